@@ -1,0 +1,26 @@
+#pragma once
+
+// Catch2 2.13 (Debian 12) is one header; 3.x (Ubuntu 24.04) is a library with another include path.
+#if __has_include(<catch2/catch_all.hpp>)
+#include <catch2/catch_all.hpp>
+using Catch::Approx;
+#else
+#include <catch2/catch.hpp>
+#endif
+
+namespace basalt_tests {
+
+/// Marks the running test case as skipped, so that the totals of `./run test` do not count it as passed.
+void note_skipped();
+
+}  // namespace basalt_tests
+
+// Catch2 3.3 and newer have SKIP(reason). Earlier ones get this twin, which must stand in the body of the
+// test case itself because it returns from it.
+#ifndef SKIP
+#define SKIP(reason)                    \
+    do {                                \
+        basalt_tests::note_skipped();   \
+        return;                         \
+    } while (false)
+#endif
