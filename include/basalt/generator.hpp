@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "basalt/view.hpp"
+
+namespace basalt {
+
+/// An m x n matrix given by a rule: any block of it can be written without the rest, always with the same
+/// values. Immutable: fill() may be called by many threads at once on disjoint blocks.
+template <class T>
+class Generator {
+  public:
+    virtual ~Generator() = default;
+
+    Index rows() const { return rows_; }
+    Index cols() const { return cols_; }
+
+    /// The name that make_generator knows it by.
+    virtual std::string_view name() const = 0;
+
+    /// block(i, j) = A(row0 + i, col0 + j) for the whole block, which may have any strides.
+    /// Throws std::invalid_argument where the block reaches outside the matrix.
+    void fill(View<T> block, Index row0, Index col0) const;
+
+  protected:
+    Generator(Index rows, Index cols) : rows_(rows), cols_(cols) {}
+    Generator(const Generator&) = default;
+    Generator& operator=(const Generator&) = default;
+
+    /// What fill() does once the arguments are known to be right and the block not empty.
+    virtual void fill_block(View<T> block, Index row0, Index col0) const = 0;
+
+  private:
+    Index rows_;
+    Index cols_;
+};
+
+/// A generator's name and what it makes, in one line.
+struct GeneratorInfo {
+    std::string_view name;
+    std::string_view description;
+};
+
+/// All generators, in the order to list them to a user.
+std::span<const GeneratorInfo> generator_names();
+
+/// The m x n matrix called `name`, for T = float or double. m, n >= 0. `seed` chooses among the matrices of a
+/// random kind; the others (hpl too, which is one fixed stream) ignore it. Matrices of float are those of
+/// double rounded, or where the description says so, drawn with fewer bits.
+/// Throws std::invalid_argument for an unknown name, listing the known ones, and for negative sizes.
+template <class T>
+std::unique_ptr<Generator<T>> make_generator(std::string_view name, Index m, Index n, std::uint64_t seed = 0);
+
+}  // namespace basalt
