@@ -82,8 +82,8 @@ TraceEvent event_at(std::int64_t begin_ns, std::int64_t end_ns) {
 TEST_CASE("a factorization's record has the contract's keys in the contract's order, on one line") {
     CHECK(
         to_json(sample_record()).dump() ==
-        R"({"routine":"getrf","precision":"d","m":300,"n":200,"nb":64,"tile":"512x1024","mode":"cpu","cpus":2,)"
-        R"("gpus":0,"emulated":false,"data":"host","seconds":0.5,"gflops":2.0,"residual_ratio":0.125,)"
+        R"({"routine":"getrf","precision":"d","m":300,"n":200,"nb":64,"tile":"512x1024","mode":"cpu",)"
+        R"("cpus":2,"gpus":0,"emulated":false,"data":"host","seconds":0.5,"gflops":2.0,"residual_ratio":0.125,)"
         R"("passed":true,"info":0,"runs":[0.5,0.25,4.0],"machine":"a \"fast\" one","commit":"0123abc"})");
 }
 
