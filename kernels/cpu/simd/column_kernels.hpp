@@ -1,0 +1,176 @@
+#pragma once
+
+#include "kernels/cpu/simd/vector.hpp"
+
+namespace basalt::simd {
+namespace {
+
+/// The leaf of the panel: sweeps over packed columns, and the search for the largest magnitude on the way.
+template <class T, int Bytes>
+struct Columns {
+    using V = Vector<T, Bytes>;
+    using Type = typename V::Type;
+    using Mask = typename V::Mask;
+    using Bits = typename V::Bits;
+    static constexpr int lanes = V::lanes;
+
+    /// Running maxima of `lanes` interleaved stretches. NaN compares false, so it is never taken, and a later
+    /// equal value never replaces an earlier one.
+    struct Maxima {
+        Type magnitude = V::splat(T{-1});
+        Mask row = Mask{};
+
+        __attribute__((always_inline)) void take(Type x, Mask at) {
+            const Type size = V::magnitude(x);
+            const Mask larger = size > magnitude;
+            magnitude = larger ? size : magnitude;
+            row = larger ? at : row;
+        }
+    };
+
+    static void merge(Candidate<T>& best, T size, Index row) {
+        if (size > best.magnitude || (size == best.magnitude && row < best.row)) best = {size, row};
+    }
+
+    static void merge(Candidate<T>& best, const Maxima& maxima) {
+        for (int i = 0; i < lanes; ++i) {
+            if (maxima.magnitude[i] >= T{}) merge(best, maxima.magnitude[i], maxima.row[i]);
+        }
+    }
+
+    /// The columns of one sweep. Rank columns of L at l, the last of them still to be scaled.
+    template <int Rank, Scaling scaling>
+    struct Sweep {
+        T* l;
+        Index ldl;
+        T scale;
+        const T* u;
+        T* x;
+
+        template <class Value>
+        static Value scaled(Value value, T by) {
+            return scaling == Scaling::multiply ? value * by : scaling == Scaling::divide ? value / by : value;
+        }
+
+        __attribute__((always_inline)) Type vector_at(Index i) const {
+            Type value = V::load(x + i);
+            if constexpr (Rank > 0) {
+#pragma GCC unroll 4
+                for (int q = 0; q + 1 < Rank; ++q) value -= V::load(l + q * ldl + i) * V::splat(u[q]);
+                T* last = l + (Rank - 1) * ldl + i;
+                const Type factor = scaled(V::load(last), scale);
+                if constexpr (scaling != Scaling::none) V::store(last, factor);
+                value -= factor * V::splat(u[Rank - 1]);
+                V::store(x + i, value);
+            }
+            return value;
+        }
+
+        T scalar_at(Index i) const {
+            T value = x[i];
+            if constexpr (Rank > 0) {
+                for (int q = 0; q + 1 < Rank; ++q) value -= l[q * ldl + i] * u[q];
+                T& last = l[(Rank - 1) * ldl + i];
+                if constexpr (scaling != Scaling::none) last = scaled(last, scale);
+                value -= last * u[Rank - 1];
+                x[i] = value;
+            }
+            return value;
+        }
+    };
+
+    template <int Rank, Scaling scaling>
+    static Candidate<T> sweep(Index rows, const Sweep<Rank, scaling>& columns) {
+        Candidate<T> best{T{-1}, -1};
+        Index i = 0;
+        constexpr Index chunk = 4 * lanes;  // four chains of maxima hide the latency of compare and blend
+        if (rows >= chunk) {
+            Maxima maxima[4];
+            Mask at = V::lane_numbers();
+            for (; i + chunk <= rows; i += chunk, at += static_cast<Bits>(chunk)) {
+#pragma GCC unroll 4
+                for (int v = 0; v < 4; ++v) {
+                    maxima[v].take(columns.vector_at(i + v * lanes), at + static_cast<Bits>(v * lanes));
+                }
+            }
+            for (const Maxima& m : maxima) merge(best, m);
+        }
+        for (; i < rows; ++i) {
+            const T size = magnitude(columns.scalar_at(i));
+            if (size > best.magnitude) best = {size, i};
+        }
+        return best;
+    }
+
+    template <int Rank>
+    static Candidate<T> scaled_sweep(Index rows, T* l, Index ldl, Scaling scaling, T scale, const T* u, T* x) {
+        switch (scaling) {
+            case Scaling::multiply: return sweep(rows, Sweep<Rank, Scaling::multiply>{l, ldl, scale, u, x});
+            case Scaling::divide: return sweep(rows, Sweep<Rank, Scaling::divide>{l, ldl, scale, u, x});
+            default: return sweep(rows, Sweep<Rank, Scaling::none>{l, ldl, scale, u, x});
+        }
+    }
+
+    static Candidate<T> update_column(Index rows, Index rank, T* l, Index ldl, Scaling scaling, T scale, const T* u,
+                                      T* x) {
+        switch (rank) {
+            case 0: return sweep(rows, Sweep<0, Scaling::none>{l, ldl, scale, u, x});
+            case 1: return scaled_sweep<1>(rows, l, ldl, scaling, scale, u, x);
+            case 2: return scaled_sweep<2>(rows, l, ldl, scaling, scale, u, x);
+            case 3: return scaled_sweep<3>(rows, l, ldl, scaling, scale, u, x);
+            default: return scaled_sweep<4>(rows, l, ldl, scaling, scale, u, x);
+        }
+    }
+
+    template <int Rank>
+    static void block(Index rows, Index cols, const T* l, Index ldl, const T* u, Index ldu, T* x, Index ldx) {
+        constexpr int depth = 4;  // vectors of every column of L held in registers
+        Index i = 0;
+        for (; i + depth * lanes <= rows; i += depth * lanes) {
+            Type factor[Rank][depth];
+#pragma GCC unroll 4
+            for (int q = 0; q < Rank; ++q) {
+#pragma GCC unroll 4
+                for (int v = 0; v < depth; ++v) factor[q][v] = V::load(l + q * ldl + i + v * lanes);
+            }
+            for (Index c = 0; c < cols; ++c) {
+                T* column = x + c * ldx + i;
+#pragma GCC unroll 4
+                for (int v = 0; v < depth; ++v) {
+                    Type value = V::load(column + v * lanes);
+#pragma GCC unroll 4
+                    for (int q = 0; q < Rank; ++q) value -= factor[q][v] * V::splat(u[q * ldu + c]);
+                    V::store(column + v * lanes, value);
+                }
+            }
+        }
+        for (; i < rows; ++i) {
+            for (Index c = 0; c < cols; ++c) {
+                T value = x[c * ldx + i];
+                for (int q = 0; q < Rank; ++q) value -= l[q * ldl + i] * u[q * ldu + c];
+                x[c * ldx + i] = value;
+            }
+        }
+    }
+
+    static void update_block(Index rows, Index cols, Index rank, const T* l, Index ldl, const T* u, Index ldu, T* x,
+                             Index ldx) {
+        switch (rank) {
+            case 1: return block<1>(rows, cols, l, ldl, u, ldu, x, ldx);
+            case 2: return block<2>(rows, cols, l, ldl, u, ldu, x, ldx);
+            case 3: return block<3>(rows, cols, l, ldl, u, ldu, x, ldx);
+            default: return block<4>(rows, cols, l, ldl, u, ldu, x, ldx);
+        }
+    }
+
+    static void scale_column(Index rows, Scaling scaling, T scale, T* x) {
+        if (scaling == Scaling::multiply) {
+            for (Index i = 0; i < rows; ++i) x[i] *= scale;
+        } else if (scaling == Scaling::divide) {
+            for (Index i = 0; i < rows; ++i) x[i] /= scale;
+        }
+    }
+};
+
+}  // namespace
+}  // namespace basalt::simd

@@ -1,0 +1,161 @@
+#pragma once
+
+#include "kernels/cpu/simd/vector.hpp"
+
+namespace basalt::simd {
+namespace {
+
+/// GEMM with a small inner dimension: C -= A B, C and A row-major, B packed into strips.
+///
+/// A tile of Rows x 2 vectors of C lives in registers; A(i, k) is broadcast from memory, a strip of B streams
+/// through the first cache. A is read in place: rows a power of two apart share a set of the first cache, and
+/// Rows of them fit its ways.
+template <class T, int Bytes, int TileRows>
+struct Gemm {
+    using V = Vector<T, Bytes>;
+    using Type = typename V::Type;
+    static constexpr Index half_strip = V::lanes;
+    static constexpr Index strip = 2 * V::lanes;
+    static constexpr Index depth_block = 256;
+    static constexpr Index column_block = 256;
+
+    static Index packed_width(Index cols) { return cols <= half_strip ? half_strip : strip; }
+
+    /// Rows x (Vectors vectors) of C; only the first `valid` columns are stored.
+    template <int Rows, int Vectors>
+    __attribute__((noinline)) static void tile(Index depth, const T* a, Index lda, const T* b, T* c, Index ldc,
+                                               Index valid) {
+        Type sum[Rows][Vectors] = {};
+        // Three rows share a pointer: the addresses a, a + lda, a + 2 lda need two registers.
+        constexpr int groups = (Rows + 2) / 3;
+        const T* group[groups];
+        for (int g = 0; g < groups; ++g) group[g] = a + 3 * g * lda;
+#pragma GCC unroll 16
+        for (int i = 0; i < Rows; ++i) __builtin_prefetch(c + i * ldc, 1);
+
+        const auto step = [&](int k) __attribute__((always_inline)) {
+            Type row[Vectors];
+#pragma GCC unroll 2
+            for (int v = 0; v < Vectors; ++v) row[v] = V::load(b + (k * Vectors + v) * V::lanes);
+#pragma GCC unroll 16
+            for (int i = 0; i < Rows; ++i) {
+                const Type element = V::splat(group[i / 3][(i % 3) * lda + k]);
+#pragma GCC unroll 2
+                for (int v = 0; v < Vectors; ++v) sum[i][v] += element * row[v];
+            }
+        };
+        const auto advance = [&](int count) __attribute__((always_inline)) {
+            b += count * Vectors * V::lanes;
+#pragma GCC unroll 8
+            for (int g = 0; g < groups; ++g) {
+                group[g] += count;
+                asm("" : "+r"(group[g]));  // or the compiler keeps one pointer a row, and spills them
+            }
+        };
+        Index k = 0;
+        for (; k + 4 <= depth; k += 4) {
+            step(0), step(1), step(2), step(3);
+            advance(4);
+        }
+        for (; k < depth; ++k) {
+            step(0);
+            advance(1);
+        }
+        subtract<Rows, Vectors>(sum, c, ldc, valid);
+    }
+
+    template <int Rows, int Vectors>
+    __attribute__((always_inline)) static inline void subtract(Type (&sum)[Rows][Vectors], T* c, Index ldc, Index valid) {
+        if (valid == Vectors * V::lanes) {
+#pragma GCC unroll 16
+            for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 2
+                for (int v = 0; v < Vectors; ++v) {
+                    T* at = c + i * ldc + v * V::lanes;
+                    V::store(at, V::load(at) - sum[i][v]);
+                }
+            }
+            return;
+        }
+        T buffer[Vectors * V::lanes];
+#pragma GCC unroll 16
+        for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 2
+            for (int v = 0; v < Vectors; ++v) V::store(buffer + v * V::lanes, sum[i][v]);
+            for (Index j = 0; j < valid; ++j) c[i * ldc + j] -= buffer[j];
+        }
+    }
+
+    /// Up to TileRows rows of one strip.
+    template <int Vectors>
+    static void tile_rows(Index rows, Index depth, const T* a, Index lda, const T* b, T* c, Index ldc, Index valid) {
+        if (rows == TileRows) return tile<TileRows, Vectors>(depth, a, lda, b, c, ldc, valid);
+        const auto some = [&]<int Rows>(std::integral_constant<int, Rows>) {
+            for (; rows >= Rows; rows -= Rows, a += Rows * lda, c += Rows * ldc) {
+                tile<Rows, Vectors>(depth, a, lda, b, c, ldc, valid);
+            }
+        };
+        some(std::integral_constant<int, 6>{});
+        some(std::integral_constant<int, 3>{});
+        some(std::integral_constant<int, 1>{});
+    }
+
+    static void strip_rows(Index rows, Index depth, const T* a, Index lda, const T* b, T* c, Index ldc, Index valid) {
+        if (valid <= half_strip) return tile_rows<1>(rows, depth, a, lda, b, c, ldc, valid);
+        return tile_rows<2>(rows, depth, a, lda, b, c, ldc, valid);
+    }
+
+    static void gemm_minus(Index m, Index n, Index k, T* c, Index ldc, const T* a, Index lda, const T* packed) {
+        for (Index n0 = 0; n0 < n; n0 += column_block) {
+            const Index n1 = n0 + column_block < n ? n0 + column_block : n;
+            for (Index k0 = 0; k0 < k; k0 += depth_block) {
+                const Index depth = k - k0 < depth_block ? k - k0 : depth_block;
+                for (Index i = 0; i < m; i += TileRows) {
+                    const Index rows = m - i < TileRows ? m - i : TileRows;
+                    for (Index j = n0; j < n1; j += strip) {
+                        const Index valid = n - j < strip ? n - j : strip;
+                        const T* b = packed + j * k + k0 * packed_width(valid);
+                        strip_rows(rows, depth, a + i * lda + k0, lda, b, c + i * ldc + j, ldc, valid);
+                    }
+                }
+            }
+        }
+    }
+
+    static void pack_strip(Index k, Index valid, const T* b, Index ldb, T* packed) {
+        const Index width = packed_width(valid);
+        for (Index p = 0; p < k; ++p, b += ldb, packed += width) {
+            for (Index j = 0; j < valid; ++j) packed[j] = b[j];
+            for (Index j = valid; j < width; ++j) packed[j] = T{};
+        }
+    }
+
+    static void pack_b(Index k, Index n, const T* b, Index ldb, T* packed) {
+        for (Index j = 0; j < n; j += strip) {
+            pack_strip(k, n - j < strip ? n - j : strip, b + j, ldb, packed + j * k);
+        }
+    }
+
+    /// Left-looking by blocks of rows: B_i -= L(i, 0..i-1) X_(0..i-1) is a tile of gemm, then a small triangle.
+    static void solve_strip(Index k, Index n, const T* l, Index ldl, T* b, Index ldb, T* packed) {
+        const Index width = packed_width(n);
+        for (Index k0 = 0; k0 < k; k0 += TileRows) {
+            const Index rows = k - k0 < TileRows ? k - k0 : TileRows;
+            strip_rows(rows, k0, l + k0 * ldl, ldl, packed, b + k0 * ldb, ldb, n);
+            T* block = packed + k0 * width;
+            pack_strip(rows, n, b + k0 * ldb, ldb, block);
+            for (Index i = 1; i < rows; ++i) {
+                const T* row = l + (k0 + i) * ldl + k0;
+                for (Index j = 0; j < width; j += V::lanes) {
+                    Type x = V::load(block + i * width + j);
+                    for (Index q = 0; q < i; ++q) x -= V::splat(row[q]) * V::load(block + q * width + j);
+                    V::store(block + i * width + j, x);
+                }
+                for (Index j = 0; j < n; ++j) b[(k0 + i) * ldb + j] = block[i * width + j];
+            }
+        }
+    }
+};
+
+}  // namespace
+}  // namespace basalt::simd

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <basalt/view.hpp>
+
+/// The vectorised inner loops, one table of plain functions per instruction set.
+///
+/// The functions are compiled once per instruction set, in files of their own (isa_*.cpp) that hold nothing
+/// with external linkage but the table: an inline function of the standard library compiled there could
+/// otherwise be the copy that the whole program links, and fail on an older machine.
+namespace basalt::simd {
+
+/// The largest magnitude of a stretch of a column and its first row; row < 0 and magnitude < 0 if there is
+/// none (nothing but NaN, or no rows).
+template <class T>
+struct Candidate {
+    T magnitude;
+    Index row;
+};
+
+/// How a column of L is scaled by its pivot.
+enum class Scaling { none, multiply, divide };
+
+/// Largest number of columns update_column and update_block take at once.
+constexpr Index max_rank = 4;
+
+/// Row-major operands have unit column stride; "packed" names the layout of pack_b; strip is its full width.
+template <class T>
+struct Kernels {
+    const char* name;
+
+    // Block sizes, in elements.
+    Index tile_rows;     ///< rows of C held in registers
+    Index strip;         ///< columns of C held in registers, the full strip of a packed B
+    Index half_strip;    ///< width of a last strip that needs no more
+    Index depth_block;   ///< K of one pass of gemm_minus: a tile's rows of A stay in the first cache
+    Index column_block;  ///< columns of one pass: depth_block x column_block of B stay in the second cache
+    Index leaf;          ///< columns of a leaf of the panel
+    Index rank;          ///< columns of a leaf that are applied together to those on their right
+
+    /// Packs B (k x n, row-major) into strips of `strip` columns, each k rows of strip contiguous elements,
+    /// filled up with zeros.
+    void (*pack_b)(Index k, Index n, const T* b, Index ldb, T* packed);
+
+    /// C (m x n) -= A (m x k) B, B packed.
+    void (*gemm_minus)(Index m, Index n, Index k, T* c, Index ldc, const T* a, Index lda, const T* packed);
+
+    /// B (k x n) becomes L^-1 B with L (k x k) unit lower, n <= strip; the result is also packed.
+    void (*solve_strip)(Index k, Index n, const T* l, Index ldl, T* b, Index ldb, T* packed);
+
+    /// Row-major (rows x cols, ld) to column-major and back.
+    void (*pack_columns)(Index rows, Index cols, const T* from, Index from_ld, T* to, Index to_ld);
+    void (*unpack_columns)(Index rows, Index cols, const T* from, Index from_ld, T* to, Index to_ld);
+
+    /// Scales the last of the `rank` columns at l, writes it back, then x -= sum_q l_q u[q], and returns the
+    /// largest |x|. rank 0 only searches.
+    Candidate<T> (*update_column)(Index rows, Index rank, T* l, Index ldl, Scaling scaling, T scale, const T* u, T* x);
+
+    /// x_c -= sum_q l_q u[q * ldu + c] for `cols` columns at x. rank is 1 .. max_rank.
+    void (*update_block)(Index rows, Index cols, Index rank, const T* l, Index ldl, const T* u, Index ldu, T* x,
+                         Index ldx);
+
+    /// Scales one column.
+    void (*scale_column)(Index rows, Scaling scaling, T scale, T* x);
+};
+
+/// The table of this machine's widest instruction set, chosen once.
+template <class T>
+const Kernels<T>& kernels();
+
+}  // namespace basalt::simd

@@ -1,0 +1,35 @@
+#pragma once
+
+#include "kernels/cpu/simd/column_kernels.hpp"
+#include "kernels/cpu/simd/gemm_kernels.hpp"
+#include "kernels/cpu/simd/transpose_kernels.hpp"
+
+namespace basalt::simd {
+namespace {
+
+/// The table of one instruction set: registers of `Bytes` bytes, TileRows x 2 of them for a tile of C.
+template <class T, int Bytes, int TileRows>
+constexpr Kernels<T> make_table(const char* name) {
+    using G = Gemm<T, Bytes, TileRows>;
+    using C = Columns<T, Bytes>;
+    using P = Transpose<T, Bytes>;
+    return {.name = name,
+            .tile_rows = TileRows,
+            .strip = G::strip,
+            .half_strip = G::half_strip,
+            .depth_block = G::depth_block,
+            .column_block = G::column_block,
+            .leaf = 16,
+            .rank = 4,
+            .pack_b = G::pack_b,
+            .gemm_minus = G::gemm_minus,
+            .solve_strip = G::solve_strip,
+            .pack_columns = P::pack_columns,
+            .unpack_columns = P::unpack_columns,
+            .update_column = C::update_column,
+            .update_block = C::update_block,
+            .scale_column = C::scale_column};
+}
+
+}  // namespace
+}  // namespace basalt::simd
