@@ -18,7 +18,7 @@ namespace basalt {
 /// Writes rows [row_begin, row_end) of tile column j, padding included, from `source`, the whole matrix
 /// (grid.rows() x grid.cols(), any strides; unit stride down or across is fast). `column` is the first
 /// element of the tile column. 0 <= row_begin <= row_end <= grid.padded_rows(): rows from grid.rows() on are
-/// padding. Throws std::invalid_argument where source or range do not fit the grid.
+/// padding. Throws UsageError where source or range do not fit the grid.
 template <class T>
 void pack_tile_column(const TileGrid& grid, Index j, Index row_begin, Index row_end, ElementOrder order,
                       View<const T> source, T* column);

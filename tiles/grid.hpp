@@ -27,7 +27,7 @@ class TileGrid {
     TileGrid() = default;
 
     /// m, n >= 0; shape.height, shape.width >= 1. 0 x n and m x 0 matrices are fine.
-    /// Throws std::invalid_argument, naming the value and what is allowed, for anything else and where a
+    /// Throws UsageError, naming the value and what is allowed, for anything else and where a
     /// padded size or the number of padded elements does not fit in 64 bits.
     TileGrid(Index m, Index n, TileShape shape);
 

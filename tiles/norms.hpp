@@ -36,7 +36,7 @@ class OneNorm {
     explicit OneNorm(Index cols, Index first_col = 0);
     template <class T>
     void accumulate(View<const T> block, Index row0, Index col0);
-    /// Throws std::invalid_argument unless `other` covers the same columns.
+    /// Throws UsageError unless `other` covers the same columns.
     void merge(const OneNorm& other);
     double value() const;
 
@@ -51,7 +51,7 @@ class InfinityNorm {
     explicit InfinityNorm(Index rows, Index first_row = 0);
     template <class T>
     void accumulate(View<const T> block, Index row0, Index col0);
-    /// Throws std::invalid_argument unless `other` covers the same rows.
+    /// Throws UsageError unless `other` covers the same rows.
     void merge(const InfinityNorm& other);
     double value() const;
 

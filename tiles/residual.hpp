@@ -26,7 +26,7 @@ struct ResidualNorms {
 
 /// The norms over rows [row_begin, row_end) for the matrix of the generator's first x.rows() columns, which
 /// is made block by block in a small scratch array and never stored. `x` and `b` are whole vectors (views of
-/// one column). HPL's check and the backward error both start from these. Throws std::invalid_argument where
+/// one column). HPL's check and the backward error both start from these. Throws UsageError where
 /// x, b or the range do not fit the generator. For float and double.
 template <class T>
 ResidualNorms residual_norms(const Generator<T>& generator, Index row_begin, Index row_end, View<const T> x,

@@ -1,0 +1,37 @@
+#include "tiles/generators/factories.hpp"
+#include "tiles/generators/formula.hpp"
+
+namespace basalt::generators {
+
+namespace {
+
+struct Zero {
+    static constexpr std::string_view name = "zero";
+
+    double operator()(Index, Index) const { return 0; }
+};
+
+struct Identity {
+    static constexpr std::string_view name = "identity";
+
+    double operator()(Index i, Index j) const { return i == j ? 1 : 0; }
+};
+
+}  // namespace
+
+template <class T>
+Made<T> make_zero(Index m, Index n, std::uint64_t) {
+    return make_from_formula<T>(m, n, Zero{});
+}
+
+template <class T>
+Made<T> make_identity(Index m, Index n, std::uint64_t) {
+    return make_from_formula<T>(m, n, Identity{});
+}
+
+template Made<float> make_zero(Index, Index, std::uint64_t);
+template Made<double> make_zero(Index, Index, std::uint64_t);
+template Made<float> make_identity(Index, Index, std::uint64_t);
+template Made<double> make_identity(Index, Index, std::uint64_t);
+
+}  // namespace basalt::generators
