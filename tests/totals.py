@@ -1,7 +1,8 @@
 """Adds up the logs of `meson test` and prints the closing line of ./run test: N passed, M failed, K skipped.
 
 A unit test program reports its cases in a line of its own (tests/main.cpp); any other test counts as one.
-usage: totals.py LOG.json...; exits non-zero unless something passed and nothing failed.
+usage: totals.py --broken B LOG.json...; B counts builds that failed, each one failure. Exits non-zero unless
+something passed and nothing failed.
 """
 
 import json
@@ -23,8 +24,8 @@ def counts(test):
 
 
 def main():
-    totals = [0, 0, 0]
-    for path in sys.argv[1:]:
+    totals = [0, int(sys.argv[2]), 0]
+    for path in sys.argv[3:]:
         with open(path, encoding="utf-8") as log:
             for line in log:
                 totals = [total + count for total, count in zip(totals, counts(json.loads(line)))]
