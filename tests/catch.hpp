@@ -18,9 +18,9 @@ void note_skipped();
 // Catch2 3.3 and newer have SKIP(reason). Earlier ones get this twin, which must stand in the body of the
 // test case itself because it returns from it.
 #ifndef SKIP
-#define SKIP(reason)                    \
-    do {                                \
-        basalt_tests::note_skipped();   \
-        return;                         \
+#define SKIP(reason)                  \
+    do {                              \
+        basalt_tests::note_skipped(); \
+        return;                       \
     } while (false)
 #endif

@@ -43,9 +43,12 @@ class CaseCounter : public ListenerBase {
 
     void testCaseEnded(const Catch::TestCaseStats& stats) override {
         ListenerBase::testCaseEnded(stats);
-        if (stats.totals.testCases.failed > 0) ++counts.failed;
-        else if (current_is_skipped || skipped_by_catch(stats) > 0) ++counts.skipped;
-        else ++counts.passed;
+        if (stats.totals.testCases.failed > 0)
+            ++counts.failed;
+        else if (current_is_skipped || skipped_by_catch(stats) > 0)
+            ++counts.skipped;
+        else
+            ++counts.passed;
     }
 };
 
