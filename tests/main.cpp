@@ -66,7 +66,8 @@ int main(int argc, char** argv) {
     const int status = session.run(argc, argv);
     if (counts.passed + counts.failed + counts.skipped == 0) {
         const auto& options = session.configData();
-        const bool only_shows = options.showHelp || options.listTests || options.listTags || options.listReporters;
+        const bool only_shows =
+            options.showHelp || options.listTests || options.listTags || options.listReporters;
         // Catch2 2.13 takes a filter that matches no case for success.
         return status != 0 || only_shows ? status : EXIT_FAILURE;
     }
