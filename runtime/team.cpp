@@ -2,6 +2,8 @@
 
 #include <thread>
 
+#include "basalt/error.hpp"
+
 namespace basalt {
 
 namespace {
@@ -32,19 +34,37 @@ std::uint32_t wait_while_equal(const std::atomic<std::uint32_t>& word, std::uint
     return word.load(std::memory_order_acquire);
 }
 
+void TeamBarrier::next_round() {
+    // relaxed: whoever gets here is the last of the round; all others wait for round_ and touch nothing
+    state_.store(state_.load(std::memory_order_relaxed) & ~(one_member - 1), std::memory_order_relaxed);
+    round_.fetch_add(1, std::memory_order_release);
+    round_.notify_all();
+}
+
 void TeamBarrier::wait() {
-    if (size_ == 1) return;
     // relaxed: a member's round cannot advance before this member arrives
     const std::uint32_t round = round_.load(std::memory_order_relaxed);
-    // acq_rel: the last arrival gathers what all others wrote (acquire) and every arrival publishes (release)
-    if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == static_cast<std::uint32_t>(size_)) {
-        // relaxed: ordered before the release of round_, which every member acquires before arriving again
-        arrived_.store(0, std::memory_order_relaxed);
-        round_.store(round + 1, std::memory_order_release);
-        round_.notify_all();
-    } else {
-        wait_while_equal(round_, round);
+    if (size_ > 1) {
+        // acq_rel: the last arrival gathers what all others wrote (acquire), every arrival publishes (release)
+        const std::uint64_t state = state_.fetch_add(1, std::memory_order_acq_rel) + 1;
+        if (state / one_member == state % one_member) {
+            next_round();
+        } else {
+            wait_while_equal(round_, round);
+        }
     }
+    if (poisoned_.load(std::memory_order_acquire)) throw Cancelled("another member of the gang failed");
+}
+
+void TeamBarrier::drop() {
+    const std::uint64_t state = state_.fetch_sub(one_member, std::memory_order_acq_rel) - one_member;
+    const std::uint64_t members = state / one_member;
+    if (members > 0 && members == state % one_member) next_round();
+}
+
+void TeamBarrier::poison() {
+    poisoned_.store(true, std::memory_order_release);
+    drop();
 }
 
 }  // namespace basalt

@@ -2,6 +2,12 @@
 
 // Everything a user of Basalt needs: #include <basalt/basalt.hpp>.
 
+#include <basalt/access.hpp>
+#include <basalt/array.hpp>
+#include <basalt/error.hpp>
+#include <basalt/generator.hpp>
+#include <basalt/runtime.hpp>
 #include <basalt/team.hpp>
+#include <basalt/trace.hpp>
 #include <basalt/version.hpp>
 #include <basalt/view.hpp>

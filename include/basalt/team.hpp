@@ -10,19 +10,32 @@ namespace basalt {
 /// Thread-safety: wait() is called by every one of the `size` members, once a round.
 class TeamBarrier {
   public:
-    explicit TeamBarrier(int size) : size_(size) {}
+    explicit TeamBarrier(int size) : size_(size), state_(one_member * static_cast<std::uint64_t>(size)) {}
     TeamBarrier(const TeamBarrier&) = delete;
     TeamBarrier& operator=(const TeamBarrier&) = delete;
 
     /// Returns when all members have arrived. What a member wrote before is visible to all after.
+    /// Throws Cancelled when a member has failed and so will never arrive.
     void wait();
+
+    /// This member leaves for good: the others no longer wait for it.
+    void drop();
+
+    /// This member failed: the others' wait() throws from now on.
+    void poison();
 
     int size() const { return size_; }
 
   private:
+    static constexpr std::uint64_t one_member = std::uint64_t{1} << 32;
+
+    void next_round();
+
     const int size_;
-    alignas(64) std::atomic<std::uint32_t> arrived_{0};
+    /// Members that take part (high half) and those of them that have arrived (low half).
+    alignas(64) std::atomic<std::uint64_t> state_;
     alignas(64) std::atomic<std::uint32_t> round_{0};
+    std::atomic<bool> poisoned_{false};
 };
 
 /// A member's view of the gang that runs its task: `size` threads that entered together.

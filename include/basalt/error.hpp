@@ -1,0 +1,56 @@
+#pragma once
+
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace basalt {
+
+/// Root of everything Basalt throws on its own behalf, except UsageError.
+class Error : public std::runtime_error {
+  public:
+    using std::runtime_error::runtime_error;
+};
+
+/// The public API was called with something it does not allow; what() names it and what is allowed.
+class UsageError : public std::invalid_argument {
+  public:
+    using std::invalid_argument::invalid_argument;
+};
+
+/// A task threw. The first such error of a graph is rethrown by wait().
+///
+/// The original exception is cause(); std::rethrow_exception(error.cause()) brings it back.
+class TaskError : public Error {
+  public:
+    TaskError(const std::string& what, std::string task, std::string data, std::string device,
+              std::exception_ptr cause)
+        : Error(what),
+          task_(std::move(task)),
+          data_(std::move(data)),
+          device_(std::move(device)),
+          cause_(std::move(cause)) {}
+
+    /// Name and tile indices of the task, e.g. "panel(3)".
+    const std::string& task() const { return task_; }
+    /// What the task accessed, e.g. "readwrite A[:,3] rows 768..4000".
+    const std::string& data() const { return data_; }
+    /// Where it ran, e.g. "cpu worker 1".
+    const std::string& device() const { return device_; }
+    const std::exception_ptr& cause() const { return cause_; }
+
+  private:
+    std::string task_;
+    std::string data_;
+    std::string device_;
+    std::exception_ptr cause_;
+};
+
+/// The graph was cancelled, by Runtime::cancel() or, inside a gang, by a member that threw.
+class Cancelled : public Error {
+  public:
+    using Error::Error;
+};
+
+}  // namespace basalt

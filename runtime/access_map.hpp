@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/task.hpp"
+
+namespace basalt::detail {
+
+/// What finding hazards asks of the engine: to make the task under submission wait for another one, to tell
+/// whether a task has completed, and to put one node in the place of several tasks.
+class DependencySink {
+  public:
+    virtual void depend_on(TaskRef predecessor) = 0;
+    virtual bool completed(TaskRef task) const = 0;
+    virtual TaskRef join(const std::vector<TaskRef>& tasks) = 0;
+
+  protected:
+    ~DependencySink() = default;
+};
+
+/// Who used each region of one datum last, as one scope sees it: the source of all hazards.
+///
+/// The datum is cut into bands of columns and each band into segments of rows, as finely as the accesses
+/// so far demand, and pieces that one task overwrites together become one again. A segment remembers the
+/// last exclusive access and the shared group since then: readers, or commuting tasks. Hazards follow:
+/// a reader waits for the last writer (RaW); a writer waits for the readers since (WaR), or for the last
+/// writer when there were none (WaW); commuting tasks wait for the last writer and stand to readers and
+/// writers as a group.
+///
+/// Not synchronised: the lock of the submitting scope guards it.
+class AccessMap {
+  public:
+    /// Records that `task` uses the region and reports its hazards to `sink`.
+    void record(TaskRef task, const BoundAccess& access, DependencySink& sink);
+
+    /// Whether any task that used the datum has not completed.
+    bool busy(const DependencySink& sink) const;
+
+    /// Segments at present, for tests.
+    std::size_t segments() const;
+
+  private:
+    struct Segment {
+        Index begin;
+        Index end;
+        TaskRef writer;
+        bool commuting = false;  ///< what the group is: commuting tasks or readers
+        std::vector<TaskRef> group;
+    };
+    struct Band {
+        std::int32_t begin;
+        std::int32_t end;
+        std::vector<Segment> segments;  ///< disjoint, ascending; gaps were never used
+    };
+
+    static void share(Segment& segment, TaskRef task, bool commuting, DependencySink& sink);
+    static void hazards_of_write(const Segment& segment, DependencySink& sink);
+    static void record_in_band(Band& band, TaskRef task, const BoundAccess& access, DependencySink& sink);
+    static std::size_t split_rows(Band& band, Index begin, Index end);
+    void split_columns(std::int32_t begin, std::int32_t end);
+    void merge_bands(const BoundAccess& access, TaskRef task);
+
+    std::vector<Band> bands_;
+};
+
+}  // namespace basalt::detail

@@ -1,0 +1,217 @@
+// What happens from the moment a task may run until its successors are free.
+#include <algorithm>
+#include <mutex>
+#include <string>
+
+#include "runtime/engine.hpp"
+
+namespace basalt::detail {
+
+namespace {
+
+TeamBarrier& solo_barrier() {
+    static TeamBarrier barrier(1);
+    return barrier;
+}
+
+std::string task_label(const Task& task) {
+    const std::string tile = tile_text(task.tile);
+    return tile.empty() ? task.name : std::string(task.name) + "(" + tile + ")";
+}
+
+const char* mode_name(AccessMode mode) {
+    switch (mode) {
+        case AccessMode::read: return "read";
+        case AccessMode::write: return "write";
+        case AccessMode::readwrite: return "readwrite";
+        case AccessMode::commute: return "commute";
+    }
+    return "";
+}
+
+std::string data_label(const Task& task) {
+    constexpr std::uint32_t most_shown = 8;
+    std::string text;
+    const BoundAccess* access = task.access_begin();
+    for (std::uint32_t i = 0; i < std::min(task.access_count, most_shown); ++i) {
+        const BoundAccess& a = access[i];
+        if (i > 0) text += ", ";
+        text += std::string(mode_name(a.mode)) + " " + a.version->datum->name + " rows [" +
+                std::to_string(a.row_begin) + ", " + std::to_string(a.row_end) + ")";
+    }
+    if (task.access_count > most_shown) text += ", ...";
+    return text;
+}
+
+std::exception_ptr wrap_error(const Task& task, const Worker& worker, std::exception_ptr cause) {
+    const std::string label = task_label(task);
+    const std::string data = data_label(task);
+    const std::string device = "cpu worker " + std::to_string(worker.place);
+    std::string reason = "an exception that is no std::exception";
+    try {
+        std::rethrow_exception(cause);
+    } catch (const std::exception& error) {
+        reason = error.what();
+    } catch (...) {  // NOLINT(bugprone-empty-catch): the text above says it
+    }
+    std::string what = "task " + label + " failed on " + device + ": " + reason;
+    if (!data.empty()) what += " [" + data + "]";
+    return std::make_exception_ptr(TaskError(what, label, data, device, std::move(cause)));
+}
+
+bool is_task_error(const std::exception_ptr& error) {
+    try {
+        std::rethrow_exception(error);
+    } catch (const TaskError&) {
+        return true;
+    } catch (...) {
+        return false;
+    }
+}
+
+}  // namespace
+
+/// Runs the task; returns what the worker should run next, if its completion made something ready.
+Task* Engine::run_one(Task& task, Worker& worker, int min_level) {
+    if (task.gang) {
+        run_gang(task, worker);
+    } else {
+        if (task.kind != TaskKind::user || !task.scope->drained()) run_kernel(task, worker, Team(0, solo_barrier()));
+        kernel_done(task, worker);
+    }
+    return choose_next(worker, min_level);
+}
+
+void Engine::run_kernel(Task& task, Worker& worker, const Team& team) {
+    ThreadContext context{this, &worker, &task, team.size() > 1, context_};
+    context_ = &context;
+    const bool traced = trace_.enabled() && task.kind == TaskKind::user;
+    const std::int64_t begin = traced ? TraceRecorder::now() : 0;
+    try {
+        task.ops->run(task.kernel_storage(), team);
+    } catch (...) {
+        fail(task, worker);
+        if (team.size() > 1) {
+            context_ = context.outer;
+            throw;
+        }
+    }
+    if (traced) trace_.record(worker.place, task, begin);
+    context_ = context.outer;
+}
+
+void Engine::fail(Task& task, const Worker& worker) {
+    std::exception_ptr error = std::current_exception();
+    // a child's error that the parent did not handle keeps naming the child
+    if (!is_task_error(error)) error = wrap_error(task, worker, std::move(error));
+    task.scope->fail(std::move(error));
+}
+
+/// The kernel has returned. The task completes now, or with the last of its children.
+void Engine::kernel_done(Task& task, Worker& worker) {
+    Scope* children = task.children.load(std::memory_order_acquire);
+    if (children != nullptr) {
+        // acq_rel: whoever completes the task has seen all that its kernel and its children wrote
+        if (children->outstanding.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+        close_children(task, children);
+    }
+    finish(task, worker);
+}
+
+void Engine::close_children(Task& task, Scope* children) {
+    if (std::exception_ptr error = children->take_error()) task.scope->fail(std::move(error));
+    {
+        const std::lock_guard guard(statistics_lock_);
+        finished_.tasks += children->user_tasks;
+        finished_.edges += children->edges;
+        finished_.dropped += children->dropped;
+        finished_.sync_nodes += children->sync_nodes;
+        finished_.renamed += children->renamed;
+    }
+    delete children;
+}
+
+void Engine::clear_payload(Task& task, Worker& worker) {
+    if (task.ops != nullptr) {
+        void* storage = task.kernel_storage();
+        task.ops->destroy(storage);
+        if (!task.kernel_is_inline()) ::operator delete(storage, std::align_val_t{task.ops->align});
+    }
+    if (task.more_accesses != nullptr) delete[] task.more_accesses;
+    for (std::uint32_t relay = task.relay; relay != TaskRef::none;) {
+        const std::uint32_t previous = pool_.relay_at(relay).previous;
+        pool_.give_back(worker.cache, relay);
+        relay = previous;
+    }
+}
+
+void Engine::finish(Task& task, Worker& worker) {
+    if (task.commutes) commute_.release(task, worker.released);
+    clear_payload(task, worker);
+    Scope& scope = *task.scope;
+    const std::uint64_t next_tenant = (static_cast<std::uint64_t>(task.generation()) + 1) << 32 | Task::no_edge;
+    // release: who finds the generation advanced sees what the task wrote; acquire: the edges' contents
+    release_successors(task.successors.exchange(next_tenant, std::memory_order_acq_rel), worker);
+    pool_.give_back(worker.cache, task.slot);
+    settle(scope, worker);
+}
+
+void Engine::release_successors(std::uint64_t closed, Worker& worker) {
+    auto edge = static_cast<std::uint32_t>(closed);
+    while (edge != Task::no_edge) {
+        Task* target = &pool_.at(edge >> 8);
+        // read before the decrement, after which the target may run and its slot be taken anew
+        if (target->kind == TaskKind::relay) {
+            const Relay& relay = pool_.relay_at(edge >> 8);
+            edge = relay.next_edge[edge & 0xff];
+            target = &pool_.at(relay.target);
+        } else {
+            edge = target->next_edge[edge & 0xff];
+        }
+        // acq_rel: the last predecessor passes on what all of them wrote
+        if (target->pending.fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
+        if (target->kind == TaskKind::sync) {
+            finish(*target, worker);
+        } else {
+            worker.released.push_back(target);
+        }
+    }
+}
+
+/// Counts the task as done; the last child of a task completes it.
+void Engine::settle(Scope& scope, Worker& worker) {
+    if (scope.owner == nullptr) {
+        // release: pairs with completed(); only this place writes the counter
+        worker.completed.store(worker.completed.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+        return;
+    }
+    Task& owner = *scope.owner;
+    const std::int64_t before = scope.outstanding.fetch_sub(1, std::memory_order_acq_rel);
+    if (before == 1) {
+        close_children(owner, &scope);
+        finish(owner, worker);
+    } else if (before == 2 && parking_.anyone_parked()) {
+        // the owner may be waiting for just this; the scope may be gone by now and is only a name here
+        parking_.wake_scope(&scope);
+    }
+}
+
+/// Of the tasks that just became ready, keeps the best one to run next and hands the others to the scheduler.
+Task* Engine::choose_next(Worker& worker, int min_level) {
+    std::vector<Task*>& released = worker.released;
+    if (released.empty()) return nullptr;
+    Task* best = nullptr;
+    std::size_t kept = 0;
+    for (Task* task : released) {
+        if (task->scope->level >= min_level && !task->commutes && (best == nullptr || task->priority > best->priority)) {
+            std::swap(best, task);
+        }
+        if (task != nullptr) released[kept++] = task;
+    }
+    if (kept > 0) make_ready(released.data(), kept, &worker);
+    released.clear();
+    if (best == nullptr) return nullptr;
+    return scheduler(best->scope->level).exchange(worker.place, best);
+}
+
+}  // namespace basalt::detail

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "basalt/array.hpp"
+#include "runtime/access_map.hpp"
+#include "runtime/host_memory.hpp"
+
+namespace basalt::detail {
+
+/// One incarnation of a datum's contents: its memory and who uses it. A datum has one, and more while
+/// renaming lets writers overtake the users of older contents.
+struct Version {
+    Datum* datum = nullptr;
+    void* base = nullptr;
+    HostBuffer owned;  ///< empty for memory of the user's
+    AccessMap accesses;  ///< as the datum's home scope sees it; guarded by that scope's lock
+};
+
+/// What the runtime knows of one contiguous allocation.
+struct Datum {
+    const char* name = "";
+    std::size_t element_size = 0;
+    Index rows = 0;
+    std::int32_t cols = 0;
+    bool renameable = false;
+    /// The scope whose submissions keep `Version::accesses`; scopes are numbered so that a finished one is
+    /// never mistaken for a new one at the same address.
+    std::uint64_t home_scope = 0;
+    std::unique_ptr<Version> current;  ///< guarded by the home scope's lock
+
+    std::mutex retired_lock;  // guards the two below, which the tasks that retire a version change
+    std::vector<HostBuffer> spare_buffers;
+    int retired_versions = 0;
+
+    std::size_t bytes() const { return element_size * static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols); }
+};
+
+}  // namespace basalt::detail

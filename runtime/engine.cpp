@@ -1,0 +1,92 @@
+#include "runtime/engine.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "runtime/topology.hpp"
+
+namespace basalt::detail {
+
+thread_local ThreadContext* Engine::context_ = nullptr;
+
+namespace {
+
+constexpr int most_workers = 1024;
+
+Config checked(Config config) {
+    if (config.workers < 0 || config.workers > most_workers) {
+        throw UsageError("Config::workers = " + std::to_string(config.workers) + "; allowed is 0 (all cores) to " +
+                         std::to_string(most_workers));
+    }
+    if (config.window < 1 || config.window > TaskPool::max_slots / 4) {
+        throw UsageError("Config::window = " + std::to_string(config.window) + "; allowed is 1 to " +
+                         std::to_string(TaskPool::max_slots / 4));
+    }
+    if (config.workers == 0) config.workers = usable_cores();
+    return config;
+}
+
+}  // namespace
+
+Engine::Engine(const Config& config)
+    : config_(checked(config)), root_(nullptr, nullptr, next_scope_++), trace_(config_.workers) {
+    root_.cache = &root_cache_;
+    for (int place = 0; place < config_.workers; ++place) workers_.push_back(std::make_unique<Worker>(place));
+    scheduler(0);  // throws UsageError for an unknown policy before any thread is there
+    if (config_.trace) trace_.start();
+    threads_.emplace_back([this] { stand_in_main(); });
+    for (int place = 1; place < config_.workers; ++place) {
+        threads_.emplace_back([this, place] { worker_main(*workers_[static_cast<std::size_t>(place)]); });
+    }
+}
+
+Engine::~Engine() {
+    drain();
+    stop_.store(true, std::memory_order_release);
+    {
+        const std::lock_guard guard(outside_lock_);
+        outside_changed_.notify_all();
+    }
+    parking_.wake_all();
+    for (std::thread& thread : threads_) thread.join();
+}
+
+ThreadContext* Engine::context_of(const Engine* engine) {
+    ThreadContext* context = context_;
+    while (context != nullptr && context->engine != engine) context = context->outer;
+    return context;
+}
+
+Scope& Engine::current_scope() {
+    ThreadContext* context = context_of(this);
+    if (context == nullptr || context->task == nullptr) return root_;
+    Task& task = *context->task;
+    Scope* children = task.children.load(std::memory_order_acquire);
+    if (children != nullptr) return *children;
+    auto* fresh = new Scope(&task, task.scope, next_scope_.fetch_add(1, std::memory_order_relaxed));
+    fresh->inside_gang = task.scope->inside_gang || context->in_gang;
+    // acq_rel: members of a gang may race for the first child; all of them use the scope that got there first
+    if (task.children.compare_exchange_strong(children, fresh, std::memory_order_acq_rel,
+                                              std::memory_order_acquire)) {
+        return *fresh;
+    }
+    delete fresh;
+    return *children;
+}
+
+Statistics Engine::statistics() {
+    Statistics sum;
+    {
+        const std::lock_guard guard(statistics_lock_);
+        sum = finished_;
+    }
+    const std::lock_guard guard(root_.lock);
+    sum.tasks += root_.user_tasks;
+    sum.edges += root_.edges;
+    sum.dropped += root_.dropped;
+    sum.sync_nodes += root_.sync_nodes;
+    sum.renamed += root_.renamed;
+    return sum;
+}
+
+}  // namespace basalt::detail

@@ -1,0 +1,172 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "basalt/runtime.hpp"
+#include "runtime/commute.hpp"
+#include "runtime/datum.hpp"
+#include "runtime/gang.hpp"
+#include "runtime/parking.hpp"
+#include "runtime/scheduler.hpp"
+#include "runtime/scope.hpp"
+#include "runtime/task_pool.hpp"
+#include "runtime/trace_recorder.hpp"
+#include "runtime/worker.hpp"
+
+namespace basalt::detail {
+
+/// What a thread is doing for an engine; a stack, since a task of one runtime may use another one.
+struct ThreadContext {
+    Engine* engine;
+    Worker* worker;      ///< the place it works; nullptr for a thread outside
+    Task* task;          ///< what it runs; nullptr between tasks
+    bool in_gang;        ///< as a member of a gang
+    ThreadContext* outer;
+};
+
+/// The dependency engine: takes in tasks in program order, releases each when its predecessors have completed,
+/// and has it run.
+///
+/// Threads. `workers` places run tasks. Place 0 belongs to whichever outside thread waits or helps, and to a
+/// stand-in thread when none does but tasks are there; the other places have a thread each. At most one
+/// thread works a place at a time, so a place's slot cache, counter and trace row need no lock.
+///
+/// Life of a task: submit() fills a slot and records hazards under the scope's lock; `pending` counts
+/// predecessors; whoever takes it to zero makes the task ready; a worker runs it and finish() closes its
+/// successor list and releases them.
+class Engine {
+  public:
+    explicit Engine(const Config& config);
+    ~Engine();
+    Engine(const Engine&) = delete;
+    Engine& operator=(const Engine&) = delete;
+
+    // submission.cpp
+    void submit(const TaskOptions& options, const AccessRecord* records, std::size_t count,
+                const KernelOps& ops, void* source);
+    /// Submits a task of the runtime's own on one datum; it runs even when its graph is cancelled.
+    void submit_internal(Scope& scope, Version& version, std::function<void()> action);
+
+    // waiting.cpp
+    void wait();
+    bool wait_for(std::chrono::nanoseconds limit);
+    void wait_datum(Datum& datum);
+    void cancel();
+    bool cancelled() const;
+    void drain() noexcept;
+    /// Called once, by the next wait() outside tasks, before it waits.
+    void before_next_wait(const void* owner, std::function<void()> action);
+    void forget_before_wait(const void* owner);
+
+    // datum.cpp
+    Datum* create_datum(void* base, std::size_t element_size, Index rows, std::int32_t cols, Storage storage,
+                        const char* name);
+    void destroy_datum(Datum* datum) noexcept;
+
+    const Config& config() const { return config_; }
+    int places() const { return static_cast<int>(workers_.size()); }
+    Statistics statistics();
+    TraceRecorder& trace() { return trace_; }
+
+    /// The scope that the calling thread submits to: its task's children, or level 0.
+    Scope& current_scope();
+
+  private:
+    friend class TaskSubmission;
+    static constexpr int levels = 16;  ///< nesting levels with queues of their own; deeper ones share the last
+
+    // submission.cpp
+    void throttle(Scope& scope);
+    SlotCache& slot_cache(Scope& scope);
+
+    // completion.cpp
+    Task* run_one(Task& task, Worker& worker, int min_level);
+    void run_kernel(Task& task, Worker& worker, const Team& team);
+    void kernel_done(Task& task, Worker& worker);
+    void close_children(Task& task, Scope* children);
+    void finish(Task& task, Worker& worker);
+    void release_successors(std::uint64_t closed, Worker& worker);
+    void settle(Scope& scope, Worker& worker);
+    void fail(Task& task, const Worker& worker);
+    void clear_payload(Task& task, Worker& worker);
+    Task* choose_next(Worker& worker, int min_level);
+
+    // gangs.cpp
+    void run_gang(Task& task, Worker& worker);
+    void enter_gang(Gang& gang, int rank, Worker& worker);
+    bool join_gang(Worker& worker);
+
+    // workers.cpp
+    void worker_main(Worker& worker);
+    void stand_in_main();
+    /// Runs tasks of min_level and deeper until done() holds (looked at when out of work and now and then),
+    /// or the deadline. `awaited`: the scope whose end the caller waits for.
+    void work_until(Worker& worker, int min_level, const void* awaited, const std::function<bool()>& done,
+                    std::optional<std::chrono::steady_clock::time_point> deadline = {});
+    Task* find_work(Worker& worker, int min_level);
+    void make_ready(Task* const* tasks, std::size_t count, Worker* worker);
+    Scheduler& scheduler(int level);
+    bool ready_tasks(int min_level) const;
+
+    // waiting.cpp
+    bool wait_until(std::optional<std::chrono::steady_clock::time_point> deadline);
+    void wait_root(std::optional<std::chrono::steady_clock::time_point> deadline);
+    void wait_children(Scope& scope, std::optional<std::chrono::steady_clock::time_point> deadline);
+    /// work_until() on place 0 as soon as it is to be had, or waiting until then.
+    void work_outside(const std::function<bool()>& done,
+                      std::optional<std::chrono::steady_clock::time_point> deadline = {});
+    bool take_outside_place();
+    void leave_outside_place();
+    void announce_quiescence();
+    std::uint64_t completed() const;
+    std::uint64_t in_flight() const;
+    void rethrow(Scope& scope);
+
+    static ThreadContext* context_of(const Engine* engine);
+    static thread_local ThreadContext* context_;
+
+    const Config config_;
+    TaskPool pool_;
+    SlotCache root_cache_;
+    std::atomic<std::uint64_t> next_scope_{1};
+    Scope root_;
+    std::atomic<std::uint64_t> known_completed_{0};  ///< a lower bound of completed(), for throttle()
+
+    std::mutex schedulers_lock_;
+    std::array<std::atomic<Scheduler*>, levels> schedulers_{};
+    std::vector<std::unique_ptr<Scheduler>> owned_schedulers_;
+    std::atomic<int> deepest_level_{0};
+
+    CommuteArbiter commute_;
+    GangHall hall_;
+    ParkingLot parking_;
+    TraceRecorder trace_;
+
+    std::vector<std::unique_ptr<Worker>> workers_;
+    std::vector<std::thread> threads_;
+    std::atomic<bool> stop_{false};
+
+    std::atomic<bool> outside_place_taken_{false};
+    std::atomic<int> outside_waiters_{0};  ///< outside threads that want place 0
+    std::mutex outside_lock_;              ///< with the condition: place 0 was left, or all is quiet
+    std::condition_variable outside_changed_;
+    std::atomic<bool> stand_in_parked_{false};
+
+    std::mutex before_wait_lock_;
+    std::vector<std::pair<const void*, std::function<void()>>> before_wait_;
+
+    // counters of finished scopes
+    std::mutex statistics_lock_;
+    Statistics finished_;
+};
+
+}  // namespace basalt::detail

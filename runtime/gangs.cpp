@@ -1,0 +1,75 @@
+// How the engine's workers form and run gangs; gang.hpp says why this never deadlocks.
+#include "runtime/engine.hpp"
+
+namespace basalt::detail {
+
+namespace {
+
+// How long a leader that has its minimum waits for more members: about the time a parked thread takes to wake.
+constexpr auto grace = std::chrono::microseconds(20);
+
+}  // namespace
+
+void Engine::run_gang(Task& task, Worker& worker) {
+    Gang gang(task, task.max_threads, !task.scope->inside_gang);
+    bool open = hall_.open(gang);
+    while (!open && gang.strict) {
+        if (!join_gang(worker)) std::this_thread::yield();  // the hall is full and about to close
+        open = hall_.open(gang);
+    }
+    int size = 1;
+    if (open) {
+        parking_.wake(levels, gang.wanted - 1);
+        const auto minimum = static_cast<std::uint32_t>(gang.strict ? task.min_threads : 1);
+        for (std::uint32_t joined = 1; joined < minimum;) joined = wait_while_equal(gang.joined, joined);
+        if (task.max_threads > minimum) {
+            const auto limit = std::chrono::steady_clock::now() + grace;
+            while (gang.joined.load(std::memory_order_relaxed) < task.max_threads &&
+                   std::chrono::steady_clock::now() < limit) {
+                cpu_relax();
+            }
+        }
+        size = hall_.close(gang);
+    }
+    TeamBarrier barrier(size);
+    gang.barrier = &barrier;
+    gang.dropped = task.scope->drained();  // decided once: all members run the kernel, or none
+    gang.inside.store(static_cast<std::uint32_t>(size), std::memory_order_relaxed);
+    gang.entered.store(1, std::memory_order_release);
+    gang.entered.notify_all();
+    enter_gang(gang, 0, worker);
+    for (std::uint32_t inside = gang.inside.load(std::memory_order_acquire); inside != 0;) {
+        inside = wait_while_equal(gang.inside, inside);
+    }
+    kernel_done(task, worker);
+}
+
+void Engine::enter_gang(Gang& gang, int rank, Worker& worker) {
+    wait_while_equal(gang.entered, 0);
+    if (!gang.dropped) {
+        ++worker.gangs;
+        try {
+            run_kernel(gang.task, worker, Team(rank, *gang.barrier));
+            gang.barrier->drop();
+        } catch (...) {
+            // the error is recorded; what remains is that nobody waits for this member in vain
+            gang.barrier->poison();
+        }
+        --worker.gangs;
+    }
+    // release: the leader, who completes the task, sees what this member wrote. Nothing of the gang may be
+    // touched afterwards but its address.
+    gang.inside.fetch_sub(1, std::memory_order_acq_rel);
+    gang.inside.notify_all();
+}
+
+/// Joins the gang that assembles, if it has room and this thread may; returns after the gang has run.
+bool Engine::join_gang(Worker& worker) {
+    Gang* gang = nullptr;
+    const int rank = hall_.join(gang, worker.gangs == 0);
+    if (rank == 0) return false;
+    enter_gang(*gang, rank, worker);
+    return true;
+}
+
+}  // namespace basalt::detail

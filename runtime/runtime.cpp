@@ -1,0 +1,41 @@
+#include "basalt/runtime.hpp"
+
+#include <mutex>
+#include <set>
+
+#include "runtime/engine.hpp"
+
+namespace basalt {
+
+TaskName TaskName::intern(std::string_view text) {
+    static std::mutex lock;
+    static std::set<std::string, std::less<>> names;  // nodes never move
+    const std::lock_guard guard(lock);
+    auto it = names.find(text);
+    if (it == names.end()) it = names.emplace(text).first;
+    return {it->c_str(), Interned{}};
+}
+
+Runtime::Runtime(const Config& config) : engine_(std::make_unique<detail::Engine>(config)) {}
+Runtime::~Runtime() = default;
+
+void Runtime::wait() { engine_->wait(); }
+bool Runtime::wait_for(std::chrono::nanoseconds limit) { return engine_->wait_for(limit); }
+void Runtime::cancel() { engine_->cancel(); }
+bool Runtime::cancelled() const { return engine_->cancelled(); }
+int Runtime::workers() const { return engine_->places(); }
+const Config& Runtime::config() const { return engine_->config(); }
+Statistics Runtime::statistics() const { return engine_->statistics(); }
+void Runtime::start_trace() { engine_->trace().start(); }
+Trace Runtime::take_trace() { return engine_->trace().take(); }
+
+namespace detail {
+
+void submit(Engine& engine, const TaskOptions& options, const AccessRecord* records, std::size_t count,
+            const KernelOps& ops, void* source) {
+    engine.submit(options, records, count, ops, source);
+}
+
+}  // namespace detail
+
+}  // namespace basalt

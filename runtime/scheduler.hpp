@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace basalt::detail {
+
+struct Task;
+
+/// A policy: which ready task runs where. Policies live in schedulers/, one a file; all that they look at
+/// is a task's priority.
+///
+/// The engine keeps one object for each nesting level in use. Each worker is one of `workers` places; at
+/// most one thread works a place at a time, and `place` is the caller's own, or -1 for a thread that has none
+/// (it only pushes). All members may be called concurrently from different places.
+class Scheduler {
+  public:
+    virtual ~Scheduler() = default;
+
+    /// Takes in tasks that became ready. A later pop() anywhere returns each of them exactly once.
+    virtual void push(int place, Task* const* tasks, std::size_t count) = 0;
+
+    /// The task that `place` should run next, or nullptr when it finds none.
+    virtual Task* pop(int place) = 0;
+
+    /// Offered a task that just became ready on `place`: returns what to run next, keeping `candidate` if that is
+    /// another one.
+    virtual Task* exchange(int place, Task* candidate) = 0;
+
+    /// Whether pop() would find nothing. Exact when nobody pushes.
+    virtual bool empty() const = 0;
+};
+
+/// Defined in schedulers/. Throws UsageError for a name that is not in scheduler_names().
+std::unique_ptr<Scheduler> make_scheduler(std::string_view name, int workers);
+
+}  // namespace basalt::detail

@@ -1,0 +1,382 @@
+#include "runtime/submission.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <mutex>
+#include <string>
+
+namespace basalt::detail {
+
+namespace {
+
+std::uint64_t pack(TaskRef ref) { return static_cast<std::uint64_t>(ref.generation) << 32 | ref.slot; }
+TaskRef unpack(std::uint64_t word) {
+    return {static_cast<std::uint32_t>(word), static_cast<std::uint32_t>(word >> 32)};
+}
+std::uint32_t generation_of(std::uint64_t successors) { return static_cast<std::uint32_t>(successors >> 32); }
+
+bool writes(AccessMode mode) { return mode != AccessMode::read; }
+
+std::string describe(const AccessRecord& r) {
+    return std::string(r.datum->name) + " rows [" + std::to_string(r.row_begin) + ", " + std::to_string(r.row_end) +
+           ") columns [" + std::to_string(r.col_begin) + ", " + std::to_string(r.col_end) + ")";
+}
+
+void check_region(const AccessRecord& r) {
+    if (r.datum == nullptr) throw UsageError("access to an array or matrix that is empty or was released");
+    const bool ordered = 0 <= r.row_begin && r.row_begin <= r.row_end && 0 <= r.col_begin && r.col_begin <= r.col_end;
+    if (!ordered || r.row_end > r.datum->rows || r.col_end > r.datum->cols) {
+        throw UsageError("access to " + describe(r) + ": allowed are rows up to " + std::to_string(r.datum->rows) +
+                         " and columns up to " + std::to_string(r.datum->cols));
+    }
+}
+
+}  // namespace
+
+TaskSubmission::TaskSubmission(Engine& engine, Scope& scope, SlotCache& cache)
+    : engine_(engine), scope_(scope), cache_(cache), task_(&engine.pool_.take(cache)) {
+    // unique over all scopes: a stamp left in a recycled slot never equals a later one
+    stamp_ = scope.id << 32 | (++scope.next_stamp & 0xffffffff);
+    Task& task = *task_;
+    task.scope = &scope;
+    task.ops = nullptr;
+    task.kind = TaskKind::user;
+    task.commutes = false;
+    task.gang = false;
+    task.used_edges = 0;
+    task.relay = TaskRef::none;
+    task.access_count = 0;
+    task.more_accesses = nullptr;
+    // relaxed stores: the task is published later, by the edge lists' CAS or by the scheduler's lock
+    task.children.store(nullptr, std::memory_order_relaxed);
+    task.stamp.store(0, std::memory_order_relaxed);
+    task.pending.store(held, std::memory_order_relaxed);
+}
+
+TaskSubmission::~TaskSubmission() {
+    if (released_) return;
+    if (task_->more_accesses != nullptr) delete[] task_->more_accesses;
+    engine_.pool_.give_back(cache_, task_->slot);
+}
+
+void TaskSubmission::bind_accesses(const AccessRecord* records, std::size_t count, void** bases) {
+    for (std::size_t i = 0; i < count; ++i) check_region(records[i]);
+    Task& task = *task_;
+    if (count > Task::inline_accesses) task.more_accesses = new BoundAccess[count];
+    BoundAccess* bound = task.access_begin();
+    for (std::size_t i = 0; i < count; ++i) {
+        const AccessRecord& r = records[i];
+        Version& version = resolve(r, records, count);
+        bound[i] = {&version, r.row_begin, r.row_end, r.col_begin, r.col_end, r.mode};
+        bases[i] = version.base;
+        task.commutes |= r.mode == AccessMode::commute;
+    }
+    task.access_count = static_cast<std::uint32_t>(count);
+    block_ = count > block_accesses;
+}
+
+void TaskSubmission::store_kernel(const KernelOps& ops, void* source, void* const* bases) {
+    Task& task = *task_;
+    task.ops = &ops;
+    if (task.kernel_is_inline()) {
+        ops.construct(task.kernel.data(), source, bases);
+        return;
+    }
+    void* storage = ::operator new(ops.size, std::align_val_t{ops.align});
+    try {
+        ops.construct(storage, source, bases);
+    } catch (...) {
+        ::operator delete(storage, std::align_val_t{ops.align});
+        throw;
+    }
+    *reinterpret_cast<void**>(task.kernel.data()) = storage;
+}
+
+/// The version of the datum that the access means here. Throws UsageError where it may not be accessed.
+Version& TaskSubmission::resolve(const AccessRecord& record, const AccessRecord* records, std::size_t count) {
+    Datum& datum = *record.datum;
+    if (datum.home_scope != scope_.id && scope_.owner != nullptr) return resolve_in_task(record);
+    datum.home_scope = scope_.id;  // made in a task that has ended: at home here from now on
+    if (may_rename(record, records, count)) rename(datum);
+    return *datum.current;
+}
+
+/// A child may access what its parent holds, no more: the parent's accesses must cover the region.
+Version& TaskSubmission::resolve_in_task(const AccessRecord& record) const {
+    const Task& parent = *scope_.owner;
+    const BoundAccess* begin = parent.access_begin();
+    const BoundAccess* end = begin + parent.access_count;
+    Version* version = nullptr;
+    Index covered = record.row_begin;
+    bool advanced = true;
+    while (advanced && (covered < record.row_end || version == nullptr)) {
+        advanced = false;
+        for (const BoundAccess* held_by_parent = begin; held_by_parent != end; ++held_by_parent) {
+            const BoundAccess& h = *held_by_parent;
+            if (h.version->datum != record.datum || (writes(record.mode) && !writes(h.mode))) continue;
+            if (h.col_begin > record.col_begin || h.col_end < record.col_end) continue;
+            if (h.row_begin <= covered && (covered < h.row_end || (version == nullptr && covered <= h.row_end))) {
+                version = h.version;
+                advanced = covered < h.row_end;
+                covered = std::max(covered, h.row_end);
+            }
+        }
+    }
+    if (version == nullptr || covered < record.row_end) {
+        throw UsageError("child task accesses " + describe(record) + ", which its parent task '" + parent.name +
+                         "' does not hold in that mode; children may access subsets of what their parent accesses");
+    }
+    return *version;
+}
+
+bool TaskSubmission::may_rename(const AccessRecord& record, const AccessRecord* records, std::size_t count) const {
+    constexpr int most_versions = 16;
+    Datum& datum = *record.datum;
+    if (record.mode != AccessMode::write || !datum.renameable || datum.rows == 0) return false;
+    if (record.row_begin != 0 || record.row_end != datum.rows) return false;
+    const auto times = std::count_if(records, records + count,
+                                     [&](const AccessRecord& other) { return other.datum == &datum; });
+    if (times != 1 || !datum.current->accesses.busy(*this)) return false;
+    const std::lock_guard guard(datum.retired_lock);
+    return datum.retired_versions < most_versions;
+}
+
+/// Gives the datum fresh storage. A task on the old version, behind all its users, takes its memory back.
+void TaskSubmission::rename(Datum& datum) {
+    auto fresh = std::make_unique<Version>();
+    fresh->datum = &datum;
+    {
+        const std::lock_guard guard(datum.retired_lock);
+        if (!datum.spare_buffers.empty()) {
+            fresh->owned = std::move(datum.spare_buffers.back());
+            datum.spare_buffers.pop_back();
+        }
+    }
+    if (fresh->owned.data() == nullptr) fresh->owned = HostBuffer(datum.bytes());
+    fresh->base = fresh->owned.data();
+
+    std::shared_ptr<Version> retired = std::move(datum.current);
+    datum.current = std::move(fresh);
+    {
+        const std::lock_guard guard(datum.retired_lock);
+        ++datum.retired_versions;
+    }
+    ++scope_.renamed;
+    engine_.submit_internal(scope_, *retired, [retired] {
+        Datum& owner = *retired->datum;
+        const std::lock_guard guard(owner.retired_lock);
+        owner.spare_buffers.push_back(std::move(retired->owned));
+        --owner.retired_versions;
+    });
+}
+
+void TaskSubmission::record_hazards() {
+    const BoundAccess* access = task_->access_begin();
+    const TaskRef self = task_->ref();
+    for (std::uint32_t i = 0; i < task_->access_count; ++i) {
+        Version& version = *access[i].version;
+        AccessMap& map = version.datum->home_scope == scope_.id ? version.accesses : scope_.map_of(&version);
+        map.record(self, access[i], *this);
+    }
+    if (block_) add_pruned_edges();
+}
+
+bool TaskSubmission::completed(TaskRef ref) const {
+    // acquire: what the task wrote is visible to whoever is told that it has completed
+    return generation_of(engine_.pool_.at(ref.slot).successors.load(std::memory_order_acquire)) != ref.generation;
+}
+
+void TaskSubmission::depend_on(TaskRef predecessor) {
+    if (!predecessor.valid() || predecessor.slot == task_->slot) return;
+    if (!block_) {
+        add_edge(predecessor);
+    } else if (!completed(predecessor)) {
+        candidates_.push_back(predecessor);
+    }
+}
+
+/// Pushes an edge onto the predecessor's list unless it has completed or already has one to this task.
+void TaskSubmission::add_edge(TaskRef predecessor) {
+    Task& before = engine_.pool_.at(predecessor.slot);
+    std::uint64_t head = before.successors.load(std::memory_order_acquire);
+    if (generation_of(head) != predecessor.generation) return;
+    // Stamps are written by submitters of the scope that the predecessor belongs to, so while the generation
+    // stands the stamp is this submitter's business alone; once it does not, nothing is lost by returning.
+    if (before.stamp.load(std::memory_order_relaxed) == stamp_) {
+        ++scope_.dropped;
+        return;
+    }
+    before.stamp.store(stamp_, std::memory_order_relaxed);
+    std::uint32_t* next = nullptr;
+    const std::uint32_t edge = new_edge(next);
+    do {
+        if (generation_of(head) != predecessor.generation) {
+            // completed meanwhile: the edge stays unused, its place is taken again by the next one
+            if (task_->relay == TaskRef::none) {
+                --task_->used_edges;
+            } else {
+                --relay_used_;
+            }
+            return;
+        }
+        *next = static_cast<std::uint32_t>(head);
+        // release: the predecessor's worker must see `*next` and everything this task needs before `pending`
+    } while (!before.successors.compare_exchange_weak(head, (head >> 32) << 32 | edge, std::memory_order_release,
+                                                      std::memory_order_acquire));
+    if (edges_ < Task::recorded_predecessors) {
+        task_->predecessors[static_cast<std::size_t>(edges_)].store(pack(predecessor), std::memory_order_relaxed);
+    }
+    ++edges_;
+}
+
+std::uint32_t TaskSubmission::new_edge(std::uint32_t*& next) {
+    if (task_->relay == TaskRef::none && task_->used_edges < Task::inline_edges) {
+        next = &task_->next_edge[task_->used_edges];
+        return TaskPool::edge(task_->slot, task_->used_edges++);
+    }
+    if (task_->relay == TaskRef::none || relay_used_ == Relay::edges) {
+        Task& slot = engine_.pool_.take(cache_);
+        slot.kind = TaskKind::relay;
+        Relay* relay = ::new (reinterpret_cast<std::byte*>(&slot) + 64) Relay;
+        relay->target = task_->slot;
+        relay->previous = task_->relay;
+        task_->relay = slot.slot;
+        relay_used_ = 0;
+    }
+    next = &engine_.pool_.relay_at(task_->relay).next_edge[relay_used_];
+    return TaskPool::edge(task_->relay, relay_used_++);
+}
+
+/// Block tasks name many regions, most of which lead to the same few tasks or to predecessors of those.
+/// A candidate that another candidate waits for is implied by it and needs no edge.
+void TaskSubmission::add_pruned_edges() {
+    std::sort(candidates_.begin(), candidates_.end(), [](TaskRef a, TaskRef b) { return pack(a) < pack(b); });
+    const auto unique_end = std::unique(candidates_.begin(), candidates_.end());
+    scope_.dropped += static_cast<std::uint64_t>(candidates_.end() - unique_end);
+    candidates_.erase(unique_end, candidates_.end());
+
+    std::vector<std::uint64_t> implied;
+    for (const TaskRef candidate : candidates_) {
+        Task& task = engine_.pool_.at(candidate.slot);
+        for (const auto& predecessor : task.predecessors) {
+            const std::uint64_t word = predecessor.load(std::memory_order_relaxed);
+            // a slot taken by another task meanwhile shows by its generation: then the candidate has completed
+            if (unpack(word).valid() && !completed(candidate)) implied.push_back(word);
+        }
+    }
+    std::sort(implied.begin(), implied.end());
+    for (const TaskRef candidate : candidates_) {
+        if (std::binary_search(implied.begin(), implied.end(), pack(candidate))) {
+            ++scope_.dropped;
+        } else {
+            add_edge(candidate);
+        }
+    }
+}
+
+/// A node without a kernel that completes when all of `tasks` have: one dependency in the place of many.
+TaskRef TaskSubmission::join(const std::vector<TaskRef>& tasks) {
+    TaskSubmission node(engine_, scope_, cache_);
+    node.task_->kind = TaskKind::sync;
+    node.task_->name = "sync";
+    node.task_->priority = std::numeric_limits<int>::max();
+    const TaskRef ref = node.task_->ref();
+    for (const TaskRef task : tasks) {
+        if (task.slot != task_->slot) node.depend_on(task);
+    }
+    ++scope_.sync_nodes;
+    if (!node.released()) return ref;
+    // all of them have completed already: nothing to wait for
+    scope_.submitted.store(scope_.submitted.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+    if (scope_.owner != nullptr) scope_.outstanding.fetch_sub(1, std::memory_order_relaxed);
+    engine_.pool_.give_back(cache_, node.task_->slot);
+    return {};
+}
+
+bool TaskSubmission::released() {
+    released_ = true;
+    scope_.edges += static_cast<std::uint64_t>(edges_);
+    for (auto i = static_cast<std::size_t>(edges_); i < Task::recorded_predecessors; ++i) {
+        task_->predecessors[i].store(pack(TaskRef{}), std::memory_order_relaxed);
+    }
+    if (scope_.owner != nullptr) scope_.outstanding.fetch_add(1, std::memory_order_relaxed);
+    // release: who reads the count to decide that nothing is in flight also sees what led to it
+    scope_.submitted.store(scope_.submitted.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    // acq_rel: gathers what completed predecessors wrote, publishes the task to the one that completes last
+    const std::int32_t before = task_->pending.fetch_sub(held - edges_, std::memory_order_acq_rel);
+    return before == held - edges_;
+}
+
+SlotCache& Engine::slot_cache(Scope& scope) {
+    ThreadContext* context = context_of(this);
+    return context != nullptr && context->worker != nullptr ? context->worker->cache : *scope.cache;
+}
+
+void Engine::submit(const TaskOptions& options, const AccessRecord* records, std::size_t count,
+                    const KernelOps& ops, void* source) {
+    constexpr std::size_t few = 16;
+    if (options.threads.min < 1 || options.threads.max < options.threads.min) {
+        throw UsageError("task '" + std::string(options.name.c_str()) + "': threads {" +
+                         std::to_string(options.threads.min) + ", " + std::to_string(options.threads.max) +
+                         "}; allowed is 1 <= min <= max");
+    }
+    Scope& scope = current_scope();
+    throttle(scope);
+    Task* ready = nullptr;
+    {
+        const std::lock_guard guard(scope.lock);
+        if (scope.drained()) return;  // this graph was cancelled: what follows belongs to it until wait()
+        TaskSubmission submission(*this, scope, slot_cache(scope));
+        std::array<void*, few> few_bases;
+        std::vector<void*> many_bases(count > few ? count : 0);
+        void** bases = count > few ? many_bases.data() : few_bases.data();
+        submission.bind_accesses(records, count, bases);
+        submission.store_kernel(ops, source, bases);
+
+        Task& task = submission.task();
+        const int most = std::min(options.threads.max, places());
+        task.name = options.name.c_str();
+        task.tile = options.tile;
+        task.priority = options.priority;
+        task.max_threads = static_cast<std::uint16_t>(most);
+        task.min_threads = static_cast<std::uint16_t>(std::min(options.threads.min, most));
+        task.gang = most > 1;
+        ++scope.user_tasks;
+        submission.record_hazards();
+        if (submission.released()) ready = &task;
+    }
+    if (ready != nullptr) {
+        ThreadContext* context = context_of(this);
+        Worker* worker = context != nullptr ? context->worker : nullptr;
+        make_ready(&ready, 1, worker);
+        // behind make_ready()'s full fence: the stand-in either sees the task or is seen here
+        if (worker == nullptr && stand_in_parked_.load(std::memory_order_relaxed)) {
+            const std::lock_guard guard(outside_lock_);
+            outside_changed_.notify_all();
+        }
+    }
+}
+
+void Engine::submit_internal(Scope& scope, Version& version, std::function<void()> action) {
+    struct Action {
+        std::function<void()> function;
+        void operator()() { function(); }
+    };
+    Action source{std::move(action)};
+    TaskSubmission submission(*this, scope, slot_cache(scope));
+    Task& task = submission.task();
+    task.accesses[0] = {&version, 0, version.datum->rows, 0, version.datum->cols, AccessMode::readwrite};
+    task.access_count = 1;
+    submission.store_kernel(PlainOps<Action>::ops, &source, nullptr);
+    task.kind = TaskKind::internal;
+    task.name = "internal";
+    task.tile = {-1, -1, -1};
+    task.priority = std::numeric_limits<int>::max();
+    task.max_threads = task.min_threads = 1;
+    submission.record_hazards();
+    Task* ready = &task;
+    // pushed under the scope's lock, which no scheduler ever takes
+    if (submission.released()) make_ready(&ready, 1, nullptr);
+}
+
+}  // namespace basalt::detail

@@ -1,0 +1,121 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "basalt/runtime.hpp"
+
+namespace basalt::detail {
+
+class Scope;
+struct Version;
+
+/// Names a task for as long as anyone cares: the slot it lives in and which of the slot's tenants it is.
+/// A slot whose generation has moved on held a task that has completed.
+struct TaskRef {
+    std::uint32_t slot = none;
+    std::uint32_t generation = 0;
+
+    static constexpr std::uint32_t none = 0xffffffff;
+    bool valid() const { return slot != none; }
+    friend bool operator==(const TaskRef&, const TaskRef&) = default;
+};
+
+/// An access as a task keeps it: the record with its datum resolved to the version it was bound to.
+struct BoundAccess {
+    Version* version;
+    Index row_begin;
+    Index row_end;
+    std::int32_t col_begin;
+    std::int32_t col_end;
+    AccessMode mode;
+};
+
+enum class TaskKind : std::uint8_t {
+    user,      ///< dropped when its graph is cancelled
+    internal,  ///< the runtime's own: always runs
+    sync,      ///< no kernel: completes as soon as it is released
+    relay,     ///< not a task: more incoming edges for another one
+};
+
+/// A pooled task. Slots are never unmapped while their engine lives, so that a stale TaskRef can be checked
+/// by reading the slot's generation.
+///
+/// Who owns what: the submitting thread, under its scope's lock, writes everything before the task becomes
+/// ready; then the worker that runs it does, until the slot returns to the pool. The atomics are what others
+/// touch meanwhile: `successors` by submitters that add edges, `pending` by finishing predecessors, `stamp`
+/// and `predecessors` by submitters that look for redundant edges (a torn reading is recognised by the
+/// generation and means that the task has completed).
+///
+/// An edge is a number: slot * 256 + index into next_edge (or a relay's longer array). The list of a task's
+/// successors is a stack of edges linked through next_edge, its head in the low half of `successors`; the
+/// high half is the generation. Completing exchanges the word for the next generation with an empty stack,
+/// which closes the list for whoever still holds the old TaskRef: an edge is never added to a wrong tenant.
+struct alignas(64) Task {
+    static constexpr std::uint32_t no_edge = 0xffffffff;
+    static constexpr int inline_edges = 4;
+    static constexpr int inline_accesses = 3;
+    static constexpr int recorded_predecessors = 4;
+    static constexpr std::size_t inline_kernel = 88;
+
+    // -- line 0: dependencies
+    std::atomic<std::uint64_t> successors{no_edge};
+    std::atomic<std::int32_t> pending{0};
+    std::uint32_t slot = 0;
+    Scope* scope = nullptr;
+    const KernelOps* ops = nullptr;
+    std::int32_t priority = 0;
+    TaskKind kind = TaskKind::user;
+    bool commutes = false;
+    bool gang = false;
+    std::uint8_t used_edges = 0;
+    std::array<std::uint32_t, inline_edges> next_edge{};
+    std::atomic<std::uint64_t> stamp{0};
+
+    // -- lines 1 and 2: what it does
+    const char* name = nullptr;
+    std::array<int, 3> tile{};
+    std::uint16_t min_threads = 1;
+    std::uint16_t max_threads = 1;
+    std::atomic<Scope*> children{nullptr};
+    std::uint32_t relay = TaskRef::none;  ///< newest relay, a chain through Relay::previous
+    std::uint32_t access_count = 0;
+    alignas(8) std::array<std::byte, inline_kernel> kernel{};
+
+    // -- lines 3 and 4: what it touches
+    BoundAccess* more_accesses = nullptr;  ///< all of them, when they are more than fit inline
+    std::array<BoundAccess, inline_accesses> accesses{};
+
+    // -- line 5: whom it waits for, as far as there is room
+    std::array<std::atomic<std::uint64_t>, recorded_predecessors> predecessors{};
+
+    std::uint32_t generation() const {
+        return static_cast<std::uint32_t>(successors.load(std::memory_order_relaxed) >> 32);
+    }
+    TaskRef ref() const { return {slot, generation()}; }
+    const BoundAccess* access_begin() const {
+        return more_accesses != nullptr ? more_accesses : accesses.data();
+    }
+    BoundAccess* access_begin() { return more_accesses != nullptr ? more_accesses : accesses.data(); }
+
+    bool kernel_is_inline() const {
+        return ops->size <= inline_kernel && ops->align <= alignof(void*);
+    }
+    void* kernel_storage() {
+        return kernel_is_inline() ? static_cast<void*>(kernel.data()) : *reinterpret_cast<void**>(kernel.data());
+    }
+};
+
+/// A slot that carries incoming edges of a task with more than fit inside it.
+struct alignas(64) Relay {
+    static constexpr int edges = 62;  // up to the line of `predecessors`, which other threads may still read
+
+    std::uint32_t target;    ///< slot of the task the edges lead to
+    std::uint32_t previous;  ///< next older relay of the same task
+    std::array<std::uint32_t, edges> next_edge;
+};
+static_assert(64 + sizeof(Relay) <= sizeof(Task));
+
+}  // namespace basalt::detail

@@ -1,0 +1,100 @@
+#include "runtime/topology.hpp"
+
+#include <hwloc.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace basalt::detail {
+
+namespace {
+
+/// The machine as far as this process may use it, read once.
+class Machine {
+  public:
+    static const Machine& instance() {
+        static const Machine machine;
+        return machine;
+    }
+    Machine(const Machine&) = delete;
+    Machine& operator=(const Machine&) = delete;
+
+    const std::vector<hwloc_cpuset_t>& cores() const { return cores_; }
+    hwloc_topology_t topology() const { return topology_; }
+
+  private:
+    Machine() {
+        hwloc_topology_init(&topology_);
+        hwloc_topology_load(topology_);  // leaves out what the cgroup's cpuset forbids
+        hwloc_cpuset_t allowed = hwloc_bitmap_alloc();
+        if (hwloc_get_cpubind(topology_, allowed, HWLOC_CPUBIND_PROCESS) != 0) {
+            hwloc_bitmap_copy(allowed, hwloc_topology_get_allowed_cpuset(topology_));
+        }
+        const int count = hwloc_get_nbobjs_by_type(topology_, HWLOC_OBJ_CORE);
+        for (int i = 0; i < count; ++i) {
+            add_core(hwloc_get_obj_by_type(topology_, HWLOC_OBJ_CORE, static_cast<unsigned>(i))->cpuset, allowed);
+        }
+        if (cores_.empty()) {  // a machine that does not tell its cores: take the processing units
+            int cpu = -1;
+            while ((cpu = hwloc_bitmap_next(allowed, cpu)) >= 0) {
+                hwloc_cpuset_t one = hwloc_bitmap_alloc();
+                hwloc_bitmap_only(one, static_cast<unsigned>(cpu));
+                cores_.push_back(one);
+            }
+        }
+        hwloc_bitmap_free(allowed);
+    }
+
+    // One worker a core: of a core's hardware threads the first allowed one.
+    void add_core(hwloc_const_cpuset_t core, hwloc_const_cpuset_t allowed) {
+        hwloc_cpuset_t usable = hwloc_bitmap_alloc();
+        hwloc_bitmap_and(usable, core, allowed);
+        hwloc_bitmap_singlify(usable);
+        if (hwloc_bitmap_iszero(usable)) {
+            hwloc_bitmap_free(usable);
+        } else {
+            cores_.push_back(usable);
+        }
+    }
+
+    hwloc_topology_t topology_ = nullptr;
+    std::vector<hwloc_cpuset_t> cores_;
+};
+
+/// Cores' worth of time that the cgroup grants; 0 when there is no limit. Version 2, then version 1.
+double cpu_quota() {
+    auto read = [](const char* path, double& quota, double& period) {
+        std::ifstream file(path);
+        std::string first;
+        if (!(file >> first) || first == "max" || first == "-1") return false;
+        std::istringstream(first) >> quota;
+        return static_cast<bool>(file >> period) || period > 0;
+    };
+    double quota = 0;
+    double period = 0;
+    if (read("/sys/fs/cgroup/cpu.max", quota, period) && period > 0) return quota / period;
+    std::ifstream("/sys/fs/cgroup/cpu/cpu.cfs_period_us") >> period;
+    if (period > 0 && read("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", quota, period)) return quota / period;
+    return 0;
+}
+
+}  // namespace
+
+int usable_cores() {
+    int cores = std::max(1, static_cast<int>(Machine::instance().cores().size()));
+    if (const double quota = cpu_quota(); quota > 0) cores = std::min(cores, std::max(1, static_cast<int>(std::ceil(quota))));
+    return cores;
+}
+
+void bind_this_thread(int place) {
+    const Machine& machine = Machine::instance();
+    if (machine.cores().empty()) return;
+    const auto core = static_cast<std::size_t>(place) % machine.cores().size();
+    hwloc_set_cpubind(machine.topology(), machine.cores()[core], HWLOC_CPUBIND_THREAD);
+}
+
+}  // namespace basalt::detail

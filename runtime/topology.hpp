@@ -1,0 +1,12 @@
+#pragma once
+
+namespace basalt::detail {
+
+/// Cores that this process may use: the affinity mask's, no more than the cgroup's CPU quota. At least 1.
+int usable_cores();
+
+/// Binds the calling thread to the core that belongs to a worker's place: places beyond the cores share
+/// them in turn. Without effect where the system does not allow it.
+void bind_this_thread(int place);
+
+}  // namespace basalt::detail

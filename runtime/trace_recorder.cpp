@@ -1,0 +1,28 @@
+#include "runtime/trace_recorder.hpp"
+
+namespace basalt::detail {
+
+std::string tile_text(const std::array<int, 3>& tile) {
+    std::string text;
+    for (const int index : tile) {
+        if (index < 0) continue;
+        if (!text.empty()) text += ',';
+        text += std::to_string(index);
+    }
+    return text;
+}
+
+Trace TraceRecorder::take() {
+    Trace trace;
+    for (std::size_t row = 0; row < rows_.size(); ++row) {
+        trace.row_names.push_back("worker " + std::to_string(row));
+        for (const Event& event : rows_[row].events) {
+            trace.events.push_back({event.name, static_cast<int>(row), event.begin, event.end, event.priority,
+                                    tile_text(event.tile)});
+        }
+        rows_[row].events.clear();
+    }
+    return trace;
+}
+
+}  // namespace basalt::detail

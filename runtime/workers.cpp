@@ -1,0 +1,162 @@
+// The threads: how they find work, when they sleep, who wakes them.
+#include <algorithm>
+
+#include "runtime/engine.hpp"
+#include "runtime/topology.hpp"
+
+namespace basalt::detail {
+
+namespace {
+
+// Polling for work: pauses grow to about a microsecond, so that a thread without work hardly disturbs the caches
+// of those that have some; after about 50 us it sleeps. Waking a sleeper costs the waker a system call.
+constexpr int polls_before_sleep = 60;
+constexpr int longest_pause = 40;
+
+// Looking whether one may stop costs reading every place's counter, so it is done once in so many tasks.
+constexpr int tasks_between_looks = 64;
+
+constexpr auto stand_in_period = std::chrono::milliseconds(1);
+
+void pause_for(int poll) {
+    for (int i = 0; i < std::min(longest_pause, 1 << std::min(poll, 6)); ++i) cpu_relax();
+}
+
+}  // namespace
+
+Scheduler& Engine::scheduler(int level) {
+    const int index = std::min(level, levels - 1);
+    auto& entry = schedulers_[static_cast<std::size_t>(index)];
+    Scheduler* existing = entry.load(std::memory_order_acquire);
+    if (existing != nullptr) return *existing;
+    const std::lock_guard guard(schedulers_lock_);
+    if (entry.load(std::memory_order_relaxed) == nullptr) {
+        owned_schedulers_.push_back(make_scheduler(config_.scheduler, places()));
+        entry.store(owned_schedulers_.back().get(), std::memory_order_release);
+        deepest_level_.store(std::max(index, deepest_level_.load(std::memory_order_relaxed)),
+                             std::memory_order_seq_cst);
+    }
+    return *entry.load(std::memory_order_relaxed);
+}
+
+bool Engine::ready_tasks(int min_level) const {
+    for (int level = deepest_level_.load(std::memory_order_seq_cst); level >= std::min(min_level, levels - 1); --level) {
+        Scheduler* queue = schedulers_[static_cast<std::size_t>(level)].load(std::memory_order_acquire);
+        if (queue != nullptr && !queue->empty()) return true;
+    }
+    return false;
+}
+
+/// Hands ready tasks to the scheduler and wakes sleepers for them. Commuting tasks first take their regions.
+void Engine::make_ready(Task* const* tasks, std::size_t count, Worker* worker) {
+    const int place = worker != nullptr ? worker->place : -1;
+    std::size_t run = 0;  // start of a run of tasks that go to one queue together
+    auto push = [&](std::size_t end) {
+        if (end == run) return;
+        const int level = tasks[run]->scope->level;
+        scheduler(level).push(place, tasks + run, end - run);
+        if (parking_.anyone_parked()) parking_.wake(level, static_cast<int>(end - run));
+    };
+    for (std::size_t i = 0; i < count; ++i) {
+        const bool held = tasks[i]->commutes && !commute_.acquire(*tasks[i]);
+        if (held || tasks[i]->scope->level != tasks[run]->scope->level) {
+            push(i);
+            run = held ? i + 1 : i;
+        }
+    }
+    push(count);
+}
+
+/// A task of min_level or deeper, deepest first: what is begun is finished first.
+Task* Engine::find_work(Worker& worker, int min_level) {
+    while (hall_.assembling() && join_gang(worker)) {
+    }
+    Task* found = nullptr;
+    for (int level = deepest_level_.load(std::memory_order_acquire);
+         found == nullptr && level >= std::min(min_level, levels - 1); --level) {
+        Scheduler* queue = schedulers_[static_cast<std::size_t>(level)].load(std::memory_order_acquire);
+        if (queue == nullptr) continue;
+        found = queue->pop(worker.place);
+        while (found != nullptr && found->gang && worker.gangs > 0 && !found->scope->inside_gang) {
+            // not for a member of a running gang to lead (see GangHall)
+            worker.set_aside.push_back(found);
+            found = queue->pop(worker.place);
+        }
+    }
+    if (!worker.set_aside.empty()) {
+        for (Task* task : worker.set_aside) scheduler(task->scope->level).push(worker.place, &task, 1);
+        worker.set_aside.clear();
+    }
+    return found;
+}
+
+void Engine::work_until(Worker& worker, int min_level, const void* awaited, const std::function<bool()>& done,
+                        std::optional<std::chrono::steady_clock::time_point> deadline) {
+    ParkingLot::Sleeper sleeper;
+    sleeper.min_level = min_level;
+    sleeper.scope = awaited;
+    Task* next = nullptr;
+    int idle = 0;
+    for (int count = 1;; ++count) {
+        const bool late = deadline && std::chrono::steady_clock::now() >= *deadline;
+        if (late || ((next == nullptr || count % tasks_between_looks == 0) && done())) {
+            if (next != nullptr) make_ready(&next, 1, &worker);
+            return;
+        }
+        if (next == nullptr) next = find_work(worker, min_level);
+        if (next != nullptr) {
+            idle = 0;
+            next = run_one(*next, worker, min_level);
+            continue;
+        }
+        if (idle == 0) announce_quiescence();
+        if (++idle < polls_before_sleep) {
+            pause_for(idle);
+            continue;
+        }
+        idle = 0;
+        parking_.announce(sleeper);
+        const bool gang_waits = hall_.assembling() && worker.gangs == 0;
+        if (done() || ready_tasks(min_level) || gang_waits) {
+            parking_.leave(sleeper);
+            std::this_thread::yield();
+            continue;
+        }
+        announce_quiescence();
+        parking_.sleep(sleeper, deadline);
+    }
+}
+
+void Engine::worker_main(Worker& worker) {
+    if (config_.bind) bind_this_thread(worker.place);
+    work_until(worker, 0, nullptr, [this] { return stop_.load(std::memory_order_acquire); });
+}
+
+/// Works place 0 while tasks are there and no outside thread does: nothing was submitted for a period, so the
+/// program is busy elsewhere. Leaves as soon as an outside thread asks for the place.
+void Engine::stand_in_main() {
+    if (config_.bind) bind_this_thread(0);
+    std::uint64_t last_submitted = 0;
+    std::unique_lock guard(outside_lock_);
+    while (!stop_.load(std::memory_order_relaxed)) {
+        if (in_flight() == 0) {
+            stand_in_parked_.store(true, std::memory_order_seq_cst);
+            outside_changed_.wait(guard, [&] { return stop_.load(std::memory_order_relaxed) || in_flight() > 0; });
+            stand_in_parked_.store(false, std::memory_order_relaxed);
+        }
+        outside_changed_.wait_for(guard, stand_in_period, [&] { return stop_.load(std::memory_order_relaxed); });
+        const std::uint64_t submitted = root_.submitted.load(std::memory_order_relaxed);
+        const bool quiet = submitted == std::exchange(last_submitted, submitted);
+        if (!quiet || in_flight() == 0 || outside_waiters_.load(std::memory_order_relaxed) > 0) continue;
+        if (!take_outside_place()) continue;
+        guard.unlock();
+        work_until(*workers_[0], 0, &root_, [this] {
+            return stop_.load(std::memory_order_relaxed) || in_flight() == 0 ||
+                   outside_waiters_.load(std::memory_order_relaxed) > 0;
+        });
+        leave_outside_place();
+        guard.lock();
+    }
+}
+
+}  // namespace basalt::detail

@@ -1,0 +1,145 @@
+#include "schedulers/priority_stealing.hpp"
+
+#include <algorithm>
+#include <mutex>
+
+#include "runtime/task.hpp"
+
+namespace basalt::detail {
+
+namespace {
+
+constexpr std::size_t first_capacity = 64;
+constexpr std::size_t most_stolen = 256;
+
+}  // namespace
+
+void PriorityBuckets::Bucket::push_back(Task* task) {
+    if (count == ring.size()) {
+        std::vector<Task*> larger(std::max(first_capacity, 2 * ring.size()));
+        for (std::size_t i = 0; i < count; ++i) larger[i] = ring[(first + i) & (ring.size() - 1)];
+        ring = std::move(larger);
+        first = 0;
+    }
+    ring[(first + count++) & (ring.size() - 1)] = task;
+}
+
+Task* PriorityBuckets::Bucket::pop_front() {
+    Task* task = ring[first];
+    first = (first + 1) & (ring.size() - 1);
+    --count;
+    return task;
+}
+
+PriorityBuckets::Bucket& PriorityBuckets::bucket_for(int priority) {
+    if (!buckets_.empty() && buckets_.back()->priority == priority) return *buckets_.back();
+    auto at = std::lower_bound(buckets_.begin(), buckets_.end(), priority,
+                               [](const auto& bucket, int p) { return bucket->priority < p; });
+    if (at != buckets_.end() && (*at)->priority == priority) return **at;
+    std::unique_ptr<Bucket> bucket;
+    if (unused_.empty()) {
+        bucket = std::make_unique<Bucket>();
+    } else {
+        bucket = std::move(unused_.back());
+        unused_.pop_back();
+    }
+    bucket->priority = priority;
+    return **buckets_.insert(at, std::move(bucket));
+}
+
+void PriorityBuckets::push(Task* task, int priority) {
+    bucket_for(priority).push_back(task);
+    ++size_;
+}
+
+void PriorityBuckets::retire_empty_top() {
+    // The last bucket left is kept for the next push, which most often is of the same priority.
+    while (buckets_.size() > 1 && buckets_.back()->count == 0) {
+        unused_.push_back(std::move(buckets_.back()));
+        buckets_.pop_back();
+    }
+}
+
+Task* PriorityBuckets::pop_newest() {
+    Task* task = buckets_.back()->pop_back();
+    --size_;
+    retire_empty_top();
+    return task;
+}
+
+void PriorityBuckets::take_oldest(std::vector<Task*>& taken, std::size_t limit) {
+    Bucket& top = *buckets_.back();
+    const std::size_t count = std::min(limit, (top.count + 1) / 2);
+    for (std::size_t i = 0; i < count; ++i) taken.push_back(top.pop_front());
+    size_ -= count;
+    retire_empty_top();
+}
+
+PriorityStealing::PriorityStealing(int places) {
+    for (int i = 0; i < places; ++i) queues_.push_back(std::make_unique<Queue>());
+}
+
+void PriorityStealing::push(int place, Task* const* tasks, std::size_t count) {
+    // a thread without a place leaves its tasks with place 0, which it works when it waits
+    Queue& queue = *queues_[static_cast<std::size_t>(std::max(place, 0))];
+    const std::lock_guard guard(queue.lock);
+    for (std::size_t i = 0; i < count; ++i) queue.tasks.push(tasks[i], tasks[i]->priority);
+    queue.publish_size();
+}
+
+Task* PriorityStealing::pop(int place) {
+    Queue& own = *queues_[static_cast<std::size_t>(place)];
+    if (own.size.load(std::memory_order_relaxed) > 0) {
+        const std::lock_guard guard(own.lock);
+        if (!own.tasks.empty()) {
+            Task* task = own.tasks.pop_newest();
+            own.publish_size();
+            return task;
+        }
+    }
+    return steal(own, place);
+}
+
+Task* PriorityStealing::exchange(int place, Task* candidate) {
+    Queue& own = *queues_[static_cast<std::size_t>(place)];
+    if (own.size.load(std::memory_order_relaxed) == 0) return candidate;
+    const std::lock_guard guard(own.lock);
+    if (own.tasks.empty() || own.tasks.top_priority() <= candidate->priority) return candidate;
+    Task* better = own.tasks.pop_newest();
+    own.tasks.push(candidate, candidate->priority);
+    return better;
+}
+
+Task* PriorityStealing::steal(Queue& thief, int place) {
+    const auto places = static_cast<std::uint32_t>(queues_.size());
+    for (std::uint32_t i = 0; i < places; ++i) {
+        const std::uint32_t victim_place = (thief.next_victim + i) % places;
+        if (victim_place == static_cast<std::uint32_t>(place)) continue;
+        Queue& victim = *queues_[victim_place];
+        if (victim.size.load(std::memory_order_acquire) == 0) continue;
+        {
+            const std::lock_guard guard(victim.lock);
+            if (victim.tasks.empty()) continue;
+            victim.tasks.take_oldest(thief.loot, most_stolen);
+            victim.publish_size();
+        }
+        thief.next_victim = victim_place;
+        Task* task = thief.loot.front();
+        if (thief.loot.size() > 1) {
+            const std::lock_guard guard(thief.lock);
+            // the oldest on top: it runs next, as it would have at its owner's other end
+            for (std::size_t k = thief.loot.size() - 1; k > 0; --k) thief.tasks.push(thief.loot[k], thief.loot[k]->priority);
+            thief.publish_size();
+        }
+        thief.loot.clear();
+        return task;
+    }
+    return nullptr;
+}
+
+bool PriorityStealing::empty() const {
+    return std::all_of(queues_.begin(), queues_.end(),
+                       [](const auto& queue) { return queue->size.load(std::memory_order_acquire) == 0; });
+}
+
+}  // namespace basalt::detail
