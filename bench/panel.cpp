@@ -5,7 +5,10 @@
 #include <cstdio>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
+
+#include <pthread.h>
 
 #include <CLI/CLI.hpp>
 #include <cblas.h>
@@ -42,16 +45,43 @@ double median(std::vector<double> values) {
     return values.empty() ? 0.0 : values[values.size() / 2];
 }
 
+/// OpenBLAS's threads poll for tens of milliseconds after a call: whoever is timed next would share a core with
+/// them.
+void let_others_rest() { std::this_thread::sleep_for(std::chrono::milliseconds(60)); }
+
 /// LAPACK's operation count of LU.
 double operations(Index m, Index n) {
     const double k = static_cast<double>(std::min(m, n)), rows = static_cast<double>(m), cols = static_cast<double>(n);
     return 2 * rows * cols * k - (rows + cols) * k * k + 2.0 / 3.0 * k * k * k;
 }
 
+/// Keeps the calling thread on core `rank` of those the process may use, as the runtime binds its workers, and
+/// gives them all back at the end.
+class Binding {
+  public:
+    explicit Binding(int rank) {
+        pthread_getaffinity_np(pthread_self(), sizeof(allowed_), &allowed_);
+        const int cores = CPU_COUNT(&allowed_);
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        for (int cpu = 0, seen = 0; cpu < CPU_SETSIZE; ++cpu) {
+            if (CPU_ISSET(cpu, &allowed_) && seen++ == rank % cores) CPU_SET(cpu, &one);
+        }
+        pthread_setaffinity_np(pthread_self(), sizeof(one), &one);
+    }
+    ~Binding() { pthread_setaffinity_np(pthread_self(), sizeof(allowed_), &allowed_); }
+    Binding(const Binding&) = delete;
+    Binding& operator=(const Binding&) = delete;
+
+  private:
+    cpu_set_t allowed_;
+};
+
 template <class T>
 double time_ours(View<T> panel, int threads, basalt::PanelWorkspace<T>& workspace, std::vector<Index>& pivots) {
     double seconds = 0;
     basalt::reference::run_gang(threads, [&](basalt::Team& team) {
+        const Binding binding(team.rank());
         team.barrier();
         const double start = now();
         basalt::panel_factor<T>(team, panel, pivots.data(), workspace);
@@ -95,6 +125,7 @@ Times measure(Index m, Index nb, int threads, const Options& options) {
         for (Index j = 0; j < nb; ++j) {
             for (Index i = 0; i < m; ++i) work[static_cast<std::size_t>(i * nb + j)] = columns[static_cast<std::size_t>(j * m + i)];
         }
+        let_others_rest();
         keep(times.ours, time_ours(View<T>::row_major(work.data(), m, nb, nb), threads, workspace, pivots));
         work = columns;
         keep(times.getrf, time_lapack(false, work.data(), m, nb, lapack_pivots));
@@ -113,16 +144,18 @@ void run(const Options& options) {
     if (!options.json.empty() && json == nullptr) throw std::runtime_error("cannot write " + options.json);
     fmt::print(table, "panel, precision {}, kernels {}, LAPACKE on {} ({}), median of {}\n", options.precision,
                basalt::simd::kernels<T>().name, openblas_get_config(), openblas_get_corename(), options.repeat);
-    fmt::print(table, "{:>8} {:>5} {:>7} {:>10} {:>8} {:>9} {:>9} {:>6}\n", "m", "nb", "threads", "ours ms", "GF/s",
-               "getrf ms", "getf2 ms", "ratio");
+    fmt::print(table, "{:>8} {:>5} {:>7} {:>10} {:>8} {:>9} {:>9} {:>6} {:>11}\n", "m", "nb", "threads", "ours ms",
+               "GF/s", "getrf ms", "getf2 ms", "ratio", "best/best");
     for (const Index nb : options.widths) {
         for (const int threads : options.threads) {
             for (const Index m : options.heights) {
                 const Times times = measure<T>(m, nb, threads, options);
                 const double ours = median(times.ours), getrf = median(times.getrf), getf2 = median(times.getf2);
                 const double gflops = operations(m, nb) / ours * 1e-9;
-                fmt::print(table, "{:>8} {:>5} {:>7} {:>10.3f} {:>8.1f} {:>9.3f} {:>9.3f} {:>6.2f}\n", m, nb, threads,
-                           ours * 1e3, gflops, getrf * 1e3, getf2 * 1e3, getrf / ours);
+                fmt::print(table, "{:>8} {:>5} {:>7} {:>10.3f} {:>8.1f} {:>9.3f} {:>9.3f} {:>6.2f} {:>5.2f}/{:.2f}\n", m, nb,
+                           threads, ours * 1e3, gflops, getrf * 1e3, getf2 * 1e3, getrf / ours,
+                           *std::min_element(times.getrf.begin(), times.getrf.end()) * 1e3,
+                           *std::min_element(times.ours.begin(), times.ours.end()) * 1e3);
                 std::fflush(table);
                 if (json == nullptr) continue;
                 fmt::print(json,

@@ -16,6 +16,9 @@ struct Gemm {
     using Type = typename V::Type;
     static constexpr Index half_strip = V::lanes;
     static constexpr Index strip = 2 * V::lanes;
+    static constexpr Index line = 64 / static_cast<Index>(sizeof(T));
+    /// Products a row of A has to take part in while the memory answers a prefetch.
+    static constexpr Index prefetch_work = 2048;
     static constexpr Index depth_block = 256;
     static constexpr Index column_block = 256;
 
@@ -30,9 +33,6 @@ struct Gemm {
         constexpr int groups = (Rows + 2) / 3;
         const T* group[groups];
         for (int g = 0; g < groups; ++g) group[g] = a + 3 * g * lda;
-#pragma GCC unroll 16
-        for (int i = 0; i < Rows; ++i) __builtin_prefetch(c + i * ldc, 1);
-
         const auto step = [&](int k) __attribute__((always_inline)) {
             Type row[Vectors];
 #pragma GCC unroll 2
@@ -105,17 +105,33 @@ struct Gemm {
         return tile_rows<2>(rows, depth, a, lda, b, c, ldc, valid);
     }
 
+    /// Into the second cache: the first one is full of the tile at work.
+    static void prefetch(Index rows, Index cols, const T* from, Index ld) {
+        for (Index i = 0; i < rows; ++i) {
+            for (Index j = 0; j < cols; j += line) __builtin_prefetch(from + i * ld + j, 0, 2);
+        }
+    }
+
     static void gemm_minus(Index m, Index n, Index k, T* c, Index ldc, const T* a, Index lda, const T* packed) {
         for (Index n0 = 0; n0 < n; n0 += column_block) {
             const Index n1 = n0 + column_block < n ? n0 + column_block : n;
             for (Index k0 = 0; k0 < k; k0 += depth_block) {
                 const Index depth = k - k0 < depth_block ? k - k0 : depth_block;
+                const Index ahead = TileRows * (1 + prefetch_work / (depth * (n1 - n0)));
                 for (Index i = 0; i < m; i += TileRows) {
                     const Index rows = m - i < TileRows ? m - i : TileRows;
+                    const Index below = m - i - ahead < TileRows ? m - i - ahead : TileRows;
+                    const T* block = a + i * lda + k0;
+                    Index fetched = 0;
                     for (Index j = n0; j < n1; j += strip) {
                         const Index valid = n - j < strip ? n - j : strip;
+                        // the rows of a later block arrive while this one is computed
+                        prefetch(below, valid, c + (i + ahead) * ldc + j, ldc);
+                        const Index fetch = j + strip < n1 ? depth * (j + strip - n0) / (n1 - n0) / line * line : depth;
+                        prefetch(below, fetch - fetched, block + ahead * lda + fetched, lda);
+                        fetched = fetch;
                         const T* b = packed + j * k + k0 * packed_width(valid);
-                        strip_rows(rows, depth, a + i * lda + k0, lda, b, c + i * ldc + j, ldc, valid);
+                        strip_rows(rows, depth, block, lda, b, c + i * ldc + j, ldc, valid);
                     }
                 }
             }
