@@ -23,7 +23,7 @@ class Generator {
     virtual std::string_view name() const = 0;
 
     /// block(i, j) = A(row0 + i, col0 + j) for the whole block, which may have any strides.
-    /// Throws std::invalid_argument where the block reaches outside the matrix.
+    /// Throws UsageError where the block reaches outside the matrix.
     void fill(View<T> block, Index row0, Index col0) const;
 
   protected:
@@ -51,7 +51,7 @@ std::span<const GeneratorInfo> generator_names();
 /// The m x n matrix called `name`, for T = float or double. m, n >= 0. `seed` chooses among the matrices of a
 /// random kind; the others (hpl too, which is one fixed stream) ignore it. Matrices of float are those of
 /// double rounded, or where the description says so, drawn with fewer bits.
-/// Throws std::invalid_argument for an unknown name, listing the known ones, and for negative sizes.
+/// Throws UsageError for an unknown name, listing the known ones, and for negative sizes.
 template <class T>
 std::unique_ptr<Generator<T>> make_generator(std::string_view name, Index m, Index n, std::uint64_t seed = 0);
 
