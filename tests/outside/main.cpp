@@ -3,10 +3,8 @@
 
 #include <basalt/basalt.hpp>
 
-#include <atomic>
 #include <cstdio>
 #include <cstring>
-#include <thread>
 
 namespace {
 
@@ -22,24 +20,36 @@ bool views_address_columns() {
     return A(2, 1) == 6 && A.block(1, 1, 2, 1)(0, 0) == 5;
 }
 
-/// Calls into the shared library, so that linking is checked and not headers alone.
-bool barrier_lets_both_pass() {
-    basalt::TeamBarrier barrier(2);
-    std::atomic<int> arrived = 0;
-    std::thread other([&] {
-        ++arrived;
-        barrier.wait();
+/// A graph of two tasks through the installed library: y = 2 x, where x is written by the first.
+bool tasks_run_in_order() {
+    using namespace basalt;
+    Runtime runtime;
+    Array<double> x(runtime, 100), y(runtime, 100);
+    runtime.submit({.name = "fill"}, write(x), [](View<double> values) {
+        for (Index i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i);
     });
-    ++arrived;
-    barrier.wait();
-    const bool both = arrived == 2;
-    other.join();
-    return both;
+    runtime.submit({.name = "double"}, read(x), write(y), [](View<const double> from, View<double> to) {
+        for (Index i = 0; i < to.size(); ++i) to[i] = 2 * from[i];
+    });
+    runtime.wait();
+    return y.host_view()[99] == 198;
+}
+
+/// Exceptions are caught by type across the border of the shared library.
+bool errors_arrive() {
+    basalt::Runtime runtime;
+    runtime.submit({.name = "thrower"}, [] { throw 7; });
+    try {
+        runtime.wait();
+    } catch (const basalt::TaskError& error) {
+        return error.task() == "thrower";
+    }
+    return false;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
     if (argc != 2) return 2;
-    return headers_are(argv[1]) && views_address_columns() && barrier_lets_both_pass() ? 0 : 1;
+    return headers_are(argv[1]) && views_address_columns() && tasks_run_in_order() && errors_arrive() ? 0 : 1;
 }
