@@ -342,6 +342,7 @@ TEMPLATE_TEST_CASE("integer matrices factor exactly, with unique pivots that are
                 std::swap(order[k], order[elimination.pivots[k]]);
             }
             if (std::min(m, n) > 10) CHECK(!std::is_sorted(order.begin(), order.begin() + std::min(m, n)));
+            for (Index k = 0; k < std::min(m, n); ++k) CHECK(std::abs(lu(k, k)) == 8);
             Index wrong = 0;
             for (Index j = 0; j < n; ++j) {
                 for (Index i = 0; i < m; ++i) {

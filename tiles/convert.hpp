@@ -6,7 +6,9 @@ namespace basalt {
 
 // Between an ordinary strided array and the tile columns, a row range of one tile column at a time. The
 // functions run on the calling thread; calls on disjoint row ranges or different tile columns may run at
-// once. Any row range will do; multiples of 8 rows are fastest. Instantiated for float and double.
+// once. Any row range will do. Transposing is fast where the tile column starts on a cache line (64 bytes)
+// and the tile width fills whole lines; the ordinary array may lie anywhere. Instantiated for float and
+// double.
 //
 // The padded matrix is [A 0; 0 E]: padding rows are 0 in true columns, padding columns are 0 in true rows,
 // and E(i, j), the corner where both row i >= m and column j >= n are padding, is 1 where i == j and 0

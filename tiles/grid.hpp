@@ -1,14 +1,9 @@
 #pragma once
 
+#include <basalt/tile_shape.hpp>
 #include <basalt/view.hpp>
 
 namespace basalt {
-
-/// Height and width of a tile, in elements. The two are chosen apart: a tile need not be square.
-struct TileShape {
-    Index height = 0;
-    Index width = 0;
-};
 
 /// How the elements lie inside the tiles of a tile column.
 enum class ElementOrder {

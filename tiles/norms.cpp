@@ -189,7 +189,6 @@ void FrobeniusNorm::merge(const FrobeniusNorm& other) {
 }
 
 double FrobeniusNorm::value() const {
-    if (std::isnan(middle_)) return middle_;
     if (big_ > 0) {
         // Small elements are nothing beside a big one; the ordinary ones may count.
         return std::sqrt(big_ + middle_ * big_scale * big_scale) / big_scale;
