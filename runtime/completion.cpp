@@ -147,11 +147,12 @@ void Engine::clear_payload(Task& task, Worker& worker) {
 
 void Engine::finish(Task& task, Worker& worker) {
     if (task.commutes) commute_.release(task, worker.released);
-    clear_payload(task, worker);
     Scope& scope = *task.scope;
     const std::uint64_t next_tenant = (static_cast<std::uint64_t>(task.generation()) + 1) << 32 | Task::no_edge;
     // release: who finds the generation advanced sees what the task wrote; acquire: the edges' contents
     release_successors(task.successors.exchange(next_tenant, std::memory_order_acq_rel), worker);
+    // only now: destroying what the kernel captured may wait for data that this very task used
+    clear_payload(task, worker);
     pool_.give_back(worker.cache, task.slot);
     settle(scope, worker);
 }

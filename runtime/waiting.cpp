@@ -49,7 +49,10 @@ void Engine::work_outside(const std::function<bool()>& done, Deadline deadline) 
     const auto late = [&] { return deadline && std::chrono::steady_clock::now() >= *deadline; };
     while (!done() && !late()) {
         if (take_outside_place()) {
+            ThreadContext context{this, workers_[0].get(), nullptr, false, context_};
+            context_ = &context;
             work_until(*workers_[0], 0, &root_, done, deadline);
+            context_ = context.outer;
             leave_outside_place();
             continue;
         }

@@ -129,6 +129,8 @@ void Engine::work_until(Worker& worker, int min_level, const void* awaited, cons
 
 void Engine::worker_main(Worker& worker) {
     if (config_.bind) bind_this_thread(worker.place);
+    ThreadContext context{this, &worker, nullptr, false, nullptr};
+    context_ = &context;
     work_until(worker, 0, nullptr, [this] { return stop_.load(std::memory_order_acquire); });
 }
 
@@ -136,6 +138,8 @@ void Engine::worker_main(Worker& worker) {
 /// program is busy elsewhere. Leaves as soon as an outside thread asks for the place.
 void Engine::stand_in_main() {
     if (config_.bind) bind_this_thread(0);
+    ThreadContext context{this, workers_[0].get(), nullptr, false, nullptr};
+    context_ = &context;
     std::uint64_t last_submitted = 0;
     std::unique_lock guard(outside_lock_);
     while (!stop_.load(std::memory_order_relaxed)) {

@@ -32,6 +32,7 @@ Task* PriorityBuckets::Bucket::pop_front() {
 }
 
 PriorityBuckets::Bucket& PriorityBuckets::bucket_for(int priority) {
+    if (size_ == 0 && !buckets_.empty()) buckets_.back()->priority = priority;  // the one kept empty
     if (!buckets_.empty() && buckets_.back()->priority == priority) return *buckets_.back();
     auto at = std::lower_bound(buckets_.begin(), buckets_.end(), priority,
                                [](const auto& bucket, int p) { return bucket->priority < p; });

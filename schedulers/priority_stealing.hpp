@@ -39,7 +39,7 @@ class PriorityBuckets {
     Bucket& bucket_for(int priority);
     void retire_empty_top();
 
-    std::vector<std::unique_ptr<Bucket>> buckets_;  // ascending priority, none empty but perhaps the last
+    std::vector<std::unique_ptr<Bucket>> buckets_;  // ascending priority; an empty one only when there are no tasks
     std::vector<std::unique_ptr<Bucket>> unused_;
     std::size_t size_ = 0;
 };

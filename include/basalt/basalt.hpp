@@ -6,8 +6,11 @@
 #include <basalt/array.hpp>
 #include <basalt/error.hpp>
 #include <basalt/generator.hpp>
+#include <basalt/lu.hpp>
+#include <basalt/matrix.hpp>
 #include <basalt/runtime.hpp>
 #include <basalt/team.hpp>
+#include <basalt/tile_shape.hpp>
 #include <basalt/trace.hpp>
 #include <basalt/version.hpp>
 #include <basalt/view.hpp>

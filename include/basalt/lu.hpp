@@ -1,0 +1,94 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "basalt/matrix.hpp"
+#include "basalt/runtime.hpp"
+
+namespace basalt {
+
+/// Choices of the LU factorization; 0 lets the library choose.
+struct LuOptions {
+    /// Columns of a panel; a panel never spans two tile columns.
+    Index panel_width = 0;
+    /// Threads that factor a panel together.
+    int panel_threads = 0;
+    /// Panels ahead of the trailing update that get priority, -1: the library chooses. It never changes results.
+    int lookahead = -1;
+    /// Interchanges that later panels ask for left of themselves, as LAPACK applies them. Without them L stays
+    /// as each panel left it, which is all that lu_solve_augmented() needs.
+    bool left_interchanges = true;
+};
+
+namespace detail {
+template <class T>
+struct LuState;
+}
+
+/// An LU factorization in progress or done: A = P L U with L and U in the place of A.
+///
+/// A cheap handle that may be copied; it keeps the factors' storage alive. Thread-safe.
+template <class T>
+class LuFactors {
+  public:
+    LuFactors() = default;
+    explicit LuFactors(std::shared_ptr<detail::LuState<T>> state) : state_(std::move(state)) {}
+
+    Index rows() const;
+    Index cols() const;
+
+    /// Waits for the factorization. LAPACK's INFO: 0, or k > 0 when U(k, k), counted from 1, is exactly zero:
+    /// the factors are complete but a solve would divide by zero.
+    Index info() const;
+
+    /// Waits for the factorization. LAPACK's IPIV, min(m, n) numbers counted from 1: row k was exchanged with
+    /// row pivots[k - 1], in the order k = 1, 2, ...
+    std::vector<Index> pivots() const;
+
+    const std::shared_ptr<detail::LuState<T>>& share_state() const { return state_; }
+
+  private:
+    std::shared_ptr<detail::LuState<T>> state_;
+};
+
+/// Factors A = P L U by partial pivoting in place, LAPACK's getrf: any m x n, float and double. Submits tasks
+/// and returns at once; A's regions hold the factors afterwards, in LAPACK's arrangement. The largest
+/// magnitude of a column, the first one of equals, becomes the pivot; a NaN never does unless it is on the
+/// diagonal. Equal input, options and number of workers give equal bits.
+///
+/// Throws UsageError for options out of range. Numerical outcomes are INFO, not exceptions.
+/// Source: Kurzak, Luszczek, Faverge, Dongarra, "LU Factorization with Partial Pivoting for a Multicore System
+/// with Accelerators" (IEEE TPDS 24, 2013), sections 2.1 and 3.3 to 3.6, as a right-looking loop nest.
+template <class T>
+LuFactors<T> lu_factor(Runtime& runtime, Matrix<T>& a, const LuOptions& options = {});
+
+/// Solves A X = B with the factors of a square A, LAPACK's getrs: B (n x nrhs) becomes X. Submits tasks and
+/// returns at once. With info() > 0 the result holds Inf and NaN, as LAPACK's would.
+/// Throws UsageError when the shapes do not fit.
+template <class T>
+void lu_solve(Runtime& runtime, const LuFactors<T>& lu, Matrix<T>& b);
+
+/// For factors of the n x (n + k) matrix [A B]: the solution X of A X = B, n x k, by back substitution alone,
+/// since the factorization has carried B along (as HPL does). Submits tasks and returns at once.
+/// Throws UsageError unless the factored matrix has more columns than rows.
+template <class T>
+Matrix<T> lu_solve_augmented(Runtime& runtime, const LuFactors<T>& lu);
+
+/// LAPACK's gesv on column-major arrays of the user's own: A (n x n, lda) becomes its factors, B (n x nrhs,
+/// ldb) the solution. `ipiv` gets n numbers counted from 1, or is nullptr. Returns INFO: 0, or k > 0 when
+/// U(k, k) is exactly zero; B then is untouched, as in LAPACK. Waits for everything submitted to the runtime.
+/// Throws UsageError for n, nrhs < 0, lda < max(1, n), ldb < max(1, n) or missing arrays.
+template <class T>
+Index solve(Runtime& runtime, Index n, Index nrhs, T* a, Index lda, Index* ipiv, T* b, Index ldb);
+
+/// The same without the pivots.
+template <class T>
+Index solve(Runtime& runtime, Index n, Index nrhs, T* a, Index lda, T* b, Index ldb) {
+    return solve<T>(runtime, n, nrhs, a, lda, nullptr, b, ldb);
+}
+
+/// Tiles and panel width that LU of an m x n matrix uses on `workers` CPU cores when none are given.
+TileShape default_lu_tile(Index m, Index n, int workers);
+
+}  // namespace basalt

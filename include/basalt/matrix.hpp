@@ -1,0 +1,77 @@
+#pragma once
+
+#include <memory>
+
+#include "basalt/access.hpp"
+#include "basalt/generator.hpp"
+#include "basalt/runtime.hpp"
+#include "basalt/tile_shape.hpp"
+
+namespace basalt {
+
+namespace detail {
+class MatrixStorage;
+}
+
+/// An m x n matrix in tiles (CRRB): tile columns one after the other, each one contiguous row-major array
+/// whose leading dimension is the tile width. Each tile column is one datum; tasks access blocks of it.
+///
+/// T is float or double. m, n >= 0. Movable, not copyable; a moved-from matrix is 0 x 0. Destruction waits
+/// for the tasks that use it. Regions may be taken from any thread; the runtime must outlive the matrix.
+template <class T>
+class Matrix {
+  public:
+    Matrix() = default;
+
+    /// Zeros. `tile` 0 x 0: chosen by size. `name` (a literal, or kept alive by the caller) shows in errors.
+    /// Throws UsageError for sizes out of range and std::bad_alloc.
+    Matrix(Runtime& runtime, Index m, Index n, TileShape tile = {}, const char* name = "matrix");
+
+    /// A copy of LAPACK's column-major array, element (i, j) at a[i + j * lda], lda >= max(1, m).
+    /// Waits for the copy: `a` is free afterwards.
+    static Matrix from_columns(Runtime& runtime, const T* a, Index m, Index n, Index lda, TileShape tile = {});
+    /// The same from row-major storage, element (i, j) at a[i * lda + j], lda >= max(1, n).
+    static Matrix from_rows(Runtime& runtime, const T* a, Index m, Index n, Index lda, TileShape tile = {});
+
+    /// Borrows a column-major array until the next Runtime::wait() outside tasks: what tasks submitted before it
+    /// compute is back in `a` when it returns. Afterwards the matrix is the runtime's own.
+    static Matrix wrap(Runtime& runtime, T* a, Index m, Index n, Index lda, TileShape tile = {});
+
+    /// The leading m x n part of what the generator makes. Returns at once.
+    static Matrix generate(Runtime& runtime, std::shared_ptr<const Generator<T>> generator, Index m, Index n,
+                           TileShape tile = {});
+
+    Index rows() const;
+    Index cols() const;
+    TileShape tile_shape() const;
+    Index tile_rows() const;
+    Index tile_cols() const;
+
+    /// Tile (i, j) without its padding. Throws UsageError where there is none.
+    Region<T> tile(Index i, Index j) const;
+    /// Tile column j, all rows of the matrix.
+    Region<T> column(Index j) const;
+    /// Rows [row_begin, row_end) of the matrix and columns [col_begin, col_end) of tile column j.
+    Region<T> block(Index j, Index row_begin, Index row_end, Index col_begin, Index col_end) const;
+
+    /// Submits tasks that overwrite the matrix with `source` (m x n, any strides), which must stay valid
+    /// until they have run. Throws UsageError when the shapes differ.
+    void load(View<const T> source);
+    /// Submits tasks that copy the matrix to `target` (m x n, any strides); it is complete after wait().
+    void store(View<T> target) const;
+    /// Submits tasks that overwrite the matrix with the leading part of what the generator makes.
+    void fill(std::shared_ptr<const Generator<T>> generator);
+
+    /// Waits for the tasks that use tile column j; the m x width view of its true elements, row-major.
+    View<T> host_view(Index j) const;
+    /// Waits for the tasks that use the element's tile column. For looking at single elements.
+    T at(Index i, Index j) const;
+
+    const std::shared_ptr<detail::MatrixStorage>& share_storage() const { return storage_; }
+    Runtime& runtime() const;
+
+  private:
+    std::shared_ptr<detail::MatrixStorage> storage_;
+};
+
+}  // namespace basalt

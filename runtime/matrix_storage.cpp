@@ -1,0 +1,47 @@
+#include "runtime/matrix_storage.hpp"
+
+#include <limits>
+#include <string>
+
+#include "runtime/engine.hpp"
+
+namespace basalt::detail {
+
+MatrixStorage::MatrixStorage(Runtime& runtime, const TileGrid& grid, std::size_t element_size, const char* name)
+    : runtime_(runtime), grid_(grid), element_size_(element_size), name_(name) {
+    const auto elements = static_cast<std::size_t>(grid.tile_column_size()) * static_cast<std::size_t>(grid.tile_cols());
+    if (elements > static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) / element_size ||
+        grid.shape().width > std::numeric_limits<std::int32_t>::max()) {
+        throw UsageError(std::string(name) + ": " + std::to_string(grid.rows()) + " x " + std::to_string(grid.cols()) +
+                         " in tiles of " + std::to_string(grid.shape().height) + " x " +
+                         std::to_string(grid.shape().width) + " is more than memory can address");
+    }
+    slab_ = HostBuffer(elements * element_size);
+    columns_.reserve(static_cast<std::size_t>(grid.tile_cols()));
+    for (Index j = 0; j < grid.tile_cols(); ++j) {
+        columns_.emplace_back(runtime.engine(),
+                              create_datum(runtime.engine(), column(j), element_size, grid.padded_rows(),
+                                           static_cast<std::int32_t>(grid.shape().width), Storage::pinned, name));
+    }
+}
+
+MatrixStorage::~MatrixStorage() { runtime_.engine().forget_before_wait(this); }
+
+void* MatrixStorage::column(Index j) const {
+    return static_cast<std::byte*>(slab_.data()) +
+           static_cast<std::size_t>(j * grid_.tile_column_size()) * element_size_;
+}
+
+void MatrixStorage::check(Index j, Index row_begin, Index row_end, Index col_begin, Index col_end) const {
+    const bool exists = 0 <= j && j < grid_.tile_cols() && 0 <= row_begin && row_begin <= row_end &&
+                        row_end <= grid_.padded_rows() && 0 <= col_begin && col_begin <= col_end &&
+                        col_end <= grid_.shape().width;
+    if (exists) return;
+    throw UsageError(std::string(name_) + ": rows [" + std::to_string(row_begin) + ", " + std::to_string(row_end) +
+                     ") and columns [" + std::to_string(col_begin) + ", " + std::to_string(col_end) +
+                     ") of tile column " + std::to_string(j) + " do not exist; there are " +
+                     std::to_string(grid_.tile_cols()) + " tile columns of " + std::to_string(grid_.padded_rows()) +
+                     " rows and " + std::to_string(grid_.shape().width) + " columns");
+}
+
+}  // namespace basalt::detail

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "basalt/array.hpp"
+#include "basalt/runtime.hpp"
+#include "runtime/host_memory.hpp"
+#include "tiles/grid.hpp"
+
+namespace basalt::detail {
+
+/// The memory of a tiled matrix: one slab, tile columns at a constant stride, each registered as a datum of
+/// padded_rows x tile width elements.
+class MatrixStorage {
+  public:
+    MatrixStorage(Runtime& runtime, const TileGrid& grid, std::size_t element_size, const char* name);
+    ~MatrixStorage();
+    MatrixStorage(const MatrixStorage&) = delete;
+    MatrixStorage& operator=(const MatrixStorage&) = delete;
+
+    Runtime& runtime() const { return runtime_; }
+    const TileGrid& grid() const { return grid_; }
+    Datum* datum(Index j) const { return columns_[static_cast<std::size_t>(j)].get(); }
+    void* column(Index j) const;
+
+    /// Rows [row_begin, row_end) and columns [col_begin, col_end) of tile column j, padding allowed.
+    /// Throws UsageError where they do not exist.
+    template <class T>
+    Region<T> region(Index j, Index row_begin, Index row_end, Index col_begin, Index col_end) const {
+        check(j, row_begin, row_end, col_begin, col_end);
+        const Index width = grid_.shape().width;
+        return {datum(j),
+                row_begin,
+                row_end,
+                static_cast<std::int32_t>(col_begin),
+                static_cast<std::int32_t>(col_end),
+                row_begin * width + col_begin,
+                row_end - row_begin,
+                col_end - col_begin,
+                width,
+                1};
+    }
+
+  private:
+    void check(Index j, Index row_begin, Index row_end, Index col_begin, Index col_end) const;
+
+    Runtime& runtime_;
+    TileGrid grid_;
+    std::size_t element_size_;
+    const char* name_;
+    HostBuffer slab_;
+    std::vector<DatumHandle> columns_;  // after the slab: destroyed, and so waited for, before it
+};
+
+}  // namespace basalt::detail

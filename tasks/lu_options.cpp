@@ -1,0 +1,64 @@
+#include "tasks/lu_options.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+namespace basalt {
+
+namespace {
+
+struct SizeEntry {
+    Index up_to;  ///< smaller dimension
+    TileShape tile;
+};
+
+// Measured; docs/decisions/0005-lu.md has the table. Width is the panel's too.
+constexpr std::array sizes{SizeEntry{256, {128, 32}}, SizeEntry{768, {256, 64}}, SizeEntry{3000, {512, 128}},
+                           SizeEntry{Index{1} << 62, {512, 256}}};
+
+// A thread of a panel's team should have that many rows at least.
+constexpr Index rows_a_thread = 512;
+constexpr int most_panel_threads = 16;
+
+}  // namespace
+
+TileShape default_lu_tile(Index m, Index n, int) {
+    const Index steps = std::min(m, n);
+    return std::find_if(sizes.begin(), sizes.end(), [&](const SizeEntry& e) { return steps <= e.up_to; })->tile;
+}
+
+namespace detail {
+
+LuChoices::LuChoices(const LuOptions& options, Index m, Index n, int workers)
+    : panel_width(options.panel_width),
+      panel_threads(options.panel_threads),
+      panel_threads_given(options.panel_threads > 0),
+      lookahead(options.lookahead),
+      left_interchanges(options.left_interchanges) {
+    if (panel_width < 0) {
+        throw UsageError("LuOptions::panel_width = " + std::to_string(panel_width) +
+                         "; allowed is 0 (chosen) or at least 1");
+    }
+    if (panel_threads < 0) {
+        throw UsageError("LuOptions::panel_threads = " + std::to_string(panel_threads) +
+                         "; allowed is 0 (chosen) or at least 1");
+    }
+    if (lookahead < -1) {
+        throw UsageError("LuOptions::lookahead = " + std::to_string(lookahead) +
+                         "; allowed is -1 (chosen) or at least 0");
+    }
+    if (panel_width == 0) panel_width = default_lu_tile(m, n, workers).width;
+    if (panel_threads == 0) panel_threads = std::min(workers, most_panel_threads);
+    panel_threads = std::min(panel_threads, workers);
+    if (lookahead < 0) lookahead = 1;
+}
+
+int LuChoices::panel_threads_for(Index rows) const {
+    if (panel_threads_given) return panel_threads;
+    return static_cast<int>(std::clamp<Index>(rows / rows_a_thread, 1, panel_threads));
+}
+
+}  // namespace detail
+
+}  // namespace basalt

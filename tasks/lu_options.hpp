@@ -1,0 +1,21 @@
+#pragma once
+
+#include "basalt/lu.hpp"
+
+namespace basalt::detail {
+
+/// LuOptions with every choice made. Throws UsageError for options out of range.
+struct LuChoices {
+    LuChoices(const LuOptions& options, Index m, Index n, int workers);
+
+    /// Threads for a panel of so many rows: fewer for short ones, where synchronising costs more than it gains.
+    int panel_threads_for(Index rows) const;
+
+    Index panel_width;
+    int panel_threads;
+    bool panel_threads_given;
+    int lookahead;
+    bool left_interchanges;
+};
+
+}  // namespace basalt::detail

@@ -1,0 +1,61 @@
+#include "tasks/lu_state.hpp"
+
+#include <algorithm>
+
+#include "kernels/cpu/gemm.hpp"
+
+namespace basalt::detail {
+
+std::vector<Panel> cut_panels(const TileGrid& grid, Index width) {
+    std::vector<Panel> panels;
+    const Index steps = std::min(grid.rows(), grid.cols());
+    for (Index first = 0; first < steps;) {
+        const Index j = grid.tile_col_of(first);
+        const Index begin = first - grid.first_col(j);
+        const Index columns = std::min({width, grid.tile_width(j) - begin, steps - first});
+        panels.push_back({j, first, columns, begin});
+        first += columns;
+    }
+    return panels;
+}
+
+template <class T>
+LuState<T>::LuState(Runtime& runtime, std::shared_ptr<MatrixStorage> storage, Index panel_width, int panel_threads)
+    : runtime(runtime),
+      panels(cut_panels(storage->grid(), panel_width)),
+      workspace(panel_threads, storage->grid().rows(), std::min(panel_width, storage->grid().shape().width)),
+      pivot_numbers(static_cast<std::size_t>(std::min(storage->grid().rows(), storage->grid().cols()))),
+      panel_info(panels.size()),
+      a(std::move(storage)),
+      pivots(Array<Index>::wrap(runtime, pivot_numbers.data(), static_cast<Index>(pivot_numbers.size()), "pivots")) {
+    const Index width = std::min(panel_width, grid().shape().width);
+    constexpr Index cache_line = 64 / sizeof(T);
+    packed_size_ = (basalt::packed_size<T>(width, grid().shape().width) + cache_line - 1) / cache_line * cache_line;
+    packed_slab = HostBuffer(static_cast<std::size_t>(packed_size_ * grid().tile_cols()) * sizeof(T));
+    for (Index j = 0; j < grid().tile_cols(); ++j) {
+        packed.emplace_back(runtime.engine(), create_datum(runtime.engine(), packed_block(j), sizeof(T), 1, 1,
+                                                           Storage::pinned, "packed U"));
+    }
+}
+
+template <class T>
+T* LuState<T>::packed_block(Index tile_column) const {
+    return static_cast<T*>(packed_slab.data()) + tile_column * packed_size_;
+}
+
+template <class T>
+Region<T> LuState<T>::packed_region(Index tile_column) const {
+    return {packed[static_cast<std::size_t>(tile_column)].get(), 0, 1, 0, 1, 0, packed_size_, 1, 1, packed_size_};
+}
+
+template <class T>
+View<T> LuState<T>::view(Index tile_column, Index row_begin, Index row_end, Index col_begin, Index col_end) const {
+    const Index width = grid().shape().width;
+    return View<T>::row_major(static_cast<T*>(a->column(tile_column)) + row_begin * width + col_begin,
+                              row_end - row_begin, col_end - col_begin, width);
+}
+
+template struct LuState<float>;
+template struct LuState<double>;
+
+}  // namespace basalt::detail

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "basalt/array.hpp"
+#include "basalt/lu.hpp"
+#include "kernels/cpu/panel.hpp"
+#include "runtime/matrix_storage.hpp"
+
+namespace basalt::detail {
+
+/// A panel: `width` columns from matrix column (and row) `first` on, inside one tile column.
+struct Panel {
+    Index tile_column;
+    Index first;
+    Index width;
+    Index col_begin;  ///< first column, counted inside the tile column
+
+    Index col_end() const { return col_begin + width; }
+    Index end() const { return first + width; }
+};
+
+/// The panels of a factorization: at most `width` columns each, none across a border of tile columns.
+std::vector<Panel> cut_panels(const TileGrid& grid, Index width);
+
+/// What a factorization needs while it runs, and its results. The tasks hold plain pointers to it: every one of
+/// them accesses data below, whose destruction waits for them.
+template <class T>
+struct LuState {
+    LuState(Runtime& runtime, std::shared_ptr<MatrixStorage> storage, Index panel_width, int panel_threads);
+
+    const TileGrid& grid() const { return a->grid(); }
+    View<T> view(Index tile_column, Index row_begin, Index row_end, Index col_begin, Index col_end) const;
+    Region<T> region(const Panel& panel, Index row_begin, Index row_end) const {
+        return a->template region<T>(panel.tile_column, row_begin, row_end, panel.col_begin, panel.col_end());
+    }
+    Region<Index> pivots_of(const Panel& panel) const { return pivots.rows(panel.first, panel.end()); }
+
+    Runtime& runtime;
+    std::vector<Panel> panels;
+    PanelWorkspace<T> workspace;
+    std::vector<Index> pivot_numbers;  ///< counted from 0, from the panel's first row
+    std::vector<Index> panel_info;
+    HostBuffer packed_slab;  ///< for each tile column, room for one packed block row of U
+
+    std::shared_ptr<MatrixStorage> a;
+    Array<Index> pivots;              ///< wraps pivot_numbers; stands for panel_info too
+    std::vector<DatumHandle> packed;  ///< one a tile column
+
+    T* packed_block(Index tile_column) const;
+    Region<T> packed_region(Index tile_column) const;
+    Index packed_size() const { return packed_size_; }
+
+  private:
+    Index packed_size_ = 0;
+};
+
+extern template struct LuState<float>;
+extern template struct LuState<double>;
+
+}  // namespace basalt::detail

@@ -1,0 +1,213 @@
+// Matrix: moving elements in and out of the tiles, as tasks.
+#include "basalt/matrix.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "basalt/lu.hpp"
+#include "runtime/engine.hpp"
+#include "runtime/matrix_storage.hpp"
+#include "tiles/convert.hpp"
+#include "tiles/generate.hpp"
+
+namespace basalt {
+
+namespace {
+
+// Pieces of a conversion: about 1 MB, so that the column-major side's cache lines are used up while they
+// are still there and there is work for every core.
+Index rows_a_piece(const TileGrid& grid, std::size_t element_size) {
+    const Index rows = (Index{1} << 20) / static_cast<Index>(element_size) / grid.shape().width;
+    return std::max<Index>(8, rows / 8 * 8);
+}
+
+/// Submits one task for each piece of each tile column; body(j, row_begin, row_end) runs in it.
+template <class T, class Body>
+void for_each_piece_of_matrix(const detail::MatrixStorage& storage, TaskName name, AccessMode mode, const Body& body) {
+    const TileGrid& grid = storage.grid();
+    const Index piece = rows_a_piece(grid, sizeof(T));
+    for (Index j = 0; j < grid.tile_cols(); ++j) {
+        for (Index row = 0; row < grid.padded_rows(); row += piece) {
+            const Index end = std::min(row + piece, grid.padded_rows());
+            const auto region = storage.region<T>(j, row, end, 0, grid.shape().width);
+            const TaskOptions options{
+                .name = name, .priority = 0, .tile = {static_cast<int>(row / piece), static_cast<int>(j), -1}};
+            storage.runtime().submit(options, detail::make_access<T>(region, mode),
+                                     [body, j, row, end] { body(j, row, end); });
+        }
+    }
+}
+
+template <class V>
+void require_shape(const char* what, const V& view, const TileGrid& grid) {
+    if (view.rows() == grid.rows() && view.cols() == grid.cols()) return;
+    throw UsageError(std::string(what) + ": the array is " + std::to_string(view.rows()) + " x " +
+                     std::to_string(view.cols()) + "; the matrix is " + std::to_string(grid.rows()) + " x " +
+                     std::to_string(grid.cols()));
+}
+
+void require_leading_dimension(const char* what, Index lda, Index least, const void* a, Index m, Index n) {
+    if (lda < std::max<Index>(1, least)) {
+        throw UsageError(std::string(what) + ": lda = " + std::to_string(lda) + "; allowed is at least " +
+                         std::to_string(std::max<Index>(1, least)));
+    }
+    if (a == nullptr && m > 0 && n > 0) throw UsageError(std::string(what) + ": the array is missing (null)");
+}
+
+}  // namespace
+
+template <class T>
+Matrix<T>::Matrix(Runtime& runtime, Index m, Index n, TileShape tile, const char* name) {
+    if (tile == TileShape{}) tile = default_lu_tile(m, n, runtime.workers());
+    storage_ = std::make_shared<detail::MatrixStorage>(runtime, TileGrid(m, n, tile), sizeof(T), name);
+}
+
+template <class T>
+Matrix<T> Matrix<T>::from_columns(Runtime& runtime, const T* a, Index m, Index n, Index lda, TileShape tile) {
+    require_leading_dimension("Matrix::from_columns", lda, m, a, m, n);
+    Matrix matrix(runtime, m, n, tile);
+    matrix.load(View<const T>::column_major(a, m, n, lda));
+    for (Index j = 0; j < matrix.tile_cols(); ++j) matrix.host_view(j);
+    return matrix;
+}
+
+template <class T>
+Matrix<T> Matrix<T>::from_rows(Runtime& runtime, const T* a, Index m, Index n, Index lda, TileShape tile) {
+    require_leading_dimension("Matrix::from_rows", lda, n, a, m, n);
+    Matrix matrix(runtime, m, n, tile);
+    matrix.load(View<const T>::row_major(a, m, n, lda));
+    for (Index j = 0; j < matrix.tile_cols(); ++j) matrix.host_view(j);
+    return matrix;
+}
+
+template <class T>
+Matrix<T> Matrix<T>::wrap(Runtime& runtime, T* a, Index m, Index n, Index lda, TileShape tile) {
+    require_leading_dimension("Matrix::wrap", lda, m, a, m, n);
+    Matrix matrix(runtime, m, n, tile);
+    matrix.load(View<const T>::column_major(a, m, n, lda));
+    // the storage is alive when the action runs: its destructor withdraws it
+    detail::MatrixStorage* storage = matrix.storage_.get();
+    runtime.engine().before_next_wait(storage, [storage, a, m, n, lda] {
+        Matrix borrowed;
+        borrowed.storage_ = std::shared_ptr<detail::MatrixStorage>(storage, [](detail::MatrixStorage*) {});
+        borrowed.store(View<T>::column_major(a, m, n, lda));
+    });
+    return matrix;
+}
+
+template <class T>
+Matrix<T> Matrix<T>::generate(Runtime& runtime, std::shared_ptr<const Generator<T>> generator, Index m, Index n,
+                              TileShape tile) {
+    Matrix matrix(runtime, m, n, tile);
+    matrix.fill(std::move(generator));
+    return matrix;
+}
+
+template <class T>
+Index Matrix<T>::rows() const {
+    return storage_ ? storage_->grid().rows() : 0;
+}
+template <class T>
+Index Matrix<T>::cols() const {
+    return storage_ ? storage_->grid().cols() : 0;
+}
+template <class T>
+TileShape Matrix<T>::tile_shape() const {
+    return storage_ ? storage_->grid().shape() : TileShape{};
+}
+template <class T>
+Index Matrix<T>::tile_rows() const {
+    return storage_ ? storage_->grid().tile_rows() : 0;
+}
+template <class T>
+Index Matrix<T>::tile_cols() const {
+    return storage_ ? storage_->grid().tile_cols() : 0;
+}
+template <class T>
+Runtime& Matrix<T>::runtime() const {
+    if (!storage_) throw UsageError("the matrix is empty: it was moved from or never made");
+    return storage_->runtime();
+}
+
+template <class T>
+Region<T> Matrix<T>::tile(Index i, Index j) const {
+    runtime();  // throws for an empty matrix
+    const TileGrid& grid = storage_->grid();
+    if (i < 0 || i >= grid.tile_rows() || j < 0 || j >= grid.tile_cols()) {
+        throw UsageError("tile (" + std::to_string(i) + ", " + std::to_string(j) + ") does not exist; there are " +
+                         std::to_string(grid.tile_rows()) + " x " + std::to_string(grid.tile_cols()) + " tiles");
+    }
+    return block(j, grid.first_row(i), grid.first_row(i) + grid.tile_height(i), 0, grid.tile_width(j));
+}
+
+template <class T>
+Region<T> Matrix<T>::column(Index j) const {
+    return block(j, 0, rows(), 0, j >= 0 && j < tile_cols() ? storage_->grid().tile_width(j) : 0);
+}
+
+template <class T>
+Region<T> Matrix<T>::block(Index j, Index row_begin, Index row_end, Index col_begin, Index col_end) const {
+    runtime();  // throws for an empty matrix
+    return storage_->template region<T>(j, row_begin, row_end, col_begin, col_end);
+}
+
+template <class T>
+void Matrix<T>::load(View<const T> source) {
+    runtime();
+    const detail::MatrixStorage& storage = *storage_;
+    require_shape("Matrix::load", source, storage.grid());
+    for_each_piece_of_matrix<T>(storage, "load", AccessMode::write, [source, &storage](Index j, Index begin, Index end) {
+        pack_tile_column<T>(storage.grid(), j, begin, end, ElementOrder::row_major, source,
+                            static_cast<T*>(storage.column(j)));
+    });
+}
+
+template <class T>
+void Matrix<T>::store(View<T> target) const {
+    runtime();
+    const detail::MatrixStorage& storage = *storage_;
+    require_shape("Matrix::store", target, storage.grid());
+    for_each_piece_of_matrix<T>(storage, "store", AccessMode::read, [target, &storage](Index j, Index begin, Index end) {
+        unpack_tile_column<T>(storage.grid(), j, begin, end, ElementOrder::row_major,
+                              static_cast<const T*>(storage.column(j)), target);
+    });
+}
+
+template <class T>
+void Matrix<T>::fill(std::shared_ptr<const Generator<T>> generator) {
+    runtime();
+    const detail::MatrixStorage& storage = *storage_;
+    if (!generator || generator->rows() < rows() || generator->cols() < cols()) {
+        throw UsageError("Matrix::fill: the generator makes less than the matrix's " + std::to_string(rows()) + " x " +
+                         std::to_string(cols()));
+    }
+    for_each_piece_of_matrix<T>(storage, "generate", AccessMode::write,
+                                [generator, &storage](Index j, Index begin, Index end) {
+                                    generate_tile_column<T>(storage.grid(), j, begin, end, ElementOrder::row_major,
+                                                            *generator, static_cast<T*>(storage.column(j)));
+                                });
+}
+
+template <class T>
+View<T> Matrix<T>::host_view(Index j) const {
+    const Region<T> region = column(j);
+    detail::wait_datum(runtime().engine(), region.datum);
+    return View<T>(static_cast<T*>(storage_->column(j)), region.rows, region.cols, region.row_stride,
+                   region.col_stride);
+}
+
+template <class T>
+T Matrix<T>::at(Index i, Index j) const {
+    if (i < 0 || i >= rows() || j < 0 || j >= cols()) {
+        throw UsageError("element (" + std::to_string(i) + ", " + std::to_string(j) + ") of a " +
+                         std::to_string(rows()) + " x " + std::to_string(cols()) + " matrix");
+    }
+    const TileGrid& grid = storage_->grid();
+    const Index column = grid.tile_col_of(j);
+    return host_view(column)(i, j - grid.first_col(column));
+}
+
+template class Matrix<float>;
+template class Matrix<double>;
+
+}  // namespace basalt
