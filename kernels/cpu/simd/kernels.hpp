@@ -67,4 +67,8 @@ struct Kernels {
 template <class T>
 const Kernels<T>& kernels();
 
+/// The table of one instruction set: "generic", "avx2" or "avx512"; null where this machine lacks it.
+template <class T>
+const Kernels<T>* find_kernels(const char* name);
+
 }  // namespace basalt::simd

@@ -11,6 +11,8 @@ struct Transpose {
     using V = Vector<T, Bytes>;
     using Type = typename V::Type;
     static constexpr int lanes = V::lanes;
+    static constexpr Index line = 64 / static_cast<Index>(sizeof(T));
+    static constexpr Index ahead = 64;  // rows between the prefetch and the copy
 
     /// One butterfly of Eklundh's transposition: exchanges the off-diagonal Span x Span blocks of two registers.
     template <int Span, int... Lane>
@@ -58,16 +60,18 @@ struct Transpose {
         scalar(rows - i, cols, from + i * from_ld, from_ld, to + i, to_ld);
     }
 
+    /// Rows lie far apart, where no hardware prefetcher looks.
+    template <int ForWriting>
+    static void prefetch(Index rows, Index cols, const T* from, Index ld) {
+        for (Index i = 0; i < rows; ++i) {
+            for (Index j = 0; j < cols; j += line) __builtin_prefetch(from + i * ld + j, ForWriting);
+        }
+    }
+
     static void pack_columns(Index rows, Index cols, const T* from, Index from_ld, T* to, Index to_ld) {
-        // Rows lie far apart, where no hardware prefetcher looks.
-        constexpr Index ahead = 4 * lanes;
         for (Index i = 0; i < rows; i += lanes) {
             const Index count = rows - i < lanes ? rows - i : lanes;
-            for (Index r = i + ahead; r < i + ahead + lanes && r < rows; ++r) {
-                for (Index j = 0; j < cols; j += 64 / static_cast<Index>(sizeof(T))) {
-                    __builtin_prefetch(from + r * from_ld + j);
-                }
-            }
+            if (i + ahead + lanes <= rows) prefetch<0>(lanes, cols, from + (i + ahead) * from_ld, from_ld);
             transpose(count, cols, from + i * from_ld, from_ld, to + i, to_ld);
         }
     }
@@ -75,6 +79,7 @@ struct Transpose {
     static void unpack_columns(Index rows, Index cols, const T* from, Index from_ld, T* to, Index to_ld) {
         for (Index i = 0; i < rows; i += lanes) {
             const Index count = rows - i < lanes ? rows - i : lanes;
+            if (i + ahead + lanes <= rows) prefetch<1>(lanes, cols, to + (i + ahead) * to_ld, to_ld);
             transpose(cols, count, from + i, from_ld, to + i * to_ld, to_ld);
         }
     }
