@@ -8,7 +8,8 @@
 
 namespace basalt {
 
-/// What HPL measures of a solution x of A x = b, all in double. HPL prints the norms only of a failed test.
+/// What HPL measures of a solution x of A x = b, all in double. HPL prints the norms only of a failed test
+/// (and not where it is NaN).
 struct HplCheck {
     double scaled_residual = 0;  ///< ||Ax-b||_oo / (eps (||A||_oo ||x||_oo + ||b||_oo) N), eps = 2^-53
     double residual_inf = 0;     ///< ||Ax-b||_oo

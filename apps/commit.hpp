@@ -1,0 +1,8 @@
+#pragma once
+
+namespace basalt {
+
+/// The commit this program was built from, or "unknown" outside a git checkout.
+extern const char* const build_commit;
+
+}  // namespace basalt

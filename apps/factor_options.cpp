@@ -1,0 +1,79 @@
+#include "apps/factor_options.hpp"
+
+#include <fmt/format.h>
+
+#include "apps/exit_status.hpp"
+#include "apps/setting_options.hpp"
+#include "basalt/generator.hpp"
+
+namespace basalt {
+
+namespace {
+
+constexpr Index max_order = Index{1} << 40;
+constexpr Index max_gpus = 64;
+
+[[noreturn]] void fail_without_gpu(std::string_view name, std::string_view text) {
+    throw MachineFailure(fmt::format("{} {} needs a GPU: this program was built without CUDA", name, text));
+}
+
+std::string parse_matrix(const std::string& text) {
+    std::vector<std::string> names = {"list"};
+    for (const auto& info : generator_names()) names.emplace_back(info.name);
+    return parse_choice("--matrix", text, names);
+}
+
+/// An option whose text `parse` turns into a value of its own, or refuses.
+template <class Parse>
+void add_option(CLI::App& command, const std::string& name, const std::string& meaning, const Parse& parse) {
+    command.add_option_function<std::string>(name, parse, meaning)->type_name("VALUE");
+}
+
+}  // namespace
+
+void add_factor_options(CLI::App& command, Settings& settings, FactorOptions& options) {
+    const auto integer = [&command](const std::string& name, Index& value, Index low, Index high,
+                                    const std::string& meaning) {
+        add_option(command, name, meaning, [name, &value, low, high](const std::string& text) {
+            value = parse_integer(name, text, low, high);
+        });
+    };
+    integer("--m", options.m, 0, max_order, "rows (default: as --n)");
+    integer("--n", options.n, 0, max_order, fmt::format("columns (default: {})", options.n));
+    integer("--repeat", options.repeat, 1, 1000000, "runs, each on a fresh matrix (default: 1)");
+    add_option(command, "--precision", "s or d (default: d)", [&options](const std::string& text) {
+        options.precision = parse_choice("--precision", text, {"s", "d"}).front();
+    });
+    add_option(command, "--matrix", "generator of the matrix, or list (default: random)",
+               [&options](const std::string& text) { options.matrix = parse_matrix(text); });
+    add_option(command, "--seed", "of random matrices (default: 0)",
+               [&options](const std::string& text) { options.seed = parse_seed("--seed", text); });
+    add_option(command, "--data", "where the matrix lies: host or device (default: host)",
+               [](const std::string& text) {
+                   if (parse_choice("--data", text, {"host", "device"}) == "device")
+                       fail_without_gpu("--data", text);
+               });
+    for (const std::string name : {"--gpus", "--emulated-gpus"}) {
+        add_option(command, name, "GPUs to use (default: 0)", [name](const std::string& text) {
+            if (parse_integer(name, text, 0, max_gpus) > 0) fail_without_gpu(name, text);
+        });
+    }
+    command.add_flag("--check,!--no-check", options.check, "check the result (default) or not");
+    add_setting_options(command, settings,
+                        {"BASALT_WORKERS", "BASALT_SCHEDULER", "BASALT_MODE", "BASALT_NB", "BASALT_TILE",
+                         "BASALT_LOOKAHEAD", "BASALT_PANEL_THREADS", "BASALT_TRACE", "BASALT_JSON"});
+}
+
+void require_cpu_mode(const Settings& settings) {
+    const auto& mode = settings.value("BASALT_MODE");
+    if (mode.text == "gpu" || mode.text == "hybrid") fail_without_gpu(mode.origin, mode.text);
+}
+
+std::string generator_list() {
+    std::string lines;
+    for (const auto& info : generator_names())
+        lines += fmt::format("{:<12} {}\n", info.name, info.description);
+    return lines;
+}
+
+}  // namespace basalt

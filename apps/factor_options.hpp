@@ -1,0 +1,32 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "apps/settings.hpp"
+
+namespace basalt {
+
+/// The options of the subcommands that factor one generated matrix, beside the settings.
+struct FactorOptions {
+    Index m = -1;  ///< as n where it is not given
+    Index n = 2000;
+    char precision = 'd';
+    std::string matrix = "random";
+    std::uint64_t seed = 0;
+    Index repeat = 1;
+    bool check = true;
+
+    Index rows() const { return m < 0 ? n : m; }
+};
+
+/// Adds the options to `command`. Values that are not allowed throw WrongUse during the parse; a request for
+/// GPUs throws MachineFailure. `options` and `settings` must outlive the parse.
+void add_factor_options(CLI::App& command, Settings& settings, FactorOptions& options);
+
+/// Throws MachineFailure where the settings ask for a mode that needs a GPU.
+void require_cpu_mode(const Settings& settings);
+
+/// The lines that "--matrix list" prints: the name of every generator and what it makes.
+std::string generator_list();
+
+}  // namespace basalt

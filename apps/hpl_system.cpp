@@ -1,0 +1,94 @@
+#include "apps/hpl_system.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "apps/matrix_memory.hpp"
+#include "apps/residual.hpp"
+
+namespace basalt {
+
+namespace {
+
+std::vector<double> entries_of(const Matrix<double>& column) {
+    std::vector<double> entries(static_cast<std::size_t>(column.rows()));
+    if (entries.empty()) return entries;
+    const auto view = column.host_view(0);
+    for (Index i = 0; i < column.rows(); ++i) entries[static_cast<std::size_t>(i)] = view(i, 0);
+    return entries;
+}
+
+double sum_of_magnitudes(const std::vector<double>& x) {
+    double sum = 0;
+    for (const double value : x) sum += std::abs(value);
+    return sum;
+}
+
+}  // namespace
+
+HplSetup hpl_setup(const Settings& settings, Index n, Index nb, int workers) {
+    HplSetup setup{chosen_tile(settings, n, n + 1, workers), settings.lu_options()};
+    setup.lu.panel_width = std::min(nb, std::max<Index>(n, 1));
+    if (settings.tile() == TileShape{}) {
+        const Index panel = setup.lu.panel_width;
+        setup.tile.width = std::max<Index>(1, (setup.tile.width + panel / 2) / panel) * panel;
+    }
+    setup.lu.panel_width = std::min(setup.lu.panel_width, setup.tile.width);
+    return setup;
+}
+
+double hpl_bytes(Index n, TileShape tile) {
+    constexpr double vectors = 4;  // b, x, the residual and the row sums
+    return matrix_bytes(n, n + 1, tile, sizeof(double)) + matrix_bytes(n, 1, tile, sizeof(double)) +
+           vectors * static_cast<double>(n) * sizeof(double);
+}
+
+double hpl_flops(Index n) {
+    return hpl_gflops(n, 1.0) * 1e9;
+}
+
+HplSystem::HplSystem(Runtime& runtime, Index n, const HplSetup& setup)
+    : runtime_(runtime),
+      n_(n),
+      options_(setup.lu),
+      generator_(make_generator<double>("hpl", n, n + 1)),
+      system_(Matrix<double>::generate(runtime, generator_, n, n + 1, setup.tile)) {
+    runtime_.wait();
+}
+
+HplTiming HplSystem::solve() {
+    HplTiming timing;
+    timing.start = std::time(nullptr);
+    const auto start = std::chrono::steady_clock::now();
+    const auto lu = lu_factor(runtime_, system_, options_);
+    solution_ = lu_solve_augmented(runtime_, lu);
+    runtime_.wait();
+    timing.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    timing.end = std::time(nullptr);
+    return timing;
+}
+
+HplCheck HplSystem::check() const {
+    HplCheck check;
+    if (n_ == 0) return check;
+    const std::vector<double> x = entries_of(solution_);
+    std::vector<double> b(static_cast<std::size_t>(n_));
+    generator_->fill(View<double>(b.data(), n_), 0, n_);
+    const SystemNorms norms = system_norms(runtime_, *generator_, x, b);
+    constexpr double epsilon = 0x1p-53;
+    check.residual_inf = norms.residual_inf;
+    check.a_inf = norms.a_inf;
+    check.x_inf = max_magnitude(x);
+    check.x_one = sum_of_magnitudes(x);
+    check.b_inf = max_magnitude(b);
+    check.scaled_residual =
+        check.residual_inf / (epsilon * (check.a_inf * check.x_inf + check.b_inf) * static_cast<double>(n_));
+    return check;
+}
+
+double HplSystem::a_one() const {
+    return one_norm(runtime_, *generator_, n_);
+}
+
+}  // namespace basalt

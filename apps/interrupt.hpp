@@ -1,0 +1,28 @@
+#pragma once
+
+#include <functional>
+#include <thread>
+
+namespace basalt {
+
+/// While it lives, the first Ctrl-C (SIGINT) or SIGTERM calls `drain` on a thread of its own, and a second
+/// one ends the program at once, as it would without this object. At most one lives at a time.
+class Interrupt {
+  public:
+    /// `drain` must be safe to call at any time until the destructor returns, e.g. Runtime::cancel().
+    explicit Interrupt(std::function<void()> drain);
+    ~Interrupt();
+    Interrupt(const Interrupt&) = delete;
+    Interrupt& operator=(const Interrupt&) = delete;
+
+    /// Whether a signal has come.
+    static bool requested();
+
+  private:
+    void watch();
+
+    std::function<void()> drain_;
+    std::thread watcher_;
+};
+
+}  // namespace basalt

@@ -1,0 +1,181 @@
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <memory>
+#include <vector>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "apps/commands.hpp"
+#include "apps/commit.hpp"
+#include "apps/exit_status.hpp"
+#include "apps/factor_options.hpp"
+#include "apps/interrupt.hpp"
+#include "apps/lu_check.hpp"
+#include "apps/lu_rate.hpp"
+#include "apps/machine.hpp"
+#include "apps/matrix_memory.hpp"
+#include "apps/output_files.hpp"
+#include "apps/progress.hpp"
+#include "basalt/error.hpp"
+
+namespace basalt {
+
+namespace {
+
+constexpr double max_ratio = 30;  // LAPACK's own tests pass below this
+
+/// The factorizations of one call of `basalt lu` and what came out of them.
+template <class T>
+class LuRuns {
+  public:
+    LuRuns(const FactorOptions& options, const Settings& settings, Runtime& runtime, OutputFiles& files)
+        : options_(options),
+          lu_options_(settings.lu_options()),
+          runtime_(runtime),
+          files_(files),
+          generator_(make_generator<T>(options.matrix, options.rows(), options.n, options.seed)),
+          tile_(chosen_tile(settings, options.rows(), options.n, runtime.workers())) {
+        if (lu_options_.panel_width == 0) {
+            lu_options_.panel_width = default_lu_tile(options.rows(), options.n, runtime.workers()).width;
+        }
+        lu_options_.panel_width = std::min(lu_options_.panel_width, tile_.width);
+        require_memory(matrix_bytes(options.rows(), options.n, tile_, sizeof(T)),
+                       fmt::format("a {} x {} matrix", options.rows(), options.n));
+        spdlog::debug("tiles of {} x {}, panels of {}, {} workers, scheduler {}", tile_.height, tile_.width,
+                      lu_options_.panel_width, runtime.workers(), runtime.config().scheduler);
+    }
+
+    /// All runs, or those before a Ctrl-C; returns the exit status.
+    int run();
+
+  private:
+    void run_once();
+    double timed_factorization(Matrix<T>& a, std::vector<Index>& pivots);
+    void write_line() const;
+    void write_record() const;
+
+    const FactorOptions& options_;
+    LuOptions lu_options_;
+    Runtime& runtime_;
+    OutputFiles& files_;
+    const std::shared_ptr<const Generator<T>> generator_;
+    const TileShape tile_;
+
+    std::vector<double> seconds_;
+    Index info_ = 0;
+    double ratio_ = 0;  // of the last run
+    double worst_ratio_ = 0;
+    bool passed_ = true;
+};
+
+template <class T>
+int LuRuns<T>::run() {
+    const Interrupt interrupt([this] { runtime_.cancel(); });
+    const double flops = lu_flops(options_.rows(), options_.n);
+    Progress progress(flops * static_cast<double>(options_.repeat),
+                      Progress::wanted() ? measured_lu_rate<T>(runtime_) : 0);
+    try {
+        while (std::ssize(seconds_) < options_.repeat && !Interrupt::requested()) {
+            progress.begin_run(flops);
+            run_once();
+            progress.end_run();
+            write_line();
+        }
+    } catch (const Cancelled&) {
+        if (!Interrupt::requested()) throw;
+    }
+    if (!seconds_.empty()) write_record();
+    if (std::ssize(seconds_) < options_.repeat) {
+        throw Interrupted(fmt::format("interrupted after {} of {} runs", seconds_.size(), options_.repeat));
+    }
+    return passed_ ? exit_done : exit_check_failed;
+}
+
+template <class T>
+void LuRuns<T>::run_once() {
+    auto a = Matrix<T>::generate(runtime_, generator_, options_.rows(), options_.n, tile_);
+    runtime_.wait();
+    std::vector<Index> pivots;
+    const double seconds = timed_factorization(a, pivots);
+    if (options_.check) {
+        ratio_ = lu_residual_ratio(runtime_, *generator_, a, pivots);
+        passed_ = passed_ && ratio_ < max_ratio;
+        if (!(ratio_ <= worst_ratio_)) worst_ratio_ = ratio_;  // also where it is NaN
+    }
+    seconds_.push_back(seconds);
+}
+
+template <class T>
+double LuRuns<T>::timed_factorization(Matrix<T>& a, std::vector<Index>& pivots) {
+    const bool last = std::ssize(seconds_) + 1 == options_.repeat;
+    if (last) files_.begin_trace(runtime_);
+    const auto start = std::chrono::steady_clock::now();
+    const auto lu = lu_factor(runtime_, a, lu_options_);
+    runtime_.wait();
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    if (last) files_.end_trace(runtime_);
+    info_ = lu.info();
+    pivots = lu.pivots();
+    return seconds.count();
+}
+
+template <class T>
+void LuRuns<T>::write_line() const {
+    const double seconds = seconds_.back();
+    const double gflops = seconds > 0 ? lu_flops(options_.rows(), options_.n) / seconds * 1e-9 : 0;
+    const std::string check =
+        options_.check ? fmt::format("ratio {:.3g} {}", ratio_, ratio_ < max_ratio ? "passed" : "FAILED")
+                       : "not checked";
+    files_.human() << fmt::format("lu {} {} x {}  run {} of {}  {:.4f} s  {:.2f} Gflop/s  info {}  {}\n",
+                                  options_.precision, options_.rows(), options_.n, seconds_.size(),
+                                  options_.repeat, seconds, gflops, info_, check)
+                   << std::flush;
+}
+
+template <class T>
+void LuRuns<T>::write_record() const {
+    FactorRecord record;
+    record.routine = "getrf";
+    record.precision = options_.precision;
+    record.m = options_.rows();
+    record.n = options_.n;
+    record.nb = lu_options_.panel_width;
+    record.tile = fmt::format("{}x{}", tile_.height, tile_.width);
+    record.mode = "cpu";
+    record.cpus = runtime_.workers();
+    record.runs = seconds_;
+    record.flops = lu_flops(record.m, record.n);
+    if (options_.check) record.residual_ratio = worst_ratio_;
+    record.passed = passed_ && options_.check;
+    record.info = info_;
+    record.machine = machine_name(inspect_machine());
+    record.commit = build_commit;
+    files_.record(to_json(record));
+}
+
+int lu(const FactorOptions& options, const Settings& settings) {
+    if (options.matrix == "list") {
+        std::cout << generator_list();
+        return exit_done;
+    }
+    require_cpu_mode(settings);
+    Runtime runtime(settings.runtime_config());
+    OutputFiles files(settings);
+    if (options.precision == 's') return LuRuns<float>(options, settings, runtime, files).run();
+    return LuRuns<double>(options, settings, runtime, files).run();
+}
+
+}  // namespace
+
+void add_lu(CLI::App& program, Settings& settings, Command& chosen) {
+    auto* command =
+        program.add_subcommand("lu", "factor one matrix by LU with partial pivoting, check it, time it");
+    const auto options = std::make_shared<FactorOptions>();
+    add_factor_options(*command, settings, *options);
+    command->callback(
+        [options, &settings, &chosen] { chosen = [options, &settings] { return lu(*options, settings); }; });
+}
+
+}  // namespace basalt

@@ -1,0 +1,51 @@
+#include "apps/output_files.hpp"
+
+#include <iostream>
+
+#include <fmt/format.h>
+
+#include "apps/exit_status.hpp"
+#include "io/trace_file.hpp"
+
+namespace basalt {
+
+namespace {
+
+void require_writable(const Settings::Value& file) {
+    if (!std::ofstream(file.text, std::ios::app)) {
+        throw WrongUse(fmt::format("{} = \"{}\" cannot be written; allowed: a file in an existing folder",
+                                   file.origin, file.text));
+    }
+}
+
+}  // namespace
+
+OutputFiles::OutputFiles(const Settings& settings)
+    : human_(&std::cout), trace_path_(settings.text("BASALT_TRACE")) {
+    if (!trace_path_.empty()) require_writable(settings.value("BASALT_TRACE"));
+    const auto& json = settings.value("BASALT_JSON");
+    if (json.text.empty()) return;
+    if (json.text == "-") {
+        human_ = &std::cerr;
+    } else {
+        require_writable(json);
+    }
+    records_.emplace(json.text, std::cout);
+}
+
+void OutputFiles::record(const JsonRecord& record) {
+    if (records_) records_->write(record);
+}
+
+void OutputFiles::begin_trace(Runtime& runtime) {
+    if (!trace_path_.empty()) runtime.start_trace();
+}
+
+void OutputFiles::end_trace(Runtime& runtime) {
+    if (trace_path_.empty()) return;
+    std::ofstream out(trace_path_);
+    write_chrome_trace(out, runtime.take_trace());
+    if (!out.flush()) throw MachineFailure(trace_path_ + ": the trace could not be written");
+}
+
+}  // namespace basalt

@@ -1,0 +1,123 @@
+#include "apps/settings.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "apps/exit_status.hpp"
+
+namespace basalt {
+
+namespace {
+
+constexpr std::string_view prefix = "BASALT_";
+constexpr Index max_extent = 1 << 20;  // of a tile or panel: far more is a slip of the finger
+
+template <Index low, Index high>
+void check_integer(std::string_view name, std::string_view text) {
+    parse_integer(name, text, low, high);
+}
+
+template <Index high>
+void check_integer_or_auto(std::string_view name, std::string_view text) {
+    parse_integer(name, text, 0, high, "0: chosen by the program");
+}
+
+void check_lookahead(std::string_view name, std::string_view text) {
+    parse_integer(name, text, -1, 1024, "-1: chosen by the program");
+}
+
+void check_scheduler(std::string_view name, std::string_view text) {
+    parse_choice(name, text, scheduler_names());
+}
+
+void check_mode(std::string_view name, std::string_view text) {
+    parse_choice(name, text, {"auto", "cpu", "hybrid", "gpu"});
+}
+
+void check_tile(std::string_view name, std::string_view text) {
+    parse_tile(name, text, max_extent);
+}
+
+void check_any(std::string_view, std::string_view) {}
+
+std::string known_variables() {
+    std::vector<std::string> names;
+    for (const auto& info : setting_table()) names.push_back(info.variable);
+    return joined(names);
+}
+
+}  // namespace
+
+const std::vector<SettingInfo>& setting_table() {
+    static const std::vector<SettingInfo> table = {
+        {"BASALT_WORKERS", "--cpus", "0", "threads that run tasks, 0: all cores the process may use",
+         check_integer_or_auto<4096>},
+        {"BASALT_SCHEDULER", "--scheduler", "priority", "which ready task runs where", check_scheduler},
+        {"BASALT_WINDOW", "", "4096", "tasks in flight before their submitter helps",
+         check_integer<1, 1 << 30>},
+        {"BASALT_BIND", "", "1", "1: workers are bound to cores", check_integer<0, 1>},
+        {"BASALT_MODE", "--mode", "auto", "auto, cpu, hybrid or gpu", check_mode},
+        {"BASALT_NB", "--nb", "0", "panel width in columns, 0: chosen by the program",
+         check_integer_or_auto<max_extent>},
+        {"BASALT_TILE", "--tile", "auto", "tile as HEIGHTxWIDTH, or auto", check_tile},
+        {"BASALT_LOOKAHEAD", "--lookahead", "-1",
+         "panels that go before the update, -1: chosen by the program", check_lookahead},
+        {"BASALT_PANEL_THREADS", "--panel-threads", "0",
+         "threads of a panel's gang, 0: chosen by the program", check_integer_or_auto<4096>},
+        {"BASALT_TRACE", "--trace", "", "file that gets the trace, empty: none", check_any},
+        {"BASALT_JSON", "--json", "", "file that gets a JSON record a run, -: standard output, empty: none",
+         check_any},
+        {"BASALT_VERBOSE", "", "0", "1: as with --verbose", check_integer<0, 1>},
+    };
+    return table;
+}
+
+Settings::Settings(const char* const* environment) {
+    for (const auto& info : setting_table()) values_[info.variable] = {info.initial, "default"};
+    for (; *environment != nullptr; ++environment) {
+        const std::string_view entry = *environment;
+        if (entry.substr(0, prefix.size()) != prefix) continue;
+        const auto equals = std::min(entry.find('='), entry.size());
+        const std::string name(entry.substr(0, equals));
+        if (values_.count(name) == 0) {
+            throw WrongUse(
+                fmt::format("{}: no such setting; allowed in the environment: {}", name, known_variables()));
+        }
+        set(name, entry.substr(std::min(equals + 1, entry.size())), name);
+    }
+}
+
+void Settings::set(const std::string& variable, std::string_view text, const std::string& origin) {
+    const auto& table = setting_table();
+    const auto info =
+        std::find_if(table.begin(), table.end(), [&](const auto& i) { return i.variable == variable; });
+    info->check(origin, text);
+    values_.at(variable) = {std::string(text), origin};
+}
+
+Index Settings::integer(const std::string& variable) const {
+    return std::stoll(text(variable));
+}
+
+TileShape Settings::tile() const {
+    return parse_tile("BASALT_TILE", text("BASALT_TILE"), max_extent);
+}
+
+LuOptions Settings::lu_options() const {
+    return {.panel_width = integer("BASALT_NB"),
+            .panel_threads = static_cast<int>(integer("BASALT_PANEL_THREADS")),
+            .lookahead = static_cast<int>(integer("BASALT_LOOKAHEAD"))};
+}
+
+Config Settings::runtime_config() const {
+    Config config;
+    config.workers = static_cast<int>(integer("BASALT_WORKERS"));
+    config.scheduler = text("BASALT_SCHEDULER");
+    config.window = static_cast<std::size_t>(integer("BASALT_WINDOW"));
+    config.bind = integer("BASALT_BIND") != 0;
+    return config;
+}
+
+}  // namespace basalt

@@ -1,0 +1,384 @@
+"""The program `basalt` as scripts see it: exit status, what goes to stdout and stderr, files it writes.
+
+usage: test_cli.py PROGRAM HPL_DAT [TEST...]    HPL_DAT is any valid input; its N and NB lines are replaced
+Ends with "cases: N passed, M failed, 0 skipped".
+"""
+
+import json
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+PROGRAM, HPL_DAT = map(os.path.abspath, sys.argv[1:3])
+tests = []
+
+
+def test(function):
+    tests.append(function)
+    return function
+
+
+class Result:
+    def __init__(self, finished):
+        self.status, self.out, self.err = finished.returncode, finished.stdout, finished.stderr
+
+
+def environment(extra):
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("BASALT_")}
+    return {**clean, **extra}
+
+
+def basalt(*arguments, env={}, **options):
+    """Runs the program and returns its status, stdout and stderr as text."""
+    return Result(subprocess.run([PROGRAM, *arguments], env=environment(env), stdin=subprocess.DEVNULL, timeout=120,
+                                 capture_output=True, text=True, errors="replace", **options))
+
+
+def expect(condition, result):
+    if not condition:
+        raise AssertionError(f"status {result.status}\nstdout:\n{result.out[-2000:]}\nstderr:\n{result.err[-2000:]}")
+
+
+def expect_refused(result, *words, status=2):
+    """Nothing on stdout, one line on stderr that has all the words."""
+    expect(result.status == status and result.out == "" and result.err.count("\n") == 1, result)
+    expect(result.err.startswith("basalt: ") and all(word in result.err for word in words), result)
+
+
+def in_folder(function):
+    """Gives the test an empty folder to work in."""
+    def wrapped():
+        with tempfile.TemporaryDirectory() as folder:
+            function(folder)
+    wrapped.__name__ = function.__name__
+    return wrapped
+
+
+def hpl_lines(sizes="200 300", block_sizes="32", **changes):
+    """Lines of an HPL.dat; changes are line_N="text"."""
+    with open(HPL_DAT, encoding="utf-8") as source:
+        lines = source.read().split("\n")[:31]
+    lines[3] = "6"
+    lines[4], lines[5] = f"{len(sizes.split())}", sizes
+    lines[6], lines[7] = f"{len(block_sizes.split())}", block_sizes
+    for name, text in changes.items():
+        lines[int(name[5:]) - 1] = text
+    return lines
+
+
+def write_input(folder, lines, name="HPL.dat"):
+    path = os.path.join(folder, name)
+    with open(path, "wb") as out:
+        out.write(b"\n".join(line if isinstance(line, bytes) else line.encode() for line in lines) + b"\n")
+    return path
+
+
+def counts(report):
+    """(passed, failed, skipped) of an HPL report."""
+    found = [re.search(rf"(\d+) tests {what}", report) for what in
+             ("completed and passed", "completed and failed", "skipped because of illegal input values")]
+    return tuple(int(match.group(1)) for match in found)
+
+
+# --- every subcommand ----------------------------------------------------------------------------------------
+
+
+@test
+def help_version_and_verbose_are_known_everywhere():
+    for command in ([], ["info"], ["hpl"], ["lu"]):
+        shown = basalt(*command, "--help")
+        expect(shown.status == 0 and "--help" in shown.out and shown.err == "", shown)
+        expect("--version" in shown.out and "--verbose" in shown.out, shown)
+        shown = basalt(*command, "--version")
+        expect(shown.status == 0 and re.fullmatch(r"basalt \d+\.\d+\.\d+ \(\w+\)\n", shown.out), shown)
+
+
+@test
+def wrong_use_names_what_is_wrong_and_what_is_allowed():
+    expect_refused(basalt(), "no subcommand", "info, hpl, lu")
+    expect_refused(basalt("bake"), "bake", "info, hpl, lu")
+    expect_refused(basalt("lu", "info"), "info", "--matrix")
+    expect_refused(basalt("lu", "--taste", "3"), "--taste", "--matrix", "--nb")
+    expect_refused(basalt("lu", "--n"), "--n", "basalt lu --help")
+
+
+@test
+def unknown_variables_and_bad_values_in_the_environment_are_refused():
+    expect_refused(basalt("info", env={"BASALT_COLOUR": "grey"}), "BASALT_COLOUR", "BASALT_WORKERS", "BASALT_NB")
+    expect_refused(basalt("info", env={"BASALT_WORKERS": "many"}), 'BASALT_WORKERS = "many"', "0 to 4096")
+    expect_refused(basalt("info", env={"BASALT_SCHEDULER": "luck"}), "BASALT_SCHEDULER", "fifo", "priority")
+    expect_refused(basalt("info", env={"BASALT_WINDOW": ""}), 'BASALT_WINDOW = ""', "1 to")
+
+
+@test
+def info_shows_the_machine_and_where_each_setting_came_from():
+    shown = basalt("info", "--tile", "32x64", env={"BASALT_NB": "48", "BASALT_WORKERS": "4000"})
+    expect(shown.status == 0 and shown.err == "", shown)
+    for words in ("affinity mask", "CPU quota", "NUMA node 0", "memory limit", "OpenBLAS", "hwloc", "oneTBB"):
+        expect(words in shown.out, shown)
+    expect(re.search(r"BASALT_NB +48 +from BASALT_NB ", shown.out), shown)
+    expect(re.search(r"BASALT_TILE +32x64 +from --tile ", shown.out), shown)
+    expect(re.search(r"BASALT_MODE +auto +from default ", shown.out), shown)
+    expect("warning: 4000 workers (BASALT_WORKERS) share" in shown.out, shown)
+
+
+@test
+def info_warns_about_kernels_that_are_too_old_for_the_processor():
+    shown = basalt("info", env={"OPENBLAS_CORETYPE": "Haswell"})
+    expect(shown.status == 0, shown)
+    too_old = "AVX-512" in shown.out.split("libraries")[0] and "kernels for Haswell" in shown.out
+    expect(("OPENBLAS_CORETYPE=SkylakeX" in shown.out) == too_old, shown)
+
+
+@test
+def a_full_disk_under_stdout_is_a_failure():
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        process = subprocess.run([PROGRAM, "info"], env=environment({}), stdout=full, stderr=subprocess.PIPE, timeout=60)
+    assert process.returncode == 3 and b"standard output" in process.stderr
+
+
+# --- lu ------------------------------------------------------------------------------------------------------
+
+
+@test
+def lu_prints_one_line_a_run():
+    for precision in "ds":
+        shown = basalt("lu", "--n", "150", "--nb", "32", "--precision", precision, "--repeat", "3")
+        expect(shown.status == 0 and shown.err == "", shown)
+        lines = shown.out.splitlines()
+        expect(len(lines) == 3 and all("passed" in line and "150 x 150" in line for line in lines), shown)
+
+
+@test
+def lu_takes_any_shape():
+    for m, n in ((0, 0), (0, 5), (5, 0), (1, 1), (300, 40), (40, 300), (129, 127)):
+        shown = basalt("lu", "--m", str(m), "--n", str(n), "--nb", "16", "--tile", "48x32", "--cpus", "2")
+        expect(shown.status == 0 and "passed" in shown.out, shown)
+
+
+@test
+def lu_writes_one_json_record_a_call_and_human_lines_to_stderr():
+    shown = basalt("lu", "--m", "200", "--n", "100", "--nb", "32", "--tile", "64x64", "--json", "-", "--repeat", "2",
+                   "--cpus", "2")
+    expect(shown.status == 0 and shown.out.count("\n") == 1 and "passed" in shown.err, shown)
+    record = json.loads(shown.out)
+    expect(list(record) == ["routine", "precision", "m", "n", "nb", "tile", "mode", "cpus", "gpus", "emulated", "data",
+                            "seconds", "gflops", "residual_ratio", "passed", "info", "runs", "machine", "commit"], shown)
+    expect(record["routine"] == "getrf" and record["precision"] == "d" and record["mode"] == "cpu", shown)
+    expect((record["m"], record["n"], record["nb"], record["tile"], record["cpus"]) == (200, 100, 32, "64x64", 2), shown)
+    expect(len(record["runs"]) == 2 and record["passed"] is True and 0 <= record["residual_ratio"] < 30, shown)
+
+
+@test
+@in_folder
+def lu_appends_records_to_a_file(folder):
+    path = os.path.join(folder, "runs.json")
+    for _ in range(2):
+        shown = basalt("lu", "--n", "64", "--json", path)
+        expect(shown.status == 0 and "passed" in shown.out, shown)
+    with open(path, encoding="utf-8") as records:
+        assert [json.loads(line)["n"] for line in records] == [64, 64]
+
+
+@test
+@in_folder
+def lu_writes_a_trace_with_a_row_a_worker(folder):
+    path = os.path.join(folder, "trace.json")
+    shown = basalt("lu", "--n", "200", "--nb", "32", "--cpus", "2", "--trace", path)
+    expect(shown.status == 0, shown)
+    with open(path, encoding="utf-8") as trace:
+        events = json.load(trace)["traceEvents"]
+    rows = [event["args"]["name"] for event in events if event["name"] == "thread_name"]
+    tasks = [event for event in events if event["ph"] == "X"]
+    expect(len(rows) >= 2 and tasks and all("priority" in task["args"] for task in tasks), shown)
+    expect(any("panel" in task["name"] for task in tasks), shown)
+
+
+@test
+def lu_without_check_reports_no_ratio():
+    shown = basalt("lu", "--n", "64", "--no-check", "--json", "-")
+    expect(shown.status == 0 and json.loads(shown.out)["residual_ratio"] is None, shown)
+
+
+@test
+def lu_reports_exact_singularity_as_lapack_does():
+    shown = basalt("lu", "--n", "50", "--matrix", "zero", "--json", "-")
+    expect(json.loads(shown.out)["info"] == 1 and "info 1" in shown.err, shown)
+
+
+@test
+def lu_lists_its_generators():
+    shown = basalt("lu", "--matrix", "list")
+    expect(shown.status == 0, shown)
+    for name in ("random", "hpl", "spd", "hilbert", "wilkinson", "graded", "deficient", "orthogonal", "zero"):
+        expect(re.search(rf"^{name} ", shown.out, re.MULTILINE), shown)
+
+
+@test
+def lu_refuses_values_that_are_not_allowed():
+    for option, value, allowed in (("--n", "-1", "0 to"), ("--m", "many", "0 to"), ("--nb", "1e3", "0 to"),
+                                   ("--tile", "0x4", "HEIGHTxWIDTH"), ("--precision", "q", "s, d"),
+                                   ("--mode", "fast", "auto, cpu, hybrid, gpu"), ("--cpus", "-2", "0 to"),
+                                   ("--scheduler", "luck", "fifo"), ("--seed", "-1", "0 to"),
+                                   ("--repeat", "0", "1 to"), ("--matrix", "bitmap", "hilbert"),
+                                   ("--data", "tape", "host, device"), ("--gpus", "x", "0 to")):
+        expect_refused(basalt("lu", option, value), option, f'"{value}"', allowed)
+
+
+@test
+def lu_says_that_it_needs_a_gpu():
+    for arguments in (["--mode", "gpu"], ["--mode", "hybrid"], ["--gpus", "1"], ["--data", "device"]):
+        expect_refused(basalt("lu", "--n", "10", *arguments), "GPU", arguments[0], status=3)
+
+
+@test
+def a_matrix_that_cannot_fit_is_refused_with_the_bytes_needed_and_available():
+    for arguments in (["--n", "20000000"], ["--m", "4000000000", "--n", "2000000000"]):
+        shown = basalt("lu", *arguments)
+        expect_refused(shown, "needs", "available", "bytes", status=3)
+    limited = basalt("lu", "--n", "20000",
+                     preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30)))
+    expect_refused(limited, "ulimit", status=3)
+    expect(re.search(r"needs 3[23]\d{8} bytes", limited.err), limited)
+
+
+@test
+def files_that_cannot_be_written_are_refused_before_the_run():
+    expect_refused(basalt("lu", "--n", "10", "--json", "/nowhere/a.json"), "--json", "/nowhere/a.json")
+    expect_refused(basalt("lu", "--n", "10", "--trace", "/nowhere/a.json"), "--trace", "/nowhere/a.json")
+
+
+@test
+def control_c_drains_and_reports_what_was_done():
+    process = subprocess.Popen([PROGRAM, "lu", "--n", "600", "--repeat", "1000000"], env=environment({}),
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    sent = time.monotonic()
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, (process.returncode, err)
+    assert "interrupted after" in err and time.monotonic() - sent < 20, err
+
+
+# --- hpl -----------------------------------------------------------------------------------------------------
+
+
+@test
+@in_folder
+def hpl_runs_every_test_of_its_input(folder):
+    path = write_input(folder, hpl_lines("200 301", "32 50"))
+    shown = basalt("hpl", path)
+    expect(shown.status == 0 and shown.err == "", shown)
+    expect(counts(shown.out) == (4, 0, 0) and shown.out.count("...... PASSED") == 4, shown)
+    expect(shown.out.startswith("=" * 80 + "\nHPLinpack 2.3  --"), shown)
+    expect(re.search(r"^W[RC]\S+ +301 +50 +1 +1 +\d+\.\d\d +\d\.\d{4}e[+-]\d\d$", shown.out, re.MULTILINE), shown)
+    expect(basalt("hpl", cwd=folder).status == 0, shown)
+
+
+@test
+@in_folder
+def hpl_takes_the_smallest_systems(folder):
+    shown = basalt("hpl", write_input(folder, hpl_lines("0 1 2 3", "1 64")))
+    expect(shown.status == 0 and counts(shown.out) == (8, 0, 0), shown)
+
+
+@test
+@in_folder
+def hpl_skips_grids_that_are_too_large_unless_told_not_to(folder):
+    grids = {"line_10": "2", "line_11": "1 2", "line_12": "1 3"}
+    path = write_input(folder, hpl_lines("100", "32", **grids))
+    shown = basalt("hpl", path)
+    expect(shown.status == 0 and counts(shown.out) == (1, 0, 1), shown)
+    expect(">>> Need at least 6 processes for these tests <<<" in shown.out, shown)
+    path = write_input(folder, hpl_lines("100", "32", **{**grids, "line_11": "2 2"}))
+    shown = basalt("hpl", path)
+    expect(shown.status == 1 and counts(shown.out) == (0, 0, 2), shown)
+    shown = basalt("hpl", path, "--ignore-grid")
+    expect(shown.status == 0 and counts(shown.out) == (2, 0, 0), shown)
+    expect("2 x 3" in shown.err and "one process" in shown.err, shown)
+
+
+@test
+@in_folder
+def hpl_exits_with_1_when_a_test_fails(folder):
+    shown = basalt("hpl", write_input(folder, hpl_lines("100", "32", line_13="1e-30")))
+    expect(shown.status == 1 and counts(shown.out) == (0, 1, 0) and "...... FAILED" in shown.out, shown)
+
+
+@test
+@in_folder
+def hpl_does_not_check_with_a_threshold_of_zero(folder):
+    shown = basalt("hpl", write_input(folder, hpl_lines("100", "32", line_13="0.0")))
+    expect(shown.status == 0 and "1 tests completed without checking" in shown.out, shown)
+
+
+@test
+@in_folder
+def hpl_writes_where_the_device_line_says(folder):
+    shown = basalt("hpl", write_input(folder, hpl_lines("50", line_4="7")))
+    expect(shown.status == 0 and shown.out == "" and "HPLinpack 2.3" in shown.err, shown)
+    shown = basalt("hpl", write_input(folder, hpl_lines("50", line_3="result.txt", line_4="8")), cwd=folder)
+    expect(shown.status == 0 and shown.out == "" and shown.err == "", shown)
+    with open(os.path.join(folder, "result.txt"), encoding="utf-8") as report:
+        assert counts(report.read()) == (1, 0, 0)
+    shown = basalt("hpl", write_input(folder, hpl_lines("50", line_3="/nowhere/out", line_4="8")))
+    expect_refused(shown, "HPL.dat:3", "/nowhere/out")
+
+
+@test
+@in_folder
+def hpl_refuses_malformed_input_and_writes_nothing(folder):
+    report = os.path.join(folder, "HPL.out")
+    with open(report, "w", encoding="utf-8") as out:
+        out.write("precious")
+    for line, text in ((4, "six"), (5, "0"), (6, "100 -3"), (6, "100 2147483647"), (7, "21"), (8, "0"), (9, "2"),
+                       (10, ""), (11, "x"), (12, "0"), (13, "nan"), (13, "1e308"), (14, "-1"), (15, "7"), (16, "z"),
+                       (17, "0"), (18, "99"), (19, "1"), (20, "0"), (21, "3"), (22, "0"), (23, "6"), (24, "0"),
+                       (25, "-1"), (26, "3"), (27, "-1"), (28, "2"), (29, "2"), (30, "2"), (31, "0"),
+                       (2, b"\0\1\2\xff"), (13, b"\x7fELF"), (6, "9" * 100000), (1, " " * 100000)):
+        changes = {"line_3": "HPL.out", "line_4": "8", f"line_{line}": text}
+        expect_refused(basalt("hpl", write_input(folder, hpl_lines("100 200", **changes)), cwd=folder), f"HPL.dat:{line}: ")
+    for kept in (0, 1, 12, 30):
+        path = write_input(folder, hpl_lines()[:kept])
+        if kept == 0:
+            open(path, "w", encoding="utf-8").close()
+        expect_refused(basalt("hpl", path, cwd=folder), f"HPL.dat:{kept + 1}: ")
+    with open(report, encoding="utf-8") as out:
+        assert out.read() == "precious"
+    assert sorted(os.listdir(folder)) == ["HPL.dat", "HPL.out"]
+
+
+@test
+@in_folder
+def hpl_refuses_what_it_cannot_read_or_hold(folder):
+    expect_refused(basalt("hpl", "/nowhere/HPL.dat"), "/nowhere/HPL.dat")
+    expect_refused(basalt("hpl", folder), folder)
+    shown = basalt("hpl", write_input(folder, hpl_lines("100 9000000", line_3="o.txt", line_4="8")), cwd=folder)
+    expect_refused(shown, "9000000", "needs", "available", status=3)
+    assert not os.path.exists(os.path.join(folder, "o.txt"))
+
+
+# -------------------------------------------------------------------------------------------------------------
+
+
+def main():
+    failed = 0
+    wanted = sys.argv[3:]
+    chosen = [case for case in tests if not wanted or case.__name__ in wanted]
+    for case in chosen:
+        try:
+            case()
+        except Exception:  # noqa: BLE001: whatever it is, it is this case's failure
+            failed += 1
+            print(f"{case.__name__} failed:\n{traceback.format_exc()}")
+    print(f"cases: {len(chosen) - failed} passed, {failed} failed, 0 skipped")
+    sys.exit(1 if failed else 0)
+
+
+main()
