@@ -68,7 +68,8 @@ void AccessMap::share(Segment& segment, TaskRef task, bool commuting, Dependency
         std::erase_if(segment.group, [&](TaskRef member) { return sink.completed(member); });
         if (segment.group.size() > group_limit / 2) {
             const TaskRef node = sink.join(segment.group);
-            segment.group.assign(1, node);
+            segment.group.clear();
+            if (node.valid()) segment.group.push_back(node);  // not valid: all have completed meanwhile
         }
     }
     segment.group.push_back(task);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/scope.hpp"
+
 namespace basalt::detail {
 
 namespace {
@@ -19,12 +21,22 @@ bool any_commute(const Task& task, F&& predicate) {
     });
 }
 
+/// Whether `task` works on behalf of `holder`: is its child, or a child's child.
+bool descends_from(const Task& task, const Task* holder) {
+    for (const Scope* scope = task.scope; scope->owner != nullptr; scope = scope->parent) {
+        if (scope->owner == holder) return true;
+    }
+    return false;
+}
+
 }  // namespace
 
 bool CommuteArbiter::conflicts(const Task& task) const {
     return any_commute(task, [&](const BoundAccess& wanted) {
-        return std::any_of(held_.begin(), held_.end(),
-                           [&](const Holding& holding) { return overlap(holding.access, wanted); });
+        // children use what their parent holds until they have completed
+        return std::any_of(held_.begin(), held_.end(), [&](const Holding& holding) {
+            return overlap(holding.access, wanted) && !descends_from(task, holding.task);
+        });
     });
 }
 
@@ -35,8 +47,14 @@ void CommuteArbiter::take(const Task& task) {
     });
 }
 
+bool CommuteArbiter::holds(const Task& task) const {
+    return std::any_of(held_.begin(), held_.end(), [&](const Holding& holding) { return holding.task == &task; });
+}
+
 bool CommuteArbiter::acquire(Task& task) {
     const std::lock_guard guard(lock_);
+    // a task that release() let through, or that is queued a second time, has its regions already
+    if (holds(task)) return true;
     if (conflicts(task)) {
         waiting_.push_back(&task);
         return false;

@@ -14,7 +14,7 @@ namespace basalt::detail {
 /// One lock for the whole runtime: commuting tasks are rare and the section is short.
 class CommuteArbiter {
   public:
-    /// True: the task holds its regions and may run. False: it is kept and will come out of release().
+    /// True: the task holds its regions (perhaps since an earlier call) and may run. False: it is kept and will come out of release().
     bool acquire(Task& task);
 
     /// Frees the task's regions; appends the tasks that may run now to `released`.
@@ -26,6 +26,7 @@ class CommuteArbiter {
         BoundAccess access;
     };
     bool conflicts(const Task& task) const;
+    bool holds(const Task& task) const;
     void take(const Task& task);
 
     std::mutex lock_;  // guards both lists

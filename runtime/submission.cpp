@@ -96,7 +96,8 @@ void TaskSubmission::store_kernel(const KernelOps& ops, void* source, void* cons
 Version& TaskSubmission::resolve(const AccessRecord& record, const AccessRecord* records, std::size_t count) {
     Datum& datum = *record.datum;
     if (datum.home_scope != scope_.id && scope_.owner != nullptr) return resolve_in_task(record);
-    datum.home_scope = scope_.id;  // made in a task that has ended: at home here from now on
+    // made in a task that has ended: at home here from now on. Written once only: child tasks read it.
+    if (datum.home_scope != scope_.id) datum.home_scope = scope_.id;
     if (may_rename(record, records, count)) rename(datum);
     return *datum.current;
 }

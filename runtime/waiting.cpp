@@ -145,7 +145,7 @@ void Engine::wait_datum(Datum& datum) {
             throw UsageError(std::string("waiting for ") + datum.name +
                              " inside a task that did not create it: its tasks may be waiting for this one");
         }
-        datum.home_scope = scope.id;
+        if (datum.home_scope != scope.id) datum.home_scope = scope.id;  // child tasks may be reading it
         submit_internal(scope, *datum.current, [&done] { done.store(true, std::memory_order_release); });
     }
     auto is_done = [&] {
