@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/cgroup.hpp"
+#include "io/cgroup.hpp"
 
 namespace basalt {
 

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "apps/cgroup.hpp"
+#include "io/cgroup.hpp"
 #include "apps/exit_status.hpp"
 
 namespace basalt {

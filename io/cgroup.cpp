@@ -1,4 +1,4 @@
-#include "apps/cgroup.hpp"
+#include "io/cgroup.hpp"
 
 #include <algorithm>
 #include <fstream>
