@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "kernels/cpu/panel_leaf.hpp"
+#include "kernels/cpu/panel_block.hpp"
 #include "kernels/cpu/row_partition.hpp"
 #include "kernels/cpu/row_swap.hpp"
 #include "kernels/cpu/simd/kernels.hpp"
@@ -30,20 +30,20 @@ class PanelMember {
           packed_(shared.packed_block()),
           kernels_(simd::kernels<T>()),
           partition_(panel.rows(), panel.cols(), team.size()),
-          leaf_(team, panel, partition_, shared) {}
+          block_(team, panel, partition_, shared) {}
 
     Index factor() {
         const Index pivots = std::min(panel_.rows(), panel_.cols());
         factor(0, pivots);
         if (pivots < panel_.cols()) solve(0, pivots, panel_.cols() - pivots);
         team_.barrier();
-        return leaf_.info();
+        return block_.info();
     }
 
   private:
     void factor(Index col, Index cols) {
-        if (cols <= kernels_.leaf) return factor_leaf(col, cols);
-        const Index half = (cols / 2 + kernels_.leaf - 1) / kernels_.leaf * kernels_.leaf;
+        if (cols <= kernels_.block) return factor_block(col, cols);
+        const Index half = (cols / 2 + kernels_.block - 1) / kernels_.block * kernels_.block;
         factor(col, half);
         solve(col, half, cols - half);
         team_.barrier();
@@ -51,11 +51,11 @@ class PanelMember {
         factor(col + half, cols - half);
     }
 
-    /// All columns outside the leaf are exchanged at once, to its left as well: no backward pass is needed.
-    void factor_leaf(Index col, Index cols) {
-        leaf_.factor(col, cols);
+    /// All columns outside the block are exchanged at once, to its left as well: no backward pass is needed.
+    void factor_block(Index col, Index cols) {
+        block_.factor(col, cols);
         if (team_.rank() == 0) {
-            for (Index k = 0; k < cols; ++k) pivots_[col + k] = col + leaf_.pivots()[k];
+            for (Index k = 0; k < cols; ++k) pivots_[col + k] = col + block_.pivots()[k];
         }
         const Index outside = panel_.cols() - cols;
         const Index from = column_share(outside, team_.rank()), to = column_share(outside, team_.rank() + 1);
@@ -66,7 +66,7 @@ class PanelMember {
 
     void swap(Index first_row, Index count, Index from, Index to) {
         if (from == to) return;
-        swap_rows(panel_.block(first_row, from, panel_.rows() - first_row, to - from), leaf_.pivots(), count);
+        swap_rows(panel_.block(first_row, from, panel_.rows() - first_row, to - from), block_.pivots(), count);
     }
 
     /// The first of `cols` columns that belongs to `rank`, on a cache line of the columns.
@@ -103,14 +103,14 @@ class PanelMember {
     T* const packed_;
     const simd::Kernels<T>& kernels_;
     const RowPartition partition_;
-    PanelLeaf<T> leaf_;
+    PanelBlock<T> block_;
 };
 
 }  // namespace
 
 template <class T>
-Index PanelWorkspace<T>::leaf_ld(Index rows) {
-    // an odd number of lines: the columns of a leaf then spread over the sets of the caches
+Index PanelWorkspace<T>::packed_ld(Index rows) {
+    // an odd number of lines: the columns then spread over the sets of the caches
     return ((rows + cache_line<T> - 1) / cache_line<T> | 1) * cache_line<T>;
 }
 
@@ -130,7 +130,7 @@ PanelWorkspace<T>::PanelWorkspace(int members, Index rows, Index cols)
       rows_(rows),
       cols_(cols),
       exchange_(members),
-      leaf_scratch_(allocate((rows + 32 * members) * max_leaf_cols)),
+      column_scratch_(allocate((rows + 32 * members) * max_block_cols)),
       packed_block_(allocate(std::min(rows, cols) * (cols + simd::kernels<T>().strip))) {}
 
 template <class T>

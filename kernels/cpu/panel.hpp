@@ -9,8 +9,8 @@
 
 namespace basalt {
 
-/// What the members of a panel's gang share: the slots of the pivot exchange, scratch for the packed leaves
-/// (rows x 16 elements) and for the packed block row of the recursion. Reusable for any panel that fits, one
+/// What the members of a panel's gang share: the slots of the pivot exchange, scratch for the packed columns
+/// (rows x 64 elements, of which a narrow block touches less) and for the packed block row of the recursion. Reusable for any panel that fits, one
 /// at a time. Scratch is first touched by the member that uses it.
 template <class T>
 class PanelWorkspace {
@@ -24,11 +24,11 @@ class PanelWorkspace {
     }
 
     PivotExchange<T>& exchange() { return exchange_; }
-    T* leaf_scratch() { return leaf_scratch_.get(); }
+    T* column_scratch() { return column_scratch_.get(); }
     T* packed_block() { return packed_block_.get(); }
 
-    /// Leading dimension of a packed leaf of `rows` rows: whole cache lines, never a multiple of a page.
-    static Index leaf_ld(Index rows);
+    /// Leading dimension of packed columns of `rows` rows: whole cache lines, never a multiple of a page.
+    static Index packed_ld(Index rows);
 
   private:
     struct Free {
@@ -41,7 +41,7 @@ class PanelWorkspace {
     Index rows_;
     Index cols_;
     PivotExchange<T> exchange_;
-    Buffer leaf_scratch_;
+    Buffer column_scratch_;
     Buffer packed_block_;
 };
 

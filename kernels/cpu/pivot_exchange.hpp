@@ -10,16 +10,16 @@
 
 namespace basalt {
 
-/// Widest leaf of the panel: a row of it travels inside a slot.
-constexpr Index max_leaf_cols = 16;
+/// Widest block of columns that the panel packs at once: a row of it travels inside a slot.
+constexpr Index max_block_cols = 64;
 
 /// What one member announces for one column of a leaf.
 template <class T>
 struct alignas(64) PivotSlot {
     T magnitude;                             ///< largest |x| among its rows; negative if it has no candidate
     Index row;                               ///< the row that holds it, counted in the panel
-    std::array<T, max_leaf_cols> candidate;  ///< that row across the leaf
-    std::array<T, max_leaf_cols> diagonal;   ///< the diagonal row; written by the member that owns it
+    std::array<T, max_block_cols> candidate;  ///< that row across the block
+    std::array<T, max_block_cols> diagonal;   ///< the diagonal row; written by the member that owns it
 };
 
 /// The one synchronisation a column of the gang panel: every member announces its candidate row in a slot of

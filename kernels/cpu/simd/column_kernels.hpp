@@ -82,11 +82,18 @@ struct Columns {
     template <int Rank, Scaling scaling>
     static Candidate<T> sweep(Index rows, const Sweep<Rank, scaling>& columns) {
         Candidate<T> best{T{-1}, -1};
+        const auto take_one = [&](Index i) {
+            const T size = magnitude(columns.scalar_at(i));
+            if (size > best.magnitude) best = {size, i};
+        };
+        // up to a whole register: loads across cache lines cost double
+        const Index misplaced = static_cast<Index>(reinterpret_cast<std::uintptr_t>(columns.x) % Bytes / sizeof(T));
         Index i = 0;
+        for (; misplaced + i < lanes && misplaced > 0 && i < rows; ++i) take_one(i);
         constexpr Index chunk = 4 * lanes;  // four chains of maxima hide the latency of compare and blend
-        if (rows >= chunk) {
+        if (rows - i >= chunk) {
             Maxima maxima[4];
-            Mask at = V::lane_numbers();
+            Mask at = V::lane_numbers() + static_cast<Bits>(i);
             for (; i + chunk <= rows; i += chunk, at += static_cast<Bits>(chunk)) {
 #pragma GCC unroll 4
                 for (int v = 0; v < 4; ++v) {
@@ -95,10 +102,7 @@ struct Columns {
             }
             for (const Maxima& m : maxima) merge(best, m);
         }
-        for (; i < rows; ++i) {
-            const T size = magnitude(columns.scalar_at(i));
-            if (size > best.magnitude) best = {size, i};
-        }
+        for (; i < rows; ++i) take_one(i);
         return best;
     }
 
@@ -122,44 +126,51 @@ struct Columns {
         }
     }
 
-    template <int Rank>
-    static void block(Index rows, Index cols, const T* l, Index ldl, const T* u, Index ldu, T* x, Index ldx) {
-        constexpr int depth = 4;  // vectors of every column of L held in registers
-        Index i = 0;
-        for (; i + depth * lanes <= rows; i += depth * lanes) {
-            Type factor[Rank][depth];
+    /// Depth vectors of rows of Cols columns stay in registers while the rank runs.
+    template <int Depth, int Cols>
+    static void block(Index rank, const T* l, Index ldl, const T* u, Index ldu, T* x, Index ldx) {
+        Type sum[Cols][Depth] = {};
+        for (Index q = 0; q < rank; ++q, l += ldl, u += ldu) {
+            Type factor[Depth];
 #pragma GCC unroll 4
-            for (int q = 0; q < Rank; ++q) {
+            for (int v = 0; v < Depth; ++v) factor[v] = V::load(l + v * lanes);
+#pragma GCC unroll 8
+            for (int c = 0; c < Cols; ++c) {
 #pragma GCC unroll 4
-                for (int v = 0; v < depth; ++v) factor[q][v] = V::load(l + q * ldl + i + v * lanes);
-            }
-            for (Index c = 0; c < cols; ++c) {
-                T* column = x + c * ldx + i;
-#pragma GCC unroll 4
-                for (int v = 0; v < depth; ++v) {
-                    Type value = V::load(column + v * lanes);
-#pragma GCC unroll 4
-                    for (int q = 0; q < Rank; ++q) value -= factor[q][v] * V::splat(u[q * ldu + c]);
-                    V::store(column + v * lanes, value);
-                }
+                for (int v = 0; v < Depth; ++v) sum[c][v] += factor[v] * V::splat(u[c]);
             }
         }
-        for (; i < rows; ++i) {
-            for (Index c = 0; c < cols; ++c) {
-                T value = x[c * ldx + i];
-                for (int q = 0; q < Rank; ++q) value -= l[q * ldl + i] * u[q * ldu + c];
-                x[c * ldx + i] = value;
+#pragma GCC unroll 8
+        for (int c = 0; c < Cols; ++c) {
+#pragma GCC unroll 4
+            for (int v = 0; v < Depth; ++v) {
+                T* at = x + c * ldx + v * lanes;
+                V::store(at, V::load(at) - sum[c][v]);
             }
         }
     }
 
+    template <int Depth>
+    static void block_row(Index cols, Index rank, const T* l, Index ldl, const T* u, Index ldu, T* x, Index ldx) {
+        constexpr int wide = Bytes == 64 ? 8 : 4;  // 32 registers or 16
+        Index c = 0;
+        for (; c + wide <= cols; c += wide) block<Depth, wide>(rank, l, ldl, u + c, ldu, x + c * ldx, ldx);
+        for (; c + 2 <= cols; c += 2) block<Depth, 2>(rank, l, ldl, u + c, ldu, x + c * ldx, ldx);
+        for (; c < cols; ++c) block<Depth, 1>(rank, l, ldl, u + c, ldu, x + c * ldx, ldx);
+    }
+
     static void update_block(Index rows, Index cols, Index rank, const T* l, Index ldl, const T* u, Index ldu, T* x,
                              Index ldx) {
-        switch (rank) {
-            case 1: return block<1>(rows, cols, l, ldl, u, ldu, x, ldx);
-            case 2: return block<2>(rows, cols, l, ldl, u, ldu, x, ldx);
-            case 3: return block<3>(rows, cols, l, ldl, u, ldu, x, ldx);
-            default: return block<4>(rows, cols, l, ldl, u, ldu, x, ldx);
+        constexpr int depth = Bytes == 64 ? 3 : 2;
+        Index i = 0;
+        for (; i + depth * lanes <= rows; i += depth * lanes) block_row<depth>(cols, rank, l + i, ldl, u, ldu, x + i, ldx);
+        for (; i + lanes <= rows; i += lanes) block_row<1>(cols, rank, l + i, ldl, u, ldu, x + i, ldx);
+        for (; i < rows; ++i) {
+            for (Index c = 0; c < cols; ++c) {
+                T sum{};
+                for (Index q = 0; q < rank; ++q) sum += l[q * ldl + i] * u[q * ldu + c];
+                x[c * ldx + i] -= sum;
+            }
         }
     }
 

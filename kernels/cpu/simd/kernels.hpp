@@ -20,7 +20,7 @@ struct Candidate {
 /// How a column of L is scaled by its pivot.
 enum class Scaling { none, multiply, divide };
 
-/// Largest number of columns update_column and update_block take at once.
+/// Largest number of columns update_column takes at once.
 constexpr Index max_rank = 4;
 
 /// Row-major operands have unit column stride; "packed" names the layout of pack_b; strip is its full width.
@@ -34,8 +34,9 @@ struct Kernels {
     Index half_strip;    ///< width of a last strip that needs no more
     Index depth_block;   ///< K of one pass of gemm_minus: a tile's rows of A stay in the first cache
     Index column_block;  ///< columns of one pass: depth_block x column_block of B stay in the second cache
+    Index block;         ///< columns of the panel that are packed together: one leaf or a few
     Index leaf;          ///< columns of a leaf of the panel
-    Index rank;          ///< columns of a leaf that are applied together to those on their right
+    Index rank;          ///< columns of a leaf that are applied together to the leaf's others
 
     /// Packs B (k x n, row-major) into strips of `strip` columns, each k rows of strip contiguous elements,
     /// filled up with zeros.
@@ -55,7 +56,7 @@ struct Kernels {
     /// largest |x|. rank 0 only searches.
     Candidate<T> (*update_column)(Index rows, Index rank, T* l, Index ldl, Scaling scaling, T scale, const T* u, T* x);
 
-    /// x_c -= sum_q l_q u[q * ldu + c] for `cols` columns at x. rank is 1 .. max_rank.
+    /// x_c -= sum_q l_q u[q * ldu + c] for `cols` columns at x, any rank.
     void (*update_block)(Index rows, Index cols, Index rank, const T* l, Index ldl, const T* u, Index ldu, T* x,
                          Index ldx);
 

@@ -19,6 +19,7 @@ constexpr Kernels<T> make_table(const char* name) {
             .half_strip = G::half_strip,
             .depth_block = G::depth_block,
             .column_block = G::column_block,
+            .block = 32,
             .leaf = 16,
             .rank = 4,
             .pack_b = G::pack_b,

@@ -1,4 +1,4 @@
-#include "kernels/cpu/panel_leaf.hpp"
+#include "kernels/cpu/panel_block.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -9,36 +9,36 @@ namespace basalt {
 
 namespace {
 
-/// Slices of the scratch never overlap: leaf_ld exceeds the rows by less than this many elements.
+/// Slices of the scratch never overlap: packed_ld exceeds the rows by less than this many elements.
 constexpr Index slice_padding = 32;
 
 }  // namespace
 
 template <class T>
-PanelLeaf<T>::PanelLeaf(const Team& team, View<T> panel, const RowPartition& rows, PanelWorkspace<T>& shared)
+PanelBlock<T>::PanelBlock(const Team& team, View<T> panel, const RowPartition& rows, PanelWorkspace<T>& shared)
     : team_(team),
       panel_(panel),
       partition_(rows),
       kernels_(simd::kernels<T>()),
       exchange_(shared.exchange()),
-      scratch_(shared.leaf_scratch() + (rows.begin(team.rank()) + team.rank() * slice_padding) * max_leaf_cols) {
-    assert(kernels_.leaf <= max_leaf_cols && kernels_.rank <= simd::max_rank);
+      scratch_(shared.column_scratch() + (rows.begin(team.rank()) + team.rank() * slice_padding) * max_block_cols) {
+    assert(kernels_.block <= max_block_cols && kernels_.rank <= simd::max_rank);
 }
 
-/// Columns of L that are already subtracted from the columns right of j when column j is announced.
+/// Columns of L that are already subtracted from the leaf's columns right of j when column j is announced.
 template <class T>
-Index PanelLeaf<T>::applied(Index j) const {
+Index PanelBlock<T>::applied(Index j) const {
     const Index group = group_start(j);
-    return j == group ? std::max<Index>(0, group - kernels_.rank) : group;
+    return j == group && group > leaf_start(j) ? group - kernels_.rank : group;
 }
 
 template <class T>
-void PanelLeaf<T>::factor(Index col, Index cols) {
+void PanelBlock<T>::factor(Index col, Index cols) {
     col_ = col;
     cols_ = cols;
     low_ = std::max(partition_.begin(team_.rank()), col);
     rows_ = std::max<Index>(0, partition_.end(team_.rank()) - low_);
-    ld_ = PanelWorkspace<T>::leaf_ld(rows_);
+    ld_ = PanelWorkspace<T>::packed_ld(rows_);
     T* const home = panel_.data() + low_ * panel_.row_stride() + col;
     kernels_.pack_columns(rows_, cols, home, panel_.row_stride(), scratch_, ld_);
 
@@ -55,7 +55,7 @@ void PanelLeaf<T>::factor(Index col, Index cols) {
 
 /// `found.row` counts from the local row `searched_from`.
 template <class T>
-void PanelLeaf<T>::announce(Index j, simd::Candidate<T> found, Index searched_from) {
+void PanelBlock<T>::announce(Index j, simd::Candidate<T> found, Index searched_from) {
     const std::uint32_t step = step_ + static_cast<std::uint32_t>(j) + 1;
     PivotSlot<T>& slot = exchange_.outgoing(team_.rank(), step);
     slot.magnitude = found.magnitude;
@@ -66,29 +66,29 @@ void PanelLeaf<T>::announce(Index j, simd::Candidate<T> found, Index searched_fr
 }
 
 template <class T>
-void PanelLeaf<T>::apply_finished_group(Index j) {
-    if (j == 0 || j != group_start(j) || j + 1 == cols_) return;
-    const Index first = applied(j), start = local(col_ + j);
-    kernels_.update_block(rows_ - start, cols_ - j - 1, j - first, scratch_ + first * ld_ + start, ld_,
-                          &top_[static_cast<std::size_t>(first)][static_cast<std::size_t>(j + 1)], max_leaf_cols,
+void PanelBlock<T>::apply_finished_group(Index j) {
+    const Index first = applied(j), start = std::min(local(col_ + j), rows_), right = leaf_end(j) - j - 1;
+    if (first == group_start(j) || right == 0) return;
+    kernels_.update_block(rows_ - start, right, j - first, scratch_ + first * ld_ + start, ld_,
+                          &top_[static_cast<std::size_t>(first)][static_cast<std::size_t>(j + 1)], max_block_cols,
                           scratch_ + (j + 1) * ld_ + start, ld_);
 }
 
 /// Reads every member's announcement: the largest magnitude wins, the lowest row among equals. Members are
 /// ordered by rows, so all come to the same result.
 template <class T>
-void PanelLeaf<T>::choose_pivot(Index j) {
+void PanelBlock<T>::choose_pivot(Index j) {
     const std::uint32_t step = step_ + static_cast<std::uint32_t>(j) + 1;
     const Index diagonal = col_ + j;
     const int owner = partition_.owner(diagonal);
     T largest{-1};
     for (int rank = 0; rank < team_.size(); ++rank) {
         const PivotSlot<T>& slot = exchange_.await(rank, step);
-        if (rank == owner) diagonal_row_ = slot.diagonal;
+        if (rank == owner) std::copy_n(slot.diagonal.begin(), cols_, diagonal_row_.begin());
         if (slot.magnitude > largest) {
             largest = slot.magnitude;
             pivot_ = slot.row;
-            pivot_row_ = slot.candidate;
+            std::copy_n(slot.candidate.begin(), cols_, pivot_row_.begin());
         }
     }
     const T on_diagonal = diagonal_row_[static_cast<std::size_t>(j)];
@@ -100,31 +100,32 @@ void PanelLeaf<T>::choose_pivot(Index j) {
 }
 
 template <class T>
-void PanelLeaf<T>::interchange(Index j) {
-    bring_up_to_date(pivot_row_, applied(j), j, j);
-    top_[static_cast<std::size_t>(j)] = pivot_row_;
+void PanelBlock<T>::interchange(Index j) {
+    subtract(pivot_row_, applied(j), j, j + 1, leaf_end(j));
+    subtract(pivot_row_, leaf_start(j), j, leaf_end(j), cols_);
+    std::copy_n(pivot_row_.begin(), cols_, top_[static_cast<std::size_t>(j)].begin());
     const Index diagonal = col_ + j;
     if (owns(diagonal)) store_row(diagonal, pivot_row_);
     if (pivot_ != diagonal && owns(pivot_)) {
         // the rows around it have had the finished group applied since the announcement
-        bring_up_to_date(diagonal_row_, applied(j), group_start(j), j);
+        subtract(diagonal_row_, applied(j), group_start(j), j + 1, leaf_end(j));
         store_row(pivot_, diagonal_row_);
     }
 }
 
-/// row(k) -= sum over from <= s < to of row(s) U(s, k), for the columns k right of j.
+/// row(k) -= sum over from <= s < to of row(s) U(s, k), for first <= k < last.
 template <class T>
-void PanelLeaf<T>::bring_up_to_date(Row& row, Index from, Index to, Index j) const {
+void PanelBlock<T>::subtract(Row& row, Index from, Index to, Index first, Index last) const {
     for (Index s = from; s < to; ++s) {
         const T factor = row[static_cast<std::size_t>(s)];
         const Row& u = top_[static_cast<std::size_t>(s)];
-        for (Index k = j + 1; k < cols_; ++k) row[static_cast<std::size_t>(k)] -= factor * u[static_cast<std::size_t>(k)];
+        for (Index k = first; k < last; ++k) row[static_cast<std::size_t>(k)] -= factor * u[static_cast<std::size_t>(k)];
     }
 }
 
 /// Scales column j by its pivot, brings column j + 1 up to date and announces it.
 template <class T>
-void PanelLeaf<T>::eliminate(Index j) {
+void PanelBlock<T>::eliminate(Index j) {
     const T pivot = pivot_row_[static_cast<std::size_t>(j)];
     simd::Scaling scaling = simd::Scaling::none;
     T scale = pivot;
@@ -136,13 +137,16 @@ void PanelLeaf<T>::eliminate(Index j) {
     } else {  // the reciprocal of a denormal may overflow where the quotients do not
         scaling = simd::Scaling::divide;
     }
-    const Index start = std::min(local(col_ + j + 1), rows_);
-    const Index next = j + 1;
-    if (next == cols_) {
-        kernels_.scale_column(rows_ - start, scaling, scale, scratch_ + j * ld_ + start);
-        return;
+    if (j + 1 < leaf_end(j)) {
+        advance_within_leaf(j, scaling, scale);
+    } else {
+        finish_leaf(j, scaling, scale);
     }
-    const Index first = applied(next);
+}
+
+template <class T>
+void PanelBlock<T>::advance_within_leaf(Index j, simd::Scaling scaling, T scale) {
+    const Index next = j + 1, first = applied(next), start = std::min(local(col_ + next), rows_);
     std::array<T, simd::max_rank> u{};
     for (Index q = first; q < next; ++q) {
         u[static_cast<std::size_t>(q - first)] = top_[static_cast<std::size_t>(q)][static_cast<std::size_t>(next)];
@@ -153,19 +157,31 @@ void PanelLeaf<T>::eliminate(Index j) {
              start);
 }
 
+/// Column j is the last of its leaf: the leaf is applied to the leaves right of it.
 template <class T>
-void PanelLeaf<T>::load_row(Index row, Row& to) const {
+void PanelBlock<T>::finish_leaf(Index j, simd::Scaling scaling, T scale) {
+    const Index next = j + 1, first = leaf_start(j), start = std::min(local(col_ + next), rows_);
+    kernels_.scale_column(rows_ - start, scaling, scale, scratch_ + j * ld_ + start);
+    if (next == cols_) return;
+    T* const x = scratch_ + next * ld_ + start;
+    kernels_.update_block(rows_ - start, cols_ - next, next - first, scratch_ + first * ld_ + start, ld_,
+                          &top_[static_cast<std::size_t>(first)][static_cast<std::size_t>(next)], max_block_cols, x, ld_);
+    announce(next, kernels_.update_column(rows_ - start, 0, nullptr, ld_, simd::Scaling::none, T{}, nullptr, x), start);
+}
+
+template <class T>
+void PanelBlock<T>::load_row(Index row, Row& to) const {
     const T* from = scratch_ + (row - low_);
     for (Index k = 0; k < cols_; ++k) to[static_cast<std::size_t>(k)] = from[k * ld_];
 }
 
 template <class T>
-void PanelLeaf<T>::store_row(Index row, const Row& from) {
+void PanelBlock<T>::store_row(Index row, const Row& from) {
     T* to = scratch_ + (row - low_);
     for (Index k = 0; k < cols_; ++k) to[k * ld_] = from[static_cast<std::size_t>(k)];
 }
 
-template class PanelLeaf<float>;
-template class PanelLeaf<double>;
+template class PanelBlock<float>;
+template class PanelBlock<double>;
 
 }  // namespace basalt
