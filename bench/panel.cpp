@@ -10,10 +10,10 @@
 
 #include <pthread.h>
 
-#include <CLI/CLI.hpp>
 #include <cblas.h>
 #include <fmt/core.h>
 #include <lapacke.h>
+#include <CLI/CLI.hpp>
 
 #include "kernels/cpu/panel.hpp"
 #include "kernels/cpu/simd/kernels.hpp"
@@ -45,18 +45,21 @@ double median(std::vector<double> values) {
     return values.empty() ? 0.0 : values[values.size() / 2];
 }
 
-/// OpenBLAS's threads poll for tens of milliseconds after a call: whoever is timed next would share a core with
-/// them.
-void let_others_rest() { std::this_thread::sleep_for(std::chrono::milliseconds(60)); }
+/// OpenBLAS's threads poll for tens of milliseconds after a call: whoever is timed next would share a core
+/// with them.
+void let_others_rest() {
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));
+}
 
 /// LAPACK's operation count of LU.
 double operations(Index m, Index n) {
-    const double k = static_cast<double>(std::min(m, n)), rows = static_cast<double>(m), cols = static_cast<double>(n);
+    const double k = static_cast<double>(std::min(m, n)), rows = static_cast<double>(m),
+                 cols = static_cast<double>(n);
     return 2 * rows * cols * k - (rows + cols) * k * k + 2.0 / 3.0 * k * k * k;
 }
 
-/// Keeps the calling thread on core `rank` of those the process may use, as the runtime binds its workers, and
-/// gives them all back at the end.
+/// Keeps the calling thread on core `rank` of those the process may use, as the runtime binds its workers,
+/// and gives them all back at the end.
 class Binding {
   public:
     explicit Binding(int rank) {
@@ -78,7 +81,8 @@ class Binding {
 };
 
 template <class T>
-double time_ours(View<T> panel, int threads, basalt::PanelWorkspace<T>& workspace, std::vector<Index>& pivots) {
+double time_ours(View<T> panel, int threads, basalt::PanelWorkspace<T>& workspace,
+                 std::vector<Index>& pivots) {
     double seconds = 0;
     basalt::reference::run_gang(threads, [&](basalt::Team& team) {
         const Binding binding(team.rank());
@@ -95,9 +99,11 @@ double time_lapack(bool unblocked, T* a, Index m, Index n, std::vector<lapack_in
     const auto rows = static_cast<lapack_int>(m), cols = static_cast<lapack_int>(n);
     const double start = now();
     if constexpr (std::is_same_v<T, float>) {
-        (unblocked ? LAPACKE_sgetf2_work : LAPACKE_sgetrf_work)(LAPACK_COL_MAJOR, rows, cols, a, rows, pivots.data());
+        (unblocked ? LAPACKE_sgetf2_work : LAPACKE_sgetrf_work)(LAPACK_COL_MAJOR, rows, cols, a, rows,
+                                                                pivots.data());
     } else {
-        (unblocked ? LAPACKE_dgetf2_work : LAPACKE_dgetrf_work)(LAPACK_COL_MAJOR, rows, cols, a, rows, pivots.data());
+        (unblocked ? LAPACKE_dgetf2_work : LAPACKE_dgetrf_work)(LAPACK_COL_MAJOR, rows, cols, a, rows,
+                                                                pivots.data());
     }
     return now() - start;
 }
@@ -123,7 +129,8 @@ Times measure(Index m, Index nb, int threads, const Options& options) {
             if (round > 0) list.push_back(seconds);
         };
         for (Index j = 0; j < nb; ++j) {
-            for (Index i = 0; i < m; ++i) work[static_cast<std::size_t>(i * nb + j)] = columns[static_cast<std::size_t>(j * m + i)];
+            for (Index i = 0; i < m; ++i)
+                work[static_cast<std::size_t>(i * nb + j)] = columns[static_cast<std::size_t>(j * m + i)];
         }
         let_others_rest();
         keep(times.ours, time_ours(View<T>::row_major(work.data(), m, nb, nb), threads, workspace, pivots));
@@ -140,27 +147,35 @@ template <class T>
 void run(const Options& options) {
     const bool to_stdout = options.json == "-";
     std::FILE* table = to_stdout ? stderr : stdout;
-    std::FILE* json = options.json.empty() ? nullptr : to_stdout ? stdout : std::fopen(options.json.c_str(), "a");
+    std::FILE* json = options.json.empty() ? nullptr
+                      : to_stdout          ? stdout
+                                           : std::fopen(options.json.c_str(), "a");
     if (!options.json.empty() && json == nullptr) throw std::runtime_error("cannot write " + options.json);
-    fmt::print(table, "panel, precision {}, kernels {}, LAPACKE on {} ({}), median of {}\n", options.precision,
-               basalt::simd::kernels<T>().name, openblas_get_config(), openblas_get_corename(), options.repeat);
-    fmt::print(table, "{:>8} {:>5} {:>7} {:>10} {:>8} {:>9} {:>9} {:>6} {:>11}\n", "m", "nb", "threads", "ours ms",
-               "GF/s", "getrf ms", "getf2 ms", "ratio", "best/best");
+    fmt::print(table, "panel, precision {}, kernels {}, LAPACKE on {} ({}), median of {}\n",
+               options.precision, basalt::simd::kernels<T>().name, openblas_get_config(),
+               openblas_get_corename(), options.repeat);
+    fmt::print(table, "{:>8} {:>5} {:>7} {:>10} {:>8} {:>9} {:>9} {:>6} {:>11}\n", "m", "nb", "threads",
+               "ours ms", "GF/s", "getrf ms", "getf2 ms", "ratio", "best/best");
     for (const Index nb : options.widths) {
         for (const int threads : options.threads) {
             for (const Index m : options.heights) {
                 const Times times = measure<T>(m, nb, threads, options);
-                const double ours = median(times.ours), getrf = median(times.getrf), getf2 = median(times.getf2);
+                const double ours = median(times.ours), getrf = median(times.getrf),
+                             getf2 = median(times.getf2);
                 const double gflops = operations(m, nb) / ours * 1e-9;
-                fmt::print(table, "{:>8} {:>5} {:>7} {:>10.3f} {:>8.1f} {:>9.3f} {:>9.3f} {:>6.2f} {:>5.2f}/{:.2f}\n", m, nb,
-                           threads, ours * 1e3, gflops, getrf * 1e3, getf2 * 1e3, getrf / ours,
-                           *std::min_element(times.getrf.begin(), times.getrf.end()) * 1e3,
-                           *std::min_element(times.ours.begin(), times.ours.end()) * 1e3);
+                fmt::print(
+                    table,
+                    "{:>8} {:>5} {:>7} {:>10.3f} {:>8.1f} {:>9.3f} {:>9.3f} {:>6.2f} {:>5.2f}/{:.2f}\n", m,
+                    nb, threads, ours * 1e3, gflops, getrf * 1e3, getf2 * 1e3, getrf / ours,
+                    *std::min_element(times.getrf.begin(), times.getrf.end()) * 1e3,
+                    *std::min_element(times.ours.begin(), times.ours.end()) * 1e3);
                 std::fflush(table);
                 if (json == nullptr) continue;
                 fmt::print(json,
-                           "{{\"bench\":\"panel\",\"precision\":\"{}\",\"m\":{},\"nb\":{},\"threads\":{},\"seconds\":{:.6g},"
-                           "\"gflops\":{:.4g},\"lapack_seconds\":{:.6g},\"getf2_seconds\":{:.6g},\"ratio\":{:.4g}}}\n",
+                           "{{\"bench\":\"panel\",\"precision\":\"{}\",\"m\":{},\"nb\":{},\"threads\":{},"
+                           "\"seconds\":{:.6g},"
+                           "\"gflops\":{:.4g},\"lapack_seconds\":{:.6g},\"getf2_seconds\":{:.6g},\"ratio\":{:"
+                           ".4g}}}\n",
                            options.precision, m, nb, threads, ours, gflops, getrf, getf2, getrf / ours);
                 std::fflush(json);
             }

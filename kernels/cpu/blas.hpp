@@ -63,9 +63,11 @@ void gemm(std::type_identity_t<T> alpha, std::type_identity_t<View<const T>> a,
     const Operand as = operand(a, cs.row_major), bs = operand(b, cs.row_major);
     const int m = blas_int(c.rows()), n = blas_int(c.cols()), k = blas_int(a.cols());
     if constexpr (std::is_same_v<T, float>) {
-        cblas_sgemm(order, as.op, bs.op, m, n, k, alpha, a.data(), as.ld, b.data(), bs.ld, beta, c.data(), cs.ld);
+        cblas_sgemm(order, as.op, bs.op, m, n, k, alpha, a.data(), as.ld, b.data(), bs.ld, beta, c.data(),
+                    cs.ld);
     } else {
-        cblas_dgemm(order, as.op, bs.op, m, n, k, alpha, a.data(), as.ld, b.data(), bs.ld, beta, c.data(), cs.ld);
+        cblas_dgemm(order, as.op, bs.op, m, n, k, alpha, a.data(), as.ld, b.data(), bs.ld, beta, c.data(),
+                    cs.ld);
     }
 }
 

@@ -66,7 +66,8 @@ class PanelMember {
 
     void swap(Index first_row, Index count, Index from, Index to) {
         if (from == to) return;
-        swap_rows(panel_.block(first_row, from, panel_.rows() - first_row, to - from), block_.pivots(), count);
+        swap_rows(panel_.block(first_row, from, panel_.rows() - first_row, to - from), block_.pivots(),
+                  count);
     }
 
     /// The first of `cols` columns that belongs to `rank`, on a cache line of the columns.
@@ -141,7 +142,8 @@ Index panel_factor(Team& team, View<T> panel, Index* pivots, PanelWorkspace<T>& 
                                     " threads does not fit its workspace");
     }
     if (panel.col_stride() != 1 && panel.cols() > 1) {
-        throw std::invalid_argument("panel is not row-major: column stride " + std::to_string(panel.col_stride()));
+        throw std::invalid_argument("panel is not row-major: column stride " +
+                                    std::to_string(panel.col_stride()));
     }
     if (panel.empty()) return 0;
     shared.exchange().reset(team.rank());

@@ -10,8 +10,8 @@
 namespace basalt {
 
 /// What the members of a panel's gang share: the slots of the pivot exchange, scratch for the packed columns
-/// (rows x 64 elements, of which a narrow block touches less) and for the packed block row of the recursion. Reusable for any panel that fits, one
-/// at a time. Scratch is first touched by the member that uses it.
+/// (rows x 64 elements, of which a narrow block touches less) and for the packed block row of the recursion.
+/// Reusable for any panel that fits, one at a time. Scratch is first touched by the member that uses it.
 template <class T>
 class PanelWorkspace {
   public:
@@ -57,8 +57,9 @@ class PanelWorkspace {
 /// visible to every member. Lock-free, one synchronisation a column. Throws std::invalid_argument (on every
 /// member) where the workspace does not fit or the panel is not row-major.
 ///
-/// Source: Kurzak, Luszczek, Faverge, Dongarra, "LU Factorization with Partial Pivoting for a Multicore System
-/// with Accelerators", section 3.3 (recursion, rows fixed to threads, split of swap and solve by columns).
+/// Source: Kurzak, Luszczek, Faverge, Dongarra, "LU Factorization with Partial Pivoting for a Multicore
+/// System with Accelerators", section 3.3 (recursion, rows fixed to threads, split of swap and solve by
+/// columns).
 template <class T>
 Index panel_factor(Team& team, View<T> panel, Index* pivots, PanelWorkspace<T>& shared);
 

@@ -15,13 +15,15 @@ constexpr Index slice_padding = 32;
 }  // namespace
 
 template <class T>
-PanelBlock<T>::PanelBlock(const Team& team, View<T> panel, const RowPartition& rows, PanelWorkspace<T>& shared)
+PanelBlock<T>::PanelBlock(const Team& team, View<T> panel, const RowPartition& rows,
+                          PanelWorkspace<T>& shared)
     : team_(team),
       panel_(panel),
       partition_(rows),
       kernels_(simd::kernels<T>()),
       exchange_(shared.exchange()),
-      scratch_(shared.column_scratch() + (rows.begin(team.rank()) + team.rank() * slice_padding) * max_block_cols) {
+      scratch_(shared.column_scratch() +
+               (rows.begin(team.rank()) + team.rank() * slice_padding) * max_block_cols) {
     assert(kernels_.block <= max_block_cols && kernels_.rank <= simd::max_rank);
 }
 
@@ -42,7 +44,8 @@ void PanelBlock<T>::factor(Index col, Index cols) {
     T* const home = panel_.data() + low_ * panel_.row_stride() + col;
     kernels_.pack_columns(rows_, cols, home, panel_.row_stride(), scratch_, ld_);
 
-    announce(0, kernels_.update_column(rows_, 0, nullptr, ld_, simd::Scaling::none, T{}, nullptr, scratch_), 0);
+    announce(0, kernels_.update_column(rows_, 0, nullptr, ld_, simd::Scaling::none, T{}, nullptr, scratch_),
+             0);
     for (Index j = 0; j < cols; ++j) {
         apply_finished_group(j);
         choose_pivot(j);
@@ -70,8 +73,8 @@ void PanelBlock<T>::apply_finished_group(Index j) {
     const Index first = applied(j), start = std::min(local(col_ + j), rows_), right = leaf_end(j) - j - 1;
     if (first == group_start(j) || right == 0) return;
     kernels_.update_block(rows_ - start, right, j - first, scratch_ + first * ld_ + start, ld_,
-                          &top_[static_cast<std::size_t>(first)][static_cast<std::size_t>(j + 1)], max_block_cols,
-                          scratch_ + (j + 1) * ld_ + start, ld_);
+                          &top_[static_cast<std::size_t>(first)][static_cast<std::size_t>(j + 1)],
+                          max_block_cols, scratch_ + (j + 1) * ld_ + start, ld_);
 }
 
 /// Reads every member's announcement: the largest magnitude wins, the lowest row among equals. Members are
@@ -119,7 +122,8 @@ void PanelBlock<T>::subtract(Row& row, Index from, Index to, Index first, Index 
     for (Index s = from; s < to; ++s) {
         const T factor = row[static_cast<std::size_t>(s)];
         const Row& u = top_[static_cast<std::size_t>(s)];
-        for (Index k = first; k < last; ++k) row[static_cast<std::size_t>(k)] -= factor * u[static_cast<std::size_t>(k)];
+        for (Index k = first; k < last; ++k)
+            row[static_cast<std::size_t>(k)] -= factor * u[static_cast<std::size_t>(k)];
     }
 }
 
@@ -149,11 +153,12 @@ void PanelBlock<T>::advance_within_leaf(Index j, simd::Scaling scaling, T scale)
     const Index next = j + 1, first = applied(next), start = std::min(local(col_ + next), rows_);
     std::array<T, simd::max_rank> u{};
     for (Index q = first; q < next; ++q) {
-        u[static_cast<std::size_t>(q - first)] = top_[static_cast<std::size_t>(q)][static_cast<std::size_t>(next)];
+        u[static_cast<std::size_t>(q - first)] =
+            top_[static_cast<std::size_t>(q)][static_cast<std::size_t>(next)];
     }
     announce(next,
-             kernels_.update_column(rows_ - start, next - first, scratch_ + first * ld_ + start, ld_, scaling, scale,
-                                    u.data(), scratch_ + next * ld_ + start),
+             kernels_.update_column(rows_ - start, next - first, scratch_ + first * ld_ + start, ld_, scaling,
+                                    scale, u.data(), scratch_ + next * ld_ + start),
              start);
 }
 
@@ -165,8 +170,11 @@ void PanelBlock<T>::finish_leaf(Index j, simd::Scaling scaling, T scale) {
     if (next == cols_) return;
     T* const x = scratch_ + next * ld_ + start;
     kernels_.update_block(rows_ - start, cols_ - next, next - first, scratch_ + first * ld_ + start, ld_,
-                          &top_[static_cast<std::size_t>(first)][static_cast<std::size_t>(next)], max_block_cols, x, ld_);
-    announce(next, kernels_.update_column(rows_ - start, 0, nullptr, ld_, simd::Scaling::none, T{}, nullptr, x), start);
+                          &top_[static_cast<std::size_t>(first)][static_cast<std::size_t>(next)],
+                          max_block_cols, x, ld_);
+    announce(next,
+             kernels_.update_column(rows_ - start, 0, nullptr, ld_, simd::Scaling::none, T{}, nullptr, x),
+             start);
 }
 
 template <class T>

@@ -17,15 +17,15 @@ namespace basalt {
 /// Columns are brought up to date as late as the next pivot allows. The columns of a leaf are taken in groups
 /// of `rank`: before column j is announced, only column j itself is brought up to date; the group that ended
 /// before it is applied to the leaf's columns right of j afterwards, while the others' announcements arrive
-/// ("delayed waiting", as rocHPL does). A finished leaf is applied to the leaves right of it. An announced row
-/// carries its multipliers, so whoever reads it can bring it up to date alone: nothing more is exchanged.
+/// ("delayed waiting", as rocHPL does). A finished leaf is applied to the leaves right of it. An announced
+/// row carries its multipliers, so whoever reads it can bring it up to date alone: nothing more is exchanged.
 template <class T>
 class PanelBlock {
   public:
     PanelBlock(const Team& team, View<T> panel, const RowPartition& rows, PanelWorkspace<T>& shared);
 
-    /// Factors columns col .. col + cols - 1 from row col down, cols <= max_block_cols and <= rows - col. Outside
-    /// these columns nothing is exchanged yet.
+    /// Factors columns col .. col + cols - 1 from row col down, cols <= max_block_cols and <= rows - col.
+    /// Outside these columns nothing is exchanged yet.
     void factor(Index col, Index cols);
 
     /// Rows exchanged with rows col, col + 1, ... of the last block, counted from row col.
@@ -40,7 +40,9 @@ class PanelBlock {
     bool owns(Index row) const { return row >= low_ && row < low_ + rows_; }
     Index leaf_start(Index j) const { return j / kernels_.leaf * kernels_.leaf; }
     Index leaf_end(Index j) const { return std::min(leaf_start(j) + kernels_.leaf, cols_); }
-    Index group_start(Index j) const { return leaf_start(j) + (j - leaf_start(j)) / kernels_.rank * kernels_.rank; }
+    Index group_start(Index j) const {
+        return leaf_start(j) + (j - leaf_start(j)) / kernels_.rank * kernels_.rank;
+    }
     Index applied(Index j) const;
     Index local(Index row) const { return std::max(row, low_) - low_; }
 
@@ -69,7 +71,8 @@ class PanelBlock {
     Index col_ = 0, cols_ = 0;  // of this block
     Index low_ = 0, rows_ = 0;  // this member's rows at or below the block's diagonal
     Index ld_ = 0;
-    std::array<Row, max_block_cols> top_{};  // the finished rows of the block: U and the multipliers left of it
+    std::array<Row, max_block_cols>
+        top_{};  // the finished rows of the block: U and the multipliers left of it
     std::array<Index, max_block_cols> pivots_{};
     Index pivot_ = 0;
     Row pivot_row_{};

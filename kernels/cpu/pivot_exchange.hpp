@@ -16,8 +16,8 @@ constexpr Index max_block_cols = 64;
 /// What one member announces for one column of a leaf.
 template <class T>
 struct alignas(64) PivotSlot {
-    T magnitude;                             ///< largest |x| among its rows; negative if it has no candidate
-    Index row;                               ///< the row that holds it, counted in the panel
+    T magnitude;                              ///< largest |x| among its rows; negative if it has no candidate
+    Index row;                                ///< the row that holds it, counted in the panel
     std::array<T, max_block_cols> candidate;  ///< that row across the block
     std::array<T, max_block_cols> diagonal;   ///< the diagonal row; written by the member that owns it
 };

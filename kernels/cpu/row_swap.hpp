@@ -28,8 +28,8 @@ class RowPermutation {
     /// Throws std::out_of_range for a row outside 0 .. rows - 1.
     RowPermutation(Index rows, const std::vector<Interchanges>& lists);
 
-    /// Moves the rows of A (row-major), as if all the interchanges were applied in turn: every row that moves is read and
-    /// written once. `scratch` holds one row: a.cols() elements.
+    /// Moves the rows of A (row-major), as if all the interchanges were applied in turn: every row that moves
+    /// is read and written once. `scratch` holds one row: a.cols() elements.
     template <class T>
     void apply(View<T> a, T* scratch) const;
 
@@ -37,7 +37,8 @@ class RowPermutation {
     Index moved() const { return static_cast<Index>(rows_.size()); }
 
   private:
-    // Concatenated cycles; in each, the new row rows_[i] is the old row rows_[i + 1], the last one the first's.
+    // Concatenated cycles; in each, the new row rows_[i] is the old row rows_[i + 1], the last one the
+    // first's.
     std::vector<Index> rows_;
     std::vector<Index> cycle_ends_;
 };

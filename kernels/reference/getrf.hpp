@@ -24,8 +24,9 @@ Index pivot_row(View<const T> a, Index j) {
 
 /// Unblocked LU with partial pivoting, LAPACK's getf2: A = P L U in place of A, any strides.
 ///
-/// pivots[j], j < min(m, n), is the 0-based row exchanged with row j. Returns LAPACK's INFO: 0, or the 1-based
-/// index of the first pivot that is exactly zero; its column is left unscaled and the factorization goes on.
+/// pivots[j], j < min(m, n), is the 0-based row exchanged with row j. Returns LAPACK's INFO: 0, or the
+/// 1-based index of the first pivot that is exactly zero; its column is left unscaled and the factorization
+/// goes on.
 template <class T>
 Index getrf(View<T> a, Index* pivots) {
     const Index steps = std::min(a.rows(), a.cols());
@@ -40,7 +41,8 @@ Index getrf(View<T> a, Index* pivots) {
             // the reciprocal of a denormal pivot may overflow where the quotients do not
             const bool safe = std::abs(a(j, j)) >= std::numeric_limits<T>::min();
             const T reciprocal = T{1} / a(j, j);
-            for (Index i = j + 1; i < a.rows(); ++i) a(i, j) = safe ? a(i, j) * reciprocal : a(i, j) / a(j, j);
+            for (Index i = j + 1; i < a.rows(); ++i)
+                a(i, j) = safe ? a(i, j) * reciprocal : a(i, j) / a(j, j);
         }
         for (Index i = j + 1; i < a.rows(); ++i) {
             for (Index k = j + 1; k < a.cols(); ++k) a(i, k) -= a(i, j) * a(j, k);

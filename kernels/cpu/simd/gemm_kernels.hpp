@@ -26,8 +26,8 @@ struct Gemm {
 
     /// Rows x (Vectors vectors) of C; only the first `valid` columns are stored.
     template <int Rows, int Vectors>
-    __attribute__((noinline)) static void tile(Index depth, const T* a, Index lda, const T* b, T* c, Index ldc,
-                                               Index valid) {
+    __attribute__((noinline)) static void tile(Index depth, const T* a, Index lda, const T* b, T* c,
+                                               Index ldc, Index valid) {
         Type sum[Rows][Vectors] = {};
         // Three rows share a pointer: the addresses a, a + lda, a + 2 lda need two registers.
         constexpr int groups = (Rows + 2) / 3;
@@ -65,7 +65,8 @@ struct Gemm {
     }
 
     template <int Rows, int Vectors>
-    __attribute__((always_inline)) static inline void subtract(Type (&sum)[Rows][Vectors], T* c, Index ldc, Index valid) {
+    __attribute__((always_inline)) static inline void subtract(Type (&sum)[Rows][Vectors], T* c, Index ldc,
+                                                               Index valid) {
         if (valid == Vectors * V::lanes) {
 #pragma GCC unroll 16
             for (int i = 0; i < Rows; ++i) {
@@ -88,7 +89,8 @@ struct Gemm {
 
     /// Up to TileRows rows of one strip.
     template <int Vectors>
-    static void tile_rows(Index rows, Index depth, const T* a, Index lda, const T* b, T* c, Index ldc, Index valid) {
+    static void tile_rows(Index rows, Index depth, const T* a, Index lda, const T* b, T* c, Index ldc,
+                          Index valid) {
         if (rows == TileRows) return tile<TileRows, Vectors>(depth, a, lda, b, c, ldc, valid);
         const auto some = [&]<int Rows>(std::integral_constant<int, Rows>) {
             for (; rows >= Rows; rows -= Rows, a += Rows * lda, c += Rows * ldc) {
@@ -100,7 +102,8 @@ struct Gemm {
         some(std::integral_constant<int, 1>{});
     }
 
-    static void strip_rows(Index rows, Index depth, const T* a, Index lda, const T* b, T* c, Index ldc, Index valid) {
+    static void strip_rows(Index rows, Index depth, const T* a, Index lda, const T* b, T* c, Index ldc,
+                           Index valid) {
         if (valid <= half_strip) return tile_rows<1>(rows, depth, a, lda, b, c, ldc, valid);
         return tile_rows<2>(rows, depth, a, lda, b, c, ldc, valid);
     }
@@ -112,7 +115,8 @@ struct Gemm {
         }
     }
 
-    static void gemm_minus(Index m, Index n, Index k, T* c, Index ldc, const T* a, Index lda, const T* packed) {
+    static void gemm_minus(Index m, Index n, Index k, T* c, Index ldc, const T* a, Index lda,
+                           const T* packed) {
         for (Index n0 = 0; n0 < n; n0 += column_block) {
             const Index n1 = n0 + column_block < n ? n0 + column_block : n;
             for (Index k0 = 0; k0 < k; k0 += depth_block) {
@@ -127,7 +131,8 @@ struct Gemm {
                         const Index valid = n - j < strip ? n - j : strip;
                         // the rows of a later block arrive while this one is computed
                         prefetch(below, valid, c + (i + ahead) * ldc + j, ldc);
-                        const Index fetch = j + strip < n1 ? depth * (j + strip - n0) / (n1 - n0) / line * line : depth;
+                        const Index fetch =
+                            j + strip < n1 ? depth * (j + strip - n0) / (n1 - n0) / line * line : depth;
                         prefetch(below, fetch - fetched, block + ahead * lda + fetched, lda);
                         fetched = fetch;
                         const T* b = packed + j * k + k0 * packed_width(valid);
@@ -152,7 +157,8 @@ struct Gemm {
         }
     }
 
-    /// Left-looking by blocks of rows: B_i -= L(i, 0..i-1) X_(0..i-1) is a tile of gemm, then a small triangle.
+    /// Left-looking by blocks of rows: B_i -= L(i, 0..i-1) X_(0..i-1) is a tile of gemm, then a small
+    /// triangle.
     static void solve_strip(Index k, Index n, const T* l, Index ldl, T* b, Index ldb, T* packed) {
         const Index width = packed_width(n);
         for (Index k0 = 0; k0 < k; k0 += TileRows) {

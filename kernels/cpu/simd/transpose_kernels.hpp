@@ -12,9 +12,10 @@ struct Transpose {
     using Type = typename V::Type;
     static constexpr int lanes = V::lanes;
     static constexpr Index line = 64 / static_cast<Index>(sizeof(T));
-    static constexpr Index ahead = 64;  // rows between the prefetch and the copy
+    static constexpr Index ahead = 32;  // rows between the prefetch and the copy
 
-    /// One butterfly of Eklundh's transposition: exchanges the off-diagonal Span x Span blocks of two registers.
+    /// One butterfly of Eklundh's transposition: exchanges the off-diagonal Span x Span blocks of two
+    /// registers.
     template <int Span, int... Lane>
     static void exchange(Type& a, Type& b, std::integer_sequence<int, Lane...>) {
         const Type first = __builtin_shufflevector(a, b, ((Lane & Span) ? lanes + Lane - Span : Lane)...);
@@ -28,7 +29,8 @@ struct Transpose {
         if constexpr (Span < lanes) {
 #pragma GCC unroll 16
             for (int i = 0; i < lanes; ++i) {
-                if ((i & Span) == 0) exchange<Span>(rows[i], rows[i + Span], std::make_integer_sequence<int, lanes>{});
+                if ((i & Span) == 0)
+                    exchange<Span>(rows[i], rows[i + Span], std::make_integer_sequence<int, lanes>{});
             }
             butterflies<2 * Span>(rows);
         }
@@ -54,17 +56,19 @@ struct Transpose {
         Index i = 0;
         for (; i + lanes <= rows; i += lanes) {
             Index j = 0;
-            for (; j + lanes <= cols; j += lanes) block(from + i * from_ld + j, from_ld, to + j * to_ld + i, to_ld);
+            for (; j + lanes <= cols; j += lanes)
+                block(from + i * from_ld + j, from_ld, to + j * to_ld + i, to_ld);
             scalar(lanes, cols - j, from + i * from_ld + j, from_ld, to + j * to_ld + i, to_ld);
         }
         scalar(rows - i, cols, from + i * from_ld, from_ld, to + i, to_ld);
     }
 
-    /// Rows lie far apart, where no hardware prefetcher looks.
+    /// Into the second cache: rows lie far apart, where no hardware prefetcher looks and where they share few
+    /// sets of the first cache.
     template <int ForWriting>
     static void prefetch(Index rows, Index cols, const T* from, Index ld) {
         for (Index i = 0; i < rows; ++i) {
-            for (Index j = 0; j < cols; j += line) __builtin_prefetch(from + i * ld + j, ForWriting);
+            for (Index j = 0; j < cols; j += line) __builtin_prefetch(from + i * ld + j, ForWriting, 2);
         }
     }
 
