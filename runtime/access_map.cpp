@@ -27,6 +27,18 @@ void AccessMap::record(TaskRef task, const BoundAccess& access, DependencySink& 
 }
 
 void AccessMap::record_in_band(Band& band, TaskRef task, const BoundAccess& access, DependencySink& sink) {
+    // the usual case: always the same rows
+    if (band.segments.size() == 1 && band.segments[0].begin == access.row_begin && band.segments[0].end == access.row_end) {
+        Segment& segment = band.segments[0];
+        if (access.mode == AccessMode::read || access.mode == AccessMode::commute) {
+            share(segment, task, access.mode == AccessMode::commute, sink);
+        } else {
+            hazards_of_write(segment, sink);
+            segment.writer = task;
+            segment.group.clear();
+        }
+        return;
+    }
     std::size_t first = split_rows(band, access.row_begin, access.row_end);
     auto in_region = [&](std::size_t i) {
         return i < band.segments.size() && band.segments[i].begin < access.row_end;

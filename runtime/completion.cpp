@@ -59,10 +59,11 @@ std::exception_ptr wrap_error(const Task& task, const Worker& worker, std::excep
     return std::make_exception_ptr(TaskError(what, label, data, device, std::move(cause)));
 }
 
-bool is_task_error(const std::exception_ptr& error) {
+template <class E>
+bool is(const std::exception_ptr& error) {
     try {
         std::rethrow_exception(error);
-    } catch (const TaskError&) {
+    } catch (const E&) {
         return true;
     } catch (...) {
         return false;
@@ -83,27 +84,33 @@ Task* Engine::run_one(Task& task, Worker& worker, int min_level) {
 }
 
 void Engine::run_kernel(Task& task, Worker& worker, const Team& team) {
-    ThreadContext context{this, &worker, &task, team.size() > 1, context_};
+    ThreadContext context{this, &worker, &task, context_};
     context_ = &context;
+    // who works on behalf of a gang, as a member or on its children, counts as busy with it (see GangHall)
+    const bool for_gang = team.size() > 1 || task.scope->inside_gang;
+    worker.gangs += for_gang ? 1 : 0;
     const bool traced = trace_.enabled() && task.kind == TaskKind::user;
     const std::int64_t begin = traced ? TraceRecorder::now() : 0;
+    bool failed = false;
     try {
         task.ops->run(task.kernel_storage(), team);
     } catch (...) {
         fail(task, worker);
-        if (team.size() > 1) {
-            context_ = context.outer;
-            throw;
-        }
+        failed = true;
     }
     if (traced) trace_.record(worker.place, task, begin);
+    worker.gangs -= for_gang ? 1 : 0;
     context_ = context.outer;
+    // nobody may wait for this member any more
+    if (team.size() > 1) failed ? team.poison() : team.drop();
 }
 
 void Engine::fail(Task& task, const Worker& worker) {
     std::exception_ptr error = std::current_exception();
+    // that a graph was cancelled is no news to it
+    if (is<Cancelled>(error) && task.scope->drained()) return;
     // a child's error that the parent did not handle keeps naming the child
-    if (!is_task_error(error)) error = wrap_error(task, worker, std::move(error));
+    if (!is<TaskError>(error)) error = wrap_error(task, worker, std::move(error));
     task.scope->fail(std::move(error));
 }
 
@@ -134,7 +141,13 @@ void Engine::close_children(Task& task, Scope* children) {
 void Engine::clear_payload(Task& task, Worker& worker) {
     if (task.ops != nullptr) {
         void* storage = task.kernel_storage();
-        task.ops->destroy(storage);
+        if (task.ops->destroy != nullptr) {
+            // what the kernel captured is destroyed outside all tasks
+            ThreadContext context{this, &worker, nullptr, context_};
+            context_ = &context;
+            task.ops->destroy(storage);
+            context_ = context.outer;
+        }
         if (!task.kernel_is_inline()) ::operator delete(storage, std::align_val_t{task.ops->align});
     }
     if (task.more_accesses != nullptr) delete[] task.more_accesses;
@@ -148,6 +161,7 @@ void Engine::clear_payload(Task& task, Worker& worker) {
 void Engine::finish(Task& task, Worker& worker) {
     if (task.commutes) commute_.release(task, worker.released);
     Scope& scope = *task.scope;
+    const bool internal = task.kind == TaskKind::internal;
     const std::uint64_t next_tenant = (static_cast<std::uint64_t>(task.generation()) + 1) << 32 | Task::no_edge;
     // release: who finds the generation advanced sees what the task wrote; acquire: the edges' contents
     release_successors(task.successors.exchange(next_tenant, std::memory_order_acq_rel), worker);
@@ -155,6 +169,8 @@ void Engine::finish(Task& task, Worker& worker) {
     clear_payload(task, worker);
     pool_.give_back(worker.cache, task.slot);
     settle(scope, worker);
+    // threads that wait for one datum wait for such a task; the scope may be gone and is only a name here
+    if (internal && parking_.anyone_parked()) parking_.wake_scope(&scope);
 }
 
 void Engine::release_successors(std::uint64_t closed, Worker& worker) {
@@ -212,7 +228,12 @@ Task* Engine::choose_next(Worker& worker, int min_level) {
     if (kept > 0) make_ready(released.data(), kept, &worker);
     released.clear();
     if (best == nullptr) return nullptr;
-    return scheduler(best->scope->level).exchange(worker.place, best);
+    best = scheduler(best->scope->level).exchange(worker.place, best);
+    if (!may_lead(worker, *best)) {
+        make_ready(&best, 1, &worker);
+        return nullptr;
+    }
+    return best;
 }
 
 }  // namespace basalt::detail

@@ -1,8 +1,11 @@
 #include "runtime/datum.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <mutex>
 #include <string>
+
+#include <spdlog/spdlog.h>
 
 #include "runtime/engine.hpp"
 
@@ -10,8 +13,9 @@ namespace basalt::detail {
 
 Datum* Engine::create_datum(void* base, std::size_t element_size, Index rows, std::int32_t cols, Storage storage,
                             const char* name) {
+    constexpr std::int32_t most_columns = 1 << 28;
     const auto most = static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max());
-    if (rows < 0 || cols < 0 ||
+    if (rows < 0 || cols < 0 || cols > most_columns ||
         (rows > 0 && cols > 0 && static_cast<std::size_t>(rows) > most / element_size / static_cast<std::size_t>(cols))) {
         throw UsageError(std::string(name) + ": " + std::to_string(rows) + " x " + std::to_string(cols) +
                          " elements; allowed are sizes from 0 to what memory can address");
@@ -36,9 +40,61 @@ Datum* Engine::create_datum(void* base, std::size_t element_size, Index rows, st
     return datum.release();
 }
 
+/// The scope at home in which the datum's users are recorded: the calling thread's, one around it, or level 0
+/// when it was made in a task that has ended.
+Scope& Engine::home_of(const Datum& datum) {
+    for (Scope* scope = &current_scope(); scope != nullptr; scope = scope->parent) {
+        if (scope->id == datum.home_scope) return *scope;
+    }
+    return root_;
+}
+
+/// Whether a task that the calling thread is inside of uses the datum.
+bool Engine::used_around_here(const Datum& datum) const {
+    auto uses = [&](const Task& task) {
+        const BoundAccess* access = task.access_begin();
+        return std::any_of(access, access + task.access_count,
+                           [&](const BoundAccess& a) { return a.version->datum == &datum; });
+    };
+    for (const ThreadContext* context = context_; context != nullptr; context = context->outer) {
+        if (context->engine != this) continue;
+        for (const Task* task = context->task; task != nullptr; task = task->scope->owner) {
+            if (uses(*task)) return true;
+        }
+    }
+    return false;
+}
+
 void Engine::destroy_datum(Datum* datum) noexcept {
-    const std::unique_ptr<Datum> owned(datum);
-    wait_datum(*datum);
+    Scope& home = home_of(*datum);
+    if (!used_around_here(*datum)) {
+        const std::unique_ptr<Datum> owned(datum);
+        wait_datum(*datum, home);
+        return;
+    }
+    if (!datum->renameable) {
+        spdlog::critical("basalt: '{}' is given up inside a task that uses it; its registration is leaked", datum->name);
+        return;
+    }
+    const std::lock_guard guard(home.lock);
+    datum->home_scope = home.id;
+    submit_internal(home, *datum->current, [datum] { datum->give_up(); });
+}
+
+void Datum::take_back(HostBuffer buffer) {
+    std::unique_lock guard(retired_lock);
+    spare_buffers.push_back(std::move(buffer));
+    if (--retired_versions > 0 || !given_up) return;
+    guard.unlock();
+    delete this;
+}
+
+void Datum::give_up() {
+    std::unique_lock guard(retired_lock);
+    given_up = true;
+    if (retired_versions > 0) return;
+    guard.unlock();
+    delete this;
 }
 
 Datum* create_datum(Engine& engine, void* base, std::size_t element_size, Index rows, std::int32_t cols,
@@ -48,12 +104,15 @@ Datum* create_datum(Engine& engine, void* base, std::size_t element_size, Index 
 
 void destroy_datum(Engine& engine, Datum* datum) noexcept { engine.destroy_datum(datum); }
 
-void* wait_datum(Engine& engine, Datum* datum) {
-    if (datum == nullptr) throw UsageError("the array or matrix is empty or was released");
-    engine.wait_datum(*datum);
-    return datum->current->base;
+void* wait_datum(const DatumHandle& handle) {
+    if (handle.get() == nullptr) throw UsageError("the array or matrix is empty or was released");
+    handle.engine()->wait_datum(*handle.get());
+    return handle.get()->current->base;
 }
 
-const char* default_name(const char* stem) { return stem; }
+const char* default_name(const char* stem) {
+    static std::atomic<std::uint64_t> number{0};
+    return TaskName::intern(std::string(stem) + "#" + std::to_string(++number)).c_str();
+}
 
 }  // namespace basalt::detail

@@ -33,9 +33,16 @@ struct Datum {
     std::uint64_t home_scope = 0;
     std::unique_ptr<Version> current;  ///< guarded by the home scope's lock
 
-    std::mutex retired_lock;  // guards the two below, which the tasks that retire a version change
+    std::mutex retired_lock;  // guards what follows, which the tasks that retire a version change
     std::vector<HostBuffer> spare_buffers;
     int retired_versions = 0;
+    bool given_up = false;
+
+    /// A retired version has lost its last user.
+    void take_back(HostBuffer buffer);
+    /// The current version has lost its last user and the program has forgotten the datum: it deletes itself,
+    /// now or when the last retired version is back.
+    void give_up();
 
     std::size_t bytes() const { return element_size * static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols); }
 };

@@ -64,7 +64,7 @@ Scope& Engine::current_scope() {
     Scope* children = task.children.load(std::memory_order_acquire);
     if (children != nullptr) return *children;
     auto* fresh = new Scope(&task, task.scope, next_scope_.fetch_add(1, std::memory_order_relaxed));
-    fresh->inside_gang = task.scope->inside_gang || context->in_gang;
+    fresh->inside_gang = context->worker->gangs > 0;
     // acq_rel: members of a gang may race for the first child; all of them use the scope that got there first
     if (task.children.compare_exchange_strong(children, fresh, std::memory_order_acq_rel,
                                               std::memory_order_acquire)) {

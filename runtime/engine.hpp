@@ -29,7 +29,6 @@ struct ThreadContext {
     Engine* engine;
     Worker* worker;      ///< the place it works; nullptr for a thread outside
     Task* task;          ///< what it runs; nullptr between tasks
-    bool in_gang;        ///< as a member of a gang
     ThreadContext* outer;
 };
 
@@ -60,6 +59,7 @@ class Engine {
     void wait();
     bool wait_for(std::chrono::nanoseconds limit);
     void wait_datum(Datum& datum);
+    void wait_datum(Datum& datum, Scope& home);
     void cancel();
     bool cancelled() const;
     void drain() noexcept;
@@ -81,6 +81,10 @@ class Engine {
     Scope& current_scope();
 
   private:
+    // datum.cpp
+    Scope& home_of(const Datum& datum);
+    bool used_around_here(const Datum& datum) const;
+
     friend class TaskSubmission;
     static constexpr int levels = 16;  ///< nesting levels with queues of their own; deeper ones share the last
 
@@ -104,6 +108,10 @@ class Engine {
     void run_gang(Task& task, Worker& worker);
     void enter_gang(Gang& gang, int rank, Worker& worker);
     bool join_gang(Worker& worker);
+    /// Whether the worker may run the task: a member of a running gang leads no gang that waits for members.
+    static bool may_lead(const Worker& worker, const Task& task) {
+        return !task.gang || worker.gangs == 0 || task.scope->inside_gang;
+    }
 
     // workers.cpp
     void worker_main(Worker& worker);
@@ -160,6 +168,7 @@ class Engine {
     std::mutex outside_lock_;              ///< with the condition: place 0 was left, or all is quiet
     std::condition_variable outside_changed_;
     std::atomic<bool> stand_in_parked_{false};
+    std::atomic<bool> stand_in_works_{false};  ///< on place 0
 
     std::mutex before_wait_lock_;
     std::vector<std::pair<const void*, std::function<void()>>> before_wait_;

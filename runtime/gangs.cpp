@@ -1,4 +1,6 @@
 // How the engine's workers form and run gangs; gang.hpp says why this never deadlocks.
+#include <limits>
+
 #include "runtime/engine.hpp"
 
 namespace basalt::detail {
@@ -19,7 +21,7 @@ void Engine::run_gang(Task& task, Worker& worker) {
     }
     int size = 1;
     if (open) {
-        parking_.wake(levels, gang.wanted - 1);
+        parking_.wake(std::numeric_limits<int>::max(), gang.wanted - 1);
         const auto minimum = static_cast<std::uint32_t>(gang.strict ? task.min_threads : 1);
         for (std::uint32_t joined = 1; joined < minimum;) joined = wait_while_equal(gang.joined, joined);
         if (task.max_threads > minimum) {
@@ -46,17 +48,7 @@ void Engine::run_gang(Task& task, Worker& worker) {
 
 void Engine::enter_gang(Gang& gang, int rank, Worker& worker) {
     wait_while_equal(gang.entered, 0);
-    if (!gang.dropped) {
-        ++worker.gangs;
-        try {
-            run_kernel(gang.task, worker, Team(rank, *gang.barrier));
-            gang.barrier->drop();
-        } catch (...) {
-            // the error is recorded; what remains is that nobody waits for this member in vain
-            gang.barrier->poison();
-        }
-        --worker.gangs;
-    }
+    if (!gang.dropped) run_kernel(gang.task, worker, Team(rank, *gang.barrier));
     // release: the leader, who completes the task, sees what this member wrote. Nothing of the gang may be
     // touched afterwards but its address.
     gang.inside.fetch_sub(1, std::memory_order_acq_rel);

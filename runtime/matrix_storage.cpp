@@ -11,7 +11,7 @@ MatrixStorage::MatrixStorage(Runtime& runtime, const TileGrid& grid, std::size_t
     : runtime_(runtime), grid_(grid), element_size_(element_size), name_(name) {
     const auto elements = static_cast<std::size_t>(grid.tile_column_size()) * static_cast<std::size_t>(grid.tile_cols());
     if (elements > static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) / element_size ||
-        grid.shape().width > std::numeric_limits<std::int32_t>::max()) {
+        grid.shape().width > (Index{1} << 28)) {
         throw UsageError(std::string(name) + ": " + std::to_string(grid.rows()) + " x " + std::to_string(grid.cols()) +
                          " in tiles of " + std::to_string(grid.shape().height) + " x " +
                          std::to_string(grid.shape().width) + " is more than memory can address");

@@ -23,6 +23,8 @@ class MatrixStorage {
     const TileGrid& grid() const { return grid_; }
     Datum* datum(Index j) const { return columns_[static_cast<std::size_t>(j)].get(); }
     void* column(Index j) const;
+    /// Waits for the tasks that use tile column j.
+    void wait(Index j) const { wait_datum(columns_[static_cast<std::size_t>(j)]); }
 
     /// Rows [row_begin, row_end) and columns [col_begin, col_end) of tile column j, padding allowed.
     /// Throws UsageError where they do not exist.

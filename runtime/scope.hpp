@@ -25,6 +25,7 @@ class Scope {
     Scope(Task* owner, Scope* parent, std::uint64_t id)
         : owner(owner), parent(parent), level(parent == nullptr ? 0 : parent->level + 1), id(id) {}
 
+    // -- what every worker reads for each task, on a line that hardly ever changes
     Task* const owner;  ///< the task whose children these are; nullptr at level 0
     Scope* const parent;
     const int level;
@@ -32,8 +33,10 @@ class Scope {
     /// Some task around these runs as a gang: fellow members of the submitting thread may stand at a barrier
     /// until these are done, so a gang among them takes what threads it can get (see GangHall).
     bool inside_gang = false;
+    std::atomic<bool> cancelled{false};
 
-    SpinLock lock;
+    // -- what submitting changes for each task
+    alignas(64) SpinLock lock;
     std::atomic<std::uint64_t> submitted{0};  ///< written under the lock; every node, internal ones too
     std::uint64_t next_stamp = 0;
     std::uint64_t user_tasks = 0;
@@ -43,21 +46,15 @@ class Scope {
     std::uint64_t renamed = 0;
     SlotCache* cache = nullptr;  ///< level 0 only
 
+    // -- what finishing changes
     /// Level 1 and deeper: children in flight, and one more while the owner's own kernel runs. Whoever takes
     /// it to zero completes the owner. (Level 0 counts a worker at a time, see Engine::in_flight().)
-    std::atomic<std::int64_t> outstanding{1};
-    /// Level 1 and deeper: a thread waits inside the owner for outstanding == 1.
-    std::atomic<bool> awaited{false};
-
-    std::atomic<bool> cancelled{false};
+    alignas(64) std::atomic<std::int64_t> outstanding{1};
 
     /// Cancels what has not started and keeps the first error.
     void fail(std::exception_ptr error) {
-        {
-            const std::lock_guard guard(error_lock_);
-            if (!error_) error_ = std::move(error);
-        }
-        // release: whoever sees the flag and then takes the error finds it
+        const std::lock_guard guard(error_lock_);
+        if (!error_) error_ = std::move(error);
         cancelled.store(true, std::memory_order_release);
     }
 

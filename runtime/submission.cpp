@@ -10,9 +10,6 @@ namespace basalt::detail {
 namespace {
 
 std::uint64_t pack(TaskRef ref) { return static_cast<std::uint64_t>(ref.generation) << 32 | ref.slot; }
-TaskRef unpack(std::uint64_t word) {
-    return {static_cast<std::uint32_t>(word), static_cast<std::uint32_t>(word >> 32)};
-}
 std::uint32_t generation_of(std::uint64_t successors) { return static_cast<std::uint32_t>(successors >> 32); }
 
 bool writes(AccessMode mode) { return mode != AccessMode::read; }
@@ -44,6 +41,7 @@ TaskSubmission::TaskSubmission(Engine& engine, Scope& scope, SlotCache& cache)
     task.commutes = false;
     task.gang = false;
     task.used_edges = 0;
+    task.recorded.store(0, std::memory_order_relaxed);
     task.relay = TaskRef::none;
     task.access_count = 0;
     task.more_accesses = nullptr;
@@ -59,15 +57,17 @@ TaskSubmission::~TaskSubmission() {
     engine_.pool_.give_back(cache_, task_->slot);
 }
 
-void TaskSubmission::bind_accesses(const AccessRecord* records, std::size_t count, void** bases) {
+void TaskSubmission::bind_accesses(const AccessRecord* records, std::size_t count, const KernelOps& ops,
+                                   void** bases) {
     for (std::size_t i = 0; i < count; ++i) check_region(records[i]);
     Task& task = *task_;
     if (count > Task::inline_accesses) task.more_accesses = new BoundAccess[count];
     BoundAccess* bound = task.access_begin();
     for (std::size_t i = 0; i < count; ++i) {
         const AccessRecord& r = records[i];
-        Version& version = resolve(r, records, count);
-        bound[i] = {&version, r.row_begin, r.row_end, r.col_begin, r.col_end, r.mode};
+        const bool fresh = ops.binds_views && may_rename(r, records, count);
+        Version& version = fresh ? prepare_rename(*r.datum) : resolve(r);
+        bound[i] = BoundAccess(&version, r);
         bases[i] = version.base;
         task.commutes |= r.mode == AccessMode::commute;
     }
@@ -93,12 +93,11 @@ void TaskSubmission::store_kernel(const KernelOps& ops, void* source, void* cons
 }
 
 /// The version of the datum that the access means here. Throws UsageError where it may not be accessed.
-Version& TaskSubmission::resolve(const AccessRecord& record, const AccessRecord* records, std::size_t count) {
+Version& TaskSubmission::resolve(const AccessRecord& record) {
     Datum& datum = *record.datum;
     if (datum.home_scope != scope_.id && scope_.owner != nullptr) return resolve_in_task(record);
     // made in a task that has ended: at home here from now on. Written once only: child tasks read it.
     if (datum.home_scope != scope_.id) datum.home_scope = scope_.id;
-    if (may_rename(record, records, count)) rename(datum);
     return *datum.current;
 }
 
@@ -133,8 +132,11 @@ Version& TaskSubmission::resolve_in_task(const AccessRecord& record) const {
 bool TaskSubmission::may_rename(const AccessRecord& record, const AccessRecord* records, std::size_t count) const {
     constexpr int most_versions = 16;
     Datum& datum = *record.datum;
-    if (record.mode != AccessMode::write || !datum.renameable || datum.rows == 0) return false;
+    if (record.mode != AccessMode::write || !datum.renameable || datum.bytes() == 0) return false;
+    if (datum.home_scope != scope_.id) return false;
     if (record.row_begin != 0 || record.row_end != datum.rows) return false;
+    if (record.col_begin != 0 || record.col_end != datum.cols) return false;
+    if (record.col_begin != 0 || record.col_end != datum.cols) return false;
     const auto times = std::count_if(records, records + count,
                                      [&](const AccessRecord& other) { return other.datum == &datum; });
     if (times != 1 || !datum.current->accesses.busy(*this)) return false;
@@ -142,8 +144,9 @@ bool TaskSubmission::may_rename(const AccessRecord& record, const AccessRecord* 
     return datum.retired_versions < most_versions;
 }
 
-/// Gives the datum fresh storage. A task on the old version, behind all its users, takes its memory back.
-void TaskSubmission::rename(Datum& datum) {
+/// Fresh storage for the datum's next contents. It becomes current when the task can no longer fail to enter
+/// the graph, since until then the old contents are the valid ones.
+Version& TaskSubmission::prepare_rename(Datum& datum) {
     auto fresh = std::make_unique<Version>();
     fresh->datum = &datum;
     {
@@ -155,23 +158,26 @@ void TaskSubmission::rename(Datum& datum) {
     }
     if (fresh->owned.data() == nullptr) fresh->owned = HostBuffer(datum.bytes());
     fresh->base = fresh->owned.data();
+    fresh_versions_.push_back(std::move(fresh));
+    return *fresh_versions_.back();
+}
 
-    std::shared_ptr<Version> retired = std::move(datum.current);
-    datum.current = std::move(fresh);
-    {
-        const std::lock_guard guard(datum.retired_lock);
-        ++datum.retired_versions;
+/// Makes the prepared versions current. A task behind all users of an old one takes its memory back.
+void TaskSubmission::commit_renames() {
+    for (std::unique_ptr<Version>& fresh : fresh_versions_) {
+        Datum& datum = *fresh->datum;
+        std::shared_ptr<Version> retired = std::exchange(datum.current, std::move(fresh));
+        {
+            const std::lock_guard guard(datum.retired_lock);
+            ++datum.retired_versions;
+        }
+        ++scope_.renamed;
+        engine_.submit_internal(scope_, *retired, [retired] { retired->datum->take_back(std::move(retired->owned)); });
     }
-    ++scope_.renamed;
-    engine_.submit_internal(scope_, *retired, [retired] {
-        Datum& owner = *retired->datum;
-        const std::lock_guard guard(owner.retired_lock);
-        owner.spare_buffers.push_back(std::move(retired->owned));
-        --owner.retired_versions;
-    });
 }
 
 void TaskSubmission::record_hazards() {
+    if (!fresh_versions_.empty()) commit_renames();
     const BoundAccess* access = task_->access_begin();
     const TaskRef self = task_->ref();
     for (std::uint32_t i = 0; i < task_->access_count; ++i) {
@@ -226,6 +232,7 @@ void TaskSubmission::add_edge(TaskRef predecessor) {
                                                       std::memory_order_acquire));
     if (edges_ < Task::recorded_predecessors) {
         task_->predecessors[static_cast<std::size_t>(edges_)].store(pack(predecessor), std::memory_order_relaxed);
+        task_->recorded.store(static_cast<std::uint8_t>(edges_ + 1), std::memory_order_relaxed);
     }
     ++edges_;
 }
@@ -259,10 +266,11 @@ void TaskSubmission::add_pruned_edges() {
     std::vector<std::uint64_t> implied;
     for (const TaskRef candidate : candidates_) {
         Task& task = engine_.pool_.at(candidate.slot);
-        for (const auto& predecessor : task.predecessors) {
-            const std::uint64_t word = predecessor.load(std::memory_order_relaxed);
+        const std::size_t recorded = task.recorded.load(std::memory_order_relaxed);
+        for (std::size_t i = 0; i < recorded; ++i) {
+            const std::uint64_t word = task.predecessors[i].load(std::memory_order_relaxed);
             // a slot taken by another task meanwhile shows by its generation: then the candidate has completed
-            if (unpack(word).valid() && !completed(candidate)) implied.push_back(word);
+            if (!completed(candidate)) implied.push_back(word);
         }
     }
     std::sort(implied.begin(), implied.end());
@@ -297,9 +305,6 @@ TaskRef TaskSubmission::join(const std::vector<TaskRef>& tasks) {
 bool TaskSubmission::released() {
     released_ = true;
     scope_.edges += static_cast<std::uint64_t>(edges_);
-    for (auto i = static_cast<std::size_t>(edges_); i < Task::recorded_predecessors; ++i) {
-        task_->predecessors[i].store(pack(TaskRef{}), std::memory_order_relaxed);
-    }
     if (scope_.owner != nullptr) scope_.outstanding.fetch_add(1, std::memory_order_relaxed);
     // release: who reads the count to decide that nothing is in flight also sees what led to it
     scope_.submitted.store(scope_.submitted.load(std::memory_order_relaxed) + 1, std::memory_order_release);
@@ -331,7 +336,7 @@ void Engine::submit(const TaskOptions& options, const AccessRecord* records, std
         std::array<void*, few> few_bases;
         std::vector<void*> many_bases(count > few ? count : 0);
         void** bases = count > few ? many_bases.data() : few_bases.data();
-        submission.bind_accesses(records, count, bases);
+        submission.bind_accesses(records, count, ops, bases);
         submission.store_kernel(ops, source, bases);
 
         Task& task = submission.task();
@@ -366,7 +371,8 @@ void Engine::submit_internal(Scope& scope, Version& version, std::function<void(
     Action source{std::move(action)};
     TaskSubmission submission(*this, scope, slot_cache(scope));
     Task& task = submission.task();
-    task.accesses[0] = {&version, 0, version.datum->rows, 0, version.datum->cols, AccessMode::readwrite};
+    const Datum& datum = *version.datum;
+    task.accesses[0] = BoundAccess(&version, {version.datum, 0, datum.rows, 0, datum.cols, AccessMode::readwrite});
     task.access_count = 1;
     submission.store_kernel(PlainOps<Action>::ops, &source, nullptr);
     task.kind = TaskKind::internal;

@@ -19,7 +19,7 @@ class TaskSubmission final : public DependencySink {
 
     Task& task() { return *task_; }
 
-    void bind_accesses(const AccessRecord* records, std::size_t count, void** bases);
+    void bind_accesses(const AccessRecord* records, std::size_t count, const KernelOps& ops, void** bases);
     void store_kernel(const KernelOps& ops, void* source, void* const* bases);
 
     /// Turns the bound accesses into edges.
@@ -37,10 +37,11 @@ class TaskSubmission final : public DependencySink {
     static constexpr std::size_t block_accesses = 4;
     static constexpr std::int32_t held = 1 << 30;
 
-    Version& resolve(const AccessRecord& record, const AccessRecord* records, std::size_t count);
+    Version& resolve(const AccessRecord& record);
     Version& resolve_in_task(const AccessRecord& record) const;
     bool may_rename(const AccessRecord& record, const AccessRecord* records, std::size_t count) const;
-    void rename(Datum& datum);
+    Version& prepare_rename(Datum& datum);
+    void commit_renames();
     void add_edge(TaskRef predecessor);
     void add_pruned_edges();
     std::uint32_t new_edge(std::uint32_t*& next);
@@ -55,6 +56,7 @@ class TaskSubmission final : public DependencySink {
     bool block_ = false;
     bool released_ = false;
     std::vector<TaskRef> candidates_;
+    std::vector<std::unique_ptr<Version>> fresh_versions_;
 };
 
 }  // namespace basalt::detail

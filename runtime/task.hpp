@@ -25,13 +25,23 @@ struct TaskRef {
 
 /// An access as a task keeps it: the record with its datum resolved to the version it was bound to.
 struct BoundAccess {
+    BoundAccess() = default;
+    BoundAccess(Version* version, const AccessRecord& record)
+        : version(version),
+          row_begin(record.row_begin),
+          row_end(record.row_end),
+          col_begin(record.col_begin),
+          col_end(record.col_end),
+          mode(record.mode) {}
+
     Version* version;
     Index row_begin;
     Index row_end;
     std::int32_t col_begin;
-    std::int32_t col_end;
-    AccessMode mode;
+    std::int32_t col_end : 30;  // create_datum() allows no more columns
+    AccessMode mode : 2;
 };
+static_assert(sizeof(BoundAccess) == 32);
 
 enum class TaskKind : std::uint8_t {
     user,      ///< dropped when its graph is cancelled
@@ -58,7 +68,7 @@ struct alignas(64) Task {
     static constexpr int inline_edges = 4;
     static constexpr int inline_accesses = 3;
     static constexpr int recorded_predecessors = 4;
-    static constexpr std::size_t inline_kernel = 88;
+    static constexpr std::size_t inline_kernel = 80;
 
     // -- line 0: dependencies
     std::atomic<std::uint64_t> successors{no_edge};
@@ -68,9 +78,10 @@ struct alignas(64) Task {
     const KernelOps* ops = nullptr;
     std::int32_t priority = 0;
     TaskKind kind = TaskKind::user;
-    bool commutes = false;
-    bool gang = false;
+    bool commutes : 1 = false;
+    bool gang : 1 = false;
     std::uint8_t used_edges = 0;
+    std::atomic<std::uint8_t> recorded{0};  ///< entries of `predecessors`
     std::array<std::uint32_t, inline_edges> next_edge{};
     std::atomic<std::uint64_t> stamp{0};
 
@@ -82,13 +93,11 @@ struct alignas(64) Task {
     std::atomic<Scope*> children{nullptr};
     std::uint32_t relay = TaskRef::none;  ///< newest relay, a chain through Relay::previous
     std::uint32_t access_count = 0;
+    BoundAccess* more_accesses = nullptr;  ///< all of them, when they are more than fit inline
     alignas(8) std::array<std::byte, inline_kernel> kernel{};
 
-    // -- lines 3 and 4: what it touches
-    BoundAccess* more_accesses = nullptr;  ///< all of them, when they are more than fit inline
+    // -- lines 3 and 4: what it touches, and whom it waits for, as far as there is room
     std::array<BoundAccess, inline_accesses> accesses{};
-
-    // -- line 5: whom it waits for, as far as there is room
     std::array<std::atomic<std::uint64_t>, recorded_predecessors> predecessors{};
 
     std::uint32_t generation() const {
@@ -109,13 +118,13 @@ struct alignas(64) Task {
 };
 
 /// A slot that carries incoming edges of a task with more than fit inside it.
-struct alignas(64) Relay {
-    static constexpr int edges = 62;  // up to the line of `predecessors`, which other threads may still read
+struct Relay {
+    static constexpr int edges = 54;  // up to `predecessors`, which other threads may still read
 
     std::uint32_t target;    ///< slot of the task the edges lead to
     std::uint32_t previous;  ///< next older relay of the same task
     std::array<std::uint32_t, edges> next_edge;
 };
-static_assert(64 + sizeof(Relay) <= sizeof(Task));
+static_assert(sizeof(Task) == 320 && 64 + sizeof(Relay) <= offsetof(Task, predecessors));
 
 }  // namespace basalt::detail

@@ -49,7 +49,7 @@ void Engine::work_outside(const std::function<bool()>& done, Deadline deadline) 
     const auto late = [&] { return deadline && std::chrono::steady_clock::now() >= *deadline; };
     while (!done() && !late()) {
         if (take_outside_place()) {
-            ThreadContext context{this, workers_[0].get(), nullptr, false, context_};
+            ThreadContext context{this, workers_[0].get(), nullptr, context_};
             context_ = &context;
             work_until(*workers_[0], 0, &root_, done, deadline);
             context_ = context.outer;
@@ -59,7 +59,7 @@ void Engine::work_outside(const std::function<bool()>& done, Deadline deadline) 
         // Another outside thread or the stand-in works the place. The stand-in notices the request when it next
         // looks; the time limit covers the moment between looking and waiting.
         outside_waiters_.fetch_add(1, std::memory_order_seq_cst);
-        parking_.wake_scope(&root_);
+        if (stand_in_works_.load(std::memory_order_relaxed)) parking_.wake_scope(&root_);
         {
             std::unique_lock guard(outside_lock_);
             outside_changed_.wait_for(guard, std::chrono::milliseconds(1));
@@ -117,6 +117,7 @@ bool Engine::wait_until(Deadline deadline) {
         wait_children(*children, deadline);
         if (children->outstanding.load(std::memory_order_acquire) != 1) return false;
         rethrow(*children);
+        if (children->drained()) throw Cancelled("the task graph was cancelled");
         return true;
     }
     wait_root(deadline);
@@ -136,24 +137,28 @@ void Engine::wait() {
 }
 
 void Engine::wait_datum(Datum& datum) {
+    if (used_around_here(datum)) {
+        throw UsageError(std::string("waiting for ") + datum.name + " inside a task that uses it would never end");
+    }
+    wait_datum(datum, home_of(datum));
+}
+
+/// Waits behind every task that uses the datum: a task of our own that uses all of it. The thread helps with
+/// whatever may be in the way, at any level from the datum's on.
+void Engine::wait_datum(Datum& datum, Scope& home) {
     std::atomic<bool> done{false};
-    ThreadContext* context = context_of(this);
-    Scope& scope = current_scope();
     {
-        const std::lock_guard guard(scope.lock);
-        if (datum.home_scope != scope.id && scope.owner != nullptr) {
-            throw UsageError(std::string("waiting for ") + datum.name +
-                             " inside a task that did not create it: its tasks may be waiting for this one");
-        }
-        if (datum.home_scope != scope.id) datum.home_scope = scope.id;  // child tasks may be reading it
-        submit_internal(scope, *datum.current, [&done] { done.store(true, std::memory_order_release); });
+        const std::lock_guard guard(home.lock);
+        if (datum.home_scope != home.id) datum.home_scope = home.id;  // child tasks may be reading it
+        submit_internal(home, *datum.current, [&done] { done.store(true, std::memory_order_release); });
     }
     auto is_done = [&] {
         const std::lock_guard guard(datum.retired_lock);
         return done.load(std::memory_order_acquire) && datum.retired_versions == 0;
     };
-    if (context != nullptr && context->worker != nullptr) {
-        work_until(*context->worker, scope.level, &scope, is_done, std::nullopt);
+    ThreadContext* context = context_of(this);
+    if (context != nullptr) {
+        work_until(*context->worker, home.level, &home, is_done, std::nullopt);
     } else {
         work_outside(is_done);
     }

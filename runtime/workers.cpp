@@ -17,6 +17,8 @@ constexpr int longest_pause = 40;
 constexpr int tasks_between_looks = 64;
 
 constexpr auto stand_in_period = std::chrono::milliseconds(1);
+// A program that submits no more than that in a period is busy with something else most of the time.
+constexpr std::uint64_t few_submissions = 16;
 
 void pause_for(int poll) {
     for (int i = 0; i < std::min(longest_pause, 1 << std::min(poll, 6)); ++i) cpu_relax();
@@ -77,8 +79,7 @@ Task* Engine::find_work(Worker& worker, int min_level) {
         Scheduler* queue = schedulers_[static_cast<std::size_t>(level)].load(std::memory_order_acquire);
         if (queue == nullptr) continue;
         found = queue->pop(worker.place);
-        while (found != nullptr && found->gang && worker.gangs > 0 && !found->scope->inside_gang) {
-            // not for a member of a running gang to lead (see GangHall)
+        while (found != nullptr && !may_lead(worker, *found)) {
             worker.set_aside.push_back(found);
             found = queue->pop(worker.place);
         }
@@ -101,6 +102,8 @@ void Engine::work_until(Worker& worker, int min_level, const void* awaited, cons
         const bool late = deadline && std::chrono::steady_clock::now() >= *deadline;
         if (late || ((next == nullptr || count % tasks_between_looks == 0) && done())) {
             if (next != nullptr) make_ready(&next, 1, &worker);
+            // a wake-up meant for some task may have ended here: pass it on
+            if (parking_.anyone_parked() && ready_tasks(0)) parking_.wake(levels, 1);
             return;
         }
         if (next == nullptr) next = find_work(worker, min_level);
@@ -129,16 +132,16 @@ void Engine::work_until(Worker& worker, int min_level, const void* awaited, cons
 
 void Engine::worker_main(Worker& worker) {
     if (config_.bind) bind_this_thread(worker.place);
-    ThreadContext context{this, &worker, nullptr, false, nullptr};
+    ThreadContext context{this, &worker, nullptr, nullptr};
     context_ = &context;
     work_until(worker, 0, nullptr, [this] { return stop_.load(std::memory_order_acquire); });
 }
 
-/// Works place 0 while tasks are there and no outside thread does: nothing was submitted for a period, so the
+/// Works place 0 while tasks are there and no outside thread does: little was submitted for a period, so the
 /// program is busy elsewhere. Leaves as soon as an outside thread asks for the place.
 void Engine::stand_in_main() {
     if (config_.bind) bind_this_thread(0);
-    ThreadContext context{this, workers_[0].get(), nullptr, false, nullptr};
+    ThreadContext context{this, workers_[0].get(), nullptr, nullptr};
     context_ = &context;
     std::uint64_t last_submitted = 0;
     std::unique_lock guard(outside_lock_);
@@ -150,14 +153,16 @@ void Engine::stand_in_main() {
         }
         outside_changed_.wait_for(guard, stand_in_period, [&] { return stop_.load(std::memory_order_relaxed); });
         const std::uint64_t submitted = root_.submitted.load(std::memory_order_relaxed);
-        const bool quiet = submitted == std::exchange(last_submitted, submitted);
+        const bool quiet = submitted - std::exchange(last_submitted, submitted) <= few_submissions;
         if (!quiet || in_flight() == 0 || outside_waiters_.load(std::memory_order_relaxed) > 0) continue;
         if (!take_outside_place()) continue;
         guard.unlock();
+        stand_in_works_.store(true, std::memory_order_relaxed);
         work_until(*workers_[0], 0, &root_, [this] {
             return stop_.load(std::memory_order_relaxed) || in_flight() == 0 ||
                    outside_waiters_.load(std::memory_order_relaxed) > 0;
         });
+        stand_in_works_.store(false, std::memory_order_relaxed);
         leave_outside_place();
         guard.lock();
     }

@@ -191,7 +191,7 @@ void Matrix<T>::fill(std::shared_ptr<const Generator<T>> generator) {
 template <class T>
 View<T> Matrix<T>::host_view(Index j) const {
     const Region<T> region = column(j);
-    detail::wait_datum(runtime().engine(), region.datum);
+    storage_->wait(j);
     return View<T>(static_cast<T*>(storage_->column(j)), region.rows, region.cols, region.row_stride,
                    region.col_stride);
 }

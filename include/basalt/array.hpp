@@ -20,10 +20,9 @@ enum class Storage : std::uint8_t {
 /// `name` shows up in errors. Throws std::bad_alloc or UsageError.
 Datum* create_datum(Engine& engine, void* base, std::size_t element_size, Index rows, std::int32_t cols,
                     Storage storage, const char* name);
-/// Waits for every task that uses the datum and for it alone, then forgets it.
+/// Waits for every task that uses the datum and for it alone, then forgets it. Inside a task that uses the datum
+/// itself, waiting would never end: memory of the runtime's is then freed later, behind its last user.
 void destroy_datum(Engine& engine, Datum* datum) noexcept;
-/// Waits for every task submitted so far that uses the datum; returns its memory.
-void* wait_datum(Engine& engine, Datum* datum);
 /// A name of the form "stem#number" for data without one; lives as long as the program.
 const char* default_name(const char* stem);
 
@@ -49,12 +48,16 @@ class DatumHandle {
         datum_ = nullptr;
     }
     Datum* get() const { return datum_; }
-    Engine& engine() const { return *engine_; }
+    Engine* engine() const { return engine_; }
 
   private:
     Engine* engine_ = nullptr;
     Datum* datum_ = nullptr;
 };
+
+/// Waits for every task submitted so far that uses the datum; returns its memory. Throws UsageError for an
+/// empty handle, and inside a task that did not create the datum.
+void* wait_datum(const DatumHandle& handle);
 
 }  // namespace detail
 
@@ -92,7 +95,7 @@ class Array {
 
     /// Waits for the tasks that use the array and returns its elements, in the host's memory.
     View<T> host_view() const {
-        return View<T>(static_cast<T*>(detail::wait_datum(handle_.engine(), handle_.get())), size_);
+        return View<T>(static_cast<T*>(detail::wait_datum(handle_)), size_);
     }
 
     /// Waits for the tasks that use the array, then gives it up; a wrapped array is the user's again.

@@ -90,7 +90,8 @@ struct KernelOps {
     /// Moves the closure from `source` to `storage`; bases[i] is the address of access i's datum.
     void (*construct)(void* storage, void* source, void* const* bases);
     void (*run)(void* storage, const Team& team);
-    void (*destroy)(void* storage) noexcept;
+    void (*destroy)(void* storage) noexcept;  ///< nullptr when there is nothing to destroy
+    bool binds_views;                         ///< the kernel learns its data's addresses through `bases`
 };
 
 void submit(Engine& engine, const TaskOptions& options, const AccessRecord* records, std::size_t count,
@@ -99,7 +100,7 @@ void submit(Engine& engine, const TaskOptions& options, const AccessRecord* reco
 /// A kernel and the views it gets. Stored in the task.
 template <class F, class... Element>
 struct BoundKernel {
-    F function;
+    [[no_unique_address]] F function;
     std::tuple<View<Element>...> views;
 
     void operator()(const Team& team) {
@@ -148,6 +149,8 @@ template <class Kernel>
 inline void destroy_kernel(void* storage) noexcept {
     std::launder(static_cast<Kernel*>(storage))->~Kernel();
 }
+template <class Kernel>
+inline constexpr auto kernel_destroyer = std::is_trivially_destructible_v<Kernel> ? nullptr : &destroy_kernel<Kernel>;
 
 template <class F>
 struct PlainOps {
@@ -155,8 +158,8 @@ struct PlainOps {
     static void construct(void* storage, void* source, void* const*) {
         ::new (storage) Kernel{std::move(*static_cast<F*>(source))};
     }
-    static constexpr KernelOps ops{sizeof(Kernel), alignof(Kernel), construct, run_kernel<Kernel>,
-                                   destroy_kernel<Kernel>};
+    static constexpr KernelOps ops{sizeof(Kernel),     alignof(Kernel),          construct,
+                                   run_kernel<Kernel>, kernel_destroyer<Kernel>, false};
 };
 
 template <class F, class... Element>
@@ -170,8 +173,8 @@ struct BoundOps {
     static void construct(void* storage, void* source, void* const* bases) {
         bind(storage, *static_cast<Source*>(source), bases, std::index_sequence_for<Element...>{});
     }
-    static constexpr KernelOps ops{sizeof(Kernel), alignof(Kernel), construct, run_kernel<Kernel>,
-                                   destroy_kernel<Kernel>};
+    static constexpr KernelOps ops{sizeof(Kernel),     alignof(Kernel),          construct,
+                                   run_kernel<Kernel>, kernel_destroyer<Kernel>, true};
 };
 
 }  // namespace detail
@@ -210,17 +213,15 @@ class Runtime {
     }
 
     /// The same with a list of any length; the kernel takes no views: f() or f(team).
-    template <class F>
-    void submit(const TaskOptions& options, const AccessList& list, F&& kernel) {
+    template <class List, class F>
+        requires std::is_same_v<std::remove_cvref_t<List>, AccessList>
+    void submit(const TaskOptions& options, List&& list, F&& kernel) {
         using Function = std::decay_t<F>;
-        static_assert(detail::takes_nothing<Function>, "a kernel submitted with an AccessList takes () or (const Team&)");
+        static_assert(detail::takes_nothing<Function>,
+                      "a kernel submitted with an AccessList takes () or (const Team&)");
         Function function(std::forward<F>(kernel));
         detail::submit(*engine_, options, list.records().data(), list.records().size(),
                        detail::PlainOps<Function>::ops, &function);
-    }
-    template <class F>
-    void submit(const TaskOptions& options, AccessList& list, F&& kernel) {
-        submit(options, std::as_const(list), std::forward<F>(kernel));
     }
 
     /// Waits until nothing submitted is in flight, running tasks meanwhile. Inside a task: until its children

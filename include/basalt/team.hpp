@@ -52,6 +52,10 @@ class Team {
     /// slow at worst and never stuck.
     void barrier() const { barrier_->wait(); }
 
+    /// For who runs gangs, not for kernels: this member has left, or has failed.
+    void drop() const { barrier_->drop(); }
+    void poison() const { barrier_->poison(); }
+
   private:
     int rank_;
     TeamBarrier* barrier_;
