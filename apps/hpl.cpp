@@ -79,6 +79,7 @@ class HplRun {
     const HplInput& input_;
     const Settings& settings_;
     Runtime runtime_;
+    const std::string machine_ = machine_name(inspect_machine());
     std::ofstream file_;
     Index done_ = 0;  // cases run or skipped
 };
@@ -134,9 +135,11 @@ JsonRecord HplRun::record_of(const HplCase& test, const HplTiming& timing,
     record.cpus = runtime_.workers();
     record.runs = {timing.seconds};
     record.flops = hpl_flops(test.n);
-    if (check) record.residual_ratio = check->scaled_residual;
-    record.passed = check && check->scaled_residual < input_.threshold;
-    record.machine = machine_name(inspect_machine());
+    if (check) {
+        record.residual_ratio = check->scaled_residual;
+        record.passed = check->scaled_residual < input_.threshold;
+    }
+    record.machine = machine_;
     record.commit = build_commit;
     return to_json(record);
 }
@@ -151,7 +154,10 @@ std::optional<HplCheck> HplRun::checked(const HplSystem& system) const {
 
 void HplRun::run_case(const HplCase& test, bool last, HplReport& report, OutputFiles& files,
                       Progress& progress) {
-    HplSystem system(runtime_, test.n, setup_of(test));
+    const HplSetup setup = setup_of(test);
+    spdlog::debug("N = {}: tiles of {} x {}, panels of {}, {} workers", test.n, setup.tile.height,
+                  setup.tile.width, setup.lu.panel_width, runtime_.workers());
+    HplSystem system(runtime_, test.n, setup);
     if (last) files.begin_trace(runtime_);
     progress.begin_run(hpl_flops(test.n));
     const HplTiming timing = system.solve();

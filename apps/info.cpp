@@ -1,7 +1,6 @@
 #include <iostream>
 
 #include <fmt/format.h>
-#include <fmt/ostream.h>
 #include <tbb/version.h>
 
 #include "apps/blas_info.hpp"

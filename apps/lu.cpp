@@ -147,8 +147,10 @@ void LuRuns<T>::write_record() const {
     record.cpus = runtime_.workers();
     record.runs = seconds_;
     record.flops = lu_flops(record.m, record.n);
-    if (options_.check) record.residual_ratio = worst_ratio_;
-    record.passed = passed_ && options_.check;
+    if (options_.check) {
+        record.residual_ratio = worst_ratio_;
+        record.passed = passed_;
+    }
     record.info = info_;
     record.machine = machine_name(inspect_machine());
     record.commit = build_commit;

@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "io/cgroup.hpp"
 #include "apps/exit_status.hpp"
+#include "io/cgroup.hpp"
 
 namespace basalt {
 

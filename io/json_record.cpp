@@ -33,7 +33,7 @@ JsonRecord to_json(const FactorRecord& record) {
     json["seconds"] = seconds;
     json["gflops"] = seconds > 0 ? record.flops / seconds * 1e-9 : 0.0;
     json["residual_ratio"] = record.residual_ratio ? JsonRecord(*record.residual_ratio) : JsonRecord();
-    json["passed"] = record.passed;
+    json["passed"] = record.passed ? JsonRecord(*record.passed) : JsonRecord();
     json["info"] = record.info;
     json["runs"] = record.runs;
     json["machine"] = record.machine;

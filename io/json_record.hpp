@@ -31,7 +31,7 @@ struct FactorRecord {
     std::vector<double> runs;              ///< seconds of every run; the record's "seconds" is their median
     double flops = 0;                      ///< operations of one run; the record's "gflops" is flops / median
     std::optional<double> residual_ratio;  ///< null in the record when nothing was checked
-    bool passed = false;
+    std::optional<bool> passed;            ///< null in the record when nothing was checked
     Index info = 0;
     std::string machine;
     std::string commit;

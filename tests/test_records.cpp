@@ -97,6 +97,8 @@ TEST_CASE("numbers that are not finite, and a check that was not made, are null"
     record.runs.clear();
     CHECK(to_json(record).dump().find(R"("seconds":null,"gflops":0.0,"residual_ratio":null)") !=
           std::string::npos);
+    record.passed.reset();
+    CHECK(to_json(record).dump().find(R"("passed":null)") != std::string::npos);
 }
 
 TEST_CASE("the median of an even number of runs is the mean of the middle two") {
