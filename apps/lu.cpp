@@ -41,8 +41,7 @@ class LuRuns {
             lu_options_.panel_width = default_lu_tile(options.rows(), options.n, runtime.workers()).width;
         }
         lu_options_.panel_width = std::min(lu_options_.panel_width, tile_.width);
-        require_memory(matrix_bytes(options.rows(), options.n, tile_, sizeof(T)),
-                       fmt::format("a {} x {} matrix", options.rows(), options.n));
+        require_memory(run_bytes(), fmt::format("a {} x {} matrix", options.rows(), options.n));
         spdlog::debug("tiles of {} x {}, panels of {}, {} workers, scheduler {}", tile_.height, tile_.width,
                       lu_options_.panel_width, runtime.workers(), runtime.config().scheduler);
     }
@@ -51,6 +50,7 @@ class LuRuns {
     int run();
 
   private:
+    double run_bytes() const;
     void run_once();
     double timed_factorization(Matrix<T>& a, std::vector<Index>& pivots);
     void write_line() const;
@@ -69,6 +69,13 @@ class LuRuns {
     double worst_ratio_ = 0;
     bool passed_ = true;
 };
+
+template <class T>
+double LuRuns<T>::run_bytes() const {
+    constexpr double vectors = 4;  // of the check, in double, rows and columns long
+    const double lengths = static_cast<double>(options_.rows()) + static_cast<double>(options_.n);
+    return matrix_bytes(options_.rows(), options_.n, tile_, sizeof(T)) + vectors * lengths * sizeof(double);
+}
 
 template <class T>
 int LuRuns<T>::run() {

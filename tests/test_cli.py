@@ -246,7 +246,8 @@ def lu_says_that_it_needs_a_gpu():
 
 @test
 def a_matrix_that_cannot_fit_is_refused_with_the_bytes_needed_and_available():
-    for arguments in (["--n", "20000000"], ["--m", "4000000000", "--n", "2000000000"]):
+    for arguments in (["--n", "20000000"], ["--m", "4000000000", "--n", "2000000000"],
+                      ["--m", "0", "--n", "1099511627776"], ["--n", "10", "--tile", "1048576x1048576"]):
         shown = basalt("lu", *arguments)
         expect_refused(shown, "needs", "available", "bytes", status=3)
     limited = basalt("lu", "--n", "20000",
