@@ -4,6 +4,7 @@
 #include <cassert>
 #include <cmath>
 #include <limits>
+#include <thread>
 
 namespace basalt {
 
@@ -22,6 +23,7 @@ PanelBlock<T>::PanelBlock(const Team& team, View<T> panel, const RowPartition& r
       partition_(rows),
       kernels_(simd::kernels<T>()),
       exchange_(shared.exchange()),
+      oversubscribed_(static_cast<unsigned>(team.size()) > std::thread::hardware_concurrency()),
       scratch_(shared.column_scratch() +
                (rows.begin(team.rank()) + team.rank() * slice_padding) * max_block_cols) {
     assert(kernels_.block <= max_block_cols && kernels_.rank <= simd::max_rank);
@@ -86,7 +88,7 @@ void PanelBlock<T>::choose_pivot(Index j) {
     const int owner = partition_.owner(diagonal);
     T largest{-1};
     for (int rank = 0; rank < team_.size(); ++rank) {
-        const PivotSlot<T>& slot = exchange_.await(rank, step);
+        const PivotSlot<T>& slot = exchange_.await(rank, step, oversubscribed_);
         if (rank == owner) std::copy_n(slot.diagonal.begin(), cols_, diagonal_row_.begin());
         if (slot.magnitude > largest) {
             largest = slot.magnitude;

@@ -63,6 +63,7 @@ class PanelBlock {
     const RowPartition& partition_;
     const simd::Kernels<T>& kernels_;
     PivotExchange<T>& exchange_;
+    const bool oversubscribed_;
     T* const scratch_;  // this member's slice
 
     std::uint32_t step_ = 0;  // exchanges so far

@@ -47,11 +47,17 @@ class PivotExchange {
         mailbox(rank).step.notify_all();
     }
 
-    /// Waits until `rank` has announced `step` (bounded spin, then park). The slot stays valid until the
-    /// caller publishes step + 1.
-    const PivotSlot<T>& await(int rank, std::uint32_t step) {
+    /// Waits until `rank` has announced `step`: spins for a bounded time, then parks. A gang of more members
+    /// than cores parks at once: the member waited for is not running, and a spin would be taken from it. The
+    /// slot stays valid until the caller publishes step + 1.
+    const PivotSlot<T>& await(int rank, std::uint32_t step, bool park_at_once = false) {
         Mailbox& from = mailbox(rank);
-        wait_while_equal(from.step, step - 1);  // it may already be step + 1, never more
+        const std::uint32_t before = step - 1;  // the word may already be step + 1, never more
+        if (park_at_once) {
+            from.step.wait(before, std::memory_order_acquire);
+        } else {
+            wait_while_equal(from.step, before);
+        }
         return from.slots[step % 2];
     }
 

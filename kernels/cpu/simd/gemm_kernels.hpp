@@ -8,7 +8,7 @@ namespace {
 /// GEMM with a small inner dimension: C -= A B, C and A row-major, B packed into strips.
 ///
 /// A tile of Rows x 2 vectors of C lives in registers; A(i, k) is broadcast from memory, a strip of B streams
-/// through the first cache. A is read in place: rows a power of two apart share a set of the first cache, and
+/// through the first cache. A is read in place: rows half a page apart share two sets of the first cache, and
 /// Rows of them fit its ways.
 template <class T, int Bytes, int TileRows>
 struct Gemm {
@@ -21,6 +21,7 @@ struct Gemm {
     static constexpr Index prefetch_work = 2048;
     static constexpr Index depth_block = 256;
     static constexpr Index column_block = 256;
+    static constexpr Index copy_ld = depth_block + line;
 
     static Index packed_width(Index cols) { return cols <= half_strip ? half_strip : strip; }
 
@@ -118,27 +119,38 @@ struct Gemm {
     static void gemm_minus(Index m, Index n, Index k, T* c, Index ldc, const T* a, Index lda,
                            const T* packed) {
         for (Index n0 = 0; n0 < n; n0 += column_block) {
-            const Index n1 = n0 + column_block < n ? n0 + column_block : n;
+            const Index cols = n - n0 < column_block ? n - n0 : column_block;
             for (Index k0 = 0; k0 < k; k0 += depth_block) {
                 const Index depth = k - k0 < depth_block ? k - k0 : depth_block;
-                const Index ahead = TileRows * (1 + prefetch_work / (depth * (n1 - n0)));
-                for (Index i = 0; i < m; i += TileRows) {
-                    const Index rows = m - i < TileRows ? m - i : TileRows;
-                    const Index below = m - i - ahead < TileRows ? m - i - ahead : TileRows;
-                    const T* block = a + i * lda + k0;
-                    Index fetched = 0;
-                    for (Index j = n0; j < n1; j += strip) {
-                        const Index valid = n - j < strip ? n - j : strip;
-                        // the rows of a later block arrive while this one is computed
-                        prefetch(below, valid, c + (i + ahead) * ldc + j, ldc);
-                        const Index fetch =
-                            j + strip < n1 ? depth * (j + strip - n0) / (n1 - n0) / line * line : depth;
-                        prefetch(below, fetch - fetched, block + ahead * lda + fetched, lda);
-                        fetched = fetch;
-                        const T* b = packed + j * k + k0 * packed_width(valid);
-                        strip_rows(rows, depth, block, lda, b, c + i * ldc + j, ldc, valid);
-                    }
-                }
+                multiply(m, cols, depth, c + n0, ldc, a + k0, lda, packed + n0 * k, k, k0);
+            }
+        }
+    }
+
+    /// One pass: C -= A times rows k0 .. k0 + depth - 1 of B, whose strips hold k rows.
+    static void multiply(Index m, Index n, Index depth, T* c, Index ldc, const T* a, Index lda,
+                         const T* packed, Index k, Index k0) {
+        // Rows a multiple of a page apart share one set of the first cache: such a block is copied.
+        const bool copies = lda * static_cast<Index>(sizeof(T)) % 4096 == 0 && n > 2 * strip;
+        alignas(64) T copy[TileRows * copy_ld];
+        const Index ahead = TileRows * (1 + prefetch_work / (depth * n));
+        for (Index i = 0; i < m; i += TileRows, a += TileRows * lda, c += TileRows * ldc) {
+            const Index rows = m - i < TileRows ? m - i : TileRows;
+            const Index below = m - i - ahead < TileRows ? m - i - ahead : TileRows;
+            if (copies) {
+                for (Index r = 0; r < rows; ++r)
+                    __builtin_memcpy(copy + r * copy_ld, a + r * lda, depth * sizeof(T));
+            }
+            Index fetched = 0;
+            for (Index j = 0; j < n; j += strip) {
+                const Index valid = n - j < strip ? n - j : strip;
+                // the rows of a later block arrive while this one is computed
+                prefetch(below, valid, c + ahead * ldc + j, ldc);
+                const Index fetch = j + strip < n ? depth * (j + strip) / n / line * line : depth;
+                prefetch(below, fetch - fetched, a + ahead * lda + fetched, lda);
+                fetched = fetch;
+                strip_rows(rows, depth, copies ? copy : a, copies ? copy_ld : lda,
+                           packed + j * k + k0 * packed_width(valid), c + j, ldc, valid);
             }
         }
     }
