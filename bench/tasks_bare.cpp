@@ -1,0 +1,84 @@
+// The lower bound: one thread, a hash table from tile to last writer and readers since, hazards counted, and
+// the kernel called on the spot. No task is kept, nothing runs in parallel.
+#include <unordered_map>
+#include <vector>
+
+#include "bench/clock.hpp"
+#include "bench/task_streams.hpp"
+
+namespace bench {
+
+namespace {
+
+inline void use(const double* a, const double* b, double* c) {
+    asm volatile("" : : "r"(a), "r"(b), "r"(c));
+}
+
+class BareLoop final : public TaskSystem {
+  public:
+    double run(const Stream& stream) override {
+        data_.assign(stream.data(), 0.0);
+        users_.clear();
+        hazards_ = 0;
+        next_task_ = 1;
+        const double start = now();
+        insert(stream, *this);
+        const double seconds = now() - start;
+        asm volatile("" : : "r"(hazards_));  // what was counted counts
+        return seconds;
+    }
+
+    void task() {
+        ++next_task_;
+        use(nullptr, nullptr, nullptr);
+    }
+    void update(std::size_t c) {
+        write(c);
+        ++next_task_;
+        use(nullptr, nullptr, &data_[c]);
+    }
+    void update(std::size_t a, std::size_t c) {
+        read(a);
+        write(c);
+        ++next_task_;
+        use(&data_[a], nullptr, &data_[c]);
+    }
+    void update(std::size_t a, std::size_t b, std::size_t c) {
+        read(a);
+        read(b);
+        write(c);
+        ++next_task_;
+        use(&data_[a], &data_[b], &data_[c]);
+    }
+
+  private:
+    struct Users {
+        std::int64_t writer = 0;
+        std::vector<std::int64_t> readers;
+    };
+
+    void read(std::size_t datum) {
+        Users& users = users_[&data_[datum]];
+        hazards_ += users.writer != 0 ? 1 : 0;
+        users.readers.push_back(next_task_);
+    }
+    void write(std::size_t datum) {
+        Users& users = users_[&data_[datum]];
+        hazards_ += users.readers.empty() ? (users.writer != 0 ? 1 : 0) : std::ssize(users.readers);
+        users.writer = next_task_;
+        users.readers.clear();
+    }
+
+    std::vector<double> data_;
+    std::unordered_map<const double*, Users> users_;
+    std::int64_t hazards_ = 0;
+    std::int64_t next_task_ = 1;
+};
+
+}  // namespace
+
+std::unique_ptr<TaskSystem> make_bare_loop() {
+    return std::make_unique<BareLoop>();
+}
+
+}  // namespace bench

@@ -1,0 +1,57 @@
+// Ours: the public API as a user writes it; kernels take the views of what they access.
+#include <vector>
+
+#include <basalt/array.hpp>
+#include <basalt/runtime.hpp>
+
+#include "bench/clock.hpp"
+#include "bench/task_streams.hpp"
+
+namespace bench {
+
+namespace {
+
+using basalt::read;
+using basalt::readwrite;
+using In = basalt::View<const double>;
+using InOut = basalt::View<double>;
+
+class BasaltSystem final : public TaskSystem {
+  public:
+    explicit BasaltSystem(int workers) : runtime_({.workers = workers}) {}
+
+    double run(const Stream& stream) override {
+        for (std::size_t i = 0; i < stream.data(); ++i) data_.emplace_back(runtime_, 1);
+        const double start = now();
+        insert(stream, *this);
+        runtime_.wait();
+        const double seconds = now() - start;
+        data_.clear();
+        return seconds;
+    }
+
+    void task() {
+        runtime_.submit({}, [] {});
+    }
+    void update(std::size_t c) {
+        runtime_.submit({}, readwrite(data_[c]), [](InOut) {});
+    }
+    void update(std::size_t a, std::size_t c) {
+        runtime_.submit({}, read(data_[a]), readwrite(data_[c]), [](In, InOut) {});
+    }
+    void update(std::size_t a, std::size_t b, std::size_t c) {
+        runtime_.submit({}, read(data_[a]), read(data_[b]), readwrite(data_[c]), [](In, In, InOut) {});
+    }
+
+  private:
+    basalt::Runtime runtime_;
+    std::vector<basalt::Array<double>> data_;
+};
+
+}  // namespace
+
+std::unique_ptr<TaskSystem> make_basalt_system(int workers) {
+    return std::make_unique<BasaltSystem>(workers);
+}
+
+}  // namespace bench

@@ -1,0 +1,104 @@
+// bench_versus: a factorization of ours beside the vendor library's, in one process, in turn.
+#include <charconv>
+#include <cstdio>
+#include <exception>
+#include <limits>
+#include <new>
+#include <stdexcept>
+#include <string>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "bench/command_line.hpp"
+#include "bench/vendor.hpp"
+#include "bench/versus_lu.hpp"
+
+namespace {
+
+using namespace bench;
+using basalt::Index;
+
+constexpr Index max_size = 1'000'000;
+
+/// "512x1024" or "auto"; false where the text is neither.
+bool read_tile(const std::string& text, basalt::TileShape& tile) {
+    if (text == "auto") {
+        tile = {};
+        return true;
+    }
+    const auto cross = text.find('x');
+    if (cross == text.npos) return false;
+    const auto read = [](const char* begin, const char* end, Index& value) {
+        const auto [stop, error] = std::from_chars(begin, end, value);
+        return error == std::errc() && stop == end && 1 <= value && value <= max_size;
+    };
+    const char* begin = text.data();
+    return read(begin, begin + cross, tile.height) &&
+           read(begin + cross + 1, begin + text.size(), tile.width);
+}
+
+CLI::Validator tile_shape() {
+    return CLI::Validator(
+        [](std::string& text) {
+            basalt::TileShape tile;
+            return read_tile(text, tile)
+                       ? std::string()
+                       : text + ": allowed are auto and HEIGHTxWIDTH, both from 1 to 1000000";
+        },
+        "HEIGHTxWIDTH");
+}
+
+void add_options(CLI::App& command, VersusOptions& options, std::string& core) {
+    const CLI::Range sizes(Index{1}, max_size);
+    command.add_option("--n", options.sizes, "columns; several: 4000,8000")->delimiter(',')->check(sizes);
+    command.add_option("--m", options.m, "rows (default: as --n)")->check(sizes);
+    command.add_option("--nb", options.nb, "panel width (default: by table)")->check(sizes);
+    command
+        .add_option_function<std::string>(
+            "--tile", [&options](const std::string& text) { read_tile(text, options.tile); },
+            "default: by table")
+        ->check(tile_shape());
+    command.add_option("--precision", options.precision, "s or d")->check(CLI::IsMember({"s", "d"}));
+    command.add_option("--mode", "where it runs: cpu")->check(CLI::IsMember({"cpu"}));
+    command.add_option("--cpus", options.threads, "threads of both sides (default: all cores)")
+        ->check(CLI::Range(1, 1024));
+    command.add_option("--repeat", options.repeat, "rounds that count, at least 3")
+        ->check(CLI::Range(3, 1000));
+    command.add_option("--panel-threads", options.panel_threads, "threads of a panel")
+        ->check(CLI::Range(1, 1024));
+    command.add_option("--lookahead", options.lookahead, "panels ahead of the update")
+        ->check(CLI::Range(0, 1000));
+    command.add_option("--seed", options.seed, "of the random matrix")
+        ->check(CLI::Range(std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max()));
+    command.add_option("--vendor-coretype", core,
+                       "processor type whose kernels OpenBLAS uses, in our tasks too; auto: its own choice");
+    command.add_option("--json", options.json, "append a record a size to this file; - for standard output");
+}
+
+int fail(int status, const std::string& message) {
+    fmt::print(stderr, "bench_versus: {}\n", message);
+    return status;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    CLI::App app("Ours beside the vendor library, in one process, in turn", "bench_versus");
+    app.require_subcommand(1);
+    VersusOptions options;
+    std::string core;
+    add_options(*app.add_subcommand("lu", "LU with partial pivoting beside OpenBLAS's getrf and gemm"),
+                options, core);
+    if (const auto status = parse(app, argc, argv)) return *status;
+    try {
+        if (!core.empty()) require_vendor_core(core, argv);
+        return versus_lu(options);
+    } catch (const std::invalid_argument& error) {
+        return fail(2, error.what());
+    } catch (const std::bad_alloc&) {
+        return fail(3, "not enough memory");
+    } catch (const std::exception& error) {
+        return fail(3, error.what());
+    }
+}

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <basalt/tile_shape.hpp>
+#include <basalt/view.hpp>
+
+namespace bench {
+
+/// One comparison of bench_versus, as the command line asks for it.
+struct VersusOptions {
+    std::vector<basalt::Index> sizes{4000};  ///< columns
+    basalt::Index m = 0;                     ///< rows; 0: as many as columns
+    basalt::Index nb = 0;                    ///< panel width; 0: the library chooses, as for the next three
+    basalt::TileShape tile = {};
+    int panel_threads = 0;
+    int lookahead = -1;
+    char precision = 'd';
+    int threads = 0;  ///< of both sides; 0: all that the process may use
+    int repeat = 3;
+    std::uint64_t seed = 0;
+    std::string json;
+};
+
+}  // namespace bench

@@ -1,0 +1,97 @@
+"""The comparisons of bench/ run at tiny sizes, write the records that scripts read, and refuse wrong use.
+
+usage: test_benches.py BENCH_TASKS BENCH_VERSUS
+Ends with "cases: N passed, M failed, 0 skipped".
+"""
+
+import json
+import subprocess
+import sys
+import unittest
+
+TASKS, VERSUS = sys.argv[1:3]
+
+
+def run(*arguments):
+    return subprocess.run(arguments, capture_output=True, text=True, timeout=100)
+
+
+def records(test, *arguments):
+    result = run(*arguments, "--json", "-")
+    test.assertEqual(result.returncode, 0, result.stderr)
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+class Tasks(unittest.TestCase):
+    def test_every_system_reports_the_cost_of_a_task_and_its_memory(self):
+        small = ["--tasks", "20000", "--tiles", "24", "--repeat", "1"]
+        found = records(self, TASKS, "--case", "independent,chain,cholesky", *small)
+        self.assertEqual(len(found), 3 * 7)
+        for record in found:
+            self.assertGreater(record["ns_per_task"], 0, record)
+            self.assertGreaterEqual(record["peak_mb"], 0, record)
+        counts = {(record["case"], record["tasks"]) for record in found}
+        self.assertEqual(counts, {("independent", 20000), ("chain", 20000), ("cholesky", 24 * 25 * 26 // 6)})
+        self.assertEqual({(r["system"], r["workers"]) for r in found},
+                         {(s, w) for s in ("basalt", "openmp", "onetbb") for w in (1, 2)} | {("bare", 1)})
+
+    def test_the_cholesky_graph_of_64_tiles_has_45760_tasks(self):
+        found = records(self, TASKS, "--case", "cholesky", "--system", "bare", "--repeat", "1")
+        self.assertEqual(found[0]["tasks"], 45760)
+
+    def test_scaling_goes_up_in_steps_of_ten(self):
+        small = ["--workers", "1", "--largest", "100000", "--repeat", "1"]
+        found = records(self, TASKS, "--case", "scaling", *small)
+        chain = [record["tasks"] for record in found if record["stream"] == "chain"]
+        self.assertEqual(chain, [10000, 100000])
+
+    def test_wrong_use_is_refused_with_what_is_allowed(self):
+        for arguments, allowed in ((["--case", "qr"], "cholesky"), (["--system", "x"], "openmp"),
+                                   (["--workers", "0"], "1024"), (["--repeat", "many"], "1000"),
+                                   (["--nonsense"], "--help")):
+            result = run(TASKS, *arguments)
+            self.assertEqual(result.returncode, 2, arguments)
+            for word in (*arguments, allowed):
+                self.assertIn(word, result.stderr)
+
+
+class VersusLu(unittest.TestCase):
+    def test_each_size_gives_a_checked_record_beside_the_vendor(self):
+        found = records(self, VERSUS, "lu", "--n", "70,150", "--nb", "32", "--tile", "64x32", "--cpus", "2")
+        self.assertEqual([record["n"] for record in found], [70, 150])
+        for record in found:
+            self.assertTrue(record["passed"], record)
+            self.assertEqual(record["tile"], "64x32")
+            self.assertEqual(len(record["runs"]), 3)
+            self.assertIn("OpenBLAS", record["vendor"])
+            gflops = record["gflops"]
+            self.assertAlmostEqual(record["ratio"] * record["vendor_gflops"] / gflops, 1, places=6)
+            self.assertAlmostEqual(record["gemm_fraction"] * record["gemm_gflops"] / gflops, 1, places=6)
+
+    def test_single_precision_and_rectangles(self):
+        for shape in (["--m", "130", "--n", "60"], ["--m", "60", "--n", "130"]):
+            found = records(self, VERSUS, "lu", *shape, "--precision", "s", "--cpus", "1")
+            self.assertTrue(found[0]["passed"], found)
+            self.assertEqual(found[0]["precision"], "s")
+
+    def test_the_vendor_is_started_anew_with_the_kernels_asked_for(self):
+        result = run(VERSUS, "lu", "--n", "50", "--vendor-coretype", "NoSuchCore")
+        self.assertEqual(result.returncode, 2)
+        for word in ("--vendor-coretype", "NoSuchCore", "Haswell"):
+            self.assertIn(word, result.stderr)
+
+    def test_wrong_use_is_refused_with_what_is_allowed(self):
+        for arguments, allowed in ((["--n", "-4"], "1"), (["--tile", "64"], "HEIGHTxWIDTH"),
+                                   (["--precision", "z"], "d"), (["--mode", "gpu"], "cpu"),
+                                   (["--repeat", "2"], "3"), (["--cpus", "x"], "1024")):
+            result = run(VERSUS, "lu", *arguments)
+            self.assertEqual(result.returncode, 2, arguments)
+            for word in (*arguments, allowed):
+                self.assertIn(word, result.stderr)
+        self.assertEqual(run(VERSUS, "svd").returncode, 2)
+
+
+result = unittest.main(argv=sys.argv[:1], exit=False).result
+failed = len(result.failures) + len(result.errors)
+print(f"cases: {result.testsRun - failed} passed, {failed} failed, 0 skipped")
+sys.exit(1 if failed else 0)
