@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -122,7 +123,12 @@ class Engine {
                     std::optional<std::chrono::steady_clock::time_point> deadline = {});
     Task* find_work(Worker& worker, int min_level);
     void make_ready(Task* const* tasks, std::size_t count, Worker* worker);
-    Scheduler& scheduler(int level);
+    Scheduler& scheduler(int level) {
+        const int index = std::min(level, levels - 1);
+        Scheduler* existing = schedulers_[static_cast<std::size_t>(index)].load(std::memory_order_acquire);
+        return existing != nullptr ? *existing : make_level(index);
+    }
+    Scheduler& make_level(int index);
     bool ready_tasks(int min_level) const;
 
     // waiting.cpp
@@ -147,9 +153,9 @@ class Engine {
     SlotCache root_cache_;
     std::atomic<std::uint64_t> next_scope_{1};
     Scope root_;
-    std::atomic<std::uint64_t> known_completed_{0};  ///< a lower bound of completed(), for throttle()
+    alignas(64) std::atomic<std::uint64_t> known_completed_{0};  ///< a lower bound of completed(), for throttle()
 
-    std::mutex schedulers_lock_;
+    alignas(64) std::mutex schedulers_lock_;
     std::array<std::atomic<Scheduler*>, levels> schedulers_{};
     std::vector<std::unique_ptr<Scheduler>> owned_schedulers_;
     std::atomic<int> deepest_level_{0};

@@ -14,6 +14,8 @@ std::uint32_t generation_of(std::uint64_t successors) { return static_cast<std::
 
 bool writes(AccessMode mode) { return mode != AccessMode::read; }
 
+bool is_empty(const AccessRecord& r) { return r.row_begin == r.row_end || r.col_begin == r.col_end; }
+
 std::string describe(const AccessRecord& r) {
     return std::string(r.datum->name) + " rows [" + std::to_string(r.row_begin) + ", " + std::to_string(r.row_end) +
            ") columns [" + std::to_string(r.col_begin) + ", " + std::to_string(r.col_end) + ")";
@@ -63,15 +65,18 @@ void TaskSubmission::bind_accesses(const AccessRecord* records, std::size_t coun
     Task& task = *task_;
     if (count > Task::inline_accesses) task.more_accesses = new BoundAccess[count];
     BoundAccess* bound = task.access_begin();
+    task.access_count = 0;
     for (std::size_t i = 0; i < count; ++i) {
         const AccessRecord& r = records[i];
+        bases[i] = nullptr;
+        // depends on nothing, so nothing would keep the version that it were bound to
+        if (is_empty(r)) continue;
         const bool fresh = ops.binds_views && may_rename(r, records, count);
         Version& version = fresh ? prepare_rename(*r.datum) : resolve(r);
-        bound[i] = BoundAccess(&version, r);
+        bound[task.access_count++] = BoundAccess(&version, r);
         bases[i] = version.base;
         task.commutes |= r.mode == AccessMode::commute;
     }
-    task.access_count = static_cast<std::uint32_t>(count);
     block_ = count > block_accesses;
 }
 
@@ -135,7 +140,6 @@ bool TaskSubmission::may_rename(const AccessRecord& record, const AccessRecord* 
     if (record.mode != AccessMode::write || !datum.renameable || datum.bytes() == 0) return false;
     if (datum.home_scope != scope_.id) return false;
     if (record.row_begin != 0 || record.row_end != datum.rows) return false;
-    if (record.col_begin != 0 || record.col_end != datum.cols) return false;
     if (record.col_begin != 0 || record.col_end != datum.cols) return false;
     const auto times = std::count_if(records, records + count,
                                      [&](const AccessRecord& other) { return other.datum == &datum; });

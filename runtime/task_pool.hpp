@@ -67,7 +67,7 @@ class TaskPool {
     static constexpr std::uint32_t edge(std::uint32_t slot, std::uint32_t index) { return slot << 8 | index; }
 
   private:
-    static constexpr std::size_t ahead = 3;
+    static constexpr std::size_t ahead = 8;
 
     void refill(SlotCache& cache);
     void spill(SlotCache& cache);

@@ -8,10 +8,13 @@ namespace basalt::detail {
 
 namespace {
 
-// Polling for work: pauses grow to about a microsecond, so that a thread without work hardly disturbs the caches
-// of those that have some; after about 50 us it sleeps. Waking a sleeper costs the waker a system call.
-constexpr int polls_before_sleep = 60;
-constexpr int longest_pause = 40;
+// Polling for work: from about 2 us on, growing to some 10 us, in pauses of about 30 ns. So a thread without work
+// hardly disturbs the caches of those that have some, and where tasks are tiny it finds enough of them at
+// once to be worth a steal (docs/decisions/0002-runtime.md has the measurements). After some 300 us it sleeps;
+// waking a sleeper costs the waker a system call.
+constexpr int polls_before_sleep = 30;
+constexpr int first_pause = 64;
+constexpr int longest_pause = 400;
 
 // Looking whether one may stop costs reading every place's counter, so it is done once in so many tasks.
 constexpr int tasks_between_looks = 64;
@@ -21,17 +24,15 @@ constexpr auto stand_in_period = std::chrono::milliseconds(1);
 constexpr std::uint64_t few_submissions = 16;
 
 void pause_for(int poll) {
-    for (int i = 0; i < std::min(longest_pause, 1 << std::min(poll, 6)); ++i) cpu_relax();
+    const int pauses = std::min(longest_pause, first_pause << std::min(poll - 1, 3));
+    for (int i = 0; i < pauses; ++i) cpu_relax();
 }
 
 }  // namespace
 
-Scheduler& Engine::scheduler(int level) {
-    const int index = std::min(level, levels - 1);
-    auto& entry = schedulers_[static_cast<std::size_t>(index)];
-    Scheduler* existing = entry.load(std::memory_order_acquire);
-    if (existing != nullptr) return *existing;
+Scheduler& Engine::make_level(int index) {
     const std::lock_guard guard(schedulers_lock_);
+    auto& entry = schedulers_[static_cast<std::size_t>(index)];
     if (entry.load(std::memory_order_relaxed) == nullptr) {
         owned_schedulers_.push_back(make_scheduler(config_.scheduler, places()));
         entry.store(owned_schedulers_.back().get(), std::memory_order_release);
