@@ -17,8 +17,8 @@ namespace {
 class Machine {
   public:
     static const Machine& instance() {
-        static const Machine machine;
-        return machine;
+        static const Machine* const machine = new Machine;  // never destroyed: threads may bind until the end
+        return *machine;
     }
     Machine(const Machine&) = delete;
     Machine& operator=(const Machine&) = delete;

@@ -60,8 +60,10 @@ struct Access {
 
     using Element = T;
 
+    /// `base` is the datum's memory; nullptr for an empty region.
     View<T> view(void* base) const {
-        return View<T>(static_cast<T*>(base) + offset, rows, cols, row_stride, col_stride);
+        T* first = base == nullptr ? nullptr : static_cast<T*>(base) + offset;
+        return View<T>(first, rows, cols, row_stride, col_stride);
     }
 };
 
