@@ -1,0 +1,179 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/random_graph/execution.hpp"
+#include "tests/random_graph/generate.hpp"
+#include "tests/random_graph/oracle.hpp"
+
+namespace basalt_tests {
+
+/// Runs the random program of a seed through a runtime and serially, and compares.
+class GraphCheck {
+  public:
+    GraphCheck(basalt::Runtime& runtime, std::uint64_t seed)
+        : runtime_(runtime), program_(Generator(seed).program()), oracle_(program_), execution_(runtime, program_),
+          expected_looks_(program_.tasks.size()), random_(~seed) {}
+
+    /// What went wrong, or nothing.
+    std::string run() {
+        for (std::size_t i = 0; i < program_.tasks.size(); ++i) {
+            oracle_.run(program_.tasks[i]);
+            if (program_.looks_at[i] >= 0) expected_looks_[i] = oracle_.data[static_cast<std::size_t>(program_.looks_at[i])];
+        }
+        if (program_.threads == 1) {
+            submit_all(0);
+        } else {
+            std::vector<std::thread> threads;
+            for (int t = 0; t < program_.threads; ++t) threads.emplace_back([this, t] { submit_all(t); });
+            for (std::thread& thread : threads) thread.join();
+        }
+        wait();
+        if (complaint_.empty()) complaint_ = execution_.complaint();
+        if (complaint_.empty()) compare();
+        return complaint_;
+    }
+
+  private:
+    bool contents_count() const { return !program_.throws && !program_.cancels; }
+
+    void complain(const std::string& what) {
+        const std::lock_guard guard(lock_);
+        if (complaint_.empty()) complaint_ = what;
+    }
+
+    void submit_all(int thread) {
+        for (std::size_t i = 0; i < program_.tasks.size(); ++i) {
+            if (program_.thread_of[i] != thread) continue;
+            if (static_cast<int>(i) == program_.cancel_before) runtime_.cancel();
+            execution_.submit(program_.tasks[i]);
+            if (program_.looks_at[i] >= 0) look(i);
+        }
+        if (program_.threads > 1 && program_.waits_in_threads) runtime_.wait();
+    }
+
+    void look(std::size_t i) {
+        const auto datum = static_cast<std::size_t>(program_.looks_at[i]);
+        const std::vector<Cell> found = execution_.look_at(datum);
+        if (contents_count() && !same(found, expected_looks_[i])) {
+            complain("datum " + std::to_string(datum) + " is wrong behind task " + std::to_string(program_.tasks[i].id));
+        }
+    }
+
+    static bool same(const std::vector<Cell>& a, const std::vector<Cell>& b) {
+        return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                          [](const Cell& x, const Cell& y) { return x.value == y.value && x.guard == 0; });
+    }
+
+    void wait() {
+        try {
+            if (random_.one_in(4)) {
+                while (!runtime_.wait_for(std::chrono::microseconds(100))) {
+                }
+            } else {
+                runtime_.wait();
+            }
+            if (must_throw()) complain("wait() returned although a task of the program threw");
+            if (must_be_cancelled()) complain("wait() returned although the graph was cancelled");
+        } catch (const basalt::TaskError& error) {
+            check_error(error);
+        } catch (const basalt::Cancelled&) {
+            if (!must_be_cancelled()) complain("wait() threw Cancelled");
+        }
+        try {
+            runtime_.wait();
+        } catch (...) {
+            complain("a second wait() threw");
+        }
+    }
+
+    /// Errors of children may be caught by their parents; those of the program's own tasks never are.
+    bool must_throw() const {
+        return std::any_of(program_.tasks.begin(), program_.tasks.end(),
+                           [&](const TaskSpec& task) { return execution_.thrown(task.id); });
+    }
+
+    bool must_be_cancelled() const {
+        if (program_.cancel_before >= 0) return true;
+        return std::any_of(program_.tasks.begin(), program_.tasks.end(), [&](const TaskSpec& t) { return cancelled_in(t); });
+    }
+    bool cancelled_in(const TaskSpec& task) const {
+        if (task.cancels && execution_.runs(task.id) > 0) return true;
+        return std::any_of(task.children.begin(), task.children.end(),
+                           [&](const TaskSpec& child) { return cancelled_in(child); });
+    }
+
+    void check_error(const basalt::TaskError& error) {
+        try {
+            std::rethrow_exception(error.cause());
+        } catch (const Thrown& thrown) {
+            if (!execution_.thrown(thrown.id)) complain("wait() threw what no task threw");
+            const std::string label = "node(" + std::to_string(thrown.id) + ")";
+            if (error.task() != label) complain("the error of " + label + " names task " + error.task());
+        } catch (const std::exception& other) {
+            complain(std::string("wait() threw an error whose cause is: ") + other.what());
+        }
+    }
+
+    void compare() {
+        for (const TaskSpec& task : program_.tasks) compare_task(task);
+        for (std::size_t i = 0; i < program_.tasks.size(); ++i) {
+            const TaskSpec& task = program_.tasks[i];
+            if (program_.cancel_before >= 0 && static_cast<int>(i) >= program_.cancel_before &&
+                execution_.runs(task.id) != 0) {
+                complain("task " + std::to_string(task.id) + " ran although the graph was cancelled before");
+            }
+            if (execution_.thrown(task.id)) check_dependants(i);
+        }
+        if (!contents_count()) return;
+        for (std::size_t d = 0; d < program_.data.size(); ++d) {
+            if (!same(execution_.look_at(d), oracle_.data[d])) complain("datum " + std::to_string(d) + " is wrong");
+        }
+    }
+
+    void compare_task(const TaskSpec& task) {
+        const int runs = execution_.runs(task.id);
+        const std::string label = "task " + std::to_string(task.id);
+        if (contents_count() ? runs != 1 : runs > 1) complain(label + " ran " + std::to_string(runs) + " times");
+        if (contents_count() && !(execution_.hashes(task.id) == oracle_.hashes[static_cast<std::size_t>(task.id)])) {
+            complain(label + " read something else than it does serially");
+        }
+        for (const TaskSpec& child : task.children) compare_task(child);
+    }
+
+    /// Nothing that has to wait for the failed task may have run.
+    void check_dependants(std::size_t failed) {
+        for (std::size_t i = failed + 1; i < program_.tasks.size(); ++i) {
+            const TaskSpec& later = program_.tasks[i];
+            if (execution_.runs(later.id) == 0) continue;
+            for (const AccessSpec& a : program_.tasks[failed].accesses) {
+                for (const AccessSpec& b : later.accesses) {
+                    if (overlap(a, b) && ordered(a, b)) {
+                        complain("task " + std::to_string(later.id) + " ran although it depends on a failed one");
+                    }
+                }
+            }
+        }
+    }
+
+    bool ordered(const AccessSpec& before, const AccessSpec& after) const {
+        using enum basalt::AccessMode;
+        if (before.mode == after.mode && (before.mode == read || before.mode == commute)) return false;
+        return after.mode != write || !may_be_renamed(program_.data[static_cast<std::size_t>(after.datum)]);
+    }
+
+    basalt::Runtime& runtime_;
+    const Program program_;
+    Oracle oracle_;
+    Execution execution_;
+    std::vector<std::vector<Cell>> expected_looks_;
+    Random random_;
+    std::mutex lock_;  // guards complaint_ while several threads submit
+    std::string complaint_;
+};
+
+}  // namespace basalt_tests

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "basalt/runtime.hpp"
+
+namespace basalt_tests {
+
+/// What a runtime test runs under: a policy and a number of workers (more than there are cores, too).
+struct Setting {
+    std::string scheduler;
+    int workers;
+
+    basalt::Config config() const {
+        basalt::Config config;
+        config.workers = workers;
+        config.scheduler = scheduler;
+        return config;
+    }
+    std::string text() const { return scheduler + ", " + std::to_string(workers) + " workers"; }
+    friend std::ostream& operator<<(std::ostream& out, const Setting& setting) { return out << setting.text(); }
+};
+
+inline std::vector<Setting> every_setting(const std::vector<int>& workers = {1, 2, 4, 8}) {
+    std::vector<Setting> settings;
+    for (const std::string& scheduler : basalt::scheduler_names()) {
+        for (const int count : workers) settings.push_back({scheduler, count});
+    }
+    return settings;
+}
+
+}  // namespace basalt_tests
