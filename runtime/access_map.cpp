@@ -14,7 +14,27 @@ constexpr std::size_t group_limit = 64;
 
 void AccessMap::record(TaskRef task, const BoundAccess& access, DependencySink& sink) {
     if (access.row_begin >= access.row_end || access.col_begin >= access.col_end) return;
-    // the usual case: no access ever cut the columns
+    if (!used_) {
+        used_ = true;
+        only_begin_ = access.col_begin;
+        only_end_ = access.col_end;
+        only_.begin = access.row_begin;
+        only_.end = access.row_end;
+    }
+    if (!cut_ && only_.begin == access.row_begin && only_.end == access.row_end && only_begin_ == access.col_begin &&
+        only_end_ == access.col_end) {
+        touch(only_, task, access.mode, sink);
+    } else {
+        record_cut(task, access, sink);
+    }
+}
+
+void AccessMap::record_cut(TaskRef task, const BoundAccess& access, DependencySink& sink) {
+    if (!cut_) {
+        cut_ = true;
+        bands_.push_back({only_begin_, only_end_, {}});
+        bands_[0].segments.push_back(std::move(only_));
+    }
     if (bands_.size() == 1 && bands_[0].begin == access.col_begin && bands_[0].end == access.col_end) {
         record_in_band(bands_[0], task, access, sink);
         return;
@@ -26,19 +46,17 @@ void AccessMap::record(TaskRef task, const BoundAccess& access, DependencySink& 
     merge_bands(access, task);
 }
 
-void AccessMap::record_in_band(Band& band, TaskRef task, const BoundAccess& access, DependencySink& sink) {
-    // the usual case: always the same rows
-    if (band.segments.size() == 1 && band.segments[0].begin == access.row_begin && band.segments[0].end == access.row_end) {
-        Segment& segment = band.segments[0];
-        if (access.mode == AccessMode::read || access.mode == AccessMode::commute) {
-            share(segment, task, access.mode == AccessMode::commute, sink);
-        } else {
-            hazards_of_write(segment, sink);
-            segment.writer = task;
-            segment.group.clear();
-        }
+void AccessMap::touch(Segment& segment, TaskRef task, AccessMode mode, DependencySink& sink) {
+    if (mode == AccessMode::read || mode == AccessMode::commute) {
+        share(segment, task, mode == AccessMode::commute, sink);
         return;
     }
+    hazards_of_write(segment, sink);
+    segment.writer = task;
+    segment.group.clear();
+}
+
+void AccessMap::record_in_band(Band& band, TaskRef task, const BoundAccess& access, DependencySink& sink) {
     std::size_t first = split_rows(band, access.row_begin, access.row_end);
     auto in_region = [&](std::size_t i) {
         return i < band.segments.size() && band.segments[i].begin < access.row_end;
@@ -69,15 +87,16 @@ void AccessMap::hazards_of_write(const Segment& segment, DependencySink& sink) {
 }
 
 void AccessMap::share(Segment& segment, TaskRef task, bool commuting, DependencySink& sink) {
+    // named before by the same task: commuting holds over reading
+    if (!segment.group.empty() && segment.group.back() == task && (segment.commuting || !commuting)) return;
     if (!segment.group.empty() && segment.commuting != commuting) {
-        segment.writer = segment.group.size() == 1 ? segment.group[0] : sink.join(segment.group);
+        segment.writer = segment.group.size() == 1 ? segment.group.back() : sink.join(segment.group);
         segment.group.clear();
     }
     segment.commuting = commuting;
     sink.depend_on(segment.writer);
-    if (!segment.group.empty() && segment.group.back() == task) return;
     if (segment.group.size() >= group_limit) {
-        std::erase_if(segment.group, [&](TaskRef member) { return sink.completed(member); });
+        segment.group.erase_if([&](TaskRef member) { return sink.completed(member); });
         if (segment.group.size() > group_limit / 2) {
             const TaskRef node = sink.join(segment.group);
             segment.group.clear();
@@ -170,17 +189,17 @@ void AccessMap::merge_bands(const BoundAccess& access, TaskRef task) {
 
 bool AccessMap::busy(const DependencySink& sink) const {
     auto running = [&](TaskRef task) { return task.valid() && !sink.completed(task); };
-    for (const Band& band : bands_) {
-        for (const Segment& segment : band.segments) {
-            if (running(segment.writer) || std::any_of(segment.group.begin(), segment.group.end(), running)) {
-                return true;
-            }
-        }
-    }
-    return false;
+    auto in_use = [&](const Segment& segment) {
+        return running(segment.writer) || std::any_of(segment.group.begin(), segment.group.end(), running);
+    };
+    if (!cut_) return used_ && in_use(only_);
+    return std::any_of(bands_.begin(), bands_.end(), [&](const Band& band) {
+        return std::any_of(band.segments.begin(), band.segments.end(), in_use);
+    });
 }
 
 std::size_t AccessMap::segments() const {
+    if (!cut_) return used_ ? 1 : 0;
     std::size_t count = 0;
     for (const Band& band : bands_) count += band.segments.size();
     return count;
