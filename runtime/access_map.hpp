@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "runtime/task.hpp"
+#include "runtime/task_group.hpp"
 
 namespace basalt::detail {
 
@@ -13,7 +13,7 @@ class DependencySink {
   public:
     virtual void depend_on(TaskRef predecessor) = 0;
     virtual bool completed(TaskRef task) const = 0;
-    virtual TaskRef join(const std::vector<TaskRef>& tasks) = 0;
+    virtual TaskRef join(const TaskGroup& tasks) = 0;
 
   protected:
     ~DependencySink() = default;
@@ -42,11 +42,11 @@ class AccessMap {
 
   private:
     struct Segment {
-        Index begin;
-        Index end;
-        TaskRef writer;
+        Index begin = 0;
+        Index end = 0;
+        TaskRef writer{};
         bool commuting = false;  ///< what the group is: commuting tasks or readers
-        std::vector<TaskRef> group;
+        TaskGroup group;
     };
     struct Band {
         std::int32_t begin;
@@ -54,12 +54,22 @@ class AccessMap {
         std::vector<Segment> segments;  ///< disjoint, ascending; gaps were never used
     };
 
+    static void touch(Segment& segment, TaskRef task, AccessMode mode, DependencySink& sink);
     static void share(Segment& segment, TaskRef task, bool commuting, DependencySink& sink);
     static void hazards_of_write(const Segment& segment, DependencySink& sink);
     static void record_in_band(Band& band, TaskRef task, const BoundAccess& access, DependencySink& sink);
     static std::size_t split_rows(Band& band, Index begin, Index end);
     void split_columns(std::int32_t begin, std::int32_t end);
     void merge_bands(const BoundAccess& access, TaskRef task);
+
+    void record_cut(TaskRef task, const BoundAccess& access, DependencySink& sink);
+
+    // As long as every access has been to one and the same region, that is all there is: no memory but this.
+    bool used_ = false;
+    bool cut_ = false;  ///< then bands_ tells, and not the three below
+    std::int32_t only_begin_ = 0;
+    std::int32_t only_end_ = 0;
+    Segment only_;
 
     std::vector<Band> bands_;
 };

@@ -20,8 +20,9 @@ class Scheduler {
   public:
     virtual ~Scheduler() = default;
 
-    /// Takes in tasks that became ready. A later pop() anywhere returns each of them exactly once.
-    virtual void push(int place, Task* const* tasks, std::size_t count) = 0;
+    /// Takes in tasks that became ready. A later pop() anywhere returns each of them exactly once. Returns whether
+    /// the queue they went to was empty: otherwise someone has been woken for it already.
+    virtual bool push(int place, Task* const* tasks, std::size_t count) = 0;
 
     /// The task that `place` should run next, or nullptr when it finds none.
     virtual Task* pop(int place) = 0;

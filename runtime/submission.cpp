@@ -288,7 +288,7 @@ void TaskSubmission::add_pruned_edges() {
 }
 
 /// A node without a kernel that completes when all of `tasks` have: one dependency in the place of many.
-TaskRef TaskSubmission::join(const std::vector<TaskRef>& tasks) {
+TaskRef TaskSubmission::join(const TaskGroup& tasks) {
     TaskSubmission node(engine_, scope_, cache_);
     node.task_->kind = TaskKind::sync;
     node.task_->name = "sync";
@@ -312,6 +312,10 @@ bool TaskSubmission::released() {
     if (scope_.owner != nullptr) scope_.outstanding.fetch_add(1, std::memory_order_relaxed);
     // release: who reads the count to decide that nothing is in flight also sees what led to it
     scope_.submitted.store(scope_.submitted.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    if (edges_ == 0) {  // nobody else knows the task yet
+        task_->pending.store(0, std::memory_order_relaxed);
+        return true;
+    }
     // acq_rel: gathers what completed predecessors wrote, publishes the task to the one that completes last
     const std::int32_t before = task_->pending.fetch_sub(held - edges_, std::memory_order_acq_rel);
     return before == held - edges_;

@@ -30,7 +30,7 @@ class TaskSubmission final : public DependencySink {
 
     void depend_on(TaskRef predecessor) override;
     bool completed(TaskRef task) const override;
-    TaskRef join(const std::vector<TaskRef>& tasks) override;
+    TaskRef join(const TaskGroup& tasks) override;
 
   private:
     /// More accesses than this make a block task, whose edges are pruned before they are made.

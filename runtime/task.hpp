@@ -68,7 +68,7 @@ struct alignas(64) Task {
     static constexpr int inline_edges = 4;
     static constexpr int inline_accesses = 3;
     static constexpr int recorded_predecessors = 4;
-    static constexpr std::size_t inline_kernel = 80;
+    static constexpr std::size_t inline_kernel = 144;  // room for three views and some captures
 
     // -- line 0: dependencies
     std::atomic<std::uint64_t> successors{no_edge};
@@ -85,7 +85,7 @@ struct alignas(64) Task {
     std::array<std::uint32_t, inline_edges> next_edge{};
     std::atomic<std::uint64_t> stamp{0};
 
-    // -- lines 1 and 2: what it does
+    // -- lines 1 to 3: what it does
     const char* name = nullptr;
     std::array<int, 3> tile{};
     std::uint16_t min_threads = 1;
@@ -96,7 +96,7 @@ struct alignas(64) Task {
     BoundAccess* more_accesses = nullptr;  ///< all of them, when they are more than fit inline
     alignas(8) std::array<std::byte, inline_kernel> kernel{};
 
-    // -- lines 3 and 4: what it touches, and whom it waits for, as far as there is room
+    // -- lines 4 and 5: what it touches, and whom it waits for, as far as there is room
     std::array<BoundAccess, inline_accesses> accesses{};
     std::array<std::atomic<std::uint64_t>, recorded_predecessors> predecessors{};
 
@@ -119,12 +119,12 @@ struct alignas(64) Task {
 
 /// A slot that carries incoming edges of a task with more than fit inside it.
 struct Relay {
-    static constexpr int edges = 54;  // up to `predecessors`, which other threads may still read
+    static constexpr int edges = 70;  // up to `predecessors`, which other threads may still read
 
     std::uint32_t target;    ///< slot of the task the edges lead to
     std::uint32_t previous;  ///< next older relay of the same task
     std::array<std::uint32_t, edges> next_edge;
 };
-static_assert(sizeof(Task) == 320 && 64 + sizeof(Relay) <= offsetof(Task, predecessors));
+static_assert(sizeof(Task) == 384 && 64 + sizeof(Relay) <= offsetof(Task, predecessors));
 
 }  // namespace basalt::detail

@@ -16,6 +16,7 @@ struct alignas(64) Worker {
     SlotCache cache;
     std::vector<Task*> released;  ///< successors set free by the task that just finished, scratch
     int level = -1;               ///< nesting level of the task it runs innermost; -1 outside tasks
+    bool searching = false;       ///< found nothing when it last looked for work
     int gangs = 0;                ///< running gangs that the thread is a member of
     std::vector<Task*> set_aside; ///< scratch of find_work()
 

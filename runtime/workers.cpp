@@ -57,8 +57,9 @@ void Engine::make_ready(Task* const* tasks, std::size_t count, Worker* worker) {
     auto push = [&](std::size_t end) {
         if (end == run) return;
         const int level = tasks[run]->scope->level;
-        scheduler(level).push(place, tasks + run, end - run);
-        if (parking_.anyone_parked()) parking_.wake(level, static_cast<int>(end - run));
+        // Only the first task of a queue wakes someone; who finds more than it takes wakes the next (find_work).
+        const bool was_empty = scheduler(level).push(place, tasks + run, end - run);
+        if (was_empty && parking_.anyone_parked()) parking_.wake(level, 1);
     };
     for (std::size_t i = 0; i < count; ++i) {
         const bool held = tasks[i]->commutes && !commute_.acquire(*tasks[i]);
@@ -80,6 +81,10 @@ Task* Engine::find_work(Worker& worker, int min_level) {
         Scheduler* queue = schedulers_[static_cast<std::size_t>(level)].load(std::memory_order_acquire);
         if (queue == nullptr) continue;
         found = queue->pop(worker.place);
+        if (found != nullptr && worker.searching) {
+            worker.searching = false;
+            if (!queue->empty() && parking_.anyone_parked()) parking_.wake(level, 1);
+        }
         while (found != nullptr && !may_lead(worker, *found)) {
             worker.set_aside.push_back(found);
             found = queue->pop(worker.place);
@@ -88,6 +93,8 @@ Task* Engine::find_work(Worker& worker, int min_level) {
     if (!worker.set_aside.empty()) {
         for (Task* task : worker.set_aside) scheduler(task->scope->level).push(worker.place, &task, 1);
         worker.set_aside.clear();
+        // rare; and not every sleeper may lead these gangs either
+        if (parking_.anyone_parked()) parking_.wake(levels, places());
     }
     return found;
 }
@@ -113,6 +120,7 @@ void Engine::work_until(Worker& worker, int min_level, const void* awaited, cons
             next = run_one(*next, worker, min_level);
             continue;
         }
+        worker.searching = true;
         if (idle == 0) announce_quiescence();
         if (++idle < polls_before_sleep) {
             pause_for(idle);

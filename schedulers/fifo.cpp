@@ -4,10 +4,12 @@
 
 namespace basalt::detail {
 
-void Fifo::push(int, Task* const* tasks, std::size_t count) {
+bool Fifo::push(int, Task* const* tasks, std::size_t count) {
     const std::lock_guard guard(lock_);
+    const bool was_empty = queue_.empty();
     queue_.insert(queue_.end(), tasks, tasks + count);
     size_.store(queue_.size(), std::memory_order_release);
+    return was_empty;
 }
 
 Task* Fifo::pop(int) {

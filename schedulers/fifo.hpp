@@ -11,7 +11,7 @@ namespace basalt::detail {
 /// The baseline: one queue, first ready, first run; priorities do not count.
 class Fifo final : public Scheduler {
   public:
-    void push(int place, Task* const* tasks, std::size_t count) override;
+    bool push(int place, Task* const* tasks, std::size_t count) override;
     Task* pop(int place) override;
     Task* exchange(int place, Task* candidate) override;
     bool empty() const override { return size_.load(std::memory_order_acquire) == 0; }

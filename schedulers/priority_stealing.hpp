@@ -52,7 +52,7 @@ class PriorityStealing final : public Scheduler {
   public:
     explicit PriorityStealing(int places);
 
-    void push(int place, Task* const* tasks, std::size_t count) override;
+    bool push(int place, Task* const* tasks, std::size_t count) override;
     Task* pop(int place) override;
     Task* exchange(int place, Task* candidate) override;
     bool empty() const override;
