@@ -154,34 +154,42 @@ LuFactors<T> lu_factor(Runtime& runtime, Matrix<T>& a, const LuOptions& options)
     if (&a.runtime() != &runtime) throw UsageError("lu_factor: the matrix belongs to another runtime");
     const detail::LuChoices choices(options, a.rows(), a.cols(), runtime.workers());
     auto state = std::make_shared<LuState<T>>(runtime, a.share_storage(), choices.panel_width, choices.panel_threads);
+    state->left_interchanges = choices.left_interchanges;
     LuSubmission<T>(*state, choices).submit();
     return LuFactors<T>(std::move(state));
 }
 
 template <class T>
+LuState<T>& LuFactors<T>::state() const {
+    if (!state_) throw UsageError("LuFactors: no factorization stands behind this handle");
+    return *state_;
+}
+
+template <class T>
 Index LuFactors<T>::rows() const {
-    return state_->grid().rows();
+    return state().grid().rows();
 }
 template <class T>
 Index LuFactors<T>::cols() const {
-    return state_->grid().cols();
+    return state().grid().cols();
 }
 
 template <class T>
 Index LuFactors<T>::info() const {
-    state_->pivots.host_view();
-    for (std::size_t k = 0; k < state_->panels.size(); ++k) {
-        if (state_->panel_info[k] > 0) return state_->panels[k].first + state_->panel_info[k];
+    const LuState<T>& s = state();
+    s.pivots.host_view();
+    for (std::size_t k = 0; k < s.panels.size(); ++k) {
+        if (s.panel_info[k] > 0) return s.panels[k].first + s.panel_info[k];
     }
     return 0;
 }
 
 template <class T>
 std::vector<Index> LuFactors<T>::pivots() const {
-    const View<Index> numbers = state_->pivots.host_view();
+    const View<Index> numbers = state().pivots.host_view();
     std::vector<Index> result;
     result.reserve(static_cast<std::size_t>(numbers.rows()));
-    for (const Panel& panel : state_->panels) {
+    for (const Panel& panel : state().panels) {
         for (Index i = panel.first; i < panel.end(); ++i) result.push_back(panel.first + numbers[i] + 1);
     }
     return result;

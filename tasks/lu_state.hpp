@@ -42,6 +42,7 @@ struct LuState {
     PanelWorkspace<T> workspace;
     std::vector<Index> pivot_numbers;  ///< counted from 0, from the panel's first row
     std::vector<Index> panel_info;
+    bool left_interchanges = true;  ///< whether L is in LAPACK's arrangement
     HostBuffer packed_slab;  ///< for each tile column, room for one packed block row of U
 
     std::shared_ptr<MatrixStorage> a;

@@ -108,10 +108,11 @@ void submit_backward(ColumnSolve<T>& solve, const std::vector<Panel>& panels) {
 
 template <class T>
 void lu_solve(Runtime& runtime, const LuFactors<T>& lu, Matrix<T>& b) {
-    const auto& state = lu.share_state();
-    require(&state->runtime == &runtime && &b.runtime() == &runtime, "lu_solve: factors, B and runtime do not belong together");
     require(lu.rows() == lu.cols(), "lu_solve: the factored matrix is " + std::to_string(lu.rows()) + " x " +
                                         std::to_string(lu.cols()) + "; allowed are square ones");
+    const auto& state = lu.share_state();
+    require(&state->runtime == &runtime && &b.runtime() == &runtime, "lu_solve: factors, B and runtime do not belong together");
+    require(state->left_interchanges, "lu_solve: the matrix was factored without left_interchanges");
     require(b.rows() == lu.rows(), "lu_solve: B has " + std::to_string(b.rows()) + " rows; the factors have " +
                                        std::to_string(lu.rows()));
     for (Index j = 0; j < b.tile_cols(); ++j) {
@@ -124,11 +125,12 @@ void lu_solve(Runtime& runtime, const LuFactors<T>& lu, Matrix<T>& b) {
 
 template <class T>
 Matrix<T> lu_solve_augmented(Runtime& runtime, const LuFactors<T>& lu) {
-    const auto& state = lu.share_state();
     const Index n = lu.rows();
     const Index k = lu.cols() - n;
+    const auto& state = lu.share_state();
     require(k > 0, "lu_solve_augmented: the factored matrix is " + std::to_string(n) + " x " +
                        std::to_string(lu.cols()) + "; allowed are ones with more columns than rows");
+    require(&state->runtime == &runtime, "lu_solve_augmented: the factors belong to another runtime");
     const TileGrid& grid = state->grid();
     Matrix<T> x(runtime, n, k, {grid.shape().height, std::min(k, grid.shape().width)}, "x");
     // X starts as what the factorization made of B: U(:, n:)

@@ -28,7 +28,8 @@ struct LuState;
 
 /// An LU factorization in progress or done: A = P L U with L and U in the place of A.
 ///
-/// A cheap handle that may be copied; it keeps the factors' storage alive. Thread-safe.
+/// A cheap handle that may be copied; it keeps the factors' storage alive. Thread-safe. One that was default-made
+/// or moved from stands for no factorization: its members throw UsageError.
 template <class T>
 class LuFactors {
   public:
@@ -49,6 +50,8 @@ class LuFactors {
     const std::shared_ptr<detail::LuState<T>>& share_state() const { return state_; }
 
   private:
+    detail::LuState<T>& state() const;
+
     std::shared_ptr<detail::LuState<T>> state_;
 };
 
@@ -65,7 +68,7 @@ LuFactors<T> lu_factor(Runtime& runtime, Matrix<T>& a, const LuOptions& options 
 
 /// Solves A X = B with the factors of a square A, LAPACK's getrs: B (n x nrhs) becomes X. Submits tasks and
 /// returns at once. With info() > 0 the result holds Inf and NaN, as LAPACK's would.
-/// Throws UsageError when the shapes do not fit.
+/// Throws UsageError when the shapes do not fit and for factors made without left_interchanges.
 template <class T>
 void lu_solve(Runtime& runtime, const LuFactors<T>& lu, Matrix<T>& b);
 
