@@ -35,6 +35,16 @@ bool tasks_run_in_order() {
     return y.host_view()[99] == 198;
 }
 
+/// The one-line solve on arrays of the user's own: 2 x + y = 5, x + 3 y = 10.
+template <class T>
+bool solve_solves() {
+    basalt::Runtime runtime;
+    T a[] = {2, 1, 1, 3}, b[] = {5, 10};
+    basalt::Index pivots[2] = {};
+    const basalt::Index info = basalt::solve<T>(runtime, 2, 1, a, 2, pivots, b, 2);
+    return info == 0 && pivots[0] == 1 && pivots[1] == 2 && b[0] == 1 && b[1] == 3;
+}
+
 /// Exceptions are caught by type across the border of the shared library.
 bool errors_arrive() {
     basalt::Runtime runtime;
@@ -51,5 +61,7 @@ bool errors_arrive() {
 
 int main(int argc, char** argv) {
     if (argc != 2) return 2;
-    return headers_are(argv[1]) && views_address_columns() && tasks_run_in_order() && errors_arrive() ? 0 : 1;
+    const bool works = headers_are(argv[1]) && views_address_columns() && tasks_run_in_order() &&
+                       solve_solves<float>() && solve_solves<double>() && errors_arrive();
+    return works ? 0 : 1;
 }
