@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -72,8 +73,8 @@ inline bool may_be_renamed(const DatumSpec& datum) {
 }
 
 inline bool overlap(const AccessSpec& a, const AccessSpec& b) {
-    return a.datum == b.datum && a.row_begin < b.row_end && b.row_begin < a.row_end && a.col_begin < b.col_end &&
-           b.col_begin < a.col_end;
+    return a.datum == b.datum && std::max(a.row_begin, b.row_begin) < std::min(a.row_end, b.row_end) &&
+           std::max(a.col_begin, b.col_begin) < std::min(a.col_end, b.col_end);
 }
 
 }  // namespace basalt_tests
