@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <ctime>
 #include <thread>
 
 namespace bench {
@@ -8,6 +9,28 @@ namespace bench {
 inline double now() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
+
+/// What something took: seconds by the clock, and seconds of all processors by this process, which hardly
+/// depend on what else the machine does.
+struct Times {
+    double wall;
+    double cpu;
+};
+
+class Stopwatch {
+  public:
+    Times elapsed() const { return {now() - wall_, cpu_seconds() - cpu_}; }
+
+  private:
+    static double cpu_seconds() {
+        timespec time{};
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+        return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+    }
+
+    double wall_ = now();
+    double cpu_ = cpu_seconds();
+};
 
 /// Threads of whoever was timed last poll for a while, OpenBLAS's for tens of milliseconds: whoever is timed
 /// next would share its cores with them.

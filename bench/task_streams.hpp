@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "bench/clock.hpp"
+
 namespace bench {
 
 /// A stream of tasks as one thread inserts it; the kernels do nothing.
@@ -76,9 +78,9 @@ void insert(const Stream& stream, System& system) {
 class TaskSystem {
   public:
     virtual ~TaskSystem() = default;
-    /// Inserts the stream's tasks from the calling thread, runs them, waits, and returns the seconds it took.
+    /// Inserts the stream's tasks from the calling thread, runs them, waits, and returns what it took.
     /// Allocating the data is not timed, whatever the system builds from tasks and data is.
-    virtual double run(const Stream& stream) = 0;
+    virtual Times run(const Stream& stream) = 0;
 };
 
 /// `workers` counts all threads that insert or run tasks, the calling one included.

@@ -45,6 +45,15 @@ Stream stream_of(const std::string& name, const Options& options) {
     return name == "cholesky" ? Stream::cholesky(options.tiles) : Stream::of_size(name, options.tasks);
 }
 
+std::vector<std::int64_t> scaling_sizes(const Options& options) {
+    std::vector<std::int64_t> sizes;
+    for (auto tasks = std::min<std::int64_t>(10'000, options.largest); tasks <= options.largest;
+         tasks *= 10) {
+        sizes.push_back(tasks);
+    }
+    return sizes;
+}
+
 std::unique_ptr<TaskSystem> make_system(const std::string& name, int workers) {
     if (name == "openmp") return make_openmp_system(workers);
     if (name == "onetbb") return make_onetbb_system(workers);
@@ -59,9 +68,11 @@ struct Line {
     int workers;
     Stream tasks;
     std::vector<double> ns_per_task = {};
+    std::vector<double> cpu_ns_per_task = {};
     std::optional<double> peak_mb = {};
 
     double median_ns() const { return basalt::median(ns_per_task); }
+    double cpu_ns() const { return basalt::median(cpu_ns_per_task); }
     double best_ns() const { return *std::min_element(ns_per_task.begin(), ns_per_task.end()); }
 };
 
@@ -74,9 +85,15 @@ void measure_once(Line& line) {
     system->run(Stream::of_size(line.stream, std::min<std::int64_t>(line.tasks.tasks, 50'000)));
     let_others_rest(std::chrono::milliseconds(20));
     const std::int64_t runs = std::max<std::int64_t>(1, least_tasks / line.tasks.tasks);
-    std::vector<double> seconds;
-    for (std::int64_t i = 0; i < runs; ++i) seconds.push_back(system->run(line.tasks));
-    line.ns_per_task.push_back(basalt::median(seconds) * 1e9 / static_cast<double>(line.tasks.tasks));
+    std::vector<double> wall, cpu;
+    for (std::int64_t i = 0; i < runs; ++i) {
+        const Times times = system->run(line.tasks);
+        wall.push_back(times.wall);
+        cpu.push_back(times.cpu);
+    }
+    const double scale = 1e9 / static_cast<double>(line.tasks.tasks);
+    line.ns_per_task.push_back(basalt::median(wall) * scale);
+    line.cpu_ns_per_task.push_back(basalt::median(cpu) * scale);
 }
 
 /// Times the lines `repeat` times, alternating.
@@ -121,6 +138,7 @@ class Report {
         record["workers"] = line.workers;
         record["tasks"] = line.tasks.tasks;
         record["ns_per_task"] = line.median_ns();
+        record["cpu_ns_per_task"] = line.cpu_ns();
         record["peak_mb"] = line.peak_mb ? basalt::JsonRecord(*line.peak_mb) : basalt::JsonRecord();
         records_->write(record);
     }
@@ -140,41 +158,46 @@ void compare(const std::string& stream, const Options& options, Report& report) 
         }
     }
     measure(lines, options.repeat);
-    report.print("\n{}, {} tasks\n{:<8} {:>7} {:>9} {:>9} {:>9}\n", stream, lines[0].tasks.tasks, "system",
-                 "workers", "ns/task", "best", "peak MB");
+    report.print("\n{}, {} tasks\n{:<8} {:>7} {:>9} {:>9} {:>9} {:>9}\n", stream, lines[0].tasks.tasks,
+                 "system", "workers", "ns/task", "best", "cpu ns", "peak MB");
     for (Line& line : lines) {
         line.peak_mb = peak_mb(line, options);
-        report.print("{:<8} {:>7} {:>9.1f} {:>9.1f} {:>9.1f}\n", line.system, line.workers, line.median_ns(),
-                     line.best_ns(), line.peak_mb.value_or(0));
+        report.print("{:<8} {:>7} {:>9.1f} {:>9.1f} {:>9.1f} {:>9.1f}\n", line.system, line.workers,
+                     line.median_ns(), line.best_ns(), line.cpu_ns(), line.peak_mb.value_or(0));
         report.record(stream, line);
     }
+}
+
+/// A row of the scaling table, and how far the most costly size lies above the cheapest.
+void print_costs(const std::string& stream, int workers, const char* kind, const std::vector<double>& costs,
+                 Report& report) {
+    report.print("{:<12} {:>7} {:<4}", stream, workers, kind);
+    for (const double cost : costs) report.print(" {:>9.1f}", cost);
+    const auto [least, most] = std::minmax_element(costs.begin(), costs.end());
+    report.print(" {:>8.0f} %\n", (*most / *least - 1) * 100);
 }
 
 /// Ours from 10^4 tasks up: what a task costs must not depend on how many there were before it.
 void scale(const std::string& stream, int workers, const Options& options, Report& report) {
     std::vector<Line> lines;
-    for (std::int64_t tasks = std::min<std::int64_t>(10'000, options.largest); tasks <= options.largest;
-         tasks *= 10) {
+    for (const std::int64_t tasks : scaling_sizes(options)) {
         lines.push_back({stream, "basalt", workers, Stream::of_size(stream, tasks)});
     }
     measure(lines, options.repeat);
-    report.print("{:<12} {:>7}", stream, workers);
-    std::vector<double> costs;
+    std::vector<double> wall, cpu;
     for (const Line& line : lines) {
-        costs.push_back(line.median_ns());
-        report.print(" {:>9.1f}", costs.back());
+        wall.push_back(line.median_ns());
+        cpu.push_back(line.cpu_ns());
         report.record("scaling", line);
     }
-    const auto [least, most] = std::minmax_element(costs.begin(), costs.end());
-    report.print(" {:>8.0f} %\n", (*most / *least - 1) * 100);
+    print_costs(stream, workers, "wall", wall, report);
+    print_costs(stream, workers, "cpu", cpu, report);
 }
 
 void scale_all(const Options& options, Report& report) {
-    report.print("\nscaling of basalt, ns/task by number of tasks\n{:<12} {:>7}", "stream", "workers");
-    for (std::int64_t tasks = std::min<std::int64_t>(10'000, options.largest); tasks <= options.largest;
-         tasks *= 10) {
-        report.print(" {:>9}", tasks);
-    }
+    report.print("\nscaling of basalt, ns/task by number of tasks\n{:<12} {:>7} {:<4}", "stream", "workers",
+                 "time");
+    for (const std::int64_t tasks : scaling_sizes(options)) report.print(" {:>9}", tasks);
     report.print(" {:>10}\n", "spread");
     for (const std::string& stream : streams) {
         for (const int workers : options.workers) scale(stream, workers, options, report);

@@ -3,7 +3,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "bench/clock.hpp"
 #include "bench/task_streams.hpp"
 
 namespace bench {
@@ -16,16 +15,16 @@ inline void use(const double* a, const double* b, double* c) {
 
 class BareLoop final : public TaskSystem {
   public:
-    double run(const Stream& stream) override {
+    Times run(const Stream& stream) override {
         data_.assign(stream.data(), 0.0);
         users_.clear();
         hazards_ = 0;
         next_task_ = 1;
-        const double start = now();
+        const Stopwatch watch;
         insert(stream, *this);
-        const double seconds = now() - start;
+        const Times times = watch.elapsed();
         asm volatile("" : : "r"(hazards_));  // what was counted counts
-        return seconds;
+        return times;
     }
 
     void task() {

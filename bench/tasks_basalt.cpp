@@ -4,7 +4,6 @@
 #include <basalt/array.hpp>
 #include <basalt/runtime.hpp>
 
-#include "bench/clock.hpp"
 #include "bench/task_streams.hpp"
 
 namespace bench {
@@ -20,14 +19,14 @@ class BasaltSystem final : public TaskSystem {
   public:
     explicit BasaltSystem(int workers) : runtime_({.workers = workers}) {}
 
-    double run(const Stream& stream) override {
+    Times run(const Stream& stream) override {
         for (std::size_t i = 0; i < stream.data(); ++i) data_.emplace_back(runtime_, 1);
-        const double start = now();
+        const Stopwatch watch;
         insert(stream, *this);
         runtime_.wait();
-        const double seconds = now() - start;
+        const Times times = watch.elapsed();
         data_.clear();
-        return seconds;
+        return times;
     }
 
     void task() {

@@ -12,7 +12,6 @@
 #include <oneapi/tbb/task_arena.h>
 #include <oneapi/tbb/task_group.h>
 
-#include "bench/clock.hpp"
 #include "bench/task_streams.hpp"
 
 namespace bench {
@@ -85,23 +84,23 @@ class OneTbbSystem final : public TaskSystem {
         : limit_(oneapi::tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(workers)),
           arena_(workers) {}
 
-    double run(const Stream& stream) override {
+    Times run(const Stream& stream) override {
         return arena_.execute([&] { return stream.data() == 0 ? run_group(stream) : run_graph(stream); });
     }
 
   private:
-    static double run_group(const Stream& stream) {
+    static Times run_group(const Stream& stream) {
         Group tasks;
-        const double start = now();
+        const Stopwatch watch;
         insert(stream, tasks);
         tasks.group.wait();
-        return now() - start;
+        return watch.elapsed();
     }
-    static double run_graph(const Stream& stream) {
+    static Times run_graph(const Stream& stream) {
         Graph graph(stream);
-        const double start = now();
+        const Stopwatch watch;
         graph.run(stream);
-        return now() - start;
+        return watch.elapsed();
     }
 
     oneapi::tbb::global_control limit_;

@@ -3,7 +3,6 @@
 
 #include <omp.h>
 
-#include "bench/clock.hpp"
 #include "bench/task_streams.hpp"
 
 namespace bench {
@@ -19,18 +18,18 @@ class OpenMpSystem final : public TaskSystem {
   public:
     explicit OpenMpSystem(int workers) : workers_(workers) {}
 
-    double run(const Stream& stream) override {
+    Times run(const Stream& stream) override {
         data_.assign(stream.data(), 0.0);
-        double seconds = 0;
+        Times times{};
 #pragma omp parallel num_threads(workers_)
 #pragma omp single
         {
-            const double start = now();
+            const Stopwatch watch;
             insert(stream, *this);
 #pragma omp taskwait
-            seconds = now() - start;
+            times = watch.elapsed();
         }
-        return seconds;
+        return times;
     }
 
     void task() {
