@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <memory>
@@ -56,7 +57,7 @@ class TaskGroup {
     }
     void grow() {
         auto larger = std::make_unique<TaskRef[]>(4 * capacity_);
-        for (std::size_t i = 0; i < size_; ++i) larger[i] = data()[i];
+        std::copy(begin(), end(), larger.get());
         heap_ = std::move(larger);
         capacity_ *= 4;
     }
