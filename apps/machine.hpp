@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "io/cgroup.hpp"
+#include "basalt/cgroup.hpp"
 
 namespace basalt {
 

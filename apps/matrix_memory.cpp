@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "apps/exit_status.hpp"
-#include "io/cgroup.hpp"
+#include "basalt/cgroup.hpp"
 
 namespace basalt {
 

@@ -53,10 +53,10 @@ std::string known_variables() {
 const std::vector<SettingInfo>& setting_table() {
     static const std::vector<SettingInfo> table = {
         {"BASALT_WORKERS", "--cpus", "0", "threads that run tasks, 0: all cores the process may use",
-         check_integer_or_auto<4096>},
+         check_integer_or_auto<Config::most_workers>},
         {"BASALT_SCHEDULER", "--scheduler", "priority", "which ready task runs where", check_scheduler},
         {"BASALT_WINDOW", "", "4096", "tasks in flight before their submitter helps",
-         check_integer<1, 1 << 30>},
+         check_integer<1, static_cast<Index>(Config::most_window)>},
         {"BASALT_BIND", "", "1", "1: workers are bound to cores", check_integer<0, 1>},
         {"BASALT_MODE", "--mode", "auto", "auto, cpu, hybrid or gpu", check_mode},
         {"BASALT_NB", "--nb", "0", "panel width in columns, 0: chosen by the program",
@@ -65,7 +65,7 @@ const std::vector<SettingInfo>& setting_table() {
         {"BASALT_LOOKAHEAD", "--lookahead", "-1",
          "panels that go before the update, -1: chosen by the program", check_lookahead},
         {"BASALT_PANEL_THREADS", "--panel-threads", "0",
-         "threads of a panel's gang, 0: chosen by the program", check_integer_or_auto<4096>},
+         "threads of a panel's gang, 0: chosen by the program", check_integer_or_auto<Config::most_workers>},
         {"BASALT_TRACE", "--trace", "", "file that gets the trace, empty: none", check_any},
         {"BASALT_JSON", "--json", "", "file that gets a JSON record a run, -: standard output, empty: none",
          check_any},

@@ -11,16 +11,16 @@ thread_local ThreadContext* Engine::context_ = nullptr;
 
 namespace {
 
-constexpr int most_workers = 1024;
+static_assert(Config::most_window <= TaskPool::max_slots / 4, "a window must leave slots for relays and other scopes");
 
 Config checked(Config config) {
-    if (config.workers < 0 || config.workers > most_workers) {
+    if (config.workers < 0 || config.workers > Config::most_workers) {
         throw UsageError("Config::workers = " + std::to_string(config.workers) + "; allowed is 0 (all cores) to " +
-                         std::to_string(most_workers));
+                         std::to_string(Config::most_workers));
     }
-    if (config.window < 1 || config.window > TaskPool::max_slots / 4) {
+    if (config.window < 1 || config.window > Config::most_window) {
         throw UsageError("Config::window = " + std::to_string(config.window) + "; allowed is 1 to " +
-                         std::to_string(TaskPool::max_slots / 4));
+                         std::to_string(Config::most_window));
     }
     if (config.workers == 0) config.workers = usable_cores();
     return config;

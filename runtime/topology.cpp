@@ -4,10 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <sstream>
-#include <string>
 #include <vector>
+
+#include "basalt/cgroup.hpp"
 
 namespace basalt::detail {
 
@@ -65,28 +64,11 @@ class Machine {
     std::vector<hwloc_cpuset_t> cores_;
 };
 
-/// Cores' worth of time that the cgroup grants; 0 when there is no limit. Version 2, then version 1.
-double cpu_quota() {
-    auto read = [](const char* path, double& quota, double& period) {
-        std::ifstream file(path);
-        std::string first;
-        if (!(file >> first) || first == "max" || first == "-1") return false;
-        std::istringstream(first) >> quota;
-        return static_cast<bool>(file >> period) || period > 0;
-    };
-    double quota = 0;
-    double period = 0;
-    if (read("/sys/fs/cgroup/cpu.max", quota, period) && period > 0) return quota / period;
-    std::ifstream("/sys/fs/cgroup/cpu/cpu.cfs_period_us") >> period;
-    if (period > 0 && read("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", quota, period)) return quota / period;
-    return 0;
-}
-
 }  // namespace
 
 int usable_cores() {
     int cores = std::max(1, static_cast<int>(Machine::instance().cores().size()));
-    if (const double quota = cpu_quota(); quota > 0) cores = std::min(cores, std::max(1, static_cast<int>(std::ceil(quota))));
+    if (const auto quota = read_cgroup_limits().cpus) cores = std::min(cores, std::max(1, static_cast<int>(std::ceil(*quota))));
     return cores;
 }
 

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "io/cgroup.hpp"
+#include "basalt/cgroup.hpp"
 #include "tests/catch.hpp"
 
 using namespace basalt;

@@ -113,7 +113,7 @@ def wrong_use_names_what_is_wrong_and_what_is_allowed():
 def unknown_variables_and_bad_values_in_the_environment_are_refused():
     unknown = basalt("info", env={"BASALT_COLOUR": "grey"})
     expect_refused(unknown, "BASALT_COLOUR", "BASALT_WORKERS", "BASALT_NB")
-    expect_refused(basalt("info", env={"BASALT_WORKERS": "many"}), 'BASALT_WORKERS = "many"', "0 to 4096")
+    expect_refused(basalt("info", env={"BASALT_WORKERS": "many"}), 'BASALT_WORKERS = "many"', "0 to 1024")
     expect_refused(basalt("info", env={"BASALT_SCHEDULER": "luck"}), "BASALT_SCHEDULER", "fifo", "priority")
     expect_refused(basalt("info", env={"BASALT_WINDOW": ""}), 'BASALT_WINDOW = ""', "1 to")
 

@@ -4,6 +4,7 @@
 
 #include <basalt/access.hpp>
 #include <basalt/array.hpp>
+#include <basalt/cgroup.hpp>
 #include <basalt/error.hpp>
 #include <basalt/generator.hpp>
 #include <basalt/lu.hpp>

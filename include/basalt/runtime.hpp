@@ -33,6 +33,13 @@ struct Config {
     bool bind = true;
     /// Record a trace from the start; see Runtime::take_trace().
     bool trace = false;
+
+    static constexpr int most_workers = 1024;
+    static constexpr std::size_t most_window = std::size_t{1} << 22;
+
+    /// The defaults, with BASALT_WORKERS, BASALT_SCHEDULER, BASALT_WINDOW and BASALT_BIND of the environment in
+    /// their place. Unknown BASALT_ names and values that are not allowed are logged as warnings and ignored.
+    static Config from_environment();
 };
 
 /// The policies that Config::scheduler may name.
@@ -191,8 +198,10 @@ struct BoundOps {
 /// Submissions of several threads outside tasks are serialised in the order in which they take a lock.
 class Runtime {
   public:
+    /// Starts the workers of the whole machine, or what the environment asks for.
+    Runtime() : Runtime(Config::from_environment()) {}
     /// Starts the workers. Throws UsageError when a setting is out of range, naming it.
-    explicit Runtime(const Config& config = {});
+    explicit Runtime(const Config& config);
     /// Waits for everything submitted. An error that no wait() has seen is logged, not thrown.
     ~Runtime();
     Runtime(const Runtime&) = delete;

@@ -1,4 +1,4 @@
-#include "io/cgroup.hpp"
+#include "basalt/cgroup.hpp"
 
 #include <algorithm>
 #include <fstream>
