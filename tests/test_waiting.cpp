@@ -239,7 +239,9 @@ TEST_CASE("a task of one runtime uses another one and passes on its errors") {
     for (int i = 0; i < 10; ++i) {
         outer.submit({}, [&] {
             Array<int> x(inner, 1);
-            for (int k = 0; k < 10; ++k) inner.submit({.threads = {1, 2}}, readwrite(x), [](const Team& team, View<int> x) { x[0] += team.rank() == 0; });
+            for (int k = 0; k < 10; ++k) inner.submit({.threads = {1, 2}}, readwrite(x), [](const Team& team, View<int> x) {
+                if (team.rank() == 0) ++x[0];
+            });
             sum += x.host_view()[0];
         });
     }
