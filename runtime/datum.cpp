@@ -29,7 +29,6 @@ Datum* Engine::create_datum(void* base, std::size_t element_size, Index rows, st
     if (storage != Storage::owned && base == nullptr && datum->bytes() > 0) {
         throw UsageError(std::string(name) + ": the pointer is null but the size is not 0");
     }
-    datum->current = std::make_unique<Version>();
     datum->current->datum = datum.get();
     datum->current->base = base;
     if (storage == Storage::owned) {

@@ -15,23 +15,32 @@ namespace basalt::detail {
 /// One incarnation of a datum's contents: its memory and who uses it. A datum has one, and more while
 /// renaming lets writers overtake the users of older contents.
 struct Version {
-    Datum* datum = nullptr;
-    void* base = nullptr;
-    HostBuffer owned;  ///< empty for memory of the user's
     AccessMap accesses;  ///< as the datum's home scope sees it; guarded by that scope's lock
+    void* base = nullptr;
+    Datum* datum = nullptr;
+    HostBuffer owned;  ///< empty for memory of the user's
 };
 
-/// What the runtime knows of one contiguous allocation.
-struct Datum {
-    const char* name = "";
-    std::size_t element_size = 0;
+/// What the runtime knows of one contiguous allocation. What every access needs comes first, and the first
+/// version lies right behind it, so that all of it can be fetched from memory at once.
+struct alignas(64) Datum {
     Index rows = 0;
     std::int32_t cols = 0;
     bool renameable = false;
     /// The scope whose submissions keep `Version::accesses`; scopes are numbered so that a finished one is
     /// never mistaken for a new one at the same address.
     std::uint64_t home_scope = 0;
-    std::unique_ptr<Version> current;  ///< guarded by the home scope's lock
+    Version* current = &first;  ///< guarded by the home scope's lock
+    const char* name = "";
+    std::size_t element_size = 0;
+
+    alignas(64) Version first;
+    std::unique_ptr<Version> renamed;  ///< owns *current once that is no longer `first`
+
+    void prefetch() const {
+        const auto* begin = reinterpret_cast<const char*>(this);
+        for (std::size_t line = 0; line < 4; ++line) __builtin_prefetch(begin + 64 * line);
+    }
 
     std::mutex retired_lock;  // guards what follows, which the tasks that retire a version change
     std::vector<HostBuffer> spare_buffers;

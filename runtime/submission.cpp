@@ -61,6 +61,9 @@ TaskSubmission::~TaskSubmission() {
 
 void TaskSubmission::bind_accesses(const AccessRecord* records, std::size_t count, const KernelOps& ops,
                                    void** bases) {
+    for (std::size_t i = 0; i < count; ++i) {
+        if (records[i].datum != nullptr) records[i].datum->prefetch();
+    }
     for (std::size_t i = 0; i < count; ++i) check_region(records[i]);
     Task& task = *task_;
     if (count > Task::inline_accesses) task.more_accesses = new BoundAccess[count];
@@ -170,7 +173,10 @@ Version& TaskSubmission::prepare_rename(Datum& datum) {
 void TaskSubmission::commit_renames() {
     for (std::unique_ptr<Version>& fresh : fresh_versions_) {
         Datum& datum = *fresh->datum;
-        std::shared_ptr<Version> retired = std::exchange(datum.current, std::move(fresh));
+        std::shared_ptr<Version> retired = std::move(datum.renamed);
+        if (!retired) retired = std::shared_ptr<Version>(&datum.first, [](Version*) {});
+        datum.renamed = std::move(fresh);
+        datum.current = datum.renamed.get();
         {
             const std::lock_guard guard(datum.retired_lock);
             ++datum.retired_versions;

@@ -56,10 +56,11 @@ class TaskGroup {
         for (const TaskRef task : other) push_back(task);
     }
     void grow() {
-        auto larger = std::make_unique<TaskRef[]>(4 * capacity_);
-        std::copy(begin(), end(), larger.get());
-        heap_ = std::move(larger);
-        capacity_ *= 4;
+        const std::size_t larger = 4 * std::max(few, capacity_);
+        auto memory = std::make_unique<TaskRef[]>(larger);
+        std::copy(begin(), end(), memory.get());
+        heap_ = std::move(memory);
+        capacity_ = larger;
     }
 
     std::size_t size_ = 0;
