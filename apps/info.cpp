@@ -1,3 +1,4 @@
+#include <cstdlib>
 #include <iostream>
 
 #include <fmt/format.h>
@@ -76,9 +77,9 @@ std::vector<std::string> slow_spots(const MachineInfo& machine, const BlasInfo& 
     const bool has_avx512 = !machine.vector_units.empty() && machine.vector_units.back() == "AVX-512";
     if (has_avx512 && !uses_avx512(blas.core)) {
         spots.push_back(
-            fmt::format("OpenBLAS chose kernels for {} on a CPU with AVX-512: set "
+            fmt::format("OpenBLAS runs kernels for {}{} on a CPU with AVX-512: set "
                         "OPENBLAS_CORETYPE=SkylakeX (dgemm was 1.6 times as fast on a Zen 5)",
-                        blas.core));
+                        blas.core, std::getenv("OPENBLAS_CORETYPE") != nullptr ? ", as OPENBLAS_CORETYPE asks," : ""));
     }
     if (blas.threading != "pthread") {
         spots.push_back(

@@ -64,9 +64,10 @@ class Engine {
     void cancel();
     bool cancelled() const;
     void drain() noexcept;
-    /// Called once, by the next wait() outside tasks, before it waits.
-    void before_next_wait(const void* owner, std::function<void()> action);
-    void forget_before_wait(const void* owner);
+    /// Called once: by the next wait() outside tasks, before it waits, or by `owner` itself at its end, through
+    /// run_before_wait(). `owner` is kept alive meanwhile.
+    void before_next_wait(std::weak_ptr<const void> owner, const void* key, std::function<void()> action);
+    void run_before_wait(const void* key);
 
     // datum.cpp
     Datum* create_datum(void* base, std::size_t element_size, Index rows, std::int32_t cols, Storage storage,
@@ -133,6 +134,7 @@ class Engine {
 
     // waiting.cpp
     bool wait_until(std::optional<std::chrono::steady_clock::time_point> deadline);
+    void run_all_before_wait();
     void wait_root(std::optional<std::chrono::steady_clock::time_point> deadline);
     void wait_children(Scope& scope, std::optional<std::chrono::steady_clock::time_point> deadline);
     /// work_until() on place 0 as soon as it is to be had, or waiting until then.
@@ -177,7 +179,12 @@ class Engine {
     std::atomic<bool> stand_in_works_{false};  ///< on place 0
 
     std::mutex before_wait_lock_;
-    std::vector<std::pair<const void*, std::function<void()>>> before_wait_;
+    struct BeforeWait {
+        std::weak_ptr<const void> owner;
+        const void* key;
+        std::function<void()> action;
+    };
+    std::vector<BeforeWait> before_wait_;
 
     // counters of finished scopes
     std::mutex statistics_lock_;

@@ -3,6 +3,8 @@
 #include <limits>
 #include <string>
 
+#include <spdlog/spdlog.h>
+
 #include "runtime/engine.hpp"
 
 namespace basalt::detail {
@@ -25,7 +27,13 @@ MatrixStorage::MatrixStorage(Runtime& runtime, const TileGrid& grid, std::size_t
     }
 }
 
-MatrixStorage::~MatrixStorage() { runtime_.engine().forget_before_wait(this); }
+MatrixStorage::~MatrixStorage() {
+    try {
+        runtime_.engine().run_before_wait(this);  // a borrowed array still gets its contents back
+    } catch (const std::exception& error) {
+        spdlog::error("basalt: '{}' could not be copied back: {}", name_, error.what());
+    }
+}
 
 void* MatrixStorage::column(Index j) const {
     return static_cast<std::byte*>(slab_.data()) +

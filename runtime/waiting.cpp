@@ -94,13 +94,26 @@ void Engine::rethrow(Scope& scope) {
 }
 
 void Engine::wait_root(Deadline deadline) {
-    std::vector<std::pair<const void*, std::function<void()>>> actions;
-    {
-        const std::lock_guard guard(before_wait_lock_);
-        actions.swap(before_wait_);
-    }
-    for (auto& [owner, action] : actions) action();
+    run_all_before_wait();
     work_outside([this] { return in_flight() == 0; }, deadline);
+}
+
+/// One at a time and not under the lock, since an action submits tasks. An entry whose owner is just being destroyed is
+/// left to the owner.
+void Engine::run_all_before_wait() {
+    while (true) {
+        std::shared_ptr<const void> owner;
+        std::function<void()> action;
+        {
+            const std::lock_guard guard(before_wait_lock_);
+            const auto entry = std::find_if(before_wait_.begin(), before_wait_.end(),
+                                            [&](const BeforeWait& e) { return (owner = e.owner.lock()) != nullptr; });
+            if (entry == before_wait_.end()) return;
+            action = std::move(entry->action);
+            before_wait_.erase(entry);
+        }
+        action();
+    }
 }
 
 void Engine::wait_children(Scope& scope, Deadline deadline) {
@@ -171,14 +184,22 @@ bool Engine::cancelled() const {
     return context != nullptr && context->task != nullptr ? context->task->scope->drained() : root_.drained();
 }
 
-void Engine::before_next_wait(const void* owner, std::function<void()> action) {
+void Engine::before_next_wait(std::weak_ptr<const void> owner, const void* key, std::function<void()> action) {
     const std::lock_guard guard(before_wait_lock_);
-    before_wait_.emplace_back(owner, std::move(action));
+    before_wait_.push_back({std::move(owner), key, std::move(action)});
 }
 
-void Engine::forget_before_wait(const void* owner) {
-    const std::lock_guard guard(before_wait_lock_);
-    std::erase_if(before_wait_, [&](const auto& entry) { return entry.first == owner; });
+void Engine::run_before_wait(const void* key) {
+    std::function<void()> action;
+    {
+        const std::lock_guard guard(before_wait_lock_);
+        const auto entry = std::find_if(before_wait_.begin(), before_wait_.end(),
+                                        [&](const BeforeWait& e) { return e.key == key; });
+        if (entry == before_wait_.end()) return;
+        action = std::move(entry->action);
+        before_wait_.erase(entry);
+    }
+    action();
 }
 
 void Engine::drain() noexcept {

@@ -54,6 +54,14 @@ void require_leading_dimension(const char* what, Index lda, Index least, const v
     if (a == nullptr && m > 0 && n > 0) throw UsageError(std::string(what) + ": the array is missing (null)");
 }
 
+template <class T>
+void submit_store(const detail::MatrixStorage& storage, View<T> target) {
+    for_each_piece_of_matrix<T>(storage, "store", AccessMode::read, [target, &storage](Index j, Index begin, Index end) {
+        unpack_tile_column<T>(storage.grid(), j, begin, end, ElementOrder::row_major,
+                              static_cast<const T*>(storage.column(j)), target);
+    });
+}
+
 }  // namespace
 
 template <class T>
@@ -85,12 +93,9 @@ Matrix<T> Matrix<T>::wrap(Runtime& runtime, T* a, Index m, Index n, Index lda, T
     require_leading_dimension("Matrix::wrap", lda, m, a, m, n);
     Matrix matrix(runtime, m, n, tile);
     matrix.load(View<const T>::column_major(a, m, n, lda));
-    // the storage is alive when the action runs: its destructor withdraws it
     detail::MatrixStorage* storage = matrix.storage_.get();
-    runtime.engine().before_next_wait(storage, [storage, a, m, n, lda] {
-        Matrix borrowed;
-        borrowed.storage_ = std::shared_ptr<detail::MatrixStorage>(storage, [](detail::MatrixStorage*) {});
-        borrowed.store(View<T>::column_major(a, m, n, lda));
+    runtime.engine().before_next_wait(matrix.storage_, storage, [storage, a, m, n, lda] {
+        submit_store(*storage, View<T>::column_major(a, m, n, lda));
     });
     return matrix;
 }
@@ -165,12 +170,8 @@ void Matrix<T>::load(View<const T> source) {
 template <class T>
 void Matrix<T>::store(View<T> target) const {
     runtime();
-    const detail::MatrixStorage& storage = *storage_;
-    require_shape("Matrix::store", target, storage.grid());
-    for_each_piece_of_matrix<T>(storage, "store", AccessMode::read, [target, &storage](Index j, Index begin, Index end) {
-        unpack_tile_column<T>(storage.grid(), j, begin, end, ElementOrder::row_major,
-                              static_cast<const T*>(storage.column(j)), target);
-    });
+    require_shape("Matrix::store", target, storage_->grid());
+    submit_store(*storage_, target);
 }
 
 template <class T>

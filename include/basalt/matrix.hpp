@@ -33,8 +33,8 @@ class Matrix {
     /// The same from row-major storage, element (i, j) at a[i * lda + j], lda >= max(1, n).
     static Matrix from_rows(Runtime& runtime, const T* a, Index m, Index n, Index lda, TileShape tile = {});
 
-    /// Borrows a column-major array until the next Runtime::wait() outside tasks: what tasks submitted before it
-    /// compute is back in `a` when it returns. Afterwards the matrix is the runtime's own.
+    /// Borrows a column-major array until the next Runtime::wait() outside tasks, or the matrix's destruction: what
+    /// tasks submitted before it compute is then back in `a`. Afterwards the matrix is the runtime's own.
     static Matrix wrap(Runtime& runtime, T* a, Index m, Index n, Index lda, TileShape tile = {});
 
     /// The leading m x n part of what the generator makes. Returns at once.
