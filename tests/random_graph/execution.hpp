@@ -4,7 +4,6 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -52,7 +51,7 @@ class Execution {
                                                        : live.array.host_view().data();
         const auto* cells = static_cast<const Cell*>(base);
         const DatumSpec& spec = program_.data[datum];
-        return {cells, cells + spec.rows * spec.cols};
+        return std::vector<Cell>(cells, cells + spec.rows * spec.cols);
     }
 
     int runs(int task) const { return state(task).runs.load(); }
@@ -213,9 +212,9 @@ inline void Execution::enter(const TaskSpec& task, const basalt::Team& team) {
 
 inline void Execution::work(const TaskSpec& task, const basalt::Team& team, const std::vector<CellView>& views,
                             int round) {
-    std::optional<Guard> guard;
+    std::unique_ptr<Guard> guard;
     if (team.rank() == 0) {
-        guard.emplace(task, views);
+        guard = std::make_unique<Guard>(task, views);
         if (guard->violated()) complain(task, "somebody else uses what it accesses");
     }
     const Work work(task, round);
