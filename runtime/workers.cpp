@@ -8,12 +8,12 @@ namespace basalt::detail {
 
 namespace {
 
-// Polling for work: from about 2 us on, growing to some 10 us, in pauses of about 30 ns. So a thread without work
+// Polling for work: from about 5 us on, growing to some 12 us, in pauses of about 30 ns. So a thread without work
 // hardly disturbs the caches of those that have some, and where tasks are tiny it finds enough of them at
 // once to be worth a steal (docs/decisions/0002-runtime.md has the measurements). After some 300 us it sleeps;
 // waking a sleeper costs the waker a system call.
 constexpr int polls_before_sleep = 30;
-constexpr int first_pause = 64;
+constexpr int first_pause = 160;
 constexpr int longest_pause = 400;
 
 // Looking whether one may stop costs reading every place's counter, so it is done once in so many tasks.
