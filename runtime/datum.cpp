@@ -64,19 +64,27 @@ bool Engine::used_around_here(const Datum& datum) const {
     return false;
 }
 
+/// Whether the calling thread may wait for whoever uses the datum: outside, or inside the task that made it,
+/// whose children its users are. Elsewhere they may be waiting for what this thread is inside of.
+bool Engine::may_wait_here(const Datum& datum) {
+    const ThreadContext* context = context_of(this);
+    return context == nullptr || (context->task != nullptr && current_scope().id == datum.home_scope);
+}
+
 void Engine::destroy_datum(Datum* datum) noexcept {
     Scope& home = home_of(*datum);
-    if (!used_around_here(*datum)) {
+    const bool used_here = used_around_here(*datum);
+    if (used_here && !datum->renameable) {
+        spdlog::critical("basalt: '{}' is given up inside a task that uses it; its registration is leaked", datum->name);
+        return;
+    }
+    if (!used_here && (!datum->renameable || may_wait_here(*datum))) {
         const std::unique_ptr<Datum> owned(datum);
         wait_datum(*datum, home);
         return;
     }
-    if (!datum->renameable) {
-        spdlog::critical("basalt: '{}' is given up inside a task that uses it; its registration is leaked", datum->name);
-        return;
-    }
     const std::lock_guard guard(home.lock);
-    datum->home_scope = home.id;
+    if (datum->home_scope != home.id) datum->home_scope = home.id;  // child tasks may be reading it
     submit_internal(home, *datum->current, [datum] { datum->give_up(); });
 }
 

@@ -86,6 +86,7 @@ class Engine {
     // datum.cpp
     Scope& home_of(const Datum& datum);
     bool used_around_here(const Datum& datum) const;
+    bool may_wait_here(const Datum& datum);
 
     friend class TaskSubmission;
     static constexpr int levels = 16;  ///< nesting levels with queues of their own; deeper ones share the last

@@ -215,6 +215,34 @@ TEST_CASE("the last reference to an array may go inside a task, one that uses it
     CHECK(sum == 60);
 }
 
+TEST_CASE("dropping an array inside a task never waits for tasks that wait for that task") {
+    const Setting setting = GENERATE(from_range(every_setting()));
+    const bool in_closure = GENERATE(false, true);
+    CAPTURE(setting, in_closure);
+    const Watchdog watchdog(setting.text());
+    Gate gate;
+    Runtime runtime(setting.config());
+    Array<int> order(runtime, 1);
+    auto x = std::make_unique<Array<int>>(runtime, 1);
+    const auto access = readwrite(*x);
+    std::atomic<int> seen{0};
+    runtime.submit({}, readwrite(order), [&, x = std::move(x), in_closure](View<int>) mutable {
+        gate.pass();
+        if (in_closure) {
+            // on top of this very task, which waits, another one is run and destroyed
+            runtime.submit({}, [x = std::move(x)] {});
+            runtime.wait();
+        } else {
+            x.reset();
+        }
+    });
+    gate.await_arrival();
+    runtime.submit({}, access, readwrite(order), [&](View<int> x, View<int>) { seen = ++x[0]; });
+    gate.open();
+    runtime.wait();
+    CHECK(seen == 1);
+}
+
 TEST_CASE("host_view waits for its own array and not for others' tasks") {
     const Setting setting = GENERATE(from_range(every_setting({2, 3, 4, 8})));
     CAPTURE(setting);

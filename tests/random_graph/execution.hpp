@@ -1,6 +1,6 @@
 #pragma once
 
-#include <array>
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -51,7 +51,9 @@ class Execution {
                                                        : live.array.host_view().data();
         const auto* cells = static_cast<const Cell*>(base);
         const DatumSpec& spec = program_.data[datum];
-        return std::vector<Cell>(cells, cells + spec.rows * spec.cols);
+        std::vector<Cell> copy(static_cast<std::size_t>(spec.rows * spec.cols));
+        std::copy_n(cells, copy.size(), copy.begin());
+        return copy;
     }
 
     int runs(int task) const { return state(task).runs.load(); }
