@@ -147,23 +147,30 @@ class GraphCheck {
 
     /// Nothing that has to wait for the failed task may have run.
     void check_dependants(std::size_t failed) {
+        std::vector<bool> fresh(program_.data.size(), false);  // overwritten since, so perhaps in other memory
         for (std::size_t i = failed + 1; i < program_.tasks.size(); ++i) {
             const TaskSpec& later = program_.tasks[i];
-            if (execution_.runs(later.id) == 0) continue;
-            for (const AccessSpec& a : program_.tasks[failed].accesses) {
-                for (const AccessSpec& b : later.accesses) {
-                    if (overlap(a, b) && ordered(a, b)) {
-                        complain("task " + std::to_string(later.id) + " ran although it depends on a failed one");
-                    }
+            for (const AccessSpec& b : later.accesses) {
+                const auto datum = static_cast<std::size_t>(b.datum);
+                if (may_be_renamed(program_.data[datum]) && overwrites_all(b)) fresh[datum] = true;
+                if (fresh[datum] || execution_.runs(later.id) == 0) continue;
+                for (const AccessSpec& a : program_.tasks[failed].accesses) {
+                    if (!overlap(a, b) || !ordered(a, b)) continue;
+                    complain("task " + std::to_string(later.id) + " ran although it depends on a failed one");
                 }
             }
         }
     }
 
-    bool ordered(const AccessSpec& before, const AccessSpec& after) const {
+    bool overwrites_all(const AccessSpec& a) const {
+        const DatumSpec& datum = program_.data[static_cast<std::size_t>(a.datum)];
+        return a.mode == basalt::AccessMode::write && a.row_begin == 0 && a.row_end == datum.rows && a.col_begin == 0 &&
+               a.col_end == datum.cols;
+    }
+
+    static bool ordered(const AccessSpec& before, const AccessSpec& after) {
         using enum basalt::AccessMode;
-        if (before.mode == after.mode && (before.mode == read || before.mode == commute)) return false;
-        return after.mode != write || !may_be_renamed(program_.data[static_cast<std::size_t>(after.datum)]);
+        return !(before.mode == after.mode && (before.mode == read || before.mode == commute));
     }
 
     basalt::Runtime& runtime_;
