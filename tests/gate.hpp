@@ -18,7 +18,8 @@ class Gate {
         while (!open_) std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
 
-    /// For tests: waits until somebody stands there, so that the testing thread itself will not run that task.
+    /// For tests: waits until somebody stands there, so that the testing thread itself will not run that
+    /// task.
     void await_arrival() const {
         while (arrived_ == 0) std::this_thread::sleep_for(std::chrono::microseconds(100));
     }

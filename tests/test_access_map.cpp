@@ -1,4 +1,5 @@
-// The source of all hazards against brute force: what every element's last users say about who waits for whom.
+// The source of all hazards against brute force: what every element's last users say about who waits for
+// whom.
 #include <algorithm>
 #include <array>
 #include <set>
@@ -25,7 +26,8 @@ class Graph final : public DependencySink {
     void complete(std::uint32_t task) { completed_.insert(task); }
 
     void depend_on(TaskRef predecessor) override {
-        if (predecessor.valid() && predecessor.slot != current_) predecessors_[current_].insert(predecessor.slot);
+        if (predecessor.valid() && predecessor.slot != current_)
+            predecessors_[current_].insert(predecessor.slot);
     }
     bool completed(TaskRef task) const override { return completed_.contains(task.slot); }
     TaskRef join(const TaskGroup& tasks) override {
@@ -87,7 +89,8 @@ bool overlap(const BoundAccess& a, const BoundAccess& b) {
 bool conflict(const OneTask& a, const OneTask& b) {
     for (const BoundAccess& x : a.accesses) {
         for (const BoundAccess& y : b.accesses) {
-            const bool shared = x.mode == y.mode && (x.mode == AccessMode::read || x.mode == AccessMode::commute);
+            const bool shared =
+                x.mode == y.mode && (x.mode == AccessMode::read || x.mode == AccessMode::commute);
             if (overlap(x, y) && !shared) return true;
         }
     }

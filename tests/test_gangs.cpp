@@ -1,4 +1,5 @@
-// Gang tasks: who enters, what a barrier and an error do to them, and that none ever waits in vain for another.
+// Gang tasks: who enters, what a barrier and an error do to them, and that none ever waits in vain for
+// another.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -74,7 +75,8 @@ TEST_CASE("a gang with a senseless number of threads is refused, naming it") {
         } catch (const UsageError& error) {
             CAPTURE(error.what());
             CHECK(mentions(error.what(), "trio"));
-            CHECK(mentions(error.what(), "{" + std::to_string(threads.min) + ", " + std::to_string(threads.max) + "}"));
+            CHECK(mentions(error.what(),
+                           "{" + std::to_string(threads.min) + ", " + std::to_string(threads.max) + "}"));
         }
     }
 }
@@ -91,7 +93,8 @@ TEST_CASE("what members write before a barrier is seen by all behind it", "[sani
             plain[static_cast<std::size_t>(team.rank())] = round;
             team.barrier();
             if (team.rank() == 0) {
-                for (int rank = 0; rank < team.size(); ++rank) sum[0] += plain[static_cast<std::size_t>(rank)] == round ? 0 : 1;
+                for (int rank = 0; rank < team.size(); ++rank)
+                    sum[0] += plain[static_cast<std::size_t>(rank)] == round ? 0 : 1;
             }
             team.barrier();
         }
@@ -120,19 +123,21 @@ TEST_CASE("a gang takes part in the order of accesses like any task") {
     CHECK(x.host_view()[0] == expected);
 }
 
-TEST_CASE("when a member throws, the others leave their barrier and wait() rethrows that error", "[sanitize]") {
+TEST_CASE("when a member throws, the others leave their barrier and wait() rethrows that error",
+          "[sanitize]") {
     const Setting setting = GENERATE(from_range(every_setting()));
     CAPTURE(setting);
     const Watchdog watchdog(setting.text());
     Runtime runtime(setting.config());
     for (int repeat = 0; repeat < 20; ++repeat) {
         std::atomic<int> too_far{0};
-        runtime.submit({.name = "quarrel", .threads = {4, 4}, .tile = {repeat, -1, -1}}, [&](const Team& team) {
-            team.barrier();
-            if (team.rank() == repeat % team.size()) throw std::runtime_error("I go");
-            team.barrier();
-            ++too_far;
-        });
+        runtime.submit({.name = "quarrel", .threads = {4, 4}, .tile = {repeat, -1, -1}},
+                       [&](const Team& team) {
+                           team.barrier();
+                           if (team.rank() == repeat % team.size()) throw std::runtime_error("I go");
+                           team.barrier();
+                           ++too_far;
+                       });
         try {
             runtime.wait();
             FAIL("no exception");
@@ -156,8 +161,9 @@ TEST_CASE("when all members throw, one of their errors is rethrown and the runti
     CAPTURE(setting);
     const Watchdog watchdog(setting.text());
     Runtime runtime(setting.config());
-    runtime.submit({.name = "all", .threads = {8, 8}},
-                   [](const Team& team) { throw std::runtime_error("member " + std::to_string(team.rank())); });
+    runtime.submit({.name = "all", .threads = {8, 8}}, [](const Team& team) {
+        throw std::runtime_error("member " + std::to_string(team.rank()));
+    });
     CHECK_THROWS_AS(runtime.wait(), TaskError);
     runtime.submit({}, [] {});
     runtime.wait();
@@ -196,10 +202,11 @@ TEST_CASE("twenty gangs with children run at once, with more members than cores"
             for (int i = 0; i < 5; ++i) runtime.submit({}, [&] { ++children; });
             runtime.wait();
             team.barrier();
-            for (int i = 0; i < 5; ++i) runtime.submit({.threads = {2, 2}}, [&](const Team& inner) {
-                inner.barrier();
-                if (inner.rank() == 0) ++children;
-            });
+            for (int i = 0; i < 5; ++i)
+                runtime.submit({.threads = {2, 2}}, [&](const Team& inner) {
+                    inner.barrier();
+                    if (inner.rank() == 0) ++children;
+                });
         });
     }
     runtime.wait();

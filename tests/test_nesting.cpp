@@ -58,7 +58,8 @@ TEST_CASE("a task completes when its children have, whether it waits for them or
     Array<int> x(runtime, 1);
     for (int i = 0; i < 30; ++i) {
         runtime.submit({}, readwrite(x), [&, waits](View<int>) {
-            for (int k = 0; k < 4; ++k) runtime.submit({}, readwrite(x), [](View<int> x) { x[0] = 3 * x[0] % 1001 + 1; });
+            for (int k = 0; k < 4; ++k)
+                runtime.submit({}, readwrite(x), [](View<int> x) { x[0] = 3 * x[0] % 1001 + 1; });
             if (waits) runtime.wait();
         });
         runtime.submit({}, readwrite(x), [](View<int> x) { x[0] += 5; });
@@ -106,12 +107,13 @@ TEST_CASE("a child that accesses what its parent does not hold is refused, namin
     Array<int> x(runtime, 10, "held");
     Array<int> y(runtime, 10, "foreign");
     const auto held = readwrite(x.rows(2, 6));
-    const std::string other = complaint_about(runtime, held, [&] { runtime.submit({}, read(y), [](View<const int>) {}); });
+    const std::string other =
+        complaint_about(runtime, held, [&] { runtime.submit({}, read(y), [](View<const int>) {}); });
     CAPTURE(other);
     CHECK(mentions(other, "foreign rows [0, 10)"));
     CHECK(mentions(other, "parent task 'parent'"));
-    const std::string beyond =
-        complaint_about(runtime, held, [&] { runtime.submit({}, read(x.rows(3, 7)), [](View<const int>) {}); });
+    const std::string beyond = complaint_about(
+        runtime, held, [&] { runtime.submit({}, read(x.rows(3, 7)), [](View<const int>) {}); });
     CHECK(mentions(beyond, "held rows [3, 7)"));
     std::string stronger;
     runtime.submit({.name = "reader"}, read(x), [&](View<const int>) {

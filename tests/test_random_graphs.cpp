@@ -12,7 +12,8 @@ using namespace basalt_tests;
 
 namespace {
 
-// A failing test prints its seed. BASALT_GRAPH_SEED=<seed> test_random_graphs reruns that graph alone, many times.
+// A failing test prints its seed. BASALT_GRAPH_SEED=<seed> test_random_graphs reruns that graph alone, many
+// times.
 constexpr const char* seed_variable = "BASALT_GRAPH_SEED";
 constexpr int reruns = 500;
 
@@ -35,7 +36,8 @@ std::vector<RuntimeChoice> every_choice() {
     return choices;
 }
 
-/// The runtime that a seed's graph runs on, kept while seeds agree on it: starting threads takes longer than a graph.
+/// The runtime that a seed's graph runs on, kept while seeds agree on it: starting threads takes longer than
+/// a graph.
 class RuntimeOfSeed {
   public:
     basalt::Runtime& at(std::uint64_t seed) {
@@ -62,7 +64,8 @@ class RuntimeOfSeed {
 
 void check_graph(std::uint64_t seed, RuntimeOfSeed& runtimes, Watchdog& watchdog) {
     basalt::Runtime& runtime = runtimes.at(seed);
-    const std::string label = std::string(seed_variable) + "=" + std::to_string(seed) + " (" + runtimes.text() + ")";
+    const std::string label =
+        std::string(seed_variable) + "=" + std::to_string(seed) + " (" + runtimes.text() + ")";
     watchdog.restart(label);
     const std::string complaint = GraphCheck(runtime, seed).run();
     if (!complaint.empty()) FAIL(label + ": " + complaint);

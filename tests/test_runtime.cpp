@@ -24,7 +24,8 @@ using basalt_tests::mentions;
 using basalt_tests::Setting;
 using basalt_tests::Watchdog;
 
-TEST_CASE("tasks on one datum run in program order and readers in between see what was written", "[sanitize]") {
+TEST_CASE("tasks on one datum run in program order and readers in between see what was written",
+          "[sanitize]") {
     const Setting setting = GENERATE(from_range(every_setting()));
     CAPTURE(setting);
     const Watchdog watchdog(setting.text());
@@ -66,8 +67,10 @@ TEST_CASE("a region named twice in one list is accessed in the strongest mode") 
     Runtime runtime(setting.config());
     Array<int> x(runtime, 4);
     for (int i = 0; i < 100; ++i) {
-        runtime.submit({}, read(x), readwrite(x.rows(1, 3)), [](View<const int> all, View<int> part) { part[0] = all[1] + 1; });
-        runtime.submit({}, commute(x), read(x), [](View<int> x, View<const int> same) { x[2] = same[2] + 1; });
+        runtime.submit({}, read(x), readwrite(x.rows(1, 3)),
+                       [](View<const int> all, View<int> part) { part[0] = all[1] + 1; });
+        runtime.submit({}, commute(x), read(x),
+                       [](View<int> x, View<const int> same) { x[2] = same[2] + 1; });
     }
     CHECK(x.host_view()[1] == 100);
     CHECK(x.host_view()[2] == 100);
@@ -126,7 +129,8 @@ TEST_CASE("a writer of a whole owned array overtakes its readers on fresh memory
     CHECK(old_value == 1);
 }
 
-TEST_CASE("a writer waits for the readers of what is borrowed, only partly written, or written without views") {
+TEST_CASE(
+    "a writer waits for the readers of what is borrowed, only partly written, or written without views") {
     const Setting setting = GENERATE(from_range(every_setting({2, 4})));
     const int kind = GENERATE(0, 1, 2);
     CAPTURE(setting, kind);
@@ -198,7 +202,9 @@ TEST_CASE("a writer behind a hundred thousand readers sees them all") {
     std::vector<int> memory(1, 0);
     Array<int> x = Array<int>::wrap(runtime, memory.data(), 1);
     std::atomic<int> readers{0};
-    for (int i = 0; i < 100'000; ++i) runtime.submit({}, read(x), [&](View<const int>) { readers.fetch_add(1, std::memory_order_relaxed); });
+    for (int i = 0; i < 100'000; ++i)
+        runtime.submit({}, read(x),
+                       [&](View<const int>) { readers.fetch_add(1, std::memory_order_relaxed); });
     runtime.submit({}, readwrite(x), [&](View<int> x) { x[0] = readers; });
     CHECK(x.host_view()[0] == 100'000);
 }
@@ -246,9 +252,10 @@ TEST_CASE("kernels may be large, over-aligned or movable only, and are destroyed
             right += reinterpret_cast<std::uintptr_t>(&aligned) % 256 == 0;
         });
         runtime.submit({}, [owner = std::make_unique<int>(7), &right] { right += *owner == 7; });
-        runtime.submit({}, readwrite(x), [owner = std::make_unique<int>(7), aligned = Aligned{}, &right](View<int>) {
-            right += *owner == 7 && reinterpret_cast<std::uintptr_t>(&aligned) % 256 == 0;
-        });
+        runtime.submit({}, readwrite(x),
+                       [owner = std::make_unique<int>(7), aligned = Aligned{}, &right](View<int>) {
+                           right += *owner == 7 && reinterpret_cast<std::uintptr_t>(&aligned) % 256 == 0;
+                       });
         for (int i = 0; i < 10; ++i) runtime.submit({}, [shared, &right] { right += *shared == 5; });
         runtime.wait();
         CHECK(shared.use_count() == 1);
@@ -265,7 +272,8 @@ TEST_CASE("an access to nothing is allowed and orders nothing") {
     Array<int> x(runtime, 3);
     std::atomic<int> ran{0};
     for (int i = 0; i < 10; ++i) {
-        runtime.submit({}, readwrite(none), write(x.rows(2, 2)), [&](View<int> a, View<int> b) { ran += a.empty() && b.empty(); });
+        runtime.submit({}, readwrite(none), write(x.rows(2, 2)),
+                       [&](View<int> a, View<int> b) { ran += a.empty() && b.empty(); });
     }
     runtime.wait();
     CHECK(ran == 10);
@@ -321,7 +329,9 @@ TEST_CASE("a trace has a row a worker and a bar a task, with name, tile and prio
     runtime.wait();
     runtime.start_trace();
     for (int i = 0; i < 50; ++i) {
-        runtime.submit({.name = TaskName::intern("update" + std::to_string(i % 2)), .priority = i, .tile = {i, 7, -1}}, [] {});
+        runtime.submit(
+            {.name = TaskName::intern("update" + std::to_string(i % 2)), .priority = i, .tile = {i, 7, -1}},
+            [] {});
     }
     runtime.wait();
     const Trace trace = runtime.take_trace();

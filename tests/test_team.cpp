@@ -25,12 +25,14 @@ void run_team(int size, Member&& member) {
 
 }  // namespace
 
-TEST_CASE("nobody passes the barrier before all have arrived, and what was written before is seen", "[sanitize]") {
+TEST_CASE("nobody passes the barrier before all have arrived, and what was written before is seen",
+          "[sanitize]") {
     const int size = GENERATE(1, 2, 3, 8);
     CAPTURE(size);
     const Watchdog watchdog;
     constexpr int rounds = 2000;
-    std::vector<int> written(static_cast<std::size_t>(size), -1);  // plain on purpose: the barrier orders them
+    std::vector<int> written(static_cast<std::size_t>(size),
+                             -1);  // plain on purpose: the barrier orders them
     std::atomic<int> wrong{0};
     run_team(size, [&](const Team& team) {
         for (int round = 0; round < rounds; ++round) {

@@ -37,7 +37,8 @@ std::chrono::microseconds used_time() {
            std::chrono::microseconds(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
-/// Whether this program's hidden test case succeeds in a process that may use the first allowed processor alone.
+/// Whether this program's hidden test case succeeds in a process that may use the first allowed processor
+/// alone.
 bool succeeds_on_one_processor(const char* test_case) {
     const pid_t child = fork();
     if (child == 0) {
@@ -77,7 +78,8 @@ TEST_CASE("the window bounds the tasks in flight and the submitter goes on when 
     runtime.submit({}, readwrite(x), [&](View<int>) { gate.pass(); });
     gate.await_arrival();
     std::thread submitter([&] {
-        for (submitted = 1; submitted < 200; ++submitted) runtime.submit({}, readwrite(x), [](View<int> x) { ++x[0]; });
+        for (submitted = 1; submitted < 200; ++submitted)
+            runtime.submit({}, readwrite(x), [](View<int> x) { ++x[0]; });
     });
     CHECK(comes_true([&] { return submitted >= window; }));
     std::this_thread::sleep_for(10ms);
@@ -205,7 +207,8 @@ TEST_CASE("an idle runtime uses under one per cent of a core") {
     CAPTURE(setting);
     const Watchdog watchdog(setting.text());
     Runtime runtime(setting.config());
-    for (int i = 0; i < 100; ++i) runtime.submit({.threads = {1, 2}}, [](const Team& team) { team.barrier(); });
+    for (int i = 0; i < 100; ++i)
+        runtime.submit({.threads = {1, 2}}, [](const Team& team) { team.barrier(); });
     runtime.wait();
     std::this_thread::sleep_for(50ms);
     const auto before = used_time();
@@ -239,9 +242,10 @@ TEST_CASE("a task of one runtime uses another one and passes on its errors") {
     for (int i = 0; i < 10; ++i) {
         outer.submit({}, [&] {
             Array<int> x(inner, 1);
-            for (int k = 0; k < 10; ++k) inner.submit({.threads = {1, 2}}, readwrite(x), [](const Team& team, View<int> x) {
-                if (team.rank() == 0) ++x[0];
-            });
+            for (int k = 0; k < 10; ++k)
+                inner.submit({.threads = {1, 2}}, readwrite(x), [](const Team& team, View<int> x) {
+                    if (team.rank() == 0) ++x[0];
+                });
             sum += x.host_view()[0];
         });
     }

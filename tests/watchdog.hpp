@@ -20,8 +20,11 @@ class Watchdog {
 
     /// `what` names what runs, e.g. a seed; the name of the Catch2 test case is added.
     explicit Watchdog(std::string what = {}, std::chrono::seconds limit = default_limit)
-        : test_(Catch::getResultCapture().getCurrentTestName()), what_(std::move(what)), limit_(limit),
-          deadline_(std::chrono::steady_clock::now() + limit), thread_([this] { watch(); }) {}
+        : test_(Catch::getResultCapture().getCurrentTestName()),
+          what_(std::move(what)),
+          limit_(limit),
+          deadline_(std::chrono::steady_clock::now() + limit),
+          thread_([this] { watch(); }) {}
     ~Watchdog() {
         {
             const std::lock_guard guard(lock_);
@@ -45,8 +48,8 @@ class Watchdog {
         std::unique_lock guard(lock_);
         while (!over_) {
             if (std::chrono::steady_clock::now() >= deadline_) {
-                std::fprintf(stderr, "\nwatchdog: '%s' %s did not end within %lld s\n", test_.c_str(), what_.c_str(),
-                             static_cast<long long>(limit_.count()));
+                std::fprintf(stderr, "\nwatchdog: '%s' %s did not end within %lld s\n", test_.c_str(),
+                             what_.c_str(), static_cast<long long>(limit_.count()));
                 std::abort();
             }
             const auto deadline = deadline_;

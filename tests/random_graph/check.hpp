@@ -16,14 +16,19 @@ namespace basalt_tests {
 class GraphCheck {
   public:
     GraphCheck(basalt::Runtime& runtime, std::uint64_t seed)
-        : runtime_(runtime), program_(Generator(seed).program()), oracle_(program_), execution_(runtime, program_),
-          expected_looks_(program_.tasks.size()), random_(~seed) {}
+        : runtime_(runtime),
+          program_(Generator(seed).program()),
+          oracle_(program_),
+          execution_(runtime, program_),
+          expected_looks_(program_.tasks.size()),
+          random_(~seed) {}
 
     /// What went wrong, or nothing.
     std::string run() {
         for (std::size_t i = 0; i < program_.tasks.size(); ++i) {
             oracle_.run(program_.tasks[i]);
-            if (program_.looks_at[i] >= 0) expected_looks_[i] = oracle_.data[static_cast<std::size_t>(program_.looks_at[i])];
+            if (program_.looks_at[i] >= 0)
+                expected_looks_[i] = oracle_.data[static_cast<std::size_t>(program_.looks_at[i])];
         }
         if (program_.threads == 1) {
             submit_all(0);
@@ -60,7 +65,8 @@ class GraphCheck {
         const auto datum = static_cast<std::size_t>(program_.looks_at[i]);
         const std::vector<Cell> found = execution_.look_at(datum);
         if (contents_count() && !same(found, expected_looks_[i])) {
-            complain("datum " + std::to_string(datum) + " is wrong behind task " + std::to_string(program_.tasks[i].id));
+            complain("datum " + std::to_string(datum) + " is wrong behind task " +
+                     std::to_string(program_.tasks[i].id));
         }
     }
 
@@ -99,7 +105,8 @@ class GraphCheck {
 
     bool must_be_cancelled() const {
         if (program_.cancel_before >= 0) return true;
-        return std::any_of(program_.tasks.begin(), program_.tasks.end(), [&](const TaskSpec& t) { return cancelled_in(t); });
+        return std::any_of(program_.tasks.begin(), program_.tasks.end(),
+                           [&](const TaskSpec& t) { return cancelled_in(t); });
     }
     bool cancelled_in(const TaskSpec& task) const {
         if (task.cancels && execution_.runs(task.id) > 0) return true;
@@ -131,15 +138,18 @@ class GraphCheck {
         }
         if (!contents_count()) return;
         for (std::size_t d = 0; d < program_.data.size(); ++d) {
-            if (!same(execution_.look_at(d), oracle_.data[d])) complain("datum " + std::to_string(d) + " is wrong");
+            if (!same(execution_.look_at(d), oracle_.data[d]))
+                complain("datum " + std::to_string(d) + " is wrong");
         }
     }
 
     void compare_task(const TaskSpec& task) {
         const int runs = execution_.runs(task.id);
         const std::string label = "task " + std::to_string(task.id);
-        if (contents_count() ? runs != 1 : runs > 1) complain(label + " ran " + std::to_string(runs) + " times");
-        if (contents_count() && !(execution_.hashes(task.id) == oracle_.hashes[static_cast<std::size_t>(task.id)])) {
+        if (contents_count() ? runs != 1 : runs > 1)
+            complain(label + " ran " + std::to_string(runs) + " times");
+        if (contents_count() &&
+            !(execution_.hashes(task.id) == oracle_.hashes[static_cast<std::size_t>(task.id)])) {
             complain(label + " read something else than it does serially");
         }
         for (const TaskSpec& child : task.children) compare_task(child);
@@ -147,7 +157,8 @@ class GraphCheck {
 
     /// Nothing that has to wait for the failed task may have run.
     void check_dependants(std::size_t failed) {
-        std::vector<bool> fresh(program_.data.size(), false);  // overwritten since, so perhaps in other memory
+        std::vector<bool> fresh(program_.data.size(),
+                                false);  // overwritten since, so perhaps in other memory
         for (std::size_t i = failed + 1; i < program_.tasks.size(); ++i) {
             const TaskSpec& later = program_.tasks[i];
             for (const AccessSpec& b : later.accesses) {
@@ -164,8 +175,8 @@ class GraphCheck {
 
     bool overwrites_all(const AccessSpec& a) const {
         const DatumSpec& datum = program_.data[static_cast<std::size_t>(a.datum)];
-        return a.mode == basalt::AccessMode::write && a.row_begin == 0 && a.row_end == datum.rows && a.col_begin == 0 &&
-               a.col_end == datum.cols;
+        return a.mode == basalt::AccessMode::write && a.row_begin == 0 && a.row_end == datum.rows &&
+               a.col_begin == 0 && a.col_end == datum.cols;
     }
 
     static bool ordered(const AccessSpec& before, const AccessSpec& after) {

@@ -35,7 +35,9 @@ struct LiveDatum {
 class Execution {
   public:
     Execution(basalt::Runtime& runtime, const Program& program)
-        : runtime_(runtime), program_(program), states_(static_cast<std::size_t>(program.all_tasks)),
+        : runtime_(runtime),
+          program_(program),
+          states_(static_cast<std::size_t>(program.all_tasks)),
           data_(program.data.size()) {
         for (std::size_t d = 0; d < data_.size(); ++d) register_datum(program.data[d], data_[d]);
     }
@@ -102,26 +104,29 @@ class Execution {
         const auto elements = static_cast<std::size_t>(spec.rows * spec.cols);
         if (!may_be_renamed(spec)) live.memory.assign(elements, Cell{0, 0});
         switch (spec.kind) {
-            case DatumKind::owned: live.array = basalt::Array<Cell>(runtime_, spec.rows, "owned"); break;
+            case DatumKind::owned:
+                live.array = basalt::Array<Cell>(runtime_, spec.rows, "owned");
+                break;
             case DatumKind::wrapped:
                 live.array = basalt::Array<Cell>::wrap(runtime_, live.memory.data(), spec.rows, "wrapped");
                 break;
             case DatumKind::owned_plane:
             case DatumKind::plane: {
                 const bool owned = may_be_renamed(spec);
-                const auto storage = owned ? basalt::detail::Storage::owned : basalt::detail::Storage::borrowed;
+                const auto storage =
+                    owned ? basalt::detail::Storage::owned : basalt::detail::Storage::borrowed;
                 live.plane = basalt::detail::DatumHandle(
                     runtime_.engine(),
-                    basalt::detail::create_datum(runtime_.engine(), owned ? nullptr : live.memory.data(), sizeof(Cell),
-                                                 spec.rows, spec.cols, storage, "plane"));
+                    basalt::detail::create_datum(runtime_.engine(), owned ? nullptr : live.memory.data(),
+                                                 sizeof(Cell), spec.rows, spec.cols, storage, "plane"));
             }
         }
     }
 
     basalt::Access<Cell> access(const AccessSpec& spec) const {
         const basalt::Index cols = program_.data[static_cast<std::size_t>(spec.datum)].cols;
-        return {{data_[static_cast<std::size_t>(spec.datum)].handle(), spec.row_begin, spec.row_end, spec.col_begin,
-                 spec.col_end, spec.mode},
+        return {{data_[static_cast<std::size_t>(spec.datum)].handle(), spec.row_begin, spec.row_end,
+                 spec.col_begin, spec.col_end, spec.mode},
                 spec.row_begin * cols + spec.col_begin,
                 spec.row_end - spec.row_begin,
                 spec.col_end - spec.col_begin,
@@ -130,7 +135,8 @@ class Execution {
     }
 
     template <std::size_t... I>
-    void submit_with_views(const basalt::TaskOptions& options, const TaskSpec& task, std::index_sequence<I...>) {
+    void submit_with_views(const basalt::TaskOptions& options, const TaskSpec& task,
+                           std::index_sequence<I...>) {
         if (task.accesses.size() != sizeof...(I)) {
             if constexpr (sizeof...(I) < 8) {
                 return submit_with_views(options, task, std::make_index_sequence<sizeof...(I) + 1>{});
@@ -146,7 +152,8 @@ class Execution {
         for (const AccessSpec& spec : task.accesses) {
             const basalt::Access<Cell> a = access(spec);
             list.add(a);
-            kernel.views.push_back(a.view(const_cast<Cell*>(data_[static_cast<std::size_t>(spec.datum)].memory.data())));
+            kernel.views.push_back(
+                a.view(const_cast<Cell*>(data_[static_cast<std::size_t>(spec.datum)].memory.data())));
         }
         runtime_.submit(options, list, std::move(kernel));
     }
@@ -171,7 +178,8 @@ class Execution {
 };
 
 inline void Execution::submit(const TaskSpec& task) {
-    const basalt::TaskOptions options{.name = "node", .priority = task.priority, .threads = task.threads, .tile = {task.id, -1, -1}};
+    const basalt::TaskOptions options{
+        .name = "node", .priority = task.priority, .threads = task.threads, .tile = {task.id, -1, -1}};
     if (task.as_list) {
         submit_with_list(options, task);
     } else {
@@ -179,7 +187,8 @@ inline void Execution::submit(const TaskSpec& task) {
     }
 }
 
-inline void Execution::perform(const TaskSpec& task, const basalt::Team& team, const std::vector<CellView>& views) {
+inline void Execution::perform(const TaskSpec& task, const basalt::Team& team,
+                               const std::vector<CellView>& views) {
     enter(task, team);
     work(task, team, views, 0);
     if (task.throws && team.rank() == task.id % team.size()) {
@@ -208,12 +217,13 @@ inline void Execution::enter(const TaskSpec& task, const basalt::Team& team) {
     if (s.inside.load() != team.size()) complain(task, "not all members of the gang were inside");
     const int most = std::min(task.threads.max, runtime_.workers());
     const int least = task.depth == 0 ? std::min(task.threads.min, most) : 1;
-    if (team.size() < least || team.size() > most) complain(task, "the gang has a size that was not asked for");
+    if (team.size() < least || team.size() > most)
+        complain(task, "the gang has a size that was not asked for");
     team.barrier();
 }
 
-inline void Execution::work(const TaskSpec& task, const basalt::Team& team, const std::vector<CellView>& views,
-                            int round) {
+inline void Execution::work(const TaskSpec& task, const basalt::Team& team,
+                            const std::vector<CellView>& views, int round) {
     std::unique_ptr<Guard> guard;
     if (team.rank() == 0) {
         guard = std::make_unique<Guard>(task, views);

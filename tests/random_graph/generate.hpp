@@ -52,7 +52,8 @@ class Generator {
 
     /// A datum of the submitting thread's own.
     int own_datum() {
-        const int own = (static_cast<int>(program_.data.size()) - (has_shared_datum() ? 1 : 0)) / program_.threads;
+        const int own =
+            (static_cast<int>(program_.data.size()) - (has_shared_datum() ? 1 : 0)) / program_.threads;
         return random_.between(0, own - 1) * program_.threads + thread_;
     }
 
@@ -111,9 +112,11 @@ class Generator {
                 access = access_to(own_datum(), any_mode());
             }
             // a kernel without views cannot know where a renamed datum lies
-            if (task.as_list && may_be_renamed(program_.data[static_cast<std::size_t>(access.datum)])) continue;
-            const bool known = std::any_of(task.accesses.begin(), task.accesses.end(),
-                                           [&](const AccessSpec& other) { return other.datum == access.datum; });
+            if (task.as_list && may_be_renamed(program_.data[static_cast<std::size_t>(access.datum)]))
+                continue;
+            const bool known =
+                std::any_of(task.accesses.begin(), task.accesses.end(),
+                            [&](const AccessSpec& other) { return other.datum == access.datum; });
             if (!(distinct && known)) task.accesses.push_back(access);
         }
     }

@@ -10,7 +10,8 @@ namespace basalt_tests {
 /// Runs a program serially in submission order on plain vectors.
 class Oracle {
   public:
-    explicit Oracle(const Program& program) : program_(program), hashes(static_cast<std::size_t>(program.all_tasks)) {
+    explicit Oracle(const Program& program)
+        : program_(program), hashes(static_cast<std::size_t>(program.all_tasks)) {
         for (const DatumSpec& datum : program.data) {
             data.emplace_back(static_cast<std::size_t>(datum.rows * datum.cols), Cell{0, 0});
         }
@@ -38,7 +39,8 @@ class Oracle {
             const AccessSpec& a = task.accesses[k];
             const basalt::Index cols = program_.data[static_cast<std::size_t>(a.datum)].cols;
             const auto all = CellView::row_major(data[static_cast<std::size_t>(a.datum)].data(), 0, 0, cols);
-            const CellView view = all.block(a.row_begin, a.col_begin, a.row_end - a.row_begin, a.col_end - a.col_begin);
+            const CellView view =
+                all.block(a.row_begin, a.col_begin, a.row_end - a.row_begin, a.col_end - a.col_begin);
             hashes[static_cast<std::size_t>(task.id)].read[round] += work.apply(k, view, 0, 1);
         }
     }

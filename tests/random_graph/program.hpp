@@ -43,13 +43,13 @@ struct TaskSpec {
     bool as_list = false;  ///< submitted with an AccessList, its kernel without views
     std::vector<AccessSpec> accesses;
 
-    int local_steps = 0;             ///< tasks on an Array that lives inside this task
+    int local_steps = 0;  ///< tasks on an Array that lives inside this task
     std::vector<TaskSpec> children;
-    std::vector<bool> waits_after;   ///< a wait() inside the task behind the child of the same index
-    bool works_again = false;        ///< waits for all children, then works on its data a second time
-    bool catches = false;            ///< goes on when a wait() for children throws
+    std::vector<bool> waits_after;  ///< a wait() inside the task behind the child of the same index
+    bool works_again = false;       ///< waits for all children, then works on its data a second time
+    bool catches = false;           ///< goes on when a wait() for children throws
     bool throws = false;
-    bool cancels = false;            ///< calls Runtime::cancel()
+    bool cancels = false;  ///< calls Runtime::cancel()
 };
 
 /// A random program. Thread t of `threads` submits its tasks in order; datum d is thread d % threads' alone,
@@ -67,7 +67,8 @@ struct Program {
     bool waits_in_threads = false;
 };
 
-/// Whether the runtime may give a task that overwrites the datum fresh memory, so that older users do not matter.
+/// Whether the runtime may give a task that overwrites the datum fresh memory, so that older users do not
+/// matter.
 inline bool may_be_renamed(const DatumSpec& datum) {
     return datum.kind == DatumKind::owned || datum.kind == DatumKind::owned_plane;
 }
