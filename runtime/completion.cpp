@@ -139,23 +139,17 @@ void Engine::close_children(Task& task, Scope* children) {
 }
 
 void Engine::clear_payload(Task& task, Worker& worker) {
-    if (task.ops != nullptr) {
-        void* storage = task.kernel_storage();
-        if (task.ops->destroy != nullptr) {
-            // what the kernel captured is destroyed outside all tasks
-            ThreadContext context{this, &worker, nullptr, context_};
-            context_ = &context;
-            task.ops->destroy(storage);
-            context_ = context.outer;
-        }
-        if (!task.kernel_is_inline()) ::operator delete(storage, std::align_val_t{task.ops->align});
+    if (task.ops != nullptr && task.ops->destroy == nullptr && task.kernel_is_inline()) {
+        task.ops = nullptr;
+    } else if (task.ops != nullptr) {
+        // what the kernel captured is destroyed outside all tasks
+        ThreadContext context{this, &worker, nullptr, context_};
+        context_ = &context;
+        destroy_kernel(task);
+        context_ = context.outer;
     }
     if (task.more_accesses != nullptr) delete[] task.more_accesses;
-    for (std::uint32_t relay = task.relay; relay != TaskRef::none;) {
-        const std::uint32_t previous = pool_.relay_at(relay).previous;
-        pool_.give_back(worker.cache, relay);
-        relay = previous;
-    }
+    pool_.give_back_relays(worker.cache, task.relay);
 }
 
 void Engine::finish(Task& task, Worker& worker) {

@@ -34,14 +34,23 @@ Engine::Engine(const Config& config)
     for (int place = 0; place < config_.workers; ++place) workers_.push_back(std::make_unique<Worker>(place));
     scheduler(0);  // throws UsageError for an unknown policy before any thread is there
     if (config_.trace) trace_.start();
-    threads_.emplace_back([this] { stand_in_main(); });
-    for (int place = 1; place < config_.workers; ++place) {
-        threads_.emplace_back([this, place] { worker_main(*workers_[static_cast<std::size_t>(place)]); });
+    try {
+        threads_.emplace_back([this] { stand_in_main(); });
+        for (int place = 1; place < config_.workers; ++place) {
+            threads_.emplace_back([this, place] { worker_main(*workers_[static_cast<std::size_t>(place)]); });
+        }
+    } catch (...) {  // the system allows no more threads
+        stop_threads();
+        throw;
     }
 }
 
 Engine::~Engine() {
     drain();
+    stop_threads();
+}
+
+void Engine::stop_threads() {
     stop_.store(true, std::memory_order_release);
     {
         const std::lock_guard guard(outside_lock_);

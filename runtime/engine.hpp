@@ -119,6 +119,7 @@ class Engine {
     // workers.cpp
     void worker_main(Worker& worker);
     void stand_in_main();
+    void stop_threads();
     /// Runs tasks of min_level and deeper until done() holds (looked at when out of work and now and then),
     /// or the deadline. `awaited`: the scope whose end the caller waits for.
     void work_until(Worker& worker, int min_level, const void* awaited, const std::function<bool()>& done,

@@ -1,6 +1,4 @@
 // How the engine's workers form and run gangs; gang.hpp says why this never deadlocks.
-#include <limits>
-
 #include "runtime/engine.hpp"
 
 namespace basalt::detail {
@@ -21,7 +19,7 @@ void Engine::run_gang(Task& task, Worker& worker) {
     }
     int size = 1;
     if (open) {
-        parking_.wake(std::numeric_limits<int>::max(), gang.wanted - 1);
+        parking_.wake_joiners(gang.strict, gang.wanted - 1);
         const auto minimum = static_cast<std::uint32_t>(gang.strict ? task.min_threads : 1);
         for (std::uint32_t joined = 1; joined < minimum;) joined = wait_while_equal(gang.joined, joined);
         if (task.max_threads > minimum) {

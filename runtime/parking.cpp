@@ -19,7 +19,7 @@ void ParkingLot::leave(Sleeper& sleeper) {
     parked_.store(static_cast<int>(sleepers_.size()), std::memory_order_relaxed);
 }
 
-void ParkingLot::sleep(Sleeper& sleeper, std::optional<std::chrono::steady_clock::time_point> deadline) {
+bool ParkingLot::sleep(Sleeper& sleeper, std::optional<std::chrono::steady_clock::time_point> deadline) {
     std::unique_lock guard(lock_);
     if (!deadline) {
         sleeper.wake.wait(guard, [&] { return sleeper.woken; });
@@ -27,6 +27,7 @@ void ParkingLot::sleep(Sleeper& sleeper, std::optional<std::chrono::steady_clock
         std::erase(sleepers_, &sleeper);
         parked_.store(static_cast<int>(sleepers_.size()), std::memory_order_relaxed);
     }
+    return sleeper.woken;
 }
 
 template <class Predicate>
@@ -46,6 +47,10 @@ void ParkingLot::wake_if(Predicate&& wanted, int count) {
 
 void ParkingLot::wake(int level, int count) {
     wake_if([&](const Sleeper& sleeper) { return sleeper.min_level <= level; }, count);
+}
+
+void ParkingLot::wake_joiners(bool strict, int count) {
+    wake_if([&](const Sleeper& sleeper) { return sleeper.may_join || !strict; }, count);
 }
 
 void ParkingLot::wake_scope(const void* scope) {

@@ -19,6 +19,7 @@ class ParkingLot {
     struct Sleeper {
         int min_level = 0;
         const void* scope = nullptr;  ///< the scope whose end it waits for, if any
+        bool may_join = true;         ///< may become a member of any gang
         bool woken = false;
         std::condition_variable wake;
     };
@@ -26,11 +27,13 @@ class ParkingLot {
     /// Announces the sleeper; must be followed by sleep() or leave().
     void announce(Sleeper& sleeper);
     void leave(Sleeper& sleeper);
-    /// Sleeps until woken or the deadline; then the sleeper has left.
-    void sleep(Sleeper& sleeper, std::optional<std::chrono::steady_clock::time_point> deadline);
+    /// Sleeps until woken (true) or the deadline (false); then the sleeper has left.
+    bool sleep(Sleeper& sleeper, std::optional<std::chrono::steady_clock::time_point> deadline);
 
     /// Wakes up to `count` sleepers that can run tasks of `level`.
     void wake(int level, int count);
+    /// Wakes up to `count` sleepers that may join a gang; those that may join any gang if it is `strict`.
+    void wake_joiners(bool strict, int count);
     /// Wakes those who wait for the scope's end.
     void wake_scope(const void* scope);
     void wake_all();

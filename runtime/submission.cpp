@@ -12,6 +12,10 @@ namespace {
 std::uint64_t pack(TaskRef ref) { return static_cast<std::uint64_t>(ref.generation) << 32 | ref.slot; }
 std::uint32_t generation_of(std::uint64_t successors) { return static_cast<std::uint32_t>(successors >> 32); }
 
+struct Nothing {
+    void operator()() const {}
+};
+
 bool writes(AccessMode mode) { return mode != AccessMode::read; }
 
 bool is_empty(const AccessRecord& r) { return r.row_begin == r.row_end || r.col_begin == r.col_end; }
@@ -55,8 +59,21 @@ TaskSubmission::TaskSubmission(Engine& engine, Scope& scope, SlotCache& cache)
 
 TaskSubmission::~TaskSubmission() {
     if (released_) return;
-    if (task_->more_accesses != nullptr) delete[] task_->more_accesses;
-    engine_.pool_.give_back(cache_, task_->slot);
+    Task& task = *task_;
+    if (task.more_accesses != nullptr) delete[] task.more_accesses;
+    task.more_accesses = nullptr;
+    task.access_count = 0;
+    if (!hazards_begun_) {
+        engine_.pool_.give_back(cache_, task.slot);
+        return;
+    }
+    // Out of memory half-way: edges and access maps know the task already. It goes its way without a kernel.
+    destroy_kernel(task);
+    task.ops = &PlainOps<Nothing>::ops;
+    task.kind = TaskKind::internal;
+    task.commutes = task.gang = false;
+    Task* ready = &task;
+    if (released()) engine_.make_ready(&ready, 1, nullptr);
 }
 
 void TaskSubmission::bind_accesses(const AccessRecord* records, std::size_t count, const KernelOps& ops,
@@ -187,6 +204,7 @@ void TaskSubmission::commit_renames() {
 }
 
 void TaskSubmission::record_hazards() {
+    hazards_begun_ = true;
     if (!fresh_versions_.empty()) commit_renames();
     const BoundAccess* access = task_->access_begin();
     const TaskRef self = task_->ref();
@@ -241,8 +259,8 @@ void TaskSubmission::add_edge(TaskRef predecessor) {
     } while (!before.successors.compare_exchange_weak(head, (head >> 32) << 32 | edge, std::memory_order_release,
                                                       std::memory_order_acquire));
     if (edges_ < Task::recorded_predecessors) {
-        task_->predecessors[static_cast<std::size_t>(edges_)].store(pack(predecessor), std::memory_order_relaxed);
-        task_->recorded.store(static_cast<std::uint8_t>(edges_ + 1), std::memory_order_relaxed);
+        task_->predecessors[static_cast<std::size_t>(edges_)].store(pack(predecessor), std::memory_order_release);
+        task_->recorded.store(static_cast<std::uint8_t>(edges_ + 1), std::memory_order_release);
     }
     ++edges_;
 }
@@ -276,9 +294,10 @@ void TaskSubmission::add_pruned_edges() {
     std::vector<std::uint64_t> implied;
     for (const TaskRef candidate : candidates_) {
         Task& task = engine_.pool_.at(candidate.slot);
-        const std::size_t recorded = task.recorded.load(std::memory_order_relaxed);
+        const std::size_t recorded = task.recorded.load(std::memory_order_acquire);
         for (std::size_t i = 0; i < recorded; ++i) {
-            const std::uint64_t word = task.predecessors[i].load(std::memory_order_relaxed);
+            // acquire, here and above: the generation is looked at only afterwards
+            const std::uint64_t word = task.predecessors[i].load(std::memory_order_acquire);
             // a slot taken by another task meanwhile shows by its generation: then the candidate has completed
             if (!completed(candidate)) implied.push_back(word);
         }
@@ -308,6 +327,7 @@ TaskRef TaskSubmission::join(const TaskGroup& tasks) {
     // all of them have completed already: nothing to wait for
     scope_.submitted.store(scope_.submitted.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
     if (scope_.owner != nullptr) scope_.outstanding.fetch_sub(1, std::memory_order_relaxed);
+    engine_.pool_.give_back_relays(cache_, node.task_->relay);
     engine_.pool_.give_back(cache_, node.task_->slot);
     return {};
 }

@@ -55,6 +55,7 @@ class TaskSubmission final : public DependencySink {
     std::uint32_t relay_used_ = 0;
     bool block_ = false;
     bool released_ = false;
+    bool hazards_begun_ = false;
     std::vector<TaskRef> candidates_;
     std::vector<std::unique_ptr<Version>> fresh_versions_;
 };

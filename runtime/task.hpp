@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 
 #include "basalt/runtime.hpp"
 
@@ -116,6 +117,15 @@ struct alignas(64) Task {
         return kernel_is_inline() ? static_cast<void*>(kernel.data()) : *reinterpret_cast<void**>(kernel.data());
     }
 };
+
+/// Destroys what the task's kernel captured. The task has no kernel afterwards.
+inline void destroy_kernel(Task& task) {
+    if (task.ops == nullptr) return;
+    void* storage = task.kernel_storage();
+    if (task.ops->destroy != nullptr) task.ops->destroy(storage);
+    if (!task.kernel_is_inline()) ::operator delete(storage, std::align_val_t{task.ops->align});
+    task.ops = nullptr;
+}
 
 /// A slot that carries incoming edges of a task with more than fit inside it.
 struct Relay {

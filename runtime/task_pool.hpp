@@ -52,6 +52,15 @@ class TaskPool {
         cache.slots[cache.count++] = slot;
     }
 
+    /// Gives back the relays of a task, from the newest on.
+    void give_back_relays(SlotCache& cache, std::uint32_t relay) {
+        while (relay != TaskRef::none) {
+            const std::uint32_t previous = relay_at(relay).previous;
+            give_back(cache, relay);
+            relay = previous;
+        }
+    }
+
     Task& at(std::uint32_t slot) const {
         // relaxed: whoever knows the slot's number got it through a synchronising operation after the chunk
         // was published

@@ -150,10 +150,12 @@ void Engine::wait() {
 }
 
 void Engine::wait_datum(Datum& datum) {
-    if (used_around_here(datum)) {
-        throw UsageError(std::string("waiting for ") + datum.name + " inside a task that uses it would never end");
+    Scope& home = home_of(datum);
+    if (&home != &current_scope()) {
+        throw UsageError(std::string("waiting for ") + datum.name +
+                         " inside a task that did not create it: its users may be waiting for this very task");
     }
-    wait_datum(datum, home_of(datum));
+    wait_datum(datum, home);
 }
 
 /// Waits behind every task that uses the datum: a task of our own that uses all of it. The thread helps with
@@ -166,8 +168,9 @@ void Engine::wait_datum(Datum& datum, Scope& home) {
         submit_internal(home, *datum.current, [&done] { done.store(true, std::memory_order_release); });
     }
     auto is_done = [&] {
+        if (!done.load(std::memory_order_acquire)) return false;
         const std::lock_guard guard(datum.retired_lock);
-        return done.load(std::memory_order_acquire) && datum.retired_versions == 0;
+        return datum.retired_versions == 0;
     };
     ThreadContext* context = context_of(this);
     if (context != nullptr) {

@@ -16,8 +16,32 @@ constexpr int polls_before_sleep = 30;
 constexpr int first_pause = 160;
 constexpr int longest_pause = 400;
 
-// Looking whether one may stop costs reading every place's counter, so it is done once in so many tasks.
-constexpr int tasks_between_looks = 64;
+// Looking whether one may stop costs reading every place's counter, so between short tasks it is done once in many,
+// and after each task that takes long.
+constexpr int most_tasks_between_looks = 64;
+constexpr auto long_between_looks = std::chrono::microseconds(100);
+
+// How long a thread that waits for something sleeps at most: what it waits for may come about without any task
+// being queued, as when a chain of tasks is passed on from one to the next.
+constexpr auto longest_nap = std::chrono::milliseconds(10);
+
+/// When to look next, in tasks: from one on, doubling while looks come in quick succession.
+class LookInterval {
+  public:
+    bool due() {
+        if (--left_ > 0) return false;
+        const auto now = std::chrono::steady_clock::now();
+        tasks_ = now - last_ < long_between_looks ? std::min(2 * tasks_, most_tasks_between_looks) : 1;
+        last_ = now;
+        left_ = tasks_;
+        return true;
+    }
+
+  private:
+    int tasks_ = 1;
+    int left_ = 1;
+    std::chrono::steady_clock::time_point last_{};
+};
 
 constexpr auto stand_in_period = std::chrono::milliseconds(1);
 // A program that submits no more than that in a period is busy with something else most of the time.
@@ -104,11 +128,14 @@ void Engine::work_until(Worker& worker, int min_level, const void* awaited, cons
     ParkingLot::Sleeper sleeper;
     sleeper.min_level = min_level;
     sleeper.scope = awaited;
-    Task* next = nullptr;
+    sleeper.may_join = worker.gangs == 0;
+    // a destructor of a kernel may wait before its task's successors have been handed on
+    Task* next = choose_next(worker, min_level);
     int idle = 0;
-    for (int count = 1;; ++count) {
+    LookInterval look;
+    while (true) {
         const bool late = deadline && std::chrono::steady_clock::now() >= *deadline;
-        if (late || ((next == nullptr || count % tasks_between_looks == 0) && done())) {
+        if (late || ((next == nullptr || look.due()) && done())) {
             if (next != nullptr) make_ready(&next, 1, &worker);
             // a wake-up meant for some task may have ended here: pass it on
             if (parking_.anyone_parked() && ready_tasks(0)) parking_.wake(levels, 1);
@@ -135,7 +162,13 @@ void Engine::work_until(Worker& worker, int min_level, const void* awaited, cons
             continue;
         }
         announce_quiescence();
-        parking_.sleep(sleeper, deadline);
+        auto wake_up = deadline;
+        if (awaited != nullptr) {
+            const auto nap_end = std::chrono::steady_clock::now() + longest_nap;
+            wake_up = deadline ? std::min(*deadline, nap_end) : nap_end;
+        }
+        const bool woken = parking_.sleep(sleeper, wake_up);
+        if (!woken) idle = polls_before_sleep - 1;  // a nap's end is no reason to poll for long
     }
 }
 

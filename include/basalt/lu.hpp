@@ -39,7 +39,7 @@ class LuFactors {
     Index rows() const;
     Index cols() const;
 
-    /// Waits for the factorization. LAPACK's INFO: 0, or k > 0 when U(k, k), counted from 1, is exactly zero:
+    /// Waits for the factorization (not inside a task that did not submit it: UsageError). LAPACK's INFO: 0, or k > 0 when U(k, k), counted from 1, is exactly zero:
     /// the factors are complete but a solve would divide by zero.
     Index info() const;
 

@@ -62,7 +62,8 @@ class Matrix {
     /// Submits tasks that overwrite the matrix with the leading part of what the generator makes.
     void fill(std::shared_ptr<const Generator<T>> generator);
 
-    /// Waits for the tasks that use tile column j; the m x width view of its true elements, row-major.
+    /// Waits for the tasks that use tile column j; the m x width view of its true elements, row-major. Throws
+    /// UsageError inside a task that did not make the matrix, since waiting there might never end; so does at().
     View<T> host_view(Index j) const;
     /// Waits for the tasks that use the element's tile column. For looking at single elements.
     T at(Index i, Index j) const;

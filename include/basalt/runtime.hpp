@@ -59,7 +59,9 @@ class TaskName {
     const char* text_;
 };
 
-/// How many threads run a gang task: all members enter at once. min is clamped to the workers there are.
+/// How many threads run a gang task: all members enter at once. min is clamped to the workers there are; a gang
+/// submitted inside a gang takes the threads that happen to be free, perhaps only one, since its fellows
+/// may be standing at a barrier until it is done.
 struct Threads {
     int min = 1;
     int max = 1;
