@@ -341,7 +341,9 @@ TEMPLATE_TEST_CASE("NaN and infinity read nothing outside", "[lu][sanitize]", fl
 TEMPLATE_TEST_CASE("random shapes, tiles, panels and workers agree with LAPACK", "[lu][.soak]", float,
                    double) {
     using T = TestType;
-    std::mt19937 random(std::random_device{}());
+    const unsigned seed = std::random_device{}();
+    std::mt19937 random(seed);
+    INFO("seed " << seed);
     const auto up_to = [&](unsigned limit) { return static_cast<Index>(random() % limit); };
     for (int round = 0; round < 300; ++round) {
         Config config;

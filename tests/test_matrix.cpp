@@ -281,7 +281,9 @@ TEST_CASE("what a matrix does not have is refused", "[matrix]") {
 
 TEMPLATE_TEST_CASE("random shapes come back from random tiles", "[matrix][.soak]", float, double) {
     using T = TestType;
-    std::mt19937 random(std::random_device{}());
+    const unsigned seed = std::random_device{}();
+    std::mt19937 random(seed);
+    INFO("seed " << seed);
     Runtime rt;
     for (int round = 0; round < 300; ++round) {
         const auto m = static_cast<Index>(random() % 1500), n = static_cast<Index>(random() % 1500);

@@ -354,7 +354,9 @@ TEST_CASE("an error of another task reaches solve() and the next one works", "[s
 
 TEMPLATE_TEST_CASE("random systems of any size are solved", "[solve][.soak]", float, double) {
     using T = TestType;
-    std::mt19937 random(std::random_device{}());
+    const unsigned seed = std::random_device{}();
+    std::mt19937 random(seed);
+    INFO("seed " << seed);
     for (int round = 0; round < 200; ++round) {
         Config config;
         config.workers = static_cast<int>(1 + random() % 8);
