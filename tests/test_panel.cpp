@@ -132,7 +132,7 @@ Outcome lapack(View<const T> a) {
 
 const std::array<int, 4> gangs{1, 2, 3, 8};
 
-/// Ragged around the leaf (16), a panel (48), and the shapes of an issue's list: empty, tall, wide.
+/// Ragged around the leaf (16), a panel (48), and the usual trouble-makers: empty, tall, wide.
 const std::array<std::array<Index, 2>, 20> shapes{{{0, 0},    {0, 5},    {5, 0},     {1, 1},     {1, 20},
                                                    {20, 1},   {2, 2},    {7, 15},    {16, 16},   {17, 17},
                                                    {15, 48},  {48, 15},  {99, 48},   {47, 48},   {49, 48},
