@@ -166,7 +166,7 @@ class GraphCheck {
                 if (may_be_renamed(program_.data[datum]) && overwrites_all(b)) fresh[datum] = true;
                 if (fresh[datum] || execution_.runs(later.id) == 0) continue;
                 for (const AccessSpec& a : program_.tasks[failed].accesses) {
-                    if (!overlap(a, b) || !ordered(a, b)) continue;
+                    if (!overlap(a, b) || !ordered(program_.tasks[failed], a, later, b)) continue;
                     complain("task " + std::to_string(later.id) + " ran although it depends on a failed one");
                 }
             }
@@ -179,9 +179,21 @@ class GraphCheck {
                a.col_begin == 0 && a.col_end == datum.cols;
     }
 
-    static bool ordered(const AccessSpec& before, const AccessSpec& after) {
+    /// Whether sharing excludes the two uses; a task that also commutes on what it reads counts as commuting
+    /// there.
+    static bool ordered(const TaskSpec& first, const AccessSpec& before, const TaskSpec& second,
+                        const AccessSpec& after) {
         using enum basalt::AccessMode;
-        return !(before.mode == after.mode && (before.mode == read || before.mode == commute));
+        if (before.mode == read && after.mode == read) return false;
+        const bool both_share =
+            (before.mode == read || before.mode == commute) && (after.mode == read || after.mode == commute);
+        return !(both_share && commutes(first, before) && commutes(second, after));
+    }
+
+    static bool commutes(const TaskSpec& task, const AccessSpec& on) {
+        return std::any_of(task.accesses.begin(), task.accesses.end(), [&](const AccessSpec& access) {
+            return access.mode == basalt::AccessMode::commute && overlap(access, on);
+        });
     }
 
     basalt::Runtime& runtime_;
