@@ -157,8 +157,8 @@ class GraphCheck {
 
     /// Nothing that has to wait for the failed task may have run.
     void check_dependants(std::size_t failed) {
-        std::vector<bool> fresh(program_.data.size(),
-                                false);  // overwritten since, so perhaps in other memory
+        // data overwritten since, which are perhaps in other memory now
+        std::vector<bool> fresh(program_.data.size(), false);
         for (std::size_t i = failed + 1; i < program_.tasks.size(); ++i) {
             const TaskSpec& later = program_.tasks[i];
             for (const AccessSpec& b : later.accesses) {
