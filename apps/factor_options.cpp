@@ -14,7 +14,9 @@ constexpr Index max_order = Index{1} << 40;
 constexpr Index max_gpus = 64;
 
 [[noreturn]] void fail_without_gpu(std::string_view name, std::string_view text) {
-    throw MachineFailure(fmt::format("{} {} needs a GPU: this program was built without CUDA", name, text));
+    throw MachineFailure(fmt::format("{} {}: this version runs on CPU cores only; allowed are 0 GPUs, --mode auto or cpu "
+                                     "and --data host",
+                                     name, text));
 }
 
 std::string parse_matrix(const std::string& text) {
@@ -54,7 +56,7 @@ void add_factor_options(CLI::App& command, Settings& settings, FactorOptions& op
                        fail_without_gpu("--data", text);
                });
     for (const std::string name : {"--gpus", "--emulated-gpus"}) {
-        add_option(command, name, "GPUs to use (default: 0)", [name](const std::string& text) {
+        add_option(command, name, "not in this version: 0 (default)", [name](const std::string& text) {
             if (parse_integer(name, text, 0, max_gpus) > 0) fail_without_gpu(name, text);
         });
     }
