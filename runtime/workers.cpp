@@ -25,6 +25,28 @@ constexpr auto long_between_looks = std::chrono::microseconds(100);
 // being queued, as when a chain of tasks is passed on from one to the next.
 constexpr auto longest_nap = std::chrono::milliseconds(10);
 
+// Fetching a task from another core costs several cache misses on both sides, up to half a microsecond. Where tasks
+// are shorter than that, a thread that ran dry stays away for a while, and its neighbour is faster for it.
+constexpr auto short_task = std::chrono::nanoseconds(500);
+constexpr int pauses_after_short_tasks = 4000;
+
+/// How long the tasks took that a thread ran between two times without work.
+class Stretch {
+  public:
+    void begin() {
+        begin_ = std::chrono::steady_clock::now();
+        tasks_ = 0;
+    }
+    void count() { ++tasks_; }
+    bool of_short_tasks() const {
+        return tasks_ > 0 && std::chrono::steady_clock::now() - begin_ < tasks_ * short_task;
+    }
+
+  private:
+    std::int64_t tasks_ = 0;
+    std::chrono::steady_clock::time_point begin_{};
+};
+
 /// When to look next, in tasks: from one on, doubling while looks come in quick succession.
 class LookInterval {
   public:
@@ -133,6 +155,8 @@ void Engine::work_until(Worker& worker, int min_level, const void* awaited, cons
     Task* next = choose_next(worker, min_level);
     int idle = 0;
     LookInterval look;
+    Stretch stretch;
+    stretch.begin();
     while (true) {
         const bool late = deadline && std::chrono::steady_clock::now() >= *deadline;
         if (late || ((next == nullptr || look.due()) && done())) {
@@ -143,12 +167,19 @@ void Engine::work_until(Worker& worker, int min_level, const void* awaited, cons
         }
         if (next == nullptr) next = find_work(worker, min_level);
         if (next != nullptr) {
+            if (idle > 0) stretch.begin();
             idle = 0;
+            stretch.count();
             next = run_one(*next, worker, min_level);
             continue;
         }
         worker.searching = true;
-        if (idle == 0) announce_quiescence();
+        if (idle == 0) {
+            announce_quiescence();
+            if (stretch.of_short_tasks()) {
+                for (int i = 0; i < pauses_after_short_tasks && !done(); i += first_pause) pause_for(1);
+            }
+        }
         if (++idle < polls_before_sleep) {
             pause_for(idle);
             continue;
