@@ -124,7 +124,7 @@ void write_chrome_trace(std::ostream& out, const Trace& trace) {
     for (const auto& event : trace.events) origin_ns = std::min(origin_ns, event.begin_ns);
     TraceWriter writer(out);
     writer.raw(R"({"displayTimeUnit":"ns","traceEvents":[)");
-    for (std::size_t row = 0; row < trace.row_names.size(); ++row) writer.row_name(row, trace.row_names[row]);
+    for (std::size_t row = 0; row < trace.rows.size(); ++row) writer.row_name(row, trace.rows[row].name);
     for (const auto& event : trace.events) writer.event(event, origin_ns);
     writer.raw("\n]}\n");
 }

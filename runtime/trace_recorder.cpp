@@ -15,10 +15,14 @@ std::string tile_text(const std::array<int, 3>& tile) {
 Trace TraceRecorder::take() {
     Trace trace;
     for (std::size_t row = 0; row < rows_.size(); ++row) {
-        trace.row_names.push_back("worker " + std::to_string(row));
+        trace.rows.push_back({"worker " + std::to_string(row), TraceRowKind::cpu, -1});
         for (const Event& event : rows_[row].events) {
-            trace.events.push_back({event.name, static_cast<int>(row), event.begin, event.end, event.priority,
-                                    tile_text(event.tile)});
+            trace.events.push_back({.name = event.name,
+                                    .row = static_cast<int>(row),
+                                    .begin_ns = event.begin,
+                                    .end_ns = event.end,
+                                    .priority = event.priority,
+                                    .detail = tile_text(event.tile)});
         }
         rows_[row].events.clear();
     }

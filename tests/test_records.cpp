@@ -138,7 +138,7 @@ TEST_CASE("the name - writes records to the standard output, and a bad path is a
 
 TEST_CASE("a trace has a named row a worker and keeps nanoseconds") {
     Trace trace;
-    trace.row_names = {"worker 0", "worker 1"};
+    trace.rows = {{"worker 0"}, {"worker 1"}};
     trace.events = {event_at(5000001234, 5000003235), event_at(5000000000, 5000000007)};
     trace.events[0].row = 1;
     trace.events[0].priority = -3;
@@ -158,14 +158,14 @@ TEST_CASE("a trace has a named row a worker and keeps nanoseconds") {
 
 TEST_CASE("any text is a valid name in a trace") {
     Trace trace;
-    trace.row_names = {"quote \" backslash \\ newline \n tab \t nul " + std::string(1, '\0') + " end"};
+    trace.rows = {{"quote \" backslash \\ newline \n tab \t nul " + std::string(1, '\0') + " end"}};
     trace.events = {event_at(0, 1), event_at(0, 1), event_at(0, 1)};
     trace.events[0].name = "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80";
     trace.events[1].name = "\xff \xc3( \xc0\x80 \xed\xa0\x80 \xf5\x80\x80\x80 \xe2\x82";
     trace.events[2].name = "";
     const auto json = parsed_trace(trace);
     const auto& events = json.at("traceEvents");
-    CHECK(events[0].at("args").at("name") == trace.row_names[0]);
+    CHECK(events[0].at("args").at("name") == trace.rows[0].name);
     CHECK(events[2].at("name") == trace.events[0].name);
     CHECK(events[3].at("name").get<std::string>().rfind("\xc3\xbf ", 0) == 0);
     CHECK(events[4].at("name") == "");
@@ -177,7 +177,7 @@ TEST_CASE("a trace without events is still a trace") {
 
 TEST_CASE("a trace larger than the writer's buffer arrives whole") {
     Trace trace;
-    trace.row_names = {"worker 0"};
+    trace.rows = {{"worker 0"}};
     for (int i = 0; i < 40000; ++i) trace.events.push_back(event_at(i * 1000, i * 1000 + 500));
     const auto json = parsed_trace(trace);
     const auto& events = json.at("traceEvents");

@@ -335,8 +335,8 @@ TEST_CASE("a trace has a row a worker and a bar a task, with name, tile and prio
     }
     runtime.wait();
     const Trace trace = runtime.take_trace();
-    REQUIRE(trace.row_names.size() == static_cast<std::size_t>(setting.workers));
-    CHECK(trace.row_names[0] == "worker 0");
+    REQUIRE(trace.rows.size() == static_cast<std::size_t>(setting.workers));
+    CHECK(trace.rows[0].name == "worker 0");
     REQUIRE(trace.events.size() == 50);
     std::vector<int> priorities;
     for (const TraceEvent& event : trace.events) {

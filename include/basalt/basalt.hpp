@@ -5,6 +5,8 @@
 #include <basalt/access.hpp>
 #include <basalt/array.hpp>
 #include <basalt/cgroup.hpp>
+#include <basalt/device.hpp>
+#include <basalt/emulation.hpp>
 #include <basalt/error.hpp>
 #include <basalt/generator.hpp>
 #include <basalt/lu.hpp>

@@ -47,6 +47,26 @@ class TaskError : public Error {
     std::exception_ptr cause_;
 };
 
+/// A device could not do what it was asked to: out of memory, a failed copy, a fault inside a kernel.
+///
+/// what() names the call, where it was made and the device.
+class DeviceError : public Error {
+  public:
+    DeviceError(const std::string& what, int device, bool sticky, bool out_of_memory = false)
+        : Error(what), device_(device), sticky_(sticky), out_of_memory_(out_of_memory) {}
+
+    /// The runtime's number of the GPU, from 0.
+    int device() const { return device_; }
+    /// The device is lost for the rest of the process; other devices and the CPU cores go on.
+    bool sticky() const { return sticky_; }
+    bool out_of_memory() const { return out_of_memory_; }
+
+  private:
+    int device_;
+    bool sticky_;
+    bool out_of_memory_;
+};
+
 /// The graph was cancelled, by Runtime::cancel() or, inside a gang, by a member that threw.
 class Cancelled : public Error {
   public:

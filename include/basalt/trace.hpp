@@ -6,19 +6,43 @@
 
 namespace basalt {
 
+/// What a bar of the timeline is.
+enum class TraceKind : std::uint8_t {
+    task,  ///< a kernel, on a core or a device
+    copy,  ///< a transfer
+};
+
 /// One task (or transfer) as it ran: a bar of the timeline.
 struct TraceEvent {
     std::string name;           ///< what ran, e.g. "update"
-    int row = 0;                ///< the worker or device it ran on: an index into Trace::row_names
+    int row = 0;                ///< the worker, device or copy engine it ran on: an index into Trace::rows
     std::int64_t begin_ns = 0;  ///< start in nanoseconds; any origin, the same one for the whole trace
     std::int64_t end_ns = 0;    ///< end in nanoseconds, not before begin_ns
     int priority = 0;           ///< the task's priority; larger is more urgent
     std::string detail;         ///< tile indices and the like, e.g. "3,5"; empty where there are none
+    TraceKind kind = TraceKind::task;
+    int step = -1;                     ///< step of the algorithm it belongs to; -1: none
+    std::int64_t bytes = 0;            ///< moved by a copy
+    std::uint64_t id = 0;              ///< of the task; 0: unknown
+    std::vector<std::uint64_t> after;  ///< ids of tasks it waited for, as far as they were kept (some may be missing)
+};
+
+/// Rows of the timeline by what works there.
+enum class TraceRowKind : std::uint8_t {
+    cpu,      ///< a worker thread
+    compute,  ///< a device's kernels
+    copy,     ///< a device's copy engine
+};
+
+struct TraceRow {
+    std::string name;  ///< e.g. "worker 0", "gpu 1", "gpu 1 from host"
+    TraceRowKind kind = TraceRowKind::cpu;
+    int device = -1;  ///< number of the GPU; -1 for the host
 };
 
 /// The record of what ran where and when; events are in no particular order.
 struct Trace {
-    std::vector<std::string> row_names;  ///< one a row of the timeline, e.g. "worker 0"
+    std::vector<TraceRow> rows;
     std::vector<TraceEvent> events;
 };
 

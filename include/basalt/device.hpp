@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+namespace basalt {
+
+namespace detail {
+
+/// What goes with a stream. Only kernels/cuda and runtime/device know what the pointers are.
+struct StreamContext {
+    void* native = nullptr;  ///< cudaStream_t
+    void* blas = nullptr;    ///< cublasHandle_t on that stream, with a workspace of its own
+    int device = -1;
+    bool emulated = false;
+};
+
+}  // namespace detail
+
+/// A queue of work on a device: what a cuda kernel launches into. An opaque handle, valid during the call that got
+/// it; the right device is current then.
+class Stream {
+  public:
+    Stream() = default;
+    explicit Stream(const detail::StreamContext* context) : context_(context) {}
+
+    /// The cudaStream_t, for `kernel<<<grid, block, 0, static_cast<cudaStream_t>(stream.native())>>>`.
+    /// nullptr on an emulated device, which never calls a cuda kernel.
+    void* native() const { return context_->native; }
+    /// The runtime's number of the device, from 0.
+    int device() const { return context_->device; }
+
+    /// For kernels of the library.
+    const detail::StreamContext* context() const { return context_; }
+
+  private:
+    const detail::StreamContext* context_ = nullptr;
+};
+
+/// Where a task runs: on the CPU cores, on one GPU, or where the library thinks best.
+class Place {
+  public:
+    /// Where the task has a kernel for and its data are; the cores when nothing speaks for a GPU.
+    static constexpr Place any() { return Place(any_place); }
+    static constexpr Place cpu() { return Place(cpu_place); }
+    /// GPU `number`, from 0 to Runtime::gpus() - 1.
+    static constexpr Place gpu(int number) { return Place(number); }
+
+    constexpr bool is_any() const { return number_ == any_place; }
+    constexpr bool is_cpu() const { return number_ == cpu_place; }
+    constexpr bool is_gpu() const { return number_ >= 0; }
+    /// Undefined unless is_gpu().
+    constexpr int gpu_number() const { return number_; }
+
+    friend constexpr bool operator==(Place, Place) = default;
+
+  private:
+    static constexpr int cpu_place = -1;
+    static constexpr int any_place = -2;
+    constexpr explicit Place(int number) : number_(number) {}
+    int number_;
+};
+
+/// A kernel for GPUs: called as f(stream, views...) by a thread of the runtime with the device current; the views lie
+/// in the device's memory. It enqueues work on the stream and returns; it never waits.
+template <class F>
+struct CudaKernel {
+    F function;
+};
+
+/// Marks the GPU kernel of a task: `rt.submit(options, read(x), readwrite(y), cpu_kernel, cuda(gpu_kernel))`.
+/// The CPU kernel is its twin: it runs on the cores, and in its place on an emulated device.
+template <class F>
+CudaKernel<std::decay_t<F>> cuda(F&& function) {
+    return {std::forward<F>(function)};
+}
+
+}  // namespace basalt
