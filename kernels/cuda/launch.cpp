@@ -1,0 +1,34 @@
+#include "kernels/cuda/launch.cuh"
+
+#include <string>
+
+#include <basalt/error.hpp>
+
+namespace basalt::cuda_detail {
+
+namespace {
+
+[[noreturn]] void fail(const std::string& reason, const char* what, Stream stream, std::source_location where,
+                       bool out_of_memory) {
+    // A fault inside a kernel spoils the context: every later call reports it, this one too.
+    const cudaError_t after = cudaStreamQuery(native(stream));
+    const bool sticky = after != cudaSuccess && after != cudaErrorNotReady;
+    throw DeviceError(std::string(what) + ": " + reason + " (" + where.file_name() + ":" +
+                          std::to_string(where.line()) + ", gpu " + std::to_string(stream.device()) + ")",
+                      stream.device(), sticky, out_of_memory);
+}
+
+}  // namespace
+
+void check(cudaError_t status, const char* what, Stream stream, std::source_location where) {
+    if (status == cudaSuccess) return;
+    fail(std::string(cudaGetErrorName(status)) + ", " + cudaGetErrorString(status), what, stream, where,
+         status == cudaErrorMemoryAllocation);
+}
+
+void check(cublasStatus_t status, const char* what, Stream stream, std::source_location where) {
+    if (status == CUBLAS_STATUS_SUCCESS) return;
+    fail(cublasGetStatusName(status), what, stream, where, status == CUBLAS_STATUS_ALLOC_FAILED);
+}
+
+}  // namespace basalt::cuda_detail

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <source_location>
+
+#include <cublas_v2.h>
+#include <cuda_runtime_api.h>
+
+#include <basalt/device.hpp>
+#include <basalt/view.hpp>
+
+/// What every kernel file needs to enqueue work and to report that it could not.
+namespace basalt::cuda_detail {
+
+inline cudaStream_t native(Stream stream) {
+    return static_cast<cudaStream_t>(stream.native());
+}
+
+/// Throws a DeviceError that names the call `what`, the file and the device unless `status` is success.
+void check(cudaError_t status, const char* what, Stream stream,
+           std::source_location where = std::source_location::current());
+void check(cublasStatus_t status, const char* what, Stream stream,
+           std::source_location where = std::source_location::current());
+
+/// After a launch: throws what kept the kernel `name` from being enqueued.
+inline void check_launch(const char* name, Stream stream,
+                         std::source_location where = std::source_location::current()) {
+    check(cudaGetLastError(), name, stream, where);
+}
+
+/// ceil(a / b) for a >= 0, b > 0.
+constexpr Index divide_up(Index a, Index b) {
+    return (a + b - 1) / b;
+}
+
+}  // namespace basalt::cuda_detail
