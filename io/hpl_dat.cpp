@@ -8,25 +8,11 @@
 
 #include <fmt/format.h>
 
+#include "io/quoted_text.hpp"
+
 namespace basalt {
 
 namespace {
-
-/// A word as a message may show it: quoted, unprintable bytes escaped, cut where it is long.
-std::string quoted(std::string_view text) {
-    constexpr std::size_t shown = 40;
-    std::string out = "\"";
-    for (const char c : text.substr(0, shown)) {
-        const auto byte = static_cast<unsigned char>(c);
-        if (byte < 0x20 || byte > 0x7e) {
-            out += fmt::format("\\x{:02x}", byte);
-        } else {
-            if (c == '"' || c == '\\') out += '\\';
-            out += c;
-        }
-    }
-    return out + (text.size() > shown ? "...\"" : "\"");
-}
 
 std::vector<std::string_view> words_of(std::string_view line) {
     constexpr std::string_view blanks = " \t";
@@ -114,12 +100,12 @@ void Reader::next_line(const std::string& what) {
     if (!line_.empty() && line_.back() == '\r') line_.pop_back();
     if (line_.size() > HplLimits::line_length) {
         fail(fmt::format("the line is longer than HPL's line buffer: {}; allowed: at most {} characters",
-                         quoted(line_), HplLimits::line_length));
+                         quoted_text(line_), HplLimits::line_length));
     }
     for (std::size_t i = 0; i < line_.size(); ++i) {
         const auto byte = static_cast<unsigned char>(line_[i]);
         if ((byte < 0x20 && byte != '\t') || byte == 0x7f) {
-            fail(fmt::format("byte 0x{:02x} in column {} of {}; allowed: text", byte, i + 1, quoted(line_)));
+            fail(fmt::format("byte 0x{:02x} in column {} of {}; allowed: text", byte, i + 1, quoted_text(line_)));
         }
     }
     words_ = words_of(line_);
@@ -135,7 +121,7 @@ Index Reader::checked_integer(const std::string& what, std::string_view word, Ra
     Index value = 0;
     if (!parse_whole(word, value)) {
         const auto* reason = is_integer_too_large(word) ? "is too large" : "is not an integer";
-        fail(fmt::format("{} = {} {}; {}", what, quoted(word), reason, range.text()));
+        fail(fmt::format("{} = {} {}; {}", what, quoted_text(word), reason, range.text()));
     }
     if (!range.contains(value)) fail(fmt::format("{} = {} is out of range; {}", what, value, range.text()));
     return value;
@@ -153,7 +139,7 @@ int Reader::device(const std::string& output_file) {
     if (value != 6 && value != 7 && output_file.empty()) {
         fail(fmt::format(
             "output device = {} writes to a file, but line {} names none; allowed: 6 (stdout), 7 (stderr)",
-            quoted(word), line_number_ - 1));
+            quoted_text(word), line_number_ - 1));
     }
     return static_cast<int>(value);
 }
@@ -163,7 +149,7 @@ double Reader::threshold() {
     double value = 0;
     if (!parse_whole(word, value) || !(std::abs(value) <= HplLimits::threshold)) {
         fail(fmt::format("threshold = {}; allowed: a number from {:.0f} to {:.0f} (0 and less: no check)",
-                         quoted(word), -HplLimits::threshold, HplLimits::threshold));
+                         quoted_text(word), -HplLimits::threshold, HplLimits::threshold));
     }
     return value;
 }

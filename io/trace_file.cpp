@@ -1,12 +1,13 @@
 #include "io/trace_file.hpp"
 
 #include <algorithm>
-#include <iterator>
+#include <array>
+#include <charconv>
+#include <concepts>
 #include <limits>
 #include <ostream>
+#include <string>
 #include <string_view>
-
-#include <fmt/format.h>
 
 namespace basalt {
 
@@ -45,7 +46,7 @@ class TraceWriter {
     TraceWriter(const TraceWriter&) = delete;
     TraceWriter& operator=(const TraceWriter&) = delete;
 
-    void row_name(std::size_t row, std::string_view name);
+    void row(std::size_t index, const TraceRow& row);
     void event(const TraceEvent& event, std::int64_t origin_ns);
     void raw(std::string_view text) { buffer_.append(text); }
 
@@ -55,66 +56,137 @@ class TraceWriter {
         raw(first_ ? "\n" : ",\n");
         first_ = false;
     }
+    void arguments(const TraceEvent& event);
     void string(std::string_view text);
-    void microseconds(std::int64_t nanoseconds) {
-        fmt::format_to(std::back_inserter(buffer_), "{}.{:03}", nanoseconds / 1000, nanoseconds % 1000);
+    void escaped(std::string_view text);
+    void number(std::integral auto value) {
+        std::array<char, 24> digits;
+        const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
+        buffer_.append(digits.data(), end);
     }
+    void microseconds(std::int64_t nanoseconds);
     void flush() {
         out_.write(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
         buffer_.clear();
     }
 
     std::ostream& out_;
-    fmt::memory_buffer buffer_;
+    std::string buffer_;
     bool first_ = true;
 };
 
+void TraceWriter::microseconds(std::int64_t nanoseconds) {
+    number(nanoseconds / 1000);
+    const auto rest = static_cast<int>(nanoseconds % 1000);
+    if (rest == 0) return;
+    const std::array<char, 4> decimals = {'.', static_cast<char>('0' + rest / 100),
+                                          static_cast<char>('0' + rest / 10 % 10), static_cast<char>('0' + rest % 10)};
+    buffer_.append(decimals.data(), decimals.size());
+}
+
 void TraceWriter::string(std::string_view text) {
-    buffer_.push_back('"');
+    const auto is_plain = [](char c) { return 0x20 <= c && c < 0x7f && c != '"' && c != '\\'; };
+    buffer_ += '"';
+    if (std::all_of(text.begin(), text.end(), is_plain)) {
+        raw(text);
+    } else {
+        escaped(text);
+    }
+    buffer_ += '"';
+}
+
+void TraceWriter::escaped(std::string_view text) {
+    constexpr std::string_view hex = "0123456789abcdef";
     while (!text.empty()) {
         const char c = text.front();
         const auto byte = static_cast<unsigned char>(c);
         const std::size_t length = utf8_length(text);
         if (c == '"' || c == '\\') {
-            buffer_.push_back('\\');
-            buffer_.push_back(c);
+            buffer_ += '\\';
+            buffer_ += c;
         } else if (byte < 0x20 || length == 0) {
-            fmt::format_to(std::back_inserter(buffer_), "\\u{:04x}", byte);
+            raw("\\u00");
+            buffer_ += hex[byte / 16];
+            buffer_ += hex[byte % 16];
         } else {
-            buffer_.append(text.substr(0, length));
+            raw(text.substr(0, length));
         }
         text.remove_prefix(std::max<std::size_t>(length, 1));
     }
-    buffer_.push_back('"');
 }
 
-void TraceWriter::row_name(std::size_t row, std::string_view name) {
+std::string_view name_of(TraceRowKind kind) {
+    constexpr std::array<std::string_view, 3> names = {"cpu", "compute", "copy"};
+    return names[static_cast<std::size_t>(kind)];
+}
+
+void TraceWriter::row(std::size_t index, const TraceRow& row) {
     separate();
-    fmt::format_to(std::back_inserter(buffer_),
-                   R"({{"ph":"M","pid":0,"tid":{},"name":"thread_name","args":{{"name":)", row);
-    string(name);
-    raw("}},\n");
+    raw(R"({"ph":"M","pid":0,"tid":)");
+    number(index);
+    raw(R"(,"name":"thread_name","args":{"name":)");
+    string(row.name);
+    raw(R"(,"kind":")");
+    raw(name_of(row.kind));
+    raw("\"");
+    if (row.device >= 0) {
+        raw(R"(,"device":)");
+        number(row.device);
+    }
+    raw("}}");
     // Without an index the viewers order rows by name, and "worker 10" comes before "worker 2".
-    fmt::format_to(std::back_inserter(buffer_),
-                   R"({{"ph":"M","pid":0,"tid":{0},"name":"thread_sort_index","args":{{"sort_index":{0}}}}})",
-                   row);
+    separate();
+    raw(R"({"ph":"M","pid":0,"tid":)");
+    number(index);
+    raw(R"(,"name":"thread_sort_index","args":{"sort_index":)");
+    number(index);
+    raw("}}");
 }
 
 void TraceWriter::event(const TraceEvent& event, std::int64_t origin_ns) {
     separate();
-    fmt::format_to(std::back_inserter(buffer_), R"({{"ph":"X","pid":0,"tid":{},"ts":)", event.row);
+    raw(R"({"ph":"X","pid":0,"tid":)");
+    number(event.row);
+    raw(R"(,"ts":)");
     microseconds(event.begin_ns - origin_ns);
     raw(R"(,"dur":)");
     microseconds(std::max<std::int64_t>(event.end_ns - event.begin_ns, 0));
     raw(R"(,"name":)");
     string(event.name);
     raw(R"(,"args":{)");
+    arguments(event);
+    raw("}}");
+}
+
+void TraceWriter::arguments(const TraceEvent& event) {
+    raw(R"("priority":)");
+    number(event.priority);
     if (!event.detail.empty()) {
-        raw(R"("tiles":)");
+        raw(R"(,"tiles":)");
         string(event.detail);
-        raw(",");
     }
-    fmt::format_to(std::back_inserter(buffer_), R"("priority":{}}}}})", event.priority);
+    if (event.kind == TraceKind::copy) raw(R"(,"kind":"copy")");
+    if (event.step != -1) {
+        raw(R"(,"step":)");
+        number(event.step);
+    }
+    if (event.bytes != 0) {
+        raw(R"(,"bytes":)");
+        number(event.bytes);
+    }
+    if (event.id != 0) {
+        raw(R"(,"id":)");
+        number(event.id);
+    }
+    if (event.after.empty()) return;
+    raw(R"(,"after":)");
+    char before = '[';
+    for (const std::uint64_t id : event.after) {
+        buffer_ += before;
+        number(id);
+        before = ',';
+    }
+    raw("]");
 }
 
 }  // namespace
@@ -124,7 +196,7 @@ void write_chrome_trace(std::ostream& out, const Trace& trace) {
     for (const auto& event : trace.events) origin_ns = std::min(origin_ns, event.begin_ns);
     TraceWriter writer(out);
     writer.raw(R"({"displayTimeUnit":"ns","traceEvents":[)");
-    for (std::size_t row = 0; row < trace.rows.size(); ++row) writer.row_name(row, trace.rows[row].name);
+    for (std::size_t row = 0; row < trace.rows.size(); ++row) writer.row(row, trace.rows[row]);
     for (const auto& event : trace.events) writer.event(event, origin_ns);
     writer.raw("\n]}\n");
 }

@@ -147,7 +147,8 @@ TEST_CASE("a trace has a named row a worker and keeps nanoseconds") {
     const auto& events = json.at("traceEvents");
     REQUIRE(events.size() == 6);
     CHECK(events[2] == nlohmann::json::parse(
-                           R"({"ph":"M","pid":0,"tid":1,"name":"thread_name","args":{"name":"worker 1"}})"));
+                           R"({"ph":"M","pid":0,"tid":1,"name":"thread_name",
+                               "args":{"name":"worker 1","kind":"cpu"}})"));
     CHECK(events[4] ==
           nlohmann::json::parse(R"({"ph":"X","pid":0,"tid":1,"ts":1.234,"dur":2.001,"name":"update",
                                                  "args":{"tiles":"3,5","priority":-3}})"));
