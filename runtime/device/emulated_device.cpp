@@ -1,0 +1,275 @@
+#include "runtime/device/emulated_device.hpp"
+
+#include <cstring>
+#include <utility>
+
+#include "runtime/device/device_error.hpp"
+
+namespace basalt::detail {
+
+namespace {
+
+/// Bytes between the first and the last one of a side.
+std::size_t extent(const Copy& copy, std::size_t pitch) { return (copy.rows - 1) * pitch + copy.row_bytes; }
+
+bool is_empty(const Copy& copy) { return copy.rows == 0 || copy.row_bytes == 0; }
+
+void copy_rows(const Copy& copy) {
+    auto* to = static_cast<std::byte*>(copy.to);
+    const auto* from = static_cast<const std::byte*>(copy.from);
+    for (std::size_t row = 0; row < copy.rows; ++row) {
+        std::memmove(to + row * copy.to_pitch, from + row * copy.from_pitch, copy.row_bytes);
+    }
+}
+
+bool fails_here(const Emulation& emulation, int device) {
+    return emulation.failing_gpu < 0 || emulation.failing_gpu == device;
+}
+
+}  // namespace
+
+EmulatedHost::EmulatedHost(int devices, std::size_t memory) {
+    for (int device = 0; device < devices; ++device) memories_.push_back(std::make_unique<EmulatedMemory>(memory));
+}
+
+bool EmulatedHost::on_a_device(const void* begin, std::size_t bytes) const {
+    for (const auto& memory : memories_) {
+        if (memory->touches(begin, bytes)) return true;
+    }
+    return false;
+}
+
+void EmulatedHost::pin(void* begin) {
+    const std::lock_guard lock(mutex_);
+    ++pins_[begin];
+}
+
+bool EmulatedHost::unpin(void* begin) noexcept {
+    const std::lock_guard lock(mutex_);
+    const auto found = pins_.find(begin);
+    if (found == pins_.end()) return false;
+    if (--found->second == 0) pins_.erase(found);
+    return true;
+}
+
+std::size_t EmulatedHost::pinned_ranges() const {
+    const std::lock_guard lock(mutex_);
+    return pins_.size();
+}
+
+EmulatedDevice::Queue::Queue(const Emulation& emulation, std::uint64_t seed, const std::atomic<bool>& lost,
+                             int devices)
+    : stream(emulation.longest_delay, seed, lost), awaited(static_cast<std::size_t>(devices * stream_roles)) {}
+
+EmulatedDevice::EmulatedDevice(int index, const Emulation& emulation, std::shared_ptr<EmulatedHost> host)
+    : index_(index),
+      name_("gpu " + std::to_string(index)),
+      context_{.device = index, .emulated = true},
+      peer_access_(emulation.peer_access),
+      failures_are_sticky_(emulation.failures_are_sticky),
+      host_(std::move(host)),
+      memory_(host_->memory(index)),
+      allocations_{fails_here(emulation, index) ? emulation.failing_allocation : 0},
+      copies_{fails_here(emulation, index) ? emulation.failing_copy : 0},
+      kernels_{fails_here(emulation, index) ? emulation.failing_kernel : 0} {
+    for (std::size_t role = 0; role < queues_.size(); ++role) {
+        const std::uint64_t seed = emulation.seed + static_cast<std::uint64_t>(index) * queues_.size() + role;
+        queues_[role] = std::make_unique<Queue>(emulation, seed, lost_, emulation.gpus);
+    }
+}
+
+EmulatedDevice::~EmulatedDevice() = default;
+
+bool EmulatedDevice::reaches(const Device& peer) const { return peer_access_ && peer.emulated() && &peer != this; }
+
+DeviceError EmulatedDevice::error(const char* call, const std::string& why, bool sticky, bool out_of_memory,
+                                  std::source_location where) const {
+    return device_error(index_, name_, call, why, {.sticky = sticky, .out_of_memory = out_of_memory}, where);
+}
+
+void EmulatedDevice::check_alive(const char* call, std::source_location where) const {
+    if (!lost()) return;
+    const std::lock_guard lock(mutex_);
+    throw error(call, "the device is lost: " + why_lost_, true, false, where);
+}
+
+DeviceError EmulatedDevice::injected(const char* call, std::uint64_t number, bool out_of_memory) {
+    const DeviceError failure = error(call, "call " + std::to_string(number) + " fails, as the emulation was asked for",
+                                      failures_are_sticky_, out_of_memory && !failures_are_sticky_);
+    if (failures_are_sticky_) {
+        const std::lock_guard lock(mutex_);
+        if (why_lost_.empty()) why_lost_ = failure.what();
+        lost_.store(true, std::memory_order_release);
+    }
+    return failure;
+}
+
+void* EmulatedDevice::allocate(std::size_t bytes) {
+    check_alive("allocate");
+    const std::uint64_t number = ++allocations_.calls;
+    if (allocations_.fails_now(number)) throw injected("allocate", number, true);
+    void* memory = memory_.allocate(bytes);
+    if (memory == nullptr && bytes > 0) {
+        throw error("allocate",
+                    "no room for " + std::to_string(bytes) + " bytes, " + std::to_string(free_bytes()) + " of " +
+                        std::to_string(memory_bytes()) + " are free",
+                    false, true);
+    }
+    return memory;
+}
+
+void EmulatedDevice::release(void* memory) noexcept {
+    if (memory == nullptr) return;
+    ++releases_;
+    memory_.release(memory);
+}
+
+void EmulatedDevice::pin(void* host_memory, std::size_t bytes) {
+    check_alive("pin");
+    if (bytes == 0) return;
+    if (host_->on_a_device(host_memory, bytes)) throw error("pin", "this is device memory");
+    host_->pin(host_memory);
+}
+
+void EmulatedDevice::unpin(void* host_memory) noexcept { host_->unpin(host_memory); }
+
+void EmulatedDevice::wait_for(StreamRole stream, Device& other, StreamRole other_stream, Ticket ticket) {
+    check_alive("wait_for");
+    auto& producer = static_cast<EmulatedDevice&>(other).queue(other_stream).stream;
+    if (ticket > producer.recorded()) throw error("wait_for", "the ticket has not been recorded");
+    Queue& waiting = queue(stream);
+    const std::size_t pair =
+        static_cast<std::size_t>(other.index()) * stream_roles + static_cast<std::size_t>(other_stream);
+    const std::lock_guard lock(waiting.mutex);
+    Ticket& awaited = waiting.awaited[pair];
+    if (&producer == &waiting.stream || ticket <= awaited || producer.timeline()->reached() >= ticket) {
+        ++waits_dropped_;
+        return;
+    }
+    awaited = ticket;
+    ++waits_;
+    waiting.stream.enqueue_wait(producer.timeline(), ticket);
+}
+
+void EmulatedDevice::check_side(const char* call, const Copy& copy, const Side& side) const {
+    const std::size_t bytes = extent(copy, side.pitch);
+    if (side.memory == nullptr) {
+        if (host_->on_a_device(side.begin, bytes)) throw error(call, "the host's side is device memory");
+    } else if (!side.memory->holds(side.begin, bytes)) {
+        throw error(call, "the device's side is not inside an allocation of that device");
+    }
+}
+
+void EmulatedDevice::enqueue_copy(const char* call, StreamRole stream, const Copy& copy, EmulatedMemory* to,
+                                  EmulatedMemory* from, std::atomic<std::uint64_t>& counter) {
+    check_alive(call);
+    if (is_empty(copy)) return;
+    if (copy.rows > 1 && (copy.to_pitch < copy.row_bytes || copy.from_pitch < copy.row_bytes)) {
+        throw error(call, "the rows overlap");
+    }
+    const Side to_side{copy.to, copy.to_pitch, to};
+    const Side from_side{copy.from, copy.from_pitch, from};
+    const auto check = [this, call, copy, to_side, from_side] {
+        check_side(call, copy, to_side);
+        check_side(call, copy, from_side);
+    };
+    check();
+    ++counter;
+    bytes_copied_ += copy.rows * copy.row_bytes;
+    // once more in its turn: the memory may have been released too early
+    enqueue(stream, call, copies_, [check, copy] {
+        check();
+        copy_rows(copy);
+    });
+}
+
+void EmulatedDevice::enqueue(StreamRole stream, const char* call, Injection& injection, std::function<void()> work) {
+    const std::uint64_t number = ++injection.calls;
+    if (!injection.fails_now(number)) return queue(stream).stream.enqueue(std::move(work));
+    if (number % 2 == 0) throw injected(call, number);
+    queue(stream).stream.enqueue([this, call, number] { throw injected(call, number); });
+}
+
+void EmulatedDevice::copy(StreamRole stream, const Copy& copy) {
+    if (stream == StreamRole::from_host) {
+        enqueue_copy("copy from the host", stream, copy, &memory_, nullptr, copies_from_host_);
+    } else if (stream == StreamRole::to_host) {
+        enqueue_copy("copy to the host", stream, copy, nullptr, &memory_, copies_to_host_);
+    } else {
+        throw error("copy", std::string("the ") + name_of(stream) + " stream has no direction");
+    }
+}
+
+void EmulatedDevice::copy_within(StreamRole stream, const Copy& copy) {
+    enqueue_copy("copy_within", stream, copy, &memory_, &memory_, copies_within_);
+}
+
+void EmulatedDevice::copy_to_peer(StreamRole stream, Device& peer, const Copy& copy) {
+    if (!reaches(peer)) throw error("copy_to_peer", name_ + " does not reach " + peer.name());
+    enqueue_copy("copy_to_peer", stream, copy, &host_->memory(peer.index()), &memory_, copies_to_peers_);
+}
+
+void EmulatedDevice::launch(StreamRole stream, std::function<void(Stream)> kernel) {
+    check_alive("launch");
+    enqueue(stream, "launch", kernels_, [this, kernel = std::move(kernel)] {
+        try {
+            kernel(Stream(&context_));
+        } catch (const std::exception&) {
+            throw;
+        } catch (...) {
+            throw error("launch", "a kernel threw something that is no std::exception");
+        }
+    });
+}
+
+Ticket EmulatedDevice::record(StreamRole stream, bool timed) {
+    check_alive("record");
+    ++records_;
+    return queue(stream).stream.record(timed);
+}
+
+bool EmulatedDevice::reached(StreamRole stream, Ticket ticket) {
+    check_alive("reached");
+    EmulatedStream& asked = queue(stream).stream;
+    if (asked.timeline()->reached() < ticket) return false;
+    if (const std::exception_ptr failure = asked.take_failure(ticket)) std::rethrow_exception(failure);
+    return true;
+}
+
+std::int64_t EmulatedDevice::time_of(StreamRole stream, Ticket ticket) {
+    check_alive("time_of");
+    const auto time = queue(stream).stream.time_of(ticket);
+    if (!time) throw error("time_of", "the ticket was not timed, not reached yet, or is too old");
+    return *time;
+}
+
+void EmulatedDevice::synchronize() noexcept {
+    for (const auto& queue : queues_) queue->stream.drain();
+}
+
+EmulatedStatistics EmulatedDevice::statistics() const {
+    return {.bytes_allocated = memory_.used(),
+            .peak_bytes = memory_.peak(),
+            .allocations = allocations_.calls,
+            .releases = releases_,
+            .copies_from_host = copies_from_host_,
+            .copies_to_host = copies_to_host_,
+            .copies_within = copies_within_,
+            .copies_to_peers = copies_to_peers_,
+            .bytes_copied = bytes_copied_,
+            .kernels = kernels_.calls,
+            .records = records_,
+            .waits = waits_,
+            .waits_dropped = waits_dropped_};
+}
+
+std::vector<std::unique_ptr<Device>> make_emulated_devices(const Emulation& emulation) {
+    const auto host = std::make_shared<EmulatedHost>(emulation.gpus, emulation.memory);
+    std::vector<std::unique_ptr<Device>> devices;
+    for (int index = 0; index < emulation.gpus; ++index) {
+        devices.push_back(std::make_unique<EmulatedDevice>(index, emulation, host));
+    }
+    return devices;
+}
+
+}  // namespace basalt::detail

@@ -1,0 +1,162 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <source_location>
+#include <string>
+#include <vector>
+
+#include "runtime/device/device.hpp"
+#include "runtime/device/emulated_memory.hpp"
+#include "runtime/device/emulated_stream.hpp"
+
+namespace basalt::detail {
+
+/// What an emulated device was asked to do so far, for tests.
+struct EmulatedStatistics {
+    std::size_t bytes_allocated = 0;
+    std::size_t peak_bytes = 0;
+    std::uint64_t allocations = 0;
+    std::uint64_t releases = 0;
+    std::uint64_t copies_from_host = 0;
+    std::uint64_t copies_to_host = 0;
+    std::uint64_t copies_within = 0;
+    std::uint64_t copies_to_peers = 0;
+    std::uint64_t bytes_copied = 0;
+    std::uint64_t kernels = 0;
+    std::uint64_t records = 0;
+    std::uint64_t waits = 0;          ///< enqueued
+    std::uint64_t waits_dropped = 0;  ///< implied by what was known
+};
+
+/// Knows the memory of all devices that were made together, and what host memory is pinned.
+class EmulatedHost {
+  public:
+    EmulatedHost(int devices, std::size_t memory);
+
+    EmulatedMemory& memory(int device) { return *memories_[static_cast<std::size_t>(device)]; }
+    /// Whether any of the bytes is memory of a device.
+    bool on_a_device(const void* begin, std::size_t bytes) const;
+
+    void pin(void* begin);
+    /// False where it was not pinned.
+    bool unpin(void* begin) noexcept;
+    std::size_t pinned_ranges() const;
+
+  private:
+    std::vector<std::unique_ptr<EmulatedMemory>> memories_;
+    mutable std::mutex mutex_;
+    std::map<void*, int> pins_;  // guarded by mutex_: how often each range was pinned
+};
+
+/// A GPU that is none: streams are threads, kernels compute on them.
+///
+/// It is stricter than a GPU. A copy whose device side is not inside one live allocation of that device, or whose host
+/// side is device memory, is refused with a DeviceError, so that a forgotten transfer shows. Of the failures that the
+/// Emulation asks for, the k-th copy or kernel fails in the call when k is even, in the stream's turn (so that
+/// reached() reports it) when k is odd; copies of all directions count together. Copies and waits of nothing are valid.
+/// On a lost device streams leave out copies and kernels but still reach their tickets, so nobody waits forever.
+/// A kernel's exception comes out of reached() as it is.
+class EmulatedDevice final : public Device {
+  public:
+    EmulatedDevice(int index, const Emulation& emulation, std::shared_ptr<EmulatedHost> host);
+    ~EmulatedDevice() override;
+
+    int index() const override { return index_; }
+    const std::string& name() const override { return name_; }
+    const std::string& model() const override { return model_; }
+    bool emulated() const override { return true; }
+    bool lost() const override { return lost_.load(std::memory_order_acquire); }
+    std::size_t memory_bytes() const override { return memory_.capacity(); }
+    std::size_t free_bytes() const override { return memory_.capacity() - memory_.used(); }
+    bool reaches(const Device& peer) const override;
+
+    void* allocate(std::size_t bytes) override;
+    void release(void* memory) noexcept override;
+    void pin(void* host_memory, std::size_t bytes) override;
+    void unpin(void* host_memory) noexcept override;
+
+    void attach_thread() override {}
+
+    void wait_for(StreamRole stream, Device& other, StreamRole other_stream, Ticket ticket) override;
+    void copy(StreamRole stream, const Copy& copy) override;
+    void copy_within(StreamRole stream, const Copy& copy) override;
+    void copy_to_peer(StreamRole stream, Device& peer, const Copy& copy) override;
+    void launch(StreamRole stream, std::function<void(Stream)> kernel) override;
+
+    Ticket record(StreamRole stream, bool timed) override;
+    bool reached(StreamRole stream, Ticket ticket) override;
+    std::int64_t time_of(StreamRole stream, Ticket ticket) override;
+
+    void synchronize() noexcept override;
+
+    EmulatedStatistics statistics() const;
+    /// Ranges of host memory that are pinned, by whichever device.
+    std::size_t pinned_ranges() const { return host_->pinned_ranges(); }
+
+  private:
+    /// The stream of a role, with the newest ticket it waits for of each stream of each device.
+    struct Queue {
+        Queue(const Emulation& emulation, std::uint64_t seed, const std::atomic<bool>& lost, int devices);
+        EmulatedStream stream;
+        std::mutex mutex;
+        std::vector<Ticket> awaited;  // guarded by mutex
+    };
+    /// Counts calls of a kind, one of which is to fail.
+    struct Injection {
+        std::uint64_t failing;  // 0: none does
+        std::atomic<std::uint64_t> calls{0};
+        bool fails_now(std::uint64_t call) const { return call == failing; }
+    };
+    struct Side {
+        const void* begin;
+        std::size_t pitch;
+        EmulatedMemory* memory;  // nullptr: the host
+    };
+
+    Queue& queue(StreamRole stream) { return *queues_[static_cast<std::size_t>(stream)]; }
+    void check_alive(const char* call, std::source_location where = std::source_location::current()) const;
+    DeviceError error(const char* call, const std::string& why, bool sticky = false, bool out_of_memory = false,
+                      std::source_location where = std::source_location::current()) const;
+    /// The failure of call number `number`; marks the device lost where failures are sticky.
+    DeviceError injected(const char* call, std::uint64_t number, bool out_of_memory = false);
+    void check_side(const char* call, const Copy& copy, const Side& side) const;
+    void enqueue_copy(const char* call, StreamRole stream, const Copy& copy, EmulatedMemory* to,
+                      EmulatedMemory* from, std::atomic<std::uint64_t>& counter);
+    void enqueue(StreamRole stream, const char* call, Injection& injection, std::function<void()> work);
+
+    const int index_;
+    const std::string name_;
+    const std::string model_ = "emulated GPU";
+    const StreamContext context_;
+    const bool peer_access_;
+    const bool failures_are_sticky_;
+    const std::shared_ptr<EmulatedHost> host_;
+    EmulatedMemory& memory_;
+
+    std::atomic<bool> lost_{false};
+    mutable std::mutex mutex_;
+    std::string why_lost_;  // guarded by mutex_
+
+    Injection allocations_;
+    Injection copies_;
+    Injection kernels_;
+    std::atomic<std::uint64_t> releases_{0};
+    std::atomic<std::uint64_t> copies_from_host_{0};
+    std::atomic<std::uint64_t> copies_to_host_{0};
+    std::atomic<std::uint64_t> copies_within_{0};
+    std::atomic<std::uint64_t> copies_to_peers_{0};
+    std::atomic<std::uint64_t> bytes_copied_{0};
+    std::atomic<std::uint64_t> records_{0};
+    std::atomic<std::uint64_t> waits_{0};
+    std::atomic<std::uint64_t> waits_dropped_{0};
+
+    std::array<std::unique_ptr<Queue>, stream_roles> queues_;  // their threads end before the rest goes
+};
+
+}  // namespace basalt::detail
