@@ -37,6 +37,22 @@ class AccessMap {
     /// Whether any task that used the datum has not completed.
     bool busy(const DependencySink& sink) const;
 
+    /// visit(task, exclusive) for every task that is recorded: those that used any region last, perhaps completed.
+    template <class F>
+    void for_each_user(const F& visit) const {
+        const auto visit_segment = [&](const Segment& segment) {
+            if (segment.writer.valid()) visit(segment.writer, true);
+            for (const TaskRef member : segment.group) visit(member, segment.commuting);
+        };
+        if (!cut_) {
+            if (used_) visit_segment(only_);
+            return;
+        }
+        for (const Band& band : bands_) {
+            for (const Segment& segment : band.segments) visit_segment(segment);
+        }
+    }
+
     /// Segments at present, for tests.
     std::size_t segments() const;
 

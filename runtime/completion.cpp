@@ -14,11 +14,6 @@ TeamBarrier& solo_barrier() {
     return barrier;
 }
 
-std::string task_label(const Task& task) {
-    const std::string tile = tile_text(task.tile);
-    return tile.empty() ? task.name : std::string(task.name) + "(" + tile + ")";
-}
-
 const char* mode_name(AccessMode mode) {
     switch (mode) {
         case AccessMode::read: return "read";
@@ -43,10 +38,9 @@ std::string data_label(const Task& task) {
     return text;
 }
 
-std::exception_ptr wrap_error(const Task& task, const Worker& worker, std::exception_ptr cause) {
+std::exception_ptr wrap_error(const Task& task, const std::string& device, std::exception_ptr cause) {
     const std::string label = task_label(task);
     const std::string data = data_label(task);
-    const std::string device = "cpu worker " + std::to_string(worker.place);
     std::string reason = "an exception that is no std::exception";
     try {
         std::rethrow_exception(cause);
@@ -72,6 +66,11 @@ bool is(const std::exception_ptr& error) {
 
 }  // namespace
 
+std::string task_label(const Task& task) {
+    const std::string tile = tile_text(task.tile);
+    return tile.empty() ? task.name : std::string(task.name) + "(" + tile + ")";
+}
+
 /// Runs the task; returns what the worker should run next, if its completion made something ready.
 Task* Engine::run_one(Task& task, Worker& worker, int min_level) {
     if (task.gang) {
@@ -95,7 +94,7 @@ void Engine::run_kernel(Task& task, Worker& worker, const Team& team) {
     try {
         task.ops->run(task.kernel_storage(), team);
     } catch (...) {
-        fail(task, worker);
+        fail(task, "cpu worker " + std::to_string(worker.place));
         failed = true;
     }
     if (traced) trace_.record(worker.place, task, begin);
@@ -105,12 +104,12 @@ void Engine::run_kernel(Task& task, Worker& worker, const Team& team) {
     if (team.size() > 1) failed ? team.poison() : team.drop();
 }
 
-void Engine::fail(Task& task, const Worker& worker) {
+void Engine::fail(Task& task, const std::string& place) {
     std::exception_ptr error = std::current_exception();
     // that a graph was cancelled is no news to it
     if (is<Cancelled>(error) && task.scope->drained()) return;
     // a child's error that the parent did not handle keeps naming the child
-    if (!is<TaskError>(error)) error = wrap_error(task, worker, std::move(error));
+    if (!is<TaskError>(error)) error = wrap_error(task, place, std::move(error));
     task.scope->fail(std::move(error));
 }
 
@@ -142,13 +141,15 @@ void Engine::clear_payload(Task& task, Worker& worker) {
     if (task.ops != nullptr && task.ops->destroy == nullptr && task.kernel_is_inline()) {
         task.ops = nullptr;
     } else if (task.ops != nullptr) {
-        // what the kernel captured is destroyed outside all tasks
+        // what the kernel captured is destroyed outside all tasks; a driver has no place to work at meanwhile
+        const bool has_place = worker.place < places();
         ThreadContext context{this, &worker, nullptr, context_};
-        context_ = &context;
+        if (has_place) context_ = &context;
         destroy_kernel(task);
         context_ = context.outer;
     }
     if (task.more_accesses != nullptr) delete[] task.more_accesses;
+    if (DeviceWork* work = task.on_device()) device_works_.give_back(*work);
     pool_.give_back_relays(worker.cache, task.relay);
 }
 
@@ -156,7 +157,7 @@ void Engine::finish(Task& task, Worker& worker) {
     if (task.commutes) commute_.release(task, worker.released);
     Scope& scope = *task.scope;
     const bool internal = task.kind == TaskKind::internal;
-    const std::uint64_t next_tenant = (static_cast<std::uint64_t>(task.generation()) + 1) << 32 | Task::no_edge;
+    const std::uint64_t next_tenant = Task::after(task.successors.load(std::memory_order_relaxed));
     // release: who finds the generation advanced sees what the task wrote; acquire: the edges' contents
     release_successors(task.successors.exchange(next_tenant, std::memory_order_acq_rel), worker);
     // only now: destroying what the kernel captured may wait for data that this very task used
@@ -170,23 +171,60 @@ void Engine::finish(Task& task, Worker& worker) {
 void Engine::release_successors(std::uint64_t closed, Worker& worker) {
     auto edge = static_cast<std::uint32_t>(closed);
     while (edge != Task::no_edge) {
-        Task* target = &pool_.at(edge >> 8);
+        Task* target = nullptr;
         // read before the decrement, after which the target may run and its slot be taken anew
-        if (target->kind == TaskKind::relay) {
-            const Relay& relay = pool_.relay_at(edge >> 8);
-            edge = relay.next_edge[edge & 0xff];
-            target = &pool_.at(relay.target);
-        } else {
-            edge = target->next_edge[edge & 0xff];
-        }
+        edge = edge_link(edge, target);
         // acq_rel: the last predecessor passes on what all of them wrote
         if (target->pending.fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
         if (target->kind == TaskKind::sync) {
             finish(*target, worker);
+        } else if (target->on_device() != nullptr) {
+            dispatch(*target);
         } else {
             worker.released.push_back(target);
         }
     }
+}
+
+/// Where the edge's list goes on, and which task the edge leads to.
+std::uint32_t& Engine::edge_link(std::uint32_t edge, Task*& target) {
+    target = &pool_.at(edge >> 8);
+    if (target->kind != TaskKind::relay) return target->next_edge[edge & 0xff];
+    Relay& relay = pool_.relay_at(edge >> 8);
+    target = &pool_.at(relay.target);
+    return relay.next_edge[edge & 0xff];
+}
+
+void Engine::release_enqueued(Task& task) {
+    const DeviceWork& work = *task.on_device();
+    std::uint64_t head = task.successors.load(std::memory_order_relaxed);
+    const std::uint64_t marked = (head >> 32 << 32) | Task::enqueued | Task::no_edge;
+    // release: a submitter that sees the mark sees the ends; acquire: the edges' contents
+    auto edge = static_cast<std::uint32_t>(task.successors.exchange(marked, std::memory_order_acq_rel));
+    while (edge != Task::no_edge) {
+        Task* target = nullptr;
+        std::uint32_t& link = edge_link(edge, target);
+        const std::uint32_t next = link;
+        if (DeviceWork* successor = target->on_device()) {
+            std::array<StreamPoint, DeviceWork::most_ends> ends;
+            const std::size_t count = work.ends_for(successor->device, ends);
+            for (std::size_t i = 0; i < count; ++i) successor->waits.add(ends[i]);
+            if (target->pending.fetch_sub(1, std::memory_order_acq_rel) == 1) dispatch(*target);
+        } else {  // it waits for completion: back onto the list
+            head = task.successors.load(std::memory_order_relaxed);
+            do {
+                link = static_cast<std::uint32_t>(head);
+            } while (!task.successors.compare_exchange_weak(head, (head >> 32 << 32) | edge, std::memory_order_acq_rel,
+                                                            std::memory_order_relaxed));
+        }
+        edge = next;
+    }
+}
+
+/// Hands what became ready on a thread that runs no tasks to those that do.
+void Engine::hand_on(Worker& worker) {
+    if (!worker.released.empty()) make_ready(worker.released.data(), worker.released.size(), nullptr);
+    worker.released.clear();
 }
 
 /// Counts the task as done; the last child of a task completes it.

@@ -26,6 +26,8 @@ Datum* Engine::create_datum(void* base, std::size_t element_size, Index rows, st
     datum->rows = rows;
     datum->cols = cols;
     datum->renameable = storage == Storage::owned;
+    datum->scratch = storage == Storage::scratch;
+    datum->borrowed = storage == Storage::borrowed;
     if (storage != Storage::owned && base == nullptr && datum->bytes() > 0) {
         throw UsageError(std::string(name) + ": the pointer is null but the size is not 0");
     }
@@ -80,12 +82,17 @@ void Engine::destroy_datum(Datum* datum) noexcept {
     }
     if (!used_here && (!datum->renameable || may_wait_here(*datum))) {
         const std::unique_ptr<Datum> owned(datum);
-        wait_datum(*datum, home);
+        try {
+            wait_datum(*datum, home, datum->borrowed);
+        } catch (const DeviceError& error) {  // a lost device: what it held is gone, its users are still waited for
+            spdlog::error("basalt: '{}' does not come home: {}", datum->name, error.what());
+            wait_datum(*datum, home, false);
+        }
         return;
     }
     const std::lock_guard guard(home.lock);
     if (datum->home_scope != home.id) datum->home_scope = home.id;  // child tasks may be reading it
-    submit_internal(home, *datum->current, [datum] { datum->give_up(); });
+    submit_internal(home, *datum->current, false, [datum] { datum->give_up(); });
 }
 
 void Datum::take_back(HostBuffer buffer) {

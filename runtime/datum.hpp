@@ -9,6 +9,7 @@
 #include "basalt/array.hpp"
 #include "runtime/access_map.hpp"
 #include "runtime/host_memory.hpp"
+#include "runtime/memory/residency.hpp"
 
 namespace basalt::detail {
 
@@ -19,6 +20,8 @@ struct Version {
     void* base = nullptr;
     Datum* datum = nullptr;
     HostBuffer owned;  ///< empty for memory of the user's
+    /// Where the contents are; none as long as no device has used them. Guarded by the root scope's lock.
+    std::unique_ptr<Residency> residency;
 };
 
 /// What the runtime knows of one contiguous allocation. What every access needs comes first, and the first
@@ -27,6 +30,8 @@ struct alignas(64) Datum {
     Index rows = 0;
     std::int32_t cols = 0;
     bool renameable = false;
+    bool scratch = false;
+    bool borrowed = false;  ///< the user's own memory, where the contents belong in the end
     /// The scope whose submissions keep `Version::accesses`; scopes are numbered so that a finished one is
     /// never mistaken for a new one at the same address.
     std::uint64_t home_scope = 0;

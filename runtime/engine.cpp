@@ -13,7 +13,20 @@ namespace {
 
 static_assert(Config::most_window <= TaskPool::max_slots / 4, "a window must leave slots for relays and other scopes");
 
-Config checked(Config config) {
+void require_range(const char* name, long value, long low, long high) {
+    if (low <= value && value <= high) return;
+    throw UsageError("Config::" + std::string(name) + " = " + std::to_string(value) + "; allowed is " +
+                     std::to_string(low) + " to " + std::to_string(high));
+}
+
+std::vector<std::unique_ptr<Device>> open_devices(const Config& config) {
+    require_range("gpus (-1: all)", config.gpus, -1, Config::most_gpus);
+    require_range("emulation.gpus", config.emulation.gpus, 0, Config::most_gpus);
+    if (config.emulation.gpus > 0) return make_emulated_devices(config.emulation);
+    return make_cuda_devices(config.gpus < 0 ? Config::most_gpus : config.gpus);
+}
+
+Config checked(Config config, const std::vector<std::unique_ptr<Device>>& devices) {
     if (config.workers < 0 || config.workers > Config::most_workers) {
         throw UsageError("Config::workers = " + std::to_string(config.workers) + "; allowed is 0 (all cores) to " +
                          std::to_string(Config::most_workers));
@@ -22,14 +35,22 @@ Config checked(Config config) {
         throw UsageError("Config::window = " + std::to_string(config.window) + "; allowed is 1 to " +
                          std::to_string(Config::most_window));
     }
-    if (config.workers == 0) config.workers = usable_cores();
+    if (config.workers == 0) {
+        config.workers = usable_cores();
+        // the thread that feeds a GPU polls: it has a core to itself where there are enough
+        const bool feeds = !devices.empty() && !devices.front()->emulated();
+        if (feeds) config.workers = std::max(1, config.workers - static_cast<int>(devices.size()));
+    }
     return config;
 }
 
 }  // namespace
 
 Engine::Engine(const Config& config)
-    : config_(checked(config)), root_(nullptr, nullptr, next_scope_++), trace_(config_.workers) {
+    : devices_(open_devices(config)),
+      config_(checked(config, devices_)),
+      root_(nullptr, nullptr, next_scope_++),
+      trace_(config_.workers, gpus()) {
     root_.cache = &root_cache_;
     for (int place = 0; place < config_.workers; ++place) workers_.push_back(std::make_unique<Worker>(place));
     scheduler(0);  // throws UsageError for an unknown policy before any thread is there
@@ -43,10 +64,12 @@ Engine::Engine(const Config& config)
         stop_threads();
         throw;
     }
+    start_drivers();
 }
 
 Engine::~Engine() {
     drain();
+    for (const auto& driver : drivers_) driver->stop();
     stop_threads();
 }
 

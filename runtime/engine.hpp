@@ -15,7 +15,9 @@
 #include "basalt/runtime.hpp"
 #include "runtime/commute.hpp"
 #include "runtime/datum.hpp"
+#include "runtime/device/driver.hpp"
 #include "runtime/gang.hpp"
+#include "runtime/memory/coherence.hpp"
 #include "runtime/parking.hpp"
 #include "runtime/scheduler.hpp"
 #include "runtime/scope.hpp"
@@ -54,13 +56,15 @@ class Engine {
     void submit(const TaskOptions& options, const AccessRecord* records, std::size_t count,
                 const KernelOps& ops, void* source);
     /// Submits a task of the runtime's own on one datum; it runs even when its graph is cancelled.
-    void submit_internal(Scope& scope, Version& version, std::function<void()> action);
+    /// `at_home`: it finds the contents in the host's memory.
+    void submit_internal(Scope& scope, Version& version, bool at_home, std::function<void()> action);
+    void release_submission(TaskSubmission& submission);
 
     // waiting.cpp
     void wait();
     bool wait_for(std::chrono::nanoseconds limit);
     void wait_datum(Datum& datum);
-    void wait_datum(Datum& datum, Scope& home);
+    void wait_datum(Datum& datum, Scope& home, bool at_home);
     void cancel();
     bool cancelled() const;
     void drain() noexcept;
@@ -79,6 +83,30 @@ class Engine {
     Statistics statistics();
     TraceRecorder& trace() { return trace_; }
 
+    // devices.cpp
+    void start_drivers();
+    int gpus() const { return static_cast<int>(devices_.size()); }
+    Device& device(int index) const { return *devices_[static_cast<std::size_t>(index)]; }
+    std::vector<DeviceInfo> device_infos();
+    void prefetch(const AccessRecord& record, Place place, int priority);
+    void broadcast(const AccessRecord& record, int priority);
+    /// Room on a GPU for `count` data of `bytes` each, side by side.
+    void prepare_memory(int device, std::size_t bytes, std::size_t count);
+    /// Bytes of the GPU's memory that data may take up.
+    std::size_t memory_of(int device);
+
+    /// Whether the task has completed; what it wrote is visible then.
+    bool completed(TaskRef task) const {
+        // acquire: what the task wrote is visible to whoever is told that it has completed
+        const std::uint64_t word = pool_.at(task.slot).successors.load(std::memory_order_acquire);
+        return Task::generation_of(word) != task.generation;
+    }
+    /// Whether the task has not completed and uses data on that node.
+    bool uses_node(TaskRef task, Node node) const {
+        const std::uint8_t used = pool_.at(task.slot).node.load(std::memory_order_relaxed);
+        return !completed(task) && (used == node || used == Task::several_nodes);
+    }
+
     /// The scope that the calling thread submits to: its task's children, or level 0.
     Scope& current_scope();
 
@@ -88,6 +116,8 @@ class Engine {
     bool used_around_here(const Datum& datum) const;
     bool may_wait_here(const Datum& datum);
 
+    friend class Coherence;
+    friend class Driver;
     friend class TaskSubmission;
     static constexpr int levels = 16;  ///< nesting levels with queues of their own; deeper ones share the last
 
@@ -101,9 +131,14 @@ class Engine {
     void kernel_done(Task& task, Worker& worker);
     void close_children(Task& task, Scope* children);
     void finish(Task& task, Worker& worker);
+    /// The device has the task in its streams: its successors on devices may be enqueued behind it.
+    void release_enqueued(Task& task);
+    std::uint32_t& edge_link(std::uint32_t edge, Task*& target);
+    void dispatch(Task& task);
+    void hand_on(Worker& worker);
     void release_successors(std::uint64_t closed, Worker& worker);
     void settle(Scope& scope, Worker& worker);
-    void fail(Task& task, const Worker& worker);
+    void fail(Task& task, const std::string& place);
     void clear_payload(Task& task, Worker& worker);
     Task* choose_next(Worker& worker, int min_level);
 
@@ -152,6 +187,7 @@ class Engine {
     static ThreadContext* context_of(const Engine* engine);
     static thread_local ThreadContext* context_;
 
+    std::vector<std::unique_ptr<Device>> devices_;  ///< first of all: how many workers there are depends on them
     const Config config_;
     TaskPool pool_;
     SlotCache root_cache_;
@@ -172,6 +208,10 @@ class Engine {
     std::vector<std::unique_ptr<Worker>> workers_;
     std::vector<std::thread> threads_;
     std::atomic<bool> stop_{false};
+
+    DeviceWorkPool device_works_;
+    std::unique_ptr<Coherence> coherence_;  ///< where there are devices
+    std::vector<std::unique_ptr<Driver>> drivers_;
 
     std::atomic<bool> outside_place_taken_{false};
     std::atomic<int> outside_waiters_{0};  ///< outside threads that want place 0

@@ -10,11 +10,11 @@ namespace basalt::detail {
 namespace {
 
 std::uint64_t pack(TaskRef ref) { return static_cast<std::uint64_t>(ref.generation) << 32 | ref.slot; }
-std::uint32_t generation_of(std::uint64_t successors) { return static_cast<std::uint32_t>(successors >> 32); }
 
 struct Nothing {
     void operator()() const {}
 };
+using NothingOps = PlainOps<Nothing, NoKernel>;
 
 bool writes(AccessMode mode) { return mode != AccessMode::read; }
 
@@ -51,8 +51,11 @@ TaskSubmission::TaskSubmission(Engine& engine, Scope& scope, SlotCache& cache)
     task.relay = TaskRef::none;
     task.access_count = 0;
     task.more_accesses = nullptr;
+    task.step = -1;
     // relaxed stores: the task is published later, by the edge lists' CAS or by the scheduler's lock
     task.children.store(nullptr, std::memory_order_relaxed);
+    task.node.store(host_node, std::memory_order_relaxed);
+    task.device_work.store(nullptr, std::memory_order_relaxed);
     task.stamp.store(0, std::memory_order_relaxed);
     task.pending.store(held, std::memory_order_relaxed);
 }
@@ -64,16 +67,32 @@ TaskSubmission::~TaskSubmission() {
     task.more_accesses = nullptr;
     task.access_count = 0;
     if (!hazards_begun_) {
+        release_device_work(task);
         engine_.pool_.give_back(cache_, task.slot);
         return;
     }
     // Out of memory half-way: edges and access maps know the task already. It goes its way without a kernel.
     destroy_kernel(task);
-    task.ops = &PlainOps<Nothing>::ops;
+    task.ops = &NothingOps::ops;
+    release_device_work(task);
     task.kind = TaskKind::internal;
     task.commutes = task.gang = false;
     Task* ready = &task;
     if (released()) engine_.make_ready(&ready, 1, nullptr);
+}
+
+std::string TaskSubmission::label() const { return task_label(*task_); }
+
+void TaskSubmission::set_options(const TaskOptions& options, int most_threads) {
+    Task& task = *task_;
+    const int most = std::min(options.threads.max, most_threads);
+    task.name = options.name.c_str();
+    task.tile = options.tile;
+    task.step = options.step;
+    task.priority = options.priority;
+    task.max_threads = static_cast<std::uint16_t>(most);
+    task.min_threads = static_cast<std::uint16_t>(std::min(options.threads.min, most));
+    task.gang = most > 1;
 }
 
 void TaskSubmission::bind_accesses(const AccessRecord* records, std::size_t count, const KernelOps& ops,
@@ -93,6 +112,7 @@ void TaskSubmission::bind_accesses(const AccessRecord* records, std::size_t coun
         if (is_empty(r)) continue;
         const bool fresh = ops.binds_views && may_rename(r, records, count);
         Version& version = fresh ? prepare_rename(*r.datum) : resolve(r);
+        if (engine_.coherence_ != nullptr) positions_.push_back(static_cast<std::uint32_t>(i));
         bound[task.access_count++] = BoundAccess(&version, r);
         bases[i] = version.base;
         task.commutes |= r.mode == AccessMode::commute;
@@ -199,7 +219,7 @@ void TaskSubmission::commit_renames() {
             ++datum.retired_versions;
         }
         ++scope_.renamed;
-        engine_.submit_internal(scope_, *retired, [retired] { retired->datum->take_back(std::move(retired->owned)); });
+        engine_.submit_internal(scope_, *retired, false, [retired] { retired->datum->take_back(std::move(retired->owned)); });
     }
 }
 
@@ -213,12 +233,13 @@ void TaskSubmission::record_hazards() {
         AccessMap& map = version.datum->home_scope == scope_.id ? version.accesses : scope_.map_of(&version);
         map.record(self, access[i], *this);
     }
+    for (const TaskRef task : waits_) depend_on(task);
     if (block_) add_pruned_edges();
 }
 
 bool TaskSubmission::completed(TaskRef ref) const {
     // acquire: what the task wrote is visible to whoever is told that it has completed
-    return generation_of(engine_.pool_.at(ref.slot).successors.load(std::memory_order_acquire)) != ref.generation;
+    return engine_.completed(ref);
 }
 
 void TaskSubmission::depend_on(TaskRef predecessor) {
@@ -234,7 +255,7 @@ void TaskSubmission::depend_on(TaskRef predecessor) {
 void TaskSubmission::add_edge(TaskRef predecessor) {
     Task& before = engine_.pool_.at(predecessor.slot);
     std::uint64_t head = before.successors.load(std::memory_order_acquire);
-    if (generation_of(head) != predecessor.generation) return;
+    if (Task::generation_of(head) != predecessor.generation) return;
     // Stamps are written by submitters of the scope that the predecessor belongs to, so while the generation
     // stands the stamp is this submitter's business alone; once it does not, nothing is lost by returning.
     if (before.stamp.load(std::memory_order_relaxed) == stamp_) {
@@ -242,11 +263,13 @@ void TaskSubmission::add_edge(TaskRef predecessor) {
         return;
     }
     before.stamp.store(stamp_, std::memory_order_relaxed);
+    if ((head & Task::enqueued) != 0 && wait_behind(before, predecessor)) return;
     std::uint32_t* next = nullptr;
     const std::uint32_t edge = new_edge(next);
     do {
-        if (generation_of(head) != predecessor.generation) {
-            // completed meanwhile: the edge stays unused, its place is taken again by the next one
+        const bool gone = Task::generation_of(head) != predecessor.generation;
+        if (gone || ((head & Task::enqueued) != 0 && wait_behind(before, predecessor))) {
+            // completed, or on its way in a stream, meanwhile: the edge stays unused, its place is taken again by the next one
             if (task_->relay == TaskRef::none) {
                 --task_->used_edges;
             } else {
@@ -258,11 +281,30 @@ void TaskSubmission::add_edge(TaskRef predecessor) {
         // release: the predecessor's worker must see `*next` and everything this task needs before `pending`
     } while (!before.successors.compare_exchange_weak(head, (head >> 32) << 32 | edge, std::memory_order_release,
                                                       std::memory_order_acquire));
-    if (edges_ < Task::recorded_predecessors) {
-        task_->predecessors[static_cast<std::size_t>(edges_)].store(pack(predecessor), std::memory_order_release);
-        task_->recorded.store(static_cast<std::uint8_t>(edges_ + 1), std::memory_order_release);
-    }
+    note_predecessor(predecessor);
     ++edges_;
+}
+
+/// Both run on devices and the predecessor is enqueued: it is enough that this one's stream waits for it.
+bool TaskSubmission::wait_behind(const Task& before, TaskRef predecessor) {
+    const DeviceWork* self = task_->on_device();
+    const DeviceWork* work = before.on_device();
+    if (self == nullptr || work == nullptr) return false;
+    std::array<StreamPoint, DeviceWork::most_ends> ends;
+    const std::size_t count = work->ends_for(self->device, ends);
+    // Acquire loads in ends_for(): had they seen what a later tenant published, the generation would have moved on.
+    if (completed(predecessor)) return true;
+    for (std::size_t i = 0; i < count; ++i) task_->on_device()->waits.add(ends[i]);
+    note_predecessor(predecessor);
+    return true;
+}
+
+/// Kept for those who look for redundant edges, and for the trace.
+void TaskSubmission::note_predecessor(TaskRef predecessor) {
+    const std::size_t known = task_->recorded.load(std::memory_order_relaxed);
+    if (known == Task::recorded_predecessors) return;
+    task_->predecessors[known].store(pack(predecessor), std::memory_order_release);
+    task_->recorded.store(static_cast<std::uint8_t>(known + 1), std::memory_order_release);
 }
 
 std::uint32_t TaskSubmission::new_edge(std::uint32_t*& next) {
@@ -370,22 +412,20 @@ void Engine::submit(const TaskOptions& options, const AccessRecord* records, std
         std::array<void*, few> few_bases;
         std::vector<void*> many_bases(count > few ? count : 0);
         void** bases = count > few ? many_bases.data() : few_bases.data();
+        submission.set_options(options, places());
         submission.bind_accesses(records, count, ops, bases);
+        submission.place(options, ops, bases);
         submission.store_kernel(ops, source, bases);
 
         Task& task = submission.task();
-        const int most = std::min(options.threads.max, places());
-        task.name = options.name.c_str();
-        task.tile = options.tile;
-        task.priority = options.priority;
-        task.max_threads = static_cast<std::uint16_t>(most);
-        task.min_threads = static_cast<std::uint16_t>(std::min(options.threads.min, most));
-        task.gang = most > 1;
         ++scope.user_tasks;
         submission.record_hazards();
+        if (coherence_ != nullptr) coherence_->commit(submission, task.node.load(std::memory_order_relaxed));
         if (submission.released()) ready = &task;
     }
-    if (ready != nullptr) {
+    if (ready != nullptr && ready->on_device() != nullptr) {
+        dispatch(*ready);
+    } else if (ready != nullptr) {
         ThreadContext* context = context_of(this);
         Worker* worker = context != nullptr ? context->worker : nullptr;
         make_ready(&ready, 1, worker);
@@ -397,7 +437,7 @@ void Engine::submit(const TaskOptions& options, const AccessRecord* records, std
     }
 }
 
-void Engine::submit_internal(Scope& scope, Version& version, std::function<void()> action) {
+void Engine::submit_internal(Scope& scope, Version& version, bool at_home, std::function<void()> action) {
     struct Action {
         std::function<void()> function;
         void operator()() { function(); }
@@ -408,16 +448,28 @@ void Engine::submit_internal(Scope& scope, Version& version, std::function<void(
     const Datum& datum = *version.datum;
     task.accesses[0] = BoundAccess(&version, {version.datum, 0, datum.rows, 0, datum.cols, AccessMode::readwrite});
     task.access_count = 1;
-    submission.store_kernel(PlainOps<Action>::ops, &source, nullptr);
+    PlainOps<Action, NoKernel>::Source kernels{std::move(source), {}};
+    submission.store_kernel(PlainOps<Action, NoKernel>::ops, &kernels, nullptr);
     task.kind = TaskKind::internal;
     task.name = "internal";
     task.tile = {-1, -1, -1};
     task.priority = std::numeric_limits<int>::max();
     task.max_threads = task.min_threads = 1;
+    if (at_home) submission.bring_home(version);
     submission.record_hazards();
-    Task* ready = &task;
-    // pushed under the scope's lock, which no scheduler ever takes
-    if (submission.released()) make_ready(&ready, 1, nullptr);
+    if (at_home && version.residency) coherence_->commit(submission, host_node);
+    release_submission(submission);
+}
+
+/// Lets a task of the runtime's own go. Pushed under the scope's lock, which no scheduler or driver ever takes.
+void Engine::release_submission(TaskSubmission& submission) {
+    Task* ready = &submission.task();
+    if (!submission.released()) return;
+    if (ready->on_device() != nullptr) {
+        dispatch(*ready);
+    } else {
+        make_ready(&ready, 1, nullptr);
+    }
 }
 
 }  // namespace basalt::detail

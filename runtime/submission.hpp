@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime/device/device_work.hpp"
 #include "runtime/engine.hpp"
+#include "runtime/memory/residency.hpp"
 
 namespace basalt::detail {
 
@@ -18,9 +20,30 @@ class TaskSubmission final : public DependencySink {
     TaskSubmission& operator=(const TaskSubmission&) = delete;
 
     Task& task() { return *task_; }
+    const BoundAccess* access_begin() const { return static_cast<const Task*>(task_)->access_begin(); }
+    std::uint32_t access_count() const { return task_->access_count; }
+    /// The place in the list of accesses that was handed in; empty ones are left out of the task.
+    std::size_t access_position(std::uint32_t access) const { return positions_[access]; }
+    int priority() const { return task_->priority; }
+    std::string label() const;
 
+    void set_options(const TaskOptions& options, int most_threads);
     void bind_accesses(const AccessRecord* records, std::size_t count, const KernelOps& ops, void** bases);
+    /// Decides where the task runs and has its data moved there; `bases` change to that node's addresses.
+    void place(const TaskOptions& options, const KernelOps& ops, void** bases);
     void store_kernel(const KernelOps& ops, void* source, void* const* bases);
+
+    /// For tasks of the runtime's own that a device runs: the kernel is `DeviceWork::operation`.
+    /// Has the contents brought into the host's memory first.
+    void bring_home(Version& version);
+    DeviceWork& make_runtime_work(int device, StreamRole role, const char* name, int priority,
+                                  const std::array<int, 3>& tile);
+    void bind_all_rows(Version& version, Index row_begin, Index row_end);
+
+    /// A task to wait for beside what the accesses demand; takes effect in record_hazards().
+    void wait_for(TaskRef task) {
+        if (task.valid()) waits_.push_back(task);
+    }
 
     /// Turns the bound accesses into edges.
     void record_hazards();
@@ -43,6 +66,11 @@ class TaskSubmission final : public DependencySink {
     Version& prepare_rename(Datum& datum);
     void commit_renames();
     void add_edge(TaskRef predecessor);
+    bool wait_behind(const Task& before, TaskRef predecessor);
+    void note_predecessor(TaskRef predecessor);
+    Node choose_node(const TaskOptions& options, const KernelOps& ops) const;
+    void make_device_task(int device, StreamRole role);
+    void release_device_work(Task& task);
     void add_pruned_edges();
     std::uint32_t new_edge(std::uint32_t*& next);
 
@@ -57,6 +85,8 @@ class TaskSubmission final : public DependencySink {
     bool released_ = false;
     bool hazards_begun_ = false;
     std::vector<TaskRef> candidates_;
+    std::vector<TaskRef> waits_;
+    std::vector<std::uint32_t> positions_;  ///< kept where there are devices
     std::vector<std::unique_ptr<Version>> fresh_versions_;
 };
 

@@ -5,12 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <string>
 
 #include "basalt/runtime.hpp"
 
 namespace basalt::detail {
 
 class Scope;
+struct DeviceWork;
 struct Version;
 
 /// Names a task for as long as anyone cares: the slot it lives in and which of the slot's tenants it is.
@@ -64,12 +66,18 @@ enum class TaskKind : std::uint8_t {
 /// successors is a stack of edges linked through next_edge, its head in the low half of `successors`; the
 /// high half is the generation. Completing exchanges the word for the next generation with an empty stack,
 /// which closes the list for whoever still holds the old TaskRef: an edge is never added to a wrong tenant.
+///
+/// A task that runs on a device lets its successors go in two stages: those on devices when it is enqueued, since
+/// they are enqueued behind it, and the others when it has completed.
 struct alignas(64) Task {
     static constexpr std::uint32_t no_edge = 0xffffffff;
     static constexpr int inline_edges = 4;
     static constexpr int inline_accesses = 3;
     static constexpr int recorded_predecessors = 4;
-    static constexpr std::size_t inline_kernel = 144;  // room for three views and some captures
+    static constexpr std::size_t inline_kernel = 128;  // room for three views
+    static constexpr std::uint8_t several_nodes = 255;
+    /// Of `successors`: the device has the task in its stream, and DeviceWork::ends tells where it ends.
+    static constexpr std::uint64_t enqueued = std::uint64_t{1} << 63;
 
     // -- line 0: dependencies
     std::atomic<std::uint64_t> successors{no_edge};
@@ -81,7 +89,8 @@ struct alignas(64) Task {
     TaskKind kind = TaskKind::user;
     bool commutes : 1 = false;
     bool gang : 1 = false;
-    std::uint8_t used_edges = 0;
+    std::uint8_t used_edges : 3 = 0;
+    std::atomic<std::uint8_t> node{0};  ///< memory node it runs on, or several_nodes
     std::atomic<std::uint8_t> recorded{0};  ///< entries of `predecessors`
     std::array<std::uint32_t, inline_edges> next_edge{};
     std::atomic<std::uint64_t> stamp{0};
@@ -91,6 +100,8 @@ struct alignas(64) Task {
     std::array<int, 3> tile{};
     std::uint16_t min_threads = 1;
     std::uint16_t max_threads = 1;
+    std::int32_t step = -1;
+    std::atomic<DeviceWork*> device_work{nullptr};  ///< of a task that runs on a device
     std::atomic<Scope*> children{nullptr};
     std::uint32_t relay = TaskRef::none;  ///< newest relay, a chain through Relay::previous
     std::uint32_t access_count = 0;
@@ -101,9 +112,15 @@ struct alignas(64) Task {
     std::array<BoundAccess, inline_accesses> accesses{};
     std::array<std::atomic<std::uint64_t>, recorded_predecessors> predecessors{};
 
-    std::uint32_t generation() const {
-        return static_cast<std::uint32_t>(successors.load(std::memory_order_relaxed) >> 32);
+    static std::uint32_t generation_of(std::uint64_t word) {
+        return static_cast<std::uint32_t>((word & ~enqueued) >> 32);
     }
+    /// What `successors` is for the slot's next tenant.
+    static std::uint64_t after(std::uint64_t word) {
+        return ((static_cast<std::uint64_t>(generation_of(word)) + 1) << 32 & ~enqueued) | no_edge;
+    }
+    std::uint32_t generation() const { return generation_of(successors.load(std::memory_order_relaxed)); }
+    DeviceWork* on_device() const { return device_work.load(std::memory_order_relaxed); }
     TaskRef ref() const { return {slot, generation()}; }
     const BoundAccess* access_begin() const {
         return more_accesses != nullptr ? more_accesses : accesses.data();
@@ -117,6 +134,9 @@ struct alignas(64) Task {
         return kernel_is_inline() ? static_cast<void*>(kernel.data()) : *reinterpret_cast<void**>(kernel.data());
     }
 };
+
+/// "update(3,4)": how errors call a task.
+std::string task_label(const Task& task);
 
 /// Destroys what the task's kernel captured. The task has no kernel afterwards.
 inline void destroy_kernel(Task& task) {

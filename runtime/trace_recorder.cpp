@@ -2,6 +2,20 @@
 
 namespace basalt::detail {
 
+namespace {
+
+/// A number for a task that no other one of the trace has; 0 stands for none.
+std::uint64_t id_of(std::uint64_t generation, std::uint64_t slot) { return (generation << 32 | slot) + 1; }
+
+TraceRow row_of_device(int device, StreamRole role) {
+    const bool computes = role == StreamRole::compute || role == StreamRole::urgent_compute;
+    std::string name = "gpu " + std::to_string(device);
+    if (role != StreamRole::compute) name += std::string(" ") + name_of(role);
+    return {std::move(name), computes ? TraceRowKind::compute : TraceRowKind::copy, device};
+}
+
+}  // namespace
+
 std::string tile_text(const std::array<int, 3>& tile) {
     std::string text;
     for (const int index : tile) {
@@ -12,20 +26,48 @@ std::string tile_text(const std::array<int, 3>& tile) {
     return text;
 }
 
+TraceRecorder::Event::Event(const Task& task, std::int64_t begin, std::int64_t end)
+    : name(task.name),
+      tile(task.tile),
+      priority(task.priority),
+      step(task.step),
+      begin(begin),
+      end(end),
+      id(id_of(task.generation(), task.slot)) {
+    predecessors = task.recorded.load(std::memory_order_relaxed);
+    for (std::size_t i = 0; i < predecessors; ++i) {
+        const std::uint64_t word = task.predecessors[i].load(std::memory_order_relaxed);
+        after[i] = id_of(word >> 32, word & 0xffffffff);
+    }
+}
+
+void TraceRecorder::take_row(std::size_t index, Trace& trace) {
+    if (index < places_) {
+        trace.rows.push_back({"worker " + std::to_string(index), TraceRowKind::cpu, -1});
+    } else {
+        const auto device_row = static_cast<int>(index - places_);
+        trace.rows.push_back(row_of_device(device_row / stream_roles, static_cast<StreamRole>(device_row % stream_roles)));
+    }
+    const TraceKind kind = trace.rows.back().kind == TraceRowKind::copy ? TraceKind::copy : TraceKind::task;
+    for (const Event& event : rows_[index].events) {
+        trace.events.push_back({.name = event.name,
+                                .row = static_cast<int>(index),
+                                .begin_ns = event.begin,
+                                .end_ns = event.end,
+                                .priority = event.priority,
+                                .detail = tile_text(event.tile),
+                                .kind = kind,
+                                .step = event.step,
+                                .bytes = event.bytes,
+                                .id = event.id,
+                                .after = {event.after.begin(), event.after.begin() + event.predecessors}});
+    }
+    rows_[index].events.clear();
+}
+
 Trace TraceRecorder::take() {
     Trace trace;
-    for (std::size_t row = 0; row < rows_.size(); ++row) {
-        trace.rows.push_back({"worker " + std::to_string(row), TraceRowKind::cpu, -1});
-        for (const Event& event : rows_[row].events) {
-            trace.events.push_back({.name = event.name,
-                                    .row = static_cast<int>(row),
-                                    .begin_ns = event.begin,
-                                    .end_ns = event.end,
-                                    .priority = event.priority,
-                                    .detail = tile_text(event.tile)});
-        }
-        rows_[row].events.clear();
-    }
+    for (std::size_t row = 0; row < rows_.size(); ++row) take_row(row, trace);
     return trace;
 }
 

@@ -7,15 +7,19 @@
 #include <vector>
 
 #include "basalt/trace.hpp"
+#include "runtime/device/device.hpp"
 #include "runtime/task.hpp"
 
 namespace basalt::detail {
 
-/// Records what ran where and when, a list a place. Off, it costs one load and a branch a task.
-/// record() is called by the thread that works the place; take() when nothing is in flight.
+/// Records what ran where and when: a list for each place, then one for each stream of each device. Off, it costs one
+/// load and a branch a task. record() is called by the thread that works the place, record_device() by the device's
+/// driver; take() when nothing is in flight.
 class TraceRecorder {
   public:
-    explicit TraceRecorder(int rows) : rows_(static_cast<std::size_t>(rows)) {}
+    TraceRecorder(int places, int devices)
+        : places_(static_cast<std::size_t>(places)),
+          rows_(places_ + static_cast<std::size_t>(devices * stream_roles)) {}
 
     bool enabled() const { return enabled_.load(std::memory_order_relaxed); }
     void start() { enabled_.store(true, std::memory_order_relaxed); }
@@ -27,22 +31,39 @@ class TraceRecorder {
     }
 
     void record(int row, const Task& task, std::int64_t begin) {
-        rows_[static_cast<std::size_t>(row)].events.push_back({task.name, task.tile, task.priority, begin, now()});
+        rows_[static_cast<std::size_t>(row)].events.push_back(Event(task, begin, now()));
+    }
+    /// `bytes`: moved by a copy; 0 for a kernel.
+    void record_device(int device, StreamRole role, const Task& task, std::int64_t begin, std::int64_t end,
+                       std::int64_t bytes) {
+        const auto row = places_ + static_cast<std::size_t>(device * stream_roles) + static_cast<std::size_t>(role);
+        rows_[row].events.push_back(Event(task, begin, end));
+        rows_[row].events.back().bytes = bytes;
     }
 
     Trace take();
 
   private:
     struct Event {
+        Event(const Task& task, std::int64_t begin, std::int64_t end);
+
         const char* name;
         std::array<int, 3> tile;
         int priority;
+        int step;
         std::int64_t begin;
         std::int64_t end;
+        std::int64_t bytes = 0;
+        std::uint64_t id;
+        std::array<std::uint64_t, Task::recorded_predecessors> after{};
+        std::uint8_t predecessors = 0;
     };
     struct alignas(64) Row {
         std::vector<Event> events;
     };
+    void take_row(std::size_t index, Trace& trace);
+
+    const std::size_t places_;
     std::vector<Row> rows_;
     std::atomic<bool> enabled_{false};
 };

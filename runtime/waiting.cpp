@@ -14,6 +14,7 @@ std::uint64_t Engine::completed() const {
     std::uint64_t sum = 0;
     // acquire: pairs with settle(): what a counted task wrote is visible
     for (const auto& worker : workers_) sum += worker->completed.load(std::memory_order_acquire);
+    for (const auto& driver : drivers_) sum += driver->worker().completed.load(std::memory_order_acquire);
     return sum;
 }
 
@@ -135,6 +136,10 @@ bool Engine::wait_until(Deadline deadline) {
     }
     wait_root(deadline);
     if (in_flight() != 0) return false;
+    if (coherence_ != nullptr && root_.cancelled.load(std::memory_order_acquire)) {
+        const std::lock_guard guard(root_.lock);
+        coherence_->recover();
+    }
     rethrow(root_);
     return true;
 }
@@ -155,17 +160,17 @@ void Engine::wait_datum(Datum& datum) {
         throw UsageError(std::string("waiting for ") + datum.name +
                          " inside a task that did not create it: its users may be waiting for this very task");
     }
-    wait_datum(datum, home);
+    wait_datum(datum, home, true);
 }
 
 /// Waits behind every task that uses the datum: a task of our own that uses all of it. The thread helps with
 /// whatever may be in the way, at any level from the datum's on.
-void Engine::wait_datum(Datum& datum, Scope& home) {
+void Engine::wait_datum(Datum& datum, Scope& home, bool at_home) {
     std::atomic<bool> done{false};
     {
         const std::lock_guard guard(home.lock);
         if (datum.home_scope != home.id) datum.home_scope = home.id;  // child tasks may be reading it
-        submit_internal(home, *datum.current, [&done] { done.store(true, std::memory_order_release); });
+        submit_internal(home, *datum.current, at_home, [&done] { done.store(true, std::memory_order_release); });
     }
     auto is_done = [&] {
         if (!done.load(std::memory_order_acquire)) return false;

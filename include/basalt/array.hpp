@@ -14,6 +14,7 @@ enum class Storage : std::uint8_t {
     owned,     ///< allocated (zeroed) and freed by the runtime; write-only accesses may rename it
     borrowed,  ///< the user's memory: never renamed, never freed
     pinned,    ///< the user's memory, part of a larger object of the runtime's
+    scratch,   ///< as pinned; a task that writes rows of it says that the others have no contents any more
 };
 
 /// Registers `rows` x `cols` elements of `element_size` bytes. `base` is the memory unless it is owned.

@@ -1,6 +1,7 @@
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -41,7 +42,7 @@ class Stream {
 /// Where a task runs: on the CPU cores, on one GPU, or where the library thinks best.
 class Place {
   public:
-    /// Where the task has a kernel for and its data are; the cores when nothing speaks for a GPU.
+    /// A GPU when the task has a kernel for it, the one that holds most of its data; otherwise the cores.
     static constexpr Place any() { return Place(any_place); }
     static constexpr Place cpu() { return Place(cpu_place); }
     /// GPU `number`, from 0 to Runtime::gpus() - 1.
@@ -60,6 +61,14 @@ class Place {
     static constexpr int any_place = -2;
     constexpr explicit Place(int number) : number_(number) {}
     int number_;
+};
+
+/// One GPU of a Runtime.
+struct DeviceInfo {
+    std::string name;   ///< as errors and traces call it, "gpu 0"
+    std::string model;  ///< e.g. "NVIDIA H200"
+    std::size_t memory = 0;  ///< bytes that the runtime may use of it
+    bool emulated = false;
 };
 
 /// A kernel for GPUs: called as f(stream, views...) by a thread of the runtime with the device current; the views lie

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -8,8 +9,16 @@
 
 namespace basalt {
 
+/// Where a factorization runs.
+enum class LuMode : std::uint8_t {
+    automatic,  ///< hybrid when the runtime has GPUs and the matrix is large enough, otherwise cpu
+    cpu,        ///< CPU cores alone
+    hybrid,     ///< panels on CPU cores, the rest on GPUs
+};
+
 /// Choices of the LU factorization; 0 lets the library choose.
 struct LuOptions {
+    LuMode mode = LuMode::automatic;
     /// Columns of a panel; a panel never spans two tile columns.
     Index panel_width = 0;
     /// Threads that factor a panel together.
@@ -19,6 +28,10 @@ struct LuOptions {
     /// Interchanges that later panels ask for left of themselves, as LAPACK applies them. Without them L stays
     /// as each panel left it, which is all that lu_solve_augmented() needs.
     bool left_interchanges = true;
+    /// Hybrid, for comparison: one update task a step for each GPU, as in the paper, instead of the leading column first.
+    bool single_update_task = false;
+    /// Hybrid, for comparison: the host sends the panel to each GPU, as in the paper, instead of a ring of peer copies.
+    bool broadcast_from_host = false;
 };
 
 namespace detail {

@@ -12,8 +12,11 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "basalt/access.hpp"
+#include "basalt/device.hpp"
+#include "basalt/emulation.hpp"
 #include "basalt/error.hpp"
 #include "basalt/team.hpp"
 #include "basalt/trace.hpp"
@@ -31,9 +34,16 @@ struct Config {
     std::size_t window = 4096;
     /// Bind workers to cores.
     bool bind = true;
+    /// GPUs to use: -1 for all that CUDA_VISIBLE_DEVICES leaves, 0 for none, or at most so many. With emulated ones
+    /// (emulation.gpus > 0) real ones are left alone.
+    int gpus = -1;
+    Emulation emulation;
+    /// Bytes of each GPU's memory that the runtime may use; 0: as much as there is.
+    std::size_t gpu_memory = 0;
     /// Record a trace from the start; see Runtime::take_trace().
     bool trace = false;
 
+    static constexpr int most_gpus = 8;
     static constexpr int most_workers = 1024;
     static constexpr std::size_t most_window = std::size_t{1} << 22;
 
@@ -69,12 +79,16 @@ struct Threads {
 
 struct TaskOptions {
     TaskName name = "task";
-    /// Larger runs earlier among ready tasks.
+    /// Larger runs earlier among ready tasks. On a GPU, tasks above 0 also get a stream of high priority.
     int priority = 0;
     /// More than one makes the task a gang: its kernel takes a Team first.
     Threads threads = {};
     /// Shown in traces and errors; -1 is left out.
     std::array<int, 3> tile = {-1, -1, -1};
+    /// Step of the algorithm, shown in traces; -1 for none.
+    int step = -1;
+    /// Where it runs. A task submitted inside another one runs on the cores.
+    Place place = Place::any();
 };
 
 /// Counts since the runtime started, for tests and tuning. Exact when nothing is in flight.
@@ -88,17 +102,24 @@ struct Statistics {
 
 class Runtime;
 
+/// The data of a task submitted with an AccessList: for each access, in the order of the list, the address of the first
+/// element of its array or tile column where the task runs (nullptr for an empty region).
+using Addresses = std::vector<void*>;
+
 namespace detail {
 
 class Engine;
 
-/// The type-erased kernel of a task: how to move it into the task, run it and destroy it.
+/// The type-erased kernels of a task: how to move them into the task, run them and destroy them.
 struct KernelOps {
     std::size_t size;
     std::size_t align;
-    /// Moves the closure from `source` to `storage`; bases[i] is the address of access i's datum.
+    /// Moves the closures from `source` to `storage`; bases[i] is the address of access i's datum where the task runs.
     void (*construct)(void* storage, void* source, void* const* bases);
+    /// Runs the CPU kernel; nullptr when there is none.
     void (*run)(void* storage, const Team& team);
+    /// Runs the cuda kernel, or its CPU twin on an emulated device's stream; nullptr when there is no cuda kernel.
+    void (*run_on_device)(void* storage, Stream stream);
     void (*destroy)(void* storage) noexcept;  ///< nullptr when there is nothing to destroy
     bool binds_views;                         ///< the kernel learns its data's addresses through `bases`
 };
@@ -106,85 +127,139 @@ struct KernelOps {
 void submit(Engine& engine, const TaskOptions& options, const AccessRecord* records, std::size_t count,
             const KernelOps& ops, void* source);
 
-/// A kernel and the views it gets. Stored in the task.
-template <class F, class... Element>
+/// Stands for the kernel that a task does not have.
+struct NoKernel {};
+
+/// Calls a CPU kernel with what it takes: a Team first or not, the arguments or nothing.
+template <class F, class... Argument>
+void call_cpu_kernel(F& function, const Team& team, const Argument&... argument) {
+    if constexpr (std::is_invocable_v<F&, const Team&, Argument...>) {
+        function(team, argument...);
+    } else if constexpr (std::is_invocable_v<F&, Argument...>) {
+        function(argument...);
+    } else if constexpr (std::is_invocable_v<F&, const Team&>) {
+        function(team);
+    } else {
+        function();
+    }
+}
+template <class G, class... Argument>
+void call_cuda_kernel(G& function, Stream stream, const Argument&... argument) {
+    if constexpr (std::is_invocable_v<G&, Stream, Argument...>) {
+        function(stream, argument...);
+    } else {
+        function(stream);
+    }
+}
+
+template <class F, class... Argument>
+inline constexpr bool is_cpu_kernel = std::is_same_v<F, NoKernel> || std::is_invocable_v<F&, Argument...> ||
+                                      std::is_invocable_v<F&, const Team&, Argument...> || std::is_invocable_v<F&> ||
+                                      std::is_invocable_v<F&, const Team&>;
+template <class G, class... Argument>
+inline constexpr bool is_cuda_kernel = std::is_same_v<G, NoKernel> || std::is_invocable_v<G&, Stream, Argument...> ||
+                                       std::is_invocable_v<G&, Stream>;
+template <class F, class G, class... Argument>
+inline constexpr bool takes_arguments = std::is_invocable_v<F&, Argument...> ||
+                                        std::is_invocable_v<F&, const Team&, Argument...> ||
+                                        std::is_invocable_v<G&, Stream, Argument...>;
+
+/// A task's kernels and the arguments they get. Stored in the task.
+template <class F, class G, class... Argument>
 struct BoundKernel {
-    [[no_unique_address]] F function;
-    std::tuple<View<Element>...> views;
+    [[no_unique_address]] F cpu;
+    [[no_unique_address]] G gpu;
+    std::tuple<Argument...> arguments;
 
-    void operator()(const Team& team) {
+    static void run(void* storage, const Team& team) {
+        auto& kernel = *std::launder(static_cast<BoundKernel*>(storage));
+        std::apply([&](const Argument&... argument) { call_cpu_kernel(kernel.cpu, team, argument...); },
+                   kernel.arguments);
+    }
+    static void run_on_device(void* storage, Stream stream) {
+        auto& kernel = *std::launder(static_cast<BoundKernel*>(storage));
         std::apply(
-            [&](const View<Element>&... view) {
-                if constexpr (std::is_invocable_v<F&, const Team&, View<Element>...>) {
-                    function(team, view...);
-                } else {
-                    function(view...);
+            [&](const Argument&... argument) {
+                if constexpr (!std::is_same_v<F, NoKernel>) {
+                    if (stream.context()->emulated) {
+                        TeamBarrier alone(1);
+                        return call_cpu_kernel(kernel.cpu, Team(0, alone), argument...);
+                    }
                 }
+                call_cuda_kernel(kernel.gpu, stream, argument...);
             },
-            views);
+            kernel.arguments);
+    }
+    static void destroy(void* storage) noexcept { std::launder(static_cast<BoundKernel*>(storage))->~BoundKernel(); }
+
+    static constexpr KernelOps ops(void (*construct)(void*, void*, void* const*), bool binds_views) {
+        KernelOps result{sizeof(BoundKernel), alignof(BoundKernel), construct, nullptr, nullptr, nullptr, binds_views};
+        if constexpr (!std::is_same_v<F, NoKernel>) result.run = &run;
+        if constexpr (!std::is_same_v<G, NoKernel>) result.run_on_device = &run_on_device;
+        if constexpr (!std::is_trivially_destructible_v<BoundKernel>) result.destroy = &destroy;
+        return result;
     }
 };
 
-/// A kernel that takes no views: with or without a Team.
-template <class F>
-struct PlainKernel {
-    F function;
-    void operator()(const Team& team) {
-        if constexpr (std::is_invocable_v<F&, const Team&>) {
-            function(team);
-        } else {
-            function();
-        }
-    }
-};
-
-template <class F, class... Element>
-struct Submission {
-    F function;
-    std::tuple<Access<Element>...> accesses;
-};
-
-template <class F, class... Element>
-inline constexpr bool takes_views = std::is_invocable_v<F&, View<Element>...> ||
-                                    std::is_invocable_v<F&, const Team&, View<Element>...>;
-template <class F>
-inline constexpr bool takes_nothing = std::is_invocable_v<F&> || std::is_invocable_v<F&, const Team&>;
-
-template <class Kernel>
-inline void run_kernel(void* storage, const Team& team) {
-    (*std::launder(static_cast<Kernel*>(storage)))(team);
-}
-template <class Kernel>
-inline void destroy_kernel(void* storage) noexcept {
-    std::launder(static_cast<Kernel*>(storage))->~Kernel();
-}
-template <class Kernel>
-inline constexpr auto kernel_destroyer = std::is_trivially_destructible_v<Kernel> ? nullptr : &destroy_kernel<Kernel>;
-
-template <class F>
+/// Kernels that take no data.
+template <class F, class G>
 struct PlainOps {
-    using Kernel = PlainKernel<F>;
+    struct Source {
+        F cpu;
+        G gpu;
+    };
+    using Kernel = BoundKernel<F, G>;
     static void construct(void* storage, void* source, void* const*) {
-        ::new (storage) Kernel{std::move(*static_cast<F*>(source))};
+        auto& from = *static_cast<Source*>(source);
+        ::new (storage) Kernel{std::move(from.cpu), std::move(from.gpu), {}};
     }
-    static constexpr KernelOps ops{sizeof(Kernel),     alignof(Kernel),          construct,
-                                   run_kernel<Kernel>, kernel_destroyer<Kernel>, false};
+    static constexpr KernelOps ops = Kernel::ops(construct, false);
 };
 
-template <class F, class... Element>
-struct BoundOps {
-    using Kernel = BoundKernel<F, Element...>;
-    using Source = Submission<F, Element...>;
+/// Kernels that take a view for each access.
+template <class F, class G, class... Element>
+struct ViewOps {
+    struct Source {
+        F cpu;
+        G gpu;
+        std::tuple<Access<Element>...> accesses;
+    };
+    using Kernel = BoundKernel<F, G, View<Element>...>;
     template <std::size_t... I>
     static void bind(void* storage, Source& source, void* const* bases, std::index_sequence<I...>) {
-        ::new (storage) Kernel{std::move(source.function), {std::get<I>(source.accesses).view(bases[I])...}};
+        ::new (storage) Kernel{
+            std::move(source.cpu), std::move(source.gpu), {std::get<I>(source.accesses).view(bases[I])...}};
     }
     static void construct(void* storage, void* source, void* const* bases) {
         bind(storage, *static_cast<Source*>(source), bases, std::index_sequence_for<Element...>{});
     }
-    static constexpr KernelOps ops{sizeof(Kernel),     alignof(Kernel),          construct,
-                                   run_kernel<Kernel>, kernel_destroyer<Kernel>, true};
+    static constexpr KernelOps ops = Kernel::ops(construct, true);
 };
+
+/// Kernels that take the addresses of a list's data.
+template <class F, class G>
+struct ListOps {
+    struct Source {
+        F cpu;
+        G gpu;
+        std::size_t count;
+    };
+    using Kernel = BoundKernel<F, G, Addresses>;
+    static void construct(void* storage, void* source, void* const* bases) {
+        auto& from = *static_cast<Source*>(source);
+        ::new (storage) Kernel{std::move(from.cpu), std::move(from.gpu), {Addresses(bases, bases + from.count)}};
+    }
+    static constexpr KernelOps ops = Kernel::ops(construct, true);
+};
+
+template <class T>
+struct IsAccess : std::false_type {};
+template <class T>
+struct IsAccess<Access<T>> : std::true_type {};
+template <class T>
+struct IsCudaKernel : std::false_type {};
+template <class F>
+struct IsCudaKernel<CudaKernel<F>> : std::true_type {};
 
 }  // namespace detail
 
@@ -209,30 +284,60 @@ class Runtime {
     Runtime(const Runtime&) = delete;
     Runtime& operator=(const Runtime&) = delete;
 
-    /// Submits a task: options, any number of accesses, and last its kernel. Returns at once, or after
-    /// helping when the window is full.
+    /// Submits a task: options, any number of accesses, and last its kernels: one for CPU cores, one for GPUs
+    /// (marked by cuda()), or both in this order. Returns at once, or after helping when the window is full.
     ///
-    /// The kernel is called as f(views...), f(team, views...), f() or f(team): views in the order of the
-    /// accesses, a `const Team&` first in a gang. It is moved into the task. An exception it throws cancels
-    /// what has not started of its graph and is rethrown by wait() as a TaskError.
-    /// Throws UsageError when an access is not allowed here.
+    /// The CPU kernel is called as f(views...), f(team, views...), f() or f(team), the cuda kernel as g(stream, views...)
+    /// or g(stream): views in the order of the accesses, a `const Team&` first in a gang. Kernels are moved into the
+    /// task. options.place says where it runs; the data are there by then. An exception that a kernel throws cancels
+    /// what has not started of its graph and is rethrown by wait() as a TaskError. A cuda kernel submits no tasks.
+    /// Throws UsageError when an access or place is not allowed here, and DeviceError when the data of a GPU task can
+    /// never fit into its memory.
     template <class... Args>
     void submit(const TaskOptions& options, Args&&... args) {
         static_assert(sizeof...(Args) > 0, "submit(options, accesses..., kernel): the kernel is missing");
-        submit_tuple(options, std::forward_as_tuple(std::forward<Args>(args)...),
-                     std::make_index_sequence<sizeof...(Args) - 1>{});
+        using Types = std::tuple<std::remove_cvref_t<Args>...>;
+        constexpr std::size_t count = sizeof...(Args);
+        constexpr bool on_gpu = detail::IsCudaKernel<std::tuple_element_t<count - 1, Types>>::value;
+        constexpr std::size_t accesses = [] {
+            if constexpr (!on_gpu) return count - 1;
+            else if constexpr (count == 1) return std::size_t{0};
+            else return detail::IsAccess<std::tuple_element_t<count - 2, Types>>::value ? count - 1 : count - 2;
+        }();
+        submit_tuple<on_gpu>(options, std::forward_as_tuple(std::forward<Args>(args)...),
+                             std::make_index_sequence<accesses>{});
     }
 
-    /// The same with a list of any length; the kernel takes no views: f() or f(team).
+    /// The same with a list of any length; the kernels take no views but nothing or the list's Addresses:
+    /// f(), f(team), f(addresses), f(team, addresses); g(stream), g(stream, addresses).
     template <class List, class F>
         requires std::is_same_v<std::remove_cvref_t<List>, AccessList>
     void submit(const TaskOptions& options, List&& list, F&& kernel) {
-        using Function = std::decay_t<F>;
-        static_assert(detail::takes_nothing<Function>,
-                      "a kernel submitted with an AccessList takes () or (const Team&)");
-        Function function(std::forward<F>(kernel));
-        detail::submit(*engine_, options, list.records().data(), list.records().size(),
-                       detail::PlainOps<Function>::ops, &function);
+        if constexpr (detail::IsCudaKernel<std::remove_cvref_t<F>>::value) {
+            submit_list(options, list, detail::NoKernel{}, std::forward<F>(kernel).function);
+        } else {
+            submit_list(options, list, std::forward<F>(kernel), detail::NoKernel{});
+        }
+    }
+    template <class List, class F, class G>
+        requires std::is_same_v<std::remove_cvref_t<List>, AccessList>
+    void submit(const TaskOptions& options, List&& list, F&& kernel, CudaKernel<G> gpu_kernel) {
+        submit_list(options, list, std::forward<F>(kernel), std::move(gpu_kernel.function));
+    }
+
+    /// Has the data copied to a GPU, or home to the cores, ahead of the task that will need them there.
+    template <class T>
+    void prefetch(const Region<T>& region, Place place, int priority = 0) {
+        prefetch(read(region).record, place, priority);
+    }
+    template <HasRegion D>
+    void prefetch(const D& data, Place place, int priority = 0) {
+        prefetch(data.region(), place, priority);
+    }
+    /// The same for all GPUs, by a ring of copies from one to the next.
+    template <class T>
+    void broadcast(const Region<T>& region, int priority = 0) {
+        broadcast(read(region).record, priority);
     }
 
     /// Waits until nothing submitted is in flight, running tasks meanwhile. Inside a task: until its children
@@ -250,6 +355,9 @@ class Runtime {
     bool cancelled() const;
 
     int workers() const;
+    /// GPUs, emulated ones too.
+    int gpus() const;
+    std::vector<DeviceInfo> devices() const;
     const Config& config() const;
     Statistics statistics() const;
 
@@ -260,27 +368,60 @@ class Runtime {
     detail::Engine& engine() { return *engine_; }
 
   private:
-    template <class Tuple, std::size_t... I>
+    template <bool OnGpu, class Tuple, std::size_t... I>
     void submit_tuple(const TaskOptions& options, Tuple&& args, std::index_sequence<I...>) {
-        submit_bound(options, std::get<sizeof...(I)>(std::forward<Tuple>(args)), std::get<I>(args)...);
-    }
-
-    template <class F, class... Element>
-    void submit_bound(const TaskOptions& options, F&& kernel, const Access<Element>&... access) {
-        using Function = std::decay_t<F>;
-        const std::array<detail::AccessRecord, sizeof...(Element)> records{access.record...};
-        if constexpr (sizeof...(Element) > 0 && detail::takes_views<Function, Element...>) {
-            detail::Submission<Function, Element...> source{std::forward<F>(kernel), {access...}};
-            detail::submit(*engine_, options, records.data(), records.size(),
-                           detail::BoundOps<Function, Element...>::ops, &source);
+        constexpr std::size_t accesses = sizeof...(I);
+        constexpr std::size_t kernels = std::tuple_size_v<std::remove_cvref_t<Tuple>> - accesses;
+        if constexpr (!OnGpu) {
+            submit_bound(options, std::get<accesses>(std::forward<Tuple>(args)), detail::NoKernel{}, std::get<I>(args)...);
+        } else if constexpr (kernels == 1) {
+            submit_bound(options, detail::NoKernel{}, std::get<accesses>(std::forward<Tuple>(args)).function,
+                         std::get<I>(args)...);
         } else {
-            static_assert(detail::takes_nothing<Function>,
-                          "the kernel takes neither the views of its accesses nor nothing");
-            Function function(std::forward<F>(kernel));
-            detail::submit(*engine_, options, records.data(), records.size(),
-                           detail::PlainOps<Function>::ops, &function);
+            submit_bound(options, std::get<accesses>(std::forward<Tuple>(args)),
+                         std::get<accesses + 1>(std::forward<Tuple>(args)).function, std::get<I>(args)...);
         }
     }
+
+    template <class F, class G, class... Element>
+    void submit_bound(const TaskOptions& options, F&& cpu, G&& gpu, const Access<Element>&... access) {
+        using Cpu = std::decay_t<F>;
+        using Gpu = std::decay_t<G>;
+        static_assert(detail::is_cpu_kernel<Cpu, View<Element>...>,
+                      "the kernel takes neither the views of its accesses nor nothing");
+        static_assert(detail::is_cuda_kernel<Gpu, View<Element>...>,
+                      "the cuda kernel takes neither (Stream, views of its accesses...) nor (Stream)");
+        const std::array<detail::AccessRecord, sizeof...(Element)> records{access.record...};
+        if constexpr (sizeof...(Element) > 0 && detail::takes_arguments<Cpu, Gpu, View<Element>...>) {
+            using Ops = detail::ViewOps<Cpu, Gpu, Element...>;
+            typename Ops::Source source{std::forward<F>(cpu), std::forward<G>(gpu), {access...}};
+            detail::submit(*engine_, options, records.data(), records.size(), Ops::ops, &source);
+        } else {
+            using Ops = detail::PlainOps<Cpu, Gpu>;
+            typename Ops::Source source{std::forward<F>(cpu), std::forward<G>(gpu)};
+            detail::submit(*engine_, options, records.data(), records.size(), Ops::ops, &source);
+        }
+    }
+
+    template <class F, class G>
+    void submit_list(const TaskOptions& options, const AccessList& list, F&& cpu, G&& gpu) {
+        using Cpu = std::decay_t<F>;
+        using Gpu = std::decay_t<G>;
+        static_assert(detail::is_cpu_kernel<Cpu, Addresses> && detail::is_cuda_kernel<Gpu, Addresses>,
+                      "a kernel submitted with an AccessList takes (), (const Team&) or the list's Addresses");
+        if constexpr (detail::takes_arguments<Cpu, Gpu, Addresses>) {
+            using Ops = detail::ListOps<Cpu, Gpu>;
+            typename Ops::Source source{std::forward<F>(cpu), std::forward<G>(gpu), list.records().size()};
+            detail::submit(*engine_, options, list.records().data(), list.records().size(), Ops::ops, &source);
+        } else {
+            using Ops = detail::PlainOps<Cpu, Gpu>;
+            typename Ops::Source source{std::forward<F>(cpu), std::forward<G>(gpu)};
+            detail::submit(*engine_, options, list.records().data(), list.records().size(), Ops::ops, &source);
+        }
+    }
+
+    void prefetch(const detail::AccessRecord& record, Place place, int priority);
+    void broadcast(const detail::AccessRecord& record, int priority);
 
     std::unique_ptr<detail::Engine> engine_;
 };

@@ -1,0 +1,135 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "runtime/device/device.hpp"
+
+namespace basalt::detail {
+
+inline constexpr int max_devices = 8;
+
+/// A point in a stream of a device.
+struct StreamPoint {
+    int device = -1;
+    StreamRole role = StreamRole::compute;
+    Ticket ticket = 0;
+    int serves = -1;  ///< of a work that ends in several points: the device whose tasks need this one alone
+};
+
+/// The newest ticket of each stream of each device that a task has to wait for; older ones are implied.
+/// add() may be called by several threads at once; reading happens after all of them.
+class StreamPoints {
+  public:
+    void clear() {
+        for (auto& ticket : newest_) ticket.store(0, std::memory_order_relaxed);
+    }
+    void add(const StreamPoint& point) {
+        auto& ticket = newest_[index(point.device, point.role)];
+        Ticket known = ticket.load(std::memory_order_relaxed);
+        // relaxed: published by the decrement of `pending` (or the scope's lock) that follows
+        while (known < point.ticket &&
+               !ticket.compare_exchange_weak(known, point.ticket, std::memory_order_relaxed)) {
+        }
+    }
+    template <class F>
+    void for_each(const F& visit) const {
+        for (std::size_t i = 0; i < newest_.size(); ++i) {
+            const Ticket ticket = newest_[i].load(std::memory_order_relaxed);
+            if (ticket == 0) continue;
+            visit(StreamPoint{static_cast<int>(i / stream_roles), static_cast<StreamRole>(i % stream_roles), ticket});
+        }
+    }
+
+  private:
+    static std::size_t index(int device, StreamRole role) {
+        return static_cast<std::size_t>(device) * stream_roles + static_cast<std::size_t>(role);
+    }
+    std::array<std::atomic<Ticket>, max_devices * stream_roles> newest_{};
+};
+
+class Driver;
+
+/// What a task that runs on a device has beside a Task. Pooled and never unmapped, as tasks are: a submitter may
+/// look at `ends` of a task that completes meanwhile, and recognises that by the task's generation.
+struct DeviceWork {
+    int device = 0;  ///< whose driver enqueues it
+    StreamRole role = StreamRole::compute;
+    StreamPoints waits;
+    /// For the runtime's own work: enqueues it and tells where it ends. Empty: the task's kernel.
+    std::function<void(Driver&, std::vector<StreamPoint>&)> operation;
+    std::function<void()> failed;  ///< called when it did not succeed; may be empty
+    std::int64_t bytes = 0;        ///< that a copy moves
+
+    /// Where it ends, set before the task counts as enqueued. Written by the driver, read by submitters.
+    static constexpr std::size_t most_ends = max_devices;
+    std::atomic<std::uint32_t> end_count{0};
+    std::array<std::atomic<std::uint64_t>, most_ends> ends{};
+
+    void publish(const std::vector<StreamPoint>& points) {
+        for (std::size_t i = 0; i < points.size(); ++i) ends[i].store(pack(points[i]), std::memory_order_release);
+        end_count.store(static_cast<std::uint32_t>(points.size()), std::memory_order_release);
+    }
+    /// The ends that matter to a task of that device: the one that serves it where there is one, otherwise all.
+    /// Returns their number.
+    std::size_t ends_for(int device_of_successor, std::array<StreamPoint, most_ends>& found) const;
+
+  private:
+    static std::uint64_t pack(const StreamPoint& point) {
+        return point.ticket << 24 | static_cast<std::uint64_t>(point.serves + 1) << 16 |
+               static_cast<std::uint64_t>(point.device) << 8 | static_cast<std::uint64_t>(point.role);
+    }
+    static StreamPoint unpack(std::uint64_t word) {
+        return {static_cast<int>(word >> 8 & 0xff), static_cast<StreamRole>(word & 0xff), word >> 24,
+                static_cast<int>(word >> 16 & 0xff) - 1};
+    }
+};
+
+inline std::size_t DeviceWork::ends_for(int device_of_successor, std::array<StreamPoint, most_ends>& found) const {
+    const std::size_t count = std::min<std::size_t>(end_count.load(std::memory_order_acquire), most_ends);
+    for (std::size_t i = 0; i < count; ++i) {
+        // acquire: see TaskSubmission::wait_behind()
+        found[i] = unpack(ends[i].load(std::memory_order_acquire));
+        if (found[i].serves == device_of_successor) {
+            found[0] = found[i];
+            return 1;
+        }
+    }
+    return count;
+}
+
+/// Hands out DeviceWork. Thread-safe.
+class DeviceWorkPool {
+  public:
+    DeviceWork& take() {
+        const std::lock_guard guard(lock_);
+        if (free_.empty()) {
+            all_.push_back(std::make_unique<DeviceWork>());
+            free_.push_back(all_.back().get());
+        }
+        DeviceWork& work = *free_.back();
+        free_.pop_back();
+        work.waits.clear();
+        work.bytes = 0;
+        work.end_count.store(0, std::memory_order_release);
+        return work;
+    }
+    void give_back(DeviceWork& work) {
+        work.operation = nullptr;
+        work.failed = nullptr;
+        const std::lock_guard guard(lock_);
+        free_.push_back(&work);
+    }
+
+  private:
+    std::mutex lock_;  // guards both
+    std::vector<std::unique_ptr<DeviceWork>> all_;
+    std::vector<DeviceWork*> free_;
+};
+
+}  // namespace basalt::detail

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <queue>
+#include <thread>
+#include <vector>
+
+#include "runtime/device/device_work.hpp"
+#include "runtime/task.hpp"
+#include "runtime/worker.hpp"
+
+namespace basalt::detail {
+
+class Engine;
+struct BroadcastPlan;
+
+/// The thread that feeds a device: takes tasks whose predecessors are enqueued, makes the streams wait for what they
+/// depend on, enqueues them, and completes them when the device has got there. The device is never waited for.
+///
+/// push() may be called by any thread; everything else happens on the driver's own thread.
+class Driver {
+  public:
+    Driver(Engine& engine, Device& device, int place);
+    ~Driver();
+    Driver(const Driver&) = delete;
+    Driver& operator=(const Driver&) = delete;
+
+    /// The task's predecessors are enqueued or have completed: it may be enqueued behind them.
+    void push(Task& task);
+
+    Device& device() const { return device_; }
+    const Worker& worker() const { return worker_; }
+
+    /// For operations of the runtime's own: enqueue on this device's streams.
+    void copy(StreamRole role, Device* peer, const Copy& copy) const;
+    void broadcast(const BroadcastPlan& plan, std::vector<StreamPoint>& ends) const;
+
+    void stop();
+
+  private:
+    struct Ready {
+        int priority;
+        std::uint64_t number;  ///< of arrival: first come, first served among equals
+        Task* task;
+        bool operator<(const Ready& other) const {
+            return priority != other.priority ? priority < other.priority : number > other.number;
+        }
+    };
+    struct InFlight {
+        Task* task;
+        std::vector<StreamPoint> ends;
+        Ticket begin;  ///< timed, when traced
+        std::int64_t enqueued;  ///< when
+        std::int64_t expected;  ///< nanoseconds that it is expected to take
+    };
+
+    void main();
+    bool enqueue_next();
+    void enqueue(Task& task);
+    void failed(Task& task);
+    bool sleep();
+    bool complete_reached();
+    bool arrived(InFlight& flight);
+    void complete(InFlight& flight);
+    void record_trace(const InFlight& flight);
+    std::int64_t expected_time(const Task& task) const;
+    void learn(const InFlight& flight);
+    std::deque<InFlight>& stream(StreamRole role) { return in_flight_[static_cast<std::size_t>(role)]; }
+
+    Engine& engine_;
+    Device& device_;
+    Worker worker_;
+
+    std::mutex lock_;  // guards the queue, whether the thread sleeps and whether it is to end
+    std::priority_queue<Ready> ready_;
+    std::uint64_t arrivals_ = 0;
+    std::condition_variable pushed_;
+    std::atomic<std::size_t> queued_{0};
+    bool asleep_ = false;
+    bool stop_ = false;
+
+    // the driver's own
+    std::array<std::deque<InFlight>, stream_roles> in_flight_;
+    std::size_t in_flight_count_ = 0;
+    std::int64_t ahead_ns_ = 0;  ///< nanoseconds of work that is enqueued and not completed, as far as is known
+    std::map<const char*, std::int64_t> learnt_;
+    std::array<std::int64_t, stream_roles> last_completion_{};
+    std::thread thread_;
+};
+
+}  // namespace basalt::detail

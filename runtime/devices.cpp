@@ -1,0 +1,63 @@
+// What a runtime with GPUs has beside workers: devices, their drivers, and data that are moved on request.
+#include <algorithm>
+#include <mutex>
+
+#include "runtime/engine.hpp"
+#include "runtime/submission.hpp"
+
+namespace basalt::detail {
+
+void Engine::start_drivers() {
+    if (devices_.empty()) return;
+    coherence_ = std::make_unique<Coherence>(*this, devices_, config_.gpu_memory);
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
+        drivers_.push_back(std::make_unique<Driver>(*this, *devices_[d], places() + static_cast<int>(d)));
+    }
+}
+
+std::vector<DeviceInfo> Engine::device_infos() {
+    std::vector<DeviceInfo> infos;
+    const std::lock_guard guard(root_.lock);
+    for (const auto& device : devices_) {
+        infos.push_back({device->name(), device->model(), coherence_->capacity(node_of_device(device->index())),
+                         device->emulated()});
+    }
+    return infos;
+}
+
+void Engine::prefetch(const AccessRecord& record, Place place, int priority) {
+    if (coherence_ == nullptr || place.is_any() || record.datum == nullptr) return;
+    if (place.is_gpu() && place.gpu_number() >= gpus()) {
+        throw UsageError("prefetch: Place::gpu(" + std::to_string(place.gpu_number()) + "); the runtime has " +
+                         std::to_string(gpus()) + " GPUs");
+    }
+    if (&current_scope() != &root_) return;  // inside a task the data are where they are
+    const std::lock_guard guard(root_.lock);
+    Version& version = *record.datum->current;
+    if (record.datum->home_scope != root_.id) record.datum->home_scope = root_.id;
+    if (place.is_cpu() && !version.residency) return;
+    coherence_->prefetch(version, place.is_cpu() ? host_node : node_of_device(place.gpu_number()), priority);
+}
+
+void Engine::broadcast(const AccessRecord& record, int priority) {
+    if (coherence_ == nullptr || record.datum == nullptr || &current_scope() != &root_) return;
+    const std::lock_guard guard(root_.lock);
+    if (record.datum->home_scope != root_.id) record.datum->home_scope = root_.id;
+    std::vector<Node> nodes;
+    for (int d = 0; d < gpus(); ++d) nodes.push_back(node_of_device(d));
+    coherence_->broadcast(*record.datum->current, nodes, priority);
+}
+
+void Engine::prepare_memory(int device, std::size_t bytes, std::size_t count) {
+    const std::lock_guard guard(root_.lock);
+    coherence_->prepare_memory(node_of_device(device), bytes, count);
+}
+
+std::size_t Engine::memory_of(int device) {
+    const std::lock_guard guard(root_.lock);
+    return coherence_->capacity(node_of_device(device));
+}
+
+void Engine::dispatch(Task& task) { drivers_[static_cast<std::size_t>(task.on_device()->device)]->push(task); }
+
+}  // namespace basalt::detail

@@ -1,0 +1,106 @@
+#include "runtime/memory/arena.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "runtime/device/device.hpp"
+
+namespace basalt::detail {
+
+namespace {
+
+constexpr std::size_t unit = 512;
+constexpr std::size_t chunk = std::size_t{256} << 20;
+// Left to the driver, library workspaces and other programs when no limit is given.
+constexpr std::size_t spared = std::size_t{1} << 30;
+
+}  // namespace
+
+Arena::Arena(Device& device, std::size_t limit, std::function<bool(TaskRef)> completed)
+    : device_(device), limit_(limit / unit * unit), completed_(std::move(completed)) {}
+
+Arena::~Arena() {
+    for (void* memory : chunks_) device_.release(memory);
+}
+
+std::size_t Arena::rounded(std::size_t bytes) { return std::max(unit, (bytes + unit - 1) / unit * unit); }
+
+std::size_t Arena::capacity() const {
+    const std::size_t free = device_.free_bytes();
+    const std::size_t spare = device_.emulated() ? 0 : spared;
+    const std::size_t most = (total_ + (free > spare ? free - spare : 0)) / unit * unit;
+    return limit_ == 0 ? most : std::min(limit_, most);
+}
+
+bool Arena::grow(std::size_t bytes) {
+    const std::size_t most = capacity();
+    const std::size_t left = most > total_ ? most - total_ : 0;
+    if (bytes > left) return false;
+    // with a limit, all of it at once: nothing is lost to borders between chunks
+    const std::size_t wanted = limit_ != 0 ? left : std::min(left, std::max(bytes, chunk));
+    void* memory = nullptr;
+    try {
+        memory = device_.allocate(wanted);
+    } catch (const DeviceError& error) {
+        if (!error.out_of_memory()) throw;
+        return false;
+    }
+    chunks_.push_back(memory);
+    total_ += wanted;
+    ranges_.emplace(static_cast<char*>(memory), Range{wanted, true, true, {}});
+    return true;
+}
+
+void Arena::prepare(std::size_t bytes) {
+    const std::size_t size = std::min(rounded(bytes), capacity());
+    const bool there = std::any_of(ranges_.begin(), ranges_.end(),
+                                   [&](const auto& entry) { return entry.second.free && entry.second.bytes >= size; });
+    if (!there && size > 0) grow(size);
+}
+
+void* Arena::take(std::size_t bytes, TaskGroup& users) {
+    const std::size_t size = rounded(bytes);
+    auto best = ranges_.end();
+    auto search = [&] {
+        for (auto it = ranges_.begin(); it != ranges_.end(); ++it) {
+            if (!it->second.free || it->second.bytes < size) continue;
+            if (best == ranges_.end() || it->second.bytes < best->second.bytes) best = it;
+        }
+    };
+    search();
+    if (best == ranges_.end() && grow(size)) search();
+    if (best == ranges_.end()) return nullptr;
+
+    Range& range = best->second;
+    for (const TaskRef user : range.users) users.push_back(user);
+    if (range.bytes > size) {
+        ranges_.emplace(best->first + size, Range{range.bytes - size, true, false, range.users});
+    }
+    range.bytes = size;
+    range.free = false;
+    range.users.clear();
+    in_use_ += size;
+    return best->first;
+}
+
+void Arena::give_back(void* piece, const TaskGroup& users) {
+    auto range = ranges_.find(static_cast<char*>(piece));
+    assert(range != ranges_.end() && !range->second.free);
+    in_use_ -= range->second.bytes;
+    range->second.free = true;
+    range->second.users = users;
+    join_with_next(range);
+    if (range != ranges_.begin() && !range->second.chunk_begin) join_with_next(std::prev(range));
+}
+
+void Arena::join_with_next(Ranges::iterator range) {
+    const auto next = std::next(range);
+    if (next == ranges_.end() || next->second.chunk_begin || !next->second.free || !range->second.free) return;
+    range->second.bytes += next->second.bytes;
+    for (const TaskRef user : next->second.users) range->second.users.push_back(user);
+    range->second.users.erase_if(completed_);
+    ranges_.erase(next);
+}
+
+}  // namespace basalt::detail

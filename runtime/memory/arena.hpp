@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "runtime/task_group.hpp"
+
+namespace basalt::detail {
+
+class Device;
+
+/// Memory of one device, handed out in pieces: best fit in chunks, lowest address first, so that pieces of one
+/// size taken one after the other lie at a constant stride.
+///
+/// A piece may be given back while tasks submitted earlier still use it: they are named then, and whoever gets the
+/// memory next is told to wait for them. Not synchronised.
+class Arena {
+  public:
+    /// At most `limit` bytes of the device; 0: as much as it has. `completed` tells whether a task is done.
+    Arena(Device& device, std::size_t limit, std::function<bool(TaskRef)> completed);
+    ~Arena();
+    Arena(const Arena&) = delete;
+    Arena& operator=(const Arena&) = delete;
+
+    /// A piece, or nullptr where none is free: give something back and try again. `users` gets the tasks that may still
+    /// use the memory. Throws DeviceError when the device fails otherwise than by lack of memory.
+    void* take(std::size_t bytes, TaskGroup& users);
+    void give_back(void* piece, const TaskGroup& users);
+
+    /// Makes room for `bytes` in one chunk, if it can; for pieces that are to lie side by side.
+    void prepare(std::size_t bytes);
+
+    /// What a piece of so many bytes takes up.
+    static std::size_t rounded(std::size_t bytes);
+    /// Bytes that it may hand out in all.
+    std::size_t capacity() const;
+    std::size_t in_use() const { return in_use_; }
+
+  private:
+    struct Range {
+        std::size_t bytes;
+        bool free;
+        bool chunk_begin;  ///< never joined with what lies before
+        TaskGroup users;   ///< of a free range: tasks that may still use it
+    };
+    using Ranges = std::map<char*, Range>;
+
+    bool grow(std::size_t bytes);
+    void join_with_next(Ranges::iterator range);
+
+    Device& device_;
+    const std::size_t limit_;
+    const std::function<bool(TaskRef)> completed_;
+    std::size_t total_ = 0;
+    std::size_t in_use_ = 0;
+    Ranges ranges_;
+    std::vector<void*> chunks_;
+};
+
+}  // namespace basalt::detail

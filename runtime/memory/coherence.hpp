@@ -1,0 +1,84 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "runtime/memory/arena.hpp"
+#include "runtime/memory/residency.hpp"
+
+namespace basalt::detail {
+
+class Engine;
+class TaskSubmission;
+struct Datum;
+struct Version;
+
+/// Keeps track, in program order, of where data are valid; has the transfers that tasks need submitted in front of
+/// them, and hands out device memory, evicting what was not used for longest
+/// (docs/decisions/0007-devices-and-memory.md).
+///
+/// Thread-safety: all members are called under the root scope's lock, except forget() and copy_failed().
+class Coherence {
+  public:
+    Coherence(Engine& engine, const std::vector<std::unique_ptr<Device>>& devices, std::size_t memory_limit);
+
+    /// Makes the task's data valid on `node`: has transfers submitted, finds memory, and fills in the addresses.
+    /// `bases[i]` belongs to the task's access i. Throws DeviceError (out of memory) where the data can never fit.
+    void prepare(TaskSubmission& task, Node node, void** bases);
+    /// The task is in the graph: what it writes is valid on its node alone from now on.
+    void commit(const TaskSubmission& task, Node node);
+
+    /// Makes the contents valid on `node` as well, now that nobody has asked for them yet.
+    void prefetch(Version& version, Node node, int priority);
+    /// The same for several nodes at once, by a ring of copies from device to device.
+    void broadcast(Version& version, const std::vector<Node>& nodes, int priority);
+
+    /// The GPU that holds most bytes of the data; if none holds any, the one to which least was given.
+    int choose_device(const BoundAccess* accesses, std::size_t count);
+    /// Room for `count` data of `bytes` each side by side.
+    void prepare_memory(Node node, std::size_t bytes, std::size_t count);
+    /// Bytes that a task's data may take up on the node.
+    std::size_t capacity(Node node) const { return arena(node).capacity(); }
+
+    /// Frees the replicas of a datum that no task uses any more.
+    void forget(Residency& residency);
+    /// A transfer to `node` did not succeed: until the graph is drained, nobody trusts the replica.
+    void copy_failed(Residency& residency, Node node);
+    /// Nothing is in flight: replicas whose transfers failed, and those on lost devices, are no longer taken for valid.
+    void recover();
+
+    Residency& residency(Version& version);
+
+  private:
+    Arena& arena(Node node) const { return *arenas_[static_cast<std::size_t>(device_of_node(node))]; }
+
+    void reserve(TaskSubmission& task, Node node);
+    bool reserve_for(Residency& residency, Node node);
+    bool place(Residency& residency, Node node);
+    bool evict_one(Node node, const std::vector<Residency*>& kept);
+    void evict(Residency& victim, Node node);
+    void fetch(Residency& residency, Node node, int priority);
+    Node source_for(const Residency& residency, Node node) const;
+    void submit_copy(Residency& residency, Node from, Node to, int priority);
+    TaskGroup hazards_of_copy(Residency& residency, Node node);
+    bool overwritten(const TaskSubmission& task, const BoundAccess& access) const;
+    [[noreturn]] void throw_too_large(const TaskSubmission& task, Node node, std::size_t bytes) const;
+
+    Engine& engine_;
+    const std::vector<std::unique_ptr<Device>>& devices_;
+    std::vector<std::unique_ptr<Arena>> arenas_;
+    std::vector<std::uint64_t> given_;  ///< tasks placed on each device, for choose_device()
+    std::uint64_t clock_ = 0;
+
+    std::mutex lock_;  // guards the arenas and what follows: data are forgotten by any thread
+    std::vector<std::vector<Residency*>> residents_;  ///< data with memory on each node
+    struct FailedCopy {
+        Residency* residency;
+        Node node;
+    };
+    std::vector<FailedCopy> failed_;
+};
+
+}  // namespace basalt::detail

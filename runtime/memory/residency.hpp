@@ -1,0 +1,47 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "runtime/device/device_work.hpp"
+#include "runtime/task_group.hpp"
+
+namespace basalt::detail {
+
+class Coherence;
+
+/// A memory: the host's (0) or that of a GPU (its number + 1).
+using Node = int;
+inline constexpr Node host_node = 0;
+inline constexpr int max_nodes = max_devices + 1;
+constexpr Node node_of_device(int device) { return device + 1; }
+constexpr int device_of_node(Node node) { return node - 1; }
+
+/// A datum's memory on one node.
+struct Replica {
+    void* memory = nullptr;  ///< nullptr: none there
+    TaskRef arrival;         ///< the transfer that last brought the contents, which users wait for
+    TaskGroup former;        ///< users of the memory's former tenant, until somebody waited for them
+    std::uint64_t last_use = 0;
+};
+
+/// Where the contents of one version of a datum are, as program order has it: after all tasks submitted so far.
+/// Belongs to the Coherence; a version that no device has used has none, and its contents are in the host's memory.
+struct Residency {
+    explicit Residency(Coherence& owner) : owner(owner) {}
+    ~Residency();
+    Residency(const Residency&) = delete;
+    Residency& operator=(const Residency&) = delete;
+
+    bool valid_on(Node node) const { return (valid >> node & 1U) != 0; }
+
+    Coherence& owner;
+    Version* version = nullptr;
+    std::uint32_t valid = 1;  ///< a bit a node; never 0
+    /// Rows that have contents; of a datum that is not scratch, all.
+    Index row_begin = 0;
+    Index row_end = 0;
+    std::array<Replica, max_nodes> replicas;
+};
+
+}  // namespace basalt::detail

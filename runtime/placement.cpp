@@ -1,0 +1,105 @@
+// Where a task runs, and what follows from it: submission's part that knows of devices.
+#include <string>
+
+#include "runtime/device/device_work.hpp"
+#include "runtime/memory/coherence.hpp"
+#include "runtime/submission.hpp"
+
+namespace basalt::detail {
+
+namespace {
+
+[[noreturn]] void refuse(const TaskOptions& options, const std::string& why) {
+    throw UsageError("task '" + std::string(options.name.c_str()) + "': " + why);
+}
+
+}  // namespace
+
+/// The node that the options and kernels allow. Throws UsageError where there is none.
+Node TaskSubmission::choose_node(const TaskOptions& options, const KernelOps& ops) const {
+    const int gpus = engine_.gpus();
+    const bool inside = scope_.owner != nullptr;
+    if (options.place.is_gpu()) {
+        const int gpu = options.place.gpu_number();
+        if (gpu >= gpus) {
+            refuse(options, "Place::gpu(" + std::to_string(gpu) + "); the runtime has " + std::to_string(gpus) + " GPUs");
+        }
+        if (ops.run_on_device == nullptr) refuse(options, "placed on a GPU but without a cuda kernel");
+        if (inside) refuse(options, "placed on a GPU inside a task; tasks submitted there run on CPU cores");
+        const Device& device = engine_.device(gpu);
+        if (device.emulated() && ops.run == nullptr) refuse(options, "an emulated GPU needs the task's CPU kernel");
+        if (device.lost()) throw DeviceError(device.name() + " is lost after an earlier error", gpu, true);
+        return node_of_device(gpu);
+    }
+    const bool may_use_gpu = ops.run_on_device != nullptr && gpus > 0 && !inside && !task_->gang && options.place.is_any() &&
+                             (ops.run != nullptr || !engine_.device(0).emulated());
+    if (may_use_gpu) {
+        const int device = engine_.coherence_->choose_device(access_begin(), access_count());
+        if (device >= 0) return node_of_device(device);
+    }
+    if (ops.run == nullptr) refuse(options, "it has a cuda kernel only, and there is no GPU that may run it here");
+    return host_node;
+}
+
+void TaskSubmission::make_device_task(int device, StreamRole role) {
+    DeviceWork& work = engine_.device_works_.take();
+    work.device = device;
+    work.role = role;
+    task_->device_work.store(&work, std::memory_order_relaxed);
+}
+
+void TaskSubmission::place(const TaskOptions& options, const KernelOps& ops, void** bases) {
+    const Node node = choose_node(options, ops);
+    if (engine_.coherence_ == nullptr) return;
+    Task& task = *task_;
+    // Commuting tasks run in any order, so program order would not tell where the data are: here it is kept.
+    BoundAccess* access = task.access_begin();
+    bool commutes = false;
+    for (std::uint32_t i = 0; i < task.access_count; ++i) {
+        const bool moves = node != host_node || access[i].version->residency != nullptr;
+        if (moves && access[i].mode == AccessMode::commute) access[i].mode = AccessMode::readwrite;
+        commutes = commutes || access[i].mode == AccessMode::commute;
+    }
+    task.commutes = commutes;
+    task.node.store(static_cast<std::uint8_t>(node), std::memory_order_relaxed);
+    if (node != host_node) {
+        make_device_task(device_of_node(node), task.priority > 0 ? StreamRole::urgent_compute : StreamRole::compute);
+    }
+    if (scope_.owner == nullptr) engine_.coherence_->prepare(*this, node, bases);
+}
+
+DeviceWork& TaskSubmission::make_runtime_work(int device, StreamRole role, const char* name, int priority,
+                                              const std::array<int, 3>& tile) {
+    make_device_task(device, role);
+    Task& task = *task_;
+    task.kind = TaskKind::internal;
+    task.node.store(Task::several_nodes, std::memory_order_relaxed);
+    task.name = name;
+    task.priority = priority;
+    task.tile = tile;
+    task.max_threads = task.min_threads = 1;
+    return *task.on_device();
+}
+
+void TaskSubmission::bind_all_rows(Version& version, Index row_begin, Index row_end) {
+    task_->accesses[0] =
+        BoundAccess(&version, {version.datum, row_begin, row_end, 0, version.datum->cols, AccessMode::read});
+    task_->access_count = 1;
+}
+
+/// The task finds the version's contents in the host's memory.
+void TaskSubmission::bring_home(Version& version) {
+    if (!version.residency) return;
+    positions_.assign(1, 0);
+    void* base = nullptr;
+    engine_.coherence_->prepare(*this, host_node, &base);
+}
+
+void TaskSubmission::release_device_work(Task& task) {
+    DeviceWork* work = task.on_device();
+    if (work == nullptr) return;
+    task.device_work.store(nullptr, std::memory_order_relaxed);
+    engine_.device_works_.give_back(*work);
+}
+
+}  // namespace basalt::detail
