@@ -19,6 +19,7 @@
 #include "apps/exit_status.hpp"
 #include "apps/factor_options.hpp"
 #include "apps/hpl_system.hpp"
+#include "apps/input_files.hpp"
 #include "apps/interrupt.hpp"
 #include "apps/lu_rate.hpp"
 #include "apps/machine.hpp"
@@ -40,11 +41,7 @@ struct HplOptions {
 };
 
 HplInput read_input(const std::string& path) {
-    std::ifstream in(path, std::ios::binary);
-    if (!in) {
-        throw WrongUse(fmt::format("{}: {}; allowed: a file in the format of HPL.dat", path,
-                                   std::generic_category().message(errno)));
-    }
+    std::ifstream in = open_input(path, "a file in the format of HPL.dat");
     try {
         return read_hpl_dat(in, path);
     } catch (const HplDatError& error) {
@@ -147,8 +144,7 @@ JsonRecord HplRun::record_of(const HplCase& test, const HplTiming& timing,
 std::optional<HplCheck> HplRun::checked(const HplSystem& system) const {
     if (!(input_.threshold > 0)) return std::nullopt;
     HplCheck check = system.check();
-    if (check.scaled_residual >= input_.threshold)
-        check.a_one = system.a_one();  // printed of failed tests alone
+    if (!(check.scaled_residual < input_.threshold)) check.a_one = system.a_one();  // printed of failed tests alone
     return check;
 }
 

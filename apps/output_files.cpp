@@ -9,26 +9,22 @@
 
 namespace basalt {
 
-namespace {
-
-void require_writable(const Settings::Value& file) {
-    if (!std::ofstream(file.text, std::ios::app)) {
-        throw WrongUse(fmt::format("{} = \"{}\" cannot be written; allowed: a file in an existing folder",
-                                   file.origin, file.text));
+void require_writable(const std::string& path, const std::string& origin) {
+    if (!std::ofstream(path, std::ios::app)) {
+        throw WrongUse(
+            fmt::format("{} = \"{}\" cannot be written; allowed: a file in an existing folder", origin, path));
     }
 }
 
-}  // namespace
-
 OutputFiles::OutputFiles(const Settings& settings)
     : human_(&std::cout), trace_path_(settings.text("BASALT_TRACE")) {
-    if (!trace_path_.empty()) require_writable(settings.value("BASALT_TRACE"));
+    if (!trace_path_.empty()) require_writable(trace_path_, settings.value("BASALT_TRACE").origin);
     const auto& json = settings.value("BASALT_JSON");
     if (json.text.empty()) return;
     if (json.text == "-") {
         human_ = &std::cerr;
     } else {
-        require_writable(json);
+        require_writable(json.text, json.origin);
     }
     records_.emplace(json.text, std::cout);
 }

@@ -10,6 +10,9 @@
 
 namespace basalt {
 
+/// Throws WrongUse where the file `path` cannot be written. `origin` is what the user named it by, e.g. "--json".
+void require_writable(const std::string& path, const std::string& origin);
+
 /// Where a run writes beside its human lines: the JSON records and the trace that the settings name.
 class OutputFiles {
   public:

@@ -148,9 +148,7 @@ class TraceBuilder final : public nlohmann::json_sax<json> {
 
     bool null() override { return true; }
     bool boolean(bool) override { return true; }
-    bool number_integer(number_integer_t value) override {
-        return number({value, static_cast<double>(value)});
-    }
+    bool number_integer(number_integer_t value) override { return number({value, static_cast<double>(value)}); }
     bool number_unsigned(number_unsigned_t value) override {
         if (value > static_cast<number_unsigned_t>(std::numeric_limits<std::int64_t>::max()))
             return number({std::nullopt, static_cast<double>(value)});
@@ -187,8 +185,7 @@ class TraceBuilder final : public nlohmann::json_sax<json> {
         fail(fmt::format("{} = {}; allowed: a number", what, quoted_text(text)));
     }
     [[noreturn]] void fail(const std::string& reason) const {
-        throw TraceFileError(
-            fmt::format("{}:{}: byte {}: {}", name_, source_.line(), source_.offset(), reason));
+        throw TraceFileError(fmt::format("{}:{}: byte {}: {}", name_, source_.line(), source_.offset(), reason));
     }
 
     const Source& source_;
@@ -265,8 +262,8 @@ bool TraceBuilder::number(Number value) {
         case Place::event: number_of_event(value); break;
         case Place::args: number_of_args(value); break;
         case Place::after:
-            raw_.event.after.push_back(static_cast<std::uint64_t>(
-                whole(value, "after", 0, std::numeric_limits<std::int64_t>::max())));
+            raw_.event.after.push_back(
+                static_cast<std::uint64_t>(whole(value, "after", 0, std::numeric_limits<std::int64_t>::max())));
             break;
         case Place::events: fail("a number in \"traceEvents\"; allowed: objects");
         case Place::top:
@@ -293,7 +290,9 @@ void TraceBuilder::number_of_args(Number value) {
     constexpr auto most_int = std::numeric_limits<int>::max();
     TraceEvent& event = raw_.event;
     switch (key_) {
-        case Key::priority: event.priority = static_cast<int>(whole(value, "priority", -most_int - 1LL, most_int)); break;
+        case Key::priority:
+            event.priority = static_cast<int>(whole(value, "priority", -most_int - 1LL, most_int));
+            break;
         case Key::step: event.step = static_cast<int>(whole(value, "step", -1, most_int)); break;
         case Key::device: raw_.device = static_cast<int>(whole(value, "device", -1, most_int)); break;
         case Key::bytes: event.bytes = whole(value, "bytes", 0, most); break;

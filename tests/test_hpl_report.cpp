@@ -149,6 +149,17 @@ TEST_CASE("a failed test prints its norms and is counted") {
     CHECK(report.passed() == 0);
 }
 
+TEST_CASE("a residual that is no number fails without norms, one that is infinite with them") {
+    const HplInput input = sample_input();
+    for (const double ratio : {static_cast<double>(NAN), static_cast<double>(INFINITY)}) {
+        std::ostringstream out;
+        HplReport report(out, input);
+        CHECK_FALSE(report.checked_result(hpl_case(input, 0), timing_of(1.0), check_of(ratio)));
+        CHECK(out.str().find("...... FAILED") != std::string::npos);
+        CHECK((out.str().find("||A||_1") != std::string::npos) == std::isinf(ratio));
+    }
+}
+
 TEST_CASE("a grid larger than the processes there are is skipped with HPL's message") {
     const HplInput input = sample_input();
     std::ostringstream out;

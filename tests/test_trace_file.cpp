@@ -101,9 +101,11 @@ TEST_CASE("a trace is read back as it was written") {
 
 TEST_CASE("an event writes only what is not the default, and a row its kind and device") {
     const std::string text = written(sample_trace());
-    CHECK(text.find(R"("name":"thread_name","args":{"name":"gpu 1 from host","kind":"copy","device":1}})") != text.npos);
-    CHECK(text.find(R"({"ph":"X","pid":0,"tid":2,"ts":1.234,"dur":987654319.775,"name":"copy","args":{"priority":0,)"
-                    R"("kind":"copy","step":2147483647,"bytes":1099511627776,"id":9223372036854775807,"after":[1]}})") !=
+    CHECK(text.find(R"("name":"thread_name","args":{"name":"gpu 1 from host","kind":"copy","device":1}})") !=
+          text.npos);
+    CHECK(text.find(
+              R"({"ph":"X","pid":0,"tid":2,"ts":1.234,"dur":987654319.775,"name":"copy","args":{"priority":0,)"
+              R"("kind":"copy","step":2147483647,"bytes":1099511627776,"id":9223372036854775807,"after":[1]}})") !=
           text.npos);
     CHECK(text.find(R"("ts":0.007,"dur":0,"name":"update","args":{"priority":0,"after":[)") != text.npos);
 }
