@@ -1,112 +1,151 @@
-// bench_panel: the gang panel beside LAPACKE on the same matrix and the same number of threads, in turn.
+// bench_panel: the gang panel beside OpenBLAS's getrf and getf2 on the same matrix, in turn.
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
+#include <iostream>
+#include <memory>
+#include <optional>
 #include <random>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <pthread.h>
 
-#include <cblas.h>
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <lapacke.h>
 #include <CLI/CLI.hpp>
 
+#include "bench/build_commit.hpp"
+#include "bench/clock.hpp"
+#include "bench/command_line.hpp"
+#include "bench/machine_line.hpp"
+#include "bench/panel_clock.hpp"
+#include "bench/vendor.hpp"
+#include "io/json_record.hpp"
 #include "kernels/cpu/panel.hpp"
+#include "kernels/cpu/panel_member.hpp"
 #include "kernels/cpu/simd/kernels.hpp"
 #include "kernels/reference/thread_gang.hpp"
-
-extern "C" void openblas_set_num_threads(int);
+#include "runtime/topology.hpp"
 
 namespace {
 
+using namespace bench;
 using basalt::Index;
 using basalt::View;
 
 struct Options {
-    std::vector<Index> heights{1024, 2048, 4096, 8000, 16384, 32768, 65536, 131072};
+    std::vector<Index> heights{1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072};
     std::vector<Index> widths{192, 256};
-    std::vector<int> threads{1, 2};
+    std::vector<int> threads;
     std::string precision = "d";
     int repeat = 7;
-    bool unblocked = false;
+    bool unblocked = true;
+    bool vendor = true;
+    bool phases = false;
     std::string json;
 };
 
-double now() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-double median(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    return values.empty() ? 0.0 : values[values.size() / 2];
-}
-
-/// OpenBLAS's threads poll for tens of milliseconds after a call: whoever is timed next would share a core
-/// with them.
-void let_others_rest() {
-    std::this_thread::sleep_for(std::chrono::milliseconds(60));
+/// 1, 2, 4, ... up to 64 or the cores there are, whichever is less.
+std::vector<int> usual_threads() {
+    std::vector<int> threads;
+    for (int t = 1; t <= std::min(64, basalt::detail::usable_cores()); t *= 2) threads.push_back(t);
+    return threads;
 }
 
 /// LAPACK's operation count of LU.
 double operations(Index m, Index n) {
-    const double k = static_cast<double>(std::min(m, n)), rows = static_cast<double>(m),
-                 cols = static_cast<double>(n);
-    return 2 * rows * cols * k - (rows + cols) * k * k + 2.0 / 3.0 * k * k * k;
+    const auto k = static_cast<double>(std::min(m, n)), l = static_cast<double>(std::max(m, n));
+    return k * k * (l - k / 3);
 }
 
-/// Keeps the calling thread on core `rank` of those the process may use, as the runtime binds its workers,
-/// and gives them all back at the end.
+double best(const std::vector<double>& seconds) {
+    return *std::min_element(seconds.begin(), seconds.end());
+}
+
+/// Binds the calling thread as the runtime binds its worker of that place, and gives all cores back at the end.
 class Binding {
   public:
-    explicit Binding(int rank) {
-        pthread_getaffinity_np(pthread_self(), sizeof(allowed_), &allowed_);
-        const int cores = CPU_COUNT(&allowed_);
-        cpu_set_t one;
-        CPU_ZERO(&one);
-        for (int cpu = 0, seen = 0; cpu < CPU_SETSIZE; ++cpu) {
-            if (CPU_ISSET(cpu, &allowed_) && seen++ == rank % cores) CPU_SET(cpu, &one);
-        }
-        pthread_setaffinity_np(pthread_self(), sizeof(one), &one);
+    explicit Binding(int place) {
+        pthread_getaffinity_np(pthread_self(), sizeof(before_), &before_);
+        basalt::detail::bind_this_thread(place);
     }
-    ~Binding() { pthread_setaffinity_np(pthread_self(), sizeof(allowed_), &allowed_); }
+    ~Binding() { pthread_setaffinity_np(pthread_self(), sizeof(before_), &before_); }
     Binding(const Binding&) = delete;
     Binding& operator=(const Binding&) = delete;
 
   private:
-    cpu_set_t allowed_;
+    cpu_set_t before_;
 };
 
+/// One random matrix in both layouts, and what factors copies of it.
 template <class T>
-double time_ours(View<T> panel, int threads, basalt::PanelWorkspace<T>& workspace,
-                 std::vector<Index>& pivots) {
-    double seconds = 0;
-    basalt::reference::run_gang(threads, [&](basalt::Team& team) {
-        const Binding binding(team.rank());
-        team.barrier();
-        const double start = now();
-        basalt::panel_factor<T>(team, panel, pivots.data(), workspace);
-        if (team.rank() == 0) seconds = now() - start;
-    });
-    return seconds;
-}
-
-template <class T>
-double time_lapack(bool unblocked, T* a, Index m, Index n, std::vector<lapack_int>& pivots) {
-    const auto rows = static_cast<lapack_int>(m), cols = static_cast<lapack_int>(n);
-    const double start = now();
-    if constexpr (std::is_same_v<T, float>) {
-        (unblocked ? LAPACKE_sgetf2_work : LAPACKE_sgetrf_work)(LAPACK_COL_MAJOR, rows, cols, a, rows,
-                                                                pivots.data());
-    } else {
-        (unblocked ? LAPACKE_dgetf2_work : LAPACKE_dgetrf_work)(LAPACK_COL_MAJOR, rows, cols, a, rows,
-                                                                pivots.data());
+class PanelBench {
+  public:
+    PanelBench(Index m, Index nb) : m_(m), nb_(nb), rows_(count()), columns_(count()), work_(count()) {
+        std::mt19937_64 random(1);
+        for (T& x : rows_) x = static_cast<T>(static_cast<double>(random() >> 11) * 0x1p-53 - 0.5);
+        for (Index i = 0; i < m; ++i) {
+            for (Index j = 0; j < nb; ++j) columns_[at(j * m + i)] = rows_[at(i * nb + j)];
+        }
+        pivots_.resize(at(std::min(m, nb)));
+        vendor_pivots_.resize(pivots_.size());
     }
-    return now() - start;
-}
+
+    /// `clocks`: one a member, or none.
+    double time_ours(int threads, std::vector<PhaseClock>* clocks = nullptr) {
+        work_ = rows_;
+        if (!workspace_ || !workspace_->fits(threads, m_, nb_)) workspace_.emplace(threads, m_, nb_);
+        let_others_rest();
+        double seconds = 0;
+        basalt::reference::run_gang(threads, [&](basalt::Team& team) {
+            const Binding binding(team.rank());
+            team.barrier();
+            const double start = now();
+            if (clocks != nullptr) {
+                PhaseClock& clock = (*clocks)[static_cast<std::size_t>(team.rank())];
+                basalt::factor_timed<T>(team, panel(), pivots_.data(), *workspace_, clock);
+                clock.stop();
+            } else {
+                basalt::panel_factor<T>(team, panel(), pivots_.data(), *workspace_);
+            }
+            if (team.rank() == 0) seconds = now() - start;
+        });
+        return seconds;
+    }
+
+    double time_getrf() {
+        work_ = columns_;
+        let_others_rest();
+        const double start = now();
+        Vendor<T>::getrf(m_, nb_, work_.data(), vendor_pivots_);
+        return now() - start;
+    }
+
+    double time_getf2() {
+        work_ = columns_;
+        let_others_rest();
+        const auto rows = static_cast<lapack_int>(m_), cols = static_cast<lapack_int>(nb_);
+        const double start = now();
+        if constexpr (std::is_same_v<T, float>) {
+            LAPACKE_sgetf2_work(LAPACK_COL_MAJOR, rows, cols, work_.data(), rows, vendor_pivots_.data());
+        } else {
+            LAPACKE_dgetf2_work(LAPACK_COL_MAJOR, rows, cols, work_.data(), rows, vendor_pivots_.data());
+        }
+        return now() - start;
+    }
+
+  private:
+    static std::size_t at(Index i) { return static_cast<std::size_t>(i); }
+    std::size_t count() const { return at(m_ * nb_); }
+    View<T> panel() { return View<T>::row_major(work_.data(), m_, nb_, nb_); }
+
+    const Index m_, nb_;
+    std::vector<T> rows_, columns_, work_;
+    std::vector<Index> pivots_;
+    std::vector<lapack_int> vendor_pivots_;
+    std::optional<basalt::PanelWorkspace<T>> workspace_;
+};
 
 struct Times {
     std::vector<double> ours, getrf, getf2;
@@ -114,88 +153,145 @@ struct Times {
 
 /// Alternates the routines on fresh copies of one random matrix; the first round only warms up.
 template <class T>
-Times measure(Index m, Index nb, int threads, const Options& options) {
-    std::vector<T> columns(static_cast<std::size_t>(m * nb)), work(columns.size());
-    std::mt19937_64 random(1);
-    for (T& x : columns) x = static_cast<T>(static_cast<double>(random() >> 11) * 0x1p-53 - 0.5);
-    std::vector<Index> pivots(static_cast<std::size_t>(nb));
-    std::vector<lapack_int> lapack_pivots(static_cast<std::size_t>(nb));
-    basalt::PanelWorkspace<T> workspace(threads, m, nb);
-    openblas_set_num_threads(threads);
-
+Times measure(PanelBench<T>& panel, int threads, const Options& options) {
     Times times;
     for (int round = 0; round <= options.repeat; ++round) {
         const auto keep = [round](std::vector<double>& list, double seconds) {
             if (round > 0) list.push_back(seconds);
         };
-        for (Index j = 0; j < nb; ++j) {
-            for (Index i = 0; i < m; ++i)
-                work[static_cast<std::size_t>(i * nb + j)] = columns[static_cast<std::size_t>(j * m + i)];
+        keep(times.ours, panel.time_ours(threads));
+        if (options.vendor) keep(times.getrf, panel.time_getrf());
+        // one thread in any case, and slow: three rounds, beside the first number of threads
+        if (options.vendor && options.unblocked && threads == options.threads.front() && round <= 3) {
+            keep(times.getf2, panel.time_getf2());
         }
-        let_others_rest();
-        keep(times.ours, time_ours(View<T>::row_major(work.data(), m, nb, nb), threads, workspace, pivots));
-        work = columns;
-        keep(times.getrf, time_lapack(false, work.data(), m, nb, lapack_pivots));
-        if (!options.unblocked) continue;
-        work = columns;
-        keep(times.getf2, time_lapack(true, work.data(), m, nb, lapack_pivots));
     }
     return times;
 }
 
+/// The phases of a run in the middle of `repeat`, on average over its members.
+template <class T>
+PhaseClock::Seconds measure_phases(PanelBench<T>& panel, int threads, int repeat) {
+    std::vector<std::pair<double, PhaseClock::Seconds>> runs;
+    for (int round = 0; round <= repeat; ++round) {
+        std::vector<PhaseClock> clocks(static_cast<std::size_t>(threads));
+        const double seconds = panel.time_ours(threads, &clocks);
+        PhaseClock::Seconds mean{};
+        for (PhaseClock& clock : clocks) {
+            for (std::size_t p = 0; p < mean.size(); ++p) mean[p] += clock.stop()[p] / threads;
+        }
+        if (round > 0) runs.emplace_back(seconds, mean);
+    }
+    std::sort(runs.begin(), runs.end());
+    return runs[runs.size() / 2].second;
+}
+
+std::string milliseconds(const std::vector<double>& seconds) {
+    return seconds.empty() ? "-" : fmt::format("{:.3f}", basalt::median(seconds) * 1e3);
+}
+
+class Report {
+  public:
+    Report(const Options& options, const char* kernels) : options_(options) {
+        table_ = options.json == "-" ? stderr : stdout;
+        if (!options.json.empty()) records_.emplace(options.json, std::cout);
+        fmt::print(table_, "panel, precision {}, kernels {}, median of {} in turn\nvendor: {}, kernels of {}\n",
+                   options.precision, kernels, options.repeat, vendor_version(), vendor_core());
+        fmt::print(table_, "{:>7} {:>5} {:>7} {:>9} {:>9} {:>7} {:>9} {:>9} {:>6}\n", "m", "nb", "threads", "ours ms",
+                   "best ms", "Gflop/s", "getrf ms", "getf2 ms", "ratio");
+    }
+
+    void add(Index m, Index nb, int threads, const Times& times) {
+        const double ours = basalt::median(times.ours), gflops = operations(m, nb) / ours * 1e-9;
+        const double ratio = times.getrf.empty() ? 0 : basalt::median(times.getrf) / ours;
+        fmt::print(table_, "{:>7} {:>5} {:>7} {:>9.3f} {:>9.3f} {:>7.1f} {:>9} {:>9} {:>6.2f}\n", m, nb, threads,
+                   ours * 1e3, best(times.ours) * 1e3, gflops, milliseconds(times.getrf), milliseconds(times.getf2),
+                   ratio);
+        std::fflush(table_);
+        if (!records_) return;
+        basalt::JsonRecord record;
+        record["bench"] = "panel";
+        record["precision"] = options_.precision;
+        record["m"] = m;
+        record["nb"] = nb;
+        record["threads"] = threads;
+        record["seconds"] = ours;
+        record["gflops"] = gflops;
+        record["runs"] = times.ours;
+        if (!times.getrf.empty()) {
+            record["vendor"] = vendor_version();
+            record["vendor_core"] = vendor_core();
+            record["getrf_seconds"] = basalt::median(times.getrf);
+            record["ratio"] = ratio;
+        }
+        if (!times.getf2.empty()) record["getf2_seconds"] = basalt::median(times.getf2);
+        record["machine"] = machine_line();
+        record["commit"] = build_commit;
+        records_->write(record);
+    }
+
+    void add(const PhaseClock::Seconds& phases) {
+        double sum = 0;
+        for (const double seconds : phases) sum += seconds;
+        fmt::print(table_, "        sum {:.3f} =", sum * 1e3);
+        for (std::size_t p = 0; p < phases.size(); ++p) {
+            fmt::print(table_, " {} {:.3f}", phase_names[p], phases[p] * 1e3);
+        }
+        fmt::print(table_, "\n");
+        std::fflush(table_);
+    }
+
+  private:
+    const Options& options_;
+    std::FILE* table_;
+    std::optional<basalt::JsonRecordWriter> records_;
+};
+
 template <class T>
 void run(const Options& options) {
-    const bool to_stdout = options.json == "-";
-    std::FILE* table = to_stdout ? stderr : stdout;
-    std::FILE* json = options.json.empty() ? nullptr
-                      : to_stdout          ? stdout
-                                           : std::fopen(options.json.c_str(), "a");
-    if (!options.json.empty() && json == nullptr) throw std::runtime_error("cannot write " + options.json);
-    fmt::print(table, "panel, precision {}, kernels {}, LAPACKE on {} ({}), median of {}\n",
-               options.precision, basalt::simd::kernels<T>().name, openblas_get_config(),
-               openblas_get_corename(), options.repeat);
-    fmt::print(table, "{:>8} {:>5} {:>7} {:>10} {:>8} {:>9} {:>9} {:>6} {:>11}\n", "m", "nb", "threads",
-               "ours ms", "GF/s", "getrf ms", "getf2 ms", "ratio", "best/best");
+    Report report(options, basalt::simd::kernels<T>().name);
     for (const Index nb : options.widths) {
-        for (const int threads : options.threads) {
-            for (const Index m : options.heights) {
-                const Times times = measure<T>(m, nb, threads, options);
-                const double ours = median(times.ours), getrf = median(times.getrf),
-                             getf2 = median(times.getf2);
-                const double gflops = operations(m, nb) / ours * 1e-9;
-                fmt::print(
-                    table,
-                    "{:>8} {:>5} {:>7} {:>10.3f} {:>8.1f} {:>9.3f} {:>9.3f} {:>6.2f} {:>5.2f}/{:.2f}\n", m,
-                    nb, threads, ours * 1e3, gflops, getrf * 1e3, getf2 * 1e3, getrf / ours,
-                    *std::min_element(times.getrf.begin(), times.getrf.end()) * 1e3,
-                    *std::min_element(times.ours.begin(), times.ours.end()) * 1e3);
-                std::fflush(table);
-                if (json == nullptr) continue;
-                fmt::print(json,
-                           "{{\"bench\":\"panel\",\"precision\":\"{}\",\"m\":{},\"nb\":{},\"threads\":{},"
-                           "\"seconds\":{:.6g},"
-                           "\"gflops\":{:.4g},\"lapack_seconds\":{:.6g},\"getf2_seconds\":{:.6g},\"ratio\":{:"
-                           ".4g}}}\n",
-                           options.precision, m, nb, threads, ours, gflops, getrf, getf2, getrf / ours);
-                std::fflush(json);
+        for (const Index m : options.heights) {
+            PanelBench<T> panel(m, nb);
+            for (const int threads : options.threads) {
+                set_vendor_threads(threads);
+                report.add(m, nb, threads, measure(panel, threads, options));
+                if (options.phases) report.add(measure_phases(panel, threads, options.repeat));
             }
         }
     }
-    if (json != nullptr && json != stdout) std::fclose(json);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app("The gang panel beside LAPACKE_?getrf: same matrix, same threads, in turn", "bench_panel");
+    CLI::App app("The gang panel beside OpenBLAS's getrf and getf2: same matrix, same threads, in turn",
+                 "bench_panel");
     Options options;
-    app.add_option("--heights", options.heights, "rows of the panel")->delimiter(',');
-    app.add_option("--nb", options.widths, "columns of the panel")->delimiter(',');
-    app.add_option("--threads", options.threads, "threads of both sides")->delimiter(',');
+    std::string core;
+    const CLI::Range sizes(Index{1}, Index{10'000'000});
+    app.add_option("--heights", options.heights, "rows of the panel")->delimiter(',')->check(sizes);
+    app.add_option("--nb", options.widths, "columns of the panel")->delimiter(',')->check(sizes);
+    app.add_option("--threads", options.threads, "threads of both sides (default: 1, 2, 4, ... 64 or all cores)")
+        ->delimiter(',')
+        ->check(CLI::Range(1, 1024));
     app.add_option("--precision", options.precision, "s or d")->check(CLI::IsMember({"s", "d"}));
-    app.add_option("--repeat", options.repeat, "timed rounds")->check(CLI::Range(1, 1000));
-    app.add_flag("--getf2", options.unblocked, "time the unblocked LAPACKE_?getf2 as well (slow)");
-    app.add_option("--json", options.json, "append a record a line to this file, - for standard output");
-    CLI11_PARSE(app, argc, argv);
-    options.precision == "s" ? run<float>(options) : run<double>(options);
+    app.add_option("--repeat", options.repeat, "rounds that count")->check(CLI::Range(1, 1000));
+    app.add_flag("!--no-getf2", options.unblocked, "leave out getf2, which takes the longest");
+    app.add_flag("!--no-vendor", options.vendor, "ours alone");
+    app.add_flag("--phases", options.phases, "also what ours spends its time on, in ms, on average over the members");
+    app.add_option("--vendor-coretype", core, "processor type whose kernels OpenBLAS uses; auto: its own choice");
+    app.add_option("--json", options.json, "append a record a line to this file; - for standard output");
+    if (const auto status = parse(app, argc, argv)) return *status;
+    if (options.threads.empty()) options.threads = usual_threads();
+    try {
+        if (!core.empty()) require_vendor_core(core, argv);
+        options.precision == "s" ? run<float>(options) : run<double>(options);
+    } catch (const std::invalid_argument& error) {
+        fmt::print(stderr, "bench_panel: {}\n", error.what());
+        return 2;
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "bench_panel: {}\n", error.what());
+        return 3;
+    }
 }

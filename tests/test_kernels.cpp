@@ -165,8 +165,10 @@ TEMPLATE_TEST_CASE("every instruction set's strip solve agrees with the referenc
                 Matrix<T> b(k, n, 5), expected(b);
                 const Index width = n <= kernels->half_strip ? kernels->half_strip : kernels->strip;
                 std::vector<T> packed(static_cast<std::size_t>(k * width), T{7}), repacked(packed);
-                kernels->solve_strip(k, n, l.view.data(), l.view.row_stride(), b.view.data(),
-                                     b.view.row_stride(), packed.data());
+                for (const auto& [done, rows] : {std::pair{Index{0}, k / 2}, {k / 2, k}}) {  // as the panel does
+                    kernels->solve_strip(done, rows, n, l.view.data(), l.view.row_stride(), b.view.data(),
+                                         b.view.row_stride(), packed.data());
+                }
                 reference::trsm<T>(Side::left, Triangle::lower, Diagonal::unit, l.view, expected.view);
                 REQUIRE(distance(b, expected) <= tolerance<T>(k));
                 kernels->pack_b(k, n, b.view.data(), b.view.row_stride(), repacked.data());
@@ -176,24 +178,35 @@ TEMPLATE_TEST_CASE("every instruction set's strip solve agrees with the referenc
     }
 }
 
-TEMPLATE_TEST_CASE("columns packed and unpacked come back, and nothing else is written", "[kernels]", float,
+TEMPLATE_TEST_CASE("a block loaded into columns is updated on the way, unpacked it comes back", "[kernels]", float,
                    double) {
     using T = TestType;
     for (const simd::Kernels<T>* kernels : all_kernels<T>()) {
         INFO(kernels->name);
-        for (const Index rows : {0, 1, 7, 8, 15, 16, 17, 100, 131}) {
-            for (const Index cols : {1, 3, 8, 13, 16}) {
-                const Matrix<T> a(rows, cols, 1);
-                Matrix<T> packed(rows, cols, 2, false), expected(packed), back(rows, cols, 3), home(back);
-                kernels->pack_columns(rows, cols, a.view.data(), a.view.row_stride(), packed.view.data(),
-                                      packed.view.col_stride());
-                kernels->unpack_columns(rows, cols, packed.view.data(), packed.view.col_stride(),
-                                        back.view.data(), back.view.row_stride());
-                for (Index i = 0; i < rows; ++i) {
-                    for (Index j = 0; j < cols; ++j) expected.view(i, j) = home.view(i, j) = a.view(i, j);
+        for (const Index rows : {0, 1, 7, 24, 25, 100, 131}) {
+            for (const Index cols : {1, 8, 13, 33, 64}) {
+                for (const Index depth : {0, 1, 64, 259}) {
+                    const Matrix<T> a(rows, depth + cols, 1), b(depth + 2, cols, 2);
+                    const View<const T> left = a.view.block(0, 0, rows, depth), c = a.view.block(0, depth, rows, cols);
+                    const Index strips = (cols + kernels->strip - 1) / kernels->strip;
+                    std::vector<T> packed(static_cast<std::size_t>(strips * kernels->strip * (depth + 2)));
+                    kernels->pack_b(depth + 2, cols, b.view.data(), b.view.row_stride(), packed.data());
+                    Matrix<T> loaded(rows, cols, 3, false), expected(loaded), back(rows, cols, 4), home(back);
+                    for (Index i = 0; i < rows; ++i) {
+                        for (Index j = 0; j < cols; ++j) expected.view(i, j) = c(i, j);
+                    }
+                    reference::gemm<T>(T{-1}, left, b.view.block(0, 0, depth, cols), T{1},
+                                       expected.view);
+                    kernels->load_block(rows, cols, depth, c.data(), left.data(), a.view.row_stride(), packed.data(),
+                                        depth + 2, loaded.view.data(), loaded.view.col_stride());
+                    REQUIRE(distance(loaded, expected) <= tolerance<T>(depth));
+                    kernels->unpack_columns(rows, cols, loaded.view.data(), loaded.view.col_stride(),
+                                            back.view.data(), back.view.row_stride());
+                    for (Index i = 0; i < rows; ++i) {
+                        for (Index j = 0; j < cols; ++j) home.view(i, j) = loaded.view(i, j);
+                    }
+                    REQUIRE(back.values == home.values);
                 }
-                REQUIRE(packed.values == expected.values);
-                REQUIRE(back.values == home.values);
             }
         }
     }
@@ -273,6 +286,24 @@ TEMPLATE_TEST_CASE("a block update subtracts every rank from every column", "[ke
                     REQUIRE(distance(x, expected) <= tolerance<T>(rank));
                 }
             }
+        }
+    }
+}
+
+TEMPLATE_TEST_CASE("a row is updated in the columns asked for and no others", "[kernels]", float, double) {
+    using T = TestType;
+    constexpr Index width = simd::max_block_cols;
+    for (const simd::Kernels<T>* kernels : all_kernels<T>()) {
+        INFO(kernels->name);
+        const Matrix<T> u(width, width, 1, true, 0);
+        for (const auto& [from, to, first, last] : std::vector<std::array<Index, 4>>{
+                 {0, 0, 0, 1}, {0, 1, 1, 2}, {0, 16, 16, 64}, {4, 7, 8, 16}, {32, 45, 45, 48}, {0, 63, 63, 64}}) {
+            Matrix<T> row(1, width, 2, true, 0), expected(row);
+            for (Index k = first; k < last; ++k) {
+                for (Index q = from; q < to; ++q) expected.view(0, k) -= row.view(0, q) * u.view(q, k);
+            }
+            kernels->update_row(first, last, from, to, u.view.data(), width, row.view.data());
+            REQUIRE(distance(row, expected) <= tolerance<T>(to - from));
         }
     }
 }

@@ -370,18 +370,22 @@ TEST_CASE("the pivot exchange delivers every member's announcement of every step
         exchange.reset(me);
         team.barrier();
         for (std::uint32_t step = 1; step <= 2000; ++step) {
-            PivotSlot<double>& mine = exchange.outgoing(me, step);
-            mine.magnitude = step;
-            mine.row = me;
-            mine.candidate.fill(step * 10.0 + me);
-            exchange.publish(me, step);
+            exchange.announce(me, step, {step + 0.5, me, step + 0.25});
+            exchange.candidate(me, step).fill(step * 10.0 + me);
+            exchange.publish_candidate(me, step);
+            const int owner = static_cast<int>(step / 7) % members;  // the others' words stay behind
+            if (me == owner) {
+                exchange.diagonal(me, step).fill(-1.0 * step);
+                exchange.publish_diagonal(me, step);
+            }
             for (int rank = 0; rank < members; ++rank) {
-                const PivotSlot<double>& slot = exchange.await(rank, step);
-                if (slot.magnitude != step || slot.row != rank ||
-                    slot.candidate.back() != step * 10.0 + rank) {
+                const PivotHeader<double>& header = exchange.await(rank, step);
+                const bool same = header.magnitude == step + 0.5 && header.row == rank && header.diagonal == step + 0.25;
+                if (!same || exchange.await_candidate(rank, step).back() != step * 10.0 + rank) {
                     ++wrong[static_cast<std::size_t>(me)];
                 }
             }
+            if (exchange.await_diagonal(owner, step).front() != -1.0 * step) ++wrong[static_cast<std::size_t>(me)];
         }
     });
     CHECK(wrong == std::array<int, members>{});

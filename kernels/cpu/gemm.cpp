@@ -33,7 +33,7 @@ void solve_and_pack(std::type_identity_t<View<const T>> l, View<T> b, T* packed)
     assert(l.rows() == b.rows() && l.cols() == b.rows());
     const simd::Kernels<T>& kernels = simd::kernels<T>();
     for (Index j = 0; j < b.cols(); j += kernels.strip) {
-        kernels.solve_strip(b.rows(), std::min(kernels.strip, b.cols() - j), l.data(), l.row_stride(),
+        kernels.solve_strip(0, b.rows(), std::min(kernels.strip, b.cols() - j), l.data(), l.row_stride(),
                             b.data() + j, b.row_stride(), packed + j * b.rows());
     }
 }

@@ -24,13 +24,19 @@ class PanelWorkspace {
     }
 
     PivotExchange<T>& exchange() { return exchange_; }
-    T* column_scratch() { return column_scratch_.get(); }
+    /// The slice of a member whose rows begin at `first_row`: packed_ld(its rows) x max_block_cols.
+    T* column_scratch(Index first_row, int rank) {
+        return column_scratch_.get() + (first_row + rank * slice_padding) * max_block_cols;
+    }
     T* packed_block() { return packed_block_.get(); }
 
     /// Leading dimension of packed columns of `rows` rows: whole cache lines, never a multiple of a page.
     static Index packed_ld(Index rows);
 
   private:
+    /// Slices never overlap: packed_ld exceeds the rows by less than this many elements.
+    static constexpr Index slice_padding = 32;
+
     struct Free {
         void operator()(T* p) const;
     };

@@ -8,66 +8,121 @@
 #include <basalt/team.hpp>
 #include <basalt/view.hpp>
 
+#include "kernels/cpu/simd/kernels.hpp"
+
 namespace basalt {
 
-/// Widest block of columns that the panel packs at once: a row of it travels inside a slot.
-constexpr Index max_block_cols = 64;
+/// Widest block of columns that the panel takes into scratch: a row of it travels through the exchange.
+constexpr Index max_block_cols = simd::max_block_cols;
 
-/// What one member announces for one column of a leaf.
+/// What one member announces for one column: everything that decides on the pivot, in one cache line.
 template <class T>
-struct alignas(64) PivotSlot {
-    T magnitude;                              ///< largest |x| among its rows; negative if it has no candidate
-    Index row;                                ///< the row that holds it, counted in the panel
-    std::array<T, max_block_cols> candidate;  ///< that row across the block
-    std::array<T, max_block_cols> diagonal;   ///< the diagonal row; written by the member that owns it
+struct PivotHeader {
+    T magnitude;  ///< largest |x| among its rows; negative if it has no candidate
+    Index row;    ///< the row that holds it, counted in the panel
+    T diagonal;   ///< the diagonal element; from the member that owns it
 };
 
-/// The one synchronisation a column of the gang panel: every member announces its candidate row in a slot of
-/// its own and reads everybody's, so the search, the recording and the interchange of the pivot take a single
-/// exchange, without locks.
+template <class T>
+using PivotRow = std::array<T, max_block_cols>;
+
+/// The one synchronisation a column of the gang panel, without locks: every member announces its candidate
+/// and reads everybody's, so all come to the same pivot. Rows follow behind the headers, while these are on
+/// their way: only the row of the candidate that wins is ever read.
 ///
-/// Every member calls, for step = 1, 2, ...: outgoing, publish, then await for each rank. Two slots a member
-/// suffice: a member announces step s + 2 only after it has read step s + 1 of all others, which they
-/// announced after they had read all of step s.
+/// Every member calls, for step = 1, 2, ...: announce and publish what it has, then await for each rank and
+/// the rows it needs. Two slots a member suffice: a member announces step s + 2 only after it has read step
+/// s + 1 of all others, which they announced after they had read all they needed of step s.
 template <class T>
 class PivotExchange {
   public:
     explicit PivotExchange(int members) : mailboxes_(new Mailbox[static_cast<std::size_t>(members)]) {}
 
     /// Called by every member before the barrier that opens a panel; steps then count from 1.
-    void reset(int rank) { mailbox(rank).step.store(0, std::memory_order_relaxed); }
-
-    /// The slot to fill for `step`.
-    PivotSlot<T>& outgoing(int rank, std::uint32_t step) { return mailbox(rank).slots[step % 2]; }
-
-    /// Makes outgoing(rank, step) visible to all.
-    void publish(int rank, std::uint32_t step) {
-        // release: the slot's content before its number
-        mailbox(rank).step.store(step, std::memory_order_release);
-        mailbox(rank).step.notify_all();
+    void reset(int rank) {
+        for (Slot& slot : mailbox(rank).slots) {
+            for (auto* word : {&slot.header.step, &slot.candidate.step, &slot.diagonal.step}) {
+                word->store(0, std::memory_order_relaxed);
+            }
+        }
     }
 
-    /// Waits until `rank` has announced `step`: spins for a bounded time, then parks. A gang of more members
+    void announce(int rank, std::uint32_t step, const PivotHeader<T>& header) {
+        publish(slot(rank, step).header, step, header);
+    }
+
+    /// The row to fill before publish_candidate or publish_diagonal of the same step.
+    PivotRow<T>& candidate(int rank, std::uint32_t step) { return slot(rank, step).candidate.content; }
+    PivotRow<T>& diagonal(int rank, std::uint32_t step) { return slot(rank, step).diagonal.content; }
+
+    void publish_candidate(int rank, std::uint32_t step) { publish(slot(rank, step).candidate, step); }
+    void publish_diagonal(int rank, std::uint32_t step) { publish(slot(rank, step).diagonal, step); }
+
+    /// What `rank` has announced for `step`. Waits: spins for a bounded time, then parks. A gang of more members
     /// than cores parks at once: the member waited for is not running, and a spin would be taken from it. The
-    /// slot stays valid until the caller publishes step + 1.
-    const PivotSlot<T>& await(int rank, std::uint32_t step, bool park_at_once = false) {
-        Mailbox& from = mailbox(rank);
-        const std::uint32_t before = step - 1;  // the word may already be step + 1, never more
-        if (park_at_once) {
-            from.step.wait(before, std::memory_order_acquire);
-        } else {
-            wait_while_equal(from.step, before);
-        }
-        return from.slots[step % 2];
+    /// result stays valid until the caller announces step + 1.
+    const PivotHeader<T>& await(int rank, std::uint32_t step, bool park_at_once = false) {
+        return await(slot(rank, step).header, step, park_at_once);
+    }
+    const PivotRow<T>& await_candidate(int rank, std::uint32_t step, bool park_at_once = false) {
+        return await(slot(rank, step).candidate, step, park_at_once);
+    }
+    const PivotRow<T>& await_diagonal(int rank, std::uint32_t step, bool park_at_once = false) {
+        return await(slot(rank, step).diagonal, step, park_at_once);
     }
 
   private:
-    struct Mailbox {
-        alignas(64) std::atomic<std::uint32_t> step{0};
-        std::array<PivotSlot<T>, 2> slots;
+    /// Two lines apart: processors fetch lines in pairs.
+    template <class Content>
+    struct alignas(128) Parcel {
+        std::atomic<std::uint32_t> step{0};
+        Content content;
     };
 
+    struct Slot {
+        Parcel<PivotHeader<T>> header;
+        Parcel<PivotRow<T>> candidate;
+        Parcel<PivotRow<T>> diagonal;
+    };
+
+    struct Mailbox {
+        std::array<Slot, 2> slots;
+    };
+
+    /// Polls without a pause: a hand-over takes less time than the pause of some processors.
+    static constexpr int polls = 100;
+
     Mailbox& mailbox(int rank) { return mailboxes_[static_cast<std::size_t>(rank)]; }
+    Slot& slot(int rank, std::uint32_t step) { return mailbox(rank).slots[step % 2]; }
+
+    template <class Content>
+    static void publish(Parcel<Content>& parcel, std::uint32_t step) {
+        // release: the content before its number
+        parcel.step.store(step, std::memory_order_release);
+        parcel.step.notify_all();
+    }
+
+    template <class Content>
+    static void publish(Parcel<Content>& parcel, std::uint32_t step, const Content& content) {
+        parcel.content = content;
+        publish(parcel, step);
+    }
+
+    template <class Content>
+    static const Content& await(const Parcel<Content>& parcel, std::uint32_t step, bool park_at_once) {
+        for (int poll = 0; poll < (park_at_once ? 1 : polls); ++poll) {
+            if (parcel.step.load(std::memory_order_acquire) == step) return parcel.content;
+        }
+        // a member may publish nothing for some steps: its word holds any earlier number
+        for (std::uint32_t now; (now = parcel.step.load(std::memory_order_acquire)) != step;) {
+            if (park_at_once) {
+                parcel.step.wait(now, std::memory_order_acquire);
+            } else {
+                wait_while_equal(parcel.step, now);
+            }
+        }
+        return parcel.content;
+    }
 
     std::unique_ptr<Mailbox[]> mailboxes_;
 };

@@ -188,6 +188,16 @@ struct Columns {
         }
     }
 
+    static void update_row(Index first, Index last, Index from, Index to, const T* u, Index ldu, T* row) {
+        for (Index k = first / lanes * lanes; k < last; k += lanes) {
+            const Type before = V::load(row + k);
+            Type value = before;
+            for (Index q = from; q < to; ++q) value -= V::splat(row[q]) * V::load(u + q * ldu + k);
+            const Mask column = V::lane_numbers() + static_cast<Bits>(k);
+            V::store(row + k, column >= static_cast<Bits>(first) && column < static_cast<Bits>(last) ? value : before);
+        }
+    }
+
     static void scale_column(Index rows, Scaling scaling, T scale, T* x) {
         if (scaling == Scaling::multiply) {
             for (Index i = 0; i < rows; ++i) x[i] *= scale;

@@ -130,28 +130,42 @@ struct Gemm {
     /// One pass: C -= A times rows k0 .. k0 + depth - 1 of B, whose strips hold k rows.
     static void multiply(Index m, Index n, Index depth, T* c, Index ldc, const T* a, Index lda,
                          const T* packed, Index k, Index k0) {
-        // Rows a multiple of a page apart share one set of the first cache: such a block is copied.
-        const bool copies = lda * static_cast<Index>(sizeof(T)) % 4096 == 0 && n > 2 * strip;
-        alignas(64) T copy[TileRows * copy_ld];
         const Index ahead = TileRows * (1 + prefetch_work / (depth * n));
         for (Index i = 0; i < m; i += TileRows, a += TileRows * lda, c += TileRows * ldc) {
             const Index rows = m - i < TileRows ? m - i : TileRows;
             const Index below = m - i - ahead < TileRows ? m - i - ahead : TileRows;
-            if (copies) {
-                for (Index r = 0; r < rows; ++r)
-                    __builtin_memcpy(copy + r * copy_ld, a + r * lda, depth * sizeof(T));
-            }
-            Index fetched = 0;
-            for (Index j = 0; j < n; j += strip) {
-                const Index valid = n - j < strip ? n - j : strip;
-                // the rows of a later block arrive while this one is computed
-                prefetch(below, valid, c + ahead * ldc + j, ldc);
-                const Index fetch = j + strip < n ? depth * (j + strip) / n / line * line : depth;
-                prefetch(below, fetch - fetched, a + ahead * lda + fetched, lda);
-                fetched = fetch;
-                strip_rows(rows, depth, copies ? copy : a, copies ? copy_ld : lda,
-                           packed + j * k + k0 * packed_width(valid), c + j, ldc, valid);
-            }
+            multiply_rows(rows, n, depth, c, ldc, a, lda, packed, k, k0,
+                          {below, c + ahead * ldc, ldc, a + ahead * lda, lda});
+        }
+    }
+
+    /// Rows of a later block, which arrive while this one is computed.
+    struct Ahead {
+        Index rows;
+        const T* c;
+        Index ldc;
+        const T* a;
+        Index lda;
+    };
+
+    /// multiply for up to TileRows rows.
+    static void multiply_rows(Index rows, Index n, Index depth, T* c, Index ldc, const T* a, Index lda,
+                              const T* packed, Index k, Index k0, const Ahead& ahead) {
+        alignas(64) T copy[TileRows * copy_ld];
+        // Rows a multiple of a page apart share one set of the first cache: such a block is copied.
+        if (lda * static_cast<Index>(sizeof(T)) % 4096 == 0 && n > 2 * strip) {
+            for (Index r = 0; r < rows; ++r) __builtin_memcpy(copy + r * copy_ld, a + r * lda, depth * sizeof(T));
+            a = copy;
+            lda = copy_ld;
+        }
+        Index fetched = 0;
+        for (Index j = 0; j < n; j += strip) {
+            const Index valid = n - j < strip ? n - j : strip;
+            prefetch(ahead.rows, valid, ahead.c + j, ahead.ldc);
+            const Index fetch = j + strip < n ? depth * (j + strip) / n / line * line : depth;
+            prefetch(ahead.rows, fetch - fetched, ahead.a + fetched, ahead.lda);
+            fetched = fetch;
+            strip_rows(rows, depth, a, lda, packed + j * k + k0 * packed_width(valid), c + j, ldc, valid);
         }
     }
 
@@ -171,9 +185,9 @@ struct Gemm {
 
     /// Left-looking by blocks of rows: B_i -= L(i, 0..i-1) X_(0..i-1) is a tile of gemm, then a small
     /// triangle.
-    static void solve_strip(Index k, Index n, const T* l, Index ldl, T* b, Index ldb, T* packed) {
+    static void solve_strip(Index done, Index k, Index n, const T* l, Index ldl, T* b, Index ldb, T* packed) {
         const Index width = packed_width(n);
-        for (Index k0 = 0; k0 < k; k0 += TileRows) {
+        for (Index k0 = done; k0 < k; k0 += TileRows) {
             const Index rows = k - k0 < TileRows ? k - k0 : TileRows;
             strip_rows(rows, k0, l + k0 * ldl, ldl, packed, b + k0 * ldb, ldb, n);
             T* block = packed + k0 * width;

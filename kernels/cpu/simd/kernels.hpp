@@ -23,6 +23,9 @@ enum class Scaling { none, multiply, divide };
 /// Largest number of columns update_column takes at once.
 constexpr Index max_rank = 4;
 
+/// Widest block of columns that load_block takes.
+constexpr Index max_block_cols = 64;
+
 /// Row-major operands have unit column stride; "packed" names the layout of pack_b; strip is its full width.
 template <class T>
 struct Kernels {
@@ -46,10 +49,15 @@ struct Kernels {
     void (*gemm_minus)(Index m, Index n, Index k, T* c, Index ldc, const T* a, Index lda, const T* packed);
 
     /// B (k x n) becomes L^-1 B with L (k x k) unit lower, n <= strip; the result is also packed.
-    void (*solve_strip)(Index k, Index n, const T* l, Index ldl, T* b, Index ldb, T* packed);
+    /// Its first `done` rows are left as they are, and are in place in `packed`.
+    void (*solve_strip)(Index done, Index k, Index n, const T* l, Index ldl, T* b, Index ldb, T* packed);
 
-    /// Row-major (rows x cols, ld) to column-major and back.
-    void (*pack_columns)(Index rows, Index cols, const T* from, Index from_ld, T* to, Index to_ld);
+    /// C (rows x cols, cols <= max_block_cols) - A (rows x depth) B to column-major, C and A with the same
+    /// leading dimension, B packed into strips that hold `packed_rows` rows, `depth` of which are used.
+    void (*load_block)(Index rows, Index cols, Index depth, const T* c, const T* a, Index ld, const T* packed,
+                       Index packed_rows, T* to, Index to_ld);
+
+    /// Column-major (rows x cols) to row-major.
     void (*unpack_columns)(Index rows, Index cols, const T* from, Index from_ld, T* to, Index to_ld);
 
     /// Scales the last of the `rank` columns at l, writes it back, then x -= sum_q l_q u[q], and returns the
@@ -60,6 +68,10 @@ struct Kernels {
     /// x_c -= sum_q l_q u[q * ldu + c] for `cols` columns at x, any rank.
     void (*update_block)(Index rows, Index cols, Index rank, const T* l, Index ldl, const T* u, Index ldu,
                          T* x, Index ldx);
+
+    /// row(k) -= sum over from <= q < to of row(q) u(q, k), for first <= k < last only; reads and rewrites whole
+    /// registers around them. from..to and first..last do not meet.
+    void (*update_row)(Index first, Index last, Index from, Index to, const T* u, Index ldu, T* row);
 
     /// Scales one column.
     void (*scale_column)(Index rows, Scaling scaling, T scale, T* x);

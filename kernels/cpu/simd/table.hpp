@@ -2,6 +2,7 @@
 
 #include "kernels/cpu/simd/column_kernels.hpp"
 #include "kernels/cpu/simd/gemm_kernels.hpp"
+#include "kernels/cpu/simd/load_kernels.hpp"
 #include "kernels/cpu/simd/transpose_kernels.hpp"
 
 namespace basalt::simd {
@@ -12,6 +13,7 @@ template <class T, int Bytes, int TileRows>
 constexpr Kernels<T> make_table(const char* name) {
     using G = Gemm<T, Bytes, TileRows>;
     using C = Columns<T, Bytes>;
+    using L = BlockLoad<T, Bytes, TileRows>;
     using P = Transpose<T, Bytes>;
     return {.name = name,
             .tile_rows = TileRows,
@@ -19,16 +21,17 @@ constexpr Kernels<T> make_table(const char* name) {
             .half_strip = G::half_strip,
             .depth_block = G::depth_block,
             .column_block = G::column_block,
-            .block = 32,
+            .block = 64,
             .leaf = 16,
             .rank = 4,
             .pack_b = G::pack_b,
             .gemm_minus = G::gemm_minus,
             .solve_strip = G::solve_strip,
-            .pack_columns = P::pack_columns,
+            .load_block = L::load_block,
             .unpack_columns = P::unpack_columns,
             .update_column = C::update_column,
             .update_block = C::update_block,
+            .update_row = C::update_row,
             .scale_column = C::scale_column};
 }
 

@@ -65,25 +65,16 @@ struct Transpose {
 
     /// Into the second cache: rows lie far apart, where no hardware prefetcher looks and where they share few
     /// sets of the first cache.
-    template <int ForWriting>
-    static void prefetch(Index rows, Index cols, const T* from, Index ld) {
+    static void prefetch(Index rows, Index cols, const T* to, Index ld) {
         for (Index i = 0; i < rows; ++i) {
-            for (Index j = 0; j < cols; j += line) __builtin_prefetch(from + i * ld + j, ForWriting, 2);
-        }
-    }
-
-    static void pack_columns(Index rows, Index cols, const T* from, Index from_ld, T* to, Index to_ld) {
-        for (Index i = 0; i < rows; i += lanes) {
-            const Index count = rows - i < lanes ? rows - i : lanes;
-            if (i + ahead + lanes <= rows) prefetch<0>(lanes, cols, from + (i + ahead) * from_ld, from_ld);
-            transpose(count, cols, from + i * from_ld, from_ld, to + i, to_ld);
+            for (Index j = 0; j < cols; j += line) __builtin_prefetch(to + i * ld + j, 1, 2);
         }
     }
 
     static void unpack_columns(Index rows, Index cols, const T* from, Index from_ld, T* to, Index to_ld) {
         for (Index i = 0; i < rows; i += lanes) {
             const Index count = rows - i < lanes ? rows - i : lanes;
-            if (i + ahead + lanes <= rows) prefetch<1>(lanes, cols, to + (i + ahead) * to_ld, to_ld);
+            if (i + ahead + lanes <= rows) prefetch(lanes, cols, to + (i + ahead) * to_ld, to_ld);
             transpose(cols, count, from + i, from_ld, to + i * to_ld, to_ld);
         }
     }
