@@ -39,24 +39,6 @@ bool EmulatedHost::on_a_device(const void* begin, std::size_t bytes) const {
     return false;
 }
 
-void EmulatedHost::pin(void* begin) {
-    const std::lock_guard lock(mutex_);
-    ++pins_[begin];
-}
-
-bool EmulatedHost::unpin(void* begin) noexcept {
-    const std::lock_guard lock(mutex_);
-    const auto found = pins_.find(begin);
-    if (found == pins_.end()) return false;
-    if (--found->second == 0) pins_.erase(found);
-    return true;
-}
-
-std::size_t EmulatedHost::pinned_ranges() const {
-    const std::lock_guard lock(mutex_);
-    return pins_.size();
-}
-
 EmulatedDevice::Queue::Queue(const Emulation& emulation, std::uint64_t seed, const std::atomic<bool>& lost,
                              int devices)
     : stream(emulation.longest_delay, seed, lost), awaited(static_cast<std::size_t>(devices * stream_roles)) {}
@@ -128,10 +110,12 @@ void EmulatedDevice::pin(void* host_memory, std::size_t bytes) {
     check_alive("pin");
     if (bytes == 0) return;
     if (host_->on_a_device(host_memory, bytes)) throw error("pin", "this is device memory");
-    host_->pin(host_memory);
+    host_->pinned().pin(host_memory, [] { return true; });
 }
 
-void EmulatedDevice::unpin(void* host_memory) noexcept { host_->unpin(host_memory); }
+void EmulatedDevice::unpin(void* host_memory) noexcept {
+    host_->pinned().unpin(host_memory, [] {});
+}
 
 void EmulatedDevice::wait_for(StreamRole stream, Device& other, StreamRole other_stream, Ticket ticket) {
     check_alive("wait_for");

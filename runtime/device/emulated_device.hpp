@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <source_location>
@@ -14,6 +13,7 @@
 #include "runtime/device/device.hpp"
 #include "runtime/device/emulated_memory.hpp"
 #include "runtime/device/emulated_stream.hpp"
+#include "runtime/device/pinned_ranges.hpp"
 
 namespace basalt::detail {
 
@@ -43,15 +43,11 @@ class EmulatedHost {
     /// Whether any of the bytes is memory of a device.
     bool on_a_device(const void* begin, std::size_t bytes) const;
 
-    void pin(void* begin);
-    /// False where it was not pinned.
-    bool unpin(void* begin) noexcept;
-    std::size_t pinned_ranges() const;
+    PinnedRanges& pinned() { return pinned_; }
 
   private:
     std::vector<std::unique_ptr<EmulatedMemory>> memories_;
-    mutable std::mutex mutex_;
-    std::map<void*, int> pins_;  // guarded by mutex_: how often each range was pinned
+    PinnedRanges pinned_;
 };
 
 /// A GPU that is none: streams are threads, kernels compute on them.
@@ -97,7 +93,7 @@ class EmulatedDevice final : public Device {
 
     EmulatedStatistics statistics() const;
     /// Ranges of host memory that are pinned, by whichever device.
-    std::size_t pinned_ranges() const { return host_->pinned_ranges(); }
+    std::size_t pinned_ranges() const { return host_->pinned().size(); }
 
   private:
     /// The stream of a role, with the newest ticket it waits for of each stream of each device.

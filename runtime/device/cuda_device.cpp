@@ -1,0 +1,242 @@
+#include "runtime/device/cuda_device.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "runtime/device/cuda_check.hpp"
+#include "runtime/device/device_error.hpp"
+
+namespace basalt::detail {
+
+namespace {
+
+// What cuBLAS recommends for Hopper. Its own workspace would be allocated when a kernel first needs it.
+constexpr std::size_t blas_workspace_bytes = std::size_t{32} << 20;
+
+/// Rows without gaps are one piece.
+Copy in_one_piece_where_possible(Copy copy) {
+    if (copy.rows > 1 && copy.to_pitch == copy.row_bytes && copy.from_pitch == copy.row_bytes) {
+        copy.row_bytes *= copy.rows;
+        copy.rows = 1;
+    }
+    return copy;
+}
+
+}  // namespace
+
+template <class F>
+auto CudaDevice::guarded(const char* call, const F& calls, std::source_location where) const {
+    if (lost()) {
+        const std::lock_guard lock(mutex_);
+        throw device_error(index_, name_, call, "the device is lost: " + why_lost_, {.sticky = true}, where);
+    }
+    try {
+        return calls();
+    } catch (const CudaFailure& failure) {
+        const DeviceError error =
+            device_error(index_, name_, failure.call, failure.why,
+                         {.sticky = failure.sticky, .out_of_memory = failure.out_of_memory}, failure.where);
+        if (failure.sticky) mark_lost(error.what());
+        throw error;
+    }
+}
+
+void CudaDevice::mark_lost(const char* what) const noexcept {
+    const std::lock_guard lock(mutex_);
+    if (why_lost_.empty()) why_lost_ = what;
+    lost_.store(true, std::memory_order_release);
+}
+
+CudaDevice::CudaDevice(int index, int devices, std::shared_ptr<PinnedRanges> pinned)
+    : index_(index),
+      name_("gpu " + std::to_string(index)),
+      pinned_(std::move(pinned)),
+      reached_peers_(static_cast<std::size_t>(devices)) {
+    const CurrentDevice current(index);
+    guarded("initialisation", [&] {
+        cudaDeviceProp properties{};
+        check_cuda(cudaGetDeviceProperties(&properties, index), "cudaGetDeviceProperties");
+        model_ = properties.name;
+        memory_bytes_ = properties.totalGlobalMem;
+        for (int role = 0; role < stream_roles; ++role) {
+            const bool urgent = static_cast<StreamRole>(role) == StreamRole::urgent_compute;
+            streams_[static_cast<std::size_t>(role)] = std::make_unique<CudaStream>(index, urgent, devices);
+        }
+        clock_.emplace();
+        for (const StreamRole role : {StreamRole::compute, StreamRole::urgent_compute}) {
+            stream(role).make_blas(blas_workspace_bytes);
+        }
+    });
+}
+
+CudaDevice::~CudaDevice() {
+    const CurrentDevice current(index_);
+    synchronize();
+    for (auto& stream : streams_) stream.reset();
+    clock_.reset();
+}
+
+void CudaDevice::enable_access_to(const CudaDevice& peer) {
+    const CurrentDevice current(index_);
+    guarded("cudaDeviceEnablePeerAccess", [&] {
+        int possible = 0;
+        check_cuda(cudaDeviceCanAccessPeer(&possible, index_, peer.index_), "cudaDeviceCanAccessPeer");
+        if (possible == 0) return;
+        const cudaError_t status = cudaDeviceEnablePeerAccess(peer.index_, 0);
+        if (status == cudaErrorPeerAccessAlreadyEnabled) {
+            static_cast<void>(cudaGetLastError());
+        } else {
+            check_cuda(status, "cudaDeviceEnablePeerAccess");
+        }
+        reached_peers_[static_cast<std::size_t>(peer.index_)] = true;
+    });
+}
+
+std::size_t CudaDevice::free_bytes() const {
+    const CurrentDevice current(index_);
+    return guarded("cudaMemGetInfo", [&] {
+        std::size_t free = 0;
+        std::size_t all = 0;
+        check_cuda(cudaMemGetInfo(&free, &all), "cudaMemGetInfo");
+        return free;
+    });
+}
+
+bool CudaDevice::reaches(const Device& peer) const {
+    return !peer.emulated() && reached_peers_[static_cast<std::size_t>(peer.index())];
+}
+
+void* CudaDevice::allocate(std::size_t bytes) {
+    const CurrentDevice current(index_);
+    return guarded("allocate", [&] {
+        void* memory = nullptr;
+        const std::string call = "cudaMalloc of " + std::to_string(bytes) + " bytes";
+        if (bytes > 0) check_cuda(cudaMalloc(&memory, bytes), call.c_str());
+        return memory;
+    });
+}
+
+void CudaDevice::release(void* memory) noexcept {
+    if (memory == nullptr) return;
+    const CurrentDevice current(index_);
+    try_cuda(cudaFree(memory), "cudaFree");
+}
+
+void CudaDevice::pin(void* host_memory, std::size_t bytes) {
+    const CurrentDevice current(index_);
+    guarded("cudaHostRegister", [&] {
+        if (bytes == 0) return;
+        pinned_->pin(host_memory, [&] {
+            const cudaError_t status = cudaHostRegister(host_memory, bytes, cudaHostRegisterPortable);
+            if (status == cudaErrorHostMemoryAlreadyRegistered) {
+                static_cast<void>(cudaGetLastError());
+                return false;
+            }
+            check_cuda(status, "cudaHostRegister");
+            return true;
+        });
+    });
+}
+
+void CudaDevice::unpin(void* host_memory) noexcept {
+    const CurrentDevice current(index_);
+    pinned_->unpin(host_memory, [&] { try_cuda(cudaHostUnregister(host_memory), "cudaHostUnregister"); });
+}
+
+void CudaDevice::attach_thread() {
+    guarded("cudaSetDevice", [&] { check_cuda(cudaSetDevice(index_), "cudaSetDevice"); });
+}
+
+void CudaDevice::wait_for(StreamRole stream, Device& other, StreamRole other_stream, Ticket ticket) {
+    guarded("cudaStreamWaitEvent", [&] {
+        if (other.lost()) return;  // what it will not do any more is not waited for
+        this->stream(stream).wait_for(static_cast<CudaDevice&>(other).stream(other_stream), other.index(),
+                                      other_stream, ticket);
+    });
+}
+
+void CudaDevice::enqueue_copy(const char* call, StreamRole role, const Copy& copy, cudaMemcpyKind kind) {
+    guarded(call, [&] {
+        const Copy pieces = in_one_piece_where_possible(copy);
+        if (pieces.rows == 0 || pieces.row_bytes == 0) return;
+        cudaStream_t queue = stream(role).native();
+        if (pieces.rows == 1) {
+            check_cuda(cudaMemcpyAsync(pieces.to, pieces.from, pieces.row_bytes, kind, queue), call);
+        } else {
+            check_cuda(cudaMemcpy2DAsync(pieces.to, pieces.to_pitch, pieces.from, pieces.from_pitch, pieces.row_bytes,
+                                    pieces.rows, kind, queue),
+                       call);
+        }
+    });
+}
+
+void CudaDevice::copy(StreamRole stream, const Copy& copy) {
+    const bool inwards = stream == StreamRole::from_host;
+    enqueue_copy(inwards ? "cudaMemcpyAsync from the host" : "cudaMemcpyAsync to the host", stream, copy,
+                 inwards ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost);
+}
+
+void CudaDevice::copy_within(StreamRole stream, const Copy& copy) {
+    enqueue_copy("cudaMemcpyAsync within the device", stream, copy, cudaMemcpyDeviceToDevice);
+}
+
+void CudaDevice::copy_to_peer(StreamRole stream, Device&, const Copy& copy) {
+    enqueue_copy("cudaMemcpyAsync to a peer", stream, copy, cudaMemcpyDefault);  // CUDA knows where both sides lie
+}
+
+void CudaDevice::launch(StreamRole stream, std::function<void(Stream)> kernel) {
+    const CurrentDevice current(index_);
+    guarded("launch", [&] {
+        try {
+            kernel(Stream(&this->stream(stream).context()));
+        } catch (const DeviceError& error) {
+            if (error.sticky()) mark_lost(error.what());
+            throw;
+        }
+        check_cuda(cudaGetLastError(), "kernel launch");  // of a kernel<<<>>> that nobody asked
+    });
+}
+
+Ticket CudaDevice::record(StreamRole stream, bool timed) {
+    return guarded("cudaEventRecord", [&] { return this->stream(stream).record(timed); });
+}
+
+bool CudaDevice::reached(StreamRole stream, Ticket ticket) {
+    return guarded("cudaEventQuery", [&] { return this->stream(stream).reached(ticket); });
+}
+
+std::int64_t CudaDevice::time_of(StreamRole stream, Ticket ticket) {
+    const CurrentDevice current(index_);
+    return guarded("cudaEventElapsedTime", [&] {
+        cudaEvent_t event = this->stream(stream).timed_event(ticket);
+        if (event == nullptr) check_cuda(cudaErrorInvalidValue, "time_of");
+        return clock_->host_time(event);
+    });
+}
+
+void CudaDevice::synchronize() noexcept {
+    for (const auto& stream : streams_) {
+        if (stream == nullptr) continue;
+        const cudaError_t status = cudaStreamSynchronize(stream->native());
+        if (!try_cuda(status, "cudaStreamSynchronize") && is_sticky(status)) mark_lost(cudaGetErrorString(status));
+    }
+}
+
+std::vector<std::unique_ptr<Device>> make_cuda_devices(int limit) {
+    int count = 0;
+    // without a driver or a visible GPU this is an error; for us it is none
+    if (!try_cuda(cudaGetDeviceCount(&count), "cudaGetDeviceCount")) return {};
+    count = std::min(count, limit);
+    const auto pinned = std::make_shared<PinnedRanges>();
+    std::vector<std::unique_ptr<CudaDevice>> devices;
+    for (int index = 0; index < count; ++index) devices.push_back(std::make_unique<CudaDevice>(index, count, pinned));
+    for (const auto& device : devices) {
+        for (const auto& peer : devices) {
+            if (device != peer) device->enable_access_to(*peer);
+        }
+    }
+    return {std::make_move_iterator(devices.begin()), std::make_move_iterator(devices.end())};
+}
+
+}  // namespace basalt::detail

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <source_location>
+#include <string>
+#include <vector>
+
+#include "runtime/device/cuda_clock.hpp"
+#include "runtime/device/cuda_stream.hpp"
+#include "runtime/device/device.hpp"
+#include "runtime/device/pinned_ranges.hpp"
+
+namespace basalt::detail {
+
+/// A GPU by CUDA. Device `index` of the runtime is the CUDA device of that number.
+class CudaDevice final : public Device {
+  public:
+    /// Streams, cuBLAS handles and the clock of one of `devices` GPUs. Throws DeviceError.
+    CudaDevice(int index, int devices, std::shared_ptr<PinnedRanges> pinned);
+    ~CudaDevice() override;
+
+    /// Lets this device copy to `peer` directly where the hardware can.
+    void enable_access_to(const CudaDevice& peer);
+
+    int index() const override { return index_; }
+    const std::string& name() const override { return name_; }
+    const std::string& model() const override { return model_; }
+    bool emulated() const override { return false; }
+    bool lost() const override { return lost_.load(std::memory_order_acquire); }
+    std::size_t memory_bytes() const override { return memory_bytes_; }
+    std::size_t free_bytes() const override;
+    bool reaches(const Device& peer) const override;
+
+    void* allocate(std::size_t bytes) override;
+    void release(void* memory) noexcept override;
+    void pin(void* host_memory, std::size_t bytes) override;
+    void unpin(void* host_memory) noexcept override;
+
+    void attach_thread() override;
+
+    void wait_for(StreamRole stream, Device& other, StreamRole other_stream, Ticket ticket) override;
+    void copy(StreamRole stream, const Copy& copy) override;
+    void copy_within(StreamRole stream, const Copy& copy) override;
+    void copy_to_peer(StreamRole stream, Device& peer, const Copy& copy) override;
+    void launch(StreamRole stream, std::function<void(Stream)> kernel) override;
+
+    Ticket record(StreamRole stream, bool timed) override;
+    bool reached(StreamRole stream, Ticket ticket) override;
+    std::int64_t time_of(StreamRole stream, Ticket ticket) override;
+
+    void synchronize() noexcept override;
+
+  private:
+    CudaStream& stream(StreamRole role) { return *streams_[static_cast<std::size_t>(role)]; }
+    /// Runs `calls`, which throw CudaFailure, and makes a DeviceError of that; refuses where the device is lost.
+    template <class F>
+    auto guarded(const char* call, const F& calls,
+                 std::source_location where = std::source_location::current()) const;
+    void mark_lost(const char* what) const noexcept;
+    void enqueue_copy(const char* call, StreamRole role, const Copy& copy, cudaMemcpyKind kind);
+
+    const int index_;
+    const std::string name_;
+    std::string model_;
+    std::size_t memory_bytes_ = 0;
+    const std::shared_ptr<PinnedRanges> pinned_;
+    std::vector<bool> reached_peers_;
+    std::optional<CudaClock> clock_;
+    std::array<std::unique_ptr<CudaStream>, stream_roles> streams_;
+
+    mutable std::atomic<bool> lost_{false};
+    mutable std::mutex mutex_;
+    mutable std::string why_lost_;  // guarded by mutex_
+};
+
+}  // namespace basalt::detail

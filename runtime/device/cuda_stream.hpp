@@ -1,0 +1,67 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <mutex>
+#include <vector>
+
+#include <cublas_v2.h>
+#include <cuda_runtime_api.h>
+
+#include "runtime/device/device.hpp"
+
+namespace basalt::detail {
+
+/// A CUDA stream with its events: a ring of them, the one of ticket t at place t modulo the ring's size. A ticket whose
+/// event was taken over by a newer one counts as reached when the newer one is.
+///
+/// Everything throws CudaFailure. Safe to use from several threads.
+class CudaStream {
+  public:
+    /// On the current device. `devices` is how many there are in all.
+    CudaStream(int device, bool urgent, int devices);
+    ~CudaStream();
+    CudaStream(const CudaStream&) = delete;
+    CudaStream& operator=(const CudaStream&) = delete;
+
+    /// Makes a cuBLAS handle for it, on the current device.
+    void make_blas(std::size_t workspace_bytes);
+
+    cudaStream_t native() const { return stream_; }
+    const StreamContext& context() const { return context_; }
+
+    Ticket record(bool timed);
+    bool reached(Ticket ticket);
+    /// As far as is known without asking.
+    bool known_reached(Ticket ticket) const { return ticket <= reached_.load(std::memory_order_acquire); }
+    /// Has this stream wait for a ticket of another one, a stream of device `other_device`.
+    void wait_for(CudaStream& other, int other_device, StreamRole other_role, Ticket ticket);
+    /// The event of a timed ticket; nullptr where it was not timed or was taken over.
+    cudaEvent_t timed_event(Ticket ticket);
+
+  private:
+    /// Events with times cost more to record, so each place has one of either kind, made when first needed.
+    struct Mark {
+        std::array<cudaEvent_t, 2> events{};  // without and with times
+        Ticket ticket = 0;
+        bool timed = false;
+        cudaEvent_t event() const { return events[timed ? 1 : 0]; }
+    };
+
+    Mark& mark_of(Ticket ticket) { return marks_[ticket % marks_.size()]; }
+    void know_reached(Ticket ticket);
+
+    StreamContext context_;
+    cudaStream_t stream_ = nullptr;
+    cublasHandle_t blas_ = nullptr;
+    void* workspace_ = nullptr;
+    std::atomic<Ticket> reached_{0};
+
+    std::mutex mutex_;
+    std::array<Mark, Device::remembered_tickets> marks_;  // guarded by mutex_, like the two below
+    Ticket recorded_ = 0;
+    std::vector<Ticket> awaited_;  // newest awaited ticket of each stream of each device
+};
+
+}  // namespace basalt::detail
