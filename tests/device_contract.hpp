@@ -3,12 +3,15 @@
 // What runtime/device/device.hpp promises, checked on whatever devices a Machine holds: each function is the body of a
 // test case, called for emulated devices and for GPUs.
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -48,6 +51,23 @@ class Buffer {
 
   private:
     Device& device_;
+    void* memory_;
+};
+
+/// Host memory with its pages for itself, fit for being pinned.
+class HostPages {
+  public:
+    explicit HostPages(std::size_t bytes)
+        : bytes_(bytes), memory_(std::aligned_alloc(page, (bytes + page - 1) / page * page)) {}
+    ~HostPages() { std::free(memory_); }
+    HostPages(const HostPages&) = delete;
+    HostPages& operator=(const HostPages&) = delete;
+    std::byte* get() const { return static_cast<std::byte*>(memory_); }
+    std::size_t size() const { return bytes_; }
+
+  private:
+    static constexpr std::size_t page = 4096;
+    std::size_t bytes_;
     void* memory_;
 };
 
@@ -324,19 +344,22 @@ inline void check_memory(const Machine& machine) {
 
 /// Host memory may be pinned, twice too; copies from it arrive.
 inline void check_pinning(const Machine& machine) {
-    Bytes host = ramp(std::size_t{1} << 20, 1);
+    const HostPages pages(std::size_t{1} << 20);
+    const Bytes host = ramp(pages.size(), 1);
+    std::copy(host.begin(), host.end(), pages.get());
     for (const auto& device : machine.devices) {
-        device->pin(host.data(), host.size());
-        device->pin(host.data(), host.size());
+        device->pin(pages.get(), pages.size());
+        device->pin(pages.get(), pages.size());
     }
     for (const auto& device : machine.devices) {
         device->attach_thread();
         const Buffer there(*device, host.size());
-        put(*device, there.get(), host);
+        device->copy(StreamRole::from_host, {.to = there.get(), .from = pages.get(), .row_bytes = host.size()});
         CHECK(contents(*device, there.get(), host.size()) == host);
     }
-    for (const auto& device : machine.devices) device->unpin(host.data());
-    for (const auto& device : machine.devices) device->unpin(host.data());
+    for (int i = 0; i < 2; ++i) {
+        for (const auto& device : machine.devices) device->unpin(pages.get());
+    }
 }
 
 /// Threads that never touched a device allocate, release, pin and look for tickets beside its driver.
@@ -349,11 +372,11 @@ inline void check_foreign_threads(const Machine& machine) {
         std::array<bool, 3> well{};
         for (std::size_t t = 0; t < well.size(); ++t) {
             threads.emplace_back([&, t] {
-                Bytes host(bytes);
+                const HostPages pages(bytes);
                 for (int i = 0; i < 20; ++i) {
                     device->release(device->allocate(bytes));
-                    device->pin(host.data(), host.size());
-                    device->unpin(host.data());
+                    device->pin(pages.get(), pages.size());
+                    device->unpin(pages.get());
                 }
                 well[t] = device->reached(StreamRole::compute, 0);
             });

@@ -1,0 +1,275 @@
+// GPUs by CUDA: what every device promises, and what only these do.
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+#include <string>
+
+#include <cublas_v2.h>
+#include <cuda_runtime_api.h>
+
+#include "tests/device_contract.hpp"
+#include "tests/mentions.hpp"
+#include "tests/watchdog.hpp"
+
+using namespace basalt;
+using namespace basalt_tests;
+using namespace std::chrono_literals;
+using basalt::detail::make_cuda_devices;
+
+namespace {
+
+constexpr auto clock_accuracy = 100us;
+constexpr const char* no_gpu = "no GPU";
+
+cudaStream_t native(Stream stream) { return static_cast<cudaStream_t>(stream.native()); }
+cublasHandle_t blas(Stream stream) { return static_cast<cublasHandle_t>(stream.context()->blas); }
+
+Machine gpus() {
+    return {make_cuda_devices(4), [](Stream stream, void* memory, int value, std::size_t bytes) {
+                cudaMemsetAsync(memory, value, bytes, native(stream));
+            }};
+}
+
+/// Runs a hidden test case of this program in a process of its own; whether it succeeded and what it said.
+struct Outcome {
+    bool succeeded;
+    std::string said;
+};
+Outcome run_alone(const char* test_case, const char* visible_devices) {
+    const std::string log = "/tmp/test_devices_cuda." + std::to_string(getpid());
+    const pid_t child = fork();
+    if (child == 0) {
+        if (visible_devices != nullptr) setenv("CUDA_VISIBLE_DEVICES", visible_devices, 1);
+        const int file = open(log.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0600);
+        dup2(file, STDERR_FILENO);
+        if (std::freopen("/dev/null", "w", stdout) == nullptr) _exit(2);
+        execl("/proc/self/exe", "test_devices_cuda", test_case, static_cast<char*>(nullptr));
+        _exit(3);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    std::string said(10000, '\0');
+    const int file = open(log.c_str(), O_RDONLY);
+    const ssize_t length = read(file, said.data(), said.size());
+    said.resize(length > 0 ? static_cast<std::size_t>(length) : 0);
+    close(file);
+    unlink(log.c_str());
+    return {WIFEXITED(status) && WEXITSTATUS(status) == 0, said};
+}
+
+constexpr const char* blind_case = "in a process that may see no GPU there are no devices";
+constexpr const char* fault_case = "a fault inside a kernel loses its device and no other";
+
+}  // namespace
+
+TEST_CASE("work on a GPU's stream runs in order", "[cuda]") {
+    const Machine machine = gpus();
+    if (machine.size() == 0) SKIP(no_gpu);
+    check_order_in_a_stream(machine);
+}
+
+TEST_CASE("streams of a GPU wait for tickets of each other", "[cuda]") {
+    const Machine machine = gpus();
+    if (machine.size() == 0) SKIP(no_gpu);
+    check_waits_between_streams(machine);
+}
+
+TEST_CASE("streams of a GPU wait for tickets of other GPUs", "[cuda]") {
+    const Machine machine = gpus();
+    if (machine.size() == 0) SKIP(no_gpu);
+    check_waits_between_devices(machine);
+}
+
+TEST_CASE("copies of GPUs move the pieces they name and nothing else", "[cuda]") {
+    const Machine machine = gpus();
+    if (machine.size() == 0) SKIP(no_gpu);
+    check_copies(machine);
+}
+
+TEST_CASE("tickets of a GPU are reached in order and stay reached", "[cuda]") {
+    const Machine machine = gpus();
+    if (machine.size() == 0) SKIP(no_gpu);
+    check_tickets(machine);
+}
+
+TEST_CASE("timed tickets of a GPU have times in order, on the host's clock", "[cuda]") {
+    const Machine machine = gpus();
+    if (machine.size() == 0) SKIP(no_gpu);
+    check_times(machine, clock_accuracy);
+}
+
+TEST_CASE("a GPU's memory is aligned, counted and limited", "[cuda]") {
+    const Machine machine = gpus();
+    if (machine.size() == 0) SKIP(no_gpu);
+    check_memory(machine);
+}
+
+TEST_CASE("host memory may be pinned for GPUs more than once", "[cuda]") {
+    const Machine machine = gpus();
+    if (machine.size() == 0) SKIP(no_gpu);
+    check_pinning(machine);
+}
+
+TEST_CASE("any thread may allocate, release, pin and look at a GPU", "[cuda]") {
+    const Machine machine = gpus();
+    if (machine.size() == 0) SKIP(no_gpu);
+    check_foreign_threads(machine);
+}
+
+TEST_CASE("GPUs that wait for each other may be destroyed in any order", "[cuda]") {
+    const Watchdog watchdog;
+    Machine machine = gpus();
+    if (machine.size() == 0) SKIP(no_gpu);
+    check_destruction(std::move(machine));
+}
+
+TEST_CASE("a GPU says what it is, and its urgent stream has priority", "[cuda]") {
+    const Machine machine = gpus();
+    if (machine.size() == 0) SKIP(no_gpu);
+    for (std::size_t i = 0; i < machine.size(); ++i) {
+        CHECK(machine[i].name() == "gpu " + std::to_string(i));
+        CHECK(machine[i].index() == static_cast<int>(i));
+        CHECK_FALSE(machine[i].model().empty());
+        CHECK_FALSE(machine[i].emulated());
+        CHECK_FALSE(machine[i].reaches(machine[i]));
+        std::array<int, 2> priorities{};
+        const auto note = [&](int& priority) {
+            return [&priority](Stream stream) { cudaStreamGetPriority(native(stream), &priority); };
+        };
+        machine[i].launch(StreamRole::compute, note(priorities[0]));
+        machine[i].launch(StreamRole::urgent_compute, note(priorities[1]));
+        CHECK(priorities[1] < priorities[0]);  // CUDA's greatest priority is the lowest number
+    }
+}
+
+TEST_CASE("at most so many GPUs as asked for are made", "[cuda]") {
+    CHECK(make_cuda_devices(0).empty());
+    CHECK(make_cuda_devices(1).size() <= 1);
+}
+
+TEST_CASE("the compute streams carry cuBLAS handles", "[cuda]") {
+    const Machine machine = gpus();
+    if (machine.size() == 0) SKIP(no_gpu);
+    constexpr int n = 33;
+    constexpr std::size_t bytes = n * n * sizeof(double);
+    for (const auto& device : machine.devices) {
+        device->attach_thread();
+        for (const StreamRole role : {StreamRole::compute, StreamRole::urgent_compute}) {
+            std::vector<double> ones(n * n, 1.0);
+            const Buffer a(*device, bytes), c(*device, bytes);
+            device->copy(StreamRole::from_host, {.to = a.get(), .from = ones.data(), .row_bytes = bytes});
+            const Ticket arrived = device->record(StreamRole::from_host, false);
+            device->wait_for(role, *device, StreamRole::from_host, arrived);
+            device->launch(role, [&](Stream stream) {
+                const double alpha = 2, beta = 0;
+                const auto* A = reinterpret_cast<const double*>(a.get());
+                cublasDgemm(blas(stream), CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, &alpha, A, n, A, n, &beta,
+                            reinterpret_cast<double*>(c.get()), n);
+            });
+            const Ticket computed = device->record(role, false);
+            device->wait_for(StreamRole::to_host, *device, role, computed);
+            device->copy(StreamRole::to_host, {.to = ones.data(), .from = c.get(), .row_bytes = bytes});
+            await(*device, StreamRole::to_host, device->record(StreamRole::to_host, false));
+            for (const double x : ones) REQUIRE(x == 2.0 * n);
+        }
+    }
+}
+
+TEST_CASE("a refused call names itself, its place and the GPU, and the GPU goes on", "[cuda]") {
+    const Machine machine = gpus();
+    if (machine.size() == 0) SKIP(no_gpu);
+    Device& device = machine[machine.size() - 1];
+    device.attach_thread();
+    const Buffer buffer(device, 64);
+    try {
+        device.copy_within(StreamRole::compute, {buffer.get(), buffer.get() + 32, 8, 2, 4, 8});
+        FAIL("a pitch shorter than the row");
+    } catch (const DeviceError& error) {
+        CHECK(mentions(error.what(), device.name()));
+        CHECK(mentions(error.what(), "cudaMemcpyAsync within the device (cuda_device.cpp:"));
+        CHECK(mentions(error.what(), "cudaErrorInvalid"));
+        CHECK(error.device() == device.index());
+        CHECK_FALSE(error.sticky());
+    }
+    CHECK_FALSE(device.lost());
+    CHECK_NOTHROW(launch_fill(machine, device, StreamRole::compute, buffer.get(), 3, 64));
+    CHECK(contents(device, buffer.get(), 64) == Bytes(64, std::byte{3}));
+}
+
+TEST_CASE("times go on in order when the clock is renewed", "[cuda]") {
+    const Machine machine = gpus();
+    if (machine.size() == 0) SKIP(no_gpu);
+    const auto now = [] { return std::chrono::steady_clock::now().time_since_epoch(); };
+    Device& device = machine[0];
+    device.attach_thread();
+    std::int64_t last = 0;
+    const auto end = now() + 2500ms;  // two renewals
+    while (now() < end) {
+        const std::chrono::nanoseconds before = now();
+        const Ticket ticket = device.record(StreamRole::compute, true);
+        await(device, StreamRole::compute, ticket);
+        const std::chrono::nanoseconds after = now();
+        const std::int64_t time = device.time_of(StreamRole::compute, ticket);
+        REQUIRE(time >= last);
+        REQUIRE(time >= (before - clock_accuracy).count());
+        REQUIRE(time <= (after + clock_accuracy).count());
+        last = time;
+        std::this_thread::sleep_for(1ms);
+    }
+}
+
+TEST_CASE("without a visible GPU there are no devices and not a word", "[cuda]") {
+    const Outcome outcome = run_alone(blind_case, "");
+    CHECK(outcome.succeeded);
+    CHECK(outcome.said.empty());
+}
+
+TEST_CASE(blind_case, "[.]") { CHECK(make_cuda_devices(8).empty()); }
+
+TEST_CASE("a GPU whose kernel faults is lost, the others are not", "[cuda]") {
+    if (make_cuda_devices(1).empty()) SKIP(no_gpu);
+    const Outcome outcome = run_alone(fault_case, nullptr);
+    CAPTURE(outcome.said);
+    CHECK(outcome.succeeded);
+}
+
+TEST_CASE(fault_case, "[.]") {
+    const Watchdog watchdog;
+    const Machine machine = gpus();
+    REQUIRE(machine.size() > 0);
+    Device& device = machine[0];
+    device.attach_thread();
+    const Buffer buffer(device, 64);
+    device.launch(StreamRole::compute, [](Stream stream) {
+        const double one = 1;
+        auto* nowhere = reinterpret_cast<double*>(std::size_t{1} << 44);
+        cublasDaxpy(blas(stream), 1000, &one, nowhere, 1, nowhere + 1000, 1);
+    });
+    const Ticket ticket = device.record(StreamRole::compute, false);
+    try {
+        await(device, StreamRole::compute, ticket);
+        FAIL("the kernel wrote nowhere");
+    } catch (const DeviceError& error) {
+        CHECK(error.sticky());
+        CHECK(mentions(error.what(), "cudaErrorIllegalAddress"));
+    }
+    CHECK(device.lost());
+    CHECK_THROWS_AS(device.allocate(1), DeviceError);
+    CHECK_THROWS_AS(device.record(StreamRole::compute, false), DeviceError);
+    CHECK_THROWS_AS(device.reached(StreamRole::compute, 0), DeviceError);
+    device.synchronize();
+    for (std::size_t i = 1; i < machine.size(); ++i) {
+        Device& other = machine[i];
+        other.attach_thread();
+        CHECK_FALSE(other.lost());
+        other.wait_for(StreamRole::compute, device, StreamRole::compute, ticket);
+        const Buffer healthy(other, 100);
+        launch_fill(machine, other, StreamRole::compute, healthy.get(), 7, 100);
+        CHECK(contents(other, healthy.get(), 100) == Bytes(100, std::byte{7}));
+    }
+}
