@@ -133,28 +133,11 @@ double InfinityNorm::value() const {
 
 namespace {
 
-// Blue's constants for IEEE double, as in LAPACK 3.10's la_constants: elements between the two thresholds can
-// be squared as they are, the others are scaled first.
-constexpr double small_threshold = 0x1p-511;
-constexpr double big_threshold = 0x1p486;
-constexpr double small_scale = 0x1p537;
-constexpr double big_scale = 0x1p-538;
-
 double square(double x) {
     return x * x;
 }
 
 }  // namespace
-
-void FrobeniusNorm::add_carefully(double x) {
-    if (x > big_threshold) {
-        big_ += square(x * big_scale);
-    } else if (x < small_threshold) {
-        small_ += square(x * small_scale);
-    } else {
-        middle_ += x * x;  // NaN as well
-    }
-}
 
 template <class T>
 void FrobeniusNorm::accumulate(View<const T> block, Index, Index) {
@@ -174,30 +157,23 @@ void FrobeniusNorm::accumulate(View<const T> block, Index, Index) {
             for (const double value : partial) sum += value;
             // No square overflowed, and those that underflowed are below 4096 x 2^-1022, nothing to this sum.
             if (sum > 0x1p-900 && sum < 0x1p972) {
-                middle_ += sum;
+                sums_.middle += sum;
             } else {
-                for (i = first; i < end; ++i) add_carefully(magnitude(x[i * stride]));
+                for (i = first; i < end; ++i) sums_.add(magnitude(x[i * stride]));
             }
         }
     });
 }
 
-void FrobeniusNorm::merge(const FrobeniusNorm& other) {
-    big_ += other.big_;
-    middle_ += other.middle_;
-    small_ += other.small_;
-}
-
 double FrobeniusNorm::value() const {
-    if (big_ > 0) {
+    if (sums_.big > 0) {
         // Small elements are nothing beside a big one; the ordinary ones may count.
-        return std::sqrt(big_ + middle_ * big_scale * big_scale) / big_scale;
+        return std::sqrt(sums_.big + sums_.middle * blue::big_scale * blue::big_scale) / blue::big_scale;
     }
-    if (small_ > 0) {
-        const double small = std::sqrt(small_) / small_scale;
-        return std::hypot(std::sqrt(middle_), small);
+    if (sums_.small > 0) {
+        return std::hypot(std::sqrt(sums_.middle), std::sqrt(sums_.small) / blue::small_scale);
     }
-    return std::sqrt(middle_);
+    return std::sqrt(sums_.middle);
 }
 
 template void MaxNorm::accumulate(View<const float>, Index, Index);

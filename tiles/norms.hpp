@@ -4,6 +4,8 @@
 
 #include <basalt/view.hpp>
 
+#include "tiles/blue.hpp"
+
 namespace basalt {
 
 // Norms that are gathered block by block: each thread accumulates the blocks it owns into an object of its
@@ -64,17 +66,17 @@ class InfinityNorm {
 /// (Blue 1978, as in LAPACK 3.10's dlassq; Anderson, ACM TOMS 44, 2017).
 class FrobeniusNorm {
   public:
+    FrobeniusNorm() = default;
+    explicit FrobeniusNorm(const blue::Sums& sums) : sums_(sums) {}
+
     template <class T>
     void accumulate(View<const T> block, Index row0 = 0, Index col0 = 0);
-    void merge(const FrobeniusNorm& other);
+    void merge(const FrobeniusNorm& other) { sums_.add(other.sums_); }
     double value() const;
+    const blue::Sums& sums() const { return sums_; }
 
   private:
-    void add_carefully(double magnitude);
-
-    double big_ = 0;
-    double middle_ = 0;
-    double small_ = 0;
+    blue::Sums sums_;
 };
 
 }  // namespace basalt

@@ -36,9 +36,13 @@ class RowPermutation {
     /// Number of rows that move.
     Index moved() const { return static_cast<Index>(rows_.size()); }
 
+    /// The cycles, one behind the other: in each, the new row rows()[i] is the old row rows()[i + 1], the last one
+    /// the first's.
+    const std::vector<Index>& rows() const { return rows_; }
+    /// Where in rows() each cycle ends.
+    const std::vector<Index>& cycle_ends() const { return cycle_ends_; }
+
   private:
-    // Concatenated cycles; in each, the new row rows_[i] is the old row rows_[i + 1], the last one the
-    // first's.
     std::vector<Index> rows_;
     std::vector<Index> cycle_ends_;
 };

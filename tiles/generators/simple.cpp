@@ -1,23 +1,8 @@
 #include "tiles/generators/factories.hpp"
 #include "tiles/generators/formula.hpp"
+#include "tiles/generators/simple.hpp"
 
 namespace basalt::generators {
-
-namespace {
-
-struct Zero {
-    static constexpr std::string_view name = "zero";
-
-    double operator()(Index, Index) const { return 0; }
-};
-
-struct Identity {
-    static constexpr std::string_view name = "identity";
-
-    double operator()(Index i, Index j) const { return i == j ? 1 : 0; }
-};
-
-}  // namespace
 
 template <class T>
 Made<T> make_zero(Index m, Index n, std::uint64_t) {

@@ -1,0 +1,85 @@
+#include "kernels/cpu/row_exchange.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <numeric>
+#include <vector>
+
+namespace basalt::cpu_kernels {
+
+// Before step k, row k holds the contents of a top row, held(k): those of row j where j is the last step before k that
+// exchanged with row k, that is held(j); its own where there is none. So a row p that step k exchanges with holds
+// held(q) for the last step q before k that exchanged with p, or else its own contents; and held(k) moves there.
+void find_row_moves(const Index* pivots, RowMoves moves) {
+    const auto count = static_cast<std::size_t>(moves.count);
+    std::vector<std::size_t> steps(count);  // in the order of the rows exchanged with, then in time
+    std::iota(steps.begin(), steps.end(), std::size_t{0});
+    std::stable_sort(steps.begin(), steps.end(),
+                     [&](std::size_t a, std::size_t b) { return pivots[a] < pivots[b]; });
+
+    std::vector<Index> held(count, -1), previous(count, -1), last(count);
+    for (std::size_t begin = 0, end = 0; begin < count; begin = end) {
+        const Index row = pivots[steps[begin]];
+        while (end < count && pivots[steps[end]] == row) ++end;
+        for (std::size_t i = begin; i < end; ++i) {
+            const auto step = static_cast<Index>(steps[i]);
+            assert(step <= row);
+            if (i > begin) previous[steps[i]] = static_cast<Index>(steps[i - 1]);
+            last[steps[i]] = static_cast<Index>(steps[end - 1]);
+            if (step < row && row < moves.count) held[static_cast<std::size_t>(row)] = step;
+        }
+    }
+    for (std::size_t k = 0; k < count; ++k) {
+        held[k] = held[k] < 0 ? static_cast<Index>(k) : held[static_cast<std::size_t>(held[k])];
+    }
+    for (std::size_t k = 0; k < count; ++k) {
+        const bool untouched = previous[k] < 0;
+        moves.top_source[k] = untouched ? pivots[k] : held[static_cast<std::size_t>(previous[k])];
+        moves.refill[k] = untouched && pivots[k] >= moves.count ? held[static_cast<std::size_t>(last[k])] : -1;
+    }
+}
+
+template <class T>
+void exchange_rows(RowMoves moves, TileColumns<T> a, std::type_identity_t<TileColumns<T>> w) {
+    assert(w.rows == moves.count && w.columns == a.columns && w.width == a.width && moves.count <= a.rows);
+    for (Index l = 0; l < a.columns; ++l) {
+        const View<T> from = a.column(l), to = w.column(l);
+        for (Index k = 0; k < moves.count; ++k) {
+            T* const source = from.data() + moves.top_source[k] * a.ld;
+            std::copy_n(source, a.width, to.data() + k * w.ld);
+            if (moves.refill[k] >= 0) std::copy_n(from.data() + moves.refill[k] * a.ld, a.width, source);
+        }
+    }
+}
+
+template <class T>
+void permute_rows(PermutationPlan plan, TileColumns<T> a, T* workspace) {
+    std::vector<T> first(static_cast<std::size_t>(a.width));
+    for (Index l = 0; l < a.columns; ++l) {
+        T* const column = a.data + l * a.stride;
+        T* const saved = workspace + l * plan.slots * a.width;
+        for (Index s = 0; s < plan.slots; ++s) {
+            std::copy_n(column + plan.saved_rows[s] * a.ld, a.width, saved + s * a.width);
+        }
+        for (Index q = 0; q < plan.chunks; ++q) {
+            const Index begin = plan.begins[q], end = plan.begins[q + 1];
+            const T* after = first.data();
+            if (plan.next_slot[q] >= 0) {
+                after = saved + plan.next_slot[q] * a.width;
+            } else {
+                std::copy_n(column + plan.rows[begin] * a.ld, a.width, first.data());
+            }
+            for (Index i = begin; i < end; ++i) {
+                const T* const source = i + 1 < end ? column + plan.rows[i + 1] * a.ld : after;
+                std::copy_n(source, a.width, column + plan.rows[i] * a.ld);
+            }
+        }
+    }
+}
+
+template void exchange_rows<float>(RowMoves, TileColumns<float>, TileColumns<float>);
+template void exchange_rows<double>(RowMoves, TileColumns<double>, TileColumns<double>);
+template void permute_rows<float>(PermutationPlan, TileColumns<float>, float*);
+template void permute_rows<double>(PermutationPlan, TileColumns<double>, double*);
+
+}  // namespace basalt::cpu_kernels

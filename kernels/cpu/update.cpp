@@ -1,0 +1,81 @@
+#include "kernels/cpu/update.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <type_traits>
+#include <vector>
+
+#include "kernels/cpu/copy.hpp"
+#include "kernels/cpu/gemm.hpp"
+
+namespace basalt::cpu_kernels {
+
+namespace {
+
+// Columns of U that are packed at a time: what stays in the second cache next to a few rows of L and C.
+constexpr Index packed_cols = 256;
+
+/// Calls visit(tile column, first column, columns) for parts of all tile columns, at most packed_cols wide.
+template <class T, class Visit>
+void for_each_part(const TileColumns<T>& group, Visit visit) {
+    for (Index l = 0; l < group.columns; ++l) {
+        for (Index first = 0; first < group.width; first += packed_cols) {
+            visit(l, first, std::min(packed_cols, group.width - first));
+        }
+    }
+}
+
+template <class T>
+std::vector<std::remove_const_t<T>> pack_space(const TileColumns<T>& u) {
+    using Element = std::remove_const_t<T>;
+    const Index size = packed_size<Element>(u.rows, std::min(u.width, packed_cols));
+    return std::vector<Element>(static_cast<std::size_t>(size));
+}
+
+}  // namespace
+
+template <class T>
+void solve_by_inverse(std::type_identity_t<View<const T>> x, std::type_identity_t<TileColumns<const T>> w,
+                      TileColumns<T> u) {
+    assert(x.rows() == u.rows && x.cols() == w.rows && w.columns == u.columns && w.width == u.width);
+    std::vector<T> packed = pack_space(w);
+    for_each_part(u, [&](Index l, Index first, Index cols) {
+        const View<T> target = u.column(l).block(0, first, u.rows, cols);
+        pack_b<T>(w.column(l).block(0, first, w.rows, cols), packed.data());
+        // gemm_minus() subtracts: from zero, with W negated
+        std::transform(packed.begin(), packed.end(), packed.begin(), [](T value) { return -value; });
+        for (Index i = 0; i < u.rows; ++i) std::fill_n(&target(i, 0), cols, T{0});
+        gemm_minus<T>(target, x, packed.data());
+    });
+}
+
+template <class T>
+void solve_by_substitution(std::type_identity_t<View<const T>> l, std::type_identity_t<TileColumns<const T>> w,
+                           TileColumns<T> u) {
+    assert(l.rows() == u.rows && l.cols() == u.rows && w.rows == u.rows);
+    copy_tile_columns<T>(w, u);
+    std::vector<T> packed = pack_space(u);
+    for_each_part(u, [&](Index j, Index first, Index cols) {
+        solve_and_pack<T>(l, u.column(j).block(0, first, u.rows, cols), packed.data());
+    });
+}
+
+template <class T>
+void update_trailing(std::type_identity_t<View<const T>> l, std::type_identity_t<TileColumns<const T>> u,
+                     TileColumns<T> c) {
+    assert(l.rows() == c.rows && l.cols() == u.rows && u.columns == c.columns && u.width == c.width);
+    std::vector<T> packed = pack_space(u);
+    for_each_part(c, [&](Index j, Index first, Index cols) {
+        pack_b<T>(u.column(j).block(0, first, u.rows, cols), packed.data());
+        gemm_minus<T>(c.column(j).block(0, first, c.rows, cols), l, packed.data());
+    });
+}
+
+template void solve_by_inverse<float>(View<const float>, TileColumns<const float>, TileColumns<float>);
+template void solve_by_inverse<double>(View<const double>, TileColumns<const double>, TileColumns<double>);
+template void solve_by_substitution<float>(View<const float>, TileColumns<const float>, TileColumns<float>);
+template void solve_by_substitution<double>(View<const double>, TileColumns<const double>, TileColumns<double>);
+template void update_trailing<float>(View<const float>, TileColumns<const float>, TileColumns<float>);
+template void update_trailing<double>(View<const double>, TileColumns<const double>, TileColumns<double>);
+
+}  // namespace basalt::cpu_kernels

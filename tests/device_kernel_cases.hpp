@@ -1,0 +1,508 @@
+#pragma once
+
+// Each case checks one kernel of kernels/cuda, or its CPU twin, against plain loops: `Kernels` calls the one or the other,
+// and its Memory<T> is where their operands lie. Whole arrays are compared, gaps and padding included.
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <basalt/generator.hpp>
+
+#include "kernels/cpu/row_swap.hpp"
+#include "kernels/device_generator.hpp"
+#include "kernels/permutation_plan.hpp"
+#include "kernels/reference/gemm.hpp"
+#include "kernels/reference/row_moves.hpp"
+#include "kernels/reference/tile_columns.hpp"
+#include "kernels/reference/trsm.hpp"
+#include "tests/catch.hpp"
+#include "tests/host_columns.hpp"
+#include "tiles/norms.hpp"
+
+namespace basalt_tests {
+
+using namespace basalt;
+
+inline std::size_t at(Index i) {
+    return static_cast<std::size_t>(i);
+}
+
+/// Pivot lists of a panel of `rows` rows: random, and the ones with the longest chains.
+inline std::vector<std::vector<Index>> pivot_lists(Index rows, Index count) {
+    std::mt19937 random(static_cast<unsigned>(7 * rows + count));
+    std::vector<std::vector<Index>> lists(6, std::vector<Index>(at(count)));
+    for (Index k = 0; k < count; ++k) {
+        lists[0][at(k)] = k + static_cast<Index>(random()) % (rows - k);
+        lists[1][at(k)] = k;
+        lists[2][at(k)] = rows - 1;
+        lists[3][at(k)] = std::min(k + 1, rows - 1);
+        lists[4][at(k)] = std::max(k, rows - 1 - k);
+        lists[5][at(k)] = k + static_cast<Index>(random()) % std::min<Index>(rows - k, 3);
+    }
+    return lists;
+}
+
+template <class Kernels>
+void check_row_moves(Kernels& kernels, std::vector<std::array<Index, 2>> panels) {
+    for (const auto& [rows, count] : panels) {
+        for (const std::vector<Index>& pivots : pivot_lists(rows, count)) {
+            std::vector<Index> expected(at(2 * count));
+            reference::find_row_moves(rows, pivots.data(), {expected.data(), count});
+            typename Kernels::template Memory<Index> device_pivots(kernels, pivots),
+                moves(kernels, std::vector<Index>(at(2 * count), -7));
+            kernels.find_row_moves(device_pivots.data(), RowMoves(moves.data(), count));
+            INFO(rows << " x " << count);
+            REQUIRE(moves.read() == expected);
+        }
+    }
+}
+
+template <class T, class Kernels>
+void check_row_exchange(Kernels& kernels) {
+    for (const auto& [rows, count] :
+         {std::array<Index, 2>{0, 0}, {1, 1}, {3, 3}, {40, 0}, {40, 17}, {97, 33}, {300, 40}}) {
+        for (const std::vector<Index>& pivots : pivot_lists(rows, count)) {
+            for (const auto& [columns, width, gap] : {std::array<Index, 3>{1, 1, 3}, {3, 7, 1}, {2, 64, 0}, {0, 4, 0},
+                                                      {2, 0, 2}, {1, 1100, 4}}) {
+                HostColumns<T> a(columns, rows, width, 1, gap), w(columns, count, width, 2, gap);
+                std::vector<Index> lists(at(2 * count));
+                reference::find_row_moves(rows, pivots.data(), {lists.data(), count});
+                typename Kernels::template Memory<Index> moves(kernels, lists);
+                typename Kernels::template Memory<T> device_a(kernels, a.values), device_w(kernels, w.values);
+                kernels.template exchange_rows<T>(RowMoves(moves.data(), count), a.on(device_a.data()),
+                                                  w.on(device_w.data()));
+
+                std::vector<T> result = device_a.read();
+                for (Index l = 0; l < columns; ++l) {
+                    const View<T> column = a.column(l), dead = a.on(result.data()).column(l);
+                    reference::laswp(column, pivots.data(), count);
+                    for (Index k = 0; k < count; ++k) {
+                        for (Index c = 0; c < width; ++c) {
+                            w.column(l)(k, c) = column(k, c);
+                            dead(k, c) = column(k, c);
+                        }
+                    }
+                }
+                INFO(rows << " rows, " << count << " exchanged, " << columns << " columns of " << width);
+                REQUIRE(device_w.read() == w.values);
+                REQUIRE(result == a.values);
+            }
+        }
+    }
+}
+
+template <class T, class Kernels>
+void check_row_permutation(Kernels& kernels) {
+    for (const Index rows : {1, 2, 33, 100, 700}) {
+        const Index first = (rows + 1) / 2, second = rows / 3;
+        const auto p = pivot_lists(rows, first), q = pivot_lists(rows - second, rows - second);
+        for (std::size_t kind = 0; kind < p.size(); ++kind) {
+            const RowPermutation permutation(
+                rows, {{0, p[kind].data(), first}, {second, q[kind].data(), rows - second}});
+            const StoredPermutationPlan stored(permutation);
+            const PermutationPlan plan = stored.plan();
+            typename Kernels::template Memory<Index> numbers(
+                kernels, std::vector<Index>(plan.rows, plan.rows + plan.size()));
+            for (const auto& [columns, width, gap] : {std::array<Index, 3>{1, 1, 3}, {3, 7, 1}, {2, 132, 0}, {0, 4, 0},
+                                                      {2, 0, 2}, {1, 1100, 4}}) {
+                HostColumns<T> a(columns, rows, width, 1, gap);
+                typename Kernels::template Memory<T> device_a(kernels, a.values),
+                    workspace(kernels, std::vector<T>(at(plan.workspace(columns, width))));
+                kernels.template permute_rows<T>(plan.at(numbers.data()), a.on(device_a.data()), workspace.data());
+                for (Index l = 0; l < columns; ++l) {
+                    reference::laswp(a.column(l), p[kind].data(), first);
+                    reference::laswp(a.column(l).block(second, 0, rows - second, width), q[kind].data(),
+                                     rows - second);
+                }
+                INFO(rows << " rows, kind " << kind << ", " << columns << " columns of " << width);
+                REQUIRE(device_a.read() == a.values);
+            }
+        }
+    }
+}
+
+/// Unit lower triangular with small multipliers and rubbish elsewhere, in storage of leading dimension n + gap.
+template <class T>
+HostColumns<T> small_triangle(Index n, Index gap = 3) {
+    HostColumns<T> l(1, n, n, 77, gap);
+    for (Index i = 0; i < n; ++i) {
+        for (Index j = 0; j < i; ++j) l.column(0)(i, j) *= T{4} / static_cast<T>(n);
+    }
+    return l;
+}
+
+template <class T, class Kernels>
+void check_triangle_inverse(Kernels& kernels, std::vector<Index> orders) {
+    for (const Index n : orders) {
+        HostColumns<T> l = small_triangle<T>(n), inverse(1, n, n, 5, 1);
+        typename Kernels::template Memory<T> device_l(kernels, l.values), result(kernels, inverse.values);
+        typename Kernels::template Memory<double> norms(kernels, {-1.0, -1.0});
+        kernels.template invert_unit_lower<T>(View<const T>(l.on(device_l.data()).column(0)),
+                                              inverse.on(result.data()).column(0), norms.data());
+
+        const View<T> expected = inverse.column(0);
+        for (Index i = 0; i < n; ++i) {
+            for (Index j = 0; j < n; ++j) expected(i, j) = i == j ? T{1} : T{0};
+        }
+        reference::trsm<T>(Side::left, Triangle::lower, Diagonal::unit, l.column(0), expected);
+        INFO("order " << n);
+        REQUIRE(device_l.read() == l.values);
+        REQUIRE(distance(result.read(), inverse.values) <= 10 * tolerance<T>(n));
+        const reference::Norms right = reference::norms<T>(expected);
+        REQUIRE(norms.read()[0] == Approx(right.max).epsilon(tolerance<T>(100 + n)));
+        REQUIRE(norms.read()[1] == Approx(right.one).epsilon(tolerance<T>(100 + n)));
+        std::vector<T> values = result.read();
+        for (Index i = 0; i < n; ++i) {
+            for (Index j = i + 1; j < n; ++j) REQUIRE(inverse.on(values.data()).column(0)(i, j) == T{0});
+        }
+    }
+}
+
+template <class T, class Kernels>
+void check_inverse_of_a_triangle_with_a_nan(Kernels& kernels) {
+    for (const Index n : {2, 40, 300}) {
+        HostColumns<T> l = small_triangle<T>(n), inverse(1, n, n, 5);
+        l.column(0)(n - 1, 0) = std::numeric_limits<T>::quiet_NaN();
+        typename Kernels::template Memory<T> device_l(kernels, l.values), result(kernels, inverse.values);
+        typename Kernels::template Memory<double> norms(kernels, {-1.0, -1.0});
+        kernels.template invert_unit_lower<T>(View<const T>(l.on(device_l.data()).column(0)),
+                                              inverse.on(result.data()).column(0), norms.data());
+        CHECK(std::isnan(norms.read()[0]));
+        CHECK(std::isnan(norms.read()[1]));
+    }
+}
+
+template <class T, class Kernels>
+void check_solves(Kernels& kernels) {
+    for (const Index k : {0, 1, 5, 37, 64, 130}) {
+        for (const auto& [columns, width, gap] :
+             {std::array<Index, 3>{1, 1, 3}, {3, 9, 1}, {2, 300, 0}, {0, 4, 0}, {2, 0, 2}}) {
+            HostColumns<T> l = small_triangle<T>(k), inverse(1, k, k, 5, 1), w(columns, k, width, 2, gap),
+                           u(columns, k, width, 3, gap + 2);
+            HostColumns<T> by_inverse = u, by_substitution = u;
+            for (Index i = 0; i < k; ++i) {
+                for (Index j = 0; j < k; ++j) inverse.column(0)(i, j) = i == j ? T{1} : T{0};
+            }
+            reference::trsm<T>(Side::left, Triangle::lower, Diagonal::unit, l.column(0), inverse.column(0));
+            for (Index j = 0; j < columns; ++j) {
+                reference::gemm<T>(T{1}, inverse.column(0), w.column(j), T{0}, u.column(j));
+            }
+            typename Kernels::template Memory<T> device_l(kernels, l.values), device_inverse(kernels, inverse.values),
+                device_w(kernels, w.values), first(kernels, by_inverse.values), second(kernels, by_substitution.values);
+            kernels.template solve_by_inverse<T>(View<const T>(inverse.on(device_inverse.data()).column(0)),
+                                                 w.on(device_w.data()), u.on(first.data()));
+            kernels.template solve_by_substitution<T>(View<const T>(l.on(device_l.data()).column(0)),
+                                                      w.on(device_w.data()), u.on(second.data()));
+            INFO("k = " << k << ", " << columns << " columns of " << width);
+            REQUIRE(distance(first.read(), u.values) <= 4 * tolerance<T>(k));
+            REQUIRE(distance(second.read(), u.values) <= 16 * tolerance<T>(k));
+            REQUIRE(device_w.read() == w.values);
+        }
+    }
+}
+
+template <class T, class Kernels>
+void check_update(Kernels& kernels) {
+    for (const auto& [m, k] : {std::array<Index, 2>{0, 5}, {5, 0}, {1, 1}, {40, 3}, {131, 64}, {77, 150}}) {
+        for (const auto& [columns, width, gap] :
+             {std::array<Index, 3>{1, 1, 3}, {3, 9, 1}, {2, 300, 0}, {0, 4, 0}, {2, 0, 2}}) {
+            HostColumns<T> l(1, m, k, 1), u(columns, k, width, 2, gap), c(columns, m, width, 3, gap + 1);
+            typename Kernels::template Memory<T> device_l(kernels, l.values), device_u(kernels, u.values),
+                device_c(kernels, c.values);
+            kernels.template update_trailing<T>(View<const T>(l.on(device_l.data()).column(0)),
+                                                u.on(device_u.data()), c.on(device_c.data()));
+            for (Index j = 0; j < columns; ++j) {
+                reference::gemm<T>(T{-1}, l.column(0), u.column(j), T{1}, c.column(j));
+            }
+            INFO(m << " x " << width << " x " << k << ", " << columns << " columns");
+            REQUIRE(distance(device_c.read(), c.values) <= tolerance<T>(k));
+        }
+    }
+}
+
+template <class T, class Kernels>
+void check_copies(Kernels& kernels) {
+    for (const auto& [columns, rows, width] :
+         {std::array<Index, 3>{0, 3, 3}, {1, 0, 3}, {2, 3, 0}, {1, 1, 1}, {3, 50, 33}, {2, 9, 1030}}) {
+        HostColumns<T> from(columns, rows, width, 1, 2), to(columns, rows, width, 2, 5);
+        typename Kernels::template Memory<T> source(kernels, from.values), target(kernels, to.values);
+        kernels.template copy_tile_columns<T>(from.on(source.data()), to.on(target.data()));
+        for (Index l = 0; l < columns; ++l) {
+            for (Index i = 0; i < rows; ++i) {
+                for (Index c = 0; c < width; ++c) to.column(l)(i, c) = from.column(l)(i, c);
+            }
+        }
+        INFO(columns << " columns of " << rows << " x " << width);
+        REQUIRE(target.read() == to.values);
+
+        typename Kernels::template Memory<T> again(kernels, HostColumns<T>(columns, rows, width, 2, 5).values);
+        for (Index l = 0; l < columns; ++l) {
+            kernels.template copy_elements<T>(View<const T>(from.on(source.data()).column(l)),
+                                              to.on(again.data()).column(l));
+        }
+        REQUIRE(again.read() == to.values);
+    }
+}
+
+/// Matrices and tile shapes, ragged in every way, and which of their tile columns are dealt to one of how many.
+struct Dealt {
+    TileGrid grid;
+    TileDeal deal;
+
+    Index columns() const {
+        return deal.first < grid.tile_cols() ? (grid.tile_cols() - deal.first + deal.step - 1) / deal.step : 0;
+    }
+    TileColumns<char> shape() const { return stored_tile_columns<char>(grid, nullptr, columns()); }
+};
+
+inline std::vector<Dealt> dealt_matrices() {
+    std::vector<Dealt> cases;
+    for (const auto& [m, n] : {std::array<Index, 2>{0, 0}, {1, 1}, {0, 9}, {9, 0}, {64, 64}, {70, 130}, {130, 71},
+                               {200, 33}, {33, 200}}) {
+        for (const TileShape shape : {TileShape{1, 1}, {32, 32}, {16, 50}, {64, 7}, {300, 128}}) {
+            for (const TileDeal deal : {TileDeal{0, 1}, {1, 2}, {0, 3}}) cases.push_back({TileGrid(m, n, shape), deal});
+        }
+    }
+    return cases;
+}
+
+inline std::string describe(const Dealt& dealt) {
+    const TileGrid& grid = dealt.grid;
+    return std::to_string(grid.rows()) + " x " + std::to_string(grid.cols()) + " in tiles of " +
+           std::to_string(grid.shape().height) + " x " + std::to_string(grid.shape().width) + ", every " +
+           std::to_string(dealt.deal.step) + ". from " + std::to_string(dealt.deal.first);
+}
+
+template <class T, class Kernels>
+void check_conversion(Kernels& kernels) {
+    for (const Dealt& dealt : dealt_matrices()) {
+        const auto& [grid, deal] = dealt;
+        const Index columns = dealt.columns(), cols = dealt_cols(grid, deal, columns), ld = grid.rows() + 3;
+        const Index width = grid.shape().width, stored = columns * grid.tile_column_size();
+        const std::vector<T> array = random_values<T>(ld * cols + 2, 1);
+        std::vector<T> expected(at(stored));
+        const auto source = View<const T>::column_major(array.data(), grid.rows(), cols, ld);
+        reference::fill_tile_columns<T>(grid, deal, stored_tile_columns(grid, expected.data(), columns),
+                                        [&](Index i, Index j) {
+                                            const Index tile = grid.tile_col_of(j);
+                                            return source(i, (tile - deal.first) / deal.step * width + j % width);
+                                        });
+
+        typename Kernels::template Memory<T> device_array(kernels, array),
+            tiles(kernels, random_values<T>(stored, 2));
+        const auto device_columns = stored_tile_columns(grid, tiles.data(), columns);
+        kernels.template pack_tile_columns<T>(
+            grid, deal, View<const T>::column_major(device_array.data(), grid.rows(), cols, ld), device_columns);
+        INFO(describe(dealt));
+        REQUIRE(tiles.read() == expected);
+
+        std::vector<T> rubbish = random_values<T>(ld * cols + 2, 3);
+        typename Kernels::template Memory<T> back(kernels, rubbish);
+        kernels.template unpack_tile_columns<T>(
+            grid, deal, TileColumns<const T>(device_columns),
+            View<T>::column_major(back.data(), grid.rows(), cols, ld));
+        for (Index j = 0; j < cols; ++j) {
+            for (Index i = 0; i < grid.rows(); ++i) rubbish[at(j * ld + i)] = array[at(j * ld + i)];
+        }
+        REQUIRE(back.read() == rubbish);
+    }
+}
+
+template <class T, class Kernels>
+void check_conversion_in_place(Kernels& kernels) {
+    for (const Dealt& dealt : dealt_matrices()) {
+        const auto& [grid, deal] = dealt;
+        if (deal.step != 1) continue;
+        const Index ld = grid.padded_rows();
+        const std::vector<T> array = random_values<T>(grid.tile_cols() * grid.tile_column_size(), 1);
+        std::vector<T> expected(array.size());
+        reference::fill_tile_columns<T>(grid, deal, stored_tile_columns(grid, expected.data(), grid.tile_cols()),
+                                        [&](Index i, Index j) { return array[at(j * ld + i)]; });
+        typename Kernels::template Memory<T> memory(kernels, array),
+            buffer(kernels, std::vector<T>(at(grid.tile_column_size())));
+        kernels.template pack_in_place<T>(grid, memory.data(), buffer.data());
+        INFO(describe(dealt));
+        REQUIRE(memory.read() == expected);
+        kernels.template unpack_in_place<T>(grid, memory.data(), buffer.data());
+        const std::vector<T> back = memory.read();
+        for (Index j = 0; j < grid.cols(); ++j) {
+            for (Index i = 0; i < grid.rows(); ++i) REQUIRE(back[at(j * ld + i)] == array[at(j * ld + i)]);
+        }
+    }
+}
+
+/// Room for one more tile column in front is enough to convert with one pass: each goes one place ahead.
+template <class T, class Kernels>
+void check_conversion_one_place_ahead(Kernels& kernels) {
+    const TileGrid grid(128, 100, {32, 32});
+    const Index size = grid.tile_column_size();
+    const std::vector<T> array = random_values<T>((grid.tile_cols() + 1) * size, 1);
+    std::vector<T> expected(array);
+    reference::fill_tile_columns<T>(grid, {}, stored_tile_columns(grid, expected.data(), grid.tile_cols()),
+                                    [&](Index i, Index j) { return array[at(size + j * grid.rows() + i)]; });
+    typename Kernels::template Memory<T> memory(kernels, array);
+    for (Index j = 0; j < grid.tile_cols(); ++j) {
+        const auto source =
+            View<const T>::column_major(memory.data() + (j + 1) * size, grid.rows(), grid.tile_width(j), grid.rows());
+        kernels.template pack_tile_columns<T>(grid, TileDeal{j, 1}, source,
+                                              stored_tile_columns(grid, memory.data() + j * size, 1));
+    }
+    std::vector<T> tiles = memory.read();
+    tiles.resize(at(grid.tile_cols() * size));
+    expected.resize(tiles.size());
+    REQUIRE(tiles == expected);
+}
+
+template <class T, class Kernels>
+void check_reordering(Kernels& kernels) {
+    for (const TileShape shape : {TileShape{1, 1}, {32, 32}, {16, 50}, {64, 7}, {300, 128}, {65, 63}}) {
+        for (const auto& [columns, tiles] : {std::array<Index, 2>{0, 2}, {2, 0}, {1, 1}, {3, 2}}) {
+            HostColumns<T> crrb(columns, tiles * shape.height, shape.width, 1, 0),
+                ccrb(columns, tiles * shape.height, shape.width, 2, 0);
+            typename Kernels::template Memory<T> rows(kernels, crrb.values), cols(kernels, ccrb.values),
+                back(kernels, ccrb.values);
+            for (Index l = 0; l < columns; ++l) {
+                for (Index i = 0; i < crrb.shape.rows; ++i) {
+                    for (Index c = 0; c < shape.width; ++c) {
+                        const Index tile = i / shape.height * shape.height * shape.width;
+                        ccrb.columns().data[l * ccrb.shape.stride + tile + c * shape.height + i % shape.height] =
+                            crrb.column(l)(i, c);
+                    }
+                }
+            }
+            kernels.template reorder_tiles<T>(shape, ElementOrder::row_major, crrb.on(rows.data()),
+                                              ccrb.on(cols.data()));
+            INFO(columns << " columns of " << tiles << " tiles of " << shape.height << " x " << shape.width);
+            REQUIRE(cols.read() == ccrb.values);
+            kernels.template reorder_tiles<T>(shape, ElementOrder::column_major, ccrb.on(cols.data()),
+                                              crrb.on(back.data()));
+            std::vector<T> home = back.read();
+            for (Index l = 0; l < columns; ++l) {
+                for (Index i = 0; i < crrb.shape.rows; ++i) {
+                    for (Index c = 0; c < shape.width; ++c) {
+                        REQUIRE(crrb.on(home.data()).column(l)(i, c) == crrb.column(l)(i, c));
+                    }
+                }
+            }
+        }
+    }
+}
+
+template <class T, class Kernels>
+void check_generators(Kernels& kernels) {
+    for (const GeneratorInfo& info : generator_names()) {
+        const auto generator = find_device_generator(info.name);
+        if (!generator) continue;
+        REQUIRE(name_of(*generator) == info.name);
+        for (const Dealt& dealt : dealt_matrices()) {
+            const auto& [grid, deal] = dealt;
+            const GeneratorSpec spec{*generator, grid.rows(), grid.cols() + 1, 42};
+            const auto matrix = make_generator<T>(info.name, spec.rows, spec.cols, spec.seed);
+            const Index columns = dealt.columns(), stored = columns * grid.tile_column_size();
+            std::vector<T> all(at(grid.rows() * grid.cols())), expected(at(stored));
+            const auto elements = View<T>::column_major(all.data(), grid.rows(), grid.cols(), grid.rows());
+            matrix->fill(elements, 0, 0);
+            reference::fill_tile_columns<T>(grid, deal, stored_tile_columns(grid, expected.data(), columns), elements);
+            typename Kernels::template Memory<T> tiles(kernels, random_values<T>(stored, 2));
+            kernels.template generate_tile_columns<T>(spec, grid, deal,
+                                                      stored_tile_columns(grid, tiles.data(), columns));
+            INFO(info.name << ", " << describe(dealt));
+            REQUIRE(tiles.read() == expected);
+        }
+    }
+    CHECK(find_device_generator("vandermonde") == std::nullopt);
+}
+
+/// All four norms, from their parts, of the dealt tile columns as they lie in `values`.
+template <class T, class Kernels>
+reference::Norms measured_norms(Kernels& kernels, const Dealt& dealt, const std::vector<T>& values) {
+    const auto& [grid, deal] = dealt;
+    typename Kernels::template Memory<T> tiles(kernels, values);
+    const TileColumns<const T> a = stored_tile_columns(grid, tiles.data(), dealt.columns());
+    const auto doubles = [&](Index count) {
+        return typename Kernels::template Memory<double>(kernels, std::vector<double>(at(count), -1.0));
+    };
+    auto result = doubles(3), column_sums = doubles(a.columns * a.width), row_sums = doubles(grid.rows());
+    auto scratch = doubles(column_sums_workspace(a)), square_scratch = doubles(square_sums_workspace(a));
+    typename Kernels::template Memory<blue::Sums> squares(kernels, std::vector<blue::Sums>(1));
+    kernels.template max_norm<T>(grid, deal, a, result.data());
+    kernels.template absolute_column_sums<T>(grid, deal, a, column_sums.data(), scratch.data());
+    kernels.largest(static_cast<const double*>(column_sums.data()), a.columns * a.width, result.data() + 1);
+    kernels.template absolute_row_sums<T>(grid, deal, a, row_sums.data());
+    kernels.largest(static_cast<const double*>(row_sums.data()), grid.rows(), result.data() + 2);
+    kernels.template square_sums<T>(grid, deal, a, squares.data(), square_scratch.data());
+    const std::vector<double> found = result.read();
+    return {found[0], found[1], found[2], FrobeniusNorm(squares.read()[0]).value()};
+}
+
+/// The norms of dealt tile columns, by plain loops over their true elements next to each other.
+template <class T>
+reference::Norms expected_norms(const Dealt& dealt, std::vector<T>& values) {
+    const auto& [grid, deal] = dealt;
+    const Index columns = dealt.columns(), cols = dealt_cols(grid, deal, columns), width = grid.shape().width;
+    std::vector<T> matrix(at(grid.rows() * cols));
+    const auto all = View<T>::row_major(matrix.data(), grid.rows(), cols, cols);
+    const auto tiles = stored_tile_columns(grid, values.data(), columns);
+    for (Index i = 0; i < grid.rows(); ++i) {
+        for (Index j = 0; j < cols; ++j) all(i, j) = tiles.column(j / width)(i, j % width);
+    }
+    return reference::norms<T>(all);
+}
+
+template <class T>
+void require_equal_norms(const reference::Norms& found, const reference::Norms& expected) {
+    const auto close = [](double a, double b) {
+        return std::isnan(b) ? std::isnan(a) : a == b || std::abs(a - b) <= 1e-12 * b;
+    };
+    CAPTURE(found.max, expected.max, found.one, expected.one, found.infinity, expected.infinity, found.frobenius,
+            expected.frobenius);
+    REQUIRE((close(found.max, expected.max) && close(found.one, expected.one)));
+    REQUIRE((close(found.infinity, expected.infinity) && close(found.frobenius, expected.frobenius)));
+}
+
+template <class T, class Kernels>
+void check_norms(Kernels& kernels) {
+    std::vector<Dealt> matrices = dealt_matrices();
+    matrices.push_back({TileGrid(2100, 600, {100, 520}), {}});
+    for (const Dealt& dealt : matrices) {
+        std::vector<T> values = random_values<T>(dealt.columns() * dealt.grid.tile_column_size(), 4);
+        INFO(describe(dealt));
+        require_equal_norms<T>(measured_norms(kernels, dealt, values), expected_norms(dealt, values));
+    }
+}
+
+template <class T, class Kernels>
+void check_norms_of_extreme_elements(Kernels& kernels) {
+    using Limits = std::numeric_limits<T>;
+    const Dealt dealt{TileGrid(70, 130, {32, 50}), {}};
+    const std::vector<T> plain = random_values<T>(dealt.columns() * dealt.grid.tile_column_size(), 4);
+    for (const T extreme : {Limits::max() / 256, Limits::min(), Limits::denorm_min(), Limits::infinity(),
+                            Limits::quiet_NaN()}) {
+        for (const bool everywhere : {false, true}) {
+            std::vector<T> values = plain;
+            if (everywhere) {
+                for (T& x : values) x *= extreme;
+            }
+            values[1234] = extreme;
+            INFO("with " << extreme << (everywhere ? " everywhere" : " once"));
+            require_equal_norms<T>(measured_norms(kernels, dealt, values), expected_norms(dealt, values));
+        }
+    }
+}
+
+template <class T, class Kernels>
+void check_that_padding_has_no_norm(Kernels& kernels) {
+    const Dealt dealt{TileGrid(40, 41, {32, 32}), {}};
+    std::vector<T> values(at(dealt.columns() * dealt.grid.tile_column_size()), std::numeric_limits<T>::quiet_NaN());
+    const auto tiles = stored_tile_columns(dealt.grid, values.data(), dealt.columns());
+    for (Index i = 0; i < 40; ++i) {
+        for (Index j = 0; j < 41; ++j) tiles.column(j / 32)(i, j % 32) = T{2};
+    }
+    require_equal_norms<T>(measured_norms(kernels, dealt, values), {2, 80, 82, std::sqrt(4.0 * 40 * 41)});
+}
+
+}  // namespace basalt_tests
