@@ -34,7 +34,7 @@ class PanelBlock {
           kernels_(simd::kernels<T>()),
           exchange_(shared.exchange()),
           packed_(shared.packed_block()),
-          oversubscribed_(static_cast<unsigned>(team.size()) > std::thread::hardware_concurrency()),
+          crowded_(static_cast<unsigned>(team.size()) > std::thread::hardware_concurrency()),
           scratch_(shared.column_scratch(rows.begin(team.rank()), team.rank())),
           clock_(clock) {
         assert(kernels_.block <= max_block_cols && kernels_.rank <= simd::max_rank);
@@ -54,6 +54,12 @@ class PanelBlock {
         }
         step_ += static_cast<std::uint32_t>(cols);
         store();
+    }
+
+    /// Waits for all members, as team.barrier(), but in less time.
+    void barrier() {
+        clock_.enter(PanelPhase::barrier);
+        exchange_.barrier(team_.rank(), team_.size(), ++step_, crowded_);
     }
 
     /// Rows exchanged with rows col, col + 1, ... of the last block, counted from row col.
@@ -145,7 +151,7 @@ class PanelBlock {
         int winner = -1;
         T largest{-1}, on_diagonal{};
         for (int rank = 0; rank < team_.size(); ++rank) {
-            const PivotHeader<T>& header = exchange_.await(rank, step(j), oversubscribed_);
+            const PivotHeader<T>& header = exchange_.await(rank, step(j), crowded_);
             if (rank == owner) on_diagonal = header.diagonal;
             if (header.magnitude > largest) {
                 largest = header.magnitude;
@@ -156,9 +162,9 @@ class PanelBlock {
         clock_.enter(PanelPhase::pivot_row);
         if (std::isnan(on_diagonal)) {  // as idamax, which starts from it and finds nothing larger
             pivot_ = diagonal;
-            take(exchange_.await_diagonal(owner, step(j), oversubscribed_), top(j));
+            take(exchange_.await_diagonal(owner, step(j), crowded_), top(j));
         } else {
-            take(exchange_.await_candidate(winner, step(j), oversubscribed_), top(j));
+            take(exchange_.await_candidate(winner, step(j), crowded_), top(j));
         }
         pivots_[static_cast<std::size_t>(j)] = pivot_ - col_;
     }
@@ -169,7 +175,7 @@ class PanelBlock {
         const Index diagonal = col_ + j;
         if (pivot_ == diagonal || !owns(pivot_)) return;
         Row row;
-        take(exchange_.await_diagonal(partition_.owner(diagonal), step(j), oversubscribed_), row);
+        take(exchange_.await_diagonal(partition_.owner(diagonal), step(j), crowded_), row);
         // the rows around it have had the finished group applied since the announcement
         subtract(row, applied(j), group_start(j), j + 1, leaf_end(j));
         store_row(pivot_, row);
@@ -249,7 +255,7 @@ class PanelBlock {
     const simd::Kernels<T>& kernels_;
     PivotExchange<T>& exchange_;
     const T* const packed_;
-    const bool oversubscribed_;
+    const bool crowded_;
     T* const scratch_;  // this member's slice
     Clock& clock_;
 

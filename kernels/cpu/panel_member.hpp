@@ -39,15 +39,17 @@ class PanelMember {
                 for (Index k = 0; k < cols; ++k) pivots_[col + k] = col + block_.pivots()[k];
             }
             swap_outside(col, cols);
-            barrier();
             if (col + cols == height_) break;
+            block_.barrier();
             solve(col, col + cols, col + cols, height_);
-            barrier();
+            block_.barrier();
         }
         if (height_ < panel_.cols()) {
+            block_.barrier();
             solve(0, height_, height_, panel_.cols());
-            barrier();
         }
+        clock_.enter(PanelPhase::barrier);
+        team_.barrier();  // not the exchange's: its words may be in use for another panel as soon as one member is out
         return block_.info();
     }
 
@@ -84,11 +86,6 @@ class PanelMember {
             kernels_.solve_strip(done, rows, std::min(kernels_.strip, end - j), panel_.data(), panel_.row_stride(),
                                  panel_.data() + j, panel_.row_stride(), packed_ + j * height_);
         }
-    }
-
-    void barrier() {
-        clock_.enter(PanelPhase::barrier);
-        team_.barrier();
     }
 
     const Team& team_;

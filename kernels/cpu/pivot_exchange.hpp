@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <memory>
 
-#include <basalt/team.hpp>
 #include <basalt/view.hpp>
 
+#include "kernels/cpu/patience.hpp"
 #include "kernels/cpu/simd/kernels.hpp"
 
 namespace basalt {
@@ -58,17 +58,22 @@ class PivotExchange {
     void publish_candidate(int rank, std::uint32_t step) { publish(slot(rank, step).candidate, step); }
     void publish_diagonal(int rank, std::uint32_t step) { publish(slot(rank, step).diagonal, step); }
 
-    /// What `rank` has announced for `step`. Waits: spins for a bounded time, then parks. A gang of more members
-    /// than cores parks at once: the member waited for is not running, and a spin would be taken from it. The
-    /// result stays valid until the caller announces step + 1.
-    const PivotHeader<T>& await(int rank, std::uint32_t step, bool park_at_once = false) {
-        return await(slot(rank, step).header, step, park_at_once);
+    /// What `rank` has announced for `step`; waits for it (patience.hpp says how, and what `crowded` is). The result
+    /// stays valid until the caller announces step + 1.
+    const PivotHeader<T>& await(int rank, std::uint32_t step, bool crowded = false) {
+        return await(slot(rank, step).header, step, crowded);
     }
-    const PivotRow<T>& await_candidate(int rank, std::uint32_t step, bool park_at_once = false) {
-        return await(slot(rank, step).candidate, step, park_at_once);
+    const PivotRow<T>& await_candidate(int rank, std::uint32_t step, bool crowded = false) {
+        return await(slot(rank, step).candidate, step, crowded);
     }
-    const PivotRow<T>& await_diagonal(int rank, std::uint32_t step, bool park_at_once = false) {
-        return await(slot(rank, step).diagonal, step, park_at_once);
+    const PivotRow<T>& await_diagonal(int rank, std::uint32_t step, bool crowded = false) {
+        return await(slot(rank, step).diagonal, step, crowded);
+    }
+
+    /// A step without a pivot: returns when all `members` have called it. What they wrote before is visible then.
+    void barrier(int rank, int members, std::uint32_t step, bool crowded = false) {
+        announce(rank, step, {});
+        for (int other = 0; other < members; ++other) await(other, step, crowded);
     }
 
   private:
@@ -89,9 +94,6 @@ class PivotExchange {
         std::array<Slot, 2> slots;
     };
 
-    /// Polls without a pause: a hand-over takes less time than the pause of some processors.
-    static constexpr int polls = 100;
-
     Mailbox& mailbox(int rank) { return mailboxes_[static_cast<std::size_t>(rank)]; }
     Slot& slot(int rank, std::uint32_t step) { return mailbox(rank).slots[step % 2]; }
 
@@ -99,7 +101,6 @@ class PivotExchange {
     static void publish(Parcel<Content>& parcel, std::uint32_t step) {
         // release: the content before its number
         parcel.step.store(step, std::memory_order_release);
-        parcel.step.notify_all();
     }
 
     template <class Content>
@@ -109,18 +110,8 @@ class PivotExchange {
     }
 
     template <class Content>
-    static const Content& await(const Parcel<Content>& parcel, std::uint32_t step, bool park_at_once) {
-        for (int poll = 0; poll < (park_at_once ? 1 : polls); ++poll) {
-            if (parcel.step.load(std::memory_order_acquire) == step) return parcel.content;
-        }
-        // a member may publish nothing for some steps: its word holds any earlier number
-        for (std::uint32_t now; (now = parcel.step.load(std::memory_order_acquire)) != step;) {
-            if (park_at_once) {
-                parcel.step.wait(now, std::memory_order_acquire);
-            } else {
-                wait_while_equal(parcel.step, now);
-            }
-        }
+    static const Content& await(const Parcel<Content>& parcel, std::uint32_t step, bool crowded) {
+        wait_patiently([&] { return parcel.step.load(std::memory_order_acquire) == step; }, crowded);
         return parcel.content;
     }
 
