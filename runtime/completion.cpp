@@ -207,7 +207,7 @@ void Engine::release_enqueued(Task& task) {
         const std::uint32_t next = link;
         if (DeviceWork* successor = target->on_device()) {
             std::array<StreamPoint, DeviceWork::most_ends> ends;
-            const std::size_t count = work.ends_for(successor->device, ends);
+            const std::size_t count = work.ends_for(*successor, ends);
             for (std::size_t i = 0; i < count; ++i) successor->waits.add(ends[i]);
             if (target->pending.fetch_sub(1, std::memory_order_acq_rel) == 1) dispatch(*target);
         } else {  // it waits for completion: back onto the list

@@ -27,12 +27,12 @@ Node TaskSubmission::choose_node(const TaskOptions& options, const KernelOps& op
         if (ops.run_on_device == nullptr) refuse(options, "placed on a GPU but without a cuda kernel");
         if (inside) refuse(options, "placed on a GPU inside a task; tasks submitted there run on CPU cores");
         const Device& device = engine_.device(gpu);
-        if (device.emulated() && ops.run == nullptr) refuse(options, "an emulated GPU needs the task's CPU kernel");
+        if (device.emulated() && !ops.emulates) refuse(options, "an emulated GPU needs the task's CPU kernel");
         if (device.lost()) throw DeviceError(device.name() + " is lost after an earlier error", gpu, true);
         return node_of_device(gpu);
     }
     const bool may_use_gpu = ops.run_on_device != nullptr && gpus > 0 && !inside && !task_->gang && options.place.is_any() &&
-                             (ops.run != nullptr || !engine_.device(0).emulated());
+                             (ops.emulates || !engine_.device(0).emulated());
     if (may_use_gpu) {
         const int device = engine_.coherence_->choose_device(access_begin(), access_count());
         if (device >= 0) return node_of_device(device);
@@ -72,6 +72,7 @@ DeviceWork& TaskSubmission::make_runtime_work(int device, StreamRole role, const
                                               const std::array<int, 3>& tile) {
     make_device_task(device, role);
     Task& task = *task_;
+    task.on_device()->one_memory = false;
     task.kind = TaskKind::internal;
     task.node.store(Task::several_nodes, std::memory_order_relaxed);
     task.name = name;

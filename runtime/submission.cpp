@@ -291,7 +291,7 @@ bool TaskSubmission::wait_behind(const Task& before, TaskRef predecessor) {
     const DeviceWork* work = before.on_device();
     if (self == nullptr || work == nullptr) return false;
     std::array<StreamPoint, DeviceWork::most_ends> ends;
-    const std::size_t count = work->ends_for(self->device, ends);
+    const std::size_t count = work->ends_for(*self, ends);
     // Acquire loads in ends_for(): had they seen what a later tenant published, the generation would have moved on.
     if (completed(predecessor)) return true;
     for (std::size_t i = 0; i < count; ++i) task_->on_device()->waits.add(ends[i]);
@@ -359,6 +359,7 @@ TaskRef TaskSubmission::join(const TaskGroup& tasks) {
     TaskSubmission node(engine_, scope_, cache_);
     node.task_->kind = TaskKind::sync;
     node.task_->name = "sync";
+    node.task_->node.store(Task::several_nodes, std::memory_order_relaxed);  // as any of those it stands for
     node.task_->priority = std::numeric_limits<int>::max();
     const TaskRef ref = node.task_->ref();
     for (const TaskRef task : tasks) {

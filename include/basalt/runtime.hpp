@@ -121,6 +121,7 @@ struct KernelOps {
     /// Runs the cuda kernel, or its CPU twin on an emulated device's stream; nullptr when there is no cuda kernel.
     void (*run_on_device)(void* storage, Stream stream);
     void (*destroy)(void* storage) noexcept;  ///< nullptr when there is nothing to destroy
+    bool emulates;                            ///< its device kernel runs on emulated devices too
     bool binds_views;                         ///< the kernel learns its data's addresses through `bases`
 };
 
@@ -129,6 +130,26 @@ void submit(Engine& engine, const TaskOptions& options, const AccessRecord* reco
 
 /// Stands for the kernel that a task does not have.
 struct NoKernel {};
+
+/// A device kernel of the library's own that knows what to do on an emulated device's stream.
+template <class F>
+struct AnyDeviceKernel {
+    F function;
+    template <class... Argument>
+        requires std::is_invocable_v<F&, Stream, Argument...>
+    void operator()(Stream stream, const Argument&... argument) {
+        function(stream, argument...);
+    }
+};
+template <class G>
+struct RunsAnywhere : std::false_type {};
+template <class F>
+struct RunsAnywhere<AnyDeviceKernel<F>> : std::true_type {};
+
+template <class F>
+CudaKernel<AnyDeviceKernel<std::decay_t<F>>> on_any_device(F&& function) {
+    return {{std::forward<F>(function)}};
+}
 
 /// Calls a CPU kernel with what it takes: a Team first or not, the arguments or nothing.
 template <class F, class... Argument>
@@ -180,7 +201,7 @@ struct BoundKernel {
         auto& kernel = *std::launder(static_cast<BoundKernel*>(storage));
         std::apply(
             [&](const Argument&... argument) {
-                if constexpr (!std::is_same_v<F, NoKernel>) {
+                if constexpr (!std::is_same_v<F, NoKernel> && !RunsAnywhere<G>::value) {
                     if (stream.context()->emulated) {
                         TeamBarrier alone(1);
                         return call_cpu_kernel(kernel.cpu, Team(0, alone), argument...);
@@ -193,7 +214,8 @@ struct BoundKernel {
     static void destroy(void* storage) noexcept { std::launder(static_cast<BoundKernel*>(storage))->~BoundKernel(); }
 
     static constexpr KernelOps ops(void (*construct)(void*, void*, void* const*), bool binds_views) {
-        KernelOps result{sizeof(BoundKernel), alignof(BoundKernel), construct, nullptr, nullptr, nullptr, binds_views};
+        KernelOps result{sizeof(BoundKernel), alignof(BoundKernel), construct, nullptr, nullptr, nullptr, false, binds_views};
+        result.emulates = !std::is_same_v<F, NoKernel> || RunsAnywhere<G>::value;
         if constexpr (!std::is_same_v<F, NoKernel>) result.run = &run;
         if constexpr (!std::is_same_v<G, NoKernel>) result.run_on_device = &run_on_device;
         if constexpr (!std::is_trivially_destructible_v<BoundKernel>) result.destroy = &destroy;

@@ -19,7 +19,7 @@ struct StreamPoint {
     int device = -1;
     StreamRole role = StreamRole::compute;
     Ticket ticket = 0;
-    int serves = -1;  ///< of a work that ends in several points: the device whose tasks need this one alone
+    int serves = -1;  ///< the device whose memory is written, where that is another one's
 };
 
 /// The newest ticket of each stream of each device that a task has to wait for; older ones are implied.
@@ -75,9 +75,11 @@ struct DeviceWork {
         for (std::size_t i = 0; i < points.size(); ++i) ends[i].store(pack(points[i]), std::memory_order_release);
         end_count.store(static_cast<std::uint32_t>(points.size()), std::memory_order_release);
     }
-    /// The ends that matter to a task of that device: the one that serves it where there is one, otherwise all.
-    /// Returns their number.
-    std::size_t ends_for(int device_of_successor, std::array<StreamPoint, most_ends>& found) const;
+    /// The ends that matter to `successor`, a task that uses one device's memory alone or not: of a broadcast, what comes
+    /// to that device and what is passed on from it. Returns their number.
+    std::size_t ends_for(const DeviceWork& successor, std::array<StreamPoint, most_ends>& found) const;
+    /// It uses the memory of its device, and of no other one.
+    bool one_memory = true;
 
   private:
     static std::uint64_t pack(const StreamPoint& point) {
@@ -90,17 +92,17 @@ struct DeviceWork {
     }
 };
 
-inline std::size_t DeviceWork::ends_for(int device_of_successor, std::array<StreamPoint, most_ends>& found) const {
+inline std::size_t DeviceWork::ends_for(const DeviceWork& successor,
+                                        std::array<StreamPoint, most_ends>& found) const {
+    std::size_t kept = 0;
     const std::size_t count = std::min<std::size_t>(end_count.load(std::memory_order_acquire), most_ends);
     for (std::size_t i = 0; i < count; ++i) {
         // acquire: see TaskSubmission::wait_behind()
-        found[i] = unpack(ends[i].load(std::memory_order_acquire));
-        if (found[i].serves == device_of_successor) {
-            found[0] = found[i];
-            return 1;
-        }
+        const StreamPoint end = unpack(ends[i].load(std::memory_order_acquire));
+        const bool concerned = end.device == successor.device || end.serves == successor.device;
+        if (concerned || end.serves < 0 || !successor.one_memory) found[kept++] = end;
     }
-    return count;
+    return kept;
 }
 
 /// Hands out DeviceWork. Thread-safe.
@@ -116,6 +118,7 @@ class DeviceWorkPool {
         free_.pop_back();
         work.waits.clear();
         work.bytes = 0;
+        work.one_memory = true;
         work.end_count.store(0, std::memory_order_release);
         return work;
     }

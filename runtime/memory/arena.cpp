@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t unit = 512;
 constexpr std::size_t chunk = std::size_t{256} << 20;
+constexpr std::size_t emulated_chunk = std::size_t{1} << 20;  // all of it is poisoned
 // Left to the driver, library workspaces and other programs when no limit is given.
 constexpr std::size_t spared = std::size_t{1} << 30;
 
@@ -38,7 +39,7 @@ bool Arena::grow(std::size_t bytes) {
     const std::size_t left = most > total_ ? most - total_ : 0;
     if (bytes > left) return false;
     // with a limit, all of it at once: nothing is lost to borders between chunks
-    const std::size_t wanted = limit_ != 0 ? left : std::min(left, std::max(bytes, chunk));
+    const std::size_t wanted = limit_ != 0 ? left : std::min(left, std::max(bytes, device_.emulated() ? emulated_chunk : chunk));
     void* memory = nullptr;
     try {
         memory = device_.allocate(wanted);
