@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "apps/exit_status.hpp"
+#include "basalt/byte_size.hpp"
 
 namespace basalt {
 
@@ -53,6 +54,13 @@ TileShape parse_tile(std::string_view name, std::string_view text, Index high) {
         return size;
     }
     refuse(name, text, fmt::format("auto, or HEIGHTxWIDTH with both from 1 to {}, e.g. 512x1024", high));
+}
+
+std::size_t parse_bytes(std::string_view name, std::string_view text, std::string_view note) {
+    if (const auto bytes = parse_byte_size(text)) return *bytes;
+    refuse(name, text,
+           fmt::format("bytes below 2^64, with K, M, G or T (powers of 1024) after the number or not, e.g. 512M{}{}",
+                       note.empty() ? "" : "; ", note));
 }
 
 std::string joined(const std::vector<std::string>& words, std::string_view separator) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -27,6 +28,9 @@ std::string parse_choice(std::string_view name, std::string_view text,
 
 /// "auto", which gives 0 x 0, or "HEIGHTxWIDTH" with both from 1 to `high`.
 TileShape parse_tile(std::string_view name, std::string_view text, Index high);
+
+/// Bytes: a whole number, and after it K, M, G or T (powers of 1024) or nothing. `note` is appended to what is allowed.
+std::size_t parse_bytes(std::string_view name, std::string_view text, std::string_view note = {});
 
 /// "a, b, c"
 std::string joined(const std::vector<std::string>& words, std::string_view separator = ", ");

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "apps/exit_status.hpp"
 #include "apps/setting_options.hpp"
 #include "basalt/generator.hpp"
 
@@ -11,13 +10,6 @@ namespace basalt {
 namespace {
 
 constexpr Index max_order = Index{1} << 40;
-constexpr Index max_gpus = 64;
-
-[[noreturn]] void fail_without_gpu(std::string_view name, std::string_view text) {
-    throw MachineFailure(fmt::format("{} {}: this version runs on CPU cores only; allowed are 0 GPUs, --mode auto or cpu "
-                                     "and --data host",
-                                     name, text));
-}
 
 std::string parse_matrix(const std::string& text) {
     std::vector<std::string> names = {"list"};
@@ -50,25 +42,10 @@ void add_factor_options(CLI::App& command, Settings& settings, FactorOptions& op
                [&options](const std::string& text) { options.matrix = parse_matrix(text); });
     add_option(command, "--seed", "of random matrices (default: 0)",
                [&options](const std::string& text) { options.seed = parse_seed("--seed", text); });
-    add_option(command, "--data", "where the matrix lies: host or device (default: host)",
-               [](const std::string& text) {
-                   if (parse_choice("--data", text, {"host", "device"}) == "device")
-                       fail_without_gpu("--data", text);
-               });
-    for (const std::string name : {"--gpus", "--emulated-gpus"}) {
-        add_option(command, name, "not in this version: 0 (default)", [name](const std::string& text) {
-            if (parse_integer(name, text, 0, max_gpus) > 0) fail_without_gpu(name, text);
-        });
-    }
     command.add_flag("--check,!--no-check", options.check, "check the result (default) or not");
-    add_setting_options(command, settings,
-                        {"BASALT_WORKERS", "BASALT_SCHEDULER", "BASALT_MODE", "BASALT_NB", "BASALT_TILE",
-                         "BASALT_LOOKAHEAD", "BASALT_PANEL_THREADS", "BASALT_TRACE", "BASALT_JSON"});
-}
-
-void require_cpu_mode(const Settings& settings) {
-    const auto& mode = settings.value("BASALT_MODE");
-    if (mode.text == "gpu" || mode.text == "hybrid") fail_without_gpu(mode.origin, mode.text);
+    add_setting_options(command, settings, factor_settings());
+    add_setting_options(command, settings, {"BASALT_NB"});
+    add_gpu_options(command, options.gpu);
 }
 
 std::string generator_list() {

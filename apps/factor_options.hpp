@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "apps/gpu_options.hpp"
 #include "apps/settings.hpp"
 
 namespace basalt {
@@ -15,16 +16,14 @@ struct FactorOptions {
     std::uint64_t seed = 0;
     Index repeat = 1;
     bool check = true;
+    GpuOptions gpu;
 
     Index rows() const { return m < 0 ? n : m; }
 };
 
-/// Adds the options to `command`. Values that are not allowed throw WrongUse during the parse; a request for
-/// GPUs throws MachineFailure. `options` and `settings` must outlive the parse.
+/// Adds the options to `command`. Values that are not allowed throw WrongUse during the parse. `options` and
+/// `settings` must outlive the parse.
 void add_factor_options(CLI::App& command, Settings& settings, FactorOptions& options);
-
-/// Throws MachineFailure where the settings ask for a mode that needs a GPU.
-void require_cpu_mode(const Settings& settings);
 
 /// The lines that "--matrix list" prints: the name of every generator and what it makes.
 std::string generator_list();

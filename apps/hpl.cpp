@@ -15,17 +15,16 @@
 #include <spdlog/spdlog.h>
 
 #include "apps/commands.hpp"
-#include "apps/commit.hpp"
 #include "apps/exit_status.hpp"
-#include "apps/factor_options.hpp"
+#include "apps/gpu_options.hpp"
 #include "apps/hpl_system.hpp"
 #include "apps/input_files.hpp"
 #include "apps/interrupt.hpp"
 #include "apps/lu_rate.hpp"
-#include "apps/machine.hpp"
 #include "apps/matrix_memory.hpp"
 #include "apps/output_files.hpp"
 #include "apps/progress.hpp"
+#include "apps/run_record.hpp"
 #include "apps/setting_options.hpp"
 #include "basalt/error.hpp"
 #include "io/hpl_dat.hpp"
@@ -38,6 +37,7 @@ namespace {
 struct HplOptions {
     std::string file = "HPL.dat";
     bool ignore_grid = false;
+    GpuOptions gpu;
 };
 
 HplInput read_input(const std::string& path) {
@@ -53,7 +53,12 @@ HplInput read_input(const std::string& path) {
 class HplRun {
   public:
     HplRun(const HplOptions& options, const HplInput& input, const Settings& settings)
-        : options_(options), input_(input), settings_(settings), runtime_(settings.runtime_config()) {
+        : options_(options),
+          input_(input),
+          settings_(settings),
+          lu_options_(options.gpu.lu_options(settings)),
+          runtime_(settings.runtime_config()) {
+        require_gpus(settings, runtime_);
         require_memory_for_all();
     }
 
@@ -62,7 +67,7 @@ class HplRun {
 
   private:
     bool runs(const HplGrid& grid) const { return options_.ignore_grid || grid.p * grid.q == 1; }
-    HplSetup setup_of(const HplCase& test) const;
+    HplSetup setup_of(Index n, Index nb) const;
     Index last_case_that_runs() const;
     double total_flops() const;
     void require_memory_for_all() const;
@@ -75,14 +80,15 @@ class HplRun {
     const HplOptions& options_;
     const HplInput& input_;
     const Settings& settings_;
+    const LuOptions lu_options_;
     Runtime runtime_;
-    const std::string machine_ = machine_name(inspect_machine());
+    const FactorRecord record_ = run_record(settings_, runtime_);
     std::ofstream file_;
     Index done_ = 0;  // cases run or skipped
 };
 
-HplSetup HplRun::setup_of(const HplCase& test) const {
-    return hpl_setup(settings_, test.n, test.nb, runtime_.workers());
+HplSetup HplRun::setup_of(Index n, Index nb) const {
+    return hpl_setup(settings_, lu_options_, n, nb, runtime_.workers());
 }
 
 Index HplRun::last_case_that_runs() const {
@@ -105,8 +111,9 @@ void HplRun::require_memory_for_all() const {
     if (last_case_that_runs() < 0) return;
     for (const Index n : input_.sizes) {
         for (const Index nb : input_.block_sizes) {
-            const HplSetup setup = hpl_setup(settings_, n, nb, runtime_.workers());
-            require_memory(hpl_bytes(n, setup.tile), fmt::format("the system of N = {} (NB = {})", n, nb));
+            const double bytes = hpl_bytes(n, setup_of(n, nb).tile);
+            require_memory(bytes + emulated_bytes(runtime_, bytes),
+                           fmt::format("the system of N = {} (NB = {})", n, nb));
         }
     }
 }
@@ -122,22 +129,18 @@ std::ostream& HplRun::open_output(OutputFiles& files) {
 
 JsonRecord HplRun::record_of(const HplCase& test, const HplTiming& timing,
                              std::optional<HplCheck> check) const {
-    const HplSetup setup = setup_of(test);
-    FactorRecord record;
+    const HplSetup setup = setup_of(test.n, test.nb);
+    FactorRecord record = record_;
     record.routine = "hpl";
     record.m = record.n = test.n;
     record.nb = test.nb;
     record.tile = fmt::format("{}x{}", setup.tile.height, setup.tile.width);
-    record.mode = "cpu";
-    record.cpus = runtime_.workers();
     record.runs = {timing.seconds};
     record.flops = hpl_flops(test.n);
     if (check) {
         record.residual_ratio = check->scaled_residual;
         record.passed = check->scaled_residual < input_.threshold;
     }
-    record.machine = machine_;
-    record.commit = build_commit;
     return to_json(record);
 }
 
@@ -150,10 +153,11 @@ std::optional<HplCheck> HplRun::checked(const HplSystem& system) const {
 
 void HplRun::run_case(const HplCase& test, bool last, HplReport& report, OutputFiles& files,
                       Progress& progress) {
-    const HplSetup setup = setup_of(test);
+    const HplSetup setup = setup_of(test.n, test.nb);
     spdlog::debug("N = {}: tiles of {} x {}, panels of {}, {} workers", test.n, setup.tile.height,
                   setup.tile.width, setup.lu.panel_width, runtime_.workers());
     HplSystem system(runtime_, test.n, setup);
+    if (data_on_gpus(settings_)) system.place_on_gpus();
     if (last) files.begin_trace(runtime_);
     progress.begin_run(hpl_flops(test.n));
     const HplTiming timing = system.solve();
@@ -212,7 +216,7 @@ int HplRun::run() {
 }
 
 int hpl(const HplOptions& options, const Settings& settings) {
-    require_cpu_mode(settings);
+    require_mode(settings);
     const HplInput input = read_input(options.file);
     return HplRun(options, input, settings).run();
 }
@@ -225,9 +229,8 @@ void add_hpl(CLI::App& program, Settings& settings, Command& chosen) {
     const auto options = std::make_shared<HplOptions>();
     command->add_option("FILE", options->file, "input in HPL 2.3's format (default: HPL.dat)");
     command->add_flag("--ignore-grid", options->ignore_grid, "run grids of several processes as one process");
-    add_setting_options(*command, settings,
-                        {"BASALT_WORKERS", "BASALT_SCHEDULER", "BASALT_MODE", "BASALT_TILE",
-                         "BASALT_LOOKAHEAD", "BASALT_PANEL_THREADS", "BASALT_TRACE", "BASALT_JSON"});
+    add_setting_options(*command, settings, factor_settings());
+    add_gpu_options(*command, options->gpu);
     command->callback(
         [options, &settings, &chosen] { chosen = [options, &settings] { return hpl(*options, settings); }; });
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "apps/matrix_memory.hpp"
+#include "apps/matrix_place.hpp"
 #include "apps/residual.hpp"
 
 namespace basalt {
@@ -27,8 +28,8 @@ double sum_of_magnitudes(const std::vector<double>& x) {
 
 }  // namespace
 
-HplSetup hpl_setup(const Settings& settings, Index n, Index nb, int workers) {
-    HplSetup setup{chosen_tile(settings, n, n + 1, workers), settings.lu_options()};
+HplSetup hpl_setup(const Settings& settings, const LuOptions& lu, Index n, Index nb, int workers) {
+    HplSetup setup{chosen_tile(settings, n, n + 1, workers), lu};
     setup.lu.panel_width = std::min(nb, std::max<Index>(n, 1));
     if (settings.tile() == TileShape{}) {
         const Index panel = setup.lu.panel_width;
@@ -54,6 +55,11 @@ HplSystem::HplSystem(Runtime& runtime, Index n, const HplSetup& setup)
       options_(setup.lu),
       generator_(make_generator<double>("hpl", n, n + 1)),
       system_(Matrix<double>::generate(runtime, generator_, n, n + 1, setup.tile)) {
+    runtime_.wait();
+}
+
+void HplSystem::place_on_gpus() {
+    move_to_gpus(runtime_, system_);
     runtime_.wait();
 }
 

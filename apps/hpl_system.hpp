@@ -15,8 +15,9 @@ struct HplSetup {
     LuOptions lu;
 };
 
-/// The layout for order n and block size nb. A tile that the settings name is taken as it is.
-HplSetup hpl_setup(const Settings& settings, Index n, Index nb, int workers);
+/// The layout for order n and block size nb, with the other options of `lu`. A tile that the settings name is taken
+/// as it is.
+HplSetup hpl_setup(const Settings& settings, const LuOptions& lu, Index n, Index nb, int workers);
 
 /// Bytes of the system of order n: [A b], the solution and the vectors of the check.
 double hpl_bytes(Index n, TileShape tile);
@@ -29,6 +30,9 @@ class HplSystem {
   public:
     /// Generates [A b] and waits for it. Throws std::bad_alloc.
     HplSystem(Runtime& runtime, Index n, const HplSetup& setup);
+
+    /// Has the system copied into the memory of the GPUs, and waits for it.
+    void place_on_gpus();
 
     /// Factors [A b] and solves U x = y by back substitution: what HPL times.
     HplTiming solve();

@@ -1,4 +1,3 @@
-#include <cstdlib>
 #include <iostream>
 
 #include <fmt/format.h>
@@ -8,9 +7,12 @@
 #include "apps/commands.hpp"
 #include "apps/commit.hpp"
 #include "apps/exit_status.hpp"
+#include "apps/gpu_list.hpp"
+#include "apps/gpu_options.hpp"
 #include "apps/machine.hpp"
 #include "apps/matrix_memory.hpp"
 #include "apps/setting_options.hpp"
+#include "apps/slow_spots.hpp"
 #include "basalt/version.hpp"
 
 namespace basalt {
@@ -50,14 +52,45 @@ void print_machine(const MachineInfo& machine) {
     print("  memory limit     {}\n",
           machine.cgroup.memory_bytes ? size_text(*machine.cgroup.memory_bytes) : "none");
     print("  governor         {}\n", machine.governor.value_or("not told by the kernel"));
-    print("  GPUs             none: built without CUDA\n");
+    print("  locked memory    {}\n",
+          machine.locked_memory ? size_text(*machine.locked_memory) + " (ulimit -l)" : "no limit");
 }
 
-void print_libraries(const MachineInfo& machine, const BlasInfo& blas) {
+void print_gpus(const CudaInfo& cuda, const Settings& settings) {
+    for (std::size_t i = 0; i < cuda.gpus.size(); ++i) {
+        const CudaGpu& gpu = cuda.gpus[i];
+        const auto near = cores_near(gpu);
+        print("  gpu {:<12} {}, {}, {} multiprocessors, capability {}, at {}\n", i, gpu.model, size_text(gpu.memory),
+              gpu.multiprocessors, gpu.capability, gpu.bus_id);
+        print("  {:<16} near {}, reaches {}\n", "",
+              !near                  ? "cores that hwloc does not know"
+              : near->numa_node >= 0 ? fmt::format("cores {} (NUMA node {})", near->cores, near->numa_node)
+                                     : fmt::format("cores {}", near->cores),
+              gpu.peers.empty() ? "no other GPU" : fmt::format("GPUs {}", fmt::join(gpu.peers, ", ")));
+    }
+    if (cuda.gpus.empty()) print("  GPUs             none: {}\n", why_no_gpu(cuda));
+    const Config config = settings.runtime_config();
+    if (config.emulation.gpus > 0) {
+        print("  emulated GPUs    {} of {} each ({})\n", config.emulation.gpus, size_text(config.emulation.memory),
+              settings.value("BASALT_EMULATED_GPUS").origin);
+    }
+}
+
+std::string version_text(int cuda_version) {
+    return cuda_version == 0 ? "none" : fmt::format("{}.{}", cuda_version / 1000, cuda_version % 1000 / 10);
+}
+
+void print_libraries(const MachineInfo& machine, const BlasInfo& blas, const CudaInfo& cuda) {
     print("libraries\n  basalt           {} ({})\n", version, build_commit);
     print("  OpenBLAS         {}, kernels for {}, threads: {}\n", blas.config, blas.core, blas.threading);
     print("  hwloc            {}\n", machine.hwloc_version);
     print("  oneTBB           {} (interface {})\n", TBB_runtime_version(), TBB_runtime_interface_version());
+    if (cuda.built_with == 0) {
+        print("  CUDA             built without\n");
+    } else {
+        print("  CUDA             built with {}, runtime {}, driver {}\n", version_text(cuda.built_with),
+              version_text(cuda.runtime), cuda.driver == 0 ? "none" : "for " + version_text(cuda.driver));
+    }
     print("  fmt              {}.{}.{}\n", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100);
 }
 
@@ -70,52 +103,15 @@ void print_settings(const Settings& settings) {
     }
 }
 
-/// What will be slow on this machine, and what to do about it.
-std::vector<std::string> slow_spots(const MachineInfo& machine, const BlasInfo& blas,
-                                    const Settings& settings) {
-    std::vector<std::string> spots;
-    const bool has_avx512 = !machine.vector_units.empty() && machine.vector_units.back() == "AVX-512";
-    if (has_avx512 && !uses_avx512(blas.core)) {
-        spots.push_back(
-            fmt::format("OpenBLAS runs kernels for {}{} on a CPU with AVX-512: set "
-                        "OPENBLAS_CORETYPE=SkylakeX (dgemm was 1.6 times as fast on a Zen 5)",
-                        blas.core, std::getenv("OPENBLAS_CORETYPE") != nullptr ? ", as OPENBLAS_CORETYPE asks," : ""));
-    }
-    if (blas.threading != "pthread") {
-        spots.push_back(
-            fmt::format("OpenBLAS was built with threads: {}; install its pthread variant "
-                        "(libopenblas0-pthread), whose thread count can be set per call",
-                        blas.threading));
-    }
-    const auto workers = settings.integer("BASALT_WORKERS");
-    if (workers > usable_cores(machine)) {
-        spots.push_back(fmt::format("{} workers ({}) share {} cores", workers,
-                                    settings.value("BASALT_WORKERS").origin, usable_cores(machine)));
-    }
-    if (machine.load > 0.5 * usable_cores(machine)) {
-        spots.push_back(fmt::format("other programs are running: the load is {:.1f}", machine.load));
-    }
-    if (machine.allowed_cores < machine.cores) {
-        spots.push_back(
-            fmt::format("the affinity mask leaves {} of {} cores", machine.allowed_cores, machine.cores));
-    }
-    if (machine.cgroup.cpus && *machine.cgroup.cpus < machine.allowed_cores) {
-        spots.push_back(fmt::format("the control group's quota leaves {:.2f} of {} cores",
-                                    *machine.cgroup.cpus, machine.allowed_cores));
-    }
-    if (machine.governor && *machine.governor == "powersave") {
-        spots.push_back("the frequency governor is powersave: cpupower frequency-set -g performance");
-    }
-    return spots;
-}
-
 int info(const Settings& settings) {
     const MachineInfo machine = inspect_machine();
     const BlasInfo blas = inspect_blas();
+    const CudaInfo cuda = cuda_info();
     print_machine(machine);
-    print_libraries(machine, blas);
+    print_gpus(cuda, settings);
+    print_libraries(machine, blas, cuda);
     print_settings(settings);
-    for (const auto& spot : slow_spots(machine, blas, settings)) print("warning: {}\n", spot);
+    for (const auto& spot : slow_spots(machine, blas, cuda, settings)) print("warning: {}\n", spot);
     return exit_done;
 }
 
@@ -123,9 +119,8 @@ int info(const Settings& settings) {
 
 void add_info(CLI::App& program, Settings& settings, Command& chosen) {
     auto* command = program.add_subcommand("info", "show the machine, the libraries and every setting");
-    add_setting_options(*command, settings,
-                        {"BASALT_WORKERS", "BASALT_SCHEDULER", "BASALT_MODE", "BASALT_NB", "BASALT_TILE",
-                         "BASALT_LOOKAHEAD", "BASALT_PANEL_THREADS", "BASALT_TRACE", "BASALT_JSON"});
+    add_setting_options(*command, settings, factor_settings());
+    add_setting_options(*command, settings, {"BASALT_NB"});
     command->callback([&settings, &chosen] { chosen = [&settings] { return info(settings); }; });
 }
 

@@ -8,16 +8,16 @@
 #include <spdlog/spdlog.h>
 
 #include "apps/commands.hpp"
-#include "apps/commit.hpp"
 #include "apps/exit_status.hpp"
 #include "apps/factor_options.hpp"
 #include "apps/interrupt.hpp"
 #include "apps/lu_check.hpp"
 #include "apps/lu_rate.hpp"
-#include "apps/machine.hpp"
 #include "apps/matrix_memory.hpp"
+#include "apps/matrix_place.hpp"
 #include "apps/output_files.hpp"
 #include "apps/progress.hpp"
+#include "apps/run_record.hpp"
 #include "basalt/error.hpp"
 
 namespace basalt {
@@ -32,7 +32,8 @@ class LuRuns {
   public:
     LuRuns(const FactorOptions& options, const Settings& settings, Runtime& runtime, OutputFiles& files)
         : options_(options),
-          lu_options_(settings.lu_options()),
+          settings_(settings),
+          lu_options_(options.gpu.lu_options(settings)),
           runtime_(runtime),
           files_(files),
           generator_(make_generator<T>(options.matrix, options.rows(), options.n, options.seed)),
@@ -42,8 +43,8 @@ class LuRuns {
         }
         lu_options_.panel_width = std::min(lu_options_.panel_width, tile_.width);
         require_memory(run_bytes(), fmt::format("a {} x {} matrix", options.rows(), options.n));
-        spdlog::debug("tiles of {} x {}, panels of {}, {} workers, scheduler {}", tile_.height, tile_.width,
-                      lu_options_.panel_width, runtime.workers(), runtime.config().scheduler);
+        spdlog::debug("tiles of {} x {}, panels of {}, {} workers, {} GPUs, scheduler {}", tile_.height, tile_.width,
+                      lu_options_.panel_width, runtime.workers(), runtime.gpus(), runtime.config().scheduler);
     }
 
     /// All runs, or those before a Ctrl-C; returns the exit status.
@@ -53,10 +54,12 @@ class LuRuns {
     double run_bytes() const;
     void run_once();
     double timed_factorization(Matrix<T>& a, std::vector<Index>& pivots);
+    void move_to_data_place(const Matrix<T>& a);
     void write_line() const;
     void write_record() const;
 
     const FactorOptions& options_;
+    const Settings& settings_;
     LuOptions lu_options_;
     Runtime& runtime_;
     OutputFiles& files_;
@@ -74,7 +77,8 @@ template <class T>
 double LuRuns<T>::run_bytes() const {
     constexpr double vectors = 4;  // of the check, in double, rows and columns long
     const double lengths = static_cast<double>(options_.rows()) + static_cast<double>(options_.n);
-    return matrix_bytes(options_.rows(), options_.n, tile_, sizeof(T)) + vectors * lengths * sizeof(double);
+    const double matrix = matrix_bytes(options_.rows(), options_.n, tile_, sizeof(T));
+    return matrix + emulated_bytes(runtime_, matrix) + vectors * lengths * sizeof(double);
 }
 
 template <class T>
@@ -103,6 +107,7 @@ int LuRuns<T>::run() {
 template <class T>
 void LuRuns<T>::run_once() {
     auto a = Matrix<T>::generate(runtime_, generator_, options_.rows(), options_.n, tile_);
+    move_to_data_place(a);
     runtime_.wait();
     std::vector<Index> pivots;
     const double seconds = timed_factorization(a, pivots);
@@ -120,12 +125,23 @@ double LuRuns<T>::timed_factorization(Matrix<T>& a, std::vector<Index>& pivots) 
     if (last) files_.begin_trace(runtime_);
     const auto start = std::chrono::steady_clock::now();
     const auto lu = lu_factor(runtime_, a, lu_options_);
+    move_to_data_place(a);
     runtime_.wait();
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     if (last) files_.end_trace(runtime_);
     info_ = lu.info();
     pivots = lu.pivots();
     return seconds.count();
+}
+
+/// The matrix begins and ends where --data says.
+template <class T>
+void LuRuns<T>::move_to_data_place(const Matrix<T>& a) {
+    if (data_on_gpus(settings_)) {
+        move_to_gpus(runtime_, a);
+    } else {
+        move_home(runtime_, a);
+    }
 }
 
 template <class T>
@@ -143,15 +159,13 @@ void LuRuns<T>::write_line() const {
 
 template <class T>
 void LuRuns<T>::write_record() const {
-    FactorRecord record;
+    FactorRecord record = run_record(settings_, runtime_);
     record.routine = "getrf";
     record.precision = options_.precision;
     record.m = options_.rows();
     record.n = options_.n;
     record.nb = lu_options_.panel_width;
     record.tile = fmt::format("{}x{}", tile_.height, tile_.width);
-    record.mode = "cpu";
-    record.cpus = runtime_.workers();
     record.runs = seconds_;
     record.flops = lu_flops(record.m, record.n);
     if (options_.check) {
@@ -159,8 +173,6 @@ void LuRuns<T>::write_record() const {
         record.passed = passed_;
     }
     record.info = info_;
-    record.machine = machine_name(inspect_machine());
-    record.commit = build_commit;
     files_.record(to_json(record));
 }
 
@@ -169,8 +181,9 @@ int lu(const FactorOptions& options, const Settings& settings) {
         std::cout << generator_list();
         return exit_done;
     }
-    require_cpu_mode(settings);
+    require_mode(settings);
     Runtime runtime(settings.runtime_config());
+    require_gpus(settings, runtime);
     OutputFiles files(settings);
     if (options.precision == 's') return LuRuns<float>(options, settings, runtime, files).run();
     return LuRuns<double>(options, settings, runtime, files).run();

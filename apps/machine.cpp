@@ -7,41 +7,21 @@
 #include <fstream>
 #include <memory>
 
-#include <hwloc.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
 
-#include "apps/exit_status.hpp"
+#include "apps/hwloc_topology.hpp"
 
 namespace basalt {
 
 namespace {
 
-struct TopologyDeleter {
-    void operator()(hwloc_topology_t topology) const { hwloc_topology_destroy(topology); }
-};
-using Topology = std::unique_ptr<hwloc_topology, TopologyDeleter>;
-
 struct BitmapDeleter {
     void operator()(hwloc_bitmap_t bitmap) const { hwloc_bitmap_free(bitmap); }
 };
 using Bitmap = std::unique_ptr<hwloc_bitmap_s, BitmapDeleter>;
-
-Topology load_topology() {
-    hwloc_topology_t raw = nullptr;
-    if (hwloc_topology_init(&raw) != 0) throw MachineFailure("hwloc cannot start");
-    Topology topology(raw);
-    if (hwloc_topology_load(raw) != 0) throw MachineFailure("hwloc cannot read the machine");
-    return topology;
-}
-
-std::string list_of(hwloc_const_cpuset_t set) {
-    char* text = nullptr;
-    if (hwloc_bitmap_list_asprintf(&text, set) < 0) return "unknown";
-    const std::unique_ptr<char, decltype(&std::free)> owner(text, &std::free);
-    return text;
-}
 
 int count(hwloc_topology_t topology, hwloc_obj_type_t type) {
     return std::max(hwloc_get_nbobjs_by_type(topology, type), 0);
@@ -114,6 +94,12 @@ std::optional<std::string> frequency_governor() {
     return in >> name ? std::optional(name) : std::nullopt;
 }
 
+std::optional<std::uint64_t> locked_memory_limit() {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
+    return limit.rlim_cur;
+}
+
 std::string hwloc_version() {
     const unsigned version = hwloc_get_api_version();
     return fmt::format("{}.{}.{}", version >> 16, (version >> 8) & 0xff, version & 0xff);
@@ -134,6 +120,7 @@ MachineInfo inspect_machine() {
     machine.memory_bytes = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
                            static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
     machine.cgroup = read_cgroup_limits();
+    machine.locked_memory = locked_memory_limit();
     machine.vector_units = vector_units();
     machine.governor = frequency_governor();
     if (getloadavg(&machine.load, 1) != 1) machine.load = 0;

@@ -1,5 +1,6 @@
 #include "apps/matrix_memory.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 
@@ -45,6 +46,14 @@ double matrix_bytes(Index m, Index n, TileShape tile, std::size_t element_size) 
         return std::ceil(static_cast<double>(extent) / unit) * unit;
     };
     return padded(m, tile.height) * padded(n, tile.width) * static_cast<double>(element_size);
+}
+
+double emulated_bytes(const Runtime& runtime, double bytes) {
+    double memory = 0;
+    for (const auto& gpu : runtime.devices()) {
+        if (gpu.emulated) memory += static_cast<double>(gpu.memory);
+    }
+    return std::min(bytes, memory);
 }
 
 MemoryLimit available_memory() {

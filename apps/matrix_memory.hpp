@@ -15,6 +15,10 @@ TileShape chosen_tile(const Settings& settings, Index m, Index n, int workers);
 /// Bytes of an m x n matrix in tiles of this shape, padding included. A double: it may exceed 64 bits.
 double matrix_bytes(Index m, Index n, TileShape tile, std::size_t element_size);
 
+/// Bytes of host memory that the runtime's emulated GPUs will take for a matrix of `bytes`: a second copy of it, as far
+/// as their memory goes.
+double emulated_bytes(const Runtime& runtime, double bytes);
+
 /// Bytes that this process can still get, and what sets that limit.
 struct MemoryLimit {
     std::uint64_t bytes = 0;

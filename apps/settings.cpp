@@ -36,6 +36,18 @@ void check_mode(std::string_view name, std::string_view text) {
     parse_choice(name, text, {"auto", "cpu", "hybrid", "gpu"});
 }
 
+void check_gpus(std::string_view name, std::string_view text) {
+    parse_integer(name, text, -1, Config::most_gpus, "-1: all there are");
+}
+
+void check_gpu_memory(std::string_view name, std::string_view text) {
+    parse_bytes(name, text, "0: all there is");
+}
+
+void check_data(std::string_view name, std::string_view text) {
+    parse_choice(name, text, {"host", "device"});
+}
+
 void check_tile(std::string_view name, std::string_view text) {
     parse_tile(name, text, max_extent);
 }
@@ -59,6 +71,12 @@ const std::vector<SettingInfo>& setting_table() {
          check_integer<1, static_cast<Index>(Config::most_window)>},
         {"BASALT_BIND", "", "1", "1: workers are bound to cores", check_integer<0, 1>},
         {"BASALT_MODE", "--mode", "auto", "auto, cpu, hybrid or gpu", check_mode},
+        {"BASALT_GPUS", "--gpus", "-1", "GPUs to use, -1: all there are", check_gpus},
+        {"BASALT_EMULATED_GPUS", "--emulated-gpus", "0", "GPUs to emulate on CPU threads in the place of real ones",
+         check_integer<0, Config::most_gpus>},
+        {"BASALT_GPU_MEM", "--gpu-mem", "0", "bytes of each GPU's memory to use (K, M, G, T: powers of 1024), 0: all",
+         check_gpu_memory},
+        {"BASALT_DATA", "--data", "host", "where the matrix lies before and after: host or device", check_data},
         {"BASALT_NB", "--nb", "0", "panel width in columns, 0: chosen by the program",
          check_integer_or_auto<max_extent>},
         {"BASALT_TILE", "--tile", "auto", "tile as HEIGHTxWIDTH, or auto", check_tile},
@@ -106,7 +124,11 @@ TileShape Settings::tile() const {
 }
 
 LuOptions Settings::lu_options() const {
-    return {.panel_width = integer("BASALT_NB"),
+    const std::string& mode = text("BASALT_MODE");
+    return {.mode = mode == "cpu"      ? LuMode::cpu
+                    : mode == "hybrid" ? LuMode::hybrid
+                                       : LuMode::automatic,
+            .panel_width = integer("BASALT_NB"),
             .panel_threads = static_cast<int>(integer("BASALT_PANEL_THREADS")),
             .lookahead = static_cast<int>(integer("BASALT_LOOKAHEAD"))};
 }
@@ -117,6 +139,14 @@ Config Settings::runtime_config() const {
     config.scheduler = text("BASALT_SCHEDULER");
     config.window = static_cast<std::size_t>(integer("BASALT_WINDOW"));
     config.bind = integer("BASALT_BIND") != 0;
+    if (text("BASALT_MODE") == "cpu") {  // devices that nobody asks are not opened
+        config.gpus = 0;
+        return config;
+    }
+    config.gpus = static_cast<int>(integer("BASALT_GPUS"));
+    config.emulation.gpus = static_cast<int>(integer("BASALT_EMULATED_GPUS"));
+    config.gpu_memory = parse_bytes("BASALT_GPU_MEM", text("BASALT_GPU_MEM"));
+    config.emulation.memory = std::max(config.emulation.memory, config.gpu_memory);
     return config;
 }
 

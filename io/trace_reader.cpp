@@ -120,9 +120,10 @@ Key key_of(std::string_view text) {
     return found == key_names.end() ? Key::other : found->key;
 }
 
-/// A number as the parser hands it on: whole and in 64 bits, or not.
+/// A number as the parser hands it on: whole and in 64 bits, with or without a sign, or not.
 struct Number {
     std::optional<std::int64_t> whole;
+    std::optional<std::uint64_t> natural;
     double value = 0;
 };
 
@@ -148,13 +149,17 @@ class TraceBuilder final : public nlohmann::json_sax<json> {
 
     bool null() override { return true; }
     bool boolean(bool) override { return true; }
-    bool number_integer(number_integer_t value) override { return number({value, static_cast<double>(value)}); }
-    bool number_unsigned(number_unsigned_t value) override {
-        if (value > static_cast<number_unsigned_t>(std::numeric_limits<std::int64_t>::max()))
-            return number({std::nullopt, static_cast<double>(value)});
-        return number({static_cast<std::int64_t>(value), static_cast<double>(value)});
+    bool number_integer(number_integer_t value) override {
+        return number({value, std::nullopt, static_cast<double>(value)});
     }
-    bool number_float(number_float_t value, const string_t&) override { return number({std::nullopt, value}); }
+    bool number_unsigned(number_unsigned_t value) override {
+        constexpr auto most = static_cast<number_unsigned_t>(std::numeric_limits<std::int64_t>::max());
+        const auto whole = value <= most ? std::optional(static_cast<std::int64_t>(value)) : std::nullopt;
+        return number({whole, value, static_cast<double>(value)});
+    }
+    bool number_float(number_float_t value, const string_t&) override {
+        return number({std::nullopt, std::nullopt, value});
+    }
     bool string(string_t& text) override;
     bool binary(binary_t&) override { return true; }
     bool start_object(std::size_t) override;
@@ -175,6 +180,7 @@ class TraceBuilder final : public nlohmann::json_sax<json> {
     void number_of_event(Number value);
     void number_of_args(Number value);
     std::int64_t whole(Number value, std::string_view what, std::int64_t low, std::int64_t high) const;
+    std::uint64_t natural(Number value, std::string_view what) const;
     void require_plain(std::string_view found) const;
     void finish_event();
     void describe_row();
@@ -262,8 +268,7 @@ bool TraceBuilder::number(Number value) {
         case Place::event: number_of_event(value); break;
         case Place::args: number_of_args(value); break;
         case Place::after:
-            raw_.event.after.push_back(
-                static_cast<std::uint64_t>(whole(value, "after", 0, std::numeric_limits<std::int64_t>::max())));
+            raw_.event.after.push_back(natural(value, "after"));
             break;
         case Place::events: fail("a number in \"traceEvents\"; allowed: objects");
         case Place::top:
@@ -296,7 +301,7 @@ void TraceBuilder::number_of_args(Number value) {
         case Key::step: event.step = static_cast<int>(whole(value, "step", -1, most_int)); break;
         case Key::device: raw_.device = static_cast<int>(whole(value, "device", -1, most_int)); break;
         case Key::bytes: event.bytes = whole(value, "bytes", 0, most); break;
-        case Key::id: event.id = static_cast<std::uint64_t>(whole(value, "id", 0, most)); break;
+        case Key::id: event.id = natural(value, "id"); break;
         case Key::after: fail("after is a number; allowed: an array of ids");
         case Key::kind: fail("kind is a number; allowed: a string");
         default: break;
@@ -334,6 +339,11 @@ bool TraceBuilder::string(string_t& text) {
 std::int64_t TraceBuilder::whole(Number value, std::string_view what, std::int64_t low, std::int64_t high) const {
     if (value.whole && low <= *value.whole && *value.whole <= high) return *value.whole;
     fail(fmt::format("{} = {}; allowed: a whole number from {} to {}", what, value.value, low, high));
+}
+
+std::uint64_t TraceBuilder::natural(Number value, std::string_view what) const {
+    if (value.natural) return *value.natural;
+    fail(fmt::format("{} = {}; allowed: a whole number from 0 to 2^64 - 1", what, value.value));
 }
 
 // --- events ------------------------------------------------------------------------------------------------

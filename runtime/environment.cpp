@@ -9,6 +9,7 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include "basalt/byte_size.hpp"
 #include "basalt/runtime.hpp"
 
 namespace basalt {
@@ -18,9 +19,11 @@ namespace {
 constexpr std::string_view prefix = "BASALT_";
 
 // Those of the program `basalt` too: it runs on this library and they are no mistake in its environment.
-constexpr std::array<std::string_view, 12> known_variables{
-    "BASALT_WORKERS", "BASALT_SCHEDULER", "BASALT_WINDOW",        "BASALT_BIND",  "BASALT_MODE", "BASALT_NB",
-    "BASALT_TILE",    "BASALT_LOOKAHEAD", "BASALT_PANEL_THREADS", "BASALT_TRACE", "BASALT_JSON", "BASALT_VERBOSE"};
+constexpr std::array<std::string_view, 16> known_variables{
+    "BASALT_WORKERS", "BASALT_SCHEDULER",     "BASALT_WINDOW",  "BASALT_BIND",
+    "BASALT_GPUS",    "BASALT_EMULATED_GPUS", "BASALT_GPU_MEM", "BASALT_DATA",
+    "BASALT_MODE",    "BASALT_NB",            "BASALT_TILE",    "BASALT_LOOKAHEAD",
+    "BASALT_TRACE",   "BASALT_PANEL_THREADS", "BASALT_JSON",    "BASALT_VERBOSE"};
 
 void warn(std::string_view name, std::string_view value, std::string_view allowed) {
     spdlog::warn("basalt: {} = '{}' is ignored; allowed: {}", name, value, allowed);
@@ -36,6 +39,14 @@ Number number_from(const char* name, Number low, Number high, Number otherwise) 
     const auto [end, error] = std::from_chars(view.data(), view.data() + view.size(), number);
     if (error == std::errc{} && end == view.data() + view.size() && low <= number && number <= high) return number;
     warn(name, view, std::to_string(low) + " to " + std::to_string(high));
+    return otherwise;
+}
+
+std::size_t byte_size_from(const char* name, std::size_t otherwise) {
+    const char* text = std::getenv(name);
+    if (text == nullptr) return otherwise;
+    if (const auto bytes = parse_byte_size(text)) return *bytes;
+    warn(name, text, "bytes, with K, M, G or T after them or not, e.g. 512M");
     return otherwise;
 }
 
@@ -59,6 +70,9 @@ Config Config::from_environment() {
     config.workers = number_from<int>("BASALT_WORKERS", 0, most_workers, config.workers);
     config.window = number_from<std::size_t>("BASALT_WINDOW", 1, most_window, config.window);
     config.bind = number_from<int>("BASALT_BIND", 0, 1, config.bind ? 1 : 0) != 0;
+    config.gpus = number_from<int>("BASALT_GPUS", -1, most_gpus, config.gpus);
+    config.emulation.gpus = number_from<int>("BASALT_EMULATED_GPUS", 0, most_gpus, config.emulation.gpus);
+    config.gpu_memory = byte_size_from("BASALT_GPU_MEM", config.gpu_memory);
     if (const char* name = std::getenv("BASALT_SCHEDULER")) {
         const auto& names = scheduler_names();
         if (std::find(names.begin(), names.end(), name) != names.end()) {

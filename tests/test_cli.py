@@ -30,8 +30,9 @@ class Result:
 
 
 def environment(extra):
+    """Without settings of ours, and without the GPUs that the machine may have: these tests know what comes out."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("BASALT_")}
-    return {**clean, **extra}
+    return {**clean, "CUDA_VISIBLE_DEVICES": "", **extra}
 
 
 def basalt(*arguments, env={}, **options):
@@ -122,7 +123,8 @@ def unknown_variables_and_bad_values_in_the_environment_are_refused():
 def info_shows_the_machine_and_where_each_setting_came_from():
     shown = basalt("info", "--tile", "32x64", env={"BASALT_NB": "48", "BASALT_WORKERS": "400"})
     expect(shown.status == 0 and shown.err == "", shown)
-    for words in ("affinity mask", "CPU quota", "NUMA node 0", "memory limit", "OpenBLAS", "hwloc", "oneTBB"):
+    for words in ("affinity mask", "CPU quota", "NUMA node 0", "memory limit", "locked memory", "OpenBLAS", "hwloc",
+                  "oneTBB", "CUDA  "):
         expect(words in shown.out, shown)
     expect(re.search(r"BASALT_NB +48 +from BASALT_NB ", shown.out), shown)
     expect(re.search(r"BASALT_TILE +32x64 +from --tile ", shown.out), shown)
@@ -136,6 +138,18 @@ def info_warns_about_kernels_that_are_too_old_for_the_processor():
     expect(shown.status == 0, shown)
     too_old = "AVX-512" in shown.out.split("libraries")[0] and "kernels for Haswell" in shown.out
     expect(("OPENBLAS_CORETYPE=SkylakeX" in shown.out) == too_old, shown)
+
+
+@test
+def info_tells_gpus_or_why_there_are_none():
+    shown = basalt("info", "--emulated-gpus", "2", env={"BASALT_GPU_MEM": "3G"})
+    expect(shown.status == 0, shown)
+    expect(re.search(r"GPUs +none: (built without CUDA|no NVIDIA driver|.*detected)", shown.out), shown)
+    expect(re.search(r"emulated GPUs +2 of 3.0 GiB each \(--emulated-gpus\)", shown.out), shown)
+    expect("warning: emulated GPUs (--emulated-gpus)" in shown.out, shown)
+    versions = r"built with \d+\.\d, runtime \d+\.\d, driver (none|for \d+\.\d)"
+    expect(re.search(rf"CUDA +(built without|{versions})\n", shown.out), shown)
+    expect("emulated" not in re.split("settings", basalt("info").out)[0], shown)
 
 
 @test
@@ -234,14 +248,61 @@ def lu_refuses_values_that_are_not_allowed():
                                    ("--mode", "fast", "auto, cpu, hybrid, gpu"), ("--cpus", "-2", "0 to"),
                                    ("--scheduler", "luck", "fifo"), ("--seed", "-1", "0 to"),
                                    ("--repeat", "0", "1 to"), ("--matrix", "bitmap", "hilbert"),
-                                   ("--data", "tape", "host, device"), ("--gpus", "x", "0 to")):
+                                   ("--data", "tape", "host, device"), ("--gpus", "x", "-1 to 8"),
+                                   ("--emulated-gpus", "9", "0 to 8"), ("--gpu-mem", "3GB", "K, M, G or T"),
+                                   ("--gpu-mem", "-1", "K, M, G or T"), ("--gpu-mem", "16777216T", "below 2^64"),
+                                   ("--lookahead", "-2", "-1 to"), ("--panel-threads", "x", "0 to")):
         expect_refused(basalt("lu", option, value), option, f'"{value}"', allowed)
 
 
 @test
-def lu_says_that_it_needs_a_gpu():
-    for arguments in (["--mode", "gpu"], ["--mode", "hybrid"], ["--gpus", "1"], ["--data", "device"]):
-        expect_refused(basalt("lu", "--n", "10", *arguments), "GPU", arguments[0], status=3)
+@in_folder
+def lu_and_hpl_say_that_they_need_a_gpu(folder):
+    path = write_input(folder, hpl_lines("50"))
+    for command in (["lu", "--n", "10"], ["hpl", path]):
+        for arguments in (["--mode", "hybrid"], ["--gpus", "1"], ["--data", "device"]):
+            shown = basalt(*command, *arguments)
+            expect_refused(shown, "GPU", " ".join(arguments), "--emulated-gpus 1", status=3)
+        expect_refused(basalt(*command, "--mode", "hybrid", "--gpus", "0"), "--gpus 0", status=3)
+        expect_refused(basalt(*command, "--mode", "gpu"), "--mode gpu", "hybrid", status=3)
+        expect_refused(basalt(*command, "--mode", "cpu", "--data", "device"), "--data device", status=3)
+        expect_refused(basalt(*command, "--energy"), "--energy", "counter", status=3)
+        expect_refused(basalt(*command, env={"BASALT_DATA": "device"}), "BASALT_DATA device", status=3)
+    expect(basalt("lu", "--n", "10", "--mode", "cpu", "--gpus", "1").status == 0, shown)
+
+
+@test
+def lu_runs_on_emulated_gpus_and_says_so_in_its_record():
+    for more, data in (([], "host"), (["--data", "device"], "device"), (["--gpu-mem", "64M"], "host"),
+                       (["--single-update-task", "--broadcast-from-host"], "host")):
+        shown = basalt("lu", "--m", "211", "--n", "307", "--nb", "32", "--tile", "64x64", "--cpus", "2", "--json", "-",
+                       "--mode", "hybrid", "--emulated-gpus", "2", "--repeat", "2", *more)
+        expect(shown.status == 0 and shown.err.count("passed") == 2, shown)
+        record = json.loads(shown.out)
+        expect([record[key] for key in ("mode", "gpus", "emulated", "data")] == ["hybrid", 2, True, data], shown)
+    shown = basalt("lu", "--n", "64", "--mode", "cpu", "--emulated-gpus", "2", "--json", "-")
+    expect(json.loads(shown.out)["gpus"] == 0 and json.loads(shown.out)["mode"] == "cpu", shown)
+
+
+@test
+@in_folder
+def hpl_runs_on_emulated_gpus(folder):
+    path = write_input(folder, hpl_lines("0 1 200 301", "32 50"))
+    for more in ([], ["--data", "device"]):
+        shown = basalt("hpl", path, "--mode", "hybrid", "--json", "-", *more, env={"BASALT_EMULATED_GPUS": "3"})
+        expect(shown.status == 0 and counts(shown.err) == (8, 0, 0), shown)
+        expect(all(json.loads(line)["gpus"] == 3 for line in shown.out.splitlines()), shown)
+
+
+@test
+@in_folder
+def a_trace_of_emulated_gpus_has_their_rows(folder):
+    path = os.path.join(folder, "trace.json")
+    shown = basalt("lu", "--n", "256", "--nb", "32", "--mode", "hybrid", "--emulated-gpus", "2", "--trace", path)
+    expect(shown.status == 0, shown)
+    shown = basalt("trace", path, "--json", "-")
+    expect(shown.status == 0, shown)
+    expect([device["name"] for device in json.loads(shown.out)["devices"]] == ["gpu 0", "gpu 1"], shown)
 
 
 @test

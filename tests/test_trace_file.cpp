@@ -58,7 +58,7 @@ Trace sample_trace() {
     copy.kind = TraceKind::copy;
     copy.step = 2147483647;
     copy.bytes = std::int64_t{1} << 40;
-    copy.id = (std::uint64_t{1} << 63) - 1;
+    copy.id = ~std::uint64_t{0};
     copy.after = {1};
     TraceEvent update;
     update.name = "update";
@@ -105,7 +105,7 @@ TEST_CASE("an event writes only what is not the default, and a row its kind and 
           text.npos);
     CHECK(text.find(
               R"({"ph":"X","pid":0,"tid":2,"ts":1.234,"dur":987654319.775,"name":"copy","args":{"priority":0,)"
-              R"("kind":"copy","step":2147483647,"bytes":1099511627776,"id":9223372036854775807,"after":[1]}})") !=
+              R"("kind":"copy","step":2147483647,"bytes":1099511627776,"id":18446744073709551615,"after":[1]}})") !=
           text.npos);
     CHECK(text.find(R"("ts":0.007,"dur":0,"name":"update","args":{"priority":0,"after":[)") != text.npos);
 }

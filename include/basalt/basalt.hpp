@@ -4,7 +4,9 @@
 
 #include <basalt/access.hpp>
 #include <basalt/array.hpp>
+#include <basalt/byte_size.hpp>
 #include <basalt/cgroup.hpp>
+#include <basalt/cuda_info.hpp>
 #include <basalt/device.hpp>
 #include <basalt/emulation.hpp>
 #include <basalt/error.hpp>

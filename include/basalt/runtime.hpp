@@ -47,8 +47,8 @@ struct Config {
     static constexpr int most_workers = 1024;
     static constexpr std::size_t most_window = std::size_t{1} << 22;
 
-    /// The defaults, with BASALT_WORKERS, BASALT_SCHEDULER, BASALT_WINDOW and BASALT_BIND of the environment in
-    /// their place. Unknown BASALT_ names and values that are not allowed are logged as warnings and ignored.
+    /// The defaults, with BASALT_WORKERS, BASALT_SCHEDULER, BASALT_WINDOW, BASALT_BIND, BASALT_GPUS,
+    /// BASALT_EMULATED_GPUS and BASALT_GPU_MEM of the environment in their place. Unknown BASALT_ names and values that are not allowed are logged as warnings and ignored.
     static Config from_environment();
 };
 

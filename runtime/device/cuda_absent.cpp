@@ -1,8 +1,15 @@
-// In the place of cuda_device.cpp where the library is built without CUDA.
+// In the place of the cuda_ files where the library is built without CUDA.
+#include "basalt/cuda_info.hpp"
 #include "runtime/device/device.hpp"
 
-namespace basalt::detail {
+namespace basalt {
+
+CudaInfo cuda_info() { return {}; }
+
+namespace detail {
 
 std::vector<std::unique_ptr<Device>> make_cuda_devices(int) { return {}; }
 
-}  // namespace basalt::detail
+}  // namespace detail
+
+}  // namespace basalt

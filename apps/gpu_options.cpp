@@ -1,0 +1,85 @@
+#include "apps/gpu_options.hpp"
+
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "apps/exit_status.hpp"
+
+namespace basalt {
+
+namespace {
+
+std::string named(const Settings::Value& value) {
+    return fmt::format("{} {}", value.origin, value.text);
+}
+
+}  // namespace
+
+LuOptions GpuOptions::lu_options(const Settings& settings) const {
+    LuOptions options = settings.lu_options();
+    options.single_update_task = single_update_task;
+    options.broadcast_from_host = broadcast_from_host;
+    return options;
+}
+
+void add_gpu_options(CLI::App& command, GpuOptions& options) {
+    command.add_flag("--single-update-task", options.single_update_task,
+                     "hybrid, for comparison: one update task a step and GPU, not the leading column first");
+    command.add_flag("--broadcast-from-host", options.broadcast_from_host,
+                     "hybrid, for comparison: the host sends each GPU the panel, no ring of GPUs");
+    command.add_flag_function(
+        "--energy",
+        [](std::int64_t) {
+            throw MachineFailure(
+                "--energy: no energy counter can be read: this version knows none, neither of CPUs "
+                "(RAPL) nor of GPUs (NVML)");
+        },
+        "measure energy: not in this version");
+}
+
+void require_mode(const Settings& settings) {
+    const auto& mode = settings.value("BASALT_MODE");
+    if (mode.text != "gpu") return;
+    throw MachineFailure(fmt::format(
+        "{}: this version factors panels on CPU cores, GPUs beside them; there are --mode auto, cpu and hybrid",
+        named(mode)));
+}
+
+void require_gpus(const Settings& settings, const Runtime& runtime) {
+    constexpr const char* help = "--emulated-gpus 1 emulates one on CPU threads";
+    const auto& mode = settings.value("BASALT_MODE");
+    const auto& data = settings.value("BASALT_DATA");
+    const auto& gpus = settings.value("BASALT_GPUS");
+    if (mode.text == "cpu") {
+        if (data_on_gpus(settings))
+            throw MachineFailure(fmt::format("{} uses no GPU, so {} cannot be", named(mode), named(data)));
+        return;
+    }
+    if (settings.integer("BASALT_EMULATED_GPUS") == 0 && settings.integer("BASALT_GPUS") > runtime.gpus()) {
+        throw MachineFailure(runtime.gpus() == 0 ? fmt::format("{}: there is no GPU ({}); {}", named(gpus),
+                                                               why_no_gpu(cuda_info()), help)
+                                                 : fmt::format("{}: there are {} GPUs", named(gpus), runtime.gpus()));
+    }
+    if (runtime.gpus() > 0) return;
+    const std::string why = gpus.text == "0" ? named(gpus) : why_no_gpu(cuda_info());
+    for (const auto* wish : {&mode, &data}) {
+        if (wish->text == "hybrid" || wish->text == "device")
+            throw MachineFailure(fmt::format("{} needs a GPU, and there is none ({}); {}", named(*wish), why, help));
+    }
+}
+
+bool data_on_gpus(const Settings& settings) {
+    return settings.text("BASALT_DATA") == "device";
+}
+
+std::string why_no_gpu(const CudaInfo& cuda) {
+    if (cuda.built_with == 0) return "built without CUDA";
+    if (cuda.driver == 0) return "no NVIDIA driver";
+    if (!cuda.trouble.empty()) return cuda.trouble;
+    if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES"))
+        return fmt::format("CUDA_VISIBLE_DEVICES={}", visible);
+    return "the driver finds none";
+}
+
+}  // namespace basalt

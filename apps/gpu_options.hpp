@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "apps/settings.hpp"
+#include "basalt/cuda_info.hpp"
+
+namespace basalt {
+
+/// Options of the subcommands that factor a matrix which have no environment variable.
+struct GpuOptions {
+    bool single_update_task = false;
+    bool broadcast_from_host = false;
+
+    /// The settings' options of LU and these.
+    LuOptions lu_options(const Settings& settings) const;
+};
+
+/// Adds the options to `command`, and --energy, which throws MachineFailure during the parse: nothing here reads an
+/// energy counter. `options` must outlive the parse.
+void add_gpu_options(CLI::App& command, GpuOptions& options);
+
+/// Throws MachineFailure where the settings ask for a mode that there is not.
+void require_mode(const Settings& settings);
+
+/// Throws MachineFailure where the settings ask for GPUs that `runtime`, made from them, has not; it says why there
+/// are none and what would help.
+void require_gpus(const Settings& settings, const Runtime& runtime);
+
+/// Whether the matrix shall lie in GPU memory before and after the run.
+bool data_on_gpus(const Settings& settings);
+
+/// Why there is no GPU, in words that end a sentence: "built without CUDA" and the like.
+std::string why_no_gpu(const CudaInfo& cuda);
+
+}  // namespace basalt
