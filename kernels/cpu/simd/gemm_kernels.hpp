@@ -25,11 +25,10 @@ struct Gemm {
 
     static Index packed_width(Index cols) { return cols <= half_strip ? half_strip : strip; }
 
-    /// Rows x (Vectors vectors) of C; only the first `valid` columns are stored.
-    template <int Rows, int Vectors>
-    __attribute__((noinline)) static void tile(Index depth, const T* a, Index lda, const T* b, T* c,
-                                               Index ldc, Index valid) {
-        Type sum[Rows][Vectors] = {};
+    /// sum += A B for Rows rows of A and `Vectors` vectors of columns of B, whose rows are Width elements apart.
+    template <int Rows, int Vectors, int Width>
+    __attribute__((always_inline)) static inline void accumulate(Index depth, const T* a, Index lda, const T* b,
+                                                                 Type (&sum)[Rows][Vectors]) {
         // Three rows share a pointer: the addresses a, a + lda, a + 2 lda need two registers.
         constexpr int groups = (Rows + 2) / 3;
         const T* group[groups];
@@ -37,7 +36,7 @@ struct Gemm {
         const auto step = [&](int k) __attribute__((always_inline)) {
             Type row[Vectors];
 #pragma GCC unroll 2
-            for (int v = 0; v < Vectors; ++v) row[v] = V::load(b + (k * Vectors + v) * V::lanes);
+            for (int v = 0; v < Vectors; ++v) row[v] = V::load(b + k * Width + v * V::lanes);
 #pragma GCC unroll 16
             for (int i = 0; i < Rows; ++i) {
                 const Type element = V::splat(group[i / 3][(i % 3) * lda + k]);
@@ -46,7 +45,7 @@ struct Gemm {
             }
         };
         const auto advance = [&](int count) __attribute__((always_inline)) {
-            b += count * Vectors * V::lanes;
+            b += count * Width;
 #pragma GCC unroll 8
             for (int g = 0; g < groups; ++g) {
                 group[g] += count;
@@ -62,6 +61,14 @@ struct Gemm {
             step(0);
             advance(1);
         }
+    }
+
+    /// Rows x (Vectors vectors) of C; only the first `valid` columns are stored.
+    template <int Rows, int Vectors>
+    __attribute__((noinline)) static void tile(Index depth, const T* a, Index lda, const T* b, T* c,
+                                               Index ldc, Index valid) {
+        Type sum[Rows][Vectors] = {};
+        accumulate<Rows, Vectors, Vectors * V::lanes>(depth, a, lda, b, sum);
         subtract<Rows, Vectors>(sum, c, ldc, valid);
     }
 
