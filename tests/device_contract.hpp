@@ -1,7 +1,7 @@
 #pragma once
 
-// What runtime/device/device.hpp promises, checked on whatever devices a Machine holds: each function is the body of a
-// test case, called for emulated devices and for GPUs.
+// What runtime/device/device.hpp promises, checked on whatever devices a Machine holds: each function is the
+// body of a test case, called for emulated devices and for GPUs.
 
 #include <algorithm>
 #include <array>
@@ -170,8 +170,9 @@ inline void check_waits_between_devices(const Machine& machine) {
             } else {
                 machine[i].wait_for(StreamRole::peer, machine[i - 1], from, ready);
             }
-            machine[i].copy_to_peer(StreamRole::peer, machine[i + 1],
-                                    {.to = buffers[i + 1]->get(), .from = buffers[i]->get(), .row_bytes = bytes});
+            machine[i].copy_to_peer(
+                StreamRole::peer, machine[i + 1],
+                {.to = buffers[i + 1]->get(), .from = buffers[i]->get(), .row_bytes = bytes});
             ready = machine[i].record(StreamRole::peer, false);
             from = StreamRole::peer;
         }
@@ -211,7 +212,8 @@ inline Bytes expected_copy(const Shape& shape, std::size_t bytes, const Bytes& f
     return to;
 }
 
-/// Copies of pieces between the host and devices, within devices, and between devices, move these pieces alone.
+/// Copies of pieces between the host and devices, within devices, and between devices, move these pieces
+/// alone.
 inline void check_copies(const Machine& machine) {
     for (const Shape& shape : ragged_shapes()) {
         CAPTURE(shape.row_bytes, shape.rows, shape.to_pitch, shape.from_pitch);
@@ -354,7 +356,8 @@ inline void check_pinning(const Machine& machine) {
     for (const auto& device : machine.devices) {
         device->attach_thread();
         const Buffer there(*device, host.size());
-        device->copy(StreamRole::from_host, {.to = there.get(), .from = pages.get(), .row_bytes = host.size()});
+        device->copy(StreamRole::from_host,
+                     {.to = there.get(), .from = pages.get(), .row_bytes = host.size()});
         CHECK(contents(*device, there.get(), host.size()) == host);
     }
     for (int i = 0; i < 2; ++i) {

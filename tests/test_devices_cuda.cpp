@@ -12,6 +12,7 @@
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 
+#include "tests/broadcast_checks.hpp"
 #include "tests/device_contract.hpp"
 #include "tests/mentions.hpp"
 #include "tests/watchdog.hpp"
@@ -26,8 +27,12 @@ namespace {
 constexpr auto clock_accuracy = 100us;
 constexpr const char* no_gpu = "no GPU";
 
-cudaStream_t native(Stream stream) { return static_cast<cudaStream_t>(stream.native()); }
-cublasHandle_t blas(Stream stream) { return static_cast<cublasHandle_t>(stream.context()->blas); }
+cudaStream_t native(Stream stream) {
+    return static_cast<cudaStream_t>(stream.native());
+}
+cublasHandle_t blas(Stream stream) {
+    return static_cast<cublasHandle_t>(stream.context()->blas);
+}
 
 Machine gpus() {
     return {make_cuda_devices(4), [](Stream stream, void* memory, int value, std::size_t bytes) {
@@ -126,6 +131,24 @@ TEST_CASE("GPUs that wait for each other may be destroyed in any order", "[cuda]
     Machine machine = gpus();
     if (machine.size() == 0) SKIP(no_gpu);
     check_destruction(std::move(machine));
+}
+
+TEST_CASE("a broadcast brings everything to every GPU", "[cuda]") {
+    const Machine machine = gpus();
+    if (machine.size() == 0) SKIP(no_gpu);
+    const Watchdog watchdog;
+    for (int source = -1; source < 1; ++source) {
+        const std::size_t most = machine.size() - (source < 0 ? 0 : 1);
+        for (std::size_t targets = 1; targets <= most; ++targets) {
+            for (const std::size_t bytes :
+                 {std::size_t{0}, std::size_t{1}, std::size_t{1000001}, std::size_t{40000000}}) {
+                check_broadcast(machine, {source, targets, bytes, 0});
+                check_broadcast(machine, {source, targets, bytes, 300000});
+                check_broadcast(machine, {source, targets, bytes, 300000, 2});
+                check_broadcast(machine, {source, targets, bytes, 0, 1, true});
+            }
+        }
+    }
 }
 
 TEST_CASE("a GPU says what it is, and its urgent stream has priority", "[cuda]") {
@@ -229,7 +252,9 @@ TEST_CASE("without a visible GPU there are no devices and not a word", "[cuda]")
     CHECK(outcome.said.empty());
 }
 
-TEST_CASE(blind_case, "[.]") { CHECK(make_cuda_devices(8).empty()); }
+TEST_CASE(blind_case, "[.]") {
+    CHECK(make_cuda_devices(8).empty());
+}
 
 TEST_CASE("a GPU whose kernel faults is lost, the others are not", "[cuda]") {
     if (make_cuda_devices(1).empty()) SKIP(no_gpu);

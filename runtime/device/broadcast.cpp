@@ -1,68 +1,184 @@
 #include "runtime/device/broadcast.hpp"
 
 #include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+#include "runtime/device/broadcast_route.hpp"
 
 namespace basalt::detail {
 
 namespace {
 
-constexpr std::size_t chunk_bytes = std::size_t{4} << 20;
+struct DeviceStream {
+    Device* device = nullptr;
+    StreamRole role = StreamRole::peer;
 
-/// The copies from one buffer to the next: on which stream they run, and where the last one ended.
-struct Hop {
-    Device* driver;
-    StreamRole role;
-    Device* peer;
-    const std::byte* from;
-    std::byte* to;
-    int after;  ///< the hop that brings what this one passes on; -1: it is there already
-    StreamPoint end;
+    friend bool operator==(const DeviceStream&, const DeviceStream&) = default;
+    friend bool operator<(const DeviceStream& a, const DeviceStream& b) {
+        return std::pair(a.device->index(), a.role) < std::pair(b.device->index(), b.role);
+    }
 };
 
-std::vector<Hop> plan_hops(const BroadcastPlan& plan) {
-    std::vector<Hop> hops;
-    for (const BroadcastPlan::Target& target : plan.targets) {
-        auto* to = static_cast<std::byte*>(target.to);
-        Device* previous = hops.empty() ? nullptr : plan.targets[hops.size() - 1].device;
-        if (previous != nullptr && !plan.from_source_only && previous->reaches(*target.device)) {
-            hops.push_back({previous, StreamRole::peer, target.device, hops.back().to, to,
-                            static_cast<int>(hops.size()) - 1, {}});
-        } else if (plan.source != nullptr) {
-            hops.push_back({plan.source, StreamRole::peer, target.device, static_cast<const std::byte*>(plan.from), to, -1, {}});
-        } else {
-            hops.push_back({target.device, StreamRole::from_host, nullptr, static_cast<const std::byte*>(plan.from), to, -1, {}});
+/// A point in a stream.
+struct Arrival {
+    DeviceStream stream;
+    Ticket ticket = 0;
+};
+
+DeviceStream home_of(const BroadcastPlan& plan) {
+    if (plan.source != nullptr) return {plan.source, StreamRole::peer};
+    return {plan.targets.front().device, StreamRole::from_host};
+}
+
+class Enqueueing {
+  public:
+    Enqueueing(const BroadcastPlan& plan, const std::vector<Hop>& hops)
+        : plan_(plan), hops_(hops), home_(home_of(plan)), newest_(hops.size()), ends_(hops.size()) {}
+
+    /// Chunk by chunk along all hops at once, so that the first ones travel while the others are enqueued. In
+    /// a step the hops that lie deep come first: the newest chunk of a parent is then the one that is to be
+    /// passed on.
+    void enqueue() {
+        std::vector<std::size_t> order(hops_.size());
+        for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+        std::stable_sort(order.begin(), order.end(),
+                         [this](std::size_t a, std::size_t b) { return hops_[a].depth > hops_[b].depth; });
+        std::size_t steps = 0;
+        for (const Hop& hop : hops_)
+            steps = std::max(steps, static_cast<std::size_t>(hop.depth) + hop.chunks());
+        if (starts_elsewhere())
+            start_ = home_.device->record(home_.role, false);  // before it gets anything to do
+        for (std::size_t step = 0; step < steps; ++step) {
+            for (const std::size_t hop : order) {
+                const auto depth = static_cast<std::size_t>(hops_[hop].depth);
+                if (step >= depth && step - depth < hops_[hop].chunks()) enqueue_chunk(hop, step - depth);
+            }
         }
     }
-    return hops;
-}
+
+    std::vector<StreamPoint> ends() {
+        std::vector<StreamPoint> points;
+        for (std::size_t target = 0; target < plan_.targets.size(); ++target) {
+            const Arrival end = end_of_target(static_cast<int>(target));
+            points.push_back(point(end));
+            points.back().serves = plan_.targets[target].device->index();
+        }
+        for (const auto& [stream, newest] : used_) {
+            const StreamPoint last = point({stream, newest});
+            const bool known = std::any_of(points.begin(), points.end(), [&](const StreamPoint& end) {
+                return end.device == last.device && end.role == last.role && end.ticket == last.ticket;
+            });
+            if (!known) points.push_back(last);
+        }
+        return points;
+    }
+
+    /// After an error: the home stream goes on when all others have done what they were given.
+    void gather() noexcept {
+        for (const auto& [stream, newest] : used_) {
+            if (stream == home_) continue;
+            try {
+                wait(home_, {stream, stream.device->record(stream.role, false)});
+            } catch (...) {  // one of the two is lost: there is nothing to wait for, or nobody
+            }
+        }
+    }
+
+  private:
+    static StreamPoint point(const Arrival& arrival) {
+        return {arrival.stream.device->index(), arrival.stream.role, arrival.ticket};
+    }
+    static void wait(const DeviceStream& stream, const Arrival& arrival) {
+        stream.device->wait_for(stream.role, *arrival.stream.device, arrival.stream.role, arrival.ticket);
+    }
+
+    Arrival record(const DeviceStream& stream, bool timed) {
+        return {stream, used_[stream] = stream.device->record(stream.role, timed)};
+    }
+
+    std::size_t lanes(const Hop& hop) const { return hop.peer != nullptr && plan_.lanes > 1 ? 2 : 1; }
+    DeviceStream stream_of(const Hop& hop, std::size_t lane) const {
+        return {hop.driver, lane == 0 ? hop.role : StreamRole::to_host};
+    }
+
+    /// Whether the first copies are not all on the home stream.
+    bool starts_elsewhere() const {
+        return std::any_of(hops_.begin(), hops_.end(), [this](const Hop& hop) {
+            return hop.parent < 0 && (!(stream_of(hop, 0) == home_) || lanes(hop) > 1);
+        });
+    }
+
+    void enqueue_chunk(std::size_t number, std::size_t chunk) {
+        const Hop& hop = hops_[number];
+        const std::size_t lane = chunk % lanes(hop);
+        const DeviceStream stream = stream_of(hop, lane);
+        const bool first_use = used_.emplace(stream, 0).second;
+        if (hop.parent >= 0) {
+            wait(stream, newest_[static_cast<std::size_t>(hop.parent)]);
+        } else if (first_use && !(stream == home_)) {
+            wait(stream, {home_, start_});
+        }
+        const std::size_t begin = hop.begin + chunk * hop.chunk;
+        const Copy copy{hop.to + begin, hop.from + begin, std::min(hop.chunk, hop.end - begin)};
+        if (hop.peer != nullptr) {
+            hop.driver->copy_to_peer(stream.role, *hop.peer, copy);
+        } else {
+            hop.driver->copy(stream.role, copy);
+        }
+        const bool last_of_lane = chunk + lanes(hop) >= hop.chunks();
+        if (!hop.has_children && !last_of_lane) return;
+        newest_[number] = record(stream, last_of_lane);
+        if (last_of_lane) ends_[number][lane] = newest_[number];
+    }
+
+    /// Where the last of the copies to a target has run: the streams that bring it something are joined.
+    Arrival end_of_target(int target) {
+        std::vector<Arrival> arrivals;
+        for (std::size_t i = 0; i < hops_.size(); ++i) {
+            if (hops_[i].target != target) continue;
+            for (const Arrival& end : ends_[i]) {
+                if (end.ticket != 0) arrivals.push_back(end);
+            }
+        }
+        if (arrivals.empty()) return record(home_, true);  // nothing to bring
+        const Arrival& last = arrivals.back();
+        const auto elsewhere = [&](const Arrival& arrival) { return !(arrival.stream == last.stream); };
+        if (std::none_of(arrivals.begin(), arrivals.end(), elsewhere)) return newest_of(arrivals);
+        for (const Arrival& arrival : arrivals) {
+            if (elsewhere(arrival)) wait(last.stream, arrival);
+        }
+        return record(last.stream, true);
+    }
+
+    static Arrival newest_of(const std::vector<Arrival>& arrivals) {
+        return *std::max_element(arrivals.begin(), arrivals.end(),
+                                 [](const Arrival& a, const Arrival& b) { return a.ticket < b.ticket; });
+    }
+
+    const BroadcastPlan& plan_;
+    const std::vector<Hop>& hops_;
+    const DeviceStream home_;
+    Ticket start_ = 0;
+    std::map<DeviceStream, Ticket> used_;       // with the newest ticket of each
+    std::vector<Arrival> newest_;               // of the chunks of each hop
+    std::vector<std::array<Arrival, 2>> ends_;  // of the lanes of each hop
+};
 
 }  // namespace
 
 std::vector<StreamPoint> enqueue_broadcast(const BroadcastPlan& plan) {
-    std::vector<Hop> hops = plan_hops(plan);
-    // chunk by chunk along the ring, so that the first ones are on their way while the others are enqueued
-    for (std::size_t begin = 0; begin < plan.bytes; begin += chunk_bytes) {
-        const std::size_t bytes = std::min(chunk_bytes, plan.bytes - begin);
-        for (Hop& hop : hops) {
-            if (hop.after >= 0) {
-                const StreamPoint& arrived = hops[static_cast<std::size_t>(hop.after)].end;
-                hop.driver->wait_for(hop.role, *hops[static_cast<std::size_t>(hop.after)].driver, arrived.role, arrived.ticket);
-            }
-            const Copy copy{hop.to + begin, hop.from + begin, bytes};
-            if (hop.peer != nullptr) {
-                hop.driver->copy_to_peer(hop.role, *hop.peer, copy);
-            } else {
-                hop.driver->copy(hop.role, copy);
-            }
-            hop.end = {hop.driver->index(), hop.role, hop.driver->record(hop.role, false)};
-        }
+    if (plan.targets.empty()) return {};
+    const std::vector<Hop> hops = broadcast_route(plan);
+    Enqueueing enqueueing(plan, hops);
+    try {
+        enqueueing.enqueue();
+        return enqueueing.ends();
+    } catch (...) {
+        enqueueing.gather();
+        throw;
     }
-    std::vector<StreamPoint> ends;
-    for (std::size_t i = 0; i < hops.size(); ++i) {
-        ends.push_back(hops[i].end);
-        ends.back().serves = plan.targets[i].device->index();
-    }
-    return ends;
 }
 
 }  // namespace basalt::detail

@@ -18,10 +18,28 @@ struct BroadcastPlan {
     std::size_t bytes = 0;
     std::vector<Target> targets;
     bool from_source_only = false;  ///< the source sends to each target, instead of a ring
+    /// Host memory of `bytes` bytes that gets a copy on the way to targets that no device reaches; needed
+    /// only where the source is a device and there are such.
+    void* through_host = nullptr;
+    /// What travels at once; 0: by broadcast_chunk(), and small buffers are sent by the source alone.
+    std::size_t chunk_bytes = 0;
+    /// Streams (1 or 2) of a device that take turns with its chunks to the next device.
+    int lanes = 1;
 };
 
-/// Enqueues the copies: a ring in chunks, each device passing on what it has got so far; where a device does not reach
-/// the next one, the host sends to that one (then the source must be the host). Returns where each target has everything.
+/// Enqueues the copies and returns where they end: first, for each target, one point at which it has
+/// everything (the one that `serves` it), then points (serving nobody) behind which nothing of this broadcast
+/// runs any more. All are timed.
+///
+/// From a device: a ring, along the list of targets. In chunks, each device passing on one while it gets the
+/// next, so that n devices take hardly longer than one. From the host, where targets reach each other: each
+/// gets a share from the host over its own link, and all shares go round the ring (an all-gather), since one
+/// link to the host is slower than those between devices by far. A target that its predecessor does not reach
+/// gets its copy from the source, or from the host.
+///
+/// What happens before: all that `home` waits for, which is the peer stream of the source, or from_host of
+/// the first target. When a call fails the error is thrown, and `home` waits for what was enqueued until
+/// then.
 std::vector<StreamPoint> enqueue_broadcast(const BroadcastPlan& plan);
 
 }  // namespace basalt::detail

@@ -8,7 +8,9 @@ CudaInfo cuda_info() { return {}; }
 
 namespace detail {
 
-std::vector<std::unique_ptr<Device>> make_cuda_devices(int) { return {}; }
+std::vector<std::unique_ptr<Device>> make_cuda_devices(int) {
+    return {};
+}
 
 }  // namespace detail
 

@@ -18,7 +18,8 @@ struct CudaFailure {
 };
 
 /// Throws a CudaFailure where the call failed, and clears the thread's last error.
-void check_cuda(cudaError_t status, const char* call, std::source_location where = std::source_location::current());
+void check_cuda(cudaError_t status, const char* call,
+                std::source_location where = std::source_location::current());
 void check_cuda(cublasStatus_t status, const char* call,
                 std::source_location where = std::source_location::current());
 

@@ -13,10 +13,11 @@ namespace basalt::detail {
 namespace {
 
 // all in nanoseconds
-constexpr double period = 1e9;           // between two bases
-constexpr double continuous_to = 5e9;    // a base older than that is forgotten: nobody asks for events around it
-constexpr double largest_step = 200e3;   // what a rate may have to make up for; beyond that the time jumps
-constexpr double slow = 500e3;           // the device is too busy to measure well
+constexpr double period = 1e9;  // between two bases
+constexpr double continuous_to =
+    5e9;  // a base older than that is forgotten: nobody asks for events around it
+constexpr double largest_step = 200e3;  // what a rate may have to make up for; beyond that the time jumps
+constexpr double slow = 500e3;          // the device is too busy to measure well
 
 double host_now() {
     const auto time = std::chrono::steady_clock::now().time_since_epoch();
@@ -36,7 +37,8 @@ CudaClock::CudaClock() {
     int least = 0;
     int highest = 0;
     check_cuda(cudaDeviceGetStreamPriorityRange(&least, &highest), "cudaDeviceGetStreamPriorityRange");
-    check_cuda(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, highest), "cudaStreamCreateWithPriority");  // does not queue behind kernels
+    check_cuda(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, highest),
+               "cudaStreamCreateWithPriority");  // does not queue behind kernels
     check_cuda(cudaEventCreate(&now_.event), "cudaEventCreate");
     check_cuda(cudaEventCreate(&before_.event), "cudaEventCreate");
     now_.begin = now_.measured_begin = measure(now_.event);
@@ -48,7 +50,8 @@ CudaClock::~CudaClock() {
     try_cuda(cudaStreamDestroy(stream_), "cudaStreamDestroy");
 }
 
-/// Records the event on an idle stream and returns when that was: the attempt that took the shortest is the surest.
+/// Records the event on an idle stream and returns when that was: the attempt that took the shortest is the
+/// surest.
 double CudaClock::measure(cudaEvent_t event) const {
     constexpr int attempts = 8;
     constexpr int more_attempts = 100;
@@ -74,7 +77,8 @@ void CudaClock::renew() {
     before_.begin = mapped;
     has_before_ = passed < continuous_to;
     if (has_before_ && std::abs(measured - mapped) < largest_step) {
-        before_.rate = (measured - now_.measured_begin) / passed + (measured - mapped) / std::max(period, passed);
+        before_.rate =
+            (measured - now_.measured_begin) / passed + (measured - mapped) / std::max(period, passed);
     } else {
         before_.begin = measured;
         before_.rate = 1;

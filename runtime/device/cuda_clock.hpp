@@ -10,10 +10,11 @@ namespace basalt::detail {
 
 /// Maps the times of a device's events to nanoseconds of std::chrono::steady_clock.
 ///
-/// Events have no absolute time, only a distance to another event, in milliseconds as a float. So there is a base event
-/// whose time on the host is known, renewed about once a second: then the float keeps half a microsecond, and the two
-/// clocks cannot drift apart. The mapping is continuous and increasing, so that events keep their order: a new base
-/// starts where the mapping is, at a rate that makes up for what it is off within the next period.
+/// Events have no absolute time, only a distance to another event, in milliseconds as a float. So there is a
+/// base event whose time on the host is known, renewed about once a second: then the float keeps half a
+/// microsecond, and the two clocks cannot drift apart. The mapping is continuous and increasing, so that
+/// events keep their order: a new base starts where the mapping is, at a rate that makes up for what it is
+/// off within the next period.
 ///
 /// Everything throws CudaFailure. Safe to use from several threads.
 class CudaClock {
@@ -24,8 +25,8 @@ class CudaClock {
     CudaClock(const CudaClock&) = delete;
     CudaClock& operator=(const CudaClock&) = delete;
 
-    /// Of an event of this device that has happened, was recorded with timing, and lies no more than a few seconds
-    /// back.
+    /// Of an event of this device that has happened, was recorded with timing, and lies no more than a few
+    /// seconds back.
     std::int64_t host_time(cudaEvent_t event);
 
   private:

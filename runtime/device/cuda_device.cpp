@@ -164,8 +164,8 @@ void CudaDevice::enqueue_copy(const char* call, StreamRole role, const Copy& cop
         if (pieces.rows == 1) {
             check_cuda(cudaMemcpyAsync(pieces.to, pieces.from, pieces.row_bytes, kind, queue), call);
         } else {
-            check_cuda(cudaMemcpy2DAsync(pieces.to, pieces.to_pitch, pieces.from, pieces.from_pitch, pieces.row_bytes,
-                                    pieces.rows, kind, queue),
+            check_cuda(cudaMemcpy2DAsync(pieces.to, pieces.to_pitch, pieces.from, pieces.from_pitch,
+                                         pieces.row_bytes, pieces.rows, kind, queue),
                        call);
         }
     });
@@ -182,7 +182,8 @@ void CudaDevice::copy_within(StreamRole stream, const Copy& copy) {
 }
 
 void CudaDevice::copy_to_peer(StreamRole stream, Device&, const Copy& copy) {
-    enqueue_copy("cudaMemcpyAsync to a peer", stream, copy, cudaMemcpyDefault);  // CUDA knows where both sides lie
+    enqueue_copy("cudaMemcpyAsync to a peer", stream, copy,
+                 cudaMemcpyDefault);  // CUDA knows where both sides lie
 }
 
 void CudaDevice::launch(StreamRole stream, std::function<void(Stream)> kernel) {
@@ -219,7 +220,8 @@ void CudaDevice::synchronize() noexcept {
     for (const auto& stream : streams_) {
         if (stream == nullptr) continue;
         const cudaError_t status = cudaStreamSynchronize(stream->native());
-        if (!try_cuda(status, "cudaStreamSynchronize") && is_sticky(status)) mark_lost(cudaGetErrorString(status));
+        if (!try_cuda(status, "cudaStreamSynchronize") && is_sticky(status))
+            mark_lost(cudaGetErrorString(status));
     }
 }
 
@@ -230,7 +232,8 @@ std::vector<std::unique_ptr<Device>> make_cuda_devices(int limit) {
     count = std::min(count, limit);
     const auto pinned = std::make_shared<PinnedRanges>();
     std::vector<std::unique_ptr<CudaDevice>> devices;
-    for (int index = 0; index < count; ++index) devices.push_back(std::make_unique<CudaDevice>(index, count, pinned));
+    for (int index = 0; index < count; ++index)
+        devices.push_back(std::make_unique<CudaDevice>(index, count, pinned));
     for (const auto& device : devices) {
         for (const auto& peer : devices) {
             if (device != peer) device->enable_access_to(*peer);

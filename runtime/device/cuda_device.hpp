@@ -58,7 +58,8 @@ class CudaDevice final : public Device {
 
   private:
     CudaStream& stream(StreamRole role) { return *streams_[static_cast<std::size_t>(role)]; }
-    /// Runs `calls`, which throw CudaFailure, and makes a DeviceError of that; refuses where the device is lost.
+    /// Runs `calls`, which throw CudaFailure, and makes a DeviceError of that; refuses where the device is
+    /// lost.
     template <class F>
     auto guarded(const char* call, const F& calls,
                  std::source_location where = std::source_location::current()) const;

@@ -9,7 +9,8 @@ CudaStream::CudaStream(int device, bool urgent, int devices)
     int least = 0;
     int highest = 0;
     check_cuda(cudaDeviceGetStreamPriorityRange(&least, &highest), "cudaDeviceGetStreamPriorityRange");
-    check_cuda(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, urgent ? highest : least), "cudaStreamCreateWithPriority");
+    check_cuda(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, urgent ? highest : least),
+               "cudaStreamCreateWithPriority");
     context_ = {.native = stream_, .device = device};
 }
 
@@ -38,7 +39,9 @@ Ticket CudaStream::record(bool timed) {
     const std::lock_guard lock(mutex_);
     Mark& mark = mark_of(recorded_ + 1);
     cudaEvent_t& event = mark.events[timed ? 1 : 0];
-    if (event == nullptr) check_cuda(cudaEventCreateWithFlags(&event, timed ? cudaEventDefault : cudaEventDisableTiming), "cudaEventCreateWithFlags");
+    if (event == nullptr)
+        check_cuda(cudaEventCreateWithFlags(&event, timed ? cudaEventDefault : cudaEventDisableTiming),
+                   "cudaEventCreateWithFlags");
     check_cuda(cudaEventRecord(event, stream_), "cudaEventRecord");
     mark.ticket = ++recorded_;
     mark.timed = timed;
@@ -67,8 +70,8 @@ void CudaStream::know_reached(Ticket ticket) {
 void CudaStream::wait_for(CudaStream& other, int other_device, StreamRole other_role, Ticket ticket) {
     if (&other == this || other.known_reached(ticket)) return;
     const std::scoped_lock lock(mutex_, other.mutex_);
-    Ticket& awaited =
-        awaited_[static_cast<std::size_t>(other_device) * stream_roles + static_cast<std::size_t>(other_role)];
+    Ticket& awaited = awaited_[static_cast<std::size_t>(other_device) * stream_roles +
+                               static_cast<std::size_t>(other_role)];
     if (ticket <= awaited) return;
     const Mark& mark = other.mark_of(ticket);
     check_cuda(cudaStreamWaitEvent(stream_, mark.event(), 0), "cudaStreamWaitEvent");

@@ -13,8 +13,8 @@
 
 namespace basalt::detail {
 
-/// A CUDA stream with its events: a ring of them, the one of ticket t at place t modulo the ring's size. A ticket whose
-/// event was taken over by a newer one counts as reached when the newer one is.
+/// A CUDA stream with its events: a ring of them, the one of ticket t at place t modulo the ring's size. A
+/// ticket whose event was taken over by a newer one counts as reached when the newer one is.
 ///
 /// Everything throws CudaFailure. Safe to use from several threads.
 class CudaStream {

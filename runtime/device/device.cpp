@@ -5,8 +5,8 @@
 namespace basalt::detail {
 
 const char* name_of(StreamRole role) {
-    static constexpr std::array<const char*, stream_roles> names{"compute", "urgent compute", "from host", "to host",
-                                                                 "to peer"};
+    static constexpr std::array<const char*, stream_roles> names{"compute", "urgent compute", "from host",
+                                                                 "to host", "to peer"};
     return names[static_cast<std::size_t>(role)];
 }
 

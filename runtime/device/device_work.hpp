@@ -67,7 +67,7 @@ struct DeviceWork {
     std::int64_t bytes = 0;        ///< that a copy moves
 
     /// Where it ends, set before the task counts as enqueued. Written by the driver, read by submitters.
-    static constexpr std::size_t most_ends = max_devices;
+    static constexpr std::size_t most_ends = 2 * max_devices;  // of a broadcast: see enqueue_broadcast()
     std::atomic<std::uint32_t> end_count{0};
     std::array<std::atomic<std::uint64_t>, most_ends> ends{};
 

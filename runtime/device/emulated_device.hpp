@@ -52,12 +52,12 @@ class EmulatedHost {
 
 /// A GPU that is none: streams are threads, kernels compute on them.
 ///
-/// It is stricter than a GPU. A copy whose device side is not inside one live allocation of that device, or whose host
-/// side is device memory, is refused with a DeviceError, so that a forgotten transfer shows. Of the failures that the
-/// Emulation asks for, the k-th copy or kernel fails in the call when k is even, in the stream's turn (so that
-/// reached() reports it) when k is odd; copies of all directions count together. Copies and waits of nothing are valid.
-/// On a lost device streams leave out copies and kernels but still reach their tickets, so nobody waits forever.
-/// A kernel's exception comes out of reached() as it is.
+/// It is stricter than a GPU. A copy whose device side is not inside one live allocation of that device, or
+/// whose host side is device memory, is refused with a DeviceError, so that a forgotten transfer shows. Of
+/// the failures that the Emulation asks for, the k-th copy or kernel fails in the call when k is even, in the
+/// stream's turn (so that reached() reports it) when k is odd; copies of all directions count together.
+/// Copies and waits of nothing are valid. On a lost device streams leave out copies and kernels but still
+/// reach their tickets, so nobody waits forever. A kernel's exception comes out of reached() as it is.
 class EmulatedDevice final : public Device {
   public:
     EmulatedDevice(int index, const Emulation& emulation, std::shared_ptr<EmulatedHost> host);
@@ -117,7 +117,8 @@ class EmulatedDevice final : public Device {
 
     Queue& queue(StreamRole stream) { return *queues_[static_cast<std::size_t>(stream)]; }
     void check_alive(const char* call, std::source_location where = std::source_location::current()) const;
-    DeviceError error(const char* call, const std::string& why, bool sticky = false, bool out_of_memory = false,
+    DeviceError error(const char* call, const std::string& why, bool sticky = false,
+                      bool out_of_memory = false,
                       std::source_location where = std::source_location::current()) const;
     /// The failure of call number `number`; marks the device lost where failures are sticky.
     DeviceError injected(const char* call, std::uint64_t number, bool out_of_memory = false);

@@ -8,9 +8,9 @@ namespace basalt::detail {
 
 /// The memory of an emulated device: a heap of limited size that knows its live allocations.
 ///
-/// Each allocation lies between guard bytes, checked when it is released: whoever writes past its ends, or releases
-/// what is not allocated, ends the program with a message. Memory is filled with 0xFF bytes (NaN in every floating-point
-/// type) when it is allocated and when it is released. Safe to use from several threads.
+/// Each allocation lies between guard bytes, checked when it is released: whoever writes past its ends, or
+/// releases what is not allocated, ends the program with a message. Memory is filled with 0xFF bytes (NaN in
+/// every floating-point type) when it is allocated and when it is released. Safe to use from several threads.
 class EmulatedMemory {
   public:
     static constexpr std::size_t alignment = 512;

@@ -53,7 +53,8 @@ class EmulatedStream {
 
     const std::shared_ptr<Timeline>& timeline() const { return timeline_; }
     Ticket recorded() const;
-    /// The exception of the first operation in front of `ticket`, a reached one, that threw and was not taken yet.
+    /// The exception of the first operation in front of `ticket`, a reached one, that threw and was not taken
+    /// yet.
     std::exception_ptr take_failure(Ticket ticket);
     /// Of a reached ticket; nothing where it was not timed or is too old.
     std::optional<std::int64_t> time_of(Ticket ticket) const;

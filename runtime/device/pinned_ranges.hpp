@@ -6,8 +6,9 @@
 
 namespace basalt::detail {
 
-/// The ranges of host memory that were pinned by us, and how often each: the first pin() registers a range, the last
-/// unpin() gives it back, and what somebody else registered stays theirs. Safe to use from several threads.
+/// The ranges of host memory that were pinned by us, and how often each: the first pin() registers a range,
+/// the last unpin() gives it back, and what somebody else registered stays theirs. Safe to use from several
+/// threads.
 class PinnedRanges {
   public:
     /// `register_range()` is called for the first pin of a range and returns whether it is ours to give back.

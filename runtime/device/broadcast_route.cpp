@@ -1,0 +1,159 @@
+#include "runtime/device/broadcast_route.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+namespace basalt::detail {
+
+namespace {
+
+constexpr std::size_t alignment = 4096;
+// What starting a copy costs, in bytes that the link between two devices moves meanwhile: 1.5 us between
+// devices, 4 us from the host.
+constexpr double peer_start_bytes = 0.6e6;
+constexpr double host_start_bytes = 1.6e6;
+// Below, the latency of a ring costs more than its parallelism gains.
+constexpr std::size_t least_ring_bytes = std::size_t{4} << 20;
+constexpr std::size_t least_share_bytes = std::size_t{256} << 10;
+
+std::size_t round_up(std::size_t bytes, std::size_t unit) {
+    return (bytes + unit - 1) / unit * unit;
+}
+
+struct Slice {
+    std::size_t begin;
+    std::size_t end;
+};
+
+class Route {
+  public:
+    explicit Route(const BroadcastPlan& plan) : plan_(plan) {}
+
+    std::vector<Hop> make() {
+        if (plan_.bytes == 0) return {};
+        if (plan_.source != nullptr) {
+            start_from_device();
+        } else if (plan_.targets.size() > 1 && shares_pay() && targets_form_a_ring()) {
+            share_out_from_host();
+        } else {
+            send_from_host();
+        }
+        cut_into_chunks();
+        return hops_;
+    }
+
+  private:
+    using Parent = std::optional<std::size_t>;
+
+    Device& target(std::size_t i) const { return *plan_.targets[i].device; }
+    void* memory_of(std::size_t i) const { return plan_.targets[i].to; }
+    Slice everything() const { return {0, plan_.bytes}; }
+    bool is_chunked_by_hand() const { return plan_.chunk_bytes != 0; }
+
+    std::size_t add(Hop hop, Parent parent) {
+        if (parent) {
+            hop.parent = static_cast<int>(*parent);
+            hop.depth = hops_[*parent].depth + 1;
+            hops_[*parent].has_children = true;
+        }
+        hops_.push_back(hop);
+        return hops_.size() - 1;
+    }
+    std::size_t add_from_host(const void* from, std::size_t i, Parent parent, Slice slice) {
+        return add({&target(i), StreamRole::from_host, nullptr, static_cast<const std::byte*>(from),
+                    static_cast<std::byte*>(memory_of(i)), static_cast<int>(i), slice.begin, slice.end,
+                    slice.end - slice.begin},
+                   parent);
+    }
+    std::size_t add_to_host(Device& device, const void* from, void* to) {
+        return add({&device, StreamRole::to_host, nullptr, static_cast<const std::byte*>(from),
+                    static_cast<std::byte*>(to), -1, 0, plan_.bytes, plan_.bytes},
+                   {});
+    }
+    std::size_t add_from_peer(Device& sender, const void* from, std::size_t i, Parent parent, Slice slice) {
+        return add({&sender, StreamRole::peer, &target(i), static_cast<const std::byte*>(from),
+                    static_cast<std::byte*>(memory_of(i)), static_cast<int>(i), slice.begin, slice.end,
+                    slice.end - slice.begin},
+                   parent);
+    }
+
+    void start_from_device() {
+        const bool ring =
+            !plan_.from_source_only && (is_chunked_by_hand() || plan_.bytes >= least_ring_bytes);
+        Parent to_host;
+        std::size_t previous = 0;
+        for (std::size_t i = 0; i < plan_.targets.size(); ++i) {
+            if (ring && i > 0 && target(i - 1).reaches(target(i))) {
+                previous = add_from_peer(target(i - 1), memory_of(i - 1), i, previous, everything());
+            } else if (plan_.source->reaches(target(i)) || plan_.through_host == nullptr) {
+                previous = add_from_peer(*plan_.source, plan_.from, i, {}, everything());
+            } else {
+                if (!to_host) to_host = add_to_host(*plan_.source, plan_.from, plan_.through_host);
+                previous = add_from_host(plan_.through_host, i, to_host, everything());
+            }
+        }
+    }
+
+    void send_from_host() {
+        for (std::size_t i = 0; i < plan_.targets.size(); ++i) add_from_host(plan_.from, i, {}, everything());
+    }
+
+    bool shares_pay() const {
+        return !plan_.from_source_only &&
+               (is_chunked_by_hand() || plan_.bytes >= plan_.targets.size() * least_share_bytes);
+    }
+
+    bool targets_form_a_ring() const {
+        const std::size_t count = plan_.targets.size();
+        for (std::size_t i = 0; i < count; ++i) {
+            if (!target(i).reaches(target((i + 1) % count))) return false;
+        }
+        return true;
+    }
+
+    /// Target i gets the i-th slice, from where it goes round to the one in front of i.
+    void share_out_from_host() {
+        const std::size_t count = plan_.targets.size();
+        const std::size_t share = round_up((plan_.bytes + count - 1) / count, alignment);
+        for (std::size_t first = 0; first * share < plan_.bytes; ++first) {
+            const Slice slice{first * share, std::min((first + 1) * share, plan_.bytes)};
+            std::size_t previous = add_from_host(plan_.from, first, {}, slice);
+            for (std::size_t step = 1; step < count; ++step) {
+                const std::size_t sender = (first + step - 1) % count;
+                previous =
+                    add_from_peer(target(sender), memory_of(sender), (sender + 1) % count, previous, slice);
+            }
+        }
+    }
+
+    void cut_into_chunks() {
+        int deepest = 0;
+        for (const Hop& hop : hops_) deepest = std::max(deepest, hop.depth);
+        if (deepest == 0) return;
+        const auto most_hops = static_cast<std::size_t>(deepest) + 1;
+        for (Hop& hop : hops_) {
+            hop.chunk = is_chunked_by_hand()
+                            ? plan_.chunk_bytes
+                            : broadcast_chunk(hop.end - hop.begin, most_hops, plan_.source == nullptr);
+        }
+    }
+
+    const BroadcastPlan& plan_;
+    std::vector<Hop> hops_;
+};
+
+}  // namespace
+
+std::vector<Hop> broadcast_route(const BroadcastPlan& plan) {
+    return Route(plan).make();
+}
+
+std::size_t broadcast_chunk(std::size_t bytes, std::size_t hops, bool from_host) {
+    if (hops < 2) return std::max(bytes, alignment);
+    const double start = from_host ? host_start_bytes : peer_start_bytes;
+    const double best = std::sqrt(static_cast<double>(bytes) * start / static_cast<double>(hops - 1));
+    return round_up(static_cast<std::size_t>(best) + 1, alignment);
+}
+
+}  // namespace basalt::detail

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "runtime/device/broadcast.hpp"
+
+namespace basalt::detail {
+
+/// The copies of a slice of the buffer, bytes [begin, end), from one place to the next, in chunks.
+struct Hop {
+    Device* driver;  ///< whose stream copies
+    StreamRole role;
+    Device* peer;  ///< nullptr: between the host and `driver`
+    const std::byte* from;
+    std::byte* to;
+    int target;  ///< which target of the plan gets it; -1: the host
+    std::size_t begin;
+    std::size_t end;
+    std::size_t chunk;
+    int parent = -1;  ///< the hop that brings what this one passes on; -1: it is there
+    int depth = 0;    ///< how many hops are in front of it
+    bool has_children = false;
+
+    std::size_t chunks() const { return (end - begin + chunk - 1) / chunk; }
+};
+
+/// The hops of a broadcast, parents in front of children; none where there is nothing to copy.
+std::vector<Hop> broadcast_route(const BroadcastPlan& plan);
+
+/// The best length of a chunk for `bytes` bytes that travel through `hops` hops. A chunk of c bytes costs
+/// each hop its time and a fixed one, s bytes' worth, so all takes B + (B / c) s + (hops - 1) c: least at c =
+/// sqrt(B s / (hops - 1)).
+std::size_t broadcast_chunk(std::size_t bytes, std::size_t hops, bool from_host);
+
+}  // namespace basalt::detail

@@ -1,0 +1,181 @@
+// Broadcasts on emulated devices: with and without peer access, from the host and from devices.
+#include <cstring>
+
+#include "runtime/device/broadcast_route.hpp"
+#include "runtime/device/emulated_device.hpp"
+#include "tests/broadcast_checks.hpp"
+#include "tests/watchdog.hpp"
+
+using namespace basalt;
+using namespace basalt_tests;
+using namespace std::chrono_literals;
+using basalt::detail::broadcast_chunk;
+using basalt::detail::broadcast_route;
+using basalt::detail::EmulatedDevice;
+using basalt::detail::EmulatedStatistics;
+using basalt::detail::Hop;
+using basalt::detail::make_emulated_devices;
+
+namespace {
+
+Machine machine_of(const Emulation& emulation) {
+    return {make_emulated_devices(emulation),
+            [](Stream, void* memory, int value, std::size_t bytes) { std::memset(memory, value, bytes); }};
+}
+
+EmulatedStatistics statistics(const Device& device) {
+    return dynamic_cast<const EmulatedDevice&>(device).statistics();
+}
+
+constexpr std::size_t memory = std::size_t{1} << 26;
+
+/// Everything that is to be tried on a machine of `gpus` devices.
+std::vector<BroadcastCase> cases_for(int gpus) {
+    std::vector<BroadcastCase> cases;
+    for (int source = -1; source < std::min(gpus, 2); ++source) {
+        const int most = source < 0 ? gpus : gpus - 1;
+        for (int targets = 1; targets <= most; ++targets) {
+            for (const std::size_t bytes : {0, 1, 4096, 70001}) {
+                for (const std::size_t chunk : {0, 4096, 10000}) {
+                    cases.push_back({source, static_cast<std::size_t>(targets), bytes, chunk});
+                }
+            }
+            cases.push_back({source, static_cast<std::size_t>(targets), 70001, 4096, 2});
+            cases.push_back({source, static_cast<std::size_t>(targets), 70001, 0, 1, true});
+        }
+    }
+    return cases;
+}
+
+/// A broadcast in which a copy is to fail: what was thrown in all, by the call and by its ends.
+int count_errors(const Machine& machine, BroadcastSetting& setting) {
+    int errors = 0;
+    std::vector<StreamPoint> ends;
+    try {
+        ends = enqueue_broadcast(setting.plan());
+    } catch (const DeviceError&) {
+        ++errors;
+        Device& home = setting.home_device();
+        ends = {{home.index(), setting.home_stream(), home.record(setting.home_stream(), false)}};
+    }
+    for (const StreamPoint& end : ends) {
+        Device& device = machine[static_cast<std::size_t>(end.device)];
+        bool reached = false;
+        while (!reached) {
+            try {
+                reached = device.reached(end.role, end.ticket);
+            } catch (const DeviceError&) {
+                ++errors;
+            }
+        }
+    }
+    return errors;
+}
+
+}  // namespace
+
+TEST_CASE("a broadcast brings everything to every device", "[sanitize]") {
+    const Watchdog watchdog;
+    const int gpus = GENERATE(1, 2, 3, 4);
+    const bool peers = GENERATE(true, false);
+    CAPTURE(gpus, peers);
+    const Machine machine = machine_of({.gpus = gpus, .memory = memory, .peer_access = peers});
+    for (const BroadcastCase& what : cases_for(gpus)) check_broadcast(machine, what);
+    for (const auto& device : machine.devices) CHECK(statistics(*device).bytes_allocated == 0);
+}
+
+TEST_CASE("a broadcast is right however long each copy takes", "[sanitize]") {
+    const Watchdog watchdog;
+    const int source = GENERATE(-1, 0);
+    const bool peers = GENERATE(true, false);
+    const int lanes = GENERATE(1, 2);
+    const Machine machine =
+        machine_of({.gpus = 4, .memory = memory, .peer_access = peers, .longest_delay = 300us, .seed = 9});
+    check_broadcast(machine, {source, source < 0 ? std::size_t{4} : std::size_t{3}, 300000, 16384, lanes});
+}
+
+TEST_CASE("in a ring every device sends once, and the source no more than the others") {
+    constexpr std::size_t bytes = 300000;
+    const Machine machine = machine_of({.gpus = 4, .memory = memory});
+    BroadcastSetting setting(machine, {0, 3, bytes, 10000});
+    const std::uint64_t before = statistics(machine[0]).bytes_copied;
+    enqueue_broadcast(setting.plan());
+    for (std::size_t d = 0; d < 4; ++d) machine[d].synchronize();
+    CHECK(statistics(machine[0]).bytes_copied - before == bytes);
+    CHECK(statistics(machine[1]).bytes_copied == bytes);
+    CHECK(statistics(machine[2]).bytes_copied == bytes);
+    CHECK(statistics(machine[3]).bytes_copied == 0);
+    CHECK(statistics(machine[1]).copies_to_peers == 30);
+}
+
+TEST_CASE("from the host each device gets a share and the rest from its neighbour") {
+    constexpr std::size_t bytes = 4 * 4096 * 10;
+    const Machine machine = machine_of({.gpus = 4, .memory = memory});
+    BroadcastSetting setting(machine, {-1, 4, bytes, 4096});
+    enqueue_broadcast(setting.plan());
+    for (std::size_t d = 0; d < 4; ++d) machine[d].synchronize();
+    for (std::size_t d = 0; d < 4; ++d) {
+        CHECK(statistics(machine[d]).copies_from_host == 10);
+        CHECK(statistics(machine[d]).bytes_copied == bytes / 4 + 3 * (bytes / 4));
+    }
+}
+
+TEST_CASE("from the source alone, and where nobody reaches anybody, nothing is passed on") {
+    for (const bool peers : {true, false}) {
+        const Machine machine = machine_of({.gpus = 3, .memory = memory, .peer_access = peers});
+        BroadcastSetting from_host(machine, {-1, 3, 50000, 0, 1, true});
+        for (const Hop& hop : broadcast_route(from_host.plan())) CHECK(hop.depth == 0);
+        BroadcastSetting from_device(machine, {0, 2, 50000, 0, 1, true});
+        for (const Hop& hop : broadcast_route(from_device.plan())) {
+            CHECK(hop.depth == (peers || hop.target < 0 ? 0 : 1));
+            CHECK(hop.driver->index() == (peers || hop.target < 0 ? 0 : hop.target + 1));
+        }
+    }
+}
+
+TEST_CASE("small buffers do not go round a ring") {
+    const Machine machine = machine_of({.gpus = 4, .memory = memory});
+    BroadcastSetting small(machine, {0, 3, 100000});
+    for (const Hop& hop : broadcast_route(small.plan())) CHECK(hop.depth == 0);
+    BroadcastSetting large(machine, {0, 3, std::size_t{8} << 20});
+    int deepest = 0;
+    for (const Hop& hop : broadcast_route(large.plan())) deepest = std::max(deepest, hop.depth);
+    CHECK(deepest == 2);
+}
+
+TEST_CASE("a copy of a broadcast that fails is reported once, and nothing runs on afterwards", "[sanitize]") {
+    // Memory is released behind the ends: a copy that still ran would be noticed.
+    const Watchdog watchdog;
+    const auto failing = static_cast<std::uint64_t>(GENERATE(1, 2, 3, 5, 8, 9));
+    const int source = GENERATE(-1, 0);
+    const int failing_gpu = GENERATE(0, 1);
+    CAPTURE(failing, source, failing_gpu);
+    const Machine machine = machine_of({.gpus = 3,
+                                        .memory = memory,
+                                        .longest_delay = 100us,
+                                        .failing_copy = failing + (source == failing_gpu ? 1 : 0),
+                                        .failing_gpu = failing_gpu});
+    std::size_t targets = source < 0 ? 3 : 2;
+    {
+        BroadcastSetting setting(machine, {source, targets, 100000, 10000});
+        CHECK(count_errors(machine, setting) == 1);
+    }
+    for (const auto& device : machine.devices) CHECK(statistics(*device).bytes_allocated == 0);
+    check_broadcast(machine, {source, targets, 100000, 10000});
+    for (const auto& device : machine.devices) {
+        CHECK_NOTHROW(device->synchronize());
+        for (int role = 0; role < basalt::detail::stream_roles; ++role) {
+            const auto stream = static_cast<StreamRole>(role);
+            CHECK_NOTHROW(await(*device, stream, device->record(stream, false)));
+        }
+    }
+}
+
+TEST_CASE("chunks grow with the buffer and shrink with the number of hops") {
+    constexpr std::size_t mega = std::size_t{1} << 20;
+    CHECK(broadcast_chunk(128 * mega, 1, false) >= 128 * mega);
+    CHECK(broadcast_chunk(0, 3, false) > 0);
+    CHECK(broadcast_chunk(128 * mega, 3, false) > broadcast_chunk(64 * mega, 3, false));
+    CHECK(broadcast_chunk(128 * mega, 3, false) < broadcast_chunk(128 * mega, 2, false));
+    CHECK(broadcast_chunk(128 * mega, 3, false) < broadcast_chunk(128 * mega, 3, true));
+}
