@@ -26,6 +26,7 @@
 #include "kernels/cpu/panel_member.hpp"
 #include "kernels/cpu/simd/kernels.hpp"
 #include "kernels/reference/thread_gang.hpp"
+#include "runtime/host_memory.hpp"
 #include "runtime/topology.hpp"
 
 namespace {
@@ -82,7 +83,8 @@ class Binding {
 template <class T>
 class PanelBench {
   public:
-    PanelBench(Index m, Index nb) : m_(m), nb_(nb), rows_(count()), columns_(count()), work_(count()) {
+    PanelBench(Index m, Index nb)
+        : m_(m), nb_(nb), rows_(count()), columns_(count()), work_(count() * sizeof(T)) {
         std::mt19937_64 random(1);
         for (T& x : rows_) x = static_cast<T>(static_cast<double>(random() >> 11) * 0x1p-53 - 0.5);
         for (Index i = 0; i < m; ++i) {
@@ -94,9 +96,8 @@ class PanelBench {
 
     /// `clocks`: one a member, or none.
     double time_ours(int threads, std::vector<PhaseClock>* clocks = nullptr) {
-        work_ = rows_;
         if (!workspace_ || !workspace_->fits(threads, m_, nb_)) workspace_.emplace(threads, m_, nb_);
-        let_others_rest();
+        T* const panel = fill(rows_);
         double seconds = 0;
         basalt::reference::run_gang(threads, [&](basalt::Team& team) {
             const Binding binding(team.rank());
@@ -104,10 +105,10 @@ class PanelBench {
             const double start = now();
             if (clocks != nullptr) {
                 PhaseClock& clock = (*clocks)[static_cast<std::size_t>(team.rank())];
-                basalt::factor_timed<T>(team, panel(), pivots_.data(), *workspace_, clock);
+                basalt::factor_timed<T>(team, View<T>::row_major(panel, m_, nb_, nb_), pivots_.data(), *workspace_, clock);
                 clock.stop();
             } else {
-                basalt::panel_factor<T>(team, panel(), pivots_.data(), *workspace_);
+                basalt::panel_factor<T>(team, View<T>::row_major(panel, m_, nb_, nb_), pivots_.data(), *workspace_);
             }
             if (team.rank() == 0) seconds = now() - start;
         });
@@ -115,22 +116,20 @@ class PanelBench {
     }
 
     double time_getrf() {
-        work_ = columns_;
-        let_others_rest();
+        T* const a = fill(columns_);
         const double start = now();
-        Vendor<T>::getrf(m_, nb_, work_.data(), vendor_pivots_);
+        Vendor<T>::getrf(m_, nb_, a, vendor_pivots_);
         return now() - start;
     }
 
     double time_getf2() {
-        work_ = columns_;
-        let_others_rest();
+        T* const a = fill(columns_);
         const auto rows = static_cast<lapack_int>(m_), cols = static_cast<lapack_int>(nb_);
         const double start = now();
         if constexpr (std::is_same_v<T, float>) {
-            LAPACKE_sgetf2_work(LAPACK_COL_MAJOR, rows, cols, work_.data(), rows, vendor_pivots_.data());
+            LAPACKE_sgetf2_work(LAPACK_COL_MAJOR, rows, cols, a, rows, vendor_pivots_.data());
         } else {
-            LAPACKE_dgetf2_work(LAPACK_COL_MAJOR, rows, cols, work_.data(), rows, vendor_pivots_.data());
+            LAPACKE_dgetf2_work(LAPACK_COL_MAJOR, rows, cols, a, rows, vendor_pivots_.data());
         }
         return now() - start;
     }
@@ -138,10 +137,18 @@ class PanelBench {
   private:
     static std::size_t at(Index i) { return static_cast<std::size_t>(i); }
     std::size_t count() const { return at(m_ * nb_); }
-    View<T> panel() { return View<T>::row_major(work_.data(), m_, nb_, nb_); }
+
+    /// A fresh copy in memory as the runtime allocates it, after the others have come to rest.
+    T* fill(const std::vector<T>& from) {
+        T* const to = static_cast<T*>(work_.data());
+        std::copy(from.begin(), from.end(), to);
+        let_others_rest();
+        return to;
+    }
 
     const Index m_, nb_;
-    std::vector<T> rows_, columns_, work_;
+    std::vector<T> rows_, columns_;
+    basalt::detail::HostBuffer work_;
     std::vector<Index> pivots_;
     std::vector<lapack_int> vendor_pivots_;
     std::optional<basalt::PanelWorkspace<T>> workspace_;

@@ -3,13 +3,18 @@
 #include <algorithm>
 #include <new>
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 #include "kernels/cpu/panel_member.hpp"
 
 namespace basalt {
 
 namespace {
 
-constexpr std::align_val_t page{4096};
+constexpr std::size_t page = 4096;
+constexpr std::size_t huge_page = std::size_t{2} << 20;
 
 template <class T>
 constexpr Index cache_line = 64 / static_cast<Index>(sizeof(T));
@@ -24,12 +29,18 @@ Index PanelWorkspace<T>::packed_ld(Index rows) {
 
 template <class T>
 void PanelWorkspace<T>::Free::operator()(T* p) const {
-    ::operator delete(p, page);
+    ::operator delete(p, alignment);
 }
 
 template <class T>
 typename PanelWorkspace<T>::Buffer PanelWorkspace<T>::allocate(Index count) {
-    return Buffer(static_cast<T*>(::operator new(static_cast<std::size_t>(count) * sizeof(T), page)));
+    const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(T);
+    const std::align_val_t alignment{bytes >= huge_page ? huge_page : page};
+    Buffer buffer(static_cast<T*>(::operator new(bytes, alignment)), Free{alignment});
+#if defined(__linux__)
+    if (bytes >= huge_page) madvise(buffer.get(), bytes, MADV_HUGEPAGE);  // a hint: 3 % where columns are tall
+#endif
+    return buffer;
 }
 
 template <class T>

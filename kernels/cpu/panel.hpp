@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <new>
 
 #include <basalt/team.hpp>
 #include <basalt/view.hpp>
@@ -9,9 +10,9 @@
 
 namespace basalt {
 
-/// What the members of a panel's gang share: the slots of the pivot exchange, scratch for the packed columns
-/// (rows x 64 elements, of which a narrow block touches less) and for the packed block row of the recursion.
-/// Reusable for any panel that fits, one at a time. Scratch is first touched by the member that uses it.
+/// What the members of a panel's gang share: the slots of the pivot exchange, scratch for one block of columns
+/// (rows x 64 elements) and for the packed rows of U. Reusable for any panel that fits, one at a time. Scratch is
+/// first touched by the member that uses it.
 template <class T>
 class PanelWorkspace {
   public:
@@ -38,6 +39,7 @@ class PanelWorkspace {
     static constexpr Index slice_padding = 32;
 
     struct Free {
+        std::align_val_t alignment;
         void operator()(T* p) const;
     };
     using Buffer = std::unique_ptr<T[], Free>;
