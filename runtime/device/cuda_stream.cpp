@@ -12,6 +12,10 @@ CudaStream::CudaStream(int device, bool urgent, int devices)
     check_cuda(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, urgent ? highest : least),
                "cudaStreamCreateWithPriority");
     context_ = {.native = stream_, .device = device};
+    // at once: making one takes as long as recording it
+    for (Mark& mark : marks_) {
+        check_cuda(cudaEventCreateWithFlags(&mark.events[0], cudaEventDisableTiming), "cudaEventCreateWithFlags");
+    }
 }
 
 CudaStream::~CudaStream() {
@@ -39,9 +43,10 @@ Ticket CudaStream::record(bool timed) {
     const std::lock_guard lock(mutex_);
     Mark& mark = mark_of(recorded_ + 1);
     cudaEvent_t& event = mark.events[timed ? 1 : 0];
-    if (event == nullptr)
-        check_cuda(cudaEventCreateWithFlags(&event, timed ? cudaEventDefault : cudaEventDisableTiming),
-                   "cudaEventCreateWithFlags");
+    if (event == nullptr) {
+        const CurrentDevice current(context_.device);  // the event's, whoever calls
+        check_cuda(cudaEventCreate(&event), "cudaEventCreate");
+    }
     check_cuda(cudaEventRecord(event, stream_), "cudaEventRecord");
     mark.ticket = ++recorded_;
     mark.timed = timed;

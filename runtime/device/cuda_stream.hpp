@@ -41,7 +41,7 @@ class CudaStream {
     cudaEvent_t timed_event(Ticket ticket);
 
   private:
-    /// Events with times cost more to record, so each place has one of either kind, made when first needed.
+    /// Events with times cost more to record, so each place has one of either kind; that one is made when first needed.
     struct Mark {
         std::array<cudaEvent_t, 2> events{};  // without and with times
         Ticket ticket = 0;

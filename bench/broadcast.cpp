@@ -1,0 +1,343 @@
+// bench_broadcast: one buffer to several GPUs: our ring of chunks (shares from the host), the source sending
+// to each, and NCCL, in turn.
+#include "runtime/device/broadcast.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "bench/broadcast_nccl.hpp"
+#include "bench/build_commit.hpp"
+#include "bench/clock.hpp"
+#include "bench/command_line.hpp"
+#include "bench/machine_line.hpp"
+#include "io/json_record.hpp"
+
+namespace {
+
+using namespace bench;
+using basalt::detail::BroadcastPlan;
+using basalt::detail::Device;
+using basalt::detail::enqueue_broadcast;
+using basalt::detail::StreamPoint;
+using basalt::detail::StreamRole;
+
+const std::vector<std::string> all_sources{"device", "host"};
+const std::vector<std::string> all_methods{"ring", "source", "nccl"};
+
+struct Options {
+    std::vector<std::string> sources = all_sources;
+    std::vector<std::string> methods = all_methods;
+    std::vector<std::uint64_t> sizes{1 << 20, 4 << 20, 16 << 20, 64 << 20, 128 << 20, 512 << 20};
+    std::vector<std::uint64_t> chunks{0};
+    std::vector<int> lanes{1};
+    std::vector<int> targets;
+    int gpus = 8;
+    int emulated_gpus = 0;
+    int repeat = 21;
+    std::string json;
+};
+
+/// One line of the table, and the times taken so far.
+struct Line {
+    std::string source;
+    std::string method;
+    int targets;
+    std::size_t bytes;
+    std::size_t chunk;
+    int lanes;
+    std::vector<double> seconds = {};
+    std::vector<double> issue_seconds = {};
+
+    double median() const { return basalt::median(seconds); }
+    double best() const { return *std::min_element(seconds.begin(), seconds.end()); }
+};
+
+struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+};
+
+/// The devices, with a buffer on each and on the host, pinned.
+class Bench {
+  public:
+    Bench(std::vector<std::unique_ptr<Device>> devices, std::size_t bytes)
+        : devices_(std::move(devices)),
+          bytes_((bytes + page - 1) / page * page),
+          host_(static_cast<std::byte*>(std::aligned_alloc(page, bytes_))) {
+        if (host_ == nullptr) throw std::runtime_error("no memory on the host");
+        for (std::size_t i = 0; i < bytes_; ++i) host_.get()[i] = pattern(i);
+        devices_[0]->pin(host_.get(), bytes_);
+        for (const auto& device : devices_) buffers_.push_back(device->allocate(bytes_));
+    }
+    ~Bench() {
+        for (std::size_t i = 0; i < devices_.size(); ++i) devices_[i]->release(buffers_[i]);
+        devices_[0]->unpin(host_.get());
+    }
+    Bench(const Bench&) = delete;
+    Bench& operator=(const Bench&) = delete;
+
+    int devices() const { return static_cast<int>(devices_.size()); }
+    const Device& device(int number) const { return *devices_[static_cast<std::size_t>(number)]; }
+
+    /// One more time for the line.
+    void measure(Line& line) {
+        for (const auto& device : devices_) device->synchronize();
+        if (line.method == "nccl") {
+            NcclBroadcast& nccl = nccl_for(line.targets + 1);
+            const Stopwatch watch;
+            nccl.run(buffers_, line.bytes);
+            line.seconds.push_back(watch.elapsed().wall);
+            return;
+        }
+        const BroadcastPlan plan = plan_for(line);
+        const Stopwatch watch;
+        const std::vector<StreamPoint> ends = enqueue_broadcast(plan);
+        line.issue_seconds.push_back(watch.elapsed().wall);
+        for (const StreamPoint& end : ends) await(end);
+        line.seconds.push_back(watch.elapsed().wall);
+    }
+
+    /// Throws where the line does not bring everything: some places of each target are looked at.
+    void verify(Line line) {
+        const int first = first_target(line);
+        for (int i = first; i < first + line.targets; ++i) clear(i, line.bytes);
+        if (line.source == "device") fill(0, line.bytes);
+        measure(line);
+        for (int i = first; i < first + line.targets; ++i) {
+            for (std::size_t k = 0; k <= places; ++k) check(i, (line.bytes - 1) / places * k, line);
+        }
+    }
+
+  private:
+    static constexpr std::size_t page = 4096;
+    static constexpr std::size_t places = 97;
+
+    static std::byte pattern(std::size_t i) { return static_cast<std::byte>((i * 2654435761U) >> 13 & 0xFF); }
+    static int first_target(const Line& line) { return line.source == "device" ? 1 : 0; }
+
+    Device& at(int number) { return *devices_[static_cast<std::size_t>(number)]; }
+    std::byte* buffer(int number) {
+        return static_cast<std::byte*>(buffers_[static_cast<std::size_t>(number)]);
+    }
+
+    BroadcastPlan plan_for(const Line& line) {
+        BroadcastPlan plan;
+        plan.source = line.source == "device" ? devices_[0].get() : nullptr;
+        plan.from = line.source == "device" ? buffers_[0] : host_.get();
+        plan.bytes = line.bytes;
+        plan.from_source_only = line.method == "source";
+        plan.through_host = host_.get();
+        plan.chunk_bytes = line.chunk;
+        plan.lanes = line.lanes;
+        for (int i = first_target(line); i < first_target(line) + line.targets; ++i) {
+            plan.targets.push_back({&at(i), buffer(i)});
+        }
+        return plan;
+    }
+
+    void await(const StreamPoint& end) {
+        while (!at(end.device).reached(end.role, end.ticket)) {
+        }
+    }
+    void finish(int number, StreamRole stream) { await({number, stream, at(number).record(stream, false)}); }
+
+    void clear(int number, std::size_t bytes) {
+        const std::vector<std::byte> zeros(bytes);
+        at(number).copy(StreamRole::from_host,
+                        {.to = buffer(number), .from = zeros.data(), .row_bytes = bytes});
+        finish(number, StreamRole::from_host);
+    }
+    void fill(int number, std::size_t bytes) {
+        at(number).copy(StreamRole::from_host,
+                        {.to = buffer(number), .from = host_.get(), .row_bytes = bytes});
+        finish(number, StreamRole::from_host);
+    }
+    void check(int number, std::size_t place, const Line& line) {
+        std::byte found{};
+        at(number).copy(StreamRole::to_host, {.to = &found, .from = buffer(number) + place, .row_bytes = 1});
+        finish(number, StreamRole::to_host);
+        if (found == pattern(place)) return;
+        throw std::runtime_error(fmt::format("{} from the {}: byte {} of {} did not arrive on {}",
+                                             line.method, line.source, place, line.bytes, at(number).name()));
+    }
+
+    NcclBroadcast& nccl_for(int gpus) {
+        auto& nccl = nccl_[gpus];
+        if (nccl == nullptr) nccl = make_nccl_broadcast(gpus);
+        return *nccl;
+    }
+
+    std::vector<std::unique_ptr<Device>> devices_;
+    std::size_t bytes_;
+    std::unique_ptr<std::byte, Free> host_;
+    std::vector<void*> buffers_;
+    std::map<int, std::unique_ptr<NcclBroadcast>> nccl_;
+};
+
+std::vector<std::unique_ptr<Device>> make_devices(const Options& options) {
+    if (options.emulated_gpus > 0)
+        return basalt::detail::make_emulated_devices({.gpus = options.emulated_gpus});
+    return basalt::detail::make_cuda_devices(options.gpus);
+}
+
+/// The numbers of targets to measure: those asked for as far as there are so many devices, otherwise all.
+std::vector<int> numbers_of_targets(const std::string& source, const Options& options, int devices) {
+    const int most = source == "device" ? devices - 1 : devices;
+    std::vector<int> numbers;
+    for (int targets = 1; targets <= most; ++targets) {
+        const auto asked = std::find(options.targets.begin(), options.targets.end(), targets);
+        if (options.targets.empty() || asked != options.targets.end()) numbers.push_back(targets);
+    }
+    return numbers;
+}
+
+/// The methods for one buffer and one number of targets.
+std::vector<Line> lines_for(const std::string& source, int targets, std::size_t bytes, const Options& options,
+                            const Bench& bench) {
+    std::vector<Line> lines;
+    for (const std::string& method : options.methods) {
+        const Line plain{source, method, targets, bytes, 0, 1};
+        if (method == "nccl") {
+            if (has_nccl && source == "device" && !bench.device(0).emulated()) lines.push_back(plain);
+        } else if (method == "source") {
+            lines.push_back(plain);
+        } else {
+            for (const std::size_t chunk : options.chunks) {
+                for (const int lanes : options.lanes) {
+                    if (chunk == 0 || chunk < bytes)
+                        lines.push_back({source, method, targets, bytes, chunk, lanes});
+                }
+            }
+        }
+    }
+    return lines;
+}
+
+class Report {
+  public:
+    explicit Report(const std::string& json)
+        : table_(json == "-" ? stderr : stdout),
+          records_(json.empty() ? nullptr : std::make_unique<basalt::JsonRecordWriter>(json, std::cout)) {}
+
+    void head(const Bench& bench, int repeat) {
+        fmt::print(table_, "broadcast among {} x {}; median of {} rounds in turn, by the host's clock\n",
+                   bench.devices(), bench.device(0).model(), repeat);
+        fmt::print(table_, "{:<6} {:>7} {:>9} {:<6} {:>9} {:>5} {:>9} {:>9} {:>9} {:>8}\n", "source",
+                   "targets", "MiB", "method", "chunk KiB", "lanes", "ms", "best ms", "issue ms", "GB/s");
+    }
+
+    void line(const Line& line, const Bench& bench) {
+        const double issue = line.issue_seconds.empty() ? 0 : basalt::median(line.issue_seconds);
+        const double rate = static_cast<double>(line.bytes) / line.median() * 1e-9;
+        const std::string chunk = line.method != "ring" ? "-"
+                                  : line.chunk == 0     ? "auto"
+                                                        : fmt::format("{}", line.chunk >> 10);
+        fmt::print(table_, "{:<6} {:>7} {:>9.2f} {:<6} {:>9} {:>5} {:>9.4f} {:>9.4f} {:>9.4f} {:>8.1f}\n",
+                   line.source, line.targets, static_cast<double>(line.bytes) / (1 << 20), line.method, chunk,
+                   line.lanes, line.median() * 1e3, line.best() * 1e3, issue * 1e3, rate);
+        std::fflush(table_);
+        if (!records_) return;
+        basalt::JsonRecord record;
+        record["bench"] = "broadcast";
+        record["source"] = line.source;
+        record["targets"] = line.targets;
+        record["bytes"] = line.bytes;
+        record["method"] = line.method;
+        record["chunk_bytes"] = line.chunk;
+        record["lanes"] = line.lanes;
+        record["milliseconds"] = line.median() * 1e3;
+        record["best_milliseconds"] = line.best() * 1e3;
+        record["issue_milliseconds"] = issue * 1e3;
+        record["gbytes_per_second"] = rate;
+        record["gpu"] = bench.device(0).model();
+        record["machine"] = machine_line();
+        record["commit"] = build_commit;
+        records_->write(record);
+    }
+
+  private:
+    std::FILE* table_;
+    std::unique_ptr<basalt::JsonRecordWriter> records_;
+};
+
+void compare(std::vector<Line> lines, Bench& bench, const Options& options, Report& report) {
+    for (const Line& line : lines) bench.verify(line);
+    for (int round = 0; round < options.repeat; ++round) {
+        for (Line& line : lines) bench.measure(line);
+    }
+    for (const Line& line : lines) report.line(line, bench);
+}
+
+int run(const Options& options) {
+    std::vector<std::unique_ptr<Device>> devices = make_devices(options);
+    if (devices.empty()) throw std::runtime_error("no GPU; --emulated-gpus N shows that it works");
+    Bench bench(std::move(devices), *std::max_element(options.sizes.begin(), options.sizes.end()));
+    Report report(options.json);
+    report.head(bench, options.repeat);
+    for (const std::string& source : options.sources) {
+        for (const int targets : numbers_of_targets(source, options, bench.devices())) {
+            for (const std::size_t bytes : options.sizes) {
+                compare(lines_for(source, targets, bytes, options, bench), bench, options, report);
+            }
+        }
+    }
+    return 0;
+}
+
+void add_options(CLI::App& app, Options& options) {
+    const CLI::AsSizeValue size(true);  // KB = 1000 bytes, KiB = 1024
+    app.add_option("--source", options.sources, "where the buffer is: device, host")
+        ->delimiter(',')
+        ->check(CLI::IsMember(all_sources));
+    app.add_option("--method", options.methods,
+                   "ring (from the host: shares), source (which sends to each), nccl (from a device)")
+        ->delimiter(',')
+        ->check(CLI::IsMember(all_methods));
+    app.add_option("--size", options.sizes, "of the buffer, e.g. 128MiB,100MB")
+        ->delimiter(',')
+        ->transform(size)
+        ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 36));
+    app.add_option("--chunk", options.chunks, "of a ring, e.g. 2MiB,4MiB; 0: chosen by size and length")
+        ->delimiter(',')
+        ->transform(size)
+        ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 36));
+    app.add_option("--lanes", options.lanes, "streams of a GPU that take turns with the chunks: 1, 2")
+        ->delimiter(',')
+        ->check(CLI::Range(1, 2));
+    app.add_option("--targets", options.targets, "how many GPUs get the buffer; default: 1 to all")
+        ->delimiter(',')
+        ->check(CLI::Range(1, 8));
+    app.add_option("--gpus", options.gpus, "how many GPUs to use")->check(CLI::Range(1, 8));
+    app.add_option("--emulated-gpus", options.emulated_gpus, "use so many emulated ones")
+        ->check(CLI::Range(1, 8));
+    app.add_option("--repeat", options.repeat, "rounds; the table shows their median")
+        ->check(CLI::Range(1, 1000));
+    app.add_option("--json", options.json, "append a record a line to this file; - for standard output");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    CLI::App app("One buffer to several GPUs: ring of chunks, the source alone, NCCL", "bench_broadcast");
+    Options options;
+    add_options(app, options);
+    if (const auto status = parse(app, argc, argv)) return *status;
+    try {
+        return run(options);
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "bench_broadcast: {}\n", error.what());
+        return 3;
+    }
+}
