@@ -1,14 +1,18 @@
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <functional>
 #include <limits>
 #include <random>
+#include <thread>
 #include <vector>
 
 #include <lapacke.h>
 
 #include "kernels/cpu/panel.hpp"
+#include "kernels/cpu/patience.hpp"
 #include "kernels/cpu/pivot_exchange.hpp"
 #include "kernels/cpu/row_partition.hpp"
 #include "kernels/reference/getrf.hpp"
@@ -132,11 +136,12 @@ Outcome lapack(View<const T> a) {
 
 const std::array<int, 4> gangs{1, 2, 3, 8};
 
-/// Ragged around the leaf (16), a panel (48), and the usual trouble-makers: empty, tall, wide.
-const std::array<std::array<Index, 2>, 20> shapes{{{0, 0},    {0, 5},    {5, 0},     {1, 1},     {1, 20},
+/// Ragged around the leaf (16), the block (64), and the usual trouble-makers: empty, tall, wide.
+const std::array<std::array<Index, 2>, 25> shapes{{{0, 0},    {0, 5},    {5, 0},     {1, 1},     {1, 20},
                                                    {20, 1},   {2, 2},    {7, 15},    {16, 16},   {17, 17},
                                                    {15, 48},  {48, 15},  {99, 48},   {47, 48},   {49, 48},
-                                                   {300, 33}, {33, 300}, {515, 256}, {1000, 64}, {64, 65}}};
+                                                   {300, 33}, {33, 300}, {515, 256}, {1000, 64}, {64, 65},
+                                                   {130, 129}, {129, 130}, {70, 300},  {400, 127}, {700, 200}}};
 
 }  // namespace
 
@@ -340,16 +345,33 @@ TEST_CASE("a panel's rows are dealt out without gap or overlap", "[panel]") {
     }
 }
 
-TEST_CASE("one workspace serves many panels and gangs of every size under stress", "[panel][sanitize]") {
-    PanelWorkspace<double> workspace(4, 120, 40);
-    const Panel<double> a = make<double>(120, 40);
+TEST_CASE("a gang far larger than the machine gives the same pivots in little time", "[panel]") {
+    const Panel<double> a = make<double>(1500, 140);
     Panel<double> expected(a);
-    std::vector<Index> expected_pivots(40);
+    std::vector<Index> pivots(140);
+    REQUIRE(reference::getrf(expected.view, pivots.data()) == 0);
+    for (const int members : {16, 24, 33}) {
+        Panel<double> lu(a);
+        const auto start = std::chrono::steady_clock::now();
+        const Outcome outcome = factor(lu.view, members);
+        CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
+        CHECK(outcome.pivots == pivots);
+        CHECK(residual_ratio<double>(a.view, lu.view, outcome.pivots) < 30);
+    }
+    const Panel<double> small = make<double>(20, 20);  // most members have no row
+    CHECK(factor(Panel<double>(small).view, 24).pivots == factor(Panel<double>(small).view, 1).pivots);
+}
+
+TEST_CASE("one workspace serves many panels and gangs of every size under stress", "[panel][sanitize]") {
+    PanelWorkspace<double> workspace(16, 120, 90);
+    const Panel<double> a = make<double>(120, 90);
+    Panel<double> expected(a);
+    std::vector<Index> expected_pivots(90);
     reference::getrf(expected.view, expected_pivots.data());
-    for (const int members : {4, 2, 3}) {
-        constexpr int repeats = 60;
+    for (const int members : {4, 2, 3, 16}) {
+        const std::size_t repeats = members > 4 ? 3 : 30;
         std::vector<Panel<double>> panels(repeats, a);
-        std::vector<std::vector<Index>> pivots(repeats, std::vector<Index>(40));
+        std::vector<std::vector<Index>> pivots(repeats, std::vector<Index>(90));
         reference::run_gang(members, [&](Team& team) {
             for (std::size_t r = 0; r < repeats; ++r)
                 panel_factor(team, panels[r].view, pivots[r].data(), workspace);
@@ -361,15 +383,33 @@ TEST_CASE("one workspace serves many panels and gangs of every size under stress
     }
 }
 
+TEST_CASE("a patient wait ends soon after its condition holds, however long that takes", "[panel]") {
+    for (const bool crowded : {false, true}) {
+        for (const auto delay : {std::chrono::milliseconds(0), std::chrono::milliseconds(40)}) {
+            std::atomic<bool> ready{false};
+            std::thread other([&] {
+                std::this_thread::sleep_for(delay);
+                ready = true;
+            });
+            wait_patiently([&] { return ready.load(); }, crowded);
+            CHECK(ready);
+            other.join();
+        }
+    }
+}
+
 TEST_CASE("the pivot exchange delivers every member's announcement of every step", "[panel][sanitize]") {
     constexpr int members = 4;
     PivotExchange<double> exchange(members);
+    const bool crowded = members > std::thread::hardware_concurrency();
     std::array<int, members> wrong{};
+    std::array<std::uint32_t, members> written{};
+    constexpr std::uint32_t steps = 2000;
     reference::run_gang(members, [&](Team& team) {
         const int me = team.rank();
         exchange.reset(me);
         team.barrier();
-        for (std::uint32_t step = 1; step <= 2000; ++step) {
+        for (std::uint32_t step = 1; step <= steps; ++step) {
             exchange.announce(me, step, {step + 0.5, me, step + 0.25});
             exchange.candidate(me, step).fill(step * 10.0 + me);
             exchange.publish_candidate(me, step);
@@ -379,13 +419,20 @@ TEST_CASE("the pivot exchange delivers every member's announcement of every step
                 exchange.publish_diagonal(me, step);
             }
             for (int rank = 0; rank < members; ++rank) {
-                const PivotHeader<double>& header = exchange.await(rank, step);
+                const PivotHeader<double>& header = exchange.await(rank, step, crowded);
                 const bool same = header.magnitude == step + 0.5 && header.row == rank && header.diagonal == step + 0.25;
-                if (!same || exchange.await_candidate(rank, step).back() != step * 10.0 + rank) {
+                if (!same || exchange.await_candidate(rank, step, crowded).back() != step * 10.0 + rank) {
                     ++wrong[static_cast<std::size_t>(me)];
                 }
             }
-            if (exchange.await_diagonal(owner, step).front() != -1.0 * step) ++wrong[static_cast<std::size_t>(me)];
+            if (exchange.await_diagonal(owner, step, crowded).front() != -1.0 * step) ++wrong[static_cast<std::size_t>(me)];
+        }
+        // a barrier: what was written before is there after it
+        for (std::uint32_t round = 0; round < 500; ++round) {
+            written[static_cast<std::size_t>(me)] = round;
+            exchange.barrier(me, members, steps + 2 * round + 1, crowded);
+            for (const std::uint32_t value : written) wrong[static_cast<std::size_t>(me)] += value != round;
+            exchange.barrier(me, members, steps + 2 * round + 2, crowded);
         }
     });
     CHECK(wrong == std::array<int, members>{});
