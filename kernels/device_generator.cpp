@@ -8,7 +8,7 @@ namespace basalt {
 namespace {
 
 /// In the order of DeviceGenerator.
-constexpr std::string_view names[] = {"random",    "hpl",    "spd",       "hilbert", "wilkinson",
+constexpr std::string_view names[] = {"random", "hpl",       "spd",  "hilbert", "wilkinson",
                                       "graded", "deficient", "zero", "identity"};
 
 }  // namespace

@@ -8,12 +8,13 @@ namespace basalt {
 
 class RowPermutation;
 
-/// A permutation of rows cut into chunks that can move at once: what permute_rows() reads, in the memory of its device.
+/// A permutation of rows cut into chunks that can move at once: what permute_rows() reads, in the memory of
+/// its device.
 ///
-/// Inside chunk q, row rows[i] gets what row rows[i + 1] held, for begins[q] <= i < begins[q + 1]; the last one gets the
-/// contents of the chunk's own first row where next_slot[q] is -1 (a whole cycle), else what was saved in that slot of
-/// the workspace. Slot s holds row saved_rows[s]. So only cycles longer than a chunk take workspace: one row in
-/// `chunk_rows`.
+/// Inside chunk q, row rows[i] gets what row rows[i + 1] held, for begins[q] <= i < begins[q + 1]; the last
+/// one gets the contents of the chunk's own first row where next_slot[q] is -1 (a whole cycle), else what was
+/// saved in that slot of the workspace. Slot s holds row saved_rows[s]. So only cycles longer than a chunk
+/// take workspace: one row in `chunk_rows`.
 struct PermutationPlan {
     static constexpr Index chunk_rows = 32;
 

@@ -1,7 +1,8 @@
 #pragma once
 
-// Each case checks one kernel of kernels/cuda, or its CPU twin, against plain loops: `Kernels` calls the one or the other,
-// and its Memory<T> is where their operands lie. Whole arrays are compared, gaps and padding included.
+// Each case checks one kernel of kernels/cuda, or its CPU twin, against plain loops: `Kernels` calls the one
+// or the other, and its Memory<T> is where their operands lie. Whole arrays are compared, gaps and padding
+// included.
 
 #include <array>
 #include <cmath>
@@ -66,8 +67,8 @@ void check_row_exchange(Kernels& kernels) {
     for (const auto& [rows, count] :
          {std::array<Index, 2>{0, 0}, {1, 1}, {3, 3}, {40, 0}, {40, 17}, {97, 33}, {300, 40}}) {
         for (const std::vector<Index>& pivots : pivot_lists(rows, count)) {
-            for (const auto& [columns, width, gap] : {std::array<Index, 3>{1, 1, 3}, {3, 7, 1}, {2, 64, 0}, {0, 4, 0},
-                                                      {2, 0, 2}, {1, 1100, 4}}) {
+            for (const auto& [columns, width, gap] :
+                 {std::array<Index, 3>{1, 1, 3}, {3, 7, 1}, {2, 64, 0}, {0, 4, 0}, {2, 0, 2}, {1, 1100, 4}}) {
                 HostColumns<T> a(columns, rows, width, 1, gap), w(columns, count, width, 2, gap);
                 std::vector<Index> lists(at(2 * count));
                 reference::find_row_moves(rows, pivots.data(), {lists.data(), count});
@@ -107,12 +108,17 @@ void check_row_permutation(Kernels& kernels) {
             const PermutationPlan plan = stored.plan();
             typename Kernels::template Memory<Index> numbers(
                 kernels, std::vector<Index>(plan.rows, plan.rows + plan.size()));
-            for (const auto& [columns, width, gap] : {std::array<Index, 3>{1, 1, 3}, {3, 7, 1}, {2, 132, 0}, {0, 4, 0},
-                                                      {2, 0, 2}, {1, 1100, 4}}) {
+            for (const auto& [columns, width, gap] : {std::array<Index, 3>{1, 1, 3},
+                                                      {3, 7, 1},
+                                                      {2, 132, 0},
+                                                      {0, 4, 0},
+                                                      {2, 0, 2},
+                                                      {1, 1100, 4}}) {
                 HostColumns<T> a(columns, rows, width, 1, gap);
                 typename Kernels::template Memory<T> device_a(kernels, a.values),
                     workspace(kernels, std::vector<T>(at(plan.workspace(columns, width))));
-                kernels.template permute_rows<T>(plan.at(numbers.data()), a.on(device_a.data()), workspace.data());
+                kernels.template permute_rows<T>(plan.at(numbers.data()), a.on(device_a.data()),
+                                                 workspace.data());
                 for (Index l = 0; l < columns; ++l) {
                     reference::laswp(a.column(l), p[kind].data(), first);
                     reference::laswp(a.column(l).block(second, 0, rows - second, width), q[kind].data(),
@@ -125,7 +131,8 @@ void check_row_permutation(Kernels& kernels) {
     }
 }
 
-/// Unit lower triangular with small multipliers and rubbish elsewhere, in storage of leading dimension n + gap.
+/// Unit lower triangular with small multipliers and rubbish elsewhere, in storage of leading dimension n +
+/// gap.
 template <class T>
 HostColumns<T> small_triangle(Index n, Index gap = 3) {
     HostColumns<T> l(1, n, n, 77, gap);
@@ -191,8 +198,9 @@ void check_solves(Kernels& kernels) {
             for (Index j = 0; j < columns; ++j) {
                 reference::gemm<T>(T{1}, inverse.column(0), w.column(j), T{0}, u.column(j));
             }
-            typename Kernels::template Memory<T> device_l(kernels, l.values), device_inverse(kernels, inverse.values),
-                device_w(kernels, w.values), first(kernels, by_inverse.values), second(kernels, by_substitution.values);
+            typename Kernels::template Memory<T> device_l(kernels, l.values),
+                device_inverse(kernels, inverse.values), device_w(kernels, w.values),
+                first(kernels, by_inverse.values), second(kernels, by_substitution.values);
             kernels.template solve_by_inverse<T>(View<const T>(inverse.on(device_inverse.data()).column(0)),
                                                  w.on(device_w.data()), u.on(first.data()));
             kernels.template solve_by_substitution<T>(View<const T>(l.on(device_l.data()).column(0)),
@@ -239,7 +247,8 @@ void check_copies(Kernels& kernels) {
         INFO(columns << " columns of " << rows << " x " << width);
         REQUIRE(target.read() == to.values);
 
-        typename Kernels::template Memory<T> again(kernels, HostColumns<T>(columns, rows, width, 2, 5).values);
+        typename Kernels::template Memory<T> again(kernels,
+                                                   HostColumns<T>(columns, rows, width, 2, 5).values);
         for (Index l = 0; l < columns; ++l) {
             kernels.template copy_elements<T>(View<const T>(from.on(source.data()).column(l)),
                                               to.on(again.data()).column(l));
@@ -248,23 +257,33 @@ void check_copies(Kernels& kernels) {
     }
 }
 
-/// Matrices and tile shapes, ragged in every way, and which of their tile columns are dealt to one of how many.
+/// Matrices and tile shapes, ragged in every way, and which of their tile columns are dealt to one of how
+/// many.
 struct Dealt {
     TileGrid grid;
     TileDeal deal;
 
     Index columns() const {
-        return deal.first < grid.tile_cols() ? (grid.tile_cols() - deal.first + deal.step - 1) / deal.step : 0;
+        return deal.first < grid.tile_cols() ? (grid.tile_cols() - deal.first + deal.step - 1) / deal.step
+                                             : 0;
     }
     TileColumns<char> shape() const { return stored_tile_columns<char>(grid, nullptr, columns()); }
 };
 
 inline std::vector<Dealt> dealt_matrices() {
     std::vector<Dealt> cases;
-    for (const auto& [m, n] : {std::array<Index, 2>{0, 0}, {1, 1}, {0, 9}, {9, 0}, {64, 64}, {70, 130}, {130, 71},
-                               {200, 33}, {33, 200}}) {
+    for (const auto& [m, n] : {std::array<Index, 2>{0, 0},
+                               {1, 1},
+                               {0, 9},
+                               {9, 0},
+                               {64, 64},
+                               {70, 130},
+                               {130, 71},
+                               {200, 33},
+                               {33, 200}}) {
         for (const TileShape shape : {TileShape{1, 1}, {32, 32}, {16, 50}, {64, 7}, {300, 128}}) {
-            for (const TileDeal deal : {TileDeal{0, 1}, {1, 2}, {0, 3}}) cases.push_back({TileGrid(m, n, shape), deal});
+            for (const TileDeal deal : {TileDeal{0, 1}, {1, 2}, {0, 3}})
+                cases.push_back({TileGrid(m, n, shape), deal});
         }
     }
     return cases;
@@ -286,25 +305,25 @@ void check_conversion(Kernels& kernels) {
         const std::vector<T> array = random_values<T>(ld * cols + 2, 1);
         std::vector<T> expected(at(stored));
         const auto source = View<const T>::column_major(array.data(), grid.rows(), cols, ld);
-        reference::fill_tile_columns<T>(grid, deal, stored_tile_columns(grid, expected.data(), columns),
-                                        [&](Index i, Index j) {
-                                            const Index tile = grid.tile_col_of(j);
-                                            return source(i, (tile - deal.first) / deal.step * width + j % width);
-                                        });
+        reference::fill_tile_columns<T>(
+            grid, deal, stored_tile_columns(grid, expected.data(), columns), [&](Index i, Index j) {
+                const Index tile = grid.tile_col_of(j);
+                return source(i, (tile - deal.first) / deal.step * width + j % width);
+            });
 
         typename Kernels::template Memory<T> device_array(kernels, array),
             tiles(kernels, random_values<T>(stored, 2));
         const auto device_columns = stored_tile_columns(grid, tiles.data(), columns);
         kernels.template pack_tile_columns<T>(
-            grid, deal, View<const T>::column_major(device_array.data(), grid.rows(), cols, ld), device_columns);
+            grid, deal, View<const T>::column_major(device_array.data(), grid.rows(), cols, ld),
+            device_columns);
         INFO(describe(dealt));
         REQUIRE(tiles.read() == expected);
 
         std::vector<T> rubbish = random_values<T>(ld * cols + 2, 3);
         typename Kernels::template Memory<T> back(kernels, rubbish);
-        kernels.template unpack_tile_columns<T>(
-            grid, deal, TileColumns<const T>(device_columns),
-            View<T>::column_major(back.data(), grid.rows(), cols, ld));
+        kernels.template unpack_tile_columns<T>(grid, deal, TileColumns<const T>(device_columns),
+                                                View<T>::column_major(back.data(), grid.rows(), cols, ld));
         for (Index j = 0; j < cols; ++j) {
             for (Index i = 0; i < grid.rows(); ++i) rubbish[at(j * ld + i)] = array[at(j * ld + i)];
         }
@@ -320,7 +339,8 @@ void check_conversion_in_place(Kernels& kernels) {
         const Index ld = grid.padded_rows();
         const std::vector<T> array = random_values<T>(grid.tile_cols() * grid.tile_column_size(), 1);
         std::vector<T> expected(array.size());
-        reference::fill_tile_columns<T>(grid, deal, stored_tile_columns(grid, expected.data(), grid.tile_cols()),
+        reference::fill_tile_columns<T>(grid, deal,
+                                        stored_tile_columns(grid, expected.data(), grid.tile_cols()),
                                         [&](Index i, Index j) { return array[at(j * ld + i)]; });
         typename Kernels::template Memory<T> memory(kernels, array),
             buffer(kernels, std::vector<T>(at(grid.tile_column_size())));
@@ -346,8 +366,8 @@ void check_conversion_one_place_ahead(Kernels& kernels) {
                                     [&](Index i, Index j) { return array[at(size + j * grid.rows() + i)]; });
     typename Kernels::template Memory<T> memory(kernels, array);
     for (Index j = 0; j < grid.tile_cols(); ++j) {
-        const auto source =
-            View<const T>::column_major(memory.data() + (j + 1) * size, grid.rows(), grid.tile_width(j), grid.rows());
+        const auto source = View<const T>::column_major(memory.data() + (j + 1) * size, grid.rows(),
+                                                        grid.tile_width(j), grid.rows());
         kernels.template pack_tile_columns<T>(grid, TileDeal{j, 1}, source,
                                               stored_tile_columns(grid, memory.data() + j * size, 1));
     }
@@ -369,7 +389,8 @@ void check_reordering(Kernels& kernels) {
                 for (Index i = 0; i < crrb.shape.rows; ++i) {
                     for (Index c = 0; c < shape.width; ++c) {
                         const Index tile = i / shape.height * shape.height * shape.width;
-                        ccrb.columns().data[l * ccrb.shape.stride + tile + c * shape.height + i % shape.height] =
+                        ccrb.columns()
+                            .data[l * ccrb.shape.stride + tile + c * shape.height + i % shape.height] =
                             crrb.column(l)(i, c);
                     }
                 }
@@ -406,7 +427,8 @@ void check_generators(Kernels& kernels) {
             std::vector<T> all(at(grid.rows() * grid.cols())), expected(at(stored));
             const auto elements = View<T>::column_major(all.data(), grid.rows(), grid.cols(), grid.rows());
             matrix->fill(elements, 0, 0);
-            reference::fill_tile_columns<T>(grid, deal, stored_tile_columns(grid, expected.data(), columns), elements);
+            reference::fill_tile_columns<T>(grid, deal, stored_tile_columns(grid, expected.data(), columns),
+                                            elements);
             typename Kernels::template Memory<T> tiles(kernels, random_values<T>(stored, 2));
             kernels.template generate_tile_columns<T>(spec, grid, deal,
                                                       stored_tile_columns(grid, tiles.data(), columns));
@@ -458,8 +480,8 @@ void require_equal_norms(const reference::Norms& found, const reference::Norms& 
     const auto close = [](double a, double b) {
         return std::isnan(b) ? std::isnan(a) : a == b || std::abs(a - b) <= 1e-12 * b;
     };
-    CAPTURE(found.max, expected.max, found.one, expected.one, found.infinity, expected.infinity, found.frobenius,
-            expected.frobenius);
+    CAPTURE(found.max, expected.max, found.one, expected.one, found.infinity, expected.infinity,
+            found.frobenius, expected.frobenius);
     REQUIRE((close(found.max, expected.max) && close(found.one, expected.one)));
     REQUIRE((close(found.infinity, expected.infinity) && close(found.frobenius, expected.frobenius)));
 }
@@ -497,7 +519,8 @@ void check_norms_of_extreme_elements(Kernels& kernels) {
 template <class T, class Kernels>
 void check_that_padding_has_no_norm(Kernels& kernels) {
     const Dealt dealt{TileGrid(40, 41, {32, 32}), {}};
-    std::vector<T> values(at(dealt.columns() * dealt.grid.tile_column_size()), std::numeric_limits<T>::quiet_NaN());
+    std::vector<T> values(at(dealt.columns() * dealt.grid.tile_column_size()),
+                          std::numeric_limits<T>::quiet_NaN());
     const auto tiles = stored_tile_columns(dealt.grid, values.data(), dealt.columns());
     for (Index i = 0; i < 40; ++i) {
         for (Index j = 0; j < 41; ++j) tiles.column(j / 32)(i, j % 32) = T{2};

@@ -22,10 +22,12 @@ std::vector<T> random_values(Index count, unsigned seed) {
     return values;
 }
 
-/// Tile columns in host memory of their own, random, with room between rows and between columns that nothing may touch.
+/// Tile columns in host memory of their own, random, with room between rows and between columns that nothing
+/// may touch.
 template <class T>
 struct HostColumns {
-    HostColumns(Index columns, Index rows, Index width, unsigned seed, Index row_gap = 3, Index column_gap = 5)
+    HostColumns(Index columns, Index rows, Index width, unsigned seed, Index row_gap = 3,
+                Index column_gap = 5)
         : shape{nullptr, columns, rows * (width + row_gap) + column_gap, rows, width, width + row_gap},
           values(random_values<T>(columns * shape.stride + 1, seed)) {}
 

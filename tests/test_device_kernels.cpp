@@ -1,5 +1,5 @@
-// The CPU twins of the GPU kernels, which emulated devices run, against plain loops. test_cuda_kernels.cpp runs the same
-// cases on a GPU.
+// The CPU twins of the GPU kernels, which emulated devices run, against plain loops. test_kernels_cuda.cpp
+// runs the same cases on a GPU.
 
 #include "tests/cpu_twins.hpp"
 #include "tests/device_kernel_cases.hpp"
@@ -16,15 +16,18 @@ TEST_CASE("interchanges of a panel become a permutation of few rows", "[kernels]
     check_row_moves(twins, {{0, 0}, {1, 1}, {5, 5}, {7, 3}, {100, 64}, {64, 64}, {513, 512}, {3000, 1100}});
 }
 
-TEMPLATE_TEST_CASE("rows exchanged out of place are those that interchanges leave", "[kernels][sanitize]", float, double) {
+TEMPLATE_TEST_CASE("rows exchanged out of place are those that interchanges leave", "[kernels][sanitize]",
+                   float, double) {
     check_row_exchange<TestType>(twins);
 }
 
-TEMPLATE_TEST_CASE("the interchanges of several panels are applied as one permutation", "[kernels][sanitize]", float, double) {
+TEMPLATE_TEST_CASE("the interchanges of several panels are applied as one permutation", "[kernels][sanitize]",
+                   float, double) {
     check_row_permutation<TestType>(twins);
 }
 
-TEMPLATE_TEST_CASE("a unit triangle is inverted and its inverse measured", "[kernels][sanitize]", float, double) {
+TEMPLATE_TEST_CASE("a unit triangle is inverted and its inverse measured", "[kernels][sanitize]", float,
+                   double) {
     check_triangle_inverse<TestType>(twins, {0, 1, 2, 7, 8, 33, 63, 64, 65, 200, 300});
 }
 
@@ -32,7 +35,8 @@ TEMPLATE_TEST_CASE("the norms of an inverse that holds a NaN are NaN", "[kernels
     check_inverse_of_a_triangle_with_a_nan<TestType>(twins);
 }
 
-TEMPLATE_TEST_CASE("the inverse and substitution solve for the same rows of U", "[kernels][sanitize]", float, double) {
+TEMPLATE_TEST_CASE("the inverse and substitution solve for the same rows of U", "[kernels][sanitize]", float,
+                   double) {
     check_solves<TestType>(twins);
 }
 
@@ -40,24 +44,29 @@ TEMPLATE_TEST_CASE("one update covers a group of tile columns", "[kernels][sanit
     check_update<TestType>(twins);
 }
 
-TEMPLATE_TEST_CASE("groups of tile columns are copied and nothing else is written", "[kernels][sanitize]", float, double) {
+TEMPLATE_TEST_CASE("groups of tile columns are copied and nothing else is written", "[kernels][sanitize]",
+                   float, double) {
     check_copies<TestType>(twins);
 }
 
-TEMPLATE_TEST_CASE("dealt tile columns are packed with their padding and come back", "[kernels][sanitize]", float, double) {
+TEMPLATE_TEST_CASE("dealt tile columns are packed with their padding and come back", "[kernels][sanitize]",
+                   float, double) {
     check_conversion<TestType>(twins);
     check_conversion_one_place_ahead<TestType>(twins);
 }
 
-TEMPLATE_TEST_CASE("a matrix becomes tile columns in its own memory and comes back", "[kernels][sanitize]", float, double) {
+TEMPLATE_TEST_CASE("a matrix becomes tile columns in its own memory and comes back", "[kernels][sanitize]",
+                   float, double) {
     check_conversion_in_place<TestType>(twins);
 }
 
-TEMPLATE_TEST_CASE("tiles change their order of elements and change it back", "[kernels][sanitize]", float, double) {
+TEMPLATE_TEST_CASE("tiles change their order of elements and change it back", "[kernels][sanitize]", float,
+                   double) {
     check_reordering<TestType>(twins);
 }
 
-TEMPLATE_TEST_CASE("generators on a device give the matrices of the host", "[kernels][sanitize]", float, double) {
+TEMPLATE_TEST_CASE("generators on a device give the matrices of the host", "[kernels][sanitize]", float,
+                   double) {
     check_generators<TestType>(twins);
 }
 
@@ -66,6 +75,7 @@ TEMPLATE_TEST_CASE("norms on a device are those of plain loops", "[kernels][sani
     check_that_padding_has_no_norm<TestType>(twins);
 }
 
-TEMPLATE_TEST_CASE("norms on a device neither overflow nor underflow, and propagate NaN", "[kernels][sanitize]", float, double) {
+TEMPLATE_TEST_CASE("norms on a device neither overflow nor underflow, and propagate NaN",
+                   "[kernels][sanitize]", float, double) {
     check_norms_of_extreme_elements<TestType>(twins);
 }

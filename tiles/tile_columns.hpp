@@ -15,9 +15,9 @@ struct TileDeal {
     constexpr Index column(Index l) const { return first + l * step; }
 };
 
-/// A group of CRRB tile columns at constant stride in one memory, or the same rows of them, or the same columns of
-/// each: what one batched kernel works on. Each is a row-major array of rows x width; element (i, c) of the l-th lies
-/// at data[l * stride + i * ld + c]. Does not own the elements.
+/// A group of CRRB tile columns at constant stride in one memory, or the same rows of them, or the same
+/// columns of each: what one batched kernel works on. Each is a row-major array of rows x width; element (i,
+/// c) of the l-th lies at data[l * stride + i * ld + c]. Does not own the elements.
 template <class T>
 struct TileColumns {
     T* data = nullptr;
@@ -25,7 +25,8 @@ struct TileColumns {
     Index stride = 0;   ///< elements from one to the next
     Index rows = 0;
     Index width = 0;
-    Index ld = 0;  ///< elements from one row to the next; the tile width, unless this is a part of the columns
+    Index ld =
+        0;  ///< elements from one row to the next; the tile width, unless this is a part of the columns
 
     constexpr bool empty() const { return columns <= 0 || rows <= 0 || width <= 0; }
 
@@ -46,9 +47,9 @@ struct TileColumns {
         return {data + l * stride, count, stride, rows, width, ld};
     }
 
-    constexpr operator TileColumns<const T>() const  // NOLINT(google-explicit-constructor): as for View
-        requires(!std::is_const_v<T>)
-    {
+    template <class U, class = std::enable_if_t<std::is_same_v<const T, U> && !std::is_const_v<T>>>
+    constexpr operator TileColumns<U>()
+        const {  // NOLINT(google-explicit-constructor): adding const is harmless
         return {data, columns, stride, rows, width, ld};
     }
 };
@@ -56,7 +57,8 @@ struct TileColumns {
 /// `columns` whole tile columns of the grid, one behind the other from `data` on.
 template <class T>
 TileColumns<T> stored_tile_columns(const TileGrid& grid, T* data, Index columns) {
-    return {data, columns, grid.tile_column_size(), grid.padded_rows(), grid.shape().width, grid.shape().width};
+    return {
+        data, columns, grid.tile_column_size(), grid.padded_rows(), grid.shape().width, grid.shape().width};
 }
 
 /// `columns` arrays of rows x width, one behind the other from `data` on: a workspace.

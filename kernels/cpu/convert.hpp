@@ -4,32 +4,33 @@
 
 #include "tiles/tile_columns.hpp"
 
-/// Between layouts within one memory: CPU twins of kernels/cuda/convert.hpp. Single-threaded, reentrant. For float and
-/// double.
+/// Between layouts within one memory: CPU twins of kernels/cuda/convert.hpp. Single-threaded, reentrant. For
+/// float and double.
 namespace basalt::cpu_kernels {
 
-/// Writes whole CRRB tile columns, padding included, from `source`, the true columns of the same tile columns next to
-/// each other in column-major storage: grid.rows() x dealt_cols(grid, deal, target.columns). `target` holds tile columns
-/// `deal` of the grid, all padded rows of them. The two do not overlap.
+/// Writes whole CRRB tile columns, padding included, from `source`, the true columns of the same tile columns
+/// next to each other in column-major storage: grid.rows() x dealt_cols(grid, deal, target.columns). `target`
+/// holds tile columns `deal` of the grid, all padded rows of them. The two do not overlap.
 template <class T>
 void pack_tile_columns(const TileGrid& grid, TileDeal deal, std::type_identity_t<View<const T>> source,
                        TileColumns<T> target);
 
 /// The way back; the padding is not read.
 template <class T>
-void unpack_tile_columns(const TileGrid& grid, TileDeal deal, std::type_identity_t<TileColumns<const T>> source,
-                         View<T> target);
+void unpack_tile_columns(const TileGrid& grid, TileDeal deal,
+                         std::type_identity_t<TileColumns<const T>> source, View<T> target);
 
-/// The same in place: `memory` holds grid.tile_cols() * grid.tile_column_size() elements, as a column-major matrix of
-/// leading dimension grid.padded_rows() or as tile columns one behind the other. `buffer` holds
+/// The same in place: `memory` holds grid.tile_cols() * grid.tile_column_size() elements, as a column-major
+/// matrix of leading dimension grid.padded_rows() or as tile columns one behind the other. `buffer` holds
 /// grid.tile_column_size(): all that is needed beside the matrix.
 template <class T>
 void pack_in_place(const TileGrid& grid, T* memory, T* buffer);
 template <class T>
 void unpack_in_place(const TileGrid& grid, T* memory, T* buffer);
 
-/// Copies tiles of `order` to the other order (CRRB to CCRB or back): `rows` / shape.height tiles of each tile column,
-/// where rows counts whole tiles. The groups are of equal shape, apart, with ld = width = shape.width.
+/// Copies tiles of `order` to the other order (CRRB to CCRB or back): `rows` / shape.height tiles of each
+/// tile column, where rows counts whole tiles. The groups are of equal shape, apart, with ld = width =
+/// shape.width.
 template <class T>
 void reorder_tiles(TileShape shape, ElementOrder order, std::type_identity_t<TileColumns<const T>> source,
                    TileColumns<T> target);

@@ -5,7 +5,8 @@
 #include "tiles/copy.hpp"
 #include "tiles/tile_columns.hpp"
 
-/// Copies within one memory: CPU twins of kernels/cuda/copy.hpp. Single-threaded, reentrant. For float and double.
+/// Copies within one memory: CPU twins of kernels/cuda/copy.hpp. Single-threaded, reentrant. For float and
+/// double.
 namespace basalt::cpu_kernels {
 
 /// target(i, j) = source(i, j) for two row-major windows of equal shape that do not overlap.

@@ -18,7 +18,9 @@ void generate_tile_columns(const GeneratorSpec& generator, const TileGrid& grid,
     }
 }
 
-template void generate_tile_columns<float>(const GeneratorSpec&, const TileGrid&, TileDeal, TileColumns<float>);
-template void generate_tile_columns<double>(const GeneratorSpec&, const TileGrid&, TileDeal, TileColumns<double>);
+template void generate_tile_columns<float>(const GeneratorSpec&, const TileGrid&, TileDeal,
+                                           TileColumns<float>);
+template void generate_tile_columns<double>(const GeneratorSpec&, const TileGrid&, TileDeal,
+                                            TileColumns<double>);
 
 }  // namespace basalt::cpu_kernels

@@ -7,9 +7,10 @@
 
 namespace basalt::cpu_kernels {
 
-// Before step k, row k holds the contents of a top row, held(k): those of row j where j is the last step before k that
-// exchanged with row k, that is held(j); its own where there is none. So a row p that step k exchanges with holds
-// held(q) for the last step q before k that exchanged with p, or else its own contents; and held(k) moves there.
+// Before step k, row k holds the contents of a top row, held(k): those of row j where j is the last step
+// before k that exchanged with row k, that is held(j); its own where there is none. So a row p that step k
+// exchanges with holds held(q) for the last step q before k that exchanged with p, or else its own contents;
+// and held(k) moves there.
 void find_row_moves(const Index* pivots, RowMoves moves) {
     const auto count = static_cast<std::size_t>(moves.count);
     std::vector<std::size_t> steps(count);  // in the order of the rows exchanged with, then in time
@@ -35,7 +36,8 @@ void find_row_moves(const Index* pivots, RowMoves moves) {
     for (std::size_t k = 0; k < count; ++k) {
         const bool untouched = previous[k] < 0;
         moves.top_source[k] = untouched ? pivots[k] : held[static_cast<std::size_t>(previous[k])];
-        moves.refill[k] = untouched && pivots[k] >= moves.count ? held[static_cast<std::size_t>(last[k])] : -1;
+        moves.refill[k] =
+            untouched && pivots[k] >= moves.count ? held[static_cast<std::size_t>(last[k])] : -1;
     }
 }
 

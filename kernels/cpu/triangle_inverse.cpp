@@ -30,8 +30,8 @@ void measure(View<const T> inverse, double* norms) {
 
 }  // namespace
 
-// Columns j .. j + strip of the inverse are zero above row j: they solve L(j:n, j:n) X = (I 0)^T, which is a third of
-// the work of solving for the whole identity.
+// Columns j .. j + strip of the inverse are zero above row j: they solve L(j:n, j:n) X = (I 0)^T, which is a
+// third of the work of solving for the whole identity.
 template <class T>
 void invert_unit_lower(std::type_identity_t<View<const T>> l, View<T> inverse, double* norms) {
     constexpr Index strip = 64;

@@ -50,8 +50,8 @@ void solve_by_inverse(std::type_identity_t<View<const T>> x, std::type_identity_
 }
 
 template <class T>
-void solve_by_substitution(std::type_identity_t<View<const T>> l, std::type_identity_t<TileColumns<const T>> w,
-                           TileColumns<T> u) {
+void solve_by_substitution(std::type_identity_t<View<const T>> l,
+                           std::type_identity_t<TileColumns<const T>> w, TileColumns<T> u) {
     assert(l.rows() == u.rows && l.cols() == u.rows && w.rows == u.rows);
     copy_tile_columns<T>(w, u);
     std::vector<T> packed = pack_space(u);
@@ -74,7 +74,8 @@ void update_trailing(std::type_identity_t<View<const T>> l, std::type_identity_t
 template void solve_by_inverse<float>(View<const float>, TileColumns<const float>, TileColumns<float>);
 template void solve_by_inverse<double>(View<const double>, TileColumns<const double>, TileColumns<double>);
 template void solve_by_substitution<float>(View<const float>, TileColumns<const float>, TileColumns<float>);
-template void solve_by_substitution<double>(View<const double>, TileColumns<const double>, TileColumns<double>);
+template void solve_by_substitution<double>(View<const double>, TileColumns<const double>,
+                                            TileColumns<double>);
 template void update_trailing<float>(View<const float>, TileColumns<const float>, TileColumns<float>);
 template void update_trailing<double>(View<const double>, TileColumns<const double>, TileColumns<double>);
 

@@ -4,24 +4,91 @@
 #include <cassert>
 
 #include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/words.cuh"
 
 namespace basalt::cuda_kernels {
 
+namespace {
+
+using cuda_detail::divide_up;
+
+constexpr int threads = 128;
+constexpr int rows_a_block = 8;
+
+/// Blocks of rows_a_block rows by `threads` words; those side by side in all tile columns are numbered in
+/// blockIdx.x.
+template <class Word>
+__global__ void __launch_bounds__(threads)
+    copy_kernel(TileColumns<Word> source, TileColumns<Word> target, Index segments_a_row) {
+    const Index l = blockIdx.x / segments_a_row;
+    const Index word = blockIdx.x % segments_a_row * threads + threadIdx.x;
+    if (word >= target.width) return;
+    const Word* const from = source.data + l * source.stride + word;
+    Word* const to = target.data + l * target.stride + word;
+    const Index step = static_cast<Index>(gridDim.y) * rows_a_block;
+    for (Index first = static_cast<Index>(blockIdx.y) * rows_a_block; first < target.rows; first += step) {
+        Word moving[rows_a_block];
+#pragma unroll
+        for (int r = 0; r < rows_a_block; ++r) {
+            if (first + r < target.rows) moving[r] = from[(first + r) * source.ld];
+        }
+#pragma unroll
+        for (int r = 0; r < rows_a_block; ++r) {
+            if (first + r < target.rows) to[(first + r) * target.ld] = moving[r];
+        }
+    }
+}
+
+template <class Word, class T>
+void copy_words(Stream stream, const TileColumns<const T>& source, const TileColumns<T>& target) {
+    const auto from = cuda_detail::in_words<Word>(source), to = cuda_detail::in_words<Word>(target);
+    const Index segments = divide_up(to.width, threads), blocks = divide_up(to.rows, rows_a_block);
+    const dim3 grid(static_cast<unsigned>(to.columns * segments),
+                    static_cast<unsigned>(std::min<Index>(blocks, 65535)));
+    copy_kernel<<<grid, threads, 0, cuda_detail::native(stream)>>>(from, to, segments);
+}
+
+/// Whether the elements lie one behind the other without gaps.
+template <class T>
+bool dense(const TileColumns<T>& a) {
+    return a.ld == a.width && (a.columns == 1 || a.stride == a.rows * a.width);
+}
+
+}  // namespace
+
 template <class T>
 void copy_elements(Stream stream, std::type_identity_t<View<const T>> source, View<T> target) {
-    assert(source.rows() == target.rows() && source.cols() == target.cols());
+    const auto alone = [](auto view) {
+        using Element = std::remove_pointer_t<decltype(view.data())>;
+        return TileColumns<Element>{view.data(), 1, 0, view.rows(), view.cols(), view.row_stride()};
+    };
     assert(target.cols() <= 1 || (source.col_stride() == 1 && target.col_stride() == 1));
+    copy_tile_columns<T>(stream, alone(source), alone(target));
+}
+
+template <class T>
+void copy_tile_columns(Stream stream, std::type_identity_t<TileColumns<const T>> source,
+                       TileColumns<T> target) {
+    assert(source.columns == target.columns && source.rows == target.rows && source.width == target.width);
     if (target.empty()) return;
-    cuda_detail::check(
-        cudaMemcpy2DAsync(target.data(), sizeof(T) * static_cast<std::size_t>(target.row_stride()), source.data(),
-                          sizeof(T) * static_cast<std::size_t>(source.row_stride()),
-                          sizeof(T) * static_cast<std::size_t>(target.cols()),
-                          static_cast<std::size_t>(target.rows()), cudaMemcpyDeviceToDevice,
-                          cuda_detail::native(stream)),
-        "cudaMemcpy2DAsync", stream);
+    if (dense(source) && dense(target)) {
+        const auto bytes = sizeof(T) * static_cast<std::size_t>(target.columns * target.rows * target.width);
+        cuda_detail::check(cudaMemcpyAsync(target.data, source.data, bytes, cudaMemcpyDeviceToDevice,
+                                           cuda_detail::native(stream)),
+                           "cudaMemcpyAsync", stream);
+        return;
+    }
+    if (cuda_detail::fits_wide_words(source) && cuda_detail::fits_wide_words(target)) {
+        copy_words<uint4>(stream, source, target);
+    } else {
+        copy_words<cuda_detail::ElementWord<T>>(stream, source, target);
+    }
+    cuda_detail::check_launch("copy_kernel", stream);
 }
 
 template void copy_elements<float>(Stream, View<const float>, View<float>);
 template void copy_elements<double>(Stream, View<const double>, View<double>);
+template void copy_tile_columns<float>(Stream, TileColumns<const float>, TileColumns<float>);
+template void copy_tile_columns<double>(Stream, TileColumns<const double>, TileColumns<double>);
 
 }  // namespace basalt::cuda_kernels

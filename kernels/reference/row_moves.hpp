@@ -8,7 +8,8 @@
 
 namespace basalt::reference {
 
-/// Where the contents of each of `rows` rows come from after the interchanges: those of row i from row sources[i].
+/// Where the contents of each of `rows` rows come from after the interchanges: those of row i from row
+/// sources[i].
 inline std::vector<Index> row_sources(Index rows, const Index* pivots, Index count) {
     std::vector<Index> sources(static_cast<std::size_t>(rows));
     std::iota(sources.begin(), sources.end(), Index{0});

@@ -9,8 +9,8 @@
 
 namespace basalt::reference {
 
-/// Element (i, j) of the padded matrix [A 0; 0 E] of tiles/convert.hpp, A of `grid`'s shape, whose true elements
-/// `element(i, j)` gives.
+/// Element (i, j) of the padded matrix [A 0; 0 E] of tiles/convert.hpp, A of `grid`'s shape, whose true
+/// elements `element(i, j)` gives.
 template <class T, class Element>
 T padded_element(const TileGrid& grid, Index i, Index j, Element element) {
     const bool true_row = i < grid.rows(), true_col = j < grid.cols();
@@ -31,8 +31,8 @@ void fill_tile_columns(const TileGrid& grid, TileDeal deal, TileColumns<T> targe
     }
 }
 
-/// max |a|, ||A||_1, ||A||_oo and ||A||_F of a true matrix, NaN where it holds one. The squares are scaled by the largest
-/// magnitude.
+/// max |a|, ||A||_1, ||A||_oo and ||A||_F of a true matrix, NaN where it holds one. The squares are scaled by
+/// the largest magnitude.
 struct Norms {
     double max = 0;
     double one = 0;

@@ -1,6 +1,6 @@
+#include "tiles/generators/hilbert.hpp"
 #include "tiles/generators/factories.hpp"
 #include "tiles/generators/formula.hpp"
-#include "tiles/generators/hilbert.hpp"
 
 namespace basalt::generators {
 

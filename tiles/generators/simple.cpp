@@ -1,6 +1,6 @@
+#include "tiles/generators/simple.hpp"
 #include "tiles/generators/factories.hpp"
 #include "tiles/generators/formula.hpp"
-#include "tiles/generators/simple.hpp"
 
 namespace basalt::generators {
 

@@ -1,6 +1,6 @@
+#include "tiles/generators/wilkinson.hpp"
 #include "tiles/generators/factories.hpp"
 #include "tiles/generators/formula.hpp"
-#include "tiles/generators/wilkinson.hpp"
 
 namespace basalt::generators {
 

@@ -1,0 +1,163 @@
+// Built instead of the kernels where CUDA was not found, so that tasks link. Nothing calls them: there is no
+// device then whose stream they could be given.
+#include "kernels/cuda/convert.hpp"
+#include "kernels/cuda/copy.hpp"
+#include "kernels/cuda/generate.hpp"
+#include "kernels/cuda/norms.hpp"
+#include "kernels/cuda/row_exchange.hpp"
+#include "kernels/cuda/triangle_inverse.hpp"
+#include "kernels/cuda/update.hpp"
+
+#include <basalt/error.hpp>
+
+namespace basalt::cuda_kernels {
+
+namespace {
+
+[[noreturn]] void refuse() {
+    throw DeviceError("this build has no GPU kernels: CUDA was not found when it was configured", -1, false);
+}
+
+}  // namespace
+
+void find_row_moves(Stream, const Index*, RowMoves) {
+    refuse();
+}
+void largest(Stream, const double*, Index, double*) {
+    refuse();
+}
+template <class T>
+void pack_tile_columns(Stream, const TileGrid&, TileDeal, std::type_identity_t<View<const T>>,
+                       TileColumns<T>) {
+    refuse();
+}
+template <class T>
+void unpack_tile_columns(Stream, const TileGrid&, TileDeal, std::type_identity_t<TileColumns<const T>>,
+                         View<T>) {
+    refuse();
+}
+template <class T>
+void pack_in_place(Stream, const TileGrid&, T*, T*) {
+    refuse();
+}
+template <class T>
+void unpack_in_place(Stream, const TileGrid&, T*, T*) {
+    refuse();
+}
+template <class T>
+void reorder_tiles(Stream, TileShape, ElementOrder, std::type_identity_t<TileColumns<const T>>,
+                   TileColumns<T>) {
+    refuse();
+}
+template <class T>
+void copy_elements(Stream, std::type_identity_t<View<const T>>, View<T>) {
+    refuse();
+}
+template <class T>
+void copy_tile_columns(Stream, std::type_identity_t<TileColumns<const T>>, TileColumns<T>) {
+    refuse();
+}
+template <class T>
+void generate_tile_columns(Stream, const GeneratorSpec&, const TileGrid&, TileDeal, TileColumns<T>) {
+    refuse();
+}
+template <class T>
+void max_norm(Stream, const TileGrid&, TileDeal, TileColumns<const T>, double*) {
+    refuse();
+}
+template <class T>
+void absolute_column_sums(Stream, const TileGrid&, TileDeal, TileColumns<const T>, double*, double*) {
+    refuse();
+}
+template <class T>
+void absolute_row_sums(Stream, const TileGrid&, TileDeal, TileColumns<const T>, double*) {
+    refuse();
+}
+template <class T>
+void square_sums(Stream, const TileGrid&, TileDeal, TileColumns<const T>, blue::Sums*, double*) {
+    refuse();
+}
+template <class T>
+void exchange_rows(Stream, RowMoves, TileColumns<T>, std::type_identity_t<TileColumns<T>>) {
+    refuse();
+}
+template <class T>
+void permute_rows(Stream, PermutationPlan, TileColumns<T>, T*) {
+    refuse();
+}
+template <class T>
+void invert_unit_lower(Stream, std::type_identity_t<View<const T>>, View<T>, double*) {
+    refuse();
+}
+template <class T>
+void solve_by_inverse(Stream, std::type_identity_t<View<const T>>, std::type_identity_t<TileColumns<const T>>,
+                      TileColumns<T>) {
+    refuse();
+}
+template <class T>
+void solve_by_substitution(Stream, std::type_identity_t<View<const T>>,
+                           std::type_identity_t<TileColumns<const T>>, TileColumns<T>) {
+    refuse();
+}
+template <class T>
+void update_trailing(Stream, std::type_identity_t<View<const T>>, std::type_identity_t<TileColumns<const T>>,
+                     TileColumns<T>) {
+    refuse();
+}
+
+template void pack_tile_columns<float>(Stream, const TileGrid&, TileDeal, View<const float>,
+                                       TileColumns<float>);
+template void pack_tile_columns<double>(Stream, const TileGrid&, TileDeal, View<const double>,
+                                        TileColumns<double>);
+template void unpack_tile_columns<float>(Stream, const TileGrid&, TileDeal, TileColumns<const float>,
+                                         View<float>);
+template void unpack_tile_columns<double>(Stream, const TileGrid&, TileDeal, TileColumns<const double>,
+                                          View<double>);
+template void pack_in_place<float>(Stream, const TileGrid&, float*, float*);
+template void pack_in_place<double>(Stream, const TileGrid&, double*, double*);
+template void unpack_in_place<float>(Stream, const TileGrid&, float*, float*);
+template void unpack_in_place<double>(Stream, const TileGrid&, double*, double*);
+template void reorder_tiles<float>(Stream, TileShape, ElementOrder, TileColumns<const float>,
+                                   TileColumns<float>);
+template void reorder_tiles<double>(Stream, TileShape, ElementOrder, TileColumns<const double>,
+                                    TileColumns<double>);
+template void copy_elements<float>(Stream, View<const float>, View<float>);
+template void copy_elements<double>(Stream, View<const double>, View<double>);
+template void copy_tile_columns<float>(Stream, TileColumns<const float>, TileColumns<float>);
+template void copy_tile_columns<double>(Stream, TileColumns<const double>, TileColumns<double>);
+template void generate_tile_columns<float>(Stream, const GeneratorSpec&, const TileGrid&, TileDeal,
+                                           TileColumns<float>);
+template void generate_tile_columns<double>(Stream, const GeneratorSpec&, const TileGrid&, TileDeal,
+                                            TileColumns<double>);
+template void max_norm<float>(Stream, const TileGrid&, TileDeal, TileColumns<const float>, double*);
+template void max_norm<double>(Stream, const TileGrid&, TileDeal, TileColumns<const double>, double*);
+template void absolute_column_sums<float>(Stream, const TileGrid&, TileDeal, TileColumns<const float>,
+                                          double*, double*);
+template void absolute_column_sums<double>(Stream, const TileGrid&, TileDeal, TileColumns<const double>,
+                                           double*, double*);
+template void absolute_row_sums<float>(Stream, const TileGrid&, TileDeal, TileColumns<const float>, double*);
+template void absolute_row_sums<double>(Stream, const TileGrid&, TileDeal, TileColumns<const double>,
+                                        double*);
+template void square_sums<float>(Stream, const TileGrid&, TileDeal, TileColumns<const float>, blue::Sums*,
+                                 double*);
+template void square_sums<double>(Stream, const TileGrid&, TileDeal, TileColumns<const double>, blue::Sums*,
+                                  double*);
+template void exchange_rows<float>(Stream, RowMoves, TileColumns<float>, TileColumns<float>);
+template void exchange_rows<double>(Stream, RowMoves, TileColumns<double>, TileColumns<double>);
+template void permute_rows<float>(Stream, PermutationPlan, TileColumns<float>, float*);
+template void permute_rows<double>(Stream, PermutationPlan, TileColumns<double>, double*);
+template void invert_unit_lower<float>(Stream, View<const float>, View<float>, double*);
+template void invert_unit_lower<double>(Stream, View<const double>, View<double>, double*);
+template void solve_by_inverse<float>(Stream, View<const float>, TileColumns<const float>,
+                                      TileColumns<float>);
+template void solve_by_inverse<double>(Stream, View<const double>, TileColumns<const double>,
+                                       TileColumns<double>);
+template void solve_by_substitution<float>(Stream, View<const float>, TileColumns<const float>,
+                                           TileColumns<float>);
+template void solve_by_substitution<double>(Stream, View<const double>, TileColumns<const double>,
+                                            TileColumns<double>);
+template void update_trailing<float>(Stream, View<const float>, TileColumns<const float>, TileColumns<float>);
+template void update_trailing<double>(Stream, View<const double>, TileColumns<const double>,
+                                      TileColumns<double>);
+
+}  // namespace basalt::cuda_kernels

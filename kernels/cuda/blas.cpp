@@ -1,0 +1,84 @@
+#include "kernels/cuda/blas.cuh"
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+namespace basalt::cuda_detail {
+
+namespace {
+
+int blas_int(Index value) {
+    if (value > std::numeric_limits<int>::max()) {
+        throw std::length_error("cuBLAS dimension " + std::to_string(value) + " exceeds 32 bits");
+    }
+    return static_cast<int>(value);
+}
+
+template <class T>
+int leading_dimension(View<T> a) {
+    assert(a.col_stride() == 1 || a.cols() <= 1);
+    return blas_int(std::max<Index>({a.row_stride(), a.cols(), 1}));
+}
+
+template <class T>
+auto strided_batched() {
+    if constexpr (std::is_same_v<T, float>) {
+        return &cublasSgemmStridedBatched;
+    } else {
+        return &cublasDgemmStridedBatched;
+    }
+}
+
+template <class T>
+auto triangular_solve() {
+    if constexpr (std::is_same_v<T, float>) {
+        return &cublasStrsm;
+    } else {
+        return &cublasDtrsm;
+    }
+}
+
+cublasHandle_t handle(Stream stream) {
+    return static_cast<cublasHandle_t>(stream.context()->blas);
+}
+
+}  // namespace
+
+template <class T>
+void batched_gemm(Stream stream, Index batch, std::type_identity_t<T> alpha,
+                  std::type_identity_t<Batched<const T>> a, std::type_identity_t<Batched<const T>> b,
+                  std::type_identity_t<T> beta, Batched<T> c) {
+    const Index m = c.first.rows(), n = c.first.cols(), k = a.transposed ? a.first.rows() : a.first.cols();
+    assert((a.transposed ? a.first.cols() : a.first.rows()) == m);
+    assert((b.transposed ? b.first.cols() : b.first.rows()) == k);
+    assert((b.transposed ? b.first.rows() : b.first.cols()) == n && !c.transposed);
+    if (batch <= 0 || c.first.empty()) return;
+    const auto operation = [](bool transposed) { return transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
+    check(strided_batched<T>()(handle(stream), operation(b.transposed), operation(a.transposed), blas_int(n),
+                               blas_int(m), blas_int(k), &alpha, b.first.data(), leading_dimension(b.first),
+                               b.stride, a.first.data(), leading_dimension(a.first), a.stride, &beta,
+                               c.first.data(), leading_dimension(c.first), c.stride, blas_int(batch)),
+          "cublas<t>gemmStridedBatched", stream);
+}
+
+template <class T>
+void trsm_unit_lower(Stream stream, std::type_identity_t<View<const T>> l, View<T> b) {
+    if (b.empty()) return;
+    const T one{1};
+    check(triangular_solve<T>()(handle(stream), CUBLAS_SIDE_RIGHT, CUBLAS_FILL_MODE_UPPER, CUBLAS_OP_N,
+                                CUBLAS_DIAG_UNIT, blas_int(b.cols()), blas_int(b.rows()), &one, l.data(),
+                                leading_dimension(l), b.data(), leading_dimension(b)),
+          "cublas<t>trsm", stream);
+}
+
+template void batched_gemm<float>(Stream, Index, float, Batched<const float>, Batched<const float>, float,
+                                  Batched<float>);
+template void batched_gemm<double>(Stream, Index, double, Batched<const double>, Batched<const double>,
+                                   double, Batched<double>);
+template void trsm_unit_lower<float>(Stream, View<const float>, View<float>);
+template void trsm_unit_lower<double>(Stream, View<const double>, View<double>);
+
+}  // namespace basalt::cuda_detail

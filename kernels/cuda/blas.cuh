@@ -1,0 +1,32 @@
+#pragma once
+
+#include <type_traits>
+
+#include <basalt/view.hpp>
+
+#include "kernels/cuda/launch.cuh"
+
+namespace basalt::cuda_detail {
+
+/// The first of some row-major matrices of equal shape, `stride` elements apart (0: one for all).
+template <class T>
+struct Batched {
+    View<T> first;
+    Index stride = 0;
+    bool transposed = false;  ///< where it is read: its transpose is the operand
+};
+
+/// C_b = alpha A_b B_b + beta C_b for b < batch; all in the device's memory. cuBLAS, which takes row-major
+/// matrices for their transposes, is asked for C^T = alpha B^T A^T + beta C^T. Throws DeviceError, and
+/// std::length_error where a dimension exceeds 32 bits. For float and double.
+template <class T>
+void batched_gemm(Stream stream, Index batch, std::type_identity_t<T> alpha,
+                  std::type_identity_t<Batched<const T>> a, std::type_identity_t<Batched<const T>> b,
+                  std::type_identity_t<T> beta, Batched<T> c);
+
+/// B = L^-1 B for the unit lower triangle of `l` (k x k) and B k x n, both row-major: cuBLAS is asked for the
+/// solution X^T of X^T L^T = B^T. Errors as above. For float and double.
+template <class T>
+void trsm_unit_lower(Stream stream, std::type_identity_t<View<const T>> l, View<T> b);
+
+}  // namespace basalt::cuda_detail

@@ -1,0 +1,211 @@
+#include "kernels/cuda/convert.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+#include "kernels/cuda/copy.hpp"
+#include "kernels/cuda/launch.cuh"
+
+namespace basalt::cuda_kernels {
+
+namespace {
+
+using cuda_detail::divide_up;
+
+// Every conversion is a batch of transpositions: to the device, a column-major array is a row-major one of
+// its transpose.
+
+constexpr int side = 64;  // of the square that a block transposes in shared memory
+constexpr int lanes = 32;
+constexpr int lines = 8;
+
+/// Row-major matrices at two strides: batch b is number b % inner_count of group b / inner_count.
+template <class T>
+struct Batch {
+    T* data;
+    Index ld;
+    Index stride;
+    Index inner_stride = 0;
+    Index inner_count = 1;
+
+    __device__ T* matrix(Index b) const {
+        return data + b / inner_count * stride + b % inner_count * inner_stride;
+    }
+};
+
+struct Extent {
+    Index rows;
+    Index cols;
+    __device__ bool holds(Index row, Index col) const { return row < rows && col < cols; }
+};
+
+/// Equal matrices without padding.
+struct Whole {
+    Extent all;
+
+    __device__ Extent read(Index) const { return all; }
+    __device__ Extent written(Index) const { return all; }
+    __device__ bool one(Index, Index, Index) const { return false; }
+};
+
+/// Dealt tile columns of an m x n matrix: how wide the b-th is without padding.
+struct DealtWidths {
+    Index m, n, width;
+    TileDeal deal;
+
+    __device__ Index first_col(Index b) const { return deal.column(b) * width; }
+    __device__ Index true_width(Index b) const { return min(n - first_col(b), width); }
+};
+
+/// From columns to tile columns: row r of the source is column r of the target, which is written with its
+/// padding.
+struct Packing {
+    DealtWidths widths;
+    Index padded_rows;
+
+    __device__ Extent read(Index b) const { return {widths.true_width(b), widths.m}; }
+    __device__ Extent written(Index) const { return {widths.width, padded_rows}; }
+    /// Whether the padding at row r, column c of the source's storage is 1: the corner of [A 0; 0 E].
+    __device__ bool one(Index b, Index r, Index c) const {
+        return r >= widths.true_width(b) && c >= widths.m && widths.first_col(b) + r == c;
+    }
+};
+
+/// From tile columns to columns.
+struct Unpacking {
+    DealtWidths widths;
+
+    __device__ Extent read(Index b) const { return {widths.m, widths.true_width(b)}; }
+    __device__ Extent written(Index b) const { return read(b); }
+    __device__ bool one(Index, Index, Index) const { return false; }
+};
+
+/// target(c, r) = source(r, c), or the padding where the source has no such element.
+template <class T, class Shape>
+__global__ void __launch_bounds__(lanes* lines, 4)
+    transpose_kernel(Batch<const T> source, Batch<T> target, Index batches, Shape shape) {
+    __shared__ T square[side][side + 1];
+    const Index row0 = static_cast<Index>(blockIdx.y) * side, col0 = static_cast<Index>(blockIdx.x) * side;
+    for (Index b = blockIdx.z; b < batches; b += gridDim.z) {
+        const Extent read = shape.read(b), written = shape.written(b);
+        const T* const from = source.matrix(b);
+        T* const to = target.matrix(b);
+#pragma unroll
+        for (int i = 0; i < side; i += lines) {
+#pragma unroll
+            for (int j = 0; j < side; j += lanes) {
+                const int r = i + threadIdx.y, c = j + threadIdx.x;
+                if (read.holds(row0 + r, col0 + c)) square[r][c] = from[(row0 + r) * source.ld + col0 + c];
+            }
+        }
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < side; i += lines) {
+#pragma unroll
+            for (int j = 0; j < side; j += lanes) {
+                const int r = j + threadIdx.x, c = i + threadIdx.y;
+                const Index row = row0 + r, col = col0 + c;
+                if (!written.holds(row, col)) continue;
+                to[col * target.ld + row] = read.holds(row, col) ? square[r][c] : T(shape.one(b, row, col));
+            }
+        }
+        __syncthreads();
+    }
+}
+
+/// `largest`: what the matrices of the source are at most, padding included.
+template <class T, class Shape>
+void transpose(Stream stream, Batch<const T> source, Batch<T> target, Index batches, Extent largest,
+               Shape shape) {
+    if (batches <= 0 || largest.rows <= 0 || largest.cols <= 0) return;
+    const dim3 grid(static_cast<unsigned>(divide_up(largest.cols, side)),
+                    static_cast<unsigned>(divide_up(largest.rows, side)),
+                    static_cast<unsigned>(std::min<Index>(batches, 65535)));
+    transpose_kernel<T>
+        <<<grid, dim3(lanes, lines), 0, cuda_detail::native(stream)>>>(source, target, batches, shape);
+    cuda_detail::check_launch("transpose_kernel", stream);
+}
+
+DealtWidths widths_of(const TileGrid& grid, TileDeal deal) {
+    return {grid.rows(), grid.cols(), grid.shape().width, deal};
+}
+
+}  // namespace
+
+template <class T>
+void pack_tile_columns(Stream stream, const TileGrid& grid, TileDeal deal,
+                       std::type_identity_t<View<const T>> source, TileColumns<T> target) {
+    assert(source.cols() == dealt_cols(grid, deal, target.columns) && source.rows() == grid.rows());
+    assert(target.rows == grid.padded_rows() && source.row_stride() == 1);
+    const Index width = grid.shape().width;
+    transpose<T>(stream, {source.data(), source.col_stride(), source.col_stride() * width},
+                 {target.data, target.ld, target.stride}, target.columns, {width, target.rows},
+                 Packing{widths_of(grid, deal), target.rows});
+}
+
+template <class T>
+void unpack_tile_columns(Stream stream, const TileGrid& grid, TileDeal deal,
+                         std::type_identity_t<TileColumns<const T>> source, View<T> target) {
+    assert(target.cols() == dealt_cols(grid, deal, source.columns) && target.rows() == grid.rows());
+    assert(source.rows == grid.padded_rows() && target.row_stride() == 1);
+    const Index width = grid.shape().width;
+    transpose<T>(stream, {source.data, source.ld, source.stride},
+                 {target.data(), target.col_stride(), target.col_stride() * width}, source.columns,
+                 {grid.rows(), width}, Unpacking{widths_of(grid, deal)});
+}
+
+template <class T>
+void pack_in_place(Stream stream, const TileGrid& grid, T* memory, T* buffer) {
+    const auto packed = stored_tile_columns(grid, buffer, 1);
+    for (Index j = 0; j < grid.tile_cols(); ++j) {
+        const auto column = stored_tile_columns(grid, memory + j * grid.tile_column_size(), 1);
+        pack_tile_columns<T>(
+            stream, grid, {j, 1},
+            View<T>::column_major(column.data, grid.rows(), grid.tile_width(j), grid.padded_rows()), packed);
+        copy_tile_columns<T>(stream, packed, column);
+    }
+}
+
+template <class T>
+void unpack_in_place(Stream stream, const TileGrid& grid, T* memory, T* buffer) {
+    const auto unpacked = stored_tile_columns(grid, buffer, 1);
+    for (Index j = 0; j < grid.tile_cols(); ++j) {
+        const auto column = stored_tile_columns(grid, memory + j * grid.tile_column_size(), 1);
+        unpack_tile_columns<T>(
+            stream, grid, {j, 1}, column,
+            View<T>::column_major(buffer, grid.rows(), grid.tile_width(j), grid.padded_rows()));
+        copy_tile_columns<T>(stream, unpacked, column);
+    }
+}
+
+template <class T>
+void reorder_tiles(Stream stream, TileShape shape, ElementOrder order,
+                   std::type_identity_t<TileColumns<const T>> source, TileColumns<T> target) {
+    assert(source.columns == target.columns && source.rows == target.rows && source.rows % shape.height == 0);
+    assert(source.ld == shape.width && target.ld == shape.width && source.width == shape.width);
+    const bool from_rows = order == ElementOrder::row_major;
+    const Extent tile = from_rows ? Extent{shape.height, shape.width} : Extent{shape.width, shape.height};
+    const Index tiles = source.rows / shape.height, size = shape.height * shape.width;
+    transpose<T>(stream, {source.data, tile.cols, source.stride, size, tiles},
+                 {target.data, tile.rows, target.stride, size, tiles}, source.columns * tiles, tile,
+                 Whole{tile});
+}
+
+template void pack_tile_columns<float>(Stream, const TileGrid&, TileDeal, View<const float>,
+                                       TileColumns<float>);
+template void pack_tile_columns<double>(Stream, const TileGrid&, TileDeal, View<const double>,
+                                        TileColumns<double>);
+template void unpack_tile_columns<float>(Stream, const TileGrid&, TileDeal, TileColumns<const float>,
+                                         View<float>);
+template void unpack_tile_columns<double>(Stream, const TileGrid&, TileDeal, TileColumns<const double>,
+                                          View<double>);
+template void pack_in_place<float>(Stream, const TileGrid&, float*, float*);
+template void pack_in_place<double>(Stream, const TileGrid&, double*, double*);
+template void unpack_in_place<float>(Stream, const TileGrid&, float*, float*);
+template void unpack_in_place<double>(Stream, const TileGrid&, double*, double*);
+template void reorder_tiles<float>(Stream, TileShape, ElementOrder, TileColumns<const float>,
+                                   TileColumns<float>);
+template void reorder_tiles<double>(Stream, TileShape, ElementOrder, TileColumns<const double>,
+                                    TileColumns<double>);
+
+}  // namespace basalt::cuda_kernels

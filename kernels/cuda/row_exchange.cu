@@ -1,0 +1,231 @@
+#include "kernels/cuda/row_exchange.hpp"
+
+#include <cassert>
+
+#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/words.cuh"
+
+namespace basalt::cuda_kernels {
+
+namespace {
+
+using cuda_detail::divide_up;
+using cuda_detail::native;
+
+// ---- from interchanges to moves -------------------------------------------------------------------------
+
+constexpr int moves_threads = 1024;
+
+/// Four numbers of a list, whose length is rounded up to a multiple of four and filled with -1.
+struct Four {
+    int4 value;
+    __device__ bool holds(int x) const {
+        return value.x == x || value.y == x || value.z == x || value.w == x;
+    }
+    __device__ int operator[](int q) const {
+        return q == 0 ? value.x : q == 1 ? value.y : q == 2 ? value.z : value.w;
+    }
+};
+
+/// The row whose contents row `step` holds just before that step: step by step back to the row they started
+/// from.
+__device__ int held_before(int step, const int* parent) {
+    while (parent[step] >= 0) step = parent[step];
+    return step;
+}
+
+/// Each thread looks through the whole list for the steps that exchanged with row k and with row pivots[k]
+/// (kernels/cpu/row_exchange.cpp has the reasoning). All that are wanted are first and last ones, so the
+/// order of threads does not matter.
+__global__ void __launch_bounds__(moves_threads)
+    row_moves_kernel(const Index* pivots, int count, Index* top_source, Index* refill) {
+    extern __shared__ int4 shared[];
+    const int fours = (count + 3) / 4;
+    int* const pivot = reinterpret_cast<int*>(shared);
+    int* const parent = pivot + 4 * fours;
+    for (int k = threadIdx.x; k < 4 * fours; k += blockDim.x)
+        pivot[k] = k < count ? static_cast<int>(pivots[k]) : -1;
+    __syncthreads();
+    for (int k = threadIdx.x; k < count; k += blockDim.x) {
+        const int row = pivot[k];
+        int previous = -1, last = -1, exchanged_k = -1;
+        for (int f = 0; f < fours; ++f) {
+            const Four four{shared[f]};
+            if (!four.holds(row) && !four.holds(k)) continue;
+            for (int q = 0; q < 4; ++q) {
+                const int step = 4 * f + q;
+                if (four[q] == row) last = step;
+                if (four[q] == row && step < k) previous = step;
+                if (four[q] == k && step < k) exchanged_k = step;
+            }
+        }
+        parent[k] = exchanged_k;
+        top_source[k] = previous;
+        refill[k] = last;
+    }
+    __syncthreads();
+    for (int k = threadIdx.x; k < count; k += blockDim.x) {
+        const int row = pivot[k], previous = static_cast<int>(top_source[k]),
+                  last = static_cast<int>(refill[k]);
+        top_source[k] = previous < 0 ? row : held_before(previous, parent);
+        refill[k] = previous < 0 && row >= count ? held_before(last, parent) : -1;
+    }
+}
+
+// ---- moving rows ----------------------------------------------------------------------------------------
+
+constexpr int move_threads = 128;
+constexpr int rows_a_block = 4;
+
+/// Where a block of move_threads words lies: a segment of the rows of one tile column. Segments of all tile
+/// columns are numbered in blockIdx.x.
+struct Segment {
+    Index column;
+    Index word;
+
+    __device__ explicit Segment(Index segments_a_row)
+        : column(blockIdx.x / segments_a_row),
+          word(blockIdx.x % segments_a_row * move_threads + threadIdx.x) {}
+};
+
+template <class Word>
+__global__ void __launch_bounds__(move_threads)
+    exchange_kernel(RowMoves moves, TileColumns<Word> a, TileColumns<Word> w, Index segments_a_row) {
+    const Segment segment(segments_a_row);
+    if (segment.word >= a.width) return;
+    Word* const column = a.data + segment.column * a.stride + segment.word;
+    Word* const work = w.data + segment.column * w.stride + segment.word;
+    const Index first = static_cast<Index>(blockIdx.y) * rows_a_block;
+
+    Index row[rows_a_block], source[rows_a_block], refill[rows_a_block];
+    Word to_top[rows_a_block], to_below[rows_a_block];
+#pragma unroll
+    for (int r = 0; r < rows_a_block; ++r) {
+        row[r] = first + r < moves.count ? first + r
+                                         : moves.count - 1;  // the last one again, with the same outcome
+        source[r] = moves.top_source[row[r]];
+        refill[r] = moves.refill[row[r]];
+    }
+#pragma unroll
+    for (int r = 0; r < rows_a_block; ++r) {
+        to_top[r] = column[source[r] * a.ld];
+        if (refill[r] >= 0) to_below[r] = column[refill[r] * a.ld];
+    }
+    // Row source[r], if below the top, is read and written by this thread alone, and top rows are not
+    // written.
+#pragma unroll
+    for (int r = 0; r < rows_a_block; ++r) {
+        work[row[r] * w.ld] = to_top[r];
+        if (refill[r] >= 0) column[source[r] * a.ld] = to_below[r];
+    }
+}
+
+template <class Word>
+__global__ void __launch_bounds__(move_threads)
+    save_rows_kernel(PermutationPlan plan, TileColumns<const Word> a, Word* workspace, Index segments_a_row) {
+    const Segment segment(segments_a_row);
+    if (segment.word >= a.width) return;
+    for (Index s = blockIdx.y; s < plan.slots; s += gridDim.y) {
+        workspace[(segment.column * plan.slots + s) * a.width + segment.word] =
+            a.data[segment.column * a.stride + plan.saved_rows[s] * a.ld + segment.word];
+    }
+}
+
+/// Row rows[i] gets row rows[i + 1], a few rows at a time: all are read before the first is written.
+template <class Word>
+__global__ void __launch_bounds__(move_threads)
+    permute_kernel(PermutationPlan plan, TileColumns<Word> a, const Word* workspace, Index segments_a_row) {
+    constexpr int batch = 8;
+    const Segment segment(segments_a_row);
+    if (segment.word >= a.width) return;
+    Word* const column = a.data + segment.column * a.stride + segment.word;
+    const Word* const saved = workspace + segment.column * plan.slots * a.width + segment.word;
+    for (Index q = blockIdx.y; q < plan.chunks; q += gridDim.y) {
+        const Index begin = plan.begins[q], end = plan.begins[q + 1], slot = plan.next_slot[q];
+        const Word after = slot < 0 ? column[plan.rows[begin] * a.ld] : saved[slot * a.width];
+        for (Index i = begin; i < end; i += batch) {
+            Word moving[batch];
+#pragma unroll
+            for (int r = 0; r < batch; ++r) {
+                if (i + r + 1 < end) moving[r] = column[plan.rows[i + r + 1] * a.ld];
+                if (i + r + 1 == end) moving[r] = after;
+            }
+#pragma unroll
+            for (int r = 0; r < batch; ++r) {
+                if (i + r < end) column[plan.rows[i + r] * a.ld] = moving[r];
+            }
+        }
+    }
+}
+
+/// Blocks for all segments of all tile columns by `down`, which may be less than there is to do.
+template <class Word>
+dim3 segment_grid(const TileColumns<Word>& a, Index down) {
+    const Index across = a.columns * divide_up(a.width, move_threads);
+    return dim3(static_cast<unsigned>(across), static_cast<unsigned>(std::min<Index>(down, 65535)));
+}
+
+template <class Word, class T>
+void exchange_words(Stream stream, RowMoves moves, const TileColumns<T>& a, const TileColumns<T>& w) {
+    const auto words = cuda_detail::in_words<Word>(a), work = cuda_detail::in_words<Word>(w);
+    const Index blocks = divide_up(moves.count, rows_a_block);
+    exchange_kernel<<<segment_grid(words, blocks), move_threads, 0, native(stream)>>>(
+        moves, words, work, divide_up(words.width, move_threads));
+}
+
+template <class Word, class T>
+void permute_words(Stream stream, const PermutationPlan& plan, const TileColumns<T>& a, T* workspace) {
+    const auto words = cuda_detail::in_words<Word>(a);
+    auto* const saved = reinterpret_cast<Word*>(workspace);
+    const Index segments = divide_up(words.width, move_threads);
+    if (plan.slots > 0) {
+        save_rows_kernel<Word><<<segment_grid(words, plan.slots), move_threads, 0, native(stream)>>>(
+            plan, words, saved, segments);
+        cuda_detail::check_launch("save_rows_kernel", stream);
+    }
+    permute_kernel<Word>
+        <<<segment_grid(words, plan.chunks), move_threads, 0, native(stream)>>>(plan, words, saved, segments);
+}
+
+}  // namespace
+
+void find_row_moves(Stream stream, const Index* pivots, RowMoves moves) {
+    assert(moves.count <= max_row_moves);
+    if (moves.count == 0) return;
+    const auto count = static_cast<int>(moves.count);
+    const std::size_t shared = 2 * sizeof(int4) * static_cast<std::size_t>(divide_up(count, 4));
+    const int threads = static_cast<int>(std::min<Index>(moves_threads, divide_up(count, 32) * 32));
+    row_moves_kernel<<<1, threads, shared, native(stream)>>>(pivots, count, moves.top_source, moves.refill);
+    cuda_detail::check_launch("row_moves_kernel", stream);
+}
+
+template <class T>
+void exchange_rows(Stream stream, RowMoves moves, TileColumns<T> a, std::type_identity_t<TileColumns<T>> w) {
+    assert(w.rows == moves.count && w.columns == a.columns && w.width == a.width && moves.count <= a.rows);
+    if (a.empty() || moves.count == 0) return;
+    if (cuda_detail::fits_wide_words(a) && cuda_detail::fits_wide_words(w)) {
+        exchange_words<uint4>(stream, moves, a, w);
+    } else {
+        exchange_words<cuda_detail::ElementWord<T>>(stream, moves, a, w);
+    }
+    cuda_detail::check_launch("exchange_kernel", stream);
+}
+
+template <class T>
+void permute_rows(Stream stream, PermutationPlan plan, TileColumns<T> a, T* workspace) {
+    if (a.empty() || plan.moved == 0) return;
+    const auto saved = dense_tile_columns(workspace, a.columns, plan.slots, a.width);
+    if (cuda_detail::fits_wide_words(a) && cuda_detail::fits_wide_words(saved)) {
+        permute_words<uint4>(stream, plan, a, workspace);
+    } else {
+        permute_words<cuda_detail::ElementWord<T>>(stream, plan, a, workspace);
+    }
+    cuda_detail::check_launch("permute_kernel", stream);
+}
+
+template void exchange_rows<float>(Stream, RowMoves, TileColumns<float>, TileColumns<float>);
+template void exchange_rows<double>(Stream, RowMoves, TileColumns<double>, TileColumns<double>);
+template void permute_rows<float>(Stream, PermutationPlan, TileColumns<float>, float*);
+template void permute_rows<double>(Stream, PermutationPlan, TileColumns<double>, double*);
+
+}  // namespace basalt::cuda_kernels
