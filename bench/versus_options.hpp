@@ -22,6 +22,15 @@ struct VersusOptions {
     int repeat = 3;
     std::uint64_t seed = 0;
     std::string json;
+    // mode hybrid
+    std::string mode = "cpu";
+    int gpus = -1;
+    std::size_t gpu_memory = 0;
+    std::string data = "device";
+    bool vendor = true;  ///< false: ours and the gemm alone
+    bool single_update_task = false;
+    bool broadcast_from_host = false;
+    std::string trace;  ///< file for the trace of the last run
 };
 
 }  // namespace bench

@@ -53,6 +53,12 @@ void Engine::prepare_memory(int device, std::size_t bytes, std::size_t count) {
     coherence_->prepare_memory(node_of_device(device), bytes, count);
 }
 
+bool Engine::at_home(const Datum& datum) {
+    const std::lock_guard guard(root_.lock);
+    const Residency* residency = datum.current->residency.get();
+    return residency == nullptr || residency->valid_on(host_node);
+}
+
 std::size_t Engine::memory_of(int device) {
     const std::lock_guard guard(root_.lock);
     return coherence_->capacity(node_of_device(device));

@@ -92,6 +92,8 @@ class Engine {
     void broadcast(const AccessRecord& record, int priority);
     /// Room on a GPU for `count` data of `bytes` each, side by side.
     void prepare_memory(int device, std::size_t bytes, std::size_t count);
+    /// Whether the host's memory holds the contents, once everything submitted has run.
+    bool at_home(const Datum& datum);
     /// Bytes of the GPU's memory that data may take up.
     std::size_t memory_of(int device);
 

@@ -33,6 +33,14 @@ MatrixStorage::~MatrixStorage() {
     } catch (const std::exception& error) {
         spdlog::error("basalt: '{}' could not be copied back: {}", name_, error.what());
     }
+    columns_.clear();  // waits for transfers
+    if (pinned_) runtime_.engine().device(0).unpin(slab_.data());
+}
+
+void MatrixStorage::pin() {
+    if (pinned_ || runtime_.gpus() == 0 || slab_.size() == 0) return;
+    runtime_.engine().device(0).pin(slab_.data(), slab_.size());
+    pinned_ = true;
 }
 
 void* MatrixStorage::column(Index j) const {

@@ -23,6 +23,8 @@ class MatrixStorage {
     const TileGrid& grid() const { return grid_; }
     Datum* datum(Index j) const { return columns_[static_cast<std::size_t>(j)].get(); }
     void* column(Index j) const;
+    /// Makes the slab fit for copies to and from GPUs, if it is not already.
+    void pin();
     /// Waits for the tasks that use tile column j.
     void wait(Index j) const { wait_datum(columns_[static_cast<std::size_t>(j)]); }
 
@@ -52,6 +54,7 @@ class MatrixStorage {
     std::size_t element_size_;
     const char* name_;
     HostBuffer slab_;
+    bool pinned_ = false;
     std::vector<DatumHandle> columns_;  // after the slab: destroyed, and so waited for, before it
 };
 

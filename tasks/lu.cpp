@@ -7,6 +7,8 @@
 #include "kernels/cpu/gemm.hpp"
 #include "kernels/cpu/panel.hpp"
 #include "kernels/cpu/row_swap.hpp"
+#include "tasks/lu_hybrid.hpp"
+#include "tasks/lu_interchanges.hpp"
 #include "tasks/lu_options.hpp"
 #include "tasks/lu_state.hpp"
 
@@ -67,7 +69,7 @@ class LuSubmission {
             });
         }
         if (choices_.left_interchanges) {
-            for (int k = 0; k + 1 < static_cast<int>(s_.panels.size()); ++k) interchange_left(k);
+            for (int k = 0; k + 1 < static_cast<int>(s_.panels.size()); ++k) submit_interchange_left(s_, k);
         }
     }
 
@@ -123,24 +125,6 @@ class LuSubmission {
                    [](View<const T> l, View<const T> packed, View<T> a) { gemm_minus(a, l, packed.data()); });
     }
 
-    /// All interchanges of later panels, composed and applied at once to what lies left of them.
-    void interchange_left(int k) {
-        const Panel& panel = s_.panels[static_cast<std::size_t>(k)];
-        const Index m = s_.grid().rows();
-        rt_.submit({.name = "interchange", .priority = 0, .tile = {k, -1, -1}},
-                   read(s_.pivots.rows(panel.end(), s_.pivots.size())), readwrite(s_.region(panel, panel.end(), m)),
-                   [s = &s_, k](View<const Index>, View<T> a) {
-                       std::vector<Interchanges> lists;
-                       const Index top = s->panels[static_cast<std::size_t>(k)].end();
-                       for (std::size_t later = static_cast<std::size_t>(k) + 1; later < s->panels.size(); ++later) {
-                           const Panel& p = s->panels[later];
-                           lists.push_back({p.first - top, s->pivot_numbers.data() + p.first, p.width});
-                       }
-                       std::vector<T> row(static_cast<std::size_t>(a.cols()));
-                       RowPermutation(a.rows(), lists).apply(a, row.data());
-                   });
-    }
-
     LuState<T>& s_;
     Runtime& rt_;
     const detail::LuChoices choices_;
@@ -152,10 +136,14 @@ class LuSubmission {
 template <class T>
 LuFactors<T> lu_factor(Runtime& runtime, Matrix<T>& a, const LuOptions& options) {
     if (&a.runtime() != &runtime) throw UsageError("lu_factor: the matrix belongs to another runtime");
-    const detail::LuChoices choices(options, a.rows(), a.cols(), runtime.workers());
+    const detail::LuChoices choices(options, a.rows(), a.cols(), runtime.workers(), runtime.gpus());
     auto state = std::make_shared<LuState<T>>(runtime, a.share_storage(), choices.panel_width, choices.panel_threads);
     state->left_interchanges = choices.left_interchanges;
-    LuSubmission<T>(*state, choices).submit();
+    if (choices.hybrid) {
+        submit_hybrid_lu(*state, choices);
+    } else {
+        LuSubmission<T>(*state, choices).submit();
+    }
     return LuFactors<T>(std::move(state));
 }
 

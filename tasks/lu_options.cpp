@@ -23,19 +23,59 @@ constexpr int most_panel_threads = 16;
 
 }  // namespace
 
-TileShape default_lu_tile(Index m, Index n, int) {
+namespace {
+
+struct HybridEntry {
+    Index up_to;  ///< smaller dimension
+    Index panel;
+    Index tile;  ///< width and height; wide ones keep the GPUs' products fast
+};
+
+// docs/decisions/0009-hybrid-lu.md has the measurements.
+constexpr std::array hybrid_sizes{HybridEntry{2047, 64, 128}, HybridEntry{8192, 128, 512}, HybridEntry{24576, 256, 1024},
+                                  HybridEntry{Index{1} << 62, 512, 1024}};
+
+// Below this order the cores alone are done before the GPUs have the matrix.
+constexpr Index smallest_hybrid = 2048;
+
+const HybridEntry& hybrid_entry(Index m, Index n) {
     const Index steps = std::min(m, n);
+    return *std::find_if(hybrid_sizes.begin(), hybrid_sizes.end(), [&](const HybridEntry& e) { return steps <= e.up_to; });
+}
+
+}  // namespace
+
+Index default_hybrid_panel(Index m, Index n) { return hybrid_entry(m, n).panel; }
+
+TileShape default_lu_tile(Index m, Index n, int, int gpus) {
+    const Index steps = std::min(m, n);
+    if (gpus > 0 && steps >= smallest_hybrid) return {hybrid_entry(m, n).tile, hybrid_entry(m, n).tile};
     return std::find_if(sizes.begin(), sizes.end(), [&](const SizeEntry& e) { return steps <= e.up_to; })->tile;
 }
 
 namespace detail {
 
-LuChoices::LuChoices(const LuOptions& options, Index m, Index n, int workers)
+namespace {
+
+bool choose_hybrid(LuMode mode, Index m, Index n, int gpus) {
+    if (mode == LuMode::hybrid && gpus == 0) {
+        throw UsageError("LuOptions::mode = hybrid, but the runtime has no GPU; Config::emulation provides emulated ones");
+    }
+    return mode == LuMode::hybrid || (mode == LuMode::automatic && gpus > 0 && std::min(m, n) >= smallest_hybrid);
+}
+
+}  // namespace
+
+LuChoices::LuChoices(const LuOptions& options, Index m, Index n, int workers, int gpus)
     : panel_width(options.panel_width),
       panel_threads(options.panel_threads),
       panel_threads_given(options.panel_threads > 0),
       lookahead(options.lookahead),
-      left_interchanges(options.left_interchanges) {
+      left_interchanges(options.left_interchanges),
+      hybrid(choose_hybrid(options.mode, m, n, gpus)),
+      single_update_task(options.single_update_task),
+      solve_by_inverse(options.solve_by_inverse),
+      broadcast_from_host(options.broadcast_from_host) {
     if (panel_width < 0) {
         throw UsageError("LuOptions::panel_width = " + std::to_string(panel_width) +
                          "; allowed is 0 (chosen) or at least 1");
@@ -48,7 +88,7 @@ LuChoices::LuChoices(const LuOptions& options, Index m, Index n, int workers)
         throw UsageError("LuOptions::lookahead = " + std::to_string(lookahead) +
                          "; allowed is -1 (chosen) or at least 0");
     }
-    if (panel_width == 0) panel_width = default_lu_tile(m, n, workers).width;
+    if (panel_width == 0) panel_width = hybrid ? default_hybrid_panel(m, n) : default_lu_tile(m, n, workers).width;
     if (panel_threads == 0) panel_threads = std::min(workers, most_panel_threads);
     panel_threads = std::min(panel_threads, workers);
     if (lookahead < 0) lookahead = 1;

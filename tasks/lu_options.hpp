@@ -6,7 +6,7 @@ namespace basalt::detail {
 
 /// LuOptions with every choice made. Throws UsageError for options out of range.
 struct LuChoices {
-    LuChoices(const LuOptions& options, Index m, Index n, int workers);
+    LuChoices(const LuOptions& options, Index m, Index n, int workers, int gpus);
 
     /// Threads for a panel of so many rows: fewer for short ones, where synchronising costs more than it gains.
     int panel_threads_for(Index rows) const;
@@ -16,6 +16,10 @@ struct LuChoices {
     bool panel_threads_given;
     int lookahead;
     bool left_interchanges;
+    bool hybrid;
+    bool single_update_task;
+    bool solve_by_inverse;
+    bool broadcast_from_host;
 };
 
 }  // namespace basalt::detail

@@ -24,6 +24,9 @@ struct Panel {
 /// The panels of a factorization: at most `width` columns each, none across a border of tile columns.
 std::vector<Panel> cut_panels(const TileGrid& grid, Index width);
 
+template <class T>
+struct HybridState;
+
 /// What a factorization needs while it runs, and its results. The tasks hold plain pointers to it: every one of
 /// them accesses data below, whose destruction waits for them.
 template <class T>
@@ -48,6 +51,7 @@ struct LuState {
     std::shared_ptr<MatrixStorage> a;
     Array<Index> pivots;              ///< wraps pivot_numbers; stands for panel_info too
     std::vector<DatumHandle> packed;  ///< one a tile column
+    std::shared_ptr<HybridState<T>> hybrid;  ///< last: its tasks use what is above
 
     T* packed_block(Index tile_column) const;
     Region<T> packed_region(Index tile_column) const;

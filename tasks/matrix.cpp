@@ -5,6 +5,7 @@
 #include <string>
 
 #include "basalt/lu.hpp"
+#include "kernels/on_stream.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/matrix_storage.hpp"
 #include "tiles/convert.hpp"
@@ -54,6 +55,44 @@ void require_leading_dimension(const char* what, Index lda, Index least, const v
     if (a == nullptr && m > 0 && n > 0) throw UsageError(std::string(what) + ": the array is missing (null)");
 }
 
+/// Where tile column j is dealt to.
+Place place_of_column(const Runtime& runtime, Place place, Index j) {
+    if (!place.is_any()) return place;
+    return runtime.gpus() > 0 ? Place::gpu(static_cast<int>(j % runtime.gpus())) : Place::cpu();
+}
+
+/// Submits one task for each tile column, on GPUs: body(stream, deal, columns), `columns` being the tile column.
+template <class T, class Body>
+void for_each_column_on_gpu(const detail::MatrixStorage& storage, TaskName name, AccessMode mode, Place place,
+                            const Body& body) {
+    const TileGrid& grid = storage.grid();
+    for (Index j = 0; j < grid.tile_cols(); ++j) {
+        const auto region = storage.region<T>(j, 0, grid.padded_rows(), 0, grid.shape().width);
+        const TaskOptions options{.name = name,
+                                  .tile = {static_cast<int>(j), -1, -1},
+                                  .place = place_of_column(storage.runtime(), place, j)};
+        storage.runtime().submit(options, detail::make_access<T>(region, mode),
+                                 detail::on_any_device([body, j, &grid](Stream stream, View<T> a) {
+                                     body(stream, TileDeal{j, 1}, stored_tile_columns(grid, a.data(), 1));
+                                 }));
+    }
+}
+
+template <class T>
+void require_gpu(const char* what, const View<T>& view, Place place) {
+    if (!place.is_gpu()) throw UsageError(std::string(what) + ": the place is not a GPU");
+    if (view.row_stride() != 1 && view.rows() > 1) {
+        throw UsageError(std::string(what) + ": the array in a GPU's memory has row stride " +
+                         std::to_string(view.row_stride()) + "; allowed is 1 (column-major)");
+    }
+}
+
+/// The columns of the array that belong to a tile column.
+template <class T>
+View<T> columns_of(const TileGrid& grid, View<T> array, Index j) {
+    return array.block(0, grid.first_col(j), array.rows(), grid.tile_width(j));
+}
+
 template <class T>
 void submit_store(const detail::MatrixStorage& storage, View<T> target) {
     for_each_piece_of_matrix<T>(storage, "store", AccessMode::read, [target, &storage](Index j, Index begin, Index end) {
@@ -66,7 +105,7 @@ void submit_store(const detail::MatrixStorage& storage, View<T> target) {
 
 template <class T>
 Matrix<T>::Matrix(Runtime& runtime, Index m, Index n, TileShape tile, const char* name) {
-    if (tile == TileShape{}) tile = default_lu_tile(m, n, runtime.workers());
+    if (tile == TileShape{}) tile = default_lu_tile(m, n, runtime.workers(), runtime.gpus());
     storage_ = std::make_shared<detail::MatrixStorage>(runtime, TileGrid(m, n, tile), sizeof(T), name);
 }
 
@@ -102,9 +141,9 @@ Matrix<T> Matrix<T>::wrap(Runtime& runtime, T* a, Index m, Index n, Index lda, T
 
 template <class T>
 Matrix<T> Matrix<T>::generate(Runtime& runtime, std::shared_ptr<const Generator<T>> generator, Index m, Index n,
-                              TileShape tile) {
+                              TileShape tile, Place place) {
     Matrix matrix(runtime, m, n, tile);
-    matrix.fill(std::move(generator));
+    matrix.fill(std::move(generator), place);
     return matrix;
 }
 
@@ -175,18 +214,63 @@ void Matrix<T>::store(View<T> target) const {
 }
 
 template <class T>
-void Matrix<T>::fill(std::shared_ptr<const Generator<T>> generator) {
+void Matrix<T>::load(View<const T> source, Place place) {
+    runtime();
+    const detail::MatrixStorage& storage = *storage_;
+    require_shape("Matrix::load", source, storage.grid());
+    require_gpu("Matrix::load", source, place);
+    for_each_column_on_gpu<T>(storage, "load", AccessMode::write, place,
+                              [source, &storage](Stream stream, TileDeal deal, TileColumns<T> a) {
+                                  const TileGrid& grid = storage.grid();
+                                  on_stream::pack_tile_columns<T>(stream, grid, deal, columns_of(grid, source, deal.first), a);
+                              });
+}
+
+template <class T>
+void Matrix<T>::store(View<T> target, Place place) const {
+    runtime();
+    const detail::MatrixStorage& storage = *storage_;
+    require_shape("Matrix::store", target, storage.grid());
+    require_gpu("Matrix::store", target, place);
+    for_each_column_on_gpu<T>(storage, "store", AccessMode::read, place,
+                              [target, &storage](Stream stream, TileDeal deal, TileColumns<T> a) {
+                                  const TileGrid& grid = storage.grid();
+                                  on_stream::unpack_tile_columns<T>(stream, grid, deal, a, columns_of(grid, target, deal.first));
+                              });
+}
+
+template <class T>
+void Matrix<T>::pin() {
+    runtime();
+    storage_->pin();
+}
+
+template <class T>
+void Matrix<T>::fill(std::shared_ptr<const Generator<T>> generator, Place place) {
     runtime();
     const detail::MatrixStorage& storage = *storage_;
     if (!generator || generator->rows() < rows() || generator->cols() < cols()) {
         throw UsageError("Matrix::fill: the generator makes less than the matrix's " + std::to_string(rows()) + " x " +
                          std::to_string(cols()));
     }
+    const auto on_device = generator ? find_device_generator(generator->name()) : std::nullopt;
+    if (!place.is_cpu() && this->runtime().gpus() > 0 && on_device) {
+        const GeneratorSpec spec{*on_device, generator->rows(), generator->cols(), generator->seed()};
+        for_each_column_on_gpu<T>(storage, "generate", AccessMode::write, place,
+                                  [spec, &storage](Stream stream, TileDeal deal, TileColumns<T> a) {
+                                      on_stream::generate_tile_columns<T>(stream, spec, storage.grid(), deal, a);
+                                  });
+        return;
+    }
     for_each_piece_of_matrix<T>(storage, "generate", AccessMode::write,
                                 [generator, &storage](Index j, Index begin, Index end) {
                                     generate_tile_column<T>(storage.grid(), j, begin, end, ElementOrder::row_major,
                                                             *generator, static_cast<T*>(storage.column(j)));
                                 });
+    if (place.is_cpu()) return;
+    for (Index j = 0; j < storage.grid().tile_cols(); ++j) {
+        this->runtime().prefetch(column(j), place_of_column(this->runtime(), place, j));
+    }
 }
 
 template <class T>

@@ -9,6 +9,11 @@
 
 namespace basalt {
 
+template <class T>
+class Generator;
+template <class T>
+std::unique_ptr<Generator<T>> make_generator(std::string_view name, Index m, Index n, std::uint64_t seed = 0);
+
 /// An m x n matrix given by a rule: any block of it can be written without the rest, always with the same
 /// values. Immutable: fill() may be called by many threads at once on disjoint blocks.
 template <class T>
@@ -21,6 +26,8 @@ class Generator {
 
     /// The name that make_generator knows it by.
     virtual std::string_view name() const = 0;
+    /// The seed that make_generator got.
+    std::uint64_t seed() const { return seed_; }
 
     /// block(i, j) = A(row0 + i, col0 + j) for the whole block, which may have any strides.
     /// Throws UsageError where the block reaches outside the matrix.
@@ -35,8 +42,12 @@ class Generator {
     virtual void fill_block(View<T> block, Index row0, Index col0) const = 0;
 
   private:
+    template <class U>
+    friend std::unique_ptr<Generator<U>> make_generator(std::string_view name, Index m, Index n, std::uint64_t seed);
+
     Index rows_;
     Index cols_;
+    std::uint64_t seed_ = 0;
 };
 
 /// A generator's name and what it makes, in one line.
@@ -53,6 +64,6 @@ std::span<const GeneratorInfo> generator_names();
 /// double rounded, or where the description says so, drawn with fewer bits.
 /// Throws UsageError for an unknown name, listing the known ones, and for negative sizes.
 template <class T>
-std::unique_ptr<Generator<T>> make_generator(std::string_view name, Index m, Index n, std::uint64_t seed = 0);
+std::unique_ptr<Generator<T>> make_generator(std::string_view name, Index m, Index n, std::uint64_t seed);
 
 }  // namespace basalt

@@ -30,6 +30,9 @@ struct LuOptions {
     bool left_interchanges = true;
     /// Hybrid, for comparison: one update task a step for each GPU, as in the paper, instead of the leading column first.
     bool single_update_task = false;
+    /// Hybrid: rows of blocks of U by multiplication with the inverse of the panel's triangle, unless that is too large in
+    /// norm; false: always by a triangular solve.
+    bool solve_by_inverse = true;
     /// Hybrid, for comparison: the host sends the panel to each GPU, as in the paper, instead of a ring of peer copies.
     bool broadcast_from_host = false;
 };
@@ -104,7 +107,10 @@ Index solve(Runtime& runtime, Index n, Index nrhs, T* a, Index lda, T* b, Index 
     return solve<T>(runtime, n, nrhs, a, lda, nullptr, b, ldb);
 }
 
-/// Tiles and panel width that LU of an m x n matrix uses on `workers` CPU cores when none are given.
-TileShape default_lu_tile(Index m, Index n, int workers);
+/// Tiles that LU of an m x n matrix uses on `workers` CPU cores, and as many GPUs, when none are given; on cores alone
+/// their width is the panel's too.
+TileShape default_lu_tile(Index m, Index n, int workers, int gpus = 0);
+/// Panel width that hybrid LU uses when none is given, at most a tile's width.
+Index default_hybrid_panel(Index m, Index n);
 
 }  // namespace basalt

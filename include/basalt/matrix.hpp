@@ -37,9 +37,10 @@ class Matrix {
     /// tasks submitted before it compute is then back in `a`. Afterwards the matrix is the runtime's own.
     static Matrix wrap(Runtime& runtime, T* a, Index m, Index n, Index lda, TileShape tile = {});
 
-    /// The leading m x n part of what the generator makes. Returns at once.
+    /// The leading m x n part of what the generator makes, in the memory of `place`: Place::any() deals the tile columns to
+    /// the GPUs in turn, where there are any. Returns at once.
     static Matrix generate(Runtime& runtime, std::shared_ptr<const Generator<T>> generator, Index m, Index n,
-                           TileShape tile = {});
+                           TileShape tile = {}, Place place = Place::cpu());
 
     Index rows() const;
     Index cols() const;
@@ -59,8 +60,16 @@ class Matrix {
     void load(View<const T> source);
     /// Submits tasks that copy the matrix to `target` (m x n, any strides); it is complete after wait().
     void store(View<T> target) const;
-    /// Submits tasks that overwrite the matrix with the leading part of what the generator makes.
-    void fill(std::shared_ptr<const Generator<T>> generator);
+    /// load() and store() with a column-major array (unit row stride) in the memory of a GPU, where the work is done.
+    /// Throws UsageError unless `place` is one of the runtime's GPUs.
+    void load(View<const T> source, Place place);
+    void store(View<T> target, Place place) const;
+    /// Submits tasks that overwrite the matrix with the leading part of what the generator makes, as generate() does.
+    void fill(std::shared_ptr<const Generator<T>> generator, Place place = Place::cpu());
+
+    /// Makes the matrix's memory on the host fit for copies to and from GPUs at full speed, once; takes about a second for
+    /// 4 GB. LU that moves a matrix from the host does so itself. Throws DeviceError.
+    void pin();
 
     /// Waits for the tasks that use tile column j; the m x width view of its true elements, row-major. Throws
     /// UsageError inside a task that did not make the matrix, since waiting there might never end; so does at().

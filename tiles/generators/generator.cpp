@@ -77,7 +77,10 @@ std::unique_ptr<Generator<T>> make_generator(std::string_view name, Index m, Ind
                          " cannot be made; sizes must be at least 0");
     }
     for (std::size_t k = 0; k < std::size(infos); ++k) {
-        if (infos[k].name == name) return factories<T>[k](m, n, seed);
+        if (infos[k].name != name) continue;
+        std::unique_ptr<Generator<T>> generator = factories<T>[k](m, n, seed);
+        generator->seed_ = seed;
+        return generator;
     }
     throw UsageError("generator: no matrix is called '" + std::string(name) + "'; known are " +
                      known_names());

@@ -1,0 +1,278 @@
+// Hybrid LU and the GPU vendor's LU in one process, in turn. Both start and end with a column-major matrix where --data
+// says; conversion and transfers are timed, allocation and pinning are not.
+#include "bench/versus_lu_gpu.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <random>
+#include <stdexcept>
+
+#include <fmt/format.h>
+#include <basalt/basalt.hpp>
+
+#include "bench/build_commit.hpp"
+#include "bench/clock.hpp"
+#include "bench/machine_line.hpp"
+#include "bench/vendor_gpu.hpp"
+#include "io/json_record.hpp"
+#include "io/trace_file.hpp"
+
+namespace bench {
+
+namespace {
+
+using basalt::Index;
+using basalt::Place;
+using basalt::View;
+
+constexpr double max_ratio = 30;  // LAPACK's own tests pass below this
+constexpr Index gemm_order = 16384, gemm_depth = 1024;
+
+/// The user's matrix: column-major, in pinned host memory or the first GPU's.
+template <class T>
+class UserMatrix {
+  public:
+    UserMatrix(Index n, bool on_host) : n_(n), bytes_(static_cast<std::size_t>(n * n) * sizeof(T)) {
+        if (on_host) {
+            host_.reset(allocate_pinned(bytes_));
+        } else {
+            device_ = std::make_unique<GpuMemory>(bytes_);
+        }
+    }
+    T* data() const { return static_cast<T*>(host_ ? host_.get() : device_->data()); }
+    View<T> view() const { return View<T>::column_major(data(), n_, n_, n_); }
+    std::size_t bytes() const { return bytes_; }
+
+  private:
+    struct FreePinned {
+        void operator()(void* memory) const { free_pinned(memory); }
+    };
+    Index n_;
+    std::size_t bytes_;
+    std::unique_ptr<void, FreePinned> host_;
+    std::unique_ptr<GpuMemory> device_;
+};
+
+template <class T>
+class GpuContest {
+  public:
+    GpuContest(const VersusOptions& options, basalt::Runtime& runtime, VendorGpu<T>& vendor, Index n)
+        : options_(options), runtime_(runtime), vendor_(vendor), n_(n), on_host_(options.data == "host") {
+        lu_options_.mode = basalt::LuMode::hybrid;
+        lu_options_.panel_width = options.nb;
+        lu_options_.panel_threads = options.panel_threads;
+        lu_options_.lookahead = options.lookahead;
+        lu_options_.single_update_task = options.single_update_task;
+        lu_options_.broadcast_from_host = options.broadcast_from_host;
+        tile_ = options.tile == basalt::TileShape{} ? basalt::default_lu_tile(n, n, runtime.workers(), runtime.gpus())
+                                                    : options.tile;
+        if (lu_options_.panel_width == 0) lu_options_.panel_width = basalt::default_hybrid_panel(n, n);
+    }
+
+    void run() {
+        {
+            UserMatrix<T> user(n_, on_host_);
+            basalt::Matrix<T> a(runtime_, n_, n_, tile_);
+            if (on_host_) a.pin();
+            for (int round = 0; round <= options_.repeat; ++round) {
+                generate(a, user);
+                if (round == 0) expect(user);
+                const double seconds = time_ours(a, user, round == options_.repeat);
+                if (round == 0) check(user);
+                if (round > 0) ours_.push_back(seconds);
+                time_gemm(round);
+                if (options_.vendor && fits_vendor()) time_vendor(a, user, round);
+            }
+        }
+    }
+
+    void print(std::FILE* table) const {
+        const basalt::JsonRecord r = record();
+        fmt::print(table, "{:>7} {:>10} {:>5} {:>6} | {:>9.4f} {:>7.2f} | {:>7.2f} {:>6.3f} | {:>7.2f} {:>6.3f} | {:.3g} {}\n", n_,
+                   r["tile"].get<std::string>(), r["nb"].get<Index>(), options_.data, basalt::median(ours_),
+                   r["gflops"].get<double>() * 1e-3, gemm_rate() * 1e-3, r["gemm_fraction"].get<double>(),
+                   vendor_seconds_.empty() ? 0 : flops() / basalt::median(vendor_seconds_) * 1e-12,
+                   vendor_seconds_.empty() ? 0 : basalt::median(vendor_seconds_) / basalt::median(ours_), ratio_,
+                   passed() ? "passed" : "FAILED");
+        std::fflush(table);
+    }
+
+    basalt::JsonRecord record() const {
+        basalt::FactorRecord factor;
+        factor.routine = "getrf";
+        factor.precision = options_.precision;
+        factor.m = factor.n = n_;
+        factor.nb = lu_options_.panel_width;
+        factor.tile = fmt::format("{}x{}", tile_.height, tile_.width);
+        factor.mode = "hybrid";
+        factor.cpus = runtime_.workers();
+        factor.gpus = runtime_.gpus();
+        factor.data = options_.data;
+        factor.runs = ours_;
+        factor.flops = flops();
+        factor.residual_ratio = ratio_;
+        factor.passed = passed();
+        factor.machine = machine_line() + ", " + runtime_.devices().front().model;
+        factor.commit = build_commit;
+        basalt::JsonRecord json = basalt::to_json(factor);
+        json["lookahead"] = lu_options_.lookahead;
+        json["panel_threads"] = lu_options_.panel_threads;
+        json["gpu_memory"] = runtime_.config().gpu_memory;
+        json["vendor"] = vendor_gpu_version();
+        if (!vendor_seconds_.empty()) {
+            json["vendor_gflops"] = flops() / basalt::median(vendor_seconds_) * 1e-9;
+            json["vendor_runs"] = vendor_seconds_;
+            json["ratio"] = basalt::median(vendor_seconds_) / basalt::median(ours_);
+        }
+        json["gemm_gflops"] = gemm_rate();
+        json["gemm_fraction"] = flops() / basalt::median(ours_) * 1e-9 / gemm_rate() / runtime_.gpus();
+        return json;
+    }
+
+    bool passed() const { return ratio_ < max_ratio; }
+
+  private:
+    double flops() const { return 2.0 / 3.0 * std::pow(static_cast<double>(n_), 3); }
+    double gemm_rate() const { return 2e-9 * gemm_order * gemm_order * gemm_depth / basalt::median(gemm_); }
+    /// The vendor factors on one GPU, beside our tiles.
+    bool fits_vendor() const { return !on_host_ || n_ <= 32768; }
+
+    void generate(basalt::Matrix<T>& a, const UserMatrix<T>& user) {
+        std::shared_ptr<const basalt::Generator<T>> generator = basalt::make_generator<T>("random", n_, n_, options_.seed);
+        if (on_host_) {
+            a.fill(generator);
+            a.store(user.view());
+        } else {
+            a.fill(generator, Place::gpu(0));
+            a.store(user.view(), Place::gpu(0));
+        }
+        runtime_.wait();
+    }
+
+    double time_ours(basalt::Matrix<T>& a, const UserMatrix<T>& user, bool traced) {
+        let_others_rest();
+        const bool trace = traced && !options_.trace.empty();
+        if (trace) runtime_.start_trace();
+        const double start = vendor_.synchronized_now();
+        on_host_ ? a.load(user.view()) : a.load(user.view(), Place::gpu(0));
+        const auto lu = basalt::lu_factor(runtime_, a, lu_options_);
+        on_host_ ? a.store(user.view()) : a.store(user.view(), Place::gpu(0));
+        runtime_.wait();
+        const double seconds = vendor_.synchronized_now() - start;
+        if (trace) {
+            std::ofstream file(options_.trace);
+            basalt::write_chrome_trace(file, runtime_.take_trace());
+        }
+        pivots_ = lu.pivots();
+        return seconds;
+    }
+
+    void time_vendor(basalt::Matrix<T>& a, const UserMatrix<T>& user, int round) {
+        generate(a, user);
+        if (!on_host_) {
+            const double seconds = vendor_.getrf(n_, user.data());
+            if (round > 0) vendor_seconds_.push_back(seconds);
+            return;
+        }
+        const GpuMemory on_gpu(user.bytes());
+        vendor_.prepare(n_);
+        const double start = vendor_.synchronized_now();
+        vendor_.to_gpu(on_gpu.data(), user.data(), user.bytes());
+        vendor_.getrf(n_, static_cast<T*>(on_gpu.data()));
+        vendor_.to_host(user.data(), on_gpu.data(), user.bytes());
+        if (round > 0) vendor_seconds_.push_back(vendor_.synchronized_now() - start);
+    }
+
+    void time_gemm(int round) {
+        const double seconds = vendor_.gemm(gemm_order, gemm_depth);
+        if (round > 0) gemm_.push_back(seconds);
+    }
+
+    template <class F>
+    auto on_gpu(const UserMatrix<T>& user, const F& use) {
+        if (!on_host_) return use(user.data());
+        const GpuMemory copy(user.bytes());
+        vendor_.to_gpu(copy.data(), user.data(), user.bytes());
+        return use(static_cast<const T*>(copy.data()));
+    }
+
+    /// y = A x for a vector of random signs, before the factorization.
+    void expect(const UserMatrix<T>& user) {
+        std::mt19937_64 random(1);
+        signs_.resize(static_cast<std::size_t>(n_));
+        for (double& entry : signs_) entry = (random() >> 63) != 0 ? 1.0 : -1.0;
+        expected_ = on_gpu(user, [&](const T* a) { return vendor_.times(n_, a, signs_); });
+    }
+
+    /// ||(A - P L U) x||_oo / (n ||A||_oo eps), with ||A||_oo = n / 4: what rows of uniform numbers in [-1/2, 1/2) sum up to.
+    void check(const UserMatrix<T>& user) {
+        std::vector<double> y = on_gpu(user, [&](const T* a) { return vendor_.times_factors(n_, a, signs_); });
+        for (Index i = n_ - 1; i >= 0; --i) {
+            std::swap(y[static_cast<std::size_t>(i)], y[static_cast<std::size_t>(pivots_[static_cast<std::size_t>(i)] - 1)]);
+        }
+        double error = 0;
+        for (std::size_t i = 0; i < y.size(); ++i) {
+            const double difference = std::abs(y[i] - expected_[i]);
+            if (!(difference <= error)) error = difference;
+        }
+        const auto n = static_cast<double>(n_);
+        ratio_ = error / (n * n / 4 * static_cast<double>(std::numeric_limits<T>::epsilon()));
+    }
+
+    const VersusOptions& options_;
+    basalt::Runtime& runtime_;
+    VendorGpu<T>& vendor_;
+    const Index n_;
+    const bool on_host_;
+    basalt::TileShape tile_;
+    basalt::LuOptions lu_options_;
+    std::vector<Index> pivots_;
+    std::vector<double> signs_, expected_;
+    std::vector<double> ours_, vendor_seconds_, gemm_;
+    double ratio_ = std::numeric_limits<double>::quiet_NaN();
+};
+
+template <class T>
+int contests(const VersusOptions& options, basalt::Runtime& runtime, std::FILE* table, basalt::JsonRecordWriter* records) {
+    VendorGpu<T> vendor;
+    bool passed = true;
+    for (const Index n : options.sizes) {
+        GpuContest<T> contest(options, runtime, vendor, n);
+        contest.run();
+        contest.print(table);
+        if (records != nullptr) records->write(contest.record());
+        passed = passed && contest.passed();
+    }
+    return passed ? 0 : 1;
+}
+
+}  // namespace
+
+int versus_lu_gpu(const VersusOptions& options) {
+    std::FILE* table = options.json == "-" ? stderr : stdout;
+    std::unique_ptr<basalt::JsonRecordWriter> records;
+    if (!options.json.empty()) records = std::make_unique<basalt::JsonRecordWriter>(options.json, std::cout);
+    basalt::Config config;
+    config.workers = options.threads;
+    config.gpus = options.gpus;
+    config.gpu_memory = options.gpu_memory;
+    basalt::Runtime runtime(config);
+    if (runtime.gpus() == 0) throw std::runtime_error("--mode hybrid: this machine has no GPU that CUDA can use");
+    fmt::print(table,
+               "hybrid LU, precision {}, {} CPU threads, {} GPUs, conversion from and to column-major timed, median of {} in turn\n"
+               "vendor: {} on one GPU; gemm: {} x {}, K = {}; Tflop/s\n",
+               options.precision, runtime.workers(), runtime.gpus(), options.repeat, vendor_gpu_version(), gemm_order, gemm_order,
+               gemm_depth);
+    fmt::print(table, "{:>7} {:>10} {:>5} {:>6} | {:>9} {:>7} | {:>7} {:>6} | {:>7} {:>6} | {}\n", "n", "tile", "nb", "data",
+               "ours s", "Tflop/s", "gemm", "share", "vendor", "ratio", "||(A - PLU) x|| / (n ||A|| eps)");
+    if (options.precision == 's') return contests<float>(options, runtime, table, records.get());
+    return contests<double>(options, runtime, table, records.get());
+}
+
+}  // namespace bench

@@ -1,0 +1,12 @@
+// Built where CUDA was not found.
+#include "bench/versus_lu_gpu.hpp"
+
+#include <stdexcept>
+
+namespace bench {
+
+int versus_lu_gpu(const VersusOptions&) {
+    throw std::runtime_error("--mode hybrid: CUDA was not found when this was built");
+}
+
+}  // namespace bench

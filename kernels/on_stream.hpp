@@ -1,0 +1,83 @@
+#pragma once
+
+#include <type_traits>
+
+#include <basalt/device.hpp>
+
+#include "kernels/cpu/convert.hpp"
+#include "kernels/cpu/copy.hpp"
+#include "kernels/cpu/generate.hpp"
+#include "kernels/cpu/row_exchange.hpp"
+#include "kernels/cpu/triangle_inverse.hpp"
+#include "kernels/cpu/update.hpp"
+#include "kernels/cuda/convert.hpp"
+#include "kernels/cuda/copy.hpp"
+#include "kernels/cuda/generate.hpp"
+#include "kernels/cuda/row_exchange.hpp"
+#include "kernels/cuda/update.hpp"
+
+/// Kernels on whatever device a stream belongs to: the cuda kernel on a GPU, its CPU twin on an emulated device. Their
+/// declarations in kernels/cuda say what they do.
+namespace basalt::on_stream {
+
+inline bool emulated(Stream stream) { return stream.context()->emulated; }
+
+template <class T>
+void copy_elements(Stream stream, std::type_identity_t<View<const T>> source, View<T> target) {
+    if (emulated(stream)) return cpu_kernels::copy_elements<T>(source, target);
+    cuda_kernels::copy_elements<T>(stream, source, target);
+}
+
+template <class T>
+void pack_tile_columns(Stream stream, const TileGrid& grid, TileDeal deal, std::type_identity_t<View<const T>> source,
+                       TileColumns<T> target) {
+    if (emulated(stream)) return cpu_kernels::pack_tile_columns<T>(grid, deal, source, target);
+    cuda_kernels::pack_tile_columns<T>(stream, grid, deal, source, target);
+}
+
+template <class T>
+void unpack_tile_columns(Stream stream, const TileGrid& grid, TileDeal deal, TileColumns<const T> source,
+                         View<T> target) {
+    if (emulated(stream)) return cpu_kernels::unpack_tile_columns<T>(grid, deal, source, target);
+    cuda_kernels::unpack_tile_columns<T>(stream, grid, deal, source, target);
+}
+
+template <class T>
+void generate_tile_columns(Stream stream, const GeneratorSpec& generator, const TileGrid& grid, TileDeal deal,
+                           TileColumns<T> target) {
+    if (emulated(stream)) return cpu_kernels::generate_tile_columns<T>(generator, grid, deal, target);
+    cuda_kernels::generate_tile_columns<T>(stream, generator, grid, deal, target);
+}
+
+template <class T>
+void exchange_rows(Stream stream, RowMoves moves, TileColumns<T> a, TileColumns<T> w) {
+    if (emulated(stream)) return cpu_kernels::exchange_rows<T>(moves, a, w);
+    cuda_kernels::exchange_rows<T>(stream, moves, a, w);
+}
+
+template <class T>
+void permute_rows(Stream stream, PermutationPlan plan, TileColumns<T> a, T* workspace) {
+    if (emulated(stream)) return cpu_kernels::permute_rows<T>(plan, a, workspace);
+    cuda_kernels::permute_rows<T>(stream, plan, a, workspace);
+}
+
+template <class T>
+void solve_by_inverse(Stream stream, std::type_identity_t<View<const T>> x, TileColumns<const T> w, TileColumns<T> u) {
+    if (emulated(stream)) return cpu_kernels::solve_by_inverse<T>(x, w, u);
+    cuda_kernels::solve_by_inverse<T>(stream, x, w, u);
+}
+
+template <class T>
+void solve_by_substitution(Stream stream, std::type_identity_t<View<const T>> l, TileColumns<const T> w,
+                           TileColumns<T> u) {
+    if (emulated(stream)) return cpu_kernels::solve_by_substitution<T>(l, w, u);
+    cuda_kernels::solve_by_substitution<T>(stream, l, w, u);
+}
+
+template <class T>
+void update_trailing(Stream stream, std::type_identity_t<View<const T>> l, TileColumns<const T> u, TileColumns<T> c) {
+    if (emulated(stream)) return cpu_kernels::update_trailing<T>(l, u, c);
+    cuda_kernels::update_trailing<T>(stream, l, u, c);
+}
+
+}  // namespace basalt::on_stream

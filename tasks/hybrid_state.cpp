@@ -1,0 +1,112 @@
+#include "tasks/hybrid_state.hpp"
+
+#include <algorithm>
+
+#include "kernels/cpu/gemm.hpp"
+#include "runtime/engine.hpp"
+
+namespace basalt::detail {
+
+namespace {
+
+Index ceil_div(Index a, Index b) { return (a + b - 1) / b; }
+
+constexpr Index line = 64;  // elements; keeps everything aligned
+Index aligned(Index elements) { return ceil_div(elements, line) * line; }
+
+/// Numbers of the largest plan for a panel's rows: PermutationPlan's parts.
+Index plan_size(Index rows) { return rows + 3 * (rows / PermutationPlan::chunk_rows + rows / 2 + 1) + 1; }
+
+/// Rows that permute_rows() saves at most.
+Index most_saved_rows(Index rows) { return 2 * (rows / PermutationPlan::chunk_rows) + 1; }
+
+/// Bytes of a GPU's memory that a factorization takes beside its tile columns, of which it has `columns` at a time.
+template <class T>
+std::size_t workspace_bytes(const LuState<T>& lu, Index nb, Index slots, Index columns) {
+    const TileGrid& grid = lu.grid();
+    const Index width = grid.shape().width;
+    const Index elements = slots * grid.rows() * nb + (slots + 1) * nb * nb + nb * width * (columns + 1) +
+                           most_saved_rows(grid.rows()) * nb;
+    const Index numbers = slots * (2 * nb + plan_size(grid.rows()));
+    return static_cast<std::size_t>(elements) * sizeof(T) + static_cast<std::size_t>(numbers) * sizeof(Index);
+}
+
+/// Tile columns, over all GPUs, that fit at once: all, or half of what fits, so that the next ones arrive meanwhile.
+template <class T>
+Index fitting_columns(const LuState<T>& lu, Index nb, Index slots, int gpus) {
+    const Index all = lu.grid().tile_cols();
+    const Index share = ceil_div(std::max<Index>(all, 1), gpus);
+    const auto column = static_cast<std::size_t>(lu.grid().tile_column_size()) * sizeof(T);
+    std::size_t memory = static_cast<std::size_t>(-1);
+    for (int d = 0; d < gpus; ++d) memory = std::min(memory, lu.runtime.engine().memory_of(d));
+    // a little for rounding and small data
+    const std::size_t usable = memory - memory / 64;
+    auto fits = [&](Index columns, std::size_t copies) {
+        return workspace_bytes(lu, nb, slots, columns) + copies * static_cast<std::size_t>(columns) * column <= usable;
+    };
+    if (fits(share, 1)) return all;
+    Index columns = share;
+    while (columns > 1 && !fits(columns, 2)) --columns;
+    return columns * gpus;
+}
+
+}  // namespace
+
+template <class T>
+HybridState<T>::HybridState(LuState<T>& lu, const LuChoices& choices)
+    : lu(lu),
+      gpus(lu.runtime.gpus()),
+      nb(std::min(choices.panel_width, lu.grid().shape().width)),
+      panel_slots(std::max(choices.lookahead, 1) + 2),
+      group_columns(fitting_columns(lu, nb, panel_slots, gpus)),
+      plans(lu.panels.size()),
+      inverse_is_safe(lu.panels.size()) {
+    const Index m = lu.grid().rows();
+    const auto steps = static_cast<Index>(lu.panels.size());
+    const Index width = lu.grid().shape().width;
+    const Index share = ceil_div(std::min(group_columns, lu.grid().tile_cols()), gpus);
+    Runtime& runtime = lu.runtime;
+
+    const Index panel = aligned(m * nb), inverse = aligned(nb * nb), numbers = aligned(2 * nb), plan = aligned(plan_size(m));
+    const auto elements = static_cast<std::size_t>(panel_slots * panel + steps * inverse);
+    const auto indices = static_cast<std::size_t>(steps * numbers + panel_slots * plan);
+    travelling_ = PinnedBuffer(runtime.engine(), elements * sizeof(T) + indices * sizeof(Index));
+    T* next = static_cast<T*>(travelling_.data());
+    for (Index s = 0; s < panel_slots; ++s, next += panel) panels.emplace_back(runtime, next, m, nb, "panel");
+    for (Index k = 0; k < steps; ++k, next += inverse) inverses.emplace_back(runtime, next, nb, nb, "inverse");
+    Index* number = reinterpret_cast<Index*>(next);
+    for (Index k = 0; k < steps; ++k, number += numbers) moves.emplace_back(runtime, number, 2 * nb, 1, "row moves");
+    for (Index s = 0; s < panel_slots; ++s, number += plan) {
+        plan_numbers.emplace_back(runtime, number, plan_size(m), 1, "permutation");
+    }
+
+    const Index lead = aligned(nb * width), rest = aligned(nb * width * share), saved = aligned(most_saved_rows(m) * nb);
+    on_devices_ = HostBuffer(static_cast<std::size_t>(gpus * (lead + rest + saved)) * sizeof(T));
+    next = static_cast<T*>(on_devices_.data());
+    for (int g = 0; g < gpus; ++g) {
+        lead_rows.emplace_back(runtime, next, lead, 1, "leading rows");
+        rest_rows.emplace_back(runtime, next + lead, rest, 1, "top rows");
+        saved_rows.emplace_back(runtime, next + lead + rest, saved, 1, "saved rows");
+        next += lead + rest + saved;
+    }
+
+    const Index packed_block = aligned(packed_size<T>(nb, nb));
+    packed_memory_ = HostBuffer(static_cast<std::size_t>(panel_slots * packed_block) * sizeof(T));
+    next = static_cast<T*>(packed_memory_.data());
+    for (Index s = 0; s < panel_slots; ++s, next += packed_block) packed.emplace_back(runtime, next, packed_block, 1, "packed U");
+}
+
+template <class T>
+std::vector<ColumnGroup> HybridState<T>::column_groups() const {
+    std::vector<ColumnGroup> groups;
+    const Index columns = lu.grid().tile_cols();
+    for (Index first = 0; first < columns; first += group_columns) {
+        groups.push_back({first, std::min(first + group_columns, columns)});
+    }
+    return groups;
+}
+
+template struct HybridState<float>;
+template struct HybridState<double>;
+
+}  // namespace basalt::detail

@@ -1,0 +1,383 @@
+// Hybrid LU: the loop nest.
+#include "tasks/lu_hybrid.hpp"
+
+#include <algorithm>
+
+#include "kernels/cpu/gemm.hpp"
+#include "kernels/cpu/panel.hpp"
+#include "kernels/cpu/row_swap.hpp"
+#include "kernels/cpu/triangle_inverse.hpp"
+#include "kernels/on_stream.hpp"
+#include "runtime/engine.hpp"
+#include "tasks/hybrid_state.hpp"
+#include "tasks/lu_interchanges.hpp"
+
+namespace basalt::detail {
+
+namespace {
+
+// Multiplying by X = L^-1 instead of solving with L costs accuracy by the factor that |X| |L| exceeds 1. Volkov and Demmel
+// (section 5) name the rule, a plain solve where X is too large in norm; the bound was measured: panels of random
+// matrices stay below 40, while growth matrices reach 2^nb (docs/decisions/0009-hybrid-lu.md).
+constexpr double largest_inverse = 128;
+
+// Rows of a core's update task.
+constexpr Index update_rows = 2048;
+
+/// Columns [col_begin, col_end) of a tile column.
+struct Columns {
+    Index tile_column;
+    Index col_begin;
+    Index col_end;
+};
+
+/// A GPU's part of a step's update: its tile columns, the first of them perhaps not from its first column on.
+template <class T>
+struct GpuColumns {
+    Index rows;       ///< of the matrix
+    Index width;      ///< of a tile column
+    Index col_begin;  ///< where the first one starts
+    Index col_end;    ///< where it ends, if it is the only one
+
+    /// visit(columns) for groups at constant stride, in order. `at`: addresses of the tile columns' first elements.
+    template <class F>
+    void for_each_group(void* const* at, std::size_t count, const F& visit) const {
+        std::size_t first = 0;
+        const bool partial = col_begin > 0 || col_end < width;
+        if (partial && count > 0) {
+            visit(TileColumns<T>{static_cast<T*>(at[0]) + col_begin, 1, rows * width, rows, col_end - col_begin, width});
+            first = 1;
+        }
+        while (first < count) {
+            std::size_t last = first + 1;
+            const auto address = [&](std::size_t i) { return static_cast<T*>(at[i]); };
+            const Index stride = last < count ? address(last) - address(first) : rows * width;
+            while (stride > 0 && last < count && address(last) - address(last - 1) == stride) ++last;
+            visit(TileColumns<T>{address(first), static_cast<Index>(last - first), stride, rows, width, width});
+            first = last;
+        }
+    }
+};
+
+template <class T>
+class HybridSubmission {
+  public:
+    HybridSubmission(LuState<T>& state, HybridState<T>& hybrid, const LuChoices& choices)
+        : s_(state), h_(hybrid), rt_(state.runtime), choices_(choices), slot_(state.panels.size(), -1) {}
+
+    void submit() {
+        const std::vector<ColumnGroup> groups = h_.column_groups();
+        tops_.resize(s_.panels.size());
+        pin_what_is_at_home();
+        if (!groups.empty()) bring_to_devices(groups.front());
+        for (std::size_t g = 0; g < groups.size(); ++g) {
+            const ColumnGroup& group = group_ = groups[g];
+            // what lies left of the group, in the order in which it was factored
+            for (int k = 0; k < first_panel(group.first); ++k) {
+                reload(k);
+                broadcast(k);
+                update_rest(k, {group.first, 0, 0});
+            }
+            if (g + 1 < groups.size()) bring_to_devices(groups[g + 1]);
+            factor_group();
+        }
+        if (choices_.left_interchanges) {
+            for (int k = 0; k + 1 < steps(); ++k) interchange_left(k);
+        }
+    }
+
+  private:
+    // --- the loop nest ---
+
+    void factor_group() {
+        const int begin = first_panel(group_.first);
+        const int end = first_panel(group_.last);
+        const int ahead = std::max(choices_.lookahead, 1);
+        const bool separate = choices_.lookahead > 0 && !choices_.single_update_task;
+        for (int j = begin; j < std::min(begin + ahead, end); ++j) take_out(j, panel(begin).first);
+        for (int k = begin; k < end; ++k) {
+            factor(k);     // A(k:, k) = P L U on cores
+            prepare(k);    // L(k, k)^-1 and what the interchanges move
+            broadcast(k);
+            for (int j = k + 1; j < std::min(k + ahead, end); ++j) update_on_cores(k, j);
+            const int next = k + ahead;  // the column that goes to the cores now
+            if (next >= end) {
+                update_rest(k, behind(end - 1));
+            } else if (separate) {
+                update_leading(k, next);
+                take_out(next, panel(k).end());
+                update_rest(k, behind(next));
+            } else {
+                update_rest(k, behind(next - 1));
+                take_out(next, panel(k).end());
+            }
+            put_back(k);
+        }
+    }
+
+    const Panel& panel(int k) const { return s_.panels[static_cast<std::size_t>(k)]; }
+    int steps() const { return static_cast<int>(s_.panels.size()); }
+    Index rows() const { return s_.grid().rows(); }
+    Index tile_width() const { return s_.grid().shape().width; }
+
+    /// The first panel at or right of a tile column.
+    int first_panel(Index tile_column) const {
+        const auto it = std::partition_point(s_.panels.begin(), s_.panels.end(),
+                                             [&](const Panel& p) { return p.tile_column < tile_column; });
+        return static_cast<int>(it - s_.panels.begin());
+    }
+
+    /// Where the columns right of panel k begin.
+    Columns behind(int k) const {
+        const Panel& p = panel(k);
+        // the last panel of a matrix with fewer rows than columns may end inside a tile column
+        if (p.col_end() < tile_width()) return {p.tile_column, p.col_end(), tile_width()};
+        return {p.tile_column + 1, 0, 0};
+    }
+
+    // --- data on their way ---
+
+    std::size_t slot(int k) const { return static_cast<std::size_t>(slot_[static_cast<std::size_t>(k)]); }
+    void take_slot(int k) { slot_[static_cast<std::size_t>(k)] = static_cast<int>(slots_taken_++ % h_.panel_slots); }
+    Region<T> panel_rows(int k, Index begin, Index end) const { return h_.panels[slot(k)].rows(begin, end, panel(k).width); }
+    Region<T> panel_rows(int k) const { return panel_rows(k, panel(k).first, rows()); }
+    Region<T> inverse(int k) const {
+        const Index w = panel(k).width;
+        return h_.inverses[static_cast<std::size_t>(k)].rows(0, w, w);
+    }
+    Region<Index> moves(int k) const { return h_.moves[static_cast<std::size_t>(k)].rows(0, 2 * panel(k).width, 1); }
+    Place device_of(Index tile_column) const { return Place::gpu(h_.device_of(tile_column)); }
+    Region<T> matrix(Index tile_column, Index row_begin, Index row_end, Index col_begin, Index col_end) const {
+        return s_.a->template region<T>(tile_column, row_begin, row_end, col_begin, col_end);
+    }
+
+    void pin_what_is_at_home() {
+        for (Index j = 0; j < s_.grid().tile_cols(); ++j) {
+            if (h_.out_of_core() || rt_.engine().at_home(*s_.a->datum(j))) return s_.a->pin();
+        }
+    }
+
+    void bring_to_devices(const ColumnGroup& group) {
+        const auto bytes = static_cast<std::size_t>(s_.grid().tile_column_size()) * sizeof(T);
+        for (int g = 0; g < h_.gpus; ++g) {
+            const Index share = (std::min(h_.group_columns, s_.grid().tile_cols()) + h_.gpus - 1) / h_.gpus;
+            if (group.first == 0) rt_.engine().prepare_memory(g, bytes, static_cast<std::size_t>(share));
+        }
+        for (Index j = group.first; j < group.last; ++j) rt_.prefetch(matrix(j, 0, rows(), 0, tile_width()), device_of(j));
+    }
+
+    void broadcast(int k) {
+        if (choices_.broadcast_from_host) {
+            for (int g = 0; g < h_.gpus; ++g) rt_.prefetch(panel_rows(k), Place::gpu(g), urgent);
+        } else {
+            rt_.broadcast(panel_rows(k), urgent);
+        }
+        for (int g = 0; g < h_.gpus; ++g) {
+            rt_.prefetch(moves(k), Place::gpu(g), urgent);
+            rt_.prefetch(inverse(k), Place::gpu(g), urgent);
+        }
+    }
+
+    /// A panel of an earlier group, from where its factors lie now.
+    void reload(int k) {
+        take_slot(k);
+        const Panel& p = panel(k);
+        const int threads = std::min(rt_.workers(), 4);
+        rt_.submit({.name = "reload", .priority = urgent, .threads = {1, threads}, .tile = {k, -1, -1}, .step = k,
+                    .place = Place::cpu()},
+                   read(s_.region(p, p.first, rows())), write(panel_rows(k)),
+                   [](const Team& team, View<const T> a, View<T> to) { copy_share(team, a, to); });
+    }
+
+    static void copy_share(const Team& team, View<const T> a, View<T> to) {
+        const Index begin = a.rows() * team.rank() / team.size();
+        const Index end = a.rows() * (team.rank() + 1) / team.size();
+        copy_elements<T>(a.block(begin, 0, end - begin, a.cols()), to.block(begin, 0, end - begin, a.cols()));
+    }
+
+    /// Column panel j leaves the matrix for the cores, from row `top` on.
+    void take_out(int j, Index top) {
+        take_slot(j);
+        const Panel& p = panel(j);
+        rt_.submit({.name = "take out", .priority = urgent, .tile = {j, -1, -1}, .step = j, .place = device_of(p.tile_column)},
+                   read(s_.region(p, top, rows())), write(panel_rows(j, top, rows())),
+                   on_any_device([](Stream stream, View<const T> a, View<T> to) { on_stream::copy_elements<T>(stream, a, to); }));
+        tops_[static_cast<std::size_t>(j)] = top;
+        rt_.prefetch(panel_rows(j), Place::cpu(), urgent);
+    }
+
+    /// The factors return to their place in the matrix.
+    void put_back(int k) {
+        const Panel& p = panel(k);
+        const Index top = tops_[static_cast<std::size_t>(k)];
+        rt_.submit({.name = "put back", .tile = {k, -1, -1}, .step = k, .place = device_of(p.tile_column)},
+                   read(panel_rows(k, top, rows())), readwrite(s_.region(p, top, rows())),
+                   on_any_device([](Stream stream, View<const T> from, View<T> a) { on_stream::copy_elements<T>(stream, from, a); }));
+    }
+
+    // --- on cores ---
+
+    void factor(int k) {
+        const Panel& p = panel(k);
+        const int threads = choices_.panel_threads_for(rows() - p.first);
+        rt_.submit({.name = "panel", .priority = urgent + 1, .threads = {threads, threads}, .tile = {k, k, -1}, .step = k,
+                    .place = Place::cpu()},
+                   readwrite(panel_rows(k)), write(s_.pivots_of(p)),
+                   [s = &s_, k](const Team& member, View<T> a, View<Index> pivots) {
+                       Team team = member;
+                       const Index info = panel_factor(team, a, pivots.data(), s->workspace);
+                       if (team.rank() == 0) s->panel_info[static_cast<std::size_t>(k)] = info;
+                   });
+    }
+
+    void prepare(int k) {
+        const Panel& p = panel(k);
+        rt_.submit({.name = "inverse", .priority = urgent, .tile = {k, -1, -1}, .step = k, .place = Place::cpu()},
+                   read(panel_rows(k, p.first, p.end())), write(inverse(k)),
+                   [safe = &h_.inverse_is_safe[static_cast<std::size_t>(k)]](View<const T> l, View<T> x) {
+                       double norms[2] = {};
+                       cpu_kernels::invert_unit_lower<T>(l, x, norms);
+                       *safe = norms[0] <= largest_inverse;  // not where it is NaN
+                   });
+        rt_.submit({.name = "row moves", .priority = urgent, .tile = {k, -1, -1}, .step = k, .place = Place::cpu()},
+                   read(s_.pivots_of(p)), write(moves(k)), [](View<const Index> pivots, View<Index> numbers) {
+                       cpu_kernels::find_row_moves(pivots.data(), RowMoves(numbers.data(), pivots.rows()));
+                   });
+    }
+
+    /// A(k:, j) = step k of column panel j, which the cores have: lookahead deeper than one.
+    void update_on_cores(int k, int j) {
+        const Panel& p = panel(k);
+        const ScratchMatrix<T>& packed = h_.packed[slot(j)];
+        rt_.submit({.name = "swap+solve", .priority = urgent, .tile = {k, j, -1}, .step = k, .place = Place::cpu()},
+                   read(panel_rows(k, p.first, p.end())), read(s_.pivots_of(p)), write(packed.region()),
+                   readwrite(panel_rows(j, p.first, rows())),
+                   [](View<const T> l, View<const Index> pivots, View<T> u, View<T> a) {
+                       swap_rows(a, pivots.data(), pivots.rows());
+                       solve_and_pack(l, a.block(0, 0, l.rows(), a.cols()), u.data());
+                   });
+        for (Index begin = p.end(); begin < rows(); begin += update_rows) {
+            const Index end = std::min(begin + update_rows, rows());
+            rt_.submit({.name = "update", .priority = urgent, .tile = {k, j, static_cast<int>(begin / update_rows)}, .step = k,
+                        .place = Place::cpu()},
+                       read(panel_rows(k, begin, end)), read(packed.region()), readwrite(panel_rows(j, begin, end)),
+                       [](View<const T> l, View<const T> u, View<T> a) { gemm_minus(a, l, u.data()); });
+        }
+    }
+
+    // --- on GPUs ---
+
+    /// The step on the columns of the next panel alone, so that they get to the cores first.
+    void update_leading(int k, int next) {
+        const Panel& p = panel(next);
+        submit_update(k, p.tile_column, 1, p.col_begin, p.col_end(), h_.device_of(p.tile_column), true);
+    }
+
+    /// The step on all columns of the group from `first` on, a task for each GPU.
+    void update_rest(int k, const Columns& first) {
+        const Index begin = std::max(first.tile_column, group_.first);
+        for (int g = 0; g < h_.gpus; ++g) {
+            const Index ahead = (g - h_.device_of(begin) + h_.gpus) % h_.gpus;
+            const Index mine = begin + ahead;
+            if (mine >= group_.last) continue;
+            const Index count = (group_.last - mine + h_.gpus - 1) / h_.gpus;
+            const Index col_begin = ahead == 0 && begin == first.tile_column ? first.col_begin : 0;
+            submit_update(k, mine, count, col_begin, tile_width(), g, false);
+        }
+    }
+
+    /// Step k on `count` of the GPU's tile columns from `tile_column` on, the first from col_begin: exchange of rows,
+    /// U(k, j) = L(k, k)^-1 A(k, j), A(i, j) -= L(i, k) U(k, j).
+    void submit_update(int k, Index tile_column, Index count, Index col_begin, Index col_end, int gpu, bool leading) {
+        const Panel& p = panel(k);
+        const auto device = static_cast<std::size_t>(gpu);
+        const ScratchMatrix<T>& top = leading ? h_.lead_rows[device] : h_.rest_rows[device];
+        AccessList data;
+        data.read(panel_rows(k)).read(inverse(k)).read(moves(k)).write(top.region());
+        for (Index c = 0; c < count; ++c) {
+            const Index j = tile_column + c * h_.gpus;
+            data.readwrite(matrix(j, p.first, rows(), c == 0 ? col_begin : 0, c == 0 ? col_end : tile_width()));
+        }
+        const GpuColumns<T> columns{rows(), tile_width(), col_begin, col_end};
+        const char* safe = &h_.inverse_is_safe[static_cast<std::size_t>(k)];
+        rt_.submit({.name = leading ? TaskName("update leading") : TaskName("update"),
+                    .priority = leading ? urgent : -k - 1,
+                    .tile = {k, static_cast<int>(tile_column), -1},
+                    .step = k,
+                    .place = Place::gpu(gpu)},
+                   data, on_any_device([p, nb = h_.nb, columns, safe, use_inverse = choices_.solve_by_inverse](Stream stream, const Addresses& at) {
+                       const auto l = View<const T>::row_major(static_cast<const T*>(at[0]) + p.first * nb,
+                                                               columns.rows - p.first, p.width, nb);
+                       const auto x = View<const T>::row_major(static_cast<const T*>(at[1]), p.width, p.width, nb);
+                       const RowMoves row_moves(static_cast<Index*>(at[2]), p.width);
+                       auto* w = static_cast<T*>(at[3]);
+                       columns.for_each_group(at.data() + 4, at.size() - 4, [&](TileColumns<T> group) {
+                           const TileColumns<T> a = group.row_range(p.first, columns.rows - p.first);
+                           const auto exchanged = dense_tile_columns(w, a.columns, p.width, a.width);
+                           const TileColumns<T> u = a.row_range(0, p.width);
+                           on_stream::exchange_rows<T>(stream, row_moves, a, exchanged);
+                           if (use_inverse && *safe != 0) {
+                               on_stream::solve_by_inverse<T>(stream, x, exchanged, u);
+                           } else {
+                               on_stream::solve_by_substitution<T>(stream, l.block(0, 0, p.width, p.width), exchanged, u);
+                           }
+                           on_stream::update_trailing<T>(stream, l.block(p.width, 0, l.rows() - p.width, p.width), u,
+                                                         a.row_range(p.width, a.rows - p.width));
+                           w += a.columns * p.width * a.width;
+                       });
+                   }));
+    }
+
+    // --- interchanges left of the panels ---
+
+    void interchange_left(int k) {
+        if (h_.out_of_core()) {
+            submit_interchange_left(s_, k);  // the columns are at home, and one pass over them is cheaper than two transfers
+            return;
+        }
+        const Panel& p = panel(k);
+        const ScratchMatrix<Index>& numbers = h_.plan_numbers[static_cast<std::size_t>(k % h_.panel_slots)];
+        const Region<Index> all_numbers = numbers.region();
+        rt_.submit({.name = "plan interchange", .tile = {k, -1, -1}, .place = Place::cpu()},
+                   read(s_.pivots.rows(p.end(), s_.pivots.size())), write(all_numbers),
+                   [s = &s_, h = &h_, k](View<const Index>, View<Index> to) {
+                       const StoredPermutationPlan stored(left_permutation(*s, k));
+                       const PermutationPlan plan = stored.plan();
+                       std::copy_n(plan.rows, plan.size(), to.data());
+                       h->plans[static_cast<std::size_t>(k)] = plan;
+                   });
+        const int gpu = h_.device_of(p.tile_column);
+        const ScratchMatrix<T>& saved = h_.saved_rows[static_cast<std::size_t>(gpu)];
+        rt_.submit({.name = "interchange", .tile = {k, -1, -1}, .place = Place::gpu(gpu)}, read(all_numbers),
+                   write(saved.region()), readwrite(s_.region(p, p.end(), rows())),
+                   on_any_device([plan = &h_.plans[static_cast<std::size_t>(k)]](Stream stream, View<const Index> at, View<T> workspace, View<T> a) {
+                       const TileColumns<T> columns{a.data(), 1, a.rows() * a.row_stride(), a.rows(), a.cols(), a.row_stride()};
+                       on_stream::permute_rows<T>(stream, plan->at(at.data()), columns, workspace.data());
+                   }));
+    }
+
+    /// Above 0: on streams of high priority.
+    static constexpr int urgent = 1;
+
+    LuState<T>& s_;
+    HybridState<T>& h_;
+    Runtime& rt_;
+    const LuChoices choices_;
+    ColumnGroup group_{};
+    std::vector<int> slot_;    ///< by panel: where it is while it is on its way
+    std::vector<Index> tops_;  ///< by panel: first row that left the matrix
+    Index slots_taken_ = 0;
+};
+
+}  // namespace
+
+template <class T>
+void submit_hybrid_lu(LuState<T>& state, const LuChoices& choices) {
+    state.hybrid = std::make_shared<HybridState<T>>(state, choices);
+    HybridSubmission<T>(state, *state.hybrid, choices).submit();
+}
+
+template void submit_hybrid_lu(LuState<float>&, const LuChoices&);
+template void submit_hybrid_lu(LuState<double>&, const LuChoices&);
+
+}  // namespace basalt::detail
