@@ -101,7 +101,7 @@ class Bench {
     std::vector<Contestant> contest(Index depth) {
         std::vector<Contestant> all{plain(depth)};
         for (const Index width : options_.widths) {
-            if (width <= options_.cols) all.push_back(tiled(depth, width));
+            all.push_back(tiled(depth, width));
         }
         const double turn = options_.seconds / options_.turns;
         for (Contestant& each : all) {
@@ -235,6 +235,11 @@ void run(Device& device, const Options& options) {
 }
 
 int run(const Options& options) {
+    for (const Index width : options.widths) {
+        if (width <= options.cols) continue;
+        throw std::invalid_argument(fmt::format(
+            "--width {}: no tile column is as wide; allowed is up to {}, --cols", width, options.cols));
+    }
     const auto devices = options.emulated ? basalt::detail::make_emulated_devices({.gpus = 1})
                                           : basalt::detail::make_cuda_devices(1);
     if (devices.empty()) throw std::runtime_error("no GPU; --emulated shows that it works");

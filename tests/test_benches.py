@@ -1,6 +1,6 @@
 """The comparisons of bench/ run at tiny sizes, write the records that scripts read, and refuse wrong use.
 
-usage: test_benches.py BENCH_TASKS BENCH_VERSUS
+usage: test_benches.py BENCH_TASKS BENCH_VERSUS BENCH_UPDATE
 Ends with "cases: N passed, M failed, 0 skipped".
 """
 
@@ -9,7 +9,7 @@ import subprocess
 import sys
 import unittest
 
-TASKS, VERSUS = sys.argv[1:3]
+TASKS, VERSUS, UPDATE = sys.argv[1:4]
 
 
 def run(*arguments):
@@ -89,6 +89,31 @@ class VersusLu(unittest.TestCase):
             for word in (*arguments, allowed):
                 self.assertIn(word, result.stderr)
         self.assertEqual(run(VERSUS, "svd").returncode, 2)
+
+
+class Update(unittest.TestCase):
+    small = ["--emulated", "--rows", "200", "--cols", "120", "--seconds", "0.02", "--turns", "2"]
+
+    def test_each_depth_and_width_gives_a_record_beside_the_plain_gemm(self):
+        found = records(self, UPDATE, *self.small, "--k", "8,16", "--width", "32,50")
+        self.assertEqual([(r["k"], r["width"], r["n"]) for r in found],
+                         [(8, 32, 96), (8, 50, 100), (16, 32, 96), (16, 50, 100)])
+        for record in found:
+            self.assertEqual((len(record["runs"]), len(record["gemm_runs"])), (2, 2))
+            self.assertTrue(record["emulated"])
+            self.assertAlmostEqual(record["ratio"] * record["gemm_gflops"] / record["gflops"], 1, places=6)
+
+    def test_wrong_use_is_refused_with_what_is_allowed(self):
+        for arguments, allowed in ((["--width", "121"], "120"), (["--k", "0"], "1000000"), (["--precision", "z"], "d")):
+            result = run(UPDATE, *self.small, *arguments)
+            self.assertEqual(result.returncode, 2, arguments)
+            for word in (*arguments, allowed):
+                self.assertIn(word, result.stderr)
+
+    def test_without_a_gpu_it_says_so(self):
+        result = run("env", "CUDA_VISIBLE_DEVICES=", UPDATE)
+        self.assertEqual(result.returncode, 3)
+        self.assertIn("no GPU", result.stderr)
 
 
 result = unittest.main(argv=sys.argv[:1], exit=False).result
