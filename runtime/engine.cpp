@@ -55,6 +55,7 @@ Engine::Engine(const Config& config)
     for (int place = 0; place < config_.workers; ++place) workers_.push_back(std::make_unique<Worker>(place));
     scheduler(0);  // throws UsageError for an unknown policy before any thread is there
     if (config_.trace) trace_.start();
+    start_drivers();  // before the threads that look at them
     try {
         threads_.emplace_back([this] { stand_in_main(); });
         for (int place = 1; place < config_.workers; ++place) {
@@ -64,7 +65,6 @@ Engine::Engine(const Config& config)
         stop_threads();
         throw;
     }
-    start_drivers();
 }
 
 Engine::~Engine() {

@@ -1,6 +1,8 @@
 // Broadcasts on emulated devices: with and without peer access, from the host and from devices.
 #include <cstring>
 
+#include "basalt/array.hpp"
+#include "basalt/runtime.hpp"
 #include "runtime/device/broadcast_route.hpp"
 #include "runtime/device/emulated_device.hpp"
 #include "tests/broadcast_checks.hpp"
@@ -168,6 +170,48 @@ TEST_CASE("a copy of a broadcast that fails is reported once, and nothing runs o
             const auto stream = static_cast<StreamRole>(role);
             CHECK_NOTHROW(await(*device, stream, device->record(stream, false)));
         }
+    }
+}
+
+TEST_CASE("tasks on every GPU read what was broadcast, wherever it was written", "[sanitize]") {
+    const Watchdog watchdog;
+    const bool peers = GENERATE(true, false);
+    const Index n = GENERATE(1, 120000);
+    const Place writer = GENERATE(Place::cpu(), Place::gpu(0), Place::gpu(2));
+    CAPTURE(peers, n, writer.is_cpu());
+    constexpr int gpus = 3;
+    constexpr int rounds = 4;
+    Config config;
+    config.workers = 2;
+    config.emulation = {
+        .gpus = gpus, .memory = std::size_t{8} << 20, .peer_access = peers, .longest_delay = 100us};
+    Runtime runtime(config);
+    Array<double> x(runtime, n);
+    std::vector<Array<double>> copies;
+    for (int g = 0; g < gpus; ++g) copies.emplace_back(runtime, n * rounds);
+    for (int round = 0; round < rounds; ++round) {
+        const auto fill = [=](View<double> x) {
+            for (Index i = 0; i < n; ++i) x[i] = static_cast<double>(round * n + i);
+        };
+        runtime.submit({.name = "fill", .place = writer}, write(x), fill,
+                       cuda([](Stream, View<double>) { std::abort(); }));
+        runtime.broadcast(x.region());
+        for (int g = 0; g < gpus; ++g) {
+            runtime.submit(
+                {.name = "keep", .place = Place::gpu(g)}, read(x),
+                readwrite(copies[static_cast<std::size_t>(g)]),
+                [=](View<const double> x, View<double> kept) {
+                    for (Index i = 0; i < n; ++i) kept[round * n + i] = x[i];
+                },
+                cuda([](Stream, View<const double>, View<double>) { std::abort(); }));
+        }
+    }
+    runtime.wait();
+    for (const Array<double>& kept : copies) {
+        const auto view = kept.host_view();
+        bool same = true;
+        for (Index i = 0; i < n * rounds; ++i) same = same && view[i] == static_cast<double>(i);
+        CHECK(same);
     }
 }
 

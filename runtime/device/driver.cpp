@@ -26,7 +26,7 @@ bool computes(StreamRole role) { return role == StreamRole::compute || role == S
 }  // namespace
 
 Driver::Driver(Engine& engine, Device& device, int place)
-    : engine_(engine), device_(device), worker_(place), thread_([this] { main(); }) {}
+    : engine_(engine), device_(device), worker_(place) {}
 
 Driver::~Driver() { stop(); }
 
@@ -42,6 +42,7 @@ void Driver::stop() {
 void Driver::push(Task& task) {
     const std::lock_guard guard(lock_);
     ready_.push({task.priority, arrivals_++, &task});
+    if (!thread_.joinable()) thread_ = std::thread([this] { main(); });
     // release: pairs with the driver's look at it
     queued_.store(ready_.size(), std::memory_order_release);
     if (asleep_) pushed_.notify_one();

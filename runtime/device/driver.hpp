@@ -90,7 +90,7 @@ class Driver {
     std::int64_t ahead_ns_ = 0;  ///< nanoseconds of work that is enqueued and not completed, as far as is known
     std::map<const char*, std::int64_t> learnt_;
     std::array<std::int64_t, stream_roles> last_completion_{};
-    std::thread thread_;
+    std::thread thread_;  ///< started by the first push(): the engine is complete by then
 };
 
 }  // namespace basalt::detail

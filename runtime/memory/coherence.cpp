@@ -278,7 +278,14 @@ void Coherence::broadcast(Version& version, const std::vector<Node>& nodes, int 
     }
     if (targets.empty()) return;
     const Node from = source_for(r, targets.front());
-    if (targets.size() == 1) return fetch(r, targets.front(), priority);
+    const auto direct = [&](Node node) {
+        return from == host_node || devices_[static_cast<std::size_t>(device_of_node(from))]->reaches(
+                                        *devices_[static_cast<std::size_t>(device_of_node(node))]);
+    };
+    if (targets.size() == 1 || !std::all_of(targets.begin(), targets.end(), direct)) {
+        for (const Node node : targets) fetch(r, node, priority);  // where peers do not reach each other: by the host
+        return;
+    }
 
     TaskGroup waits;
     for (const Node node : targets) {
