@@ -1,6 +1,6 @@
 """The comparisons of bench/ run at tiny sizes, write the records that scripts read, and refuse wrong use.
 
-usage: test_benches.py BENCH_TASKS BENCH_VERSUS BENCH_UPDATE
+usage: test_benches.py BENCH_TASKS BENCH_VERSUS BENCH_UPDATE BENCH_BROADCAST
 Ends with "cases: N passed, M failed, 0 skipped".
 """
 
@@ -9,7 +9,7 @@ import subprocess
 import sys
 import unittest
 
-TASKS, VERSUS, UPDATE = sys.argv[1:4]
+TASKS, VERSUS, UPDATE, BROADCAST = sys.argv[1:5]
 
 
 def run(*arguments):
@@ -114,6 +114,27 @@ class Update(unittest.TestCase):
         result = run("env", "CUDA_VISIBLE_DEVICES=", UPDATE)
         self.assertEqual(result.returncode, 3)
         self.assertIn("no GPU", result.stderr)
+
+
+class Broadcast(unittest.TestCase):
+    def test_every_way_from_every_source_is_timed_on_emulated_devices(self):
+        found = records(self, BROADCAST, "--emulated-gpus", "3", "--size", "100KB,1MiB", "--chunk", "0,64KiB",
+                        "--lanes", "1,2", "--repeat", "1")
+        ways = {(r["source"], r["targets"], r["bytes"], r["method"], r["chunk_bytes"], r["lanes"]) for r in found}
+        rings = {("ring", chunk, lanes) for chunk in (0, 65536) for lanes in (1, 2)}
+        self.assertEqual(ways, {(source, targets, size, *way)
+                                for source, most in (("device", 2), ("host", 3)) for targets in range(1, most + 1)
+                                for size in (100000, 1048576) for way in rings | {("source", 0, 1)}})
+        for record in found:
+            self.assertGreater(record["milliseconds"], 0, record)
+
+    def test_wrong_use_is_refused_with_what_is_allowed(self):
+        for arguments, allowed in ((["--source", "disk"], "host"), (["--method", "pigeon"], "ring"),
+                                   (["--lanes", "3"], "2"), (["--size", "0"], "1"), (["--repeat", "0"], "1000")):
+            result = run(BROADCAST, *arguments)
+            self.assertEqual(result.returncode, 2, arguments)
+            for word in (*arguments, allowed):
+                self.assertIn(word, result.stderr)
 
 
 result = unittest.main(argv=sys.argv[:1], exit=False).result
