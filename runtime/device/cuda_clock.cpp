@@ -14,21 +14,24 @@ namespace {
 
 // all in nanoseconds
 constexpr double period = 1e9;  // between two bases
-constexpr double continuous_to =
-    5e9;  // a base older than that is forgotten: nobody asks for events around it
+constexpr double continuous_to = 5e9;  // a base older than that is forgotten: nobody asks for events around it
 constexpr double largest_step = 200e3;  // what a rate may have to make up for; beyond that the time jumps
-constexpr double slow = 500e3;          // the device is too busy to measure well
+constexpr double most_patience = 20e6;  // for measuring; a device may be busy
 
 double host_now() {
     const auto time = std::chrono::steady_clock::now().time_since_epoch();
     return static_cast<double>(std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
 }
 
-/// Nanoseconds between two events.
+/// Nanoseconds from one event to another, which may have happened before it.
 double distance(cudaEvent_t from, cudaEvent_t to) {
     float milliseconds = 0;
-    check_cuda(cudaEventElapsedTime(&milliseconds, from, to), "cudaEventElapsedTime");
-    return static_cast<double>(milliseconds) * 1e6;
+    if (try_cuda(cudaEventElapsedTime(&milliseconds, from, to), "cudaEventElapsedTime") && milliseconds > 0) {
+        return static_cast<double>(milliseconds) * 1e6;
+    }
+    // only distances forwards are documented
+    check_cuda(cudaEventElapsedTime(&milliseconds, to, from), "cudaEventElapsedTime");
+    return static_cast<double>(milliseconds) * -1e6;
 }
 
 }  // namespace
@@ -54,7 +57,7 @@ CudaClock::~CudaClock() {
 /// surest.
 double CudaClock::measure(cudaEvent_t event) const {
     constexpr int attempts = 8;
-    constexpr int more_attempts = 100;
+    const double start = host_now();
     double shortest = std::numeric_limits<double>::max();
     for (int i = 0;; ++i) {
         const double begin = host_now();
@@ -64,8 +67,7 @@ double CudaClock::measure(cudaEvent_t event) const {
         // the event keeps the last attempt's time, so that one has to be among the short ones
         const bool good = end - begin <= 1.1 * shortest;
         shortest = std::min(shortest, end - begin);
-        if (end - begin > slow) return end;
-        if ((i >= attempts && good) || i >= more_attempts) return (begin + end) / 2;
+        if ((i >= attempts && good) || end - start > most_patience) return (begin + end) / 2;
     }
 }
 
