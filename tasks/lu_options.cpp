@@ -17,9 +17,17 @@ struct SizeEntry {
 constexpr std::array sizes{SizeEntry{256, {128, 32}}, SizeEntry{768, {256, 64}}, SizeEntry{3000, {512, 128}},
                            SizeEntry{Index{1} << 62, {512, 256}}};
 
-// A thread of a panel's team should have that many rows at least.
-constexpr Index rows_a_thread = 512;
-constexpr int most_panel_threads = 16;
+/// The team of a panel: a thread for so many rows, as long as there are more of them; 1 at least.
+struct PanelTeamRule {
+    Index rows_a_thread;
+    int most;
+};
+
+// A column costs every member an exchange of about half a microsecond whatever its rows, and 256 columns cost it
+// 1.3 us a row (docs/decisions/0004-panel.md). On cores alone, a thread that is half idle in the panel is missed by
+// the updates: 512 rows, where waiting is a fifth. In hybrid mode the cores have little else to do, and the next
+// panel is what the GPUs wait for at the end: 256 rows, below which another thread gains next to nothing.
+constexpr PanelTeamRule cpu_team{512, 16}, hybrid_team{256, 16};
 
 }  // namespace
 
@@ -89,14 +97,15 @@ LuChoices::LuChoices(const LuOptions& options, Index m, Index n, int workers, in
                          "; allowed is -1 (chosen) or at least 0");
     }
     if (panel_width == 0) panel_width = hybrid ? default_hybrid_panel(m, n) : default_lu_tile(m, n, workers).width;
-    if (panel_threads == 0) panel_threads = std::min(workers, most_panel_threads);
+    if (panel_threads == 0) panel_threads = std::min(workers, (hybrid ? hybrid_team : cpu_team).most);
     panel_threads = std::min(panel_threads, workers);
     if (lookahead < 0) lookahead = 1;
 }
 
 int LuChoices::panel_threads_for(Index rows) const {
     if (panel_threads_given) return panel_threads;
-    return static_cast<int>(std::clamp<Index>(rows / rows_a_thread, 1, panel_threads));
+    const Index share = (hybrid ? hybrid_team : cpu_team).rows_a_thread;
+    return static_cast<int>(std::clamp<Index>(rows / share, 1, panel_threads));
 }
 
 }  // namespace detail

@@ -1,15 +1,18 @@
 """The comparisons of bench/ run at tiny sizes, write the records that scripts read, and refuse wrong use.
 
-usage: test_benches.py BENCH_TASKS BENCH_VERSUS BENCH_UPDATE BENCH_BROADCAST
-Ends with "cases: N passed, M failed, 0 skipped".
+usage: test_benches.py BENCH_TASKS BENCH_VERSUS BENCH_UPDATE BENCH_BROADCAST BENCH_PANEL PLOT_PANEL
+Ends with "cases: N passed, M failed, K skipped".
 """
 
+import importlib.util
 import json
+import pathlib
 import subprocess
 import sys
+import tempfile
 import unittest
 
-TASKS, VERSUS, UPDATE, BROADCAST = sys.argv[1:5]
+TASKS, VERSUS, UPDATE, BROADCAST, PANEL, PLOT_PANEL = sys.argv[1:7]
 
 
 def run(*arguments):
@@ -137,7 +140,44 @@ class Broadcast(unittest.TestCase):
                 self.assertIn(word, result.stderr)
 
 
+class Panel(unittest.TestCase):
+    def test_each_height_and_width_gives_a_record_beside_getrf_and_getf2(self):
+        found = records(self, PANEL, "--heights", "70,500", "--nb", "32,64", "--threads", "1,3", "--repeat", "1")
+        self.assertEqual([(r["nb"], r["m"], r["threads"]) for r in found],
+                         [(nb, m, t) for nb in (32, 64) for m in (70, 500) for t in (1, 3)])
+        for record in found:
+            self.assertAlmostEqual(record["ratio"] * record["seconds"] / record["getrf_seconds"], 1, places=6)
+            self.assertEqual("getf2_seconds" in record, record["threads"] == 1)
+
+    def test_the_phases_are_listed_and_add_up(self):
+        result = run(PANEL, "--heights", "300", "--nb", "70", "--threads", "2", "--repeat", "1", "--no-vendor",
+                     "--phases", "--precision", "s")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        total, phases = result.stdout.splitlines()[-1].split("=")
+        times = phases.split()
+        self.assertEqual(times[::2][:2] + times[-2:-1], ["load", "leaf", "barrier"])
+        self.assertAlmostEqual(sum(map(float, times[1::2])), float(total.split()[1]), delta=0.01)
+
+    def test_wrong_use_is_refused_with_what_is_allowed(self):
+        for arguments, allowed in ((["--heights", "0"], "1"), (["--threads", "0"], "1024"), (["--nb", "x"], "1"),
+                                   (["--precision", "z"], "d"), (["--nonsense"], "--help")):
+            result = run(PANEL, *arguments)
+            self.assertEqual(result.returncode, 2, arguments)
+            for word in (*arguments, allowed):
+                self.assertIn(word, result.stderr)
+
+    @unittest.skipUnless(importlib.util.find_spec("matplotlib"), "no matplotlib")
+    def test_the_plot_is_drawn_from_records(self):
+        with tempfile.TemporaryDirectory() as directory:
+            lines, picture = f"{directory}/records.json", f"{directory}/panel.svg"
+            run(PANEL, "--heights", "70,300", "--nb", "32", "--threads", "1", "--repeat", "1", "--json", lines)
+            result = run(sys.executable, PLOT_PANEL, lines, "--output", picture)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn("</svg>", pathlib.Path(picture).read_text())
+
+
 result = unittest.main(argv=sys.argv[:1], exit=False).result
 failed = len(result.failures) + len(result.errors)
-print(f"cases: {result.testsRun - failed} passed, {failed} failed, 0 skipped")
+skipped = len(result.skipped)
+print(f"cases: {result.testsRun - failed - skipped} passed, {failed} failed, {skipped} skipped")
 sys.exit(1 if failed else 0)

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""Plots records of `./run bench panel --json FILE`: rate over height, one picture a panel width.
+
+usage: panel.py FILE... [--output panel.svg] [--precision d] [--machine TEXT]
+"""
+
+import argparse
+import json
+import pathlib
+import sys
+
+
+def read_records(paths, precision, machine):
+    """The records of the panel bench by (nb, threads, m); of several for one point the last one counts."""
+    points = {}
+    for path in paths:
+        for line in pathlib.Path(path).read_text().splitlines():
+            record = json.loads(line)
+            if record.get("bench") != "panel" or record.get("precision") != precision:
+                continue
+            if machine in record.get("machine", ""):
+                points[record["nb"], record["threads"], record["m"]] = record
+    return points
+
+
+def rate(record, seconds):
+    """Gflop/s of a run that took so long, by LAPACK's operation count."""
+    return record["gflops"] * record["seconds"] / seconds if seconds else float("nan")
+
+
+def counted(threads):
+    return "1 thread" if threads == 1 else f"{threads} threads"
+
+
+def draw(axes, points, nb):
+    threads = sorted({t for width, t, _ in points if width == nb})
+    unblocked = []
+    for number, count in enumerate(threads):
+        line = sorted((m, r) for (width, t, m), r in points.items() if (width, t) == (nb, count))
+        heights = [m for m, _ in line]
+        color = f"C{number}"
+        axes.plot(heights, [r["gflops"] for _, r in line], "o-", color=color, label=f"Basalt, {counted(count)}")
+        axes.plot(heights, [rate(r, r.get("getrf_seconds")) for _, r in line], "s--", color=color, mfc="none",
+                  label=f"getrf, {counted(count)}")
+        unblocked += [(m, rate(r, r["getf2_seconds"])) for m, r in line if "getf2_seconds" in r]
+    if unblocked:
+        axes.plot(*zip(*sorted(unblocked)), "x:", color="gray", label="getf2")
+    axes.set(title=f"panel of width {nb}", xlabel="height", xscale="log", yscale="log")
+    ticks = sorted({m for width, _, m in points if width == nb})
+    axes.set_xticks(ticks, [f"{m // 1024}k" if m % 1024 == 0 else str(m) for m in ticks], minor=False)
+    axes.minorticks_off()
+    axes.grid(alpha=0.3)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("records", nargs="+", help="files of JSON records, one a line")
+    parser.add_argument("--output", default=pathlib.Path(__file__).parent / "panel.svg", type=pathlib.Path)
+    parser.add_argument("--precision", default="d", choices=["s", "d"])
+    parser.add_argument("--machine", default="", help="only records whose machine contains this text")
+    options = parser.parse_args()
+    points = read_records(options.records, options.precision, options.machine)
+    if not points:
+        sys.exit("panel.py: no record of the panel bench in " + ", ".join(options.records))
+
+    import matplotlib  # late: the messages above need none
+    matplotlib.use("svg")
+    from matplotlib import pyplot
+
+    widths = sorted({nb for nb, _, _ in points})
+    figure, axes = pyplot.subplots(1, len(widths), figsize=(6 * len(widths), 5), sharey=True, squeeze=False)
+    for place, nb in zip(axes[0], widths):
+        draw(place, points, nb)
+    axes[0][0].set_ylabel("Gflop/s")
+    axes[0][-1].legend(fontsize="small", loc="center left", bbox_to_anchor=(1.02, 0.5))
+    figure.suptitle(next(iter(points.values())).get("machine", ""), fontsize="small")
+    figure.savefig(options.output, bbox_inches="tight")
+    print(options.output)
+
+
+if __name__ == "__main__":
+    main()
