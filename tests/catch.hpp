@@ -10,17 +10,17 @@ using Catch::Approx;
 
 namespace basalt_tests {
 
-/// Marks the running test case as skipped, so that the totals of `./run test` do not count it as passed.
-void note_skipped();
+/// Marks the running test case as skipped, so that the totals of `./run test` do not count it as passed, and says why.
+void note_skipped(const char* reason);
 
 }  // namespace basalt_tests
 
 // Catch2 3.3 and newer have SKIP(reason). Earlier ones get this twin, which must stand in the body of the
 // test case itself because it returns from it.
 #ifndef SKIP
-#define SKIP(reason)                  \
-    do {                              \
-        basalt_tests::note_skipped(); \
-        return;                       \
+#define SKIP(reason)                        \
+    do {                                    \
+        basalt_tests::note_skipped(reason); \
+        return;                             \
     } while (false)
 #endif

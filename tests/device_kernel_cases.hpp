@@ -233,9 +233,8 @@ void check_update(Kernels& kernels) {
 }
 
 template <class T, class Kernels>
-void check_copies(Kernels& kernels) {
-    for (const auto& [columns, rows, width] :
-         {std::array<Index, 3>{0, 3, 3}, {1, 0, 3}, {2, 3, 0}, {1, 1, 1}, {3, 50, 33}, {2, 9, 1030}}) {
+void check_copies(Kernels& kernels, const std::vector<std::array<Index, 3>>& shapes) {
+    for (const auto& [columns, rows, width] : shapes) {
         HostColumns<T> from(columns, rows, width, 1, 2), to(columns, rows, width, 2, 5);
         typename Kernels::template Memory<T> source(kernels, from.values), target(kernels, to.values);
         kernels.template copy_tile_columns<T>(from.on(source.data()), to.on(target.data()));
@@ -297,8 +296,8 @@ inline std::string describe(const Dealt& dealt) {
 }
 
 template <class T, class Kernels>
-void check_conversion(Kernels& kernels) {
-    for (const Dealt& dealt : dealt_matrices()) {
+void check_conversion(Kernels& kernels, const std::vector<Dealt>& matrices) {
+    for (const Dealt& dealt : matrices) {
         const auto& [grid, deal] = dealt;
         const Index columns = dealt.columns(), cols = dealt_cols(grid, deal, columns), ld = grid.rows() + 3;
         const Index width = grid.shape().width, stored = columns * grid.tile_column_size();
@@ -332,8 +331,8 @@ void check_conversion(Kernels& kernels) {
 }
 
 template <class T, class Kernels>
-void check_conversion_in_place(Kernels& kernels) {
-    for (const Dealt& dealt : dealt_matrices()) {
+void check_conversion_in_place(Kernels& kernels, const std::vector<Dealt>& matrices) {
+    for (const Dealt& dealt : matrices) {
         const auto& [grid, deal] = dealt;
         if (deal.step != 1) continue;
         const Index ld = grid.padded_rows();
@@ -487,9 +486,7 @@ void require_equal_norms(const reference::Norms& found, const reference::Norms& 
 }
 
 template <class T, class Kernels>
-void check_norms(Kernels& kernels) {
-    std::vector<Dealt> matrices = dealt_matrices();
-    matrices.push_back({TileGrid(2100, 600, {100, 520}), {}});
+void check_norms(Kernels& kernels, const std::vector<Dealt>& matrices) {
     for (const Dealt& dealt : matrices) {
         std::vector<T> values = random_values<T>(dealt.columns() * dealt.grid.tile_column_size(), 4);
         INFO(describe(dealt));
@@ -526,6 +523,37 @@ void check_that_padding_has_no_norm(Kernels& kernels) {
         for (Index j = 0; j < 41; ++j) tiles.column(j / 32)(i, j % 32) = T{2};
     }
     require_equal_norms<T>(measured_norms(kernels, dealt, values), {2, 80, 82, std::sqrt(4.0 * 40 * 41)});
+}
+
+/// Sums whose order a GPU could choose anew each time: two runs, on other addresses.
+template <class T, class Kernels>
+void check_repeated_bits(Kernels& kernels) {
+    const Dealt dealt{TileGrid(2100, 600, {100, 520}), {}};
+    const std::vector<T> values = random_values<T>(dealt.columns() * dealt.grid.tile_column_size(), 4);
+    const Index n = 300, width = 200;
+    HostColumns<T> l = small_triangle<T>(n), u(3, n, width, 1), c(3, n, width, 2);
+    struct Outcome {
+        reference::Norms norms;
+        std::vector<double> inverse_norms;
+        std::vector<T> inverse, updated;
+    };
+    const auto compute = [&] {
+        typename Kernels::template Memory<T> device_l(kernels, l.values), inverse(kernels, l.values),
+            device_u(kernels, u.values), device_c(kernels, c.values);
+        typename Kernels::template Memory<double> inverse_norms(kernels, {-1.0, -1.0});
+        const View<const T> triangle = l.on(device_l.data()).column(0);
+        kernels.template invert_unit_lower<T>(triangle, l.on(inverse.data()).column(0), inverse_norms.data());
+        kernels.template update_trailing<T>(triangle, u.on(device_u.data()), c.on(device_c.data()));
+        return Outcome{measured_norms(kernels, dealt, values), inverse_norms.read(), inverse.read(),
+                       device_c.read()};
+    };
+    const Outcome first = compute(), second = compute();
+    CHECK(first.norms.one == second.norms.one);
+    CHECK(first.norms.infinity == second.norms.infinity);
+    CHECK(first.norms.frobenius == second.norms.frobenius);
+    CHECK(first.inverse_norms == second.inverse_norms);
+    CHECK(first.inverse == second.inverse);
+    CHECK(first.updated == second.updated);
 }
 
 }  // namespace basalt_tests

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <iostream>
+#include <string>
 
 namespace {
 
@@ -19,6 +20,7 @@ struct Counts {
 
 Counts counts;
 bool current_is_skipped = false;
+std::string current_name;
 
 #if __has_include(<catch2/catch_all.hpp>)
 using ListenerBase = Catch::EventListenerBase;
@@ -40,6 +42,7 @@ class CaseCounter : public ListenerBase {
     void testCaseStarting(const Catch::TestCaseInfo& info) override {
         ListenerBase::testCaseStarting(info);
         current_is_skipped = false;
+        current_name = info.name;
     }
 
     void testCaseEnded(const Catch::TestCaseStats& stats) override {
@@ -57,8 +60,9 @@ class CaseCounter : public ListenerBase {
 
 CATCH_REGISTER_LISTENER(CaseCounter)
 
-void basalt_tests::note_skipped() {
+void basalt_tests::note_skipped(const char* reason) {
     current_is_skipped = true;
+    std::cout << "skipped: " << current_name << ": " << reason << "\n";
 }
 
 int main(int argc, char** argv) {

@@ -34,6 +34,7 @@ export PKG_CONFIG_PATH="$installed/$libdir/pkgconfig"
 "$@" -std=c++20 "$program/main.cpp" -o "$work/by_pkg_config" $(pkg-config --cflags --libs basalt)
 "$work/by_pkg_config" "$version"
 
-quietly cmake -S "$program" -B "$work/cmake" -G Ninja -DCMAKE_PREFIX_PATH="$installed" -DCMAKE_CXX_COMPILER="$1"
+# The command may start with ccache: CMake takes several words from the environment only.
+quietly env CXX="$*" cmake -S "$program" -B "$work/cmake" -G Ninja -DCMAKE_PREFIX_PATH="$installed"
 quietly cmake --build "$work/cmake"
 "$work/cmake/by_cmake" "$version"

@@ -46,18 +46,18 @@ TEMPLATE_TEST_CASE("one update covers a group of tile columns", "[kernels][sanit
 
 TEMPLATE_TEST_CASE("groups of tile columns are copied and nothing else is written", "[kernels][sanitize]",
                    float, double) {
-    check_copies<TestType>(twins);
+    check_copies<TestType>(twins, {{0, 3, 3}, {1, 0, 3}, {2, 3, 0}, {1, 1, 1}, {3, 50, 33}, {2, 9, 1030}});
 }
 
 TEMPLATE_TEST_CASE("dealt tile columns are packed with their padding and come back", "[kernels][sanitize]",
                    float, double) {
-    check_conversion<TestType>(twins);
+    check_conversion<TestType>(twins, dealt_matrices());
     check_conversion_one_place_ahead<TestType>(twins);
 }
 
 TEMPLATE_TEST_CASE("a matrix becomes tile columns in its own memory and comes back", "[kernels][sanitize]",
                    float, double) {
-    check_conversion_in_place<TestType>(twins);
+    check_conversion_in_place<TestType>(twins, dealt_matrices());
 }
 
 TEMPLATE_TEST_CASE("tiles change their order of elements and change it back", "[kernels][sanitize]", float,
@@ -71,7 +71,8 @@ TEMPLATE_TEST_CASE("generators on a device give the matrices of the host", "[ker
 }
 
 TEMPLATE_TEST_CASE("norms on a device are those of plain loops", "[kernels][sanitize]", float, double) {
-    check_norms<TestType>(twins);
+    check_norms<TestType>(twins, dealt_matrices());
+    check_norms<TestType>(twins, {{TileGrid(2100, 600, {100, 520}), {}}});
     check_that_padding_has_no_norm<TestType>(twins);
 }
 

@@ -2,7 +2,6 @@
 // larger ones, tagged [large], which compute-sanitizer would take too long for.
 
 #include <memory>
-#include <optional>
 
 #include "tests/cuda_kernels.hpp"
 #include "tests/device_kernel_cases.hpp"
@@ -11,111 +10,120 @@ using namespace basalt_tests;
 
 namespace {
 
-/// The first GPU; nothing where there is none.
-class Gpu {
-  public:
-    Gpu() : devices_(basalt::detail::make_cuda_devices(1)) {
-        if (!devices_.empty()) kernels_.emplace(*devices_.front());
-    }
-    bool present() const { return kernels_.has_value(); }
-    CudaKernels& kernels() { return *kernels_; }
-
-  private:
-    std::vector<std::unique_ptr<basalt::detail::Device>> devices_;
-    std::optional<CudaKernels> kernels_;
-};
+/// The kernels of the first GPU; nullptr where there is none.
+CudaKernels* gpu() {
+    static const auto devices = basalt::detail::make_cuda_devices(1);
+    static const auto kernels = devices.empty() ? nullptr : std::make_unique<CudaKernels>(*devices.front());
+    return kernels.get();
+}
 
 constexpr const char* no_gpu = "no GPU";
 
 }  // namespace
 
 TEST_CASE("interchanges of a panel become a permutation of few rows", "[cuda]") {
-    Gpu gpu;
-    if (!gpu.present()) SKIP(no_gpu);
-    check_row_moves(gpu.kernels(),
-                    {{0, 0}, {1, 1}, {5, 5}, {7, 3}, {100, 64}, {64, 64}, {513, 512}, {3000, 1100}});
+    if (gpu() == nullptr) SKIP(no_gpu);
+    check_row_moves(*gpu(), {{0, 0}, {1, 1}, {5, 5}, {7, 3}, {100, 64}, {64, 64}, {513, 512}, {3000, 1100}});
 }
 
 TEMPLATE_TEST_CASE("rows exchanged out of place are those that interchanges leave", "[cuda]", float, double) {
-    Gpu gpu;
-    if (!gpu.present()) SKIP(no_gpu);
-    check_row_exchange<TestType>(gpu.kernels());
+    if (gpu() == nullptr) SKIP(no_gpu);
+    check_row_exchange<TestType>(*gpu());
 }
 
 TEMPLATE_TEST_CASE("the interchanges of several panels are applied as one permutation", "[cuda]", float,
                    double) {
-    Gpu gpu;
-    if (!gpu.present()) SKIP(no_gpu);
-    check_row_permutation<TestType>(gpu.kernels());
+    if (gpu() == nullptr) SKIP(no_gpu);
+    check_row_permutation<TestType>(*gpu());
 }
 
 TEMPLATE_TEST_CASE("a unit triangle is inverted and its inverse measured", "[cuda]", float, double) {
-    Gpu gpu;
-    if (!gpu.present()) SKIP(no_gpu);
-    check_triangle_inverse<TestType>(gpu.kernels(), {0, 1, 2, 7, 8, 33, 63, 64, 65, 200, 300});
+    if (gpu() == nullptr) SKIP(no_gpu);
+    check_triangle_inverse<TestType>(*gpu(), {0, 1, 2, 7, 8, 33, 63, 64, 65, 200, 300});
 }
 
 TEMPLATE_TEST_CASE("the norms of an inverse that holds a NaN are NaN", "[cuda]", float, double) {
-    Gpu gpu;
-    if (!gpu.present()) SKIP(no_gpu);
-    check_inverse_of_a_triangle_with_a_nan<TestType>(gpu.kernels());
+    if (gpu() == nullptr) SKIP(no_gpu);
+    check_inverse_of_a_triangle_with_a_nan<TestType>(*gpu());
 }
 
 TEMPLATE_TEST_CASE("the inverse and substitution solve for the same rows of U", "[cuda]", float, double) {
-    Gpu gpu;
-    if (!gpu.present()) SKIP(no_gpu);
-    check_solves<TestType>(gpu.kernels());
+    if (gpu() == nullptr) SKIP(no_gpu);
+    check_solves<TestType>(*gpu());
 }
 
 TEMPLATE_TEST_CASE("one update covers a group of tile columns", "[cuda]", float, double) {
-    Gpu gpu;
-    if (!gpu.present()) SKIP(no_gpu);
-    check_update<TestType>(gpu.kernels());
+    if (gpu() == nullptr) SKIP(no_gpu);
+    check_update<TestType>(*gpu());
 }
 
 TEMPLATE_TEST_CASE("groups of tile columns are copied and nothing else is written", "[cuda]", float, double) {
-    Gpu gpu;
-    if (!gpu.present()) SKIP(no_gpu);
-    check_copies<TestType>(gpu.kernels());
+    if (gpu() == nullptr) SKIP(no_gpu);
+    check_copies<TestType>(*gpu(), {{0, 3, 3}, {1, 0, 3}, {2, 3, 0}, {1, 1, 1}, {3, 50, 33}, {2, 9, 1030}});
 }
 
 TEMPLATE_TEST_CASE("dealt tile columns are packed with their padding and come back", "[cuda]", float,
                    double) {
-    Gpu gpu;
-    if (!gpu.present()) SKIP(no_gpu);
-    check_conversion<TestType>(gpu.kernels());
-    check_conversion_one_place_ahead<TestType>(gpu.kernels());
+    if (gpu() == nullptr) SKIP(no_gpu);
+    check_conversion<TestType>(*gpu(), dealt_matrices());
+    check_conversion_one_place_ahead<TestType>(*gpu());
 }
 
 TEMPLATE_TEST_CASE("a matrix becomes tile columns in its own memory and comes back", "[cuda]", float,
                    double) {
-    Gpu gpu;
-    if (!gpu.present()) SKIP(no_gpu);
-    check_conversion_in_place<TestType>(gpu.kernels());
+    if (gpu() == nullptr) SKIP(no_gpu);
+    check_conversion_in_place<TestType>(*gpu(), dealt_matrices());
 }
 
 TEMPLATE_TEST_CASE("tiles change their order of elements and change it back", "[cuda]", float, double) {
-    Gpu gpu;
-    if (!gpu.present()) SKIP(no_gpu);
-    check_reordering<TestType>(gpu.kernels());
+    if (gpu() == nullptr) SKIP(no_gpu);
+    check_reordering<TestType>(*gpu());
 }
 
 TEMPLATE_TEST_CASE("generators on a device give the matrices of the host", "[cuda]", float, double) {
-    Gpu gpu;
-    if (!gpu.present()) SKIP(no_gpu);
-    check_generators<TestType>(gpu.kernels());
+    if (gpu() == nullptr) SKIP(no_gpu);
+    check_generators<TestType>(*gpu());
 }
 
 TEMPLATE_TEST_CASE("norms on a device are those of plain loops", "[cuda]", float, double) {
-    Gpu gpu;
-    if (!gpu.present()) SKIP(no_gpu);
-    check_norms<TestType>(gpu.kernels());
-    check_that_padding_has_no_norm<TestType>(gpu.kernels());
+    if (gpu() == nullptr) SKIP(no_gpu);
+    check_norms<TestType>(*gpu(), dealt_matrices());
+    check_norms<TestType>(*gpu(), {{TileGrid(2100, 600, {100, 520}), {}}});
+    check_that_padding_has_no_norm<TestType>(*gpu());
 }
 
 TEMPLATE_TEST_CASE("norms on a device neither overflow nor underflow, and propagate NaN", "[cuda]", float,
                    double) {
-    Gpu gpu;
-    if (!gpu.present()) SKIP(no_gpu);
-    check_norms_of_extreme_elements<TestType>(gpu.kernels());
+    if (gpu() == nullptr) SKIP(no_gpu);
+    check_norms_of_extreme_elements<TestType>(*gpu());
+}
+
+TEMPLATE_TEST_CASE("the same input gives the same bits again", "[cuda]", float, double) {
+    if (gpu() == nullptr) SKIP(no_gpu);
+    check_repeated_bits<TestType>(*gpu());
+}
+
+TEST_CASE("interchanges of the longest lists become a permutation", "[cuda][large]") {
+    if (gpu() == nullptr) SKIP(no_gpu);
+    check_row_moves(*gpu(), {{1025, 1024}, {131072, 1024}, {100000, cuda_kernels::max_row_moves}});
+}
+
+TEMPLATE_TEST_CASE("inverses of triangles are joined to larger ones", "[cuda][large]", float, double) {
+    if (gpu() == nullptr) SKIP(no_gpu);
+    check_triangle_inverse<TestType>(*gpu(), {256, 257, 511, 512, 513, 600, 777, 1024});
+}
+
+TEMPLATE_TEST_CASE("matrices of many tiles are converted both ways", "[cuda][large]", float, double) {
+    if (gpu() == nullptr) SKIP(no_gpu);
+    const std::vector<Dealt> matrices{{TileGrid(2100, 3000, {512, 1024}), {}},
+                                      {TileGrid(3000, 2100, {256, 384}), {1, 2}},
+                                      {TileGrid(70000, 40, {64, 32}), {}}};
+    check_conversion<TestType>(*gpu(), matrices);
+    check_conversion_in_place<TestType>(*gpu(), matrices);
+    check_norms<TestType>(*gpu(), matrices);
+}
+
+TEMPLATE_TEST_CASE("more rows are copied than a grid has blocks", "[cuda][large]", float, double) {
+    if (gpu() == nullptr) SKIP(no_gpu);
+    check_copies<TestType>(*gpu(), {{1, 600000, 3}});
 }
