@@ -18,6 +18,7 @@
 #include "runtime/device/driver.hpp"
 #include "runtime/gang.hpp"
 #include "runtime/memory/coherence.hpp"
+#include "runtime/memory/pinned_buffer.hpp"
 #include "runtime/parking.hpp"
 #include "runtime/scheduler.hpp"
 #include "runtime/scope.hpp"
@@ -86,6 +87,7 @@ class Engine {
     // devices.cpp
     void start_drivers();
     int gpus() const { return static_cast<int>(devices_.size()); }
+    PinnedPool& pinned() { return *pinned_; }
     Device& device(int index) const { return *devices_[static_cast<std::size_t>(index)]; }
     std::vector<DeviceInfo> device_infos();
     void prefetch(const AccessRecord& record, Place place, int priority);
@@ -211,6 +213,7 @@ class Engine {
     std::vector<std::thread> threads_;
     std::atomic<bool> stop_{false};
 
+    std::unique_ptr<PinnedPool> pinned_;
     DeviceWorkPool device_works_;
     std::unique_ptr<Coherence> coherence_;  ///< where there are devices
     std::vector<std::unique_ptr<Driver>> drivers_;

@@ -70,7 +70,7 @@ HybridState<T>::HybridState(LuState<T>& lu, const LuChoices& choices)
     const Index panel = aligned(m * nb), inverse = aligned(nb * nb), numbers = aligned(2 * nb), plan = aligned(plan_size(m));
     const auto elements = static_cast<std::size_t>(panel_slots * panel + steps * inverse);
     const auto indices = static_cast<std::size_t>(steps * numbers + panel_slots * plan);
-    travelling_ = PinnedBuffer(runtime.engine(), elements * sizeof(T) + indices * sizeof(Index));
+    travelling_ = PinnedBuffer(runtime.engine().pinned(), elements * sizeof(T) + indices * sizeof(Index));
     T* next = static_cast<T*>(travelling_.data());
     for (Index s = 0; s < panel_slots; ++s, next += panel) panels.emplace_back(runtime, next, m, nb, "panel");
     for (Index k = 0; k < steps; ++k, next += inverse) inverses.emplace_back(runtime, next, nb, nb, "inverse");

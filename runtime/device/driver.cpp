@@ -7,6 +7,7 @@
 
 #include "runtime/device/broadcast.hpp"
 #include "runtime/engine.hpp"
+#include "runtime/topology.hpp"
 
 namespace basalt::detail {
 
@@ -49,6 +50,9 @@ void Driver::push(Task& task) {
 }
 
 void Driver::main() {
+    // Polls: on a core that no worker is bound to, if there is one left.
+    const bool core_left = worker_.place < usable_cores();
+    if (core_left && !device_.emulated() && engine_.config().bind) bind_this_thread(worker_.place);
     try {
         device_.attach_thread();
     } catch (const DeviceError& error) {  // every task will say so again

@@ -1,28 +1,49 @@
 #include "runtime/memory/pinned_buffer.hpp"
 
-#include <utility>
+#include <algorithm>
 
-#include "runtime/engine.hpp"
+#include "runtime/device/device.hpp"
 
 namespace basalt::detail {
 
-PinnedBuffer::PinnedBuffer(Engine& engine, std::size_t bytes) : memory_(bytes) {
-    if (bytes == 0 || engine.gpus() == 0) return;
-    engine.device(0).pin(memory_.data(), bytes);
-    engine_ = &engine;
+namespace {
+
+constexpr std::size_t most_kept = 4;
+
+}  // namespace
+
+PinnedPool::~PinnedPool() {
+    for (HostBuffer& buffer : kept_) release(buffer);
 }
 
-PinnedBuffer::PinnedBuffer(PinnedBuffer&& other) noexcept
-    : engine_(std::exchange(other.engine_, nullptr)), memory_(std::move(other.memory_)) {}
-
-PinnedBuffer& PinnedBuffer::operator=(PinnedBuffer&& other) noexcept {
-    std::swap(engine_, other.engine_);
-    std::swap(memory_, other.memory_);
-    return *this;
+void PinnedPool::release(HostBuffer& buffer) {
+    if (device_ != nullptr && buffer.data() != nullptr) device_->unpin(buffer.data());
+    buffer = HostBuffer();
 }
 
-PinnedBuffer::~PinnedBuffer() {
-    if (engine_ != nullptr) engine_->device(0).unpin(memory_.data());
+HostBuffer PinnedPool::take(std::size_t bytes) {
+    {
+        const std::lock_guard guard(lock_);
+        const auto fits = std::find_if(kept_.begin(), kept_.end(), [&](const HostBuffer& buffer) {
+            return buffer.size() >= bytes && buffer.size() / 2 <= bytes;
+        });
+        if (fits != kept_.end()) {
+            HostBuffer found = std::move(*fits);
+            kept_.erase(fits);
+            return found;
+        }
+    }
+    HostBuffer fresh(bytes);
+    if (device_ != nullptr && bytes > 0) device_->pin(fresh.data(), bytes);
+    return fresh;
+}
+
+void PinnedPool::give_back(HostBuffer buffer) {
+    const std::lock_guard guard(lock_);
+    kept_.push_back(std::move(buffer));
+    if (kept_.size() <= most_kept) return;
+    release(kept_.front());
+    kept_.pop_front();
 }
 
 }  // namespace basalt::detail

@@ -1,27 +1,60 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
+#include <mutex>
+#include <utility>
 
 #include "runtime/host_memory.hpp"
 
 namespace basalt::detail {
 
-class Engine;
+class Device;
 
-/// Zeroed host memory that the engine's GPUs copy to and from at full speed (where there are any). The engine outlives it.
+/// Host memory that GPUs copy to and from at full speed. Pinning takes about as long as copying, so memory that is given
+/// back is kept for the next one that asks for as much. Thread-safe.
+class PinnedPool {
+  public:
+    /// `device` pins for all; nullptr: nothing is pinned.
+    explicit PinnedPool(Device* device) : device_(device) {}
+    ~PinnedPool();
+    PinnedPool(const PinnedPool&) = delete;
+    PinnedPool& operator=(const PinnedPool&) = delete;
+
+    /// At least `bytes`, contents undefined. Throws std::bad_alloc, DeviceError.
+    HostBuffer take(std::size_t bytes);
+    void give_back(HostBuffer buffer);
+
+  private:
+    void release(HostBuffer& buffer);
+
+    Device* const device_;
+    std::mutex lock_;  // guards what follows
+    std::deque<HostBuffer> kept_;
+};
+
+/// A piece of a pool, for as long as it lives. The pool outlives it.
 class PinnedBuffer {
   public:
     PinnedBuffer() = default;
-    /// Throws std::bad_alloc, DeviceError.
-    PinnedBuffer(Engine& engine, std::size_t bytes);
-    PinnedBuffer(PinnedBuffer&& other) noexcept;
-    PinnedBuffer& operator=(PinnedBuffer&& other) noexcept;
-    ~PinnedBuffer();
+    PinnedBuffer(PinnedPool& pool, std::size_t bytes) : pool_(&pool), memory_(pool.take(bytes)) {}
+    PinnedBuffer(PinnedBuffer&& other) noexcept { swap(other); }
+    PinnedBuffer& operator=(PinnedBuffer&& other) noexcept {
+        swap(other);
+        return *this;
+    }
+    ~PinnedBuffer() {
+        if (memory_.data() != nullptr) pool_->give_back(std::move(memory_));
+    }
 
     void* data() const { return memory_.data(); }
 
   private:
-    Engine* engine_ = nullptr;
+    void swap(PinnedBuffer& other) noexcept {
+        std::swap(pool_, other.pool_);
+        std::swap(memory_, other.memory_);
+    }
+    PinnedPool* pool_ = nullptr;
     HostBuffer memory_;
 };
 
