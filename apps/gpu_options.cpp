@@ -20,6 +20,7 @@ LuOptions GpuOptions::lu_options(const Settings& settings) const {
     LuOptions options = settings.lu_options();
     options.single_update_task = single_update_task;
     options.broadcast_from_host = broadcast_from_host;
+    options.solve_by_inverse = !plain_solve;
     return options;
 }
 
@@ -28,6 +29,8 @@ void add_gpu_options(CLI::App& command, GpuOptions& options) {
                      "hybrid, for comparison: one update task a step and GPU, not the leading column first");
     command.add_flag("--broadcast-from-host", options.broadcast_from_host,
                      "hybrid, for comparison: the host sends each GPU the panel, no ring of GPUs");
+    command.add_flag("--plain-solve", options.plain_solve,
+                     "hybrid, for comparison: always solve with the panel's triangle, never multiply by its inverse");
     command.add_flag_function(
         "--energy",
         [](std::int64_t) {

@@ -13,6 +13,7 @@ namespace basalt {
 struct GpuOptions {
     bool single_update_task = false;
     bool broadcast_from_host = false;
+    bool plain_solve = false;
 
     /// The settings' options of LU and these.
     LuOptions lu_options(const Settings& settings) const;

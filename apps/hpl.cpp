@@ -56,7 +56,6 @@ class HplRun {
         : options_(options),
           input_(input),
           settings_(settings),
-          lu_options_(options.gpu.lu_options(settings)),
           runtime_(settings.runtime_config()) {
         require_gpus(settings, runtime_);
         require_memory_for_all();
@@ -67,7 +66,7 @@ class HplRun {
 
   private:
     bool runs(const HplGrid& grid) const { return options_.ignore_grid || grid.p * grid.q == 1; }
-    HplSetup setup_of(Index n, Index nb) const;
+    LuPlan plan_of(Index n, Index nb) const;
     Index last_case_that_runs() const;
     double total_flops() const;
     void require_memory_for_all() const;
@@ -80,15 +79,13 @@ class HplRun {
     const HplOptions& options_;
     const HplInput& input_;
     const Settings& settings_;
-    const LuOptions lu_options_;
     Runtime runtime_;
-    const FactorRecord record_ = run_record(settings_, runtime_);
     std::ofstream file_;
     Index done_ = 0;  // cases run or skipped
 };
 
-HplSetup HplRun::setup_of(Index n, Index nb) const {
-    return hpl_setup(settings_, lu_options_, n, nb, runtime_.workers());
+LuPlan HplRun::plan_of(Index n, Index nb) const {
+    return hpl_plan(settings_, options_.gpu, runtime_, n, nb);
 }
 
 Index HplRun::last_case_that_runs() const {
@@ -111,7 +108,7 @@ void HplRun::require_memory_for_all() const {
     if (last_case_that_runs() < 0) return;
     for (const Index n : input_.sizes) {
         for (const Index nb : input_.block_sizes) {
-            const double bytes = hpl_bytes(n, setup_of(n, nb).tile);
+            const double bytes = hpl_bytes(n, plan_of(n, nb).tile);
             require_memory(bytes + emulated_bytes(runtime_, bytes),
                            fmt::format("the system of N = {} (NB = {})", n, nb));
         }
@@ -129,12 +126,10 @@ std::ostream& HplRun::open_output(OutputFiles& files) {
 
 JsonRecord HplRun::record_of(const HplCase& test, const HplTiming& timing,
                              std::optional<HplCheck> check) const {
-    const HplSetup setup = setup_of(test.n, test.nb);
-    FactorRecord record = record_;
+    FactorRecord record = run_record(plan_of(test.n, test.nb), runtime_);
     record.routine = "hpl";
     record.m = record.n = test.n;
     record.nb = test.nb;
-    record.tile = fmt::format("{}x{}", setup.tile.height, setup.tile.width);
     record.runs = {timing.seconds};
     record.flops = hpl_flops(test.n);
     if (check) {
@@ -153,11 +148,10 @@ std::optional<HplCheck> HplRun::checked(const HplSystem& system) const {
 
 void HplRun::run_case(const HplCase& test, bool last, HplReport& report, OutputFiles& files,
                       Progress& progress) {
-    const HplSetup setup = setup_of(test.n, test.nb);
-    spdlog::debug("N = {}: tiles of {} x {}, panels of {}, {} workers", test.n, setup.tile.height,
-                  setup.tile.width, setup.lu.panel_width, runtime_.workers());
-    HplSystem system(runtime_, test.n, setup);
-    if (data_on_gpus(settings_)) system.place_on_gpus();
+    const LuPlan plan = plan_of(test.n, test.nb);
+    spdlog::debug("N = {}: mode {}, tiles of {} x {}, panels of {}, {} workers, {} GPUs", test.n, plan.mode_name(),
+                  plan.tile.height, plan.tile.width, plan.options.panel_width, runtime_.workers(), runtime_.gpus());
+    HplSystem system(runtime_, test.n, plan);
     if (last) files.begin_trace(runtime_);
     progress.begin_run(hpl_flops(test.n));
     const HplTiming timing = system.solve();

@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "apps/matrix_memory.hpp"
-#include "apps/matrix_place.hpp"
 #include "apps/residual.hpp"
 
 namespace basalt {
@@ -28,15 +27,13 @@ double sum_of_magnitudes(const std::vector<double>& x) {
 
 }  // namespace
 
-HplSetup hpl_setup(const Settings& settings, const LuOptions& lu, Index n, Index nb, int workers) {
-    HplSetup setup{chosen_tile(settings, n, n + 1, workers), lu};
-    setup.lu.panel_width = std::min(nb, std::max<Index>(n, 1));
-    if (settings.tile() == TileShape{}) {
-        const Index panel = setup.lu.panel_width;
-        setup.tile.width = std::max<Index>(1, (setup.tile.width + panel / 2) / panel) * panel;
-    }
-    setup.lu.panel_width = std::min(setup.lu.panel_width, setup.tile.width);
-    return setup;
+LuPlan hpl_plan(const Settings& settings, const GpuOptions& gpu, const Runtime& runtime, Index n, Index nb) {
+    LuPlan plan = lu_plan(settings, gpu, runtime, n, n + 1, sizeof(double));
+    const Index panel = std::min(nb, std::max<Index>(n, 1));
+    if (settings.tile() == TileShape{})
+        plan.tile.width = std::max<Index>(1, (plan.tile.width + panel / 2) / panel) * panel;
+    plan.options.panel_width = std::min(panel, plan.tile.width);
+    return plan;
 }
 
 double hpl_bytes(Index n, TileShape tile) {
@@ -49,19 +46,12 @@ double hpl_flops(Index n) {
     return hpl_gflops(n, 1.0) * 1e9;
 }
 
-HplSystem::HplSystem(Runtime& runtime, Index n, const HplSetup& setup)
+HplSystem::HplSystem(Runtime& runtime, Index n, const LuPlan& plan)
     : runtime_(runtime),
       n_(n),
-      options_(setup.lu),
+      options_(plan.options),
       generator_(make_generator<double>("hpl", n, n + 1)),
-      system_(Matrix<double>::generate(runtime, generator_, n, n + 1, setup.tile)) {
-    runtime_.wait();
-}
-
-void HplSystem::place_on_gpus() {
-    move_to_gpus(runtime_, system_);
-    runtime_.wait();
-}
+      system_(make_matrix<double>(plan, runtime, generator_, n, n + 1)) {}
 
 HplTiming HplSystem::solve() {
     HplTiming timing;

@@ -2,22 +2,16 @@
 
 #include <memory>
 
-#include "apps/settings.hpp"
+#include "apps/lu_plan.hpp"
 #include "basalt/generator.hpp"
 #include "basalt/lu.hpp"
 #include "io/hpl_report.hpp"
 
 namespace basalt {
 
-/// How a test is laid out: HPL's NB is the panel width, and a tile holds whole panels.
-struct HplSetup {
-    TileShape tile;
-    LuOptions lu;
-};
-
-/// The layout for order n and block size nb, with the other options of `lu`. A tile that the settings name is taken
-/// as it is.
-HplSetup hpl_setup(const Settings& settings, const LuOptions& lu, Index n, Index nb, int workers);
+/// The plan for order n and block size nb: HPL's NB is the panel width, and a tile holds whole panels. A tile that the
+/// settings name is taken as it is.
+LuPlan hpl_plan(const Settings& settings, const GpuOptions& gpu, const Runtime& runtime, Index n, Index nb);
 
 /// Bytes of the system of order n: [A b], the solution and the vectors of the check.
 double hpl_bytes(Index n, TileShape tile);
@@ -28,11 +22,8 @@ double hpl_flops(Index n);
 /// HPL's system A x = b of order n, in double: b travels through the factorization as column n of [A b].
 class HplSystem {
   public:
-    /// Generates [A b] and waits for it. Throws std::bad_alloc.
-    HplSystem(Runtime& runtime, Index n, const HplSetup& setup);
-
-    /// Has the system copied into the memory of the GPUs, and waits for it.
-    void place_on_gpus();
+    /// Generates [A b] where the plan wants it and waits for it. Throws std::bad_alloc.
+    HplSystem(Runtime& runtime, Index n, const LuPlan& plan);
 
     /// Factors [A b] and solves U x = y by back substitution: what HPL times.
     HplTiming solve();

@@ -12,9 +12,9 @@
 #include "apps/factor_options.hpp"
 #include "apps/interrupt.hpp"
 #include "apps/lu_check.hpp"
+#include "apps/lu_plan.hpp"
 #include "apps/lu_rate.hpp"
 #include "apps/matrix_memory.hpp"
-#include "apps/matrix_place.hpp"
 #include "apps/output_files.hpp"
 #include "apps/progress.hpp"
 #include "apps/run_record.hpp"
@@ -32,19 +32,14 @@ class LuRuns {
   public:
     LuRuns(const FactorOptions& options, const Settings& settings, Runtime& runtime, OutputFiles& files)
         : options_(options),
-          settings_(settings),
-          lu_options_(options.gpu.lu_options(settings)),
           runtime_(runtime),
           files_(files),
           generator_(make_generator<T>(options.matrix, options.rows(), options.n, options.seed)),
-          tile_(chosen_tile(settings, options.rows(), options.n, runtime.workers())) {
-        if (lu_options_.panel_width == 0) {
-            lu_options_.panel_width = default_lu_tile(options.rows(), options.n, runtime.workers()).width;
-        }
-        lu_options_.panel_width = std::min(lu_options_.panel_width, tile_.width);
+          plan_(lu_plan(settings, options.gpu, runtime, options.rows(), options.n, sizeof(T))) {
         require_memory(run_bytes(), fmt::format("a {} x {} matrix", options.rows(), options.n));
-        spdlog::debug("tiles of {} x {}, panels of {}, {} workers, {} GPUs, scheduler {}", tile_.height, tile_.width,
-                      lu_options_.panel_width, runtime.workers(), runtime.gpus(), runtime.config().scheduler);
+        spdlog::debug("mode {}, tiles of {} x {}, panels of {}, {} workers, {} GPUs, scheduler {}", plan_.mode_name(),
+                      plan_.tile.height, plan_.tile.width, plan_.options.panel_width, runtime.workers(), runtime.gpus(),
+                      runtime.config().scheduler);
     }
 
     /// All runs, or those before a Ctrl-C; returns the exit status.
@@ -54,17 +49,14 @@ class LuRuns {
     double run_bytes() const;
     void run_once();
     double timed_factorization(Matrix<T>& a, std::vector<Index>& pivots);
-    void move_to_data_place(const Matrix<T>& a);
     void write_line() const;
     void write_record() const;
 
     const FactorOptions& options_;
-    const Settings& settings_;
-    LuOptions lu_options_;
     Runtime& runtime_;
     OutputFiles& files_;
     const std::shared_ptr<const Generator<T>> generator_;
-    const TileShape tile_;
+    const LuPlan plan_;
 
     std::vector<double> seconds_;
     Index info_ = 0;
@@ -77,7 +69,7 @@ template <class T>
 double LuRuns<T>::run_bytes() const {
     constexpr double vectors = 4;  // of the check, in double, rows and columns long
     const double lengths = static_cast<double>(options_.rows()) + static_cast<double>(options_.n);
-    const double matrix = matrix_bytes(options_.rows(), options_.n, tile_, sizeof(T));
+    const double matrix = matrix_bytes(options_.rows(), options_.n, plan_.tile, sizeof(T));
     return matrix + emulated_bytes(runtime_, matrix) + vectors * lengths * sizeof(double);
 }
 
@@ -106,9 +98,7 @@ int LuRuns<T>::run() {
 
 template <class T>
 void LuRuns<T>::run_once() {
-    auto a = Matrix<T>::generate(runtime_, generator_, options_.rows(), options_.n, tile_);
-    move_to_data_place(a);
-    runtime_.wait();
+    auto a = make_matrix<T>(plan_, runtime_, generator_, options_.rows(), options_.n);
     std::vector<Index> pivots;
     const double seconds = timed_factorization(a, pivots);
     if (options_.check) {
@@ -124,24 +114,14 @@ double LuRuns<T>::timed_factorization(Matrix<T>& a, std::vector<Index>& pivots) 
     const bool last = std::ssize(seconds_) + 1 == options_.repeat;
     if (last) files_.begin_trace(runtime_);
     const auto start = std::chrono::steady_clock::now();
-    const auto lu = lu_factor(runtime_, a, lu_options_);
-    move_to_data_place(a);
+    const auto lu = lu_factor(runtime_, a, plan_.options);
+    return_matrix(plan_, runtime_, a);
     runtime_.wait();
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     if (last) files_.end_trace(runtime_);
     info_ = lu.info();
     pivots = lu.pivots();
     return seconds.count();
-}
-
-/// The matrix begins and ends where --data says.
-template <class T>
-void LuRuns<T>::move_to_data_place(const Matrix<T>& a) {
-    if (data_on_gpus(settings_)) {
-        move_to_gpus(runtime_, a);
-    } else {
-        move_home(runtime_, a);
-    }
 }
 
 template <class T>
@@ -159,13 +139,11 @@ void LuRuns<T>::write_line() const {
 
 template <class T>
 void LuRuns<T>::write_record() const {
-    FactorRecord record = run_record(settings_, runtime_);
+    FactorRecord record = run_record(plan_, runtime_);
     record.routine = "getrf";
     record.precision = options_.precision;
     record.m = options_.rows();
     record.n = options_.n;
-    record.nb = lu_options_.panel_width;
-    record.tile = fmt::format("{}x{}", tile_.height, tile_.width);
     record.runs = seconds_;
     record.flops = lu_flops(record.m, record.n);
     if (options_.check) {

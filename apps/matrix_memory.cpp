@@ -35,11 +35,6 @@ std::uint64_t address_space_used() {
 
 }  // namespace
 
-TileShape chosen_tile(const Settings& settings, Index m, Index n, int workers) {
-    const TileShape tile = settings.tile();
-    return tile == TileShape{} ? default_lu_tile(m, n, workers) : tile;
-}
-
 double matrix_bytes(Index m, Index n, TileShape tile, std::size_t element_size) {
     const auto padded = [](Index extent, Index tile_extent) {
         const auto unit = static_cast<double>(tile_extent);

@@ -9,9 +9,6 @@
 
 namespace basalt {
 
-/// The settings' tile, or the library's choice for LU of an m x n matrix.
-TileShape chosen_tile(const Settings& settings, Index m, Index n, int workers);
-
 /// Bytes of an m x n matrix in tiles of this shape, padding included. A double: it may exceed 64 bits.
 double matrix_bytes(Index m, Index n, TileShape tile, std::size_t element_size);
 

@@ -7,24 +7,22 @@
 
 namespace basalt {
 
-FactorRecord run_record(const Settings& settings, const Runtime& runtime) {
+FactorRecord run_record(const LuPlan& plan, const Runtime& runtime) {
+    static const std::string machine = machine_name(inspect_machine());  // the same for every record of a process
     FactorRecord record;
+    record.nb = plan.options.panel_width;
+    record.tile = fmt::format("{}x{}", plan.tile.height, plan.tile.width);
+    record.mode = plan.mode_name();
     record.cpus = runtime.workers();
-    record.machine = machine_name(inspect_machine());
+    record.data = plan.data.is_cpu() ? "host" : "device";
+    record.machine = machine;
     record.commit = build_commit;
-    record.mode = "cpu";
-    if (!uses_gpus(settings, runtime)) return record;
+    if (plan.mode == LuMode::cpu) return record;
     const auto gpus = runtime.devices();
-    record.mode = "hybrid";
     record.gpus = runtime.gpus();
     record.emulated = gpus.front().emulated;
-    record.data = settings.text("BASALT_DATA");
     if (!record.emulated) record.machine += fmt::format(", {} x {}", gpus.size(), gpus.front().model);
     return record;
-}
-
-bool uses_gpus(const Settings& settings, const Runtime& runtime) {
-    return runtime.gpus() > 0 && settings.text("BASALT_MODE") != "cpu";
 }
 
 }  // namespace basalt

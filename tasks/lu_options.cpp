@@ -61,18 +61,15 @@ TileShape default_lu_tile(Index m, Index n, int, int gpus) {
     return std::find_if(sizes.begin(), sizes.end(), [&](const SizeEntry& e) { return steps <= e.up_to; })->tile;
 }
 
-namespace detail {
-
-namespace {
-
-bool choose_hybrid(LuMode mode, Index m, Index n, int gpus) {
-    if (mode == LuMode::hybrid && gpus == 0) {
+LuMode chosen_lu_mode(const LuOptions& options, Index m, Index n, int gpus) {
+    if (options.mode == LuMode::hybrid && gpus == 0) {
         throw UsageError("LuOptions::mode = hybrid, but the runtime has no GPU; Config::emulation provides emulated ones");
     }
-    return mode == LuMode::hybrid || (mode == LuMode::automatic && gpus > 0 && std::min(m, n) >= smallest_hybrid);
+    if (options.mode != LuMode::automatic) return options.mode;
+    return gpus > 0 && std::min(m, n) >= smallest_hybrid ? LuMode::hybrid : LuMode::cpu;
 }
 
-}  // namespace
+namespace detail {
 
 LuChoices::LuChoices(const LuOptions& options, Index m, Index n, int workers, int gpus)
     : panel_width(options.panel_width),
@@ -80,7 +77,7 @@ LuChoices::LuChoices(const LuOptions& options, Index m, Index n, int workers, in
       panel_threads_given(options.panel_threads > 0),
       lookahead(options.lookahead),
       left_interchanges(options.left_interchanges),
-      hybrid(choose_hybrid(options.mode, m, n, gpus)),
+      hybrid(chosen_lu_mode(options, m, n, gpus) == LuMode::hybrid),
       single_update_task(options.single_update_task),
       solve_by_inverse(options.solve_by_inverse),
       broadcast_from_host(options.broadcast_from_host) {

@@ -274,8 +274,9 @@ def lu_and_hpl_say_that_they_need_a_gpu(folder):
 
 @test
 def lu_runs_on_emulated_gpus_and_says_so_in_its_record():
-    for more, data in (([], "host"), (["--data", "device"], "device"), (["--gpu-mem", "64M"], "host"),
-                       (["--single-update-task", "--broadcast-from-host"], "host")):
+    for more, data in (([], "host"), (["--data", "device"], "device"), (["--gpu-mem", "400K"], "host"),
+                       (["--gpu-mem", "400K", "--data", "device"], "device"),
+                       (["--single-update-task", "--broadcast-from-host", "--plain-solve"], "host")):
         shown = basalt("lu", "--m", "211", "--n", "307", "--nb", "32", "--tile", "64x64", "--cpus", "2", "--json", "-",
                        "--mode", "hybrid", "--emulated-gpus", "2", "--repeat", "2", *more)
         expect(shown.status == 0 and shown.err.count("passed") == 2, shown)
@@ -283,6 +284,26 @@ def lu_runs_on_emulated_gpus_and_says_so_in_its_record():
         expect([record[key] for key in ("mode", "gpus", "emulated", "data")] == ["hybrid", 2, True, data], shown)
     shown = basalt("lu", "--n", "64", "--mode", "cpu", "--emulated-gpus", "2", "--json", "-")
     expect(json.loads(shown.out)["gpus"] == 0 and json.loads(shown.out)["mode"] == "cpu", shown)
+
+
+@test
+def the_mode_auto_takes_gpus_for_large_matrices_only():
+    for n, mode, gpus in (("300", "cpu", 0), ("2048", "hybrid", 1)):
+        shown = basalt("lu", "--n", n, "--precision", "s", "--emulated-gpus", "1", "--no-check", "--json", "-")
+        expect(shown.status == 0, shown)
+        record = json.loads(shown.out)
+        expect([record[key] for key in ("mode", "gpus", "emulated")] == [mode, gpus, gpus > 0], shown)
+
+
+@test
+@in_folder
+def memory_that_can_never_hold_a_task_is_refused_naming_task_and_bytes(folder):
+    gpus = ["--mode", "hybrid", "--emulated-gpus", "2", "--gpu-mem", "20K"]
+    shown = basalt("lu", "--n", "500", *gpus)
+    expect_refused(shown, "gpu 0", "may use 20480", status=3)
+    expect(re.search(r"task [\w ]+\(\d+\) needs \d+ bytes", shown.err), shown)
+    shown = basalt("hpl", write_input(folder, hpl_lines("500", "32")), *gpus)
+    expect(shown.status == 3 and re.search(r"task [\w ]+\(\d+\) needs \d+ bytes of gpu 0", shown.err), shown)
 
 
 @test
@@ -303,7 +324,14 @@ def a_trace_of_emulated_gpus_has_their_rows(folder):
     expect(shown.status == 0, shown)
     shown = basalt("trace", path, "--json", "-")
     expect(shown.status == 0, shown)
-    expect([device["name"] for device in json.loads(shown.out)["devices"]] == ["gpu 0", "gpu 1"], shown)
+    numbers = json.loads(shown.out)
+    expect([device["name"] for device in numbers["devices"]] == ["gpu 0", "gpu 1"], shown)
+    expect(all(device["tasks"] > 0 and device["gaps"]["dependent_tasks"] > 0 for device in numbers["devices"]), shown)
+    for direction in ("from host", "to host"):
+        moved = sum(copy["bytes"] for copy in numbers["directions"] if copy["direction"] == direction)
+        expect(moved >= 8 * 256 * 256, shown)
+    steps = [step for step in numbers["steps"] if step["step"] >= 0]
+    expect(len(steps) == 8 and all(step["compute_seconds"] > 0 for step in steps), shown)
 
 
 @test

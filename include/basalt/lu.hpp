@@ -107,6 +107,9 @@ Index solve(Runtime& runtime, Index n, Index nrhs, T* a, Index lda, T* b, Index 
     return solve<T>(runtime, n, nrhs, a, lda, nullptr, b, ldb);
 }
 
+/// The mode that lu_factor() takes for an m x n matrix on a runtime with so many GPUs: options.mode, or its choice where
+/// that is automatic. Throws UsageError for hybrid without GPUs.
+LuMode chosen_lu_mode(const LuOptions& options, Index m, Index n, int gpus);
 /// Tiles that LU of an m x n matrix uses on `workers` CPU cores, and as many GPUs, when none are given; on cores alone
 /// their width is the panel's too.
 TileShape default_lu_tile(Index m, Index n, int workers, int gpus = 0);
