@@ -19,10 +19,7 @@
 #include "bench/plain_gemm.hpp"
 #include "io/json_record.hpp"
 #include "kernels/cpu/blas.hpp"
-#include "kernels/cpu/generate.hpp"
-#include "kernels/cpu/update.hpp"
-#include "kernels/cuda/generate.hpp"
-#include "kernels/cuda/update.hpp"
+#include "kernels/on_stream.hpp"
 #include "runtime/device/device.hpp"
 
 namespace {
@@ -70,11 +67,7 @@ class RandomArray {
         const basalt::GeneratorSpec spec{basalt::DeviceGenerator::random, 1, size, 1};
         const auto all = basalt::stored_tile_columns(grid, data_, 1);
         device.launch(StreamRole::compute, [=](Stream stream) {
-            if (stream.context()->emulated) {
-                basalt::cpu_kernels::generate_tile_columns<T>(spec, grid, {}, all);
-            } else {
-                basalt::cuda_kernels::generate_tile_columns<T>(stream, spec, grid, {}, all);
-            }
+            basalt::on_stream::generate_tile_columns<T>(stream, spec, grid, {}, all);
         });
     }
     ~RandomArray() { device_.release(data_); }
@@ -128,7 +121,7 @@ class Bench {
         const T *const a = l_.data(), *const b = u_.data();
         T* const c = c_.data();
         return {0, flops(m, n, depth), [=](Stream stream) {
-                    if (stream.context()->emulated) {
+                    if (basalt::on_stream::emulated(stream)) {
                         using Matrix = View<const T>;
                         basalt::blas::gemm<T>(-1, Matrix::column_major(a, m, depth, m),
                                               Matrix::column_major(b, depth, n, depth), 1,
@@ -144,13 +137,8 @@ class Bench {
         const auto l = View<const T>::row_major(l_.data(), m, depth, depth);
         const TileColumns<const T> u = basalt::dense_tile_columns(u_.data(), columns, depth, width);
         const auto c = basalt::dense_tile_columns(c_.data(), columns, m, width);
-        return {width, flops(m, columns * width, depth), [=](Stream stream) {
-                    if (stream.context()->emulated) {
-                        basalt::cpu_kernels::update_trailing<T>(l, u, c);
-                    } else {
-                        basalt::cuda_kernels::update_trailing<T>(stream, l, u, c);
-                    }
-                }};
+        return {width, flops(m, columns * width, depth),
+                [=](Stream stream) { basalt::on_stream::update_trailing<T>(stream, l, u, c); }};
     }
 
     /// So many calls, one behind the other on the stream; returns the seconds they took by the device's

@@ -7,20 +7,25 @@
 #include "kernels/cpu/convert.hpp"
 #include "kernels/cpu/copy.hpp"
 #include "kernels/cpu/generate.hpp"
+#include "kernels/cpu/norms.hpp"
 #include "kernels/cpu/row_exchange.hpp"
 #include "kernels/cpu/triangle_inverse.hpp"
 #include "kernels/cpu/update.hpp"
 #include "kernels/cuda/convert.hpp"
 #include "kernels/cuda/copy.hpp"
 #include "kernels/cuda/generate.hpp"
+#include "kernels/cuda/norms.hpp"
 #include "kernels/cuda/row_exchange.hpp"
+#include "kernels/cuda/triangle_inverse.hpp"
 #include "kernels/cuda/update.hpp"
 
-/// Kernels on whatever device a stream belongs to: the cuda kernel on a GPU, its CPU twin on an emulated device. Their
-/// declarations in kernels/cuda say what they do.
+/// Kernels on whatever device a stream belongs to: the cuda kernel on a GPU, its CPU twin on an emulated
+/// device. Their declarations in kernels/cuda say what they do.
 namespace basalt::on_stream {
 
-inline bool emulated(Stream stream) { return stream.context()->emulated; }
+inline bool emulated(Stream stream) {
+    return stream.context()->emulated;
+}
 
 template <class T>
 void copy_elements(Stream stream, std::type_identity_t<View<const T>> source, View<T> target) {
@@ -29,17 +34,43 @@ void copy_elements(Stream stream, std::type_identity_t<View<const T>> source, Vi
 }
 
 template <class T>
-void pack_tile_columns(Stream stream, const TileGrid& grid, TileDeal deal, std::type_identity_t<View<const T>> source,
+void copy_tile_columns(Stream stream, std::type_identity_t<TileColumns<const T>> source,
                        TileColumns<T> target) {
+    if (emulated(stream)) return cpu_kernels::copy_tile_columns<T>(source, target);
+    cuda_kernels::copy_tile_columns<T>(stream, source, target);
+}
+
+template <class T>
+void pack_tile_columns(Stream stream, const TileGrid& grid, TileDeal deal,
+                       std::type_identity_t<View<const T>> source, TileColumns<T> target) {
     if (emulated(stream)) return cpu_kernels::pack_tile_columns<T>(grid, deal, source, target);
     cuda_kernels::pack_tile_columns<T>(stream, grid, deal, source, target);
 }
 
 template <class T>
-void unpack_tile_columns(Stream stream, const TileGrid& grid, TileDeal deal, TileColumns<const T> source,
-                         View<T> target) {
+void unpack_tile_columns(Stream stream, const TileGrid& grid, TileDeal deal,
+                         std::type_identity_t<TileColumns<const T>> source, View<T> target) {
     if (emulated(stream)) return cpu_kernels::unpack_tile_columns<T>(grid, deal, source, target);
     cuda_kernels::unpack_tile_columns<T>(stream, grid, deal, source, target);
+}
+
+template <class T>
+void pack_in_place(Stream stream, const TileGrid& grid, T* memory, T* buffer) {
+    if (emulated(stream)) return cpu_kernels::pack_in_place<T>(grid, memory, buffer);
+    cuda_kernels::pack_in_place<T>(stream, grid, memory, buffer);
+}
+
+template <class T>
+void unpack_in_place(Stream stream, const TileGrid& grid, T* memory, T* buffer) {
+    if (emulated(stream)) return cpu_kernels::unpack_in_place<T>(grid, memory, buffer);
+    cuda_kernels::unpack_in_place<T>(stream, grid, memory, buffer);
+}
+
+template <class T>
+void reorder_tiles(Stream stream, TileShape shape, ElementOrder order,
+                   std::type_identity_t<TileColumns<const T>> source, TileColumns<T> target) {
+    if (emulated(stream)) return cpu_kernels::reorder_tiles<T>(shape, order, source, target);
+    cuda_kernels::reorder_tiles<T>(stream, shape, order, source, target);
 }
 
 template <class T>
@@ -50,7 +81,44 @@ void generate_tile_columns(Stream stream, const GeneratorSpec& generator, const 
 }
 
 template <class T>
-void exchange_rows(Stream stream, RowMoves moves, TileColumns<T> a, TileColumns<T> w) {
+void max_norm(Stream stream, const TileGrid& grid, TileDeal deal, TileColumns<const T> a, double* result) {
+    if (emulated(stream)) return cpu_kernels::max_norm<T>(grid, deal, a, result);
+    cuda_kernels::max_norm<T>(stream, grid, deal, a, result);
+}
+
+template <class T>
+void absolute_column_sums(Stream stream, const TileGrid& grid, TileDeal deal, TileColumns<const T> a,
+                          double* sums, double* workspace) {
+    if (emulated(stream)) return cpu_kernels::absolute_column_sums<T>(grid, deal, a, sums, workspace);
+    cuda_kernels::absolute_column_sums<T>(stream, grid, deal, a, sums, workspace);
+}
+
+template <class T>
+void absolute_row_sums(Stream stream, const TileGrid& grid, TileDeal deal, TileColumns<const T> a,
+                       double* sums) {
+    if (emulated(stream)) return cpu_kernels::absolute_row_sums<T>(grid, deal, a, sums);
+    cuda_kernels::absolute_row_sums<T>(stream, grid, deal, a, sums);
+}
+
+template <class T>
+void square_sums(Stream stream, const TileGrid& grid, TileDeal deal, TileColumns<const T> a, blue::Sums* sums,
+                 double* workspace) {
+    if (emulated(stream)) return cpu_kernels::square_sums<T>(grid, deal, a, sums, workspace);
+    cuda_kernels::square_sums<T>(stream, grid, deal, a, sums, workspace);
+}
+
+inline void largest(Stream stream, const double* values, Index count, double* result) {
+    if (emulated(stream)) return cpu_kernels::largest(values, count, result);
+    cuda_kernels::largest(stream, values, count, result);
+}
+
+inline void find_row_moves(Stream stream, const Index* pivots, RowMoves moves) {
+    if (emulated(stream)) return cpu_kernels::find_row_moves(pivots, moves);
+    cuda_kernels::find_row_moves(stream, pivots, moves);
+}
+
+template <class T>
+void exchange_rows(Stream stream, RowMoves moves, TileColumns<T> a, std::type_identity_t<TileColumns<T>> w) {
     if (emulated(stream)) return cpu_kernels::exchange_rows<T>(moves, a, w);
     cuda_kernels::exchange_rows<T>(stream, moves, a, w);
 }
@@ -62,20 +130,28 @@ void permute_rows(Stream stream, PermutationPlan plan, TileColumns<T> a, T* work
 }
 
 template <class T>
-void solve_by_inverse(Stream stream, std::type_identity_t<View<const T>> x, TileColumns<const T> w, TileColumns<T> u) {
+void invert_unit_lower(Stream stream, std::type_identity_t<View<const T>> l, View<T> inverse, double* norms) {
+    if (emulated(stream)) return cpu_kernels::invert_unit_lower<T>(l, inverse, norms);
+    cuda_kernels::invert_unit_lower<T>(stream, l, inverse, norms);
+}
+
+template <class T>
+void solve_by_inverse(Stream stream, std::type_identity_t<View<const T>> x,
+                      std::type_identity_t<TileColumns<const T>> w, TileColumns<T> u) {
     if (emulated(stream)) return cpu_kernels::solve_by_inverse<T>(x, w, u);
     cuda_kernels::solve_by_inverse<T>(stream, x, w, u);
 }
 
 template <class T>
-void solve_by_substitution(Stream stream, std::type_identity_t<View<const T>> l, TileColumns<const T> w,
-                           TileColumns<T> u) {
+void solve_by_substitution(Stream stream, std::type_identity_t<View<const T>> l,
+                           std::type_identity_t<TileColumns<const T>> w, TileColumns<T> u) {
     if (emulated(stream)) return cpu_kernels::solve_by_substitution<T>(l, w, u);
     cuda_kernels::solve_by_substitution<T>(stream, l, w, u);
 }
 
 template <class T>
-void update_trailing(Stream stream, std::type_identity_t<View<const T>> l, TileColumns<const T> u, TileColumns<T> c) {
+void update_trailing(Stream stream, std::type_identity_t<View<const T>> l,
+                     std::type_identity_t<TileColumns<const T>> u, TileColumns<T> c) {
     if (emulated(stream)) return cpu_kernels::update_trailing<T>(l, u, c);
     cuda_kernels::update_trailing<T>(stream, l, u, c);
 }

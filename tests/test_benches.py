@@ -1,6 +1,7 @@
 """The comparisons of bench/ run at tiny sizes, write the records that scripts read, and refuse wrong use.
 
 usage: test_benches.py BENCH_TASKS BENCH_VERSUS BENCH_UPDATE BENCH_BROADCAST BENCH_PANEL PLOT_PANEL
+           BENCH_KERNELS
 Ends with "cases: N passed, M failed, K skipped".
 """
 
@@ -12,7 +13,7 @@ import sys
 import tempfile
 import unittest
 
-TASKS, VERSUS, UPDATE, BROADCAST, PANEL, PLOT_PANEL = sys.argv[1:7]
+TASKS, VERSUS, UPDATE, BROADCAST, PANEL, PLOT_PANEL, KERNELS = sys.argv[1:8]
 
 
 def run(*arguments):
@@ -174,6 +175,25 @@ class Panel(unittest.TestCase):
             result = run(sys.executable, PLOT_PANEL, lines, "--output", picture)
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertIn("</svg>", pathlib.Path(picture).read_text())
+
+
+class Kernels(unittest.TestCase):
+    def test_each_kernel_gives_a_record(self):
+        small = ["--emulated", "--rows", "200", "--cols", "120", "--width", "50", "--turns", "2", "--seconds", "0.001"]
+        found = records(self, KERNELS, *small, "--nb", "16,32")
+        counts = {}
+        for record in found:
+            counts[record["kernel"]] = counts.get(record["kernel"], 0) + 1
+            self.assertGreater(record["microseconds"], 0, record)
+        self.assertEqual(counts["exchange rows"], 2)
+        self.assertEqual(counts["permute rows"], 1)
+        self.assertEqual(len(counts), 18)
+
+    def test_wrong_use_is_refused_with_what_is_allowed(self):
+        result = run(KERNELS, "--rows", "20", "--nb", "32")
+        self.assertEqual(result.returncode, 2)
+        for word in ("--nb", "32", "20"):
+            self.assertIn(word, result.stderr)
 
 
 result = unittest.main(argv=sys.argv[:1], exit=False).result
