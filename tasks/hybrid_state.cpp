@@ -25,7 +25,7 @@ template <class T>
 std::size_t workspace_bytes(const LuState<T>& lu, Index nb, Index slots, Index columns) {
     const TileGrid& grid = lu.grid();
     const Index width = grid.shape().width;
-    const Index elements = slots * grid.rows() * nb + (slots + 1) * nb * nb + nb * width * (columns + 1) +
+    const Index elements = slots * (grid.rows() + inverted_block) * nb + nb * width * (columns + 1) +
                            most_saved_rows(grid.rows()) * nb;
     const Index numbers = slots * (2 * nb + plan_size(grid.rows()));
     return static_cast<std::size_t>(elements) * sizeof(T) + static_cast<std::size_t>(numbers) * sizeof(Index);
@@ -67,13 +67,13 @@ HybridState<T>::HybridState(LuState<T>& lu, const LuChoices& choices)
     const Index share = ceil_div(std::min(group_columns, lu.grid().tile_cols()), gpus);
     Runtime& runtime = lu.runtime;
 
-    const Index panel = aligned(m * nb), inverse = aligned(nb * nb), numbers = aligned(2 * nb), plan = aligned(plan_size(m));
+    const Index panel = aligned(m * nb), inverse = aligned(nb * inverted_block), numbers = aligned(2 * nb), plan = aligned(plan_size(m));
     const auto elements = static_cast<std::size_t>(panel_slots * panel + steps * inverse);
     const auto indices = static_cast<std::size_t>(steps * numbers + panel_slots * plan);
     travelling_ = PinnedBuffer(runtime.engine().pinned(), elements * sizeof(T) + indices * sizeof(Index));
     T* next = static_cast<T*>(travelling_.data());
     for (Index s = 0; s < panel_slots; ++s, next += panel) panels.emplace_back(runtime, next, m, nb, "panel");
-    for (Index k = 0; k < steps; ++k, next += inverse) inverses.emplace_back(runtime, next, nb, nb, "inverse");
+    for (Index k = 0; k < steps; ++k, next += inverse) inverses.emplace_back(runtime, next, nb, inverted_block, "inverses");
     Index* number = reinterpret_cast<Index*>(next);
     for (Index k = 0; k < steps; ++k, number += numbers) moves.emplace_back(runtime, number, 2 * nb, 1, "row moves");
     for (Index s = 0; s < panel_slots; ++s, number += plan) {

@@ -16,10 +16,10 @@ namespace basalt::detail {
 
 namespace {
 
-// Multiplying by X = L^-1 instead of solving with L costs accuracy by the factor that |X| |L| exceeds 1. Volkov and Demmel
-// (section 5) name the rule, a plain solve where X is too large in norm; the bound was measured: panels of random
-// matrices stay below 40, while growth matrices reach 2^nb (docs/decisions/0009-hybrid-lu.md).
-constexpr double largest_inverse = 128;
+// Multiplying by the inverse X of a triangle instead of solving costs accuracy as far as |X| exceeds 1. Volkov and Demmel
+// (section 5) name the rule, a plain solve where X is too large in norm; the bound was measured: blocks of random
+// matrices stay below 3, while growth matrices reach 2^31 (docs/decisions/0009-hybrid-lu.md).
+constexpr double largest_inverse = 16;
 
 // Rows of a core's update task.
 constexpr Index update_rows = 2048;
@@ -58,6 +58,23 @@ struct GpuColumns {
         }
     }
 };
+
+/// U = L^-1 W with the unit lower triangle L of `l` and the inverses of its diagonal blocks; W is overwritten. By halves,
+/// so that most of it is products of large matrices: U_1 = L_11^-1 W_1, W_2 -= L_21 U_1, U_2 = L_22^-1 W_2.
+template <class T>
+void solve_by_inverses(Stream stream, View<const T> l, View<const T> x, TileColumns<T> w, TileColumns<T> u) {
+    if (w.rows <= inverted_block) {
+        on_stream::solve_by_inverse<T>(stream, x.block(0, 0, w.rows, w.rows), w, u);
+        return;
+    }
+    const Index blocks = (w.rows + inverted_block - 1) / inverted_block;
+    const Index half = blocks / 2 * inverted_block;
+    const Index rest = w.rows - half;
+    solve_by_inverses<T>(stream, l, x, w.row_range(0, half), u.row_range(0, half));
+    on_stream::update_trailing<T>(stream, l.block(half, 0, rest, half), u.row_range(0, half), w.row_range(half, rest));
+    solve_by_inverses<T>(stream, l.block(half, half, rest, rest), x.block(half, 0, rest, inverted_block),
+                         w.row_range(half, rest), u.row_range(half, rest));
+}
 
 template <class T>
 class HybridSubmission {
@@ -142,8 +159,7 @@ class HybridSubmission {
     Region<T> panel_rows(int k, Index begin, Index end) const { return h_.panels[slot(k)].rows(begin, end, panel(k).width); }
     Region<T> panel_rows(int k) const { return panel_rows(k, panel(k).first, rows()); }
     Region<T> inverse(int k) const {
-        const Index w = panel(k).width;
-        return h_.inverses[static_cast<std::size_t>(k)].rows(0, w, w);
+        return h_.inverses[static_cast<std::size_t>(k)].rows(0, panel(k).width, inverted_block);
     }
     Region<Index> moves(int k) const { return h_.moves[static_cast<std::size_t>(k)].rows(0, 2 * panel(k).width, 1); }
     Place device_of(Index tile_column) const { return Place::gpu(h_.device_of(tile_column)); }
@@ -235,9 +251,13 @@ class HybridSubmission {
         rt_.submit({.name = "inverse", .priority = urgent, .tile = {k, -1, -1}, .step = k, .place = Place::cpu()},
                    read(panel_rows(k, p.first, p.end())), write(inverse(k)),
                    [safe = &h_.inverse_is_safe[static_cast<std::size_t>(k)]](View<const T> l, View<T> x) {
-                       double norms[2] = {};
-                       cpu_kernels::invert_unit_lower<T>(l, x, norms);
-                       *safe = norms[0] <= largest_inverse;  // not where it is NaN
+                       *safe = 1;
+                       for (Index b = 0; b < l.rows(); b += inverted_block) {
+                           const Index order = std::min(inverted_block, l.rows() - b);
+                           double norms[2] = {};
+                           cpu_kernels::invert_unit_lower<T>(l.block(b, b, order, order), x.block(b, 0, order, order), norms);
+                           if (!(norms[0] <= largest_inverse)) *safe = 0;  // also where it is NaN
+                       }
                    });
         rt_.submit({.name = "row moves", .priority = urgent, .tile = {k, -1, -1}, .step = k, .place = Place::cpu()},
                    read(s_.pivots_of(p)), write(moves(k)), [](View<const Index> pivots, View<Index> numbers) {
@@ -308,7 +328,7 @@ class HybridSubmission {
                    data, on_any_device([p, nb = h_.nb, columns, safe, use_inverse = choices_.solve_by_inverse](Stream stream, const Addresses& at) {
                        const auto l = View<const T>::row_major(static_cast<const T*>(at[0]) + p.first * nb,
                                                                columns.rows - p.first, p.width, nb);
-                       const auto x = View<const T>::row_major(static_cast<const T*>(at[1]), p.width, p.width, nb);
+                       const auto x = View<const T>::row_major(static_cast<const T*>(at[1]), p.width, inverted_block, inverted_block);
                        const RowMoves row_moves(static_cast<Index*>(at[2]), p.width);
                        auto* w = static_cast<T*>(at[3]);
                        columns.for_each_group(at.data() + 4, at.size() - 4, [&](TileColumns<T> group) {
@@ -317,7 +337,7 @@ class HybridSubmission {
                            const TileColumns<T> u = a.row_range(0, p.width);
                            on_stream::exchange_rows<T>(stream, row_moves, a, exchanged);
                            if (use_inverse && *safe != 0) {
-                               on_stream::solve_by_inverse<T>(stream, x, exchanged, u);
+                               solve_by_inverses<T>(stream, l, x, exchanged, u);
                            } else {
                                on_stream::solve_by_substitution<T>(stream, l.block(0, 0, p.width, p.width), exchanged, u);
                            }

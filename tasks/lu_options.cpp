@@ -40,8 +40,8 @@ struct HybridEntry {
 };
 
 // docs/decisions/0009-hybrid-lu.md has the measurements.
-constexpr std::array hybrid_sizes{HybridEntry{2047, 64, 128}, HybridEntry{8192, 128, 512}, HybridEntry{24576, 256, 1024},
-                                  HybridEntry{Index{1} << 62, 512, 1024}};
+constexpr std::array hybrid_sizes{HybridEntry{2047, 64, 128}, HybridEntry{8192, 128, 512}, HybridEntry{40960, 256, 1024},
+                                  HybridEntry{Index{1} << 62, 512, 2048}};
 
 // Below this order the cores alone are done before the GPUs have the matrix.
 constexpr Index smallest_hybrid = 2048;
