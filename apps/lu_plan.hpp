@@ -1,5 +1,9 @@
 #pragma once
 
+#include <cstddef>
+#include <memory>
+#include <utility>
+
 #include "apps/gpu_options.hpp"
 #include "basalt/matrix.hpp"
 
@@ -16,8 +20,8 @@ struct LuPlan {
     const char* mode_name() const { return mode == LuMode::hybrid ? "hybrid" : "cpu"; }
 };
 
-/// The plan for an m x n matrix of elements of `element_size` bytes. Where the settings name no tile or panel width, they
-/// are the library's choice for the mode.
+/// The plan for an m x n matrix of elements of `element_size` bytes. Where the settings name no tile or panel width,
+/// they are the library's choice for the mode.
 LuPlan lu_plan(const Settings& settings, const GpuOptions& gpu, const Runtime& runtime, Index m, Index n,
                std::size_t element_size);
 
