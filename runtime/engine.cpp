@@ -52,7 +52,9 @@ Engine::Engine(const Config& config)
       root_(nullptr, nullptr, next_scope_++),
       trace_(config_.workers, gpus()) {
     root_.cache = &root_cache_;
-    for (int place = 0; place < config_.workers; ++place) workers_.push_back(std::make_unique<Worker>(place));
+    for (int place = 0; place < config_.workers; ++place) {
+        workers_.push_back(std::make_unique<Worker>(place, config_.bind ? package_of(place) : 0));
+    }
     scheduler(0);  // throws UsageError for an unknown policy before any thread is there
     if (config_.trace) trace_.start();
     start_drivers();  // before the threads that look at them

@@ -10,10 +10,11 @@ bool GangHall::open(Gang& gang) {
     return true;
 }
 
-int GangHall::join(Gang*& gang, bool any) {
+int GangHall::join(Gang*& gang, bool any, int package) {
     const std::lock_guard guard(lock_);
     gang = assembling_;
     if (gang == nullptr || (gang->strict && !any)) return 0;
+    if (gang->package != Gang::any_package && gang->package != package) return 0;
     const auto rank = static_cast<int>(gang->joined.load(std::memory_order_relaxed));
     if (rank >= gang->wanted) return 0;
     gang->joined.store(static_cast<std::uint32_t>(rank) + 1, std::memory_order_release);

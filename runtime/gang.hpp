@@ -12,11 +12,15 @@ namespace basalt::detail {
 /// The threads that run one gang task together, from assembly to the last member's leaving.
 /// Lives on the leader's stack: the leader leaves last.
 struct Gang {
-    Gang(Task& task, int wanted, bool strict) : task(task), wanted(wanted), strict(strict) {}
+    static constexpr int any_package = -1;
+
+    Gang(Task& task, int wanted, bool strict, int package)
+        : task(task), wanted(wanted), strict(strict), package(package) {}
 
     Task& task;
     const int wanted;
     const bool strict;     ///< waits for its minimum; otherwise it starts with whom it gets
+    const int package;     ///< the socket whose workers may join, or any_package
     bool dropped = false;  ///< its graph was cancelled: members leave at once
     std::atomic<std::uint32_t> joined{1};  ///< the leader has rank 0
     /// 0 while the gang assembles; 1 once it is complete, `barrier` is there and members may enter.
@@ -32,15 +36,16 @@ struct Gang {
 /// waits for children and joins from there. The exception are members of a running gang that wait inside it:
 /// the fellows they would need may stand at that gang's barrier, so they neither lead nor join a gang that
 /// waits for a minimum, and gangs nested in a gang do not wait: they start with the threads that happen to be
-/// free. So a running gang always ends without the hall's help, and sends its members back.
+/// free. So a running gang always ends without the hall's help, and sends its members back. A gang that takes the
+/// workers of one socket only is no exception: it does so only where these alone are enough for it.
 class GangHall {
   public:
     /// Opens the gang for joiners, unless another one is assembling: then false.
     bool open(Gang& gang);
 
-    /// Joins the gang that assembles, if there is one with room; `any` or only one that does not wait.
-    /// Returns the rank in it, or 0.
-    int join(Gang*& gang, bool any);
+    /// Joins the gang that assembles, if there is one with room that takes workers of `package`; `any` or only one
+    /// that does not wait. Returns the rank in it, or 0.
+    int join(Gang*& gang, bool any, int package);
 
     /// Closes the hall: the gang has all it wanted. Returns its size.
     int close(Gang& gang);

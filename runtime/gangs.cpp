@@ -1,4 +1,6 @@
 // How the engine's workers form and run gangs; gang.hpp says why this never deadlocks.
+#include <algorithm>
+
 #include "runtime/engine.hpp"
 
 namespace basalt::detail {
@@ -10,8 +12,17 @@ constexpr auto grace = std::chrono::microseconds(20);
 
 }  // namespace
 
+/// The socket that a gang of so many threads is to come from, so that its members share a cache and the memory near
+/// it: the leader's, if it has as many workers and is not the only one.
+int Engine::package_for(int threads, const Worker& leader) const {
+    const auto there = std::count_if(workers_.begin(), workers_.end(),
+                                     [&](const auto& worker) { return worker->package == leader.package; });
+    return threads <= there && there < places() ? leader.package : Gang::any_package;
+}
+
 void Engine::run_gang(Task& task, Worker& worker) {
-    Gang gang(task, task.max_threads, !task.scope->inside_gang);
+    const bool strict = !task.scope->inside_gang;
+    Gang gang(task, task.max_threads, strict, strict ? package_for(task.max_threads, worker) : Gang::any_package);
     bool open = hall_.open(gang);
     while (!open && gang.strict) {
         if (!join_gang(worker)) std::this_thread::yield();  // the hall is full and about to close
@@ -19,7 +30,8 @@ void Engine::run_gang(Task& task, Worker& worker) {
     }
     int size = 1;
     if (open) {
-        parking_.wake_joiners(gang.strict, gang.wanted - 1);
+        // sleepers are not told apart by their sockets: those of another one go back to sleep
+        parking_.wake_joiners(gang.strict, gang.package == Gang::any_package ? gang.wanted - 1 : places());
         const auto minimum = static_cast<std::uint32_t>(gang.strict ? task.min_threads : 1);
         for (std::uint32_t joined = 1; joined < minimum;) joined = wait_while_equal(gang.joined, joined);
         if (task.max_threads > minimum) {
@@ -56,7 +68,7 @@ void Engine::enter_gang(Gang& gang, int rank, Worker& worker) {
 /// Joins the gang that assembles, if it has room and this thread may; returns after the gang has run.
 bool Engine::join_gang(Worker& worker) {
     Gang* gang = nullptr;
-    const int rank = hall_.join(gang, worker.gangs == 0);
+    const int rank = hall_.join(gang, worker.gangs == 0, worker.package);
     if (rank == 0) return false;
     enter_gang(*gang, rank, worker);
     return true;

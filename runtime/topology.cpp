@@ -79,4 +79,13 @@ void bind_this_thread(int place) {
     hwloc_set_cpubind(machine.topology(), machine.cores()[core], HWLOC_CPUBIND_THREAD);
 }
 
+int package_of(int place) {
+    const Machine& machine = Machine::instance();
+    if (machine.cores().empty()) return 0;
+    const auto core = static_cast<std::size_t>(place) % machine.cores().size();
+    const hwloc_obj_t package = hwloc_get_next_obj_covering_cpuset_by_type(
+        machine.topology(), machine.cores()[core], HWLOC_OBJ_PACKAGE, nullptr);
+    return package != nullptr ? static_cast<int>(package->logical_index) : 0;
+}
+
 }  // namespace basalt::detail

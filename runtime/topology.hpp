@@ -9,4 +9,7 @@ int usable_cores();
 /// them in turn. Without effect where the system does not allow it.
 void bind_this_thread(int place);
 
+/// The processor package (socket) of that core, counted from 0; 0 where the system does not tell.
+int package_of(int place);
+
 }  // namespace basalt::detail

@@ -10,9 +10,10 @@ namespace basalt::detail {
 
 /// A place where one thread at a time runs tasks. Only that thread touches the members, but for `completed`.
 struct alignas(64) Worker {
-    explicit Worker(int place) : place(place) {}
+    explicit Worker(int place, int package = 0) : place(place), package(package) {}
 
     const int place;
+    const int package;            ///< the socket of its core; 0 for all where threads are not bound
     SlotCache cache;
     std::vector<Task*> released;  ///< successors set free by the task that just finished, scratch
     int level = -1;               ///< nesting level of the task it runs innermost; -1 outside tasks

@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <map>
 #include <memory>
+#include <set>
 #include <stdexcept>
 #include <thread>
 #include <vector>
 
 #include "basalt/array.hpp"
 #include "basalt/runtime.hpp"
+#include "runtime/topology.hpp"
 #include "tests/catch.hpp"
 #include "tests/mentions.hpp"
 #include "tests/runtime_settings.hpp"
@@ -347,4 +350,26 @@ TEST_CASE("a gang assembles although nobody waits for it") {
     }
     CHECK(entered == setting.workers);
     runtime.wait();
+}
+
+// Run under HWLOC_SYNTHETIC, which makes a machine of two sockets with two cores each.
+TEST_CASE("a gang that fits a socket has all its members from there", "[.two_sockets]") {
+    const Watchdog watchdog("two sockets");
+    Runtime runtime({.workers = 4, .trace = true});
+    REQUIRE(detail::package_of(1) == 0);
+    REQUIRE(detail::package_of(2) == 1);
+    for (int round = 0; round < 200; ++round) {
+        runtime.submit({.name = "pair", .threads = {2, 2}}, [](const Team& team) { team.barrier(); });
+        if (round % 10 == 0) {
+            runtime.submit({.name = "all", .threads = {4, 4}}, [](const Team& team) { team.barrier(); });
+        }
+        for (int i = 0; i < 5; ++i) runtime.submit({.name = "single"}, [] {});
+    }
+    runtime.wait();
+    std::map<std::uint64_t, std::set<int>> sockets;
+    for (const TraceEvent& event : runtime.take_trace().events) {
+        if (event.name == "pair") sockets[event.id].insert(event.row / 2);
+    }
+    CHECK(sockets.size() == 200);
+    CHECK(std::all_of(sockets.begin(), sockets.end(), [](const auto& pair) { return pair.second.size() == 1; }));
 }
