@@ -95,6 +95,7 @@ inline void put(Device& device, void* memory, const Bytes& values) {
 
 inline void launch_fill(const Machine& machine, Device& device, StreamRole stream, void* memory, int value,
                         std::size_t bytes) {
+    if (bytes == 0) return;
     device.launch(stream, [&fill = machine.fill, memory, value, bytes](basalt::Stream s) {
         fill(s, memory, value, bytes);
     });
