@@ -1,127 +1,19 @@
 // LU on emulated GPUs: panels on cores, updates on devices, against LAPACK and against the cores alone.
-#include <cmath>
-#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "basalt/basalt.hpp"
-#include "tests/catch.hpp"
-#include "tests/lapack_oracle.hpp"
-#include "tests/watchdog.hpp"
+#include "tests/hybrid_lu_cases.hpp"
 
 using namespace basalt;
 using namespace basalt_tests;
 
-namespace {
-
-struct Shape {
-    Index m;
-    Index n;
-    TileShape tile;
-    Index panel_width;
-};
-
-struct Machine {
-    int gpus = 1;
-    int workers = 2;
-    std::size_t memory = 0;
-    bool peers = true;
-    std::chrono::nanoseconds delay{0};
-
-    Config config() const {
-        Config config;
-        config.workers = workers;
-        config.gpu_memory = memory;
-        config.emulation.gpus = gpus;
-        config.emulation.peer_access = peers;
-        config.emulation.longest_delay = delay;
-        return config;
-    }
-};
-
-template <class T>
-Factored<T> factor(Runtime& runtime, const Dense<T>& a, const Shape& shape, const LuOptions& options) {
-    auto matrix = Matrix<T>::from_columns(runtime, a.values.data(), shape.m, shape.n, a.ld, shape.tile);
-    const auto lu = lu_factor(runtime, matrix, options);
-    Factored<T> result{a, {}, 0};
-    matrix.store(result.lu.view());
-    runtime.wait();
-    result.pivots = lu.pivots();
-    result.info = lu.info();
-    return result;
-}
-
-LuOptions hybrid(Index panel_width, int lookahead = -1) {
-    LuOptions options;
-    options.mode = LuMode::hybrid;
-    options.panel_width = panel_width;
-    options.lookahead = lookahead;
-    return options;
-}
-
-template <class T>
-double largest_difference(const Dense<T>& a, const Dense<T>& b) {
-    double largest = 0;
-    for (std::size_t i = 0; i < a.values.size(); ++i) {
-        largest = std::max(largest, std::abs(double(a.values[i]) - double(b.values[i])));
-    }
-    return largest;
-}
-
-/// max |P L U - A| / (n max |A| eps).
-template <class T>
-double error_of(const Dense<T>& a, const Factored<T>& factored) {
-    const Index steps = std::min(a.m, a.n);
-    double error = 0, norm = 0;
-    for (Index j = 0; j < a.n; ++j) {
-        std::vector<long double> column(static_cast<std::size_t>(a.m));
-        for (Index i = 0; i < a.m; ++i) {
-            for (Index k = 0; k <= std::min({i, j, steps - 1}); ++k) {
-                const long double l = k == i ? 1 : factored.lu(i, k);
-                column[static_cast<std::size_t>(i)] += l * factored.lu(k, j);
-            }
-        }
-        for (Index k = steps - 1; k >= 0; --k) {
-            const Index pivot = factored.pivots[static_cast<std::size_t>(k)] - 1;
-            std::swap(column[static_cast<std::size_t>(k)], column[static_cast<std::size_t>(pivot)]);
-        }
-        for (Index i = 0; i < a.m; ++i) {
-            error = std::max(error, std::abs(double(column[static_cast<std::size_t>(i)] - a(i, j))));
-            norm = std::max(norm, std::abs(double(a(i, j))));
-        }
-    }
-    return norm == 0 ? error : error / (double(std::max(a.m, a.n)) * norm * std::numeric_limits<T>::epsilon());
-}
-
-/// Exact arithmetic in any order: pivots and factors must be those of the cores, to the bit.
-template <class T>
-void check_exact(const Machine& machine, const Shape& shape, const LuOptions& options) {
-    const Dense<T> a = generated<T>("integer", shape.m, shape.n, 7);
-    Config cores;
-    cores.workers = machine.workers;
-    Runtime reference(cores);
-    LuOptions plain;
-    plain.mode = LuMode::cpu;
-    const Factored<T> expected = factor(reference, a, shape, plain);
-    Runtime runtime(machine.config());
-    const Factored<T> got = factor(runtime, a, shape, options);
-    INFO(shape.m << " x " << shape.n << ", tiles " << shape.tile.height << " x " << shape.tile.width << ", panels of "
-                 << options.panel_width << ", lookahead " << options.lookahead << ", " << machine.gpus << " GPUs, memory "
-                 << machine.memory);
-    CHECK(got.pivots == expected.pivots);
-    CHECK(got.info == expected.info);
-    CHECK(largest_difference(got.lu, expected.lu) == 0);
-}
-
-}  // namespace
-
 TEST_CASE("hybrid LU gives what the cores give, at ragged sizes and with 1 to 4 GPUs", "[sanitize]") {
-    const std::vector<Shape> shapes{{1, 1, {8, 8}, 4},       {7, 5, {8, 8}, 4},      {5, 7, {8, 8}, 8},
+    const std::vector<LuShape> shapes{{1, 1, {8, 8}, 4},       {7, 5, {8, 8}, 4},      {5, 7, {8, 8}, 8},
                                     {97, 97, {16, 32}, 16},  {130, 61, {32, 24}, 8}, {61, 130, {32, 24}, 10},
                                     {200, 200, {64, 64}, 64}, {33, 200, {16, 16}, 16}, {128, 128, {32, 32}, 32}};
     int which = 0;
-    for (const Shape& shape : shapes) {
+    for (const LuShape& shape : shapes) {
         for (int gpus = 1; gpus <= 4; ++gpus) {
             const Watchdog watchdog;
             const int lookahead = which++ % 4;
@@ -132,13 +24,13 @@ TEST_CASE("hybrid LU gives what the cores give, at ragged sizes and with 1 to 4 
 }
 
 TEST_CASE("hybrid LU of nothing is nothing") {
-    for (const Shape& shape : {Shape{0, 0, {8, 8}, 4}, Shape{0, 9, {8, 8}, 4}, Shape{9, 0, {8, 8}, 4}}) {
+    for (const LuShape& shape : {LuShape{0, 0, {8, 8}, 4}, LuShape{0, 9, {8, 8}, 4}, LuShape{9, 0, {8, 8}, 4}}) {
         check_exact<double>({.gpus = 2}, shape, hybrid(shape.panel_width));
     }
 }
 
 TEST_CASE("the variants for comparison give the same factors") {
-    const Shape shape{150, 150, {32, 48}, 16};
+    const LuShape shape{150, 150, {32, 48}, 16};
     for (int gpus : {1, 3}) {
         LuOptions single = hybrid(16, 2);
         single.single_update_task = true;
@@ -153,7 +45,7 @@ TEST_CASE("the variants for comparison give the same factors") {
 }
 
 TEST_CASE("hybrid LU with slow devices, without peer access and with one worker") {
-    const Shape shape{150, 150, {32, 32}, 16};
+    const LuShape shape{150, 150, {32, 32}, 16};
     using std::chrono::microseconds;
     check_exact<double>({.gpus = 3, .delay = microseconds(300)}, shape, hybrid(16));
     check_exact<double>({.gpus = 3, .peers = false}, shape, hybrid(16));
@@ -163,7 +55,7 @@ TEST_CASE("hybrid LU with slow devices, without peer access and with one worker"
 
 TEST_CASE("a matrix larger than the GPUs' memory is factored in column groups", "[sanitize]") {
     // 320 columns of 320 doubles in tile columns of 32: 82 KB each, 820 KB in all
-    const Shape shape{320, 320, {32, 32}, 16};
+    const LuShape shape{320, 320, {32, 32}, 16};
     for (const std::size_t memory : {500'000, 600'000, 800'000}) {
         for (int gpus : {1, 2}) {
             const Watchdog watchdog;
@@ -175,7 +67,7 @@ TEST_CASE("a matrix larger than the GPUs' memory is factored in column groups", 
 }
 
 TEST_CASE("memory that cannot hold a task's data is refused with the task and the bytes") {
-    Config config = Machine{.gpus = 1, .memory = 60'000}.config();
+    Config config = LuMachine{.gpus = 1, .memory = 60'000}.config();
     Runtime runtime(config);
     auto a = Matrix<double>::generate(runtime, make_generator<double>("random", 300, 300), 300, 300, {32, 32});
     try {
@@ -202,7 +94,7 @@ TEST_CASE("the error of hybrid LU is at most twice that of LAPACK, by inverse an
         const double expected = error_of(a, lapack_getrf(a));
         for (const bool by_inverse : {true, false}) {
             const Watchdog watchdog;
-            Runtime runtime(Machine{.gpus = 2}.config());
+            Runtime runtime(LuMachine{.gpus = 2}.config());
             LuOptions options = hybrid(128);
             options.solve_by_inverse = by_inverse;
             const Factored<double> got = factor(runtime, a, {n, n, {64, 128}, 128}, options);
@@ -217,7 +109,7 @@ TEST_CASE("growth makes hybrid LU fall back from the inverse to the plain solve"
     // the inverse of a panel's triangle of this matrix grows as 2^nb
     const Index n = 128;
     const Dense<double> a = generated<double>("wilkinson", n, n, 0);
-    Runtime runtime(Machine{.gpus = 1}.config());
+    Runtime runtime(LuMachine{.gpus = 1}.config());
     LuOptions options = hybrid(64);
     const Factored<double> guarded = factor(runtime, a, {n, n, {64, 64}, 64}, options);
     options.solve_by_inverse = false;
@@ -231,15 +123,15 @@ TEST_CASE("singular, NaN and infinite input in hybrid mode is what it is on the 
         Config cores;
         cores.workers = 2;
         Runtime reference(cores);
-        Runtime runtime(Machine{.gpus = 2}.config());
-        const Shape shape{96, 96, {32, 32}, 16};
+        Runtime runtime(LuMachine{.gpus = 2}.config());
+        const LuShape shape{96, 96, {32, 32}, 16};
         LuOptions plain;
         plain.mode = LuMode::cpu;
         plain.panel_width = 16;
         CHECK(factor(runtime, a, shape, hybrid(16)).info == factor(reference, a, shape, plain).info);
     }
     std::vector<double> a(64 * 64, std::numeric_limits<double>::quiet_NaN());
-    Runtime runtime(Machine{.gpus = 2}.config());
+    Runtime runtime(LuMachine{.gpus = 2}.config());
     auto matrix = Matrix<double>::from_columns(runtime, a.data(), 64, 64, 64, {16, 16});
     const auto lu = lu_factor(runtime, matrix, hybrid(16));
     runtime.wait();
@@ -248,8 +140,8 @@ TEST_CASE("singular, NaN and infinite input in hybrid mode is what it is on the 
 
 TEST_CASE("repeated hybrid runs give the same bits") {
     const Dense<double> a = generated<double>("random", 160, 160, 11);
-    const Shape shape{160, 160, {32, 64}, 32};
-    Runtime runtime(Machine{.gpus = 3, .delay = std::chrono::microseconds(50)}.config());
+    const LuShape shape{160, 160, {32, 64}, 32};
+    Runtime runtime(LuMachine{.gpus = 3, .delay = std::chrono::microseconds(50)}.config());
     const Factored<double> first = factor(runtime, a, shape, hybrid(32));
     for (int i = 0; i < 5; ++i) {
         const Factored<double> again = factor(runtime, a, shape, hybrid(32));
@@ -277,12 +169,12 @@ TEST_CASE("a factorization that a device fails reports it once and leaves the ru
     for (const std::uint64_t failing : {2, 5, 11}) {
         for (const bool kernel : {true, false}) {
             const Watchdog watchdog;
-            Config config = Machine{.gpus = 2}.config();
+            Config config = LuMachine{.gpus = 2}.config();
             (kernel ? config.emulation.failing_kernel : config.emulation.failing_copy) = failing;
             config.emulation.failing_gpu = 0;
             Runtime runtime(config);
             const Dense<double> dense = generated<double>("integer", 160, 160, 2);
-            const Shape shape{160, 160, {32, 32}, 16};
+            const LuShape shape{160, 160, {32, 32}, 16};
             {
                 auto a = Matrix<double>::generate(runtime, make_generator<double>("integer", 160, 160, 2), 160, 160, shape.tile);
                 const auto lu = lu_factor(runtime, a, hybrid(16));

@@ -1,0 +1,127 @@
+#pragma once
+
+// What the tests of hybrid LU share, on emulated GPUs and on real ones.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "basalt/basalt.hpp"
+#include "tests/catch.hpp"
+#include "tests/lapack_oracle.hpp"
+#include "tests/watchdog.hpp"
+
+namespace basalt_tests {
+
+using basalt::Config;
+using basalt::Index;
+using basalt::LuMode;
+using basalt::LuOptions;
+using basalt::Matrix;
+using basalt::Runtime;
+using basalt::TileShape;
+
+struct LuShape {
+    Index m;
+    Index n;
+    TileShape tile;
+    Index panel_width;
+};
+
+struct LuMachine {
+    int gpus = 1;
+    int workers = 2;
+    std::size_t memory = 0;
+    bool peers = true;
+    std::chrono::nanoseconds delay{0};
+    bool emulated = true;
+
+    Config config() const {
+        Config config;
+        config.workers = workers;
+        config.gpu_memory = memory;
+        config.gpus = gpus;
+        if (!emulated) return config;
+        config.emulation.gpus = gpus;
+        config.emulation.peer_access = peers;
+        config.emulation.longest_delay = delay;
+        return config;
+    }
+};
+
+template <class T>
+Factored<T> factor(Runtime& runtime, const Dense<T>& a, const LuShape& shape, const LuOptions& options) {
+    auto matrix = Matrix<T>::from_columns(runtime, a.values.data(), shape.m, shape.n, a.ld, shape.tile);
+    const auto lu = lu_factor(runtime, matrix, options);
+    Factored<T> result{a, {}, 0};
+    matrix.store(result.lu.view());
+    runtime.wait();
+    result.pivots = lu.pivots();
+    result.info = lu.info();
+    return result;
+}
+
+inline LuOptions hybrid(Index panel_width, int lookahead = -1) {
+    LuOptions options;
+    options.mode = LuMode::hybrid;
+    options.panel_width = panel_width;
+    options.lookahead = lookahead;
+    return options;
+}
+
+template <class T>
+double largest_difference(const Dense<T>& a, const Dense<T>& b) {
+    double largest = 0;
+    for (std::size_t i = 0; i < a.values.size(); ++i) {
+        largest = std::max(largest, std::abs(double(a.values[i]) - double(b.values[i])));
+    }
+    return largest;
+}
+
+/// max |P L U - A| / (n max |A| eps).
+template <class T>
+double error_of(const Dense<T>& a, const Factored<T>& factored) {
+    const Index steps = std::min(a.m, a.n);
+    double error = 0, norm = 0;
+    for (Index j = 0; j < a.n; ++j) {
+        std::vector<long double> column(static_cast<std::size_t>(a.m));
+        for (Index i = 0; i < a.m; ++i) {
+            for (Index k = 0; k <= std::min({i, j, steps - 1}); ++k) {
+                const long double l = k == i ? 1 : factored.lu(i, k);
+                column[static_cast<std::size_t>(i)] += l * factored.lu(k, j);
+            }
+        }
+        for (Index k = steps - 1; k >= 0; --k) {
+            const Index pivot = factored.pivots[static_cast<std::size_t>(k)] - 1;
+            std::swap(column[static_cast<std::size_t>(k)], column[static_cast<std::size_t>(pivot)]);
+        }
+        for (Index i = 0; i < a.m; ++i) {
+            error = std::max(error, std::abs(double(column[static_cast<std::size_t>(i)] - a(i, j))));
+            norm = std::max(norm, std::abs(double(a(i, j))));
+        }
+    }
+    return norm == 0 ? error : error / (double(std::max(a.m, a.n)) * norm * std::numeric_limits<T>::epsilon());
+}
+
+/// Exact arithmetic in any order: pivots and factors must be those of the cores, to the bit.
+template <class T>
+void check_exact(const LuMachine& machine, const LuShape& shape, const LuOptions& options) {
+    const Dense<T> a = generated<T>("integer", shape.m, shape.n, 7);
+    Config cores;
+    cores.workers = machine.workers;
+    Runtime reference(cores);
+    LuOptions plain;
+    plain.mode = LuMode::cpu;
+    const Factored<T> expected = factor(reference, a, shape, plain);
+    Runtime runtime(machine.config());
+    const Factored<T> got = factor(runtime, a, shape, options);
+    INFO(shape.m << " x " << shape.n << ", tiles " << shape.tile.height << " x " << shape.tile.width << ", panels of "
+                 << options.panel_width << ", lookahead " << options.lookahead << ", " << machine.gpus << " GPUs, memory "
+                 << machine.memory);
+    CHECK(got.pivots == expected.pivots);
+    CHECK(got.info == expected.info);
+    CHECK(largest_difference(got.lu, expected.lu) == 0);
+}
+
+}  // namespace basalt_tests

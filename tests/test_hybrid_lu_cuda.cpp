@@ -1,0 +1,126 @@
+// Hybrid LU on the GPUs there are: one, two and four of them, whole matrices and matrices larger than the memory cap.
+#include <vector>
+
+#include "tests/hybrid_lu_cases.hpp"
+
+using namespace basalt;
+using namespace basalt_tests;
+
+namespace {
+
+int gpus_here() {
+    static const int count = [] {
+        Config config;
+        config.workers = 1;
+        return Runtime(config).gpus();
+    }();
+    return count;
+}
+
+constexpr const char* no_gpu = "no GPU";
+
+/// Numbers of GPUs to test with.
+std::vector<int> gpu_counts() {
+    std::vector<int> counts;
+    for (const int count : {1, 2, 4}) {
+        if (count <= gpus_here()) counts.push_back(count);
+    }
+    return counts;
+}
+
+LuMachine machine(int gpus, std::size_t memory = 0, int workers = 4) {
+    return {.gpus = gpus, .workers = workers, .memory = memory, .emulated = false};
+}
+
+}  // namespace
+
+TEST_CASE("hybrid LU on GPUs gives what the cores give, at ragged sizes", "[cuda]") {
+    if (gpus_here() == 0) SKIP(no_gpu);
+    const std::vector<LuShape> shapes{{1, 1, {8, 8}, 4},          {97, 97, {16, 32}, 16},       {130, 61, {32, 24}, 8},
+                                      {61, 130, {32, 24}, 10},    {700, 700, {128, 256}, 64},   {1000, 1000, {256, 512}, 128},
+                                      {1500, 640, {128, 128}, 32}, {640, 1500, {128, 256}, 128}};
+    for (const int gpus : gpu_counts()) {
+        for (const LuShape& shape : shapes) {
+            const Watchdog watchdog;
+            check_exact<double>(machine(gpus), shape, hybrid(shape.panel_width));
+            check_exact<double>(machine(gpus), shape, hybrid(shape.panel_width, 2));
+            check_exact<float>(machine(gpus), shape, hybrid(shape.panel_width));
+        }
+    }
+}
+
+TEST_CASE("the variants for comparison give the same factors on GPUs", "[cuda]") {
+    if (gpus_here() == 0) SKIP(no_gpu);
+    const LuShape shape{900, 900, {128, 256}, 64};
+    for (const int gpus : gpu_counts()) {
+        const Watchdog watchdog;
+        LuOptions options = hybrid(64);
+        options.single_update_task = true;
+        check_exact<double>(machine(gpus), shape, options);
+        options = hybrid(64);
+        options.broadcast_from_host = true;
+        check_exact<double>(machine(gpus), shape, options);
+        options = hybrid(64);
+        options.solve_by_inverse = false;
+        check_exact<double>(machine(gpus), shape, options);
+    }
+}
+
+TEST_CASE("a matrix larger than the memory cap is factored on GPUs in column groups", "[cuda]") {
+    if (gpus_here() == 0) SKIP(no_gpu);
+    // 2000 columns of 2048 doubles in tile columns of 128: 2.1 MB each, 33 MB in all
+    const LuShape shape{2000, 2000, {128, 128}, 64};
+    for (const int gpus : gpu_counts()) {
+        for (const std::size_t memory : {8'000'000, 12'000'000, 20'000'000}) {
+            const Watchdog watchdog;
+            check_exact<double>(machine(gpus, memory), shape, hybrid(64));
+        }
+    }
+}
+
+TEST_CASE("the error of hybrid LU on GPUs is at most twice that of LAPACK", "[cuda]") {
+    if (gpus_here() == 0) SKIP(no_gpu);
+    const Index n = 500;
+    for (const char* name : {"random", "hpl", "spd", "graded", "wilkinson"}) {
+        const Dense<double> a = generated<double>(name, n, n, 3);
+        const double expected = error_of(a, lapack_getrf(a));
+        for (const bool by_inverse : {true, false}) {
+            const Watchdog watchdog;
+            Runtime runtime(machine(1).config());
+            LuOptions options = hybrid(256);
+            options.solve_by_inverse = by_inverse;
+            const double error = error_of(a, factor(runtime, a, {n, n, {256, 256}, 256}, options));
+            INFO(name << (by_inverse ? " by inverse" : " by solve") << ": " << error << ", LAPACK " << expected);
+            CHECK(error <= 2 * expected + 0.05);
+        }
+    }
+}
+
+TEST_CASE("repeated hybrid runs on GPUs give the same bits", "[cuda]") {
+    if (gpus_here() == 0) SKIP(no_gpu);
+    const LuShape shape{1200, 1200, {128, 256}, 128};
+    const Dense<double> a = generated<double>("random", 1200, 1200, 11);
+    Runtime runtime(machine(gpu_counts().back()).config());
+    const Factored<double> first = factor(runtime, a, shape, hybrid(128));
+    for (int i = 0; i < 5; ++i) {
+        const Factored<double> again = factor(runtime, a, shape, hybrid(128));
+        CHECK(again.pivots == first.pivots);
+        CHECK(largest_difference(again.lu, first.lu) == 0);
+    }
+}
+
+TEST_CASE("a matrix made on the GPUs, and one that starts and ends in a GPU's memory", "[cuda]") {
+    if (gpus_here() == 0) SKIP(no_gpu);
+    const Index n = 777;
+    const LuShape shape{n, n, {128, 256}, 64};
+    const Dense<double> a = generated<double>("random", n, n, 5);
+    Runtime runtime(machine(gpu_counts().back()).config());
+    const Factored<double> expected = factor(runtime, a, shape, hybrid(64));
+    auto made = Matrix<double>::generate(runtime, make_generator<double>("random", n, n, 5), n, n, shape.tile, Place::any());
+    const auto lu = lu_factor(runtime, made, hybrid(64));
+    Dense<double> got(n, n);
+    made.store(got.view());
+    runtime.wait();
+    CHECK(lu.pivots() == expected.pivots);
+    CHECK(largest_difference(got, expected.lu) == 0);
+}
