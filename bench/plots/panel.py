@@ -23,9 +23,10 @@ def read_records(paths, precision, machine):
     return points
 
 
-def rate(record, seconds):
-    """Gflop/s of a run that took so long, by LAPACK's operation count."""
-    return record["gflops"] * record["seconds"] / seconds if seconds else float("nan")
+def rate(record, key):
+    """Gflop/s of the time under that key, by LAPACK's operation count; NaN where there is none."""
+    few, many = sorted((record["m"], record["nb"]))
+    return few * few * (many - few / 3) / record[key] * 1e-9 if key in record else float("nan")
 
 
 def counted(threads):
@@ -39,10 +40,10 @@ def draw(axes, points, nb):
         line = sorted((m, r) for (width, t, m), r in points.items() if (width, t) == (nb, count))
         heights = [m for m, _ in line]
         color = f"C{number}"
-        axes.plot(heights, [r["gflops"] for _, r in line], "o-", color=color, label=f"Basalt, {counted(count)}")
-        axes.plot(heights, [rate(r, r.get("getrf_seconds")) for _, r in line], "s--", color=color, mfc="none",
+        axes.plot(heights, [rate(r, "seconds") for _, r in line], "o-", color=color, label=f"Basalt, {counted(count)}")
+        axes.plot(heights, [rate(r, "getrf_seconds") for _, r in line], "s--", color=color, mfc="none",
                   label=f"getrf, {counted(count)}")
-        unblocked += [(m, rate(r, r["getf2_seconds"])) for m, r in line if "getf2_seconds" in r]
+        unblocked += [(m, rate(r, "getf2_seconds")) for m, r in line if "getf2_seconds" in r]
     if unblocked:
         axes.plot(*zip(*sorted(unblocked)), "x:", color="gray", label="getf2")
     axes.set(title=f"panel of width {nb}", xlabel="height", xscale="log", yscale="log")
