@@ -77,7 +77,7 @@ __device__ Value join_block(Value value, Join join) {
         __syncthreads();
         if (threadIdx.x < half) values[threadIdx.x] = join(values[threadIdx.x], values[threadIdx.x + half]);
     }
-    return values[0];
+    return threadIdx.x == 0 ? values[0] : value;  // the others would read while thread 0 may still write
 }
 
 __device__ unsigned long long larger(unsigned long long a, unsigned long long b) {
