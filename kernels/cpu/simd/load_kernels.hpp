@@ -74,7 +74,8 @@ struct BlockLoad {
             for (Index r = 0; r < count; ++r) __builtin_memcpy(buffer + r * buffer_ld, c + r * ld, cols * sizeof(T));
             for (Index k = 0; k < depth; k += G::depth_block) {
                 const Index some = depth - k < G::depth_block ? depth - k : G::depth_block;
-                G::multiply_rows(count, cols, some, buffer, buffer_ld, a + k, ld, packed, packed_rows, k, {});
+                G::multiply_rows(count, cols, some, buffer, buffer_ld, a + k, ld, packed, packed_rows, k,
+                                 {0, c, ld, a, ld});
             }
             P::scalar(count, cols, buffer, buffer_ld, to + i, to_ld);
         }
