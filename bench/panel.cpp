@@ -97,7 +97,7 @@ class PanelBench {
     /// `clocks`: one a member, or none.
     double time_ours(int threads, std::vector<PhaseClock>* clocks = nullptr) {
         if (!workspace_ || !workspace_->fits(threads, m_, nb_)) workspace_.emplace(threads, m_, nb_);
-        T* const panel = fill(rows_);
+        const auto panel = View<T>::row_major(fill(rows_), m_, nb_, nb_);
         double seconds = 0;
         basalt::reference::run_gang(threads, [&](basalt::Team& team) {
             const Binding binding(team.rank());
@@ -105,10 +105,10 @@ class PanelBench {
             const double start = now();
             if (clocks != nullptr) {
                 PhaseClock& clock = (*clocks)[static_cast<std::size_t>(team.rank())];
-                basalt::factor_timed<T>(team, View<T>::row_major(panel, m_, nb_, nb_), pivots_.data(), *workspace_, clock);
+                basalt::factor_timed<T>(team, panel, pivots_.data(), *workspace_, clock);
                 clock.stop();
             } else {
-                basalt::panel_factor<T>(team, View<T>::row_major(panel, m_, nb_, nb_), pivots_.data(), *workspace_);
+                basalt::panel_factor<T>(team, panel, pivots_.data(), *workspace_);
             }
             if (team.rank() == 0) seconds = now() - start;
         });

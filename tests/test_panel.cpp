@@ -420,12 +420,14 @@ TEST_CASE("the pivot exchange delivers every member's announcement of every step
             }
             for (int rank = 0; rank < members; ++rank) {
                 const PivotHeader<double>& header = exchange.await(rank, step, crowded);
-                const bool same = header.magnitude == step + 0.5 && header.row == rank && header.diagonal == step + 0.25;
+                const bool same =
+                    header.magnitude == step + 0.5 && header.row == rank && header.diagonal == step + 0.25;
                 if (!same || exchange.await_candidate(rank, step, crowded).back() != step * 10.0 + rank) {
                     ++wrong[static_cast<std::size_t>(me)];
                 }
             }
-            if (exchange.await_diagonal(owner, step, crowded).front() != -1.0 * step) ++wrong[static_cast<std::size_t>(me)];
+            const double first = exchange.await_diagonal(owner, step, crowded).front();
+            wrong[static_cast<std::size_t>(me)] += first != -1.0 * step;
         }
         // a barrier: what was written before is there after it
         for (std::uint32_t round = 0; round < 500; ++round) {
