@@ -89,16 +89,21 @@ void Coherence::prepare(TaskSubmission& task, Node node, void** bases) {
 void Coherence::commit(const TaskSubmission& task, Node node) {
     const BoundAccess* accesses = task.access_begin();
     for (std::uint32_t i = 0; i < task.access_count(); ++i) {
-        Residency* r = accesses[i].version->residency.get();
-        if (r == nullptr) continue;
-        // whoever comes next waits for this task, which waits for them
-        if (writes(accesses[i].mode)) replica_on(*r, node).former.clear();
-        if (!writes(accesses[i].mode)) continue;
+        const BoundAccess& access = accesses[i];
+        Residency* r = access.version->residency.get();
+        if (r == nullptr || !writes(access.mode)) continue;
+        const Datum& datum = *access.version->datum;
+        const bool all_rows = access.row_begin == 0 && access.row_end == datum.rows;
+        const bool all_columns = access.col_begin == 0 && access.col_end == datum.cols;
         r->valid = bit(node);
-        replica_on(*r, node).arrival = {};
-        if (r->version->datum->scratch && accesses[i].mode == AccessMode::write) {
-            r->row_begin = accesses[i].row_begin;
-            r->row_end = accesses[i].row_end;
+        if (all_rows && all_columns) {
+            // whoever comes next waits for this task, which waits for them; of other parts they are still to be waited for
+            replica_on(*r, node).former.clear();
+            replica_on(*r, node).arrival = {};
+        }
+        if (datum.scratch && access.mode == AccessMode::write) {
+            r->row_begin = access.row_begin;
+            r->row_end = access.row_end;
         }
     }
 }

@@ -42,6 +42,8 @@ class Coherence {
     /// Bytes that a task's data may take up on the node.
     std::size_t capacity(Node node) const { return arena(node).capacity(); }
 
+    /// Nobody will ask for the contents any more: they are not worth a transfer.
+    void abandon(Residency& residency) { residency.valid = 1U << host_node; }
     /// Frees the replicas of a datum that no task uses any more.
     void forget(Residency& residency);
     /// A transfer to `node` did not succeed: until the graph is drained, nobody trusts the replica.
