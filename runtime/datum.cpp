@@ -92,6 +92,7 @@ void Engine::destroy_datum(Datum* datum) noexcept {
     }
     const std::lock_guard guard(home.lock);
     if (datum->home_scope != home.id) datum->home_scope = home.id;  // child tasks may be reading it
+    abandon(*datum->current);
     submit_internal(home, *datum->current, false, [datum] { datum->give_up(); });
 }
 

@@ -54,12 +54,6 @@ void Engine::prepare_memory(int device, std::size_t bytes, std::size_t count) {
     coherence_->prepare_memory(node_of_device(device), bytes, count);
 }
 
-void Engine::overwrite_at_home(const Datum& datum) {
-    if (coherence_ == nullptr || &current_scope() != &root_) return;
-    const std::lock_guard guard(root_.lock);
-    if (Residency* residency = datum.current->residency.get()) coherence_->abandon(*residency);
-}
-
 bool Engine::at_home(const Datum& datum) {
     const std::lock_guard guard(root_.lock);
     const Residency* residency = datum.current->residency.get();

@@ -60,6 +60,7 @@ class Engine {
     /// `at_home`: it finds the contents in the host's memory.
     void submit_internal(Scope& scope, Version& version, bool at_home, std::function<void()> action);
     void release_submission(TaskSubmission& submission);
+    void abandon(Version& version);
 
     // waiting.cpp
     void wait();
@@ -94,8 +95,6 @@ class Engine {
     void broadcast(const AccessRecord& record, int priority);
     /// Room on a GPU for `count` data of `bytes` each, side by side.
     void prepare_memory(int device, std::size_t bytes, std::size_t count);
-    /// Tasks that follow overwrite all of the datum on cores, if perhaps piece by piece: its contents are not worth a transfer.
-    void overwrite_at_home(const Datum& datum);
     /// Whether the host's memory holds the contents, once everything submitted has run.
     bool at_home(const Datum& datum);
     /// Bytes of the GPU's memory that data may take up.

@@ -50,7 +50,7 @@ void TaskSubmission::make_device_task(int device, StreamRole role) {
 
 void TaskSubmission::place(const TaskOptions& options, const KernelOps& ops, void** bases) {
     const Node node = choose_node(options, ops);
-    if (engine_.coherence_ == nullptr) return;
+    if (engine_.coherence_ == nullptr || scope_.owner != nullptr) return;
     Task& task = *task_;
     // Commuting tasks run in any order, so program order would not tell where the data are: here it is kept.
     BoundAccess* access = task.access_begin();
@@ -65,14 +65,14 @@ void TaskSubmission::place(const TaskOptions& options, const KernelOps& ops, voi
     if (node != host_node) {
         make_device_task(device_of_node(node), task.priority > 0 ? StreamRole::urgent_compute : StreamRole::compute);
     }
-    if (scope_.owner == nullptr) engine_.coherence_->prepare(*this, node, bases);
+    engine_.coherence_->prepare(*this, node, bases);
 }
 
 DeviceWork& TaskSubmission::make_runtime_work(int device, StreamRole role, const char* name, int priority,
                                               const std::array<int, 3>& tile) {
     make_device_task(device, role);
     Task& task = *task_;
-    task.on_device()->one_memory = false;
+    task.on_device()->one_memory.store(false, std::memory_order_relaxed);
     task.kind = TaskKind::internal;
     task.node.store(Task::several_nodes, std::memory_order_relaxed);
     task.name = name;

@@ -219,7 +219,11 @@ void TaskSubmission::commit_renames() {
             ++datum.retired_versions;
         }
         ++scope_.renamed;
-        engine_.submit_internal(scope_, *retired, false, [retired] { retired->datum->take_back(std::move(retired->owned)); });
+        engine_.abandon(*retired);
+        engine_.submit_internal(scope_, *retired, false, [retired] {
+            retired->residency.reset();
+            retired->datum->take_back(std::move(retired->owned));
+        });
     }
 }
 
@@ -233,7 +237,7 @@ void TaskSubmission::record_hazards() {
         AccessMap& map = version.datum->home_scope == scope_.id ? version.accesses : scope_.map_of(&version);
         map.record(self, access[i], *this);
     }
-    for (const TaskRef task : waits_) depend_on(task);
+    for (const TaskRef task : waits_) depend_on(task, true);
     if (block_) add_pruned_edges();
 }
 
@@ -242,17 +246,29 @@ bool TaskSubmission::completed(TaskRef ref) const {
     return engine_.completed(ref);
 }
 
-void TaskSubmission::depend_on(TaskRef predecessor) {
+void TaskSubmission::depend_on(TaskRef predecessor) { depend_on(predecessor, false); }
+
+void TaskSubmission::depend_on(TaskRef predecessor, bool in_part) {
     if (!predecessor.valid() || predecessor.slot == task_->slot) return;
     if (!block_) {
-        add_edge(predecessor);
+        add_edge(predecessor, in_part);
     } else if (!completed(predecessor)) {
-        candidates_.push_back(predecessor);
+        candidates_.push_back({predecessor, in_part});
     }
 }
 
-/// Pushes an edge onto the predecessor's list unless it has completed or already has one to this task.
-void TaskSubmission::add_edge(TaskRef predecessor) {
+/// Whether this task waits for a part of the predecessor only. If it must not, it does so with no broadcast.
+bool TaskSubmission::waits_in_part(const Task& before, bool may) {
+    DeviceWork* self = task_->on_device();
+    const DeviceWork* work = before.on_device();
+    if (self == nullptr || work == nullptr || !work->has_parts.load(std::memory_order_relaxed)) return false;
+    if (!may) self->one_memory.store(false, std::memory_order_relaxed);
+    return self->one_memory.load(std::memory_order_relaxed);
+}
+
+/// Pushes an edge onto the predecessor's list unless it has completed or already has one to this task. `in_part`: of a
+/// broadcast it is enough to wait for what concerns this task's device.
+void TaskSubmission::add_edge(TaskRef predecessor, bool in_part) {
     Task& before = engine_.pool_.at(predecessor.slot);
     std::uint64_t head = before.successors.load(std::memory_order_acquire);
     if (Task::generation_of(head) != predecessor.generation) return;
@@ -263,12 +279,13 @@ void TaskSubmission::add_edge(TaskRef predecessor) {
         return;
     }
     before.stamp.store(stamp_, std::memory_order_relaxed);
-    if ((head & Task::enqueued) != 0 && wait_behind(before, predecessor)) return;
+    in_part = waits_in_part(before, in_part);
+    if ((head & Task::enqueued) != 0 && wait_behind(before, predecessor, in_part)) return;
     std::uint32_t* next = nullptr;
     const std::uint32_t edge = new_edge(next);
     do {
         const bool gone = Task::generation_of(head) != predecessor.generation;
-        if (gone || ((head & Task::enqueued) != 0 && wait_behind(before, predecessor))) {
+        if (gone || ((head & Task::enqueued) != 0 && wait_behind(before, predecessor, in_part))) {
             // completed, or on its way in a stream, meanwhile: the edge stays unused, its place is taken again by the next one
             if (task_->relay == TaskRef::none) {
                 --task_->used_edges;
@@ -281,12 +298,12 @@ void TaskSubmission::add_edge(TaskRef predecessor) {
         // release: the predecessor's worker must see `*next` and everything this task needs before `pending`
     } while (!before.successors.compare_exchange_weak(head, (head >> 32) << 32 | edge, std::memory_order_release,
                                                       std::memory_order_acquire));
-    note_predecessor(predecessor);
+    note_predecessor(predecessor, in_part);
     ++edges_;
 }
 
 /// Both run on devices and the predecessor is enqueued: it is enough that this one's stream waits for it.
-bool TaskSubmission::wait_behind(const Task& before, TaskRef predecessor) {
+bool TaskSubmission::wait_behind(const Task& before, TaskRef predecessor, bool in_part) {
     const DeviceWork* self = task_->on_device();
     const DeviceWork* work = before.on_device();
     if (self == nullptr || work == nullptr) return false;
@@ -295,15 +312,15 @@ bool TaskSubmission::wait_behind(const Task& before, TaskRef predecessor) {
     // Acquire loads in ends_for(): had they seen what a later tenant published, the generation would have moved on.
     if (completed(predecessor)) return true;
     for (std::size_t i = 0; i < count; ++i) task_->on_device()->waits.add(ends[i]);
-    note_predecessor(predecessor);
+    note_predecessor(predecessor, in_part);
     return true;
 }
 
 /// Kept for those who look for redundant edges, and for the trace.
-void TaskSubmission::note_predecessor(TaskRef predecessor) {
+void TaskSubmission::note_predecessor(TaskRef predecessor, bool in_part) {
     const std::size_t known = task_->recorded.load(std::memory_order_relaxed);
     if (known == Task::recorded_predecessors) return;
-    task_->predecessors[known].store(pack(predecessor), std::memory_order_release);
+    task_->predecessors[known].store(pack(predecessor) | (in_part ? Task::in_part : 0), std::memory_order_release);
     task_->recorded.store(static_cast<std::uint8_t>(known + 1), std::memory_order_release);
 }
 
@@ -328,28 +345,32 @@ std::uint32_t TaskSubmission::new_edge(std::uint32_t*& next) {
 /// Block tasks name many regions, most of which lead to the same few tasks or to predecessors of those.
 /// A candidate that another candidate waits for is implied by it and needs no edge.
 void TaskSubmission::add_pruned_edges() {
-    std::sort(candidates_.begin(), candidates_.end(), [](TaskRef a, TaskRef b) { return pack(a) < pack(b); });
-    const auto unique_end = std::unique(candidates_.begin(), candidates_.end());
+    // of the same task, the candidate that waits for all of it comes first
+    std::sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
+        return pack(a.task) != pack(b.task) ? pack(a.task) < pack(b.task) : a.in_part < b.in_part;
+    });
+    const auto unique_end = std::unique(candidates_.begin(), candidates_.end(),
+                                        [](const Candidate& a, const Candidate& b) { return a.task == b.task; });
     scope_.dropped += static_cast<std::uint64_t>(candidates_.end() - unique_end);
     candidates_.erase(unique_end, candidates_.end());
 
     std::vector<std::uint64_t> implied;
-    for (const TaskRef candidate : candidates_) {
-        Task& task = engine_.pool_.at(candidate.slot);
+    for (const Candidate& candidate : candidates_) {
+        Task& task = engine_.pool_.at(candidate.task.slot);
         const std::size_t recorded = task.recorded.load(std::memory_order_acquire);
         for (std::size_t i = 0; i < recorded; ++i) {
             // acquire, here and above: the generation is looked at only afterwards
             const std::uint64_t word = task.predecessors[i].load(std::memory_order_acquire);
             // a slot taken by another task meanwhile shows by its generation: then the candidate has completed
-            if (!completed(candidate)) implied.push_back(word);
+            if ((word & Task::in_part) == 0 && !completed(candidate.task)) implied.push_back(word);
         }
     }
     std::sort(implied.begin(), implied.end());
-    for (const TaskRef candidate : candidates_) {
-        if (std::binary_search(implied.begin(), implied.end(), pack(candidate))) {
+    for (const Candidate& candidate : candidates_) {
+        if (std::binary_search(implied.begin(), implied.end(), pack(candidate.task))) {
             ++scope_.dropped;
         } else {
-            add_edge(candidate);
+            add_edge(candidate.task, candidate.in_part);
         }
     }
 }
@@ -421,7 +442,10 @@ void Engine::submit(const TaskOptions& options, const AccessRecord* records, std
         Task& task = submission.task();
         ++scope.user_tasks;
         submission.record_hazards();
-        if (coherence_ != nullptr) coherence_->commit(submission, task.node.load(std::memory_order_relaxed));
+        // children work on what their parent has brought to the host; where data are is the program's own business
+        if (coherence_ != nullptr && scope.owner == nullptr) {
+            coherence_->commit(submission, task.node.load(std::memory_order_relaxed));
+        }
         if (submission.released()) ready = &task;
     }
     if (ready != nullptr && ready->on_device() != nullptr) {
@@ -449,17 +473,22 @@ void Engine::submit_internal(Scope& scope, Version& version, bool at_home, std::
     const Datum& datum = *version.datum;
     task.accesses[0] = BoundAccess(&version, {version.datum, 0, datum.rows, 0, datum.cols, AccessMode::readwrite});
     task.access_count = 1;
-    PlainOps<Action, NoKernel>::Source kernels{std::move(source), {}};
-    submission.store_kernel(PlainOps<Action, NoKernel>::ops, &kernels, nullptr);
     task.kind = TaskKind::internal;
     task.name = "internal";
     task.tile = {-1, -1, -1};
     task.priority = std::numeric_limits<int>::max();
     task.max_threads = task.min_threads = 1;
-    if (at_home) submission.bring_home(version);
+    if (at_home) submission.bring_home(version);  // may throw: a lost device
+    PlainOps<Action, NoKernel>::Source kernels{std::move(source), {}};
+    submission.store_kernel(PlainOps<Action, NoKernel>::ops, &kernels, nullptr);
     submission.record_hazards();
     if (at_home && version.residency) coherence_->commit(submission, host_node);
     release_submission(submission);
+}
+
+/// Nobody will ask for the version's contents any more: they are not worth a transfer.
+void Engine::abandon(Version& version) {
+    if (version.residency) coherence_->abandon(*version.residency);
 }
 
 /// Lets a task of the runtime's own go. Pushed under the scope's lock, which no scheduler or driver ever takes.

@@ -40,7 +40,8 @@ class TaskSubmission final : public DependencySink {
                                   const std::array<int, 3>& tile);
     void bind_all_rows(Version& version, Index row_begin, Index row_end);
 
-    /// A task to wait for beside what the accesses demand; takes effect in record_hazards().
+    /// A task to wait for beside what the accesses demand, as far as it concerns the memory of this task's device. Takes
+    /// effect in record_hazards().
     void wait_for(TaskRef task) {
         if (task.valid()) waits_.push_back(task);
     }
@@ -65,9 +66,11 @@ class TaskSubmission final : public DependencySink {
     bool may_rename(const AccessRecord& record, const AccessRecord* records, std::size_t count) const;
     Version& prepare_rename(Datum& datum);
     void commit_renames();
-    void add_edge(TaskRef predecessor);
-    bool wait_behind(const Task& before, TaskRef predecessor);
-    void note_predecessor(TaskRef predecessor);
+    void depend_on(TaskRef predecessor, bool in_part);
+    void add_edge(TaskRef predecessor, bool in_part);
+    bool waits_in_part(const Task& before, bool may);
+    bool wait_behind(const Task& before, TaskRef predecessor, bool in_part);
+    void note_predecessor(TaskRef predecessor, bool in_part);
     Node choose_node(const TaskOptions& options, const KernelOps& ops) const;
     void make_device_task(int device, StreamRole role);
     void release_device_work(Task& task);
@@ -84,7 +87,11 @@ class TaskSubmission final : public DependencySink {
     bool block_ = false;
     bool released_ = false;
     bool hazards_begun_ = false;
-    std::vector<TaskRef> candidates_;
+    struct Candidate {
+        TaskRef task;
+        bool in_part;
+    };
+    std::vector<Candidate> candidates_;
     std::vector<TaskRef> waits_;
     std::vector<std::uint32_t> positions_;  ///< kept where there are devices
     std::vector<std::unique_ptr<Version>> fresh_versions_;

@@ -111,6 +111,8 @@ struct alignas(64) Task {
     // -- lines 4 and 5: what it touches, and whom it waits for, as far as there is room
     std::array<BoundAccess, inline_accesses> accesses{};
     std::array<std::atomic<std::uint64_t>, recorded_predecessors> predecessors{};
+    /// Of an entry of `predecessors`: it is waited for in part, so what it waits for itself is not implied.
+    static constexpr std::uint64_t in_part = std::uint64_t{1} << 63;
 
     static std::uint32_t generation_of(std::uint64_t word) {
         return static_cast<std::uint32_t>((word & ~enqueued) >> 32);

@@ -36,7 +36,7 @@ TraceRecorder::Event::Event(const Task& task, std::int64_t begin, std::int64_t e
       id(id_of(task.generation(), task.slot)) {
     predecessors = task.recorded.load(std::memory_order_relaxed);
     for (std::size_t i = 0; i < predecessors; ++i) {
-        const std::uint64_t word = task.predecessors[i].load(std::memory_order_relaxed);
+        const std::uint64_t word = task.predecessors[i].load(std::memory_order_relaxed) & ~Task::in_part;
         after[i] = id_of(word >> 32, word & 0xffffffff);
     }
 }

@@ -170,6 +170,7 @@ void Engine::wait_datum(Datum& datum, Scope& home, bool at_home) {
     {
         const std::lock_guard guard(home.lock);
         if (datum.home_scope != home.id) datum.home_scope = home.id;  // child tasks may be reading it
+        if (!at_home) abandon(*datum.current);
         submit_internal(home, *datum.current, at_home, [&done] { done.store(true, std::memory_order_release); });
     }
     auto is_done = [&] {

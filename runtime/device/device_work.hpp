@@ -78,8 +78,11 @@ struct DeviceWork {
     /// The ends that matter to `successor`, a task that uses one device's memory alone or not: of a broadcast, what comes
     /// to that device and what is passed on from it. Returns their number.
     std::size_t ends_for(const DeviceWork& successor, std::array<StreamPoint, most_ends>& found) const;
-    /// It uses the memory of its device, and of no other one.
-    bool one_memory = true;
+    /// Of a broadcast, it waits only for what concerns its device's memory. Not so a task whose place in the order of a datum's
+    /// users others rely on: one that writes what is broadcast, and transfers.
+    std::atomic<bool> one_memory{true};
+    /// A broadcast, of which others may wait for a part.
+    std::atomic<bool> has_parts{false};
 
   private:
     static std::uint64_t pack(const StreamPoint& point) {
@@ -100,7 +103,8 @@ inline std::size_t DeviceWork::ends_for(const DeviceWork& successor,
         // acquire: see TaskSubmission::wait_behind()
         const StreamPoint end = unpack(ends[i].load(std::memory_order_acquire));
         const bool concerned = end.device == successor.device || end.serves == successor.device;
-        if (concerned || end.serves < 0 || !successor.one_memory) found[kept++] = end;
+        const bool all = !successor.one_memory.load(std::memory_order_relaxed);
+        if (concerned || end.serves < 0 || all) found[kept++] = end;
     }
     return kept;
 }
@@ -118,7 +122,8 @@ class DeviceWorkPool {
         free_.pop_back();
         work.waits.clear();
         work.bytes = 0;
-        work.one_memory = true;
+        work.one_memory.store(true, std::memory_order_relaxed);
+        work.has_parts.store(false, std::memory_order_relaxed);
         work.end_count.store(0, std::memory_order_release);
         return work;
     }

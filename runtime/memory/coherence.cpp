@@ -300,6 +300,7 @@ void Coherence::broadcast(Version& version, const std::vector<Node>& nodes, int 
     const int device = from == host_node ? device_of_node(targets.front()) : device_of_node(from);
     const StreamRole role = from == host_node ? StreamRole::from_host : StreamRole::peer;
     DeviceWork& work = task.make_runtime_work(device, role, "broadcast", priority, {device_of_node(from), -1, -1});
+    work.has_parts.store(true, std::memory_order_relaxed);
     task.bind_all_rows(version, r.row_begin, r.row_end);
     task.wait_for(replica_on(r, from).arrival);
     for (const TaskRef user : waits) task.wait_for(user);
