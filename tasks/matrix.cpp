@@ -39,11 +39,6 @@ void for_each_piece_of_matrix(const detail::MatrixStorage& storage, TaskName nam
     }
 }
 
-/// What the tiles held does not matter any more.
-void overwrite_at_home(const detail::MatrixStorage& storage) {
-    for (Index j = 0; j < storage.grid().tile_cols(); ++j) storage.runtime().engine().overwrite_at_home(*storage.datum(j));
-}
-
 template <class V>
 void require_shape(const char* what, const V& view, const TileGrid& grid) {
     if (view.rows() == grid.rows() && view.cols() == grid.cols()) return;
@@ -205,7 +200,6 @@ void Matrix<T>::load(View<const T> source) {
     runtime();
     const detail::MatrixStorage& storage = *storage_;
     require_shape("Matrix::load", source, storage.grid());
-    overwrite_at_home(storage);
     for_each_piece_of_matrix<T>(storage, "load", AccessMode::write, [source, &storage](Index j, Index begin, Index end) {
         pack_tile_column<T>(storage.grid(), j, begin, end, ElementOrder::row_major, source,
                             static_cast<T*>(storage.column(j)));
@@ -268,7 +262,6 @@ void Matrix<T>::fill(std::shared_ptr<const Generator<T>> generator, Place place)
                                   });
         return;
     }
-    overwrite_at_home(storage);
     for_each_piece_of_matrix<T>(storage, "generate", AccessMode::write,
                                 [generator, &storage](Index j, Index begin, Index end) {
                                     generate_tile_column<T>(storage.grid(), j, begin, end, ElementOrder::row_major,

@@ -62,7 +62,6 @@ TEST_CASE("a matrix larger than the GPUs' memory is factored in column groups", 
             check_exact<double>({.gpus = gpus, .memory = memory}, shape, hybrid(16));
         }
     }
-    check_exact<double>({.gpus = 1, .memory = 7'400'000}, {1200, 1200, {128, 128}, 64}, hybrid(64));
     check_exact<double>({.gpus = 1, .memory = 500'000}, {200, 420, {32, 32}, 16}, hybrid(16, 2));
     check_exact<double>({.gpus = 2, .memory = 500'000}, {420, 200, {32, 32}, 16}, hybrid(16, 0));
 }

@@ -15,9 +15,9 @@ namespace basalt_tests {
 /// Runs the random program of a seed through a runtime and serially, and compares.
 class GraphCheck {
   public:
-    GraphCheck(basalt::Runtime& runtime, std::uint64_t seed)
+    GraphCheck(basalt::Runtime& runtime, std::uint64_t seed, Devices devices = {})
         : runtime_(runtime),
-          program_(Generator(seed).program()),
+          program_(Generator(seed, devices).program()),
           oracle_(program_),
           execution_(runtime, program_),
           expected_looks_(program_.tasks.size()),
@@ -27,8 +27,12 @@ class GraphCheck {
     std::string run() {
         for (std::size_t i = 0; i < program_.tasks.size(); ++i) {
             oracle_.run(program_.tasks[i]);
-            if (program_.looks_at[i] >= 0)
-                expected_looks_[i] = oracle_.data[static_cast<std::size_t>(program_.looks_at[i])];
+            for (const Errand& errand : program_.errands[i]) {
+                const auto datum = static_cast<std::size_t>(errand.datum);
+                const bool looks = errand.kind == Errand::look || errand.kind == Errand::renew;
+                expected_looks_[i].push_back(looks ? oracle_.contents(datum) : std::vector<Cell>());
+                if (errand.kind == Errand::renew) oracle_.renew(datum);
+            }
         }
         if (program_.threads == 1) {
             submit_all(0);
@@ -56,23 +60,40 @@ class GraphCheck {
             if (program_.thread_of[i] != thread) continue;
             if (static_cast<int>(i) == program_.cancel_before) runtime_.cancel();
             execution_.submit(program_.tasks[i]);
-            if (program_.looks_at[i] >= 0) look(i);
+            for (std::size_t e = 0; e < program_.errands[i].size(); ++e) run_errand(i, e);
         }
         if (program_.threads > 1 && program_.waits_in_threads) runtime_.wait();
     }
 
-    void look(std::size_t i) {
-        const auto datum = static_cast<std::size_t>(program_.looks_at[i]);
-        const std::vector<Cell> found = execution_.look_at(datum);
-        if (contents_count() && !same(found, expected_looks_[i])) {
+    void run_errand(std::size_t i, std::size_t number) {
+        const Errand& errand = program_.errands[i][number];
+        const auto datum = static_cast<std::size_t>(errand.datum);
+        const std::vector<Cell>& expected = expected_looks_[i][number];
+        switch (errand.kind) {
+            case Errand::look: compare_look(i, datum, execution_.look_at(datum), expected); break;
+            case Errand::renew: {
+                const std::vector<Cell> left = execution_.renew(datum);
+                if (belongs_to_test(program_.data[datum])) compare_look(i, datum, left, expected);
+                break;
+            }
+            case Errand::prefetch:
+            case Errand::broadcast: execution_.submit_errand(errand); break;
+            case Errand::wait: runtime_.wait();
+        }
+    }
+
+    void compare_look(std::size_t i, std::size_t datum, const std::vector<Cell>& found, const std::vector<Cell>& expected) {
+        if (contents_count() && !same(found, expected)) {
             complain("datum " + std::to_string(datum) + " is wrong behind task " +
                      std::to_string(program_.tasks[i].id));
         }
     }
 
-    static bool same(const std::vector<Cell>& a, const std::vector<Cell>& b) {
-        return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                          [](const Cell& x, const Cell& y) { return x.value == y.value && x.guard == 0; });
+    bool same(const std::vector<Cell>& found, const std::vector<Cell>& expected) const {
+        const bool guarded = runtime_.gpus() == 0;  // on devices, writing a cell does not write its guard
+        return std::equal(found.begin(), found.end(), expected.begin(), expected.end(), [&](const Cell& x, const Cell& y) {
+            return y.guard != 0 || (x.value == y.value && (x.guard == 0 || !guarded));
+        });
     }
 
     void wait() {
@@ -138,7 +159,7 @@ class GraphCheck {
         }
         if (!contents_count()) return;
         for (std::size_t d = 0; d < program_.data.size(); ++d) {
-            if (!same(execution_.look_at(d), oracle_.data[d]))
+            if (!same(execution_.look_at(d), oracle_.contents(d)))
                 complain("datum " + std::to_string(d) + " is wrong");
         }
     }
@@ -155,8 +176,9 @@ class GraphCheck {
         for (const TaskSpec& child : task.children) compare_task(child);
     }
 
-    /// Nothing that has to wait for the failed task may have run.
+    /// Nothing that has to wait for the failed task may have run. (On a device it may be on its way by then.)
     void check_dependants(std::size_t failed) {
+        if (program_.tasks[failed].on_gpu) return;
         // data overwritten since, which are perhaps in other memory now
         std::vector<bool> fresh(program_.data.size(), false);
         for (std::size_t i = failed + 1; i < program_.tasks.size(); ++i) {
@@ -200,7 +222,7 @@ class GraphCheck {
     const Program program_;
     Oracle oracle_;
     Execution execution_;
-    std::vector<std::vector<Cell>> expected_looks_;
+    std::vector<std::vector<std::vector<Cell>>> expected_looks_;  // by task and errand
     Random random_;
     std::mutex lock_;  // guards complaint_ while several threads submit
     std::string complaint_;

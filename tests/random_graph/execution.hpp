@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -22,9 +24,9 @@ struct Thrown : std::runtime_error {
 
 /// A datum of a program, registered with a runtime.
 struct LiveDatum {
+    std::vector<Cell> memory;  ///< of those that the runtime does not own; outlives them, who come home to it
     basalt::Array<Cell> array;
     basalt::detail::DatumHandle plane;
-    std::vector<Cell> memory;  ///< of those that the runtime does not own
 
     basalt::detail::Datum* handle() const {
         return plane.get() != nullptr ? plane.get() : array.rows(0, 0).datum;
@@ -45,6 +47,27 @@ class Execution {
     void submit(const TaskSpec& task);
     /// The kernel: one member's share of the task.
     void perform(const TaskSpec& task, const basalt::Team& team, const std::vector<CellView>& views);
+    void perform_on_gpu(const TaskSpec& task, basalt::Stream stream, const std::vector<CellView>& views);
+
+    void submit_errand(const Errand& errand) {
+        const auto datum = static_cast<std::size_t>(errand.datum);
+        const DatumSpec& spec = program_.data[datum];
+        const basalt::Region<Cell> all{data_[datum].handle(), 0, spec.rows, 0, spec.cols, 0, spec.rows, spec.cols,
+                                       spec.cols, 1};
+        if (errand.kind == Errand::prefetch) runtime_.prefetch(all, errand.place);
+        if (errand.kind == Errand::broadcast) runtime_.broadcast(all);
+    }
+
+    /// Gives the datum up and makes it anew. Returns what the test's memory held in between.
+    std::vector<Cell> renew(std::size_t datum) {
+        LiveDatum& live = data_[datum];
+        live.array.release();
+        live.plane.reset();
+        std::vector<Cell> left = live.memory;
+        if (!belongs_to_test(program_.data[datum])) live.memory.clear();
+        register_datum(program_.data[datum], live);
+        return left;
+    }
 
     /// Waits for the datum and returns its contents.
     std::vector<Cell> look_at(std::size_t datum) {
@@ -76,6 +99,7 @@ class Execution {
         std::atomic<int> runs{0};
         std::atomic<int> inside{0};
         std::atomic<bool> thrown{false};
+        std::atomic<int> gpu{-1};  // the one that it ran on
         std::atomic<std::uint64_t> read[2] = {0, 0};
         std::uint64_t local = 0;
     };
@@ -96,13 +120,39 @@ class Execution {
         std::vector<CellView> views;
         void operator()(const basalt::Team& team) const { execution->perform(*task, team, views); }
     };
+    struct AddressKernel {
+        Execution* execution;
+        const TaskSpec* task;
+        std::vector<basalt::Access<Cell>> accesses;
+
+        std::vector<CellView> views(const basalt::Addresses& addresses) const {
+            std::vector<CellView> views;
+            for (std::size_t i = 0; i < accesses.size(); ++i) views.push_back(accesses[i].view(addresses[i]));
+            return views;
+        }
+        void operator()(const basalt::Team& team, const basalt::Addresses& addresses) const {
+            execution->perform(*task, team, views(addresses));
+        }
+        void operator()(basalt::Stream stream, const basalt::Addresses& addresses) const {
+            execution->perform_on_gpu(*task, stream, views(addresses));
+        }
+    };
+    struct GpuKernel {
+        Execution* execution;
+        const TaskSpec* task;
+
+        template <class... Element>
+        void operator()(basalt::Stream stream, basalt::View<Element>... views) const {
+            execution->perform_on_gpu(*task, stream, {views...});
+        }
+    };
 
     const State& state(int task) const { return states_[static_cast<std::size_t>(task)]; }
     State& state(int task) { return states_[static_cast<std::size_t>(task)]; }
 
     void register_datum(const DatumSpec& spec, LiveDatum& live) {
         const auto elements = static_cast<std::size_t>(spec.rows * spec.cols);
-        if (!may_be_renamed(spec)) live.memory.assign(elements, Cell{0, 0});
+        if (!may_be_renamed(spec)) live.memory.resize(elements, Cell{0, 0});
         switch (spec.kind) {
             case DatumKind::owned:
                 live.array = basalt::Array<Cell>(runtime_, spec.rows, "owned");
@@ -110,17 +160,17 @@ class Execution {
             case DatumKind::wrapped:
                 live.array = basalt::Array<Cell>::wrap(runtime_, live.memory.data(), spec.rows, "wrapped");
                 break;
-            case DatumKind::owned_plane:
-            case DatumKind::plane: {
-                const bool owned = may_be_renamed(spec);
-                const auto storage =
-                    owned ? basalt::detail::Storage::owned : basalt::detail::Storage::borrowed;
-                live.plane = basalt::detail::DatumHandle(
-                    runtime_.engine(),
-                    basalt::detail::create_datum(runtime_.engine(), owned ? nullptr : live.memory.data(),
-                                                 sizeof(Cell), spec.rows, spec.cols, storage, "plane"));
-            }
+            case DatumKind::owned_plane: live.plane = plane(spec, nullptr, basalt::detail::Storage::owned); break;
+            case DatumKind::plane: live.plane = plane(spec, &live, basalt::detail::Storage::borrowed); break;
+            case DatumKind::column: live.plane = plane(spec, &live, basalt::detail::Storage::pinned); break;
+            case DatumKind::scratch: live.plane = plane(spec, &live, basalt::detail::Storage::scratch); break;
         }
+    }
+
+    basalt::detail::DatumHandle plane(const DatumSpec& spec, LiveDatum* memory, basalt::detail::Storage storage) {
+        void* base = memory != nullptr ? memory->memory.data() : nullptr;
+        return {runtime_.engine(), basalt::detail::create_datum(runtime_.engine(), base, sizeof(Cell), spec.rows, spec.cols,
+                                                                storage, "plane")};
     }
 
     basalt::Access<Cell> access(const AccessSpec& spec) const {
@@ -143,7 +193,40 @@ class Execution {
             }
             throw std::logic_error("the generator made a task with too many accesses");
         }
-        runtime_.submit(options, access(task.accesses[I])..., Kernel{this, &task});
+        // a GPU kernel that knows what to do on an emulated device, or none: then the CPU kernel runs there
+        const auto gpu = basalt::detail::on_any_device(GpuKernel{this, &task});
+        const bool twin = task.id % 2 == 0;
+        if (!task.on_gpu) {
+            runtime_.submit(options, access(task.accesses[I])..., Kernel{this, &task});
+        } else if (!task.on_cpu) {
+            runtime_.submit(options, access(task.accesses[I])..., gpu);
+        } else if (twin) {
+            runtime_.submit(options, access(task.accesses[I])..., Kernel{this, &task}, basalt::cuda(NeverCalled{}));
+        } else {
+            runtime_.submit(options, access(task.accesses[I])..., Kernel{this, &task}, gpu);
+        }
+    }
+
+    /// Stands for a kernel that only a real GPU could run.
+    struct NeverCalled {
+        void operator()(basalt::Stream) const { throw std::logic_error("an emulated device called a cuda kernel"); }
+    };
+
+    void submit_with_addresses(const basalt::TaskOptions& options, const TaskSpec& task) {
+        basalt::AccessList list;
+        AddressKernel kernel{this, &task, {}};
+        for (const AccessSpec& spec : task.accesses) {
+            kernel.accesses.push_back(access(spec));
+            list.add(kernel.accesses.back());
+        }
+        const auto gpu = basalt::detail::on_any_device(kernel);
+        if (!task.on_gpu) {
+            runtime_.submit(options, list, kernel);
+        } else if (!task.on_cpu) {
+            runtime_.submit(options, list, gpu);
+        } else {
+            runtime_.submit(options, list, kernel, gpu);
+        }
     }
 
     void submit_with_list(const basalt::TaskOptions& options, const TaskSpec& task) {
@@ -179,8 +262,10 @@ class Execution {
 
 inline void Execution::submit(const TaskSpec& task) {
     const basalt::TaskOptions options{
-        .name = "node", .priority = task.priority, .threads = task.threads, .tile = {task.id, -1, -1}};
-    if (task.as_list) {
+        .name = "node", .priority = task.priority, .threads = task.threads, .tile = {task.id, -1, -1}, .place = task.place};
+    if (task.as_list && runtime_.gpus() > 0) {
+        submit_with_addresses(options, task);
+    } else if (task.as_list) {
         submit_with_list(options, task);
     } else {
         submit_with_views(options, task, std::index_sequence<>{});
@@ -209,6 +294,15 @@ inline void Execution::perform(const TaskSpec& task, const basalt::Team& team,
     }
 }
 
+inline void Execution::perform_on_gpu(const TaskSpec& task, basalt::Stream stream,
+                                      const std::vector<CellView>& views) {
+    state(task.id).gpu = stream.device();
+    if (task.place.is_gpu() && task.place.gpu_number() != stream.device()) complain(task, "is on the wrong GPU");
+    if (task.place.is_cpu() || task.depth > 0) complain(task, "is on a GPU");
+    basalt::TeamBarrier alone(1);
+    perform(task, basalt::Team(0, alone), views);
+}
+
 inline void Execution::enter(const TaskSpec& task, const basalt::Team& team) {
     State& s = state(task.id);
     if (team.rank() == 0 && s.runs.fetch_add(1) != 0) complain(task, "ran twice");
@@ -216,7 +310,8 @@ inline void Execution::enter(const TaskSpec& task, const basalt::Team& team) {
     team.barrier();
     if (s.inside.load() != team.size()) complain(task, "not all members of the gang were inside");
     const int most = std::min(task.threads.max, runtime_.workers());
-    const int least = task.depth == 0 ? std::min(task.threads.min, most) : 1;
+    const bool on_gpu = task.place.is_gpu() || state(task.id).gpu >= 0;
+    const int least = task.depth == 0 && !on_gpu ? std::min(task.threads.min, most) : 1;
     if (team.size() < least || team.size() > most)
         complain(task, "the gang has a size that was not asked for");
     team.barrier();
@@ -225,7 +320,8 @@ inline void Execution::enter(const TaskSpec& task, const basalt::Team& team) {
 inline void Execution::work(const TaskSpec& task, const basalt::Team& team,
                             const std::vector<CellView>& views, int round) {
     std::unique_ptr<Guard> guard;
-    if (team.rank() == 0) {
+    const bool moves = runtime_.gpus() > 0;  // guards would be copied along, perhaps while somebody holds them
+    if (team.rank() == 0 && !moves) {
         guard = std::make_unique<Guard>(task, views);
         if (guard->violated()) complain(task, "somebody else uses what it accesses");
     }
@@ -233,7 +329,11 @@ inline void Execution::work(const TaskSpec& task, const basalt::Team& team,
     std::uint64_t sum = 0;
     for (std::size_t k = 0; k < views.size(); ++k) {
         team.barrier();  // accesses of one task may overlap
-        sum += work.apply(k, views[k], team.rank(), team.size());
+        const std::uint64_t read = work.apply(k, views[k], team.rank(), team.size());
+        sum += read;
+        if (!moves || task.accesses[k].mode != basalt::AccessMode::read) continue;
+        if (task.id % 8 == 0) std::this_thread::sleep_for(std::chrono::microseconds(20));
+        if (work.apply(k, views[k], team.rank(), team.size()) != read) complain(task, "what it reads changes meanwhile");
     }
     state(task.id).read[round].fetch_add(sum);
     team.barrier();

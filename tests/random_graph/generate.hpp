@@ -2,18 +2,26 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "tests/random_graph/program.hpp"
 #include "tests/random_graph/random.hpp"
 
 namespace basalt_tests {
 
+/// The devices that a program is for.
+struct Devices {
+    int gpus = 0;
+    std::size_t memory = 0;  ///< of each: no task on a device needs more
+};
+
 /// Makes the random program of a seed.
 class Generator {
   public:
-    explicit Generator(std::uint64_t seed) : random_(seed) {}
+    explicit Generator(std::uint64_t seed, Devices devices = {}) : devices_(devices), random_(seed) {}
 
     Program program() {
         if (random_.one_in(8)) program_.threads = random_.between(2, 3);
@@ -25,7 +33,7 @@ class Generator {
             thread_ = random_.between(0, program_.threads - 1);
             program_.thread_of.push_back(thread_);
             program_.tasks.push_back(task(nullptr, 0));
-            program_.looks_at.push_back(random_.one_in(20) ? own_datum() : -1);
+            program_.errands.push_back(errands(outcome == 0));
         }
         if (outcome == 1) throw_somewhere();
         if (outcome == 2) cancel_somewhere();
@@ -40,14 +48,41 @@ class Generator {
     int shared_datum() const { return static_cast<int>(program_.data.size()) - 1; }
 
     void choose_data() {
-        const int own = random_.between(1, 3) * program_.threads;
+        const bool on_devices = devices_.gpus > 0;
+        const int own = random_.between(1, on_devices ? 6 : 3) * program_.threads;
         for (int i = 0; i < own; ++i) {
-            const auto kind = static_cast<DatumKind>(random_.between(0, 3));
-            const bool plane = kind == DatumKind::owned_plane || kind == DatumKind::plane;
-            program_.data.push_back({kind, random_.between<basalt::Index>(1, plane ? 8 : 24),
-                                     plane ? random_.between<std::int32_t>(1, 6) : 1});
+            const auto kind = static_cast<DatumKind>(random_.between(0, on_devices ? 5 : 3));
+            const bool array = kind == DatumKind::owned || kind == DatumKind::wrapped;
+            const basalt::Index longest = array ? 24 : 8;
+            // of several sizes, so that device memory is cut up
+            const basalt::Index factor = on_devices && random_.one_in(2) ? 8 : 1;
+            program_.data.push_back({kind, random_.between<basalt::Index>(1, factor * longest),
+                                     array ? 1 : random_.between<std::int32_t>(1, 6)});
         }
         if (has_shared_datum()) program_.data.push_back({DatumKind::wrapped, 12, 1});
+        for (const DatumSpec& datum : program_.data) scratch_rows_.emplace_back(0, datum.rows);
+    }
+
+    /// What the program does behind the task that was made last.
+    std::vector<Errand> errands(bool succeeds) {
+        std::vector<Errand> errands;
+        if (random_.one_in(20)) errands.push_back({Errand::look, own_datum()});
+        if (devices_.gpus == 0) return errands;
+        if (random_.one_in(8)) errands.push_back({Errand::prefetch, own_datum(), any_place()});
+        if (random_.one_in(12)) errands.push_back({Errand::broadcast, own_datum()});
+        if (random_.one_in(15)) {
+            errands.push_back({Errand::renew, own_datum()});
+            const auto datum = static_cast<std::size_t>(errands.back().datum);
+            scratch_rows_[datum] = {0, program_.data[datum].rows};
+        }
+        if (succeeds && program_.threads == 1 && random_.one_in(20)) errands.push_back({Errand::wait});
+        return errands;
+    }
+
+    /// The cores or a device.
+    basalt::Place any_place() {
+        const int number = random_.between(-1, devices_.gpus - 1);
+        return number < 0 ? basalt::Place::cpu() : basalt::Place::gpu(number);
     }
 
     /// A datum of the submitting thread's own.
@@ -73,7 +108,22 @@ class Generator {
 
     AccessSpec access_to(int datum, basalt::AccessMode mode) {
         const DatumSpec& spec = program_.data[static_cast<std::size_t>(datum)];
+        if (spec.kind == DatumKind::scratch) return access_to_scratch(datum, mode);
         const auto [row_begin, row_end] = interval<basalt::Index>(0, spec.rows);
+        const auto [col_begin, col_end] = interval<std::int32_t>(0, spec.cols);
+        return {datum, row_begin, row_end, col_begin, col_end, mode};
+    }
+
+    /// Rows that have contents, or rows that get them.
+    AccessSpec access_to_scratch(int datum, basalt::AccessMode mode) {
+        const DatumSpec& spec = program_.data[static_cast<std::size_t>(datum)];
+        auto& rows = scratch_rows_[static_cast<std::size_t>(datum)];
+        if (mode == basalt::AccessMode::write) {
+            const basalt::Index begin = random_.between<basalt::Index>(0, spec.rows - 1);
+            rows = {begin, random_.between(begin + 1, spec.rows)};
+            return {datum, rows.first, rows.second, 0, spec.cols, mode};
+        }
+        const auto [row_begin, row_end] = interval(rows.first, rows.second);
         const auto [col_begin, col_end] = interval<std::int32_t>(0, spec.cols);
         return {datum, row_begin, row_end, col_begin, col_end, mode};
     }
@@ -103,21 +153,29 @@ class Generator {
         const int count = task.as_list && random_.one_in(4) ? random_.between(9, 40) : access_count();
         for (int i = 0; i < count; ++i) {
             AccessSpec access{};
+            const auto known = [&](int datum) {
+                return std::any_of(task.accesses.begin(), task.accesses.end(),
+                                   [&](const AccessSpec& other) { return other.datum == datum; });
+            };
             if (parent != nullptr) {
                 if (parent->accesses.empty()) return;
                 access = access_within(random_.pick(parent->accesses));
             } else if (has_shared_datum() && random_.one_in(3)) {
                 access = access_to(shared_datum(), basalt::AccessMode::commute);
             } else {
-                access = access_to(own_datum(), any_mode());
+                const int datum = own_datum();
+                // rows that one access of a task gives contents, another one would take
+                if (program_.data[static_cast<std::size_t>(datum)].kind == DatumKind::scratch && known(datum)) continue;
+                access = access_to(datum, any_mode());
             }
+            // a datum that is accessed in name only may be gone when its user's children come
+            const bool empty = access.row_begin == access.row_end || access.col_begin == access.col_end;
+            if (devices_.gpus > 0 && parent != nullptr && empty) continue;
             // a kernel without views cannot know where a renamed datum lies
-            if (task.as_list && may_be_renamed(program_.data[static_cast<std::size_t>(access.datum)]))
+            if (task.as_list && devices_.gpus == 0 &&
+                may_be_renamed(program_.data[static_cast<std::size_t>(access.datum)]))
                 continue;
-            const bool known =
-                std::any_of(task.accesses.begin(), task.accesses.end(),
-                            [&](const AccessSpec& other) { return other.datum == access.datum; });
-            if (!(distinct && known)) task.accesses.push_back(access);
+            if (!(distinct && known(access.datum))) task.accesses.push_back(access);
         }
     }
 
@@ -142,7 +200,23 @@ class Generator {
             task.works_again = random_.one_in(3);
             task.catches = random_.one_in(2);
         }
+        if (devices_.gpus > 0) choose_place(task);
         return task;
+    }
+
+    /// Kernels for the cores, for GPUs, or both, and a place that has one. What submits tasks runs on the cores.
+    void choose_place(TaskSpec& task) {
+        const bool submits = !task.children.empty() || task.local_steps > 0;
+        const bool fits = working_set(program_.data, task) <= devices_.memory;
+        task.on_gpu = fits && !submits && !random_.one_in(4);
+        if (task.depth > 0 || !task.on_gpu) {
+            task.place = random_.one_in(2) ? basalt::Place::cpu() : basalt::Place::any();
+            return;
+        }
+        task.on_cpu = !random_.one_in(4);
+        task.place = random_.one_in(3) ? basalt::Place::any() : any_place();
+        if (!task.on_cpu && task.place.is_cpu()) task.place = basalt::Place::any();
+        if (!task.on_cpu) task.threads = {};  // a gang runs on the cores
     }
 
     /// Some task, at any depth.
@@ -169,8 +243,10 @@ class Generator {
         }
     }
 
+    const Devices devices_;
     Random random_;
     Program program_;
+    std::vector<std::pair<basalt::Index, basalt::Index>> scratch_rows_;  // of each datum: those that have contents
     int next_id_ = 0;
     int thread_ = 0;
 };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "tests/random_graph/work.hpp"
@@ -11,9 +12,10 @@ namespace basalt_tests {
 class Oracle {
   public:
     explicit Oracle(const Program& program)
-        : program_(program), hashes(static_cast<std::size_t>(program.all_tasks)) {
+        : hashes(static_cast<std::size_t>(program.all_tasks)), program_(program) {
         for (const DatumSpec& datum : program.data) {
-            data.emplace_back(static_cast<std::size_t>(datum.rows * datum.cols), Cell{0, 0});
+            data_.emplace_back(static_cast<std::size_t>(datum.rows * datum.cols), Cell{0, 0});
+            alive_.emplace_back(0, datum.rows);
         }
     }
 
@@ -23,27 +25,54 @@ class Oracle {
         for (int step = 0; step < task.local_steps; ++step) result.local = local_step(result.local, step);
         for (const TaskSpec& child : task.children) run(child);
         if (task.works_again) work(task, 1);
+        if (task.depth == 0) bury(task);
     }
 
-  private:
-    const Program& program_;
+    /// The datum was given up and made anew.
+    void renew(std::size_t datum) {
+        const DatumSpec& spec = program_.data[datum];
+        if (!belongs_to_test(spec)) data_[datum].assign(data_[datum].size(), Cell{0, 0});
+        alive_[datum] = {0, spec.rows};
+    }
 
-  public:
-    std::vector<std::vector<Cell>> data;
+    /// Cells with a guard that is not 0 have no contents that count.
+    std::vector<Cell> contents(std::size_t datum) const {
+        std::vector<Cell> cells = data_[datum];
+        const basalt::Index cols = program_.data[datum].cols;
+        for (std::size_t i = 0; i < cells.size(); ++i) {
+            const basalt::Index row = static_cast<basalt::Index>(i) / cols;
+            cells[i].guard = alive_[datum].first <= row && row < alive_[datum].second ? 0 : 1;
+        }
+        return cells;
+    }
+
     std::vector<Hashes> hashes;  ///< by task
 
   private:
+    /// Rows of scratch data that a task does not write lose their contents when it writes others.
+    void bury(const TaskSpec& task) {
+        for (const AccessSpec& a : task.accesses) {
+            const auto datum = static_cast<std::size_t>(a.datum);
+            const bool written = a.mode == basalt::AccessMode::write && a.row_begin < a.row_end && a.col_begin < a.col_end;
+            if (written && program_.data[datum].kind == DatumKind::scratch) alive_[datum] = {a.row_begin, a.row_end};
+        }
+    }
+
     void work(const TaskSpec& task, int round) {
         const Work work(task, round);
         for (std::size_t k = 0; k < task.accesses.size(); ++k) {
             const AccessSpec& a = task.accesses[k];
             const basalt::Index cols = program_.data[static_cast<std::size_t>(a.datum)].cols;
-            const auto all = CellView::row_major(data[static_cast<std::size_t>(a.datum)].data(), 0, 0, cols);
+            const auto all = CellView::row_major(data_[static_cast<std::size_t>(a.datum)].data(), 0, 0, cols);
             const CellView view =
                 all.block(a.row_begin, a.col_begin, a.row_end - a.row_begin, a.col_end - a.col_begin);
             hashes[static_cast<std::size_t>(task.id)].read[round] += work.apply(k, view, 0, 1);
         }
     }
+
+    const Program& program_;
+    std::vector<std::vector<Cell>> data_;
+    std::vector<std::pair<basalt::Index, basalt::Index>> alive_;  // rows of each datum that have contents
 };
 
 }  // namespace basalt_tests

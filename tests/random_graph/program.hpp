@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <set>
 #include <vector>
 
 #include "basalt/runtime.hpp"
@@ -20,12 +21,17 @@ enum class DatumKind {
     wrapped,      ///< an Array around the test's memory
     owned_plane,  ///< two dimensions, the runtime's memory
     plane,        ///< two dimensions, the test's memory
+    // on devices only:
+    column,   ///< two dimensions, like a tile column of a matrix of the runtime's
+    scratch,  ///< two dimensions; whoever writes rows of it says that the others have no contents any more
 };
 
 struct DatumSpec {
     DatumKind kind;
     basalt::Index rows;
-    std::int32_t cols;  ///< 1 unless it is a plane
+    std::int32_t cols;  ///< 1 unless it has two dimensions
+
+    std::size_t bytes() const { return sizeof(Cell) * static_cast<std::size_t>(rows * cols); }
 };
 
 struct AccessSpec {
@@ -43,6 +49,10 @@ struct TaskSpec {
     bool as_list = false;  ///< submitted with an AccessList, its kernel without views
     std::vector<AccessSpec> accesses;
 
+    basalt::Place place = basalt::Place::any();
+    bool on_cpu = true;   ///< has a kernel for the cores
+    bool on_gpu = false;  ///< has a kernel for GPUs
+
     int local_steps = 0;  ///< tasks on an Array that lives inside this task
     std::vector<TaskSpec> children;
     std::vector<bool> waits_after;  ///< a wait() inside the task behind the child of the same index
@@ -52,13 +62,27 @@ struct TaskSpec {
     bool cancels = false;  ///< calls Runtime::cancel()
 };
 
+/// What the program does between two tasks.
+struct Errand {
+    enum Kind {
+        look,       ///< compares the contents of the datum
+        renew,      ///< destroys the datum, perhaps in use, and makes it anew
+        prefetch,   ///< to `place`
+        broadcast,  ///< to all GPUs
+        wait,
+    };
+    Kind kind;
+    int datum = -1;
+    basalt::Place place = basalt::Place::cpu();
+};
+
 /// A random program. Thread t of `threads` submits its tasks in order; datum d is thread d % threads' alone,
 /// except the last one when there are several threads: all use it, with commute.
 struct Program {
     std::vector<DatumSpec> data;
     std::vector<TaskSpec> tasks;  ///< in serial order
     std::vector<int> thread_of;   ///< of each task
-    std::vector<int> looks_at;    ///< of each task: the datum whose contents are compared behind it, or -1
+    std::vector<std::vector<Errand>> errands;  ///< behind each task
     int threads = 1;
     int all_tasks = 0;       ///< with children and theirs
     int cancel_before = -1;  ///< cancel() is called before the task of this index is submitted
@@ -66,6 +90,23 @@ struct Program {
     bool cancels = false;
     bool waits_in_threads = false;
 };
+
+/// Whether the datum's memory is the test's, so that its contents are there when it is given up.
+inline bool belongs_to_test(const DatumSpec& datum) {
+    return datum.kind == DatumKind::wrapped || datum.kind == DatumKind::plane;
+}
+
+/// Bytes of all the data that the task uses.
+inline std::size_t working_set(const std::vector<DatumSpec>& data, const TaskSpec& task) {
+    constexpr std::size_t unit = 512;  // memory of devices is handed out in such
+    std::set<int> used;
+    std::size_t bytes = 0;
+    for (const AccessSpec& a : task.accesses) {
+        if (a.row_begin == a.row_end || a.col_begin == a.col_end || !used.insert(a.datum).second) continue;
+        bytes += (data[static_cast<std::size_t>(a.datum)].bytes() + unit - 1) / unit * unit;
+    }
+    return bytes;
+}
 
 /// Whether the runtime may give a task that overwrites the datum fresh memory, so that older users do not
 /// matter.
