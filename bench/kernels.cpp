@@ -20,6 +20,7 @@
 #include "bench/machine_line.hpp"
 #include "io/json_record.hpp"
 #include "kernels/cpu/row_swap.hpp"
+#include "kernels/inverted_block.hpp"
 #include "kernels/on_stream.hpp"
 #include "runtime/device/device.hpp"
 
@@ -35,7 +36,7 @@ struct Options {
     Index rows = 32768;
     Index cols = 16384;
     Index width = 1024;
-    std::vector<Index> panels{256, 512, 1024};
+    std::vector<Index> panels{128, 256, 512, 1024};
     char precision = 'd';
     int turns = 7;
     double seconds = 0.02;
@@ -211,7 +212,20 @@ class Cases {
         });
         add("solve by inverse", rows, 0, solve,
             [=](Stream stream) { on_stream::solve_by_inverse<T>(stream, inverse, w, u); });
-        add("solve by substitution", rows, 0, solve,
+        for (const Index cols : {Index{256}, Index{4096}, grid_.cols()}) add_solves(l, std::min(cols, grid_.cols()));
+    }
+
+    /// U of so many columns by what LU has: inverses of blocks, or substitution.
+    void add_solves(View<const T> l, Index cols) {
+        const Index nb = l.rows(), width = std::min(grid_.shape().width, cols), columns = (cols + width - 1) / width;
+        const auto w = dense_tile_columns(other_.data(), columns, nb, width);
+        const auto u = tiles().some(0, columns).row_range(0, nb).col_range(0, width);
+        const auto inverses = View<const T>::row_major(keep(random_triangle<T>(nb)), nb, inverted_block, inverted_block);
+        const std::string rows = fmt::format("{} x {}", nb, columns * width);
+        const double solve = static_cast<double>(nb * nb) * static_cast<double>(columns * width);
+        add("solve by block inverses", rows, 2 * nb * columns * width, solve,
+            [=](Stream stream) { on_stream::solve_by_inverses<T>(stream, l, inverses, w, u); });
+        add("solve by substitution", rows, 2 * nb * columns * width, solve,
             [=](Stream stream) { on_stream::solve_by_substitution<T>(stream, l, w, u); });
     }
 

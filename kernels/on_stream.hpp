@@ -143,6 +143,13 @@ void solve_by_inverse(Stream stream, std::type_identity_t<View<const T>> x,
 }
 
 template <class T>
+void solve_by_inverses(Stream stream, std::type_identity_t<View<const T>> l, std::type_identity_t<View<const T>> x,
+                       std::type_identity_t<TileColumns<const T>> w, TileColumns<T> u) {
+    if (emulated(stream)) return cpu_kernels::solve_by_inverses<T>(l, x, w, u);
+    cuda_kernels::solve_by_inverses<T>(stream, l, x, w, u);
+}
+
+template <class T>
 void solve_by_substitution(Stream stream, std::type_identity_t<View<const T>> l,
                            std::type_identity_t<TileColumns<const T>> w, TileColumns<T> u) {
     if (emulated(stream)) return cpu_kernels::solve_by_substitution<T>(l, w, u);

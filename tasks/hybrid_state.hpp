@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "kernels/inverted_block.hpp"
 #include "kernels/permutation_plan.hpp"
 #include "runtime/memory/pinned_buffer.hpp"
 #include "tasks/lu_options.hpp"
@@ -42,10 +43,6 @@ struct ColumnGroup {
     Index first;
     Index last;
 };
-
-/// Order of the diagonal blocks of a panel's triangle that are inverted. With 32 the largest error of random matrices is at
-/// most 1.5 times LAPACK's; with 64 nearly twice, with the whole triangle of 256 five times (docs/decisions/0009).
-inline constexpr Index inverted_block = 32;
 
 /// What the hybrid LU factorization needs beside LuState while it runs.
 template <class T>

@@ -7,6 +7,7 @@
 #include "kernels/cpu/panel.hpp"
 #include "kernels/cpu/row_swap.hpp"
 #include "kernels/cpu/triangle_inverse.hpp"
+#include "kernels/inverted_block.hpp"
 #include "kernels/on_stream.hpp"
 #include "runtime/engine.hpp"
 #include "tasks/hybrid_state.hpp"
@@ -58,23 +59,6 @@ struct GpuColumns {
         }
     }
 };
-
-/// U = L^-1 W with the unit lower triangle L of `l` and the inverses of its diagonal blocks; W is overwritten. By halves,
-/// so that most of it is products of large matrices: U_1 = L_11^-1 W_1, W_2 -= L_21 U_1, U_2 = L_22^-1 W_2.
-template <class T>
-void solve_by_inverses(Stream stream, View<const T> l, View<const T> x, TileColumns<T> w, TileColumns<T> u) {
-    if (w.rows <= inverted_block) {
-        on_stream::solve_by_inverse<T>(stream, x.block(0, 0, w.rows, w.rows), w, u);
-        return;
-    }
-    const Index blocks = (w.rows + inverted_block - 1) / inverted_block;
-    const Index half = blocks / 2 * inverted_block;
-    const Index rest = w.rows - half;
-    solve_by_inverses<T>(stream, l, x, w.row_range(0, half), u.row_range(0, half));
-    on_stream::update_trailing<T>(stream, l.block(half, 0, rest, half), u.row_range(0, half), w.row_range(half, rest));
-    solve_by_inverses<T>(stream, l.block(half, half, rest, rest), x.block(half, 0, rest, inverted_block),
-                         w.row_range(half, rest), u.row_range(half, rest));
-}
 
 template <class T>
 class HybridSubmission {
@@ -337,7 +321,7 @@ class HybridSubmission {
                            const TileColumns<T> u = a.row_range(0, p.width);
                            on_stream::exchange_rows<T>(stream, row_moves, a, exchanged);
                            if (use_inverse && *safe != 0) {
-                               solve_by_inverses<T>(stream, l, x, exchanged, u);
+                               on_stream::solve_by_inverses<T>(stream, l.block(0, 0, p.width, p.width), x, exchanged, u);
                            } else {
                                on_stream::solve_by_substitution<T>(stream, l.block(0, 0, p.width, p.width), exchanged, u);
                            }

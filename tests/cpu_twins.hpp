@@ -95,6 +95,10 @@ struct CpuTwins {
         basalt::cpu_kernels::solve_by_inverse<T>(a...);
     }
     template <class T, class... A>
+    void solve_by_inverses(const A&... a) {
+        basalt::cpu_kernels::solve_by_inverses<T>(a...);
+    }
+    template <class T, class... A>
     void solve_by_substitution(const A&... a) {
         basalt::cpu_kernels::solve_by_substitution<T>(a...);
     }

@@ -121,6 +121,10 @@ class CudaKernels {
         run([&](basalt::Stream stream) { basalt::cuda_kernels::solve_by_inverse<T>(stream, a...); });
     }
     template <class T, class... A>
+    void solve_by_inverses(const A&... a) {
+        run([&](basalt::Stream stream) { basalt::cuda_kernels::solve_by_inverses<T>(stream, a...); });
+    }
+    template <class T, class... A>
     void solve_by_substitution(const A&... a) {
         run([&](basalt::Stream stream) { basalt::cuda_kernels::solve_by_substitution<T>(stream, a...); });
     }

@@ -4,6 +4,7 @@
 // or the other, and its Memory<T> is where their operands lie. Whole arrays are compared, gaps and padding
 // included.
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -15,6 +16,7 @@
 
 #include "kernels/cpu/row_swap.hpp"
 #include "kernels/device_generator.hpp"
+#include "kernels/inverted_block.hpp"
 #include "kernels/permutation_plan.hpp"
 #include "kernels/reference/gemm.hpp"
 #include "kernels/reference/row_moves.hpp"
@@ -209,6 +211,64 @@ void check_solves(Kernels& kernels) {
             REQUIRE(distance(first.read(), u.values) <= 4 * tolerance<T>(k));
             REQUIRE(distance(second.read(), u.values) <= 16 * tolerance<T>(k));
             REQUIRE(device_w.read() == w.values);
+        }
+    }
+}
+
+/// The inverses of the diagonal blocks of L, one below the other; NaN where nothing may be read.
+template <class T>
+HostColumns<T> block_inverses(View<const T> l, Index gap) {
+    const Index n = l.rows();
+    HostColumns<T> x(1, n, inverted_block, 5, gap);
+    std::fill(x.values.begin(), x.values.end(), std::numeric_limits<T>::quiet_NaN());
+    for (Index top = 0; top < n; top += inverted_block) {
+        const Index order = std::min(inverted_block, n - top);
+        const View<T> block = x.column(0).block(top, 0, order, order);
+        for (Index i = 0; i < order; ++i) {
+            for (Index j = 0; j < order; ++j) block(i, j) = i == j ? T{1} : T{0};
+        }
+        reference::trsm<T>(Side::left, Triangle::lower, Diagonal::unit, l.block(top, top, order, order), block);
+    }
+    return x;
+}
+
+/// Shapes with all leading dimensions even, which kernels read in pairs, and odd.
+template <class T, class Kernels>
+void check_solves_by_blocks(Kernels& kernels, std::vector<Index> orders) {
+    for (const Index k : orders) {
+        for (const auto& [columns, width, odd] : {std::array<Index, 3>{1, 1, 1}, {3, 9, 1}, {2, 300, 0}, {1, 64, 1},
+                                                  {3, 50, 0}, {0, 4, 0}, {2, 0, 0}}) {
+            HostColumns<T> l = small_triangle<T>(k, 2 + (k + odd) % 2), w(columns, k, width, 2, 2 + (width + odd) % 2, 6),
+                           u(columns, k, width, 3, 4 + (width + odd) % 2, 2);
+            HostColumns<T> x = block_inverses<T>(l.column(0), 2 + odd), expected = u;
+            for (Index j = 0; j < columns; ++j) {
+                const View<T> solved = expected.column(j);
+                for (Index i = 0; i < k; ++i) {
+                    for (Index c = 0; c < width; ++c) solved(i, c) = w.column(j)(i, c);
+                }
+                reference::trsm<T>(Side::left, Triangle::lower, Diagonal::unit, l.column(0), solved);
+            }
+            typename Kernels::template Memory<T> device_l(kernels, l.values), device_x(kernels, x.values),
+                device_w(kernels, w.values), first(kernels, u.values), second(kernels, u.values);
+            const View<const T> triangle = l.on(device_l.data()).column(0), inverses = x.on(device_x.data()).column(0);
+            const TileColumns<T> in_place = w.on(device_w.data());
+            kernels.template solve_by_inverses<T>(triangle, inverses, in_place, u.on(first.data()));
+            kernels.template solve_by_substitution<T>(triangle, in_place, u.on(second.data()));
+            INFO("k = " << k << ", " << columns << " columns of " << width << (odd != 0 ? ", odd" : ", even"));
+            REQUIRE(distance(first.read(), expected.values) <= 16 * tolerance<T>(k));
+            REQUIRE(distance(second.read(), expected.values) <= 16 * tolerance<T>(k));
+            REQUIRE(device_w.read() == w.values);
+
+            kernels.template solve_by_inverses<T>(triangle, inverses, in_place, in_place);
+            std::vector<T> left = device_w.read(), right = first.read();
+            for (Index j = 0; j < columns; ++j) {
+                const View<T> a = w.on(left.data()).column(j), b = u.on(right.data()).column(j);
+                bool same = true;
+                for (Index i = 0; i < k; ++i) {
+                    for (Index c = 0; c < width; ++c) same = same && a(i, c) == b(i, c);
+                }
+                REQUIRE(same);
+            }
         }
     }
 }
@@ -532,20 +592,25 @@ void check_repeated_bits(Kernels& kernels) {
     const std::vector<T> values = random_values<T>(dealt.columns() * dealt.grid.tile_column_size(), 4);
     const Index n = 300, width = 200;
     HostColumns<T> l = small_triangle<T>(n), u(3, n, width, 1), c(3, n, width, 2);
+    HostColumns<T> x = block_inverses<T>(l.column(0), 2);
     struct Outcome {
         reference::Norms norms;
         std::vector<double> inverse_norms;
-        std::vector<T> inverse, updated;
+        std::vector<T> inverse, updated, solved, substituted;
     };
     const auto compute = [&] {
         typename Kernels::template Memory<T> device_l(kernels, l.values), inverse(kernels, l.values),
-            device_u(kernels, u.values), device_c(kernels, c.values);
+            device_u(kernels, u.values), device_c(kernels, c.values), device_x(kernels, x.values),
+            solved(kernels, c.values), substituted(kernels, c.values);
         typename Kernels::template Memory<double> inverse_norms(kernels, {-1.0, -1.0});
         const View<const T> triangle = l.on(device_l.data()).column(0);
         kernels.template invert_unit_lower<T>(triangle, l.on(inverse.data()).column(0), inverse_norms.data());
         kernels.template update_trailing<T>(triangle, u.on(device_u.data()), c.on(device_c.data()));
-        return Outcome{measured_norms(kernels, dealt, values), inverse_norms.read(), inverse.read(),
-                       device_c.read()};
+        kernels.template solve_by_inverses<T>(triangle, View<const T>(x.on(device_x.data()).column(0)),
+                                              u.on(device_u.data()), c.on(solved.data()));
+        kernels.template solve_by_substitution<T>(triangle, u.on(device_u.data()), c.on(substituted.data()));
+        return Outcome{measured_norms(kernels, dealt, values), inverse_norms.read(), inverse.read(), device_c.read(),
+                       solved.read(), substituted.read()};
     };
     const Outcome first = compute(), second = compute();
     CHECK(first.norms.one == second.norms.one);
@@ -554,6 +619,8 @@ void check_repeated_bits(Kernels& kernels) {
     CHECK(first.inverse_norms == second.inverse_norms);
     CHECK(first.inverse == second.inverse);
     CHECK(first.updated == second.updated);
+    CHECK(first.solved == second.solved);
+    CHECK(first.substituted == second.substituted);
 }
 
 }  // namespace basalt_tests

@@ -52,6 +52,12 @@ TEMPLATE_TEST_CASE("the inverse and substitution solve for the same rows of U", 
     check_solves<TestType>(*gpu());
 }
 
+TEMPLATE_TEST_CASE("rows of U come from the inverses of diagonal blocks, and from substitution in them", "[cuda]",
+                   float, double) {
+    if (gpu() == nullptr) SKIP(no_gpu);
+    check_solves_by_blocks<TestType>(*gpu(), {0, 1, 5, 31, 32, 33, 64, 130});
+}
+
 TEMPLATE_TEST_CASE("one update covers a group of tile columns", "[cuda]", float, double) {
     if (gpu() == nullptr) SKIP(no_gpu);
     check_update<TestType>(*gpu());
@@ -111,6 +117,12 @@ TEST_CASE("interchanges of the longest lists become a permutation", "[cuda][larg
 TEMPLATE_TEST_CASE("inverses of triangles are joined to larger ones", "[cuda][large]", float, double) {
     if (gpu() == nullptr) SKIP(no_gpu);
     check_triangle_inverse<TestType>(*gpu(), {256, 257, 511, 513, 600, 1024});
+}
+
+TEMPLATE_TEST_CASE("rows of U of wide panels come from the inverses of diagonal blocks, and from substitution in them",
+                   "[cuda][large]", float, double) {
+    if (gpu() == nullptr) SKIP(no_gpu);
+    check_solves_by_blocks<TestType>(*gpu(), {256, 300, 512, 513, 1100});
 }
 
 TEMPLATE_TEST_CASE("matrices of many tiles are converted both ways", "[cuda][large]", float, double) {

@@ -7,6 +7,7 @@
 
 #include "kernels/cpu/copy.hpp"
 #include "kernels/cpu/gemm.hpp"
+#include "kernels/inverted_block.hpp"
 
 namespace basalt::cpu_kernels {
 
@@ -32,6 +33,16 @@ std::vector<std::remove_const_t<T>> pack_space(const TileColumns<T>& u) {
     return std::vector<Element>(static_cast<std::size_t>(size));
 }
 
+/// target = X W, which may be the same.
+template <class T>
+void multiply(View<const T> x, View<const T> w, View<T> target, std::vector<T>& packed) {
+    pack_b<T>(w, packed.data());
+    // gemm_minus() subtracts: from zero, with W negated
+    std::transform(packed.begin(), packed.end(), packed.begin(), [](T value) { return -value; });
+    for (Index i = 0; i < target.rows(); ++i) std::fill_n(&target(i, 0), target.cols(), T{0});
+    gemm_minus<T>(target, x, packed.data());
+}
+
 }  // namespace
 
 template <class T>
@@ -40,12 +51,26 @@ void solve_by_inverse(std::type_identity_t<View<const T>> x, std::type_identity_
     assert(x.rows() == u.rows && x.cols() == w.rows && w.columns == u.columns && w.width == u.width);
     std::vector<T> packed = pack_space(w);
     for_each_part(u, [&](Index l, Index first, Index cols) {
-        const View<T> target = u.column(l).block(0, first, u.rows, cols);
-        pack_b<T>(w.column(l).block(0, first, w.rows, cols), packed.data());
-        // gemm_minus() subtracts: from zero, with W negated
-        std::transform(packed.begin(), packed.end(), packed.begin(), [](T value) { return -value; });
-        for (Index i = 0; i < u.rows; ++i) std::fill_n(&target(i, 0), cols, T{0});
-        gemm_minus<T>(target, x, packed.data());
+        multiply<T>(x, w.column(l).block(0, first, w.rows, cols), u.column(l).block(0, first, u.rows, cols), packed);
+    });
+}
+
+template <class T>
+void solve_by_inverses(std::type_identity_t<View<const T>> l, std::type_identity_t<View<const T>> x,
+                       std::type_identity_t<TileColumns<const T>> w, TileColumns<T> u) {
+    assert(l.rows() == u.rows && l.cols() == u.rows && w.rows == u.rows && w.columns == u.columns && w.width == u.width);
+    assert(x.rows() == u.rows && x.cols() == inverted_block);
+    if (w.data != u.data) copy_tile_columns<T>(w, u);
+    std::vector<T> packed = pack_space(u.row_range(0, std::min(inverted_block, u.rows)));
+    for_each_part(u, [&](Index j, Index first, Index cols) {
+        for (Index top = 0; top < u.rows; top += inverted_block) {
+            const Index order = std::min(inverted_block, u.rows - top), below = top + order;
+            const View<T> solved = u.column(j).block(top, first, order, cols);
+            multiply<T>(x.block(top, 0, order, order), solved, solved, packed);
+            pack_b<T>(solved, packed.data());
+            gemm_minus<T>(u.column(j).block(below, first, u.rows - below, cols), l.block(below, top, u.rows - below, order),
+                          packed.data());
+        }
     });
 }
 
@@ -73,6 +98,9 @@ void update_trailing(std::type_identity_t<View<const T>> l, std::type_identity_t
 
 template void solve_by_inverse<float>(View<const float>, TileColumns<const float>, TileColumns<float>);
 template void solve_by_inverse<double>(View<const double>, TileColumns<const double>, TileColumns<double>);
+template void solve_by_inverses<float>(View<const float>, View<const float>, TileColumns<const float>, TileColumns<float>);
+template void solve_by_inverses<double>(View<const double>, View<const double>, TileColumns<const double>,
+                                        TileColumns<double>);
 template void solve_by_substitution<float>(View<const float>, TileColumns<const float>, TileColumns<float>);
 template void solve_by_substitution<double>(View<const double>, TileColumns<const double>,
                                             TileColumns<double>);

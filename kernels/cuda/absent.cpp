@@ -95,6 +95,11 @@ void solve_by_inverse(Stream, std::type_identity_t<View<const T>>, std::type_ide
     refuse();
 }
 template <class T>
+void solve_by_inverses(Stream, std::type_identity_t<View<const T>>, std::type_identity_t<View<const T>>,
+                       std::type_identity_t<TileColumns<const T>>, TileColumns<T>) {
+    refuse();
+}
+template <class T>
 void solve_by_substitution(Stream, std::type_identity_t<View<const T>>,
                            std::type_identity_t<TileColumns<const T>>, TileColumns<T>) {
     refuse();
@@ -152,6 +157,10 @@ template void solve_by_inverse<float>(Stream, View<const float>, TileColumns<con
                                       TileColumns<float>);
 template void solve_by_inverse<double>(Stream, View<const double>, TileColumns<const double>,
                                        TileColumns<double>);
+template void solve_by_inverses<float>(Stream, View<const float>, View<const float>, TileColumns<const float>,
+                                       TileColumns<float>);
+template void solve_by_inverses<double>(Stream, View<const double>, View<const double>, TileColumns<const double>,
+                                        TileColumns<double>);
 template void solve_by_substitution<float>(Stream, View<const float>, TileColumns<const float>,
                                            TileColumns<float>);
 template void solve_by_substitution<double>(Stream, View<const double>, TileColumns<const double>,

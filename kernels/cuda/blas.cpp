@@ -32,15 +32,6 @@ auto strided_batched() {
     }
 }
 
-template <class T>
-auto triangular_solve() {
-    if constexpr (std::is_same_v<T, float>) {
-        return &cublasStrsm;
-    } else {
-        return &cublasDtrsm;
-    }
-}
-
 cublasHandle_t handle(Stream stream) {
     return static_cast<cublasHandle_t>(stream.context()->blas);
 }
@@ -64,21 +55,9 @@ void batched_gemm(Stream stream, Index batch, std::type_identity_t<T> alpha,
           "cublas<t>gemmStridedBatched", stream);
 }
 
-template <class T>
-void trsm_unit_lower(Stream stream, std::type_identity_t<View<const T>> l, View<T> b) {
-    if (b.empty()) return;
-    const T one{1};
-    check(triangular_solve<T>()(handle(stream), CUBLAS_SIDE_RIGHT, CUBLAS_FILL_MODE_UPPER, CUBLAS_OP_N,
-                                CUBLAS_DIAG_UNIT, blas_int(b.cols()), blas_int(b.rows()), &one, l.data(),
-                                leading_dimension(l), b.data(), leading_dimension(b)),
-          "cublas<t>trsm", stream);
-}
-
 template void batched_gemm<float>(Stream, Index, float, Batched<const float>, Batched<const float>, float,
                                   Batched<float>);
 template void batched_gemm<double>(Stream, Index, double, Batched<const double>, Batched<const double>,
                                    double, Batched<double>);
-template void trsm_unit_lower<float>(Stream, View<const float>, View<float>);
-template void trsm_unit_lower<double>(Stream, View<const double>, View<double>);
 
 }  // namespace basalt::cuda_detail

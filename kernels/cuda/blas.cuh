@@ -24,9 +24,4 @@ void batched_gemm(Stream stream, Index batch, std::type_identity_t<T> alpha,
                   std::type_identity_t<Batched<const T>> a, std::type_identity_t<Batched<const T>> b,
                   std::type_identity_t<T> beta, Batched<T> c);
 
-/// B = L^-1 B for the unit lower triangle of `l` (k x k) and B k x n, both row-major: cuBLAS is asked for the
-/// solution X^T of X^T L^T = B^T. Errors as above. For float and double.
-template <class T>
-void trsm_unit_lower(Stream stream, std::type_identity_t<View<const T>> l, View<T> b);
-
 }  // namespace basalt::cuda_detail

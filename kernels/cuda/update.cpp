@@ -3,7 +3,6 @@
 #include <cassert>
 
 #include "kernels/cuda/blas.cuh"
-#include "kernels/cuda/copy.hpp"
 
 namespace basalt::cuda_kernels {
 
@@ -26,14 +25,6 @@ void solve_by_inverse(Stream stream, std::type_identity_t<View<const T>> x,
 }
 
 template <class T>
-void solve_by_substitution(Stream stream, std::type_identity_t<View<const T>> l,
-                           std::type_identity_t<TileColumns<const T>> w, TileColumns<T> u) {
-    assert(l.rows() == u.rows && l.cols() == u.rows && w.columns == u.columns && w.width == u.width);
-    copy_tile_columns<T>(stream, w, u);
-    for (Index j = 0; j < u.columns; ++j) cuda_detail::trsm_unit_lower<T>(stream, l, u.column(j));
-}
-
-template <class T>
 void update_trailing(Stream stream, std::type_identity_t<View<const T>> l,
                      std::type_identity_t<TileColumns<const T>> u, TileColumns<T> c) {
     assert(l.rows() == c.rows && l.cols() == u.rows && u.columns == c.columns && u.width == c.width);
@@ -44,10 +35,6 @@ template void solve_by_inverse<float>(Stream, View<const float>, TileColumns<con
                                       TileColumns<float>);
 template void solve_by_inverse<double>(Stream, View<const double>, TileColumns<const double>,
                                        TileColumns<double>);
-template void solve_by_substitution<float>(Stream, View<const float>, TileColumns<const float>,
-                                           TileColumns<float>);
-template void solve_by_substitution<double>(Stream, View<const double>, TileColumns<const double>,
-                                            TileColumns<double>);
 template void update_trailing<float>(Stream, View<const float>, TileColumns<const float>, TileColumns<float>);
 template void update_trailing<double>(Stream, View<const double>, TileColumns<const double>,
                                       TileColumns<double>);

@@ -1,0 +1,121 @@
+#include <algorithm>
+#include <cassert>
+#include <cstdint>
+
+#include "kernels/cuda/copy.hpp"
+#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/solve_strip.hpp"
+#include "kernels/cuda/update.hpp"
+
+namespace basalt::cuda_kernels {
+
+namespace {
+
+using namespace cuda_detail;
+
+constexpr int most_threads = most_warps * warp_lanes;
+
+struct GpuThread {
+    int warp, warps, lane;
+
+    __device__ GpuThread()
+        : warp(static_cast<int>(threadIdx.x) / warp_lanes),
+          warps(static_cast<int>(blockDim.x) / warp_lanes),
+          lane(static_cast<int>(threadIdx.x) % warp_lanes) {}
+
+    __device__ void sync() const { __syncthreads(); }
+
+    template <class T>
+    __device__ T from_lane(T value, int source) const {
+        return __shfl_sync(0xffffffffU, value, source);
+    }
+
+    /// C += A B with C 16 x 8, A 16 x 8, B 8 x 8, spread over the warp as the instruction has it. From sm_90 on.
+    __device__ void mma_16x8x8(double& c0, double& c1, double& c2, double& c3, double a0, double a1, double a2, double a3,
+                               double b0, double b1) const {
+        asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+            "{%0, %1, %2, %3};"
+            : "+d"(c0), "+d"(c1), "+d"(c2), "+d"(c3)
+            : "d"(a0), "d"(a1), "d"(a2), "d"(a3), "d"(b0), "d"(b1));
+    }
+};
+
+/// A block of threads a strip; strips of all tile columns are numbered in blockIdx.x.
+template <class Method, bool wide, class T>
+__global__ void __launch_bounds__(most_threads)
+    solve_kernel(View<const T> l, View<const T> inverses, TileColumns<const T> w, TileColumns<T> u, Index strips) {
+    __shared__ StripMemory<T> shared;
+    const Index column = blockIdx.x / strips, first = blockIdx.x % strips * strip_cols;
+    solve_strip<Method, wide>(GpuThread(), shared,
+                                Strip<T>{l.data(), l.row_stride(), inverses.data(), inverses.row_stride(),
+                                         w.data + column * w.stride + first, w.ld, u.data + column * u.stride + first, u.ld,
+                                         static_cast<int>(u.rows),
+                                         static_cast<int>(min(static_cast<Index>(strip_cols), u.width - first))});
+}
+
+template <class T>
+bool in_pairs(View<const T> a) {
+    return reinterpret_cast<std::uintptr_t>(a.data()) % sizeof(Pair<T>) == 0 && a.row_stride() % 2 == 0;
+}
+
+template <class T>
+bool in_pairs(const TileColumns<T>& a) {
+    return reinterpret_cast<std::uintptr_t>(a.data) % sizeof(Pair<T>) == 0 && a.stride % 2 == 0 && a.ld % 2 == 0 &&
+           a.width % 2 == 0;
+}
+
+/// At most most_solved_rows rows.
+template <class Method, class T>
+void solve_at_once(Stream stream, View<const T> l, View<const T> inverses, TileColumns<const T> w, TileColumns<T> u) {
+    const Index strips = divide_up(u.width, strip_cols);
+    const auto blocks = static_cast<unsigned>(u.columns * strips);
+    const auto threads = static_cast<unsigned>(warps_for(u.rows) * warp_lanes);
+    const bool wide = in_pairs(l) && in_pairs(inverses) && in_pairs(w) && in_pairs(u);
+    const auto kernel = wide ? solve_kernel<Method, true, T> : solve_kernel<Method, false, T>;
+    kernel<<<blocks, threads, 0, native(stream)>>>(l, inverses, w, u, strips);
+    check_launch("solve_kernel", stream);
+}
+
+/// Any number of rows: W_i - L_ij U_j goes where U_i will be.
+template <class Method, class T>
+void solve(Stream stream, View<const T> l, View<const T> inverses, TileColumns<const T> w, TileColumns<T> u) {
+    assert(l.rows() == u.rows && l.cols() == u.rows && w.rows == u.rows && w.columns == u.columns && w.width == u.width);
+    assert(l.col_stride() == 1 && inverses.col_stride() == 1);
+    if (u.empty()) return;
+    for (Index first = 0; first < u.rows; first += most_solved_rows) {
+        const Index rows = std::min<Index>(most_solved_rows, u.rows - first);
+        const TileColumns<T> part = u.row_range(first, rows);
+        TileColumns<const T> right = w.row_range(first, rows);
+        if (first > 0) {
+            copy_tile_columns<T>(stream, right, part);
+            update_trailing<T>(stream, l.block(first, 0, rows, first), u.row_range(0, first), part);
+            right = part;
+        }
+        solve_at_once<Method, T>(stream, l.block(first, first, rows, rows),
+                                   inverses.empty() ? inverses : inverses.block(first, 0, rows, inverted_block), right, part);
+    }
+}
+
+}  // namespace
+
+template <class T>
+void solve_by_inverses(Stream stream, std::type_identity_t<View<const T>> l, std::type_identity_t<View<const T>> x,
+                       std::type_identity_t<TileColumns<const T>> w, TileColumns<T> u) {
+    assert(x.rows() == u.rows && x.cols() == inverted_block);
+    solve<ByInverse, T>(stream, l, x, w, u);
+}
+
+template <class T>
+void solve_by_substitution(Stream stream, std::type_identity_t<View<const T>> l,
+                           std::type_identity_t<TileColumns<const T>> w, TileColumns<T> u) {
+    solve<BySubstitution, T>(stream, l, {nullptr, 0, 0, 0, 1}, w, u);
+}
+
+template void solve_by_inverses<float>(Stream, View<const float>, View<const float>, TileColumns<const float>,
+                                       TileColumns<float>);
+template void solve_by_inverses<double>(Stream, View<const double>, View<const double>, TileColumns<const double>,
+                                        TileColumns<double>);
+template void solve_by_substitution<float>(Stream, View<const float>, TileColumns<const float>, TileColumns<float>);
+template void solve_by_substitution<double>(Stream, View<const double>, TileColumns<const double>, TileColumns<double>);
+
+}  // namespace basalt::cuda_kernels

@@ -1,0 +1,156 @@
+#pragma once
+
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <vector>
+
+#include <ucontext.h>
+
+namespace basalt_tests {
+
+/// A block of a GPU's threads, one after the other on this one: each runs until it waits for its warp or for its block.
+/// Within that, warps come in order or against it, so that what a missing barrier lets slip has two outcomes. Throws
+/// std::logic_error where threads of a warp, or warps, do not come to the same call.
+class EmulatedBlock {
+  public:
+    EmulatedBlock(int warps, bool backwards) : warps_(warps), backwards_(backwards) {}
+
+    /// What solve_strip() calls a thread.
+    class Thread {
+      public:
+        int warp, warps, lane;
+
+        void sync() const { block_->wait(*this, {Call::sync}); }
+
+        template <class T>
+        T from_lane(T value, int source) const {
+            double exchanged = static_cast<double>(value);
+            block_->wait(*this, {Call::from_lane, &exchanged, source});
+            return static_cast<T>(exchanged);
+        }
+
+        /// Fragments as the PTX ISA has them for mma.m16n8k8 with .f64.
+        void mma_16x8x8(double& c0, double& c1, double& c2, double& c3, double a0, double a1, double a2, double a3, double b0,
+                        double b1) const {
+            double all[] = {c0, c1, c2, c3, a0, a1, a2, a3, b0, b1};
+            block_->wait(*this, {Call::mma, all});
+            c0 = all[0], c1 = all[1], c2 = all[2], c3 = all[3];
+        }
+
+      private:
+        friend class EmulatedBlock;
+        Thread(EmulatedBlock& block, int w, int l) : warp(w), warps(block.warps_), lane(l), block_(&block) {}
+        EmulatedBlock* block_;
+    };
+
+    void run(const std::function<void(const Thread&)>& body) {
+        body_ = &body;
+        fibers_.clear();
+        for (int i = 0; i < warps_ * lanes; ++i) fibers_.push_back(std::make_unique<Fiber>(*this, i));
+        while (fibers_.front()->call.kind != Call::done) {
+            for (int i = 0; i < warps_; ++i) run_warp(backwards_ ? warps_ - 1 - i : i);
+            for (int w = 1; w < warps_; ++w) agree(fiber(0, 0), fiber(w, 0));
+        }
+    }
+
+  private:
+    static constexpr int lanes = 32;
+    static constexpr std::size_t stack_size = std::size_t{1} << 16;
+
+    struct Call {
+        enum Kind { start, sync, from_lane, mma, done } kind = start;
+        double* values = nullptr;
+        int source = 0;
+    };
+
+    struct Fiber {
+        Fiber(EmulatedBlock& block, int index)
+            : owner(block), thread(block, index / lanes, index % lanes), stack(std::make_unique<char[]>(stack_size)) {
+            getcontext(&context);
+            context.uc_stack.ss_sp = stack.get();
+            context.uc_stack.ss_size = stack_size;
+            context.uc_link = &block.scheduler_;
+            makecontext(&context, &EmulatedBlock::enter, 0);
+        }
+        EmulatedBlock& owner;
+        Thread thread;
+        std::unique_ptr<char[]> stack;
+        ucontext_t context{};
+        Call call;
+    };
+
+    static inline Fiber* current_ = nullptr;
+
+    static void enter() {
+        Fiber& self = *current_;
+        (*self.owner.body_)(self.thread);
+        self.call = {Call::done};
+    }
+
+    Fiber& fiber(int warp, int lane) { return *fibers_[static_cast<std::size_t>(warp * lanes + lane)]; }
+
+    void wait(const Thread& thread, Call call) {
+        Fiber& self = fiber(thread.warp, thread.lane);
+        self.call = call;
+        swapcontext(&self.context, &scheduler_);
+    }
+
+    static void agree(const Fiber& a, const Fiber& b) {
+        if (a.call.kind != b.call.kind) throw std::logic_error("threads of a block wait for different things");
+    }
+
+    /// Until it comes to a barrier of the block, or its end.
+    void run_warp(int warp) {
+        if (fiber(warp, 0).call.kind == Call::done) return;
+        while (true) {
+            for (int lane = 0; lane < lanes; ++lane) {
+                current_ = &fiber(warp, lane);
+                swapcontext(&scheduler_, &current_->context);
+            }
+            for (int lane = 1; lane < lanes; ++lane) agree(fiber(warp, 0), fiber(warp, lane));
+            const Call::Kind kind = fiber(warp, 0).call.kind;
+            if (kind == Call::mma) {
+                multiply(warp);
+            } else if (kind == Call::from_lane) {
+                exchange(warp);
+            } else {
+                return;
+            }
+        }
+    }
+
+    void exchange(int warp) {
+        double given[lanes];
+        for (int lane = 0; lane < lanes; ++lane) given[lane] = *fiber(warp, lane).call.values;
+        for (int lane = 0; lane < lanes; ++lane) *fiber(warp, lane).call.values = given[fiber(warp, lane).call.source];
+    }
+
+    void multiply(int warp) {
+        double a[16][8], b[8][8];
+        for (int lane = 0; lane < lanes; ++lane) {
+            const double* const v = fiber(warp, lane).call.values;
+            const int group = lane >> 2, in_group = lane % 4;
+            for (int i = 0; i < 4; ++i) a[i % 2 == 0 ? group : group + 8][i < 2 ? in_group : in_group + 4] = v[4 + i];
+            for (int i = 0; i < 2; ++i) b[in_group + 4 * i][group] = v[8 + i];
+        }
+        for (int lane = 0; lane < lanes; ++lane) {
+            double* const v = fiber(warp, lane).call.values;
+            const int group = lane >> 2, in_group = lane % 4;
+            for (int i = 0; i < 4; ++i) {
+                const int row = i < 2 ? group : group + 8, col = in_group * 2 + (i & 1);
+                for (int k = 0; k < 8; ++k) v[i] += a[row][k] * b[k][col];
+            }
+        }
+    }
+
+    int warps_;
+    bool backwards_;
+    const std::function<void(const Thread&)>* body_ = nullptr;
+    std::vector<std::unique_ptr<Fiber>> fibers_;
+    ucontext_t scheduler_{};
+};
+
+}  // namespace basalt_tests
