@@ -26,7 +26,7 @@ LuPlan lu_plan(const Settings& settings, const GpuOptions& gpu, const Runtime& r
     const TileShape usual = default_lu_tile(m, n, runtime.workers(), hybrid ? runtime.gpus() : 0);
     if (plan.tile == TileShape{}) plan.tile = usual;
     Index& panel = plan.options.panel_width;
-    if (panel == 0) panel = hybrid ? default_hybrid_panel(m, n) : usual.width;
+    if (panel == 0) panel = hybrid ? default_hybrid_panel(m, n, runtime.gpus()) : usual.width;
     panel = std::min(panel, plan.tile.width);
     if (data_on_gpus(settings)) plan.data = Place::any();
     plan.moves = hybrid && (plan.data.is_cpu() || !fits_on_gpus(runtime, matrix_bytes(m, n, plan.tile, element_size)));

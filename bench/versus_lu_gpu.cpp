@@ -72,7 +72,7 @@ class GpuContest {
         lu_options_.broadcast_from_host = options.broadcast_from_host;
         tile_ = options.tile == basalt::TileShape{} ? basalt::default_lu_tile(n, n, runtime.workers(), runtime.gpus())
                                                     : options.tile;
-        if (lu_options_.panel_width == 0) lu_options_.panel_width = basalt::default_hybrid_panel(n, n);
+        if (lu_options_.panel_width == 0) lu_options_.panel_width = basalt::default_hybrid_panel(n, n, runtime.gpus());
     }
 
     void run() {
@@ -157,7 +157,8 @@ class GpuContest {
 
     double time_ours(basalt::Matrix<T>& a, const UserMatrix<T>& user, bool traced) {
         let_others_rest();
-        const bool trace = traced && !options_.trace.empty();
+        // a trace, once begun, goes on: of the last size, and of nothing after it
+        const bool trace = traced && !options_.trace.empty() && n_ == options_.sizes.back();
         if (trace) runtime_.start_trace();
         const double start = vendor_.synchronized_now();
         on_host_ ? a.load(user.view()) : a.load(user.view(), Place::gpu(0));

@@ -27,7 +27,7 @@ struct PanelTeamRule {
 // 1.3 us a row (docs/decisions/0004-panel.md). On cores alone, a thread that is half idle in the panel is missed by
 // the updates: 512 rows, where waiting is a fifth. In hybrid mode the cores have little else to do, and the next
 // panel is what the GPUs wait for at the end: 256 rows, below which another thread gains next to nothing.
-constexpr PanelTeamRule cpu_team{512, 16}, hybrid_team{256, 16};
+constexpr PanelTeamRule cpu_team{512, 16}, hybrid_team{256, 32};
 
 }  // namespace
 
@@ -40,8 +40,8 @@ struct HybridEntry {
 };
 
 // docs/decisions/0009-hybrid-lu.md has the measurements.
-constexpr std::array hybrid_sizes{HybridEntry{2047, 64, 128}, HybridEntry{8192, 128, 512}, HybridEntry{40960, 256, 1024},
-                                  HybridEntry{Index{1} << 62, 512, 2048}};
+constexpr std::array hybrid_sizes{HybridEntry{2047, 64, 128}, HybridEntry{8192, 128, 512}, HybridEntry{20480, 256, 1024},
+                                  HybridEntry{Index{1} << 62, 256, 2048}};
 
 // Below this order the cores alone are done before the GPUs have the matrix.
 constexpr Index smallest_hybrid = 2048;
@@ -53,7 +53,11 @@ const HybridEntry& hybrid_entry(Index m, Index n) {
 
 }  // namespace
 
-Index default_hybrid_panel(Index m, Index n) { return hybrid_entry(m, n).panel; }
+Index default_hybrid_panel(Index m, Index n, int gpus) {
+    // with so much work for each GPU the cores keep ahead with wider panels too, and products are faster
+    constexpr Index wide_from = 40960, wide = 512;
+    return std::min(m, n) > wide_from * gpus ? wide : hybrid_entry(m, n).panel;
+}
 
 TileShape default_lu_tile(Index m, Index n, int, int gpus) {
     const Index steps = std::min(m, n);
@@ -93,7 +97,7 @@ LuChoices::LuChoices(const LuOptions& options, Index m, Index n, int workers, in
         throw UsageError("LuOptions::lookahead = " + std::to_string(lookahead) +
                          "; allowed is -1 (chosen) or at least 0");
     }
-    if (panel_width == 0) panel_width = hybrid ? default_hybrid_panel(m, n) : default_lu_tile(m, n, workers).width;
+    if (panel_width == 0) panel_width = hybrid ? default_hybrid_panel(m, n, gpus) : default_lu_tile(m, n, workers).width;
     if (panel_threads == 0) panel_threads = std::min(workers, (hybrid ? hybrid_team : cpu_team).most);
     panel_threads = std::min(panel_threads, workers);
     if (lookahead < 0) lookahead = 1;

@@ -113,7 +113,7 @@ LuMode chosen_lu_mode(const LuOptions& options, Index m, Index n, int gpus);
 /// Tiles that LU of an m x n matrix uses on `workers` CPU cores, and as many GPUs, when none are given; on cores alone
 /// their width is the panel's too.
 TileShape default_lu_tile(Index m, Index n, int workers, int gpus = 0);
-/// Panel width that hybrid LU uses when none is given, at most a tile's width.
-Index default_hybrid_panel(Index m, Index n);
+/// Panel width that hybrid LU uses on so many GPUs when none is given, at most a tile's width.
+Index default_hybrid_panel(Index m, Index n, int gpus);
 
 }  // namespace basalt
