@@ -1,6 +1,9 @@
 #include <algorithm>
 #include <cassert>
 #include <cstdint>
+#include <limits>
+#include <stdexcept>
+#include <string>
 
 #include "kernels/cuda/copy.hpp"
 #include "kernels/cuda/launch.cuh"
@@ -43,7 +46,7 @@ struct GpuThread {
 /// A block of threads a strip; strips of all tile columns are numbered in blockIdx.x.
 template <class Method, bool wide, class T>
 __global__ void __launch_bounds__(most_threads)
-    solve_kernel(View<const T> l, View<const T> inverses, TileColumns<const T> w, TileColumns<T> u, Index strips) {
+    solve_kernel(View<const T> l, View<const T> inverses, TileColumns<const T> w, TileColumns<T> u, unsigned strips) {
     __shared__ StripMemory<T> shared;
     const Index column = blockIdx.x / strips, first = blockIdx.x % strips * strip_cols;
     solve_strip<Method, wide>(GpuThread(), shared,
@@ -67,8 +70,8 @@ bool in_pairs(const TileColumns<T>& a) {
 /// At most most_solved_rows rows.
 template <class Method, class T>
 void solve_at_once(Stream stream, View<const T> l, View<const T> inverses, TileColumns<const T> w, TileColumns<T> u) {
-    const Index strips = divide_up(u.width, strip_cols);
-    const auto blocks = static_cast<unsigned>(u.columns * strips);
+    const auto strips = static_cast<unsigned>(divide_up(u.width, strip_cols));
+    const auto blocks = static_cast<unsigned>(u.columns) * strips;
     const auto threads = static_cast<unsigned>(warps_for(u.rows) * warp_lanes);
     const bool wide = in_pairs(l) && in_pairs(inverses) && in_pairs(w) && in_pairs(u);
     const auto kernel = wide ? solve_kernel<Method, true, T> : solve_kernel<Method, false, T>;
@@ -82,6 +85,10 @@ void solve(Stream stream, View<const T> l, View<const T> inverses, TileColumns<c
     assert(l.rows() == u.rows && l.cols() == u.rows && w.rows == u.rows && w.columns == u.columns && w.width == u.width);
     assert(l.col_stride() == 1 && inverses.col_stride() == 1);
     if (u.empty()) return;
+    if (l.row_stride() > std::numeric_limits<int>::max() / most_solved_rows) {
+        throw std::length_error("solve: leading dimension " + std::to_string(l.row_stride()) + " exceeds 32 bits in " +
+                                std::to_string(most_solved_rows) + " rows");
+    }
     for (Index first = 0; first < u.rows; first += most_solved_rows) {
         const Index rows = std::min<Index>(most_solved_rows, u.rows - first);
         const TileColumns<T> part = u.row_range(first, rows);

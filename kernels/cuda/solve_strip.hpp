@@ -141,28 +141,26 @@ BASALT_DEVICE void multiply_add(const Thread& thread, Sums<T, tiles>& sums, cons
     }
 }
 
-/// Where a lane's operands lie in two rows of a matrix. Rows below the last one are taken from the last: what is made of
-/// them is not used.
-template <class T>
+/// Where a lane's operands lie in two rows of a matrix, in elements from its first one: 32 bits each, because registers
+/// are what these kernels are short of. Rows below the last one are taken from the last: what is made of them is not used.
 struct OperandRows {
-    const T* upper = nullptr;
-    const T* lower = nullptr;
+    int upper, lower;
 
-    OperandRows() = default;
-    BASALT_DEVICE OperandRows(const T* matrix, Index ld, int lane, int row, int rows) {
-        const int g = lane / 4, t = lane % 4, first = in_tensor_cores<T> ? 2 * t : 0;
-        upper = matrix + std::min(row + g, rows - 1) * ld + first;
-        lower = matrix + std::min(row + g + unit_rows / 2, rows - 1) * ld + first;
+    template <class T>
+    static BASALT_DEVICE OperandRows of(Index ld, int lane, int row, int rows) {
+        const int g = lane / 4, first = in_tensor_cores<T> ? lane % 4 * 2 : 0;
+        return {std::min(row + g, rows - 1) * static_cast<int>(ld) + first,
+                std::min(row + g + unit_rows / 2, rows - 1) * static_cast<int>(ld) + first};
     }
 
     /// Columns [col, col + depth).
-    template <bool wide>
-    BASALT_DEVICE Operand<T> load(int col) const {
+    template <bool wide, class T>
+    BASALT_DEVICE Operand<T> load(const T* matrix, int col) const {
         Operand<T> a{};
         BASALT_UNROLL
         for (int p = 0; p < Operand<T>::pairs; ++p) {
-            a.upper[p] = load_pair<wide>(upper + col + 2 * p);
-            a.lower[p] = load_pair<wide>(lower + col + 2 * p);
+            a.upper[p] = load_pair<wide>(matrix + (upper + col + 2 * p));
+            a.lower[p] = load_pair<wide>(matrix + (lower + col + 2 * p));
         }
         return a;
     }
@@ -210,11 +208,11 @@ struct ByInverse {
     static BASALT_DEVICE void solve(const Thread& thread, StripMemory<T>& shared, const Strip<T>& s, int top) {
         const int g = thread.lane / 4, t = thread.lane % 4;
         const int row = thread.warp / unit_tiles * unit_rows, col = thread.warp % unit_tiles * tile_cols;
-        const OperandRows<T> inverse(shared.diagonal, shared_ld, thread.lane, row, solved_rows);
+        const OperandRows inverse = OperandRows::of<T>(shared_ld, thread.lane, row, solved_rows);
         Sums<T, 1> solved{};
         BASALT_UNROLL
         for (int d = 0; d < depths; ++d) {
-            multiply_add(thread, solved, inverse.template load<true>(d * depth), shared.right + d * depth * shared_ld + col);
+            multiply_add(thread, solved, inverse.load<true>(shared.diagonal, d * depth), shared.right + d * depth * shared_ld + col);
         }
         const auto [upper, lower] = solved.of[0];
         T* const kept = shared.solved + (row + g) * shared_ld + col + 2 * t;
@@ -300,7 +298,7 @@ struct Units {
     static constexpr int ahead = 2;
     static_assert(depths % ahead == 0 && units_a_warp == 2);
     Sums<T, unit_tiles> minus_right[units_a_warp];
-    OperandRows<T> l[units_a_warp];
+    OperandRows l[units_a_warp];
     Operand<T> operands[ahead];
     int row[units_a_warp];
 
@@ -310,7 +308,7 @@ struct Units {
         BASALT_UNROLL
         for (int n = 0; n < units_a_warp; ++n) {
             row[n] = (thread.warp + n * thread.warps) * unit_rows;
-            l[n] = OperandRows<T>(s.l, s.l_ld, thread.lane, row[n], s.rows);
+            l[n] = OperandRows::of<T>(s.l_ld, thread.lane, row[n], s.rows);
             BASALT_UNROLL
             for (int j = 0; j < unit_tiles; ++j) {
                 minus_right[n].of[j].upper = negated_w<wide>(s, row[n] + g, j * tile_cols + 2 * t);
@@ -347,17 +345,17 @@ struct Units {
     }
 
     /// The first operands of the update by the columns of L from `col` on, for the units from `first` on.
-    BASALT_DEVICE void fetch(int col, int first) {
-        const OperandRows<T> rows = first == 0 ? l[0] : l[units_a_warp - 1];
+    BASALT_DEVICE void fetch(const Strip<T>& s, int col, int first) {
+        const OperandRows rows = first == 0 ? l[0] : l[units_a_warp - 1];
         BASALT_UNROLL
         for (int d = 0; d < ahead; ++d) {
-            if (first < units_a_warp) operands[d] = rows.template load<wide>(col + d * depth);
+            if (first < units_a_warp) operands[d] = rows.load<wide>(s.l, col + d * depth);
         }
     }
 
     /// right -= L U_i for the units from `first` on.
     template <class Thread>
-    BASALT_DEVICE void update(const Thread& thread, const StripMemory<T>& shared, int col, int first) {
+    BASALT_DEVICE void update(const Thread& thread, const StripMemory<T>& shared, const Strip<T>& s, int col, int first) {
         BASALT_UNROLL
         for (int n = 0; n < units_a_warp; ++n) {
             if (n < first) continue;
@@ -365,9 +363,9 @@ struct Units {
             for (int d = 0; d < depths; ++d) {
                 multiply_add(thread, minus_right[n], operands[d % ahead], shared.solved + d * depth * shared_ld);
                 const int next = d + ahead;
-                if (next < depths) operands[d % ahead] = l[n].template load<wide>(col + next * depth);
+                if (next < depths) operands[d % ahead] = l[n].load<wide>(s.l, col + next * depth);
                 if (next >= depths && n + 1 < units_a_warp) {
-                    operands[d % ahead] = l[n + 1].template load<wide>(col + (next - depths) * depth);
+                    operands[d % ahead] = l[n + 1].load<wide>(s.l, col + (next - depths) * depth);
                 }
             }
         }
@@ -395,11 +393,11 @@ BASALT_DEVICE void solve_strip(const Thread& thread, StripMemory<T>& shared, con
         const int below = top + solved_rows, first = units.first_from(below, s.rows);
         // what comes next is on its way while warps solve and wait for each other
         if (below < s.rows) diagonal.fetch(thread, s, below);
-        units.fetch(top, first);
+        units.fetch(s, top, first);
         if (thread.warp < solving_warps) Method::template solve<wide>(thread, shared, s, top);
         if (below >= s.rows) break;
         thread.sync();
-        units.update(thread, shared, top, first);
+        units.update(thread, shared, s, top, first);
     }
 }
 
