@@ -71,6 +71,7 @@ void add_options(CLI::App& command, VersusOptions& options, std::string& core) {
     command.add_flag("!--no-vendor", options.vendor, "hybrid: ours and the gemm alone");
     command.add_flag("--single-update-task", options.single_update_task, "hybrid: as in the paper, no leading column first");
     command.add_flag("--broadcast-from-host", options.broadcast_from_host, "hybrid: as in the paper, no ring of GPUs");
+    command.add_flag("!--one-width", options.narrow_at_end, "hybrid: panels as wide at the end as at the beginning");
     command.add_option("--trace", options.trace, "hybrid: write the trace of the last run to this file");
     command.add_option("--cpus", options.threads, "threads of both sides (default: all cores)")
         ->check(CLI::Range(1, 1024));

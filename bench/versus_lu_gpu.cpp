@@ -69,6 +69,7 @@ class GpuContest {
         lu_options_.panel_threads = options.panel_threads;
         lu_options_.lookahead = options.lookahead;
         lu_options_.single_update_task = options.single_update_task;
+        lu_options_.narrow_at_end = options.narrow_at_end;
         lu_options_.broadcast_from_host = options.broadcast_from_host;
         tile_ = options.tile == basalt::TileShape{} ? basalt::default_lu_tile(n, n, runtime.workers(), runtime.gpus())
                                                     : options.tile;

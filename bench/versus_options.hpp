@@ -30,6 +30,7 @@ struct VersusOptions {
     bool vendor = true;  ///< false: ours and the gemm alone
     bool single_update_task = false;
     bool broadcast_from_host = false;
+    bool narrow_at_end = true;
     std::string trace;  ///< file for the trace of the last run
 };
 

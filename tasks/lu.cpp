@@ -137,7 +137,8 @@ template <class T>
 LuFactors<T> lu_factor(Runtime& runtime, Matrix<T>& a, const LuOptions& options) {
     if (&a.runtime() != &runtime) throw UsageError("lu_factor: the matrix belongs to another runtime");
     const detail::LuChoices choices(options, a.rows(), a.cols(), runtime.workers(), runtime.gpus());
-    auto state = std::make_shared<LuState<T>>(runtime, a.share_storage(), choices.panel_width, choices.panel_threads);
+    auto state = std::make_shared<LuState<T>>(runtime, a.share_storage(), detail::PanelWidths{choices.panel_width, choices.narrow_below},
+                                              choices.panel_threads);
     state->left_interchanges = choices.left_interchanges;
     if (choices.hybrid) {
         submit_hybrid_lu(*state, choices);

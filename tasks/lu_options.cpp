@@ -43,6 +43,9 @@ struct HybridEntry {
 constexpr std::array hybrid_sizes{HybridEntry{2047, 64, 128}, HybridEntry{8192, 128, 512}, HybridEntry{20480, 256, 1024},
                                   HybridEntry{Index{1} << 62, 256, 2048}};
 
+// Where so few columns are left the GPUs wait for panels: narrow ones come sooner, and the products are short anyway.
+constexpr Index narrow_hybrid_below = 12288;
+
 // Below this order the cores alone are done before the GPUs have the matrix.
 constexpr Index smallest_hybrid = 2048;
 
@@ -77,6 +80,7 @@ namespace detail {
 
 LuChoices::LuChoices(const LuOptions& options, Index m, Index n, int workers, int gpus)
     : panel_width(options.panel_width),
+      narrow_below(0),
       panel_threads(options.panel_threads),
       panel_threads_given(options.panel_threads > 0),
       lookahead(options.lookahead),
@@ -98,6 +102,7 @@ LuChoices::LuChoices(const LuOptions& options, Index m, Index n, int workers, in
                          "; allowed is -1 (chosen) or at least 0");
     }
     if (panel_width == 0) panel_width = hybrid ? default_hybrid_panel(m, n, gpus) : default_lu_tile(m, n, workers).width;
+    if (hybrid && options.narrow_at_end && panel_width >= 128) narrow_below = narrow_hybrid_below;
     if (panel_threads == 0) panel_threads = std::min(workers, (hybrid ? hybrid_team : cpu_team).most);
     panel_threads = std::min(panel_threads, workers);
     if (lookahead < 0) lookahead = 1;

@@ -12,6 +12,7 @@ struct LuChoices {
     int panel_threads_for(Index rows) const;
 
     Index panel_width;
+    Index narrow_below;  ///< columns left from which on panels are half as wide
     int panel_threads;
     bool panel_threads_given;
     int lookahead;

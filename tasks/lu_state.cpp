@@ -6,13 +6,13 @@
 
 namespace basalt::detail {
 
-std::vector<Panel> cut_panels(const TileGrid& grid, Index width) {
+std::vector<Panel> cut_panels(const TileGrid& grid, PanelWidths widths) {
     std::vector<Panel> panels;
     const Index steps = std::min(grid.rows(), grid.cols());
     for (Index first = 0; first < steps;) {
         const Index j = grid.tile_col_of(first);
         const Index begin = first - grid.first_col(j);
-        const Index columns = std::min({width, grid.tile_width(j) - begin, steps - first});
+        const Index columns = std::min({widths.at(steps - first), grid.tile_width(j) - begin, steps - first});
         panels.push_back({j, first, columns, begin});
         first += columns;
     }
@@ -20,15 +20,15 @@ std::vector<Panel> cut_panels(const TileGrid& grid, Index width) {
 }
 
 template <class T>
-LuState<T>::LuState(Runtime& runtime, std::shared_ptr<MatrixStorage> storage, Index panel_width, int panel_threads)
+LuState<T>::LuState(Runtime& runtime, std::shared_ptr<MatrixStorage> storage, PanelWidths widths, int panel_threads)
     : runtime(runtime),
-      panels(cut_panels(storage->grid(), panel_width)),
-      workspace(panel_threads, storage->grid().rows(), std::min(panel_width, storage->grid().shape().width)),
+      panels(cut_panels(storage->grid(), widths)),
+      workspace(panel_threads, storage->grid().rows(), std::min(widths.width, storage->grid().shape().width)),
       pivot_numbers(static_cast<std::size_t>(std::min(storage->grid().rows(), storage->grid().cols()))),
       panel_info(panels.size()),
       a(std::move(storage)),
       pivots(Array<Index>::wrap(runtime, pivot_numbers.data(), static_cast<Index>(pivot_numbers.size()), "pivots")) {
-    const Index width = std::min(panel_width, grid().shape().width);
+    const Index width = std::min(widths.width, grid().shape().width);
     constexpr Index cache_line = 64 / sizeof(T);
     packed_size_ = (basalt::packed_size<T>(width, grid().shape().width) + cache_line - 1) / cache_line * cache_line;
     packed_slab = HostBuffer(static_cast<std::size_t>(packed_size_ * grid().tile_cols()) * sizeof(T));

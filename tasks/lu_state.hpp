@@ -21,8 +21,16 @@ struct Panel {
     Index end() const { return first + width; }
 };
 
-/// The panels of a factorization: at most `width` columns each, none across a border of tile columns.
-std::vector<Panel> cut_panels(const TileGrid& grid, Index width);
+/// How wide panels are: so many columns, and half as many where fewer than `narrow_below` are left.
+struct PanelWidths {
+    Index width;
+    Index narrow_below = 0;
+
+    Index at(Index columns_left) const { return columns_left < narrow_below ? (width + 1) / 2 : width; }
+};
+
+/// The panels of a factorization, none across a border of tile columns.
+std::vector<Panel> cut_panels(const TileGrid& grid, PanelWidths widths);
 
 template <class T>
 struct HybridState;
@@ -31,7 +39,7 @@ struct HybridState;
 /// them accesses data below, whose destruction waits for them.
 template <class T>
 struct LuState {
-    LuState(Runtime& runtime, std::shared_ptr<MatrixStorage> storage, Index panel_width, int panel_threads);
+    LuState(Runtime& runtime, std::shared_ptr<MatrixStorage> storage, PanelWidths widths, int panel_threads);
 
     const TileGrid& grid() const { return a->grid(); }
     View<T> view(Index tile_column, Index row_begin, Index row_end, Index col_begin, Index col_end) const;

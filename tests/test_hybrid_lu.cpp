@@ -38,6 +38,10 @@ TEST_CASE("the variants for comparison give the same factors") {
         LuOptions from_host = hybrid(16);
         from_host.broadcast_from_host = true;
         check_exact<double>({.gpus = gpus}, shape, from_host);
+        LuOptions one_width = hybrid(128);
+        one_width.narrow_at_end = false;
+        check_exact<double>({.gpus = gpus}, {300, 300, {128, 256}, 128}, one_width);
+        check_exact<double>({.gpus = gpus}, {300, 300, {128, 256}, 128}, hybrid(128));
         LuOptions solve = hybrid(16);
         solve.solve_by_inverse = false;
         check_exact<double>({.gpus = gpus}, shape, solve);

@@ -28,6 +28,8 @@ struct LuOptions {
     /// Interchanges that later panels ask for left of themselves, as LAPACK applies them. Without them L stays
     /// as each panel left it, which is all that lu_solve_augmented() needs.
     bool left_interchanges = true;
+    /// Hybrid: panels of 128 columns and more are half as wide where few columns are left, since the GPUs wait for them.
+    bool narrow_at_end = true;
     /// Hybrid, for comparison: one update task a step for each GPU, as in the paper, instead of the leading column first.
     bool single_update_task = false;
     /// Hybrid: rows of blocks of U by multiplication with the inverse of the panel's triangle, unless that is too large in
