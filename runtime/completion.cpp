@@ -104,6 +104,19 @@ void Engine::run_kernel(Task& task, Worker& worker, const Team& team) {
     if (team.size() > 1) failed ? team.poison() : team.drop();
 }
 
+/// Calls the task's device kernel, which may neither submit nor wait. Where it computes in its stream's turn, its graph may have
+/// been cancelled meanwhile.
+void Engine::run_on_device(Task& task, Stream stream) {
+    if (task.scope->drained()) return;
+    struct Inside {
+        Inside(Engine& engine, Task& task) : context{&engine, nullptr, &task, context_} { context_ = &context; }
+        ~Inside() { context_ = context.outer; }
+        ThreadContext context;
+    };
+    const Inside inside(*this, task);
+    task.ops->run_on_device(task.kernel_storage(), stream);
+}
+
 void Engine::fail(Task& task, const std::string& place) {
     std::exception_ptr error = std::current_exception();
     // that a graph was cancelled is no news to it

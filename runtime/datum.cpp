@@ -74,6 +74,11 @@ bool Engine::may_wait_here(const Datum& datum) {
 }
 
 void Engine::destroy_datum(Datum* datum) noexcept {
+    const ThreadContext* context = context_of(this);
+    if (context != nullptr && context->task != nullptr && context->worker == nullptr) {
+        spdlog::critical("basalt: '{}' is given up inside a GPU kernel; its registration is leaked", datum->name);
+        return;
+    }
     Scope& home = home_of(*datum);
     const bool used_here = used_around_here(*datum);
     if (used_here && !datum->renameable) {

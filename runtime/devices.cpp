@@ -28,7 +28,7 @@ std::vector<DeviceInfo> Engine::device_infos() {
 
 void Engine::prefetch(const AccessRecord& record, Place place, int priority) {
     if (coherence_ == nullptr || place.is_any() || record.datum == nullptr) return;
-    if (place.is_gpu() && place.gpu_number() >= gpus()) {
+    if (place.is_gpu() && (place.gpu_number() < 0 || place.gpu_number() >= gpus())) {
         throw UsageError("prefetch: Place::gpu(" + std::to_string(place.gpu_number()) + "); the runtime has " +
                          std::to_string(gpus()) + " GPUs");
     }
@@ -64,6 +64,8 @@ std::size_t Engine::memory_of(int device) {
     const std::lock_guard guard(root_.lock);
     return coherence_->capacity(node_of_device(device));
 }
+
+std::size_t Engine::memory_in_use(int device) { return coherence_->in_use(node_of_device(device)); }
 
 void Engine::dispatch(Task& task) { drivers_[static_cast<std::size_t>(task.on_device()->device)]->push(task); }
 

@@ -95,6 +95,10 @@ Scope& Engine::current_scope() {
     ThreadContext* context = context_of(this);
     if (context == nullptr || context->task == nullptr) return root_;
     Task& task = *context->task;
+    if (context->worker == nullptr) {
+        throw UsageError("task '" + task_label(task) + "': the runtime is used inside its GPU kernel, which may only enqueue "
+                         "work on its stream");
+    }
     Scope* children = task.children.load(std::memory_order_acquire);
     if (children != nullptr) return *children;
     auto* fresh = new Scope(&task, task.scope, next_scope_.fetch_add(1, std::memory_order_relaxed));

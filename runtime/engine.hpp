@@ -31,7 +31,7 @@ namespace basalt::detail {
 /// What a thread is doing for an engine; a stack, since a task of one runtime may use another one.
 struct ThreadContext {
     Engine* engine;
-    Worker* worker;      ///< the place it works; nullptr for a thread outside
+    Worker* worker;      ///< the place it works; nullptr for a thread outside, or inside a device kernel
     Task* task;          ///< what it runs; nullptr between tasks
     ThreadContext* outer;
 };
@@ -99,6 +99,8 @@ class Engine {
     bool at_home(const Datum& datum);
     /// Bytes of the GPU's memory that data may take up.
     std::size_t memory_of(int device);
+    /// Bytes that data have of it at present.
+    std::size_t memory_in_use(int device);
 
     /// Whether the task has completed; what it wrote is visible then.
     bool completed(TaskRef task) const {
@@ -112,7 +114,7 @@ class Engine {
         return !completed(task) && (used == node || used == Task::several_nodes);
     }
 
-    /// The scope that the calling thread submits to: its task's children, or level 0.
+    /// The scope that the calling thread submits to: its task's children, or level 0. Throws UsageError inside a device kernel.
     Scope& current_scope();
 
   private:
@@ -133,6 +135,7 @@ class Engine {
     // completion.cpp
     Task* run_one(Task& task, Worker& worker, int min_level);
     void run_kernel(Task& task, Worker& worker, const Team& team);
+    void run_on_device(Task& task, Stream stream);
     void kernel_done(Task& task, Worker& worker);
     void close_children(Task& task, Scope* children);
     void finish(Task& task, Worker& worker);

@@ -21,7 +21,7 @@ Node TaskSubmission::choose_node(const TaskOptions& options, const KernelOps& op
     const bool inside = scope_.owner != nullptr;
     if (options.place.is_gpu()) {
         const int gpu = options.place.gpu_number();
-        if (gpu >= gpus) {
+        if (gpu < 0 || gpu >= gpus) {
             refuse(options, "Place::gpu(" + std::to_string(gpu) + "); the runtime has " + std::to_string(gpus) + " GPUs");
         }
         if (ops.run_on_device == nullptr) refuse(options, "placed on a GPU but without a cuda kernel");

@@ -47,6 +47,7 @@ void Engine::leave_outside_place() {
 }
 
 void Engine::work_outside(const std::function<bool()>& done, Deadline deadline) {
+    if (Driver* driver = Driver::current(*this)) return driver->serve_until(done, deadline);
     const auto late = [&] { return deadline && std::chrono::steady_clock::now() >= *deadline; };
     while (!done() && !late()) {
         if (take_outside_place()) {
@@ -136,8 +137,9 @@ bool Engine::wait_until(Deadline deadline) {
     }
     wait_root(deadline);
     if (in_flight() != 0) return false;
-    if (coherence_ != nullptr && root_.cancelled.load(std::memory_order_acquire)) {
+    if (coherence_ != nullptr && coherence_->damaged()) {
         const std::lock_guard guard(root_.lock);
+        if (in_flight() != 0) return false;  // another thread goes on submitting
         coherence_->recover();
     }
     rethrow(root_);
@@ -161,6 +163,8 @@ void Engine::wait_datum(Datum& datum) {
                          " inside a task that did not create it: its users may be waiting for this very task");
     }
     wait_datum(datum, home, true);
+    const std::lock_guard guard(home.lock);
+    if (datum.current->residency) coherence_->check_home(*datum.current->residency);
 }
 
 /// Waits behind every task that uses the datum: a task of our own that uses all of it. The thread helps with

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -50,15 +51,15 @@ class Place {
 
     constexpr bool is_any() const { return number_ == any_place; }
     constexpr bool is_cpu() const { return number_ == cpu_place; }
-    constexpr bool is_gpu() const { return number_ >= 0; }
+    constexpr bool is_gpu() const { return !is_any() && !is_cpu(); }
     /// Undefined unless is_gpu().
     constexpr int gpu_number() const { return number_; }
 
     friend constexpr bool operator==(Place, Place) = default;
 
   private:
-    static constexpr int cpu_place = -1;
-    static constexpr int any_place = -2;
+    static constexpr int cpu_place = std::numeric_limits<int>::min();
+    static constexpr int any_place = cpu_place + 1;
     constexpr explicit Place(int number) : number_(number) {}
     int number_;
 };

@@ -13,14 +13,17 @@ namespace basalt::detail {
 
 namespace {
 
-// Work enqueued ahead is bounded, so that a cancelled graph ends soon: about half a second, counted by what tasks of
-// the same name took before, and so many tasks a stream.
+// Work enqueued ahead is bounded, so that a cancelled graph ends soon: about half a second a stream, counted by what
+// tasks of the same name took before, and so many tasks. Of tasks that are new, a few.
 constexpr std::int64_t most_ahead_ns = 500'000'000;
+constexpr std::int64_t assumed_ns = most_ahead_ns / 4;
 constexpr std::size_t most_in_flight = 256;
 
 // Between two looks at the device. A GPU has a core for its driver; an emulated one shares the cores with its own kernels.
 constexpr auto emulated_pause = std::chrono::microseconds(50);
 constexpr int pauses_between_looks = 20;
+
+thread_local Driver* driver_of_thread = nullptr;
 
 bool computes(StreamRole role) { return role == StreamRole::compute || role == StreamRole::urgent_compute; }
 
@@ -42,67 +45,94 @@ void Driver::stop() {
 
 void Driver::push(Task& task) {
     const std::lock_guard guard(lock_);
-    ready_.push({task.priority, arrivals_++, &task});
+    ready_[static_cast<std::size_t>(task.on_device()->role)].push({task.priority, arrivals_++, &task});
     if (!thread_.joinable()) thread_ = std::thread([this] { main(); });
     // release: pairs with the driver's look at it
-    queued_.store(ready_.size(), std::memory_order_release);
+    queued_.fetch_add(1, std::memory_order_release);
     if (asleep_) pushed_.notify_one();
 }
 
+Driver* Driver::current(const Engine& engine) {
+    return driver_of_thread != nullptr && &driver_of_thread->engine_ == &engine ? driver_of_thread : nullptr;
+}
+
 void Driver::main() {
-    // Polls: on a core that no worker is bound to, if there is one left.
-    const bool core_left = worker_.place < usable_cores();
-    if (core_left && !device_.emulated() && engine_.config().bind) bind_this_thread(worker_.place);
+    driver_of_thread = this;
     try {
         device_.attach_thread();
     } catch (const DeviceError& error) {  // every task will say so again
         spdlog::error("basalt: {}", error.what());
     }
     while (true) {
-        const bool completed = complete_reached();
-        const bool enqueued = enqueue_next();
-        if (completed || enqueued) continue;
-        if (in_flight_count_ == 0) {
-            if (!sleep()) return;
-        } else if (device_.emulated()) {
-            std::this_thread::sleep_for(emulated_pause);
-        } else {
-            for (int i = 0; i < pauses_between_looks; ++i) cpu_relax();
+        if (step()) continue;
+        if (in_flight_count_ > 0) {
+            pause();
+        } else if (!sleep()) {
+            return;
         }
+    }
+}
+
+void Driver::serve_until(const std::function<bool()>& done, std::optional<std::chrono::steady_clock::time_point> deadline) {
+    engine_.hand_on(worker_);  // what the task that is being completed has released
+    while (!done() && !(deadline && std::chrono::steady_clock::now() >= *deadline)) {
+        if (!step()) pause();
+    }
+}
+
+/// False when there was nothing to do.
+bool Driver::step() {
+    const bool completed = complete_reached();
+    const bool enqueued = enqueue_ready();
+    return completed || enqueued;
+}
+
+void Driver::pause() const {
+    if (device_.emulated()) {
+        std::this_thread::sleep_for(emulated_pause);
+    } else {
+        for (int i = 0; i < pauses_between_looks; ++i) cpu_relax();
     }
 }
 
 /// Until something is pushed; false when the runtime ends.
 bool Driver::sleep() {
     engine_.announce_quiescence();
+    const auto pushed = [this] { return queued_.load(std::memory_order_relaxed) > 0; };
     std::unique_lock guard(lock_);
     asleep_ = true;
-    pushed_.wait(guard, [this] { return stop_ || !ready_.empty(); });
+    pushed_.wait(guard, [&] { return stop_ || pushed(); });
     asleep_ = false;
-    return !stop_ || !ready_.empty();
+    return !stop_ || pushed();
 }
 
-/// Enqueues the best task that may go ahead; false when there is none.
-bool Driver::enqueue_next() {
+/// Enqueues the best task of each stream that may go ahead; false when there is none.
+bool Driver::enqueue_ready() {
     if (queued_.load(std::memory_order_acquire) == 0) return false;
-    Task* task = nullptr;
-    {
-        const std::lock_guard guard(lock_);
-        if (ready_.empty()) return false;
-        const DeviceWork& work = *ready_.top().task->on_device();
-        const bool far_ahead = ahead_ns_ >= most_ahead_ns && work.role == StreamRole::compute;
-        if (far_ahead || stream(work.role).size() >= most_in_flight) return false;
-        task = ready_.top().task;
-        ready_.pop();
-        queued_.store(ready_.size(), std::memory_order_release);
+    bool any = false;
+    for (std::size_t role = 0; role < ready_.size(); ++role) {
+        Task* task = take_ready(static_cast<StreamRole>(role));
+        if (task == nullptr) continue;
+        enqueue(*task);
+        any = true;
     }
-    enqueue(*task);
-    return true;
+    return any;
+}
+
+Task* Driver::take_ready(StreamRole role) {
+    if (ahead(role) >= most_ahead_ns || stream(role).size() >= most_in_flight) return nullptr;
+    const std::lock_guard guard(lock_);
+    Queue& queue = ready_[static_cast<std::size_t>(role)];
+    if (queue.empty()) return nullptr;
+    Task* task = queue.top().task;
+    queue.pop();
+    queued_.fetch_sub(1, std::memory_order_relaxed);
+    return task;
 }
 
 void Driver::enqueue(Task& task) {
     DeviceWork& work = *task.on_device();
-    InFlight flight{&task, {}, 0, TraceRecorder::now(), expected_time(task)};
+    InFlight flight{&task, {}, 0, TraceRecorder::now(), computes(work.role) ? expected_time(task) : 0};
     try {
         work.waits.for_each([&](const StreamPoint& point) {
             device_.wait_for(work.role, engine_.device(point.device), point.role, point.ticket);
@@ -112,7 +142,7 @@ void Driver::enqueue(Task& task) {
         if (work.operation) {
             work.operation(*this, flight.ends);
         } else if (!task.scope->drained()) {
-            device_.launch(work.role, [&task](Stream stream) { task.ops->run_on_device(task.kernel_storage(), stream); });
+            device_.launch(work.role, [this, &task](Stream stream) { engine_.run_on_device(task, stream); });
         }
     } catch (...) {
         failed(task);
@@ -121,14 +151,30 @@ void Driver::enqueue(Task& task) {
         if (flight.ends.empty()) {
             flight.ends.push_back({device_.index(), work.role, device_.record(work.role, flight.begin != 0)});
         }
-    } catch (...) {  // a lost device has no place in its streams: the task ends here
+    } catch (...) {  // a lost device has no place in its streams
         failed(task);
+        end_behind_predecessors(flight);
     }
-    ahead_ns_ += flight.expected;
+    ahead(work.role) += flight.expected;
     work.publish(flight.ends);
     ++in_flight_count_;
     stream(work.role).push_back(std::move(flight));
     engine_.release_enqueued(task);
+}
+
+/// On a device that is lost: the task ends when what it had to wait for on others has, since whoever waits for it relies on
+/// that, and nothing that was enqueued here uses it any more.
+void Driver::end_behind_predecessors(InFlight& flight) const {
+    const DeviceWork& work = *flight.task->on_device();
+    device_.synchronize();
+    for (int d = 0; d < engine_.gpus() && work.has_parts.load(std::memory_order_relaxed); ++d) {
+        engine_.device(d).synchronize();  // a broadcast runs on streams of several
+    }
+    flight.begin = 0;
+    flight.ends.clear();
+    work.waits.for_each([&](const StreamPoint& point) {
+        if (!engine_.device(point.device).lost()) flight.ends.push_back(point);
+    });
 }
 
 void Driver::failed(Task& task) {
@@ -155,13 +201,18 @@ bool Driver::complete_reached() {
 /// its stream that has not completed.
 bool Driver::arrived(InFlight& flight) {
     while (!flight.ends.empty()) {
-        const StreamPoint& end = flight.ends.back();
+        const StreamPoint end = flight.ends.back();
         try {
             if (!engine_.device(end.device).reached(end.role, end.ticket)) return false;
         } catch (...) {
             failed(*flight.task);
-            // reported; now for the point itself, or the next failure. A lost device gets nowhere any more.
+            if (device_.lost()) {
+                end_behind_predecessors(flight);
+                continue;
+            }
+            // reported; now for the point itself, or the next failure
             if (!engine_.device(end.device).lost()) continue;
+            engine_.device(end.device).synchronize();  // it gets there no more; let it end what it has begun
         }
         if (flight.ends.size() == 1) break;
         flight.ends.pop_back();
@@ -192,7 +243,7 @@ void Driver::record_trace(const InFlight& flight) {
 
 std::int64_t Driver::expected_time(const Task& task) const {
     const auto known = learnt_.find(task.name);
-    return known != learnt_.end() ? known->second : 0;
+    return known != learnt_.end() ? known->second : assumed_ns;
 }
 
 /// How long tasks of this name take, from when the stream was free for it; a moving average.
@@ -200,7 +251,7 @@ void Driver::learn(const InFlight& flight) {
     const auto role = flight.task->on_device()->role;
     const std::int64_t now = TraceRecorder::now();
     std::int64_t& last = last_completion_[static_cast<std::size_t>(role)];
-    ahead_ns_ -= flight.expected;
+    ahead(role) -= flight.expected;
     if (computes(role)) {
         const std::int64_t took = now - std::max(last, flight.enqueued);
         std::int64_t& average = learnt_[flight.task->name];

@@ -1,11 +1,15 @@
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <queue>
 #include <thread>
 #include <vector>
@@ -33,6 +37,12 @@ class Driver {
     /// The task's predecessors are enqueued or have completed: it may be enqueued behind them.
     void push(Task& task);
 
+    /// The driver whose thread is calling, if it belongs to the engine; otherwise nullptr.
+    static Driver* current(const Engine& engine);
+    /// Goes on feeding the device until done() holds or time is up: for what a driver's thread itself has to wait for, as in the
+    /// destructor of something that a kernel captured.
+    void serve_until(const std::function<bool()>& done, std::optional<std::chrono::steady_clock::time_point> deadline);
+
     Device& device() const { return device_; }
     const Worker& worker() const { return worker_; }
 
@@ -51,6 +61,7 @@ class Driver {
             return priority != other.priority ? priority < other.priority : number > other.number;
         }
     };
+    using Queue = std::priority_queue<Ready>;
     struct InFlight {
         Task* task;
         std::vector<StreamPoint> ends;
@@ -60,8 +71,12 @@ class Driver {
     };
 
     void main();
-    bool enqueue_next();
+    bool step();
+    void pause() const;
+    bool enqueue_ready();
+    Task* take_ready(StreamRole role);
     void enqueue(Task& task);
+    void end_behind_predecessors(InFlight& flight) const;
     void failed(Task& task);
     bool sleep();
     bool complete_reached();
@@ -71,13 +86,14 @@ class Driver {
     std::int64_t expected_time(const Task& task) const;
     void learn(const InFlight& flight);
     std::deque<InFlight>& stream(StreamRole role) { return in_flight_[static_cast<std::size_t>(role)]; }
+    std::int64_t& ahead(StreamRole role) { return ahead_ns_[static_cast<std::size_t>(role)]; }
 
     Engine& engine_;
     Device& device_;
     Worker worker_;
 
-    std::mutex lock_;  // guards the queue, whether the thread sleeps and whether it is to end
-    std::priority_queue<Ready> ready_;
+    std::mutex lock_;  // guards the queues, whether the thread sleeps and whether it is to end
+    std::array<Queue, stream_roles> ready_;  ///< one a stream: a long queue of kernels does not hold up copies
     std::uint64_t arrivals_ = 0;
     std::condition_variable pushed_;
     std::atomic<std::size_t> queued_{0};
@@ -87,7 +103,7 @@ class Driver {
     // the driver's own
     std::array<std::deque<InFlight>, stream_roles> in_flight_;
     std::size_t in_flight_count_ = 0;
-    std::int64_t ahead_ns_ = 0;  ///< nanoseconds of work that is enqueued and not completed, as far as is known
+    std::array<std::int64_t, stream_roles> ahead_ns_{};  ///< time of what is enqueued and not completed, as far as is known
     std::map<const char*, std::int64_t> learnt_;
     std::array<std::int64_t, stream_roles> last_completion_{};
     std::thread thread_;  ///< started by the first push(): the engine is complete by then

@@ -35,9 +35,13 @@ std::size_t Arena::capacity() const {
 }
 
 bool Arena::grow(std::size_t bytes) {
+    if (bytes >= least_refused_) return false;
     const std::size_t most = capacity();
     const std::size_t left = most > total_ ? most - total_ : 0;
-    if (bytes > left) return false;
+    if (bytes > left) {
+        least_refused_ = bytes;
+        return false;
+    }
     // with a limit, all of it at once: nothing is lost to borders between chunks
     const std::size_t wanted = limit_ != 0 ? left : std::min(left, std::max(bytes, device_.emulated() ? emulated_chunk : chunk));
     void* memory = nullptr;
@@ -45,6 +49,8 @@ bool Arena::grow(std::size_t bytes) {
         memory = device_.allocate(wanted);
     } catch (const DeviceError& error) {
         if (!error.out_of_memory()) throw;
+        refusal_ = error.what();
+        least_refused_ = 0;
         return false;
     }
     chunks_.push_back(memory);
@@ -57,6 +63,7 @@ void Arena::prepare(std::size_t bytes) {
     const std::size_t size = std::min(rounded(bytes), capacity());
     const bool there = std::any_of(ranges_.begin(), ranges_.end(),
                                    [&](const auto& entry) { return entry.second.free && entry.second.bytes >= size; });
+    begin_reservation();
     if (!there && size > 0) grow(size);
 }
 

@@ -2,7 +2,9 @@
 
 #include <cstddef>
 #include <functional>
+#include <limits>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "runtime/task_group.hpp"
@@ -27,6 +29,13 @@ class Arena {
     /// A piece, or nullptr where none is free: give something back and try again. `users` gets the tasks that may still
     /// use the memory. Throws DeviceError when the device fails otherwise than by lack of memory.
     void* take(std::size_t bytes, TaskGroup& users);
+    /// What the device said when it had no memory to give; empty when it was not asked since begin_reservation(), or gave some.
+    const std::string& refusal() const { return refusal_; }
+    /// From here on the device is asked again for what it did not have.
+    void begin_reservation() {
+        refusal_.clear();
+        least_refused_ = std::numeric_limits<std::size_t>::max();
+    }
     void give_back(void* piece, const TaskGroup& users);
 
     /// Makes room for `bytes` in one chunk, if it can; for pieces that are to lie side by side.
@@ -37,6 +46,8 @@ class Arena {
     /// Bytes that it may hand out in all.
     std::size_t capacity() const;
     std::size_t in_use() const { return in_use_; }
+    /// Bytes that it has from the device by now.
+    std::size_t total() const { return total_; }
 
   private:
     struct Range {
@@ -53,6 +64,8 @@ class Arena {
     Device& device_;
     const std::size_t limit_;
     const std::function<bool(TaskRef)> completed_;
+    std::string refusal_;
+    std::size_t least_refused_ = std::numeric_limits<std::size_t>::max();
     std::size_t total_ = 0;
     std::size_t in_use_ = 0;
     Ranges ranges_;

@@ -123,25 +123,36 @@ void Coherence::reserve(TaskSubmission& task, Node node) {
         all_there = all_there && replica.memory != nullptr;
     }
     if (all_there) return;
-    const std::size_t bytes = std::accumulate(needed.begin(), needed.end(), std::size_t{0}, [](std::size_t sum, const Residency* r) {
-        return sum + Arena::rounded(bytes_of(*r->version));
-    });
-    if (bytes > arena(node).capacity()) throw_too_large(task, node, bytes);
+    arena(node).begin_reservation();
+    try {
+        if (!place_all(needed, node)) throw_too_large(task, node, needed);
+    } catch (const DeviceError& error) {
+        if (error.out_of_memory()) throw;  // names the task already
+        throw DeviceError("task " + task.label() + ": " + error.what(), error.device(), error.sticky());
+    }
+}
 
-    auto place_all = [&] {
-        return std::all_of(needed.begin(), needed.end(), [&](Residency* r) {
-            while (!place(*r, node)) {
-                if (!evict_one(node, needed)) return false;
-            }
-            return true;
-        });
+/// False where it is too much. `needed` is sorted.
+bool Coherence::place_all(const std::vector<Residency*>& needed, Node node) {
+    if (needed_bytes(needed) > arena(node).total() && needed_bytes(needed) > arena(node).capacity()) return false;
+    const auto place_or_evict = [&](Residency* r) {
+        while (!place(*r, node)) {
+            if (!evict_one(node, needed)) return false;
+        }
+        return true;
     };
-    if (place_all()) return;
+    if (std::all_of(needed.begin(), needed.end(), place_or_evict)) return true;
     // the room there is lies in pieces between the task's own data: start over with none of them
     for (Residency* r : needed) {
         if (replica_on(*r, node).memory != nullptr) evict(*r, node);
     }
-    if (!place_all()) throw_too_large(task, node, bytes);
+    return std::all_of(needed.begin(), needed.end(), place_or_evict);
+}
+
+std::size_t Coherence::needed_bytes(const std::vector<Residency*>& needed) {
+    return std::accumulate(needed.begin(), needed.end(), std::size_t{0}, [](std::size_t sum, const Residency* r) {
+        return sum + Arena::rounded(bytes_of(*r->version));
+    });
 }
 
 bool Coherence::place(Residency& r, Node node) {
@@ -234,7 +245,6 @@ TaskGroup Coherence::hazards_of_copy(Residency& r, Node node) {
 }
 
 void Coherence::submit_copy(Residency& r, Node from, Node to, int priority) {
-    Replica& target = replica_on(r, to);
     const TaskGroup waits = hazards_of_copy(r, to);
     TaskSubmission copy(engine_, engine_.root_, engine_.slot_cache(engine_.root_));
     const int device = from == host_node ? device_of_node(to) : device_of_node(from);
@@ -248,38 +258,43 @@ void Coherence::submit_copy(Residency& r, Node from, Node to, int priority) {
     const Copy piece{contents_at(r, to), contents_at(r, from), contents_bytes(r)};
     Device* peer = role == StreamRole::peer ? devices_[static_cast<std::size_t>(device_of_node(to))].get() : nullptr;
     work.bytes = static_cast<std::int64_t>(piece.row_bytes);
-    work.failed = [this, &r, to] { copy_failed(r, to); };
+    const std::uint64_t number = ++transfers_;
+    work.failed = [this, &r, to, number, device] { copy_failed(r, to, number, device); };
     work.operation = [piece, role, peer](Driver& driver, std::vector<StreamPoint>&) { driver.copy(role, peer, piece); };
     copy.record_hazards();
-    target.arrival = copy.task().ref();
+    note_arrival(r, from, to, copy.task().ref(), number);
+    engine_.release_submission(copy);
+}
+
+void Coherence::note_arrival(Residency& r, Node from, Node to, TaskRef transfer, std::uint64_t number) {
+    Replica& target = replica_on(r, to);
+    target.arrival = transfer;
+    target.arrived = number;
+    target.source = from;
     target.former.clear();
     r.valid |= bit(to);
-    engine_.release_submission(copy);
 }
 
 void Coherence::prefetch(Version& version, Node node, int priority) {
     Residency& r = residency(version);
     if (r.valid_on(node)) return;
-    if (node != host_node && !reserve_for(r, node)) return;
+    if (node != host_node && (lost(node) || !reserve_for(r, node))) return;
     fetch(r, node, priority);
 }
 
 /// Memory for one datum alone; false where it can never fit.
 bool Coherence::reserve_for(Residency& r, Node node) {
-    if (Arena::rounded(bytes_of(*r.version)) > arena(node).capacity()) return false;
     const std::lock_guard guard(lock_);
     replica_on(r, node).last_use = ++clock_;
-    while (!place(r, node)) {
-        if (!evict_one(node, {&r})) return false;
-    }
-    return true;
+    arena(node).begin_reservation();
+    return place_all({&r}, node);
 }
 
 void Coherence::broadcast(Version& version, const std::vector<Node>& nodes, int priority) {
     Residency& r = residency(version);
     std::vector<Node> targets;
     for (const Node node : nodes) {
-        if (!r.valid_on(node) && reserve_for(r, node)) targets.push_back(node);
+        if (!r.valid_on(node) && !lost(node) && reserve_for(r, node)) targets.push_back(node);
     }
     if (targets.empty()) return;
     const Node from = source_for(r, targets.front());
@@ -313,16 +328,13 @@ void Coherence::broadcast(Version& version, const std::vector<Node>& nodes, int 
         plan.targets.push_back({devices_[static_cast<std::size_t>(device_of_node(node))].get(), contents_at(r, node)});
     }
     work.bytes = static_cast<std::int64_t>(plan.bytes * targets.size());
-    work.failed = [this, &r, targets] {
-        for (const Node node : targets) copy_failed(r, node);
+    const std::uint64_t number = ++transfers_;
+    work.failed = [this, &r, targets, number, device] {
+        for (const Node node : targets) copy_failed(r, node, number, device);
     };
     work.operation = [plan](Driver& driver, std::vector<StreamPoint>& ends) { driver.broadcast(plan, ends); };
     task.record_hazards();
-    for (const Node node : targets) {
-        replica_on(r, node).arrival = task.task().ref();
-        replica_on(r, node).former.clear();
-        r.valid |= bit(node);
-    }
+    for (const Node node : targets) note_arrival(r, from, node, task.task().ref(), number);
     engine_.release_submission(task);
 }
 
@@ -350,6 +362,11 @@ void Coherence::prepare_memory(Node node, std::size_t bytes, std::size_t count) 
     arena(node).prepare(Arena::rounded(bytes) * count);
 }
 
+std::size_t Coherence::in_use(Node node) {
+    const std::lock_guard guard(lock_);
+    return arena(node).in_use();
+}
+
 void Coherence::forget(Residency& r) {
     const std::lock_guard guard(lock_);
     std::erase_if(failed_, [&](const FailedCopy& failed) { return failed.residency == &r; });
@@ -362,30 +379,68 @@ void Coherence::forget(Residency& r) {
     }
 }
 
-void Coherence::copy_failed(Residency& r, Node node) {
+void Coherence::copy_failed(Residency& r, Node node, std::uint64_t number, int device) {
     const std::lock_guard guard(lock_);
-    failed_.push_back({&r, node});
+    failed_.push_back({&r, node, number, device});
+}
+
+void Coherence::check_home(const Residency& r) {
+    const std::lock_guard guard(lock_);
+    const std::uint64_t last = r.replicas[host_node].arrived;
+    for (const FailedCopy& failed : failed_) {
+        if (failed.residency != &r || failed.node != host_node || failed.number != last) continue;
+        throw DeviceError("the contents of '" + std::string(r.version->datum->name) +
+                              "' did not come to the host's memory; wait() tells why",
+                          failed.device, devices_[static_cast<std::size_t>(failed.device)]->lost());
+    }
+}
+
+bool Coherence::damaged() {
+    const std::lock_guard guard(lock_);
+    return !failed_.empty() || std::any_of(devices_.begin(), devices_.end(), [](const auto& device) { return device->lost(); });
 }
 
 void Coherence::recover() {
     const std::lock_guard guard(lock_);
-    auto distrust = [](Residency& r, Node node) {
-        r.valid &= ~bit(node);
-        if (r.valid == 0) r.valid = bit(host_node);  // contents unspecified, but memory that is there
-    };
-    for (const FailedCopy& failed : failed_) distrust(*failed.residency, failed.node);
+    for (const FailedCopy& failed : failed_) distrust(*failed.residency, failed.node, failed.number);
     failed_.clear();
-    for (std::size_t d = 0; d < devices_.size(); ++d) {
-        if (!devices_[d]->lost()) continue;
-        const Node node = node_of_device(static_cast<int>(d));
-        for (Residency* r : residents_[static_cast<std::size_t>(node)]) distrust(*r, node);
+    for (Node node = 1; node <= static_cast<Node>(devices_.size()); ++node) {
+        if (!lost(node)) continue;
+        for (Residency* r : residents_[static_cast<std::size_t>(node)]) {
+            r->valid &= ~bit(node);
+            if (r->valid == 0) r->valid = bit(host_node);  // contents unspecified, but memory that is there
+        }
     }
 }
 
-void Coherence::throw_too_large(const TaskSubmission& task, Node node, std::size_t bytes) const {
+/// Transfer `number` did not fill the replica, nor did any later one that came from there.
+void Coherence::distrust(Residency& r, Node node, std::uint64_t number) {
+    constexpr std::uint64_t sound = ~std::uint64_t{0};
+    std::array<std::uint64_t, max_nodes> bad_since;
+    bad_since.fill(sound);
+    bad_since[static_cast<std::size_t>(node)] = number;
+    for (bool more = true; more;) {
+        more = false;
+        for (std::size_t n = 0; n < bad_since.size(); ++n) {
+            const Replica& replica = r.replicas[n];
+            if (bad_since[n] != sound || replica.arrived <= bad_since[static_cast<std::size_t>(replica.source)]) continue;
+            bad_since[n] = replica.arrived;
+            more = true;
+        }
+    }
+    for (std::size_t n = 0; n < bad_since.size(); ++n) {
+        // what was filled anew since, from elsewhere, is good
+        if (bad_since[n] == r.replicas[n].arrived) r.valid &= ~bit(static_cast<Node>(n));
+    }
+    if (r.valid == 0) r.valid = bit(host_node);
+}
+
+void Coherence::throw_too_large(const TaskSubmission& task, Node node, const std::vector<Residency*>& needed) const {
     const Device& device = *devices_[static_cast<std::size_t>(device_of_node(node))];
-    throw DeviceError("task " + task.label() + " needs " + std::to_string(bytes) + " bytes of " + device.name() +
-                          " at once; the runtime may use " + std::to_string(arena(node).capacity()),
+    const std::string& refusal = arena(node).refusal();
+    throw DeviceError("task " + task.label() + " needs " + std::to_string(needed_bytes(needed)) + " bytes of " + device.name() +
+                          " at once; the runtime may use " + std::to_string(arena(node).capacity()) +
+                          (refusal.empty() ? "" : ": " + refusal),
                       device.index(), false, true);
 }
 

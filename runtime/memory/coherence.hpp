@@ -42,13 +42,21 @@ class Coherence {
     /// Bytes that a task's data may take up on the node.
     std::size_t capacity(Node node) const { return arena(node).capacity(); }
 
+    /// Bytes that data have there at present.
+    std::size_t in_use(Node node);
+
     /// Nobody will ask for the contents any more: they are not worth a transfer.
     void abandon(Residency& residency) { residency.valid = 1U << host_node; }
     /// Frees the replicas of a datum that no task uses any more.
     void forget(Residency& residency);
-    /// A transfer to `node` did not succeed: until the graph is drained, nobody trusts the replica.
-    void copy_failed(Residency& residency, Node node);
-    /// Nothing is in flight: replicas whose transfers failed, and those on lost devices, are no longer taken for valid.
+    /// Transfer number `number`, which device `device` was to make, did not bring the contents to `node`.
+    void copy_failed(Residency& residency, Node node, std::uint64_t number, int device);
+    /// Throws DeviceError where the last transfer to the host's memory is known to have failed.
+    void check_home(const Residency& residency);
+    /// Whether recover() has something to do.
+    bool damaged();
+    /// Nothing is in flight: replicas that failed transfers were to fill, those filled from them, and those on lost devices
+    /// are no longer taken for valid.
     void recover();
 
     Residency& residency(Version& version);
@@ -58,7 +66,9 @@ class Coherence {
 
     void reserve(TaskSubmission& task, Node node);
     bool reserve_for(Residency& residency, Node node);
+    bool place_all(const std::vector<Residency*>& needed, Node node);
     bool place(Residency& residency, Node node);
+    static std::size_t needed_bytes(const std::vector<Residency*>& needed);
     bool evict_one(Node node, const std::vector<Residency*>& kept);
     void evict(Residency& victim, Node node);
     void fetch(Residency& residency, Node node, int priority);
@@ -66,19 +76,25 @@ class Coherence {
     void submit_copy(Residency& residency, Node from, Node to, int priority);
     TaskGroup hazards_of_copy(Residency& residency, Node node);
     bool overwritten(const TaskSubmission& task, const BoundAccess& access) const;
-    [[noreturn]] void throw_too_large(const TaskSubmission& task, Node node, std::size_t bytes) const;
+    void note_arrival(Residency& residency, Node from, Node to, TaskRef transfer, std::uint64_t number);
+    void distrust(Residency& residency, Node node, std::uint64_t number);
+    bool lost(Node node) const { return devices_[static_cast<std::size_t>(device_of_node(node))]->lost(); }
+    [[noreturn]] void throw_too_large(const TaskSubmission& task, Node node, const std::vector<Residency*>& needed) const;
 
     Engine& engine_;
     const std::vector<std::unique_ptr<Device>>& devices_;
     std::vector<std::unique_ptr<Arena>> arenas_;
     std::vector<std::uint64_t> given_;  ///< tasks placed on each device, for choose_device()
     std::uint64_t clock_ = 0;
+    std::uint64_t transfers_ = 0;
 
     std::mutex lock_;  // guards the arenas and what follows: data are forgotten by any thread
     std::vector<std::vector<Residency*>> residents_;  ///< data with memory on each node
     struct FailedCopy {
         Residency* residency;
         Node node;
+        std::uint64_t number;
+        int device;
     };
     std::vector<FailedCopy> failed_;
 };

@@ -21,6 +21,8 @@ constexpr int device_of_node(Node node) { return node - 1; }
 struct Replica {
     void* memory = nullptr;  ///< nullptr: none there
     TaskRef arrival;         ///< the transfer that last brought the contents, which users wait for
+    std::uint64_t arrived = 0;  ///< its number; transfers are numbered in program order
+    Node source = host_node;    ///< where it came from
     TaskGroup former;        ///< users of the memory's former tenant, until somebody waited for them
     std::uint64_t last_use = 0;
 };

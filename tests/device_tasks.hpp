@@ -1,0 +1,58 @@
+#pragma once
+
+// What tests of tasks on emulated devices share.
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "basalt/array.hpp"
+#include "basalt/runtime.hpp"
+#include "runtime/device/emulated_device.hpp"
+#include "runtime/engine.hpp"
+
+namespace basalt_tests {
+
+/// Runtimes with emulated devices.
+struct DeviceSetting {
+    int gpus = 1;
+    int workers = 2;
+    std::size_t gpu_memory = 0;
+    basalt::Emulation emulation{};
+    bool trace = false;
+    std::string scheduler = "priority";
+
+    std::unique_ptr<basalt::Runtime> runtime() const {
+        basalt::Config config;
+        config.workers = workers;
+        config.scheduler = scheduler;
+        config.bind = false;
+        config.gpu_memory = gpu_memory;
+        config.trace = trace;
+        config.gpus = 0;  // no real ones
+        config.emulation = emulation;
+        config.emulation.gpus = gpus;
+        return std::make_unique<basalt::Runtime>(config);
+    }
+};
+
+inline basalt::detail::EmulatedStatistics statistics(basalt::Runtime& runtime, int gpu) {
+    return dynamic_cast<const basalt::detail::EmulatedDevice&>(runtime.engine().device(gpu)).statistics();
+}
+
+/// A kernel that an emulated device runs as it is; it gets the stream first.
+template <class F>
+auto gpu_kernel(F&& function) {
+    return basalt::detail::on_any_device(std::forward<F>(function));
+}
+
+/// Adds `amount` to each element, wherever the task runs.
+struct Add {
+    int amount;
+    void operator()(basalt::View<int> x) const {
+        for (basalt::Index i = 0; i < x.size(); ++i) x[i] += amount;
+    }
+    void operator()(basalt::Stream, basalt::View<int> x) const { (*this)(x); }
+};
+
+}  // namespace basalt_tests
