@@ -58,6 +58,9 @@ Driver* Driver::current(const Engine& engine) {
 
 void Driver::main() {
     driver_of_thread = this;
+    // Polls: on a core that no worker is bound to, if there is one left.
+    const bool core_left = worker_.place < usable_cores();
+    if (core_left && !device_.emulated() && engine_.config().bind) bind_this_thread(worker_.place);
     try {
         device_.attach_thread();
     } catch (const DeviceError& error) {  // every task will say so again
