@@ -182,11 +182,17 @@ void Engine::finish(Task& task, Worker& worker) {
 }
 
 void Engine::release_successors(std::uint64_t closed, Worker& worker) {
+    const bool was_enqueued = (closed & Task::enqueued) != 0;
     auto edge = static_cast<std::uint32_t>(closed);
     while (edge != Task::no_edge) {
         Task* target = nullptr;
         // read before the decrement, after which the target may run and its slot be taken anew
         edge = edge_link(edge, target);
+        if (was_enqueued && target->on_device() != nullptr) {  // enqueued behind this one, see release_enqueued()
+            // release: its driver takes the task down once it sees that nobody leads to it any more
+            target->on_device()->unfinished.fetch_sub(1, std::memory_order_release);
+            continue;
+        }
         // acq_rel: the last predecessor passes on what all of them wrote
         if (target->pending.fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
         if (target->kind == TaskKind::sync) {
@@ -210,27 +216,17 @@ std::uint32_t& Engine::edge_link(std::uint32_t edge, Task*& target) {
 
 void Engine::release_enqueued(Task& task) {
     const DeviceWork& work = *task.on_device();
-    std::uint64_t head = task.successors.load(std::memory_order_relaxed);
-    const std::uint64_t marked = (head >> 32 << 32) | Task::enqueued | Task::no_edge;
-    // release: a submitter that sees the mark sees the ends; acquire: the edges' contents
-    auto edge = static_cast<std::uint32_t>(task.successors.exchange(marked, std::memory_order_acq_rel));
+    // release: a submitter that sees the mark sees the ends; acquire: the edges' contents. The edges stay on the list.
+    auto edge = static_cast<std::uint32_t>(task.successors.fetch_or(Task::enqueued, std::memory_order_acq_rel));
     while (edge != Task::no_edge) {
         Task* target = nullptr;
-        std::uint32_t& link = edge_link(edge, target);
-        const std::uint32_t next = link;
-        if (DeviceWork* successor = target->on_device()) {
-            std::array<StreamPoint, DeviceWork::most_ends> ends;
-            const std::size_t count = work.ends_for(*successor, ends);
-            for (std::size_t i = 0; i < count; ++i) successor->waits.add(ends[i]);
-            if (target->pending.fetch_sub(1, std::memory_order_acq_rel) == 1) dispatch(*target);
-        } else {  // it waits for completion: back onto the list
-            head = task.successors.load(std::memory_order_relaxed);
-            do {
-                link = static_cast<std::uint32_t>(head);
-            } while (!task.successors.compare_exchange_weak(head, (head >> 32 << 32) | edge, std::memory_order_acq_rel,
-                                                            std::memory_order_relaxed));
-        }
-        edge = next;
+        edge = edge_link(edge, target);
+        DeviceWork* successor = target->on_device();
+        if (successor == nullptr) continue;  // it waits for completion
+        std::array<StreamPoint, DeviceWork::most_ends> ends;
+        const std::size_t count = work.ends_for(*successor, ends);
+        for (std::size_t i = 0; i < count; ++i) successor->waits.add(ends[i]);
+        if (target->pending.fetch_sub(1, std::memory_order_acq_rel) == 1) dispatch(*target);
     }
 }
 

@@ -280,13 +280,17 @@ void TaskSubmission::add_edge(TaskRef predecessor, bool in_part) {
     }
     before.stamp.store(stamp_, std::memory_order_relaxed);
     in_part = waits_in_part(before, in_part);
-    if ((head & Task::enqueued) != 0 && wait_behind(before, predecessor, in_part)) return;
+    // kept: the slot's next tenant may have none
+    const DeviceWork* work = task_->on_device() != nullptr ? before.on_device() : nullptr;
+    bool behind = false;
     std::uint32_t* next = nullptr;
     const std::uint32_t edge = new_edge(next);
     do {
-        const bool gone = Task::generation_of(head) != predecessor.generation;
-        if (gone || ((head & Task::enqueued) != 0 && wait_behind(before, predecessor, in_part))) {
-            // completed, or on its way in a stream, meanwhile: the edge stays unused, its place is taken again by the next one
+        // on its way in a stream already: it is enough that this one's stream waits for it
+        behind = work != nullptr && (head & Task::enqueued) != 0;
+        if (behind) wait_behind(*work);
+        // Behind the acquire loads of wait_behind(): had they seen what a later tenant published, this would tell.
+        if (completed(predecessor)) {  // the edge stays unused, its place is taken again by the next one
             if (task_->relay == TaskRef::none) {
                 --task_->used_edges;
             } else {
@@ -299,21 +303,15 @@ void TaskSubmission::add_edge(TaskRef predecessor, bool in_part) {
     } while (!before.successors.compare_exchange_weak(head, (head >> 32) << 32 | edge, std::memory_order_release,
                                                       std::memory_order_acquire));
     note_predecessor(predecessor, in_part);
-    ++edges_;
+    if (!behind) ++edges_;
+    if (work != nullptr) ++unfinished_;
 }
 
-/// Both run on devices and the predecessor is enqueued: it is enough that this one's stream waits for it.
-bool TaskSubmission::wait_behind(const Task& before, TaskRef predecessor, bool in_part) {
-    const DeviceWork* self = task_->on_device();
-    const DeviceWork* work = before.on_device();
-    if (self == nullptr || work == nullptr) return false;
+void TaskSubmission::wait_behind(const DeviceWork& before) {
     std::array<StreamPoint, DeviceWork::most_ends> ends;
-    const std::size_t count = work->ends_for(*self, ends);
-    // Acquire loads in ends_for(): had they seen what a later tenant published, the generation would have moved on.
-    if (completed(predecessor)) return true;
-    for (std::size_t i = 0; i < count; ++i) task_->on_device()->waits.add(ends[i]);
-    note_predecessor(predecessor, in_part);
-    return true;
+    DeviceWork& self = *task_->on_device();
+    const std::size_t count = before.ends_for(self, ends);
+    for (std::size_t i = 0; i < count; ++i) self.waits.add(ends[i]);
 }
 
 /// Kept for those who look for redundant edges, and for the trace.
@@ -402,7 +400,9 @@ bool TaskSubmission::released() {
     if (scope_.owner != nullptr) scope_.outstanding.fetch_add(1, std::memory_order_relaxed);
     // release: who reads the count to decide that nothing is in flight also sees what led to it
     scope_.submitted.store(scope_.submitted.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-    if (edges_ == 0) {  // nobody else knows the task yet
+    // relaxed: the driver gets to know the task by what follows
+    if (unfinished_ > 0) task_->on_device()->unfinished.fetch_add(unfinished_, std::memory_order_relaxed);
+    if (edges_ == 0) {  // nobody else is going to make it ready
         task_->pending.store(0, std::memory_order_relaxed);
         return true;
     }

@@ -69,7 +69,7 @@ class TaskSubmission final : public DependencySink {
     void depend_on(TaskRef predecessor, bool in_part);
     void add_edge(TaskRef predecessor, bool in_part);
     bool waits_in_part(const Task& before, bool may);
-    bool wait_behind(const Task& before, TaskRef predecessor, bool in_part);
+    void wait_behind(const DeviceWork& before);
     void note_predecessor(TaskRef predecessor, bool in_part);
     Node choose_node(const TaskOptions& options, const KernelOps& ops) const;
     void make_device_task(int device, StreamRole role);
@@ -83,6 +83,7 @@ class TaskSubmission final : public DependencySink {
     Task* task_;
     std::uint64_t stamp_;
     std::int32_t edges_ = 0;
+    std::int32_t unfinished_ = 0;  ///< edges between device tasks
     std::uint32_t relay_used_ = 0;
     bool block_ = false;
     bool released_ = false;

@@ -66,6 +66,10 @@ struct DeviceWork {
     std::function<void()> failed;  ///< called when it did not succeed; may be empty
     std::int64_t bytes = 0;        ///< that a copy moves
 
+    /// Predecessors on devices that have not completed. Its own completion waits for theirs, although the streams are in order:
+    /// whoever has waited for a task may take down what its predecessors' accesses name.
+    std::atomic<std::int32_t> unfinished{0};
+
     /// Where it ends, set before the task counts as enqueued. Written by the driver, read by submitters.
     static constexpr std::size_t most_ends = 2 * max_devices;  // of a broadcast: see enqueue_broadcast()
     std::atomic<std::uint32_t> end_count{0};
@@ -100,7 +104,7 @@ inline std::size_t DeviceWork::ends_for(const DeviceWork& successor,
     std::size_t kept = 0;
     const std::size_t count = std::min<std::size_t>(end_count.load(std::memory_order_acquire), most_ends);
     for (std::size_t i = 0; i < count; ++i) {
-        // acquire: see TaskSubmission::wait_behind()
+        // acquire: see TaskSubmission::add_edge()
         const StreamPoint end = unpack(ends[i].load(std::memory_order_acquire));
         const bool concerned = end.device == successor.device || end.serves == successor.device;
         const bool all = !successor.one_memory.load(std::memory_order_relaxed);
@@ -122,6 +126,7 @@ class DeviceWorkPool {
         free_.pop_back();
         work.waits.clear();
         work.bytes = 0;
+        work.unfinished.store(0, std::memory_order_relaxed);
         work.one_memory.store(true, std::memory_order_relaxed);
         work.has_parts.store(false, std::memory_order_relaxed);
         work.end_count.store(0, std::memory_order_release);

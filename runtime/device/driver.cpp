@@ -154,30 +154,32 @@ void Driver::enqueue(Task& task) {
         if (flight.ends.empty()) {
             flight.ends.push_back({device_.index(), work.role, device_.record(work.role, flight.begin != 0)});
         }
+        work.publish(flight.ends);
     } catch (...) {  // a lost device has no place in its streams
         failed(task);
-        end_behind_predecessors(flight);
+        work.publish(ends_of_lost(work));
+        flight.ends.clear();
+        flight.begin = 0;
     }
     ahead(work.role) += flight.expected;
-    work.publish(flight.ends);
     ++in_flight_count_;
     stream(work.role).push_back(std::move(flight));
     engine_.release_enqueued(task);
 }
 
-/// On a device that is lost: the task ends when what it had to wait for on others has, since whoever waits for it relies on
-/// that, and nothing that was enqueued here uses it any more.
-void Driver::end_behind_predecessors(InFlight& flight) const {
-    const DeviceWork& work = *flight.task->on_device();
+/// On a device that is lost: nothing that was enqueued uses the task any more, and whoever is enqueued behind it is enqueued behind
+/// what it had to wait for itself.
+std::vector<StreamPoint> Driver::ends_of_lost(const DeviceWork& work) const {
     device_.synchronize();
     for (int d = 0; d < engine_.gpus() && work.has_parts.load(std::memory_order_relaxed); ++d) {
         engine_.device(d).synchronize();  // a broadcast runs on streams of several
     }
-    flight.begin = 0;
-    flight.ends.clear();
+    std::vector<StreamPoint> ends;
     work.waits.for_each([&](const StreamPoint& point) {
-        if (!engine_.device(point.device).lost()) flight.ends.push_back(point);
+        if (!engine_.device(point.device).lost()) ends.push_back(point);
     });
+    if (ends.size() > DeviceWork::most_ends) ends.resize(DeviceWork::most_ends);
+    return ends;
 }
 
 void Driver::failed(Task& task) {
@@ -200,27 +202,27 @@ bool Driver::complete_reached() {
     return any;
 }
 
-/// Whether the device has got to the task's ends. What failed on the way counts as this task's: it is the first one of
-/// its stream that has not completed.
+/// Whether the device has got to the task's ends, and the tasks in front of it have completed. What failed on the way counts as
+/// this task's: it is the first one of its stream that has not completed.
 bool Driver::arrived(InFlight& flight) {
     while (!flight.ends.empty()) {
         const StreamPoint end = flight.ends.back();
+        Device& where = engine_.device(end.device);
         try {
-            if (!engine_.device(end.device).reached(end.role, end.ticket)) return false;
+            if (!where.reached(end.role, end.ticket)) return false;
         } catch (...) {
             failed(*flight.task);
-            if (device_.lost()) {
-                end_behind_predecessors(flight);
-                continue;
-            }
-            // reported; now for the point itself, or the next failure
-            if (!engine_.device(end.device).lost()) continue;
-            engine_.device(end.device).synchronize();  // it gets there no more; let it end what it has begun
+            if (!where.lost()) continue;  // reported; now for the point itself, or the next failure
+            where.synchronize();          // it gets there no more; let it end what it has begun
+            flight.begin = 0;
+            flight.ends.pop_back();
+            continue;
         }
-        if (flight.ends.size() == 1) break;
+        if (flight.ends.size() == 1) break;  // kept for the trace
         flight.ends.pop_back();
     }
-    return true;
+    // acquire: pairs with release_successors()
+    return flight.task->on_device()->unfinished.load(std::memory_order_acquire) == 0;
 }
 
 void Driver::complete(InFlight& flight) {

@@ -76,7 +76,7 @@ class Driver {
     bool enqueue_ready();
     Task* take_ready(StreamRole role);
     void enqueue(Task& task);
-    void end_behind_predecessors(InFlight& flight) const;
+    std::vector<StreamPoint> ends_of_lost(const DeviceWork& work) const;
     void failed(Task& task);
     bool sleep();
     bool complete_reached();
