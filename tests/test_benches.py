@@ -187,7 +187,7 @@ class Kernels(unittest.TestCase):
             self.assertGreater(record["microseconds"], 0, record)
         self.assertEqual(counts["exchange rows"], 2)
         self.assertEqual(counts["permute rows"], 1)
-        self.assertEqual(len(counts), 18)
+        self.assertEqual(len(counts), 19)
 
     def test_wrong_use_is_refused_with_what_is_allowed(self):
         result = run(KERNELS, "--rows", "20", "--nb", "32")
