@@ -46,13 +46,13 @@ SeedRunner runner() {
 }  // namespace
 
 TEST_CASE("random graphs on several devices give what they give serially") {
-    runner().run(1, 3000);
+    runner().run(1, 2000);
 }
 
 TEST_CASE("random graphs on several devices give what they give serially, under a sanitizer", "[sanitize]") {
-    runner().run(1, 3000, [](std::uint64_t seed) { return seed % block < 3; });
+    runner().run(1, 2000, [](std::uint64_t seed) { return seed % block < 3; });
 }
 
 TEST_CASE("half a million random graphs on several devices give what they give serially", "[.soak]") {
-    runner().run(3001, 503'000);
+    runner().run(2001, 502'000);
 }

@@ -287,7 +287,12 @@ bool Coherence::reserve_for(Residency& r, Node node) {
     const std::lock_guard guard(lock_);
     replica_on(r, node).last_use = ++clock_;
     arena(node).begin_reservation();
-    return place_all({&r}, node);
+    try {
+        return place_all({&r}, node);
+    } catch (const DeviceError& error) {
+        throw DeviceError("moving '" + std::string(r.version->datum->name) + "' to a GPU: " + error.what(), error.device(),
+                          error.sticky());
+    }
 }
 
 void Coherence::broadcast(Version& version, const std::vector<Node>& nodes, int priority) {
