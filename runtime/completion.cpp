@@ -187,7 +187,7 @@ void Engine::release_successors(std::uint64_t closed, Worker& worker) {
     while (edge != Task::no_edge) {
         Task* target = nullptr;
         // read before the decrement, after which the target may run and its slot be taken anew
-        edge = edge_link(edge, target);
+        edge = next_edge(edge, target);
         if (was_enqueued && target->on_device() != nullptr) {  // enqueued behind this one, see release_enqueued()
             // release: its driver takes the task down once it sees that nobody leads to it any more
             target->on_device()->unfinished.fetch_sub(1, std::memory_order_release);
@@ -205,22 +205,13 @@ void Engine::release_successors(std::uint64_t closed, Worker& worker) {
     }
 }
 
-/// Where the edge's list goes on, and which task the edge leads to.
-std::uint32_t& Engine::edge_link(std::uint32_t edge, Task*& target) {
-    target = &pool_.at(edge >> 8);
-    if (target->kind != TaskKind::relay) return target->next_edge[edge & 0xff];
-    Relay& relay = pool_.relay_at(edge >> 8);
-    target = &pool_.at(relay.target);
-    return relay.next_edge[edge & 0xff];
-}
-
 void Engine::release_enqueued(Task& task) {
     const DeviceWork& work = *task.on_device();
     // release: a submitter that sees the mark sees the ends; acquire: the edges' contents. The edges stay on the list.
     auto edge = static_cast<std::uint32_t>(task.successors.fetch_or(Task::enqueued, std::memory_order_acq_rel));
     while (edge != Task::no_edge) {
         Task* target = nullptr;
-        edge = edge_link(edge, target);
+        edge = next_edge(edge, target);
         DeviceWork* successor = target->on_device();
         if (successor == nullptr) continue;  // it waits for completion
         std::array<StreamPoint, DeviceWork::most_ends> ends;

@@ -141,7 +141,14 @@ class Engine {
     void finish(Task& task, Worker& worker);
     /// The device has the task in its streams: its successors on devices may be enqueued behind it.
     void release_enqueued(Task& task);
-    std::uint32_t& edge_link(std::uint32_t edge, Task*& target);
+    /// Where the edge's list goes on, and which task the edge leads to.
+    std::uint32_t next_edge(std::uint32_t edge, Task*& target) const {
+        target = &pool_.at(edge >> 8);
+        if (target->kind != TaskKind::relay) return target->next_edge[edge & 0xff];
+        const Relay& relay = pool_.relay_at(edge >> 8);
+        target = &pool_.at(relay.target);
+        return relay.next_edge[edge & 0xff];
+    }
     void dispatch(Task& task);
     void hand_on(Worker& worker);
     void release_successors(std::uint64_t closed, Worker& worker);

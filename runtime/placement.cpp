@@ -91,8 +91,7 @@ void TaskSubmission::bind_all_rows(Version& version, Index row_begin, Index row_
 /// The task finds the version's contents in the host's memory.
 void TaskSubmission::bring_home(Version& version) {
     if (!version.residency) return;
-    positions_.assign(1, 0);
-    void* base = nullptr;
+    void* base = version.base;
     engine_.coherence_->prepare(*this, host_node, &base);
 }
 

@@ -9,8 +9,6 @@ namespace basalt::detail {
 
 namespace {
 
-std::uint64_t pack(TaskRef ref) { return static_cast<std::uint64_t>(ref.generation) << 32 | ref.slot; }
-
 struct Nothing {
     void operator()() const {}
 };
@@ -83,18 +81,6 @@ TaskSubmission::~TaskSubmission() {
 
 std::string TaskSubmission::label() const { return task_label(*task_); }
 
-void TaskSubmission::set_options(const TaskOptions& options, int most_threads) {
-    Task& task = *task_;
-    const int most = std::min(options.threads.max, most_threads);
-    task.name = options.name.c_str();
-    task.tile = options.tile;
-    task.step = options.step;
-    task.priority = options.priority;
-    task.max_threads = static_cast<std::uint16_t>(most);
-    task.min_threads = static_cast<std::uint16_t>(std::min(options.threads.min, most));
-    task.gang = most > 1;
-}
-
 void TaskSubmission::bind_accesses(const AccessRecord* records, std::size_t count, const KernelOps& ops,
                                    void** bases) {
     for (std::size_t i = 0; i < count; ++i) {
@@ -112,7 +98,6 @@ void TaskSubmission::bind_accesses(const AccessRecord* records, std::size_t coun
         if (is_empty(r)) continue;
         const bool fresh = ops.binds_views && may_rename(r, records, count);
         Version& version = fresh ? prepare_rename(*r.datum) : resolve(r);
-        if (engine_.coherence_ != nullptr) positions_.push_back(static_cast<std::uint32_t>(i));
         bound[task.access_count++] = BoundAccess(&version, r);
         bases[i] = version.base;
         task.commutes |= r.mode == AccessMode::commute;
@@ -237,8 +222,9 @@ void TaskSubmission::record_hazards() {
         AccessMap& map = version.datum->home_scope == scope_.id ? version.accesses : scope_.map_of(&version);
         map.record(self, access[i], *this);
     }
-    for (const TaskRef task : waits_) depend_on(task, true);
-    if (block_) add_pruned_edges();
+    if (candidates_.empty()) return;
+    if (block_) return add_pruned_edges();
+    for (const Candidate& candidate : candidates_) add_edge(candidate.task, candidate.in_part);
 }
 
 bool TaskSubmission::completed(TaskRef ref) const {
@@ -246,24 +232,20 @@ bool TaskSubmission::completed(TaskRef ref) const {
     return engine_.completed(ref);
 }
 
-void TaskSubmission::depend_on(TaskRef predecessor) { depend_on(predecessor, false); }
-
-void TaskSubmission::depend_on(TaskRef predecessor, bool in_part) {
+void TaskSubmission::depend_on(TaskRef predecessor) {
     if (!predecessor.valid() || predecessor.slot == task_->slot) return;
     if (!block_) {
-        add_edge(predecessor, in_part);
+        add_edge(predecessor, false);
     } else if (!completed(predecessor)) {
-        candidates_.push_back({predecessor, in_part});
+        candidates_.push_back({predecessor, false});
     }
 }
 
 /// Whether this task waits for a part of the predecessor only. If it must not, it does so with no broadcast.
-bool TaskSubmission::waits_in_part(const Task& before, bool may) {
-    DeviceWork* self = task_->on_device();
-    const DeviceWork* work = before.on_device();
-    if (self == nullptr || work == nullptr || !work->has_parts.load(std::memory_order_relaxed)) return false;
-    if (!may) self->one_memory.store(false, std::memory_order_relaxed);
-    return self->one_memory.load(std::memory_order_relaxed);
+bool TaskSubmission::waits_in_part(DeviceWork& self, const DeviceWork& before, bool may) {
+    if (!before.has_parts.load(std::memory_order_relaxed)) return false;
+    if (!may) self.one_memory.store(false, std::memory_order_relaxed);
+    return self.one_memory.load(std::memory_order_relaxed);
 }
 
 /// Pushes an edge onto the predecessor's list unless it has completed or already has one to this task. `in_part`: of a
@@ -279,34 +261,37 @@ void TaskSubmission::add_edge(TaskRef predecessor, bool in_part) {
         return;
     }
     before.stamp.store(stamp_, std::memory_order_relaxed);
-    in_part = waits_in_part(before, in_part);
+    DeviceWork* self = task_->on_device();
     // kept: the slot's next tenant may have none
-    const DeviceWork* work = task_->on_device() != nullptr ? before.on_device() : nullptr;
-    bool behind = false;
+    const DeviceWork* work = self != nullptr ? before.on_device() : nullptr;
+    if (work != nullptr) {
+        in_part = waits_in_part(*self, *work, in_part);
+        self->unfinished.fetch_add(1, std::memory_order_relaxed);
+    }
     std::uint32_t* next = nullptr;
     const std::uint32_t edge = new_edge(next);
     do {
-        // on its way in a stream already: it is enough that this one's stream waits for it
-        behind = work != nullptr && (head & Task::enqueued) != 0;
-        if (behind) wait_behind(*work);
-        // Behind the acquire loads of wait_behind(): had they seen what a later tenant published, this would tell.
-        if (completed(predecessor)) {  // the edge stays unused, its place is taken again by the next one
+        if (Task::generation_of(head) != predecessor.generation) {
+            // completed meanwhile: the edge stays unused, its place is taken again by the next one
             if (task_->relay == TaskRef::none) {
                 --task_->used_edges;
             } else {
                 --relay_used_;
             }
+            if (work != nullptr) self->unfinished.fetch_sub(1, std::memory_order_relaxed);
             return;
         }
         *next = static_cast<std::uint32_t>(head);
         // release: the predecessor's worker must see `*next` and everything this task needs before `pending`
     } while (!before.successors.compare_exchange_weak(head, (head >> 32) << 32 | edge, std::memory_order_release,
                                                       std::memory_order_acquire));
-    note_predecessor(predecessor, in_part);
-    if (!behind) ++edges_;
-    if (work != nullptr) ++unfinished_;
+    note_predecessor(predecessor, work != nullptr && in_part);
+    if (work != nullptr && (head & Task::enqueued) != 0) return wait_behind(*work);
+    ++edges_;
 }
 
+/// The predecessor is on its way in a stream: it is enough that this one's stream waits for it. (If it completes just now and
+/// `before` is some other task's already, that one is waited for without need.)
 void TaskSubmission::wait_behind(const DeviceWork& before) {
     std::array<StreamPoint, DeviceWork::most_ends> ends;
     DeviceWork& self = *task_->on_device();
@@ -314,19 +299,8 @@ void TaskSubmission::wait_behind(const DeviceWork& before) {
     for (std::size_t i = 0; i < count; ++i) self.waits.add(ends[i]);
 }
 
-/// Kept for those who look for redundant edges, and for the trace.
-void TaskSubmission::note_predecessor(TaskRef predecessor, bool in_part) {
-    const std::size_t known = task_->recorded.load(std::memory_order_relaxed);
-    if (known == Task::recorded_predecessors) return;
-    task_->predecessors[known].store(pack(predecessor) | (in_part ? Task::in_part : 0), std::memory_order_release);
-    task_->recorded.store(static_cast<std::uint8_t>(known + 1), std::memory_order_release);
-}
-
-std::uint32_t TaskSubmission::new_edge(std::uint32_t*& next) {
-    if (task_->relay == TaskRef::none && task_->used_edges < Task::inline_edges) {
-        next = &task_->next_edge[task_->used_edges];
-        return TaskPool::edge(task_->slot, task_->used_edges++);
-    }
+/// An edge in a relay, a fresh one if need be.
+std::uint32_t TaskSubmission::new_relay_edge(std::uint32_t*& next) {
     if (task_->relay == TaskRef::none || relay_used_ == Relay::edges) {
         Task& slot = engine_.pool_.take(cache_);
         slot.kind = TaskKind::relay;
@@ -400,8 +374,6 @@ bool TaskSubmission::released() {
     if (scope_.owner != nullptr) scope_.outstanding.fetch_add(1, std::memory_order_relaxed);
     // release: who reads the count to decide that nothing is in flight also sees what led to it
     scope_.submitted.store(scope_.submitted.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-    // relaxed: the driver gets to know the task by what follows
-    if (unfinished_ > 0) task_->on_device()->unfinished.fetch_add(unfinished_, std::memory_order_relaxed);
     if (edges_ == 0) {  // nobody else is going to make it ready
         task_->pending.store(0, std::memory_order_relaxed);
         return true;
@@ -436,7 +408,9 @@ void Engine::submit(const TaskOptions& options, const AccessRecord* records, std
         void** bases = count > few ? many_bases.data() : few_bases.data();
         submission.set_options(options, places());
         submission.bind_accesses(records, count, ops, bases);
-        submission.place(options, ops, bases);
+        // without devices there is nothing to decide, but perhaps to refuse
+        const bool only_on_cores = coherence_ == nullptr && !options.place.is_gpu() && ops.run != nullptr;
+        if (!only_on_cores) submission.place(options, ops, bases);
         submission.store_kernel(ops, source, bases);
 
         Task& task = submission.task();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -22,14 +23,23 @@ class TaskSubmission final : public DependencySink {
     Task& task() { return *task_; }
     const BoundAccess* access_begin() const { return static_cast<const Task*>(task_)->access_begin(); }
     std::uint32_t access_count() const { return task_->access_count; }
-    /// The place in the list of accesses that was handed in; empty ones are left out of the task.
-    std::size_t access_position(std::uint32_t access) const { return positions_[access]; }
     int priority() const { return task_->priority; }
     std::string label() const;
 
-    void set_options(const TaskOptions& options, int most_threads);
+    void set_options(const TaskOptions& options, int most_threads) {
+        Task& task = *task_;
+        const int most = std::min(options.threads.max, most_threads);
+        task.name = options.name.c_str();
+        task.tile = options.tile;
+        task.step = options.step;
+        task.priority = options.priority;
+        task.max_threads = static_cast<std::uint16_t>(most);
+        task.min_threads = static_cast<std::uint16_t>(std::min(options.threads.min, most));
+        task.gang = most > 1;
+    }
     void bind_accesses(const AccessRecord* records, std::size_t count, const KernelOps& ops, void** bases);
-    /// Decides where the task runs and has its data moved there; `bases` change to that node's addresses.
+    /// Decides where the task runs and has its data moved there; `bases` change to that node's addresses. Those of empty
+    /// accesses, which are left out of the task, are nullptr.
     void place(const TaskOptions& options, const KernelOps& ops, void** bases);
     void store_kernel(const KernelOps& ops, void* source, void* const* bases);
 
@@ -43,7 +53,7 @@ class TaskSubmission final : public DependencySink {
     /// A task to wait for beside what the accesses demand, as far as it concerns the memory of this task's device. Takes
     /// effect in record_hazards().
     void wait_for(TaskRef task) {
-        if (task.valid()) waits_.push_back(task);
+        if (task.valid()) candidates_.push_back({task, true});
     }
 
     /// Turns the bound accesses into edges.
@@ -57,6 +67,8 @@ class TaskSubmission final : public DependencySink {
     TaskRef join(const TaskGroup& tasks) override;
 
   private:
+    static std::uint64_t pack(TaskRef ref) { return static_cast<std::uint64_t>(ref.generation) << 32 | ref.slot; }
+
     /// More accesses than this make a block task, whose edges are pruned before they are made.
     static constexpr std::size_t block_accesses = 4;
     static constexpr std::int32_t held = 1 << 30;
@@ -66,16 +78,26 @@ class TaskSubmission final : public DependencySink {
     bool may_rename(const AccessRecord& record, const AccessRecord* records, std::size_t count) const;
     Version& prepare_rename(Datum& datum);
     void commit_renames();
-    void depend_on(TaskRef predecessor, bool in_part);
     void add_edge(TaskRef predecessor, bool in_part);
-    bool waits_in_part(const Task& before, bool may);
+    static bool waits_in_part(DeviceWork& self, const DeviceWork& before, bool may);
     void wait_behind(const DeviceWork& before);
-    void note_predecessor(TaskRef predecessor, bool in_part);
+    /// Kept for those who look for redundant edges, and for the trace.
+    void note_predecessor(TaskRef predecessor, bool in_part) {
+        const std::size_t known = task_->recorded.load(std::memory_order_relaxed);
+        if (known == Task::recorded_predecessors) return;
+        task_->predecessors[known].store(pack(predecessor) | (in_part ? Task::in_part : 0), std::memory_order_release);
+        task_->recorded.store(static_cast<std::uint8_t>(known + 1), std::memory_order_release);
+    }
     Node choose_node(const TaskOptions& options, const KernelOps& ops) const;
     void make_device_task(int device, StreamRole role);
     void release_device_work(Task& task);
     void add_pruned_edges();
-    std::uint32_t new_edge(std::uint32_t*& next);
+    std::uint32_t new_edge(std::uint32_t*& next) {
+        if (task_->relay != TaskRef::none || task_->used_edges == Task::inline_edges) return new_relay_edge(next);
+        next = &task_->next_edge[task_->used_edges];
+        return TaskPool::edge(task_->slot, task_->used_edges++);
+    }
+    std::uint32_t new_relay_edge(std::uint32_t*& next);
 
     Engine& engine_;
     Scope& scope_;
@@ -83,7 +105,6 @@ class TaskSubmission final : public DependencySink {
     Task* task_;
     std::uint64_t stamp_;
     std::int32_t edges_ = 0;
-    std::int32_t unfinished_ = 0;  ///< edges between device tasks
     std::uint32_t relay_used_ = 0;
     bool block_ = false;
     bool released_ = false;
@@ -92,9 +113,7 @@ class TaskSubmission final : public DependencySink {
         TaskRef task;
         bool in_part;
     };
-    std::vector<Candidate> candidates_;
-    std::vector<TaskRef> waits_;
-    std::vector<std::uint32_t> positions_;  ///< kept where there are devices
+    std::vector<Candidate> candidates_;  ///< of block tasks all, of others what wait_for() was told
     std::vector<std::unique_ptr<Version>> fresh_versions_;
 };
 

@@ -74,7 +74,8 @@ void Coherence::prepare(TaskSubmission& task, Node node, void** bases) {
         ++given_[static_cast<std::size_t>(device_of_node(node))];
         reserve(task, node);
     }
-    for (std::uint32_t i = 0; i < task.access_count(); ++i) {
+    for (std::uint32_t i = 0; i < task.access_count(); ++i, ++bases) {
+        while (*bases == nullptr) ++bases;  // of an empty access
         Version& version = *accesses[i].version;
         if (node == host_node && !version.residency) continue;
         Residency& r = residency(version);
@@ -82,7 +83,7 @@ void Coherence::prepare(TaskSubmission& task, Node node, void** bases) {
         Replica& replica = replica_on(r, node);
         task.wait_for(replica.arrival);
         for (const TaskRef former : replica.former) task.wait_for(former);
-        bases[task.access_position(i)] = replica.memory;
+        *bases = replica.memory;
     }
 }
 

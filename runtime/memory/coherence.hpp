@@ -25,7 +25,7 @@ class Coherence {
     Coherence(Engine& engine, const std::vector<std::unique_ptr<Device>>& devices, std::size_t memory_limit);
 
     /// Makes the task's data valid on `node`: has transfers submitted, finds memory, and fills in the addresses.
-    /// `bases[i]` belongs to the task's access i. Throws DeviceError (out of memory) where the data can never fit.
+    /// `bases` hold the addresses of the task's accesses on the host, and nullptr for each empty one. Throws DeviceError (out of memory) where the data can never fit.
     void prepare(TaskSubmission& task, Node node, void** bases);
     /// The task is in the graph: what it writes is valid on its node alone from now on.
     void commit(const TaskSubmission& task, Node node);
