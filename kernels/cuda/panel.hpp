@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+
+#include <basalt/device.hpp>
+#include <basalt/view.hpp>
+
+/// LU with partial pivoting of a column panel on one GPU.
+namespace basalt::cuda_kernels {
+
+/// How a panel is factored. All give the same pivots and, up to rounding, the same factors.
+enum class PanelDesign {
+    cluster,  ///< one kernel of up to 16 blocks, which exchange candidates through distributed shared memory
+    grid,     ///< the same kernel on any number of blocks, which exchange them through the device's memory
+    fused,    ///< a kernel for each block of columns, one column to a block: Abdelfattah et al., the fused design
+    steps,    ///< kernels for each step of a column (search, exchange, scale and rank-1 update); any height
+};
+
+struct PanelPlan {
+    PanelDesign design = PanelDesign::cluster;
+    int blocks = 0;      ///< thread blocks, one to an SM; 0: as many as are good for the height
+    int leaf_width = 0;  ///< columns that are factored on chip; 0: as many as fit
+};
+
+/// Whether the GPU can run such a plan for a panel of so many rows and columns of T.
+template <class T>
+bool panel_fits(int device, Index rows, Index cols, PanelPlan plan);
+
+/// Bytes that panel_factor() needs in the device's memory, for any plan.
+std::size_t panel_workspace(Index rows, Index cols);
+
+/// panel = P L U in place, LAPACK's getrf, enqueued on the stream.
+///
+/// `panel` is m x n, row-major, n <= 1024, any m and n. pivots[k], k < min(m, n), is the 0-based row of the panel exchanged with row k,
+/// in sequence. *info is LAPACK's INFO: 0, or the 1-based number of the first pivot that is exactly zero; the factorization is completed
+/// all the same. A NaN on the diagonal stays the pivot, a NaN below it is never chosen. The same input and plan give the same bits.
+/// `workspace` holds panel_workspace() bytes, aligned to 256; its contents are of no matter before and after. All pointers are to the
+/// device's memory. Throws DeviceError where a launch fails. For float and double. CPU twin: kernels/cpu/panel.hpp.
+template <class T>
+void panel_factor(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace, PanelPlan plan);
+
+}  // namespace basalt::cuda_kernels
