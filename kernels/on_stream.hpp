@@ -8,6 +8,7 @@
 #include "kernels/cpu/copy.hpp"
 #include "kernels/cpu/generate.hpp"
 #include "kernels/cpu/norms.hpp"
+#include "kernels/cpu/panel_alone.hpp"
 #include "kernels/cpu/row_exchange.hpp"
 #include "kernels/cpu/triangle_inverse.hpp"
 #include "kernels/cpu/update.hpp"
@@ -15,6 +16,7 @@
 #include "kernels/cuda/copy.hpp"
 #include "kernels/cuda/generate.hpp"
 #include "kernels/cuda/norms.hpp"
+#include "kernels/cuda/panel.hpp"
 #include "kernels/cuda/row_exchange.hpp"
 #include "kernels/cuda/triangle_inverse.hpp"
 #include "kernels/cuda/update.hpp"
@@ -161,6 +163,13 @@ void update_trailing(Stream stream, std::type_identity_t<View<const T>> l,
                      std::type_identity_t<TileColumns<const T>> u, TileColumns<T> c) {
     if (emulated(stream)) return cpu_kernels::update_trailing<T>(l, u, c);
     cuda_kernels::update_trailing<T>(stream, l, u, c);
+}
+
+template <class T>
+void panel_factor(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace,
+                  cuda_kernels::PanelPlan plan) {
+    if (emulated(stream)) return cpu_kernels::panel_factor<T>(panel, pivots, info);
+    cuda_kernels::panel_factor<T>(stream, panel, pivots, info, workspace, plan);
 }
 
 }  // namespace basalt::on_stream

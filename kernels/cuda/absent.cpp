@@ -4,6 +4,7 @@
 #include "kernels/cuda/copy.hpp"
 #include "kernels/cuda/generate.hpp"
 #include "kernels/cuda/norms.hpp"
+#include "kernels/cuda/panel.hpp"
 #include "kernels/cuda/row_exchange.hpp"
 #include "kernels/cuda/triangle_inverse.hpp"
 #include "kernels/cuda/update.hpp"
@@ -109,6 +110,17 @@ void update_trailing(Stream, std::type_identity_t<View<const T>>, std::type_iden
                      TileColumns<T>) {
     refuse();
 }
+template <class T>
+bool panel_fits(int, Index, Index, PanelPlan) {
+    return false;
+}
+std::size_t panel_workspace(Index, Index) {
+    return 0;  // the CPU panel, which emulated devices run, has its own
+}
+template <class T>
+void panel_factor(Stream, View<T>, Index*, Index*, void*, PanelPlan) {
+    refuse();
+}
 
 template void pack_tile_columns<float>(Stream, const TileGrid&, TileDeal, View<const float>,
                                        TileColumns<float>);
@@ -168,5 +180,9 @@ template void solve_by_substitution<double>(Stream, View<const double>, TileColu
 template void update_trailing<float>(Stream, View<const float>, TileColumns<const float>, TileColumns<float>);
 template void update_trailing<double>(Stream, View<const double>, TileColumns<const double>,
                                       TileColumns<double>);
+template bool panel_fits<float>(int, Index, Index, PanelPlan);
+template bool panel_fits<double>(int, Index, Index, PanelPlan);
+template void panel_factor<float>(Stream, View<float>, Index*, Index*, void*, PanelPlan);
+template void panel_factor<double>(Stream, View<double>, Index*, Index*, void*, PanelPlan);
 
 }  // namespace basalt::cuda_kernels
