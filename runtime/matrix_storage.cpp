@@ -34,12 +34,12 @@ MatrixStorage::~MatrixStorage() {
         spdlog::error("basalt: '{}' could not be copied back: {}", name_, error.what());
     }
     columns_.clear();  // waits for transfers
-    if (pinned_) runtime_.engine().device(0).unpin(slab_.data());
+    if (pinned_) runtime_.engine().pinned().unpin(slab_.data());
 }
 
 void MatrixStorage::pin() {
     if (pinned_ || runtime_.gpus() == 0 || slab_.size() == 0) return;
-    runtime_.engine().device(0).pin(slab_.data(), slab_.size());
+    runtime_.engine().pinned().pin(slab_.data(), slab_.size());
     pinned_ = true;
 }
 

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "runtime/device/emulated_device.hpp"
+#include "runtime/memory/pinned_buffer.hpp"
 #include "tests/device_contract.hpp"
 #include "tests/watchdog.hpp"
 
@@ -384,6 +385,15 @@ TEST_CASE("after a sticky failure a device is lost, throws from every call and h
     throws([&] { device.record(StreamRole::compute, false); });
     throws([&] { device.reached(StreamRole::compute, ticket); });
     throws([&] { device.reached(StreamRole::compute, 0); });
+    {
+        const Buffer there(other, 1);
+        throws([&] { other.copy_to_peer(StreamRole::peer, device, {work, there.get(), 1}); });
+        // pinned by whoever is left
+        basalt::detail::PinnedPool pool(machine.devices);
+        pool.give_back(pool.take(1000));
+        CHECK_NOTHROW(pool.pin(host.data(), 100));
+        pool.unpin(host.data());
+    }
     device.unpin(host.data());
     device.release(work);
     CHECK(device.free_bytes() == device.memory_bytes());

@@ -34,12 +34,27 @@ auto CudaDevice::guarded(const char* call, const F& calls, std::source_location 
     try {
         return calls();
     } catch (const CudaFailure& failure) {
+        const bool lost_now = failure.sticky && context_is_spoilt();
         const DeviceError error =
             device_error(index_, name_, failure.call, failure.why,
-                         {.sticky = failure.sticky, .out_of_memory = failure.out_of_memory}, failure.where);
-        if (failure.sticky) mark_lost(error.what());
+                         {.sticky = lost_now, .out_of_memory = failure.out_of_memory}, failure.where);
+        if (lost_now) mark_lost(error.what());
         throw error;
     }
+}
+
+bool CudaDevice::context_is_spoilt() const noexcept {
+    const auto& any_stream = streams_.front();
+    if (any_stream == nullptr) return true;
+    const CurrentDevice current(index_);
+    const cudaError_t status = cudaStreamQuery(any_stream->native());
+    static_cast<void>(cudaGetLastError());
+    return is_sticky(status);
+}
+
+bool CudaDevice::notice_if_lost() const noexcept {
+    if (!lost() && context_is_spoilt()) mark_lost("an error that another GPU's call met");
+    return lost();
 }
 
 void CudaDevice::mark_lost(const char* what) const noexcept {
@@ -151,8 +166,12 @@ void CudaDevice::attach_thread() {
 void CudaDevice::wait_for(StreamRole stream, Device& other, StreamRole other_stream, Ticket ticket) {
     guarded("cudaStreamWaitEvent", [&] {
         if (other.lost()) return;  // what it will not do any more is not waited for
-        this->stream(stream).wait_for(static_cast<CudaDevice&>(other).stream(other_stream), other.index(),
-                                      other_stream, ticket);
+        auto& awaited = static_cast<CudaDevice&>(other);
+        try {
+            this->stream(stream).wait_for(awaited.stream(other_stream), other.index(), other_stream, ticket);
+        } catch (const CudaFailure& failure) {
+            if (!failure.sticky || !awaited.notice_if_lost()) throw;  // nobody knew yet
+        }
     });
 }
 
@@ -181,9 +200,16 @@ void CudaDevice::copy_within(StreamRole stream, const Copy& copy) {
     enqueue_copy("cudaMemcpyAsync within the device", stream, copy, cudaMemcpyDeviceToDevice);
 }
 
-void CudaDevice::copy_to_peer(StreamRole stream, Device&, const Copy& copy) {
-    enqueue_copy("cudaMemcpyAsync to a peer", stream, copy,
-                 cudaMemcpyDefault);  // CUDA knows where both sides lie
+void CudaDevice::copy_to_peer(StreamRole stream, Device& peer, const Copy& copy) {
+    const auto& target = static_cast<const CudaDevice&>(peer);
+    target.guarded("cudaMemcpyAsync from a peer", [] {});  // throws where the peer is lost
+    try {
+        enqueue_copy("cudaMemcpyAsync to a peer", stream, copy,
+                     cudaMemcpyDefault);  // CUDA knows where both sides lie
+    } catch (const DeviceError&) {
+        target.notice_if_lost();
+        throw;
+    }
 }
 
 void CudaDevice::launch(StreamRole stream, std::function<void(Stream)> kernel) {
@@ -192,7 +218,7 @@ void CudaDevice::launch(StreamRole stream, std::function<void(Stream)> kernel) {
         try {
             kernel(Stream(&this->stream(stream).context()));
         } catch (const DeviceError& error) {
-            if (error.sticky()) mark_lost(error.what());
+            if (error.sticky() && context_is_spoilt()) mark_lost(error.what());
             throw;
         }
         check_cuda(cudaGetLastError(), "kernel launch");  // of a kernel<<<>>> that nobody asked
@@ -220,7 +246,7 @@ void CudaDevice::synchronize() noexcept {
     for (const auto& stream : streams_) {
         if (stream == nullptr) continue;
         const cudaError_t status = cudaStreamSynchronize(stream->native());
-        if (!try_cuda(status, "cudaStreamSynchronize") && is_sticky(status))
+        if (!try_cuda(status, "cudaStreamSynchronize") && is_sticky(status) && context_is_spoilt())
             mark_lost(cudaGetErrorString(status));
     }
 }

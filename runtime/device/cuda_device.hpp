@@ -64,6 +64,11 @@ class CudaDevice final : public Device {
     auto guarded(const char* call, const F& calls,
                  std::source_location where = std::source_location::current()) const;
     void mark_lost(const char* what) const noexcept;
+    /// Whether this device's own context has a sticky error. A call may also meet one of another device: of a peer that
+    /// it concerns, or of the thread's former one.
+    bool context_is_spoilt() const noexcept;
+    /// The same, asked by another device whose call failed; from then on lost() holds.
+    bool notice_if_lost() const noexcept;
     void enqueue_copy(const char* call, StreamRole role, const Copy& copy, cudaMemcpyKind kind);
 
     const int index_;

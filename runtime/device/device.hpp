@@ -45,7 +45,8 @@ struct Copy {
 /// peer copies on the streams of several devices from one thread: enqueueing is serialised a stream.
 /// Errors: what a call itself finds is thrown as a DeviceError that names the call, the source file and the
 /// device; what shows later is thrown by reached(), once. After a sticky one, lost() holds and every call throws, but
-/// release(), unpin() and synchronize(), which never do.
+/// release(), unpin() and synchronize(), which never do. A sticky error is its own device's alone: a call of another
+/// device that meets it may fail, but does not make that one lost.
 class Device {
   public:
     virtual ~Device() = default;
@@ -80,7 +81,8 @@ class Device {
     virtual void copy(StreamRole stream, const Copy& copy) = 0;
     /// Enqueues a copy within this device.
     virtual void copy_within(StreamRole stream, const Copy& copy) = 0;
-    /// Enqueues a copy from this device's memory to the peer's; reaches(peer) holds.
+    /// Enqueues a copy from this device's memory to the peer's; reaches(peer) holds. Where the peer is lost, the error is
+    /// the peer's.
     virtual void copy_to_peer(StreamRole stream, Device& peer, const Copy& copy) = 0;
     /// Has `kernel` called with the stream: at once on a GPU, where it launches; in the stream's turn on an emulated
     /// device, where it computes. It must stay callable until the next recorded ticket is reached.

@@ -200,6 +200,7 @@ void EmulatedDevice::copy_within(StreamRole stream, const Copy& copy) {
 
 void EmulatedDevice::copy_to_peer(StreamRole stream, Device& peer, const Copy& copy) {
     if (!reaches(peer)) throw error("copy_to_peer", name_ + " does not reach " + peer.name());
+    static_cast<const EmulatedDevice&>(peer).check_alive("copy_to_peer");
     enqueue_copy("copy_to_peer", stream, copy, &host_->memory(peer.index()), &memory_, copies_to_peers_);
 }
 

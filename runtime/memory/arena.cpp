@@ -28,7 +28,7 @@ Arena::~Arena() {
 std::size_t Arena::rounded(std::size_t bytes) { return std::max(unit, (bytes + unit - 1) / unit * unit); }
 
 std::size_t Arena::capacity() const {
-    const std::size_t free = device_.free_bytes();
+    const std::size_t free = device_.lost() ? 0 : device_.free_bytes();
     const std::size_t spare = device_.emulated() ? 0 : spared;
     const std::size_t most = (total_ + (free > spare ? free - spare : 0)) / unit * unit;
     return limit_ == 0 ? most : std::min(limit_, most);

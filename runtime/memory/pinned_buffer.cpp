@@ -17,8 +17,23 @@ PinnedPool::~PinnedPool() {
 }
 
 void PinnedPool::release(HostBuffer& buffer) {
-    if (device_ != nullptr && buffer.data() != nullptr) device_->unpin(buffer.data());
+    if (buffer.data() != nullptr) unpin(buffer.data());
     buffer = HostBuffer();
+}
+
+Device* PinnedPool::living_device() const {
+    const auto found = std::find_if(devices_.begin(), devices_.end(), [](const auto& device) { return !device->lost(); });
+    return found == devices_.end() ? nullptr : found->get();
+}
+
+void PinnedPool::pin(void* memory, std::size_t bytes) {
+    if (Device* device = living_device()) device->pin(memory, bytes);
+}
+
+void PinnedPool::unpin(void* memory) noexcept {
+    Device* device = living_device();
+    if (device == nullptr && !devices_.empty()) device = devices_.front().get();  // does what can still be done
+    if (device != nullptr) device->unpin(memory);
 }
 
 HostBuffer PinnedPool::take(std::size_t bytes) {
@@ -34,7 +49,7 @@ HostBuffer PinnedPool::take(std::size_t bytes) {
         }
     }
     HostBuffer fresh(bytes);
-    if (device_ != nullptr && bytes > 0) device_->pin(fresh.data(), bytes);
+    if (bytes > 0) pin(fresh.data(), bytes);
     return fresh;
 }
 

@@ -2,8 +2,10 @@
 
 #include <cstddef>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "runtime/host_memory.hpp"
 
@@ -15,8 +17,10 @@ class Device;
 /// back is kept for the next one that asks for as much. Thread-safe.
 class PinnedPool {
   public:
-    /// `device` pins for all; nullptr: nothing is pinned.
-    explicit PinnedPool(Device* device) : device_(device) {}
+    using Devices = std::vector<std::unique_ptr<Device>>;
+
+    /// The first of the devices that is not lost pins for all; where there is none, nothing is pinned.
+    explicit PinnedPool(const Devices& devices) : devices_(devices) {}
     ~PinnedPool();
     PinnedPool(const PinnedPool&) = delete;
     PinnedPool& operator=(const PinnedPool&) = delete;
@@ -25,10 +29,15 @@ class PinnedPool {
     HostBuffer take(std::size_t bytes);
     void give_back(HostBuffer buffer);
 
+    /// For memory that is not the pool's. Throws DeviceError.
+    void pin(void* memory, std::size_t bytes);
+    void unpin(void* memory) noexcept;
+
   private:
     void release(HostBuffer& buffer);
+    Device* living_device() const;
 
-    Device* const device_;
+    const Devices& devices_;
     std::mutex lock_;  // guards what follows
     std::deque<HostBuffer> kept_;
 };
