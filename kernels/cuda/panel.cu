@@ -6,24 +6,52 @@
 #include <basalt/error.hpp>
 
 #include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/panel_fused.hpp"
+#include "kernels/cuda/panel_steps.hpp"
 
 namespace basalt::cuda_kernels {
 
+namespace {
+
+/// Columns of a leaf of the design `fused`, each a block; 0 leaves it to the design.
+int fused_leaf_width(PanelPlan plan) {
+    if (plan.leaf_width == 0 || plan.blocks == 0) return std::max(plan.leaf_width, plan.blocks);
+    return std::min(plan.leaf_width, plan.blocks);
+}
+
+}  // namespace
+
 template <class T>
-bool panel_fits(int, Index, Index, PanelPlan) {
+bool panel_fits(int device, Index rows, Index, PanelPlan plan) {
+    switch (plan.design) {
+        case PanelDesign::cluster:
+        case PanelDesign::grid: return false;
+        case PanelDesign::fused: {
+            const int width = fused_leaf_width(plan), limit = cuda_detail::fused_width_limit<T>(device, rows);
+            return (width == 0 ? cuda_detail::fused_width : width) <= limit;
+        }
+        case PanelDesign::steps: return plan.leaf_width <= cuda_detail::steps_width;
+    }
     return false;
 }
 
-std::size_t panel_workspace(Index, Index) {
-    return 0;
+std::size_t panel_workspace(Index rows, Index cols) {
+    return std::max(cuda_detail::steps_workspace(rows), cuda_detail::fused_workspace(rows, cols));
 }
 
 template <class T>
-void panel_factor(Stream stream, View<T> panel, Index*, Index* info, void*, PanelPlan) {
+void panel_factor(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace, PanelPlan plan) {
     assert(panel.col_stride() == 1 || panel.cols() <= 1);
     cuda_detail::check(cudaMemsetAsync(info, 0, sizeof(Index), cuda_detail::native(stream)), "cudaMemsetAsync", stream);
     if (panel.empty()) return;
-    throw UsageError("panel_factor: there is no such design of the GPU panel");
+    switch (plan.design) {
+        case PanelDesign::cluster:
+        case PanelDesign::grid: throw UsageError("panel_factor: there is no such design of the GPU panel");
+        case PanelDesign::fused:
+            return cuda_detail::factor_fused<T>(stream, panel, pivots, info, workspace, fused_leaf_width(plan));
+        case PanelDesign::steps:
+            return cuda_detail::factor_by_steps<T>(stream, panel, pivots, info, workspace, plan.leaf_width);
+    }
 }
 
 template bool panel_fits<float>(int, Index, Index, PanelPlan);

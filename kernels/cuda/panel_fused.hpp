@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+
+#include <basalt/device.hpp>
+#include <basalt/view.hpp>
+
+namespace basalt::cuda_detail {
+
+/// When columns are updated by one that is being scaled.
+enum class FusedUpdate {
+    lazy,    ///< when all of it is there
+    greedy,  ///< piece by piece
+};
+
+/// Columns of a leaf of the design `fused`, each of which is a block of threads: what a panel gets, and the most there are.
+inline constexpr int fused_width = 32;
+inline constexpr int most_fused_width = 64;
+
+/// Tallest leaf, the paper's T; taller ones go by steps.
+template <class T>
+Index fused_height();
+
+/// Widest leaf for a panel of so many rows: its blocks have to run at once on GPU `device`.
+template <class T>
+int fused_width_limit(int device, Index rows);
+
+/// Bytes of workspace.
+std::size_t fused_workspace(Index rows, Index cols);
+
+/// The design `fused` (see kernels/cuda/panel.hpp). `width`: columns of a leaf, at most fused_width_limit(), or 0. *info is 0
+/// before. Leaves are one kernel each, launched cooperatively.
+/// Abdelfattah et al., section 6.5.2, design D2. There the panel is column-major and read by blocks whose rows are
+/// contiguous; here a column on its way to the other blocks is a copy, so that its owner may go on to exchange its rows.
+template <class T>
+void factor_fused(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace, int width,
+                  FusedUpdate update = FusedUpdate::lazy);
+
+}  // namespace basalt::cuda_detail
