@@ -1,5 +1,5 @@
 // bench_broadcast: one buffer to several GPUs: our ring of chunks (shares from the host), the source sending
-// to each, and NCCL, in turn.
+// to each, NCCL, and other ways that were tried, in turn.
 #include "runtime/device/broadcast.hpp"
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <iostream>
 #include <map>
@@ -19,6 +20,7 @@
 #include <CLI/CLI.hpp>
 
 #include "bench/broadcast_nccl.hpp"
+#include "bench/broadcast_trials.hpp"
 #include "bench/build_commit.hpp"
 #include "bench/clock.hpp"
 #include "bench/command_line.hpp"
@@ -35,14 +37,20 @@ using basalt::detail::StreamPoint;
 using basalt::detail::StreamRole;
 
 const std::vector<std::string> all_sources{"device", "host"};
-const std::vector<std::string> all_methods{"ring", "source", "nccl"};
+
+std::vector<std::string> all_methods() {
+    std::vector<std::string> methods{"ring", "source", "nccl"};
+    methods.insert(methods.end(), trial_methods.begin(), trial_methods.end());
+    return methods;
+}
 
 struct Options {
     std::vector<std::string> sources = all_sources;
-    std::vector<std::string> methods = all_methods;
+    std::vector<std::string> methods{"ring", "source", "nccl"};
     std::vector<std::uint64_t> sizes{1 << 20, 4 << 20, 16 << 20, 64 << 20, 128 << 20, 512 << 20};
     std::vector<std::uint64_t> chunks{0};
-    std::vector<int> lanes{1};
+    std::vector<int> blocks{16};
+    std::vector<std::uint64_t> pieces{64 << 10};
     std::vector<int> targets;
     int gpus = 8;
     int emulated_gpus = 0;
@@ -57,7 +65,7 @@ struct Line {
     int targets;
     std::size_t bytes;
     std::size_t chunk;
-    int lanes;
+    int blocks;
     std::vector<double> seconds = {};
     std::vector<double> issue_seconds = {};
 
@@ -75,14 +83,17 @@ class Bench {
     Bench(std::vector<std::unique_ptr<Device>> devices, std::size_t bytes)
         : devices_(std::move(devices)),
           bytes_((bytes + page - 1) / page * page),
-          host_(static_cast<std::byte*>(std::aligned_alloc(page, bytes_))) {
-        if (host_ == nullptr) throw std::runtime_error("no memory on the host");
+          host_(static_cast<std::byte*>(std::aligned_alloc(page, bytes_))),
+          seen_(static_cast<std::byte*>(std::aligned_alloc(page, bytes_))) {
+        if (host_ == nullptr || seen_ == nullptr) throw std::runtime_error("no memory on the host");
         for (std::size_t i = 0; i < bytes_; ++i) host_.get()[i] = pattern(i);
         devices_[0]->pin(host_.get(), bytes_);
+        devices_[0]->pin(seen_.get(), bytes_);
         for (const auto& device : devices_) buffers_.push_back(device->allocate(bytes_));
     }
     ~Bench() {
         for (std::size_t i = 0; i < devices_.size(); ++i) devices_[i]->release(buffers_[i]);
+        devices_[0]->unpin(seen_.get());
         devices_[0]->unpin(host_.get());
     }
     Bench(const Bench&) = delete;
@@ -101,6 +112,14 @@ class Bench {
             line.seconds.push_back(watch.elapsed().wall);
             return;
         }
+        if (is_trial(line)) {
+            BroadcastTrials& trials = this->trials();
+            const Stopwatch watch;
+            line.issue_seconds.push_back(
+                trials.run({line.method, line.targets, line.bytes, line.chunk, line.blocks}, buffers_));
+            line.seconds.push_back(watch.elapsed().wall);
+            return;
+        }
         const BroadcastPlan plan = plan_for(line);
         const Stopwatch watch;
         const std::vector<StreamPoint> ends = enqueue_broadcast(plan);
@@ -109,20 +128,18 @@ class Bench {
         line.seconds.push_back(watch.elapsed().wall);
     }
 
-    /// Throws where the line does not bring everything: some places of each target are looked at.
+    /// Throws where the line does not bring everything.
     void verify(Line line) {
         const int first = first_target(line);
-        for (int i = first; i < first + line.targets; ++i) clear(i, line.bytes);
-        if (line.source == "device") fill(0, line.bytes);
+        std::memset(seen_.get(), 0, line.bytes);
+        for (int i = first; i < first + line.targets; ++i) fill(i, seen_.get(), line.bytes);
+        if (line.source == "device") fill(0, host_.get(), line.bytes);
         measure(line);
-        for (int i = first; i < first + line.targets; ++i) {
-            for (std::size_t k = 0; k <= places; ++k) check(i, (line.bytes - 1) / places * k, line);
-        }
+        for (int i = first; i < first + line.targets; ++i) check(i, line);
     }
 
   private:
     static constexpr std::size_t page = 4096;
-    static constexpr std::size_t places = 97;
 
     static std::byte pattern(std::size_t i) { return static_cast<std::byte>((i * 2654435761U) >> 13 & 0xFF); }
     static int first_target(const Line& line) { return line.source == "device" ? 1 : 0; }
@@ -140,7 +157,6 @@ class Bench {
         plan.from_source_only = line.method == "source";
         plan.through_host = host_.get();
         plan.chunk_bytes = line.chunk;
-        plan.lanes = line.lanes;
         for (int i = first_target(line); i < first_target(line) + line.targets; ++i) {
             plan.targets.push_back({&at(i), buffer(i)});
         }
@@ -153,26 +169,25 @@ class Bench {
     }
     void finish(int number, StreamRole stream) { await({number, stream, at(number).record(stream, false)}); }
 
-    void clear(int number, std::size_t bytes) {
-        const std::vector<std::byte> zeros(bytes);
-        at(number).copy(StreamRole::from_host,
-                        {.to = buffer(number), .from = zeros.data(), .row_bytes = bytes});
+    void fill(int number, const std::byte* from, std::size_t bytes) {
+        at(number).copy(StreamRole::from_host, {.to = buffer(number), .from = from, .row_bytes = bytes});
         finish(number, StreamRole::from_host);
     }
-    void fill(int number, std::size_t bytes) {
-        at(number).copy(StreamRole::from_host,
-                        {.to = buffer(number), .from = host_.get(), .row_bytes = bytes});
-        finish(number, StreamRole::from_host);
-    }
-    void check(int number, std::size_t place, const Line& line) {
-        std::byte found{};
-        at(number).copy(StreamRole::to_host, {.to = &found, .from = buffer(number) + place, .row_bytes = 1});
+    void check(int number, const Line& line) {
+        at(number).copy(StreamRole::to_host, {.to = seen_.get(), .from = buffer(number), .row_bytes = line.bytes});
         finish(number, StreamRole::to_host);
-        if (found == pattern(place)) return;
-        throw std::runtime_error(fmt::format("{} from the {}: byte {} of {} did not arrive on {}",
-                                             line.method, line.source, place, line.bytes, at(number).name()));
+        if (std::memcmp(seen_.get(), host_.get(), line.bytes) == 0) return;
+        const auto wrong = std::mismatch(seen_.get(), seen_.get() + line.bytes, host_.get()).first - seen_.get();
+        throw std::runtime_error(fmt::format("byte {} of {} did not arrive on {}", wrong, line.bytes, at(number).name()));
     }
 
+    static bool is_trial(const Line& line) {
+        return std::find(trial_methods.begin(), trial_methods.end(), line.method) != trial_methods.end();
+    }
+    BroadcastTrials& trials() {
+        if (trials_ == nullptr) trials_ = make_broadcast_trials(devices());
+        return *trials_;
+    }
     NcclBroadcast& nccl_for(int gpus) {
         auto& nccl = nccl_[gpus];
         if (nccl == nullptr) nccl = make_nccl_broadcast(gpus);
@@ -182,8 +197,10 @@ class Bench {
     std::vector<std::unique_ptr<Device>> devices_;
     std::size_t bytes_;
     std::unique_ptr<std::byte, Free> host_;
+    std::unique_ptr<std::byte, Free> seen_;
     std::vector<void*> buffers_;
     std::map<int, std::unique_ptr<NcclBroadcast>> nccl_;
+    std::unique_ptr<BroadcastTrials> trials_;
 };
 
 std::vector<std::unique_ptr<Device>> make_devices(const Options& options) {
@@ -207,18 +224,21 @@ std::vector<int> numbers_of_targets(const std::string& source, const Options& op
 std::vector<Line> lines_for(const std::string& source, int targets, std::size_t bytes, const Options& options,
                             const Bench& bench) {
     std::vector<Line> lines;
+    const auto add = [&](const std::string& method, std::size_t chunk, int blocks) {
+        lines.push_back({source, method, targets, bytes, chunk, blocks});
+    };
     for (const std::string& method : options.methods) {
-        const Line plain{source, method, targets, bytes, 0, 1};
-        if (method == "nccl") {
-            if (has_nccl && source == "device" && !bench.device(0).emulated()) lines.push_back(plain);
-        } else if (method == "source") {
-            lines.push_back(plain);
+        const bool ours = method == "ring" || method == "source";
+        if (!ours && (source != "device" || bench.device(0).emulated() || (method == "nccl" && !has_nccl))) continue;
+        if (is_kernel(method)) {
+            for (const std::uint64_t piece : options.pieces) {
+                for (const int blocks : options.blocks) add(method, piece, blocks);
+            }
+        } else if (method == "source" || method == "nccl") {
+            add(method, 0, 0);
         } else {
-            for (const std::size_t chunk : options.chunks) {
-                for (const int lanes : options.lanes) {
-                    if (chunk == 0 || chunk < bytes)
-                        lines.push_back({source, method, targets, bytes, chunk, lanes});
-                }
+            for (const std::uint64_t chunk : options.chunks) {
+                if (chunk < bytes) add(method, chunk, 0);
             }
         }
     }
@@ -234,19 +254,19 @@ class Report {
     void head(const Bench& bench, int repeat) {
         fmt::print(table_, "broadcast among {} x {}; median of {} rounds in turn, by the host's clock\n",
                    bench.devices(), bench.device(0).model(), repeat);
-        fmt::print(table_, "{:<6} {:>7} {:>9} {:<6} {:>9} {:>5} {:>9} {:>9} {:>9} {:>8}\n", "source",
-                   "targets", "MiB", "method", "chunk KiB", "lanes", "ms", "best ms", "issue ms", "GB/s");
+        fmt::print(table_, "{:<6} {:>7} {:>9} {:<10} {:>9} {:>6} {:>9} {:>9} {:>9} {:>8}\n", "source",
+                   "targets", "MiB", "method", "chunk KiB", "blocks", "ms", "best ms", "issue ms", "GB/s");
     }
 
     void line(const Line& line, const Bench& bench) {
         const double issue = line.issue_seconds.empty() ? 0 : basalt::median(line.issue_seconds);
         const double rate = static_cast<double>(line.bytes) / line.median() * 1e-9;
-        const std::string chunk = line.method != "ring" ? "-"
-                                  : line.chunk == 0     ? "auto"
-                                                        : fmt::format("{}", line.chunk >> 10);
-        fmt::print(table_, "{:<6} {:>7} {:>9.2f} {:<6} {:>9} {:>5} {:>9.4f} {:>9.4f} {:>9.4f} {:>8.1f}\n",
+        const bool whole = line.method == "source" || line.method == "nccl";
+        const std::string chunk = whole ? "-" : line.chunk == 0 ? "auto" : fmt::format("{}", line.chunk >> 10);
+        const std::string blocks = line.blocks == 0 ? "-" : fmt::format("{}", line.blocks);
+        fmt::print(table_, "{:<6} {:>7} {:>9.2f} {:<10} {:>9} {:>6} {:>9.4f} {:>9.4f} {:>9.4f} {:>8.1f}\n",
                    line.source, line.targets, static_cast<double>(line.bytes) / (1 << 20), line.method, chunk,
-                   line.lanes, line.median() * 1e3, line.best() * 1e3, issue * 1e3, rate);
+                   blocks, line.median() * 1e3, line.best() * 1e3, issue * 1e3, rate);
         std::fflush(table_);
         if (!records_) return;
         basalt::JsonRecord record;
@@ -256,7 +276,7 @@ class Report {
         record["bytes"] = line.bytes;
         record["method"] = line.method;
         record["chunk_bytes"] = line.chunk;
-        record["lanes"] = line.lanes;
+        record["blocks"] = line.blocks;
         record["milliseconds"] = line.median() * 1e3;
         record["best_milliseconds"] = line.best() * 1e3;
         record["issue_milliseconds"] = issue * 1e3;
@@ -272,12 +292,28 @@ class Report {
     std::unique_ptr<basalt::JsonRecordWriter> records_;
 };
 
-void compare(std::vector<Line> lines, Bench& bench, const Options& options, Report& report) {
-    for (const Line& line : lines) bench.verify(line);
+/// Whether the line does what it should; otherwise says why not.
+bool works(const Line& line, Bench& bench) {
+    try {
+        bench.verify(line);
+        return true;
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "bench_broadcast: {} from the {} to {}, chunks of {}, {} blocks: {}\n", line.method, line.source,
+                   line.targets, line.chunk, line.blocks, error.what());
+        return false;
+    }
+}
+
+/// False where a line does not work: it is left out.
+bool compare(std::vector<Line> lines, Bench& bench, const Options& options, Report& report) {
+    const auto wrong = std::remove_if(lines.begin(), lines.end(), [&](const Line& line) { return !works(line, bench); });
+    const bool all = wrong == lines.end();
+    lines.erase(wrong, lines.end());
     for (int round = 0; round < options.repeat; ++round) {
         for (Line& line : lines) bench.measure(line);
     }
     for (const Line& line : lines) report.line(line, bench);
+    return all;
 }
 
 int run(const Options& options) {
@@ -286,14 +322,15 @@ int run(const Options& options) {
     Bench bench(std::move(devices), *std::max_element(options.sizes.begin(), options.sizes.end()));
     Report report(options.json);
     report.head(bench, options.repeat);
+    bool all = true;
     for (const std::string& source : options.sources) {
         for (const int targets : numbers_of_targets(source, options, bench.devices())) {
             for (const std::size_t bytes : options.sizes) {
-                compare(lines_for(source, targets, bytes, options, bench), bench, options, report);
+                all = compare(lines_for(source, targets, bytes, options, bench), bench, options, report) && all;
             }
         }
     }
-    return 0;
+    return all ? 0 : 3;
 }
 
 void add_options(CLI::App& app, Options& options) {
@@ -302,9 +339,10 @@ void add_options(CLI::App& app, Options& options) {
         ->delimiter(',')
         ->check(CLI::IsMember(all_sources));
     app.add_option("--method", options.methods,
-                   "ring (from the host: shares), source (which sends to each), nccl (from a device)")
+                   "ring (from the host: shares), source (which sends to each), nccl (from a device); tried beside them, from "
+                   "a device: " + fmt::format("{}", fmt::join(trial_methods, ", ")))
         ->delimiter(',')
-        ->check(CLI::IsMember(all_methods));
+        ->check(CLI::IsMember(all_methods()));
     app.add_option("--size", options.sizes, "of the buffer, e.g. 128MiB,100MB")
         ->delimiter(',')
         ->transform(size)
@@ -313,9 +351,11 @@ void add_options(CLI::App& app, Options& options) {
         ->delimiter(',')
         ->transform(size)
         ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 36));
-    app.add_option("--lanes", options.lanes, "streams of a GPU that take turns with the chunks: 1, 2")
+    app.add_option("--blocks", options.blocks, "of the kernels that are tried")->delimiter(',')->check(CLI::Range(1, 1024));
+    app.add_option("--piece", options.pieces, "what a block of such a kernel announces at once, e.g. 64KiB")
         ->delimiter(',')
-        ->check(CLI::Range(1, 2));
+        ->transform(size)
+        ->check(CLI::Range(std::uint64_t{16}, std::uint64_t{1} << 30));
     app.add_option("--targets", options.targets, "how many GPUs get the buffer; default: 1 to all")
         ->delimiter(',')
         ->check(CLI::Range(1, 8));
@@ -339,5 +379,9 @@ int main(int argc, char** argv) {
     } catch (const std::exception& error) {
         fmt::print(stderr, "bench_broadcast: {}\n", error.what());
         return 3;
+    } catch (const TrialHangs& trial) {
+        fmt::print(stderr, "bench_broadcast: {} does not end\n", trial.method);
+        std::fflush(nullptr);
+        std::_Exit(4);  // freeing the memory would wait for it
     }
 }

@@ -19,7 +19,6 @@ struct BroadcastCase {
     std::size_t targets = 1;
     std::size_t bytes = 0;
     std::size_t chunk_bytes = 0;
-    int lanes = 1;
     bool from_source_only = false;
 };
 
@@ -32,7 +31,6 @@ class BroadcastSetting {
         plan_.from_source_only = what.from_source_only;
         plan_.through_host = through_host_.data();
         plan_.chunk_bytes = what.chunk_bytes;
-        plan_.lanes = what.lanes;
         plan_.from = contents_.data();
         if (what.source >= 0) {
             plan_.source = &machine[static_cast<std::size_t>(what.source)];
@@ -95,7 +93,7 @@ class BroadcastSetting {
 /// Every target gets everything, behind the end that serves it and not in front of what the home stream waits
 /// for.
 inline void check_broadcast(const Machine& machine, const BroadcastCase& what) {
-    CAPTURE(what.source, what.targets, what.bytes, what.chunk_bytes, what.lanes, what.from_source_only);
+    CAPTURE(what.source, what.targets, what.bytes, what.chunk_bytes, what.from_source_only);
     BroadcastSetting setting(machine, what);
     setting.occupy_targets();
     const std::vector<StreamPoint> ends = enqueue_broadcast(setting.plan());

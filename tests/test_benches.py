@@ -123,18 +123,18 @@ class Update(unittest.TestCase):
 class Broadcast(unittest.TestCase):
     def test_every_way_from_every_source_is_timed_on_emulated_devices(self):
         found = records(self, BROADCAST, "--emulated-gpus", "3", "--size", "100KB,1MiB", "--chunk", "0,64KiB",
-                        "--lanes", "1,2", "--repeat", "1")
-        ways = {(r["source"], r["targets"], r["bytes"], r["method"], r["chunk_bytes"], r["lanes"]) for r in found}
-        rings = {("ring", chunk, lanes) for chunk in (0, 65536) for lanes in (1, 2)}
+                        "--repeat", "1")
+        ways = {(r["source"], r["targets"], r["bytes"], r["method"], r["chunk_bytes"]) for r in found}
+        rings = {("ring", chunk) for chunk in (0, 65536)}
         self.assertEqual(ways, {(source, targets, size, *way)
                                 for source, most in (("device", 2), ("host", 3)) for targets in range(1, most + 1)
-                                for size in (100000, 1048576) for way in rings | {("source", 0, 1)}})
+                                for size in (100000, 1048576) for way in rings | {("source", 0)}})
         for record in found:
             self.assertGreater(record["milliseconds"], 0, record)
 
     def test_wrong_use_is_refused_with_what_is_allowed(self):
         for arguments, allowed in ((["--source", "disk"], "host"), (["--method", "pigeon"], "ring"),
-                                   (["--lanes", "3"], "2"), (["--size", "0"], "1"), (["--repeat", "0"], "1000")):
+                                   (["--blocks", "0"], "1"), (["--size", "0"], "1"), (["--repeat", "0"], "1000")):
             result = run(BROADCAST, *arguments)
             self.assertEqual(result.returncode, 2, arguments)
             for word in (*arguments, allowed):

@@ -1,7 +1,6 @@
 #include "runtime/device/broadcast.hpp"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <utility>
 
@@ -35,7 +34,7 @@ DeviceStream home_of(const BroadcastPlan& plan) {
 class Enqueueing {
   public:
     Enqueueing(const BroadcastPlan& plan, const std::vector<Hop>& hops)
-        : plan_(plan), hops_(hops), home_(home_of(plan)), newest_(hops.size()), ends_(hops.size()) {}
+        : plan_(plan), hops_(hops), home_(home_of(plan)), newest_(hops.size()) {}
 
     /// Chunk by chunk along all hops at once, so that the first ones travel while the others are enqueued. In
     /// a step the hops that lie deep come first: the newest chunk of a parent is then the one that is to be
@@ -98,22 +97,17 @@ class Enqueueing {
         return {stream, used_[stream] = stream.device->record(stream.role, timed)};
     }
 
-    std::size_t lanes(const Hop& hop) const { return hop.peer != nullptr && plan_.lanes > 1 ? 2 : 1; }
-    DeviceStream stream_of(const Hop& hop, std::size_t lane) const {
-        return {hop.driver, lane == 0 ? hop.role : StreamRole::to_host};
-    }
+    static DeviceStream stream_of(const Hop& hop) { return {hop.driver, hop.role}; }
 
     /// Whether the first copies are not all on the home stream.
     bool starts_elsewhere() const {
-        return std::any_of(hops_.begin(), hops_.end(), [this](const Hop& hop) {
-            return hop.parent < 0 && (!(stream_of(hop, 0) == home_) || lanes(hop) > 1);
-        });
+        return std::any_of(hops_.begin(), hops_.end(),
+                           [this](const Hop& hop) { return hop.parent < 0 && !(stream_of(hop) == home_); });
     }
 
     void enqueue_chunk(std::size_t number, std::size_t chunk) {
         const Hop& hop = hops_[number];
-        const std::size_t lane = chunk % lanes(hop);
-        const DeviceStream stream = stream_of(hop, lane);
+        const DeviceStream stream = stream_of(hop);
         const bool first_use = used_.emplace(stream, 0).second;
         if (hop.parent >= 0) {
             wait(stream, newest_[static_cast<std::size_t>(hop.parent)]);
@@ -127,20 +121,15 @@ class Enqueueing {
         } else {
             hop.driver->copy(stream.role, copy);
         }
-        const bool last_of_lane = chunk + lanes(hop) >= hop.chunks();
-        if (!hop.has_children && !last_of_lane) return;
-        newest_[number] = record(stream, last_of_lane);
-        if (last_of_lane) ends_[number][lane] = newest_[number];
+        const bool last = chunk + 1 == hop.chunks();
+        if (hop.has_children || last) newest_[number] = record(stream, last);
     }
 
     /// Where the last of the copies to a target has run: the streams that bring it something are joined.
     Arrival end_of_target(int target) {
         std::vector<Arrival> arrivals;
         for (std::size_t i = 0; i < hops_.size(); ++i) {
-            if (hops_[i].target != target) continue;
-            for (const Arrival& end : ends_[i]) {
-                if (end.ticket != 0) arrivals.push_back(end);
-            }
+            if (hops_[i].target == target) arrivals.push_back(newest_[i]);
         }
         if (arrivals.empty()) return record(home_, true);  // nothing to bring
         const Arrival& last = arrivals.back();
@@ -161,9 +150,8 @@ class Enqueueing {
     const std::vector<Hop>& hops_;
     const DeviceStream home_;
     Ticket start_ = 0;
-    std::map<DeviceStream, Ticket> used_;       // with the newest ticket of each
-    std::vector<Arrival> newest_;               // of the chunks of each hop
-    std::vector<std::array<Arrival, 2>> ends_;  // of the lanes of each hop
+    std::map<DeviceStream, Ticket> used_;  // with the newest ticket of each
+    std::vector<Arrival> newest_;          // of the chunks of each hop
 };
 
 }  // namespace

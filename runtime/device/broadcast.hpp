@@ -23,8 +23,6 @@ struct BroadcastPlan {
     void* through_host = nullptr;
     /// What travels at once; 0: by broadcast_chunk(), and small buffers are sent by the source alone.
     std::size_t chunk_bytes = 0;
-    /// Streams (1 or 2) of a device that take turns with its chunks to the next device.
-    int lanes = 1;
 };
 
 /// Enqueues the copies and returns where they end: first, for each target, one point at which it has

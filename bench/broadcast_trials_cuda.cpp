@@ -1,0 +1,336 @@
+#include "bench/broadcast_trials.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <stdexcept>
+#include <tuple>
+#include <utility>
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
+
+#include "bench/broadcast_relay.hpp"
+#include "bench/clock.hpp"
+#include "runtime/device/broadcast_route.hpp"
+
+namespace bench {
+
+namespace {
+
+constexpr double patience = 5;  // seconds
+constexpr std::size_t most_words = 4096;
+
+void check(cudaError_t status, const char* call) {
+    if (status != cudaSuccess) throw std::runtime_error(std::string(call) + ": " + cudaGetErrorName(status));
+}
+
+/// Writes and waits of streams for words in GPU memory: the driver has them, the runtime library has not.
+class StreamWords {
+  public:
+    StreamWords() {
+        void* driver = dlopen("libcuda.so.1", RTLD_LAZY);
+        if (driver == nullptr) throw std::runtime_error("flags: no libcuda.so.1");
+        write_ = reinterpret_cast<Call*>(dlsym(driver, "cuStreamWriteValue32_v2"));
+        wait_ = reinterpret_cast<Call*>(dlsym(driver, "cuStreamWaitValue32_v2"));
+        if (write_ == nullptr || wait_ == nullptr) throw std::runtime_error("flags: the driver has no stream words");
+    }
+    void write(cudaStream_t stream, std::uint32_t* word, std::uint32_t value) const {
+        call(write_, stream, word, value, CU_STREAM_WRITE_VALUE_DEFAULT);
+    }
+    void wait(cudaStream_t stream, std::uint32_t* word, std::uint32_t value) const {
+        call(wait_, stream, word, value, CU_STREAM_WAIT_VALUE_GEQ);
+    }
+
+  private:
+    using Call = CUresult(CUstream, CUdeviceptr, cuuint32_t, unsigned int);
+    static void call(Call* function, cudaStream_t stream, std::uint32_t* word, std::uint32_t value, unsigned int how) {
+        const CUresult status = function(stream, reinterpret_cast<CUdeviceptr>(word), value, how);
+        if (status != CUDA_SUCCESS) throw std::runtime_error("flags: CUresult " + std::to_string(status));
+    }
+    Call* write_;
+    Call* wait_;
+};
+
+/// Copies of a slice from one GPU to another, in chunks, each behind the one of the parent that brings it.
+struct Edge {
+    int from;
+    int to;
+    std::size_t begin;
+    std::size_t end;
+    int parent = -1;
+    int depth = 0;
+};
+
+class Route {
+  public:
+    std::vector<Edge> edges;
+
+    int add(int from, int to, std::size_t begin, std::size_t end, int parent) {
+        const int depth = parent < 0 ? 0 : edges[static_cast<std::size_t>(parent)].depth + 1;
+        edges.push_back({from, to, begin, end, parent, depth});
+        return static_cast<int>(edges.size()) - 1;
+    }
+    /// From GPU 0 through all targets, upwards or downwards.
+    void add_ring(int targets, bool downwards, std::size_t begin, std::size_t end) {
+        int before = 0;
+        int parent = -1;
+        for (int i = 1; i <= targets; ++i) {
+            const int next = downwards ? targets + 1 - i : i;
+            parent = add(before, next, begin, end, parent);
+            before = next;
+        }
+    }
+    bool has_children(std::size_t edge) const {
+        return std::any_of(edges.begin(), edges.end(),
+                           [&](const Edge& other) { return other.parent == static_cast<int>(edge); });
+    }
+};
+
+std::size_t part(std::size_t bytes, int i, int parts) {
+    constexpr std::size_t unit = 4096;
+    return i == parts ? bytes : bytes / static_cast<std::size_t>(parts) / unit * unit * static_cast<std::size_t>(i);
+}
+
+Route route_of(const BroadcastTrial& trial) {
+    Route route;
+    if (trial.method == "rings") {
+        route.add_ring(trial.targets, false, 0, part(trial.bytes, 1, 2));
+        route.add_ring(trial.targets, true, part(trial.bytes, 1, 2), trial.bytes);
+    } else if (trial.method == "scatter") {
+        for (int first = 1; first <= trial.targets; ++first) {
+            const std::size_t begin = part(trial.bytes, first - 1, trial.targets);
+            const std::size_t end = part(trial.bytes, first, trial.targets);
+            const int parent = route.add(0, first, begin, end, -1);
+            for (int i = 1; i < trial.targets; ++i) {
+                route.add(first, (first - 1 + i) % trial.targets + 1, begin, end, parent);
+            }
+        }
+    } else {
+        route.add_ring(trial.targets, false, 0, trial.bytes);
+    }
+    return route;
+}
+
+/// Streams and events of GPUs, made when first used: those of edge i are the i-th ones of the GPU that copies.
+class Resources {
+  public:
+    ~Resources() {
+        for (const auto& [key, stream] : streams_) cudaStreamDestroy(stream);
+        for (const auto& [key, event] : events_) cudaEventDestroy(event);
+        for (const auto& [gpu, words] : words_) cudaFree(words);
+    }
+    Resources() = default;
+    Resources(const Resources&) = delete;
+    Resources& operator=(const Resources&) = delete;
+
+    cudaStream_t stream(int gpu, std::size_t edge) {
+        cudaStream_t& found = streams_[{gpu, edge}];
+        if (found != nullptr) return found;
+        int least = 0;
+        int highest = 0;
+        check(cudaSetDevice(gpu), "cudaSetDevice");
+        check(cudaDeviceGetStreamPriorityRange(&least, &highest), "cudaDeviceGetStreamPriorityRange");
+        check(cudaStreamCreateWithPriority(&found, cudaStreamNonBlocking, highest), "cudaStreamCreateWithPriority");
+        return found;
+    }
+    cudaEvent_t event(int gpu, std::size_t edge, std::size_t chunk) {
+        cudaEvent_t& found = events_[{gpu, edge, chunk}];
+        if (found != nullptr) return found;
+        check(cudaSetDevice(gpu), "cudaSetDevice");
+        check(cudaEventCreateWithFlags(&found, cudaEventDisableTiming), "cudaEventCreateWithFlags");
+        return found;
+    }
+    /// Words of a GPU, zero at first.
+    std::uint32_t* words(int gpu) {
+        std::uint32_t*& found = words_[gpu];
+        if (found != nullptr) return found;
+        check(cudaSetDevice(gpu), "cudaSetDevice");
+        check(cudaMalloc(reinterpret_cast<void**>(&found), most_words * sizeof(std::uint32_t)), "cudaMalloc");
+        check(cudaMemset(found, 0, most_words * sizeof(std::uint32_t)), "cudaMemset");
+        check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+        return found;
+    }
+
+  private:
+    std::map<std::pair<int, std::size_t>, cudaStream_t> streams_;
+    std::map<std::tuple<int, std::size_t, std::size_t>, cudaEvent_t> events_;
+    std::map<int, std::uint32_t*> words_;
+};
+
+void await(cudaStream_t stream, const std::string& method) {
+    const double begin = now();
+    cudaError_t status = cudaErrorNotReady;
+    while (status == cudaErrorNotReady) {
+        if (now() - begin > patience) throw TrialHangs{method};
+        status = cudaStreamQuery(stream);
+    }
+    check(status, "cudaStreamQuery");
+}
+
+class Trials final : public BroadcastTrials {
+  public:
+    explicit Trials(int gpus) {
+        for (int gpu = 0; gpu < gpus; ++gpu) resources_.words(gpu);
+    }
+
+    double run(const BroadcastTrial& trial, const std::vector<void*>& buffers) override {
+        return is_kernel(trial.method) ? run_kernels(trial, buffers) : run_copies(trial, buffers);
+    }
+
+  private:
+    static std::byte* at(void* buffer, std::size_t offset) { return static_cast<std::byte*>(buffer) + offset; }
+
+    double run_copies(const BroadcastTrial& trial, const std::vector<void*>& buffers) {
+        if (trial.method == "flags" && stream_words_ == nullptr) stream_words_ = std::make_unique<StreamWords>();
+        const Route route = route_of(trial);
+        const std::size_t chunk = chunk_of(trial, route);
+        prepare(trial, route, chunk);
+        const Stopwatch watch;
+        enqueue(trial, route, chunk, buffers);
+        const double seconds = watch.elapsed().wall;
+        for_each_stream(trial, route, [&](const Edge&, cudaStream_t stream) { await(stream, trial.method); });
+        return seconds;
+    }
+
+    static std::size_t chunk_of(const BroadcastTrial& trial, const Route& route) {
+        if (trial.chunk != 0) return trial.chunk;
+        const Edge& last = route.edges.back();
+        return basalt::detail::broadcast_chunk(last.end - last.begin, static_cast<std::size_t>(last.depth) + 1, false);
+    }
+
+    /// The GPU that copies a chunk.
+    static int copier(const BroadcastTrial& trial, const Edge& edge, std::size_t chunk) {
+        const bool pulls = trial.method == "pull" || (trial.method == "both" && chunk % 2 == 1);
+        return pulls ? edge.to : edge.from;
+    }
+    template <class F>
+    void for_each_stream(const BroadcastTrial& trial, const Route& route, const F& visit) {
+        for (std::size_t e = 0; e < route.edges.size(); ++e) {
+            const Edge& edge = route.edges[e];
+            visit(edge, resources_.stream(copier(trial, edge, 0), e));
+            if (copier(trial, edge, 1) != copier(trial, edge, 0)) visit(edge, resources_.stream(copier(trial, edge, 1), e));
+        }
+    }
+    static std::size_t chunks(const Edge& edge, std::size_t chunk) { return (edge.end - edge.begin + chunk - 1) / chunk; }
+
+    /// What is made when first used is made before the clock runs.
+    void prepare(const BroadcastTrial& trial, const Route& route, std::size_t chunk) {
+        resources_.event(0, start_edge, 0);
+        for_each_stream(trial, route, [](const Edge&, cudaStream_t) {});
+        for (std::size_t e = 0; e < route.edges.size(); ++e) {
+            for (std::size_t c = 0; c < chunks(route.edges[e], chunk); ++c) {
+                resources_.event(copier(trial, route.edges[e], c), e, c);
+            }
+        }
+    }
+
+    /// In the order of the runtime's own: step by step, deep edges first.
+    void enqueue(const BroadcastTrial& trial, const Route& route, std::size_t chunk, const std::vector<void*>& buffers) {
+        std::size_t steps = 0;
+        int deepest = 0;
+        for (const Edge& edge : route.edges) {
+            steps = std::max(steps, static_cast<std::size_t>(edge.depth) + chunks(edge, chunk));
+            deepest = std::max(deepest, edge.depth);
+        }
+        start(trial, route);
+        for (std::size_t step = 0; step < steps; ++step) {
+            for (int depth = deepest; depth >= 0; --depth) {
+                for (std::size_t e = 0; e < route.edges.size(); ++e) {
+                    const Edge& edge = route.edges[e];
+                    const auto before = static_cast<std::size_t>(edge.depth);
+                    if (edge.depth != depth || step < before || step - before >= chunks(edge, chunk)) continue;
+                    enqueue_chunk(trial, route, e, step - before, chunk, buffers);
+                }
+            }
+        }
+        base_ += static_cast<std::uint32_t>(steps);
+    }
+
+    /// Everything waits for a point of GPU 0's first stream, as it would for what fills the buffer.
+    void start(const BroadcastTrial& trial, const Route& route) {
+        cudaEvent_t begin = resources_.event(0, start_edge, 0);
+        check(cudaEventRecord(begin, resources_.stream(0, 0)), "cudaEventRecord");
+        for_each_stream(trial, route, [&](const Edge& edge, cudaStream_t stream) {
+            if (edge.parent < 0) check(cudaStreamWaitEvent(stream, begin, 0), "cudaStreamWaitEvent");
+        });
+    }
+
+    void enqueue_chunk(const BroadcastTrial& trial, const Route& route, std::size_t number, std::size_t chunk,
+                       std::size_t chunk_bytes, const std::vector<void*>& buffers) {
+        const Edge& edge = route.edges[number];
+        const bool flags = trial.method == "flags";
+        const int gpu = copier(trial, edge, chunk);
+        cudaStream_t stream = resources_.stream(gpu, number);
+        if (edge.parent >= 0) {
+            const auto parent = static_cast<std::size_t>(edge.parent);
+            if (flags) {
+                stream_words_->wait(stream, word_of(route, parent), base_ + static_cast<std::uint32_t>(chunk) + 1);
+            } else {
+                cudaEvent_t arrived = resources_.event(copier(trial, route.edges[parent], chunk), parent, chunk);
+                check(cudaStreamWaitEvent(stream, arrived, 0), "cudaStreamWaitEvent");
+            }
+        }
+        const std::size_t begin = edge.begin + chunk * chunk_bytes;
+        check(cudaMemcpyAsync(at(buffers[static_cast<std::size_t>(edge.to)], begin),
+                              at(buffers[static_cast<std::size_t>(edge.from)], begin),
+                              std::min(chunk_bytes, edge.end - begin), cudaMemcpyDefault, stream),
+              "cudaMemcpyAsync");
+        if (!route.has_children(number)) return;
+        if (flags) {
+            stream_words_->write(stream, word_of(route, number), base_ + static_cast<std::uint32_t>(chunk) + 1);
+        } else {
+            check(cudaEventRecord(resources_.event(gpu, number, chunk), stream), "cudaEventRecord");
+        }
+    }
+
+    /// Where an edge announces its chunks: on the GPU that gets them.
+    std::uint32_t* word_of(const Route& route, std::size_t edge) {
+        return resources_.words(route.edges[edge].to) + most_words - 1 - edge;
+    }
+
+    double run_kernels(const BroadcastTrial& trial, const std::vector<void*>& buffers) {
+        if (trial.bytes % 16 != 0 || trial.chunk % 16 != 0) throw std::runtime_error("relay: not in pieces of 16 bytes");
+        cudaEvent_t begin = resources_.event(0, start_edge, 0);
+        for (int gpu = 0; gpu < trial.targets; ++gpu) resources_.stream(gpu, 0);
+        const Stopwatch watch;
+        check(cudaEventRecord(begin, resources_.stream(0, 0)), "cudaEventRecord");
+        for (int gpu = 0; gpu < trial.targets; ++gpu) {
+            const auto place = static_cast<std::size_t>(gpu);
+            const bool last = gpu + 1 == trial.targets;
+            const RelayHop hop{buffers[place],
+                               buffers[place + 1],
+                               trial.bytes,
+                               trial.chunk,
+                               gpu == 0 ? nullptr : resources_.words(gpu),
+                               last ? nullptr : resources_.words(gpu + 1),
+                               kernel_base_};
+            check(cudaSetDevice(gpu), "cudaSetDevice");
+            if (gpu > 0) check(cudaStreamWaitEvent(resources_.stream(gpu, 0), begin, 0), "cudaStreamWaitEvent");
+            check(launch_relay(hop, trial.method == "relay-bulk", trial.blocks, resources_.stream(gpu, 0)), "launch_relay");
+            if (last) kernel_base_ += relay_pieces(hop, trial.blocks);
+        }
+        const double seconds = watch.elapsed().wall;
+        for (int gpu = 0; gpu < trial.targets; ++gpu) await(resources_.stream(gpu, 0), trial.method);
+        return seconds;
+    }
+
+    static constexpr std::size_t start_edge = 1000;
+
+    Resources resources_;
+    std::unique_ptr<StreamWords> stream_words_;
+    std::uint32_t base_ = 0;
+    std::uint32_t kernel_base_ = 0;
+};
+
+}  // namespace
+
+const std::vector<std::string> trial_methods{"pull", "both", "flags", "rings", "scatter", "relay", "relay-bulk"};
+const bool has_trials = true;
+
+std::unique_ptr<BroadcastTrials> make_broadcast_trials(int gpus) {
+    return std::make_unique<Trials>(gpus);
+}
+
+}  // namespace bench
