@@ -24,6 +24,7 @@ class TaskSubmission final : public DependencySink {
     const BoundAccess* access_begin() const { return static_cast<const Task*>(task_)->access_begin(); }
     std::uint32_t access_count() const { return task_->access_count; }
     int priority() const { return task_->priority; }
+    int step() const { return task_->step; }
     std::string label() const;
 
     void set_options(const TaskOptions& options, int most_threads) {

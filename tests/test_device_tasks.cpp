@@ -455,6 +455,30 @@ TEST_CASE("the trace has rows for devices and copy engines, and nothing begins b
     CHECK(known > tasks);
 }
 
+TEST_CASE("a copy belongs to the step of the task that needs it, or its memory") {
+    const Watchdog watchdog;
+    const auto runtime = DeviceSetting{.gpus = 2, .gpu_memory = 40'000, .trace = true}.runtime();
+    {
+        std::vector<Array<int>> data;  // of which a GPU holds two
+        for (int i = 0; i < 3; ++i) data.emplace_back(*runtime, 4000);
+        const auto use = [&](int step, Place place, const Array<int>& x) {
+            runtime->submit({.name = "use", .step = step, .place = place}, readwrite(x), [](View<int> x) { ++x[0]; },
+                            cuda([](Stream) {}));
+        };
+        use(1, Place::gpu(0), data[0]);  // from the host
+        use(2, Place::gpu(1), data[0]);  // from GPU 0
+        use(3, Place::cpu(), data[0]);   // home
+        for (int i = 0; i < 3; ++i) use(4 + i, Place::gpu(1), data[static_cast<std::size_t>(i)]);  // 6: and home with the first
+        runtime->prefetch(data[1], Place::gpu(0));
+        runtime->wait();
+    }
+    std::map<int, int> copies;  // by step
+    for (const TraceEvent& event : runtime->take_trace().events) {
+        if (event.kind == TraceKind::copy) ++copies[event.step];
+    }
+    CHECK(copies == std::map<int, int>{{-1, 1}, {1, 1}, {2, 1}, {3, 1}, {4, 1}, {5, 1}, {6, 2}});
+}
+
 TEST_CASE("what a GPU task cannot have is refused, saying why, and the runtime goes on") {
     const Watchdog watchdog;
     const auto runtime = DeviceSetting{.gpus = 2}.runtime();

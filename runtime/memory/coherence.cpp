@@ -79,7 +79,7 @@ void Coherence::prepare(TaskSubmission& task, Node node, void** bases) {
         Version& version = *accesses[i].version;
         if (node == host_node && !version.residency) continue;
         Residency& r = residency(version);
-        if (!r.valid_on(node) && !overwritten(task, accesses[i])) fetch(r, node, task.priority());
+        if (!r.valid_on(node) && !overwritten(task, accesses[i])) fetch(r, node, purpose_of(task));
         Replica& replica = replica_on(r, node);
         task.wait_for(replica.arrival);
         for (const TaskRef former : replica.former) task.wait_for(former);
@@ -109,6 +109,10 @@ void Coherence::commit(const TaskSubmission& task, Node node) {
     }
 }
 
+Coherence::Purpose Coherence::purpose_of(const TaskSubmission& task) {
+    return {.priority = task.priority(), .step = task.step()};
+}
+
 /// Memory for all of the task's data at once, before any of them is moved.
 void Coherence::reserve(TaskSubmission& task, Node node) {
     std::vector<Residency*> needed;
@@ -126,7 +130,7 @@ void Coherence::reserve(TaskSubmission& task, Node node) {
     if (all_there) return;
     arena(node).begin_reservation();
     try {
-        if (!place_all(needed, node)) throw_too_large(task, node, needed);
+        if (!place_all(needed, node, purpose_of(task).step)) throw_too_large(task, node, needed);
     } catch (const DeviceError& error) {
         if (error.out_of_memory()) throw;  // names the task already
         throw DeviceError("task " + task.label() + ": " + error.what(), error.device(), error.sticky());
@@ -134,18 +138,18 @@ void Coherence::reserve(TaskSubmission& task, Node node) {
 }
 
 /// False where it is too much. `needed` is sorted.
-bool Coherence::place_all(const std::vector<Residency*>& needed, Node node) {
+bool Coherence::place_all(const std::vector<Residency*>& needed, Node node, int step) {
     if (needed_bytes(needed) > arena(node).total() && needed_bytes(needed) > arena(node).capacity()) return false;
     const auto place_or_evict = [&](Residency* r) {
         while (!place(*r, node)) {
-            if (!evict_one(node, needed)) return false;
+            if (!evict_one(node, needed, step)) return false;
         }
         return true;
     };
     if (std::all_of(needed.begin(), needed.end(), place_or_evict)) return true;
     // the room there is lies in pieces between the task's own data: start over with none of them
     for (Residency* r : needed) {
-        if (replica_on(*r, node).memory != nullptr) evict(*r, node);
+        if (replica_on(*r, node).memory != nullptr) evict(*r, node, step);
     }
     return std::all_of(needed.begin(), needed.end(), place_or_evict);
 }
@@ -170,7 +174,7 @@ bool Coherence::place(Residency& r, Node node) {
 
 /// Frees the replica that is missed least: a stale one, one of which there are others, the only one; of equals the one
 /// that was not used for longest. False when there is none but `kept` (sorted).
-bool Coherence::evict_one(Node node, const std::vector<Residency*>& kept) {
+bool Coherence::evict_one(Node node, const std::vector<Residency*>& kept, int step) {
     auto loss = [&](const Residency& r) { return !r.valid_on(node) ? 0 : r.valid != bit(node) ? 1 : 2; };
     Residency* victim = nullptr;
     for (Residency* r : residents_[static_cast<std::size_t>(node)]) {
@@ -181,12 +185,12 @@ bool Coherence::evict_one(Node node, const std::vector<Residency*>& kept) {
         if (victim == nullptr || rank(*r) < rank(*victim)) victim = r;
     }
     if (victim == nullptr) return false;
-    evict(*victim, node);
+    evict(*victim, node, step);
     return true;
 }
 
-void Coherence::evict(Residency& victim, Node node) {
-    if (victim.valid == bit(node)) fetch(victim, host_node, 0);
+void Coherence::evict(Residency& victim, Node node, int step) {
+    if (victim.valid == bit(node)) fetch(victim, host_node, {.step = step});
     Replica& replica = replica_on(victim, node);
     TaskGroup users = replica.former;
     users.push_back(replica.arrival);
@@ -223,16 +227,16 @@ Node Coherence::source_for(const Residency& r, Node node) const {
                       device_of_node(lost), true);
 }
 
-void Coherence::fetch(Residency& r, Node node, int priority) {
+void Coherence::fetch(Residency& r, Node node, Purpose purpose) {
     const Node from = source_for(r, node);
     if (from != host_node && node != host_node &&
         !devices_[static_cast<std::size_t>(device_of_node(from))]->reaches(
             *devices_[static_cast<std::size_t>(device_of_node(node))])) {
-        submit_copy(r, from, host_node, priority);
-        submit_copy(r, host_node, node, priority);
+        submit_copy(r, from, host_node, purpose);
+        submit_copy(r, host_node, node, purpose);
         return;
     }
-    submit_copy(r, from, node, priority);
+    submit_copy(r, from, node, purpose);
 }
 
 /// What a copy to the node must not overtake: users of the replica that it overwrites, which may be readers that the copy
@@ -245,13 +249,14 @@ TaskGroup Coherence::hazards_of_copy(Residency& r, Node node) {
     return waits;
 }
 
-void Coherence::submit_copy(Residency& r, Node from, Node to, int priority) {
+void Coherence::submit_copy(Residency& r, Node from, Node to, Purpose purpose) {
     const TaskGroup waits = hazards_of_copy(r, to);
     TaskSubmission copy(engine_, engine_.root_, engine_.slot_cache(engine_.root_));
     const int device = from == host_node ? device_of_node(to) : device_of_node(from);
     const StreamRole role = from == host_node ? StreamRole::from_host : to == host_node ? StreamRole::to_host : StreamRole::peer;
-    DeviceWork& work = copy.make_runtime_work(device, role, to == host_node ? "to host" : "to gpu", priority,
+    DeviceWork& work = copy.make_runtime_work(device, role, to == host_node ? "to host" : "to gpu", purpose.priority,
                                               {device_of_node(from), device_of_node(to), -1});
+    copy.task().step = purpose.step;
     copy.bind_all_rows(*r.version, r.row_begin, r.row_end);
     copy.wait_for(replica_on(r, from).arrival);
     for (const TaskRef user : waits) copy.wait_for(user);
@@ -280,7 +285,7 @@ void Coherence::prefetch(Version& version, Node node, int priority) {
     Residency& r = residency(version);
     if (r.valid_on(node)) return;
     if (node != host_node && (lost(node) || !reserve_for(r, node))) return;
-    fetch(r, node, priority);
+    fetch(r, node, {.priority = priority});
 }
 
 /// Memory for one datum alone; false where it can never fit.
@@ -289,7 +294,7 @@ bool Coherence::reserve_for(Residency& r, Node node) {
     replica_on(r, node).last_use = ++clock_;
     arena(node).begin_reservation();
     try {
-        return place_all({&r}, node);
+        return place_all({&r}, node, -1);
     } catch (const DeviceError& error) {
         throw DeviceError("moving '" + std::string(r.version->datum->name) + "' to a GPU: " + error.what(), error.device(),
                           error.sticky());
@@ -309,7 +314,7 @@ void Coherence::broadcast(Version& version, const std::vector<Node>& nodes, int 
                                         *devices_[static_cast<std::size_t>(device_of_node(node))]);
     };
     if (targets.size() == 1 || !std::all_of(targets.begin(), targets.end(), direct)) {
-        for (const Node node : targets) fetch(r, node, priority);  // where peers do not reach each other: by the host
+        for (const Node node : targets) fetch(r, node, {.priority = priority});  // where peers do not reach each other: by the host
         return;
     }
 

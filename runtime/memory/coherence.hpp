@@ -62,18 +62,25 @@ class Coherence {
     Residency& residency(Version& version);
 
   private:
+    /// What a transfer is for: the task that needs it, or whoever asked for it.
+    struct Purpose {
+        int priority = 0;
+        int step = -1;
+    };
+    static Purpose purpose_of(const TaskSubmission& task);
+
     Arena& arena(Node node) const { return *arenas_[static_cast<std::size_t>(device_of_node(node))]; }
 
     void reserve(TaskSubmission& task, Node node);
     bool reserve_for(Residency& residency, Node node);
-    bool place_all(const std::vector<Residency*>& needed, Node node);
+    bool place_all(const std::vector<Residency*>& needed, Node node, int step);
     bool place(Residency& residency, Node node);
     static std::size_t needed_bytes(const std::vector<Residency*>& needed);
-    bool evict_one(Node node, const std::vector<Residency*>& kept);
-    void evict(Residency& victim, Node node);
-    void fetch(Residency& residency, Node node, int priority);
+    bool evict_one(Node node, const std::vector<Residency*>& kept, int step);
+    void evict(Residency& victim, Node node, int step);
+    void fetch(Residency& residency, Node node, Purpose purpose);
     Node source_for(const Residency& residency, Node node) const;
-    void submit_copy(Residency& residency, Node from, Node to, int priority);
+    void submit_copy(Residency& residency, Node from, Node to, Purpose purpose);
     TaskGroup hazards_of_copy(Residency& residency, Node node);
     bool overwritten(const TaskSubmission& task, const BoundAccess& access) const;
     void note_arrival(Residency& residency, Node from, Node to, TaskRef transfer, std::uint64_t number);
