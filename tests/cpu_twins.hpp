@@ -7,9 +7,11 @@
 #include "kernels/cpu/copy.hpp"
 #include "kernels/cpu/generate.hpp"
 #include "kernels/cpu/norms.hpp"
+#include "kernels/cpu/panel_alone.hpp"
 #include "kernels/cpu/row_exchange.hpp"
 #include "kernels/cpu/triangle_inverse.hpp"
 #include "kernels/cpu/update.hpp"
+#include "kernels/cuda/panel.hpp"
 
 namespace basalt_tests {
 
@@ -105,6 +107,15 @@ struct CpuTwins {
     template <class T, class... A>
     void update_trailing(const A&... a) {
         basalt::cpu_kernels::update_trailing<T>(a...);
+    }
+    template <class T>
+    void panel_factor(basalt::View<T> panel, basalt::Index* pivots, basalt::Index* info, void*,
+                      basalt::cuda_kernels::PanelPlan) {
+        basalt::cpu_kernels::panel_factor<T>(panel, pivots, info);
+    }
+    template <class T>
+    bool panel_fits(basalt::Index, basalt::Index, basalt::cuda_kernels::PanelPlan) const {
+        return true;
     }
     template <class... A>
     void largest(const A&... a) {

@@ -9,6 +9,7 @@
 #include "kernels/cuda/copy.hpp"
 #include "kernels/cuda/generate.hpp"
 #include "kernels/cuda/norms.hpp"
+#include "kernels/cuda/panel.hpp"
 #include "kernels/cuda/row_exchange.hpp"
 #include "kernels/cuda/triangle_inverse.hpp"
 #include "kernels/cuda/update.hpp"
@@ -135,6 +136,15 @@ class CudaKernels {
     template <class... A>
     void largest(const A&... a) {
         run([&](basalt::Stream stream) { basalt::cuda_kernels::largest(stream, a...); });
+    }
+
+    template <class T, class... A>
+    void panel_factor(const A&... a) {
+        run([&](basalt::Stream stream) { basalt::cuda_kernels::panel_factor<T>(stream, a...); });
+    }
+    template <class T>
+    bool panel_fits(basalt::Index rows, basalt::Index cols, basalt::cuda_kernels::PanelPlan plan) const {
+        return basalt::cuda_kernels::panel_fits<T>(device_.index(), rows, cols, plan);
     }
 
     /// Calls kernel(stream) and waits for what it enqueued.

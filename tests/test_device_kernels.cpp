@@ -3,6 +3,7 @@
 
 #include "tests/cpu_twins.hpp"
 #include "tests/device_kernel_cases.hpp"
+#include "tests/panel_cases.hpp"
 
 using namespace basalt_tests;
 
@@ -84,4 +85,22 @@ TEMPLATE_TEST_CASE("norms on a device are those of plain loops", "[kernels][sani
 TEMPLATE_TEST_CASE("norms on a device neither overflow nor underflow, and propagate NaN",
                    "[kernels][sanitize]", float, double) {
     check_norms_of_extreme_elements<TestType>(twins);
+}
+
+TEMPLATE_TEST_CASE("an emulated device factors panels as LAPACK does", "[kernels][sanitize]", float, double) {
+    const PanelPlans any{{}};
+    check_panel_ratios<TestType>(twins, any, {{0, 0}, {0, 5}, {5, 0}, {1, 1}, {5, 7}, {33, 64}, {64, 100}, {700, 70}});
+    check_separated_panel_pivots<TestType>(twins, any, {{33, 7}, {70, 100}, {1000, 16}});
+    check_tied_panel_pivots<TestType>(twins, any, {{33, 7}, {70, 100}, {1000, 16}});
+    check_panel_of_equal_magnitudes<TestType>(twins, any, 700);
+}
+
+TEMPLATE_TEST_CASE("an emulated device factors panels with zeros, denormals, NaN and infinity as LAPACK does",
+                   "[kernels][sanitize]", float, double) {
+    const PanelPlans any{{}};
+    check_panel_with_zero_columns<TestType>(twins, any, 200, 40);
+    check_panel_with_denormal_pivot<TestType>(twins, any, 600);
+    check_panel_with_nonfinite_elements<TestType>(twins, any, 150, 40);
+    check_panel_pivots_beside_nan<TestType>(twins, any, 600);
+    check_repeated_panel<TestType>(twins, any, 700, 70, 3);
 }

@@ -1,0 +1,153 @@
+// The GPU panel in all its designs against LAPACK. Cases tagged [large] are those that compute-sanitizer would take too
+// long for.
+
+#include <memory>
+
+#include "kernels/cuda/panel_fused.hpp"
+#include "tests/cuda_kernels.hpp"
+#include "tests/panel_cases.hpp"
+
+using namespace basalt_tests;
+
+namespace {
+
+/// The kernels of the first GPU; nullptr where there is none.
+CudaKernels* gpu() {
+    static const auto devices = basalt::detail::make_cuda_devices(1);
+    static const auto kernels = devices.empty() ? nullptr : std::make_unique<CudaKernels>(*devices.front());
+    return kernels.get();
+}
+
+constexpr const char* no_gpu = "no GPU";
+
+const PanelPlans designs{{PanelDesign::cluster}, {PanelDesign::grid}, {PanelDesign::fused}, {PanelDesign::steps}};
+
+/// Around the widths and heights at which kernels treat rows and columns together.
+const std::vector<Index> heights{0, 1, 5, 31, 32, 33, 100, 257}, widths{1, 2, 7, 8, 16, 31, 64, 100, 128, 200, 256, 512};
+
+Shapes product(const std::vector<Index>& rows, const std::vector<Index>& cols) {
+    Shapes shapes;
+    for (const Index m : rows) {
+        for (const Index n : cols) shapes.push_back({m, n});
+    }
+    return shapes;
+}
+
+const Shapes few{{0, 0}, {0, 5}, {5, 0}, {1, 1}, {1, 16}, {5, 7}, {31, 2}, {32, 31}, {33, 64}, {64, 100}, {100, 8}, {257, 40}, {1000, 16}};
+
+/// The design `fused` with the update that its plan does not name.
+class GreedyKernels : public CudaKernels {
+  public:
+    using CudaKernels::CudaKernels;
+
+    template <class T>
+    void panel_factor(View<T> panel, Index* pivots, Index* info, void* workspace, PanelPlan plan) {
+        run([&](basalt::Stream stream) {
+            basalt::cuda_kernels::panel_factor<T>(stream, panel.block(0, 0, 0, 0), pivots, info, workspace, plan);
+            basalt::cuda_detail::factor_fused<T>(stream, panel, pivots, info, workspace, plan.leaf_width,
+                                                 basalt::cuda_detail::FusedUpdate::greedy);
+        });
+    }
+};
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("every design of the GPU panel takes the heights it is meant for", "[cuda]", float, double) {
+    if (gpu() == nullptr) SKIP(no_gpu);
+    for (const PanelPlan plan : designs) {
+        INFO(text_of(plan));
+        for (const Index m : {1, 1000, 20000}) CHECK(gpu()->panel_fits<TestType>(m, 256, plan));
+    }
+    CHECK(gpu()->panel_fits<TestType>(10'000'000, 256, {PanelDesign::steps}));
+    CHECK_FALSE(gpu()->panel_fits<TestType>(1000, 256, {PanelDesign::steps, 0, 1024}));
+    CHECK_FALSE(gpu()->panel_fits<TestType>(1000, 256, {PanelDesign::fused, 0, 1024}));
+}
+
+TEMPLATE_TEST_CASE("the GPU panel factors as accurately as LAPACK demands", "[cuda]", float, double) {
+    if (gpu() == nullptr) SKIP(no_gpu);
+    check_panel_ratios<TestType>(*gpu(), designs, few);
+}
+
+TEMPLATE_TEST_CASE("the GPU panel has LAPACK's pivots", "[cuda]", float, double) {
+    if (gpu() == nullptr) SKIP(no_gpu);
+    check_separated_panel_pivots<TestType>(*gpu(), designs, {{1, 1}, {33, 7}, {70, 100}, {257, 40}, {1000, 16}});
+    check_tied_panel_pivots<TestType>(*gpu(), designs, {{1, 1}, {33, 7}, {70, 100}, {257, 40}, {1000, 16}});
+    check_panel_of_equal_magnitudes<TestType>(*gpu(), designs, 700);
+}
+
+TEMPLATE_TEST_CASE("a singular GPU panel is factored to its end and INFO names the first zero", "[cuda]", float, double) {
+    if (gpu() == nullptr) SKIP(no_gpu);
+    check_panel_with_zero_columns<TestType>(*gpu(), designs, 200, 40);
+}
+
+TEMPLATE_TEST_CASE("a denormal pivot of a GPU panel divides instead of overflowing", "[cuda]", float, double) {
+    if (gpu() == nullptr) SKIP(no_gpu);
+    check_panel_with_denormal_pivot<TestType>(*gpu(), designs, 600);
+}
+
+TEMPLATE_TEST_CASE("NaN and infinity in a GPU panel neither hang nor choose a row outside", "[cuda]", float, double) {
+    if (gpu() == nullptr) SKIP(no_gpu);
+    check_panel_with_nonfinite_elements<TestType>(*gpu(), designs, 150, 40);
+    check_panel_pivots_beside_nan<TestType>(*gpu(), designs, 600);
+}
+
+TEMPLATE_TEST_CASE("the GPU panel repeats its bits", "[cuda]", float, double) {
+    if (gpu() == nullptr) SKIP(no_gpu);
+    check_repeated_panel<TestType>(*gpu(), designs, 700, 70, 3);
+}
+
+TEMPLATE_TEST_CASE("blocks and leaves of a GPU panel may be chosen", "[cuda]", float, double) {
+    if (gpu() == nullptr) SKIP(no_gpu);
+    PanelPlans plans;
+    for (const PanelPlan& design : designs) {
+        for (const int blocks : {0, 1, 2, 7, 16}) {
+            for (const int leaf : {0, 1, 5, 16, 33, 64}) plans.push_back({design.design, blocks, leaf});
+        }
+    }
+    check_panel_ratios<TestType>(*gpu(), plans, {{300, 70}});
+    check_tied_panel_pivots<TestType>(*gpu(), plans, {{300, 70}});
+}
+
+TEMPLATE_TEST_CASE("a fused GPU panel may update greedily", "[cuda]", float, double) {
+    if (gpu() == nullptr) SKIP(no_gpu);
+    static const auto devices = basalt::detail::make_cuda_devices(1);
+    static GreedyKernels greedy(*devices.front());
+    const PanelPlans fused{{PanelDesign::fused}};
+    check_panel_ratios<TestType>(greedy, fused, {{0, 3}, {3, 9}, {700, 70}, {5000, 33}});
+    check_tied_panel_pivots<TestType>(greedy, fused, {{700, 70}, {5000, 33}});
+}
+
+TEMPLATE_TEST_CASE("GPU panels of all small shapes", "[cuda][large]", float, double) {
+    if (gpu() == nullptr) SKIP(no_gpu);
+    check_panel_ratios<TestType>(*gpu(), designs, product(heights, widths));
+    check_tied_panel_pivots<TestType>(*gpu(), designs, product({31, 100, 257}, {1, 7, 31, 64, 200}));
+}
+
+TEMPLATE_TEST_CASE("tall GPU panels", "[cuda][large]", float, double) {
+    if (gpu() == nullptr) SKIP(no_gpu);
+    check_panel_ratios<TestType>(*gpu(), designs, product({1000}, {1, 31, 64, 200, 512}));
+    check_panel_ratios<TestType>(*gpu(), designs, {{4099, 2}, {4099, 16}, {4099, 100}, {4099, 256}, {4099, 1000}});
+    check_panel_ratios<TestType>(*gpu(), designs, {{20000, 1}, {20000, 64}, {20000, 256}, {40000, 31}, {40000, 256}});
+    check_panel_ratios<TestType>(*gpu(), designs, {{200000, 64}});
+}
+
+TEMPLATE_TEST_CASE("tall GPU panels have LAPACK's pivots", "[cuda][large]", float, double) {
+    if (gpu() == nullptr) SKIP(no_gpu);
+    check_separated_panel_pivots<TestType>(*gpu(), designs, {{4099, 128}, {20000, 31}, {40000, 16}});
+    check_tied_panel_pivots<TestType>(*gpu(), designs, {{4099, 128}, {20000, 64}, {40000, 100}, {200000, 64}});
+    check_panel_of_equal_magnitudes<TestType>(*gpu(), designs, 40000);
+}
+
+TEMPLATE_TEST_CASE("tall GPU panels with zeros, NaN and infinity", "[cuda][large]", float, double) {
+    if (gpu() == nullptr) SKIP(no_gpu);
+    check_panel_with_zero_columns<TestType>(*gpu(), designs, 20000, 40);
+    check_panel_with_denormal_pivot<TestType>(*gpu(), designs, 20000);
+    check_panel_with_nonfinite_elements<TestType>(*gpu(), designs, 20000, 40);
+    check_panel_pivots_beside_nan<TestType>(*gpu(), designs, 40000);
+}
+
+TEMPLATE_TEST_CASE("the GPU panel repeats its bits two hundred times", "[cuda][large]", float, double) {
+    if (gpu() == nullptr) SKIP(no_gpu);
+    check_repeated_panel<TestType>(*gpu(), {{PanelDesign::cluster}, {PanelDesign::grid}}, 5000, 128, 200);
+    check_repeated_panel<TestType>(*gpu(), {{PanelDesign::fused}, {PanelDesign::steps}}, 5000, 64, 20);
+}
