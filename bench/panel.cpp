@@ -1,4 +1,5 @@
-// bench_panel: the gang panel beside OpenBLAS's getrf and getf2 on the same matrix, in turn.
+// bench_panel: the gang panel beside OpenBLAS's getrf and getf2 on the same matrix, in turn; or the designs of the GPU
+// panel beside cuSOLVER's getrf (panel_gpu.cpp).
 
 #include <algorithm>
 #include <cstdio>
@@ -20,6 +21,7 @@
 #include "bench/command_line.hpp"
 #include "bench/machine_line.hpp"
 #include "bench/panel_clock.hpp"
+#include "bench/panel_gpu.hpp"
 #include "bench/vendor.hpp"
 #include "io/json_record.hpp"
 #include "kernels/cpu/panel.hpp"
@@ -35,29 +37,13 @@ using namespace bench;
 using basalt::Index;
 using basalt::View;
 
-struct Options {
-    std::vector<Index> heights{1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072};
-    std::vector<Index> widths{192, 256};
-    std::vector<int> threads;
-    std::string precision = "d";
-    int repeat = 7;
-    bool unblocked = true;
-    bool vendor = true;
-    bool phases = false;
-    std::string json;
-};
+using Options = PanelOptions;
 
 /// 1, 2, 4, ... up to 64 or the cores there are, whichever is less.
 std::vector<int> usual_threads() {
     std::vector<int> threads;
     for (int t = 1; t <= std::min(64, basalt::detail::usable_cores()); t *= 2) threads.push_back(t);
     return threads;
-}
-
-/// LAPACK's operation count of LU.
-double operations(Index m, Index n) {
-    const auto k = static_cast<double>(std::min(m, n)), l = static_cast<double>(std::max(m, n));
-    return k * k * (l - k / 3);
 }
 
 double best(const std::vector<double>& seconds) {
@@ -272,13 +258,16 @@ void run(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app("The gang panel beside OpenBLAS's getrf and getf2: same matrix, same threads, in turn",
+    CLI::App app("The gang panel beside OpenBLAS's getrf and getf2, or GPU panels beside cuSOLVER's getrf, in turn",
                  "bench_panel");
     Options options;
     std::string core;
     const CLI::Range sizes(Index{1}, Index{10'000'000});
+    app.add_option("--mode", options.mode, "cpu or gpu")->check(CLI::IsMember({"cpu", "gpu"}));
     app.add_option("--heights", options.heights, "rows of the panel")->delimiter(',')->check(sizes);
-    app.add_option("--nb", options.widths, "columns of the panel")->delimiter(',')->check(sizes);
+    app.add_option("--nb", options.widths, "columns of the panel (default: 192,256; on a GPU 256)")
+        ->delimiter(',')
+        ->check(sizes);
     app.add_option("--threads", options.threads, "threads of both sides (default: 1, 2, 4, ... 64 or all cores)")
         ->delimiter(',')
         ->check(CLI::Range(1, 1024));
@@ -289,9 +278,21 @@ int main(int argc, char** argv) {
     app.add_flag("--phases", options.phases, "also what ours spends its time on, in ms, on average over the members");
     app.add_option("--vendor-coretype", core, "processor type whose kernels OpenBLAS uses; auto: its own choice");
     app.add_option("--json", options.json, "append a record a line to this file; - for standard output");
+    app.add_option("--designs", options.designs, "of the GPU panel")
+        ->delimiter(',')
+        ->check(CLI::IsMember({"cluster", "grid", "fused", "fused-greedy", "steps"}));
+    app.add_option("--blocks", options.blocks, "thread blocks of cluster and grid; 0: as are good for the height")
+        ->delimiter(',')
+        ->check(CLI::Range(0, 1024));
+    app.add_option("--leaf", options.leaf_width, "columns that a GPU panel factors on chip; 0: as its design likes it")
+        ->check(CLI::Range(0, 1024));
+    app.add_flag("--beside-update", options.beside_update,
+                 "also beside gemms (K = 512) on a stream of low priority, and what becomes of their rate");
     if (const auto status = parse(app, argc, argv)) return *status;
-    if (options.threads.empty()) options.threads = usual_threads();
     try {
+        if (options.mode == "gpu") return bench_panel_gpu(options), 0;
+        if (options.threads.empty()) options.threads = usual_threads();
+        if (options.widths.empty()) options.widths = {192, 256};
         if (!core.empty()) require_vendor_core(core, argv);
         options.precision == "s" ? run<float>(options) : run<double>(options);
     } catch (const std::invalid_argument& error) {

@@ -1,7 +1,7 @@
 #pragma once
 
-// Cases of the GPU panel and of its CPU twin: `Kernels` calls the one or the other, as in device_kernel_cases.hpp, for the
-// plans that it is given and that fit.
+// Cases of the GPU panel and of its CPU twin: `Kernels` calls the one or the other, as in device_kernel_cases.hpp, for
+// the plans that it is given and that fit.
 
 #include <algorithm>
 #include <array>
@@ -25,8 +25,8 @@ using Shapes = std::vector<std::array<Index, 2>>;
 
 inline std::string text_of(PanelPlan plan) {
     static constexpr std::array<const char*, 4> names{"cluster", "grid", "fused", "steps"};
-    return std::string(names[static_cast<std::size_t>(plan.design)]) + ", " + std::to_string(plan.blocks) + " blocks, leaf " +
-           std::to_string(plan.leaf_width);
+    return std::string(names[static_cast<std::size_t>(plan.design)]) + ", " + std::to_string(plan.blocks) +
+           " blocks, leaf " + std::to_string(plan.leaf_width);
 }
 
 /// A matrix as the panel takes it: row-major, with a gap right of its rows.
@@ -223,7 +223,8 @@ void check_panel_pivots_beside_nan(Kernels& kernels, const PanelPlans& plans, In
     for (const Index row : {Index{0}, Index{1}, m / 2, m - 1}) {
         Dense<T> a(m, 2);
         const Index largest = m / 3;
-        for (Index i = 0; i < m; ++i) a(i, 0) = i == row ? std::numeric_limits<T>::quiet_NaN() : i == largest ? T{-9} : T{1};
+        for (Index i = 0; i < m; ++i)
+            a(i, 0) = i == row ? std::numeric_limits<T>::quiet_NaN() : i == largest ? T{-9} : T{1};
         for (Index i = 0; i < m; ++i) a(i, 1) = T{1};
         for_fitting<T>(kernels, plans, m, 2, [&](PanelPlan plan) {
             const Factored<T> found = factor_panel<T>(kernels, a, plan);

@@ -161,11 +161,33 @@ class Panel(unittest.TestCase):
 
     def test_wrong_use_is_refused_with_what_is_allowed(self):
         for arguments, allowed in ((["--heights", "0"], "1"), (["--threads", "0"], "1024"), (["--nb", "x"], "1"),
-                                   (["--precision", "z"], "d"), (["--nonsense"], "--help")):
+                                   (["--precision", "z"], "d"), (["--nonsense"], "--help"), (["--mode", "tpu"], "gpu"),
+                                   (["--designs", "spiral"], "cluster"), (["--blocks", "-1"], "1024")):
             result = run(PANEL, *arguments)
             self.assertEqual(result.returncode, 2, arguments)
             for word in (*arguments, allowed):
                 self.assertIn(word, result.stderr)
+
+    def test_without_a_gpu_its_mode_says_so(self):
+        result = run("env", "CUDA_VISIBLE_DEVICES=", PANEL, "--mode", "gpu")
+        self.assertEqual(result.returncode, 3)
+        self.assertIn("--mode gpu", result.stderr)
+
+    @unittest.skipUnless(importlib.util.find_spec("matplotlib"), "no matplotlib")
+    def test_the_plot_of_gpu_panels_has_a_line_for_each_design_and_number_of_blocks(self):
+        with tempfile.TemporaryDirectory() as directory:
+            lines, picture = pathlib.Path(directory) / "records.json", f"{directory}/panel-gpu.svg"
+            contestants = (("steps", 0), ("cluster", 8), ("cluster", 16), ("cusolver", 0))
+            points = [{"bench": "panel", "mode": "gpu", "precision": "d", "m": m, "nb": 256, "design": design,
+                       "blocks": blocks, "seconds": 1e-3 * m, "getrf_seconds": 2e-3 * m, "gpu": "NVIDIA H200"}
+                      for m in (1024, 2048) for design, blocks in contestants]
+            lines.write_text("".join(json.dumps(point) + "\n" for point in points))
+            result = run(sys.executable, PLOT_PANEL, str(lines), "--mode", "gpu", "--output", picture)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            text = pathlib.Path(picture).read_text()
+            for label in ("Basalt, steps", "Basalt, cluster, 8 blocks", "Basalt, cluster, 16 blocks", "cuSOLVER getrf"):
+                self.assertIn(f"<!-- {label} -->", text)
+            self.assertNotEqual(run(sys.executable, PLOT_PANEL, str(lines), "--output", picture).returncode, 0)
 
     @unittest.skipUnless(importlib.util.find_spec("matplotlib"), "no matplotlib")
     def test_the_plot_is_drawn_from_records(self):

@@ -23,7 +23,8 @@ constexpr const char* no_gpu = "no GPU";
 const PanelPlans designs{{PanelDesign::cluster}, {PanelDesign::grid}, {PanelDesign::fused}, {PanelDesign::steps}};
 
 /// Around the widths and heights at which kernels treat rows and columns together.
-const std::vector<Index> heights{0, 1, 5, 31, 32, 33, 100, 257}, widths{1, 2, 7, 8, 16, 31, 64, 100, 128, 200, 256, 512};
+const std::vector<Index> heights{0, 1, 5, 31, 32, 33, 100, 257},
+    widths{1, 2, 7, 8, 16, 31, 64, 100, 128, 200, 256, 512};
 
 Shapes product(const std::vector<Index>& rows, const std::vector<Index>& cols) {
     Shapes shapes;
@@ -33,7 +34,8 @@ Shapes product(const std::vector<Index>& rows, const std::vector<Index>& cols) {
     return shapes;
 }
 
-const Shapes few{{0, 0}, {0, 5}, {5, 0}, {1, 1}, {1, 16}, {5, 7}, {31, 2}, {32, 31}, {33, 64}, {64, 100}, {100, 8}, {257, 40}, {1000, 16}};
+const Shapes few{{0, 0},   {0, 5},   {5, 0},    {1, 1},   {1, 16},   {5, 7},    {31, 2},
+                 {32, 31}, {33, 64}, {64, 100}, {100, 8}, {257, 40}, {1000, 16}};
 
 /// The design `fused` with the update that its plan does not name.
 class GreedyKernels : public CudaKernels {
@@ -43,7 +45,8 @@ class GreedyKernels : public CudaKernels {
     template <class T>
     void panel_factor(View<T> panel, Index* pivots, Index* info, void* workspace, PanelPlan plan) {
         run([&](basalt::Stream stream) {
-            basalt::cuda_kernels::panel_factor<T>(stream, panel.block(0, 0, 0, 0), pivots, info, workspace, plan);
+            const View<T> nothing = panel.block(0, 0, 0, 0);
+            basalt::cuda_kernels::panel_factor<T>(stream, nothing, pivots, info, workspace, plan);  // *info = 0
             basalt::cuda_detail::factor_fused<T>(stream, panel, pivots, info, workspace, plan.leaf_width,
                                                  basalt::cuda_detail::FusedUpdate::greedy);
         });
@@ -75,7 +78,8 @@ TEMPLATE_TEST_CASE("the GPU panel has LAPACK's pivots", "[cuda]", float, double)
     check_panel_of_equal_magnitudes<TestType>(*gpu(), designs, 700);
 }
 
-TEMPLATE_TEST_CASE("a singular GPU panel is factored to its end and INFO names the first zero", "[cuda]", float, double) {
+TEMPLATE_TEST_CASE("a singular GPU panel is factored to its end and INFO names the first zero", "[cuda]", float,
+                   double) {
     if (gpu() == nullptr) SKIP(no_gpu);
     check_panel_with_zero_columns<TestType>(*gpu(), designs, 200, 40);
 }
@@ -134,8 +138,8 @@ TEMPLATE_TEST_CASE("tall GPU panels", "[cuda][large]", float, double) {
 TEMPLATE_TEST_CASE("tall GPU panels have LAPACK's pivots", "[cuda][large]", float, double) {
     if (gpu() == nullptr) SKIP(no_gpu);
     check_separated_panel_pivots<TestType>(*gpu(), designs, {{4099, 128}, {20000, 31}, {40000, 16}});
-    check_tied_panel_pivots<TestType>(*gpu(), designs, {{4099, 128}, {20000, 64}, {40000, 100}, {200000, 64}});
-    check_panel_of_equal_magnitudes<TestType>(*gpu(), designs, 40000);
+    check_tied_panel_pivots<TestType>(*gpu(), designs, {{4099, 128}, {20000, 64}, {40000, 100}});
+    check_panel_of_equal_magnitudes<TestType>(*gpu(), designs, 200000);
 }
 
 TEMPLATE_TEST_CASE("tall GPU panels with zeros, NaN and infinity", "[cuda][large]", float, double) {

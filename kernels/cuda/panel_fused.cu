@@ -41,8 +41,8 @@ constexpr int greedy_piece = 4;
 
 using DeviceFlag = cuda::atomic_ref<int, cuda::thread_scope_device>;
 
-/// The block of a column: row s * threads + t of the leaf is element s of thread t. Rows below the last one are NaN, and stay
-/// it: such an element never becomes the pivot, so that no sweep has to ask where the column ends.
+/// The block of a column: row s * threads + t of the leaf is element s of thread t. Rows below the last one are NaN,
+/// and stay it: such an element never becomes the pivot, so that no sweep has to ask where the column ends.
 template <class T, int segments, int piece>
 class FusedColumn {
   public:
@@ -141,7 +141,7 @@ class FusedColumn {
             if (threadIdx.x == 0) {
                 const DeviceFlag flag(flags.pieces);
                 // acquire: before what any thread reads after the barrier
-                while (flag.load(cuda::memory_order_acquire) <= begin / piece) {}
+                while (flag.load(cuda::memory_order_acquire) <= begin / piece) continue;
             }
             __syncthreads();
 #pragma unroll
@@ -161,8 +161,8 @@ class FusedColumn {
     T element_[segments];
 };
 
-/// A block a column. All of them run at once, or they would wait for each other forever. `multipliers`: segments * threads
-/// elements a column; `flags`: one a column, zero.
+/// A block a column. All of them run at once, or they would wait for each other forever. `multipliers`: segments *
+/// threads elements a column; `flags`: one a column, zero.
 template <int segments, int piece, class T>
 __global__ void __launch_bounds__(threads, 1)
     fused_kernel(View<T> leaf, Index first, Index* pivots, Index* info, T* multipliers, ColumnFlags* flags) {
@@ -260,7 +260,8 @@ template <class T>
 int fused_width_limit(int device, Index rows) {
     const FusedChoice<T> choice(std::min(rows, fused_height<T>()), FusedUpdate::lazy);
     int cooperates = 0, processors = 0, blocks = 0;
-    if (cudaDeviceGetAttribute(&cooperates, cudaDevAttrCooperativeLaunch, device) != cudaSuccess || cooperates == 0) return 0;
+    if (cudaDeviceGetAttribute(&cooperates, cudaDevAttrCooperativeLaunch, device) != cudaSuccess || cooperates == 0)
+        return 0;
     if (cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device) != cudaSuccess) return 0;
     if (cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, choice.kernel, threads, 0) != cudaSuccess) return 0;
     return std::min(processors * blocks, most_fused_width);
@@ -272,12 +273,13 @@ std::size_t fused_workspace(Index rows, Index cols) {
 }
 
 template <class T>
-void factor_fused(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace, int width, FusedUpdate update) {
+void factor_fused(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace, int width,
+                  FusedUpdate update) {
     auto* const flags = static_cast<ColumnFlags*>(workspace);
     const std::size_t bytes = flag_bytes(panel.cols());
     check(cudaMemsetAsync(flags, 0, bytes, native(stream)), "cudaMemsetAsync", stream);
-    const FusedLeaf<T> leaf{stream, panel, pivots, info, flags, static_cast<char*>(workspace) + bytes,
-                            width == 0 ? fused_width : width, update};
+    void* const rest = static_cast<char*>(workspace) + bytes;
+    const FusedLeaf<T> leaf{stream, panel, pivots, info, flags, rest, width == 0 ? fused_width : width, update};
     factor_recursively<T>(stream, panel, pivots, leaf);
 }
 

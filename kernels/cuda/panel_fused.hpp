@@ -13,7 +13,8 @@ enum class FusedUpdate {
     greedy,  ///< piece by piece
 };
 
-/// Columns of a leaf of the design `fused`, each of which is a block of threads: what a panel gets, and the most there are.
+/// Columns of a leaf of the design `fused`, each of which is a block of threads: what a panel gets, and the most there
+/// are.
 inline constexpr int fused_width = 32;
 inline constexpr int most_fused_width = 64;
 
@@ -28,10 +29,10 @@ int fused_width_limit(int device, Index rows);
 /// Bytes of workspace.
 std::size_t fused_workspace(Index rows, Index cols);
 
-/// The design `fused` (see kernels/cuda/panel.hpp). `width`: columns of a leaf, at most fused_width_limit(), or 0. *info is 0
-/// before. Leaves are one kernel each, launched cooperatively.
-/// Abdelfattah et al., section 6.5.2, design D2. There the panel is column-major and read by blocks whose rows are
-/// contiguous; here a column on its way to the other blocks is a copy, so that its owner may go on to exchange its rows.
+/// The design `fused` (see kernels/cuda/panel.hpp). `width`: columns of a leaf, at most fused_width_limit(), or 0.
+/// *info is 0 before. Leaves are one kernel each, launched cooperatively.
+/// Abdelfattah et al., section 6.5.2, design D2. Here multipliers go to the other blocks through a copy in the workspace,
+/// contiguous, so that the column's owner may go on exchanging its rows.
 template <class T>
 void factor_fused(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace, int width,
                   FusedUpdate update = FusedUpdate::lazy);

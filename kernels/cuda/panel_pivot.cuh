@@ -54,8 +54,8 @@ __device__ Candidate<T> best_of_block(Candidate<T> own) {
     return best_of_warp(lane < warps ? of_warps[lane] : Candidate<T>::none());
 }
 
-/// Turns a column into multipliers. It stays as it is below a pivot of zero; otherwise it is multiplied by the reciprocal,
-/// but for a denormal pivot, whose reciprocal may overflow where the quotients do not.
+/// Turns a column into multipliers. It stays as it is below a pivot of zero; otherwise it is multiplied by the
+/// reciprocal, but for a denormal pivot, whose reciprocal may overflow where the quotients do not.
 template <class T>
 class Scaling {
   public:

@@ -33,7 +33,8 @@ __device__ void find_moves(Moves& moves, int thread, int count) {
     moves.source[thread] = source;
 }
 
-/// `panel` begins with row `first`. A block moves a strip of columns: all of it is read before the first row is written.
+/// `panel` begins with row `first`. A block moves a strip of columns: all of it is read before the first row is
+/// written.
 template <class T>
 __global__ void __launch_bounds__(interchange_threads)
     interchange_kernel(View<T> panel, Index first, int cols, const Index* pivots) {
@@ -45,7 +46,8 @@ __global__ void __launch_bounds__(interchange_threads)
     find_moves(moves, thread, cols);
     __syncthreads();
 
-    const Index outside = static_cast<Index>(blockIdx.x) * strip + lane, col = outside < first ? outside : outside + cols;
+    const Index outside = static_cast<Index>(blockIdx.x) * strip + lane,
+                col = outside < first ? outside : outside + cols;
     T moving[passes];
 #pragma unroll
     for (int pass = 0; pass < passes; ++pass) {

@@ -14,8 +14,8 @@ namespace basalt::cuda_detail {
 /// Widest block of columns that interchange_outside() takes.
 inline constexpr int most_interchanges = 64;
 
-/// Exchanges row first + k of the panel with row pivots[first + k], for k = 0, 1, ... < cols in turn, in all columns but
-/// [first, first + cols). cols <= most_interchanges.
+/// Exchanges row first + k of the panel with row pivots[first + k], for k = 0, 1, ... < cols in turn, in all columns
+/// but [first, first + cols). cols <= most_interchanges.
 template <class T>
 void interchange_outside(Stream stream, View<T> panel, Index first, Index cols, const Index* pivots);
 
@@ -34,9 +34,9 @@ void solve(Stream stream, std::type_identity_t<View<const T>> l, View<T> b) {
 ///
 /// leaf.width(rows) columns of so many rows at most are a leaf; leaf.factor(first, cols) factors one in place and sets
 /// pivots[first + k], counted from the panel's first row. Rows are exchanged in all other columns at once, after each
-/// leaf, so that a level of the recursion is one solve and one update.
-/// Abdelfattah, Haidar, Tomov, Dongarra, "Analysis and Design Techniques towards High-Performance and Energy-Efficient Dense
-/// Linear Solvers on GPUs", section 6.3, figure 4.
+/// leaf, so that a level of the recursion is one solve and one update. Abdelfattah, Haidar, Tomov, Dongarra, "Analysis
+/// and Design Techniques towards High-Performance and Energy-Efficient Dense Linear Solvers on GPUs", section 6.3,
+/// figure 4.
 template <class T, class Leaf>
 void factor_columns(Stream stream, View<T> panel, Index first, Index cols, const Index* pivots, const Leaf& leaf) {
     const Index rows = panel.rows() - first, width = leaf.width(rows);
@@ -47,7 +47,8 @@ void factor_columns(Stream stream, View<T> panel, Index first, Index cols, const
     }
     const Index left = divide_up(divide_up(cols, width), 2) * width, right = cols - left;
     factor_columns<T>(stream, panel, first, left, pivots, leaf);
-    const View<T> a00 = panel.block(first, first, left, left), a10 = panel.block(first + left, first, rows - left, left),
+    const View<T> a00 = panel.block(first, first, left, left),
+                  a10 = panel.block(first + left, first, rows - left, left),
                   a01 = panel.block(first, first + left, left, right),
                   a11 = panel.block(first + left, first + left, rows - left, right);
     solve<T>(stream, a00, a01);

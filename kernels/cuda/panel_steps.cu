@@ -32,8 +32,8 @@ __global__ void __launch_bounds__(threads) search_kernel(View<const T> leaf, int
 
 /// One block: the pivot among the candidates, and its row to the diagonal.
 template <class T>
-__global__ void __launch_bounds__(threads)
-    exchange_kernel(View<T> leaf, Index first, int j, const Candidate<T>* found, Index candidates, Index* pivots, Index* info) {
+__global__ void __launch_bounds__(threads) exchange_kernel(View<T> leaf, Index first, int j, const Candidate<T>* found,
+                                                           Index candidates, Index* pivots, Index* info) {
     Candidate<T> best = Candidate<T>::none();
     for (Index i = threadIdx.x; i < candidates; i += threads) {
         if (found[i].beats(best)) best = found[i];
@@ -51,8 +51,8 @@ __global__ void __launch_bounds__(threads)
     }
 }
 
-/// Column j becomes multipliers, and their product with row j is subtracted right of it. steps_width lanes a row, one of
-/// which scales for all.
+/// Column j becomes multipliers, and their product with row j is subtracted right of it. steps_width lanes a row, one
+/// of which scales for all.
 template <class T>
 __global__ void __launch_bounds__(threads) eliminate_kernel(View<T> leaf, int j) {
     const int col = static_cast<int>(threadIdx.x) % steps_width;

@@ -1,0 +1,12 @@
+// Built where CUDA was not found.
+#include "bench/panel_gpu.hpp"
+
+#include <stdexcept>
+
+namespace bench {
+
+void bench_panel_gpu(const PanelOptions&) {
+    throw std::runtime_error("--mode gpu: CUDA was not found when this was built");
+}
+
+}  // namespace bench
