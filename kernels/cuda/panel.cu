@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <cassert>
 
-#include <basalt/error.hpp>
-
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/panel_fused.hpp"
+#include "kernels/cuda/panel_resident.hpp"
 #include "kernels/cuda/panel_steps.hpp"
 
 namespace basalt::cuda_kernels {
@@ -22,10 +21,10 @@ int fused_leaf_width(PanelPlan plan) {
 }  // namespace
 
 template <class T>
-bool panel_fits(int device, Index rows, Index, PanelPlan plan) {
+bool panel_fits(int device, Index rows, Index cols, PanelPlan plan) {
     switch (plan.design) {
         case PanelDesign::cluster:
-        case PanelDesign::grid: return false;
+        case PanelDesign::grid: return cuda_detail::resident_fits<T>(device, rows, cols, plan);
         case PanelDesign::fused: {
             const int width = fused_leaf_width(plan), limit = cuda_detail::fused_width_limit<T>(device, rows);
             return (width == 0 ? cuda_detail::fused_width : width) <= limit;
@@ -36,7 +35,8 @@ bool panel_fits(int device, Index rows, Index, PanelPlan plan) {
 }
 
 std::size_t panel_workspace(Index rows, Index cols) {
-    return std::max(cuda_detail::steps_workspace(rows), cuda_detail::fused_workspace(rows, cols));
+    return std::max({cuda_detail::steps_workspace(rows), cuda_detail::fused_workspace(rows, cols),
+                     cuda_detail::resident_workspace()});
 }
 
 template <class T>
@@ -46,7 +46,7 @@ void panel_factor(Stream stream, View<T> panel, Index* pivots, Index* info, void
     if (panel.empty()) return;
     switch (plan.design) {
         case PanelDesign::cluster:
-        case PanelDesign::grid: throw UsageError("panel_factor: there is no such design of the GPU panel");
+        case PanelDesign::grid: return cuda_detail::factor_resident<T>(stream, panel, pivots, info, workspace, plan);
         case PanelDesign::fused:
             return cuda_detail::factor_fused<T>(stream, panel, pivots, info, workspace, fused_leaf_width(plan));
         case PanelDesign::steps:

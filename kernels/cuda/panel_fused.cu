@@ -275,6 +275,7 @@ std::size_t fused_workspace(Index rows, Index cols) {
 template <class T>
 void factor_fused(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace, int width,
                   FusedUpdate update) {
+    if (panel.empty()) return;
     auto* const flags = static_cast<ColumnFlags*>(workspace);
     const std::size_t bytes = flag_bytes(panel.cols());
     check(cudaMemsetAsync(flags, 0, bytes, native(stream)), "cudaMemsetAsync", stream);

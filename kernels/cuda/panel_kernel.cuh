@@ -1,0 +1,110 @@
+#pragma once
+
+#include <type_traits>
+
+#include "kernels/cuda/panel_update.cuh"
+
+namespace basalt::cuda_detail {
+
+template <class T, int width, int rows_a_thread, class Team>
+struct PanelShared {
+    typename Team::Shared team;  ///< where the team looks for it
+    union {
+        LeafShared<T, width, rows_a_thread> leaf;
+        StripMemory<T> solve;
+        ProductShared<T> product;
+    };
+    typename Team::Message candidates[2][team_warps];
+    SmallSolveShared<T> small;
+    LeafMoves<width> moves;
+};
+
+constexpr Index most_resident_cols = 512;  // solve_strip() of eight warps takes half as many rows
+
+/// The same value, of which the compiler does not know that it is: what is made of it is computed where it is used and not
+/// kept in registers all along.
+template <class T>
+__device__ PanelView<T> anew(PanelView<T> panel) {
+    asm volatile("" : "+r"(panel.ld), "+l"(panel.data));
+    return panel;
+}
+/// 0, of which the compiler does not know it either.
+__device__ inline int zero_anew() {
+    int zero;
+    asm volatile("mov.u32 %0, 0;" : "=r"(zero));
+    return zero;
+}
+__device__ inline BlockThread anew(BlockThread thread) {
+    asm volatile("" : "+r"(thread.number), "+r"(thread.lane), "+r"(thread.warp));
+    return thread;
+}
+
+/// A function of its own, with the registers to itself.
+template <class T, int width, int rows_a_thread, bool wide, class Team>
+__device__ __noinline__ Team factor_leaf(Team team, PanelView<T> panel, int col, int count, int pivots_here, BlockRows rows,
+                                         Index* pivots, int& info) {
+    auto& shared = *reinterpret_cast<PanelShared<T, width, rows_a_thread, Team>*>(dynamic_shared());
+    int own_info = info;
+    Leaf<T, width, rows_a_thread, wide, Team> columns(panel, col, count, pivots_here, rows, anew(BlockThread()));
+    columns.load(shared.leaf);
+    columns.factor(team, shared.candidates, shared.leaf, shared.moves, pivots, own_info);
+    __syncthreads();  // the moves
+    columns.store(shared.leaf);
+    info = own_info;
+    return team;
+}
+
+/// The whole panel in one kernel: a team of blocks, one to an SM. Recursive: after leaf number i, of `width` columns, the columns of the
+/// subtree that ends with it update as many right of them.
+template <class T, int width, int rows_a_thread, bool wide, class Team>
+__global__ void __launch_bounds__(team_threads, 1)
+    panel_kernel(PanelView<T> whole, Index* pivots, Index* info_out, typename Team::Global* global) {
+#if __CUDA_ARCH__ >= 900  // resident_fits() refuses others
+    using Shared = PanelShared<T, width, rows_a_thread, Team>;
+    Team team(global);
+    const int rank = Team::rank(), size = Team::size();
+    int info = 0;
+#pragma unroll 1
+    for (int leaf = 0; leaf * width < whole.cols; ++leaf) {
+        const PanelView<T> panel = anew(whole);
+        const BlockThread thread = anew(BlockThread());
+        Shared& shared = *reinterpret_cast<Shared*>(dynamic_shared() + zero_anew());
+        const int col = leaf * width, count = min(width, panel.cols - col), right = col + count;
+        const int leaf_pivots = min(count, panel.rows - col);
+        if (leaf_pivots > 0) {
+            team.arrive();  // what the other columns got so far
+            const BlockRows own = BlockRows::of(rank, size, col, panel.rows);
+            team = factor_leaf<T, width, rows_a_thread, wide>(team, panel, col, count, leaf_pivots, own,
+                                                              rank == 0 ? pivots : nullptr, info);
+            team.wait();
+            move_rows(panel, col, count, leaf_pivots, shared.moves, rank, size, anew(thread));
+        }
+        if (right >= panel.cols) break;
+        const int order = width << (__ffs(leaf + 1) - 1), first = right - order;
+        const int known = min(order, panel.rows - first), cols = min(order, panel.cols - right);
+        if (known <= 0) continue;
+        team.arrive();
+        team.wait();
+        const BlockRows below = BlockRows::of(rank, size, right, panel.rows);
+        if (order <= strip_cols && known == order) {
+            T* const u = shared.product.u[0];
+            solve_few(anew(panel), first, order, right, cols, shared.small, u, anew(thread));
+            team.arrive();  // all have read what U takes the place of
+            multiply<wide>(anew(panel), below, first, order, right, cols, shared.product, anew(thread));
+            team.wait();
+            if (rank == 0) store_few(panel, first, order, right, cols, u, anew(thread));
+            __syncthreads();
+        } else {
+            solve_right<wide>(anew(panel), first, known, right, cols, shared.solve, rank, size, anew(thread));
+            team.arrive();
+            team.wait();
+            if (right < panel.rows) update_right<wide>(anew(panel), below, first, order, right, cols, shared.product, anew(thread));
+        }
+    }
+    if (rank == 0 && threadIdx.x == 0) *info_out = info;
+    team.arrive();  // nobody leaves while others write to its shared memory
+    team.wait();
+#endif
+}
+
+}  // namespace basalt::cuda_detail
