@@ -31,14 +31,8 @@ void add_gpu_options(CLI::App& command, GpuOptions& options) {
                      "hybrid, for comparison: the host sends each GPU the panel, no ring of GPUs");
     command.add_flag("--plain-solve", options.plain_solve,
                      "hybrid, for comparison: always solve with the panel's triangle, never multiply by its inverse");
-    command.add_flag_function(
-        "--energy",
-        [](std::int64_t) {
-            throw MachineFailure(
-                "--energy: no energy counter can be read: this version knows none, neither of CPUs "
-                "(RAPL) nor of GPUs (NVML)");
-        },
-        "measure energy: not in this version");
+    command.add_flag("--energy", options.energy,
+                     "measure the energy of GPUs (NVML) and processor packages (RAPL) during the factorization");
 }
 
 void require_mode(const Settings& settings) {

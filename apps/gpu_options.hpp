@@ -9,18 +9,18 @@
 
 namespace basalt {
 
-/// Options of the subcommands that factor a matrix which have no environment variable.
+/// Options of the subcommands that factor a matrix which have no environment variable: of GPUs, and --energy.
 struct GpuOptions {
     bool single_update_task = false;
     bool broadcast_from_host = false;
     bool plain_solve = false;
+    bool energy = false;  ///< measure it
 
     /// The settings' options of LU and these.
     LuOptions lu_options(const Settings& settings) const;
 };
 
-/// Adds the options to `command`, and --energy, which throws MachineFailure during the parse: nothing here reads an
-/// energy counter. `options` must outlive the parse.
+/// Adds the options to `command`. `options` must outlive the parse.
 void add_gpu_options(CLI::App& command, GpuOptions& options);
 
 /// Throws MachineFailure where the settings ask for a mode that there is not.

@@ -24,9 +24,11 @@
 #include "apps/matrix_memory.hpp"
 #include "apps/output_files.hpp"
 #include "apps/progress.hpp"
+#include "apps/run_energy.hpp"
 #include "apps/run_record.hpp"
 #include "apps/setting_options.hpp"
 #include "basalt/error.hpp"
+#include "io/energy_report.hpp"
 #include "io/hpl_dat.hpp"
 #include "io/hpl_report.hpp"
 
@@ -68,6 +70,7 @@ class HplRun {
     bool runs(const HplGrid& grid) const { return options_.ignore_grid || grid.p * grid.q == 1; }
     LuPlan plan_of(Index n, Index nb) const;
     Index last_case_that_runs() const;
+    bool uses_gpus() const;
     double total_flops() const;
     void require_memory_for_all() const;
     std::ostream& open_output(OutputFiles& files);
@@ -81,7 +84,8 @@ class HplRun {
     const Settings& settings_;
     Runtime runtime_;
     std::ofstream file_;
-    Index done_ = 0;  // cases run or skipped
+    Index done_ = 0;                       // cases run or skipped
+    std::unique_ptr<EnergyMeter> meter_;   // only where energy is asked for
 };
 
 LuPlan HplRun::plan_of(Index n, Index nb) const {
@@ -92,6 +96,14 @@ Index HplRun::last_case_that_runs() const {
     Index k = hpl_case_count(input_) - 1;
     while (k >= 0 && !runs(hpl_case(input_, k).grid)) --k;
     return k;
+}
+
+/// Whether there is a test that does; the energy of GPUs is measured in all or none.
+bool HplRun::uses_gpus() const {
+    return std::any_of(input_.sizes.begin(), input_.sizes.end(), [this](Index n) {
+        return std::any_of(input_.block_sizes.begin(), input_.block_sizes.end(),
+                           [&](Index nb) { return plan_of(n, nb).mode != LuMode::cpu; });
+    });
 }
 
 double HplRun::total_flops() const {
@@ -136,7 +148,9 @@ JsonRecord HplRun::record_of(const HplCase& test, const HplTiming& timing,
         record.residual_ratio = check->scaled_residual;
         record.passed = check->scaled_residual < input_.threshold;
     }
-    return to_json(record);
+    JsonRecord json = to_json(record);
+    if (meter_) json["energy"] = to_json(meter_->last(), record.flops);
+    return json;
 }
 
 std::optional<HplCheck> HplRun::checked(const HplSystem& system) const {
@@ -154,7 +168,9 @@ void HplRun::run_case(const HplCase& test, bool last, HplReport& report, OutputF
     HplSystem system(runtime_, test.n, plan);
     if (last) files.begin_trace(runtime_);
     progress.begin_run(hpl_flops(test.n));
+    if (meter_) meter_->start();
     const HplTiming timing = system.solve();
+    if (meter_) meter_->stop();
     progress.end_run();
     if (last) files.end_trace(runtime_);
     const auto check = checked(system);
@@ -163,6 +179,7 @@ void HplRun::run_case(const HplCase& test, bool last, HplReport& report, OutputF
     } else {
         report.unchecked_result(test, timing);
     }
+    if (meter_) files.human() << energy_text(meter_->last(), hpl_flops(test.n)) << std::endl;
     files.record(record_of(test, timing, check));
 }
 
@@ -189,6 +206,7 @@ void HplRun::run_cases(HplReport& report, OutputFiles& files) {
 
 int HplRun::run() {
     OutputFiles files(settings_);
+    if (options_.gpu.energy) meter_ = make_energy_meter(runtime_, uses_gpus(), files);
     std::ostream& out = open_output(files);
     HplReport report(out, input_);
     report.header();

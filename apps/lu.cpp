@@ -17,8 +17,10 @@
 #include "apps/matrix_memory.hpp"
 #include "apps/output_files.hpp"
 #include "apps/progress.hpp"
+#include "apps/run_energy.hpp"
 #include "apps/run_record.hpp"
 #include "basalt/error.hpp"
+#include "io/energy_report.hpp"
 
 namespace basalt {
 
@@ -40,6 +42,7 @@ class LuRuns {
         spdlog::debug("mode {}, tiles of {} x {}, panels of {}, {} workers, {} GPUs, scheduler {}", plan_.mode_name(),
                       plan_.tile.height, plan_.tile.width, plan_.options.panel_width, runtime.workers(), runtime.gpus(),
                       runtime.config().scheduler);
+        if (options.gpu.energy) meter_ = make_energy_meter(runtime, plan_.mode == LuMode::hybrid, files);
     }
 
     /// All runs, or those before a Ctrl-C; returns the exit status.
@@ -58,6 +61,7 @@ class LuRuns {
     const std::shared_ptr<const Generator<T>> generator_;
     const LuPlan plan_;
 
+    std::unique_ptr<EnergyMeter> meter_;  // only where energy is asked for
     std::vector<double> seconds_;
     Index info_ = 0;
     double ratio_ = 0;  // of the last run
@@ -113,11 +117,13 @@ template <class T>
 double LuRuns<T>::timed_factorization(Matrix<T>& a, std::vector<Index>& pivots) {
     const bool last = std::ssize(seconds_) + 1 == options_.repeat;
     if (last) files_.begin_trace(runtime_);
+    if (meter_) meter_->start();
     const auto start = std::chrono::steady_clock::now();
     const auto lu = lu_factor(runtime_, a, plan_.options);
     return_matrix(plan_, runtime_, a);
     runtime_.wait();
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    if (meter_) meter_->stop();
     if (last) files_.end_trace(runtime_);
     info_ = lu.info();
     pivots = lu.pivots();
@@ -131,9 +137,11 @@ void LuRuns<T>::write_line() const {
     const std::string check =
         options_.check ? fmt::format("ratio {:.3g} {}", ratio_, ratio_ < max_ratio ? "passed" : "FAILED")
                        : "not checked";
-    files_.human() << fmt::format("lu {} {} x {}  run {} of {}  {:.4f} s  {:.2f} Gflop/s  info {}  {}\n",
+    const std::string energy =
+        meter_ ? "  " + energy_text(meter_->last(), lu_flops(options_.rows(), options_.n)) : std::string();
+    files_.human() << fmt::format("lu {} {} x {}  run {} of {}  {:.4f} s  {:.2f} Gflop/s  info {}  {}{}\n",
                                   options_.precision, options_.rows(), options_.n, seconds_.size(),
-                                  options_.repeat, seconds, gflops, info_, check)
+                                  options_.repeat, seconds, gflops, info_, check, energy)
                    << std::flush;
 }
 
@@ -151,7 +159,9 @@ void LuRuns<T>::write_record() const {
         record.passed = passed_;
     }
     record.info = info_;
-    files_.record(to_json(record));
+    JsonRecord json = to_json(record);
+    if (meter_) json["energy"] = to_json(meter_->total(), record.flops * static_cast<double>(seconds_.size()));
+    files_.record(json);
 }
 
 int lu(const FactorOptions& options, const Settings& settings) {

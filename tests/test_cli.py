@@ -4,6 +4,7 @@ usage: test_cli.py PROGRAM HPL_DAT [TEST...]    HPL_DAT is any valid input; its 
 Ends with "cases: N passed, M failed, 0 skipped".
 """
 
+import glob
 import json
 import os
 import re
@@ -267,9 +268,39 @@ def lu_and_hpl_say_that_they_need_a_gpu(folder):
         expect_refused(basalt(*command, "--mode", "hybrid", "--gpus", "0"), "--gpus 0", status=3)
         expect_refused(basalt(*command, "--mode", "gpu"), "--mode gpu", "hybrid", status=3)
         expect_refused(basalt(*command, "--mode", "cpu", "--data", "device"), "--data device", status=3)
-        expect_refused(basalt(*command, "--energy"), "--energy", "counter", status=3)
         expect_refused(basalt(*command, env={"BASALT_DATA": "device"}), "BASALT_DATA device", status=3)
     expect(basalt("lu", "--n", "10", "--mode", "cpu", "--gpus", "1").status == 0, shown)
+
+
+def readable_packages():
+    """The processor packages whose energy counter this process may read."""
+    packages = []
+    for zone in glob.glob("/sys/class/powercap/intel-rapl:*"):
+        try:
+            with open(f"{zone}/name") as name, open(f"{zone}/energy_uj") as energy:
+                if zone.count(":") == 1 and name.read().startswith("package"):
+                    packages.append(int(energy.read()))
+        except OSError:
+            pass
+    return packages
+
+
+@test
+@in_folder
+def lu_and_hpl_measure_energy_where_there_is_a_counter(folder):
+    path = write_input(folder, hpl_lines("50"))
+    for command, more in ((["lu", "--n", "10"], []), (["hpl", path], []),
+                          (["lu", "--n", "10"], ["--mode", "hybrid", "--emulated-gpus", "1"])):
+        shown = basalt(*command, "--energy", "--json", "-", *more)
+        if not readable_packages():
+            expect_refused(shown, "--energy", "no energy counter", "cpu", *(["gpu 0 (it is emulated)"] if more else []),
+                           status=3)
+            continue
+        expect(shown.status == 0 and "Gflop/s per W" in shown.err, shown)
+        energy = json.loads(shown.out)["energy"]
+        expect(energy["joules"] >= 0 and energy["seconds"] > 0 and energy["watts"] >= 0, shown)
+        expect(len(energy["parts"]) == len(readable_packages()), shown)
+        expect(("gpu 0" in [part["name"] for part in energy["uncounted"]]) == bool(more), shown)
 
 
 @test

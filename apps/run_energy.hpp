@@ -1,0 +1,15 @@
+#pragma once
+
+#include <memory>
+
+#include "io/energy_meter.hpp"
+#include "apps/output_files.hpp"
+#include "basalt/runtime.hpp"
+
+namespace basalt {
+
+/// What --energy asks for: a meter of the processor packages and, where `on_gpus`, of the runtime's GPUs. Names the parts
+/// without a counter among the human lines. Throws MachineFailure where no part has one.
+std::unique_ptr<EnergyMeter> make_energy_meter(const Runtime& runtime, bool on_gpus, OutputFiles& files);
+
+}  // namespace basalt
