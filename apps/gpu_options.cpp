@@ -35,14 +35,6 @@ void add_gpu_options(CLI::App& command, GpuOptions& options) {
                      "measure the energy of GPUs (NVML) and processor packages (RAPL) during the factorization");
 }
 
-void require_mode(const Settings& settings) {
-    const auto& mode = settings.value("BASALT_MODE");
-    if (mode.text != "gpu") return;
-    throw MachineFailure(fmt::format(
-        "{}: this version factors panels on CPU cores, GPUs beside them; there are --mode auto, cpu and hybrid",
-        named(mode)));
-}
-
 void require_gpus(const Settings& settings, const Runtime& runtime) {
     constexpr const char* help = "--emulated-gpus 1 emulates one on CPU threads";
     const auto& mode = settings.value("BASALT_MODE");
@@ -61,7 +53,7 @@ void require_gpus(const Settings& settings, const Runtime& runtime) {
     if (runtime.gpus() > 0) return;
     const std::string why = gpus.text == "0" ? named(gpus) : why_no_gpu(cuda_info());
     for (const auto* wish : {&mode, &data}) {
-        if (wish->text == "hybrid" || wish->text == "device")
+        if (wish->text == "hybrid" || wish->text == "gpu" || wish->text == "device")
             throw MachineFailure(fmt::format("{} needs a GPU, and there is none ({}); {}", named(*wish), why, help));
     }
 }

@@ -23,9 +23,6 @@ struct GpuOptions {
 /// Adds the options to `command`. `options` must outlive the parse.
 void add_gpu_options(CLI::App& command, GpuOptions& options);
 
-/// Throws MachineFailure where the settings ask for a mode that there is not.
-void require_mode(const Settings& settings);
-
 /// Throws MachineFailure where the settings ask for GPUs that `runtime`, made from them, has not; it says why there
 /// are none and what would help.
 void require_gpus(const Settings& settings, const Runtime& runtime);

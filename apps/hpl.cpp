@@ -228,7 +228,6 @@ int HplRun::run() {
 }
 
 int hpl(const HplOptions& options, const Settings& settings) {
-    require_mode(settings);
     const HplInput input = read_input(options.file);
     return HplRun(options, input, settings).run();
 }

@@ -169,7 +169,6 @@ int lu(const FactorOptions& options, const Settings& settings) {
         std::cout << generator_list();
         return exit_done;
     }
-    require_mode(settings);
     Runtime runtime(settings.runtime_config());
     require_gpus(settings, runtime);
     OutputFiles files(settings);

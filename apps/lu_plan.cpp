@@ -21,15 +21,15 @@ LuPlan lu_plan(const Settings& settings, const GpuOptions& gpu, const Runtime& r
     LuPlan plan;
     plan.options = gpu.lu_options(settings);
     plan.mode = plan.options.mode = chosen_lu_mode(plan.options, m, n, runtime.gpus());
-    const bool hybrid = plan.mode == LuMode::hybrid;
+    const bool on_gpus = plan.mode != LuMode::cpu;
     plan.tile = settings.tile();
-    const TileShape usual = default_lu_tile(m, n, runtime.workers(), hybrid ? runtime.gpus() : 0);
+    const TileShape usual = default_lu_tile(m, n, runtime.workers(), on_gpus ? runtime.gpus() : 0);
     if (plan.tile == TileShape{}) plan.tile = usual;
     Index& panel = plan.options.panel_width;
-    if (panel == 0) panel = hybrid ? default_hybrid_panel(m, n, runtime.gpus()) : usual.width;
+    if (panel == 0) panel = on_gpus ? default_lu_panel(plan.mode, m, n, runtime.gpus()) : usual.width;
     panel = std::min(panel, plan.tile.width);
     if (data_on_gpus(settings)) plan.data = Place::any();
-    plan.moves = hybrid && (plan.data.is_cpu() || !fits_on_gpus(runtime, matrix_bytes(m, n, plan.tile, element_size)));
+    plan.moves = on_gpus && (plan.data.is_cpu() || !fits_on_gpus(runtime, matrix_bytes(m, n, plan.tile, element_size)));
     return plan;
 }
 

@@ -17,7 +17,7 @@ struct LuPlan {
     Place data = Place::cpu();  ///< where the matrix begins and ends: the cores, or any(), which stands for all GPUs
     bool moves = false;         ///< the GPUs get the matrix from the host's memory, which then has to be pinned
 
-    const char* mode_name() const { return mode == LuMode::hybrid ? "hybrid" : "cpu"; }
+    const char* mode_name() const { return mode == LuMode::gpu ? "gpu" : mode == LuMode::hybrid ? "hybrid" : "cpu"; }
 };
 
 /// The plan for an m x n matrix of elements of `element_size` bytes. Where the settings name no tile or panel width,

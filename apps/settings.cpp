@@ -127,6 +127,7 @@ LuOptions Settings::lu_options() const {
     const std::string& mode = text("BASALT_MODE");
     return {.mode = mode == "cpu"      ? LuMode::cpu
                     : mode == "hybrid" ? LuMode::hybrid
+                    : mode == "gpu"    ? LuMode::gpu
                                        : LuMode::automatic,
             .panel_width = integer("BASALT_NB"),
             .panel_threads = static_cast<int>(integer("BASALT_PANEL_THREADS")),

@@ -61,8 +61,8 @@ void add_options(CLI::App& command, VersusOptions& options, std::string& core) {
             "default: by table")
         ->check(tile_shape());
     command.add_option("--precision", options.precision, "s or d")->check(CLI::IsMember({"s", "d"}));
-    command.add_option("--mode", options.mode, "where it runs: cpu (beside OpenBLAS) or hybrid (beside cuSOLVER)")
-        ->check(CLI::IsMember({"cpu", "hybrid"}));
+    command.add_option("--mode", options.mode, "where it runs: cpu (beside OpenBLAS), hybrid or gpu (beside cuSOLVER)")
+        ->check(CLI::IsMember({"cpu", "hybrid", "gpu"}));
     command.add_option("--gpus", options.gpus, "hybrid: GPUs (default: all)")->check(CLI::Range(1, 8));
     command.add_option("--gpu-mem", options.gpu_memory, "hybrid: bytes of each GPU to use, 3G and the like")
         ->transform(CLI::AsSizeValue(false));
@@ -72,6 +72,9 @@ void add_options(CLI::App& command, VersusOptions& options, std::string& core) {
     command.add_flag("--single-update-task", options.single_update_task, "hybrid: as in the paper, no leading column first");
     command.add_flag("--broadcast-from-host", options.broadcast_from_host, "hybrid: as in the paper, no ring of GPUs");
     command.add_flag("!--one-width", options.narrow_at_end, "hybrid: panels as wide at the end as at the beginning");
+    command.add_option("--gpu-panels-below", options.gpu_panels_below,
+                       "hybrid: rows left from which on GPUs factor panels; 0: never, -1: the library chooses")
+        ->check(CLI::Range(-1, 1 << 30));
     command.add_option("--trace", options.trace, "hybrid: write the trace of the last run to this file");
     command.add_option("--cpus", options.threads, "threads of both sides (default: all cores)")
         ->check(CLI::Range(1, 1024));
@@ -105,7 +108,7 @@ int main(int argc, char** argv) {
     if (const auto status = parse(app, argc, argv)) return *status;
     try {
         if (!core.empty()) require_vendor_core(core, argv);
-        if (options.mode == "hybrid") return versus_lu_gpu(options);
+        if (options.mode != "cpu") return versus_lu_gpu(options);
         return versus_lu(options);
     } catch (const std::invalid_argument& error) {
         return fail(2, error.what());

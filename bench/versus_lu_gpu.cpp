@@ -64,7 +64,8 @@ class GpuContest {
   public:
     GpuContest(const VersusOptions& options, basalt::Runtime& runtime, VendorGpu<T>& vendor, Index n)
         : options_(options), runtime_(runtime), vendor_(vendor), n_(n), on_host_(options.data == "host") {
-        lu_options_.mode = basalt::LuMode::hybrid;
+        lu_options_.mode = options.mode == "gpu" ? basalt::LuMode::gpu : basalt::LuMode::hybrid;
+        lu_options_.gpu_panels_below = options.gpu_panels_below;
         lu_options_.panel_width = options.nb;
         lu_options_.panel_threads = options.panel_threads;
         lu_options_.lookahead = options.lookahead;
@@ -73,7 +74,7 @@ class GpuContest {
         lu_options_.broadcast_from_host = options.broadcast_from_host;
         tile_ = options.tile == basalt::TileShape{} ? basalt::default_lu_tile(n, n, runtime.workers(), runtime.gpus())
                                                     : options.tile;
-        if (lu_options_.panel_width == 0) lu_options_.panel_width = basalt::default_hybrid_panel(n, n, runtime.gpus());
+        if (lu_options_.panel_width == 0) lu_options_.panel_width = basalt::default_lu_panel(lu_options_.mode, n, n, runtime.gpus());
     }
 
     void run() {
@@ -111,7 +112,7 @@ class GpuContest {
         factor.m = factor.n = n_;
         factor.nb = lu_options_.panel_width;
         factor.tile = fmt::format("{}x{}", tile_.height, tile_.width);
-        factor.mode = "hybrid";
+        factor.mode = options_.mode;
         factor.cpus = runtime_.workers();
         factor.gpus = runtime_.gpus();
         factor.data = options_.data;
@@ -122,6 +123,7 @@ class GpuContest {
         factor.machine = machine_line() + ", " + runtime_.devices().front().model;
         factor.commit = build_commit;
         basalt::JsonRecord json = basalt::to_json(factor);
+        json["gpu_panels_below"] = lu_options_.gpu_panels_below;
         json["lookahead"] = lu_options_.lookahead;
         json["panel_threads"] = lu_options_.panel_threads;
         json["gpu_memory"] = runtime_.config().gpu_memory;
@@ -265,11 +267,11 @@ int versus_lu_gpu(const VersusOptions& options) {
     config.gpus = options.gpus;
     config.gpu_memory = options.gpu_memory;
     basalt::Runtime runtime(config);
-    if (runtime.gpus() == 0) throw std::runtime_error("--mode hybrid: this machine has no GPU that CUDA can use");
+    if (runtime.gpus() == 0) throw std::runtime_error("--mode hybrid and gpu: this machine has no GPU that CUDA can use");
     fmt::print(table,
-               "hybrid LU, precision {}, {} CPU threads, {} GPUs, conversion from and to column-major timed, median of {} in turn\n"
+               "{} LU, precision {}, {} CPU threads, {} GPUs, conversion from and to column-major timed, median of {} in turn\n"
                "vendor: {} on one GPU; gemm: {} x {}, K = {}; Tflop/s\n",
-               options.precision, runtime.workers(), runtime.gpus(), options.repeat, vendor_gpu_version(), gemm_order, gemm_order,
+               options.mode, options.precision, runtime.workers(), runtime.gpus(), options.repeat, vendor_gpu_version(), gemm_order, gemm_order,
                gemm_depth);
     fmt::print(table, "{:>7} {:>10} {:>5} {:>6} | {:>9} {:>7} | {:>7} {:>6} | {:>7} {:>6} | {}\n", "n", "tile", "nb", "data",
                "ours s", "Tflop/s", "gemm", "share", "vendor", "ratio", "||(A - PLU) x|| / (n ||A|| eps)");

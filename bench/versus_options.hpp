@@ -31,6 +31,7 @@ struct VersusOptions {
     bool single_update_task = false;
     bool broadcast_from_host = false;
     bool narrow_at_end = true;
+    int gpu_panels_below = -1;
     std::string trace;  ///< file for the trace of the last run
 };
 

@@ -172,4 +172,11 @@ void panel_factor(Stream stream, View<T> panel, Index* pivots, Index* info, void
     cuda_kernels::panel_factor<T>(stream, panel, pivots, info, workspace, plan);
 }
 
+/// With the plan that the library chooses.
+template <class T>
+void panel_factor(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace) {
+    if (emulated(stream)) return cpu_kernels::panel_factor<T>(panel, pivots, info);
+    cuda_kernels::panel_factor<T>(stream, panel, pivots, info, workspace);
+}
+
 }  // namespace basalt::on_stream

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/cpu/gemm.hpp"
+#include "kernels/cuda/panel.hpp"
 #include "runtime/engine.hpp"
 
 namespace basalt::detail {
@@ -20,6 +21,12 @@ Index plan_size(Index rows) { return rows + 3 * (rows / PermutationPlan::chunk_r
 /// Rows that permute_rows() saves at most.
 Index most_saved_rows(Index rows) { return 2 * (rows / PermutationPlan::chunk_rows) + 1; }
 
+/// Those of the workspace of a panel that a GPU factors.
+Index panel_workspace_numbers(Index rows, Index nb) {
+    constexpr std::size_t size = sizeof(Index);
+    return aligned(static_cast<Index>((cuda_kernels::panel_workspace(rows, nb) + size - 1) / size) + 1);
+}
+
 /// Bytes of a GPU's memory that a factorization takes beside its tile columns, of which it has `columns` at a time.
 template <class T>
 std::size_t workspace_bytes(const LuState<T>& lu, Index nb, Index slots, Index columns) {
@@ -27,7 +34,7 @@ std::size_t workspace_bytes(const LuState<T>& lu, Index nb, Index slots, Index c
     const Index width = grid.shape().width;
     const Index elements = slots * (grid.rows() + inverted_block) * nb + nb * width * (columns + 1) +
                            most_saved_rows(grid.rows()) * nb;
-    const Index numbers = slots * (2 * nb + plan_size(grid.rows()));
+    const Index numbers = slots * (2 * nb + 2 * aligned(nb + 1) + plan_size(grid.rows())) + panel_workspace_numbers(grid.rows(), nb);
     return static_cast<std::size_t>(elements) * sizeof(T) + static_cast<std::size_t>(numbers) * sizeof(Index);
 }
 
@@ -59,6 +66,7 @@ HybridState<T>::HybridState(LuState<T>& lu, const LuChoices& choices)
       nb(std::min(choices.panel_width, lu.grid().shape().width)),
       panel_slots(std::max(choices.lookahead, 1) + 2),
       group_columns(fitting_columns(lu, nb, panel_slots, gpus)),
+      gpu_panels_below(choices.gpu_panels_below),
       plans(lu.panels.size()),
       inverse_is_safe(lu.panels.size()) {
     const Index m = lu.grid().rows();
@@ -68,26 +76,35 @@ HybridState<T>::HybridState(LuState<T>& lu, const LuChoices& choices)
     Runtime& runtime = lu.runtime;
 
     const Index panel = aligned(m * nb), inverse = aligned(nb * inverted_block), numbers = aligned(2 * nb), plan = aligned(plan_size(m));
+    const Index result = aligned(nb + 1), gate = aligned(1);
     const auto elements = static_cast<std::size_t>(panel_slots * panel + steps * inverse);
-    const auto indices = static_cast<std::size_t>(steps * numbers + panel_slots * plan);
+    const auto indices = static_cast<std::size_t>(steps * (numbers + result + gate) + panel_slots * plan);
     travelling_ = PinnedBuffer(runtime.engine().pinned(), elements * sizeof(T) + indices * sizeof(Index));
     T* next = static_cast<T*>(travelling_.data());
     for (Index s = 0; s < panel_slots; ++s, next += panel) panels.emplace_back(runtime, next, m, nb, "panel");
     for (Index k = 0; k < steps; ++k, next += inverse) inverses.emplace_back(runtime, next, nb, inverted_block, "inverses");
     Index* number = reinterpret_cast<Index*>(next);
     for (Index k = 0; k < steps; ++k, number += numbers) moves.emplace_back(runtime, number, 2 * nb, 1, "row moves");
+    for (Index k = 0; k < steps; ++k, number += result) results.emplace_back(runtime, number, nb + 1, 1, "pivots of a panel");
+    for (Index k = 0; k < steps; ++k, number += gate) gates.emplace_back(runtime, number, 1, 1, "gate");
     for (Index s = 0; s < panel_slots; ++s, number += plan) {
         plan_numbers.emplace_back(runtime, number, plan_size(m), 1, "permutation");
     }
 
     const Index lead = aligned(nb * width), rest = aligned(nb * width * share), saved = aligned(most_saved_rows(m) * nb);
-    on_devices_ = HostBuffer(static_cast<std::size_t>(gpus * (lead + rest + saved)) * sizeof(T));
+    const Index panel_numbers = panel_workspace_numbers(m, nb);
+    on_devices_ = HostBuffer(static_cast<std::size_t>(gpus * (lead + rest + saved)) * sizeof(T) +
+                             static_cast<std::size_t>(gpus * panel_numbers) * sizeof(Index));
     next = static_cast<T*>(on_devices_.data());
     for (int g = 0; g < gpus; ++g) {
         lead_rows.emplace_back(runtime, next, lead, 1, "leading rows");
         rest_rows.emplace_back(runtime, next + lead, rest, 1, "top rows");
         saved_rows.emplace_back(runtime, next + lead + rest, saved, 1, "saved rows");
         next += lead + rest + saved;
+    }
+    number = reinterpret_cast<Index*>(next);
+    for (int g = 0; g < gpus; ++g, number += panel_numbers) {
+        panel_workspaces.emplace_back(runtime, number, panel_numbers, 1, "panel workspace");
     }
 
     const Index packed_block = aligned(packed_size<T>(nb, nb));

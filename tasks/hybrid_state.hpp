@@ -61,6 +61,8 @@ struct HybridState {
     const Index panel_slots;    ///< panels on their way at once
     const Index group_columns;  ///< tile columns of a group
 
+    const Index gpu_panels_below;  ///< rows left from which on GPUs factor the panels
+
     std::vector<PermutationPlan> plans;  ///< by panel, in the host's memory
     std::vector<char> inverse_is_safe;   ///< by panel; written before the GPUs' tasks that read it are enqueued
 
@@ -73,10 +75,13 @@ struct HybridState {
     std::vector<ScratchMatrix<T>> panels;            ///< by slot: m x nb, in the matrix's rows
     std::vector<ScratchMatrix<T>> inverses;          ///< by panel: those of diagonal blocks of L(k, k), one below the other
     std::vector<ScratchMatrix<Index>> moves;         ///< by panel: the numbers of RowMoves
+    std::vector<ScratchMatrix<Index>> results;       ///< by panel: pivots and INFO of one that a GPU factors
+    std::vector<ScratchMatrix<Index>> gates;         ///< by panel: nothing, but who writes it has taken the panel's columns out
     std::vector<ScratchMatrix<Index>> plan_numbers;  ///< by slot: those of a PermutationPlan
     std::vector<ScratchMatrix<T>> packed;            ///< by slot: packed U of a column that cores update
     std::vector<ScratchMatrix<T>> lead_rows;         ///< by GPU: the exchanged top rows of the leading column
     std::vector<ScratchMatrix<T>> rest_rows;         ///< by GPU: those of all its other columns
+    std::vector<ScratchMatrix<Index>> panel_workspaces;  ///< by GPU: of its panels
     std::vector<ScratchMatrix<T>> saved_rows;        ///< by GPU: workspace of permute_rows()
 };
 

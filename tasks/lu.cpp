@@ -140,7 +140,7 @@ LuFactors<T> lu_factor(Runtime& runtime, Matrix<T>& a, const LuOptions& options)
     auto state = std::make_shared<LuState<T>>(runtime, a.share_storage(), detail::PanelWidths{choices.panel_width, choices.narrow_below},
                                               choices.panel_threads);
     state->left_interchanges = choices.left_interchanges;
-    if (choices.hybrid) {
+    if (choices.mode != LuMode::cpu) {
         submit_hybrid_lu(*state, choices);
     } else {
         LuSubmission<T>(*state, choices).submit();

@@ -90,6 +90,9 @@ class HybridSubmission {
   private:
     // --- the loop nest ---
 
+    /// Which of the two factors panel k.
+    bool on_gpu(int k) const { return rows() - panel(k).first <= h_.gpu_panels_below; }
+
     void factor_group() {
         const int begin = first_panel(group_.first);
         const int end = first_panel(group_.last);
@@ -97,8 +100,12 @@ class HybridSubmission {
         const bool separate = choices_.lookahead > 0 && !choices_.single_update_task;
         for (int j = begin; j < std::min(begin + ahead, end); ++j) take_out(j, panel(begin).first);
         for (int k = begin; k < end; ++k) {
-            factor(k);     // A(k:, k) = P L U on cores
-            prepare(k);    // L(k, k)^-1 and what the interchanges move
+            if (on_gpu(k)) {
+                factor_on_gpu(k);
+            } else {
+                factor(k);   // A(k:, k) = P L U on cores
+                prepare(k);  // L(k, k)^-1 and what the interchanges move
+            }
             broadcast(k);
             for (int j = k + 1; j < std::min(k + ahead, end); ++j) update_on_cores(k, j);
             const int next = k + ahead;  // the column that goes to the cores now
@@ -107,7 +114,7 @@ class HybridSubmission {
             } else if (separate) {
                 update_leading(k, next);
                 take_out(next, panel(k).end());
-                update_rest(k, behind(next));
+                update_rest(k, behind(next), next);
             } else {
                 update_rest(k, behind(next - 1));
                 take_out(next, panel(k).end());
@@ -146,6 +153,8 @@ class HybridSubmission {
         return h_.inverses[static_cast<std::size_t>(k)].rows(0, panel(k).width, inverted_block);
     }
     Region<Index> moves(int k) const { return h_.moves[static_cast<std::size_t>(k)].rows(0, 2 * panel(k).width, 1); }
+    Region<Index> result(int k) const { return h_.results[static_cast<std::size_t>(k)].rows(0, panel(k).width + 1, 1); }
+    Region<Index> gate(int k) const { return h_.gates[static_cast<std::size_t>(k)].region(); }
     Place device_of(Index tile_column) const { return Place::gpu(h_.device_of(tile_column)); }
     Region<T> matrix(Index tile_column, Index row_begin, Index row_end, Index col_begin, Index col_end) const {
         return s_.a->template region<T>(tile_column, row_begin, row_end, col_begin, col_end);
@@ -174,7 +183,7 @@ class HybridSubmission {
         }
         for (int g = 0; g < h_.gpus; ++g) {
             rt_.prefetch(moves(k), Place::gpu(g), urgent);
-            rt_.prefetch(inverse(k), Place::gpu(g), urgent);
+            if (!on_gpu(k)) rt_.prefetch(inverse(k), Place::gpu(g), urgent);
         }
     }
 
@@ -195,15 +204,17 @@ class HybridSubmission {
         copy_elements<T>(a.block(begin, 0, end - begin, a.cols()), to.block(begin, 0, end - begin, a.cols()));
     }
 
-    /// Column panel j leaves the matrix for the cores, from row `top` on.
+    /// Column panel j leaves the matrix for whoever factors it, from row `top` on.
     void take_out(int j, Index top) {
         take_slot(j);
         const Panel& p = panel(j);
         rt_.submit({.name = "take out", .priority = urgent, .tile = {j, -1, -1}, .step = j, .place = device_of(p.tile_column)},
-                   read(s_.region(p, top, rows())), write(panel_rows(j, top, rows())),
-                   on_any_device([](Stream stream, View<const T> a, View<T> to) { on_stream::copy_elements<T>(stream, a, to); }));
+                   read(s_.region(p, top, rows())), write(panel_rows(j, top, rows())), write(gate(j)),
+                   on_any_device([](Stream stream, View<const T> a, View<T> to, View<Index>) {
+                       on_stream::copy_elements<T>(stream, a, to);
+                   }));
         tops_[static_cast<std::size_t>(j)] = top;
-        rt_.prefetch(panel_rows(j), Place::cpu(), urgent);
+        if (!on_gpu(j)) rt_.prefetch(panel_rows(j), Place::cpu(), urgent);
     }
 
     /// The factors return to their place in the matrix.
@@ -271,14 +282,33 @@ class HybridSubmission {
 
     // --- on GPUs ---
 
+    /// A(k:, k) = P L U on the GPU that has the columns; what the interchanges move; pivots and INFO to the host, for whom nobody waits.
+    void factor_on_gpu(int k) {
+        const Panel& p = panel(k);
+        const ScratchMatrix<Index>& workspace = h_.panel_workspaces[static_cast<std::size_t>(h_.device_of(p.tile_column))];
+        rt_.submit({.name = "panel", .priority = urgent + 1, .tile = {k, k, -1}, .step = k, .place = device_of(p.tile_column)},
+                   readwrite(panel_rows(k)), write(result(k)), write(workspace.region()), write(moves(k)),
+                   on_any_device([](Stream stream, View<T> a, View<Index> numbers, View<Index> memory, View<Index> to) {
+                       Index* const pivots = numbers.data();
+                       on_stream::panel_factor<T>(stream, a, pivots, pivots + a.cols(), memory.data());
+                       on_stream::find_row_moves(stream, pivots, RowMoves(to.data(), a.cols()));
+                   }));
+        rt_.submit({.name = "pivots", .tile = {k, -1, -1}, .step = k, .place = Place::cpu()}, read(result(k)), write(s_.pivots_of(p)),
+                   [info = &s_.panel_info[static_cast<std::size_t>(k)]](View<const Index> numbers, View<Index> pivots) {
+                       std::copy_n(numbers.data(), pivots.rows(), pivots.data());
+                       *info = numbers[pivots.rows()];
+                   });
+    }
+
     /// The step on the columns of the next panel alone, so that they get to the cores first.
     void update_leading(int k, int next) {
         const Panel& p = panel(next);
-        submit_update(k, p.tile_column, 1, p.col_begin, p.col_end(), h_.device_of(p.tile_column), true);
+        submit_update(k, p.tile_column, 1, p.col_begin, p.col_end(), h_.device_of(p.tile_column), -1, true);
     }
 
-    /// The step on all columns of the group from `first` on, a task for each GPU.
-    void update_rest(int k, const Columns& first) {
+    /// The step on all columns of the group from `first` on, a task for each GPU. `next`: the panel that was taken out, or -1: where a
+    /// GPU factors it, its own update begins behind that, so that the panel finds multiprocessors that are free.
+    void update_rest(int k, const Columns& first, int next = -1) {
         const Index begin = std::max(first.tile_column, group_.first);
         for (int g = 0; g < h_.gpus; ++g) {
             const Index ahead = (g - h_.device_of(begin) + h_.gpus) % h_.gpus;
@@ -286,18 +316,23 @@ class HybridSubmission {
             if (mine >= group_.last) continue;
             const Index count = (group_.last - mine + h_.gpus - 1) / h_.gpus;
             const Index col_begin = ahead == 0 && begin == first.tile_column ? first.col_begin : 0;
-            submit_update(k, mine, count, col_begin, tile_width(), g, false);
+            const bool waits = next >= 0 && on_gpu(next) && h_.device_of(panel(next).tile_column) == g;
+            submit_update(k, mine, count, col_begin, tile_width(), g, waits ? next : -1, false);
         }
     }
 
     /// Step k on `count` of the GPU's tile columns from `tile_column` on, the first from col_begin: exchange of rows,
     /// U(k, j) = L(k, k)^-1 A(k, j), A(i, j) -= L(i, k) U(k, j).
-    void submit_update(int k, Index tile_column, Index count, Index col_begin, Index col_end, int gpu, bool leading) {
+    void submit_update(int k, Index tile_column, Index count, Index col_begin, Index col_end, int gpu, int next, bool leading) {
         const Panel& p = panel(k);
         const auto device = static_cast<std::size_t>(gpu);
         const ScratchMatrix<T>& top = leading ? h_.lead_rows[device] : h_.rest_rows[device];
         AccessList data;
-        data.read(panel_rows(k)).read(inverse(k)).read(moves(k)).write(top.region());
+        const bool use_inverse = choices_.solve_by_inverse && !on_gpu(k);
+        data.read(panel_rows(k)).read(moves(k)).write(top.region());
+        if (use_inverse) data.read(inverse(k));
+        if (next >= 0) data.read(gate(next));
+        const std::size_t first_column = (use_inverse ? 4U : 3U) + (next >= 0 ? 1U : 0U);
         for (Index c = 0; c < count; ++c) {
             const Index j = tile_column + c * h_.gpus;
             data.readwrite(matrix(j, p.first, rows(), c == 0 ? col_begin : 0, c == 0 ? col_end : tile_width()));
@@ -309,18 +344,19 @@ class HybridSubmission {
                     .tile = {k, static_cast<int>(tile_column), -1},
                     .step = k,
                     .place = Place::gpu(gpu)},
-                   data, on_any_device([p, nb = h_.nb, columns, safe, use_inverse = choices_.solve_by_inverse](Stream stream, const Addresses& at) {
+                   data, on_any_device([p, nb = h_.nb, columns, safe, use_inverse, first_column](Stream stream, const Addresses& at) {
                        const auto l = View<const T>::row_major(static_cast<const T*>(at[0]) + p.first * nb,
                                                                columns.rows - p.first, p.width, nb);
-                       const auto x = View<const T>::row_major(static_cast<const T*>(at[1]), p.width, inverted_block, inverted_block);
-                       const RowMoves row_moves(static_cast<Index*>(at[2]), p.width);
-                       auto* w = static_cast<T*>(at[3]);
-                       columns.for_each_group(at.data() + 4, at.size() - 4, [&](TileColumns<T> group) {
+                       const RowMoves row_moves(static_cast<Index*>(at[1]), p.width);
+                       auto* w = static_cast<T*>(at[2]);
+                       columns.for_each_group(at.data() + first_column, at.size() - first_column, [&](TileColumns<T> group) {
                            const TileColumns<T> a = group.row_range(p.first, columns.rows - p.first);
                            const auto exchanged = dense_tile_columns(w, a.columns, p.width, a.width);
                            const TileColumns<T> u = a.row_range(0, p.width);
                            on_stream::exchange_rows<T>(stream, row_moves, a, exchanged);
                            if (use_inverse && *safe != 0) {
+                               const auto x = View<const T>::row_major(static_cast<const T*>(at[3]), p.width, inverted_block,
+                                                                       inverted_block);
                                on_stream::solve_by_inverses<T>(stream, l.block(0, 0, p.width, p.width), x, exchanged, u);
                            } else {
                                on_stream::solve_by_substitution<T>(stream, l.block(0, 0, p.width, p.width), exchanged, u);

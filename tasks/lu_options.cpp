@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 #include <string>
 
 namespace basalt {
@@ -33,47 +35,59 @@ constexpr PanelTeamRule cpu_team{512, 16}, hybrid_team{256, 32};
 
 namespace {
 
-struct HybridEntry {
+struct GpuEntry {
     Index up_to;  ///< smaller dimension
-    Index panel;
+    Index hybrid_panel;
+    Index gpu_panel;
     Index tile;  ///< width and height; wide ones keep the GPUs' products fast
 };
 
-// docs/decisions/0009-hybrid-lu.md has the measurements.
-constexpr std::array hybrid_sizes{HybridEntry{2047, 64, 128}, HybridEntry{8192, 128, 512}, HybridEntry{20480, 256, 1024},
-                                  HybridEntry{Index{1} << 62, 256, 2048}};
+// docs/decisions/0009-hybrid-lu.md and 0010-gpu-lu.md have the measurements.
+constexpr std::array gpu_sizes{GpuEntry{2047, 64, 128, 512}, GpuEntry{8192, 128, 256, 512}, GpuEntry{20480, 256, 256, 1024},
+                               GpuEntry{Index{1} << 62, 256, 256, 2048}};
 
 // Where so few columns are left the GPUs wait for panels: narrow ones come sooner, and the products are short anyway.
 constexpr Index narrow_hybrid_below = 12288;
 
 // Below this order the cores alone are done before the GPUs have the matrix.
-constexpr Index smallest_hybrid = 2048;
+constexpr Index smallest_on_gpus = 2048;
 
-const HybridEntry& hybrid_entry(Index m, Index n) {
+const GpuEntry& gpu_entry(Index m, Index n) {
     const Index steps = std::min(m, n);
-    return *std::find_if(hybrid_sizes.begin(), hybrid_sizes.end(), [&](const HybridEntry& e) { return steps <= e.up_to; });
+    return *std::find_if(gpu_sizes.begin(), gpu_sizes.end(), [&](const GpuEntry& e) { return steps <= e.up_to; });
+}
+
+/// Rows left at which GPUs update as fast as cores factor and send a panel, for what was measured: 50 Tflop/s a GPU, 8 us a
+/// column and 0.9 ns an element. Behind that the GPUs would wait.
+Index rows_that_keep_cores_ahead(int gpus) {
+    constexpr double update_a_row = 2 / 50e12, column = 8e-6, element = 0.9e-9;
+    const double a = update_a_row / gpus;  // a r^2 = column + element r
+    return static_cast<Index>((element + std::sqrt(element * element + 4 * a * column)) / (2 * a));
 }
 
 }  // namespace
 
-Index default_hybrid_panel(Index m, Index n, int gpus) {
+Index default_lu_panel(LuMode mode, Index m, Index n, int gpus) {
     // with so much work for each GPU the cores keep ahead with wider panels too, and products are faster
     constexpr Index wide_from = 40960, wide = 512;
-    return std::min(m, n) > wide_from * gpus ? wide : hybrid_entry(m, n).panel;
+    if (mode == LuMode::cpu) return default_lu_tile(m, n, 1).width;
+    if (mode == LuMode::gpu) return gpu_entry(m, n).gpu_panel;
+    return std::min(m, n) > wide_from * gpus ? wide : gpu_entry(m, n).hybrid_panel;
 }
 
 TileShape default_lu_tile(Index m, Index n, int, int gpus) {
     const Index steps = std::min(m, n);
-    if (gpus > 0 && steps >= smallest_hybrid) return {hybrid_entry(m, n).tile, hybrid_entry(m, n).tile};
+    if (gpus > 0 && steps >= smallest_on_gpus) return {gpu_entry(m, n).tile, gpu_entry(m, n).tile};
     return std::find_if(sizes.begin(), sizes.end(), [&](const SizeEntry& e) { return steps <= e.up_to; })->tile;
 }
 
 LuMode chosen_lu_mode(const LuOptions& options, Index m, Index n, int gpus) {
-    if (options.mode == LuMode::hybrid && gpus == 0) {
-        throw UsageError("LuOptions::mode = hybrid, but the runtime has no GPU; Config::emulation provides emulated ones");
+    if (gpus == 0 && (options.mode == LuMode::hybrid || options.mode == LuMode::gpu)) {
+        throw UsageError(std::string("LuOptions::mode = ") + (options.mode == LuMode::gpu ? "gpu" : "hybrid") +
+                         ", but the runtime has no GPU; Config::emulation provides emulated ones");
     }
     if (options.mode != LuMode::automatic) return options.mode;
-    return gpus > 0 && std::min(m, n) >= smallest_hybrid ? LuMode::hybrid : LuMode::cpu;
+    return gpus > 0 && std::min(m, n) >= smallest_on_gpus ? LuMode::gpu : LuMode::cpu;
 }
 
 namespace detail {
@@ -85,7 +99,8 @@ LuChoices::LuChoices(const LuOptions& options, Index m, Index n, int workers, in
       panel_threads_given(options.panel_threads > 0),
       lookahead(options.lookahead),
       left_interchanges(options.left_interchanges),
-      hybrid(chosen_lu_mode(options, m, n, gpus) == LuMode::hybrid),
+      mode(chosen_lu_mode(options, m, n, gpus)),
+      gpu_panels_below(options.gpu_panels_below),
       single_update_task(options.single_update_task),
       solve_by_inverse(options.solve_by_inverse),
       broadcast_from_host(options.broadcast_from_host) {
@@ -101,16 +116,31 @@ LuChoices::LuChoices(const LuOptions& options, Index m, Index n, int workers, in
         throw UsageError("LuOptions::lookahead = " + std::to_string(lookahead) +
                          "; allowed is -1 (chosen) or at least 0");
     }
-    if (panel_width == 0) panel_width = hybrid ? default_hybrid_panel(m, n, gpus) : default_lu_tile(m, n, workers).width;
-    if (hybrid && options.narrow_at_end && panel_width >= 128) narrow_below = narrow_hybrid_below;
-    if (panel_threads == 0) panel_threads = std::min(workers, (hybrid ? hybrid_team : cpu_team).most);
-    panel_threads = std::min(panel_threads, workers);
+    if (gpu_panels_below < -1) {
+        throw UsageError("LuOptions::gpu_panels_below = " + std::to_string(gpu_panels_below) +
+                         "; allowed is -1 (chosen) or at least 0");
+    }
     if (lookahead < 0) lookahead = 1;
+    if (mode == LuMode::gpu) {
+        if (lookahead > 1) {
+            throw UsageError("LuOptions::lookahead = " + std::to_string(lookahead) + " in mode gpu; allowed is -1 (chosen), 0 or 1");
+        }
+        gpu_panels_below = std::numeric_limits<Index>::max();
+    } else if (mode == LuMode::cpu || lookahead > 1) {
+        gpu_panels_below = 0;
+    } else if (gpu_panels_below < 0) {
+        gpu_panels_below = rows_that_keep_cores_ahead(gpus);
+    }
+    if (panel_width == 0) panel_width = default_lu_panel(mode, m, n, gpus);
+    const bool waits_for_cores = mode == LuMode::hybrid && gpu_panels_below < narrow_hybrid_below;
+    if (waits_for_cores && options.narrow_at_end && panel_width >= 128) narrow_below = narrow_hybrid_below;
+    if (panel_threads == 0) panel_threads = std::min(workers, (mode == LuMode::cpu ? cpu_team : hybrid_team).most);
+    panel_threads = std::min(panel_threads, workers);
 }
 
 int LuChoices::panel_threads_for(Index rows) const {
     if (panel_threads_given) return panel_threads;
-    const Index share = (hybrid ? hybrid_team : cpu_team).rows_a_thread;
+    const Index share = (mode == LuMode::cpu ? cpu_team : hybrid_team).rows_a_thread;
     return static_cast<int>(std::clamp<Index>(rows / share, 1, panel_threads));
 }
 

@@ -17,7 +17,8 @@ struct LuChoices {
     bool panel_threads_given;
     int lookahead;
     bool left_interchanges;
-    bool hybrid;
+    LuMode mode;         ///< never automatic
+    Index gpu_panels_below;  ///< rows left from which on GPUs factor the panels
     bool single_update_task;
     bool solve_by_inverse;
     bool broadcast_from_host;

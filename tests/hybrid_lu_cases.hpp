@@ -67,6 +67,7 @@ inline LuOptions hybrid(Index panel_width, int lookahead = -1) {
     options.mode = LuMode::hybrid;
     options.panel_width = panel_width;
     options.lookahead = lookahead;
+    options.gpu_panels_below = 0;
     return options;
 }
 
@@ -104,6 +105,17 @@ double error_of(const Dense<T>& a, const Factored<T>& factored) {
     return norm == 0 ? error : error / (double(std::max(a.m, a.n)) * norm * std::numeric_limits<T>::epsilon());
 }
 
+/// The same with panels on GPUs, none, from the middle on and all: what else is worth trying with these options.
+inline std::vector<LuOptions> with_gpu_panels(const LuOptions& options, const LuShape& shape) {
+    std::vector<LuOptions> all{options};
+    if (options.lookahead > 1) return all;
+    all.push_back(options);
+    all.back().gpu_panels_below = shape.m / 2;
+    all.push_back(options);
+    all.back().mode = LuMode::gpu;
+    return all;
+}
+
 /// Exact arithmetic in any order: pivots and factors must be those of the cores, to the bit.
 template <class T>
 void check_exact(const LuMachine& machine, const LuShape& shape, const LuOptions& options) {
@@ -115,13 +127,16 @@ void check_exact(const LuMachine& machine, const LuShape& shape, const LuOptions
     plain.mode = LuMode::cpu;
     const Factored<T> expected = factor(reference, a, shape, plain);
     Runtime runtime(machine.config());
-    const Factored<T> got = factor(runtime, a, shape, options);
-    INFO(shape.m << " x " << shape.n << ", tiles " << shape.tile.height << " x " << shape.tile.width << ", panels of "
-                 << options.panel_width << ", lookahead " << options.lookahead << ", " << machine.gpus << " GPUs, memory "
-                 << machine.memory);
-    CHECK(got.pivots == expected.pivots);
-    CHECK(got.info == expected.info);
-    CHECK(largest_difference(got.lu, expected.lu) == 0);
+    for (const LuOptions& tried : with_gpu_panels(options, shape)) {
+        const Factored<T> got = factor(runtime, a, shape, tried);
+        INFO((tried.mode == LuMode::gpu ? "gpu, " : "hybrid, ") << "GPU panels below " << tried.gpu_panels_below);
+        INFO(shape.m << " x " << shape.n << ", tiles " << shape.tile.height << " x " << shape.tile.width << ", panels of "
+                     << options.panel_width << ", lookahead " << options.lookahead << ", " << machine.gpus << " GPUs, memory "
+                     << machine.memory);
+        CHECK(got.pivots == expected.pivots);
+        CHECK(got.info == expected.info);
+        CHECK(largest_difference(got.lu, expected.lu) == 0);
+    }
 }
 
 }  // namespace basalt_tests

@@ -11,9 +11,10 @@ namespace basalt {
 
 /// Where a factorization runs.
 enum class LuMode : std::uint8_t {
-    automatic,  ///< hybrid when the runtime has GPUs and the matrix is large enough, otherwise cpu
+    automatic,  ///< gpu when the runtime has GPUs and the matrix is large enough, otherwise cpu
     cpu,        ///< CPU cores alone
-    hybrid,     ///< panels on CPU cores, the rest on GPUs
+    hybrid,     ///< panels on CPU cores as long as they keep ahead of the GPUs, the rest on GPUs
+    gpu,        ///< all of it on GPUs
 };
 
 /// Choices of the LU factorization; 0 lets the library choose.
@@ -28,6 +29,9 @@ struct LuOptions {
     /// Interchanges that later panels ask for left of themselves, as LAPACK applies them. Without them L stays
     /// as each panel left it, which is all that lu_solve_augmented() needs.
     bool left_interchanges = true;
+    /// Hybrid: where so many rows or fewer are left, GPUs factor the panels too, since the cores would not keep ahead; 0: never,
+    /// -1: the library chooses. Only with a lookahead of 0 or 1.
+    Index gpu_panels_below = -1;
     /// Hybrid: panels of 128 columns and more are half as wide where few columns are left, since the GPUs wait for them.
     bool narrow_at_end = true;
     /// Hybrid, for comparison: one update task a step for each GPU, as in the paper, instead of the leading column first.
@@ -110,12 +114,12 @@ Index solve(Runtime& runtime, Index n, Index nrhs, T* a, Index lda, T* b, Index 
 }
 
 /// The mode that lu_factor() takes for an m x n matrix on a runtime with so many GPUs: options.mode, or its choice where
-/// that is automatic. Throws UsageError for hybrid without GPUs.
+/// that is automatic. Throws UsageError for hybrid and gpu without GPUs.
 LuMode chosen_lu_mode(const LuOptions& options, Index m, Index n, int gpus);
 /// Tiles that LU of an m x n matrix uses on `workers` CPU cores, and as many GPUs, when none are given; on cores alone
 /// their width is the panel's too.
 TileShape default_lu_tile(Index m, Index n, int workers, int gpus = 0);
-/// Panel width that hybrid LU uses on so many GPUs when none is given, at most a tile's width.
-Index default_hybrid_panel(Index m, Index n, int gpus);
+/// Panel width that LU uses in a mode with so many GPUs when none is given, at most a tile's width.
+Index default_lu_panel(LuMode mode, Index m, Index n, int gpus);
 
 }  // namespace basalt

@@ -111,6 +111,10 @@ void update_trailing(Stream, std::type_identity_t<View<const T>>, std::type_iden
     refuse();
 }
 template <class T>
+PanelPlan panel_plan(int, Index, Index) {
+    return {};
+}
+template <class T>
 bool panel_fits(int, Index, Index, PanelPlan) {
     return false;
 }
@@ -119,6 +123,10 @@ std::size_t panel_workspace(Index, Index) {
 }
 template <class T>
 void panel_factor(Stream, View<T>, Index*, Index*, void*, PanelPlan) {
+    refuse();
+}
+template <class T>
+void panel_factor(Stream, View<T>, Index*, Index*, void*) {
     refuse();
 }
 
@@ -180,8 +188,12 @@ template void solve_by_substitution<double>(Stream, View<const double>, TileColu
 template void update_trailing<float>(Stream, View<const float>, TileColumns<const float>, TileColumns<float>);
 template void update_trailing<double>(Stream, View<const double>, TileColumns<const double>,
                                       TileColumns<double>);
+template PanelPlan panel_plan<float>(int, Index, Index);
+template PanelPlan panel_plan<double>(int, Index, Index);
 template bool panel_fits<float>(int, Index, Index, PanelPlan);
 template bool panel_fits<double>(int, Index, Index, PanelPlan);
+template void panel_factor<float>(Stream, View<float>, Index*, Index*, void*);
+template void panel_factor<double>(Stream, View<double>, Index*, Index*, void*);
 template void panel_factor<float>(Stream, View<float>, Index*, Index*, void*, PanelPlan);
 template void panel_factor<double>(Stream, View<double>, Index*, Index*, void*, PanelPlan);
 

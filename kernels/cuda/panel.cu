@@ -1,6 +1,7 @@
 #include "kernels/cuda/panel.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 
 #include "kernels/cuda/launch.cuh"
@@ -34,6 +35,19 @@ bool panel_fits(int device, Index rows, Index cols, PanelPlan plan) {
     return false;
 }
 
+template <class T>
+PanelPlan panel_plan(int device, Index rows, Index cols) {
+    // docs/decisions/0010-gpu-panel.md has the measurements
+    constexpr Index cluster_height = 16384;
+    constexpr std::array grids{32, 64, 0};
+    if (rows <= cluster_height && panel_fits<T>(device, rows, cols, {PanelDesign::cluster})) return {PanelDesign::cluster};
+    for (const int blocks : grids) {
+        const PanelPlan plan{PanelDesign::grid, blocks};
+        if (panel_fits<T>(device, rows, cols, plan)) return plan;
+    }
+    return {PanelDesign::steps};
+}
+
 std::size_t panel_workspace(Index rows, Index cols) {
     return std::max({cuda_detail::steps_workspace(rows), cuda_detail::fused_workspace(rows, cols),
                      cuda_detail::resident_workspace()});
@@ -54,8 +68,19 @@ void panel_factor(Stream stream, View<T> panel, Index* pivots, Index* info, void
     }
 }
 
+template <class T>
+void panel_factor(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace) {
+    int device = 0;
+    cuda_detail::check(cudaGetDevice(&device), "cudaGetDevice", stream);
+    panel_factor<T>(stream, panel, pivots, info, workspace, panel_plan<T>(device, panel.rows(), panel.cols()));
+}
+
+template PanelPlan panel_plan<float>(int, Index, Index);
+template PanelPlan panel_plan<double>(int, Index, Index);
 template bool panel_fits<float>(int, Index, Index, PanelPlan);
 template bool panel_fits<double>(int, Index, Index, PanelPlan);
+template void panel_factor<float>(Stream, View<float>, Index*, Index*, void*);
+template void panel_factor<double>(Stream, View<double>, Index*, Index*, void*);
 template void panel_factor<float>(Stream, View<float>, Index*, Index*, void*, PanelPlan);
 template void panel_factor<double>(Stream, View<double>, Index*, Index*, void*, PanelPlan);
 

@@ -22,6 +22,10 @@ struct PanelPlan {
     int leaf_width = 0;  ///< columns that are factored on chip; 0: as many as fit
 };
 
+/// The plan for a panel that is factored while the GPU also updates: few blocks, as long as they hold it. Every panel fits.
+template <class T>
+PanelPlan panel_plan(int device, Index rows, Index cols);
+
 /// Whether the GPU can run such a plan for a panel of so many rows and columns of T.
 template <class T>
 bool panel_fits(int device, Index rows, Index cols, PanelPlan plan);
@@ -38,5 +42,9 @@ std::size_t panel_workspace(Index rows, Index cols);
 /// device's memory. Throws DeviceError where a launch fails. For float and double. CPU twin: kernels/cpu/panel.hpp.
 template <class T>
 void panel_factor(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace, PanelPlan plan);
+
+/// By panel_plan().
+template <class T>
+void panel_factor(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace);
 
 }  // namespace basalt::cuda_kernels

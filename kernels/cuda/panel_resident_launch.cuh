@@ -1,0 +1,143 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+#include <type_traits>
+
+#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/panel.hpp"
+#include "kernels/cuda/panel_kernel.cuh"
+
+/// Launching panel_kernel. Its variants take long to compile, so that each kind of team has a file for each precision.
+namespace basalt::cuda_detail {
+
+constexpr int most_numbered_devices = 64;
+
+template <class T, int width, int rows_a_thread, template <class, int> class TeamOf>
+struct Variant {
+    using Team = TeamOf<T, width>;
+    static constexpr bool in_cluster = std::is_same_v<Team, ClusterTeam<T, width>>;
+    static constexpr Index rows_a_block = Index{team_threads} * rows_a_thread;
+    static constexpr std::size_t shared_bytes = sizeof(PanelShared<T, width, rows_a_thread, Team>);
+
+    /// Blocks that can run at once: of one cluster, or on the whole GPU. Asked once for each device.
+    static int most_blocks(int device) {
+        static std::array<std::once_flag, most_numbered_devices> asked;
+        static std::array<int, most_numbered_devices> answer{};
+        if (device < 0 || device >= most_numbered_devices) return 0;
+        const auto d = static_cast<std::size_t>(device);
+        std::call_once(asked[d], [&] { answer[d] = ask_most_blocks(device); });
+        return answer[d];
+    }
+
+    static void launch(Stream stream, const PanelView<T>& panel, Index* pivots, Index* info, void* workspace, int blocks) {
+        const bool wide = reinterpret_cast<std::uintptr_t>(panel.data) % 16 == 0 &&
+                          panel.ld * static_cast<Index>(sizeof(T)) % 16 == 0;
+        if (!in_cluster) {
+            check(cudaMemsetAsync(workspace, 0, sizeof(typename GridTeam<T, width>::Global), native(stream)), "cudaMemsetAsync", stream);
+        }
+        cudaLaunchAttribute together{};
+        const cudaLaunchConfig_t shape = launch_shape(together, blocks, native(stream));
+        const auto kernel = wide ? panel_kernel<T, width, rows_a_thread, true, Team> : panel_kernel<T, width, rows_a_thread, false, Team>;
+        check(cudaLaunchKernelEx(&shape, kernel, panel, pivots, info, static_cast<typename Team::Global*>(workspace)), "panel_kernel",
+              stream);
+    }
+
+  private:
+    static cudaLaunchConfig_t launch_shape(cudaLaunchAttribute& together, int blocks, cudaStream_t stream) {
+        if (in_cluster) {
+            together.id = cudaLaunchAttributeClusterDimension;
+            together.val.clusterDim = {static_cast<unsigned>(blocks), 1, 1};
+        } else {
+            together.id = cudaLaunchAttributeCooperative;
+            together.val.cooperative = 1;
+        }
+        cudaLaunchConfig_t shape{};
+        shape.gridDim = static_cast<unsigned>(blocks);
+        shape.blockDim = team_threads;
+        shape.dynamicSmemBytes = shared_bytes;
+        shape.stream = stream;
+        shape.attrs = &together;
+        shape.numAttrs = 1;
+        return shape;
+    }
+
+    static int ask_most_blocks(int device) {
+        int major = 0, processors = 0;
+        if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess || major < 9) return 0;
+        if (cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device) != cudaSuccess) return 0;
+        if (!allow(panel_kernel<T, width, rows_a_thread, true, Team>)) return 0;
+        if (!allow(panel_kernel<T, width, rows_a_thread, false, Team>)) return 0;
+        if constexpr (!in_cluster) {
+            return std::min(processors, GridTeam<T, width>::most_blocks);
+        } else {
+            for (int blocks = most_cluster_blocks; blocks > 1; blocks /= 2) {
+                cudaLaunchAttribute together{};
+                const cudaLaunchConfig_t shape = launch_shape(together, blocks, nullptr);
+                int clusters = 0;
+                if (cudaOccupancyMaxActiveClusters(&clusters, panel_kernel<T, width, rows_a_thread, true, Team>, &shape) ==
+                        cudaSuccess &&
+                    clusters > 0) {
+                    return blocks;
+                }
+            }
+            static_cast<void>(cudaGetLastError());
+            return 1;
+        }
+    }
+
+    template <class Kernel>
+    static bool allow(Kernel* kernel) {
+        const bool allowed =
+            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)) == cudaSuccess &&
+            (!in_cluster || cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) == cudaSuccess);
+        if (!allowed) static_cast<void>(cudaGetLastError());
+        return allowed;
+    }
+};
+
+/// Blocks that the variant takes for the panel; 0: it does not fit.
+template <class T, int width, int rows_a_thread, template <class, int> class TeamOf>
+int blocks_for(Variant<T, width, rows_a_thread, TeamOf> variant, int device, Index rows, cuda_kernels::PanelPlan plan) {
+    if (plan.leaf_width != 0 && plan.leaf_width != width) return 0;
+    const int most = variant.most_blocks(device);
+    // fewer rows to a block than half a warp each are not worth the company
+    constexpr Index fewest_rows = 64;
+    const int useful = static_cast<int>(std::clamp<Index>(divide_up(rows, fewest_rows), 1, std::max(most, 1)));
+    const int blocks = plan.blocks == 0 ? useful : plan.blocks;
+    const Index each = divide_up(divide_up(rows, std::max(blocks, 1)), unit_rows) * unit_rows;
+    return blocks >= 1 && blocks <= most && each <= variant.rows_a_block ? blocks : 0;
+}
+
+/// All variants of a kind of team, the widest leaf first.
+template <class T, template <class, int> class TeamOf>
+struct ResidentPanel {
+    static bool fits(int device, Index rows, cuda_kernels::PanelPlan plan) {
+        return any_variant([&](auto variant) { return blocks_for(variant, device, rows, plan) > 0; });
+    }
+
+    /// False where nothing fits.
+    static bool launch(Stream stream, int device, const PanelView<T>& panel, Index* pivots, Index* info, void* workspace,
+                       cuda_kernels::PanelPlan plan) {
+        return any_variant([&](auto variant) {
+            const int blocks = blocks_for(variant, device, panel.rows, plan);
+            if (blocks > 0) variant.launch(stream, panel, pivots, info, workspace, blocks);
+            return blocks > 0;
+        });
+    }
+
+  private:
+    template <class F>
+    static bool any_variant(const F& visit) {
+        constexpr int most_rows = sizeof(T) == 8 ? 4 : 5;
+        return visit(Variant<T, 16, most_rows, TeamOf>()) || visit(Variant<T, 8, 8, TeamOf>());
+    }
+};
+
+extern template struct ResidentPanel<float, ClusterTeam>;
+extern template struct ResidentPanel<double, ClusterTeam>;
+extern template struct ResidentPanel<float, GridTeam>;
+extern template struct ResidentPanel<double, GridTeam>;
+
+}  // namespace basalt::cuda_detail
