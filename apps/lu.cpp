@@ -42,7 +42,7 @@ class LuRuns {
         spdlog::debug("mode {}, tiles of {} x {}, panels of {}, {} workers, {} GPUs, scheduler {}", plan_.mode_name(),
                       plan_.tile.height, plan_.tile.width, plan_.options.panel_width, runtime.workers(), runtime.gpus(),
                       runtime.config().scheduler);
-        if (options.gpu.energy) meter_ = make_energy_meter(runtime, plan_.mode == LuMode::hybrid, files);
+        if (options.gpu.energy) meter_ = make_energy_meter(runtime, plan_.mode != LuMode::cpu, files);
     }
 
     /// All runs, or those before a Ctrl-C; returns the exit status.

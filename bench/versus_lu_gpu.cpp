@@ -164,9 +164,10 @@ class GpuContest {
         const bool trace = traced && !options_.trace.empty() && n_ == options_.sizes.back();
         if (trace) runtime_.start_trace();
         const double start = vendor_.synchronized_now();
-        on_host_ ? a.load(user.view()) : a.load(user.view(), Place::gpu(0));
+        const Place where = on_host_ ? Place::any() : Place::gpu(0);
+        a.load(user.view(), where);
         const auto lu = basalt::lu_factor(runtime_, a, lu_options_);
-        on_host_ ? a.store(user.view()) : a.store(user.view(), Place::gpu(0));
+        a.store(user.view(), where);
         runtime_.wait();
         const double seconds = vendor_.synchronized_now() - start;
         if (trace) {

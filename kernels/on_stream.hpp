@@ -57,6 +57,19 @@ void unpack_tile_columns(Stream stream, const TileGrid& grid, TileDeal deal,
 }
 
 template <class T>
+void pack_columns(Stream stream, const TileGrid& grid, Index j, Index first, std::type_identity_t<View<const T>> source,
+                  View<T> target) {
+    if (emulated(stream)) return cpu_kernels::pack_columns<T>(grid, j, first, source, target);
+    cuda_kernels::pack_columns<T>(stream, grid, j, first, source, target);
+}
+
+template <class T>
+void unpack_window(Stream stream, std::type_identity_t<View<const T>> source, View<T> target) {
+    if (emulated(stream)) return cpu_kernels::unpack_window<T>(source, target);
+    cuda_kernels::unpack_window<T>(stream, source, target);
+}
+
+template <class T>
 void pack_in_place(Stream stream, const TileGrid& grid, T* memory, T* buffer) {
     if (emulated(stream)) return cpu_kernels::pack_in_place<T>(grid, memory, buffer);
     cuda_kernels::pack_in_place<T>(stream, grid, memory, buffer);

@@ -54,6 +54,12 @@ void Engine::prepare_memory(int device, std::size_t bytes, std::size_t count) {
     coherence_->prepare_memory(node_of_device(device), bytes, count);
 }
 
+bool Engine::has_memory_on(const Datum& datum, int device) {
+    const std::lock_guard guard(root_.lock);
+    const Residency* residency = datum.current->residency.get();
+    return residency != nullptr && residency->replicas[static_cast<std::size_t>(node_of_device(device))].memory != nullptr;
+}
+
 bool Engine::at_home(const Datum& datum) {
     const std::lock_guard guard(root_.lock);
     const Residency* residency = datum.current->residency.get();

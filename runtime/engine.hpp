@@ -36,6 +36,14 @@ struct ThreadContext {
     ThreadContext* outer;
 };
 
+/// `rows` pieces of memory of the user's of `row_bytes` each, `pitch` bytes apart.
+struct HostWindow {
+    void* memory;
+    std::size_t row_bytes;
+    std::size_t rows;
+    std::size_t pitch;
+};
+
 /// The dependency engine: takes in tasks in program order, releases each when its predecessors have completed,
 /// and has it run.
 ///
@@ -95,12 +103,22 @@ class Engine {
     void broadcast(const AccessRecord& record, int priority);
     /// Room on a GPU for `count` data of `bytes` each, side by side.
     void prepare_memory(int device, std::size_t bytes, std::size_t count);
+    /// Whether the datum has memory on that GPU, once everything submitted has run.
+    bool has_memory_on(const Datum& datum, int device);
     /// Whether the host's memory holds the contents, once everything submitted has run.
     bool at_home(const Datum& datum);
     /// Bytes of the GPU's memory that data may take up.
     std::size_t memory_of(int device);
     /// Bytes that data have of it at present.
     std::size_t memory_in_use(int device);
+
+    // host_copies.cpp
+    /// Submits a task that copies between pinned memory of the user's and rows of a datum on a GPU, where they lie one behind the
+    /// other, on the stream of that direction: to the user where `record` reads them, from the user where it writes them.
+    /// Throws UsageError inside a task, and DeviceError as submit() does.
+    void submit_host_copy(const TaskOptions& options, const AccessRecord& record, int device, const HostWindow& window);
+    /// Nobody will ask for what everything submitted so far leaves in the datum: it is not worth a transfer.
+    void abandon_contents(const Datum& datum);
 
     /// Whether the task has completed; what it wrote is visible then.
     bool completed(TaskRef task) const {

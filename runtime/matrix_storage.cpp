@@ -1,5 +1,6 @@
 #include "runtime/matrix_storage.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <string>
 
@@ -10,7 +11,7 @@
 namespace basalt::detail {
 
 MatrixStorage::MatrixStorage(Runtime& runtime, const TileGrid& grid, std::size_t element_size, const char* name)
-    : runtime_(runtime), grid_(grid), element_size_(element_size), name_(name) {
+    : runtime_(runtime), grid_(grid), element_size_(element_size), name_(name), stripes_(runtime, element_size) {
     const auto elements = static_cast<std::size_t>(grid.tile_column_size()) * static_cast<std::size_t>(grid.tile_cols());
     if (elements > static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) / element_size ||
         grid.shape().width > (Index{1} << 28)) {
@@ -41,6 +42,15 @@ void MatrixStorage::pin() {
     if (pinned_ || runtime_.gpus() == 0 || slab_.size() == 0) return;
     runtime_.engine().pinned().pin(slab_.data(), slab_.size());
     pinned_ = true;
+}
+
+void MatrixStorage::make_room_on_gpus(Index columns) const {
+    const Index gpus = runtime_.gpus();
+    const std::size_t bytes = static_cast<std::size_t>(grid_.tile_column_size()) * element_size_;
+    for (Index gpu = 0; gpu < std::min(gpus, columns); ++gpu) {
+        if (runtime_.engine().has_memory_on(*datum(gpu), static_cast<int>(gpu))) continue;
+        runtime_.engine().prepare_memory(static_cast<int>(gpu), bytes, static_cast<std::size_t>((columns + gpus - 1) / gpus));
+    }
 }
 
 void* MatrixStorage::column(Index j) const {

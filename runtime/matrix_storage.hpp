@@ -6,6 +6,7 @@
 #include "basalt/array.hpp"
 #include "basalt/runtime.hpp"
 #include "runtime/host_memory.hpp"
+#include "runtime/host_stripes.hpp"
 #include "tiles/grid.hpp"
 
 namespace basalt::detail {
@@ -25,6 +26,10 @@ class MatrixStorage {
     void* column(Index j) const;
     /// Makes the slab fit for copies to and from GPUs, if it is not already.
     void pin();
+    /// Room on the GPUs for the first `columns` tile columns, dealt to them in turn, at constant stride; unless they have some already.
+    void make_room_on_gpus(Index columns) const;
+    /// For copies between an array of the user's and the tile columns, through GPUs.
+    HostStripes& stripes() { return stripes_; }
     /// Waits for the tasks that use tile column j.
     void wait(Index j) const { wait_datum(columns_[static_cast<std::size_t>(j)]); }
 
@@ -56,6 +61,7 @@ class MatrixStorage {
     HostBuffer slab_;
     bool pinned_ = false;
     std::vector<DatumHandle> columns_;  // after the slab: destroyed, and so waited for, before it
+    HostStripes stripes_;
 };
 
 }  // namespace basalt::detail

@@ -42,6 +42,8 @@ class TaskSubmission final : public DependencySink {
     /// Decides where the task runs and has its data moved there; `bases` change to that node's addresses. Those of empty
     /// accesses, which are left out of the task, are nullptr.
     void place(const TaskOptions& options, const KernelOps& ops, void** bases);
+    /// The same for a task that runs on one stream of one device and nowhere else. Throws DeviceError where the device is lost.
+    DeviceWork& place_on_stream(int device, StreamRole role, void** bases);
     void store_kernel(const KernelOps& ops, void* source, void* const* bases);
 
     /// For tasks of the runtime's own that a device runs: the kernel is `DeviceWork::operation`.

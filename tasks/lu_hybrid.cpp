@@ -167,11 +167,7 @@ class HybridSubmission {
     }
 
     void bring_to_devices(const ColumnGroup& group) {
-        const auto bytes = static_cast<std::size_t>(s_.grid().tile_column_size()) * sizeof(T);
-        for (int g = 0; g < h_.gpus; ++g) {
-            const Index share = (std::min(h_.group_columns, s_.grid().tile_cols()) + h_.gpus - 1) / h_.gpus;
-            if (group.first == 0) rt_.engine().prepare_memory(g, bytes, static_cast<std::size_t>(share));
-        }
+        if (group.first == 0) s_.a->make_room_on_gpus(std::min(h_.group_columns, s_.grid().tile_cols()));
         for (Index j = group.first; j < group.last; ++j) rt_.prefetch(matrix(j, 0, rows(), 0, tile_width()), device_of(j));
     }
 

@@ -8,6 +8,7 @@
 #include "kernels/on_stream.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/matrix_storage.hpp"
+#include "tasks/host_columns.hpp"
 #include "tiles/convert.hpp"
 #include "tiles/generate.hpp"
 
@@ -216,8 +217,9 @@ void Matrix<T>::store(View<T> target) const {
 template <class T>
 void Matrix<T>::load(View<const T> source, Place place) {
     runtime();
-    const detail::MatrixStorage& storage = *storage_;
+    detail::MatrixStorage& storage = *storage_;
     require_shape("Matrix::load", source, storage.grid());
+    if (place.is_any()) return detail::gpus_can_convert(storage, source) ? detail::load_by_gpus(storage, source) : load(source);
     require_gpu("Matrix::load", source, place);
     for_each_column_on_gpu<T>(storage, "load", AccessMode::write, place,
                               [source, &storage](Stream stream, TileDeal deal, TileColumns<T> a) {
@@ -229,8 +231,11 @@ void Matrix<T>::load(View<const T> source, Place place) {
 template <class T>
 void Matrix<T>::store(View<T> target, Place place) const {
     runtime();
-    const detail::MatrixStorage& storage = *storage_;
+    detail::MatrixStorage& storage = *storage_;
     require_shape("Matrix::store", target, storage.grid());
+    if (place.is_any()) {
+        return detail::gpus_can_convert<T>(storage, target) ? detail::store_by_gpus(storage, target) : store(target);
+    }
     require_gpu("Matrix::store", target, place);
     for_each_column_on_gpu<T>(storage, "store", AccessMode::read, place,
                               [target, &storage](Stream stream, TileDeal deal, TileColumns<T> a) {

@@ -45,6 +45,14 @@ struct CpuTwins {
         basalt::cpu_kernels::unpack_tile_columns<T>(a...);
     }
     template <class T, class... A>
+    void pack_columns(const A&... a) {
+        basalt::cpu_kernels::pack_columns<T>(a...);
+    }
+    template <class T, class... A>
+    void unpack_window(const A&... a) {
+        basalt::cpu_kernels::unpack_window<T>(a...);
+    }
+    template <class T, class... A>
     void pack_in_place(const A&... a) {
         basalt::cpu_kernels::pack_in_place<T>(a...);
     }

@@ -70,6 +70,14 @@ class CudaKernels {
         run([&](basalt::Stream stream) { basalt::cuda_kernels::unpack_tile_columns<T>(stream, a...); });
     }
     template <class T, class... A>
+    void pack_columns(const A&... a) {
+        run([&](basalt::Stream stream) { basalt::cuda_kernels::pack_columns<T>(stream, a...); });
+    }
+    template <class T, class... A>
+    void unpack_window(const A&... a) {
+        run([&](basalt::Stream stream) { basalt::cuda_kernels::unpack_window<T>(stream, a...); });
+    }
+    template <class T, class... A>
     void pack_in_place(const A&... a) {
         run([&](basalt::Stream stream) { basalt::cuda_kernels::pack_in_place<T>(stream, a...); });
     }

@@ -360,10 +360,14 @@ inline void check_pinning(const Machine& machine) {
         device->copy(StreamRole::from_host,
                      {.to = there.get(), .from = pages.get(), .row_bytes = host.size()});
         CHECK(contents(*device, there.get(), host.size()) == host);
+        CHECK(device->is_pinned(pages.get(), pages.size()));
+        CHECK(device->is_pinned(pages.get() + 10, 20));
+        CHECK_FALSE(device->is_pinned(host.data(), host.size()));
     }
     for (int i = 0; i < 2; ++i) {
         for (const auto& device : machine.devices) device->unpin(pages.get());
     }
+    CHECK_FALSE(machine[0].is_pinned(pages.get(), pages.size()));
 }
 
 /// Threads that never touched a device allocate, release, pin and look for tickets beside its driver.

@@ -390,6 +390,47 @@ void check_conversion(Kernels& kernels, const std::vector<Dealt>& matrices) {
     }
 }
 
+/// Each tile column in strips, into memory with gaps between its rows, and windows of it back.
+template <class T, class Kernels>
+void check_conversion_of_strips(Kernels& kernels, const std::vector<Dealt>& matrices) {
+    for (const Dealt& dealt : matrices) {
+        const TileGrid& grid = dealt.grid;
+        if (dealt.deal.step != 1) continue;
+        INFO(describe(dealt));
+        const Index width = grid.shape().width, size = grid.tile_column_size(), ld = grid.rows() + 3;
+        const std::vector<T> array = random_values<T>(ld * grid.cols() + 2, 1);
+        const auto source = View<const T>::column_major(array.data(), grid.rows(), grid.cols(), ld);
+        for (Index j = 0; j < grid.tile_cols(); ++j) {
+            std::vector<T> expected(at(size));
+            reference::fill_tile_columns<T>(grid, {j, 1}, stored_tile_columns(grid, expected.data(), 1),
+                                            [&](Index i, Index column) { return source(i, column); });
+            typename Kernels::template Memory<T> device_array(kernels, array), tiles(kernels, random_values<T>(size, 2));
+            const auto whole = View<T>::row_major(tiles.data(), grid.padded_rows(), width, width);
+            const Index split = grid.tile_width(j) / 3;  // nothing may come of nothing
+            for (const auto& [first, end] : {std::array<Index, 2>{0, split}, {split, width}}) {
+                const Index cols = std::min(end, grid.tile_width(j)) - first;
+                kernels.template pack_columns<T>(
+                    grid, j, first,
+                    View<const T>::column_major(device_array.data() + (grid.first_col(j) + first) * ld, grid.rows(), cols, ld),
+                    whole.block(0, first, grid.padded_rows(), end - first));
+            }
+            REQUIRE(tiles.read() == expected);
+
+            const Index row = grid.rows() / 4, rows = grid.rows() - row, cols = grid.tile_width(j) - split;
+            std::vector<T> rubbish = random_values<T>(rows * cols + 5, 3);
+            typename Kernels::template Memory<T> back(kernels, rubbish);
+            kernels.template unpack_window<T>(View<const T>(whole.block(row, split, rows, cols)),
+                                              View<T>::column_major(back.data(), rows, cols, std::max<Index>(rows, 1)));
+            for (Index c = 0; c < cols; ++c) {
+                for (Index i = 0; i < rows; ++i) {
+                    rubbish[at(c * rows + i)] = source(row + i, grid.first_col(j) + split + c);
+                }
+            }
+            REQUIRE(back.read() == rubbish);
+        }
+    }
+}
+
 template <class T, class Kernels>
 void check_conversion_in_place(Kernels& kernels, const std::vector<Dealt>& matrices) {
     for (const Dealt& dealt : matrices) {

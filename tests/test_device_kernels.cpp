@@ -61,6 +61,11 @@ TEMPLATE_TEST_CASE("dealt tile columns are packed with their padding and come ba
     check_conversion_one_place_ahead<TestType>(twins);
 }
 
+TEMPLATE_TEST_CASE("strips of tile columns are packed with their padding and windows come back", "[kernels][sanitize]", float,
+                   double) {
+    check_conversion_of_strips<TestType>(twins, dealt_matrices());
+}
+
 TEMPLATE_TEST_CASE("a matrix becomes tile columns in its own memory and comes back", "[kernels][sanitize]",
                    float, double) {
     check_conversion_in_place<TestType>(twins, dealt_matrices());

@@ -75,6 +75,11 @@ TEMPLATE_TEST_CASE("dealt tile columns are packed with their padding and come ba
     check_conversion_one_place_ahead<TestType>(*gpu());
 }
 
+TEMPLATE_TEST_CASE("strips of tile columns are packed with their padding and windows come back", "[cuda]", float, double) {
+    if (gpu() == nullptr) SKIP(no_gpu);
+    check_conversion_of_strips<TestType>(*gpu(), dealt_matrices());
+}
+
 TEMPLATE_TEST_CASE("a matrix becomes tile columns in its own memory and comes back", "[cuda]", float,
                    double) {
     if (gpu() == nullptr) SKIP(no_gpu);

@@ -46,6 +46,24 @@ void unpack_tile_columns(const TileGrid& grid, TileDeal deal,
 }
 
 template <class T>
+void pack_columns(const TileGrid& grid, Index j, Index first, std::type_identity_t<View<const T>> source, View<T> target) {
+    assert(source.rows() == grid.rows() && target.rows() == grid.padded_rows() && source.cols() <= target.cols());
+    copy_elements<T>(source, target.block(0, 0, source.rows(), source.cols()));
+    const Index first_col = grid.first_col(j) + first;
+    for (Index i = 0; i < target.rows(); ++i) {
+        const bool true_row = i < grid.rows();
+        for (Index c = true_row ? source.cols() : 0; c < target.cols(); ++c) {
+            target(i, c) = T(!true_row && c >= source.cols() && first_col + c == i);
+        }
+    }
+}
+
+template <class T>
+void unpack_window(std::type_identity_t<View<const T>> source, View<T> target) {
+    copy_elements<T>(source, target);
+}
+
+template <class T>
 void pack_in_place(const TileGrid& grid, T* memory, T* buffer) {
     const Index size = grid.tile_column_size(), rows = grid.rows();
     for (Index j = 0; j < grid.tile_cols(); ++j) {
@@ -93,6 +111,10 @@ template void pack_tile_columns<float>(const TileGrid&, TileDeal, View<const flo
 template void pack_tile_columns<double>(const TileGrid&, TileDeal, View<const double>, TileColumns<double>);
 template void unpack_tile_columns<float>(const TileGrid&, TileDeal, TileColumns<const float>, View<float>);
 template void unpack_tile_columns<double>(const TileGrid&, TileDeal, TileColumns<const double>, View<double>);
+template void pack_columns<float>(const TileGrid&, Index, Index, View<const float>, View<float>);
+template void pack_columns<double>(const TileGrid&, Index, Index, View<const double>, View<double>);
+template void unpack_window<float>(View<const float>, View<float>);
+template void unpack_window<double>(View<const double>, View<double>);
 template void pack_in_place<float>(const TileGrid&, float*, float*);
 template void pack_in_place<double>(const TileGrid&, double*, double*);
 template void unpack_in_place<float>(const TileGrid&, float*, float*);

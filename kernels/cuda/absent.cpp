@@ -38,6 +38,14 @@ void unpack_tile_columns(Stream, const TileGrid&, TileDeal, std::type_identity_t
     refuse();
 }
 template <class T>
+void pack_columns(Stream, const TileGrid&, Index, Index, std::type_identity_t<View<const T>>, View<T>) {
+    refuse();
+}
+template <class T>
+void unpack_window(Stream, std::type_identity_t<View<const T>>, View<T>) {
+    refuse();
+}
+template <class T>
 void pack_in_place(Stream, const TileGrid&, T*, T*) {
     refuse();
 }
@@ -138,6 +146,10 @@ template void unpack_tile_columns<float>(Stream, const TileGrid&, TileDeal, Tile
                                          View<float>);
 template void unpack_tile_columns<double>(Stream, const TileGrid&, TileDeal, TileColumns<const double>,
                                           View<double>);
+template void pack_columns<float>(Stream, const TileGrid&, Index, Index, View<const float>, View<float>);
+template void pack_columns<double>(Stream, const TileGrid&, Index, Index, View<const double>, View<double>);
+template void unpack_window<float>(Stream, View<const float>, View<float>);
+template void unpack_window<double>(Stream, View<const double>, View<double>);
 template void pack_in_place<float>(Stream, const TileGrid&, float*, float*);
 template void pack_in_place<double>(Stream, const TileGrid&, double*, double*);
 template void unpack_in_place<float>(Stream, const TileGrid&, float*, float*);

@@ -57,10 +57,19 @@ struct DealtWidths {
     __device__ Index true_width(Index b) const { return min(n - first_col(b), width); }
 };
 
+/// Some columns of one tile column of a matrix of m rows: the first is column `first` of the matrix, and `cols` of them are true.
+struct StripWidths {
+    Index m, first, width, cols;
+
+    __device__ Index first_col(Index) const { return first; }
+    __device__ Index true_width(Index) const { return cols; }
+};
+
 /// From columns to tile columns: row r of the source is column r of the target, which is written with its
 /// padding.
+template <class Widths>
 struct Packing {
-    DealtWidths widths;
+    Widths widths;
     Index padded_rows;
 
     __device__ Extent read(Index b) const { return {widths.true_width(b), widths.m}; }
@@ -140,7 +149,7 @@ void pack_tile_columns(Stream stream, const TileGrid& grid, TileDeal deal,
     const Index width = grid.shape().width;
     transpose<T>(stream, {source.data(), source.col_stride(), source.col_stride() * width},
                  {target.data, target.ld, target.stride}, target.columns, {width, target.rows},
-                 Packing{widths_of(grid, deal), target.rows});
+                 Packing<DealtWidths>{widths_of(grid, deal), target.rows});
 }
 
 template <class T>
@@ -152,6 +161,25 @@ void unpack_tile_columns(Stream stream, const TileGrid& grid, TileDeal deal,
     transpose<T>(stream, {source.data, source.ld, source.stride},
                  {target.data(), target.col_stride(), target.col_stride() * width}, source.columns,
                  {grid.rows(), width}, Unpacking{widths_of(grid, deal)});
+}
+
+template <class T>
+void pack_columns(Stream stream, const TileGrid& grid, Index j, Index first, std::type_identity_t<View<const T>> source,
+                  View<T> target) {
+    assert(source.rows() == grid.rows() && (source.row_stride() == 1 || source.rows() <= 1));
+    assert(target.rows() == grid.padded_rows() && source.cols() <= target.cols() && target.col_stride() == 1);
+    const StripWidths widths{grid.rows(), grid.first_col(j) + first, target.cols(), source.cols()};
+    transpose<T>(stream, {source.data(), source.col_stride(), 0}, {target.data(), target.row_stride(), 0}, 1,
+                 {target.cols(), target.rows()}, Packing<StripWidths>{widths, target.rows()});
+}
+
+template <class T>
+void unpack_window(Stream stream, std::type_identity_t<View<const T>> source, View<T> target) {
+    assert(source.rows() == target.rows() && source.cols() == target.cols());
+    assert(source.cols() <= 1 || source.col_stride() == 1);
+    assert(target.rows() <= 1 || target.row_stride() == 1);
+    const Extent all{source.rows(), source.cols()};
+    transpose<T>(stream, {source.data(), source.row_stride(), 0}, {target.data(), target.col_stride(), 0}, 1, all, Whole{all});
 }
 
 template <class T>
@@ -199,6 +227,10 @@ template void unpack_tile_columns<float>(Stream, const TileGrid&, TileDeal, Tile
                                          View<float>);
 template void unpack_tile_columns<double>(Stream, const TileGrid&, TileDeal, TileColumns<const double>,
                                           View<double>);
+template void pack_columns<float>(Stream, const TileGrid&, Index, Index, View<const float>, View<float>);
+template void pack_columns<double>(Stream, const TileGrid&, Index, Index, View<const double>, View<double>);
+template void unpack_window<float>(Stream, View<const float>, View<float>);
+template void unpack_window<double>(Stream, View<const double>, View<double>);
 template void pack_in_place<float>(Stream, const TileGrid&, float*, float*);
 template void pack_in_place<double>(Stream, const TileGrid&, double*, double*);
 template void unpack_in_place<float>(Stream, const TileGrid&, float*, float*);

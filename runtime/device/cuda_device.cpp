@@ -142,7 +142,7 @@ void CudaDevice::pin(void* host_memory, std::size_t bytes) {
     const CurrentDevice current(index_);
     guarded("cudaHostRegister", [&] {
         if (bytes == 0) return;
-        pinned_->pin(host_memory, [&] {
+        pinned_->pin(host_memory, bytes, [&] {
             const cudaError_t status = cudaHostRegister(host_memory, bytes, cudaHostRegisterPortable);
             if (status == cudaErrorHostMemoryAlreadyRegistered) {
                 static_cast<void>(cudaGetLastError());
@@ -157,6 +157,16 @@ void CudaDevice::pin(void* host_memory, std::size_t bytes) {
 void CudaDevice::unpin(void* host_memory) noexcept {
     const CurrentDevice current(index_);
     pinned_->unpin(host_memory, [&] { try_cuda(cudaHostUnregister(host_memory), "cudaHostUnregister"); });
+}
+
+bool CudaDevice::is_pinned(const void* host_memory, std::size_t bytes) const noexcept {
+    const auto known_to_cuda = [](const void* address) {
+        cudaPointerAttributes attributes{};
+        return try_cuda(cudaPointerGetAttributes(&attributes, address), "cudaPointerGetAttributes") &&
+               attributes.type == cudaMemoryTypeHost;
+    };
+    return bytes > 0 && known_to_cuda(host_memory) &&
+           known_to_cuda(static_cast<const std::byte*>(host_memory) + bytes - 1);
 }
 
 void CudaDevice::attach_thread() {

@@ -41,6 +41,7 @@ class CudaDevice final : public Device {
     void release(void* memory) noexcept override;
     void pin(void* host_memory, std::size_t bytes) override;
     void unpin(void* host_memory) noexcept override;
+    bool is_pinned(const void* host_memory, std::size_t bytes) const noexcept override;
 
     void attach_thread() override;
 

@@ -40,7 +40,7 @@ struct Copy {
 
 /// One GPU, or an emulated one: memory, streams, events, copies and kernels, all asynchronous.
 ///
-/// Threads. One thread, the device's driver, enqueues; allocate(), release(), pin(), unpin(), reached() and
+/// Threads. One thread, the device's driver, enqueues; allocate(), release(), pin(), unpin(), is_pinned(), reached() and
 /// wait_for() with this device as the *other* one may be called by any thread at any time, and a broadcast enqueues
 /// peer copies on the streams of several devices from one thread: enqueueing is serialised a stream.
 /// Errors: what a call itself finds is thrown as a DeviceError that names the call, the source file and the
@@ -70,6 +70,8 @@ class Device {
     /// Makes host memory fit for asynchronous copies (for all devices). Throws DeviceError.
     virtual void pin(void* host_memory, std::size_t bytes) = 0;
     virtual void unpin(void* host_memory) noexcept = 0;
+    /// Whether all of the memory is pinned, by us or by somebody else, as far as is known.
+    virtual bool is_pinned(const void* host_memory, std::size_t bytes) const noexcept = 0;
 
     /// The calling thread will enqueue for this device (cudaSetDevice).
     virtual void attach_thread() = 0;

@@ -19,6 +19,9 @@ constexpr std::int64_t most_ahead_ns = 500'000'000;
 constexpr std::int64_t assumed_ns = most_ahead_ns / 4;
 constexpr std::size_t most_in_flight = 256;
 
+// Copies that nobody has asked to hurry: an urgent one is to find few of them in front of it.
+constexpr std::size_t most_patient_copies = 4;
+
 // Between two looks at the device. A GPU has a core for its driver; an emulated one shares the cores with its own kernels.
 constexpr auto emulated_pause = std::chrono::microseconds(50);
 constexpr int pauses_between_looks = 20;
@@ -127,6 +130,7 @@ Task* Driver::take_ready(StreamRole role) {
     const std::lock_guard guard(lock_);
     Queue& queue = ready_[static_cast<std::size_t>(role)];
     if (queue.empty()) return nullptr;
+    if (!computes(role) && queue.top().priority <= 0 && stream(role).size() >= most_patient_copies) return nullptr;
     Task* task = queue.top().task;
     queue.pop();
     queued_.fetch_sub(1, std::memory_order_relaxed);

@@ -119,11 +119,15 @@ void EmulatedDevice::pin(void* host_memory, std::size_t bytes) {
     check_alive("pin");
     if (bytes == 0) return;
     if (host_->on_a_device(host_memory, bytes)) throw error("pin", "this is device memory");
-    host_->pinned().pin(host_memory, [] { return true; });
+    host_->pinned().pin(host_memory, bytes, [] { return true; });
 }
 
 void EmulatedDevice::unpin(void* host_memory) noexcept {
     host_->pinned().unpin(host_memory, [] {});
+}
+
+bool EmulatedDevice::is_pinned(const void* host_memory, std::size_t bytes) const noexcept {
+    return host_->pinned().hold(host_memory, bytes);
 }
 
 void EmulatedDevice::wait_for(StreamRole stream, Device& other, StreamRole other_stream, Ticket ticket) {

@@ -36,6 +36,11 @@ void PinnedPool::unpin(void* memory) noexcept {
     if (device != nullptr) device->unpin(memory);
 }
 
+bool PinnedPool::is_pinned(const void* memory, std::size_t bytes) const noexcept {
+    const Device* device = living_device();
+    return device != nullptr && device->is_pinned(memory, bytes);
+}
+
 HostBuffer PinnedPool::take(std::size_t bytes) {
     {
         const std::lock_guard guard(lock_);

@@ -32,6 +32,8 @@ class PinnedPool {
     /// For memory that is not the pool's. Throws DeviceError.
     void pin(void* memory, std::size_t bytes);
     void unpin(void* memory) noexcept;
+    /// Whether GPUs copy to and from that memory at full speed as it is.
+    bool is_pinned(const void* memory, std::size_t bytes) const noexcept;
 
   private:
     void release(HostBuffer& buffer);

@@ -1,0 +1,40 @@
+#include "runtime/host_stripes.hpp"
+
+#include "runtime/engine.hpp"
+
+namespace basalt::detail {
+
+std::unique_lock<std::mutex> HostStripes::begin(Index elements, bool through_host) {
+    std::unique_lock guard(lock_);
+    if (elements_ >= elements && (through_host_ || !through_host)) return guard;
+    Engine& engine = runtime_.engine();
+    const auto gpus = static_cast<std::size_t>(engine.gpus());
+    const std::size_t count = gpus * buffers_a_gpu;
+    const std::size_t bytes = static_cast<std::size_t>(elements) * element_size_;
+    buffers_.clear();  // waits for their users
+    pinned_ = PinnedBuffer();
+    addresses_ = HostBuffer();
+    elements_ = 0;
+    if (through_host) {
+        pinned_ = PinnedBuffer(engine.pinned(), count * bytes);
+    } else {
+        addresses_ = HostBuffer(count * bytes);
+    }
+    auto* memory = static_cast<std::byte*>(through_host ? pinned_.data() : addresses_.data());
+    for (std::size_t b = 0; b < count; ++b) {
+        buffers_.emplace_back(engine, create_datum(engine, memory + b * bytes, element_size_, elements, 1, Storage::scratch, "stripe"));
+    }
+    taken_.assign(gpus, 0);
+    elements_ = elements;
+    through_host_ = through_host;
+    return guard;
+}
+
+Datum* HostStripes::next_datum(int gpu) {
+    const auto g = static_cast<std::size_t>(gpu);
+    return buffers_[g * buffers_a_gpu + taken_[g]++ % buffers_a_gpu].get();
+}
+
+void HostStripes::done(const Datum* buffer) const { runtime_.engine().abandon_contents(*buffer); }
+
+}  // namespace basalt::detail
