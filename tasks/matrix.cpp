@@ -80,8 +80,7 @@ void for_each_column_on_gpu(const detail::MatrixStorage& storage, TaskName name,
 }
 
 template <class T>
-void require_gpu(const char* what, const View<T>& view, Place place) {
-    if (!place.is_gpu()) throw UsageError(std::string(what) + ": the place is not a GPU");
+void require_column_major(const char* what, const View<T>& view) {
     if (view.row_stride() != 1 && view.rows() > 1) {
         throw UsageError(std::string(what) + ": the array in a GPU's memory has row stride " +
                          std::to_string(view.row_stride()) + "; allowed is 1 (column-major)");
@@ -219,8 +218,11 @@ void Matrix<T>::load(View<const T> source, Place place) {
     runtime();
     detail::MatrixStorage& storage = *storage_;
     require_shape("Matrix::load", source, storage.grid());
-    if (place.is_any()) return detail::gpus_can_convert(storage, source) ? detail::load_by_gpus(storage, source) : load(source);
-    require_gpu("Matrix::load", source, place);
+    if (!place.is_gpu()) {
+        const bool by_gpus = place.is_any() && detail::gpus_can_convert(storage, source);
+        return by_gpus ? detail::load_by_gpus(storage, source) : load(source);
+    }
+    require_column_major("Matrix::load", source);
     for_each_column_on_gpu<T>(storage, "load", AccessMode::write, place,
                               [source, &storage](Stream stream, TileDeal deal, TileColumns<T> a) {
                                   const TileGrid& grid = storage.grid();
@@ -233,10 +235,11 @@ void Matrix<T>::store(View<T> target, Place place) const {
     runtime();
     detail::MatrixStorage& storage = *storage_;
     require_shape("Matrix::store", target, storage.grid());
-    if (place.is_any()) {
-        return detail::gpus_can_convert<T>(storage, target) ? detail::store_by_gpus(storage, target) : store(target);
+    if (!place.is_gpu()) {
+        const bool by_gpus = place.is_any() && detail::gpus_can_convert<T>(storage, target);
+        return by_gpus ? detail::store_by_gpus(storage, target) : store(target);
     }
-    require_gpu("Matrix::store", target, place);
+    require_column_major("Matrix::store", target);
     for_each_column_on_gpu<T>(storage, "store", AccessMode::read, place,
                               [target, &storage](Stream stream, TileDeal deal, TileColumns<T> a) {
                                   const TileGrid& grid = storage.grid();

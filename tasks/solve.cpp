@@ -161,14 +161,15 @@ Index solve(Runtime& runtime, Index n, Index nrhs, T* a, Index lda, Index* ipiv,
     require(a != nullptr || n == 0, "solve: the matrix is missing (null)");
     require(b != nullptr || n == 0 || nrhs == 0, "solve: the right-hand sides are missing (null)");
 
+    const Place converted_on = chosen_lu_mode({}, n, n, runtime.gpus()) == LuMode::cpu ? Place::cpu() : Place::any();
     Matrix<T> matrix(runtime, n, n, {}, "A");
-    matrix.load(View<const T>::column_major(a, n, n, lda));
+    matrix.load(View<const T>::column_major(a, n, n, lda), converted_on);
     const LuFactors<T> lu = lu_factor(runtime, matrix);
     const TileShape tile{matrix.tile_shape().height, std::clamp<Index>(nrhs, 1, matrix.tile_shape().width)};
     Matrix<T> x(runtime, n, nrhs, tile, "B");
     x.load(View<const T>::column_major(b, n, nrhs, ldb));
     lu_solve(runtime, lu, x);
-    matrix.store(View<T>::column_major(a, n, n, lda));
+    matrix.store(View<T>::column_major(a, n, n, lda), converted_on);
     runtime.wait();
 
     const Index info = lu.info();

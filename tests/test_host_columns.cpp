@@ -1,6 +1,6 @@
 // A column-major array on the host that goes to tile columns and back by GPUs: emulated ones.
-#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <string>
 #include <thread>
@@ -209,20 +209,41 @@ TEST_CASE("without GPUs, for row-major arrays and for empty matrices the cores c
         neither.store(View<double>::column_major(nullptr, 5, 0, 5), Place::any());
         rt.wait();
         CHECK(equal(a, back));
-        if (rt.gpus() > 0) continue;
-        tiles.load(a.view(), Place::any());
-        tiles.store(back.view(), Place::any());
+        tiles.load(a.view(), rt.gpus() > 0 ? Place::cpu() : Place::any());
+        tiles.store(back.view(), rt.gpus() > 0 ? Place::cpu() : Place::any());
         rt.wait();
         CHECK(equal(a, back));
     }
 }
 
-TEST_CASE("a place that no array can be in is refused") {
+TEST_CASE("solve() of a large system converts on the GPU that factors") {
+    constexpr Index n = 2048;
+    Config cores;
+    cores.workers = 2;
+    cores.gpus = 0;
+    Dense<float> first(n, n);
+    std::vector<float> solution;
+    for (const Config& config : {cores, LuMachine{.gpus = 1}.config()}) {
+        Runtime rt(config);
+        Dense<float> a = generated<float>("spd", n, n, 3);
+        std::vector<float> b(static_cast<std::size_t>(n), 1);
+        CHECK(solve<float>(rt, n, 1, a.values.data(), n, nullptr, b.data(), n) == 0);
+        if (rt.gpus() == 0) {
+            first = a;
+            solution = b;
+            continue;
+        }
+        CHECK(largest_difference(a, first) < 1e-3);
+        for (std::size_t i = 0; i < b.size(); ++i) REQUIRE(std::abs(b[i] - solution[i]) < 1e-3);
+        CHECK(statistics(rt, 0).bytes_copied >= 2 * n * n * sizeof(float));
+    }
+}
+
+TEST_CASE("an array that is not like the matrix and a task that has no GPU are refused") {
     Runtime rt(LuMachine{.gpus = 1}.config());
     Dense<double> a = random_dense<double>(20, 20, 9);
     Matrix<double> tiles(rt, 20, 20, {16, 16});
-    CHECK_THROWS_AS(tiles.load(a.view(), Place::cpu()), UsageError);
-    CHECK_THROWS_AS(tiles.store(a.view(), Place::cpu()), UsageError);
+    CHECK_THROWS_AS(tiles.load(View<const double>::row_major(a.values.data(), 20, 20, 20), Place::gpu(0)), UsageError);
     Dense<double> larger(21, 20);
     CHECK_THROWS_AS(tiles.load(larger.view(), Place::any()), UsageError);
     rt.submit({.name = "inside", .place = Place::cpu()}, [&] { tiles.store(a.view(), Place::any()); });

@@ -60,10 +60,10 @@ class Matrix {
     void load(View<const T> source);
     /// Submits tasks that copy the matrix to `target` (m x n, any strides); it is complete after wait().
     void store(View<T> target) const;
-    /// load() and store() by GPUs. With Place::any(), the array is in the host's memory: tile columns are dealt to the GPUs in turn,
-    /// as in generate(), and converted there while others are on their way; fastest where the array's memory is pinned. Without
-    /// GPUs, and for arrays without unit row stride, it is what load(source) and store(target) do.
-    /// With Place::gpu(g), the array is in that GPU's memory and column-major (unit row stride); throws UsageError for Place::cpu().
+    /// The same by GPUs. With Place::any(), the array is in the host's memory: tile columns are dealt to the GPUs in turn, as in
+    /// generate(), and converted there while others are on their way; fastest where the array's memory is pinned. Without GPUs, for
+    /// arrays without unit row stride, and with Place::cpu(), it is what load(source) and store(target) do.
+    /// With Place::gpu(g), the array is in that GPU's memory and column-major; throws UsageError for any other row stride than 1.
     void load(View<const T> source, Place place);
     void store(View<T> target, Place place) const;
     /// Submits tasks that overwrite the matrix with the leading part of what the generator makes, as generate() does.
