@@ -75,6 +75,7 @@ void add_options(CLI::App& command, VersusOptions& options, std::string& core) {
     command.add_option("--gpu-panels-below", options.gpu_panels_below,
                        "hybrid: rows left from which on GPUs factor panels; 0: never, -1: the library chooses")
         ->check(CLI::Range(-1, 1 << 30));
+    command.add_flag("--energy", options.energy, "hybrid and gpu: measure the energy of GPUs and processor packages");
     command.add_option("--trace", options.trace, "hybrid: write the trace of the last run to this file");
     command.add_option("--cpus", options.threads, "threads of both sides (default: all cores)")
         ->check(CLI::Range(1, 1024));

@@ -20,7 +20,10 @@
 #include "bench/clock.hpp"
 #include "bench/machine_line.hpp"
 #include "bench/vendor_gpu.hpp"
+#include "io/energy_meter.hpp"
+#include "io/energy_report.hpp"
 #include "io/json_record.hpp"
+#include "io/machine_energy.hpp"
 #include "io/trace_file.hpp"
 
 namespace bench {
@@ -74,6 +77,10 @@ class GpuContest {
         lu_options_.broadcast_from_host = options.broadcast_from_host;
         tile_ = options.tile == basalt::TileShape{} ? basalt::default_lu_tile(n, n, runtime.workers(), runtime.gpus())
                                                     : options.tile;
+        if (options.energy) {
+            our_energy_ = meter_of(runtime.devices());
+            vendor_energy_ = meter_of({runtime.devices().front()});  // all that it uses
+        }
         if (lu_options_.panel_width == 0) lu_options_.panel_width = basalt::default_lu_panel(lu_options_.mode, n, n, runtime.gpus());
     }
 
@@ -85,7 +92,7 @@ class GpuContest {
             for (int round = 0; round <= options_.repeat; ++round) {
                 generate(a, user);
                 if (round == 0) expect(user);
-                const double seconds = time_ours(a, user, round == options_.repeat);
+                const double seconds = time_ours(a, user, round);
                 if (round == 0) check(user);
                 if (round > 0) ours_.push_back(seconds);
                 time_gemm(round);
@@ -102,6 +109,10 @@ class GpuContest {
                    vendor_seconds_.empty() ? 0 : flops() / basalt::median(vendor_seconds_) * 1e-12,
                    vendor_seconds_.empty() ? 0 : basalt::median(vendor_seconds_) / basalt::median(ours_), ratio_,
                    passed() ? "passed" : "FAILED");
+        if (our_energy_) fmt::print(table, "ours:   {}\n", energy_text(our_energy_->total(), flops_of(ours_)));
+        if (our_energy_ && !vendor_seconds_.empty()) {
+            fmt::print(table, "vendor: {}\n", energy_text(vendor_energy_->total(), flops_of(vendor_seconds_)));
+        }
         std::fflush(table);
     }
 
@@ -133,6 +144,10 @@ class GpuContest {
             json["vendor_runs"] = vendor_seconds_;
             json["ratio"] = basalt::median(vendor_seconds_) / basalt::median(ours_);
         }
+        if (our_energy_) json["energy"] = to_json(our_energy_->total(), flops_of(ours_));
+        if (our_energy_ && !vendor_seconds_.empty()) {
+            json["vendor_energy"] = to_json(vendor_energy_->total(), flops_of(vendor_seconds_));
+        }
         json["gemm_gflops"] = gemm_rate();
         json["gemm_fraction"] = flops() / basalt::median(ours_) * 1e-9 / gemm_rate() / runtime_.gpus();
         return json;
@@ -158,11 +173,12 @@ class GpuContest {
         runtime_.wait();
     }
 
-    double time_ours(basalt::Matrix<T>& a, const UserMatrix<T>& user, bool traced) {
+    double time_ours(basalt::Matrix<T>& a, const UserMatrix<T>& user, int round) {
         let_others_rest();
         // a trace, once begun, goes on: of the last size, and of nothing after it
-        const bool trace = traced && !options_.trace.empty() && n_ == options_.sizes.back();
+        const bool trace = round == options_.repeat && !options_.trace.empty() && n_ == options_.sizes.back();
         if (trace) runtime_.start_trace();
+        begin_energy(our_energy_, round);
         const double start = vendor_.synchronized_now();
         const Place where = on_host_ ? Place::any() : Place::gpu(0);
         a.load(user.view(), where);
@@ -170,6 +186,7 @@ class GpuContest {
         a.store(user.view(), where);
         runtime_.wait();
         const double seconds = vendor_.synchronized_now() - start;
+        end_energy(our_energy_, round);
         if (trace) {
             std::ofstream file(options_.trace);
             basalt::write_chrome_trace(file, runtime_.take_trace());
@@ -181,18 +198,37 @@ class GpuContest {
     void time_vendor(basalt::Matrix<T>& a, const UserMatrix<T>& user, int round) {
         generate(a, user);
         if (!on_host_) {
+            begin_energy(vendor_energy_, round);
             const double seconds = vendor_.getrf(n_, user.data());
+            end_energy(vendor_energy_, round);
             if (round > 0) vendor_seconds_.push_back(seconds);
             return;
         }
         const GpuMemory on_gpu(user.bytes());
         vendor_.prepare(n_);
+        begin_energy(vendor_energy_, round);
         const double start = vendor_.synchronized_now();
         vendor_.to_gpu(on_gpu.data(), user.data(), user.bytes());
         vendor_.getrf(n_, static_cast<T*>(on_gpu.data()));
         vendor_.to_host(user.data(), on_gpu.data(), user.bytes());
-        if (round > 0) vendor_seconds_.push_back(vendor_.synchronized_now() - start);
+        const double seconds = vendor_.synchronized_now() - start;
+        end_energy(vendor_energy_, round);
+        if (round > 0) vendor_seconds_.push_back(seconds);
     }
+
+    static std::unique_ptr<basalt::EnergyMeter> meter_of(const std::vector<basalt::DeviceInfo>& gpus) {
+        basalt::EnergyCounters counters = basalt::machine_energy_counters(gpus);
+        if (!counters.counters.empty()) return std::make_unique<basalt::EnergyMeter>(std::move(counters));
+        throw std::runtime_error("--energy: no energy counter can be read: " + basalt::uncounted_text(counters.uncounted));
+    }
+    /// Of the rounds that count.
+    static void begin_energy(const std::unique_ptr<basalt::EnergyMeter>& meter, int round) {
+        if (meter && round > 0) meter->start();
+    }
+    static void end_energy(const std::unique_ptr<basalt::EnergyMeter>& meter, int round) {
+        if (meter && round > 0) meter->stop();
+    }
+    double flops_of(const std::vector<double>& rounds) const { return flops() * static_cast<double>(rounds.size()); }
 
     void time_gemm(int round) {
         const double seconds = vendor_.gemm(gemm_order, gemm_depth);
@@ -240,6 +276,7 @@ class GpuContest {
     std::vector<Index> pivots_;
     std::vector<double> signs_, expected_;
     std::vector<double> ours_, vendor_seconds_, gemm_;
+    std::unique_ptr<basalt::EnergyMeter> our_energy_, vendor_energy_;  // only where energy is asked for
     double ratio_ = std::numeric_limits<double>::quiet_NaN();
 };
 
