@@ -22,10 +22,10 @@ int fused_leaf_width(PanelPlan plan) {
 }  // namespace
 
 template <class T>
-bool panel_fits(int device, Index rows, Index cols, PanelPlan plan) {
+bool panel_fits(int device, Index rows, Index, PanelPlan plan) {
     switch (plan.design) {
         case PanelDesign::cluster:
-        case PanelDesign::grid: return cuda_detail::resident_fits<T>(device, rows, cols, plan);
+        case PanelDesign::grid: return cuda_detail::resident_fits<T>(device, rows, plan);
         case PanelDesign::fused: {
             const int width = fused_leaf_width(plan), limit = cuda_detail::fused_width_limit<T>(device, rows);
             return (width == 0 ? cuda_detail::fused_width : width) <= limit;
@@ -50,7 +50,7 @@ PanelPlan panel_plan(int device, Index rows, Index cols) {
 
 std::size_t panel_workspace(Index rows, Index cols) {
     return std::max({cuda_detail::steps_workspace(rows), cuda_detail::fused_workspace(rows, cols),
-                     cuda_detail::resident_workspace()});
+                     cuda_detail::resident_workspace(cols)});
 }
 
 template <class T>

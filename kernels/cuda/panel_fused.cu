@@ -217,6 +217,10 @@ struct FusedLeaf {
 
     Index width(Index rows) const { return rows <= fused_height<T>() ? columns : steps_width; }
 
+    void interchange_outside(Index first, Index cols) const {
+        cuda_detail::interchange_outside<T>(stream, panel, first, cols, pivots);
+    }
+
     void factor(Index first, Index cols) const {
         const View<T> leaf = panel.block(first, first, panel.rows() - first, cols);
         if (leaf.rows() > fused_height<T>()) {
@@ -281,7 +285,7 @@ void factor_fused(Stream stream, View<T> panel, Index* pivots, Index* info, void
     check(cudaMemsetAsync(flags, 0, bytes, native(stream)), "cudaMemsetAsync", stream);
     void* const rest = static_cast<char*>(workspace) + bytes;
     const FusedLeaf<T> leaf{stream, panel, pivots, info, flags, rest, width == 0 ? fused_width : width, update};
-    factor_recursively<T>(stream, panel, pivots, leaf);
+    factor_recursively<T>(stream, panel, leaf);
 }
 
 template Index fused_height<float>();

@@ -19,8 +19,6 @@ struct PanelShared {
     LeafMoves<width> moves;
 };
 
-constexpr Index most_resident_cols = 512;  // solve_strip() of eight warps takes half as many rows
-
 /// The same value, of which the compiler does not know that it is: what is made of it is computed where it is used and not
 /// kept in registers all along.
 template <class T>

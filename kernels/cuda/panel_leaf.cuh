@@ -115,7 +115,7 @@ class Leaf {
                                            Index* pivots, int& info) {
         // lane k of warp 0 follows the leaf's top row number k and notes where pivot k came from
         Followed followed{col_ + thread_.lane, col_ + thread_.lane, pivots, info};
-        propose<width>(0, team, candidates);
+        propose<width>(0, team, candidates, [] {});
         // loops, not unrolled: the code itself would be what is waited for
 #pragma unroll 1
         for (int j = 0; j < min(width / 2, pivots_); ++j) eliminate<width>(j, team, candidates, shared, followed);
@@ -188,9 +188,9 @@ class Leaf {
     __device__ int local_row(int r) const { return r * team_threads + thread_.number; }
 
     /// The warp's best row for column j goes to shared memory, the block's best to the others. Of the row, the columns from j
-    /// on: at most `cols`.
-    template <int cols>
-    __device__ __forceinline__ void propose(int j, Team& team, Candidates& candidates) {
+    /// on: at most `cols`. Of these rest() updates all but the first, while the warp finds its best row.
+    template <int cols, class F>
+    __device__ __forceinline__ void propose(int j, Team& team, Candidates& candidates, const F& rest) {
         PivotKey mine;
         int best_r = 0;
 #pragma unroll
@@ -203,7 +203,9 @@ class Leaf {
             mine.row = better ? key.row : mine.row;
             best_r = better ? r : best_r;
         }
-        if (thread_.lane == best_lane(mine)) {
+        const unsigned highest = highest_of_warp(mine);
+        rest();
+        if (thread_.lane == best_lane(mine, highest)) {
             typename Team::Message& to = candidates[j & 1][thread_.warp];
             to.key = mine;
 #pragma unroll
@@ -242,13 +244,21 @@ class Leaf {
             l[r] = a_[r][0] * inverse;  // what a row of U becomes is of no matter: no branches
             if (place_[r] > diagonal) shared.stage[local_row(r) * Shared::stage_ld + j] = l[r];
         }
-#pragma unroll
-        for (int c = 1; c < cols; ++c) {
+        const auto update = [&](int c) {
             const T u = pivot_row.values[c];
 #pragma unroll
             for (int r = 0; r < rows_a_thread; ++r) a_[r][c - 1] = a_[r][c] - l[r] * u;
+        };
+        const auto update_rest = [&] {
+#pragma unroll
+            for (int c = 2; c < cols; ++c) update(c);
+        };
+        update(1);
+        if (j + 1 < pivots_) {
+            propose<cols>(j + 1, team, candidates, update_rest);
+        } else {
+            update_rest();
         }
-        if (j + 1 < pivots_) propose<cols>(j + 1, team, candidates);
         follow(j, from, pivot_element, followed);
     }
 

@@ -33,34 +33,35 @@ void solve(Stream stream, std::type_identity_t<View<const T>> l, View<T> b) {
 ///     A_10 | A_11     factor A_11, exchange rows everywhere else
 ///
 /// leaf.width(rows) columns of so many rows at most are a leaf; leaf.factor(first, cols) factors one in place and sets
-/// pivots[first + k], counted from the panel's first row. Rows are exchanged in all other columns at once, after each
+/// pivots[first + k], counted from the panel's first row; leaf.interchange_outside(first, cols) exchanges row first + k with row
+/// pivots[first + k] in all other columns. Rows are exchanged in all other columns at once, after each
 /// leaf, so that a level of the recursion is one solve and one update. Abdelfattah, Haidar, Tomov, Dongarra, "Analysis
 /// and Design Techniques towards High-Performance and Energy-Efficient Dense Linear Solvers on GPUs", section 6.3,
 /// figure 4.
 template <class T, class Leaf>
-void factor_columns(Stream stream, View<T> panel, Index first, Index cols, const Index* pivots, const Leaf& leaf) {
+void factor_columns(Stream stream, View<T> panel, Index first, Index cols, const Leaf& leaf) {
     const Index rows = panel.rows() - first, width = leaf.width(rows);
     if (cols <= width) {
         leaf.factor(first, cols);
-        interchange_outside<T>(stream, panel, first, cols, pivots);
+        leaf.interchange_outside(first, cols);
         return;
     }
     const Index left = divide_up(divide_up(cols, width), 2) * width, right = cols - left;
-    factor_columns<T>(stream, panel, first, left, pivots, leaf);
+    factor_columns<T>(stream, panel, first, left, leaf);
     const View<T> a00 = panel.block(first, first, left, left),
                   a10 = panel.block(first + left, first, rows - left, left),
                   a01 = panel.block(first, first + left, left, right),
                   a11 = panel.block(first + left, first + left, rows - left, right);
     solve<T>(stream, a00, a01);
     batched_gemm<T>(stream, 1, T{-1}, {a10}, {a01}, T{1}, Batched<T>{a11});
-    factor_columns<T>(stream, panel, first + left, right, pivots, leaf);
+    factor_columns<T>(stream, panel, first + left, right, leaf);
 }
 
 /// The whole panel; what is right of its square is part of U.
 template <class T, class Leaf>
-void factor_recursively(Stream stream, View<T> panel, const Index* pivots, const Leaf& leaf) {
+void factor_recursively(Stream stream, View<T> panel, const Leaf& leaf) {
     const Index square = std::min(panel.rows(), panel.cols());
-    factor_columns<T>(stream, panel, 0, square, pivots, leaf);
+    factor_columns<T>(stream, panel, 0, square, leaf);
     if (panel.cols() > square) {
         solve<T>(stream, panel.block(0, 0, square, square), panel.block(0, square, square, panel.cols() - square));
     }

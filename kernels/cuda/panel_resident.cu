@@ -3,22 +3,95 @@
 #include <algorithm>
 #include <cassert>
 
+#include "kernels/cuda/copy.hpp"
+#include "kernels/cuda/panel_recursion.cuh"
 #include "kernels/cuda/panel_resident_launch.cuh"
+#include "kernels/cuda/row_exchange.hpp"
 
 namespace basalt::cuda_detail {
 
 using cuda_kernels::PanelDesign;
 using cuda_kernels::PanelPlan;
 
+namespace {
+
+/// Columns of one kernel. More would keep its few multiprocessors with products that the whole GPU does in less time.
+constexpr Index resident_cols = 256;
+
+constexpr std::size_t alignment = 256;
+constexpr std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+constexpr std::size_t team_bytes = aligned(std::max(sizeof(GridTeam<double, 16>::Global), sizeof(GridTeam<float, 16>::Global)));
+constexpr std::size_t result_bytes = aligned(sizeof(Index));
+constexpr std::size_t moves_bytes = aligned(2 * resident_cols * sizeof(Index));
+
+/// What a leaf found out becomes the panel's: pivots counted from its first row, the first INFO.
+__global__ void take_over_kernel(Index* pivots, Index count, Index first, Index* info, const Index* leaf_info) {
+    const auto k = static_cast<Index>(threadIdx.x);
+    if (k < count) pivots[k] += first;
+    if (k == 0 && *info == 0 && *leaf_info != 0) *info = first + *leaf_info;
+}
+
+/// A part of a wider panel.
 template <class T>
-bool resident_fits(int device, Index rows, Index cols, PanelPlan plan) {
-    if (cols > most_resident_cols) return false;
+struct ResidentLeaf {
+    Stream stream;
+    View<T> panel;
+    Index* pivots;
+    Index* info;
+    char* workspace;
+    PanelPlan plan;
+    int device;
+
+    Index width(Index) const { return resident_cols; }
+
+    void factor(Index first, Index cols) const {
+        launch(panel.block(first, first, panel.rows() - first, cols), pivots + first, leaf_info());
+        cuda_kernels::find_row_moves(stream, pivots + first, RowMoves(moves(), cols));
+        take_over_kernel<<<1, static_cast<unsigned>(cols), 0, native(stream)>>>(pivots + first, cols, first, info, leaf_info());
+        check_launch("take_over_kernel", stream);
+    }
+
+    void interchange_outside(Index first, Index cols) const {
+        interchange(first, cols, 0, first);
+        interchange(first, cols, first + cols, panel.cols());
+    }
+
+    void launch(const View<T>& part, Index* part_pivots, Index* part_info) const {
+        const PanelView<T> view{part.data(), static_cast<int>(part.row_stride()), static_cast<int>(part.rows()),
+                                static_cast<int>(part.cols())};
+        if (plan.design == PanelDesign::cluster) {
+            ResidentPanel<T, ClusterTeam>::launch(stream, device, view, part_pivots, part_info, workspace, plan);
+        } else {
+            ResidentPanel<T, GridTeam>::launch(stream, device, view, part_pivots, part_info, workspace, plan);
+        }
+    }
+
+  private:
+    Index* leaf_info() const { return reinterpret_cast<Index*>(workspace + team_bytes); }
+    Index* moves() const { return reinterpret_cast<Index*>(workspace + team_bytes + result_bytes); }
+    T* top_rows() const { return reinterpret_cast<T*>(workspace + team_bytes + result_bytes + moves_bytes); }
+
+    void interchange(Index first, Index cols, Index begin, Index end) const {
+        if (begin == end) return;
+        const View<T> part = panel.block(first, begin, panel.rows() - first, end - begin);
+        const TileColumns<T> a{part.data(), 1, 0, part.rows(), part.cols(), part.row_stride()};
+        const TileColumns<T> top{top_rows(), 1, 0, cols, part.cols(), part.cols()};
+        cuda_kernels::exchange_rows<T>(stream, RowMoves(moves(), cols), a, top);
+        cuda_kernels::copy_tile_columns<T>(stream, top, a.row_range(0, cols));
+    }
+};
+
+}  // namespace
+
+template <class T>
+bool resident_fits(int device, Index rows, PanelPlan plan) {
     return plan.design == PanelDesign::cluster ? ResidentPanel<T, ClusterTeam>::fits(device, rows, plan)
                                                : ResidentPanel<T, GridTeam>::fits(device, rows, plan);
 }
 
-std::size_t resident_workspace() {
-    return std::max(sizeof(GridTeam<double, 16>::Global), sizeof(GridTeam<float, 16>::Global));
+std::size_t resident_workspace(Index cols) {
+    const auto beside = static_cast<std::size_t>(std::max<Index>(cols - 1, 0) * std::min(cols, resident_cols));
+    return team_bytes + result_bytes + moves_bytes + beside * sizeof(double);
 }
 
 template <class T>
@@ -26,17 +99,16 @@ void factor_resident(Stream stream, View<T> panel, Index* pivots, Index* info, v
     int device = 0;
     check(cudaGetDevice(&device), "cudaGetDevice", stream);
     assert(panel.row_stride() <= std::numeric_limits<int>::max() && panel.rows() <= std::numeric_limits<int>::max());
-    const PanelView<T> view{panel.data(), static_cast<int>(panel.row_stride()), static_cast<int>(panel.rows()),
-                            static_cast<int>(panel.cols())};
-    [[maybe_unused]] const bool launched =
-        plan.design == PanelDesign::cluster
-            ? ResidentPanel<T, ClusterTeam>::launch(stream, device, view, pivots, info, workspace, plan)
-            : ResidentPanel<T, GridTeam>::launch(stream, device, view, pivots, info, workspace, plan);
-    assert(launched);
+    const ResidentLeaf<T> leaf{stream, panel, pivots, info, static_cast<char*>(workspace), plan, device};
+    if (panel.cols() <= resident_cols) {
+        leaf.launch(panel, pivots, info);
+    } else {
+        factor_recursively<T>(stream, panel, leaf);
+    }
 }
 
-template bool resident_fits<float>(int, Index, Index, PanelPlan);
-template bool resident_fits<double>(int, Index, Index, PanelPlan);
+template bool resident_fits<float>(int, Index, PanelPlan);
+template bool resident_fits<double>(int, Index, PanelPlan);
 template void factor_resident(Stream, View<float>, Index*, Index*, void*, PanelPlan);
 template void factor_resident(Stream, View<double>, Index*, Index*, void*, PanelPlan);
 

@@ -9,19 +9,19 @@
 
 namespace basalt::cuda_detail {
 
-/// The designs `cluster` and `grid` (see kernels/cuda/panel.hpp): the whole panel in one kernel, whose blocks deal out the rows and
-/// meet once a column.
+/// The designs `cluster` and `grid` (see kernels/cuda/panel.hpp): up to 256 columns in one kernel, whose blocks deal out the rows and
+/// meet once a column. Wider panels are a recursion over such.
 ///
 /// One barrier a column is rocHPL's idea (exchange, scaling, update of the next column, local maximum and publishing the candidate
 /// are one step). Here rows do not move before a leaf is done, candidates carry their row, and in a cluster they
 /// are stored straight into the other blocks' shared memory.
 template <class T>
-bool resident_fits(int device, Index rows, Index cols, cuda_kernels::PanelPlan plan);
+bool resident_fits(int device, Index rows, cuda_kernels::PanelPlan plan);
 
 /// Bytes of workspace, for any plan.
-std::size_t resident_workspace();
+std::size_t resident_workspace(Index cols);
 
-/// `plan` fits.
+/// *info is 0 before. `plan` fits.
 template <class T>
 void factor_resident(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace, cuda_kernels::PanelPlan plan);
 

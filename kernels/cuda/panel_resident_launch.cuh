@@ -14,8 +14,10 @@ namespace basalt::cuda_detail {
 
 constexpr int most_numbered_devices = 64;
 
-template <class T, int width, int rows_a_thread, template <class, int> class TeamOf>
+/// `wide`: rows begin at multiples of 16 bytes.
+template <class T, int width, int rows_a_thread, bool wide, template <class, int> class TeamOf>
 struct Variant {
+    static constexpr auto kernel = panel_kernel<T, width, rows_a_thread, wide, TeamOf<T, width>>;
     using Team = TeamOf<T, width>;
     static constexpr bool in_cluster = std::is_same_v<Team, ClusterTeam<T, width>>;
     static constexpr Index rows_a_block = Index{team_threads} * rows_a_thread;
@@ -32,14 +34,11 @@ struct Variant {
     }
 
     static void launch(Stream stream, const PanelView<T>& panel, Index* pivots, Index* info, void* workspace, int blocks) {
-        const bool wide = reinterpret_cast<std::uintptr_t>(panel.data) % 16 == 0 &&
-                          panel.ld * static_cast<Index>(sizeof(T)) % 16 == 0;
         if (!in_cluster) {
             check(cudaMemsetAsync(workspace, 0, sizeof(typename GridTeam<T, width>::Global), native(stream)), "cudaMemsetAsync", stream);
         }
         cudaLaunchAttribute together{};
         const cudaLaunchConfig_t shape = launch_shape(together, blocks, native(stream));
-        const auto kernel = wide ? panel_kernel<T, width, rows_a_thread, true, Team> : panel_kernel<T, width, rows_a_thread, false, Team>;
         check(cudaLaunchKernelEx(&shape, kernel, panel, pivots, info, static_cast<typename Team::Global*>(workspace)), "panel_kernel",
               stream);
     }
@@ -67,8 +66,7 @@ struct Variant {
         int major = 0, processors = 0;
         if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess || major < 9) return 0;
         if (cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device) != cudaSuccess) return 0;
-        if (!allow(panel_kernel<T, width, rows_a_thread, true, Team>)) return 0;
-        if (!allow(panel_kernel<T, width, rows_a_thread, false, Team>)) return 0;
+        if (!allow()) return 0;
         if constexpr (!in_cluster) {
             return std::min(processors, GridTeam<T, width>::most_blocks);
         } else {
@@ -76,7 +74,7 @@ struct Variant {
                 cudaLaunchAttribute together{};
                 const cudaLaunchConfig_t shape = launch_shape(together, blocks, nullptr);
                 int clusters = 0;
-                if (cudaOccupancyMaxActiveClusters(&clusters, panel_kernel<T, width, rows_a_thread, true, Team>, &shape) ==
+                if (cudaOccupancyMaxActiveClusters(&clusters, kernel, &shape) ==
                         cudaSuccess &&
                     clusters > 0) {
                     return blocks;
@@ -87,8 +85,7 @@ struct Variant {
         }
     }
 
-    template <class Kernel>
-    static bool allow(Kernel* kernel) {
+    static bool allow() {
         const bool allowed =
             cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)) == cudaSuccess &&
             (!in_cluster || cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) == cudaSuccess);
@@ -98,8 +95,8 @@ struct Variant {
 };
 
 /// Blocks that the variant takes for the panel; 0: it does not fit.
-template <class T, int width, int rows_a_thread, template <class, int> class TeamOf>
-int blocks_for(Variant<T, width, rows_a_thread, TeamOf> variant, int device, Index rows, cuda_kernels::PanelPlan plan) {
+template <class T, int width, int rows_a_thread, bool wide, template <class, int> class TeamOf>
+int blocks_for(Variant<T, width, rows_a_thread, wide, TeamOf> variant, int device, Index rows, cuda_kernels::PanelPlan plan) {
     if (plan.leaf_width != 0 && plan.leaf_width != width) return 0;
     const int most = variant.most_blocks(device);
     // fewer rows to a block than half a warp each are not worth the company
@@ -110,29 +107,39 @@ int blocks_for(Variant<T, width, rows_a_thread, TeamOf> variant, int device, Ind
     return blocks >= 1 && blocks <= most && each <= variant.rows_a_block ? blocks : 0;
 }
 
-/// All variants of a kind of team, the widest leaf first.
+/// With a kind of team. Sixteen columns to a leaf; as few rows to a thread as do, since all of them cost time.
 template <class T, template <class, int> class TeamOf>
 struct ResidentPanel {
     static bool fits(int device, Index rows, cuda_kernels::PanelPlan plan) {
-        return any_variant([&](auto variant) { return blocks_for(variant, device, rows, plan) > 0; });
+        return blocks_for(Most<true>(), device, rows, plan) > 0;
     }
 
-    /// False where nothing fits.
-    static bool launch(Stream stream, int device, const PanelView<T>& panel, Index* pivots, Index* info, void* workspace,
+    /// It fits.
+    static void launch(Stream stream, int device, const PanelView<T>& panel, Index* pivots, Index* info, void* workspace,
                        cuda_kernels::PanelPlan plan) {
-        return any_variant([&](auto variant) {
+        // few variants, since each takes long to compile
+        const bool wide = reinterpret_cast<std::uintptr_t>(panel.data) % 16 == 0 &&
+                          panel.ld * static_cast<Index>(sizeof(T)) % 16 == 0;
+        const auto try_variant = [&](auto variant) {
             const int blocks = blocks_for(variant, device, panel.rows, plan);
             if (blocks > 0) variant.launch(stream, panel, pivots, info, workspace, blocks);
             return blocks > 0;
-        });
+        };
+        if constexpr (Most<true>::in_cluster) {
+            using One = Variant<T, 16, 1, true, TeamOf>;
+            using Two = Variant<T, 16, 2, true, TeamOf>;
+            if (wide && (try_variant(One()) || try_variant(Two()))) return;
+        }
+        if (wide) {
+            try_variant(Most<true>());
+        } else {
+            try_variant(Most<false>());
+        }
     }
 
   private:
-    template <class F>
-    static bool any_variant(const F& visit) {
-        constexpr int most_rows = sizeof(T) == 8 ? 4 : 5;
-        return visit(Variant<T, 16, most_rows, TeamOf>()) || visit(Variant<T, 8, 8, TeamOf>());
-    }
+    template <bool wide>
+    using Most = Variant<T, 16, sizeof(T) == 8 ? 4 : 5, wide, TeamOf>;  // what the registers hold
 };
 
 extern template struct ResidentPanel<float, ClusterTeam>;

@@ -81,6 +81,10 @@ struct StepsLeaf {
     Index columns;
 
     Index width(Index) const { return columns; }
+    void interchange_outside(Index first, Index cols) const {
+        cuda_detail::interchange_outside<T>(stream, panel, first, cols, pivots);
+    }
+
     void factor(Index first, Index cols) const {
         factor_leaf_by_steps<T>(stream, panel, first, cols, pivots, info, workspace);
     }
@@ -114,7 +118,7 @@ void factor_leaf_by_steps(Stream stream, View<T> panel, Index first, Index cols,
 
 template <class T>
 void factor_by_steps(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace, int width) {
-    factor_recursively<T>(stream, panel, pivots,
+    factor_recursively<T>(stream, panel,
                           StepsLeaf<T>{stream, panel, pivots, info, workspace, width == 0 ? steps_width : width});
 }
 

@@ -46,11 +46,15 @@ __device__ std::uint64_t magnitude(T value, bool on_diagonal) {
     return bits > absolute_bits(std::numeric_limits<T>::infinity()) ? no_number : bits;
 }
 
+/// The first half of best_lane(), which takes its time: something else may be done before the second.
+__device__ inline unsigned highest_of_warp(const PivotKey& mine) {
+    return __reduce_max_sync(0xffffffffU, static_cast<unsigned>(mine.magnitude >> 32));
+}
+
 /// The lane of a warp that has the best key.
-__device__ inline int best_lane(const PivotKey& mine) {
+__device__ inline int best_lane(const PivotKey& mine, unsigned highest) {
     constexpr unsigned all = 0xffffffffU;
     const auto high = static_cast<unsigned>(mine.magnitude >> 32), low = static_cast<unsigned>(mine.magnitude);
-    const unsigned highest = __reduce_max_sync(all, high);
     unsigned best = __ballot_sync(all, high == highest);
     if ((best & (best - 1)) != 0) {  // 20 bits of the mantissa do not tell
         const unsigned lowest = __reduce_max_sync(all, high == highest ? low : 0U);
@@ -60,6 +64,8 @@ __device__ inline int best_lane(const PivotKey& mine) {
     }
     return __ffs(static_cast<int>(best)) - 1;
 }
+
+__device__ inline int best_lane(const PivotKey& mine) { return best_lane(mine, highest_of_warp(mine)); }
 
 /// A row that some threads propose as pivot.
 template <class T, int width>
