@@ -137,7 +137,7 @@ template <class T>
 LuFactors<T> lu_factor(Runtime& runtime, Matrix<T>& a, const LuOptions& options) {
     if (&a.runtime() != &runtime) throw UsageError("lu_factor: the matrix belongs to another runtime");
     const detail::LuChoices choices(options, a.rows(), a.cols(), runtime.workers(), runtime.gpus());
-    auto state = std::make_shared<LuState<T>>(runtime, a.share_storage(), detail::PanelWidths{choices.panel_width, choices.narrow_below},
+    auto state = std::make_shared<LuState<T>>(runtime, a.share_storage(), choices.widths,
                                               choices.panel_threads);
     state->left_interchanges = choices.left_interchanges;
     if (choices.mode != LuMode::cpu) {

@@ -43,8 +43,15 @@ struct GpuEntry {
 };
 
 // docs/decisions/0009-hybrid-lu.md and 0010-gpu-lu.md have the measurements.
-constexpr std::array gpu_sizes{GpuEntry{2047, 64, 128, 512}, GpuEntry{8192, 128, 256, 512}, GpuEntry{20480, 256, 256, 1024},
-                               GpuEntry{Index{1} << 62, 256, 256, 2048}};
+constexpr std::array gpu_sizes{GpuEntry{2047, 64, 128, 512}, GpuEntry{4096, 128, 128, 512}, GpuEntry{8192, 128, 256, 512},
+                               GpuEntry{16384, 256, 512, 4096}, GpuEntry{Index{1} << 62, 256, 1024, 4096}};
+
+// Panels on a GPU are factored beside the updates as long as these last longer, for which so many columns have to be left for
+// each of a panel's. Narrower ones than the last do not come sooner for each column.
+constexpr Index left_a_column = 16, narrowest_on_gpu = 128;
+
+// Several GPUs have the same work at the end only if each has some tile columns then.
+constexpr Index tile_columns_a_gpu = 8, smallest_gpu_tile = 512;
 
 // Where so few columns are left the GPUs wait for panels: narrow ones come sooner, and the products are short anyway.
 constexpr Index narrow_hybrid_below = 12288;
@@ -77,7 +84,11 @@ Index default_lu_panel(LuMode mode, Index m, Index n, int gpus) {
 
 TileShape default_lu_tile(Index m, Index n, int, int gpus) {
     const Index steps = std::min(m, n);
-    if (gpus > 0 && steps >= smallest_on_gpus) return {gpu_entry(m, n).tile, gpu_entry(m, n).tile};
+    if (gpus > 0 && steps >= smallest_on_gpus) {
+        Index tile = gpu_entry(m, n).tile;
+        while (gpus > 1 && tile > smallest_gpu_tile && n / tile < tile_columns_a_gpu * gpus) tile /= 2;
+        return {tile, tile};
+    }
     return std::find_if(sizes.begin(), sizes.end(), [&](const SizeEntry& e) { return steps <= e.up_to; })->tile;
 }
 
@@ -94,7 +105,6 @@ namespace detail {
 
 LuChoices::LuChoices(const LuOptions& options, Index m, Index n, int workers, int gpus)
     : panel_width(options.panel_width),
-      narrow_below(0),
       panel_threads(options.panel_threads),
       panel_threads_given(options.panel_threads > 0),
       lookahead(options.lookahead),
@@ -133,7 +143,12 @@ LuChoices::LuChoices(const LuOptions& options, Index m, Index n, int workers, in
     }
     if (panel_width == 0) panel_width = default_lu_panel(mode, m, n, gpus);
     const bool waits_for_cores = mode == LuMode::hybrid && gpu_panels_below < narrow_hybrid_below;
-    if (waits_for_cores && options.narrow_at_end && panel_width >= 128) narrow_below = narrow_hybrid_below;
+    widths.width = panel_width;
+    if (waits_for_cores && options.narrow_at_end && panel_width >= 128) widths.narrow_below = narrow_hybrid_below;
+    if (mode == LuMode::gpu && options.narrow_at_end) {
+        widths.left_a_column = left_a_column;
+        widths.narrowest = narrowest_on_gpu;
+    }
     if (panel_threads == 0) panel_threads = std::min(workers, (mode == LuMode::cpu ? cpu_team : hybrid_team).most);
     panel_threads = std::min(panel_threads, workers);
 }

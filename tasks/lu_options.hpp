@@ -1,6 +1,7 @@
 #pragma once
 
 #include "basalt/lu.hpp"
+#include "tasks/lu_state.hpp"
 
 namespace basalt::detail {
 
@@ -11,8 +12,8 @@ struct LuChoices {
     /// Threads for a panel of so many rows: fewer for short ones, where synchronising costs more than it gains.
     int panel_threads_for(Index rows) const;
 
-    Index panel_width;
-    Index narrow_below;  ///< columns left from which on panels are half as wide
+    Index panel_width;  ///< of the widest
+    PanelWidths widths;
     int panel_threads;
     bool panel_threads_given;
     int lookahead;

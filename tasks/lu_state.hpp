@@ -21,12 +21,19 @@ struct Panel {
     Index end() const { return first + width; }
 };
 
-/// How wide panels are: so many columns, and half as many where fewer than `narrow_below` are left.
+/// How wide panels are: so many columns, and half as many where fewer than `narrow_below` are left. With `left_a_column` > 0 they
+/// are halved as often as it takes, down to `narrowest`, for `left_a_column` times as many columns to be left.
 struct PanelWidths {
     Index width;
     Index narrow_below = 0;
+    Index left_a_column = 0;
+    Index narrowest = 1;
 
-    Index at(Index columns_left) const { return columns_left < narrow_below ? (width + 1) / 2 : width; }
+    Index at(Index columns_left) const {
+        Index columns = columns_left < narrow_below ? (width + 1) / 2 : width;
+        while (columns >= 2 * narrowest && columns_left <= columns * left_a_column) columns = (columns + 1) / 2;
+        return columns;
+    }
 };
 
 /// The panels of a factorization, none across a border of tile columns.

@@ -32,7 +32,8 @@ struct LuOptions {
     /// Hybrid: where so many rows or fewer are left, GPUs factor the panels too, since the cores would not keep ahead; 0: never,
     /// -1: the library chooses. Only with a lookahead of 0 or 1.
     Index gpu_panels_below = -1;
-    /// Hybrid: panels of 128 columns and more are half as wide where few columns are left, since the GPUs wait for them.
+    /// Panels on cores of 128 columns and more are half as wide where few columns are left, since the GPUs wait for them; on GPUs
+    /// their width follows the number of columns left.
     bool narrow_at_end = true;
     /// Hybrid, for comparison: one update task a step for each GPU, as in the paper, instead of the leading column first.
     bool single_update_task = false;
