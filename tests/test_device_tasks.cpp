@@ -1,5 +1,6 @@
 // Tasks on emulated GPUs: where they run, how they follow each other without the host, what moves their data, and what the
 // runtime refuses.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <map>
@@ -477,6 +478,28 @@ TEST_CASE("a copy belongs to the step of the task that needs it, or its memory")
         if (event.kind == TraceKind::copy) ++copies[event.step];
     }
     CHECK(copies == std::map<int, int>{{-1, 1}, {1, 1}, {2, 1}, {3, 1}, {4, 1}, {5, 1}, {6, 2}});
+}
+
+TEST_CASE("an urgent copy finds few patient ones in front of it") {
+    const Watchdog watchdog;
+    Emulation slow;
+    slow.longest_delay = std::chrono::milliseconds(2);
+    const auto runtime = DeviceSetting{.emulation = slow, .trace = true}.runtime();
+    constexpr int patient = 150;
+    std::vector<Array<int>> data;
+    for (int i = 0; i <= patient; ++i) data.emplace_back(*runtime, i < patient ? 10 : 20);
+    for (int i = 0; i < patient; ++i) runtime->prefetch(data[static_cast<std::size_t>(i)], Place::gpu(0));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // enough to enqueue all of them
+    runtime->prefetch(data.back(), Place::gpu(0), 1);
+    runtime->wait();
+    std::int64_t urgent_begin = 0;
+    const Trace trace = runtime->take_trace();
+    for (const TraceEvent& event : trace.events) {
+        if (event.bytes == 20 * sizeof(int)) urgent_begin = event.begin_ns;
+    }
+    const auto behind = std::count_if(trace.events.begin(), trace.events.end(),
+                                      [&](const TraceEvent& event) { return event.begin_ns > urgent_begin; });
+    CHECK(behind > patient / 2);
 }
 
 TEST_CASE("what a GPU task cannot have is refused, saying why, and the runtime goes on") {
