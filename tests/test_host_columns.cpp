@@ -1,14 +1,12 @@
 // A column-major array on the host that goes to tile columns and back by GPUs: emulated ones.
 #include <array>
 #include <cmath>
-#include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "runtime/matrix_storage.hpp"
 #include "tests/device_tasks.hpp"
-#include "tests/hybrid_lu_cases.hpp"
+#include "tests/host_columns_cases.hpp"
 
 using namespace basalt;
 using namespace basalt_tests;
@@ -23,51 +21,6 @@ constexpr std::array<LuShape, 8> shapes{{{1, 1, {16, 16}, 16},
                                          {130, 200, {8, 24}, 24},
                                          {97, 101, {64, 64}, 32},
                                          {301, 97, {512, 512}, 64}}};
-
-/// The array's memory pinned as long as this lives, or not.
-template <class T>
-class PinnedArray {
-  public:
-    PinnedArray(Runtime& runtime, Dense<T>& array, bool pinned) : runtime_(runtime), memory_(pinned ? array.values.data() : nullptr) {
-        if (pinned) runtime.engine().pinned().pin(memory_, array.values.size() * sizeof(T));
-    }
-    ~PinnedArray() {
-        if (memory_ != nullptr) runtime_.engine().pinned().unpin(memory_);
-    }
-    PinnedArray(const PinnedArray&) = delete;
-    PinnedArray& operator=(const PinnedArray&) = delete;
-
-  private:
-    Runtime& runtime_;
-    T* memory_;
-};
-
-/// All that the tiles hold, padding included.
-template <class T>
-std::vector<T> stored(const Matrix<T>& a) {
-    std::vector<T> all;
-    const auto& storage = *a.share_storage();
-    for (Index j = 0; j < a.tile_cols(); ++j) {
-        a.host_view(j);
-        const T* column = static_cast<const T*>(storage.column(j));
-        all.insert(all.end(), column, column + storage.grid().tile_column_size());
-    }
-    return all;
-}
-
-template <class T>
-bool equal(const Dense<T>& a, const Dense<T>& b) {
-    for (Index j = 0; j < a.n; ++j) {
-        if (a.m > 0 && std::memcmp(&a(0, j), &b(0, j), static_cast<std::size_t>(a.m) * sizeof(T)) != 0) return false;
-    }
-    return true;
-}
-
-std::string text(const LuMachine& machine, const LuShape& shape, bool pinned) {
-    return std::to_string(shape.m) + " x " + std::to_string(shape.n) + " in " + std::to_string(shape.tile.height) + " x " +
-           std::to_string(shape.tile.width) + ", " + std::to_string(machine.gpus) + " GPUs, memory " +
-           std::to_string(machine.memory) + (pinned ? ", pinned" : "");
-}
 
 /// Enough for a few tile columns and no more.
 std::size_t tiny_memory(const LuShape& shape, std::size_t element_size) {
@@ -87,17 +40,7 @@ TEMPLATE_TEST_CASE("an array on the host goes to the tiles and back by GPUs as b
                 const LuMachine machine{.gpus = gpus, .memory = tight ? tiny_memory(shape, sizeof(T)) : 0};
                 Runtime rt(machine.config());
                 for (const bool pinned : {false, true}) {
-                    INFO(text(machine, shape, pinned));
-                    Dense<T> a = random_dense<T>(shape.m, shape.n, 3, 5), back(shape.m, shape.n, 2);
-                    const PinnedArray<T> pinned_a(rt, a, pinned), pinned_back(rt, back, pinned);
-                    Matrix<T> by_cores(rt, shape.m, shape.n, shape.tile), by_gpus(rt, shape.m, shape.n, shape.tile);
-                    by_cores.load(a.view());
-                    by_gpus.load(a.view(), Place::any());
-                    by_gpus.store(back.view(), Place::any());
-                    rt.wait();
-                    CHECK(equal(a, back));
-                    CHECK(back.gap_untouched());
-                    CHECK(stored(by_gpus) == stored(by_cores));
+                    check_round_trip<T>(rt, machine, shape, pinned);
                 }
             }
         }
@@ -140,20 +83,7 @@ TEST_CASE("hybrid LU of an array on the host gives the same bits however the arr
         for (const int gpus : {1, 2, 3}) {
             for (const std::size_t memory : {std::size_t{0}, std::size_t{500'000}}) {
                 for (const bool pinned : {false, true}) {
-                    const LuMachine machine{.gpus = gpus, .memory = memory};
-                    INFO(text(machine, shape, pinned));
-                    const Dense<double> a = generated<double>("integer", shape.m, shape.n, 7);
-                    Runtime rt(machine.config());
-                    const Factored<double> by_cores = factor(rt, a, shape, hybrid(shape.panel_width));
-                    Dense<double> array = a;
-                    const PinnedArray<double> memory_of_array(rt, array, pinned);
-                    Matrix<double> tiles(rt, shape.m, shape.n, shape.tile);
-                    tiles.load(array.view(), Place::any());
-                    const auto lu = lu_factor(rt, tiles, hybrid(shape.panel_width));
-                    tiles.store(array.view(), Place::any());
-                    rt.wait();
-                    CHECK(lu.pivots() == by_cores.pivots);
-                    CHECK(equal(array, by_cores.lu));
+                    check_lu_of_array({.gpus = gpus, .memory = memory}, shape, pinned);
                 }
             }
         }
