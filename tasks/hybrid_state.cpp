@@ -21,10 +21,12 @@ Index plan_size(Index rows) { return rows + 3 * (rows / PermutationPlan::chunk_r
 /// Rows that permute_rows() saves at most.
 Index most_saved_rows(Index rows) { return 2 * (rows / PermutationPlan::chunk_rows) + 1; }
 
-/// Those of the workspace of a panel that a GPU factors.
-Index panel_workspace_numbers(Index rows, Index nb) {
+/// Those of the workspace of a panel that a GPU factors. On an emulated one it is the CPU panel, which has its own.
+template <class T>
+Index panel_workspace_numbers(const LuState<T>& lu, Index nb) {
     constexpr std::size_t size = sizeof(Index);
-    return aligned(static_cast<Index>((cuda_kernels::panel_workspace(rows, nb) + size - 1) / size) + 1);
+    if (lu.runtime.devices().front().emulated) return line;
+    return aligned(static_cast<Index>((cuda_kernels::panel_workspace(lu.grid().rows(), nb) + size - 1) / size));
 }
 
 /// Bytes of a GPU's memory that a factorization takes beside its tile columns, of which it has `columns` at a time.
@@ -34,7 +36,7 @@ std::size_t workspace_bytes(const LuState<T>& lu, Index nb, Index slots, Index c
     const Index width = grid.shape().width;
     const Index elements = slots * (grid.rows() + inverted_block) * nb + nb * width * (columns + 1) +
                            most_saved_rows(grid.rows()) * nb;
-    const Index numbers = slots * (2 * nb + 2 * aligned(nb + 1) + plan_size(grid.rows())) + panel_workspace_numbers(grid.rows(), nb);
+    const Index numbers = slots * (2 * nb + 2 * aligned(nb + 1) + plan_size(grid.rows())) + panel_workspace_numbers(lu, nb);
     return static_cast<std::size_t>(elements) * sizeof(T) + static_cast<std::size_t>(numbers) * sizeof(Index);
 }
 
@@ -92,7 +94,7 @@ HybridState<T>::HybridState(LuState<T>& lu, const LuChoices& choices)
     }
 
     const Index lead = aligned(nb * width), rest = aligned(nb * width * share), saved = aligned(most_saved_rows(m) * nb);
-    const Index panel_numbers = panel_workspace_numbers(m, nb);
+    const Index panel_numbers = panel_workspace_numbers(lu, nb);
     on_devices_ = HostBuffer(static_cast<std::size_t>(gpus * (lead + rest + saved)) * sizeof(T) +
                              static_cast<std::size_t>(gpus * panel_numbers) * sizeof(Index));
     next = static_cast<T*>(on_devices_.data());

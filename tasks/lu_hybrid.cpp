@@ -91,7 +91,10 @@ class HybridSubmission {
     // --- the loop nest ---
 
     /// Which of the two factors panel k.
-    bool on_gpu(int k) const { return rows() - panel(k).first <= h_.gpu_panels_below; }
+    bool on_gpu(int k) const {
+        // the first one before there is anything that the GPUs could do meanwhile
+        return h_.gpu_panels_below > 0 && (k == 0 || rows() - panel(k).first <= h_.gpu_panels_below);
+    }
 
     void factor_group() {
         const int begin = first_panel(group_.first);

@@ -65,10 +65,10 @@ const GpuEntry& gpu_entry(Index m, Index n) {
 }
 
 /// Rows left at which GPUs update as fast as cores factor and send a panel, for what was measured: 50 Tflop/s a GPU, 8 us a
-/// column and 0.9 ns an element. Behind that the GPUs would wait.
-Index rows_that_keep_cores_ahead(int gpus) {
-    constexpr double update_a_row = 2 / 50e12, column = 8e-6, element = 0.9e-9;
-    const double a = update_a_row / gpus;  // a r^2 = column + element r
+/// column and, in a panel of nb columns, nb times 3.5 ps an element. Behind that the GPUs would wait.
+Index rows_that_keep_cores_ahead(int gpus, Index nb) {
+    constexpr double update_a_row = 2 / 50e12, column = 8e-6;
+    const double element = 3.5e-12 * static_cast<double>(nb), a = update_a_row / gpus;  // a r^2 = column + element r
     return static_cast<Index>((element + std::sqrt(element * element + 4 * a * column)) / (2 * a));
 }
 
@@ -138,10 +138,9 @@ LuChoices::LuChoices(const LuOptions& options, Index m, Index n, int workers, in
         gpu_panels_below = std::numeric_limits<Index>::max();
     } else if (mode == LuMode::cpu || lookahead > 1) {
         gpu_panels_below = 0;
-    } else if (gpu_panels_below < 0) {
-        gpu_panels_below = rows_that_keep_cores_ahead(gpus);
     }
     if (panel_width == 0) panel_width = default_lu_panel(mode, m, n, gpus);
+    if (gpu_panels_below < 0) gpu_panels_below = rows_that_keep_cores_ahead(gpus, panel_width);
     const bool waits_for_cores = mode == LuMode::hybrid && gpu_panels_below < narrow_hybrid_below;
     widths.width = panel_width;
     if (waits_for_cores && options.narrow_at_end && panel_width >= 128) widths.narrow_below = narrow_hybrid_below;
