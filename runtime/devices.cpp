@@ -16,6 +16,10 @@ void Engine::start_drivers() {
     }
 }
 
+int Engine::gpus_to_deal_to() const {
+    return std::any_of(devices_.begin(), devices_.end(), [](const auto& device) { return device->lost(); }) ? 0 : gpus();
+}
+
 std::vector<DeviceInfo> Engine::device_infos() {
     std::vector<DeviceInfo> infos;
     const std::lock_guard guard(root_.lock);

@@ -96,6 +96,8 @@ class Engine {
     // devices.cpp
     void start_drivers();
     int gpus() const { return static_cast<int>(devices_.size()); }
+    /// GPUs to which an algorithm may deal its work by number: all, or none where one is lost.
+    int gpus_to_deal_to() const;
     PinnedPool& pinned() { return *pinned_; }
     Device& device(int index) const { return *devices_[static_cast<std::size_t>(index)]; }
     std::vector<DeviceInfo> device_infos();

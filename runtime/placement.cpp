@@ -13,6 +13,11 @@ namespace {
     throw UsageError("task '" + std::string(options.name.c_str()) + "': " + why);
 }
 
+[[noreturn]] void refuse_lost(const TaskOptions& options, const Device& device, const char* others = "") {
+    const std::string why = " is lost after an earlier error";
+    throw DeviceError("task '" + std::string(options.name.c_str()) + "': " + device.name() + why + others, device.index(), true);
+}
+
 }  // namespace
 
 /// The node that the options and kernels allow. Throws UsageError where there is none.
@@ -28,7 +33,7 @@ Node TaskSubmission::choose_node(const TaskOptions& options, const KernelOps& op
         if (inside) refuse(options, "placed on a GPU inside a task; tasks submitted there run on CPU cores");
         const Device& device = engine_.device(gpu);
         if (device.emulated() && !ops.emulates) refuse(options, "an emulated GPU needs the task's CPU kernel");
-        if (device.lost()) throw DeviceError(device.name() + " is lost after an earlier error", gpu, true);
+        if (device.lost()) refuse_lost(options, device);
         return node_of_device(gpu);
     }
     const bool may_use_gpu = ops.run_on_device != nullptr && gpus > 0 && !inside && !task_->gang && options.place.is_any() &&
@@ -36,6 +41,7 @@ Node TaskSubmission::choose_node(const TaskOptions& options, const KernelOps& op
     if (may_use_gpu) {
         const int device = engine_.coherence_->choose_device(access_begin(), access_count());
         if (device >= 0) return node_of_device(device);
+        if (ops.run == nullptr) refuse_lost(options, engine_.device(0), ", and so is every other GPU");
     }
     if (ops.run == nullptr) refuse(options, "it has a cuda kernel only, and there is no GPU that may run it here");
     return host_node;

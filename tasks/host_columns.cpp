@@ -220,7 +220,7 @@ bool is_pinned(const MatrixStorage& storage, const View<T>& array) {
 template <class T>
 bool gpus_can_convert(const MatrixStorage& storage, View<const T> array) {
     const bool column_major = (array.rows() <= 1 || array.row_stride() == 1) && array.col_stride() >= array.rows();
-    return storage.runtime().gpus() > 0 && column_major && !array.empty();
+    return storage.runtime().engine().gpus_to_deal_to() > 0 && column_major && !array.empty();
 }
 
 template <class T>

@@ -7,6 +7,7 @@
 #include "kernels/cpu/gemm.hpp"
 #include "kernels/cpu/panel.hpp"
 #include "kernels/cpu/row_swap.hpp"
+#include "runtime/engine.hpp"
 #include "tasks/lu_hybrid.hpp"
 #include "tasks/lu_interchanges.hpp"
 #include "tasks/lu_options.hpp"
@@ -136,7 +137,8 @@ class LuSubmission {
 template <class T>
 LuFactors<T> lu_factor(Runtime& runtime, Matrix<T>& a, const LuOptions& options) {
     if (&a.runtime() != &runtime) throw UsageError("lu_factor: the matrix belongs to another runtime");
-    const detail::LuChoices choices(options, a.rows(), a.cols(), runtime.workers(), runtime.gpus());
+    const int gpus = options.mode == LuMode::automatic ? runtime.engine().gpus_to_deal_to() : runtime.gpus();
+    const detail::LuChoices choices(options, a.rows(), a.cols(), runtime.workers(), gpus);
     auto state = std::make_shared<LuState<T>>(runtime, a.share_storage(), choices.widths,
                                               choices.panel_threads);
     state->left_interchanges = choices.left_interchanges;

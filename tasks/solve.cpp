@@ -9,6 +9,7 @@
 #include "kernels/cpu/gemm.hpp"
 #include "kernels/cpu/gemv.hpp"
 #include "kernels/cpu/row_swap.hpp"
+#include "runtime/engine.hpp"
 #include "tasks/lu_state.hpp"
 
 namespace basalt {
@@ -161,7 +162,8 @@ Index solve(Runtime& runtime, Index n, Index nrhs, T* a, Index lda, Index* ipiv,
     require(a != nullptr || n == 0, "solve: the matrix is missing (null)");
     require(b != nullptr || n == 0 || nrhs == 0, "solve: the right-hand sides are missing (null)");
 
-    const Place converted_on = chosen_lu_mode({}, n, n, runtime.gpus()) == LuMode::cpu ? Place::cpu() : Place::any();
+    const LuMode mode = chosen_lu_mode({}, n, n, runtime.engine().gpus_to_deal_to());
+    const Place converted_on = mode == LuMode::cpu ? Place::cpu() : Place::any();
     Matrix<T> matrix(runtime, n, n, {}, "A");
     matrix.load(View<const T>::column_major(a, n, n, lda), converted_on);
     const LuFactors<T> lu = lu_factor(runtime, matrix);

@@ -9,6 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "basalt/generator.hpp"
+#include "basalt/lu.hpp"
+#include "basalt/matrix.hpp"
 #include "tests/catch.hpp"
 #include "tests/device_tasks.hpp"
 #include "tests/gate.hpp"
@@ -292,4 +295,62 @@ TEST_CASE("a call that fails is reported once, spares what was not written and l
 TEST_CASE("each of the first calls that fails is reported once, spares what was not written and leaves the runtime usable",
           "[.soak]") {
     check_calls(1, 1, 200, 24);
+}
+
+TEST_CASE("when every GPU is lost, tasks run on the cores, and those that need a GPU are told why", "[sanitize]") {
+    const Watchdog watchdog;
+    Emulation emulation;
+    emulation.failing_kernel = 1;
+    emulation.failures_are_sticky = true;
+    const auto runtime = DeviceSetting{.gpus = gpus, .emulation = emulation}.runtime();
+    const auto fails = [](const auto& call, const char* why) {
+        try {
+            call();
+            FAIL("no GPU is left");
+        } catch (const DeviceError& error) {
+            CHECK(error.sticky());
+            CHECK(mentions(error.what(), why));
+        }
+    };
+    Array<int> kept(*runtime, 100);
+    Array<int> x(*runtime, 100);
+    std::vector<Array<int>> lost;
+    for (int gpu = 0; gpu < gpus; ++gpu) {
+        runtime->submit({.place = Place::gpu(gpu)}, read(kept), write(lost.emplace_back(*runtime, 100)),
+                        [](View<const int>, View<int>) {}, cuda([](Stream) {}));
+        CHECK_THROWS_AS(runtime->wait(), TaskError);
+    }
+    for (int i = 0; i < 3; ++i) runtime->submit({}, readwrite(x), Add{1}, cuda(Add{1}));
+    runtime->submit({.place = Place::cpu()}, read(kept), readwrite(x),
+                    [](View<const int> from, View<int> to) { to[99] += from[99]; });
+    runtime->wait();
+    CHECK(x.host_view()[99] == 3);
+    fails([&] { runtime->submit({.name = "late", .place = Place::gpu(1)}, readwrite(x), Add{1}, cuda(Add{1})); },
+          "task 'late': gpu 1 is lost after an earlier error");
+    fails([&] { runtime->submit({.name = "late"}, readwrite(x), gpu_kernel(Add{1})); },
+          "task 'late': gpu 0 is lost after an earlier error, and so is every other GPU");
+    runtime->wait();
+    CHECK(x.host_view()[99] == 3);
+}
+
+TEST_CASE("after the loss of a GPU a system of equations is solved by the cores") {
+    const Watchdog watchdog;
+    const Failing failing{What::kernel, 1, true, 1};
+    const auto runtime = DeviceSetting{.gpus = gpus, .emulation = failing.emulation()}.runtime();
+    Array<int> x(*runtime, 100);
+    runtime->submit({.place = Place::gpu(1)}, readwrite(x), Add{1}, cuda(Add{1}));
+    CHECK_THROWS_AS(runtime->wait(), TaskError);
+
+    constexpr Index n = 2048;  // that GPUs would get
+    std::vector<float> a(n * n);
+    std::vector<float> b(n, 6);
+    std::vector<Index> pivots(n);
+    for (std::size_t i = 0; i < n; ++i) a[i * n + i] = 2;
+    CHECK(basalt::solve(*runtime, n, 1, a.data(), n, pivots.data(), b.data(), n) == 0);
+    CHECK(b == std::vector<float>(n, 3));
+    CHECK(statistics(*runtime, 0).kernels == 0);
+
+    Matrix<double> generated(*runtime, 10, 10);
+    CHECK_NOTHROW(generated.fill(make_generator<double>("hpl", 10, 10), Place::any()));
+    CHECK_NOTHROW(runtime->wait());
 }

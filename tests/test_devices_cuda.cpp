@@ -1,14 +1,4 @@
 // GPUs by CUDA: what every device promises, and what only these do.
-#include <fcntl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,6 +9,7 @@
 #include "tests/broadcast_checks.hpp"
 #include "tests/device_contract.hpp"
 #include "tests/mentions.hpp"
+#include "tests/run_alone.hpp"
 #include "tests/watchdog.hpp"
 
 using namespace basalt;
@@ -44,95 +35,7 @@ Machine gpus() {
             }};
 }
 
-/// A file for what a child process says, gone at the end.
-class Log {
-  public:
-    explicit Log(const char* kind) : name_("/tmp/test_devices_cuda." + std::to_string(getpid()) + "." + kind) {}
-    ~Log() { unlink(name_.c_str()); }
-    Log(const Log&) = delete;
-    Log& operator=(const Log&) = delete;
-
-    void take_over(int stream) const {
-        if (dup2(open(name_.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0600), stream) < 0) _exit(2);
-    }
-    std::string contents() const {
-        std::ifstream file(name_);
-        return {std::istreambuf_iterator<char>(file), {}};
-    }
-
-  private:
-    const std::string name_;
-};
-
-/// How a hidden test case of this program, run in a process of its own, ended and what it said.
-struct Outcome {
-    std::string ending;  ///< "exit status 0", "signal 6 (Aborted)"
-    std::string report;  ///< Catch2's, on standard output
-    std::string said;    ///< on standard error
-    bool succeeded() const { return ending == "exit status 0"; }
-};
-Outcome run_alone(const char* test_case, const char* visible_devices) {
-    const Log report("report");
-    const Log said("said");
-    const pid_t child = fork();
-    if (child == 0) {
-        if (visible_devices != nullptr) setenv("CUDA_VISIBLE_DEVICES", visible_devices, 1);
-        report.take_over(STDOUT_FILENO);
-        said.take_over(STDERR_FILENO);
-        execl("/proc/self/exe", "test_devices_cuda", test_case, static_cast<char*>(nullptr));
-        _exit(3);
-    }
-    int status = -1;
-    std::string ending;
-    if (waitpid(child, &status, 0) != child) {
-        ending = std::string("waitpid: ") + std::strerror(errno);
-    } else if (WIFEXITED(status)) {
-        ending = "exit status " + std::to_string(WEXITSTATUS(status));
-    } else {
-        ending = "signal " + std::to_string(WTERMSIG(status)) + " (" + strsignal(WTERMSIG(status)) + ")";
-    }
-    return {ending, report.contents(), said.contents()};
-}
-
 constexpr const char* blind_case = "in a process that may see no GPU there are no devices";
-constexpr const char* awaited_fault_case = "whoever waits for a kernel that faults goes on";
-constexpr const char* fault_case = "a fault inside a kernel loses its device and no other";
-
-/// Says on standard error how far the fault case has got, whatever ends its process.
-void say_step(const Device& device, const char* step) {
-    std::fprintf(stderr, "%s: %s\n", device.name().c_str(), step);
-}
-
-/// Reads and writes 16 TiB up, where nothing is.
-void launch_fault(Device& device) {
-    device.launch(StreamRole::compute, [](Stream stream) {
-        const double one = 1;
-        auto* nowhere = reinterpret_cast<double*>(std::size_t{1} << 44);
-        cublasDaxpy(blas(stream), 1000, &one, nowhere, 1, nowhere + 1000, 1);
-    });
-}
-
-/// Memory that was there, new memory, kernels, copies and host memory of a GPU beside one that is lost.
-void check_serves(const Machine& machine, Device& device, void* old_memory, const HostPages& pages) {
-    constexpr std::size_t bytes = 100;
-    const auto filled = [&](void* memory, int value) {
-        launch_fill(machine, device, StreamRole::compute, memory, value, bytes);
-        return contents(device, memory, bytes) == Bytes(bytes, static_cast<std::byte>(value));
-    };
-    say_step(device, "cudaSetDevice");
-    device.attach_thread();
-    CHECK_FALSE(device.lost());
-    say_step(device, "kernel and copy");
-    CHECK(filled(old_memory, 6));
-    say_step(device, "cudaMalloc");
-    const Buffer healthy(device, bytes);
-    say_step(device, "kernel and copy with new memory");
-    CHECK(filled(healthy.get(), 7));
-    say_step(device, "cudaHostRegister");
-    device.pin(pages.get(), pages.size());
-    device.unpin(pages.get());
-    say_step(device, "cudaFree");
-}
 
 }  // namespace
 
@@ -318,80 +221,4 @@ TEST_CASE("without a visible GPU there are no devices and not a word", "[cuda]")
 
 TEST_CASE(blind_case, "[.]") {
     CHECK(make_cuda_devices(8).empty());
-}
-
-TEST_CASE("a GPU whose kernel faults is lost, the others are not", "[cuda]") {
-    if (make_cuda_devices(1).empty()) SKIP(no_gpu);
-    const Outcome outcome = run_alone(fault_case, nullptr);
-    CAPTURE(outcome.ending, outcome.report, outcome.said);
-    CHECK(outcome.succeeded());
-}
-
-TEST_CASE(fault_case, "[.]") {
-    const Watchdog watchdog;
-    const Machine machine = gpus();
-    REQUIRE(machine.size() > 0);
-    const HostPages pages(std::size_t{1} << 16);
-    std::vector<std::unique_ptr<Buffer>> buffers;
-    for (const auto& each : machine.devices) {
-        each->attach_thread();
-        buffers.push_back(std::make_unique<Buffer>(*each, 100));
-    }
-    Device& device = machine[0];
-    device.attach_thread();
-    say_step(device, "the kernel that faults");
-    launch_fault(device);
-    const Ticket ticket = device.record(StreamRole::compute, false);
-    try {
-        await(device, StreamRole::compute, ticket);
-        FAIL("the kernel wrote nowhere");
-    } catch (const DeviceError& error) {
-        CHECK(error.sticky());
-        CHECK(mentions(error.what(), "cudaErrorIllegalAddress"));
-    }
-    say_step(device, "calls of a lost device");
-    CHECK(device.lost());
-    CHECK_THROWS_AS(device.allocate(1), DeviceError);
-    CHECK_THROWS_AS(device.record(StreamRole::compute, false), DeviceError);
-    CHECK_THROWS_AS(device.reached(StreamRole::compute, 0), DeviceError);
-    device.synchronize();
-    for (std::size_t i = 1; i < machine.size(); ++i) {
-        Device& other = machine[i];
-        say_step(other, "waiting for the lost one, and copying to it");
-        other.wait_for(StreamRole::compute, device, StreamRole::compute, ticket);
-        const Copy copy{buffers[0]->get(), buffers[i]->get(), 100};
-        if (other.reaches(device)) CHECK_THROWS_AS(other.copy_to_peer(StreamRole::peer, device, copy), DeviceError);
-        check_serves(machine, other, buffers[i]->get(), pages);
-    }
-    say_step(device, "cudaFree");
-    buffers.clear();
-    say_step(device, "destruction");
-}
-
-TEST_CASE("a GPU whose kernel faults while another one waits for it is lost alone", "[cuda]") {
-    if (make_cuda_devices(2).size() < 2) SKIP("a single GPU");
-    const Outcome outcome = run_alone(awaited_fault_case, nullptr);
-    CAPTURE(outcome.ending, outcome.report, outcome.said);
-    CHECK(outcome.succeeded());
-}
-
-TEST_CASE(awaited_fault_case, "[.]") {
-    const Watchdog watchdog;
-    const Machine machine = gpus();
-    REQUIRE(machine.size() > 1);
-    const HostPages pages(std::size_t{1} << 16);
-    Device& device = machine[0];
-    Device& other = machine[1];
-    other.attach_thread();
-    const Buffer buffer(other, 100);
-    device.attach_thread();
-    launch_fault(device);
-    const Ticket ticket = device.record(StreamRole::compute, false);
-    say_step(other, "waiting for a kernel that faults");
-    other.attach_thread();
-    other.wait_for(StreamRole::compute, device, StreamRole::compute, ticket);
-    CHECK_THROWS_AS(await(device, StreamRole::compute, ticket), DeviceError);
-    CHECK(device.lost());
-    check_serves(machine, other, buffer.get(), pages);
-    say_step(device, "destruction");
 }

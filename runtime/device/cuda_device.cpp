@@ -53,7 +53,7 @@ bool CudaDevice::context_is_spoilt() const noexcept {
 }
 
 bool CudaDevice::notice_if_lost() const noexcept {
-    if (!lost() && context_is_spoilt()) mark_lost("an error that another GPU's call met");
+    if (!lost() && context_is_spoilt()) mark_lost("its calls fail since another GPU met an error");
     return lost();
 }
 

@@ -33,6 +33,7 @@ class CudaDevice final : public Device {
     const std::string& model() const override { return model_; }
     bool emulated() const override { return false; }
     bool lost() const override { return lost_.load(std::memory_order_acquire); }
+    bool notice_if_lost() const noexcept override;
     std::size_t memory_bytes() const override { return memory_bytes_; }
     std::size_t free_bytes() const override;
     bool reaches(const Device& peer) const override;
@@ -68,8 +69,6 @@ class CudaDevice final : public Device {
     /// Whether this device's own context has a sticky error. A call may also meet one of another device: of a peer that
     /// it concerns, or of the thread's former one.
     bool context_is_spoilt() const noexcept;
-    /// The same, asked by another device whose call failed; from then on lost() holds.
-    bool notice_if_lost() const noexcept;
     void enqueue_copy(const char* call, StreamRole role, const Copy& copy, cudaMemcpyKind kind);
 
     const int index_;

@@ -45,8 +45,9 @@ struct Copy {
 /// peer copies on the streams of several devices from one thread: enqueueing is serialised a stream.
 /// Errors: what a call itself finds is thrown as a DeviceError that names the call, the source file and the
 /// device; what shows later is thrown by reached(), once. After a sticky one, lost() holds and every call throws, but
-/// release(), unpin() and synchronize(), which never do. A sticky error is its own device's alone: a call of another
-/// device that meets it may fail, but does not make that one lost.
+/// release(), unpin() and synchronize(), which never do. A device is lost only when its own calls fail: a call of another one
+/// that meets its error may fail, but does not make that one lost. (A fault on one GPU does make the calls of all GPUs of
+/// the process fail, see notice_if_lost().)
 class Device {
   public:
     virtual ~Device() = default;
@@ -58,6 +59,8 @@ class Device {
     virtual const std::string& model() const = 0;
     virtual bool emulated() const = 0;
     virtual bool lost() const = 0;
+    /// lost(), found out by asking the device, for when another one is lost. Any thread may ask.
+    virtual bool notice_if_lost() const noexcept { return lost(); }
     /// Bytes of memory in all, and free at the moment.
     virtual std::size_t memory_bytes() const = 0;
     virtual std::size_t free_bytes() const = 0;

@@ -408,11 +408,19 @@ void Coherence::check_home(const Residency& r) {
 
 bool Coherence::damaged() {
     const std::lock_guard guard(lock_);
-    return !failed_.empty() || std::any_of(devices_.begin(), devices_.end(), [](const auto& device) { return device->lost(); });
+    return !failed_.empty() || any_lost();
+}
+
+bool Coherence::any_lost() const {
+    return std::any_of(devices_.begin(), devices_.end(), [](const auto& device) { return device->lost(); });
 }
 
 void Coherence::recover() {
     const std::lock_guard guard(lock_);
+    // a fault on one GPU fails the others as well: before new graphs are placed there
+    if (any_lost()) {
+        for (const auto& device : devices_) device->notice_if_lost();
+    }
     for (const FailedCopy& failed : failed_) distrust(*failed.residency, failed.node, failed.number);
     failed_.clear();
     for (Node node = 1; node <= static_cast<Node>(devices_.size()); ++node) {

@@ -85,6 +85,7 @@ class Coherence {
     bool overwritten(const TaskSubmission& task, const BoundAccess& access) const;
     void note_arrival(Residency& residency, Node from, Node to, TaskRef transfer, std::uint64_t number);
     void distrust(Residency& residency, Node node, std::uint64_t number);
+    bool any_lost() const;
     bool lost(Node node) const { return devices_[static_cast<std::size_t>(device_of_node(node))]->lost(); }
     [[noreturn]] void throw_too_large(const TaskSubmission& task, Node node, const std::vector<Residency*>& needed) const;
 
