@@ -37,7 +37,7 @@ bool panel_fits(int device, Index rows, Index, PanelPlan plan) {
 
 template <class T>
 PanelPlan panel_plan(int device, Index rows, Index cols) {
-    // docs/decisions/0010-gpu-panel.md has the measurements
+    // docs/decisions/0010-lu-on-gpus.md has the measurements
     constexpr Index cluster_height = 16384;
     constexpr std::array grids{32, 64, 0};
     if (rows <= cluster_height && panel_fits<T>(device, rows, cols, {PanelDesign::cluster})) return {PanelDesign::cluster};

@@ -8,7 +8,8 @@
 /// LU with partial pivoting of a column panel on one GPU.
 namespace basalt::cuda_kernels {
 
-/// How a panel is factored. All give the same pivots and, up to rounding, the same factors.
+/// How a panel is factored. All give the same pivots and, up to rounding, the same factors. Panels whose rows do not begin at multiples
+/// of 16 bytes are factored by steps where cluster or grid is asked for.
 enum class PanelDesign {
     cluster,  ///< one kernel of up to 16 blocks, which exchange candidates through distributed shared memory
     grid,     ///< the same kernel on any number of blocks, which exchange them through the device's memory

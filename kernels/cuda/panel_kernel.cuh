@@ -38,12 +38,12 @@ __device__ inline BlockThread anew(BlockThread thread) {
 }
 
 /// A function of its own, with the registers to itself.
-template <class T, int width, int rows_a_thread, bool wide, class Team>
+template <class T, int width, int rows_a_thread, class Team>
 __device__ __noinline__ Team factor_leaf(Team team, PanelView<T> panel, int col, int count, int pivots_here, BlockRows rows,
                                          Index* pivots, int& info) {
     auto& shared = *reinterpret_cast<PanelShared<T, width, rows_a_thread, Team>*>(dynamic_shared());
     int own_info = info;
-    Leaf<T, width, rows_a_thread, wide, Team> columns(panel, col, count, pivots_here, rows, anew(BlockThread()));
+    Leaf<T, width, rows_a_thread, Team> columns(panel, col, count, pivots_here, rows, anew(BlockThread()));
     columns.load(shared.leaf);
     columns.factor(team, shared.candidates, shared.leaf, shared.moves, pivots, own_info);
     __syncthreads();  // the moves
@@ -54,7 +54,7 @@ __device__ __noinline__ Team factor_leaf(Team team, PanelView<T> panel, int col,
 
 /// The whole panel in one kernel: a team of blocks, one to an SM. Recursive: after leaf number i, of `width` columns, the columns of the
 /// subtree that ends with it update as many right of them.
-template <class T, int width, int rows_a_thread, bool wide, class Team>
+template <class T, int width, int rows_a_thread, class Team>
 __global__ void __launch_bounds__(team_threads, 1)
     panel_kernel(PanelView<T> whole, Index* pivots, Index* info_out, typename Team::Global* global) {
 #if __CUDA_ARCH__ >= 900  // resident_fits() refuses others
@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(team_threads, 1)
         if (leaf_pivots > 0) {
             team.arrive();  // what the other columns got so far
             const BlockRows own = BlockRows::of(rank, size, col, panel.rows);
-            team = factor_leaf<T, width, rows_a_thread, wide>(team, panel, col, count, leaf_pivots, own,
+            team = factor_leaf<T, width, rows_a_thread>(team, panel, col, count, leaf_pivots, own,
                                                               rank == 0 ? pivots : nullptr, info);
             team.wait();
             move_rows(panel, col, count, leaf_pivots, shared.moves, rank, size, anew(thread));
@@ -88,15 +88,15 @@ __global__ void __launch_bounds__(team_threads, 1)
             T* const u = shared.product.u[0];
             solve_few(anew(panel), first, order, right, cols, shared.small, u, anew(thread));
             team.arrive();  // all have read what U takes the place of
-            multiply<wide>(anew(panel), below, first, order, right, cols, shared.product, anew(thread));
+            multiply(anew(panel), below, first, order, right, cols, shared.product, anew(thread));
             team.wait();
             if (rank == 0) store_few(panel, first, order, right, cols, u, anew(thread));
             __syncthreads();
         } else {
-            solve_right<wide>(anew(panel), first, known, right, cols, shared.solve, rank, size, anew(thread));
+            solve_right(anew(panel), first, known, right, cols, shared.solve, rank, size, anew(thread));
             team.arrive();
             team.wait();
-            if (right < panel.rows) update_right<wide>(anew(panel), below, first, order, right, cols, shared.product, anew(thread));
+            if (right < panel.rows) update_right(anew(panel), below, first, order, right, cols, shared.product, anew(thread));
         }
     }
     if (rank == 0 && threadIdx.x == 0) *info_out = info;

@@ -65,7 +65,7 @@ __device__ inline void wait_for_copies() {
 }
 
 /// A thread's rows.
-template <class T, int width, int rows_a_thread, bool wide, class Team>
+template <class T, int width, int rows_a_thread, class Team>
 class Leaf {
   public:
     using Shared = LeafShared<T, width, rows_a_thread>;
@@ -78,7 +78,7 @@ class Leaf {
 
     __device__ void load(Shared& shared) {
         // neighbouring threads fetch neighbouring pieces of a row
-        constexpr int piece = wide ? pack : 1;
+        constexpr int piece = pack;
         constexpr int pieces = width / piece;
         const int total = rows_.count() * pieces;
         for (int i = thread_.number; i < total; i += team_threads) {
@@ -143,7 +143,7 @@ class Leaf {
             for (int c = 0; c < known; ++c) *panel_.at(place_[r], col_ + c) = shared.stage[row * Shared::stage_ld + c];
         }
         __syncthreads();
-        constexpr int piece = wide ? pack : 1;
+        constexpr int piece = pack;
         constexpr int pieces = width / piece;
         const int total = rows_.count() * pieces;
         for (int i = thread_.number; i < total; i += team_threads) {
@@ -151,7 +151,7 @@ class Leaf {
             if ((shared.moved[row / warp_lanes] >> row % warp_lanes & 1U) != 0) continue;
             const T* const from = &shared.stage[row * Shared::stage_ld + part];
             T* const to = panel_.at(rows_.begin + row, col_ + part);
-            if (wide && part + piece <= count_) {
+            if (part + piece <= count_) {
                 *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(from);
             } else {
                 for (int c = 0; c < piece; ++c) {

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstdint>
+#include <limits>
 
 #include "kernels/cuda/copy.hpp"
 #include "kernels/cuda/panel_recursion.cuh"
 #include "kernels/cuda/panel_resident_launch.cuh"
+#include "kernels/cuda/panel_steps.hpp"
 #include "kernels/cuda/row_exchange.hpp"
 
 namespace basalt::cuda_detail {
@@ -99,6 +102,11 @@ void factor_resident(Stream stream, View<T> panel, Index* pivots, Index* info, v
     int device = 0;
     check(cudaGetDevice(&device), "cudaGetDevice", stream);
     assert(panel.row_stride() <= std::numeric_limits<int>::max() && panel.rows() <= std::numeric_limits<int>::max());
+    // the kernel fetches 16 bytes at a time
+    const auto first = reinterpret_cast<std::uintptr_t>(panel.data());
+    if (first % 16 != 0 || panel.row_stride() * static_cast<Index>(sizeof(T)) % 16 != 0) {
+        return factor_by_steps<T>(stream, panel, pivots, info, workspace, 0);
+    }
     const ResidentLeaf<T> leaf{stream, panel, pivots, info, static_cast<char*>(workspace), plan, device};
     if (panel.cols() <= resident_cols) {
         leaf.launch(panel, pivots, info);

@@ -14,10 +14,9 @@ namespace basalt::cuda_detail {
 
 constexpr int most_numbered_devices = 64;
 
-/// `wide`: rows begin at multiples of 16 bytes.
-template <class T, int width, int rows_a_thread, bool wide, template <class, int> class TeamOf>
+template <class T, int width, int rows_a_thread, template <class, int> class TeamOf>
 struct Variant {
-    static constexpr auto kernel = panel_kernel<T, width, rows_a_thread, wide, TeamOf<T, width>>;
+    static constexpr auto kernel = panel_kernel<T, width, rows_a_thread, TeamOf<T, width>>;
     using Team = TeamOf<T, width>;
     static constexpr bool in_cluster = std::is_same_v<Team, ClusterTeam<T, width>>;
     static constexpr Index rows_a_block = Index{team_threads} * rows_a_thread;
@@ -95,8 +94,8 @@ struct Variant {
 };
 
 /// Blocks that the variant takes for the panel; 0: it does not fit.
-template <class T, int width, int rows_a_thread, bool wide, template <class, int> class TeamOf>
-int blocks_for(Variant<T, width, rows_a_thread, wide, TeamOf> variant, int device, Index rows, cuda_kernels::PanelPlan plan) {
+template <class T, int width, int rows_a_thread, template <class, int> class TeamOf>
+int blocks_for(Variant<T, width, rows_a_thread, TeamOf> variant, int device, Index rows, cuda_kernels::PanelPlan plan) {
     if (plan.leaf_width != 0 && plan.leaf_width != width) return 0;
     const int most = variant.most_blocks(device);
     // fewer rows to a block than half a warp each are not worth the company
@@ -111,35 +110,26 @@ int blocks_for(Variant<T, width, rows_a_thread, wide, TeamOf> variant, int devic
 template <class T, template <class, int> class TeamOf>
 struct ResidentPanel {
     static bool fits(int device, Index rows, cuda_kernels::PanelPlan plan) {
-        return blocks_for(Most<true>(), device, rows, plan) > 0;
+        return blocks_for(Most(), device, rows, plan) > 0;
     }
 
     /// It fits.
     static void launch(Stream stream, int device, const PanelView<T>& panel, Index* pivots, Index* info, void* workspace,
                        cuda_kernels::PanelPlan plan) {
-        // few variants, since each takes long to compile
-        const bool wide = reinterpret_cast<std::uintptr_t>(panel.data) % 16 == 0 &&
-                          panel.ld * static_cast<Index>(sizeof(T)) % 16 == 0;
         const auto try_variant = [&](auto variant) {
             const int blocks = blocks_for(variant, device, panel.rows, plan);
             if (blocks > 0) variant.launch(stream, panel, pivots, info, workspace, blocks);
             return blocks > 0;
         };
-        if constexpr (Most<true>::in_cluster) {
-            using One = Variant<T, 16, 1, true, TeamOf>;
-            using Two = Variant<T, 16, 2, true, TeamOf>;
-            if (wide && (try_variant(One()) || try_variant(Two()))) return;
+        if constexpr (Most::in_cluster) {
+            // few variants, since each takes long to compile
+            if (try_variant(Variant<T, 16, 1, TeamOf>()) || try_variant(Variant<T, 16, 2, TeamOf>())) return;
         }
-        if (wide) {
-            try_variant(Most<true>());
-        } else {
-            try_variant(Most<false>());
-        }
+        try_variant(Most());
     }
 
   private:
-    template <bool wide>
-    using Most = Variant<T, 16, sizeof(T) == 8 ? 4 : 5, wide, TeamOf>;  // what the registers hold
+    using Most = Variant<T, 16, sizeof(T) == 8 ? 4 : 5, TeamOf>;  // what the registers hold
 };
 
 extern template struct ResidentPanel<float, ClusterTeam>;

@@ -43,14 +43,14 @@ __device__ __forceinline__ void move_rows(PanelView<T> panel, int col, int count
 }
 
 /// U = L^-1 A for rows [top, top + order) and columns [right, right + cols), in strips of 32 columns that are dealt to blocks.
-template <bool wide, class T>
+template <class T>
 __device__ __noinline__ void solve_right(PanelView<T> panel, int top, int order, int right, int cols, StripMemory<T>& shared, int rank,
                             int size, BlockThread thread) {
 #pragma unroll 1
     for (int strip = rank; strip * strip_cols < cols; strip += size) {
         const int first = strip * strip_cols;
         T* const u = panel.at(top, right + first);
-        solve_strip<BySubstitution, wide>(thread, shared,
+        solve_strip<BySubstitution, true>(thread, shared,
                                           Strip<T>{panel.at(top, top), panel.ld, nullptr, 0, u, panel.ld, u, panel.ld, order,
                                                    min(strip_cols, cols - first)});
         __syncthreads();
@@ -111,10 +111,10 @@ __device__ __forceinline__ void store_few(const PanelView<T> panel, int top, int
 }
 
 /// Rows and columns of U to shared memory, in strips; zeros where there are none.
-template <bool wide, class T>
+template <class T>
 __device__ __forceinline__ void fetch_u(PanelView<T> panel, int top, int order, int right, int cols, ProductShared<T>& shared,
                         BlockThread thread) {
-    constexpr int piece = wide ? 2 : 1;  // rows of strips are that far from each other
+    constexpr int piece = 2;  // rows of strips are that far from each other
     constexpr int pieces = strip_cols / piece;
     const int strips = (cols + strip_cols - 1) / strip_cols;
     for (int i = thread.number; i < strips * order * pieces; i += team_threads) {
@@ -140,7 +140,7 @@ __device__ Strip<T> strip_of(const PanelView<T> panel, BlockRows rows, int row, 
 
 /// A(rows, col ..) -= L U for `strips` strips of `tiles` * 8 columns. L: the columns [l_col, l_col + order). A warp has `units` times 16
 /// rows at once, so that enough of them is on its way.
-template <bool wide, int units, int strips, int tiles, class T>
+template <int units, int strips, int tiles, class T>
 __device__ __forceinline__ void subtract_product(const PanelView<T> panel, BlockRows rows, int l_col, int order, int col, int cols,
                                  const T (*u)[product_depth * shared_ld], BlockThread thread) {
     constexpr int ahead = tiles == 4 && units == 2 ? 1 : 2;
@@ -157,7 +157,7 @@ __device__ __forceinline__ void subtract_product(const PanelView<T> panel, Block
             l[n] = OperandRows::of<T>(panel.ld, thread.lane, row, rows.count());
 #pragma unroll
             for (int i = 0; i < ahead; ++i) {
-                if (i * depth < order) operands[n][i] = l[n].load<wide>(l_at, i * depth);
+                if (i * depth < order) operands[n][i] = l[n].load<true>(l_at, i * depth);
             }
             const Strip<T> c = strip_of(panel, rows, row, col, cols);
 #pragma unroll
@@ -165,8 +165,8 @@ __device__ __forceinline__ void subtract_product(const PanelView<T> panel, Block
 #pragma unroll
                 for (int j = 0; j < tiles; ++j) {
                     const int at = s * strip_cols + j * tile_cols + 2 * t;
-                    minus[n][s].of[j].upper = negated_w<wide>(c, g, at);
-                    minus[n][s].of[j].lower = negated_w<wide>(c, g + unit_rows / 2, at);
+                    minus[n][s].of[j].upper = negated_w<true>(c, g, at);
+                    minus[n][s].of[j].lower = negated_w<true>(c, g + unit_rows / 2, at);
                 }
             }
         }
@@ -179,7 +179,7 @@ __device__ __forceinline__ void subtract_product(const PanelView<T> panel, Block
 #pragma unroll
                 for (int n = 0; n < units; ++n) {
                     const Operand<T> operand = operands[n][i];
-                    if (later < order) operands[n][i] = l[n].load<wide>(l_at, later);
+                    if (later < order) operands[n][i] = l[n].load<true>(l_at, later);
 #pragma unroll
                     for (int s = 0; s < strips; ++s) multiply_add(thread, minus[n][s], operand, u[s] + now * shared_ld);
                 }
@@ -194,8 +194,8 @@ __device__ __forceinline__ void subtract_product(const PanelView<T> panel, Block
                 for (int j = 0; j < tiles; ++j) {
                     const int at = s * strip_cols + j * tile_cols + 2 * t;
                     const auto [upper, lower] = minus[n][s].of[j];
-                    store_u<wide>(c, g, at, Pair<T>{-upper.first, -upper.second});
-                    store_u<wide>(c, g + unit_rows / 2, at, Pair<T>{-lower.first, -lower.second});
+                    store_u<true>(c, g, at, Pair<T>{-upper.first, -upper.second});
+                    store_u<true>(c, g + unit_rows / 2, at, Pair<T>{-lower.first, -lower.second});
                 }
             }
         }
@@ -203,26 +203,26 @@ __device__ __forceinline__ void subtract_product(const PanelView<T> panel, Block
 }
 
 /// A(rows, right + done ..) -= L U for the columns of U that are in shared memory.
-template <bool wide, class T>
+template <class T>
 __device__ __forceinline__ void multiply(const PanelView<T> panel, BlockRows rows, int l_col, int order, int right, int width,
                          const ProductShared<T>& shared, BlockThread thread) {
     int done = 0;
 #pragma unroll 1
     for (; width - done > strip_cols; done += 2 * strip_cols) {
-        subtract_product<wide, 1, 2, 4>(panel, rows, l_col, order, right + done, width - done, &shared.u[done / strip_cols], thread);
+        subtract_product<1, 2, 4>(panel, rows, l_col, order, right + done, width - done, &shared.u[done / strip_cols], thread);
     }
     const int left = width - done;
     if (left > 2 * tile_cols) {
-        subtract_product<wide, 2, 1, 4>(panel, rows, l_col, order, right + done, left, &shared.u[done / strip_cols], thread);
+        subtract_product<2, 1, 4>(panel, rows, l_col, order, right + done, left, &shared.u[done / strip_cols], thread);
     } else if (left > tile_cols) {
-        subtract_product<wide, 2, 1, 2>(panel, rows, l_col, order, right + done, left, &shared.u[done / strip_cols], thread);
+        subtract_product<2, 1, 2>(panel, rows, l_col, order, right + done, left, &shared.u[done / strip_cols], thread);
     } else if (left > 0) {
-        subtract_product<wide, 2, 1, 1>(panel, rows, l_col, order, right + done, left, &shared.u[done / strip_cols], thread);
+        subtract_product<2, 1, 1>(panel, rows, l_col, order, right + done, left, &shared.u[done / strip_cols], thread);
     }
 }
 
 /// A(rows, right ..) -= L(rows, l_col ..) U(l_col .., right ..) with U of `order` rows and `cols` columns.
-template <bool wide, class T>
+template <class T>
 __device__ __forceinline__ void update_right(PanelView<T> panel, BlockRows rows, int l_col, int order, int right, int cols,
                              ProductShared<T>& shared, BlockThread thread) {
 #pragma unroll 1
@@ -231,8 +231,8 @@ __device__ __forceinline__ void update_right(PanelView<T> panel, BlockRows rows,
 #pragma unroll 1
         for (int k = 0; k < order; k += product_depth) {
             const int count = min(product_depth, order - k);
-            fetch_u<wide>(panel, l_col + k, count, right + c, width, shared, thread);
-            multiply<wide>(panel, rows, l_col + k, count, right + c, width, shared, thread);
+            fetch_u(panel, l_col + k, count, right + c, width, shared, thread);
+            multiply(panel, rows, l_col + k, count, right + c, width, shared, thread);
             __syncthreads();
         }
     }
