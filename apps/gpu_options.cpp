@@ -10,6 +10,8 @@ namespace basalt {
 
 namespace {
 
+constexpr Index most_rows = Index{1} << 40;
+
 std::string named(const Settings::Value& value) {
     return fmt::format("{} {}", value.origin, value.text);
 }
@@ -18,6 +20,7 @@ std::string named(const Settings::Value& value) {
 
 LuOptions GpuOptions::lu_options(const Settings& settings) const {
     LuOptions options = settings.lu_options();
+    options.gpu_panels_below = panels_below;
     options.single_update_task = single_update_task;
     options.broadcast_from_host = broadcast_from_host;
     options.solve_by_inverse = !plain_solve;
@@ -25,10 +28,19 @@ LuOptions GpuOptions::lu_options(const Settings& settings) const {
 }
 
 void add_gpu_options(CLI::App& command, GpuOptions& options) {
+    constexpr const char* panels_below = "--gpu-panels-below";
+    command
+        .add_option_function<std::string>(
+            panels_below,
+            [&options](const std::string& text) {
+                options.panels_below = parse_integer(panels_below, text, -1, most_rows, "-1: chosen by the program");
+            },
+            "hybrid: rows left from which on GPUs factor panels too, 0: never, -1: chosen by the program")
+        ->type_name("VALUE");
     command.add_flag("--single-update-task", options.single_update_task,
-                     "hybrid, for comparison: one update task a step and GPU, not the leading column first");
+                     "GPUs, for comparison: one update task a step and GPU, not the leading column first");
     command.add_flag("--broadcast-from-host", options.broadcast_from_host,
-                     "hybrid, for comparison: the host sends each GPU the panel, no ring of GPUs");
+                     "GPUs, for comparison: each GPU is sent the panel, no ring of GPUs");
     command.add_flag("--plain-solve", options.plain_solve,
                      "hybrid, for comparison: always solve with the panel's triangle, never multiply by its inverse");
     command.add_flag("--energy", options.energy,

@@ -21,7 +21,8 @@ struct LuPlan {
 };
 
 /// The plan for an m x n matrix of elements of `element_size` bytes. Where the settings name no tile or panel width,
-/// they are the library's choice for the mode.
+/// they are the library's choice for the mode, with smaller tiles where the GPUs have little memory. Throws UsageError
+/// as chosen_lu_mode() does.
 LuPlan lu_plan(const Settings& settings, const GpuOptions& gpu, const Runtime& runtime, Index m, Index n,
                std::size_t element_size);
 

@@ -68,7 +68,7 @@ void add_common_flags(CLI::App& command, Settings& settings) {
 
 int run(int argc, char** argv) {
     Settings settings(environ);
-    CLI::App program("Basalt: dense factorizations on all the cores of a machine", "basalt");
+    CLI::App program("Basalt: dense factorizations on all the cores and GPUs of a machine", "basalt");
     Command chosen;
     add_info(program, settings, chosen);
     add_hpl(program, settings, chosen);

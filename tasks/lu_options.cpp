@@ -31,10 +31,6 @@ struct PanelTeamRule {
 // panel is what the GPUs wait for at the end: 256 rows, below which another thread gains next to nothing.
 constexpr PanelTeamRule cpu_team{512, 16}, hybrid_team{256, 32};
 
-}  // namespace
-
-namespace {
-
 struct GpuEntry {
     Index up_to;  ///< smaller dimension
     Index hybrid_panel;
@@ -43,11 +39,12 @@ struct GpuEntry {
 };
 
 // docs/decisions/0009-hybrid-lu.md and 0010-lu-on-gpus.md have the measurements.
-constexpr std::array gpu_sizes{GpuEntry{2047, 64, 128, 512}, GpuEntry{4096, 128, 128, 512}, GpuEntry{8192, 128, 256, 512},
-                               GpuEntry{16384, 256, 512, 4096}, GpuEntry{Index{1} << 62, 256, 1024, 4096}};
+constexpr std::array gpu_sizes{GpuEntry{2047, 64, 128, 512}, GpuEntry{4096, 128, 128, 512},
+                               GpuEntry{8192, 128, 256, 512}, GpuEntry{16384, 256, 512, 4096},
+                               GpuEntry{Index{1} << 62, 256, 1024, 4096}};
 
-// Panels on a GPU are factored beside the updates as long as these last longer, for which so many columns have to be left for
-// each of a panel's. Narrower ones than the last do not come sooner for each column.
+// Panels on a GPU are factored beside the updates as long as these last longer, for which so many columns have to be
+// left for each of a panel's. Panels narrower than the second number do not come sooner for each column.
 constexpr Index left_a_column = 16, narrowest_on_gpu = 128;
 
 // Several GPUs have the same work at the end only if each has some tile columns then.
@@ -93,12 +90,25 @@ TileShape default_lu_tile(Index m, Index n, int, int gpus) {
 }
 
 LuMode chosen_lu_mode(const LuOptions& options, Index m, Index n, int gpus) {
+    const char* const name = options.mode == LuMode::gpu ? "gpu" : "hybrid";
     if (gpus == 0 && (options.mode == LuMode::hybrid || options.mode == LuMode::gpu)) {
-        throw UsageError(std::string("LuOptions::mode = ") + (options.mode == LuMode::gpu ? "gpu" : "hybrid") +
+        throw UsageError(std::string("LuOptions::mode = ") + name +
                          ", but the runtime has no GPU; Config::emulation provides emulated ones");
     }
-    if (options.mode != LuMode::automatic) return options.mode;
-    return gpus > 0 && std::min(m, n) >= smallest_on_gpus ? LuMode::gpu : LuMode::cpu;
+    LuMode mode = options.mode;
+    if (mode == LuMode::automatic) {
+        const LuMode on_gpus = options.lookahead > 1 ? LuMode::hybrid : LuMode::gpu;
+        mode = gpus > 0 && std::min(m, n) >= smallest_on_gpus ? on_gpus : LuMode::cpu;
+    }
+    const std::string lookahead = "LuOptions::lookahead = " + std::to_string(options.lookahead);
+    if (mode == LuMode::gpu && options.lookahead > 1) {
+        throw UsageError(lookahead + " in mode gpu; allowed is -1 (chosen), 0 or 1");
+    }
+    if (mode == LuMode::hybrid && options.lookahead > 1 && options.gpu_panels_below > 0) {
+        throw UsageError(lookahead + " with gpu_panels_below = " + std::to_string(options.gpu_panels_below) +
+                         "; allowed together is -1 (chosen), 0 or 1");
+    }
+    return mode;
 }
 
 namespace detail {
@@ -130,11 +140,9 @@ LuChoices::LuChoices(const LuOptions& options, Index m, Index n, int workers, in
         throw UsageError("LuOptions::gpu_panels_below = " + std::to_string(gpu_panels_below) +
                          "; allowed is -1 (chosen) or at least 0");
     }
+    if (mode != LuMode::cpu) panel_width = std::min(panel_width, widest_gpu_panel);
     if (lookahead < 0) lookahead = 1;
     if (mode == LuMode::gpu) {
-        if (lookahead > 1) {
-            throw UsageError("LuOptions::lookahead = " + std::to_string(lookahead) + " in mode gpu; allowed is -1 (chosen), 0 or 1");
-        }
         gpu_panels_below = std::numeric_limits<Index>::max();
     } else if (mode == LuMode::cpu || lookahead > 1) {
         gpu_panels_below = 0;

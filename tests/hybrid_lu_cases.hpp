@@ -1,6 +1,6 @@
 #pragma once
 
-// What the tests of hybrid LU share, on emulated GPUs and on real ones.
+// What the tests of LU in the modes hybrid and gpu share, on emulated GPUs and on real ones.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -71,6 +71,15 @@ inline LuOptions hybrid(Index panel_width, int lookahead = -1) {
     return options;
 }
 
+/// The same in mode gpu.
+inline LuOptions gpu_alone(Index panel_width, int lookahead = -1) {
+    LuOptions options = hybrid(panel_width, lookahead);
+    options.mode = LuMode::gpu;
+    return options;
+}
+
+inline const char* name_of(const LuOptions& options) { return options.mode == LuMode::gpu ? "gpu" : "hybrid"; }
+
 template <class T>
 double largest_difference(const Dense<T>& a, const Dense<T>& b) {
     double largest = 0;
@@ -105,7 +114,7 @@ double error_of(const Dense<T>& a, const Factored<T>& factored) {
     return norm == 0 ? error : error / (double(std::max(a.m, a.n)) * norm * std::numeric_limits<T>::epsilon());
 }
 
-/// The same with panels on GPUs, none, from the middle on and all: what else is worth trying with these options.
+/// These options, with GPUs factoring no panel, those from the middle on, and all: whatever the lookahead allows.
 inline std::vector<LuOptions> with_gpu_panels(const LuOptions& options, const LuShape& shape) {
     std::vector<LuOptions> all{options};
     if (options.lookahead > 1) return all;
@@ -129,10 +138,10 @@ void check_exact(const LuMachine& machine, const LuShape& shape, const LuOptions
     Runtime runtime(machine.config());
     for (const LuOptions& tried : with_gpu_panels(options, shape)) {
         const Factored<T> got = factor(runtime, a, shape, tried);
-        INFO((tried.mode == LuMode::gpu ? "gpu, " : "hybrid, ") << "GPU panels below " << tried.gpu_panels_below);
-        INFO(shape.m << " x " << shape.n << ", tiles " << shape.tile.height << " x " << shape.tile.width << ", panels of "
-                     << options.panel_width << ", lookahead " << options.lookahead << ", " << machine.gpus << " GPUs, memory "
-                     << machine.memory);
+        INFO(name_of(tried) << ", GPU panels below " << tried.gpu_panels_below);
+        INFO(shape.m << " x " << shape.n << ", tiles " << shape.tile.height << " x " << shape.tile.width
+                     << ", panels of " << options.panel_width << ", lookahead " << options.lookahead << ", "
+                     << machine.gpus << " GPUs, memory " << machine.memory);
         CHECK(got.pivots == expected.pivots);
         CHECK(got.info == expected.info);
         CHECK(largest_difference(got.lu, expected.lu) == 0);

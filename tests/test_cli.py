@@ -253,8 +253,20 @@ def lu_refuses_values_that_are_not_allowed():
                                    ("--data", "tape", "host, device"), ("--gpus", "x", "-1 to 8"),
                                    ("--emulated-gpus", "9", "0 to 8"), ("--gpu-mem", "3GB", "K, M, G or T"),
                                    ("--gpu-mem", "-1", "K, M, G or T"), ("--gpu-mem", "16777216T", "below 2^64"),
-                                   ("--lookahead", "-2", "-1 to"), ("--panel-threads", "x", "0 to")):
+                                   ("--lookahead", "-2", "-1 to"), ("--gpu-panels-below", "-2", "-1: chosen"),
+                                   ("--panel-threads", "x", "0 to")):
         expect_refused(basalt("lu", option, value), option, f'"{value}"', allowed)
+
+
+@test
+@in_folder
+def options_that_a_mode_has_not_are_refused_before_the_run(folder):
+    path = write_input(folder, hpl_lines("50"))
+    for command in (["lu", "--n", "50"], ["hpl", path]):
+        expect_refused(basalt(*command, "--mode", "gpu", "--emulated-gpus", "1", "--lookahead", "2"), "lookahead = 2",
+                       "mode gpu", "0 or 1")
+        expect_refused(basalt(*command, "--mode", "hybrid", "--emulated-gpus", "1", "--lookahead", "3",
+                              "--gpu-panels-below", "20"), "lookahead = 3", "gpu_panels_below = 20")
 
 
 @test
@@ -262,11 +274,10 @@ def lu_refuses_values_that_are_not_allowed():
 def lu_and_hpl_say_that_they_need_a_gpu(folder):
     path = write_input(folder, hpl_lines("50"))
     for command in (["lu", "--n", "10"], ["hpl", path]):
-        for arguments in (["--mode", "hybrid"], ["--gpus", "1"], ["--data", "device"]):
+        for arguments in (["--mode", "hybrid"], ["--mode", "gpu"], ["--gpus", "1"], ["--data", "device"]):
             shown = basalt(*command, *arguments)
             expect_refused(shown, "GPU", " ".join(arguments), "--emulated-gpus 1", status=3)
         expect_refused(basalt(*command, "--mode", "hybrid", "--gpus", "0"), "--gpus 0", status=3)
-        expect_refused(basalt(*command, "--mode", "gpu"), "--mode gpu", "hybrid", status=3)
         expect_refused(basalt(*command, "--mode", "cpu", "--data", "device"), "--data device", status=3)
         expect_refused(basalt(*command, env={"BASALT_DATA": "device"}), "BASALT_DATA device", status=3)
     expect(basalt("lu", "--n", "10", "--mode", "cpu", "--gpus", "1").status == 0, shown)
@@ -307,20 +318,23 @@ def lu_and_hpl_measure_energy_where_there_is_a_counter(folder):
 def lu_runs_on_emulated_gpus_and_says_so_in_its_record():
     for more, data in (([], "host"), (["--data", "device"], "device"), (["--gpu-mem", "400K"], "host"),
                        (["--gpu-mem", "400K", "--data", "device"], "device"),
+                       (["--gpu-panels-below", "100"], "host"),
                        (["--single-update-task", "--broadcast-from-host", "--plain-solve"], "host")):
-        shown = basalt("lu", "--m", "211", "--n", "307", "--nb", "32", "--tile", "64x64", "--cpus", "2", "--json", "-",
-                       "--mode", "hybrid", "--emulated-gpus", "2", "--repeat", "2", *more)
-        expect(shown.status == 0 and shown.err.count("passed") == 2, shown)
-        record = json.loads(shown.out)
-        expect([record[key] for key in ("mode", "gpus", "emulated", "data")] == ["hybrid", 2, True, data], shown)
+        for mode, m, n in (("hybrid", 211, 307), ("gpu", 307, 211)):
+            shown = basalt("lu", "--m", str(m), "--n", str(n), "--nb", "32", "--tile", "64x64", "--cpus", "2", "--json",
+                           "-", "--mode", mode, "--emulated-gpus", "2", "--repeat", "2", *more)
+            expect(shown.status == 0 and shown.err.count("passed") == 2, shown)
+            record = json.loads(shown.out)
+            expect([record[key] for key in ("mode", "gpus", "emulated", "data")] == [mode, 2, True, data], shown)
     shown = basalt("lu", "--n", "64", "--mode", "cpu", "--emulated-gpus", "2", "--json", "-")
     expect(json.loads(shown.out)["gpus"] == 0 and json.loads(shown.out)["mode"] == "cpu", shown)
 
 
 @test
 def the_mode_auto_takes_gpus_for_large_matrices_only():
-    for n, mode, gpus in (("300", "cpu", 0), ("2048", "hybrid", 1)):
-        shown = basalt("lu", "--n", n, "--precision", "s", "--emulated-gpus", "1", "--no-check", "--json", "-")
+    for n, lookahead, mode, gpus in (("300", "-1", "cpu", 0), ("2048", "-1", "gpu", 1), ("2048", "2", "hybrid", 1)):
+        shown = basalt("lu", "--n", n, "--precision", "s", "--emulated-gpus", "1", "--lookahead", lookahead,
+                       "--no-check", "--json", "-")
         expect(shown.status == 0, shown)
         record = json.loads(shown.out)
         expect([record[key] for key in ("mode", "gpus", "emulated")] == [mode, gpus, gpus > 0], shown)
@@ -342,17 +356,25 @@ def memory_that_can_never_hold_a_task_is_refused_naming_task_and_bytes(folder):
 def hpl_runs_on_emulated_gpus(folder):
     path = write_input(folder, hpl_lines("0 1 200 301", "32 50"))
     for more in ([], ["--data", "device"]):
-        shown = basalt("hpl", path, "--mode", "hybrid", "--json", "-", *more, env={"BASALT_EMULATED_GPUS": "3"})
-        expect(shown.status == 0 and counts(shown.err) == (8, 0, 0), shown)
-        expect(all(json.loads(line)["gpus"] == 3 for line in shown.out.splitlines()), shown)
+        for mode in ("hybrid", "gpu"):
+            shown = basalt("hpl", path, "--mode", mode, "--json", "-", *more, env={"BASALT_EMULATED_GPUS": "3"})
+            expect(shown.status == 0 and counts(shown.err) == (8, 0, 0), shown)
+            records = [json.loads(line) for line in shown.out.splitlines()]
+            expect(all(record["gpus"] == 3 and record["mode"] == mode for record in records), shown)
 
 
 @test
 @in_folder
 def a_trace_of_emulated_gpus_has_their_rows(folder):
     path = os.path.join(folder, "trace.json")
-    shown = basalt("lu", "--n", "256", "--nb", "32", "--mode", "hybrid", "--emulated-gpus", "2", "--trace", path)
-    expect(shown.status == 0, shown)
+    for mode, panels in (("hybrid", "cpu"), ("gpu", "compute")):
+        shown = basalt("lu", "--n", "256", "--nb", "32", "--tile", "64x64", "--mode", mode, "--gpu-panels-below", "0",
+                       "--emulated-gpus", "2", "--trace", path)
+        expect(shown.status == 0, shown)
+        expect_rows_of_two_gpus(path, panels)
+
+
+def expect_rows_of_two_gpus(path, panels):
     shown = basalt("trace", path, "--json", "-")
     expect(shown.status == 0, shown)
     numbers = json.loads(shown.out)
@@ -361,6 +383,7 @@ def a_trace_of_emulated_gpus_has_their_rows(folder):
     for direction in ("from host", "to host"):
         moved = sum(copy["bytes"] for copy in numbers["directions"] if copy["direction"] == direction)
         expect(moved >= 8 * 256 * 256, shown)
+    expect([name["on"] for name in numbers["names"] if name["name"] == "panel"] == [panels], shown)
     steps = [step for step in numbers["steps"] if step["step"] >= 0]
     expect(len(steps) == 8 and all(step["compute_seconds"] > 0 for step in steps), shown)
 

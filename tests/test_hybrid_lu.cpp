@@ -1,4 +1,4 @@
-// LU on emulated GPUs: panels on cores, updates on devices, against LAPACK and against the cores alone.
+// LU in the modes hybrid and gpu on emulated GPUs, against LAPACK and against the cores alone.
 #include <memory>
 #include <string>
 #include <vector>
@@ -42,6 +42,7 @@ TEST_CASE("the variants for comparison give the same factors") {
         one_width.narrow_at_end = false;
         check_exact<double>({.gpus = gpus}, {300, 300, {128, 256}, 128}, one_width);
         check_exact<double>({.gpus = gpus}, {300, 300, {128, 256}, 128}, hybrid(128));
+        check_exact<double>({.gpus = gpus}, {400, 500, {128, 256}, 256}, hybrid(256));  // in mode gpu of 128 columns
         LuOptions solve = hybrid(16);
         solve.solve_by_inverse = false;
         check_exact<double>({.gpus = gpus}, shape, solve);
@@ -91,19 +92,42 @@ TEST_CASE("memory that cannot hold a task's data is refused with the task and th
     runtime.wait();
 }
 
-TEST_CASE("the error of hybrid LU is at most twice that of LAPACK, by inverse and by plain solve") {
+TEMPLATE_TEST_CASE("LU on GPUs has LAPACK's residual at ragged, tall and wide sizes", "", float, double) {
+    using T = TestType;
+    const std::vector<LuShape> shapes{{1, 1, {8, 8}, 4},          {31, 33, {16, 16}, 16},   {300, 40, {64, 32}, 32},
+                                    {40, 300, {64, 32}, 32},    {257, 131, {96, 64}, 40}, {131, 257, {96, 64}, 40},
+                                    {333, 333, {128, 256}, 128}};
+    for (const LuShape& shape : shapes) {
+        const Dense<T> a = random_dense<T>(shape.m, shape.n, 3);
+        for (const int gpus : {1, 2, 4}) {
+            const Watchdog watchdog;
+            Runtime runtime(LuMachine{.gpus = gpus}.config());
+            for (const LuOptions& options : with_gpu_panels(hybrid(shape.panel_width), shape)) {
+                const Factored<T> got = factor(runtime, a, shape, options);
+                INFO(name_of(options) << ", " << shape.m << " x " << shape.n << ", " << gpus << " GPUs");
+                CHECK(got.info == 0);
+                CHECK(factor_ratio(a, got.lu, got.pivots) < 30);
+                CHECK(largest_multiplier(got.lu) <= 1);
+            }
+        }
+    }
+}
+
+TEST_CASE("the error of LU on GPUs is at most twice that of LAPACK") {
     const Index n = 300;
+    const LuShape shape{n, n, {64, 128}, 128};
+    LuOptions by_solve = hybrid(128);
+    by_solve.solve_by_inverse = false;
     for (const char* name : {"random", "hpl", "spd", "graded", "wilkinson", "deficient"}) {
         const Dense<double> a = generated<double>(name, n, n, 3);
         const double expected = error_of(a, lapack_getrf(a));
-        for (const bool by_inverse : {true, false}) {
+        for (const LuOptions& options : {hybrid(128), by_solve, gpu_alone(128)}) {
             const Watchdog watchdog;
             Runtime runtime(LuMachine{.gpus = 2}.config());
-            LuOptions options = hybrid(128);
-            options.solve_by_inverse = by_inverse;
-            const Factored<double> got = factor(runtime, a, {n, n, {64, 128}, 128}, options);
+            const Factored<double> got = factor(runtime, a, shape, options);
             const double error = error_of(a, got);
-            INFO(name << (by_inverse ? " by inverse" : " by solve") << ": " << error << ", LAPACK " << expected);
+            INFO(name << ", " << name_of(options) << (options.solve_by_inverse ? "" : " by solve") << ": " << error
+                      << ", LAPACK " << expected);
             CHECK(error <= 2 * expected + 0.05);
         }
     }
@@ -121,72 +145,147 @@ TEST_CASE("growth makes hybrid LU fall back from the inverse to the plain solve"
     CHECK(largest_difference(guarded.lu, plain.lu) == 0);
 }
 
-TEST_CASE("singular, NaN and infinite input in hybrid mode is what it is on the cores") {
-    for (const char* name : {"zero", "deficient"}) {
-        const Dense<double> a = generated<double>(name, 96, 96, 5);
-        Config cores;
-        cores.workers = 2;
-        Runtime reference(cores);
-        Runtime runtime(LuMachine{.gpus = 2}.config());
-        const LuShape shape{96, 96, {32, 32}, 16};
-        LuOptions plain;
-        plain.mode = LuMode::cpu;
-        plain.panel_width = 16;
-        CHECK(factor(runtime, a, shape, hybrid(16)).info == factor(reference, a, shape, plain).info);
-    }
-    std::vector<double> a(64 * 64, std::numeric_limits<double>::quiet_NaN());
+TEST_CASE("INFO of an exactly singular matrix on GPUs is LAPACK's and the factors are complete") {
     Runtime runtime(LuMachine{.gpus = 2}.config());
-    auto matrix = Matrix<double>::from_columns(runtime, a.data(), 64, 64, 64, {16, 16});
-    const auto lu = lu_factor(runtime, matrix, hybrid(16));
-    runtime.wait();
-    CHECK(lu.info() == 0);
+    for (const LuShape& shape : {LuShape{96, 96, {32, 32}, 16}, {130, 70, {32, 48}, 24}, {70, 130, {32, 48}, 24}}) {
+        // columns of zeros: one in the middle, all from there on, all
+        for (const Index first : {Index{37}, Index{0}}) {
+            for (const Index count : {Index{1}, shape.n}) {
+                Dense<double> a = generated<double>("integer", shape.m, shape.n, 5);
+                for (Index j = first; j < std::min(first + count, shape.n); ++j) {
+                    for (Index i = 0; i < shape.m; ++i) a(i, j) = 0;
+                }
+                const Factored<double> expected = lapack_getrf(a);
+                REQUIRE(expected.info == first + 1);
+                for (const LuOptions& options : with_gpu_panels(hybrid(shape.panel_width), shape)) {
+                    const Watchdog watchdog;
+                    const Factored<double> got = factor(runtime, a, shape, options);
+                    INFO(name_of(options) << ", GPU panels below " << options.gpu_panels_below << ", " << shape.m
+                                          << " x " << shape.n << ", zeros in " << count << " columns from " << first);
+                    CHECK(got.info == expected.info);
+                    // exact up to the first column of zeros, behind which the remaining matrix is another
+                    CHECK(std::equal(got.pivots.begin(), got.pivots.begin() + first, expected.pivots.begin()));
+                    CHECK(factor_ratio(a, got.lu, got.pivots) < 30);
+                    CHECK(largest_multiplier(got.lu) <= 1);
+                }
+            }
+        }
+    }
 }
 
-TEST_CASE("repeated hybrid runs give the same bits") {
+TEMPLATE_TEST_CASE("NaN and infinity on GPUs never hang LU nor choose a row outside", "", float, double) {
+    using T = TestType;
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    const LuShape shape{110, 100, {32, 48}, 24};
+    Runtime runtime(LuMachine{.gpus = 2}.config());
+    for (const double bad : {std::numeric_limits<double>::quiet_NaN(), infinity, -infinity}) {
+        for (int where = 0; where < 4; ++where) {
+            Dense<T> a = random_dense<T>(shape.m, shape.n, 11);
+            for (Index j = 0; j < a.n; ++j) {
+                for (Index i = 0; i < a.m; ++i) {
+                    const bool hit = where == 0 || (where == 1 && j == 40) || (where == 2 && i == 70) ||
+                                     (where == 3 && i == j);
+                    if (hit) a(i, j) = static_cast<T>(bad);
+                }
+            }
+            for (const LuOptions& options : with_gpu_panels(hybrid(shape.panel_width), shape)) {
+                const Watchdog watchdog;
+                const Factored<T> got = factor(runtime, a, shape, options);
+                INFO(bad << " at place " << where << ", " << name_of(options) << ", GPU panels below "
+                         << options.gpu_panels_below);
+                CHECK(got.info == 0);
+                for (Index k = 0; k < std::ssize(got.pivots); ++k) {
+                    const Index pivot = got.pivots[static_cast<std::size_t>(k)];
+                    if (pivot <= k || pivot > shape.m) FAIL("pivot " << k << " is " << pivot);
+                }
+                CHECK(std::any_of(got.lu.values.begin(), got.lu.values.end(), [](T x) { return !std::isfinite(x); }));
+            }
+        }
+    }
+}
+
+TEST_CASE("repeated runs on GPUs give the same bits") {
     const Dense<double> a = generated<double>("random", 160, 160, 11);
     const LuShape shape{160, 160, {32, 64}, 32};
     Runtime runtime(LuMachine{.gpus = 3, .delay = std::chrono::microseconds(50)}.config());
-    const Factored<double> first = factor(runtime, a, shape, hybrid(32));
-    for (int i = 0; i < 5; ++i) {
-        const Factored<double> again = factor(runtime, a, shape, hybrid(32));
-        CHECK(again.pivots == first.pivots);
-        CHECK(largest_difference(again.lu, first.lu) == 0);
+    for (const LuOptions& options : with_gpu_panels(hybrid(32), shape)) {
+        const Factored<double> first = factor(runtime, a, shape, options);
+        for (int i = 0; i < 5; ++i) {
+            const Factored<double> again = factor(runtime, a, shape, options);
+            CHECK(again.pivots == first.pivots);
+            CHECK(largest_difference(again.lu, first.lu) == 0);
+        }
     }
 }
 
-TEST_CASE("hybrid mode without a GPU is refused with what would help") {
+TEST_CASE("the modes hybrid and gpu without a GPU are refused with what would help") {
     Config config;
     config.workers = 1;
     config.gpus = 0;
     Runtime runtime(config);
     Matrix<double> a(runtime, 8, 8);
-    try {
-        lu_factor(runtime, a, hybrid(4));
-        FAIL("accepted");
-    } catch (const UsageError& error) {
-        CHECK(std::string(error.what()).find("no GPU") != std::string::npos);
-        CHECK(std::string(error.what()).find("emulat") != std::string::npos);
+    for (const LuOptions& options : {hybrid(4), gpu_alone(4)}) {
+        try {
+            lu_factor(runtime, a, options);
+            FAIL("accepted");
+        } catch (const UsageError& error) {
+            const std::string what = error.what();
+            CHECK(what.find(name_of(options)) != std::string::npos);
+            CHECK(what.find("no GPU") != std::string::npos);
+            CHECK(what.find("emulat") != std::string::npos);
+        }
     }
 }
 
+TEST_CASE("a lookahead that panels on GPUs have not is refused; automatic takes the mode that has it") {
+    Runtime runtime(LuMachine{.gpus = 1}.config());
+    Matrix<double> a(runtime, 8, 8);
+    CHECK_THROWS_AS(lu_factor(runtime, a, gpu_alone(4, 2)), UsageError);
+    LuOptions both = hybrid(4, 2);
+    both.gpu_panels_below = 8;
+    CHECK_THROWS_AS(lu_factor(runtime, a, both), UsageError);
+
+    LuOptions automatic;
+    CHECK(basalt::chosen_lu_mode(automatic, 4000, 4000, 0) == LuMode::cpu);
+    CHECK(basalt::chosen_lu_mode(automatic, 4000, 4000, 2) == LuMode::gpu);
+    CHECK(basalt::chosen_lu_mode(automatic, 100000, 100, 2) == LuMode::cpu);
+    automatic.lookahead = 2;
+    CHECK(basalt::chosen_lu_mode(automatic, 4000, 4000, 2) == LuMode::hybrid);
+}
+
+TEST_CASE("panels wider than GPUs take are narrower there") {
+    const Index n = basalt::widest_gpu_panel + 100;
+    const LuShape shape{n, n, {n, n}, n};
+    const Dense<float> a = random_dense<float>(n, n, 5);
+    Runtime runtime(LuMachine{.gpus = 1}.config());
+    LuOptions options = gpu_alone(n);
+    options.narrow_at_end = false;
+    const Factored<float> got = factor(runtime, a, shape, options);
+    CHECK(factor_ratio(a, got.lu, got.pivots) < 30);
+}
+
 TEST_CASE("a factorization that a device fails reports it once and leaves the runtime usable") {
-    for (const std::uint64_t failing : {2, 5, 11}) {
-        for (const bool kernel : {true, false}) {
-            const Watchdog watchdog;
-            Config config = LuMachine{.gpus = 2}.config();
-            (kernel ? config.emulation.failing_kernel : config.emulation.failing_copy) = failing;
-            config.emulation.failing_gpu = 0;
-            Runtime runtime(config);
-            const Dense<double> dense = generated<double>("integer", 160, 160, 2);
-            const LuShape shape{160, 160, {32, 32}, 16};
-            {
-                auto a = Matrix<double>::generate(runtime, make_generator<double>("integer", 160, 160, 2), 160, 160, shape.tile);
-                const auto lu = lu_factor(runtime, a, hybrid(16));
-                CHECK_THROWS_AS(runtime.wait(), TaskError);
+    for (const LuOptions& options : {hybrid(16), gpu_alone(16)}) {
+        for (const std::uint64_t failing : {2, 5, 11}) {
+            for (const bool kernel : {true, false}) {
+                const Watchdog watchdog;
+                INFO(name_of(options) << ", " << (kernel ? "kernel " : "copy ") << failing << " fails");
+                Config config = LuMachine{.gpus = 2}.config();
+                (kernel ? config.emulation.failing_kernel : config.emulation.failing_copy) = failing;
+                config.emulation.failing_gpu = 0;
+                Runtime runtime(config);
+                const Dense<double> dense = generated<double>("integer", 160, 160, 2);
+                const LuShape shape{160, 160, {32, 32}, 16};
+                {
+                    auto a = Matrix<double>::generate(runtime, make_generator<double>("integer", 160, 160, 2), 160, 160,
+                                                      shape.tile);
+                    const auto lu = lu_factor(runtime, a, options);
+                    CHECK_THROWS_AS(runtime.wait(), TaskError);
+                }
+                runtime.wait();
+                const Factored<double> again = factor(runtime, dense, shape, options);
+                CHECK(error_of(dense, again) < 1);
             }
-            runtime.wait();
-            const Factored<double> again = factor(runtime, dense, shape, hybrid(16));
-            CHECK(error_of(dense, again) < 1);
         }
     }
 }

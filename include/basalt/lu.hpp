@@ -9,38 +9,42 @@
 
 namespace basalt {
 
-/// Where a factorization runs.
+/// Where a factorization runs. The results are equally accurate everywhere.
 enum class LuMode : std::uint8_t {
-    automatic,  ///< gpu when the runtime has GPUs and the matrix is large enough, otherwise cpu
+    automatic,  ///< gpu (for a lookahead above 1: hybrid) when there are GPUs and the matrix is large enough, else cpu
     cpu,        ///< CPU cores alone
     hybrid,     ///< panels on CPU cores as long as they keep ahead of the GPUs, the rest on GPUs
-    gpu,        ///< all of it on GPUs
+    gpu,        ///< all of it on GPUs; one core submits
 };
 
 /// Choices of the LU factorization; 0 lets the library choose.
 struct LuOptions {
     LuMode mode = LuMode::automatic;
-    /// Columns of a panel; a panel never spans two tile columns.
+    /// Columns of a panel; a panel never spans two tile columns, and on GPUs has widest_gpu_panel columns at most.
     Index panel_width = 0;
     /// Threads that factor a panel together.
     int panel_threads = 0;
     /// Panels ahead of the trailing update that get priority, -1: the library chooses. It never changes results.
+    /// Mode gpu: 0 or 1.
     int lookahead = -1;
     /// Interchanges that later panels ask for left of themselves, as LAPACK applies them. Without them L stays
     /// as each panel left it, which is all that lu_solve_augmented() needs.
     bool left_interchanges = true;
-    /// Hybrid: where so many rows or fewer are left, GPUs factor the panels too, since the cores would not keep ahead; 0: never,
-    /// -1: the library chooses. Only with a lookahead of 0 or 1.
+    /// Hybrid: where so many rows or fewer are left, GPUs factor the panels too, since the cores would not keep
+    /// ahead; 0: never, -1: the library chooses. More than 0 needs a lookahead of 0 or 1. Mode gpu ignores it.
     Index gpu_panels_below = -1;
-    /// Panels on cores of 128 columns and more are half as wide where few columns are left, since the GPUs wait for them; on GPUs
-    /// their width follows the number of columns left.
+    /// GPUs: narrower panels where few columns are left. Those of 128 columns and more on cores are half as wide, since
+    /// the GPUs wait for them; those on GPUs get narrower, down to 128 columns, as the updates that hide them get
+    /// shorter.
     bool narrow_at_end = true;
-    /// Hybrid, for comparison: one update task a step for each GPU, as in the paper, instead of the leading column first.
+    /// GPUs, for comparison: one update task a step for each GPU, as in the paper, instead of the leading column
+    /// first.
     bool single_update_task = false;
-    /// Hybrid: rows of blocks of U by multiplication with the inverse of the panel's triangle, unless that is too large in
-    /// norm; false: always by a triangular solve.
+    /// Hybrid: rows of blocks of U by multiplication with the inverse of the panel's triangle, unless that is too
+    /// large in norm; false: always by a triangular solve, as mode gpu does.
     bool solve_by_inverse = true;
-    /// Hybrid, for comparison: the host sends the panel to each GPU, as in the paper, instead of a ring of peer copies.
+    /// GPUs, for comparison: the panel is sent to each GPU by itself, in mode hybrid by the host as in the paper,
+    /// instead of along a ring of peer copies.
     bool broadcast_from_host = false;
 };
 
@@ -62,8 +66,8 @@ class LuFactors {
     Index rows() const;
     Index cols() const;
 
-    /// Waits for the factorization (not inside a task that did not submit it: UsageError). LAPACK's INFO: 0, or k > 0 when U(k, k), counted from 1, is exactly zero:
-    /// the factors are complete but a solve would divide by zero.
+    /// Waits for the factorization (not inside a task that did not submit it: UsageError). LAPACK's INFO: 0, or
+    /// k > 0 when U(k, k), counted from 1, is exactly zero: the factors are complete but a solve would divide by zero.
     Index info() const;
 
     /// Waits for the factorization. LAPACK's IPIV, min(m, n) numbers counted from 1: row k was exchanged with
@@ -81,7 +85,7 @@ class LuFactors {
 /// Factors A = P L U by partial pivoting in place, LAPACK's getrf: any m x n, float and double. Submits tasks
 /// and returns at once; A's regions hold the factors afterwards, in LAPACK's arrangement. The largest
 /// magnitude of a column, the first one of equals, becomes the pivot; a NaN never does unless it is on the
-/// diagonal. Equal input, options and number of workers give equal bits.
+/// diagonal. Equal input, options and numbers of workers and GPUs give equal bits.
 ///
 /// Throws UsageError for options out of range. Numerical outcomes are INFO, not exceptions.
 /// Source: Kurzak, Luszczek, Faverge, Dongarra, "LU Factorization with Partial Pivoting for a Multicore System
@@ -114,10 +118,13 @@ Index solve(Runtime& runtime, Index n, Index nrhs, T* a, Index lda, T* b, Index 
     return solve<T>(runtime, n, nrhs, a, lda, nullptr, b, ldb);
 }
 
-/// The mode that lu_factor() takes for an m x n matrix on a runtime with so many GPUs: options.mode, or its choice where
-/// that is automatic. Throws UsageError for hybrid and gpu without GPUs.
+/// Most columns of a panel in the modes hybrid and gpu.
+inline constexpr Index widest_gpu_panel = 1024;
+
+/// The mode that lu_factor() takes for an m x n matrix on a runtime with so many GPUs: options.mode, or its choice
+/// where that is automatic. Throws UsageError for hybrid and gpu without GPUs, and for options that the mode has not.
 LuMode chosen_lu_mode(const LuOptions& options, Index m, Index n, int gpus);
-/// Tiles that LU of an m x n matrix uses on `workers` CPU cores, and as many GPUs, when none are given; on cores alone
+/// Tiles that LU of an m x n matrix uses on `workers` CPU cores and so many GPUs when none are given; on cores alone
 /// their width is the panel's too.
 TileShape default_lu_tile(Index m, Index n, int workers, int gpus = 0);
 /// Panel width that LU uses in a mode with so many GPUs when none is given, at most a tile's width.
