@@ -347,7 +347,7 @@ TEST_CASE("after the loss of a GPU a system of equations is solved by the cores"
     std::vector<Index> pivots(n);
     for (std::size_t i = 0; i < n; ++i) a[i * n + i] = 2;
     CHECK(basalt::solve(*runtime, n, 1, a.data(), n, pivots.data(), b.data(), n) == 0);
-    CHECK(b == std::vector<float>(n, 3));
+    CHECK(std::count(b.begin(), b.end(), 3.0F) == n);
     CHECK(statistics(*runtime, 0).kernels == 0);
 
     Matrix<double> generated(*runtime, 10, 10);
