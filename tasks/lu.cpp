@@ -8,7 +8,7 @@
 #include "kernels/cpu/panel.hpp"
 #include "kernels/cpu/row_swap.hpp"
 #include "runtime/engine.hpp"
-#include "tasks/lu_hybrid.hpp"
+#include "tasks/lu_on_gpus.hpp"
 #include "tasks/lu_interchanges.hpp"
 #include "tasks/lu_options.hpp"
 #include "tasks/lu_state.hpp"
@@ -143,7 +143,7 @@ LuFactors<T> lu_factor(Runtime& runtime, Matrix<T>& a, const LuOptions& options)
                                               choices.panel_threads);
     state->left_interchanges = choices.left_interchanges;
     if (choices.mode != LuMode::cpu) {
-        submit_hybrid_lu(*state, choices);
+        submit_lu_on_gpus(*state, choices);
     } else {
         LuSubmission<T>(*state, choices).submit();
     }

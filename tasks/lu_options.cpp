@@ -61,8 +61,8 @@ const GpuEntry& gpu_entry(Index m, Index n) {
     return *std::find_if(gpu_sizes.begin(), gpu_sizes.end(), [&](const GpuEntry& e) { return steps <= e.up_to; });
 }
 
-/// Rows left at which GPUs update as fast as cores factor and send a panel, for what was measured: 50 Tflop/s a GPU, 8 us a
-/// column and, in a panel of nb columns, nb times 3.5 ps an element. Behind that the GPUs would wait.
+/// Rows left at which GPUs update as fast as cores factor and send a panel, for what was measured: 50 Tflop/s a GPU,
+/// 8 us a column and, in a panel of nb columns, nb times 3.5 ps an element. Behind that the GPUs would wait.
 Index rows_that_keep_cores_ahead(int gpus, Index nb) {
     constexpr double update_a_row = 2 / 50e12, column = 8e-6;
     const double element = 3.5e-12 * static_cast<double>(nb), a = update_a_row / gpus;  // a r^2 = column + element r

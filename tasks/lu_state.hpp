@@ -21,8 +21,9 @@ struct Panel {
     Index end() const { return first + width; }
 };
 
-/// How wide panels are: so many columns, and half as many where fewer than `narrow_below` are left. With `left_a_column` > 0 they
-/// are halved as often as it takes, down to `narrowest`, for `left_a_column` times as many columns to be left.
+/// How wide panels are: so many columns, and half as many where fewer than `narrow_below` are left. With
+/// `left_a_column` > 0 they are halved as often as it takes, down to `narrowest`, for `left_a_column` times as many
+/// columns to be left.
 struct PanelWidths {
     Index width;
     Index narrow_below = 0;
@@ -40,7 +41,7 @@ struct PanelWidths {
 std::vector<Panel> cut_panels(const TileGrid& grid, PanelWidths widths);
 
 template <class T>
-struct HybridState;
+struct GpuLuState;
 
 /// What a factorization needs while it runs, and its results. The tasks hold plain pointers to it: every one of
 /// them accesses data below, whose destruction waits for them.
@@ -66,7 +67,7 @@ struct LuState {
     std::shared_ptr<MatrixStorage> a;
     Array<Index> pivots;              ///< wraps pivot_numbers; stands for panel_info too
     std::vector<DatumHandle> packed;  ///< one a tile column
-    std::shared_ptr<HybridState<T>> hybrid;  ///< last: its tasks use what is above
+    std::shared_ptr<GpuLuState<T>> on_gpus;  ///< last: its tasks use what is above
 
     T* packed_block(Index tile_column) const;
     Region<T> packed_region(Index tile_column) const;

@@ -1,4 +1,4 @@
-#include "tasks/hybrid_state.hpp"
+#include "tasks/gpu_lu_state.hpp"
 
 #include <algorithm>
 
@@ -36,7 +36,8 @@ std::size_t workspace_bytes(const LuState<T>& lu, Index nb, Index slots, Index c
     const Index width = grid.shape().width;
     const Index elements = slots * (grid.rows() + inverted_block) * nb + nb * width * (columns + 1) +
                            most_saved_rows(grid.rows()) * nb;
-    const Index numbers = slots * (2 * nb + 2 * aligned(nb + 1) + plan_size(grid.rows())) + panel_workspace_numbers(lu, nb);
+    const Index numbers =
+        slots * (2 * nb + 2 * aligned(nb + 1) + plan_size(grid.rows())) + panel_workspace_numbers(lu, nb);
     return static_cast<std::size_t>(elements) * sizeof(T) + static_cast<std::size_t>(numbers) * sizeof(Index);
 }
 
@@ -62,7 +63,7 @@ Index fitting_columns(const LuState<T>& lu, Index nb, Index slots, int gpus) {
 }  // namespace
 
 template <class T>
-HybridState<T>::HybridState(LuState<T>& lu, const LuChoices& choices)
+GpuLuState<T>::GpuLuState(LuState<T>& lu, const LuChoices& choices)
     : lu(lu),
       gpus(lu.runtime.gpus()),
       nb(std::min(choices.panel_width, lu.grid().shape().width)),
@@ -77,23 +78,29 @@ HybridState<T>::HybridState(LuState<T>& lu, const LuChoices& choices)
     const Index share = ceil_div(std::min(group_columns, lu.grid().tile_cols()), gpus);
     Runtime& runtime = lu.runtime;
 
-    const Index panel = aligned(m * nb), inverse = aligned(nb * inverted_block), numbers = aligned(2 * nb), plan = aligned(plan_size(m));
+    const Index panel = aligned(m * nb), inverse = aligned(nb * inverted_block);
+    const Index numbers = aligned(2 * nb), plan = aligned(plan_size(m));
     const Index result = aligned(nb + 1), gate = aligned(1);
     const auto elements = static_cast<std::size_t>(panel_slots * panel + steps * inverse);
     const auto indices = static_cast<std::size_t>(steps * (numbers + result + gate) + panel_slots * plan);
     travelling_ = PinnedBuffer(runtime.engine().pinned(), elements * sizeof(T) + indices * sizeof(Index));
     T* next = static_cast<T*>(travelling_.data());
     for (Index s = 0; s < panel_slots; ++s, next += panel) panels.emplace_back(runtime, next, m, nb, "panel");
-    for (Index k = 0; k < steps; ++k, next += inverse) inverses.emplace_back(runtime, next, nb, inverted_block, "inverses");
+    for (Index k = 0; k < steps; ++k, next += inverse) {
+        inverses.emplace_back(runtime, next, nb, inverted_block, "inverses");
+    }
     Index* number = reinterpret_cast<Index*>(next);
     for (Index k = 0; k < steps; ++k, number += numbers) moves.emplace_back(runtime, number, 2 * nb, 1, "row moves");
-    for (Index k = 0; k < steps; ++k, number += result) results.emplace_back(runtime, number, nb + 1, 1, "pivots of a panel");
+    for (Index k = 0; k < steps; ++k, number += result) {
+        results.emplace_back(runtime, number, nb + 1, 1, "pivots of a panel");
+    }
     for (Index k = 0; k < steps; ++k, number += gate) gates.emplace_back(runtime, number, 1, 1, "gate");
     for (Index s = 0; s < panel_slots; ++s, number += plan) {
         plan_numbers.emplace_back(runtime, number, plan_size(m), 1, "permutation");
     }
 
-    const Index lead = aligned(nb * width), rest = aligned(nb * width * share), saved = aligned(most_saved_rows(m) * nb);
+    const Index lead = aligned(nb * width), rest = aligned(nb * width * share);
+    const Index saved = aligned(most_saved_rows(m) * nb);
     const Index panel_numbers = panel_workspace_numbers(lu, nb);
     on_devices_ = HostBuffer(static_cast<std::size_t>(gpus * (lead + rest + saved)) * sizeof(T) +
                              static_cast<std::size_t>(gpus * panel_numbers) * sizeof(Index));
@@ -112,11 +119,13 @@ HybridState<T>::HybridState(LuState<T>& lu, const LuChoices& choices)
     const Index packed_block = aligned(packed_size<T>(nb, nb));
     packed_memory_ = HostBuffer(static_cast<std::size_t>(panel_slots * packed_block) * sizeof(T));
     next = static_cast<T*>(packed_memory_.data());
-    for (Index s = 0; s < panel_slots; ++s, next += packed_block) packed.emplace_back(runtime, next, packed_block, 1, "packed U");
+    for (Index s = 0; s < panel_slots; ++s, next += packed_block) {
+        packed.emplace_back(runtime, next, packed_block, 1, "packed U");
+    }
 }
 
 template <class T>
-std::vector<ColumnGroup> HybridState<T>::column_groups() const {
+std::vector<ColumnGroup> GpuLuState<T>::column_groups() const {
     std::vector<ColumnGroup> groups;
     const Index columns = lu.grid().tile_cols();
     for (Index first = 0; first < columns; first += group_columns) {
@@ -125,7 +134,7 @@ std::vector<ColumnGroup> HybridState<T>::column_groups() const {
     return groups;
 }
 
-template struct HybridState<float>;
-template struct HybridState<double>;
+template struct GpuLuState<float>;
+template struct GpuLuState<double>;
 
 }  // namespace basalt::detail

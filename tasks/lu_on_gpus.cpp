@@ -1,5 +1,5 @@
-// Hybrid LU: the loop nest.
-#include "tasks/lu_hybrid.hpp"
+// LU in the modes hybrid and gpu: the loop nest.
+#include "tasks/lu_on_gpus.hpp"
 
 #include <algorithm>
 
@@ -10,16 +10,16 @@
 #include "kernels/inverted_block.hpp"
 #include "kernels/on_stream.hpp"
 #include "runtime/engine.hpp"
-#include "tasks/hybrid_state.hpp"
+#include "tasks/gpu_lu_state.hpp"
 #include "tasks/lu_interchanges.hpp"
 
 namespace basalt::detail {
 
 namespace {
 
-// Multiplying by the inverse X of a triangle instead of solving costs accuracy as far as |X| exceeds 1. Volkov and Demmel
-// (section 5) name the rule, a plain solve where X is too large in norm; the bound was measured: blocks of random
-// matrices stay below 3, while growth matrices reach 2^31 (docs/decisions/0009-hybrid-lu.md).
+// Multiplying by the inverse X of a triangle instead of solving costs accuracy as far as |X| exceeds 1. Volkov and
+// Demmel (section 5) name the rule, a plain solve where X is too large in norm; the bound was measured: blocks of
+// random matrices stay below 3, while growth matrices reach 2^31 (docs/decisions/0009-hybrid-lu.md).
 constexpr double largest_inverse = 16;
 
 // Rows of a core's update task.
@@ -46,7 +46,8 @@ struct GpuColumns {
         std::size_t first = 0;
         const bool partial = col_begin > 0 || col_end < width;
         if (partial && count > 0) {
-            visit(TileColumns<T>{static_cast<T*>(at[0]) + col_begin, 1, rows * width, rows, col_end - col_begin, width});
+            T* const begin = static_cast<T*>(at[0]) + col_begin;
+            visit(TileColumns<T>{begin, 1, rows * width, rows, col_end - col_begin, width});
             first = 1;
         }
         while (first < count) {
@@ -61,13 +62,13 @@ struct GpuColumns {
 };
 
 template <class T>
-class HybridSubmission {
+class GpuLuSubmission {
   public:
-    HybridSubmission(LuState<T>& state, HybridState<T>& hybrid, const LuChoices& choices)
-        : s_(state), h_(hybrid), rt_(state.runtime), choices_(choices), slot_(state.panels.size(), -1) {}
+    GpuLuSubmission(LuState<T>& state, GpuLuState<T>& on_gpus, const LuChoices& choices)
+        : s_(state), g_(on_gpus), rt_(state.runtime), choices_(choices), slot_(state.panels.size(), -1) {}
 
     void submit() {
-        const std::vector<ColumnGroup> groups = h_.column_groups();
+        const std::vector<ColumnGroup> groups = g_.column_groups();
         tops_.resize(s_.panels.size());
         pin_what_is_at_home();
         if (!groups.empty()) bring_to_devices(groups.front());
@@ -90,10 +91,10 @@ class HybridSubmission {
   private:
     // --- the loop nest ---
 
-    /// Which of the two factors panel k.
+    /// Whether a GPU factors panel k, not the cores.
     bool on_gpu(int k) const {
         // the first one before there is anything that the GPUs could do meanwhile
-        return h_.gpu_panels_below > 0 && (k == 0 || rows() - panel(k).first <= h_.gpu_panels_below);
+        return g_.gpu_panels_below > 0 && (k == 0 || rows() - panel(k).first <= g_.gpu_panels_below);
     }
 
     void factor_group() {
@@ -111,7 +112,7 @@ class HybridSubmission {
             }
             broadcast(k);
             for (int j = k + 1; j < std::min(k + ahead, end); ++j) update_on_cores(k, j);
-            const int next = k + ahead;  // the column that goes to the cores now
+            const int next = k + ahead;  // the column panel that leaves the matrix now
             if (next >= end) {
                 update_rest(k, behind(end - 1));
             } else if (separate) {
@@ -149,38 +150,42 @@ class HybridSubmission {
     // --- data on their way ---
 
     std::size_t slot(int k) const { return static_cast<std::size_t>(slot_[static_cast<std::size_t>(k)]); }
-    void take_slot(int k) { slot_[static_cast<std::size_t>(k)] = static_cast<int>(slots_taken_++ % h_.panel_slots); }
-    Region<T> panel_rows(int k, Index begin, Index end) const { return h_.panels[slot(k)].rows(begin, end, panel(k).width); }
+    void take_slot(int k) { slot_[static_cast<std::size_t>(k)] = static_cast<int>(slots_taken_++ % g_.panel_slots); }
+    Region<T> panel_rows(int k, Index begin, Index end) const {
+        return g_.panels[slot(k)].rows(begin, end, panel(k).width);
+    }
     Region<T> panel_rows(int k) const { return panel_rows(k, panel(k).first, rows()); }
     Region<T> inverse(int k) const {
-        return h_.inverses[static_cast<std::size_t>(k)].rows(0, panel(k).width, inverted_block);
+        return g_.inverses[static_cast<std::size_t>(k)].rows(0, panel(k).width, inverted_block);
     }
-    Region<Index> moves(int k) const { return h_.moves[static_cast<std::size_t>(k)].rows(0, 2 * panel(k).width, 1); }
-    Region<Index> result(int k) const { return h_.results[static_cast<std::size_t>(k)].rows(0, panel(k).width + 1, 1); }
-    Region<Index> gate(int k) const { return h_.gates[static_cast<std::size_t>(k)].region(); }
-    Place device_of(Index tile_column) const { return Place::gpu(h_.device_of(tile_column)); }
+    Region<Index> moves(int k) const { return g_.moves[static_cast<std::size_t>(k)].rows(0, 2 * panel(k).width, 1); }
+    Region<Index> result(int k) const { return g_.results[static_cast<std::size_t>(k)].rows(0, panel(k).width + 1, 1); }
+    Region<Index> gate(int k) const { return g_.gates[static_cast<std::size_t>(k)].region(); }
+    Place device_of(Index tile_column) const { return Place::gpu(g_.device_of(tile_column)); }
     Region<T> matrix(Index tile_column, Index row_begin, Index row_end, Index col_begin, Index col_end) const {
         return s_.a->template region<T>(tile_column, row_begin, row_end, col_begin, col_end);
     }
 
     void pin_what_is_at_home() {
         for (Index j = 0; j < s_.grid().tile_cols(); ++j) {
-            if (h_.out_of_core() || rt_.engine().at_home(*s_.a->datum(j))) return s_.a->pin();
+            if (g_.out_of_core() || rt_.engine().at_home(*s_.a->datum(j))) return s_.a->pin();
         }
     }
 
     void bring_to_devices(const ColumnGroup& group) {
-        if (group.first == 0) s_.a->make_room_on_gpus(std::min(h_.group_columns, s_.grid().tile_cols()));
-        for (Index j = group.first; j < group.last; ++j) rt_.prefetch(matrix(j, 0, rows(), 0, tile_width()), device_of(j));
+        if (group.first == 0) s_.a->make_room_on_gpus(std::min(g_.group_columns, s_.grid().tile_cols()));
+        for (Index j = group.first; j < group.last; ++j) {
+            rt_.prefetch(matrix(j, 0, rows(), 0, tile_width()), device_of(j));
+        }
     }
 
     void broadcast(int k) {
         if (choices_.broadcast_from_host) {
-            for (int g = 0; g < h_.gpus; ++g) rt_.prefetch(panel_rows(k), Place::gpu(g), urgent);
+            for (int g = 0; g < g_.gpus; ++g) rt_.prefetch(panel_rows(k), Place::gpu(g), urgent);
         } else {
             rt_.broadcast(panel_rows(k), urgent);
         }
-        for (int g = 0; g < h_.gpus; ++g) {
+        for (int g = 0; g < g_.gpus; ++g) {
             rt_.prefetch(moves(k), Place::gpu(g), urgent);
             if (!on_gpu(k)) rt_.prefetch(inverse(k), Place::gpu(g), urgent);
         }
@@ -207,7 +212,8 @@ class HybridSubmission {
     void take_out(int j, Index top) {
         take_slot(j);
         const Panel& p = panel(j);
-        rt_.submit({.name = "take out", .priority = urgent, .tile = {j, -1, -1}, .step = j, .place = device_of(p.tile_column)},
+        rt_.submit({.name = "take out", .priority = urgent, .tile = {j, -1, -1}, .step = j,
+                    .place = device_of(p.tile_column)},
                    read(s_.region(p, top, rows())), write(panel_rows(j, top, rows())), write(gate(j)),
                    on_any_device([](Stream stream, View<const T> a, View<T> to, View<Index>) {
                        on_stream::copy_elements<T>(stream, a, to);
@@ -222,7 +228,9 @@ class HybridSubmission {
         const Index top = tops_[static_cast<std::size_t>(k)];
         rt_.submit({.name = "put back", .tile = {k, -1, -1}, .step = k, .place = device_of(p.tile_column)},
                    read(panel_rows(k, top, rows())), readwrite(s_.region(p, top, rows())),
-                   on_any_device([](Stream stream, View<const T> from, View<T> a) { on_stream::copy_elements<T>(stream, from, a); }));
+                   on_any_device([](Stream stream, View<const T> from, View<T> a) {
+                       on_stream::copy_elements<T>(stream, from, a);
+                   }));
     }
 
     // --- on cores ---
@@ -230,8 +238,8 @@ class HybridSubmission {
     void factor(int k) {
         const Panel& p = panel(k);
         const int threads = choices_.panel_threads_for(rows() - p.first);
-        rt_.submit({.name = "panel", .priority = urgent + 1, .threads = {threads, threads}, .tile = {k, k, -1}, .step = k,
-                    .place = Place::cpu()},
+        rt_.submit({.name = "panel", .priority = urgent + 1, .threads = {threads, threads}, .tile = {k, k, -1},
+                    .step = k, .place = Place::cpu()},
                    readwrite(panel_rows(k)), write(s_.pivots_of(p)),
                    [s = &s_, k](const Team& member, View<T> a, View<Index> pivots) {
                        Team team = member;
@@ -244,12 +252,13 @@ class HybridSubmission {
         const Panel& p = panel(k);
         rt_.submit({.name = "inverse", .priority = urgent, .tile = {k, -1, -1}, .step = k, .place = Place::cpu()},
                    read(panel_rows(k, p.first, p.end())), write(inverse(k)),
-                   [safe = &h_.inverse_is_safe[static_cast<std::size_t>(k)]](View<const T> l, View<T> x) {
+                   [safe = &g_.inverse_is_safe[static_cast<std::size_t>(k)]](View<const T> l, View<T> x) {
                        *safe = 1;
                        for (Index b = 0; b < l.rows(); b += inverted_block) {
                            const Index order = std::min(inverted_block, l.rows() - b);
                            double norms[2] = {};
-                           cpu_kernels::invert_unit_lower<T>(l.block(b, b, order, order), x.block(b, 0, order, order), norms);
+                           cpu_kernels::invert_unit_lower<T>(l.block(b, b, order, order),
+                                                             x.block(b, 0, order, order), norms);
                            if (!(norms[0] <= largest_inverse)) *safe = 0;  // also where it is NaN
                        }
                    });
@@ -262,7 +271,7 @@ class HybridSubmission {
     /// A(k:, j) = step k of column panel j, which the cores have: lookahead deeper than one.
     void update_on_cores(int k, int j) {
         const Panel& p = panel(k);
-        const ScratchMatrix<T>& packed = h_.packed[slot(j)];
+        const ScratchMatrix<T>& packed = g_.packed[slot(j)];
         rt_.submit({.name = "swap+solve", .priority = urgent, .tile = {k, j, -1}, .step = k, .place = Place::cpu()},
                    read(panel_rows(k, p.first, p.end())), read(s_.pivots_of(p)), write(packed.region()),
                    readwrite(panel_rows(j, p.first, rows())),
@@ -272,8 +281,8 @@ class HybridSubmission {
                    });
         for (Index begin = p.end(); begin < rows(); begin += update_rows) {
             const Index end = std::min(begin + update_rows, rows());
-            rt_.submit({.name = "update", .priority = urgent, .tile = {k, j, static_cast<int>(begin / update_rows)}, .step = k,
-                        .place = Place::cpu()},
+            rt_.submit({.name = "update", .priority = urgent, .tile = {k, j, static_cast<int>(begin / update_rows)},
+                        .step = k, .place = Place::cpu()},
                        read(panel_rows(k, begin, end)), read(packed.region()), readwrite(panel_rows(j, begin, end)),
                        [](View<const T> l, View<const T> u, View<T> a) { gemm_minus(a, l, u.data()); });
         }
@@ -281,51 +290,57 @@ class HybridSubmission {
 
     // --- on GPUs ---
 
-    /// A(k:, k) = P L U on the GPU that has the columns; what the interchanges move; pivots and INFO to the host, for whom nobody waits.
+    /// A(k:, k) = P L U on the GPU that has the columns, and what the interchanges move; pivots and INFO to the host, for
+    /// which no GPU waits.
     void factor_on_gpu(int k) {
         const Panel& p = panel(k);
-        const ScratchMatrix<Index>& workspace = h_.panel_workspaces[static_cast<std::size_t>(h_.device_of(p.tile_column))];
-        rt_.submit({.name = "panel", .priority = urgent + 1, .tile = {k, k, -1}, .step = k, .place = device_of(p.tile_column)},
+        const auto gpu = static_cast<std::size_t>(g_.device_of(p.tile_column));
+        const ScratchMatrix<Index>& workspace = g_.panel_workspaces[gpu];
+        rt_.submit({.name = "panel", .priority = urgent + 1, .tile = {k, k, -1}, .step = k,
+                    .place = device_of(p.tile_column)},
                    readwrite(panel_rows(k)), write(result(k)), write(workspace.region()), write(moves(k)),
                    on_any_device([](Stream stream, View<T> a, View<Index> numbers, View<Index> memory, View<Index> to) {
                        Index* const pivots = numbers.data();
                        on_stream::panel_factor<T>(stream, a, pivots, pivots + a.cols(), memory.data());
                        on_stream::find_row_moves(stream, pivots, RowMoves(to.data(), a.cols()));
                    }));
-        rt_.submit({.name = "pivots", .tile = {k, -1, -1}, .step = k, .place = Place::cpu()}, read(result(k)), write(s_.pivots_of(p)),
+        rt_.submit({.name = "pivots", .tile = {k, -1, -1}, .step = k, .place = Place::cpu()}, read(result(k)),
+                   write(s_.pivots_of(p)),
                    [info = &s_.panel_info[static_cast<std::size_t>(k)]](View<const Index> numbers, View<Index> pivots) {
                        std::copy_n(numbers.data(), pivots.rows(), pivots.data());
                        *info = numbers[pivots.rows()];
                    });
     }
 
-    /// The step on the columns of the next panel alone, so that they get to the cores first.
+    /// The step on the columns of the next panel alone, so that it can be factored first.
     void update_leading(int k, int next) {
         const Panel& p = panel(next);
-        submit_update(k, p.tile_column, 1, p.col_begin, p.col_end(), h_.device_of(p.tile_column), -1, true);
+        submit_update(k, p.tile_column, 1, p.col_begin, p.col_end(), g_.device_of(p.tile_column), -1, true);
     }
 
-    /// The step on all columns of the group from `first` on, a task for each GPU. `next`: the panel that was taken out, or -1: where a
-    /// GPU factors it, its own update begins behind that, so that the panel finds multiprocessors that are free.
+    /// The step on all columns of the group from `first` on, a task for each GPU. `next`: the panel that was taken out,
+    /// or -1: where a GPU factors it, its own update begins behind that, so that the panel finds multiprocessors that
+    /// are free.
     void update_rest(int k, const Columns& first, int next = -1) {
         const Index begin = std::max(first.tile_column, group_.first);
-        for (int g = 0; g < h_.gpus; ++g) {
-            const Index ahead = (g - h_.device_of(begin) + h_.gpus) % h_.gpus;
+        for (int g = 0; g < g_.gpus; ++g) {
+            const Index ahead = (g - g_.device_of(begin) + g_.gpus) % g_.gpus;
             const Index mine = begin + ahead;
             if (mine >= group_.last) continue;
-            const Index count = (group_.last - mine + h_.gpus - 1) / h_.gpus;
+            const Index count = (group_.last - mine + g_.gpus - 1) / g_.gpus;
             const Index col_begin = ahead == 0 && begin == first.tile_column ? first.col_begin : 0;
-            const bool waits = next >= 0 && on_gpu(next) && h_.device_of(panel(next).tile_column) == g;
+            const bool waits = next >= 0 && on_gpu(next) && g_.device_of(panel(next).tile_column) == g;
             submit_update(k, mine, count, col_begin, tile_width(), g, waits ? next : -1, false);
         }
     }
 
     /// Step k on `count` of the GPU's tile columns from `tile_column` on, the first from col_begin: exchange of rows,
     /// U(k, j) = L(k, k)^-1 A(k, j), A(i, j) -= L(i, k) U(k, j).
-    void submit_update(int k, Index tile_column, Index count, Index col_begin, Index col_end, int gpu, int next, bool leading) {
+    void submit_update(int k, Index tile_column, Index count, Index col_begin, Index col_end, int gpu, int next,
+                       bool leading) {
         const Panel& p = panel(k);
         const auto device = static_cast<std::size_t>(gpu);
-        const ScratchMatrix<T>& top = leading ? h_.lead_rows[device] : h_.rest_rows[device];
+        const ScratchMatrix<T>& top = leading ? g_.lead_rows[device] : g_.rest_rows[device];
         AccessList data;
         const bool use_inverse = choices_.solve_by_inverse && !on_gpu(k);
         data.read(panel_rows(k)).read(moves(k)).write(top.region());
@@ -333,64 +348,71 @@ class HybridSubmission {
         if (next >= 0) data.read(gate(next));
         const std::size_t first_column = (use_inverse ? 4U : 3U) + (next >= 0 ? 1U : 0U);
         for (Index c = 0; c < count; ++c) {
-            const Index j = tile_column + c * h_.gpus;
+            const Index j = tile_column + c * g_.gpus;
             data.readwrite(matrix(j, p.first, rows(), c == 0 ? col_begin : 0, c == 0 ? col_end : tile_width()));
         }
         const GpuColumns<T> columns{rows(), tile_width(), col_begin, col_end};
-        const char* safe = &h_.inverse_is_safe[static_cast<std::size_t>(k)];
+        const char* safe = &g_.inverse_is_safe[static_cast<std::size_t>(k)];
         rt_.submit({.name = leading ? TaskName("update leading") : TaskName("update"),
                     .priority = leading ? urgent : -k - 1,
                     .tile = {k, static_cast<int>(tile_column), -1},
                     .step = k,
                     .place = Place::gpu(gpu)},
-                   data, on_any_device([p, nb = h_.nb, columns, safe, use_inverse, first_column](Stream stream, const Addresses& at) {
+                   data,
+                   on_any_device([p, nb = g_.nb, columns, safe, use_inverse, first_column](Stream stream,
+                                                                                          const Addresses& at) {
                        const auto l = View<const T>::row_major(static_cast<const T*>(at[0]) + p.first * nb,
                                                                columns.rows - p.first, p.width, nb);
                        const RowMoves row_moves(static_cast<Index*>(at[1]), p.width);
                        auto* w = static_cast<T*>(at[2]);
-                       columns.for_each_group(at.data() + first_column, at.size() - first_column, [&](TileColumns<T> group) {
+                       const auto update_group = [&](TileColumns<T> group) {
                            const TileColumns<T> a = group.row_range(p.first, columns.rows - p.first);
                            const auto exchanged = dense_tile_columns(w, a.columns, p.width, a.width);
                            const TileColumns<T> u = a.row_range(0, p.width);
+                           const auto triangle = l.block(0, 0, p.width, p.width);
                            on_stream::exchange_rows<T>(stream, row_moves, a, exchanged);
                            if (use_inverse && *safe != 0) {
-                               const auto x = View<const T>::row_major(static_cast<const T*>(at[3]), p.width, inverted_block,
-                                                                       inverted_block);
-                               on_stream::solve_by_inverses<T>(stream, l.block(0, 0, p.width, p.width), x, exchanged, u);
+                               const auto x = View<const T>::row_major(static_cast<const T*>(at[3]), p.width,
+                                                                       inverted_block, inverted_block);
+                               on_stream::solve_by_inverses<T>(stream, triangle, x, exchanged, u);
                            } else {
-                               on_stream::solve_by_substitution<T>(stream, l.block(0, 0, p.width, p.width), exchanged, u);
+                               on_stream::solve_by_substitution<T>(stream, triangle, exchanged, u);
                            }
                            on_stream::update_trailing<T>(stream, l.block(p.width, 0, l.rows() - p.width, p.width), u,
                                                          a.row_range(p.width, a.rows - p.width));
                            w += a.columns * p.width * a.width;
-                       });
+                       };
+                       columns.for_each_group(at.data() + first_column, at.size() - first_column, update_group);
                    }));
     }
 
     // --- interchanges left of the panels ---
 
     void interchange_left(int k) {
-        if (h_.out_of_core()) {
-            submit_interchange_left(s_, k);  // the columns are at home, and one pass over them is cheaper than two transfers
+        if (g_.out_of_core()) {
+            // the columns are at home, and one pass over them is cheaper than two transfers
+            submit_interchange_left(s_, k);
             return;
         }
         const Panel& p = panel(k);
-        const ScratchMatrix<Index>& numbers = h_.plan_numbers[static_cast<std::size_t>(k % h_.panel_slots)];
+        const ScratchMatrix<Index>& numbers = g_.plan_numbers[static_cast<std::size_t>(k % g_.panel_slots)];
         const Region<Index> all_numbers = numbers.region();
         rt_.submit({.name = "plan interchange", .tile = {k, -1, -1}, .place = Place::cpu()},
                    read(s_.pivots.rows(p.end(), s_.pivots.size())), write(all_numbers),
-                   [s = &s_, h = &h_, k](View<const Index>, View<Index> to) {
+                   [s = &s_, h = &g_, k](View<const Index>, View<Index> to) {
                        const StoredPermutationPlan stored(left_permutation(*s, k));
                        const PermutationPlan plan = stored.plan();
                        std::copy_n(plan.rows, plan.size(), to.data());
                        h->plans[static_cast<std::size_t>(k)] = plan;
                    });
-        const int gpu = h_.device_of(p.tile_column);
-        const ScratchMatrix<T>& saved = h_.saved_rows[static_cast<std::size_t>(gpu)];
+        const int gpu = g_.device_of(p.tile_column);
+        const ScratchMatrix<T>& saved = g_.saved_rows[static_cast<std::size_t>(gpu)];
         rt_.submit({.name = "interchange", .tile = {k, -1, -1}, .place = Place::gpu(gpu)}, read(all_numbers),
                    write(saved.region()), readwrite(s_.region(p, p.end(), rows())),
-                   on_any_device([plan = &h_.plans[static_cast<std::size_t>(k)]](Stream stream, View<const Index> at, View<T> workspace, View<T> a) {
-                       const TileColumns<T> columns{a.data(), 1, a.rows() * a.row_stride(), a.rows(), a.cols(), a.row_stride()};
+                   on_any_device([plan = &g_.plans[static_cast<std::size_t>(k)]](Stream stream, View<const Index> at,
+                                                                                 View<T> workspace, View<T> a) {
+                       const TileColumns<T> columns{a.data(), 1,        a.rows() * a.row_stride(),
+                                                    a.rows(), a.cols(), a.row_stride()};
                        on_stream::permute_rows<T>(stream, plan->at(at.data()), columns, workspace.data());
                    }));
     }
@@ -399,7 +421,7 @@ class HybridSubmission {
     static constexpr int urgent = 1;
 
     LuState<T>& s_;
-    HybridState<T>& h_;
+    GpuLuState<T>& g_;
     Runtime& rt_;
     const LuChoices choices_;
     ColumnGroup group_{};
@@ -411,12 +433,12 @@ class HybridSubmission {
 }  // namespace
 
 template <class T>
-void submit_hybrid_lu(LuState<T>& state, const LuChoices& choices) {
-    state.hybrid = std::make_shared<HybridState<T>>(state, choices);
-    HybridSubmission<T>(state, *state.hybrid, choices).submit();
+void submit_lu_on_gpus(LuState<T>& state, const LuChoices& choices) {
+    state.on_gpus = std::make_shared<GpuLuState<T>>(state, choices);
+    GpuLuSubmission<T>(state, *state.on_gpus, choices).submit();
 }
 
-template void submit_hybrid_lu(LuState<float>&, const LuChoices&);
-template void submit_hybrid_lu(LuState<double>&, const LuChoices&);
+template void submit_lu_on_gpus(LuState<float>&, const LuChoices&);
+template void submit_lu_on_gpus(LuState<double>&, const LuChoices&);
 
 }  // namespace basalt::detail

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "kernels/inverted_block.hpp"
+#include "kernels/permutation_plan.hpp"
+#include "runtime/memory/pinned_buffer.hpp"
+#include "tasks/lu_options.hpp"
+#include "tasks/lu_state.hpp"
+
+namespace basalt::detail {
+
+/// rows x cols elements of the runtime's own that tasks access as one datum, row-major and dense. A task that writes
+/// some of its rows says that the others have no contents any more. Does not own the memory.
+template <class T>
+class ScratchMatrix {
+  public:
+    ScratchMatrix(Runtime& runtime, T* memory, Index rows, Index cols, const char* name)
+        : data_(memory),
+          rows_(rows),
+          cols_(cols),
+          datum_(runtime.engine(),
+                 create_datum(runtime.engine(), memory, sizeof(T), rows, static_cast<std::int32_t>(cols),
+                              Storage::scratch, name)) {}
+
+    T* data() const { return data_; }
+    Index ld() const { return cols_; }
+    /// Rows [begin, end), of which a kernel sees the first `width` columns.
+    Region<T> rows(Index begin, Index end, Index width) const {
+        const auto cols = static_cast<std::int32_t>(cols_);
+        return {datum_.get(), begin, end, 0, cols, begin * cols_, end - begin, width, cols_, 1};
+    }
+    Region<T> region() const { return rows(0, rows_, cols_); }
+
+  private:
+    T* data_;
+    Index rows_;
+    Index cols_;
+    DatumHandle datum_;
+};
+
+/// Tile columns [first, last) that are on the GPUs together.
+struct ColumnGroup {
+    Index first;
+    Index last;
+};
+
+/// What a factorization in the modes hybrid and gpu needs beside LuState while it runs.
+template <class T>
+struct GpuLuState {
+    GpuLuState(LuState<T>& lu, const LuChoices& choices);
+
+    /// Tile columns are dealt 1D block-cyclically.
+    int device_of(Index tile_column) const { return static_cast<int>(tile_column % gpus); }
+    /// All columns at once, or groups that fit when memory is short.
+    std::vector<ColumnGroup> column_groups() const;
+    bool out_of_core() const { return group_columns < lu.grid().tile_cols(); }
+
+    LuState<T>& lu;
+    const int gpus;
+    const Index nb;             ///< widest panel
+    const Index panel_slots;    ///< panels on their way at once
+    const Index group_columns;  ///< tile columns of a group
+    const Index gpu_panels_below;  ///< rows left from which on GPUs factor the panels
+
+    std::vector<PermutationPlan> plans;  ///< by panel, in the host's memory
+    std::vector<char> inverse_is_safe;   ///< by panel; written before the GPUs' tasks that read it are enqueued
+
+  private:
+    PinnedBuffer travelling_;  // what cores and GPUs exchange
+    HostBuffer on_devices_;    // addresses for what only GPUs use: never touched here
+    HostBuffer packed_memory_;
+
+  public:
+    // by slot
+    std::vector<ScratchMatrix<T>> panels;            ///< m x nb, in the matrix's rows
+    std::vector<ScratchMatrix<Index>> plan_numbers;  ///< those of a PermutationPlan
+    std::vector<ScratchMatrix<T>> packed;            ///< packed U of a column that cores update
+    // by panel
+    std::vector<ScratchMatrix<T>> inverses;     ///< those of diagonal blocks of L(k, k), one below the other
+    std::vector<ScratchMatrix<Index>> moves;    ///< the numbers of RowMoves
+    std::vector<ScratchMatrix<Index>> results;  ///< pivots and INFO of one that a GPU factors
+    std::vector<ScratchMatrix<Index>> gates;    ///< nothing, but who writes it has taken the panel's columns out
+    // by GPU
+    std::vector<ScratchMatrix<T>> lead_rows;             ///< the exchanged top rows of the leading column
+    std::vector<ScratchMatrix<T>> rest_rows;             ///< those of all its other columns
+    std::vector<ScratchMatrix<Index>> panel_workspaces;  ///< of its panels
+    std::vector<ScratchMatrix<T>> saved_rows;            ///< workspace of permute_rows()
+};
+
+extern template struct GpuLuState<float>;
+extern template struct GpuLuState<double>;
+
+}  // namespace basalt::detail
