@@ -63,20 +63,23 @@ void add_options(CLI::App& command, VersusOptions& options, std::string& core) {
     command.add_option("--precision", options.precision, "s or d")->check(CLI::IsMember({"s", "d"}));
     command.add_option("--mode", options.mode, "where it runs: cpu (beside OpenBLAS), hybrid or gpu (beside cuSOLVER)")
         ->check(CLI::IsMember({"cpu", "hybrid", "gpu"}));
-    command.add_option("--gpus", options.gpus, "hybrid: GPUs (default: all)")->check(CLI::Range(1, 8));
-    command.add_option("--gpu-mem", options.gpu_memory, "hybrid: bytes of each GPU to use, 3G and the like")
+    command.add_option("--gpus", options.gpus, "hybrid and gpu: GPUs (default: all)")->check(CLI::Range(1, 8));
+    command.add_option("--gpu-mem", options.gpu_memory, "hybrid and gpu: bytes of each GPU to use, 3G and the like")
         ->transform(CLI::AsSizeValue(false));
-    command.add_option("--data", options.data, "hybrid: where the matrix lies before and after, host or device")
+    command.add_option("--data", options.data, "hybrid and gpu: where the matrix lies before and after, host or device")
         ->check(CLI::IsMember({"host", "device"}));
-    command.add_flag("!--no-vendor", options.vendor, "hybrid: ours and the gemm alone");
-    command.add_flag("--single-update-task", options.single_update_task, "hybrid: as in the paper, no leading column first");
-    command.add_flag("--broadcast-from-host", options.broadcast_from_host, "hybrid: as in the paper, no ring of GPUs");
-    command.add_flag("!--one-width", options.narrow_at_end, "hybrid: panels as wide at the end as at the beginning");
+    command.add_flag("!--no-vendor", options.vendor, "hybrid and gpu: ours and the gemm alone");
+    command.add_flag("--single-update-task", options.single_update_task,
+                     "hybrid and gpu: as in the paper, no leading column first");
+    command.add_flag("--broadcast-from-host", options.broadcast_from_host,
+                     "hybrid and gpu: each GPU is sent the panel, no ring of GPUs");
+    command.add_flag("!--one-width", options.narrow_at_end,
+                     "hybrid and gpu: panels as wide at the end as at the beginning");
     command.add_option("--gpu-panels-below", options.gpu_panels_below,
-                       "hybrid: rows left from which on GPUs factor panels; 0: never, -1: the library chooses")
+                       "hybrid: rows left from which on GPUs factor panels too; 0: never, -1: the library chooses")
         ->check(CLI::Range(-1, 1 << 30));
     command.add_flag("--energy", options.energy, "hybrid and gpu: measure the energy of GPUs and processor packages");
-    command.add_option("--trace", options.trace, "hybrid: write the trace of the last run to this file");
+    command.add_option("--trace", options.trace, "hybrid and gpu: write the trace of the last run to this file");
     command.add_option("--cpus", options.threads, "threads of both sides (default: all cores)")
         ->check(CLI::Range(1, 1024));
     command.add_option("--repeat", options.repeat, "rounds that count, at least 3")

@@ -1,5 +1,5 @@
-// Hybrid LU and the GPU vendor's LU in one process, in turn. Both start and end with a column-major matrix where --data
-// says; conversion and transfers are timed, allocation and pinning are not.
+// LU in the modes hybrid and gpu and the GPU vendor's LU in one process, in turn. Both start and end with a
+// column-major matrix where --data says; conversion and transfers are timed, allocation and pinning are not.
 #include "bench/versus_lu_gpu.hpp"
 
 #include <algorithm>

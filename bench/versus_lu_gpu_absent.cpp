@@ -6,7 +6,7 @@
 namespace bench {
 
 int versus_lu_gpu(const VersusOptions&) {
-    throw std::runtime_error("--mode hybrid: CUDA was not found when this was built");
+    throw std::runtime_error("--mode hybrid and gpu: CUDA was not found when this was built");
 }
 
 }  // namespace bench

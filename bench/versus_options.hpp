@@ -22,8 +22,8 @@ struct VersusOptions {
     int repeat = 3;
     std::uint64_t seed = 0;
     std::string json;
-    // mode hybrid
     std::string mode = "cpu";
+    // modes hybrid and gpu
     int gpus = -1;
     std::size_t gpu_memory = 0;
     std::string data = "device";
@@ -33,7 +33,7 @@ struct VersusOptions {
     bool narrow_at_end = true;
     int gpu_panels_below = -1;
     bool energy = false;  ///< measure it, of ours and of the vendor's
-    std::string trace;  ///< file for the trace of the last run
+    std::string trace;    ///< file for the trace of the last run
 };
 
 }  // namespace bench

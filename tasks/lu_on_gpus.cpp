@@ -290,8 +290,8 @@ class GpuLuSubmission {
 
     // --- on GPUs ---
 
-    /// A(k:, k) = P L U on the GPU that has the columns, and what the interchanges move; pivots and INFO to the host, for
-    /// which no GPU waits.
+    /// A(k:, k) = P L U on the GPU that has the columns, and what the interchanges move; pivots and INFO to the host,
+    /// for which no GPU waits.
     void factor_on_gpu(int k) {
         const Panel& p = panel(k);
         const auto gpu = static_cast<std::size_t>(g_.device_of(p.tile_column));

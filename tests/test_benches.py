@@ -86,13 +86,19 @@ class VersusLu(unittest.TestCase):
 
     def test_wrong_use_is_refused_with_what_is_allowed(self):
         for arguments, allowed in ((["--n", "-4"], "1"), (["--tile", "64"], "HEIGHTxWIDTH"),
-                                   (["--precision", "z"], "d"), (["--mode", "gpu"], "cpu"),
+                                   (["--precision", "z"], "d"), (["--mode", "tpu"], "gpu"),
                                    (["--repeat", "2"], "3"), (["--cpus", "x"], "1024")):
             result = run(VERSUS, "lu", *arguments)
             self.assertEqual(result.returncode, 2, arguments)
             for word in (*arguments, allowed):
                 self.assertIn(word, result.stderr)
         self.assertEqual(run(VERSUS, "svd").returncode, 2)
+
+    def test_modes_with_gpus_say_that_there_is_none(self):
+        for mode in ("hybrid", "gpu"):
+            result = run("env", "CUDA_VISIBLE_DEVICES=", VERSUS, "lu", "--mode", mode)
+            self.assertEqual(result.returncode, 3)
+            self.assertIn("--mode hybrid and gpu", result.stderr)
 
 
 class Update(unittest.TestCase):

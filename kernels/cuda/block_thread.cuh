@@ -21,10 +21,10 @@ struct BlockThread {
         return __shfl_sync(0xffffffffU, value, source);
     }
 
-    /// C += A B with C 16 x 8, A 16 x 8, B 8 x 8, spread over the warp as mma.m16n8k8 has it. Before sm_90 there is only
-    /// m8n8k4, four of which have their parts in the same lanes.
-    __device__ void mma_16x8x8(double& c0, double& c1, double& c2, double& c3, double a0, double a1, double a2, double a3,
-                               double b0, double b1) const {
+    /// C += A B with C 16 x 8, A 16 x 8, B 8 x 8, spread over the warp as mma.m16n8k8 has it. Before sm_90 there is
+    /// only m8n8k4, four of which have their parts in the same lanes.
+    __device__ void mma_16x8x8(double& c0, double& c1, double& c2, double& c3, double a0, double a1, double a2,
+                               double a3, double b0, double b1) const {
 #if __CUDA_ARCH__ >= 900
         asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
             "{%0, %1, %2, %3};"

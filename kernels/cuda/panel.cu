@@ -40,7 +40,8 @@ PanelPlan panel_plan(int device, Index rows, Index cols) {
     // docs/decisions/0010-lu-on-gpus.md has the measurements
     constexpr Index cluster_height = 16384;
     constexpr std::array grids{32, 64, 0};
-    if (rows <= cluster_height && panel_fits<T>(device, rows, cols, {PanelDesign::cluster})) return {PanelDesign::cluster};
+    const PanelPlan cluster{PanelDesign::cluster};
+    if (rows <= cluster_height && panel_fits<T>(device, rows, cols, cluster)) return cluster;
     for (const int blocks : grids) {
         const PanelPlan plan{PanelDesign::grid, blocks};
         if (panel_fits<T>(device, rows, cols, plan)) return plan;

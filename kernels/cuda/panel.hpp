@@ -8,8 +8,8 @@
 /// LU with partial pivoting of a column panel on one GPU.
 namespace basalt::cuda_kernels {
 
-/// How a panel is factored. All give the same pivots and, up to rounding, the same factors. Panels whose rows do not begin at multiples
-/// of 16 bytes are factored by steps where cluster or grid is asked for.
+/// How a panel is factored. All give the same pivots and, up to rounding, the same factors. Panels whose rows do not
+/// begin at multiples of 16 bytes are factored by steps where cluster or grid is asked for.
 enum class PanelDesign {
     cluster,  ///< one kernel of up to 16 blocks, which exchange candidates through distributed shared memory
     grid,     ///< the same kernel on any number of blocks, which exchange them through the device's memory
@@ -23,7 +23,8 @@ struct PanelPlan {
     int leaf_width = 0;  ///< columns that are factored on chip; 0: as many as fit
 };
 
-/// The plan for a panel that is factored while the GPU also updates: few blocks, as long as they hold it. Every panel fits.
+/// The plan for a panel that is factored while the GPU also updates: few blocks, as long as they hold it. Every panel
+/// fits.
 template <class T>
 PanelPlan panel_plan(int device, Index rows, Index cols);
 
@@ -36,11 +37,12 @@ std::size_t panel_workspace(Index rows, Index cols);
 
 /// panel = P L U in place, LAPACK's getrf, enqueued on the stream.
 ///
-/// `panel` is m x n, row-major, n <= 1024, any m and n. pivots[k], k < min(m, n), is the 0-based row of the panel exchanged with row k,
-/// in sequence. *info is LAPACK's INFO: 0, or the 1-based number of the first pivot that is exactly zero; the factorization is completed
-/// all the same. A NaN on the diagonal stays the pivot, a NaN below it is never chosen. The same input and plan give the same bits.
-/// `workspace` holds panel_workspace() bytes, aligned to 256; its contents are of no matter before and after. All pointers are to the
-/// device's memory. Throws DeviceError where a launch fails. For float and double. CPU twin: kernels/cpu/panel.hpp.
+/// `panel` is m x n, row-major, any m, n <= 1024. pivots[k], k < min(m, n), is the 0-based row of the panel
+/// exchanged with row k, in sequence. *info is LAPACK's INFO: 0, or the 1-based number of the first pivot that is
+/// exactly zero; the factorization is completed all the same. A NaN on the diagonal stays the pivot, a NaN below it is
+/// never chosen. The same input and plan give the same bits. `workspace` holds panel_workspace() bytes, aligned to 256;
+/// its contents are of no matter before and after. All pointers are to the device's memory. Throws DeviceError where a
+/// launch fails. For float and double. CPU twin: kernels/cpu/panel.hpp.
 template <class T>
 void panel_factor(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace, PanelPlan plan);
 

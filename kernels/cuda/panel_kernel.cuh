@@ -19,8 +19,8 @@ struct PanelShared {
     LeafMoves<width> moves;
 };
 
-/// The same value, of which the compiler does not know that it is: what is made of it is computed where it is used and not
-/// kept in registers all along.
+/// The same value, of which the compiler does not know that it is: what is made of it is computed where it is used and
+/// not kept in registers all along.
 template <class T>
 __device__ PanelView<T> anew(PanelView<T> panel) {
     asm volatile("" : "+r"(panel.ld), "+l"(panel.data));
@@ -39,8 +39,8 @@ __device__ inline BlockThread anew(BlockThread thread) {
 
 /// A function of its own, with the registers to itself.
 template <class T, int width, int rows_a_thread, class Team>
-__device__ __noinline__ Team factor_leaf(Team team, PanelView<T> panel, int col, int count, int pivots_here, BlockRows rows,
-                                         Index* pivots, int& info) {
+__device__ __noinline__ Team factor_leaf(Team team, PanelView<T> panel, int col, int count, int pivots_here,
+                                         BlockRows rows, Index* pivots, int& info) {
     auto& shared = *reinterpret_cast<PanelShared<T, width, rows_a_thread, Team>*>(dynamic_shared());
     int own_info = info;
     Leaf<T, width, rows_a_thread, Team> columns(panel, col, count, pivots_here, rows, anew(BlockThread()));
@@ -52,8 +52,8 @@ __device__ __noinline__ Team factor_leaf(Team team, PanelView<T> panel, int col,
     return team;
 }
 
-/// The whole panel in one kernel: a team of blocks, one to an SM. Recursive: after leaf number i, of `width` columns, the columns of the
-/// subtree that ends with it update as many right of them.
+/// The whole panel in one kernel: a team of blocks, one to an SM. Recursive: after leaf number i, of `width` columns,
+/// the columns of the subtree that ends with it update as many right of them.
 template <class T, int width, int rows_a_thread, class Team>
 __global__ void __launch_bounds__(team_threads, 1)
     panel_kernel(PanelView<T> whole, Index* pivots, Index* info_out, typename Team::Global* global) {
@@ -96,7 +96,9 @@ __global__ void __launch_bounds__(team_threads, 1)
             solve_right(anew(panel), first, known, right, cols, shared.solve, rank, size, anew(thread));
             team.arrive();
             team.wait();
-            if (right < panel.rows) update_right(anew(panel), below, first, order, right, cols, shared.product, anew(thread));
+            if (right < panel.rows) {
+                update_right(anew(panel), below, first, order, right, cols, shared.product, anew(thread));
+            }
         }
     }
     if (rank == 0 && threadIdx.x == 0) *info_out = info;

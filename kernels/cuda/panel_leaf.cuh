@@ -4,8 +4,8 @@
 
 #include "kernels/cuda/panel_team.cuh"
 
-/// A few columns of a panel, factored on chip: each thread holds whole rows of them in registers, and the blocks of a team meet
-/// once a column.
+/// A few columns of a panel, factored on chip: each thread holds whole rows of them in registers, and the blocks of a
+/// team meet once a column.
 namespace basalt::cuda_detail {
 
 /// m x n, row-major, in the device's memory.
@@ -31,8 +31,8 @@ struct BlockRows {
     __device__ int count() const { return end - begin; }
 };
 
-/// What the interchanges of a leaf's columns move, in terms of places before and after all of them. Without their order, so that
-/// the rest of the panel's columns can move at once.
+/// What the interchanges of a leaf's columns move, in terms of places before and after all of them. Without their
+/// order, so that the rest of the panel's columns can move at once.
 template <int width>
 struct LeafMoves {
     int pivot_source[width];  ///< where the row was that is now number k of the leaf's top rows
@@ -41,7 +41,8 @@ struct LeafMoves {
 
 template <class T, int width, int rows_a_thread>
 struct LeafShared {
-    /// Rows of the staging buffer: the padding has a warp's threads hit different banks with 16 bytes each of their rows.
+    /// Rows of the staging buffer: the padding has a warp's threads hit different banks with 16 bytes each of their
+    /// rows.
     static constexpr int stage_ld = width + 16 / static_cast<int>(sizeof(T));
     alignas(16) T stage[team_threads * rows_a_thread * stage_ld];
     unsigned moved[team_warps * rows_a_thread];  ///< by 32 rows of the block: those that change places
@@ -110,7 +111,8 @@ class Leaf {
         }
     }
 
-    /// Eliminates; columns of L go to the staging buffer. `pivots`: nullptr but for one block, which also writes the rows of U.
+    /// Eliminates; columns of L go to the staging buffer. `pivots`: nullptr but for one block, which also writes the
+    /// rows of U.
     __device__ __forceinline__ void factor(Team& team, Candidates& candidates, Shared& shared, LeafMoves<width>& moves,
                                            Index* pivots, int& info) {
         // lane k of warp 0 follows the leaf's top row number k and notes where pivot k came from
@@ -187,8 +189,8 @@ class Leaf {
 
     __device__ int local_row(int r) const { return r * team_threads + thread_.number; }
 
-    /// The warp's best row for column j goes to shared memory, the block's best to the others. Of the row, the columns from j
-    /// on: at most `cols`. Of these rest() updates all but the first, while the warp finds its best row.
+    /// The warp's best row for column j goes to shared memory, the block's best to the others. Of the row, the columns
+    /// from j on: at most `cols`. Of these rest() updates all but the first, while the warp finds its best row.
     template <int cols, class F>
     __device__ __forceinline__ void propose(int j, Team& team, Candidates& candidates, const F& rest) {
         PivotKey mine;
@@ -221,7 +223,8 @@ class Leaf {
 
     /// Step j. Before it a_[r][c] is in column j + c of the leaf, after it in column j + 1 + c.
     template <int cols>
-    __device__ __forceinline__ void eliminate(int j, Team& team, Candidates& candidates, Shared& shared, Followed& followed) {
+    __device__ __forceinline__ void eliminate(int j, Team& team, Candidates& candidates, Shared& shared,
+                                              Followed& followed) {
         const typename Team::Message* const proposals = team.proposals(j, thread_);
         // each lane divides by the pivot that it looks at, while the best is being found
         const bool looks = thread_.lane < team.proposed();

@@ -33,10 +33,10 @@ void solve(Stream stream, std::type_identity_t<View<const T>> l, View<T> b) {
 ///     A_10 | A_11     factor A_11, exchange rows everywhere else
 ///
 /// leaf.width(rows) columns of so many rows at most are a leaf; leaf.factor(first, cols) factors one in place and sets
-/// pivots[first + k], counted from the panel's first row; leaf.interchange_outside(first, cols) exchanges row first + k with row
-/// pivots[first + k] in all other columns. Rows are exchanged in all other columns at once, after each
-/// leaf, so that a level of the recursion is one solve and one update. Abdelfattah, Haidar, Tomov, Dongarra, "Analysis
-/// and Design Techniques towards High-Performance and Energy-Efficient Dense Linear Solvers on GPUs", section 6.3,
+/// pivots[first + k], counted from the panel's first row; leaf.interchange_outside(first, cols) exchanges row first + k
+/// with row pivots[first + k] in all other columns. Rows are exchanged in all other columns at once, after each leaf,
+/// so that a level of the recursion is one solve and one update. Abdelfattah, Haidar, Tomov, Dongarra, "Analysis and
+/// Design Techniques towards High-Performance and Energy-Efficient Dense Linear Solvers on GPUs", section 6.3,
 /// figure 4.
 template <class T, class Leaf>
 void factor_columns(Stream stream, View<T> panel, Index first, Index cols, const Leaf& leaf) {

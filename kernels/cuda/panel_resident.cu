@@ -23,7 +23,8 @@ constexpr Index resident_cols = 256;
 
 constexpr std::size_t alignment = 256;
 constexpr std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
-constexpr std::size_t team_bytes = aligned(std::max(sizeof(GridTeam<double, 16>::Global), sizeof(GridTeam<float, 16>::Global)));
+constexpr std::size_t team_bytes =
+    aligned(std::max(sizeof(GridTeam<double, 16>::Global), sizeof(GridTeam<float, 16>::Global)));
 constexpr std::size_t result_bytes = aligned(sizeof(Index));
 constexpr std::size_t moves_bytes = aligned(2 * resident_cols * sizeof(Index));
 
@@ -50,7 +51,8 @@ struct ResidentLeaf {
     void factor(Index first, Index cols) const {
         launch(panel.block(first, first, panel.rows() - first, cols), pivots + first, leaf_info());
         cuda_kernels::find_row_moves(stream, pivots + first, RowMoves(moves(), cols));
-        take_over_kernel<<<1, static_cast<unsigned>(cols), 0, native(stream)>>>(pivots + first, cols, first, info, leaf_info());
+        take_over_kernel<<<1, static_cast<unsigned>(cols), 0, native(stream)>>>(pivots + first, cols, first, info,
+                                                                               leaf_info());
         check_launch("take_over_kernel", stream);
     }
 

@@ -9,12 +9,12 @@
 
 namespace basalt::cuda_detail {
 
-/// The designs `cluster` and `grid` (see kernels/cuda/panel.hpp): up to 256 columns in one kernel, whose blocks deal out the rows and
-/// meet once a column. Wider panels are a recursion over such.
+/// The designs `cluster` and `grid` (see kernels/cuda/panel.hpp): up to 256 columns in one kernel, whose blocks deal
+/// out the rows and meet once a column. Wider panels are a recursion over such.
 ///
-/// One barrier a column is rocHPL's idea (exchange, scaling, update of the next column, local maximum and publishing the candidate
-/// are one step). Here rows do not move before a leaf is done, candidates carry their row, and in a cluster they
-/// are stored straight into the other blocks' shared memory.
+/// One barrier a column is rocHPL's idea (exchange, scaling, update of the next column, local maximum and publishing
+/// the candidate are one step). Here rows do not move before a leaf is done, candidates carry their row, and in a
+/// cluster they are stored straight into the other blocks' shared memory.
 template <class T>
 bool resident_fits(int device, Index rows, cuda_kernels::PanelPlan plan);
 
@@ -23,6 +23,7 @@ std::size_t resident_workspace(Index cols);
 
 /// *info is 0 before. `plan` fits.
 template <class T>
-void factor_resident(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace, cuda_kernels::PanelPlan plan);
+void factor_resident(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace,
+                     cuda_kernels::PanelPlan plan);
 
 }  // namespace basalt::cuda_detail

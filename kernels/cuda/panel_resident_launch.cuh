@@ -32,14 +32,16 @@ struct Variant {
         return answer[d];
     }
 
-    static void launch(Stream stream, const PanelView<T>& panel, Index* pivots, Index* info, void* workspace, int blocks) {
+    static void launch(Stream stream, const PanelView<T>& panel, Index* pivots, Index* info, void* workspace,
+                       int blocks) {
         if (!in_cluster) {
-            check(cudaMemsetAsync(workspace, 0, sizeof(typename GridTeam<T, width>::Global), native(stream)), "cudaMemsetAsync", stream);
+            check(cudaMemsetAsync(workspace, 0, sizeof(typename GridTeam<T, width>::Global), native(stream)),
+                  "cudaMemsetAsync", stream);
         }
         cudaLaunchAttribute together{};
         const cudaLaunchConfig_t shape = launch_shape(together, blocks, native(stream));
-        check(cudaLaunchKernelEx(&shape, kernel, panel, pivots, info, static_cast<typename Team::Global*>(workspace)), "panel_kernel",
-              stream);
+        auto* const global = static_cast<typename Team::Global*>(workspace);
+        check(cudaLaunchKernelEx(&shape, kernel, panel, pivots, info, global), "panel_kernel", stream);
     }
 
   private:
@@ -63,7 +65,8 @@ struct Variant {
 
     static int ask_most_blocks(int device) {
         int major = 0, processors = 0;
-        if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess || major < 9) return 0;
+        if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess) return 0;
+        if (major < 9) return 0;
         if (cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device) != cudaSuccess) return 0;
         if (!allow()) return 0;
         if constexpr (!in_cluster) {
@@ -86,8 +89,10 @@ struct Variant {
 
     static bool allow() {
         const bool allowed =
-            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)) == cudaSuccess &&
-            (!in_cluster || cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) == cudaSuccess);
+            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                 static_cast<int>(shared_bytes)) == cudaSuccess &&
+            (!in_cluster ||
+             cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) == cudaSuccess);
         if (!allowed) static_cast<void>(cudaGetLastError());
         return allowed;
     }
@@ -114,8 +119,8 @@ struct ResidentPanel {
     }
 
     /// It fits.
-    static void launch(Stream stream, int device, const PanelView<T>& panel, Index* pivots, Index* info, void* workspace,
-                       cuda_kernels::PanelPlan plan) {
+    static void launch(Stream stream, int device, const PanelView<T>& panel, Index* pivots, Index* info,
+                       void* workspace, cuda_kernels::PanelPlan plan) {
         const auto try_variant = [&](auto variant) {
             const int blocks = blocks_for(variant, device, panel.rows, plan);
             if (blocks > 0) variant.launch(stream, panel, pivots, info, workspace, blocks);

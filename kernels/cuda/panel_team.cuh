@@ -10,18 +10,18 @@
 /// The blocks that factor a panel together: how they agree on a pivot, and how they wait for each other.
 namespace basalt::cuda_detail {
 
-// With eight warps a thread has 255 registers: four rows of sixteen columns fit. With sixteen the rows are half as many, but all that
-// every warp does for itself is done twice as often.
+// With eight warps a thread has 255 registers: four rows of sixteen columns fit. With sixteen the rows are half as
+// many, but all that every warp does for itself is done twice as often.
 constexpr int team_warps = 8;
 constexpr int team_threads = team_warps * warp_lanes;
 constexpr int most_cluster_blocks = 16;
 
-/// How good a row is as a pivot: the larger absolute value, of equal ones the row that is further up. Absolute values are
-/// compared as integers, as which they are in the same order.
+/// How good a row is as a pivot: the larger absolute value, of equal ones the row that is further up. Absolute values
+/// are compared as integers, as which they are in the same order.
 struct alignas(16) PivotKey {
     std::uint64_t magnitude = 0;
     unsigned row = ~0U;
-    unsigned epoch = 0;  ///< marks a message in the device's memory as written
+    unsigned unused = 0;  ///< fills the 16 bytes that are copied at once
 
     __device__ bool better_than(const PivotKey& other) const {
         // no branches: all rows of a thread are compared one after the other
@@ -69,7 +69,7 @@ __device__ inline int best_lane(const PivotKey& mine) { return best_lane(mine, h
 
 /// A row that some threads propose as pivot.
 template <class T, int width>
-struct alignas(16) Candidate {
+struct alignas(16) ProposedRow {
     PivotKey key;
     T values[width];
 
@@ -83,21 +83,22 @@ __device__ int best_candidate(const C* candidates, int count, int lane) {
     return best_lane(lane < count ? candidates[lane].key : PivotKey{});
 }
 
-/// The block's dynamic shared memory. What a team needs of it comes first. Named anew in each function, since a pointer that
-/// went through a call is no longer known to be one to shared memory.
+/// The block's dynamic shared memory. What a team needs of it comes first. Named anew in each function, since a pointer
+/// that went through a call is no longer known to be one to shared memory.
 __device__ inline char* dynamic_shared() {
     extern __shared__ __align__(16) char memory[];
     return memory;
 }
 
-/// The blocks of one cluster. A candidate travels as stores to the other blocks' shared memory that count on a barrier there: a
-/// block goes on as soon as it has all candidates, with no round trip.
+/// The blocks of one cluster. A candidate travels as stores to the other blocks' shared memory that count on a barrier
+/// there: a block goes on as soon as it has all candidates, with no round trip.
 template <class T, int width>
 class ClusterTeam {
   public:
-    using Message = Candidate<T, width>;
+    using Message = ProposedRow<T, width>;
     struct Shared {
-        Message arrived[2][most_cluster_blocks];  // by parity of the step: who is one step ahead writes to the other half
+        // by parity of the step: who is one step ahead writes to the other half
+        Message arrived[2][most_cluster_blocks];
         alignas(8) std::uint64_t barrier[2];
     };
     struct Global {};  ///< nothing in the device's memory
@@ -107,7 +108,8 @@ class ClusterTeam {
 
     __device__ explicit ClusterTeam(Global*) : rank_(rank()), size_(size()) {
         if (threadIdx.x < 2) {
-            asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(address(&shared().barrier[threadIdx.x])) : "memory");
+            asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(address(&shared().barrier[threadIdx.x]))
+                         : "memory");
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
         arrive();
@@ -120,14 +122,16 @@ class ClusterTeam {
         }
     }
 
-    /// Called by all threads after the block's warps have written their candidates and met. `step`: of the leaf, from 0.
+    /// Called by all threads after the block's warps have written their candidates and met. `step`: of the leaf,
+    /// from 0.
     __device__ void propose(int step, const Message* of_warps, BlockThread thread) {
         const int half = step & 1;
         const uint4* const from =
             reinterpret_cast<const uint4*>(&of_warps[best_candidate(of_warps, team_warps, thread.lane)]);
         const uint4 word = thread.lane < Message::words ? from[thread.lane] : uint4{};
         if (threadIdx.x == warp_lanes - 1) {
-            asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address(&shared().barrier[half])),
+            asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(
+                             address(&shared().barrier[half])),
                          "r"(static_cast<unsigned>(size_ * sizeof(Message)))
                          : "memory");
         }
@@ -136,7 +140,8 @@ class ClusterTeam {
             if (thread.lane >= Message::words || thread.warp + n * team_warps >= size_) continue;
             const unsigned to = slots_[n] + half * sizeof(shared().arrived[0]);
             asm volatile(
-                "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(to),
+                "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(
+                    to),
                 "r"(word.x), "r"(word.y), "r"(word.z), "r"(word.w),
                 "r"(barriers_[n] + half * static_cast<unsigned>(sizeof(shared().barrier[0])))
                 : "memory");
@@ -186,12 +191,12 @@ class ClusterTeam {
     unsigned barriers_[blocks_a_warp];
 };
 
-/// Any blocks that are resident at the same time. Candidates are exchanged through the device's memory: 16 bytes are written
-/// and read as a whole, and carry the number of the step, so that no flag has to be waited for beside them.
+/// Any blocks that are resident at the same time. Candidates are exchanged through the device's memory: 16 bytes are
+/// written and read as a whole, and carry the number of the step, so that no flag has to be waited for beside them.
 template <class T, int width>
 class GridTeam {
   public:
-    using Message = Candidate<T, width>;
+    using Message = ProposedRow<T, width>;
     static constexpr int most_blocks = 256;
     static constexpr int row_words = width * static_cast<int>(sizeof(T)) / 8;
     struct Shared {
@@ -300,7 +305,7 @@ class GridTeam {
 
     Global* global_;
     unsigned steps_done_ = 0;  ///< of former leaves
-    unsigned expected_ = 0;  ///< thread 0's
+    unsigned expected_ = 0;    ///< thread 0's
 };
 
 }  // namespace basalt::cuda_detail

@@ -14,11 +14,11 @@ struct ProductShared {
     alignas(16) T u[product_cols / strip_cols][product_depth * shared_ld];
 };
 
-/// Moves the rows of all columns outside [col, col + count) as the leaf's interchanges of `pivots` rows did inside. Columns are
-/// dealt to blocks.
+/// Moves the rows of all columns outside [col, col + count) as the leaf's interchanges of `pivots` rows did inside.
+/// Columns are dealt to blocks.
 template <class T, int width>
-__device__ __forceinline__ void move_rows(PanelView<T> panel, int col, int count, int pivots, const LeafMoves<width>& moves, int rank,
-                          int size, BlockThread thread) {
+__device__ __forceinline__ void move_rows(PanelView<T> panel, int col, int count, int pivots,
+                                          const LeafMoves<width>& moves, int rank, int size, BlockThread thread) {
     const int others = panel.cols - count, each = (others + size - 1) / size;
     const int end = min((rank + 1) * each, others);
     const int lines = 2 * pivots, at_once = team_threads / lines;
@@ -42,17 +42,18 @@ __device__ __forceinline__ void move_rows(PanelView<T> panel, int col, int count
     }
 }
 
-/// U = L^-1 A for rows [top, top + order) and columns [right, right + cols), in strips of 32 columns that are dealt to blocks.
+/// U = L^-1 A for rows [top, top + order) and columns [right, right + cols), in strips of 32 columns that are dealt to
+/// blocks.
 template <class T>
-__device__ __noinline__ void solve_right(PanelView<T> panel, int top, int order, int right, int cols, StripMemory<T>& shared, int rank,
-                            int size, BlockThread thread) {
+__device__ __noinline__ void solve_right(PanelView<T> panel, int top, int order, int right, int cols,
+                                         StripMemory<T>& shared, int rank, int size, BlockThread thread) {
 #pragma unroll 1
     for (int strip = rank; strip * strip_cols < cols; strip += size) {
         const int first = strip * strip_cols;
         T* const u = panel.at(top, right + first);
-        solve_strip<BySubstitution, true>(thread, shared,
-                                          Strip<T>{panel.at(top, top), panel.ld, nullptr, 0, u, panel.ld, u, panel.ld, order,
-                                                   min(strip_cols, cols - first)});
+        const int width = min(strip_cols, cols - first);
+        const Strip<T> part{panel.at(top, top), panel.ld, nullptr, 0, u, panel.ld, u, panel.ld, order, width};
+        solve_strip<BySubstitution, true>(thread, shared, part);
         __syncthreads();
     }
 }
@@ -62,8 +63,8 @@ struct SmallSolveShared {
     alignas(16) T l[solved_rows * solved_rows];  ///< by columns
 };
 
-/// U = L^-1 A as solve_right(), for at most 32 columns: a lane has a column. All blocks do the same, and each keeps U in shared
-/// memory, so that they need not wait for each other.
+/// U = L^-1 A as solve_right(), for at most 32 columns: a lane has a column. All blocks do the same, and each keeps U
+/// in shared memory, so that they need not wait for each other.
 template <class T>
 __device__ __forceinline__ void solve_few(const PanelView<T> panel, int top, int order, int right, int cols,
                                           SmallSolveShared<T>& shared, T* u, BlockThread thread) {
@@ -103,7 +104,7 @@ __device__ __forceinline__ void solve_few(const PanelView<T> panel, int top, int
 /// Their U to the panel.
 template <class T>
 __device__ __forceinline__ void store_few(const PanelView<T> panel, int top, int order, int right, int cols, const T* u,
-                          BlockThread thread) {
+                                          BlockThread thread) {
     for (int i = thread.number; i < order * strip_cols; i += team_threads) {
         const int col = i % strip_cols, row = i / strip_cols;
         if (col < cols) *panel.at(top + row, right + col) = u[row * shared_ld + col];
@@ -112,8 +113,8 @@ __device__ __forceinline__ void store_few(const PanelView<T> panel, int top, int
 
 /// Rows and columns of U to shared memory, in strips; zeros where there are none.
 template <class T>
-__device__ __forceinline__ void fetch_u(PanelView<T> panel, int top, int order, int right, int cols, ProductShared<T>& shared,
-                        BlockThread thread) {
+__device__ __forceinline__ void fetch_u(PanelView<T> panel, int top, int order, int right, int cols,
+                                        ProductShared<T>& shared, BlockThread thread) {
     constexpr int piece = 2;  // rows of strips are that far from each other
     constexpr int pieces = strip_cols / piece;
     const int strips = (cols + strip_cols - 1) / strip_cols;
@@ -138,11 +139,12 @@ __device__ Strip<T> strip_of(const PanelView<T> panel, BlockRows rows, int row, 
     return {nullptr, 0, nullptr, 0, c, panel.ld, c, panel.ld, rows.count() - row, cols};
 }
 
-/// A(rows, col ..) -= L U for `strips` strips of `tiles` * 8 columns. L: the columns [l_col, l_col + order). A warp has `units` times 16
-/// rows at once, so that enough of them is on its way.
+/// A(rows, col ..) -= L U for `strips` strips of `tiles` * 8 columns. L: the columns [l_col, l_col + order). A warp has
+/// `units` times 16 rows at once, so that enough of them is on its way.
 template <int units, int strips, int tiles, class T>
-__device__ __forceinline__ void subtract_product(const PanelView<T> panel, BlockRows rows, int l_col, int order, int col, int cols,
-                                 const T (*u)[product_depth * shared_ld], BlockThread thread) {
+__device__ __forceinline__ void subtract_product(const PanelView<T> panel, BlockRows rows, int l_col, int order,
+                                                 int col, int cols, const T (*u)[product_depth * shared_ld],
+                                                 BlockThread thread) {
     constexpr int ahead = tiles == 4 && units == 2 ? 1 : 2;
     const int g = thread.lane / 4, t = thread.lane % 4;
     const T* const l_at = panel.at(rows.begin, l_col);
@@ -204,12 +206,13 @@ __device__ __forceinline__ void subtract_product(const PanelView<T> panel, Block
 
 /// A(rows, right + done ..) -= L U for the columns of U that are in shared memory.
 template <class T>
-__device__ __forceinline__ void multiply(const PanelView<T> panel, BlockRows rows, int l_col, int order, int right, int width,
-                         const ProductShared<T>& shared, BlockThread thread) {
+__device__ __forceinline__ void multiply(const PanelView<T> panel, BlockRows rows, int l_col, int order, int right,
+                                         int width, const ProductShared<T>& shared, BlockThread thread) {
     int done = 0;
 #pragma unroll 1
     for (; width - done > strip_cols; done += 2 * strip_cols) {
-        subtract_product<1, 2, 4>(panel, rows, l_col, order, right + done, width - done, &shared.u[done / strip_cols], thread);
+        subtract_product<1, 2, 4>(panel, rows, l_col, order, right + done, width - done,
+                                  &shared.u[done / strip_cols], thread);
     }
     const int left = width - done;
     if (left > 2 * tile_cols) {
@@ -223,8 +226,8 @@ __device__ __forceinline__ void multiply(const PanelView<T> panel, BlockRows row
 
 /// A(rows, right ..) -= L(rows, l_col ..) U(l_col .., right ..) with U of `order` rows and `cols` columns.
 template <class T>
-__device__ __forceinline__ void update_right(PanelView<T> panel, BlockRows rows, int l_col, int order, int right, int cols,
-                             ProductShared<T>& shared, BlockThread thread) {
+__device__ __forceinline__ void update_right(PanelView<T> panel, BlockRows rows, int l_col, int order, int right,
+                                             int cols, ProductShared<T>& shared, BlockThread thread) {
 #pragma unroll 1
     for (int c = 0; c < cols; c += product_cols) {
         const int width = min(product_cols, cols - c);
