@@ -148,4 +148,62 @@ void check_exact(const LuMachine& machine, const LuShape& shape, const LuOptions
     }
 }
 
+/// Columns of zeros, one in the middle, all from there on, the first, all: INFO is LAPACK's, so are the pivots left of
+/// the zeros, and the factors are complete.
+inline void check_singular(const LuMachine& machine, const LuShape& shape) {
+    Runtime runtime(machine.config());
+    for (const Index first : {std::min(shape.m, shape.n) / 2, Index{0}}) {
+        for (const Index count : {Index{1}, shape.n}) {
+            Dense<double> a = generated<double>("integer", shape.m, shape.n, 5);
+            for (Index j = first; j < std::min(first + count, shape.n); ++j) {
+                for (Index i = 0; i < shape.m; ++i) a(i, j) = 0;
+            }
+            const Factored<double> expected = lapack_getrf(a);
+            REQUIRE(expected.info == first + 1);
+            for (const LuOptions& options : with_gpu_panels(hybrid(shape.panel_width), shape)) {
+                const Watchdog watchdog;
+                const Factored<double> got = factor(runtime, a, shape, options);
+                INFO(name_of(options) << ", GPU panels below " << options.gpu_panels_below << ", " << shape.m << " x "
+                                      << shape.n << ", zeros in " << count << " columns from " << first);
+                CHECK(got.info == expected.info);
+                CHECK(std::equal(got.pivots.begin(), got.pivots.begin() + first, expected.pivots.begin()));
+                CHECK(factor_ratio(a, got.lu, got.pivots) < 30);
+                CHECK(largest_multiplier(got.lu) <= 1);
+            }
+        }
+    }
+}
+
+/// NaN and infinities everywhere, in a column, in a row, on the diagonal: the end comes, and pivots are rows there are.
+template <class T>
+void check_no_numbers(const LuMachine& machine, const LuShape& shape) {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    Runtime runtime(machine.config());
+    for (const double bad : {std::numeric_limits<double>::quiet_NaN(), infinity, -infinity}) {
+        for (int where = 0; where < 4; ++where) {
+            Dense<T> a = random_dense<T>(shape.m, shape.n, 11);
+            for (Index j = 0; j < a.n; ++j) {
+                for (Index i = 0; i < a.m; ++i) {
+                    const bool hit = where == 0 || (where == 1 && j == shape.n / 2) ||
+                                     (where == 2 && i == shape.m / 2) || (where == 3 && i == j);
+                    if (hit) a(i, j) = static_cast<T>(bad);
+                }
+            }
+            for (const LuOptions& options : with_gpu_panels(hybrid(shape.panel_width), shape)) {
+                const Watchdog watchdog;
+                const Factored<T> got = factor(runtime, a, shape, options);
+                INFO(bad << " at place " << where << ", " << name_of(options) << ", GPU panels below "
+                         << options.gpu_panels_below);
+                CHECK(got.info == 0);
+                for (Index k = 0; k < std::ssize(got.pivots); ++k) {
+                    const Index pivot = got.pivots[static_cast<std::size_t>(k)];
+                    if (pivot <= k || pivot > shape.m) FAIL("pivot " << k << " is " << pivot);
+                }
+                const auto no_number = [](T x) { return !std::isfinite(x); };
+                CHECK(std::any_of(got.lu.values.begin(), got.lu.values.end(), no_number));
+            }
+        }
+    }
+}
+
 }  // namespace basalt_tests

@@ -146,62 +146,13 @@ TEST_CASE("growth makes hybrid LU fall back from the inverse to the plain solve"
 }
 
 TEST_CASE("INFO of an exactly singular matrix on GPUs is LAPACK's and the factors are complete") {
-    Runtime runtime(LuMachine{.gpus = 2}.config());
     for (const LuShape& shape : {LuShape{96, 96, {32, 32}, 16}, {130, 70, {32, 48}, 24}, {70, 130, {32, 48}, 24}}) {
-        // columns of zeros: one in the middle, all from there on, all
-        for (const Index first : {Index{37}, Index{0}}) {
-            for (const Index count : {Index{1}, shape.n}) {
-                Dense<double> a = generated<double>("integer", shape.m, shape.n, 5);
-                for (Index j = first; j < std::min(first + count, shape.n); ++j) {
-                    for (Index i = 0; i < shape.m; ++i) a(i, j) = 0;
-                }
-                const Factored<double> expected = lapack_getrf(a);
-                REQUIRE(expected.info == first + 1);
-                for (const LuOptions& options : with_gpu_panels(hybrid(shape.panel_width), shape)) {
-                    const Watchdog watchdog;
-                    const Factored<double> got = factor(runtime, a, shape, options);
-                    INFO(name_of(options) << ", GPU panels below " << options.gpu_panels_below << ", " << shape.m
-                                          << " x " << shape.n << ", zeros in " << count << " columns from " << first);
-                    CHECK(got.info == expected.info);
-                    // exact up to the first column of zeros, behind which the remaining matrix is another
-                    CHECK(std::equal(got.pivots.begin(), got.pivots.begin() + first, expected.pivots.begin()));
-                    CHECK(factor_ratio(a, got.lu, got.pivots) < 30);
-                    CHECK(largest_multiplier(got.lu) <= 1);
-                }
-            }
-        }
+        check_singular({.gpus = 2}, shape);
     }
 }
 
 TEMPLATE_TEST_CASE("NaN and infinity on GPUs never hang LU nor choose a row outside", "", float, double) {
-    using T = TestType;
-    constexpr double infinity = std::numeric_limits<double>::infinity();
-    const LuShape shape{110, 100, {32, 48}, 24};
-    Runtime runtime(LuMachine{.gpus = 2}.config());
-    for (const double bad : {std::numeric_limits<double>::quiet_NaN(), infinity, -infinity}) {
-        for (int where = 0; where < 4; ++where) {
-            Dense<T> a = random_dense<T>(shape.m, shape.n, 11);
-            for (Index j = 0; j < a.n; ++j) {
-                for (Index i = 0; i < a.m; ++i) {
-                    const bool hit = where == 0 || (where == 1 && j == 40) || (where == 2 && i == 70) ||
-                                     (where == 3 && i == j);
-                    if (hit) a(i, j) = static_cast<T>(bad);
-                }
-            }
-            for (const LuOptions& options : with_gpu_panels(hybrid(shape.panel_width), shape)) {
-                const Watchdog watchdog;
-                const Factored<T> got = factor(runtime, a, shape, options);
-                INFO(bad << " at place " << where << ", " << name_of(options) << ", GPU panels below "
-                         << options.gpu_panels_below);
-                CHECK(got.info == 0);
-                for (Index k = 0; k < std::ssize(got.pivots); ++k) {
-                    const Index pivot = got.pivots[static_cast<std::size_t>(k)];
-                    if (pivot <= k || pivot > shape.m) FAIL("pivot " << k << " is " << pivot);
-                }
-                CHECK(std::any_of(got.lu.values.begin(), got.lu.values.end(), [](T x) { return !std::isfinite(x); }));
-            }
-        }
-    }
+    check_no_numbers<TestType>({.gpus = 2}, {110, 100, {32, 48}, 24});
 }
 
 TEST_CASE("repeated runs on GPUs give the same bits") {

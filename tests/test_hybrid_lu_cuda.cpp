@@ -1,4 +1,6 @@
-// Hybrid LU on the GPUs there are: one, two and four of them, whole matrices and matrices larger than the memory cap.
+// LU in the modes hybrid and gpu on the GPUs there are: one, two and four of them, whole matrices and matrices larger
+// than the memory cap.
+#include <memory>
 #include <vector>
 
 #include "tests/hybrid_lu_cases.hpp"
@@ -36,8 +38,9 @@ LuMachine machine(int gpus, std::size_t memory = 0, int workers = 4) {
 
 TEST_CASE("hybrid LU on GPUs gives what the cores give, at ragged sizes", "[cuda]") {
     if (gpus_here() == 0) SKIP(no_gpu);
-    const std::vector<LuShape> shapes{{1, 1, {8, 8}, 4},          {97, 97, {16, 32}, 16},       {130, 61, {32, 24}, 8},
-                                      {61, 130, {32, 24}, 10},    {700, 700, {128, 256}, 64},   {1000, 1000, {256, 512}, 128},
+    const std::vector<LuShape> shapes{{1, 1, {8, 8}, 4},           {97, 97, {16, 32}, 16},
+                                      {130, 61, {32, 24}, 8},      {61, 130, {32, 24}, 10},
+                                      {700, 700, {128, 256}, 64},  {1000, 1000, {256, 512}, 128},
                                       {1500, 640, {128, 128}, 32}, {640, 1500, {128, 256}, 128}};
     for (const int gpus : gpu_counts()) {
         for (const LuShape& shape : shapes) {
@@ -78,34 +81,50 @@ TEST_CASE("a matrix larger than the memory cap is factored on GPUs in column gro
     }
 }
 
-TEST_CASE("the error of hybrid LU on GPUs is at most twice that of LAPACK", "[cuda]") {
+TEST_CASE("the error of LU on GPUs is at most twice that of LAPACK", "[cuda]") {
     if (gpus_here() == 0) SKIP(no_gpu);
     const Index n = 500;
+    LuOptions by_solve = hybrid(256);
+    by_solve.solve_by_inverse = false;
     for (const char* name : {"random", "hpl", "spd", "graded", "wilkinson"}) {
         const Dense<double> a = generated<double>(name, n, n, 3);
         const double expected = error_of(a, lapack_getrf(a));
-        for (const bool by_inverse : {true, false}) {
+        for (const LuOptions& options : {hybrid(256), by_solve, gpu_alone(256)}) {
             const Watchdog watchdog;
             Runtime runtime(machine(1).config());
-            LuOptions options = hybrid(256);
-            options.solve_by_inverse = by_inverse;
             const double error = error_of(a, factor(runtime, a, {n, n, {256, 256}, 256}, options));
-            INFO(name << (by_inverse ? " by inverse" : " by solve") << ": " << error << ", LAPACK " << expected);
+            INFO(name << ", " << name_of(options) << (options.solve_by_inverse ? "" : " by solve") << ": " << error
+                      << ", LAPACK " << expected);
             CHECK(error <= 2 * expected + 0.05);
         }
     }
 }
 
-TEST_CASE("repeated hybrid runs on GPUs give the same bits", "[cuda]") {
+TEST_CASE("INFO of an exactly singular matrix on real GPUs is LAPACK's and the factors are complete", "[cuda]") {
+    if (gpus_here() == 0) SKIP(no_gpu);
+    for (const LuShape& shape :
+         {LuShape{300, 300, {128, 128}, 64}, {500, 260, {64, 96}, 48}, {260, 500, {64, 96}, 48}}) {
+        check_singular(machine(gpu_counts().back()), shape);
+    }
+}
+
+TEMPLATE_TEST_CASE("NaN and infinity on real GPUs never hang LU nor choose a row outside", "[cuda]", float, double) {
+    if (gpus_here() == 0) SKIP(no_gpu);
+    check_no_numbers<TestType>(machine(gpu_counts().back()), {310, 300, {128, 128}, 64});
+}
+
+TEST_CASE("repeated runs on real GPUs give the same bits", "[cuda]") {
     if (gpus_here() == 0) SKIP(no_gpu);
     const LuShape shape{1200, 1200, {128, 256}, 128};
     const Dense<double> a = generated<double>("random", 1200, 1200, 11);
     Runtime runtime(machine(gpu_counts().back()).config());
-    const Factored<double> first = factor(runtime, a, shape, hybrid(128));
-    for (int i = 0; i < 5; ++i) {
-        const Factored<double> again = factor(runtime, a, shape, hybrid(128));
-        CHECK(again.pivots == first.pivots);
-        CHECK(largest_difference(again.lu, first.lu) == 0);
+    for (const LuOptions& options : with_gpu_panels(hybrid(128), shape)) {
+        const Factored<double> first = factor(runtime, a, shape, options);
+        for (int i = 0; i < 5; ++i) {
+            const Factored<double> again = factor(runtime, a, shape, options);
+            CHECK(again.pivots == first.pivots);
+            CHECK(largest_difference(again.lu, first.lu) == 0);
+        }
     }
 }
 
@@ -115,12 +134,15 @@ TEST_CASE("a matrix made on the GPUs, and one that starts and ends in a GPU's me
     const LuShape shape{n, n, {128, 256}, 64};
     const Dense<double> a = generated<double>("random", n, n, 5);
     Runtime runtime(machine(gpu_counts().back()).config());
-    const Factored<double> expected = factor(runtime, a, shape, hybrid(64));
-    auto made = Matrix<double>::generate(runtime, make_generator<double>("random", n, n, 5), n, n, shape.tile, Place::any());
-    const auto lu = lu_factor(runtime, made, hybrid(64));
-    Dense<double> got(n, n);
-    made.store(got.view());
-    runtime.wait();
-    CHECK(lu.pivots() == expected.pivots);
-    CHECK(largest_difference(got, expected.lu) == 0);
+    const std::shared_ptr<const Generator<double>> generator = make_generator<double>("random", n, n, 5);
+    for (const LuOptions& options : {hybrid(64), gpu_alone(64)}) {
+        const Factored<double> expected = factor(runtime, a, shape, options);
+        auto made = Matrix<double>::generate(runtime, generator, n, n, shape.tile, Place::any());
+        const auto lu = lu_factor(runtime, made, options);
+        Dense<double> got(n, n);
+        made.store(got.view());
+        runtime.wait();
+        CHECK(lu.pivots() == expected.pivots);
+        CHECK(largest_difference(got, expected.lu) == 0);
+    }
 }
