@@ -341,6 +341,15 @@ def the_mode_auto_takes_gpus_for_large_matrices_only():
 
 
 @test
+def little_memory_of_gpus_makes_tiles_smaller_unless_they_are_given():
+    for more, tile in ((["--gpu-mem", "8M"], "256x256"), (["--gpu-mem", "8M", "--tile", "128x192"], "128x192"),
+                       ([], "512x512")):
+        shown = basalt("lu", "--n", "2048", "--precision", "s", "--mode", "gpu", "--emulated-gpus", "1", "--no-check",
+                       "--json", "-", *more)
+        expect(shown.status == 0 and json.loads(shown.out)["tile"] == tile, shown)
+
+
+@test
 @in_folder
 def memory_that_can_never_hold_a_task_is_refused_naming_task_and_bytes(folder):
     gpus = ["--mode", "hybrid", "--emulated-gpus", "2", "--gpu-mem", "20K"]
