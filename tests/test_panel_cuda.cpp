@@ -24,7 +24,7 @@ const PanelPlans designs{{PanelDesign::cluster}, {PanelDesign::grid}, {PanelDesi
 
 /// Around the widths and heights at which kernels treat rows and columns together.
 const std::vector<Index> heights{0, 1, 5, 31, 32, 33, 100, 257},
-    widths{1, 2, 7, 8, 16, 31, 64, 100, 128, 200, 256, 512};
+    widths{1, 2, 7, 8, 16, 31, 64, 65, 100, 128, 129, 200, 256, 301, 512};
 
 Shapes product(const std::vector<Index>& rows, const std::vector<Index>& cols) {
     Shapes shapes;

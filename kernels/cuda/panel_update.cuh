@@ -139,6 +139,16 @@ __device__ Strip<T> strip_of(const PanelView<T> panel, BlockRows rows, int row, 
     return {nullptr, 0, nullptr, 0, c, panel.ld, c, panel.ld, rows.count() - row, cols};
 }
 
+/// Rows are aligned for pairs, but the last column may have no neighbour of its own.
+template <class T>
+__device__ __forceinline__ void store_c(const Strip<T>& c, int row, int col, Pair<T> values) {
+    if (col + 1 < c.cols) {
+        store_u<true>(c, row, col, values);
+    } else {
+        store_u<false>(c, row, col, values);
+    }
+}
+
 /// A(rows, col ..) -= L U for `strips` strips of `tiles` * 8 columns. L: the columns [l_col, l_col + order). A warp has
 /// `units` times 16 rows at once, so that enough of them is on its way.
 template <int units, int strips, int tiles, class T>
@@ -196,8 +206,8 @@ __device__ __forceinline__ void subtract_product(const PanelView<T> panel, Block
                 for (int j = 0; j < tiles; ++j) {
                     const int at = s * strip_cols + j * tile_cols + 2 * t;
                     const auto [upper, lower] = minus[n][s].of[j];
-                    store_u<true>(c, g, at, Pair<T>{-upper.first, -upper.second});
-                    store_u<true>(c, g + unit_rows / 2, at, Pair<T>{-lower.first, -lower.second});
+                    store_c(c, g, at, Pair<T>{-upper.first, -upper.second});
+                    store_c(c, g + unit_rows / 2, at, Pair<T>{-lower.first, -lower.second});
                 }
             }
         }
