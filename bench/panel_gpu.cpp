@@ -285,7 +285,7 @@ class PanelContest {
         if (design == PanelDesign::fused && m_ > basalt::cuda_detail::fused_height<T>()) return;
         for (const int blocks : by_blocks ? options_.blocks : std::vector<int>{0}) {
             const PanelPlan plan{design, blocks, options_.leaf_width};
-            if (!basalt::cuda_kernels::panel_fits<T>(device_.index(), m_, n_, plan)) continue;
+            if (!basalt::cuda_kernels::panel_fits<T>(device_.index(), m_, plan)) continue;
             contestants_.push_back({name, blocks, &rows_, [this, plan, greedy](Stream stream, T* a) {
                                         const auto panel = View<T>::row_major(a, m_, n_, n_);
                                         greedy ? factor_greedily(stream, panel, plan) : factor(stream, panel, plan);

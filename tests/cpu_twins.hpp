@@ -122,7 +122,7 @@ struct CpuTwins {
         basalt::cpu_kernels::panel_factor<T>(panel, pivots, info);
     }
     template <class T>
-    bool panel_fits(basalt::Index, basalt::Index, basalt::cuda_kernels::PanelPlan) const {
+    bool panel_fits(basalt::Index, basalt::cuda_kernels::PanelPlan) const {
         return true;
     }
     template <class... A>

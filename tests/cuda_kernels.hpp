@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -151,8 +152,8 @@ class CudaKernels {
         run([&](basalt::Stream stream) { basalt::cuda_kernels::panel_factor<T>(stream, a...); });
     }
     template <class T>
-    bool panel_fits(basalt::Index rows, basalt::Index cols, basalt::cuda_kernels::PanelPlan plan) const {
-        return basalt::cuda_kernels::panel_fits<T>(device_.index(), rows, cols, plan);
+    bool panel_fits(basalt::Index rows, basalt::cuda_kernels::PanelPlan plan) const {
+        return basalt::cuda_kernels::panel_fits<T>(device_.index(), rows, plan);
     }
 
     /// Calls kernel(stream) and waits for what it enqueued.
@@ -176,5 +177,12 @@ class CudaKernels {
 
     Device& device_;
 };
+
+/// The kernels of the first GPU; nullptr where there is none.
+inline CudaKernels* gpu() {
+    static const auto devices = basalt::detail::make_cuda_devices(1);
+    static const auto kernels = devices.empty() ? nullptr : std::make_unique<CudaKernels>(*devices.front());
+    return kernels.get();
+}
 
 }  // namespace basalt_tests

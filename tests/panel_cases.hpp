@@ -97,7 +97,7 @@ bool pivots_in_range(const Factored<T>& factored) {
 template <class T, class Kernels, class Check>
 void for_fitting(Kernels& kernels, const PanelPlans& plans, Index m, Index n, Check&& check) {
     for (const PanelPlan plan : plans) {
-        if (!kernels.template panel_fits<T>(m, n, plan)) continue;
+        if (!kernels.template panel_fits<T>(m, plan)) continue;
         INFO(m << " x " << n << ", " << text_of(plan));
         check(plan);
     }

@@ -9,6 +9,7 @@
 #include "tests/broadcast_checks.hpp"
 #include "tests/device_contract.hpp"
 #include "tests/mentions.hpp"
+#include "tests/real_gpus.hpp"
 #include "tests/run_alone.hpp"
 #include "tests/watchdog.hpp"
 
@@ -20,7 +21,6 @@ using basalt::detail::make_cuda_devices;
 namespace {
 
 constexpr auto clock_accuracy = 100us;
-constexpr const char* no_gpu = "no GPU";
 
 cudaStream_t native(Stream stream) {
     return static_cast<cudaStream_t>(stream.native());

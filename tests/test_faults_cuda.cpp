@@ -12,6 +12,7 @@
 #include "basalt/runtime.hpp"
 #include "tests/device_contract.hpp"
 #include "tests/mentions.hpp"
+#include "tests/real_gpus.hpp"
 #include "tests/run_alone.hpp"
 #include "tests/watchdog.hpp"
 
@@ -21,7 +22,6 @@ using basalt::detail::make_cuda_devices;
 
 namespace {
 
-constexpr const char* no_gpu = "no GPU";
 constexpr const char* fault_case = "a fault inside a kernel";
 constexpr const char* awaited_fault_case = "a fault inside a kernel that another GPU waits for";
 constexpr const char* task_fault_case = "a fault inside a task's kernel";

@@ -1,23 +1,9 @@
 // A column-major array on the host that goes to tile columns and back by the GPUs there are.
 #include "tests/host_columns_cases.hpp"
+#include "tests/real_gpus.hpp"
 
 using namespace basalt;
 using namespace basalt_tests;
-
-namespace {
-
-int gpus_here() {
-    static const int count = [] {
-        Config config;
-        config.workers = 1;
-        return Runtime(config).gpus();
-    }();
-    return count;
-}
-
-constexpr const char* no_gpu = "no GPU";
-
-}  // namespace
 
 TEMPLATE_TEST_CASE("an array on the host goes to the tiles and back by GPUs as by cores, padding included", "[cuda]", float, double) {
     if (gpus_here() == 0) SKIP(no_gpu);

@@ -4,22 +4,12 @@
 #include <vector>
 
 #include "tests/hybrid_lu_cases.hpp"
+#include "tests/real_gpus.hpp"
 
 using namespace basalt;
 using namespace basalt_tests;
 
 namespace {
-
-int gpus_here() {
-    static const int count = [] {
-        Config config;
-        config.workers = 1;
-        return Runtime(config).gpus();
-    }();
-    return count;
-}
-
-constexpr const char* no_gpu = "no GPU";
 
 /// Numbers of GPUs to test with.
 std::vector<int> gpu_counts() {

@@ -1,25 +1,11 @@
 // The GPU kernels against plain loops: the cases that test_device_kernels.cpp runs for their CPU twins, and
 // larger ones, tagged [large], which compute-sanitizer would take too long for.
 
-#include <memory>
-
 #include "tests/cuda_kernels.hpp"
 #include "tests/device_kernel_cases.hpp"
+#include "tests/real_gpus.hpp"
 
 using namespace basalt_tests;
-
-namespace {
-
-/// The kernels of the first GPU; nullptr where there is none.
-CudaKernels* gpu() {
-    static const auto devices = basalt::detail::make_cuda_devices(1);
-    static const auto kernels = devices.empty() ? nullptr : std::make_unique<CudaKernels>(*devices.front());
-    return kernels.get();
-}
-
-constexpr const char* no_gpu = "no GPU";
-
-}  // namespace
 
 TEST_CASE("interchanges of a panel become a permutation of few rows", "[cuda]") {
     if (gpu() == nullptr) SKIP(no_gpu);

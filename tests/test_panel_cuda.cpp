@@ -1,24 +1,14 @@
 // The GPU panel in all its designs against LAPACK. Cases tagged [large] are those that compute-sanitizer would take too
 // long for.
 
-#include <memory>
-
 #include "kernels/cuda/panel_fused.hpp"
 #include "tests/cuda_kernels.hpp"
 #include "tests/panel_cases.hpp"
+#include "tests/real_gpus.hpp"
 
 using namespace basalt_tests;
 
 namespace {
-
-/// The kernels of the first GPU; nullptr where there is none.
-CudaKernels* gpu() {
-    static const auto devices = basalt::detail::make_cuda_devices(1);
-    static const auto kernels = devices.empty() ? nullptr : std::make_unique<CudaKernels>(*devices.front());
-    return kernels.get();
-}
-
-constexpr const char* no_gpu = "no GPU";
 
 const PanelPlans designs{{PanelDesign::cluster}, {PanelDesign::grid}, {PanelDesign::fused}, {PanelDesign::steps}};
 
@@ -59,13 +49,13 @@ TEMPLATE_TEST_CASE("every design of the GPU panel takes the heights it is meant 
     if (gpu() == nullptr) SKIP(no_gpu);
     for (const PanelPlan plan : designs) {
         INFO(text_of(plan));
-        for (const Index m : {1, 1000, 16384}) CHECK(gpu()->panel_fits<TestType>(m, 256, plan));
+        for (const Index m : {1, 1000, 16384}) CHECK(gpu()->panel_fits<TestType>(m, plan));
     }
-    CHECK(gpu()->panel_fits<TestType>(131072, 256, {PanelDesign::grid}));
-    CHECK_FALSE(gpu()->panel_fits<TestType>(32768, 256, {PanelDesign::cluster}));
-    CHECK(gpu()->panel_fits<TestType>(10'000'000, 256, {PanelDesign::steps}));
-    CHECK_FALSE(gpu()->panel_fits<TestType>(1000, 256, {PanelDesign::steps, 0, 1024}));
-    CHECK_FALSE(gpu()->panel_fits<TestType>(1000, 256, {PanelDesign::fused, 0, 1024}));
+    CHECK(gpu()->panel_fits<TestType>(131072, {PanelDesign::grid}));
+    CHECK_FALSE(gpu()->panel_fits<TestType>(32768, {PanelDesign::cluster}));
+    CHECK(gpu()->panel_fits<TestType>(10'000'000, {PanelDesign::steps}));
+    CHECK_FALSE(gpu()->panel_fits<TestType>(1000, {PanelDesign::steps, 0, 1024}));
+    CHECK_FALSE(gpu()->panel_fits<TestType>(1000, {PanelDesign::fused, 0, 1024}));
 }
 
 TEMPLATE_TEST_CASE("the GPU panel factors as accurately as LAPACK demands", "[cuda]", float, double) {

@@ -119,11 +119,11 @@ void update_trailing(Stream, std::type_identity_t<View<const T>>, std::type_iden
     refuse();
 }
 template <class T>
-PanelPlan panel_plan(int, Index, Index) {
+PanelPlan panel_plan(int, Index) {
     return {};
 }
 template <class T>
-bool panel_fits(int, Index, Index, PanelPlan) {
+bool panel_fits(int, Index, PanelPlan) {
     return false;
 }
 std::size_t panel_workspace(Index, Index) {
@@ -200,10 +200,10 @@ template void solve_by_substitution<double>(Stream, View<const double>, TileColu
 template void update_trailing<float>(Stream, View<const float>, TileColumns<const float>, TileColumns<float>);
 template void update_trailing<double>(Stream, View<const double>, TileColumns<const double>,
                                       TileColumns<double>);
-template PanelPlan panel_plan<float>(int, Index, Index);
-template PanelPlan panel_plan<double>(int, Index, Index);
-template bool panel_fits<float>(int, Index, Index, PanelPlan);
-template bool panel_fits<double>(int, Index, Index, PanelPlan);
+template PanelPlan panel_plan<float>(int, Index);
+template PanelPlan panel_plan<double>(int, Index);
+template bool panel_fits<float>(int, Index, PanelPlan);
+template bool panel_fits<double>(int, Index, PanelPlan);
 template void panel_factor<float>(Stream, View<float>, Index*, Index*, void*);
 template void panel_factor<double>(Stream, View<double>, Index*, Index*, void*);
 template void panel_factor<float>(Stream, View<float>, Index*, Index*, void*, PanelPlan);

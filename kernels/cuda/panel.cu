@@ -22,7 +22,7 @@ int fused_leaf_width(PanelPlan plan) {
 }  // namespace
 
 template <class T>
-bool panel_fits(int device, Index rows, Index, PanelPlan plan) {
+bool panel_fits(int device, Index rows, PanelPlan plan) {
     switch (plan.design) {
         case PanelDesign::cluster:
         case PanelDesign::grid: return cuda_detail::resident_fits<T>(device, rows, plan);
@@ -36,15 +36,15 @@ bool panel_fits(int device, Index rows, Index, PanelPlan plan) {
 }
 
 template <class T>
-PanelPlan panel_plan(int device, Index rows, Index cols) {
+PanelPlan panel_plan(int device, Index rows) {
     // docs/decisions/0010-lu-on-gpus.md has the measurements
     constexpr Index cluster_height = 16384;
     constexpr std::array grids{32, 64, 0};
     const PanelPlan cluster{PanelDesign::cluster};
-    if (rows <= cluster_height && panel_fits<T>(device, rows, cols, cluster)) return cluster;
+    if (rows <= cluster_height && panel_fits<T>(device, rows, cluster)) return cluster;
     for (const int blocks : grids) {
         const PanelPlan plan{PanelDesign::grid, blocks};
-        if (panel_fits<T>(device, rows, cols, plan)) return plan;
+        if (panel_fits<T>(device, rows, plan)) return plan;
     }
     return {PanelDesign::steps};
 }
@@ -73,13 +73,13 @@ template <class T>
 void panel_factor(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace) {
     int device = 0;
     cuda_detail::check(cudaGetDevice(&device), "cudaGetDevice", stream);
-    panel_factor<T>(stream, panel, pivots, info, workspace, panel_plan<T>(device, panel.rows(), panel.cols()));
+    panel_factor<T>(stream, panel, pivots, info, workspace, panel_plan<T>(device, panel.rows()));
 }
 
-template PanelPlan panel_plan<float>(int, Index, Index);
-template PanelPlan panel_plan<double>(int, Index, Index);
-template bool panel_fits<float>(int, Index, Index, PanelPlan);
-template bool panel_fits<double>(int, Index, Index, PanelPlan);
+template PanelPlan panel_plan<float>(int, Index);
+template PanelPlan panel_plan<double>(int, Index);
+template bool panel_fits<float>(int, Index, PanelPlan);
+template bool panel_fits<double>(int, Index, PanelPlan);
 template void panel_factor<float>(Stream, View<float>, Index*, Index*, void*);
 template void panel_factor<double>(Stream, View<double>, Index*, Index*, void*);
 template void panel_factor<float>(Stream, View<float>, Index*, Index*, void*, PanelPlan);

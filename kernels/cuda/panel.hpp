@@ -26,11 +26,11 @@ struct PanelPlan {
 /// The plan for a panel that is factored while the GPU also updates: few blocks, as long as they hold it. Every panel
 /// fits.
 template <class T>
-PanelPlan panel_plan(int device, Index rows, Index cols);
+PanelPlan panel_plan(int device, Index rows);
 
 /// Whether the GPU can run such a plan for a panel of so many rows and columns of T.
 template <class T>
-bool panel_fits(int device, Index rows, Index cols, PanelPlan plan);
+bool panel_fits(int device, Index rows, PanelPlan plan);
 
 /// Bytes that panel_factor() needs in the device's memory, for any plan.
 std::size_t panel_workspace(Index rows, Index cols);

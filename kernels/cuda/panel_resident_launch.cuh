@@ -76,11 +76,8 @@ struct Variant {
                 cudaLaunchAttribute together{};
                 const cudaLaunchConfig_t shape = launch_shape(together, blocks, nullptr);
                 int clusters = 0;
-                if (cudaOccupancyMaxActiveClusters(&clusters, kernel, &shape) ==
-                        cudaSuccess &&
-                    clusters > 0) {
-                    return blocks;
-                }
+                const cudaError_t asked = cudaOccupancyMaxActiveClusters(&clusters, kernel, &shape);
+                if (asked == cudaSuccess && clusters > 0) return blocks;
             }
             static_cast<void>(cudaGetLastError());
             return 1;
@@ -103,7 +100,7 @@ template <class T, int width, int rows_a_thread, template <class, int> class Tea
 int blocks_for(Variant<T, width, rows_a_thread, TeamOf> variant, int device, Index rows, cuda_kernels::PanelPlan plan) {
     if (plan.leaf_width != 0 && plan.leaf_width != width) return 0;
     const int most = variant.most_blocks(device);
-    // fewer rows to a block than half a warp each are not worth the company
+    // blocks with fewer rows than that are not worth the company
     constexpr Index fewest_rows = 64;
     const int useful = static_cast<int>(std::clamp<Index>(divide_up(rows, fewest_rows), 1, std::max(most, 1)));
     const int blocks = plan.blocks == 0 ? useful : plan.blocks;
