@@ -66,7 +66,7 @@ template <class T>
 GpuLuState<T>::GpuLuState(LuState<T>& lu, const LuChoices& choices)
     : lu(lu),
       gpus(lu.runtime.gpus()),
-      nb(std::min(choices.panel_width, lu.grid().shape().width)),
+      nb(std::min(choices.widths.width, lu.grid().shape().width)),
       panel_slots(std::max(choices.lookahead, 1) + 2),
       group_columns(fitting_columns(lu, nb, panel_slots, gpus)),
       gpu_panels_below(choices.gpu_panels_below),

@@ -114,7 +114,7 @@ LuMode chosen_lu_mode(const LuOptions& options, Index m, Index n, int gpus) {
 namespace detail {
 
 LuChoices::LuChoices(const LuOptions& options, Index m, Index n, int workers, int gpus)
-    : panel_width(options.panel_width),
+    : widths{options.panel_width},
       panel_threads(options.panel_threads),
       panel_threads_given(options.panel_threads > 0),
       lookahead(options.lookahead),
@@ -124,8 +124,8 @@ LuChoices::LuChoices(const LuOptions& options, Index m, Index n, int workers, in
       single_update_task(options.single_update_task),
       solve_by_inverse(options.solve_by_inverse),
       broadcast_from_host(options.broadcast_from_host) {
-    if (panel_width < 0) {
-        throw UsageError("LuOptions::panel_width = " + std::to_string(panel_width) +
+    if (widths.width < 0) {
+        throw UsageError("LuOptions::panel_width = " + std::to_string(widths.width) +
                          "; allowed is 0 (chosen) or at least 1");
     }
     if (panel_threads < 0) {
@@ -140,18 +140,17 @@ LuChoices::LuChoices(const LuOptions& options, Index m, Index n, int workers, in
         throw UsageError("LuOptions::gpu_panels_below = " + std::to_string(gpu_panels_below) +
                          "; allowed is -1 (chosen) or at least 0");
     }
-    if (mode != LuMode::cpu) panel_width = std::min(panel_width, widest_gpu_panel);
+    if (mode != LuMode::cpu) widths.width = std::min(widths.width, widest_gpu_panel);
     if (lookahead < 0) lookahead = 1;
     if (mode == LuMode::gpu) {
         gpu_panels_below = std::numeric_limits<Index>::max();
     } else if (mode == LuMode::cpu || lookahead > 1) {
         gpu_panels_below = 0;
     }
-    if (panel_width == 0) panel_width = default_lu_panel(mode, m, n, gpus);
-    if (gpu_panels_below < 0) gpu_panels_below = rows_that_keep_cores_ahead(gpus, panel_width);
+    if (widths.width == 0) widths.width = default_lu_panel(mode, m, n, gpus);
+    if (gpu_panels_below < 0) gpu_panels_below = rows_that_keep_cores_ahead(gpus, widths.width);
     const bool waits_for_cores = mode == LuMode::hybrid && gpu_panels_below < narrow_hybrid_below;
-    widths.width = panel_width;
-    if (waits_for_cores && options.narrow_at_end && panel_width >= 128) widths.narrow_below = narrow_hybrid_below;
+    if (waits_for_cores && options.narrow_at_end && widths.width >= 128) widths.narrow_below = narrow_hybrid_below;
     if (mode == LuMode::gpu && options.narrow_at_end) {
         widths.left_a_column = left_a_column;
         widths.narrowest = narrowest_on_gpu;

@@ -12,13 +12,12 @@ struct LuChoices {
     /// Threads for a panel of so many rows: fewer for short ones, where synchronising costs more than it gains.
     int panel_threads_for(Index rows) const;
 
-    Index panel_width;  ///< of the widest
     PanelWidths widths;
     int panel_threads;
     bool panel_threads_given;
     int lookahead;
     bool left_interchanges;
-    LuMode mode;         ///< never automatic
+    LuMode mode;             ///< never automatic
     Index gpu_panels_below;  ///< rows left from which on GPUs factor the panels
     bool single_update_task;
     bool solve_by_inverse;
