@@ -37,7 +37,7 @@ struct Config {
     /// GPUs to use: -1 for all that CUDA_VISIBLE_DEVICES leaves, 0 for none, or at most so many. With emulated ones
     /// (emulation.gpus > 0) real ones are left alone.
     int gpus = -1;
-    Emulation emulation;
+    Emulation emulation{};
     /// Bytes of each GPU's memory that the runtime may use; 0: as much as there is.
     std::size_t gpu_memory = 0;
     /// Record a trace from the start; see Runtime::take_trace().
