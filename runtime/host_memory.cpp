@@ -18,10 +18,11 @@ bool is_mapped(std::size_t bytes) { return bytes >= huge_page; }
 
 std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
-void* map_huge(std::size_t bytes) {
+void* map_huge(std::size_t bytes, HostBacking backing) {
     // one page more than needed, to start on a huge page's border
     const std::size_t length = round_up(bytes, huge_page);
-    void* raw = mmap(nullptr, length + huge_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const int promise = backing == HostBacking::untouched ? MAP_NORESERVE : 0;
+    void* raw = mmap(nullptr, length + huge_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | promise, -1, 0);
     if (raw == MAP_FAILED) throw std::bad_alloc();
     char* begin = static_cast<char*>(raw);
     char* aligned = reinterpret_cast<char*>(round_up(reinterpret_cast<std::size_t>(begin), huge_page));
@@ -35,10 +36,10 @@ void* map_huge(std::size_t bytes) {
 
 }  // namespace
 
-HostBuffer::HostBuffer(std::size_t bytes) : size_(bytes) {
+HostBuffer::HostBuffer(std::size_t bytes, HostBacking backing) : size_(bytes) {
     if (bytes == 0) return;
     if (is_mapped(bytes)) {
-        data_ = map_huge(bytes);
+        data_ = map_huge(bytes, backing);
         return;
     }
     if (bytes > static_cast<std::size_t>(-1) - cache_line) throw std::bad_alloc();

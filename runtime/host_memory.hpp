@@ -4,12 +4,19 @@
 
 namespace basalt::detail {
 
-/// Zeroed host memory, aligned to a cache line, on huge pages where it is large. Movable.
+/// What stands behind a HostBuffer before it is used.
+enum class HostBacking {
+    promised,   ///< more than the machine has is refused
+    untouched,  ///< mostly addresses, of data that only GPUs hold: they may be more than the machine has memory
+};
+
+/// Zeroed host memory, aligned to a cache line, on huge pages where it is large: pages are taken when they are first
+/// touched. Movable.
 class HostBuffer {
   public:
     HostBuffer() = default;
     /// Throws std::bad_alloc.
-    explicit HostBuffer(std::size_t bytes);
+    explicit HostBuffer(std::size_t bytes, HostBacking backing = HostBacking::promised);
     HostBuffer(HostBuffer&& other) noexcept;
     HostBuffer& operator=(HostBuffer&& other) noexcept;
     ~HostBuffer();

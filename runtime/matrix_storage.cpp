@@ -19,7 +19,8 @@ MatrixStorage::MatrixStorage(Runtime& runtime, const TileGrid& grid, std::size_t
                          " in tiles of " + std::to_string(grid.shape().height) + " x " +
                          std::to_string(grid.shape().width) + " is more than memory can address");
     }
-    slab_ = HostBuffer(elements * element_size);
+    // with GPUs, tile columns may live there and never come home
+    slab_ = HostBuffer(elements * element_size, runtime.gpus() > 0 ? HostBacking::untouched : HostBacking::promised);
     columns_.reserve(static_cast<std::size_t>(grid.tile_cols()));
     for (Index j = 0; j < grid.tile_cols(); ++j) {
         columns_.emplace_back(runtime.engine(),

@@ -41,6 +41,15 @@ std::size_t workspace_bytes(const LuState<T>& lu, Index nb, Index slots, Index c
     return static_cast<std::size_t>(elements) * sizeof(T) + static_cast<std::size_t>(numbers) * sizeof(Index);
 }
 
+bool gpus_reach_each_other(Runtime& runtime) {
+    for (int from = 0; from < runtime.gpus(); ++from) {
+        for (int to = 0; to < runtime.gpus(); ++to) {
+            if (from != to && !runtime.engine().device(from).reaches(runtime.engine().device(to))) return false;
+        }
+    }
+    return true;
+}
+
 /// Tile columns, over all GPUs, that fit at once: all, or half of what fits, so that the next ones arrive meanwhile.
 template <class T>
 Index fitting_columns(const LuState<T>& lu, Index nb, Index slots, int gpus) {
@@ -69,24 +78,44 @@ GpuLuState<T>::GpuLuState(LuState<T>& lu, const LuChoices& choices)
       nb(std::min(choices.widths.width, lu.grid().shape().width)),
       panel_slots(std::max(choices.lookahead, 1) + 2),
       group_columns(fitting_columns(lu, nb, panel_slots, gpus)),
+      panels_come_home(choices.mode != LuMode::gpu || out_of_core() || !gpus_reach_each_other(lu.runtime)),
       gpu_panels_below(choices.gpu_panels_below),
       plans(lu.panels.size()),
       inverse_is_safe(lu.panels.size()) {
+    register_panels();
+    register_travelling(choices.mode);
+    if (choices.mode != LuMode::gpu) register_packed();
+    register_on_devices();
+}
+
+template <class T>
+void GpuLuState<T>::register_panels() {
+    const Index m = lu.grid().rows(), panel = aligned(m * nb);
+    const std::size_t bytes = static_cast<std::size_t>(panel_slots * panel) * sizeof(T);
+    if (panels_come_home) {
+        travelling_panels_ = PinnedBuffer(lu.runtime.engine().pinned(), bytes);
+    } else {
+        panel_addresses_ = HostBuffer(bytes, HostBacking::untouched);
+    }
+    T* next = static_cast<T*>(panels_come_home ? travelling_panels_.data() : panel_addresses_.data());
+    for (Index s = 0; s < panel_slots; ++s, next += panel) panels.emplace_back(lu.runtime, next, m, nb, "panel");
+}
+
+template <class T>
+void GpuLuState<T>::register_travelling(LuMode mode) {
+    Runtime& runtime = lu.runtime;
     const Index m = lu.grid().rows();
     const auto steps = static_cast<Index>(lu.panels.size());
-    const Index width = lu.grid().shape().width;
-    const Index share = ceil_div(std::min(group_columns, lu.grid().tile_cols()), gpus);
-    Runtime& runtime = lu.runtime;
+    const Index inverted = mode == LuMode::gpu ? 0 : steps;  // of panels that cores factor
 
-    const Index panel = aligned(m * nb), inverse = aligned(nb * inverted_block);
+    const Index inverse = aligned(nb * inverted_block);
     const Index numbers = aligned(2 * nb), plan = aligned(plan_size(m));
     const Index result = aligned(nb + 1), gate = aligned(1);
-    const auto elements = static_cast<std::size_t>(panel_slots * panel + steps * inverse);
+    const auto elements = static_cast<std::size_t>(inverted * inverse);
     const auto indices = static_cast<std::size_t>(steps * (numbers + result + gate) + panel_slots * plan);
     travelling_ = PinnedBuffer(runtime.engine().pinned(), elements * sizeof(T) + indices * sizeof(Index));
     T* next = static_cast<T*>(travelling_.data());
-    for (Index s = 0; s < panel_slots; ++s, next += panel) panels.emplace_back(runtime, next, m, nb, "panel");
-    for (Index k = 0; k < steps; ++k, next += inverse) {
+    for (Index k = 0; k < inverted; ++k, next += inverse) {
         inverses.emplace_back(runtime, next, nb, inverted_block, "inverses");
     }
     Index* number = reinterpret_cast<Index*>(next);
@@ -98,29 +127,37 @@ GpuLuState<T>::GpuLuState(LuState<T>& lu, const LuChoices& choices)
     for (Index s = 0; s < panel_slots; ++s, number += plan) {
         plan_numbers.emplace_back(runtime, number, plan_size(m), 1, "permutation");
     }
+}
 
+template <class T>
+void GpuLuState<T>::register_packed() {
+    const Index block = aligned(packed_size<T>(nb, nb));
+    packed_memory_ = HostBuffer(static_cast<std::size_t>(panel_slots * block) * sizeof(T));
+    T* next = static_cast<T*>(packed_memory_.data());
+    for (Index s = 0; s < panel_slots; ++s, next += block) packed.emplace_back(lu.runtime, next, block, 1, "packed U");
+}
+
+template <class T>
+void GpuLuState<T>::register_on_devices() {
+    Runtime& runtime = lu.runtime;
+    const Index m = lu.grid().rows(), width = lu.grid().shape().width;
+    const Index share = ceil_div(std::min(group_columns, lu.grid().tile_cols()), gpus);
     const Index lead = aligned(nb * width), rest = aligned(nb * width * share);
     const Index saved = aligned(most_saved_rows(m) * nb);
     const Index panel_numbers = panel_workspace_numbers(lu, nb);
     on_devices_ = HostBuffer(static_cast<std::size_t>(gpus * (lead + rest + saved)) * sizeof(T) +
-                             static_cast<std::size_t>(gpus * panel_numbers) * sizeof(Index));
-    next = static_cast<T*>(on_devices_.data());
+                                 static_cast<std::size_t>(gpus * panel_numbers) * sizeof(Index),
+                             HostBacking::untouched);
+    T* next = static_cast<T*>(on_devices_.data());
     for (int g = 0; g < gpus; ++g) {
         lead_rows.emplace_back(runtime, next, lead, 1, "leading rows");
         rest_rows.emplace_back(runtime, next + lead, rest, 1, "top rows");
         saved_rows.emplace_back(runtime, next + lead + rest, saved, 1, "saved rows");
         next += lead + rest + saved;
     }
-    number = reinterpret_cast<Index*>(next);
+    Index* number = reinterpret_cast<Index*>(next);
     for (int g = 0; g < gpus; ++g, number += panel_numbers) {
         panel_workspaces.emplace_back(runtime, number, panel_numbers, 1, "panel workspace");
-    }
-
-    const Index packed_block = aligned(packed_size<T>(nb, nb));
-    packed_memory_ = HostBuffer(static_cast<std::size_t>(panel_slots * packed_block) * sizeof(T));
-    next = static_cast<T*>(packed_memory_.data());
-    for (Index s = 0; s < panel_slots; ++s, next += packed_block) {
-        packed.emplace_back(runtime, next, packed_block, 1, "packed U");
     }
 }
 

@@ -62,14 +62,24 @@ struct GpuLuState {
     const Index nb;             ///< widest panel
     const Index panel_slots;    ///< panels on their way at once
     const Index group_columns;  ///< tile columns of a group
+    /// Whether panels pass through the host's memory: where cores factor them, where they are read from the matrix at
+    /// home, and where GPUs do not reach each other.
+    const bool panels_come_home;
     const Index gpu_panels_below;  ///< rows left from which on GPUs factor the panels
 
     std::vector<PermutationPlan> plans;  ///< by panel, in the host's memory
     std::vector<char> inverse_is_safe;   ///< by panel; written before the GPUs' tasks that read it are enqueued
 
   private:
-    PinnedBuffer travelling_;  // what cores and GPUs exchange
-    HostBuffer on_devices_;    // addresses for what only GPUs use: never touched here
+    void register_panels();
+    void register_travelling(LuMode mode);
+    void register_packed();
+    void register_on_devices();
+
+    PinnedBuffer travelling_;     // what cores and GPUs exchange
+    PinnedBuffer travelling_panels_;
+    HostBuffer panel_addresses_;  // in their place where panels never come home
+    HostBuffer on_devices_;       // addresses for what only GPUs use: never touched here
     HostBuffer packed_memory_;
 
   public:

@@ -139,7 +139,7 @@ LuFactors<T> lu_factor(Runtime& runtime, Matrix<T>& a, const LuOptions& options)
     if (&a.runtime() != &runtime) throw UsageError("lu_factor: the matrix belongs to another runtime");
     const int gpus = options.mode == LuMode::automatic ? runtime.engine().gpus_to_deal_to() : runtime.gpus();
     const detail::LuChoices choices(options, a.rows(), a.cols(), runtime.workers(), gpus);
-    auto state = std::make_shared<LuState<T>>(runtime, a.share_storage(), choices.widths,
+    auto state = std::make_shared<LuState<T>>(runtime, a.share_storage(), choices.mode, choices.widths,
                                               choices.panel_threads);
     state->left_interchanges = choices.left_interchanges;
     if (choices.mode != LuMode::cpu) {

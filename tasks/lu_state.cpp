@@ -20,14 +20,18 @@ std::vector<Panel> cut_panels(const TileGrid& grid, PanelWidths widths) {
 }
 
 template <class T>
-LuState<T>::LuState(Runtime& runtime, std::shared_ptr<MatrixStorage> storage, PanelWidths widths, int panel_threads)
+LuState<T>::LuState(Runtime& runtime, std::shared_ptr<MatrixStorage> storage, LuMode mode, PanelWidths widths,
+                    int panel_threads)
     : runtime(runtime),
       panels(cut_panels(storage->grid(), widths)),
-      workspace(panel_threads, storage->grid().rows(), std::min(widths.width, storage->grid().shape().width)),
+      workspace(mode == LuMode::gpu ? PanelWorkspace<T>(1, 0, 0)
+                                    : PanelWorkspace<T>(panel_threads, storage->grid().rows(),
+                                                        std::min(widths.width, storage->grid().shape().width))),
       pivot_numbers(static_cast<std::size_t>(std::min(storage->grid().rows(), storage->grid().cols()))),
       panel_info(panels.size()),
       a(std::move(storage)),
       pivots(Array<Index>::wrap(runtime, pivot_numbers.data(), static_cast<Index>(pivot_numbers.size()), "pivots")) {
+    if (mode != LuMode::cpu) return;
     const Index width = std::min(widths.width, grid().shape().width);
     constexpr Index cache_line = 64 / sizeof(T);
     packed_size_ = (basalt::packed_size<T>(width, grid().shape().width) + cache_line - 1) / cache_line * cache_line;

@@ -47,7 +47,8 @@ struct GpuLuState;
 /// them accesses data below, whose destruction waits for them.
 template <class T>
 struct LuState {
-    LuState(Runtime& runtime, std::shared_ptr<MatrixStorage> storage, PanelWidths widths, int panel_threads);
+    /// What only cores need is there where they take part: for panels in every mode but gpu, for updates in mode cpu.
+    LuState(Runtime& runtime, std::shared_ptr<MatrixStorage> storage, LuMode mode, PanelWidths widths, int panel_threads);
 
     const TileGrid& grid() const { return a->grid(); }
     View<T> view(Index tile_column, Index row_begin, Index row_end, Index col_begin, Index col_end) const;

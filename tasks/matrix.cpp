@@ -264,6 +264,7 @@ void Matrix<T>::fill(std::shared_ptr<const Generator<T>> generator, Place place)
     const auto on_device = generator ? find_device_generator(generator->name()) : std::nullopt;
     const int gpus = place.is_any() ? this->runtime().engine().gpus_to_deal_to() : this->runtime().gpus();
     if (!place.is_cpu() && gpus > 0 && on_device) {
+        if (place.is_any()) storage.make_room_on_gpus(storage.grid().tile_cols());
         const GeneratorSpec spec{*on_device, generator->rows(), generator->cols(), generator->seed()};
         for_each_column_on_gpu<T>(storage, "generate", AccessMode::write, place,
                                   [spec, &storage](Stream stream, TileDeal deal, TileColumns<T> a) {
