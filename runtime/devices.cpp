@@ -30,7 +30,7 @@ std::vector<DeviceInfo> Engine::device_infos() {
     return infos;
 }
 
-void Engine::prefetch(const AccessRecord& record, Place place, int priority) {
+void Engine::prefetch(const AccessRecord& record, Place place, Coherence::Purpose purpose) {
     if (coherence_ == nullptr || place.is_any() || record.datum == nullptr) return;
     if (place.is_gpu() && (place.gpu_number() < 0 || place.gpu_number() >= gpus())) {
         throw UsageError("prefetch: Place::gpu(" + std::to_string(place.gpu_number()) + "); the runtime has " +
@@ -41,16 +41,16 @@ void Engine::prefetch(const AccessRecord& record, Place place, int priority) {
     Version& version = *record.datum->current;
     if (record.datum->home_scope != root_.id) record.datum->home_scope = root_.id;
     if (place.is_cpu() && !version.residency) return;
-    coherence_->prefetch(version, place.is_cpu() ? host_node : node_of_device(place.gpu_number()), priority);
+    coherence_->prefetch(version, place.is_cpu() ? host_node : node_of_device(place.gpu_number()), purpose);
 }
 
-void Engine::broadcast(const AccessRecord& record, int priority) {
+void Engine::broadcast(const AccessRecord& record, Coherence::Purpose purpose) {
     if (coherence_ == nullptr || record.datum == nullptr || &current_scope() != &root_) return;
     const std::lock_guard guard(root_.lock);
     if (record.datum->home_scope != root_.id) record.datum->home_scope = root_.id;
     std::vector<Node> nodes;
     for (int d = 0; d < gpus(); ++d) nodes.push_back(node_of_device(d));
-    coherence_->broadcast(*record.datum->current, nodes, priority);
+    coherence_->broadcast(*record.datum->current, nodes, purpose);
 }
 
 void Engine::prepare_memory(int device, std::size_t bytes, std::size_t count) {

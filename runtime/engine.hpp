@@ -101,8 +101,8 @@ class Engine {
     PinnedPool& pinned() { return *pinned_; }
     Device& device(int index) const { return *devices_[static_cast<std::size_t>(index)]; }
     std::vector<DeviceInfo> device_infos();
-    void prefetch(const AccessRecord& record, Place place, int priority);
-    void broadcast(const AccessRecord& record, int priority);
+    void prefetch(const AccessRecord& record, Place place, Coherence::Purpose purpose);
+    void broadcast(const AccessRecord& record, Coherence::Purpose purpose);
     /// Room on a GPU for `count` data of `bytes` each, side by side.
     void prepare_memory(int device, std::size_t bytes, std::size_t count);
     /// Whether the datum has memory on that GPU, once everything submitted has run.

@@ -26,10 +26,12 @@ bool Runtime::cancelled() const { return engine_->cancelled(); }
 int Runtime::workers() const { return engine_->places(); }
 int Runtime::gpus() const { return engine_->gpus(); }
 std::vector<DeviceInfo> Runtime::devices() const { return engine_->device_infos(); }
-void Runtime::prefetch(const detail::AccessRecord& record, Place place, int priority) {
-    engine_->prefetch(record, place, priority);
+void Runtime::prefetch(const detail::AccessRecord& record, Place place, int priority, int step) {
+    engine_->prefetch(record, place, {priority, step});
 }
-void Runtime::broadcast(const detail::AccessRecord& record, int priority) { engine_->broadcast(record, priority); }
+void Runtime::broadcast(const detail::AccessRecord& record, int priority, int step) {
+    engine_->broadcast(record, {priority, step});
+}
 const Config& Runtime::config() const { return engine_->config(); }
 Statistics Runtime::statistics() const { return engine_->statistics(); }
 void Runtime::start_trace() { engine_->trace().start(); }

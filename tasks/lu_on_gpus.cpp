@@ -181,13 +181,13 @@ class GpuLuSubmission {
 
     void broadcast(int k) {
         if (choices_.broadcast_from_host) {
-            for (int g = 0; g < g_.gpus; ++g) rt_.prefetch(panel_rows(k), Place::gpu(g), urgent);
+            for (int g = 0; g < g_.gpus; ++g) rt_.prefetch(panel_rows(k), Place::gpu(g), urgent, k);
         } else {
-            rt_.broadcast(panel_rows(k), urgent);
+            rt_.broadcast(panel_rows(k), urgent, k);
         }
         for (int g = 0; g < g_.gpus; ++g) {
-            rt_.prefetch(moves(k), Place::gpu(g), urgent);
-            if (!on_gpu(k)) rt_.prefetch(inverse(k), Place::gpu(g), urgent);
+            rt_.prefetch(moves(k), Place::gpu(g), urgent, k);
+            if (!on_gpu(k)) rt_.prefetch(inverse(k), Place::gpu(g), urgent, k);
         }
     }
 
@@ -219,7 +219,7 @@ class GpuLuSubmission {
                        on_stream::copy_elements<T>(stream, a, to);
                    }));
         tops_[static_cast<std::size_t>(j)] = top;
-        if (!on_gpu(j)) rt_.prefetch(panel_rows(j), Place::cpu(), urgent);
+        if (!on_gpu(j)) rt_.prefetch(panel_rows(j), Place::cpu(), urgent, j);
     }
 
     /// The factors return to their place in the matrix.

@@ -456,7 +456,7 @@ TEST_CASE("the trace has rows for devices and copy engines, and nothing begins b
     CHECK(known > tasks);
 }
 
-TEST_CASE("a copy belongs to the step of the task that needs it, or its memory") {
+TEST_CASE("a copy belongs to the step of the task that needs it, or its memory, or of whoever asked for it") {
     const Watchdog watchdog;
     const auto runtime = DeviceSetting{.gpus = 2, .gpu_memory = 40'000, .trace = true}.runtime();
     {
@@ -470,14 +470,15 @@ TEST_CASE("a copy belongs to the step of the task that needs it, or its memory")
         use(2, Place::gpu(1), data[0]);  // from GPU 0
         use(3, Place::cpu(), data[0]);   // home
         for (int i = 0; i < 3; ++i) use(4 + i, Place::gpu(1), data[static_cast<std::size_t>(i)]);  // 6: and home with the first
-        runtime->prefetch(data[1], Place::gpu(0));
+        runtime->prefetch(data[1], Place::gpu(0), 0, 7);
+        runtime->broadcast(data[2].region(), 0, 8);
         runtime->wait();
     }
     std::map<int, int> copies;  // by step
     for (const TraceEvent& event : runtime->take_trace().events) {
         if (event.kind == TraceKind::copy) ++copies[event.step];
     }
-    CHECK(copies == std::map<int, int>{{-1, 1}, {1, 1}, {2, 1}, {3, 1}, {4, 1}, {5, 1}, {6, 2}});
+    CHECK(copies == std::map<int, int>{{1, 1}, {2, 1}, {3, 1}, {4, 1}, {5, 1}, {6, 2}, {7, 1}, {8, 1}});
 }
 
 TEST_CASE("an urgent copy finds few patient ones in front of it") {

@@ -49,6 +49,25 @@ TEST_CASE("the variants for comparison give the same factors") {
     }
 }
 
+TEST_CASE("copies of panels belong to the panel's step in the trace of LU on GPUs") {
+    const Index n = 160;
+    const LuShape shape{n, n, {32, 32}, 32};
+    for (const LuOptions& options : with_gpu_panels(hybrid(32), shape)) {
+        Config config = LuMachine{.gpus = 3}.config();
+        config.trace = true;
+        Runtime runtime(config);
+        auto a = Matrix<double>::generate(runtime, make_generator<double>("random", n, n), n, n, shape.tile);
+        lu_factor(runtime, a, options);
+        runtime.wait();
+        std::vector<int> broadcasts(5);
+        for (const basalt::TraceEvent& event : runtime.take_trace().events) {
+            if (event.name == "broadcast") ++broadcasts.at(static_cast<std::size_t>(event.step));  // throws for none
+        }
+        INFO(name_of(options));
+        CHECK(std::count(broadcasts.begin(), broadcasts.end(), 0) == 0);
+    }
+}
+
 TEST_CASE("hybrid LU with slow devices, without peer access and with one worker") {
     const LuShape shape{150, 150, {32, 32}, 16};
     using std::chrono::microseconds;

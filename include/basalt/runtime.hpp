@@ -347,19 +347,20 @@ class Runtime {
         submit_list(options, list, std::forward<F>(kernel), std::move(gpu_kernel.function));
     }
 
-    /// Has the data copied to a GPU, or home to the cores, ahead of the task that will need them there.
+    /// Has the data copied to a GPU, or home to the cores, ahead of the task that will need them there. `priority` and
+    /// `step` are the copies', as in TaskOptions.
     template <class T>
-    void prefetch(const Region<T>& region, Place place, int priority = 0) {
-        prefetch(read(region).record, place, priority);
+    void prefetch(const Region<T>& region, Place place, int priority = 0, int step = -1) {
+        prefetch(read(region).record, place, priority, step);
     }
     template <HasRegion D>
-    void prefetch(const D& data, Place place, int priority = 0) {
-        prefetch(data.region(), place, priority);
+    void prefetch(const D& data, Place place, int priority = 0, int step = -1) {
+        prefetch(data.region(), place, priority, step);
     }
     /// The same for all GPUs, by a ring of copies from one to the next.
     template <class T>
-    void broadcast(const Region<T>& region, int priority = 0) {
-        broadcast(read(region).record, priority);
+    void broadcast(const Region<T>& region, int priority = 0, int step = -1) {
+        broadcast(read(region).record, priority, step);
     }
 
     /// Waits until nothing submitted is in flight, running tasks meanwhile. Inside a task: until its children
@@ -442,8 +443,8 @@ class Runtime {
         }
     }
 
-    void prefetch(const detail::AccessRecord& record, Place place, int priority);
-    void broadcast(const detail::AccessRecord& record, int priority);
+    void prefetch(const detail::AccessRecord& record, Place place, int priority, int step);
+    void broadcast(const detail::AccessRecord& record, int priority, int step);
 
     std::unique_ptr<detail::Engine> engine_;
 };

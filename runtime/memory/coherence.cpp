@@ -281,31 +281,31 @@ void Coherence::note_arrival(Residency& r, Node from, Node to, TaskRef transfer,
     r.valid |= bit(to);
 }
 
-void Coherence::prefetch(Version& version, Node node, int priority) {
+void Coherence::prefetch(Version& version, Node node, Purpose purpose) {
     Residency& r = residency(version);
     if (r.valid_on(node)) return;
-    if (node != host_node && (lost(node) || !reserve_for(r, node))) return;
-    fetch(r, node, {.priority = priority});
+    if (node != host_node && (lost(node) || !reserve_for(r, node, purpose))) return;
+    fetch(r, node, purpose);
 }
 
 /// Memory for one datum alone; false where it can never fit.
-bool Coherence::reserve_for(Residency& r, Node node) {
+bool Coherence::reserve_for(Residency& r, Node node, Purpose purpose) {
     const std::lock_guard guard(lock_);
     replica_on(r, node).last_use = ++clock_;
     arena(node).begin_reservation();
     try {
-        return place_all({&r}, node, -1);
+        return place_all({&r}, node, purpose.step);
     } catch (const DeviceError& error) {
         throw DeviceError("moving '" + std::string(r.version->datum->name) + "' to a GPU: " + error.what(), error.device(),
                           error.sticky());
     }
 }
 
-void Coherence::broadcast(Version& version, const std::vector<Node>& nodes, int priority) {
+void Coherence::broadcast(Version& version, const std::vector<Node>& nodes, Purpose purpose) {
     Residency& r = residency(version);
     std::vector<Node> targets;
     for (const Node node : nodes) {
-        if (!r.valid_on(node) && !lost(node) && reserve_for(r, node)) targets.push_back(node);
+        if (!r.valid_on(node) && !lost(node) && reserve_for(r, node, purpose)) targets.push_back(node);
     }
     if (targets.empty()) return;
     const Node from = source_for(r, targets.front());
@@ -314,7 +314,7 @@ void Coherence::broadcast(Version& version, const std::vector<Node>& nodes, int 
                                         *devices_[static_cast<std::size_t>(device_of_node(node))]);
     };
     if (targets.size() == 1 || !std::all_of(targets.begin(), targets.end(), direct)) {
-        for (const Node node : targets) fetch(r, node, {.priority = priority});  // where peers do not reach each other: by the host
+        for (const Node node : targets) fetch(r, node, purpose);  // where peers do not reach each other: by the host
         return;
     }
 
@@ -325,7 +325,8 @@ void Coherence::broadcast(Version& version, const std::vector<Node>& nodes, int 
     TaskSubmission task(engine_, engine_.root_, engine_.slot_cache(engine_.root_));
     const int device = from == host_node ? device_of_node(targets.front()) : device_of_node(from);
     const StreamRole role = from == host_node ? StreamRole::from_host : StreamRole::peer;
-    DeviceWork& work = task.make_runtime_work(device, role, "broadcast", priority, {device_of_node(from), -1, -1});
+    DeviceWork& work = task.make_runtime_work(device, role, "broadcast", purpose.priority, {device_of_node(from), -1, -1});
+    task.task().step = purpose.step;
     work.has_parts.store(true, std::memory_order_relaxed);
     task.bind_all_rows(version, r.row_begin, r.row_end);
     task.wait_for(replica_on(r, from).arrival);

@@ -30,10 +30,15 @@ class Coherence {
     /// The task is in the graph: what it writes is valid on its node alone from now on.
     void commit(const TaskSubmission& task, Node node);
 
+    /// What a transfer is for: the task that needs it, or whoever asked for it.
+    struct Purpose {
+        int priority = 0;
+        int step = -1;
+    };
     /// Makes the contents valid on `node` as well, now that nobody has asked for them yet.
-    void prefetch(Version& version, Node node, int priority);
+    void prefetch(Version& version, Node node, Purpose purpose);
     /// The same for several nodes at once, by a ring of copies from device to device.
-    void broadcast(Version& version, const std::vector<Node>& nodes, int priority);
+    void broadcast(Version& version, const std::vector<Node>& nodes, Purpose purpose);
 
     /// The GPU that holds most bytes of the data; if none holds any, the one to which least was given.
     int choose_device(const BoundAccess* accesses, std::size_t count);
@@ -62,17 +67,12 @@ class Coherence {
     Residency& residency(Version& version);
 
   private:
-    /// What a transfer is for: the task that needs it, or whoever asked for it.
-    struct Purpose {
-        int priority = 0;
-        int step = -1;
-    };
     static Purpose purpose_of(const TaskSubmission& task);
 
     Arena& arena(Node node) const { return *arenas_[static_cast<std::size_t>(device_of_node(node))]; }
 
     void reserve(TaskSubmission& task, Node node);
-    bool reserve_for(Residency& residency, Node node);
+    bool reserve_for(Residency& residency, Node node, Purpose purpose);
     bool place_all(const std::vector<Residency*>& needed, Node node, int step);
     bool place(Residency& residency, Node node);
     static std::size_t needed_bytes(const std::vector<Residency*>& needed);
