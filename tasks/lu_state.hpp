@@ -7,38 +7,9 @@
 #include "basalt/lu.hpp"
 #include "kernels/cpu/panel.hpp"
 #include "runtime/matrix_storage.hpp"
+#include "tasks/panels.hpp"
 
 namespace basalt::detail {
-
-/// A panel: `width` columns from matrix column (and row) `first` on, inside one tile column.
-struct Panel {
-    Index tile_column;
-    Index first;
-    Index width;
-    Index col_begin;  ///< first column, counted inside the tile column
-
-    Index col_end() const { return col_begin + width; }
-    Index end() const { return first + width; }
-};
-
-/// How wide panels are: so many columns, and half as many where fewer than `narrow_below` are left. With
-/// `left_a_column` > 0 they are halved as often as it takes, down to `narrowest`, for `left_a_column` times as many
-/// columns to be left.
-struct PanelWidths {
-    Index width;
-    Index narrow_below = 0;
-    Index left_a_column = 0;
-    Index narrowest = 1;
-
-    Index at(Index columns_left) const {
-        Index columns = columns_left < narrow_below ? (width + 1) / 2 : width;
-        while (columns >= 2 * narrowest && columns_left <= columns * left_a_column) columns = (columns + 1) / 2;
-        return columns;
-    }
-};
-
-/// The panels of a factorization, none across a border of tile columns.
-std::vector<Panel> cut_panels(const TileGrid& grid, PanelWidths widths);
 
 template <class T>
 struct GpuLuState;

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+
+#include "basalt/array.hpp"
+
+namespace basalt::detail {
+
+/// rows x cols elements of the runtime's own that tasks access as one datum, row-major and dense. A task that writes
+/// some of its rows says that the others have no contents any more. Does not own the memory.
+template <class T>
+class ScratchMatrix {
+  public:
+    ScratchMatrix(Runtime& runtime, T* memory, Index rows, Index cols, const char* name)
+        : data_(memory),
+          rows_(rows),
+          cols_(cols),
+          datum_(runtime.engine(),
+                 create_datum(runtime.engine(), memory, sizeof(T), rows, static_cast<std::int32_t>(cols),
+                              Storage::scratch, name)) {}
+
+    T* data() const { return data_; }
+    Index ld() const { return cols_; }
+    /// Rows [begin, end), of which a kernel sees the first `width` columns.
+    Region<T> rows(Index begin, Index end, Index width) const {
+        const auto cols = static_cast<std::int32_t>(cols_);
+        return {datum_.get(), begin, end, 0, cols, begin * cols_, end - begin, width, cols_, 1};
+    }
+    Region<T> region() const { return rows(0, rows_, cols_); }
+
+  private:
+    T* data_;
+    Index rows_;
+    Index cols_;
+    DatumHandle datum_;
+};
+
+}  // namespace basalt::detail
