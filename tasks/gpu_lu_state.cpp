@@ -5,15 +5,11 @@
 #include "kernels/cpu/gemm.hpp"
 #include "kernels/cuda/panel.hpp"
 #include "runtime/engine.hpp"
+#include "tasks/column_groups.hpp"
 
 namespace basalt::detail {
 
 namespace {
-
-Index ceil_div(Index a, Index b) { return (a + b - 1) / b; }
-
-constexpr Index line = 64;  // elements; keeps everything aligned
-Index aligned(Index elements) { return ceil_div(elements, line) * line; }
 
 /// Numbers of the largest plan for a panel's rows: PermutationPlan's parts.
 Index plan_size(Index rows) { return rows + 3 * (rows / PermutationPlan::chunk_rows + rows / 2 + 1) + 1; }
@@ -41,34 +37,6 @@ std::size_t workspace_bytes(const LuState<T>& lu, Index nb, Index slots, Index c
     return static_cast<std::size_t>(elements) * sizeof(T) + static_cast<std::size_t>(numbers) * sizeof(Index);
 }
 
-bool gpus_reach_each_other(Runtime& runtime) {
-    for (int from = 0; from < runtime.gpus(); ++from) {
-        for (int to = 0; to < runtime.gpus(); ++to) {
-            if (from != to && !runtime.engine().device(from).reaches(runtime.engine().device(to))) return false;
-        }
-    }
-    return true;
-}
-
-/// Tile columns, over all GPUs, that fit at once: all, or half of what fits, so that the next ones arrive meanwhile.
-template <class T>
-Index fitting_columns(const LuState<T>& lu, Index nb, Index slots, int gpus) {
-    const Index all = lu.grid().tile_cols();
-    const Index share = ceil_div(std::max<Index>(all, 1), gpus);
-    const auto column = static_cast<std::size_t>(lu.grid().tile_column_size()) * sizeof(T);
-    std::size_t memory = static_cast<std::size_t>(-1);
-    for (int d = 0; d < gpus; ++d) memory = std::min(memory, lu.runtime.engine().memory_of(d));
-    // a little for rounding and small data
-    const std::size_t usable = memory - memory / 64;
-    auto fits = [&](Index columns, std::size_t copies) {
-        return workspace_bytes(lu, nb, slots, columns) + copies * static_cast<std::size_t>(columns) * column <= usable;
-    };
-    if (fits(share, 1)) return all;
-    Index columns = share;
-    while (columns > 1 && !fits(columns, 2)) --columns;
-    return columns * gpus;
-}
-
 }  // namespace
 
 template <class T>
@@ -77,7 +45,8 @@ GpuLuState<T>::GpuLuState(LuState<T>& lu, const LuChoices& choices)
       gpus(lu.runtime.gpus()),
       nb(std::min(choices.widths.width, lu.grid().shape().width)),
       panel_slots(std::max(choices.lookahead, 1) + 2),
-      group_columns(fitting_columns(lu, nb, panel_slots, gpus)),
+      group_columns(fitting_columns(lu.runtime, lu.grid(), sizeof(T),
+                                    [&](Index columns) { return workspace_bytes(lu, nb, panel_slots, columns); })),
       panels_come_home(choices.mode != LuMode::gpu || out_of_core() || !gpus_reach_each_other(lu.runtime)),
       gpu_panels_below(choices.gpu_panels_below),
       plans(lu.panels.size()),
@@ -163,12 +132,7 @@ void GpuLuState<T>::register_on_devices() {
 
 template <class T>
 std::vector<ColumnGroup> GpuLuState<T>::column_groups() const {
-    std::vector<ColumnGroup> groups;
-    const Index columns = lu.grid().tile_cols();
-    for (Index first = 0; first < columns; first += group_columns) {
-        groups.push_back({first, std::min(first + group_columns, columns)});
-    }
-    return groups;
+    return cut_column_groups(lu.grid().tile_cols(), group_columns);
 }
 
 template struct GpuLuState<float>;

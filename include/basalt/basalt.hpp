@@ -10,6 +10,7 @@
 #include <basalt/device.hpp>
 #include <basalt/emulation.hpp>
 #include <basalt/error.hpp>
+#include <basalt/factor_mode.hpp>
 #include <basalt/generator.hpp>
 #include <basalt/lu.hpp>
 #include <basalt/matrix.hpp>

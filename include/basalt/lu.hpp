@@ -4,18 +4,13 @@
 #include <memory>
 #include <vector>
 
+#include "basalt/factor_mode.hpp"
 #include "basalt/matrix.hpp"
 #include "basalt/runtime.hpp"
 
 namespace basalt {
 
-/// Where a factorization runs. The results are equally accurate everywhere.
-enum class LuMode : std::uint8_t {
-    automatic,  ///< gpu (for a lookahead above 1: hybrid) when there are GPUs and the matrix is large enough, else cpu
-    cpu,        ///< CPU cores alone
-    hybrid,     ///< panels on CPU cores as long as they keep ahead of the GPUs, the rest on GPUs
-    gpu,        ///< all of it on GPUs; one core submits
-};
+using LuMode = FactorMode;
 
 /// Choices of the LU factorization; 0 lets the library choose.
 struct LuOptions {

@@ -1,0 +1,46 @@
+#include "tasks/column_groups.hpp"
+
+#include <algorithm>
+
+#include "runtime/engine.hpp"
+#include "tasks/scratch_matrix.hpp"
+
+namespace basalt::detail {
+
+std::vector<ColumnGroup> cut_column_groups(Index columns, Index group_columns) {
+    std::vector<ColumnGroup> groups;
+    for (Index first = 0; first < columns; first += group_columns) {
+        groups.push_back({first, std::min(first + group_columns, columns)});
+    }
+    return groups;
+}
+
+Index fitting_columns(Runtime& runtime, const TileGrid& grid, std::size_t element_size,
+                      const std::function<std::size_t(Index)>& workspace) {
+    const Index all = grid.tile_cols();
+    const Index gpus = runtime.gpus();
+    const Index share = ceil_div(std::max<Index>(all, 1), gpus);
+    const auto column = static_cast<std::size_t>(grid.tile_column_size()) * element_size;
+    std::size_t memory = static_cast<std::size_t>(-1);
+    for (int d = 0; d < gpus; ++d) memory = std::min(memory, runtime.engine().memory_of(d));
+    // a little for rounding and small data
+    const std::size_t usable = memory - memory / 64;
+    const auto fits = [&](Index columns, std::size_t copies) {
+        return workspace(columns) + copies * static_cast<std::size_t>(columns) * column <= usable;
+    };
+    if (fits(share, 1)) return all;
+    Index columns = share;
+    while (columns > 1 && !fits(columns, 2)) --columns;
+    return columns * gpus;
+}
+
+bool gpus_reach_each_other(Runtime& runtime) {
+    for (int from = 0; from < runtime.gpus(); ++from) {
+        for (int to = 0; to < runtime.gpus(); ++to) {
+            if (from != to && !runtime.engine().device(from).reaches(runtime.engine().device(to))) return false;
+        }
+    }
+    return true;
+}
+
+}  // namespace basalt::detail

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+#include "basalt/runtime.hpp"
+#include "tasks/gpu_columns.hpp"
+#include "tiles/grid.hpp"
+
+namespace basalt::detail {
+
+/// `columns` tile columns in groups of `group_columns`, the last one perhaps smaller.
+std::vector<ColumnGroup> cut_column_groups(Index columns, Index group_columns);
+
+/// Tile columns, over all GPUs, that fit at once: all, or half of what fits, so that the next ones arrive meanwhile.
+/// `workspace(columns)`: bytes that a GPU with so many of them needs beside.
+Index fitting_columns(Runtime& runtime, const TileGrid& grid, std::size_t element_size,
+                      const std::function<std::size_t(Index)>& workspace);
+
+/// Whether every GPU can copy to and from every other one without the host.
+bool gpus_reach_each_other(Runtime& runtime);
+
+}  // namespace basalt::detail
