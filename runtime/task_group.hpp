@@ -36,6 +36,15 @@ class TaskGroup {
         size_ = kept;
     }
 
+    /// Names each task once; the order is another one then.
+    void erase_duplicates() {
+        const auto before = [](const TaskRef& a, const TaskRef& b) {
+            return std::pair(a.slot, a.generation) < std::pair(b.slot, b.generation);
+        };
+        std::sort(data(), data() + size_, before);
+        size_ = static_cast<std::size_t>(std::unique(data(), data() + size_) - data());
+    }
+
     std::size_t size() const { return size_; }
     bool empty() const { return size_ == 0; }
     const TaskRef* begin() const { return heap_ ? heap_.get() : few_.data(); }

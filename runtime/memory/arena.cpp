@@ -108,6 +108,8 @@ void Arena::join_with_next(Ranges::iterator range) {
     range->second.bytes += next->second.bytes;
     for (const TaskRef user : next->second.users) range->second.users.push_back(user);
     range->second.users.erase_if(completed_);
+    // take() gave both parts of what was one range all of its users: without this they would double each time
+    range->second.users.erase_duplicates();
     ranges_.erase(next);
 }
 
