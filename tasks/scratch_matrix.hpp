@@ -38,6 +38,8 @@ class ScratchMatrix {
         return {datum_.get(), begin, end, 0, cols, begin * cols_, end - begin, width, cols_, 1};
     }
     Region<T> region() const { return rows(0, rows_, cols_); }
+    /// Waits for the tasks that use it, and for its contents to be in the host's memory.
+    void wait() const { wait_datum(datum_); }
 
   private:
     T* data_;

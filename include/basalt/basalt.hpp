@@ -14,6 +14,7 @@
 #include <basalt/generator.hpp>
 #include <basalt/lu.hpp>
 #include <basalt/matrix.hpp>
+#include <basalt/qr.hpp>
 #include <basalt/runtime.hpp>
 #include <basalt/team.hpp>
 #include <basalt/tile_shape.hpp>

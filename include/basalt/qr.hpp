@@ -1,0 +1,136 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "basalt/matrix.hpp"
+#include "basalt/runtime.hpp"
+
+namespace basalt {
+
+/// Where a QR factorization runs. The results are equally accurate everywhere.
+enum class QrMode : std::uint8_t {
+    automatic,  ///< gpu when there are GPUs and the matrix is large enough, else cpu
+    cpu,        ///< CPU cores alone
+    hybrid,     ///< panels on CPU cores, the rest on GPUs
+    gpu,        ///< all of it on GPUs; one core submits
+};
+
+/// Choices of the QR factorization; 0 lets the library choose.
+struct QrOptions {
+    QrMode mode = QrMode::automatic;
+    /// Columns of a panel; a panel never spans two tile columns, and on GPUs has widest_qr_gpu_panel columns at most.
+    Index panel_width = 0;
+    /// Threads that factor a panel together.
+    int panel_threads = 0;
+    /// Panels ahead of the trailing update that get priority, -1: the library chooses. It never changes results.
+    /// Modes hybrid and gpu: 0 or 1. With 0 a GPU finishes its update before the next panel, with 1 both share it.
+    int lookahead = -1;
+};
+
+/// Which side of C the orthogonal matrix stands on: Q C or C Q.
+enum class QrSide : std::uint8_t { left, right };
+/// Q itself or its transpose.
+enum class QrOp : std::uint8_t { plain, transposed };
+
+namespace detail {
+template <class T>
+struct QrState;
+}
+
+/// A QR factorization in progress or done: A = Q R. In the place of A are R, on and above the diagonal, and below it the
+/// vectors v_j of Q = H_1 H_2 ... H_k, H_j = I - tau_j v_j v_j^T, k = min(m, n): LAPACK's form.
+///
+/// A cheap handle that may be copied; it keeps the factors' storage alive, which nobody may overwrite as long as the handle is to
+/// be used. Thread-safe. One that was default-made or moved from stands for no factorization: its members throw UsageError.
+template <class T>
+class QrFactors {
+  public:
+    QrFactors() = default;
+    explicit QrFactors(std::shared_ptr<detail::QrState<T>> state) : state_(std::move(state)) {}
+
+    Index rows() const;
+    Index cols() const;
+
+    /// Waits for the factorization (not inside a task that did not submit it: UsageError). LAPACK's TAU, min(m, n) numbers.
+    std::vector<T> tau() const;
+
+    /// Waits for the factorization. 0, or k > 0 when R(k, k), counted from 1, is exactly zero: LAPACK's INFO of gels.
+    Index info() const;
+
+    const std::shared_ptr<detail::QrState<T>>& share_state() const { return state_; }
+
+  private:
+    detail::QrState<T>& state() const;
+
+    std::shared_ptr<detail::QrState<T>> state_;
+};
+
+/// Factors A = Q R in place, LAPACK's geqrf: any m x n, float and double. Submits tasks and returns at once. Columns of any scale
+/// and rank are safe; a NaN or infinity makes NaN of R from its column on. A column that is zero below the diagonal where its turn
+/// comes may get tau = 0, as in LAPACK, or a reflector that changes its sign. Equal input, options and numbers of workers and GPUs
+/// give equal bits.
+///
+/// Throws UsageError for options out of range. Source: blocks of reflectors in compact WY form, Schreiber, Van Loan (SIAM J. Sci.
+/// Stat. Comput. 10, 1989); as tasks docs/decisions/0012-qr.md.
+template <class T>
+QrFactors<T> qr_factor(Runtime& runtime, Matrix<T>& a, const QrOptions& options = {});
+
+/// C = Q C, Q^T C, C Q or C Q^T with the m x m matrix Q, LAPACK's ormqr. Submits tasks and returns at once.
+/// Throws UsageError when the shapes do not fit.
+template <class T>
+void qr_apply(Runtime& runtime, const QrFactors<T>& qr, QrSide side, QrOp op, Matrix<T>& c);
+
+/// The first `cols` columns of Q, LAPACK's orgqr: m x cols, 0 <= cols <= m; -1: min(m, n) of them. Submits tasks and returns at
+/// once. Throws UsageError for other numbers.
+template <class T>
+Matrix<T> qr_form(Runtime& runtime, const QrFactors<T>& qr, Index cols = -1);
+
+/// The X that minimises ||B - A X|| column by column, for factors of an A with rows() >= cols(): the first cols() rows of B
+/// (rows() x nrhs) become X, the sum of squares of the others is the residual's, as in LAPACK's gels. Submits tasks and returns at
+/// once. With info() > 0 the result holds Inf and NaN. Throws UsageError when the shapes do not fit.
+template <class T>
+void qr_solve(Runtime& runtime, const QrFactors<T>& qr, Matrix<T>& b);
+
+/// The X of least norm with A^T X = B, for factors of an A with rows() >= cols(): the first cols() rows of B (rows() x nrhs) hold
+/// the right-hand sides, all become X. Otherwise as qr_solve().
+template <class T>
+void qr_solve_transposed(Runtime& runtime, const QrFactors<T>& qr, Matrix<T>& b);
+
+// --- on column-major arrays of the user's own; all wait for everything submitted to the runtime ---
+// They throw UsageError for sizes below 0, leading dimensions that are too small and missing arrays.
+
+/// LAPACK's geqrf: A (m x n, lda) becomes its factors, tau gets min(m, n) numbers.
+template <class T>
+void qr_factor(Runtime& runtime, Index m, Index n, T* a, Index lda, T* tau, const QrOptions& options = {});
+
+/// LAPACK's ormqr: C (m x n, ldc) becomes Q C, Q^T C, C Q or C Q^T, Q being the product of the k reflectors in the columns of `a`
+/// (k <= m or n, the order of Q; lda) and tau, whoever made them.
+template <class T>
+void qr_apply(Runtime& runtime, QrSide side, QrOp op, Index m, Index n, Index k, const T* a, Index lda, const T* tau, T* c,
+              Index ldc);
+
+/// LAPACK's orgqr: the k reflectors in the columns of A (m x n, lda; m >= n >= k) and tau become the first n columns of Q.
+template <class T>
+void qr_form(Runtime& runtime, Index m, Index n, Index k, T* a, Index lda, const T* tau);
+
+/// LAPACK's gels: A (m x n, lda) of full rank, B (ldb >= max(m, n)) with nrhs right-hand sides in its first m rows. For m >= n the
+/// first n rows of B become the X that minimises ||B - A X||, the sum of squares of the others is the residual's; for m < n they
+/// become the X of least norm with A X = B. A is overwritten, by LAPACK's factors where m >= n. Returns INFO: 0, or k > 0 when the
+/// k-th diagonal element of the triangular factor is exactly zero; B then is untouched.
+template <class T>
+Index least_squares(Runtime& runtime, Index m, Index n, Index nrhs, T* a, Index lda, T* b, Index ldb);
+
+/// Most columns of a panel in the modes hybrid and gpu.
+inline constexpr Index widest_qr_gpu_panel = 512;
+
+/// The mode that qr_factor() takes for an m x n matrix on a runtime with so many GPUs: options.mode, or its choice where that
+/// is automatic. Throws UsageError for hybrid and gpu without GPUs, and for options that the mode has not.
+QrMode chosen_qr_mode(const QrOptions& options, Index m, Index n, int gpus);
+/// Tiles that suit QR of an m x n matrix on `workers` CPU cores and so many GPUs.
+TileShape default_qr_tile(Index m, Index n, int workers, int gpus = 0);
+/// Panel width that QR uses in a mode when none is given, at most a tile's width.
+Index default_qr_panel(QrMode mode, Index m, Index n);
+
+}  // namespace basalt

@@ -1,0 +1,274 @@
+#include "kernels/cpu/qr_panel.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <string>
+
+#include "kernels/cpu/blas2.hpp"
+#include "kernels/cpu/blas_serial.hpp"
+#include "kernels/cpu/block_reflector.hpp"
+#include "kernels/reflector.hpp"
+#include "tiles/copy.hpp"
+
+namespace basalt {
+
+namespace {
+
+// Columns of a leaf: with few of them its rows stay in the second cache, and products with more run at half the rate at most.
+constexpr Index leaf_width = 16;
+
+/// One member at work on one panel.
+template <class T>
+class PanelMember {
+  public:
+    PanelMember(const Team& team, View<T> v, View<T> r, View<T> t, QrPanelWorkspace<T>& shared)
+        : team_(team), v_(v), r_(r), t_(t), shared_(shared), own_(team, v.rows(), v.cols()),
+          exponents_(static_cast<std::size_t>(v.cols())) {}
+
+    void factor() {
+        if (leads()) clear(r_), clear(t_);
+        scale();
+        recurse(0, v_.cols());
+        if (leads()) unscale();
+        team_.barrier();
+    }
+
+  private:
+    bool leads() const { return team_.rank() == 0; }
+    static void clear(View<T> a) {
+        for (Index i = 0; i < a.rows(); ++i) {
+            for (Index j = 0; j < a.cols(); ++j) a(i, j) = T{0};
+        }
+    }
+    View<T> matrix(T* memory, Index rows, Index cols) const { return View<T>::column_major(memory, rows, cols, v_.cols()); }
+    /// The member's rows from row `first` on, of columns [col, col + cols).
+    View<T> own(Index first, Index col, Index cols) const {
+        const Index begin = std::clamp(first, own_.begin, own_.end);
+        return v_.block(begin, col, own_.end - begin, cols);
+    }
+    T* next_sums() {
+        parity_ ^= 1;
+        return shared_.sums(team_.rank(), parity_);
+    }
+
+    // --- scale ---
+
+    void scale() {
+        T* const largest = next_sums();
+        const View<T> mine = own(0, 0, v_.cols());
+        for (Index j = 0; j < mine.cols(); ++j) {
+            T most = 0;
+            for (Index i = 0; i < mine.rows(); ++i) most = std::max(most, std::abs(mine(i, j)));
+            largest[j] = most;
+        }
+        team_.barrier();
+        for (Index j = 0; j < mine.cols(); ++j) {
+            T most = 0;
+            for (int rank = 0; rank < team_.size(); ++rank) most = std::max(most, shared_.sums(rank, parity_)[j]);
+            const int exponent = exponents_[static_cast<std::size_t>(j)] = scaling_exponent(most);
+            if (exponent == 0) continue;
+            for (Index i = 0; i < mine.rows(); ++i) mine(i, j) = std::ldexp(mine(i, j), exponent);
+        }
+    }
+
+    void unscale() {
+        for (Index j = 0; j < r_.cols(); ++j) {
+            const int exponent = exponents_[static_cast<std::size_t>(j)];
+            for (Index i = 0; i <= j && exponent != 0; ++i) r_(i, j) = std::ldexp(r_(i, j), -exponent);
+        }
+    }
+
+    // --- recursion ---
+
+    void recurse(Index first, Index cols) {
+        if (cols <= leaf_width) return leaf(first, cols);
+        const Index left = (cols / 2 + leaf_width - 1) / leaf_width * leaf_width;
+        recurse(first, left);
+        apply(first, left, cols - left);
+        recurse(first + left, cols - left);
+        join(first, left, cols - left);
+    }
+
+    /// The sum over all members of X^T Y, each with its own rows; every member has its share of the columns [begin, end) in total().
+    struct Share {
+        Index begin;
+        Index end;
+    };
+    Share sum_products(View<const T> x, View<const T> y) {
+        const View<T> product = matrix(shared_.products(team_.rank()), x.cols(), y.cols());
+        blas::gemm<T>(T{1}, transposed(x), y, T{0}, product);
+        team_.barrier();
+        const Share share{y.cols() * team_.rank() / team_.size(), y.cols() * (team_.rank() + 1) / team_.size()};
+        const View<T> total = matrix(shared_.total(), x.cols(), y.cols());
+        for (Index j = share.begin; j < share.end; ++j) {
+            std::copy_n(&matrix(shared_.products(0), x.cols(), y.cols())(0, j), x.cols(), &total(0, j));
+            for (int rank = 1; rank < team_.size(); ++rank) {
+                const T* const more = &matrix(shared_.products(rank), x.cols(), y.cols())(0, j);
+                for (Index i = 0; i < x.cols(); ++i) total(i, j) += more[i];
+            }
+        }
+        return share;
+    }
+
+    /// A2 -= V1 T1^T (V1^T A2)
+    void apply(Index first, Index left, Index right) {
+        const View<T> v1 = own(first, first, left), a2 = own(first, first + left, right);
+        const Share share = sum_products(v1, a2);
+        const View<T> w = matrix(shared_.factor(), left, right);
+        blas::gemm<T>(T{1}, transposed(t_.block(first, first, left, left)),
+                      matrix(shared_.total(), left, right).block(0, share.begin, left, share.end - share.begin), T{0},
+                      w.block(0, share.begin, left, share.end - share.begin));
+        team_.barrier();
+        blas::gemm<T>(T{-1}, v1, w, T{1}, a2);
+    }
+
+    /// T12 = -T1 (V1^T V2) T2
+    void join(Index first, Index left, Index right) {
+        const Index second = first + left;
+        sum_products(own(second, first, left), own(second, second, right));
+        team_.barrier();
+        if (leads()) {
+            const View<T> product = matrix(shared_.factor(), left, right);
+            blas::gemm<T>(T{1}, t_.block(first, first, left, left), matrix(shared_.total(), left, right), T{0}, product);
+            blas::gemm<T>(T{-1}, product, t_.block(second, second, right, right), T{0}, t_.block(first, second, left, right));
+        }
+        team_.barrier();
+    }
+
+    // --- leaves ---
+
+    void leaf(Index first, Index cols) {
+        for (Index j = first; j < first + cols; ++j) column(j, first + cols);
+        const View<T> mine = own(first, first, cols);
+        sum_products(mine, mine);
+        team_.barrier();
+        if (leads()) {
+            T tau[leaf_width];
+            for (Index j = 0; j < cols; ++j) tau[j] = t_(first + j, first + j);
+            triangle_of_gram<T>(matrix(shared_.total(), cols, cols), tau, t_.block(first, first, cols, cols));
+        }
+        team_.barrier();
+    }
+
+    /// Column j, and its reflector on the columns up to `end`.
+    void column(Index j, Index end) {
+        const Index cols = end - j;
+        T* const sums = next_sums();
+        const View<T> rest = own(j + 1, j, cols);
+        blas::gemv_transposed<T>(rest, rest.block(0, 0, rest.rows(), 1), View<T>(sums, cols));
+        if (leads()) publish_row(j, cols);
+        team_.barrier();
+        T values[leaf_width];
+        std::copy_n(shared_.sums(0, parity_), cols, values);
+        for (int rank = 1; rank < team_.size(); ++rank) {
+            for (Index c = 0; c < cols; ++c) values[c] += shared_.sums(rank, parity_)[c];
+        }
+        const T* const row = shared_.row(parity_);
+        const Reflector<T> h = make_reflector(row[0], values[0]);
+        for (Index c = 1; c < cols; ++c) values[c] = h.tau * (row[c] + h.scale * values[c]);
+        scale_column(rest.block(0, 0, rest.rows(), 1), h);
+        if (h.tau != 0) {  // also where it is NaN
+            blas::ger_minus<T>(rest.block(0, 0, rest.rows(), 1), View<const T>(values + 1, cols - 1),
+                               rest.block(0, 1, rest.rows(), cols - 1));
+        }
+        if (leads()) finish_row(j, cols, h, values);
+    }
+
+    /// Row j of the leaf for everybody; what is above it in column j is R's.
+    void publish_row(Index j, Index cols) {
+        for (Index c = 0; c < cols; ++c) shared_.row(parity_)[c] = v_(j, j + c);
+        for (Index i = 0; i < j; ++i) {
+            r_(i, j) = v_(i, j);
+            v_(i, j) = T{0};
+        }
+    }
+
+    static void scale_column(View<T> x, const Reflector<T>& h) {
+        if (h.tau == 0) return clear(x);
+        for (Index i = 0; i < x.rows(); ++i) x[i] *= h.scale;
+    }
+
+    void finish_row(Index j, Index cols, const Reflector<T>& h, const T* w) {
+        r_(j, j) = h.beta;
+        t_(j, j) = h.tau;
+        v_(j, j) = T{1};
+        for (Index c = 1; c < cols && h.tau != 0; ++c) v_(j, j + c) -= w[c];
+    }
+
+    const Team& team_;
+    const View<T> v_, r_, t_;
+    QrPanelWorkspace<T>& shared_;
+    const QrPanelRows own_;
+    std::vector<int> exponents_;
+    int parity_ = 0;
+};
+
+template <class T>
+constexpr std::size_t line_of = 64 / sizeof(T);
+
+}  // namespace
+
+template <class T>
+QrPanelWorkspace<T>::QrPanelWorkspace(int members, Index cols)
+    : members_(members),
+      cols_(cols),
+      matrix_(static_cast<std::size_t>(cols * cols)),
+      line_((static_cast<std::size_t>(cols) + line_of<T> - 1) / line_of<T> * line_of<T>),
+      products_(static_cast<std::size_t>(members) * matrix_),
+      sums_(2 * static_cast<std::size_t>(members) * line_),
+      rows_(2 * line_),
+      total_(matrix_),
+      factor_(matrix_) {}
+
+QrPanelRows::QrPanelRows(const Team& team, Index m, Index k) {
+    const auto border = [&](Index rank) { return rank == 0 ? Index{0} : std::max(std::min(m, k), m * rank / team.size()); };
+    begin = border(team.rank());
+    end = team.rank() + 1 == team.size() ? m : border(team.rank() + 1);
+}
+
+template <class T>
+void qr_panel_factor(const Team& team, View<T> v, View<T> r, View<T> t, QrPanelWorkspace<T>& shared) {
+    if (v.rows() < v.cols() || !shared.fits(team.size(), v.cols()) || (v.row_stride() != 1 && v.rows() > 1)) {
+        throw std::invalid_argument("qr_panel_factor: a " + std::to_string(v.rows()) + " x " + std::to_string(v.cols()) +
+                                    " panel by " + std::to_string(team.size()) + " threads does not fit");
+    }
+    const BlasSerial serial;
+    PanelMember<T>(team, v, r, t, shared).factor();
+}
+
+template <class T>
+void qr_panel_load(const Team& team, View<const T> a, View<T> v) {
+    const QrPanelRows own(team, v.rows(), v.cols());
+    const Index rows = own.end - own.begin;
+    copy_elements<T>(a.block(own.begin, 0, rows, v.cols()), v.block(own.begin, 0, rows, v.cols()));
+}
+
+template <class T>
+void qr_panel_store_explicit(const Team& team, View<const T> v, View<T> a) {
+    const QrPanelRows own(team, v.rows(), v.cols());
+    const Index rows = own.end - own.begin;
+    copy_elements<T>(v.block(own.begin, 0, rows, v.cols()), a.block(own.begin, 0, rows, v.cols()));
+}
+
+template <class T>
+void qr_panel_store(const Team& team, View<const T> v, View<const T> r, View<T> a) {
+    qr_panel_store_explicit(team, v, a);
+    if (team.rank() != 0) return;
+    for (Index j = 0; j < a.cols(); ++j) {
+        for (Index i = 0; i <= j; ++i) a(i, j) = r(i, j);
+    }
+}
+
+template class QrPanelWorkspace<float>;
+template class QrPanelWorkspace<double>;
+template void qr_panel_factor(const Team&, View<float>, View<float>, View<float>, QrPanelWorkspace<float>&);
+template void qr_panel_factor(const Team&, View<double>, View<double>, View<double>, QrPanelWorkspace<double>&);
+template void qr_panel_load(const Team&, View<const float>, View<float>);
+template void qr_panel_load(const Team&, View<const double>, View<double>);
+template void qr_panel_store(const Team&, View<const float>, View<const float>, View<float>);
+template void qr_panel_store(const Team&, View<const double>, View<const double>, View<double>);
+template void qr_panel_store_explicit(const Team&, View<const float>, View<float>);
+template void qr_panel_store_explicit(const Team&, View<const double>, View<double>);
+
+}  // namespace basalt

@@ -1,0 +1,68 @@
+// QR: the public factorization and its results.
+#include "basalt/qr.hpp"
+
+#include "runtime/engine.hpp"
+#include "tasks/qr_on_cores.hpp"
+#include "tasks/qr_options.hpp"
+#include "tasks/qr_state.hpp"
+
+namespace basalt {
+
+using detail::QrState;
+
+template <class T>
+QrFactors<T> qr_factor(Runtime& runtime, Matrix<T>& a, const QrOptions& options) {
+    if (&a.runtime() != &runtime) throw UsageError("qr_factor: the matrix belongs to another runtime");
+    const int gpus = options.mode == QrMode::automatic ? runtime.engine().gpus_to_deal_to() : runtime.gpus();
+    const detail::QrChoices choices(options, a.rows(), a.cols(), runtime.workers(), gpus);
+    auto state = std::make_shared<QrState<T>>(runtime, a.share_storage(), choices);
+    submit_qr_on_cores(*state, choices);
+    return QrFactors<T>(std::move(state));
+}
+
+template <class T>
+QrState<T>& QrFactors<T>::state() const {
+    if (!state_) throw UsageError("QrFactors: no factorization stands behind this handle");
+    return *state_;
+}
+
+template <class T>
+Index QrFactors<T>::rows() const {
+    return state().grid().rows();
+}
+template <class T>
+Index QrFactors<T>::cols() const {
+    return state().grid().cols();
+}
+
+template <class T>
+std::vector<T> QrFactors<T>::tau() const {
+    const QrState<T>& s = state();
+    std::vector<T> result;
+    for (std::size_t k = 0; k < s.panels.size(); ++k) {
+        s.t[k].wait();
+        for (Index i = 0; i < s.panels[k].width; ++i) result.push_back(s.t[k].data()[i * s.t[k].ld() + i]);
+    }
+    return result;
+}
+
+template <class T>
+Index QrFactors<T>::info() const {
+    const QrState<T>& s = state();
+    const Index width = s.grid().shape().width;
+    for (const detail::Panel& p : s.panels) {
+        s.a->wait(p.tile_column);
+        const T* const r = static_cast<const T*>(s.a->column(p.tile_column)) + p.first * width + p.col_begin;
+        for (Index i = 0; i < p.width; ++i) {
+            if (r[i * width + i] == T{0}) return p.first + i + 1;
+        }
+    }
+    return 0;
+}
+
+template class QrFactors<float>;
+template class QrFactors<double>;
+template QrFactors<float> qr_factor(Runtime&, Matrix<float>&, const QrOptions&);
+template QrFactors<double> qr_factor(Runtime&, Matrix<double>&, const QrOptions&);
+
+}  // namespace basalt

@@ -1,0 +1,140 @@
+// QR on CPU cores: the loop nest.
+#include "tasks/qr_on_cores.hpp"
+
+#include <algorithm>
+
+#include "kernels/cpu/block_reflector.hpp"
+#include "runtime/engine.hpp"
+
+namespace basalt::detail {
+
+namespace {
+
+/// Leading dimension of V^T: whole cache lines, never a multiple of a page.
+template <class T>
+Index line_padded(Index rows) {
+    constexpr Index line = 64 / sizeof(T), page = 4096 / sizeof(T);
+    const Index padded = (rows + line - 1) / line * line;
+    return padded % page == 0 ? padded + line : padded;
+}
+
+}  // namespace
+
+/// What it needs beside QrState while it runs.
+template <class T>
+struct CpuQrState {
+    CpuQrState(QrState<T>& qr, const QrChoices& choices)
+        : workspace(choices.panel_threads, qr.nb),
+          r(static_cast<std::size_t>(qr.nb * qr.nb)),
+          memory(static_cast<std::size_t>(slots(choices) * qr.nb * line_padded<T>(qr.grid().rows())) * sizeof(T)) {
+        const Index ld = line_padded<T>(qr.grid().rows());
+        T* next = static_cast<T*>(memory.data());
+        for (Index s = 0; s < slots(choices); ++s, next += qr.nb * ld) vt.emplace_back(qr.runtime, next, qr.nb, ld, "V");
+    }
+    static Index slots(const QrChoices& choices) { return std::max(choices.lookahead, 1) + 1; }
+
+    QrPanelWorkspace<T> workspace;
+    std::vector<T> r;  ///< of the panel at work
+    HostBuffer memory;
+    std::vector<ScratchMatrix<T>> vt;  ///< by slot: V^T, width x rows, with its zeros and ones
+};
+
+namespace {
+
+/// Priorities: panels first, then the columns that the next panels need, then the rest, older steps first.
+class QrPriorities {
+  public:
+    QrPriorities(std::size_t steps, int lookahead) : steps_(static_cast<int>(steps)), lookahead_(lookahead) {}
+    int panel(int k) const { return 4 * steps_ - k; }
+    int update(int k, int panels_ahead) const { return (panels_ahead <= lookahead_ ? 2 * steps_ : steps_) - k; }
+
+  private:
+    int steps_;
+    int lookahead_;
+};
+
+template <class T>
+class CpuQrSubmission {
+  public:
+    CpuQrSubmission(QrState<T>& state, const QrChoices& choices)
+        : s_(state), c_(*state.on_cores), rt_(state.runtime), choices_(choices), priority_(state.panels.size(), choices.lookahead) {}
+
+    void submit() {
+        for (int k = 0; k < steps(); ++k) {
+            factor(k);  // A(k:, k) = (I - V T V^T) (R, 0)^T
+            for_each_trailing(k, [&](Index tile_column, Index begin, Index end, int panels_ahead) {
+                update(k, tile_column, begin, end, panels_ahead);  // A(k:, j) = (I - V T^T V^T) A(k:, j)
+            });
+        }
+    }
+
+  private:
+    int steps() const { return static_cast<int>(s_.panels.size()); }
+    const Panel& panel(int k) const { return s_.panels[static_cast<std::size_t>(k)]; }
+    Index rows() const { return s_.grid().rows(); }
+    Region<T> vt(int k) const {
+        const Panel& p = panel(k);
+        return c_.vt[static_cast<std::size_t>(k) % c_.vt.size()].rows(0, p.width, rows() - p.first);
+    }
+
+    /// visit(tile column, columns of it, panels from k to them): a later panel's columns each, and what no panel will have.
+    template <class F>
+    void for_each_trailing(int k, const F& visit) const {
+        for (int next = k + 1; next < steps(); ++next) {
+            const Panel& p = panel(next);
+            visit(p.tile_column, p.col_begin, p.col_end(), next - k);
+        }
+        const Panel& last = panel(steps() - 1);
+        for (Index j = last.tile_column; j < s_.grid().tile_cols(); ++j) {
+            const Index begin = j == last.tile_column ? last.col_end() : 0;
+            if (begin < s_.grid().tile_width(j)) visit(j, begin, s_.grid().tile_width(j), steps());
+        }
+    }
+
+    void factor(int k) {
+        const Panel& p = panel(k);
+        const int threads = choices_.panel_threads_for(rows() - p.first);
+        rt_.submit({.name = "panel", .priority = priority_.panel(k), .threads = {threads, threads}, .tile = {k, k, -1}, .step = k},
+                   readwrite(s_.region(p, p.first, rows())), write(vt(k)), write(s_.t_of(k)),
+                   [c = &c_](const Team& team, View<T> a, View<T> vt, View<T> t) {
+                       const View<T> v(vt.data(), vt.cols(), vt.rows(), vt.col_stride(), vt.row_stride());
+                       const auto r = View<T>::column_major(c->r.data(), a.cols(), a.cols(), a.cols());
+                       qr_panel_load<T>(team, a, v);
+                       qr_panel_factor<T>(team, v, r, t, c->workspace);
+                       qr_panel_store<T>(team, v, r, a);
+                   });
+    }
+
+    void update(int k, Index tile_column, Index begin, Index end, int panels_ahead) {
+        const Panel& p = panel(k);
+        rt_.submit({.name = "update",
+                    .priority = priority_.update(k, panels_ahead),
+                    .tile = {k, static_cast<int>(tile_column), static_cast<int>(begin)},
+                    .step = k},
+                   read(s_.region(p, p.end(), rows())), read(vt(k)), read(s_.t_of(k)),
+                   readwrite(s_.a->template region<T>(tile_column, p.first, rows(), begin, end)),
+                   [](View<const T> below, View<const T> vt, View<const T> t, View<T> a) {
+                       apply_block_reflector<T>(Reflection::transposed, vt, below, t, a);
+                   });
+    }
+
+    QrState<T>& s_;
+    CpuQrState<T>& c_;
+    Runtime& rt_;
+    const QrChoices choices_;
+    const QrPriorities priority_;
+};
+
+}  // namespace
+
+template <class T>
+void submit_qr_on_cores(QrState<T>& state, const QrChoices& choices) {
+    if (state.panels.empty()) return;
+    state.on_cores = std::make_shared<CpuQrState<T>>(state, choices);
+    CpuQrSubmission<T>(state, choices).submit();
+}
+
+template void submit_qr_on_cores(QrState<float>&, const QrChoices&);
+template void submit_qr_on_cores(QrState<double>&, const QrChoices&);
+
+}  // namespace basalt::detail

@@ -1,0 +1,127 @@
+// Least squares with QR factors: Q by reflections, R by substitution, as tasks on blocks of rows.
+#include <algorithm>
+#include <string>
+
+#include "basalt/qr.hpp"
+#include "kernels/cpu/blas.hpp"
+#include "kernels/cpu/blas_serial.hpp"
+#include "runtime/engine.hpp"
+#include "tasks/qr_state.hpp"
+
+namespace basalt {
+
+namespace {
+
+using detail::Panel;
+using detail::QrState;
+
+// Rows of an update task: with few right-hand sides it moves R's memory and nothing else.
+constexpr Index rows_a_task = 1024;
+
+/// Substitution with the square R of m x n factors, m >= n, for one tile column of B.
+template <class T>
+class ColumnSubstitution {
+  public:
+    ColumnSubstitution(QrState<T>& qr, const Matrix<T>& b, Index column)
+        : qr_(qr), b_(b), column_(column), width_(b.column(column).cols) {}
+
+    /// R X = B
+    void backward() {
+        for (auto p = qr_.panels.rbegin(); p != qr_.panels.rend(); ++p) {
+            solve(*p, Reflected::no);
+            for (Index row = 0; row < p->first; row += rows_a_task) {
+                const Index end = std::min(row + rows_a_task, p->first);
+                qr_.runtime.submit({.name = "solve update", .place = Place::cpu()}, read(qr_.region(*p, row, end)),
+                                   read(rows(p->first, p->end())), readwrite(rows(row, end)),
+                                   [](View<const T> r, View<const T> x, View<T> b) {
+                                       const BlasSerial serial;
+                                       blas::gemm<T>(T{-1}, r, x, T{1}, b);
+                                   });
+            }
+        }
+    }
+
+    /// R^T X = B
+    void forward() {
+        for (const Panel& p : qr_.panels) {
+            for (Index row = 0; row < p.first; row += rows_a_task) {
+                const Index end = std::min(row + rows_a_task, p.first);
+                qr_.runtime.submit({.name = "solve update", .place = Place::cpu()}, read(qr_.region(p, row, end)),
+                                   read(rows(row, end)), readwrite(rows(p.first, p.end())),
+                                   [](View<const T> r, View<const T> x, View<T> b) {
+                                       const BlasSerial serial;
+                                       blas::gemm<T>(T{-1}, transposed(r), x, T{1}, b);
+                                   });
+            }
+            solve(p, Reflected::yes);
+        }
+    }
+
+    /// B(n:m) = 0
+    void clear_below() {
+        if (qr_.grid().cols() == qr_.grid().rows()) return;
+        qr_.runtime.submit({.name = "clear", .place = Place::cpu()}, write(rows(qr_.grid().cols(), qr_.grid().rows())), [](View<T> b) {
+            for (Index i = 0; i < b.rows(); ++i) std::fill_n(&b(i, 0), b.cols(), T{0});
+        });
+    }
+
+  private:
+    enum class Reflected { no, yes };
+
+    Region<T> rows(Index begin, Index end) const { return b_.block(column_, begin, end, 0, width_); }
+
+    void solve(const Panel& p, Reflected reflected) {
+        qr_.runtime.submit({.name = "solve", .priority = 1, .place = Place::cpu()}, read(qr_.region(p, p.first, p.end())),
+                           readwrite(rows(p.first, p.end())), [reflected](View<const T> r, View<T> b) {
+                               const BlasSerial serial;
+                               const bool lower = reflected == Reflected::yes;
+                               blas::trsm(Side::left, lower ? Triangle::lower : Triangle::upper, Diagonal::stored, T{1},
+                                          lower ? transposed(r) : r, b);
+                           });
+    }
+
+    QrState<T>& qr_;
+    const Matrix<T>& b_;
+    const Index column_;
+    const Index width_;
+};
+
+template <class T>
+QrState<T>& state_for(const char* what, Runtime& runtime, const QrFactors<T>& qr, const Matrix<T>& b) {
+    const auto require = [what](bool condition, const std::string& message) {
+        if (!condition) throw UsageError(std::string(what) + ": " + message);
+    };
+    require(qr.rows() >= qr.cols(), "the factored matrix is " + std::to_string(qr.rows()) + " x " + std::to_string(qr.cols()) +
+                                        "; allowed are ones with at least as many rows as columns");
+    require(b.rows() == qr.rows(), "B has " + std::to_string(b.rows()) + " rows; the factors have " + std::to_string(qr.rows()));
+    QrState<T>& state = *qr.share_state();
+    require(&state.runtime == &runtime && &b.runtime() == &runtime, "factors, B and runtime do not belong together");
+    return state;
+}
+
+}  // namespace
+
+template <class T>
+void qr_solve(Runtime& runtime, const QrFactors<T>& qr, Matrix<T>& b) {
+    QrState<T>& state = state_for("qr_solve", runtime, qr, b);
+    qr_apply(runtime, qr, QrSide::left, QrOp::transposed, b);
+    for (Index j = 0; j < b.tile_cols(); ++j) ColumnSubstitution<T>(state, b, j).backward();
+}
+
+template <class T>
+void qr_solve_transposed(Runtime& runtime, const QrFactors<T>& qr, Matrix<T>& b) {
+    QrState<T>& state = state_for("qr_solve_transposed", runtime, qr, b);
+    for (Index j = 0; j < b.tile_cols(); ++j) {
+        ColumnSubstitution<T> column(state, b, j);
+        column.forward();
+        column.clear_below();
+    }
+    qr_apply(runtime, qr, QrSide::left, QrOp::plain, b);
+}
+
+template void qr_solve(Runtime&, const QrFactors<float>&, Matrix<float>&);
+template void qr_solve(Runtime&, const QrFactors<double>&, Matrix<double>&);
+template void qr_solve_transposed(Runtime&, const QrFactors<float>&, Matrix<float>&);
+template void qr_solve_transposed(Runtime&, const QrFactors<double>&, Matrix<double>&);
+
+}  // namespace basalt
