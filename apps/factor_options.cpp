@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "apps/matrix_file.hpp"
 #include "apps/setting_options.hpp"
 #include "basalt/generator.hpp"
 
@@ -11,10 +12,14 @@ namespace {
 
 constexpr Index max_order = Index{1} << 40;
 
-std::string parse_matrix(const std::string& text) {
-    std::vector<std::string> names = {"list"};
+void parse_matrix(const std::string& text, FactorOptions& options) {
+    std::vector<std::string> names = {"FILE.mtx", "list"};
     for (const auto& info : generator_names()) names.emplace_back(info.name);
-    return parse_choice("--matrix", text, names);
+    if (names_matrix_file(text)) {
+        options.file = text;
+    } else {
+        options.matrix = parse_choice("--matrix", text, names);
+    }
 }
 
 /// An option whose text `parse` turns into a value of its own, or refuses.
@@ -33,13 +38,16 @@ void add_factor_options(CLI::App& command, Settings& settings, FactorOptions& op
         });
     };
     integer("--m", options.m, 0, max_order, "rows (default: as --n)");
-    integer("--n", options.n, 0, max_order, fmt::format("columns (default: {})", options.n));
+    add_option(command, "--n", fmt::format("columns (default: {})", options.n), [&options](const std::string& text) {
+        options.n = parse_integer("--n", text, 0, max_order);
+        options.n_given = true;
+    });
     integer("--repeat", options.repeat, 1, 1000000, "runs, each on a fresh matrix (default: 1)");
     add_option(command, "--precision", "s or d (default: d)", [&options](const std::string& text) {
         options.precision = parse_choice("--precision", text, {"s", "d"}).front();
     });
-    add_option(command, "--matrix", "generator of the matrix, or list (default: random)",
-               [&options](const std::string& text) { options.matrix = parse_matrix(text); });
+    add_option(command, "--matrix", "a Matrix Market file (FILE.mtx), a generator, or list (default: random)",
+               [&options](const std::string& text) { parse_matrix(text, options); });
     add_option(command, "--seed", "of random matrices (default: 0)",
                [&options](const std::string& text) { options.seed = parse_seed("--seed", text); });
     command.add_flag("--check,!--no-check", options.check, "check the result (default) or not");

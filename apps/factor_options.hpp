@@ -7,12 +7,14 @@
 
 namespace basalt {
 
-/// The options of the subcommands that factor one generated matrix, beside the settings.
+/// The options of the subcommands that factor one matrix, beside the settings.
 struct FactorOptions {
     Index m = -1;  ///< as n where it is not given
     Index n = 2000;
+    bool n_given = false;
     char precision = 'd';
-    std::string matrix = "random";
+    std::string matrix = "random";  ///< generator of the matrix, or "list"
+    std::string file;               ///< Matrix Market file to read it from instead; empty: none
     std::uint64_t seed = 0;
     Index repeat = 1;
     bool check = true;

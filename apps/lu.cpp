@@ -2,6 +2,7 @@
 #include <chrono>
 #include <iostream>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 #include "apps/commands.hpp"
 #include "apps/exit_status.hpp"
 #include "apps/factor_options.hpp"
+#include "apps/input_matrix.hpp"
 #include "apps/interrupt.hpp"
 #include "apps/lu_check.hpp"
 #include "apps/lu_plan.hpp"
@@ -32,11 +34,13 @@ constexpr double max_ratio = 30;  // LAPACK's own tests pass below this
 template <class T>
 class LuRuns {
   public:
-    LuRuns(const FactorOptions& options, const Settings& settings, Runtime& runtime, OutputFiles& files)
+    /// `options` must have the size of `matrix`.
+    LuRuns(const FactorOptions& options, std::shared_ptr<const Generator<T>> matrix, const Settings& settings,
+           Runtime& runtime, OutputFiles& files)
         : options_(options),
           runtime_(runtime),
           files_(files),
-          generator_(make_generator<T>(options.matrix, options.rows(), options.n, options.seed)),
+          generator_(std::move(matrix)),
           plan_(lu_plan(settings, options.gpu, runtime, options.rows(), options.n, sizeof(T))) {
         require_memory(run_bytes(), fmt::format("a {} x {} matrix", options.rows(), options.n));
         spdlog::debug("mode {}, tiles of {} x {}, panels of {}, {} workers, {} GPUs, scheduler {}", plan_.mode_name(),
@@ -164,6 +168,12 @@ void LuRuns<T>::write_record() const {
     files_.record(json);
 }
 
+template <class T>
+int run_lu(FactorOptions options, const Settings& settings, Runtime& runtime, OutputFiles& files) {
+    auto matrix = input_matrix<T>(options);
+    return LuRuns<T>(options, std::move(matrix), settings, runtime, files).run();
+}
+
 int lu(const FactorOptions& options, const Settings& settings) {
     if (options.matrix == "list") {
         std::cout << generator_list();
@@ -172,8 +182,8 @@ int lu(const FactorOptions& options, const Settings& settings) {
     Runtime runtime(settings.runtime_config());
     require_gpus(settings, runtime);
     OutputFiles files(settings);
-    if (options.precision == 's') return LuRuns<float>(options, settings, runtime, files).run();
-    return LuRuns<double>(options, settings, runtime, files).run();
+    if (options.precision == 's') return run_lu<float>(options, settings, runtime, files);
+    return run_lu<double>(options, settings, runtime, files);
 }
 
 }  // namespace

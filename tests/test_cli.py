@@ -427,6 +427,48 @@ def control_c_drains_and_reports_what_was_done():
     assert "interrupted after" in err and time.monotonic() - sent < 20, err
 
 
+# --- Matrix Market files -------------------------------------------------------------------------------
+
+
+def write_matrix(folder, name, lines, banner="coordinate real general"):
+    return write_input(folder, [f"%%MatrixMarket matrix {banner}", *lines], name)
+
+
+@test
+@in_folder
+def lu_factors_the_matrix_of_a_file(folder):
+    path = write_matrix(folder, "a.mtx", ["4 3 4", "1 1 2", "2 2 1e-3", "4 3 5", "3 1 -1"])
+    for precision in "ds":
+        for more in ([], ["--m", "4", "--n", "3"], ["--mode", "hybrid", "--emulated-gpus", "1"]):
+            shown = basalt("lu", "--matrix", path, "--precision", precision, "--json", "-", *more)
+            expect(shown.status == 0 and "4 x 3" in shown.err and "info 0" in shown.err, shown)
+            record = json.loads(shown.out)
+            expect([record[key] for key in ("m", "n", "passed")] == [4, 3, True], shown)
+    for option, size in (("--m", 4), ("--n", 3)):
+        expect_refused(basalt("lu", "--matrix", path, option, "5"), f"{option} = 5; allowed: {size}, as in {path}")
+    singular = basalt("lu", "--matrix", write_matrix(folder, "b.mtx", ["2 2 1", "1 1 3"]))
+    expect(singular.status == 0 and "info 2" in singular.out, singular)
+
+
+@test
+@in_folder
+def matrix_files_that_are_wrong_are_refused_with_the_line(folder):
+    def refused(name, *words, status=2):
+        expect_refused(basalt("lu", "--matrix", os.path.join(folder, name)), *words, status=status)
+
+    write_matrix(folder, "cut.mtx", ["% a comment", "2 2 3", "1 1 1", "2 2 1"])
+    refused("cut.mtx", "cut.mtx:6: the file ends after 2 of 3 entries; allowed: ")
+    write_matrix(folder, "huge.mtx", ["4294967296 4294967296 1", "1 1 1"])
+    refused("huge.mtx", "huge.mtx:2: ", "147573952589676412928 bytes", "allowed: ")
+    write_matrix(folder, "large.mtx", ["100000000 100000000 1", "1 1 1"])
+    refused("large.mtx", "large.mtx", "needs 160000000000000000 bytes", "available", status=3)
+    write_matrix(folder, "complex.mtx", ["1 1 1", "1 1 1 0"], "coordinate complex general")
+    refused("complex.mtx", "complex.mtx:1: ", "real, double, integer, pattern")
+    refused("none.mtx", "none.mtx: No such file", "allowed: a Matrix Market file")
+    os.mkdir(os.path.join(folder, "folder.mtx"))
+    refused("folder.mtx", "folder.mtx: is a folder")
+
+
 # --- hpl ------------------------------------------------------------------------------------------------
 
 
