@@ -1,14 +1,12 @@
 #pragma once
 
+#include <basalt/triangle.hpp>
 #include <basalt/view.hpp>
 
 namespace basalt {
 
 /// Which side of the unknown the triangular matrix stands on: left is T X = B, right is X T = B.
 enum class Side { left, right };
-
-/// Which triangle of the matrix is read; the other one is never touched.
-enum class Triangle { lower, upper };
 
 /// Whether the diagonal is read or taken to be ones.
 enum class Diagonal { stored, unit };

@@ -6,6 +6,7 @@
 #include <basalt/array.hpp>
 #include <basalt/byte_size.hpp>
 #include <basalt/cgroup.hpp>
+#include <basalt/cholesky.hpp>
 #include <basalt/cuda_info.hpp>
 #include <basalt/device.hpp>
 #include <basalt/emulation.hpp>
@@ -19,5 +20,6 @@
 #include <basalt/team.hpp>
 #include <basalt/tile_shape.hpp>
 #include <basalt/trace.hpp>
+#include <basalt/triangle.hpp>
 #include <basalt/version.hpp>
 #include <basalt/view.hpp>

@@ -6,6 +6,7 @@
 #include "basalt/generator.hpp"
 #include "basalt/runtime.hpp"
 #include "basalt/tile_shape.hpp"
+#include "basalt/triangle.hpp"
 
 namespace basalt {
 
@@ -66,6 +67,11 @@ class Matrix {
     /// With Place::gpu(g), the array is in that GPU's memory and column-major; throws UsageError for any other row stride than 1.
     void load(View<const T> source, Place place);
     void store(View<T> target, Place place) const;
+    /// The same for one triangle of a square matrix: elements on the other side of the diagonal are neither read nor
+    /// written in the array; in the matrix they are unspecified after load_triangle(). Half of the work. The array has
+    /// unit row or unit column stride. Throws UsageError for a matrix that is not square as well.
+    void load_triangle(Triangle triangle, View<const T> source, Place place = Place::cpu());
+    void store_triangle(Triangle triangle, View<T> target, Place place = Place::cpu()) const;
     /// Submits tasks that overwrite the matrix with the leading part of what the generator makes, as generate() does.
     void fill(std::shared_ptr<const Generator<T>> generator, Place place = Place::cpu());
 

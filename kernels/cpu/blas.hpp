@@ -95,4 +95,23 @@ void trsm(Side side, Triangle triangle, Diagonal diagonal, std::type_identity_t<
     }
 }
 
+/// C = alpha A A^T + beta C for the named triangle of C alone; either layout for both.
+template <class T>
+void syrk(Triangle triangle, std::type_identity_t<T> alpha, std::type_identity_t<View<const T>> a,
+          std::type_identity_t<T> beta, View<T> c) {
+    static_assert(std::is_floating_point_v<T>, "complex is not wired yet");
+    assert(c.rows() == c.cols() && a.rows() == c.rows());
+    if (c.empty()) return;
+    const Storage cs = storage(c);
+    const CBLAS_ORDER order = cs.row_major ? CblasRowMajor : CblasColMajor;
+    const Operand as = operand(a, cs.row_major);
+    const CBLAS_UPLO u = triangle == Triangle::lower ? CblasLower : CblasUpper;
+    const int n = blas_int(c.rows()), k = blas_int(a.cols());
+    if constexpr (std::is_same_v<T, float>) {
+        cblas_ssyrk(order, u, as.op, n, k, alpha, a.data(), as.ld, beta, c.data(), cs.ld);
+    } else {
+        cblas_dsyrk(order, u, as.op, n, k, alpha, a.data(), as.ld, beta, c.data(), cs.ld);
+    }
+}
+
 }  // namespace basalt::blas

@@ -20,6 +20,18 @@ void pack_b(std::type_identity_t<View<const T>> b, T* packed) {
 }
 
 template <class T>
+void scale_packed(Index k, Index n, const T* scale, T* packed) {
+    const simd::Kernels<T>& kernels = simd::kernels<T>();
+    for (Index j = 0; j < n; j += kernels.strip) {
+        const Index width = n - j <= kernels.half_strip ? kernels.half_strip : kernels.strip;
+        T* row = packed + j * k;
+        for (Index r = 0; r < k; ++r, row += width) {
+            for (Index c = 0; c < width; ++c) row[c] *= scale[r];
+        }
+    }
+}
+
+template <class T>
 void gemm_minus(View<T> c, std::type_identity_t<View<const T>> a, const T* packed_b) {
     assert(c.col_stride() == 1 || c.cols() <= 1);
     assert(a.col_stride() == 1 || a.cols() <= 1);
@@ -42,6 +54,8 @@ template Index packed_size<float>(Index, Index);
 template Index packed_size<double>(Index, Index);
 template void pack_b<float>(View<const float>, float*);
 template void pack_b<double>(View<const double>, double*);
+template void scale_packed<float>(Index, Index, const float*, float*);
+template void scale_packed<double>(Index, Index, const double*, double*);
 template void gemm_minus<float>(View<float>, View<const float>, const float*);
 template void gemm_minus<double>(View<double>, View<const double>, const double*);
 template void solve_and_pack<float>(View<const float>, View<float>, float*);

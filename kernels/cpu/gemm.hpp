@@ -17,6 +17,10 @@ Index packed_size(Index k, Index n);
 template <class T>
 void pack_b(std::type_identity_t<View<const T>> b, T* packed);
 
+/// Row r of the packed k x n matrix becomes scale[r] times itself.
+template <class T>
+void scale_packed(Index k, Index n, const T* scale, T* packed);
+
 /// C -= A B, with B as pack_b left it. C and A have unit column stride and do not overlap.
 /// A is read in place: packing it as well gains nothing, its rows stay in the first cache for all of B.
 template <class T>

@@ -1,0 +1,98 @@
+#pragma once
+
+#include <memory>
+
+#include "basalt/factor_mode.hpp"
+#include "basalt/matrix.hpp"
+#include "basalt/runtime.hpp"
+#include "basalt/triangle.hpp"
+
+namespace basalt {
+
+/// Choices of the Cholesky factorization; 0 lets the library choose.
+struct CholeskyOptions {
+    FactorMode mode = FactorMode::automatic;
+    /// Columns of a panel; a panel never spans two tile columns.
+    Index panel_width = 0;
+    /// Panels ahead of the trailing update that get priority: 0 or 1; mode cpu: any. -1: the library chooses. It never
+    /// changes results.
+    int lookahead = -1;
+    /// GPUs: narrower panels where few columns are left, as the updates that hide them get shorter.
+    bool narrow_at_end = true;
+};
+
+namespace detail {
+template <class T>
+struct CholeskyState;
+}
+
+/// A Cholesky factorization in progress or done: A = L L^T with L in the place of A's lower triangle, or A = U^T U with
+/// U in the place of its upper one.
+///
+/// A cheap handle that may be copied; it keeps the factor's storage alive. Thread-safe. One that was default-made or
+/// moved from stands for no factorization: its members throw UsageError.
+template <class T>
+class CholeskyFactors {
+  public:
+    CholeskyFactors() = default;
+    explicit CholeskyFactors(std::shared_ptr<detail::CholeskyState<T>> state) : state_(std::move(state)) {}
+
+    /// Order of the matrix.
+    Index rows() const;
+    Triangle triangle() const;
+
+    /// Waits for the factorization (not inside a task that did not submit it: UsageError). LAPACK's INFO: 0, or k > 0
+    /// when the leading minor of order k, and none before it, is not positive definite or holds a NaN. What the
+    /// triangle holds is then unspecified.
+    Index info() const;
+
+    const std::shared_ptr<detail::CholeskyState<T>>& share_state() const { return state_; }
+
+  private:
+    detail::CholeskyState<T>& state() const;
+
+    std::shared_ptr<detail::CholeskyState<T>> state_;
+};
+
+/// Factors a symmetric positive definite A (n x n) in place, LAPACK's potrf: one triangle is read and becomes the
+/// factor, elements on the other side of the diagonal keep their values. float and double. Submits tasks and returns at
+/// once. Equal input, options and numbers of workers and GPUs give equal bits.
+///
+/// Throws UsageError for options out of range and for a matrix that is not square. Numerical outcomes are INFO, not
+/// exceptions. Sources: Buttari, Langou, Kurzak, Dongarra, "A class of parallel tiled linear algebra algorithms for
+/// multicore architectures" (Parallel Computing 35, 2009) for tiles; Abdelfattah, Haidar, Tomov, Dongarra, "Analysis and
+/// Design Techniques towards High-Performance and Energy-Efficient Dense Linear Solvers on GPUs" (IEEE TPDS 29, 2018),
+/// section 6.3, for GPUs.
+template <class T>
+CholeskyFactors<T> cholesky_factor(Runtime& runtime, Matrix<T>& a, Triangle triangle = Triangle::lower,
+                                   const CholeskyOptions& options = {});
+
+/// Solves A X = B with the factor of A, LAPACK's potrs: B (n x nrhs) becomes X. Submits tasks and returns at once. With
+/// info() > 0 the result is unspecified. Throws UsageError when the shapes do not fit.
+template <class T>
+void cholesky_solve(Runtime& runtime, const CholeskyFactors<T>& cholesky, Matrix<T>& b);
+
+/// LAPACK's potrf on a column-major array of the user's own, n x n with leading dimension lda: the triangle becomes the
+/// factor, the elements on the other side of the diagonal are neither read nor written. Returns INFO as
+/// CholeskyFactors::info(). Waits for everything submitted to the runtime.
+/// Throws UsageError for n < 0, lda < max(1, n) or a missing array.
+template <class T>
+Index cholesky_factor(Runtime& runtime, Triangle triangle, Index n, T* a, Index lda);
+
+/// LAPACK's posv on column-major arrays of the user's own: the triangle of A (n x n, lda) becomes the factor, B (n x
+/// nrhs, ldb) the solution. Returns INFO; where it is above 0, B is untouched, as in LAPACK. Waits for everything
+/// submitted to the runtime. Throws UsageError for n, nrhs < 0, lda or ldb < max(1, n) or missing arrays.
+template <class T>
+Index cholesky_solve(Runtime& runtime, Triangle triangle, Index n, Index nrhs, T* a, Index lda, T* b, Index ldb);
+
+/// The mode that cholesky_factor() takes for a matrix of order n on a runtime with so many GPUs: options.mode, or its
+/// choice where that is automatic. Throws UsageError for hybrid and gpu without GPUs, and for options that the mode has
+/// not.
+FactorMode chosen_cholesky_mode(const CholeskyOptions& options, Index n, int gpus);
+/// Tiles that Cholesky of order n uses on so many GPUs when none are given; on cores alone their width is the panel's
+/// too.
+TileShape default_cholesky_tile(Index n, int gpus = 0);
+/// Panel width that Cholesky uses in a mode with so many GPUs when none is given, at most a tile's width.
+Index default_cholesky_panel(FactorMode mode, Index n, int gpus);
+
+}  // namespace basalt

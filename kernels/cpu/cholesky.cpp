@@ -1,0 +1,136 @@
+#include "kernels/cpu/cholesky.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cmath>
+
+#include "kernels/cpu/blas.hpp"
+#include "kernels/cpu/blas_serial.hpp"
+#include "kernels/cpu/gemm.hpp"
+#include "kernels/cpu/simd/kernels.hpp"
+
+namespace basalt::cpu_kernels {
+
+namespace {
+
+// Order of a triangle that is factored in a local array, columns contiguous, so that the compiler vectorises.
+constexpr Index leaf = 32;
+
+// Columns of a square block on the diagonal of C that is computed in full and then used by half.
+constexpr Index square = 64;
+
+/// Right-looking, column by column, of the lower triangle.
+template <class T>
+Index factor_leaf(View<T> a) {
+    std::array<T, leaf * leaf> columns;
+    const Index n = a.rows();
+    for (Index i = 0; i < n; ++i) {
+        for (Index j = 0; j <= i; ++j) columns[static_cast<std::size_t>(j * leaf + i)] = a(i, j);
+    }
+    Index info = 0;
+    for (Index j = 0; j < n && info == 0; ++j) {
+        T* const column = columns.data() + j * leaf;
+        if (!(column[j] > T{})) {
+            info = j + 1;
+            break;
+        }
+        column[j] = std::sqrt(column[j]);
+        for (Index i = j + 1; i < n; ++i) column[i] /= column[j];
+        for (Index c = j + 1; c < n; ++c) {
+            T* const other = columns.data() + c * leaf;
+            const T factor = column[c];
+            for (Index i = c; i < n; ++i) other[i] -= factor * column[i];
+        }
+    }
+    for (Index i = 0; i < n; ++i) {
+        for (Index j = 0; j <= i; ++j) a(i, j) = columns[static_cast<std::size_t>(j * leaf + i)];
+    }
+    return info;
+}
+
+template <class T>
+Index factor_lower(View<T> a) {
+    const Index n = a.rows();
+    if (n <= leaf) return factor_leaf(a);
+    const Index top = (n / 2 + leaf - 1) / leaf * leaf, below = n - top;
+    const View<T> a00 = a.block(0, 0, top, top), a10 = a.block(top, 0, below, top), a11 = a.block(top, top, below, below);
+    if (const Index info = factor_lower(a00)) return info;
+    // A10 L00^T = A10
+    blas::trsm<T>(Side::right, Triangle::upper, Diagonal::stored, T{1}, transposed(a00), a10);
+    blas::syrk<T>(Triangle::lower, T{-1}, a10, T{1}, a11);
+    const Index info = factor_lower(a11);
+    return info == 0 ? 0 : top + info;
+}
+
+}  // namespace
+
+template <class T>
+Index factor_triangle(Triangle triangle, View<T> a) {
+    assert(a.rows() == a.cols());
+    const BlasSerial serial;
+    return factor_lower<T>(triangle == Triangle::lower ? a : transposed(a));
+}
+
+template <class T>
+void split_diagonal(std::type_identity_t<View<const T>> l, View<T> unit, T* scale) {
+    for (Index j = 0; j < l.rows(); ++j) scale[j] = T{1} / l(j, j);
+    for (Index i = 0; i < l.rows(); ++i) {
+        for (Index j = 0; j < i; ++j) unit(i, j) = l(i, j) * scale[j];
+    }
+}
+
+template <class T>
+void solve_scaled_and_pack(std::type_identity_t<View<const T>> unit, const T* scale, View<T> b, T* packed) {
+    solve_and_pack<T>(unit, b, packed);
+    scale_packed<T>(b.rows(), b.cols(), scale, packed);
+    for (Index i = 0; i < b.rows(); ++i) {
+        T* const row = &b(i, 0);
+        for (Index j = 0; j < b.cols(); ++j) row[j] *= scale[i];
+    }
+}
+
+template <class T>
+void subtract_square(Triangle triangle, View<T> c, std::type_identity_t<View<const T>> p, const T* packed) {
+    const Index n = c.rows(), k = p.cols();
+    assert(c.cols() == n && p.rows() == n);
+    std::array<T, square * square> scratch;
+    for (Index first = 0; first < n; first += square) {
+        const Index order = std::min(square, n - first), end = first + order;
+        const View<const T> rows = p.block(first, 0, order, k);
+        if (triangle == Triangle::lower) {
+            gemm_minus<T>(c.block(first, 0, order, first), rows, packed);
+        } else {
+            gemm_minus<T>(c.block(first, end, order, n - end), rows, packed + end * k);
+        }
+        const auto full = View<T>::row_major(scratch.data(), order, order, square);
+        for (Index i = 0; i < order; ++i) std::fill_n(&full(i, 0), order, T{});
+        gemm_minus<T>(full, rows, packed + first * k);
+        const View<T> diagonal = c.block(first, first, order, order);
+        for (Index i = 0; i < order; ++i) {
+            const Index begin = triangle == Triangle::lower ? 0 : i, stop = triangle == Triangle::lower ? i + 1 : order;
+            for (Index j = begin; j < stop; ++j) diagonal(i, j) += full(i, j);
+        }
+    }
+}
+
+template <class T>
+void transpose(std::type_identity_t<View<const T>> source, View<T> target) {
+    assert(source.rows() == target.cols() && source.cols() == target.rows());
+    // row-major source is column-major of the target's shape
+    simd::kernels<T>().unpack_columns(target.rows(), target.cols(), source.data(), source.row_stride(), target.data(),
+                                      target.row_stride());
+}
+
+template Index factor_triangle<float>(Triangle, View<float>);
+template Index factor_triangle<double>(Triangle, View<double>);
+template void split_diagonal<float>(View<const float>, View<float>, float*);
+template void split_diagonal<double>(View<const double>, View<double>, double*);
+template void solve_scaled_and_pack<float>(View<const float>, const float*, View<float>, float*);
+template void solve_scaled_and_pack<double>(View<const double>, const double*, View<double>, double*);
+template void subtract_square<float>(Triangle, View<float>, View<const float>, const float*);
+template void subtract_square<double>(Triangle, View<double>, View<const double>, const double*);
+template void transpose<float>(View<const float>, View<float>);
+template void transpose<double>(View<const double>, View<double>);
+
+}  // namespace basalt::cpu_kernels

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "basalt/cholesky.hpp"
+#include "tasks/panels.hpp"
+
+namespace basalt::detail {
+
+/// CholeskyOptions with every choice made. Throws UsageError for options out of range.
+struct CholeskyChoices {
+    CholeskyChoices(const CholeskyOptions& options, Index n, int gpus);
+
+    FactorMode mode;  ///< never automatic
+    PanelWidths widths;
+    int lookahead;
+};
+
+}  // namespace basalt::detail

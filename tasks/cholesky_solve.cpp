@@ -1,0 +1,168 @@
+// Solving with a Cholesky factor: forward and backward, as tasks on blocks of rows; and the calls on the user's arrays.
+#include <algorithm>
+#include <string>
+
+#include "basalt/cholesky.hpp"
+#include "kernels/cpu/blas.hpp"
+#include "kernels/cpu/blas_serial.hpp"
+#include "kernels/cpu/gemv.hpp"
+#include "runtime/engine.hpp"
+#include "tasks/cholesky_state.hpp"
+
+namespace basalt {
+
+namespace {
+
+using detail::CholeskyState;
+using detail::Panel;
+
+/// B -= A X
+template <class T>
+void subtract_product(View<const T> a, View<const T> x, View<T> b) {
+    const BlasSerial serial;
+    if (b.cols() == 1) return blas::gemv_minus<T>(a, x, b);
+    blas::gemm<T>(T{-1}, a, x, T{1}, b);
+}
+
+/// Submits the solution for one tile column of B. L(i, k) stands for U(k, i)^T where the upper triangle was factored.
+template <class T>
+class ColumnSolve {
+  public:
+    ColumnSolve(CholeskyState<T>& factor, const Matrix<T>& b, Index column)
+        : s_(factor), b_(b), column_(column), width_(b.column(column).cols), lower_(factor.triangle == Triangle::lower) {}
+
+    void submit() {
+        const auto steps = std::ssize(s_.panels);
+        for (Index k = 0; k < steps; ++k) {  // L Y = B
+            solve(panel(k), false);
+            for (Index i = k + 1; i < steps; ++i) update(panel(k), panel(i), false);
+        }
+        for (Index k = steps - 1; k >= 0; --k) {  // L^T X = Y
+            solve(panel(k), true);
+            for (Index i = 0; i < k; ++i) update(panel(k), panel(i), true);
+        }
+    }
+
+  private:
+    const Panel& panel(Index k) const { return s_.panels[static_cast<std::size_t>(k)]; }
+    Region<T> rows(const Panel& p) const { return b_.block(column_, p.first, p.end(), 0, width_); }
+
+    /// X(k) = L(k, k)^-1 B(k), or with the transpose.
+    void solve(const Panel& p, bool backward) {
+        // the stored triangle is L or U; transposed is what stands the other way round
+        const bool flip = lower_ == backward;
+        const Triangle seen = backward ? Triangle::upper : Triangle::lower;
+        s_.runtime.submit({.name = "solve", .priority = 1, .tile = tile(p), .place = Place::cpu()}, read(s_.block(p, p)),
+                          readwrite(rows(p)), [flip, seen](View<const T> t, View<T> b) {
+                              const BlasSerial serial;
+                              blas::trsm<T>(Side::left, seen, Diagonal::stored, T{1}, flip ? transposed(t) : t, b);
+                          });
+    }
+
+    /// B(i) -= L(i, k) X(k), or L(k, i)^T X(k) on the way back.
+    void update(const Panel& k, const Panel& i, bool backward) {
+        const bool flip = lower_ == backward;
+        const auto factor = flip ? s_.block(k, i) : s_.block(i, k);
+        s_.runtime.submit({.name = "solve update", .tile = tile(k), .place = Place::cpu()}, read(factor), read(rows(k)),
+                          readwrite(rows(i)), [flip](View<const T> l, View<const T> x, View<T> b) {
+                              subtract_product<T>(flip ? transposed(l) : l, x, b);
+                          });
+    }
+
+    std::array<int, 3> tile(const Panel& p) const {
+        return {static_cast<int>(p.tile_column), static_cast<int>(column_), -1};
+    }
+
+    CholeskyState<T>& s_;
+    const Matrix<T>& b_;
+    const Index column_;
+    const Index width_;
+    const bool lower_;
+};
+
+void require(bool condition, const std::string& message) {
+    if (!condition) throw UsageError(message);
+}
+
+void require_array(const char* call, const char* name, Index least, Index ld, const void* array, bool empty) {
+    require(ld >= std::max<Index>(1, least), std::string(call) + ": ld" + name + " = " + std::to_string(ld) +
+                                                 "; allowed is at least " + std::to_string(std::max<Index>(1, least)));
+    require(array != nullptr || empty, std::string(call) + ": the array " + name + " is missing (null)");
+}
+
+/// A factored copy of the user's triangle in tiles. The upper triangle of a column-major array is the lower one of the
+/// same elements row by row, so that nothing is transposed.
+template <class T>
+class FactoredArray {
+  public:
+    FactoredArray(Runtime& runtime, Triangle triangle, Index n, T* a, Index lda)
+        : array_(triangle == Triangle::lower ? View<T>::column_major(a, n, n, lda) : View<T>::row_major(a, n, n, lda)),
+          matrix_(runtime, n, n, default_cholesky_tile(n, runtime.gpus()), "A") {
+        const FactorMode mode = chosen_cholesky_mode({}, n, runtime.engine().gpus_to_deal_to());
+        converted_on_ = mode == FactorMode::cpu ? Place::cpu() : Place::any();
+        matrix_.load_triangle(Triangle::lower, array_, converted_on_);
+        factors_ = cholesky_factor(runtime, matrix_);
+    }
+
+    const CholeskyFactors<T>& factors() const { return factors_; }
+    const Matrix<T>& matrix() const { return matrix_; }
+    void store() { matrix_.store_triangle(Triangle::lower, array_, converted_on_); }
+
+  private:
+    View<T> array_;
+    Matrix<T> matrix_;
+    CholeskyFactors<T> factors_;
+    Place converted_on_ = Place::cpu();
+};
+
+}  // namespace
+
+template <class T>
+void cholesky_solve(Runtime& runtime, const CholeskyFactors<T>& cholesky, Matrix<T>& b) {
+    const Index n = cholesky.rows();
+    const auto& state = cholesky.share_state();
+    require(&state->runtime == &runtime && &b.runtime() == &runtime,
+            "cholesky_solve: factor, B and runtime do not belong together");
+    require(b.rows() == n, "cholesky_solve: B has " + std::to_string(b.rows()) + " rows; the factor has " + std::to_string(n));
+    for (Index j = 0; j < b.tile_cols(); ++j) ColumnSolve<T>(*state, b, j).submit();
+}
+
+template <class T>
+Index cholesky_factor(Runtime& runtime, Triangle triangle, Index n, T* a, Index lda) {
+    require(n >= 0, "cholesky_factor: n = " + std::to_string(n) + "; allowed is at least 0");
+    require_array("cholesky_factor", "a", n, lda, a, n == 0);
+    FactoredArray<T> factored(runtime, triangle, n, a, lda);
+    factored.store();
+    runtime.wait();
+    return factored.factors().info();
+}
+
+template <class T>
+Index cholesky_solve(Runtime& runtime, Triangle triangle, Index n, Index nrhs, T* a, Index lda, T* b, Index ldb) {
+    require(n >= 0, "cholesky_solve: n = " + std::to_string(n) + "; allowed is at least 0");
+    require(nrhs >= 0, "cholesky_solve: nrhs = " + std::to_string(nrhs) + "; allowed is at least 0");
+    require_array("cholesky_solve", "a", n, lda, a, n == 0);
+    require_array("cholesky_solve", "b", n, ldb, b, n == 0 || nrhs == 0);
+    FactoredArray<T> factored(runtime, triangle, n, a, lda);
+    const TileShape shape = factored.matrix().tile_shape();
+    Matrix<T> x(runtime, n, nrhs, {shape.height, std::clamp<Index>(nrhs, 1, shape.width)}, "B");
+    x.load(View<const T>::column_major(b, n, nrhs, ldb));
+    cholesky_solve(runtime, factored.factors(), x);
+    factored.store();
+    runtime.wait();
+    const Index info = factored.factors().info();
+    if (info == 0) {
+        x.store(View<T>::column_major(b, n, nrhs, ldb));
+        runtime.wait();
+    }
+    return info;
+}
+
+template void cholesky_solve(Runtime&, const CholeskyFactors<float>&, Matrix<float>&);
+template void cholesky_solve(Runtime&, const CholeskyFactors<double>&, Matrix<double>&);
+template Index cholesky_factor(Runtime&, Triangle, Index, float*, Index);
+template Index cholesky_factor(Runtime&, Triangle, Index, double*, Index);
+template Index cholesky_solve(Runtime&, Triangle, Index, Index, float*, Index, float*, Index);
+template Index cholesky_solve(Runtime&, Triangle, Index, Index, double*, Index, double*, Index);
+
+}  // namespace basalt

@@ -1,0 +1,139 @@
+// Matrix: moving one triangle in and out of the tiles, as tasks.
+#include <algorithm>
+#include <string>
+
+#include "basalt/matrix.hpp"
+#include "runtime/engine.hpp"
+#include "runtime/matrix_storage.hpp"
+#include "tiles/copy.hpp"
+
+namespace basalt {
+
+namespace {
+
+using detail::MatrixStorage;
+
+// Rows and columns of a piece of a conversion; both its sides stay in the cache.
+constexpr Index piece_rows = 512, piece_cols = 256;
+
+// Order of the squares on the diagonal that are copied by element.
+constexpr Index square = 32;
+
+/// Rows [row_begin, row_end) and columns [col_begin, col_end) of the matrix, inside one tile column: all of it belongs to
+/// the triangle, or it is a square on the diagonal.
+struct Piece {
+    Index tile_column;
+    Index row_begin, row_end;
+    Index col_begin, col_end;
+    bool diagonal;
+};
+
+/// visit(piece) for pieces that hold the triangle of a square matrix.
+template <class Visit>
+void for_each_piece(const TileGrid& grid, Triangle triangle, const Visit& visit) {
+    for (Index j = 0; j < grid.tile_cols(); ++j) {
+        const Index end = grid.first_col(j) + grid.tile_width(j);
+        for (Index col = grid.first_col(j); col < end; col += piece_cols) {
+            const Index col_end = std::min(col + piece_cols, end);
+            visit(Piece{j, col, col_end, col, col_end, true});
+            const bool lower = triangle == Triangle::lower;
+            const Index begin = lower ? col_end : 0, stop = lower ? grid.rows() : col;
+            for (Index row = begin; row < stop; row += piece_rows) {
+                visit(Piece{j, row, std::min(row + piece_rows, stop), col, col_end, false});
+            }
+        }
+    }
+}
+
+/// target = source for one triangle of two squares.
+template <class T>
+void copy_square(Triangle triangle, View<const T> source, View<T> target) {
+    const Index n = source.rows();
+    for (Index j = 0; j < n; j += square) {
+        const Index cols = std::min(square, n - j), end = j + cols;
+        const bool lower = triangle == Triangle::lower;
+        const Index first = lower ? end : 0, rows = lower ? n - end : j;
+        copy_elements<T>(source.block(first, j, rows, cols), target.block(first, j, rows, cols));
+        for (Index c = j; c < end; ++c) {
+            for (Index i = lower ? c : j; i < (lower ? end : c + 1); ++i) target(i, c) = source(i, c);
+        }
+    }
+}
+
+template <class T>
+void copy_piece(const Piece& piece, Triangle triangle, View<const T> source, View<T> target) {
+    if (piece.diagonal) return copy_square<T>(triangle, source, target);
+    copy_elements<T>(source, target);
+}
+
+template <class T>
+Region<T> region_of(const MatrixStorage& storage, const Piece& p) {
+    const Index first = storage.grid().first_col(p.tile_column);
+    return storage.region<T>(p.tile_column, p.row_begin, p.row_end, p.col_begin - first, p.col_end - first);
+}
+
+template <class T>
+View<T> window_of(View<T> array, const Piece& p) {
+    return array.block(p.row_begin, p.col_begin, p.row_end - p.row_begin, p.col_end - p.col_begin);
+}
+
+TaskOptions on_cores(TaskName name, const Piece& p) {
+    return {.name = name, .tile = {static_cast<int>(p.tile_column), -1, -1}, .place = Place::cpu()};
+}
+
+template <class T>
+void load_on_cores(const MatrixStorage& storage, Triangle triangle, View<const T> source) {
+    for_each_piece(storage.grid(), triangle, [&](const Piece& p) {
+        storage.runtime().submit(on_cores("load", p), readwrite(region_of<T>(storage, p)),
+                                 [p, triangle, from = window_of(source, p)](View<T> a) { copy_piece<T>(p, triangle, from, a); });
+    });
+}
+
+template <class T>
+void store_on_cores(const MatrixStorage& storage, Triangle triangle, View<T> target) {
+    for_each_piece(storage.grid(), triangle, [&](const Piece& p) {
+        storage.runtime().submit(on_cores("store", p), read(region_of<T>(storage, p)),
+                                 [p, triangle, to = window_of(target, p)](View<const T> a) { copy_piece<T>(p, triangle, a, to); });
+    });
+}
+
+template <class V>
+void require_triangle(const char* what, const V& array, const TileGrid& grid) {
+    const auto shape = [](Index rows, Index cols) { return std::to_string(rows) + " x " + std::to_string(cols); };
+    if (grid.rows() != grid.cols()) {
+        throw UsageError(std::string(what) + ": the matrix is " + shape(grid.rows(), grid.cols()) + "; allowed are square ones");
+    }
+    if (array.rows() != grid.rows() || array.cols() != grid.cols()) {
+        throw UsageError(std::string(what) + ": the array is " + shape(array.rows(), array.cols()) + "; the matrix is " +
+                         shape(grid.rows(), grid.cols()));
+    }
+    if (array.row_stride() != 1 && array.col_stride() != 1 && array.rows() > 1) {
+        throw UsageError(std::string(what) + ": the array has strides " + std::to_string(array.row_stride()) + " and " +
+                         std::to_string(array.col_stride()) + "; allowed is 1 for one of them");
+    }
+}
+
+}  // namespace
+
+template <class T>
+void Matrix<T>::load_triangle(Triangle triangle, View<const T> source, Place place) {
+    runtime();
+    require_triangle("Matrix::load_triangle", source, storage_->grid());
+    if (place.is_gpu()) throw UsageError("Matrix::load_triangle: the array is in a GPU's memory; allowed is the host's");
+    load_on_cores(*storage_, triangle, source);
+}
+
+template <class T>
+void Matrix<T>::store_triangle(Triangle triangle, View<T> target, Place place) const {
+    runtime();
+    require_triangle("Matrix::store_triangle", target, storage_->grid());
+    if (place.is_gpu()) throw UsageError("Matrix::store_triangle: the array is in a GPU's memory; allowed is the host's");
+    store_on_cores(*storage_, triangle, target);
+}
+
+template void Matrix<float>::load_triangle(Triangle, View<const float>, Place);
+template void Matrix<double>::load_triangle(Triangle, View<const double>, Place);
+template void Matrix<float>::store_triangle(Triangle, View<float>, Place) const;
+template void Matrix<double>::store_triangle(Triangle, View<double>, Place) const;
+
+}  // namespace basalt
