@@ -75,6 +75,11 @@ std::size_t Engine::memory_of(int device) {
     return coherence_->capacity(node_of_device(device));
 }
 
+std::size_t Engine::memory_taken(int device) {
+    const std::lock_guard guard(root_.lock);
+    return coherence_->taken(node_of_device(device));
+}
+
 std::size_t Engine::memory_in_use(int device) { return coherence_->in_use(node_of_device(device)); }
 
 void Engine::dispatch(Task& task) { drivers_[static_cast<std::size_t>(task.on_device()->device)]->push(task); }

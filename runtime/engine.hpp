@@ -111,6 +111,8 @@ class Engine {
     bool at_home(const Datum& datum);
     /// Bytes of the GPU's memory that data may take up.
     std::size_t memory_of(int device);
+    /// Those that the runtime has already taken: a lower bound of memory_of() that is known without asking the device.
+    std::size_t memory_taken(int device);
     /// Bytes that data have of it at present.
     std::size_t memory_in_use(int device);
 

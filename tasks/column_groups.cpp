@@ -21,16 +21,20 @@ Index fitting_columns(Runtime& runtime, const TileGrid& grid, std::size_t elemen
     const Index gpus = runtime.gpus();
     const Index share = ceil_div(std::max<Index>(all, 1), gpus);
     const auto column = static_cast<std::size_t>(grid.tile_column_size()) * element_size;
-    std::size_t memory = static_cast<std::size_t>(-1);
-    for (int d = 0; d < gpus; ++d) memory = std::min(memory, runtime.engine().memory_of(d));
-    // a little for rounding and small data
-    const std::size_t usable = memory - memory / 64;
-    const auto fits = [&](Index columns, std::size_t copies) {
+    const auto fits = [&](Index columns, std::size_t copies, std::size_t memory) {
+        const std::size_t usable = memory - memory / 64;  // a little for rounding and small data
         return workspace(columns) + copies * static_cast<std::size_t>(columns) * column <= usable;
     };
-    if (fits(share, 1)) return all;
+    const auto least = [&](auto memory_of) {
+        std::size_t memory = static_cast<std::size_t>(-1);
+        for (int d = 0; d < gpus; ++d) memory = std::min<std::size_t>(memory, (runtime.engine().*memory_of)(d));
+        return memory;
+    };
+    if (fits(share, 1, least(&Engine::memory_taken))) return all;  // the device need not be asked, which takes its time
+    const std::size_t memory = least(&Engine::memory_of);
+    if (fits(share, 1, memory)) return all;
     Index columns = share;
-    while (columns > 1 && !fits(columns, 2)) --columns;
+    while (columns > 1 && !fits(columns, 2, memory)) --columns;
     return columns * gpus;
 }
 

@@ -11,12 +11,6 @@ namespace basalt::detail {
 
 namespace {
 
-/// Numbers of the largest plan for a panel's rows: PermutationPlan's parts.
-Index plan_size(Index rows) { return rows + 3 * (rows / PermutationPlan::chunk_rows + rows / 2 + 1) + 1; }
-
-/// Rows that permute_rows() saves at most.
-Index most_saved_rows(Index rows) { return 2 * (rows / PermutationPlan::chunk_rows) + 1; }
-
 /// Those of the workspace of a panel that a GPU factors. On an emulated one it is the CPU panel, which has its own.
 template <class T>
 Index panel_workspace_numbers(const LuState<T>& lu, Index nb) {
@@ -30,10 +24,8 @@ template <class T>
 std::size_t workspace_bytes(const LuState<T>& lu, Index nb, Index slots, Index columns) {
     const TileGrid& grid = lu.grid();
     const Index width = grid.shape().width;
-    const Index elements = slots * (grid.rows() + inverted_block) * nb + nb * width * (columns + 1) +
-                           most_saved_rows(grid.rows()) * nb;
-    const Index numbers =
-        slots * (2 * nb + 2 * aligned(nb + 1) + plan_size(grid.rows())) + panel_workspace_numbers(lu, nb);
+    const Index elements = slots * (grid.rows() + inverted_block) * nb + nb * width * (columns + 1);
+    const Index numbers = slots * (2 * nb + 2 * aligned(nb + 1)) + panel_workspace_numbers(lu, nb);
     return static_cast<std::size_t>(elements) * sizeof(T) + static_cast<std::size_t>(numbers) * sizeof(Index);
 }
 
@@ -49,7 +41,6 @@ GpuLuState<T>::GpuLuState(LuState<T>& lu, const LuChoices& choices)
                                     [&](Index columns) { return workspace_bytes(lu, nb, panel_slots, columns); })),
       panels_come_home(choices.mode != LuMode::gpu || out_of_core() || !gpus_reach_each_other(lu.runtime)),
       gpu_panels_below(choices.gpu_panels_below),
-      plans(lu.panels.size()),
       inverse_is_safe(lu.panels.size()) {
     register_panels();
     register_travelling(choices.mode);
@@ -73,15 +64,13 @@ void GpuLuState<T>::register_panels() {
 template <class T>
 void GpuLuState<T>::register_travelling(LuMode mode) {
     Runtime& runtime = lu.runtime;
-    const Index m = lu.grid().rows();
     const auto steps = static_cast<Index>(lu.panels.size());
     const Index inverted = mode == LuMode::gpu ? 0 : steps;  // of panels that cores factor
 
     const Index inverse = aligned(nb * inverted_block);
-    const Index numbers = aligned(2 * nb), plan = aligned(plan_size(m));
-    const Index result = aligned(nb + 1), gate = aligned(1);
+    const Index numbers = aligned(2 * nb), result = aligned(nb + 1), gate = aligned(1);
     const auto elements = static_cast<std::size_t>(inverted * inverse);
-    const auto indices = static_cast<std::size_t>(steps * (numbers + result + gate) + panel_slots * plan);
+    const auto indices = static_cast<std::size_t>(steps * (numbers + result + gate));
     travelling_ = PinnedBuffer(runtime.engine().pinned(), elements * sizeof(T) + indices * sizeof(Index));
     T* next = static_cast<T*>(travelling_.data());
     for (Index k = 0; k < inverted; ++k, next += inverse) {
@@ -93,9 +82,6 @@ void GpuLuState<T>::register_travelling(LuMode mode) {
         results.emplace_back(runtime, number, nb + 1, 1, "pivots of a panel");
     }
     for (Index k = 0; k < steps; ++k, number += gate) gates.emplace_back(runtime, number, 1, 1, "gate");
-    for (Index s = 0; s < panel_slots; ++s, number += plan) {
-        plan_numbers.emplace_back(runtime, number, plan_size(m), 1, "permutation");
-    }
 }
 
 template <class T>
@@ -109,20 +95,18 @@ void GpuLuState<T>::register_packed() {
 template <class T>
 void GpuLuState<T>::register_on_devices() {
     Runtime& runtime = lu.runtime;
-    const Index m = lu.grid().rows(), width = lu.grid().shape().width;
+    const Index width = lu.grid().shape().width;
     const Index share = ceil_div(std::min(group_columns, lu.grid().tile_cols()), gpus);
     const Index lead = aligned(nb * width), rest = aligned(nb * width * share);
-    const Index saved = aligned(most_saved_rows(m) * nb);
     const Index panel_numbers = panel_workspace_numbers(lu, nb);
-    on_devices_ = HostBuffer(static_cast<std::size_t>(gpus * (lead + rest + saved)) * sizeof(T) +
+    on_devices_ = HostBuffer(static_cast<std::size_t>(gpus * (lead + rest)) * sizeof(T) +
                                  static_cast<std::size_t>(gpus * panel_numbers) * sizeof(Index),
                              HostBacking::untouched);
     T* next = static_cast<T*>(on_devices_.data());
     for (int g = 0; g < gpus; ++g) {
         lead_rows.emplace_back(runtime, next, lead, 1, "leading rows");
         rest_rows.emplace_back(runtime, next + lead, rest, 1, "top rows");
-        saved_rows.emplace_back(runtime, next + lead + rest, saved, 1, "saved rows");
-        next += lead + rest + saved;
+        next += lead + rest;
     }
     Index* number = reinterpret_cast<Index*>(next);
     for (int g = 0; g < gpus; ++g, number += panel_numbers) {

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "kernels/inverted_block.hpp"
-#include "kernels/permutation_plan.hpp"
 #include "runtime/memory/pinned_buffer.hpp"
 #include "tasks/gpu_columns.hpp"
 #include "tasks/lu_options.hpp"
@@ -34,7 +33,6 @@ struct GpuLuState {
     const bool panels_come_home;
     const Index gpu_panels_below;  ///< rows left from which on GPUs factor the panels
 
-    std::vector<PermutationPlan> plans;  ///< by panel, in the host's memory
     std::vector<char> inverse_is_safe;   ///< by panel; written before the GPUs' tasks that read it are enqueued
 
   private:
@@ -52,7 +50,6 @@ struct GpuLuState {
   public:
     // by slot
     std::vector<ScratchMatrix<T>> panels;            ///< m x nb, in the matrix's rows
-    std::vector<ScratchMatrix<Index>> plan_numbers;  ///< those of a PermutationPlan
     std::vector<ScratchMatrix<T>> packed;            ///< packed U of a column that cores update
     // by panel
     std::vector<ScratchMatrix<T>> inverses;     ///< those of diagonal blocks of L(k, k), one below the other
@@ -61,9 +58,8 @@ struct GpuLuState {
     std::vector<ScratchMatrix<Index>> gates;    ///< nothing, but who writes it has taken the panel's columns out
     // by GPU
     std::vector<ScratchMatrix<T>> lead_rows;             ///< the exchanged top rows of the leading column
-    std::vector<ScratchMatrix<T>> rest_rows;             ///< those of all its other columns
+    std::vector<ScratchMatrix<T>> rest_rows;             ///< those of other columns of its own
     std::vector<ScratchMatrix<Index>> panel_workspaces;  ///< of its panels
-    std::vector<ScratchMatrix<T>> saved_rows;            ///< workspace of permute_rows()
 };
 
 extern template struct GpuLuState<float>;

@@ -47,8 +47,9 @@ class GpuLuSubmission {
             if (g + 1 < groups.size()) bring_to_devices(groups[g + 1]);
             factor_group();
         }
-        if (choices_.left_interchanges) {
-            for (int k = 0; k + 1 < steps(); ++k) interchange_left(k);
+        if (choices_.left_interchanges && g_.out_of_core()) {
+            // the columns are at home, and one pass over them is cheaper than two transfers
+            for (int k = 0; k + 1 < steps(); ++k) submit_interchange_left(s_, k);
         }
     }
 
@@ -88,6 +89,7 @@ class GpuLuSubmission {
                 take_out(next, panel(k).end());
             }
             put_back(k);
+            if (choices_.left_interchanges && !g_.out_of_core()) interchange_left(k);
         }
     }
 
@@ -352,33 +354,35 @@ class GpuLuSubmission {
 
     // --- interchanges left of the panels ---
 
+    /// Panel k's interchanges in the columns left of it, when the GPUs have nothing more urgent to do.
     void interchange_left(int k) {
-        if (g_.out_of_core()) {
-            // the columns are at home, and one pass over them is cheaper than two transfers
-            submit_interchange_left(s_, k);
-            return;
-        }
         const Panel& p = panel(k);
-        const ScratchMatrix<Index>& numbers = g_.plan_numbers[static_cast<std::size_t>(k % g_.panel_slots)];
-        const Region<Index> all_numbers = numbers.region();
-        rt_.submit({.name = "plan interchange", .tile = {k, -1, -1}, .place = Place::cpu()},
-                   read(s_.pivots.rows(p.end(), s_.pivots.size())), write(all_numbers),
-                   [s = &s_, h = &g_, k](View<const Index>, View<Index> to) {
-                       const StoredPermutationPlan stored(left_permutation(*s, k));
-                       const PermutationPlan plan = stored.plan();
-                       std::copy_n(plan.rows, plan.size(), to.data());
-                       h->plans[static_cast<std::size_t>(k)] = plan;
-                   });
-        const int gpu = g_.device_of(p.tile_column);
-        const ScratchMatrix<T>& saved = g_.saved_rows[static_cast<std::size_t>(gpu)];
-        rt_.submit({.name = "interchange", .tile = {k, -1, -1}, .place = Place::gpu(gpu)}, read(all_numbers),
-                   write(saved.region()), readwrite(s_.region(p, p.end(), rows())),
-                   on_any_device([plan = &g_.plans[static_cast<std::size_t>(k)]](Stream stream, View<const Index> at,
-                                                                                 View<T> workspace, View<T> a) {
-                       const TileColumns<T> columns{a.data(), 1,        a.rows() * a.row_stride(),
-                                                    a.rows(), a.cols(), a.row_stride()};
-                       on_stream::permute_rows<T>(stream, plan->at(at.data()), columns, workspace.data());
-                   }));
+        const bool partial = p.col_begin > 0;  // the panel's own tile column
+        const Index end = p.tile_column + (partial ? 1 : 0);
+        for (int g = 0; g < g_.gpus && g < end; ++g) {
+            const Index count = (end - g + g_.gpus - 1) / g_.gpus;
+            const bool last_is_partial = partial && g_.device_of(p.tile_column) == g;
+            const Index col_end = last_is_partial ? p.col_begin : tile_width();
+            AccessList data;
+            data.read(moves(k)).write(g_.rest_rows[static_cast<std::size_t>(g)].region());
+            for (Index c = 0; c < count; ++c) {
+                data.readwrite(matrix(g + c * g_.gpus, p.first, rows(), 0, c + 1 == count ? col_end : tile_width()));
+            }
+            rt_.submit({.name = "interchange", .priority = -steps() - k, .tile = {k, -1, -1}, .step = k, .place = Place::gpu(g)},
+                       data,
+                       on_any_device([p, columns = GpuColumns<T>{rows(), tile_width(), 0, col_end}](Stream stream,
+                                                                                                  const Addresses& at) {
+                           const RowMoves row_moves(static_cast<Index*>(at[0]), p.width);
+                           auto* w = static_cast<T*>(at[1]);
+                           columns.for_each_group(at.data() + 2, at.size() - 2, [&](TileColumns<T> group) {
+                               const TileColumns<T> a = group.row_range(p.first, columns.rows - p.first);
+                               const auto exchanged = dense_tile_columns(w, a.columns, p.width, a.width);
+                               on_stream::exchange_rows<T>(stream, row_moves, a, exchanged);
+                               on_stream::copy_tile_columns<T>(stream, exchanged, a.row_range(0, p.width));
+                               w += a.columns * p.width * a.width;
+                           });
+                       }));
+        }
     }
 
     /// Above 0: on streams of high priority.

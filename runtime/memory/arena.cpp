@@ -60,11 +60,12 @@ bool Arena::grow(std::size_t bytes) {
 }
 
 void Arena::prepare(std::size_t bytes) {
-    const std::size_t size = std::min(rounded(bytes), capacity());
-    const bool there = std::any_of(ranges_.begin(), ranges_.end(),
-                                   [&](const auto& entry) { return entry.second.free && entry.second.bytes >= size; });
+    const std::size_t size = rounded(bytes);
+    const auto holds = [&](const auto& entry) { return entry.second.free && entry.second.bytes >= size; };
     begin_reservation();
-    if (!there && size > 0) grow(size);
+    if (std::any_of(ranges_.begin(), ranges_.end(), holds)) return;
+    const std::size_t possible = std::min(size, capacity());
+    if (possible > 0) grow(possible);
 }
 
 void* Arena::take(std::size_t bytes, TaskGroup& users) {

@@ -374,6 +374,11 @@ void Coherence::prepare_memory(Node node, std::size_t bytes, std::size_t count) 
     arena(node).prepare(Arena::rounded(bytes) * count);
 }
 
+std::size_t Coherence::taken(Node node) {
+    const std::lock_guard guard(lock_);
+    return arena(node).total();
+}
+
 std::size_t Coherence::in_use(Node node) {
     const std::lock_guard guard(lock_);
     return arena(node).in_use();

@@ -47,6 +47,8 @@ class Coherence {
     /// Bytes that a task's data may take up on the node.
     std::size_t capacity(Node node) const { return arena(node).capacity(); }
 
+    /// Bytes of the node that were taken from the device, whether data have them or not.
+    std::size_t taken(Node node);
     /// Bytes that data have there at present.
     std::size_t in_use(Node node);
 
