@@ -9,14 +9,17 @@
 #include "kernels/cpu/generate.hpp"
 #include "kernels/cpu/norms.hpp"
 #include "kernels/cpu/panel_alone.hpp"
+#include "kernels/cpu/qr_panel_alone.hpp"
 #include "kernels/cpu/row_exchange.hpp"
 #include "kernels/cpu/triangle_inverse.hpp"
 #include "kernels/cpu/update.hpp"
+#include "kernels/cuda/block_reflector.hpp"
 #include "kernels/cuda/convert.hpp"
 #include "kernels/cuda/copy.hpp"
 #include "kernels/cuda/generate.hpp"
 #include "kernels/cuda/norms.hpp"
 #include "kernels/cuda/panel.hpp"
+#include "kernels/cuda/qr_panel.hpp"
 #include "kernels/cuda/row_exchange.hpp"
 #include "kernels/cuda/triangle_inverse.hpp"
 #include "kernels/cuda/update.hpp"
@@ -190,6 +193,26 @@ template <class T>
 void panel_factor(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace) {
     if (emulated(stream)) return cpu_kernels::panel_factor<T>(panel, pivots, info);
     cuda_kernels::panel_factor<T>(stream, panel, pivots, info, workspace);
+}
+
+template <class T>
+void qr_panel_factor(Stream stream, View<T> panel, std::type_identity_t<View<T>> r, std::type_identity_t<View<T>> t,
+                     void* workspace) {
+    if (emulated(stream)) return cpu_kernels::qr_panel_factor<T>(panel, r, t);
+    cuda_kernels::qr_panel_factor<T>(stream, panel, r, t, workspace);
+}
+
+template <class T>
+void reflect_columns(Stream stream, std::type_identity_t<View<const T>> v, std::type_identity_t<View<const T>> t,
+                     TileColumns<T> c, T* workspace) {
+    if (emulated(stream)) return cpu_kernels::reflect_columns<T>(v, t, c);
+    cuda_kernels::reflect_columns<T>(stream, v, t, c, workspace);
+}
+
+template <class T>
+void store_reflectors(Stream stream, std::type_identity_t<View<const T>> v, std::type_identity_t<View<const T>> r, View<T> a) {
+    if (emulated(stream)) return cpu_kernels::store_reflectors<T>(v, r, a);
+    cuda_kernels::store_reflectors<T>(stream, v, r, a);
 }
 
 }  // namespace basalt::on_stream

@@ -23,9 +23,9 @@ struct ReflectorRange<float> {
 
 /// The power of two that brings a column of largest magnitude `largest` to about 1: 0 where it needs none, is zero or no number.
 template <class T>
-int scaling_exponent(T largest) {
+constexpr int scaling_exponent(T largest) {
     using Range = ReflectorRange<T>;
-    if (!(largest > 0) || std::isinf(largest) || (largest >= Range::low && largest <= Range::high)) return 0;
+    if (!(largest > 0) || largest > std::numeric_limits<T>::max() || (largest >= Range::low && largest <= Range::high)) return 0;
     return -std::ilogb(largest);
 }
 
@@ -38,7 +38,7 @@ struct Reflector {
 
 /// Of (alpha, x) with `squares` = x^T x.
 template <class T>
-Reflector<T> make_reflector(T alpha, T squares) {
+constexpr Reflector<T> make_reflector(T alpha, T squares) {
     if (squares <= ReflectorRange<T>::nothing) return {alpha, T{0}, T{0}};
     const T norm = std::sqrt(alpha * alpha + squares);
     const T beta = alpha < 0 ? norm : -norm;

@@ -3,6 +3,7 @@
 
 #include "runtime/engine.hpp"
 #include "tasks/qr_on_cores.hpp"
+#include "tasks/qr_on_gpus.hpp"
 #include "tasks/qr_options.hpp"
 #include "tasks/qr_state.hpp"
 
@@ -16,7 +17,11 @@ QrFactors<T> qr_factor(Runtime& runtime, Matrix<T>& a, const QrOptions& options)
     const int gpus = options.mode == QrMode::automatic ? runtime.engine().gpus_to_deal_to() : runtime.gpus();
     const detail::QrChoices choices(options, a.rows(), a.cols(), runtime.workers(), gpus);
     auto state = std::make_shared<QrState<T>>(runtime, a.share_storage(), choices);
-    submit_qr_on_cores(*state, choices);
+    if (choices.mode == QrMode::cpu) {
+        submit_qr_on_cores(*state, choices);
+    } else {
+        submit_qr_on_gpus(*state, choices);
+    }
     return QrFactors<T>(std::move(state));
 }
 

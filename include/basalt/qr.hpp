@@ -4,18 +4,13 @@
 #include <memory>
 #include <vector>
 
+#include "basalt/factor_mode.hpp"
 #include "basalt/matrix.hpp"
 #include "basalt/runtime.hpp"
 
 namespace basalt {
 
-/// Where a QR factorization runs. The results are equally accurate everywhere.
-enum class QrMode : std::uint8_t {
-    automatic,  ///< gpu when there are GPUs and the matrix is large enough, else cpu
-    cpu,        ///< CPU cores alone
-    hybrid,     ///< panels on CPU cores, the rest on GPUs
-    gpu,        ///< all of it on GPUs; one core submits
-};
+using QrMode = FactorMode;
 
 /// Choices of the QR factorization; 0 lets the library choose.
 struct QrOptions {

@@ -1,10 +1,12 @@
 // Built instead of the kernels where CUDA was not found, so that tasks link. Nothing calls them: there is no
 // device then whose stream they could be given.
+#include "kernels/cuda/block_reflector.hpp"
 #include "kernels/cuda/convert.hpp"
 #include "kernels/cuda/copy.hpp"
 #include "kernels/cuda/generate.hpp"
 #include "kernels/cuda/norms.hpp"
 #include "kernels/cuda/panel.hpp"
+#include "kernels/cuda/qr_panel.hpp"
 #include "kernels/cuda/row_exchange.hpp"
 #include "kernels/cuda/triangle_inverse.hpp"
 #include "kernels/cuda/update.hpp"
@@ -138,6 +140,26 @@ void panel_factor(Stream, View<T>, Index*, Index*, void*) {
     refuse();
 }
 
+template <class T>
+std::size_t qr_panel_workspace(Index, Index) {
+    return 0;  // as above
+}
+template <class T>
+void qr_panel_factor(Stream, View<T>, std::type_identity_t<View<T>>, std::type_identity_t<View<T>>, void*) {
+    refuse();
+}
+Index reflect_columns_workspace(Index, Index) {
+    return 0;
+}
+template <class T>
+void reflect_columns(Stream, std::type_identity_t<View<const T>>, std::type_identity_t<View<const T>>, TileColumns<T>, T*) {
+    refuse();
+}
+template <class T>
+void store_reflectors(Stream, std::type_identity_t<View<const T>>, std::type_identity_t<View<const T>>, View<T>) {
+    refuse();
+}
+
 template void pack_tile_columns<float>(Stream, const TileGrid&, TileDeal, View<const float>,
                                        TileColumns<float>);
 template void pack_tile_columns<double>(Stream, const TileGrid&, TileDeal, View<const double>,
@@ -208,5 +230,14 @@ template void panel_factor<float>(Stream, View<float>, Index*, Index*, void*);
 template void panel_factor<double>(Stream, View<double>, Index*, Index*, void*);
 template void panel_factor<float>(Stream, View<float>, Index*, Index*, void*, PanelPlan);
 template void panel_factor<double>(Stream, View<double>, Index*, Index*, void*, PanelPlan);
+
+template std::size_t qr_panel_workspace<float>(Index, Index);
+template std::size_t qr_panel_workspace<double>(Index, Index);
+template void qr_panel_factor<float>(Stream, View<float>, View<float>, View<float>, void*);
+template void qr_panel_factor<double>(Stream, View<double>, View<double>, View<double>, void*);
+template void reflect_columns<float>(Stream, View<const float>, View<const float>, TileColumns<float>, float*);
+template void reflect_columns<double>(Stream, View<const double>, View<const double>, TileColumns<double>, double*);
+template void store_reflectors<float>(Stream, View<const float>, View<const float>, View<float>);
+template void store_reflectors<double>(Stream, View<const double>, View<const double>, View<double>);
 
 }  // namespace basalt::cuda_kernels

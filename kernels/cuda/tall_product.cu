@@ -1,0 +1,66 @@
+#include "kernels/cuda/tall_product.hpp"
+
+#include <algorithm>
+
+#include "kernels/cuda/blas.cuh"
+#include "kernels/cuda/launch.cuh"
+
+namespace basalt::cuda_detail {
+
+namespace {
+
+// Results of so many elements are a block's work in a product; so many blocks fill the GPU.
+constexpr Index block_elements = 64 * 64, wanted_blocks = 264;
+// A stretch of rows: shorter ones are mostly the work of beginning.
+constexpr Index fewest_rows = 128, unit_rows = 32;
+
+Index wanted_stretches(Index a, Index b) { return std::max<Index>(1, divide_up(wanted_blocks * block_elements, std::max<Index>(1, a * b))); }
+
+constexpr int threads = 256;
+
+template <class T>
+__global__ void __launch_bounds__(threads) sum_kernel(const T* parts, Index count, View<T> c) {
+    const Index size = c.rows() * c.cols(), number = static_cast<Index>(blockIdx.x) * threads + threadIdx.x;
+    if (number >= size) return;
+    T sum = 0;
+    for (Index part = 0; part < count; ++part) sum += parts[part * size + number];
+    c(number / c.cols(), number % c.cols()) = sum;
+}
+
+}  // namespace
+
+Index tall_product_workspace(Index a, Index b) {
+    // a stretch more for what is left, and products with fewer columns get more stretches
+    return 2 * (wanted_blocks + 1) * block_elements + 2 * a * b;
+}
+
+template <class T>
+void tall_product(Stream stream, std::type_identity_t<View<const T>> x, std::type_identity_t<View<const T>> y, View<T> c,
+                  T* workspace) {
+    if (c.empty()) return;
+    const Index m = x.rows(), a = x.cols(), b = y.cols();
+    const Index stretches = std::clamp<Index>(divide_up(m, fewest_rows), 1, wanted_stretches(a, b));
+    if (stretches == 1 && m > 0) {
+        batched_gemm<T>(stream, 1, T{1}, {x, 0, true}, {y}, T{0}, Batched<T>{c});
+        return;
+    }
+    const Index rows = std::max<Index>(unit_rows, divide_up(divide_up(m, stretches), unit_rows) * unit_rows);
+    const Index whole = m / rows, left = m - whole * rows;
+    const auto part = [&](Index number) { return View<T>::row_major(workspace + number * a * b, a, b, b); };
+    if (whole > 0) {
+        batched_gemm<T>(stream, whole, T{1}, {x.block(0, 0, rows, a), rows * x.row_stride(), true},
+                        {y.block(0, 0, rows, b), rows * y.row_stride()}, T{0}, Batched<T>{part(0), a * b});
+    }
+    if (left > 0) {
+        batched_gemm<T>(stream, 1, T{1}, {x.block(whole * rows, 0, left, a), 0, true}, {y.block(whole * rows, 0, left, b)}, T{0},
+                        Batched<T>{part(whole)});
+    }
+    sum_kernel<T><<<static_cast<unsigned>(divide_up(a * b, threads)), threads, 0, native(stream)>>>(
+        workspace, whole + (left > 0 ? 1 : 0), c);
+    check_launch("sum_kernel", stream);
+}
+
+template void tall_product<float>(Stream, View<const float>, View<const float>, View<float>, float*);
+template void tall_product<double>(Stream, View<const double>, View<const double>, View<double>, double*);
+
+}  // namespace basalt::cuda_detail

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <vector>
+
+#include "runtime/memory/pinned_buffer.hpp"
+#include "tasks/gpu_columns.hpp"
+#include "tasks/qr_options.hpp"
+#include "tasks/qr_state.hpp"
+
+namespace basalt::detail {
+
+/// What a QR factorization in the modes hybrid and gpu needs beside QrState while it runs.
+template <class T>
+struct GpuQrState {
+    GpuQrState(QrState<T>& qr, const QrChoices& choices);
+
+    /// Tile columns are dealt 1D block-cyclically.
+    int device_of(Index tile_column) const { return static_cast<int>(tile_column % gpus); }
+    /// All columns at once, or groups that fit when memory is short.
+    std::vector<ColumnGroup> column_groups() const;
+    bool out_of_core() const { return group_columns < qr.grid().tile_cols(); }
+
+    static constexpr Index panel_slots = 3;  ///< panels on their way at once: one at work, the next, one that returns
+
+    QrState<T>& qr;
+    const int gpus;
+    const Index group_columns;  ///< tile columns of a group
+    const bool panels_come_home;
+
+    QrPanelWorkspace<T> workspace;  ///< of panels that cores factor
+    std::vector<T> v;               ///< the panel at work there, column-major
+
+  private:
+    void register_travelling();
+    void register_on_devices();
+
+    PinnedBuffer travelling_;     // what cores and GPUs exchange
+    HostBuffer panel_addresses_;  // where panels never come home
+    HostBuffer on_devices_;       // addresses for what only GPUs use: never touched here
+
+  public:
+    std::vector<ScratchMatrix<T>> panels;  ///< by slot: m x nb, in the matrix's rows; V when it is factored
+    std::vector<ScratchMatrix<T>> r;       ///< by slot: nb x nb
+    std::vector<ScratchMatrix<Index>> taken_out, factored;  ///< by panel: nothing, but whoever writes it has done that
+    // by GPU
+    std::vector<ScratchMatrix<T>> panel_workspaces;
+    std::vector<ScratchMatrix<T>> leading_workspaces, rest_workspaces;  ///< of reflect_columns()
+};
+
+extern template struct GpuQrState<float>;
+extern template struct GpuQrState<double>;
+
+}  // namespace basalt::detail

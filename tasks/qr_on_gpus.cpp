@@ -1,0 +1,249 @@
+// QR in the modes hybrid and gpu: the loop nest.
+#include "tasks/qr_on_gpus.hpp"
+
+#include <algorithm>
+
+#include "kernels/cpu/block_reflector.hpp"
+#include "kernels/on_stream.hpp"
+#include "runtime/engine.hpp"
+#include "tasks/gpu_qr_state.hpp"
+
+namespace basalt::detail {
+
+namespace {
+
+template <class T>
+class GpuQrSubmission {
+  public:
+    GpuQrSubmission(QrState<T>& state, GpuQrState<T>& on_gpus, const QrChoices& choices)
+        : s_(state), g_(on_gpus), rt_(state.runtime), choices_(choices) {}
+
+    void submit() {
+        const std::vector<ColumnGroup> groups = g_.column_groups();
+        pin_what_is_at_home();
+        if (!groups.empty()) bring_to_devices(groups.front());
+        for (std::size_t g = 0; g < groups.size(); ++g) {
+            group_ = groups[g];
+            // what lies left of the group, in the order in which it was factored
+            for (int k = 0; k < first_panel(group_.first); ++k) {
+                reload(k);
+                broadcast(k);
+                update_rest(k, {group_.first, 0, 0});
+            }
+            if (g + 1 < groups.size()) bring_to_devices(groups[g + 1]);
+            factor_group();
+        }
+    }
+
+  private:
+    // --- the loop nest ---
+
+    bool on_gpu() const { return choices_.mode == QrMode::gpu; }
+
+    void factor_group() {
+        const int begin = first_panel(group_.first), end = first_panel(group_.last);
+        if (begin == end) return;
+        take_out(begin);
+        factor(begin);  // A(k:, k) = (I - V T V^T) (R, 0)^T
+        for (int k = begin; k < end; ++k) {
+            broadcast(k);
+            const int next = k + 1;
+            if (next < end) {
+                update_leading(k, next);  // A(k:, j) = (I - V T^T V^T) A(k:, j)
+                take_out(next);
+                factor(next);
+                update_rest(k, behind(next), next);
+            } else {
+                update_rest(k, behind(k));
+            }
+            put_back(k);
+        }
+    }
+
+    const Panel& panel(int k) const { return s_.panels[static_cast<std::size_t>(k)]; }
+    Index rows() const { return s_.grid().rows(); }
+    Index tile_width() const { return s_.grid().shape().width; }
+
+    /// The first panel at or right of a tile column.
+    int first_panel(Index tile_column) const {
+        const auto it = std::partition_point(s_.panels.begin(), s_.panels.end(),
+                                             [&](const Panel& p) { return p.tile_column < tile_column; });
+        return static_cast<int>(it - s_.panels.begin());
+    }
+
+    /// Where the columns right of panel k begin.
+    Columns behind(int k) const {
+        const Panel& p = panel(k);
+        // the last panel of a matrix with fewer rows than columns may end inside a tile column
+        if (p.col_end() < tile_width()) return {p.tile_column, p.col_end(), tile_width()};
+        return {p.tile_column + 1, 0, 0};
+    }
+
+    // --- data on their way ---
+
+    static std::size_t slot(int k) { return static_cast<std::size_t>(k % GpuQrState<T>::panel_slots); }
+    Region<T> panel_rows(int k) const { return g_.panels[slot(k)].rows(panel(k).first, rows(), panel(k).width); }
+    Region<T> r(int k) const { return g_.r[slot(k)].rows(0, panel(k).width, panel(k).width); }
+    Region<Index> taken_out(int k) const { return g_.taken_out[static_cast<std::size_t>(k)].region(); }
+    Region<Index> factored(int k) const { return g_.factored[static_cast<std::size_t>(k)].region(); }
+    Place device_of(Index tile_column) const { return Place::gpu(g_.device_of(tile_column)); }
+    Region<T> matrix(Index tile_column, Index row_begin, Index col_begin, Index col_end) const {
+        return s_.a->template region<T>(tile_column, row_begin, rows(), col_begin, col_end);
+    }
+
+    void pin_what_is_at_home() {
+        for (Index j = 0; j < s_.grid().tile_cols(); ++j) {
+            if (g_.out_of_core() || rt_.engine().at_home(*s_.a->datum(j))) return s_.a->pin();
+        }
+    }
+
+    void bring_to_devices(const ColumnGroup& group) {
+        if (group.first == 0) s_.a->make_room_on_gpus(std::min(g_.group_columns, s_.grid().tile_cols()));
+        for (Index j = group.first; j < group.last; ++j) rt_.prefetch(matrix(j, 0, 0, tile_width()), device_of(j));
+    }
+
+    void broadcast(int k) {
+        rt_.broadcast(panel_rows(k), urgent, k);
+        for (int g = 0; g < g_.gpus; ++g) rt_.prefetch(s_.t_of(k), Place::gpu(g), urgent, k);
+    }
+
+    /// V of an earlier group's panel, out of its factors, which are at home.
+    void reload(int k) {
+        const Panel& p = panel(k);
+        rt_.submit({.name = "reload", .priority = urgent, .tile = {k, -1, -1}, .step = k, .place = Place::cpu()},
+                   read(s_.region(p, p.first, rows())), write(panel_rows(k)),
+                   [](View<const T> a, View<T> v) { explicit_reflectors<T>(a, v); });
+    }
+
+    /// Column panel j leaves the matrix for whoever factors it.
+    void take_out(int j) {
+        const Panel& p = panel(j);
+        rt_.submit({.name = "take out", .priority = urgent, .tile = {j, -1, -1}, .step = j, .place = device_of(p.tile_column)},
+                   read(s_.region(p, p.first, rows())), write(panel_rows(j)), write(taken_out(j)),
+                   on_any_device([](Stream stream, View<const T> a, View<T> to, View<Index>) {
+                       on_stream::copy_elements<T>(stream, a, to);
+                   }));
+        if (!on_gpu()) rt_.prefetch(panel_rows(j), Place::cpu(), urgent, j);
+    }
+
+    /// The factors go to their place in the matrix.
+    void put_back(int k) {
+        const Panel& p = panel(k);
+        rt_.submit({.name = "put back", .tile = {k, -1, -1}, .step = k, .place = device_of(p.tile_column)}, read(panel_rows(k)),
+                   read(r(k)), write(s_.region(p, p.first, rows())),
+                   on_any_device([](Stream stream, View<const T> v, View<const T> r, View<T> a) {
+                       on_stream::store_reflectors<T>(stream, v, r, a);
+                   }));
+    }
+
+    // --- panels ---
+
+    void factor(int k) {
+        if (on_gpu()) {
+            factor_on_gpu(k);
+        } else {
+            factor_on_cores(k);
+        }
+    }
+
+    void factor_on_cores(int k) {
+        const Panel& p = panel(k);
+        const int threads = choices_.panel_threads_for(rows() - p.first);
+        rt_.submit({.name = "panel", .priority = urgent + 1, .threads = {threads, threads}, .tile = {k, k, -1}, .step = k,
+                    .place = Place::cpu()},
+                   readwrite(panel_rows(k)), write(r(k)), write(s_.t_of(k)),
+                   [g = &g_](const Team& team, View<T> a, View<T> r, View<T> t) {
+                       const auto v = View<T>::column_major(g->v.data(), a.rows(), a.cols(), a.rows());
+                       qr_panel_load<T>(team, a, v);
+                       qr_panel_factor<T>(team, v, r, t, g->workspace);
+                       qr_panel_store_explicit<T>(team, v, a);
+                   });
+    }
+
+    void factor_on_gpu(int k) {
+        const Panel& p = panel(k);
+        const ScratchMatrix<T>& workspace = g_.panel_workspaces[static_cast<std::size_t>(g_.device_of(p.tile_column))];
+        rt_.submit({.name = "panel", .priority = urgent + 1, .tile = {k, k, -1}, .step = k, .place = device_of(p.tile_column)},
+                   readwrite(panel_rows(k)), write(r(k)), write(s_.t_of(k)), write(workspace.region()), write(factored(k)),
+                   on_any_device([](Stream stream, View<T> a, View<T> r, View<T> t, View<T> memory, View<Index>) {
+                       on_stream::qr_panel_factor<T>(stream, a, r, t, memory.data());
+                   }));
+    }
+
+    // --- updates ---
+
+    /// The step on the columns of the next panel alone, so that it can be factored first.
+    void update_leading(int k, int next) {
+        const Panel& p = panel(next);
+        submit_update(k, p.tile_column, 1, p.col_begin, p.col_end(), g_.device_of(p.tile_column), -1, true);
+    }
+
+    /// The step on all columns of the group from `first` on, a task for each GPU. `next`: the panel that was taken out, or -1. The GPU
+    /// that factors it begins its own update behind that: with a lookahead when the panel finds multiprocessors that are free, without
+    /// one when it is done.
+    void update_rest(int k, const Columns& first, int next = -1) {
+        const Index begin = std::max(first.tile_column, group_.first);
+        for (int g = 0; g < g_.gpus; ++g) {
+            const Index ahead = (g - g_.device_of(begin) + g_.gpus) % g_.gpus;
+            const Index mine = begin + ahead;
+            if (mine >= group_.last) continue;
+            const Index count = (group_.last - mine + g_.gpus - 1) / g_.gpus;
+            const Index col_begin = ahead == 0 && begin == first.tile_column ? first.col_begin : 0;
+            const bool waits = next >= 0 && on_gpu() && g_.device_of(panel(next).tile_column) == g;
+            submit_update(k, mine, count, col_begin, tile_width(), g, waits ? next : -1, false);
+        }
+    }
+
+    /// Step k on `count` of the GPU's tile columns from `tile_column` on, the first from col_begin.
+    void submit_update(int k, Index tile_column, Index count, Index col_begin, Index col_end, int gpu, int next, bool leading) {
+        const Panel& p = panel(k);
+        const auto device = static_cast<std::size_t>(gpu);
+        const ScratchMatrix<T>& workspace = leading ? g_.leading_workspaces[device] : g_.rest_workspaces[device];
+        AccessList data;
+        data.read(panel_rows(k)).read(s_.t_of(k)).write(workspace.region());
+        if (next >= 0) data.read(choices_.lookahead > 0 ? taken_out(next) : factored(next));
+        const std::size_t first_column = next >= 0 ? 4 : 3;
+        for (Index c = 0; c < count; ++c) {
+            const Index j = tile_column + c * g_.gpus;
+            data.readwrite(matrix(j, p.first, c == 0 ? col_begin : 0, c == 0 ? col_end : tile_width()));
+        }
+        const GpuColumns<T> columns{rows(), tile_width(), col_begin, col_end};
+        rt_.submit({.name = leading ? TaskName("update leading") : TaskName("update"),
+                    .priority = leading ? urgent : -k - 1,
+                    .tile = {k, static_cast<int>(tile_column), -1},
+                    .step = k,
+                    .place = Place::gpu(gpu)},
+                   data,
+                   on_any_device([p, v_region = panel_rows(k), t_region = s_.t_of(k), columns, first_column](
+                                     Stream stream, const Addresses& at) {
+                       const View<const T> v = read(v_region).view(at[0]), t = read(t_region).view(at[1]);
+                       columns.for_each_group(at.data() + first_column, at.size() - first_column, [&](TileColumns<T> group) {
+                           on_stream::reflect_columns<T>(stream, v, t, group.row_range(p.first, columns.rows - p.first),
+                                                         static_cast<T*>(at[2]));
+                       });
+                   }));
+    }
+
+    /// Above 0: on streams of high priority.
+    static constexpr int urgent = 1;
+
+    QrState<T>& s_;
+    GpuQrState<T>& g_;
+    Runtime& rt_;
+    const QrChoices choices_;
+    ColumnGroup group_{};
+};
+
+}  // namespace
+
+template <class T>
+void submit_qr_on_gpus(QrState<T>& state, const QrChoices& choices) {
+    if (state.panels.empty()) return;
+    state.on_gpus = std::make_shared<GpuQrState<T>>(state, choices);
+    GpuQrSubmission<T>(state, *state.on_gpus, choices).submit();
+}
+
+template void submit_qr_on_gpus(QrState<float>&, const QrChoices&);
+template void submit_qr_on_gpus(QrState<double>&, const QrChoices&);
+
+}  // namespace basalt::detail

@@ -1,0 +1,134 @@
+// QR in the modes hybrid and gpu on the GPUs there are: panels of all shapes, whole matrices, matrices larger than the memory cap.
+#include <array>
+
+#include "tests/qr_on_gpus_cases.hpp"
+#include "tests/real_gpus.hpp"
+
+using namespace basalt;
+using namespace basalt_tests;
+
+namespace {
+
+std::vector<int> gpu_counts() {
+    std::vector<int> counts;
+    for (const int count : {1, 2, 4}) {
+        if (count <= gpus_here()) counts.push_back(count);
+    }
+    return counts;
+}
+
+QrMachine machine(int gpus, std::size_t memory = 0) { return {.gpus = gpus, .workers = 4, .memory = memory, .emulated = false}; }
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("a panel of any height and width is factored on a GPU", "[cuda]", float, double) {
+    using T = TestType;
+    if (gpus_here() == 0) SKIP(no_gpu);
+    Runtime runtime(machine(1).config());
+    for (const Index k : {1, 2, 3, 17, 63, 64, 65, 100, 128, 200, 256, 300}) {
+        for (const Index m : {k, k + 1, k + 63, 3 * k + 7, Index{2000}, Index{9001}}) {
+            const Watchdog watchdog;
+            const Dense<T> a = random_dense<T>(m, k, static_cast<unsigned>(m + 7 * k));
+            INFO(m << " x " << k);
+            check_qr(a, factor_qr(runtime, a, {512, 512}, qr_options(QrMode::gpu, k)));
+        }
+    }
+}
+
+TEMPLATE_TEST_CASE("a panel on a GPU has LAPACK's factors up to rounding", "[cuda]", float, double) {
+    using T = TestType;
+    if (gpus_here() == 0) SKIP(no_gpu);
+    Runtime runtime(machine(1).config());
+    for (const auto& [m, k] : {std::array<Index, 2>{2000, 64}, {1500, 200}, {400, 256}}) {
+        const Dense<T> a = random_dense<T>(m, k, 12);
+        const QrResult<T> expected = lapack_geqrf(a), got = factor_qr(runtime, a, {512, 512}, qr_options(QrMode::gpu, k));
+        double error = 0;
+        for (Index j = 0; j < k; ++j) {
+            for (Index i = 0; i < m; ++i) error = std::max(error, double(std::abs(got.a(i, j) - expected.a(i, j))));
+        }
+        for (std::size_t i = 0; i < got.tau.size(); ++i) error = std::max(error, double(std::abs(got.tau[i] - expected.tau[i])));
+        INFO(m << " x " << k);
+        CHECK(error < 20000 * roundoff<T>);
+    }
+}
+
+TEMPLATE_TEST_CASE("panels on GPUs that are ill-conditioned, deficient or badly scaled keep residual and orthogonality", "[cuda]", float,
+                   double) {
+    using T = TestType;
+    if (gpus_here() == 0) SKIP(no_gpu);
+    Runtime runtime(machine(1).config());
+    for (const QrShape& shape : {QrShape{700, 200, {256, 256}, 200}, {300, 300, {128, 128}, 64}, {5000, 64, {64, 64}, 64}}) {
+        for (const HardMatrix<T>& hard : hard_matrices<T>(shape.m, shape.n)) {
+            INFO(hard.what);
+            check_qr_on(runtime, hard.a, shape);
+        }
+    }
+}
+
+TEST_CASE("panels on GPUs of every condition keep residual and orthogonality", "[cuda]") {
+    if (gpus_here() == 0) SKIP(no_gpu);
+    Runtime runtime(machine(1).config());
+    const Index m = 1000, n = 128;
+    const Dense<double> random = random_dense<double>(m, n, 31);
+    for (int digits = 0; digits <= 18; ++digits) {  // on both sides of where the device decides
+        Dense<double> a = random;
+        for (Index j = 1; j < n; ++j) {
+            for (Index i = 0; i < m; ++i) a(i, j) = random(i, 0) + std::pow(10.0, -digits / 2.0) * random(i, j);
+        }
+        INFO("columns 10^-" << digits / 2.0 << " apart");
+        check_qr(a, factor_qr(runtime, a, {128, 128}, qr_options(QrMode::gpu, 128)));
+    }
+}
+
+TEMPLATE_TEST_CASE("QR on GPUs has LAPACK's ratios at ragged, tall and wide sizes", "[cuda]", float, double) {
+    using T = TestType;
+    if (gpus_here() == 0) SKIP(no_gpu);
+    const std::vector<QrShape> shapes{{1, 1, {8, 8}, 4},           {97, 97, {16, 32}, 16},     {130, 61, {32, 24}, 8},
+                                      {61, 130, {32, 24}, 10},     {700, 700, {128, 256}, 64}, {1000, 1000, {256, 512}, 128},
+                                      {1500, 640, {128, 128}, 32}, {640, 1500, {128, 256}, 128}, {20000, 100, {512, 100}, 100}};
+    for (const int gpus : gpu_counts()) {
+        Runtime runtime(machine(gpus).config());
+        for (const QrShape& shape : shapes) check_qr_on(runtime, random_dense<T>(shape.m, shape.n, 5), shape);
+    }
+}
+
+TEST_CASE("QR of a matrix larger than the memory cap goes by column groups on GPUs", "[cuda]") {
+    if (gpus_here() == 0) SKIP(no_gpu);
+    // 1500 columns of 1536 doubles in tile columns of 128: 1.6 MB each, 19 MB in all
+    const Dense<double> a = random_dense<double>(1500, 1500, 7);
+    for (const int gpus : gpu_counts()) {
+        for (const std::size_t memory : {44'000'000, 50'000'000}) {
+            Runtime runtime(machine(gpus, memory).config());
+            check_qr_on(runtime, a, {1500, 1500, {128, 128}, 64});
+        }
+    }
+}
+
+TEST_CASE("a NaN is reported the same by hybrid and gpu on GPUs", "[cuda]") {
+    if (gpus_here() == 0) SKIP(no_gpu);
+    Runtime runtime(machine(1).config());
+    check_no_numbers(runtime, {120, 100, {32, 32}, 16}, 53);
+    check_no_numbers(runtime, {1200, 300, {128, 128}, 128}, 77);
+}
+
+TEST_CASE("QR on GPUs repeated gives the same bits", "[cuda]") {
+    if (gpus_here() == 0) SKIP(no_gpu);
+    Runtime runtime(machine(gpu_counts().back()).config());
+    const Dense<double> a = random_dense<double>(1200, 1200, 9);
+    for (const QrOptions& options : gpu_variants(128)) {
+        const QrResult<double> first = factor_qr(runtime, a, {128, 256}, options);
+        for (int i = 0; i < 5; ++i) {
+            const QrResult<double> again = factor_qr(runtime, a, {128, 256}, options);
+            CHECK(first.a.values == again.a.values);
+            CHECK(first.tau == again.tau);
+        }
+    }
+}
+
+TEST_CASE("a tall matrix is factored on a GPU", "[cuda][large]") {
+    if (gpus_here() == 0) SKIP(no_gpu);
+    Runtime runtime(machine(1).config());
+    const Watchdog watchdog;
+    const Dense<double> a = random_dense<double>(200000, 256, 13);
+    check_qr(a, factor_qr(runtime, a, {512, 256}, qr_options(QrMode::gpu, 256)));
+}
