@@ -30,8 +30,7 @@ __global__ void __launch_bounds__(threads) sum_kernel(const T* parts, Index coun
 }  // namespace
 
 Index tall_product_workspace(Index a, Index b) {
-    // a stretch more for what is left, and products with fewer columns get more stretches
-    return 2 * (wanted_blocks + 1) * block_elements + 2 * a * b;
+    return wanted_blocks * block_elements + 2 * a * b;  // rounded up, and a stretch more for what is left
 }
 
 template <class T>
