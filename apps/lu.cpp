@@ -12,13 +12,13 @@
 #include "apps/exit_status.hpp"
 #include "apps/factor_options.hpp"
 #include "apps/input_matrix.hpp"
-#include "apps/interrupt.hpp"
 #include "apps/lu_check.hpp"
 #include "apps/lu_plan.hpp"
 #include "apps/lu_rate.hpp"
 #include "apps/matrix_memory.hpp"
 #include "apps/output_files.hpp"
 #include "apps/progress.hpp"
+#include "apps/repeated_runs.hpp"
 #include "apps/run_energy.hpp"
 #include "apps/run_record.hpp"
 #include "basalt/error.hpp"
@@ -83,24 +83,13 @@ double LuRuns<T>::run_bytes() const {
 
 template <class T>
 int LuRuns<T>::run() {
-    const Interrupt interrupt([this] { runtime_.cancel(); });
-    const double flops = lu_flops(options_.rows(), options_.n);
-    Progress progress(flops * static_cast<double>(options_.repeat),
-                      Progress::wanted() ? measured_lu_rate<T>(runtime_) : 0);
-    try {
-        while (std::ssize(seconds_) < options_.repeat && !Interrupt::requested()) {
-            progress.begin_run(flops);
-            run_once();
-            progress.end_run();
-            write_line();
-        }
-    } catch (const Cancelled&) {
-        if (!Interrupt::requested()) throw;
-    }
-    if (!seconds_.empty()) write_record();
-    if (std::ssize(seconds_) < options_.repeat) {
-        throw Interrupted(fmt::format("interrupted after {} of {} runs", seconds_.size(), options_.repeat));
-    }
+    const Index runs = run_repeatedly(runtime_, options_.repeat,
+                                      {.flops = lu_flops(options_.rows(), options_.n),
+                                       .rate = Progress::wanted() ? measured_lu_rate<T>(runtime_) : 0,
+                                       .once = [this] { run_once(); },
+                                       .tell = [this] { write_line(); }});
+    if (runs > 0) write_record();
+    require_completed(runs, options_.repeat);
     return passed_ ? exit_done : exit_check_failed;
 }
 

@@ -11,8 +11,8 @@ namespace basalt {
 bool names_matrix_file(const std::string& text);
 
 /// The matrix in a Matrix Market file, read whole, as a generator called "file". Throws WrongUse for a file that cannot
-/// be opened or is not as it must be, with its line, and MachineFailure, with the bytes needed, where there is no memory
-/// for the matrix twice: as read, and in tiles. For float and double.
+/// be opened or is not as it must be, with its line, and MachineFailure, with the bytes needed, where there is no
+/// memory for the matrix twice: as read, and in tiles. For float and double.
 template <class T>
 std::shared_ptr<const Generator<T>> load_matrix_file(const std::string& path);
 

@@ -1,6 +1,8 @@
 #include "apps/output_files.hpp"
 
+#include <filesystem>
 #include <iostream>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -10,10 +12,13 @@
 namespace basalt {
 
 void require_writable(const std::string& path, const std::string& origin) {
+    std::error_code ignored;
+    const bool existed = std::filesystem::exists(path, ignored);
     if (!std::ofstream(path, std::ios::app)) {
         throw WrongUse(
             fmt::format("{} = \"{}\" cannot be written; allowed: a file in an existing folder", origin, path));
     }
+    if (!existed) std::filesystem::remove(path, ignored);
 }
 
 OutputFiles::OutputFiles(const Settings& settings)

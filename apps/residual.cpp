@@ -17,8 +17,7 @@ double larger(double a, double b) {
 
 /// Calls use(block, first_col) for the blocks of rows [row, row + rows), from left to right.
 template <class T, class Use>
-void for_blocks(const Generator<T>& generator, Index row, Index rows, Index first_col, Index end_col,
-                const Use& use) {
+void for_blocks(const Generator<T>& generator, Index row, Index rows, Index first_col, Index end_col, const Use& use) {
     std::vector<T> scratch(static_cast<std::size_t>(block_rows * block_cols));
     for (Index col = first_col; col < end_col; col += block_cols) {
         const Index cols = std::min(block_cols, end_col - col);
@@ -28,24 +27,24 @@ void for_blocks(const Generator<T>& generator, Index row, Index rows, Index firs
     }
 }
 
-/// The norms of rows [row, row + rows).
+/// residual -= A(row : row + rows, :) X for one block of rows; the largest row sum of |A| there.
 template <class T>
-SystemNorms norms_of_rows(const Generator<T>& generator, Index row, Index rows, const std::vector<double>& x,
-                          const std::vector<double>& b) {
-    std::vector<double> residual(b.begin() + row, b.begin() + row + rows);
+double subtract_product(const Generator<T>& generator, Index row, View<const double> x, View<double> residual) {
+    const Index rows = residual.rows();
     std::vector<double> row_sums(static_cast<std::size_t>(rows), 0.0);
-    for_blocks(generator, row, rows, 0, std::ssize(x), [&](View<const T> block, Index first_col) {
+    for_blocks(generator, row, rows, 0, x.rows(), [&](View<const T> block, Index first_col) {
         for (Index j = 0; j < block.cols(); ++j) {
-            const double x_j = x[static_cast<std::size_t>(first_col + j)];
-            const T* column = &block(0, j);
-            for (Index i = 0; i < rows; ++i) {
-                const auto a = static_cast<double>(column[i]);
-                residual[static_cast<std::size_t>(i)] -= a * x_j;
-                row_sums[static_cast<std::size_t>(i)] += std::abs(a);
+            const T* const a = &block(0, j);
+            for (Index i = 0; i < rows; ++i)
+                row_sums[static_cast<std::size_t>(i)] += std::abs(static_cast<double>(a[i]));
+            for (Index k = 0; k < x.cols(); ++k) {
+                const double factor = x(first_col + j, k);
+                double* const r = &residual(0, k);
+                for (Index i = 0; i < rows; ++i) r[i] -= static_cast<double>(a[i]) * factor;
             }
         }
     });
-    return {max_magnitude(residual), max_magnitude(row_sums)};
+    return max_magnitude(row_sums);
 }
 
 /// The largest column sum of |A| among columns [col, col + cols).
@@ -57,8 +56,7 @@ double one_norm_of_cols(const Generator<T>& generator, Index col, Index cols) {
         for_blocks(generator, row, rows, col, col + cols, [&](View<const T> block, Index first_col) {
             for (Index j = 0; j < block.cols(); ++j) {
                 for (Index i = 0; i < rows; ++i) {
-                    sums[static_cast<std::size_t>(first_col - col + j)] +=
-                        std::abs(static_cast<double>(block(i, j)));
+                    sums[static_cast<std::size_t>(first_col - col + j)] += std::abs(static_cast<double>(block(i, j)));
                 }
             }
         });
@@ -68,31 +66,47 @@ double one_norm_of_cols(const Generator<T>& generator, Index col, Index cols) {
 
 }  // namespace
 
-double max_magnitude(const std::vector<double>& x) {
+double max_magnitude(View<const double> x) {
     double largest = 0;
-    for (const double value : x) largest = larger(largest, std::abs(value));
+    for (Index i = 0; i < x.rows(); ++i) largest = larger(largest, std::abs(x[i]));
     return largest;
+}
+
+double max_magnitude(const std::vector<double>& x) {
+    return max_magnitude(View<const double>(x.data(), std::ssize(x)));
+}
+
+double Residuals::column_norm(Index j, Index rows) const {
+    return max_magnitude(View<const double>(elements.data() + j * rows, rows));
+}
+
+template <class T>
+Residuals residuals(Runtime& runtime, const Generator<T>& generator, View<const double> x, View<const double> b) {
+    Residuals result;
+    result.elements.resize(static_cast<std::size_t>(b.size()));
+    const auto all = View<double>::column_major(result.elements.data(), b.rows(), b.cols(), b.rows());
+    std::vector<double> sums(static_cast<std::size_t>((b.rows() + block_rows - 1) / block_rows));
+    for (Index part = 0; part < std::ssize(sums); ++part) {
+        runtime.submit({.name = "residual"}, [&, part] {
+            const Index row = part * block_rows;
+            const auto mine = all.block(row, 0, std::min(block_rows, b.rows() - row), b.cols());
+            for (Index k = 0; k < mine.cols(); ++k) {
+                for (Index i = 0; i < mine.rows(); ++i) mine(i, k) = b(row + i, k);
+            }
+            sums[static_cast<std::size_t>(part)] = subtract_product(generator, row, x, mine);
+        });
+    }
+    runtime.wait();
+    result.a_inf = max_magnitude(sums);
+    return result;
 }
 
 template <class T>
 SystemNorms system_norms(Runtime& runtime, const Generator<T>& generator, const std::vector<double>& x,
                          const std::vector<double>& b) {
-    std::vector<SystemNorms> parts(
-        static_cast<std::size_t>((generator.rows() + block_rows - 1) / block_rows));
-    for (Index part = 0; part < std::ssize(parts); ++part) {
-        runtime.submit({.name = "residual"}, [&, part] {
-            const Index row = part * block_rows;
-            const Index rows = std::min(block_rows, generator.rows() - row);
-            parts[static_cast<std::size_t>(part)] = norms_of_rows(generator, row, rows, x, b);
-        });
-    }
-    runtime.wait();
-    SystemNorms norms;
-    for (const auto& part : parts) {
-        norms.residual_inf = larger(part.residual_inf, norms.residual_inf);
-        norms.a_inf = larger(part.a_inf, norms.a_inf);
-    }
-    return norms;
+    const auto column = [](const std::vector<double>& v) { return View<const double>(v.data(), std::ssize(v)); };
+    const Residuals all = residuals(runtime, generator, column(x), column(b));
+    return {max_magnitude(all.elements), all.a_inf};
 }
 
 template <class T>
@@ -101,14 +115,15 @@ double one_norm(Runtime& runtime, const Generator<T>& generator, Index cols) {
     for (Index part = 0; part < std::ssize(parts); ++part) {
         runtime.submit({.name = "one norm"}, [&, part] {
             const Index col = part * block_cols;
-            parts[static_cast<std::size_t>(part)] =
-                one_norm_of_cols(generator, col, std::min(block_cols, cols - col));
+            parts[static_cast<std::size_t>(part)] = one_norm_of_cols(generator, col, std::min(block_cols, cols - col));
         });
     }
     runtime.wait();
     return max_magnitude(parts);
 }
 
+template Residuals residuals(Runtime&, const Generator<float>&, View<const double>, View<const double>);
+template Residuals residuals(Runtime&, const Generator<double>&, View<const double>, View<const double>);
 template SystemNorms system_norms(Runtime&, const Generator<float>&, const std::vector<double>&,
                                   const std::vector<double>&);
 template SystemNorms system_norms(Runtime&, const Generator<double>&, const std::vector<double>&,

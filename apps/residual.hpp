@@ -7,15 +7,28 @@
 
 namespace basalt {
 
+/// What is left of A X = B, in double.
+struct Residuals {
+    std::vector<double> elements;  ///< B - A X, column-major, as many rows and columns as B
+    double a_inf = 0;              ///< ||A||_oo
+
+    /// ||b - A x||_oo of column j of `rows` elements.
+    double column_norm(Index j, Index rows) const;
+};
+
+/// The residuals for the matrix A of the generator's first x.rows() columns, which is made again block by block and
+/// never stored: the check costs little memory. B is generator.rows() x x.cols(). Runs as tasks of `runtime` and waits
+/// for them.
+template <class T>
+Residuals residuals(Runtime& runtime, const Generator<T>& generator, View<const double> x, View<const double> b);
+
 /// Norms of A x = b, all in double.
 struct SystemNorms {
     double residual_inf = 0;  ///< ||b - A x||_oo
     double a_inf = 0;         ///< ||A||_oo
 };
 
-/// The norms for the matrix A of the generator's first x.size() columns, which is made again block by block
-/// and never stored: the check costs little memory. b has generator.rows() entries. Runs as tasks of
-/// `runtime` and waits for them.
+/// The norms of residuals() for one right-hand side.
 template <class T>
 SystemNorms system_norms(Runtime& runtime, const Generator<T>& generator, const std::vector<double>& x,
                          const std::vector<double>& b);
@@ -25,6 +38,7 @@ template <class T>
 double one_norm(Runtime& runtime, const Generator<T>& generator, Index cols);
 
 /// max_i |x_i|, 0 for an empty vector; NaN where an entry is.
+double max_magnitude(View<const double> x);
 double max_magnitude(const std::vector<double>& x);
 
 }  // namespace basalt

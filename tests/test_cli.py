@@ -95,7 +95,7 @@ def counts(report):
 
 @test
 def help_version_and_verbose_are_known_everywhere():
-    for command in ([], ["info"], ["hpl"], ["lu"], ["trace"]):
+    for command in ([], ["info"], ["hpl"], ["lu"], ["solve"], ["trace"]):
         shown = basalt(*command, "--help")
         expect(shown.status == 0 and "--help" in shown.out and shown.err == "", shown)
         expect("--version" in shown.out and "--verbose" in shown.out, shown)
@@ -105,8 +105,8 @@ def help_version_and_verbose_are_known_everywhere():
 
 @test
 def wrong_use_names_what_is_wrong_and_what_is_allowed():
-    expect_refused(basalt(), "no subcommand", "info, hpl, lu, trace")
-    expect_refused(basalt("bake"), "bake", "info, hpl, lu, trace")
+    expect_refused(basalt(), "no subcommand", "info, hpl, lu, solve, trace")
+    expect_refused(basalt("bake"), "bake", "info, hpl, lu, solve, trace")
     expect_refused(basalt("lu", "info"), "info", "--matrix")
     expect_refused(basalt("lu", "--taste", "3"), "--taste", "--matrix", "--nb")
     expect_refused(basalt("lu", "--n"), "--n", "basalt lu --help")
@@ -467,6 +467,86 @@ def matrix_files_that_are_wrong_are_refused_with_the_line(folder):
     refused("none.mtx", "none.mtx: No such file", "allowed: a Matrix Market file")
     os.mkdir(os.path.join(folder, "folder.mtx"))
     refused("folder.mtx", "folder.mtx: is a folder")
+
+
+# --- solve ----------------------------------------------------------------------------------------------
+
+
+def read_array(path):
+    """Columns of an array file without comments."""
+    with open(path, encoding="ascii") as text:
+        banner, size, *numbers = text.read().split("\n")
+    rows, cols = map(int, size.split())
+    assert banner == "%%MatrixMarket matrix array real general" and numbers.pop() == "" and len(numbers) == rows * cols
+    return [list(map(float, numbers[j * rows:(j + 1) * rows])) for j in range(cols)]
+
+
+@test
+@in_folder
+def solve_writes_the_solutions_of_all_right_hand_sides(folder):
+    a = write_matrix(folder, "a.mtx", ["3 3 5", "1 1 2", "2 2 4", "3 3 8", "1 3 1", "3 1 -1"])
+    b = write_matrix(folder, "b.txt", ["3 2", "5", "4", "23", "-4", "-4", "-7"], "array integer general")
+    x = os.path.join(folder, "x.mtx")
+    for precision, error in (("d", 1e-15), ("s", 1e-6)):
+        for more in ([], ["--mode", "hybrid", "--emulated-gpus", "1"], ["--tile", "2x1", "--repeat", "2"]):
+            shown = basalt("solve", a, b, "-o", x, "--precision", precision, "--json", "-", *more)
+            expect(shown.status == 0 and "2 right-hand sides" in shown.err and x in shown.err, shown)
+            expect(re.search(r"backward error \d\S* +ratio \d\S* passed", shown.err), shown)
+            record = json.loads(shown.out)
+            expect([record[key] for key in ("routine", "method", "factor_precision", "nrhs", "m", "n", "passed")] ==
+                   ["gesv", "lu", precision, 2, 3, 3, True], shown)
+            expect([record[key] for key in ("iterations", "fallback", "refine_seconds")] == [0, False, 0], shown)
+            found = [entry for column in read_array(x) for entry in column]
+            expect(max(abs(f - e) for f, e in zip(found, [1, 1, 3, -25 / 17, -1, -18 / 17])) < 8 * error, shown)
+
+
+@test
+@in_folder
+def solve_without_a_right_hand_side_finds_ones(folder):
+    a = write_matrix(folder, "a.mtx", ["2 2", "4", "1", "3"], "array real symmetric")
+    x = os.path.join(folder, "x.mtx")
+    shown = basalt("solve", a, "-o", x)
+    expect(shown.status == 0 and "1 right-hand side " in shown.out and shown.err == "", shown)
+    expect(max(abs(entry - 1) for entry in read_array(x)[0]) < 1e-15, shown)
+    for arguments in (["--n", "300"], ["--n", "0"], ["--n", "1", "--precision", "s"],
+                      ["--n", "400", "--matrix", "graded"],
+                      ["--n", "307", "--nb", "32", "--mode", "gpu", "--emulated-gpus", "2", "--data", "device"]):
+        shown = basalt("solve", *arguments, "-o", x)
+        expect(shown.status == 0 and "passed" in shown.out, shown)
+
+
+@test
+@in_folder
+def solve_with_a_singular_matrix_says_so_and_writes_nothing(folder):
+    a = write_matrix(folder, "a.mtx", ["3 3 2", "1 1 2", "2 2 4"])
+    x = os.path.join(folder, "x.mtx")
+    shown = basalt("solve", a, "-o", x, "--json", "-")
+    expect(shown.status == 1 and "info 3  no solution" in shown.err, shown)
+    expect(f"basalt: {a} is singular: U(3, 3) is exactly zero" in shown.err and not os.path.exists(x), shown)
+    record = json.loads(shown.out)
+    expect([record[key] for key in ("info", "residual_ratio", "passed")] == [3, None, None], shown)
+
+
+@test
+@in_folder
+def solve_refuses_what_it_cannot_solve(folder):
+    a = write_matrix(folder, "a.mtx", ["2 2", "1", "2", "3", "5"], "array real general")
+    b = write_matrix(folder, "b.mtx", ["3 1", "1", "2", "3"], "array real general")
+    x = os.path.join(folder, "x.mtx")
+    expect_refused(basalt("solve"), "no matrix", "Matrix Market file", "--n")
+    expect_refused(basalt("solve", a, b), "b.mtx: 3 rows; allowed: 2, as ", "a.mtx has")
+    expect_refused(basalt("solve", b, a), "b.mtx: 3 x 1", "--method lu", "as many rows as columns")
+    expect_refused(basalt("solve", "--n", "4", "--m", "5"), "the matrix random: 5 x 4", "as many rows as columns")
+    expect_refused(basalt("solve", a, "--matrix", "spd"), "A.mtx", "--matrix", "solve --help")
+    expect_refused(basalt("solve", a, "--n", "3"), "--n = 3; allowed: 2, as in ")
+    expect_refused(basalt("solve", a, "--method", "mixed"), '--method = "mixed"', "allowed: lu")
+    expect_refused(basalt("solve", a, "-o", "/nowhere/x"), "-o", "/nowhere/x")
+    expect_refused(basalt("solve", a, "-o", "-"), '-o = "-"')
+    expect_refused(basalt("solve", folder), folder, "is a folder")
+    expect_refused(basalt("solve", a, os.path.join(folder, "none.mtx"), "-o", x), "none.mtx: No such file")
+    wrong = write_matrix(folder, "wrong.mtx", ["2 1", "1", "nan"], "array real general")
+    expect_refused(basalt("solve", a, wrong, "-o", x), 'wrong.mtx:4: value "nan"')
+    assert not os.path.exists(x)
 
 
 # --- hpl ------------------------------------------------------------------------------------------------

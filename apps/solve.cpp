@@ -1,0 +1,250 @@
+#include <chrono>
+#include <iostream>
+#include <memory>
+#include <vector>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "apps/commands.hpp"
+#include "apps/exit_status.hpp"
+#include "apps/factor_options.hpp"
+#include "apps/input_matrix.hpp"
+#include "apps/lu_rate.hpp"
+#include "apps/matrix_file.hpp"
+#include "apps/matrix_memory.hpp"
+#include "apps/output_files.hpp"
+#include "apps/progress.hpp"
+#include "apps/repeated_runs.hpp"
+#include "apps/run_energy.hpp"
+#include "apps/solve_check.hpp"
+#include "apps/solve_method.hpp"
+#include "io/energy_report.hpp"
+
+namespace basalt {
+
+namespace {
+
+constexpr double max_ratio = 30;  // LAPACK's own tests pass below this
+
+struct SolveOptions {
+    FactorOptions matrix;
+    std::string right_hand_sides;  ///< Matrix Market file; empty: A * ones
+    std::string output;            ///< gets the solution; empty: nothing does
+    std::string method = "lu";
+
+    std::string matrix_name() const { return matrix.file.empty() ? "the matrix " + matrix.matrix : matrix.file; }
+};
+
+/// The solutions of one call of `basalt solve` and what came out of them.
+template <class T>
+class SolveRuns {
+  public:
+    /// `options.matrix` must have the size of `matrix`.
+    SolveRuns(const SolveOptions& options, std::shared_ptr<const Generator<T>> matrix, const Settings& settings,
+              Runtime& runtime, OutputFiles& files)
+        : options_(options),
+          runtime_(runtime),
+          files_(files),
+          matrix_(std::move(matrix)),
+          method_(make_solve_method<T>(options.method,
+                                       {runtime, matrix_, options.matrix_name(), settings, options.matrix.gpu})),
+          b_(options.right_hand_sides.empty()
+                 ? row_sums<T>(runtime, *matrix_)
+                 : read_right_hand_sides<T>(options.right_hand_sides, matrix_->rows(), options.matrix_name())),
+          x_(matrix_->cols(), b_.cols) {
+        require_memory(run_bytes(), fmt::format("a {} x {} matrix with {} right-hand sides", matrix_->rows(),
+                                                matrix_->cols(), b_.cols));
+        if (options.matrix.gpu.energy) meter_ = make_energy_meter(runtime, method_->on_gpus(), files);
+    }
+
+    /// All runs, or those before a Ctrl-C; returns the exit status.
+    int run();
+
+  private:
+    double run_bytes() const;
+    void run_once();
+    double timed_solution(Matrix<T>& b);
+    bool solved() const { return info_ == 0; }
+    void write_line() const;
+    void write_record() const;
+    int write_solution() const;
+
+    const SolveOptions& options_;
+    Runtime& runtime_;
+    OutputFiles& files_;
+    const std::shared_ptr<const Generator<T>> matrix_;
+    const std::unique_ptr<SolveMethod<T>> method_;
+    const Columns<T> b_;
+
+    std::unique_ptr<EnergyMeter> meter_;  // only where energy is asked for
+    std::vector<double> seconds_;
+    Index info_ = 0;
+    Columns<T> x_;        // of the last run
+    SolveErrors errors_;  // of the last run
+    double worst_ratio_ = 0;
+    bool passed_ = true;
+};
+
+template <class T>
+double SolveRuns<T>::run_bytes() const {
+    constexpr double vectors = 3;  // of the check, in double
+    const double rows = static_cast<double>(b_.rows + x_.rows) * static_cast<double>(b_.cols);
+    return method_->bytes() + matrix_bytes(method_->rows(), b_.cols, method_->tile(b_.cols), sizeof(T)) +
+           vectors * rows * sizeof(double);
+}
+
+template <class T>
+int SolveRuns<T>::run() {
+    const Index repeat = options_.matrix.repeat;
+    const Index runs = run_repeatedly(runtime_, repeat,
+                                      {.flops = method_->flops(b_.cols),
+                                       .rate = Progress::wanted() ? measured_lu_rate<T>(runtime_) : 0,
+                                       .once = [this] { run_once(); },
+                                       .tell = [this] { write_line(); }});
+    if (runs > 0) write_record();
+    require_completed(runs, repeat);
+    return write_solution();
+}
+
+template <class T>
+void SolveRuns<T>::run_once() {
+    method_->prepare();
+    Matrix<T> b(runtime_, method_->rows(), b_.cols, method_->tile(b_.cols), "B");
+    b.load(b_.view());
+    runtime_.wait();
+    const double seconds = timed_solution(b);
+    b.store(x_.view());
+    runtime_.wait();
+    if (options_.matrix.check && solved()) {
+        errors_ = solve_errors(runtime_, *matrix_, x_, b_);
+        passed_ = passed_ && errors_.ratio < max_ratio;
+        if (!(errors_.ratio <= worst_ratio_)) worst_ratio_ = errors_.ratio;  // also where it is NaN
+    }
+    seconds_.push_back(seconds);
+}
+
+template <class T>
+double SolveRuns<T>::timed_solution(Matrix<T>& b) {
+    const bool last = std::ssize(seconds_) + 1 == options_.matrix.repeat;
+    if (last) files_.begin_trace(runtime_);
+    if (meter_) meter_->start();
+    const auto start = std::chrono::steady_clock::now();
+    method_->submit(b);
+    runtime_.wait();
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    if (meter_) meter_->stop();
+    if (last) files_.end_trace(runtime_);
+    info_ = method_->info();
+    return seconds.count();
+}
+
+template <class T>
+void SolveRuns<T>::write_line() const {
+    const double seconds = seconds_.back();
+    const double flops = method_->flops(b_.cols);
+    const std::string check = !solved() ? "no solution"
+                              : options_.matrix.check
+                                  ? fmt::format("backward error {:.3g}  ratio {:.3g} {}", errors_.backward_error,
+                                                errors_.ratio, errors_.ratio < max_ratio ? "passed" : "FAILED")
+                                  : "not checked";
+    const std::string energy = meter_ ? "  " + energy_text(meter_->last(), flops) : std::string();
+    files_.human() << fmt::format(
+                          "solve {} {} {} x {}, {} right-hand side{}  run {} of {}  {:.4f} s  {:.2f} Gflop/s  "
+                          "info {}  {}{}\n",
+                          options_.method, options_.matrix.precision, matrix_->rows(), matrix_->cols(), b_.cols,
+                          b_.cols == 1 ? "" : "s", seconds_.size(), options_.matrix.repeat, seconds,
+                          seconds > 0 ? flops / seconds * 1e-9 : 0, info_, check, energy)
+                   << std::flush;
+}
+
+template <class T>
+void SolveRuns<T>::write_record() const {
+    FactorRecord record = method_->record();
+    record.routine = method_->routine();
+    record.precision = options_.matrix.precision;
+    record.m = matrix_->rows();
+    record.n = matrix_->cols();
+    record.runs = seconds_;
+    record.flops = method_->flops(b_.cols);
+    if (options_.matrix.check && solved()) {
+        record.residual_ratio = worst_ratio_;
+        record.passed = passed_;
+    }
+    record.info = info_;
+    JsonRecord json = to_json(record);
+    json["nrhs"] = b_.cols;
+    json["method"] = options_.method;
+    json["factor_precision"] = std::string(1, options_.matrix.precision);
+    json["iterations"] = 0;
+    json["fallback"] = false;
+    json["refine_seconds"] = 0.0;
+    if (meter_) json["energy"] = to_json(meter_->total(), record.flops * static_cast<double>(seconds_.size()));
+    files_.record(json);
+}
+
+template <class T>
+int SolveRuns<T>::write_solution() const {
+    if (!solved()) {
+        std::cerr << fmt::format(
+            "basalt: {} is {}; {}\n", options_.matrix_name(), method_->meaning(info_),
+            options_.output.empty() ? "there is no solution" : "there is no solution to write to " + options_.output);
+        return exit_check_failed;
+    }
+    if (!options_.output.empty()) {
+        write_matrix_file<T>(options_.output, x_.view());
+        files_.human() << fmt::format("the solution, {} x {}, is in {}\n", x_.rows, x_.cols, options_.output);
+    }
+    return passed_ ? exit_done : exit_check_failed;
+}
+
+template <class T>
+int run_solve(SolveOptions options, const Settings& settings, Runtime& runtime, OutputFiles& files) {
+    auto matrix = input_matrix<T>(options.matrix);
+    return SolveRuns<T>(options, std::move(matrix), settings, runtime, files).run();
+}
+
+int solve(const SolveOptions& options, const Settings& settings) {
+    if (options.matrix.matrix == "list") {
+        std::cout << generator_list();
+        return exit_done;
+    }
+    if (options.matrix.file.empty() && !options.matrix.n_given)
+        throw WrongUse("no matrix; allowed: a Matrix Market file, or --n N for a matrix that --matrix generates");
+    Runtime runtime(settings.runtime_config());
+    require_gpus(settings, runtime);
+    OutputFiles files(settings);
+    if (options.output == "-") throw WrongUse("-o = \"-\"; allowed: a file, for standard output has the report");
+    if (!options.output.empty()) require_writable(options.output, "-o");
+    if (options.matrix.precision == 's') return run_solve<float>(options, settings, runtime, files);
+    return run_solve<double>(options, settings, runtime, files);
+}
+
+}  // namespace
+
+void add_solve(CLI::App& program, Settings& settings, Command& chosen) {
+    auto* command =
+        program.add_subcommand("solve", "solve A X = B for the matrices of Matrix Market files, check it, time it");
+    const auto options = std::make_shared<SolveOptions>();
+    auto* file =
+        command->add_option("A.mtx", options->matrix.file, "the matrix; without it, --n and --matrix generate one");
+    command->add_option("b.mtx", options->right_hand_sides,
+                        "right-hand sides, one a column (default: A * ones, so that the solution is all ones)");
+    command->add_option("-o,--output", options->output, "file that gets the solution, a Matrix Market array")
+        ->type_name("x.mtx");
+    command
+        ->add_option_function<std::string>(
+            "--method",
+            [options](const std::string& text) {
+                options->method = parse_choice("--method", text, solve_method_names());
+            },
+            fmt::format("{} (default: lu)", joined(solve_method_names(), " or ")))
+        ->type_name("VALUE");
+    add_factor_options(*command, settings, options->matrix);
+    command->get_option("--matrix")->excludes(file);
+    command->get_option("--n")->description("columns of a generated matrix");
+    command->callback(
+        [options, &settings, &chosen] { chosen = [options, &settings] { return solve(*options, settings); }; });
+}
+
+}  // namespace basalt
