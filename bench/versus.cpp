@@ -14,6 +14,8 @@
 #include "bench/vendor.hpp"
 #include "bench/versus_lu.hpp"
 #include "bench/versus_lu_gpu.hpp"
+#include "bench/versus_qr.hpp"
+#include "bench/versus_qr_gpu.hpp"
 
 namespace {
 
@@ -109,9 +111,12 @@ int main(int argc, char** argv) {
     std::string core;
     add_options(*app.add_subcommand("lu", "LU with partial pivoting beside OpenBLAS's getrf and gemm"),
                 options, core);
+    const CLI::App* const qr = app.add_subcommand("qr", "QR beside OpenBLAS's or cuSOLVER's geqrf and gemm");
+    add_options(*app.get_subcommand("qr"), options, core);
     if (const auto status = parse(app, argc, argv)) return *status;
     try {
         if (!core.empty()) require_vendor_core(core, argv);
+        if (qr->parsed()) return options.mode == "cpu" ? versus_qr(options) : versus_qr_gpu(options);
         if (options.mode != "cpu") return versus_lu_gpu(options);
         return versus_lu(options);
     } catch (const std::invalid_argument& error) {

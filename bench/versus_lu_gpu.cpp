@@ -19,6 +19,7 @@
 #include "bench/build_commit.hpp"
 #include "bench/clock.hpp"
 #include "bench/machine_line.hpp"
+#include "bench/user_matrix.hpp"
 #include "bench/vendor_gpu.hpp"
 #include "io/energy_meter.hpp"
 #include "io/energy_report.hpp"
@@ -36,31 +37,6 @@ using basalt::View;
 
 constexpr double max_ratio = 30;  // LAPACK's own tests pass below this
 constexpr Index gemm_order = 16384, gemm_depth = 1024;
-
-/// The user's matrix: column-major, in pinned host memory or the first GPU's.
-template <class T>
-class UserMatrix {
-  public:
-    UserMatrix(Index n, bool on_host) : n_(n), bytes_(static_cast<std::size_t>(n * n) * sizeof(T)) {
-        if (on_host) {
-            host_.reset(allocate_pinned(bytes_));
-        } else {
-            device_ = std::make_unique<GpuMemory>(bytes_);
-        }
-    }
-    T* data() const { return static_cast<T*>(host_ ? host_.get() : device_->data()); }
-    View<T> view() const { return View<T>::column_major(data(), n_, n_, n_); }
-    std::size_t bytes() const { return bytes_; }
-
-  private:
-    struct FreePinned {
-        void operator()(void* memory) const { free_pinned(memory); }
-    };
-    Index n_;
-    std::size_t bytes_;
-    std::unique_ptr<void, FreePinned> host_;
-    std::unique_ptr<GpuMemory> device_;
-};
 
 template <class T>
 class GpuContest {
@@ -86,7 +62,7 @@ class GpuContest {
 
     void run() {
         {
-            UserMatrix<T> user(n_, on_host_);
+            UserMatrix<T> user(n_, n_, on_host_);
             basalt::Matrix<T> a(runtime_, n_, n_, tile_);
             if (on_host_) a.pin();
             for (int round = 0; round <= options_.repeat; ++round) {

@@ -1,0 +1,149 @@
+#include "bench/vendor_qr_gpu.hpp"
+
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+
+#include <cublas_v2.h>
+#include <cuda_runtime_api.h>
+#include <cusolverDn.h>
+
+#include "bench/vendor_gpu.hpp"
+
+namespace bench {
+
+using basalt::Index;
+
+namespace {
+
+void check(bool ok, const char* what) {
+    if (!ok) throw std::runtime_error(std::string(what) + " failed: " + cudaGetErrorString(cudaGetLastError()));
+}
+
+template <class T>
+constexpr cudaDataType_t type_of = std::is_same_v<T, double> ? CUDA_R_64F : CUDA_R_32F;
+
+template <class T>
+std::unique_ptr<GpuMemory> on_gpu(const std::vector<T>& values) {
+    auto memory = std::make_unique<GpuMemory>(values.size() * sizeof(T));
+    check(cudaMemcpy(memory->data(), values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice) == cudaSuccess, "cudaMemcpy");
+    return memory;
+}
+
+template <class T>
+std::vector<double> from_gpu(const GpuMemory& memory, Index count) {
+    std::vector<T> values(static_cast<std::size_t>(count));
+    check(cudaDeviceSynchronize() == cudaSuccess, "cudaDeviceSynchronize");
+    check(cudaMemcpy(values.data(), memory.data(), values.size() * sizeof(T), cudaMemcpyDeviceToHost) == cudaSuccess, "cudaMemcpy");
+    return {values.begin(), values.end()};
+}
+
+}  // namespace
+
+template <class T>
+struct VendorQrGpu<T>::State {
+    cusolverDnHandle_t solver = nullptr;
+    cusolverDnParams_t params = nullptr;
+    cublasHandle_t blas = nullptr;
+    std::unique_ptr<GpuMemory> tau, info, workspace;
+    std::vector<char> host_workspace;
+    std::size_t workspace_bytes = 0;
+};
+
+template <class T>
+VendorQrGpu<T>::VendorQrGpu() : state_(std::make_unique<State>()) {
+    check(cudaSetDevice(0) == cudaSuccess, "cudaSetDevice");
+    check(cusolverDnCreate(&state_->solver) == CUSOLVER_STATUS_SUCCESS, "cusolverDnCreate");
+    check(cusolverDnCreateParams(&state_->params) == CUSOLVER_STATUS_SUCCESS, "cusolverDnCreateParams");
+    check(cublasCreate(&state_->blas) == CUBLAS_STATUS_SUCCESS, "cublasCreate");
+}
+template <class T>
+VendorQrGpu<T>::~VendorQrGpu() {
+    cusolverDnDestroyParams(state_->params);
+    cusolverDnDestroy(state_->solver);
+    cublasDestroy(state_->blas);
+}
+
+template <class T>
+void VendorQrGpu<T>::prepare(Index m, Index n) {
+    State& s = *state_;
+    std::size_t host = 0;
+    check(cusolverDnXgeqrf_bufferSize(s.solver, s.params, m, n, type_of<T>, nullptr, m, type_of<T>, nullptr, type_of<T>,
+                                      &s.workspace_bytes, &host) == CUSOLVER_STATUS_SUCCESS,
+          "cusolverDnXgeqrf_bufferSize");
+    s.workspace = nullptr;
+    s.workspace = std::make_unique<GpuMemory>(s.workspace_bytes);
+    s.host_workspace.resize(host);
+    s.tau = std::make_unique<GpuMemory>(static_cast<std::size_t>(std::min(m, n)) * sizeof(T));
+    s.info = std::make_unique<GpuMemory>(sizeof(int));
+}
+
+template <class T>
+void VendorQrGpu<T>::geqrf(Index m, Index n, T* a) {
+    State& s = *state_;
+    check(cusolverDnXgeqrf(s.solver, s.params, m, n, type_of<T>, a, m, type_of<T>, s.tau->data(), type_of<T>, s.workspace->data(),
+                           s.workspace_bytes, s.host_workspace.data(), s.host_workspace.size(),
+                           static_cast<int*>(s.info->data())) == CUSOLVER_STATUS_SUCCESS,
+          "cusolverDnXgeqrf");
+    check(cudaDeviceSynchronize() == cudaSuccess, "cudaDeviceSynchronize");
+}
+
+template <class T>
+std::vector<double> VendorQrGpu<T>::times(Index m, Index n, const T* a, const std::vector<double>& x) {
+    const auto in = on_gpu(std::vector<T>(x.begin(), x.end()));
+    const GpuMemory out(static_cast<std::size_t>(m) * sizeof(T));
+    const T one = 1, zero = 0;
+    const int rows = static_cast<int>(m), cols = static_cast<int>(n);
+    cublasStatus_t status;
+    if constexpr (std::is_same_v<T, double>) {
+        status = cublasDgemv(state_->blas, CUBLAS_OP_N, rows, cols, &one, a, rows, static_cast<const T*>(in->data()), 1, &zero,
+                             static_cast<T*>(out.data()), 1);
+    } else {
+        status = cublasSgemv(state_->blas, CUBLAS_OP_N, rows, cols, &one, a, rows, static_cast<const T*>(in->data()), 1, &zero,
+                             static_cast<T*>(out.data()), 1);
+    }
+    check(status == CUBLAS_STATUS_SUCCESS, "cublas<t>gemv");
+    return from_gpu<T>(out, m);
+}
+
+template <class T>
+std::vector<double> VendorQrGpu<T>::times_factors(Index m, Index n, const T* a, const std::vector<T>& tau,
+                                                  const std::vector<double>& x) {
+    State& s = *state_;
+    std::vector<T> values(x.begin(), x.end());
+    values.resize(static_cast<std::size_t>(m));
+    const auto vector = on_gpu(values), numbers = on_gpu(tau);
+    auto* const v = static_cast<T*>(vector->data());
+    const auto* const t = static_cast<const T*>(numbers->data());
+    const int rows = static_cast<int>(m), cols = static_cast<int>(n);
+    cublasStatus_t triangle;
+    cusolverStatus_t sized, multiplied;
+    int elements = 0;
+    const GpuMemory info(sizeof(int));
+    if constexpr (std::is_same_v<T, double>) {
+        triangle = cublasDtrmv(s.blas, CUBLAS_FILL_MODE_UPPER, CUBLAS_OP_N, CUBLAS_DIAG_NON_UNIT, cols, a, rows, v, 1);
+        sized = cusolverDnDormqr_bufferSize(s.solver, CUBLAS_SIDE_LEFT, CUBLAS_OP_N, rows, 1, cols, a, rows, t, v, rows, &elements);
+    } else {
+        triangle = cublasStrmv(s.blas, CUBLAS_FILL_MODE_UPPER, CUBLAS_OP_N, CUBLAS_DIAG_NON_UNIT, cols, a, rows, v, 1);
+        sized = cusolverDnSormqr_bufferSize(s.solver, CUBLAS_SIDE_LEFT, CUBLAS_OP_N, rows, 1, cols, a, rows, t, v, rows, &elements);
+    }
+    check(triangle == CUBLAS_STATUS_SUCCESS && sized == CUSOLVER_STATUS_SUCCESS, "cublas<t>trmv, cusolverDn<t>ormqr_bufferSize");
+    const GpuMemory workspace(static_cast<std::size_t>(elements) * sizeof(T));
+    auto* const work = static_cast<T*>(workspace.data());
+    check(cudaDeviceSynchronize() == cudaSuccess, "cudaDeviceSynchronize");
+    if constexpr (std::is_same_v<T, double>) {
+        multiplied = cusolverDnDormqr(s.solver, CUBLAS_SIDE_LEFT, CUBLAS_OP_N, rows, 1, cols, a, rows, t, v, rows, work, elements,
+                                      static_cast<int*>(info.data()));
+    } else {
+        multiplied = cusolverDnSormqr(s.solver, CUBLAS_SIDE_LEFT, CUBLAS_OP_N, rows, 1, cols, a, rows, t, v, rows, work, elements,
+                                      static_cast<int*>(info.data()));
+    }
+    check(multiplied == CUSOLVER_STATUS_SUCCESS, "cusolverDn<t>ormqr");
+    return from_gpu<T>(*vector, m);
+}
+
+template class VendorQrGpu<float>;
+template class VendorQrGpu<double>;
+
+}  // namespace bench

@@ -1,0 +1,245 @@
+// QR in the modes hybrid and gpu and the GPU vendor's QR in one process, in turn. Both start and end with a column-major matrix where
+// --data says; conversion and transfers are timed, allocation and pinning are not.
+#include "bench/versus_qr_gpu.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <limits>
+#include <memory>
+#include <random>
+#include <stdexcept>
+
+#include <fmt/format.h>
+#include <basalt/basalt.hpp>
+
+#include "bench/build_commit.hpp"
+#include "bench/clock.hpp"
+#include "bench/machine_line.hpp"
+#include "bench/qr_flops.hpp"
+#include "bench/user_matrix.hpp"
+#include "bench/vendor_gpu.hpp"
+#include "bench/vendor_qr_gpu.hpp"
+#include "io/json_record.hpp"
+#include "io/trace_file.hpp"
+
+namespace bench {
+
+namespace {
+
+using basalt::Index;
+using basalt::Place;
+
+constexpr double max_ratio = 30;  // LAPACK's own tests pass below this
+constexpr Index gemm_order = 16384, gemm_depth = 1024;
+
+double largest(const std::vector<double>& x) {
+    double most = 0;
+    for (const double entry : x) most = std::abs(entry) <= most ? most : std::abs(entry);  // also where it is NaN
+    return most;
+}
+
+template <class T>
+class QrContest {
+  public:
+    QrContest(const VersusOptions& options, basalt::Runtime& runtime, VendorGpu<T>& gpu, Index n)
+        : options_(options), runtime_(runtime), gpu_(gpu), m_(options.m > 0 ? options.m : n), n_(n), on_host_(options.data == "host") {
+        if (m_ < n_) throw std::invalid_argument("--m: in the modes hybrid and gpu at least --n");
+        qr_options_.mode = options.mode == "gpu" ? basalt::QrMode::gpu : basalt::QrMode::hybrid;
+        qr_options_.panel_width = options.nb > 0 ? options.nb : basalt::default_qr_panel(qr_options_.mode, m_, n_);
+        qr_options_.panel_threads = options.panel_threads;
+        qr_options_.lookahead = options.lookahead;
+        tile_ = options.tile == basalt::TileShape{} ? basalt::default_qr_tile(m_, n_, runtime.workers(), runtime.gpus()) : options.tile;
+    }
+
+    void run() {
+        UserMatrix<T> user(m_, n_, on_host_);
+        basalt::Matrix<T> a(runtime_, m_, n_, tile_);
+        if (on_host_) a.pin();
+        const bool vendor = options_.vendor && (!on_host_ || n_ <= 32768);
+        for (int round = 0; round <= options_.repeat; ++round) {
+            generate(a, user);
+            if (round == 0) expect(user);
+            const double seconds = time_ours(a, user, round);
+            if (round == 0) check(user);
+            const double gemm = gpu_.gemm(gemm_order, gemm_depth);
+            if (vendor) generate(a, user);
+            const double theirs = vendor ? time_vendor(user) : 0;
+            if (round == 0) continue;
+            ours_.push_back(seconds);
+            gemm_.push_back(gemm);
+            if (vendor) vendor_seconds_.push_back(theirs);
+        }
+    }
+
+    void print(std::FILE* table) const {
+        const basalt::JsonRecord r = record();
+        fmt::print(table, "{:>8} {:>7} {:>10} {:>5} {:>6} | {:>9.4f} {:>7.2f} | {:>7.2f} {:>6.3f} | {:>7.2f} {:>6.3f} | {:.3g} {}\n", m_, n_,
+                   r["tile"].get<std::string>(), r["nb"].get<Index>(), options_.data, basalt::median(ours_),
+                   r["gflops"].get<double>() * 1e-3, gemm_rate() * 1e-3, r["gemm_fraction"].get<double>(),
+                   vendor_seconds_.empty() ? 0 : qr_flops(m_, n_) / basalt::median(vendor_seconds_) * 1e-12,
+                   vendor_seconds_.empty() ? 0 : basalt::median(vendor_seconds_) / basalt::median(ours_), ratio_,
+                   passed() ? "passed" : "FAILED");
+        std::fflush(table);
+    }
+
+    basalt::JsonRecord record() const {
+        basalt::FactorRecord factor;
+        factor.routine = "geqrf";
+        factor.precision = options_.precision;
+        factor.m = m_;
+        factor.n = n_;
+        factor.nb = qr_options_.panel_width;
+        factor.tile = fmt::format("{}x{}", tile_.height, tile_.width);
+        factor.mode = options_.mode;
+        factor.cpus = runtime_.workers();
+        factor.gpus = runtime_.gpus();
+        factor.data = options_.data;
+        factor.runs = ours_;
+        factor.flops = qr_flops(m_, n_);
+        factor.residual_ratio = ratio_;
+        factor.passed = passed();
+        factor.machine = machine_line() + ", " + runtime_.devices().front().model;
+        factor.commit = build_commit;
+        basalt::JsonRecord json = basalt::to_json(factor);
+        json["lookahead"] = qr_options_.lookahead;
+        json["panel_threads"] = qr_options_.panel_threads;
+        json["gpu_memory"] = runtime_.config().gpu_memory;
+        json["vendor"] = vendor_gpu_version();
+        if (!vendor_seconds_.empty()) {
+            json["vendor_gflops"] = factor.flops / basalt::median(vendor_seconds_) * 1e-9;
+            json["vendor_runs"] = vendor_seconds_;
+            json["ratio"] = basalt::median(vendor_seconds_) / basalt::median(ours_);
+        }
+        json["gemm_gflops"] = gemm_rate();
+        json["gemm_fraction"] = factor.flops / basalt::median(ours_) * 1e-9 / gemm_rate() / runtime_.gpus();
+        return json;
+    }
+
+    bool passed() const { return ratio_ < max_ratio; }
+
+  private:
+    double gemm_rate() const { return 2e-9 * gemm_order * gemm_order * gemm_depth / basalt::median(gemm_); }
+
+    void generate(basalt::Matrix<T>& a, const UserMatrix<T>& user) {
+        const std::shared_ptr<const basalt::Generator<T>> generator = basalt::make_generator<T>("random", m_, n_, options_.seed);
+        const Place place = on_host_ ? Place::cpu() : Place::gpu(0);
+        a.fill(generator, place);
+        a.store(user.view(), place);
+        runtime_.wait();
+    }
+
+    double time_ours(basalt::Matrix<T>& a, const UserMatrix<T>& user, int round) {
+        let_others_rest();
+        // a trace, once begun, goes on: of the last size, and of nothing after it
+        const bool trace = round == options_.repeat && !options_.trace.empty() && n_ == options_.sizes.back();
+        if (trace) runtime_.start_trace();
+        const double start = gpu_.synchronized_now();
+        const Place where = on_host_ ? Place::any() : Place::gpu(0);
+        a.load(user.view(), where);
+        const auto qr = basalt::qr_factor(runtime_, a, qr_options_);
+        a.store(user.view(), where);
+        runtime_.wait();
+        const double seconds = gpu_.synchronized_now() - start;
+        if (trace) {
+            std::ofstream file(options_.trace);
+            basalt::write_chrome_trace(file, runtime_.take_trace());
+        }
+        if (round == 0) tau_ = qr.tau();
+        return seconds;
+    }
+
+    double time_vendor(const UserMatrix<T>& user) {
+        vendor_.prepare(m_, n_);
+        if (!on_host_) {
+            const double start = gpu_.synchronized_now();
+            vendor_.geqrf(m_, n_, user.data());
+            return gpu_.synchronized_now() - start;
+        }
+        const GpuMemory on_gpu(user.bytes());
+        const double start = gpu_.synchronized_now();
+        gpu_.to_gpu(on_gpu.data(), user.data(), user.bytes());
+        vendor_.geqrf(m_, n_, static_cast<T*>(on_gpu.data()));
+        gpu_.to_host(user.data(), on_gpu.data(), user.bytes());
+        return gpu_.synchronized_now() - start;
+    }
+
+    template <class F>
+    auto on_gpu(const UserMatrix<T>& user, const F& use) {
+        if (!on_host_) return use(user.data());
+        const GpuMemory copy(user.bytes());
+        gpu_.to_gpu(copy.data(), user.data(), user.bytes());
+        return use(static_cast<const T*>(copy.data()));
+    }
+
+    /// y = A x for a vector of random signs, before the factorization.
+    void expect(const UserMatrix<T>& user) {
+        std::mt19937_64 random(1);
+        signs_.resize(static_cast<std::size_t>(n_));
+        for (double& entry : signs_) entry = (random() >> 63) != 0 ? 1.0 : -1.0;
+        expected_ = on_gpu(user, [&](const T* a) { return vendor_.times(m_, n_, a, signs_); });
+    }
+
+    /// ||(A - Q R) x||_oo / (m ||A||_oo eps), Q by the vendor's ormqr, with ||A||_oo = n / 4: what rows of uniform numbers in
+    /// [-1/2, 1/2) sum up to.
+    void check(const UserMatrix<T>& user) {
+        std::vector<double> y = on_gpu(user, [&](const T* a) { return vendor_.times_factors(m_, n_, a, tau_, signs_); });
+        for (std::size_t i = 0; i < y.size(); ++i) y[i] -= expected_[i];
+        const double scale = static_cast<double>(m_) * static_cast<double>(n_) / 4;
+        ratio_ = largest(y) / (scale * static_cast<double>(std::numeric_limits<T>::epsilon()) / 2);
+    }
+
+    const VersusOptions& options_;
+    basalt::Runtime& runtime_;
+    VendorGpu<T>& gpu_;
+    VendorQrGpu<T> vendor_;
+    const Index m_, n_;
+    const bool on_host_;
+    basalt::TileShape tile_;
+    basalt::QrOptions qr_options_;
+    std::vector<T> tau_;
+    std::vector<double> signs_, expected_;
+    std::vector<double> ours_, vendor_seconds_, gemm_;
+    double ratio_ = std::numeric_limits<double>::quiet_NaN();
+};
+
+template <class T>
+int contests(const VersusOptions& options, basalt::Runtime& runtime, std::FILE* table, basalt::JsonRecordWriter* records) {
+    VendorGpu<T> gpu;
+    bool passed = true;
+    for (const Index n : options.sizes) {
+        QrContest<T> contest(options, runtime, gpu, n);
+        contest.run();
+        contest.print(table);
+        if (records != nullptr) records->write(contest.record());
+        passed = passed && contest.passed();
+    }
+    return passed ? 0 : 1;
+}
+
+}  // namespace
+
+int versus_qr_gpu(const VersusOptions& options) {
+    std::FILE* table = options.json == "-" ? stderr : stdout;
+    std::unique_ptr<basalt::JsonRecordWriter> records;
+    if (!options.json.empty()) records = std::make_unique<basalt::JsonRecordWriter>(options.json, std::cout);
+    basalt::Config config;
+    config.workers = options.threads;
+    config.gpus = options.gpus;
+    config.gpu_memory = options.gpu_memory;
+    basalt::Runtime runtime(config);
+    if (runtime.gpus() == 0) throw std::runtime_error("--mode hybrid and gpu: this machine has no GPU that CUDA can use");
+    fmt::print(table,
+               "{} QR, precision {}, {} CPU threads, {} GPUs, conversion from and to column-major timed, median of {} in turn\n"
+               "vendor: {} on one GPU; gemm: {} x {}, K = {}; Tflop/s\n",
+               options.mode, options.precision, runtime.workers(), runtime.gpus(), options.repeat, vendor_gpu_version(), gemm_order,
+               gemm_order, gemm_depth);
+    fmt::print(table, "{:>8} {:>7} {:>10} {:>5} {:>6} | {:>9} {:>7} | {:>7} {:>6} | {:>7} {:>6} | {}\n", "m", "n", "tile", "nb", "data",
+               "ours s", "Tflop/s", "gemm", "share", "vendor", "ratio", "||(A - QR) x|| / (m ||A|| eps)");
+    if (options.precision == 's') return contests<float>(options, runtime, table, records.get());
+    return contests<double>(options, runtime, table, records.get());
+}
+
+}  // namespace bench
