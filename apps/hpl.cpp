@@ -21,7 +21,6 @@
 #include "apps/input_files.hpp"
 #include "apps/interrupt.hpp"
 #include "apps/lu_rate.hpp"
-#include "apps/matrix_memory.hpp"
 #include "apps/output_files.hpp"
 #include "apps/progress.hpp"
 #include "apps/run_energy.hpp"
@@ -76,7 +75,7 @@ class HplRun {
     std::ostream& open_output(OutputFiles& files);
     void run_cases(HplReport& report, OutputFiles& files);
     void run_case(const HplCase& test, bool last, HplReport& report, OutputFiles& files, Progress& progress);
-    std::optional<HplCheck> checked(const HplSystem& system) const;
+    std::optional<HplCheck> checked(HplSystem& system) const;
     JsonRecord record_of(const HplCase& test, const HplTiming& timing, std::optional<HplCheck> check) const;
 
     const HplOptions& options_;
@@ -120,9 +119,7 @@ void HplRun::require_memory_for_all() const {
     if (last_case_that_runs() < 0) return;
     for (const Index n : input_.sizes) {
         for (const Index nb : input_.block_sizes) {
-            const double bytes = hpl_bytes(n, plan_of(n, nb).tile);
-            require_memory(bytes + emulated_bytes(runtime_, bytes),
-                           fmt::format("the system of N = {} (NB = {})", n, nb));
+            require_room_for_hpl(settings_, options_.gpu, runtime_, n, nb);
         }
     }
 }
@@ -153,7 +150,7 @@ JsonRecord HplRun::record_of(const HplCase& test, const HplTiming& timing,
     return json;
 }
 
-std::optional<HplCheck> HplRun::checked(const HplSystem& system) const {
+std::optional<HplCheck> HplRun::checked(HplSystem& system) const {
     if (!(input_.threshold > 0)) return std::nullopt;
     HplCheck check = system.check();
     if (!(check.scaled_residual < input_.threshold)) check.a_one = system.a_one();  // printed of failed tests alone

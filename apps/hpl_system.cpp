@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <string>
+
+#include <fmt/format.h>
 
 #include "apps/matrix_memory.hpp"
 #include "apps/residual.hpp"
@@ -33,13 +36,30 @@ LuPlan hpl_plan(const Settings& settings, const GpuOptions& gpu, const Runtime& 
     if (settings.tile() == TileShape{})
         plan.tile.width = std::max<Index>(1, (plan.tile.width + panel / 2) / panel) * panel;
     plan.options.panel_width = std::min(panel, plan.tile.width);
+    plan.options.left_interchanges = false;  // HPL's L is not in LAPACK's arrangement either
+    if (plan.mode != LuMode::cpu && settings.value("BASALT_DATA").origin == "default") plan.data = Place::any();
+    plan_moves(plan, runtime, n, n + 1, sizeof(double));
+    if (!plan.fits_gpus && !data_on_gpus(settings)) plan.data = Place::cpu();
     return plan;
 }
 
-double hpl_bytes(Index n, TileShape tile) {
-    constexpr double vectors = 4;  // b, x, the residual and the row sums
-    return matrix_bytes(n, n + 1, tile, sizeof(double)) + matrix_bytes(n, 1, tile, sizeof(double)) +
-           vectors * static_cast<double>(n) * sizeof(double);
+void require_room_for_hpl(const Settings& settings, const GpuOptions& gpu, const Runtime& runtime, Index n, Index nb) {
+    const LuPlan plan = hpl_plan(settings, gpu, runtime, n, nb);
+    constexpr double vectors = 6;  // b, x, the residual, the row sums, and what is multiplied by
+    const double others = matrix_bytes(n, 1, plan.tile, sizeof(double)) + vectors * static_cast<double>(n) * sizeof(double);
+    const std::string advice =
+        plan.fits_gpus ? "" : fmt::format("; the largest N for that is {}", largest_hpl_order(settings, gpu, runtime, nb));
+    require_room(plan, runtime, n, n + 1, sizeof(double), others, fmt::format("the system of N = {} (NB = {})", n, nb), advice);
+}
+
+Index largest_hpl_order(const Settings& settings, const GpuOptions& gpu, const Runtime& runtime, Index nb) {
+    Index fits = 0, too_large = Index{1} << 28;  // 2^59 bytes
+    while (runtime.gpus() > 0 && too_large - fits > 1) {
+        const Index middle = fits + (too_large - fits) / 2;
+        const LuPlan plan = hpl_plan(settings, gpu, runtime, middle, nb);
+        (plan.mode != LuMode::cpu && !plan.fits_gpus ? too_large : fits) = middle;
+    }
+    return hpl_plan(settings, gpu, runtime, fits, nb).mode == LuMode::cpu ? 0 : fits;
 }
 
 double hpl_flops(Index n) {
@@ -50,6 +70,7 @@ HplSystem::HplSystem(Runtime& runtime, Index n, const LuPlan& plan)
     : runtime_(runtime),
       n_(n),
       options_(plan.options),
+      stays_on_gpus_(plan.stays_on_gpus()),
       generator_(make_generator<double>("hpl", n, n + 1)),
       system_(make_matrix<double>(plan, runtime, generator_, n, n + 1)) {}
 
@@ -65,13 +86,15 @@ HplTiming HplSystem::solve() {
     return timing;
 }
 
-HplCheck HplSystem::check() const {
+HplCheck HplSystem::check() {
     HplCheck check;
     if (n_ == 0) return check;
     const std::vector<double> x = entries_of(solution_);
     std::vector<double> b(static_cast<std::size_t>(n_));
     generator_->fill(View<double>(b.data(), n_), 0, n_);
-    const SystemNorms norms = system_norms(runtime_, *generator_, x, b);
+    if (stays_on_gpus_) system_.fill(generator_, Place::any());
+    const SystemNorms norms = stays_on_gpus_ ? system_norms_on_gpus(runtime_, system_, x, b)
+                                             : system_norms(runtime_, *generator_, x, b);
     constexpr double epsilon = 0x1p-53;
     check.residual_inf = norms.residual_inf;
     check.a_inf = norms.a_inf;

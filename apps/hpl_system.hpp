@@ -10,11 +10,17 @@
 namespace basalt {
 
 /// The plan for order n and block size nb: HPL's NB is the panel width, and a tile holds whole panels. A tile that the
-/// settings name is taken as it is.
+/// settings name is taken as it is. Where GPUs factor, the system is generated, kept and checked in their memory as long
+/// as it fits there, unless the settings name the host's.
 LuPlan hpl_plan(const Settings& settings, const GpuOptions& gpu, const Runtime& runtime, Index n, Index nb);
 
-/// Bytes of the system of order n: [A b], the solution and the vectors of the check.
-double hpl_bytes(Index n, TileShape tile);
+/// Throws MachineFailure, naming bytes and the largest order that GPUs hold, where the memory of host and GPUs cannot hold
+/// the system of order n.
+void require_room_for_hpl(const Settings& settings, const GpuOptions& gpu, const Runtime& runtime, Index n, Index nb);
+
+/// The largest order of a system that stays on the runtime's GPUs, in the mode that the settings ask for; 0 where they hold
+/// none or are not used.
+Index largest_hpl_order(const Settings& settings, const GpuOptions& gpu, const Runtime& runtime, Index nb);
 
 /// Operations that HPL counts, 2/3 n^3 + 3/2 n^2.
 double hpl_flops(Index n);
@@ -29,8 +35,8 @@ class HplSystem {
     HplTiming solve();
 
     /// HPL's residual, computed from the matrix generated again, and the norms in it; a_one stays 0. After
-    /// solve().
-    HplCheck check() const;
+    /// solve(), of a system on GPUs once: the matrix takes the factors' place.
+    HplCheck check();
 
     /// ||A||_1
     double a_one() const;
@@ -39,6 +45,7 @@ class HplSystem {
     Runtime& runtime_;
     const Index n_;
     const LuOptions options_;
+    const bool stays_on_gpus_;
     std::shared_ptr<const Generator<double>> generator_;
     Matrix<double> system_;
     Matrix<double> solution_;

@@ -9,6 +9,7 @@
 #include "apps/exit_status.hpp"
 #include "apps/gpu_list.hpp"
 #include "apps/gpu_options.hpp"
+#include "apps/hpl_system.hpp"
 #include "apps/machine.hpp"
 #include "apps/matrix_memory.hpp"
 #include "apps/setting_options.hpp"
@@ -76,6 +77,14 @@ void print_gpus(const CudaInfo& cuda, const Settings& settings) {
     }
 }
 
+/// What to write into HPL.dat where GPUs are to be filled; it depends on what other programs leave of their memory.
+void print_largest_hpl_order(const Settings& settings) {
+    const Runtime runtime(settings.runtime_config());
+    const Index nb = settings.integer("BASALT_NB") > 0 ? settings.integer("BASALT_NB") : widest_gpu_panel;
+    const Index largest = largest_hpl_order(settings, {}, runtime, nb);
+    if (largest > 0) print("  hpl on GPUs      N up to {} stays in their memory (NB = {})\n", largest, nb);
+}
+
 std::string version_text(int cuda_version) {
     return cuda_version == 0 ? "none" : fmt::format("{}.{}", cuda_version / 1000, cuda_version % 1000 / 10);
 }
@@ -109,6 +118,11 @@ int info(const Settings& settings) {
     const CudaInfo cuda = cuda_info();
     print_machine(machine);
     print_gpus(cuda, settings);
+    try {
+        print_largest_hpl_order(settings);
+    } catch (const DeviceError& error) {  // an inventory goes on where a GPU does not
+        print("  hpl on GPUs      {}\n", error.what());
+    }
     print_libraries(machine, blas, cuda);
     print_settings(settings);
     for (const auto& spot : slow_spots(machine, blas, cuda, settings)) print("warning: {}\n", spot);

@@ -15,7 +15,6 @@
 #include "apps/lu_check.hpp"
 #include "apps/lu_plan.hpp"
 #include "apps/lu_rate.hpp"
-#include "apps/matrix_memory.hpp"
 #include "apps/output_files.hpp"
 #include "apps/progress.hpp"
 #include "apps/repeated_runs.hpp"
@@ -42,7 +41,10 @@ class LuRuns {
           files_(files),
           generator_(std::move(matrix)),
           plan_(lu_plan(settings, options.gpu, runtime, options.rows(), options.n, sizeof(T))) {
-        require_memory(run_bytes(), fmt::format("a {} x {} matrix", options.rows(), options.n));
+        constexpr double vectors = 4;  // of the check, in double, rows and columns long
+        const double lengths = static_cast<double>(options.rows()) + static_cast<double>(options.n);
+        require_room(plan_, runtime, options.rows(), options.n, sizeof(T), vectors * lengths * sizeof(double),
+                     fmt::format("a {} x {} matrix", options.rows(), options.n));
         spdlog::debug("mode {}, tiles of {} x {}, panels of {}, {} workers, {} GPUs, scheduler {}", plan_.mode_name(),
                       plan_.tile.height, plan_.tile.width, plan_.options.panel_width, runtime.workers(), runtime.gpus(),
                       runtime.config().scheduler);
@@ -53,7 +55,6 @@ class LuRuns {
     int run();
 
   private:
-    double run_bytes() const;
     void run_once();
     double timed_factorization(Matrix<T>& a, std::vector<Index>& pivots);
     void write_line() const;
@@ -74,14 +75,6 @@ class LuRuns {
 };
 
 template <class T>
-double LuRuns<T>::run_bytes() const {
-    constexpr double vectors = 4;  // of the check, in double, rows and columns long
-    const double lengths = static_cast<double>(options_.rows()) + static_cast<double>(options_.n);
-    const double matrix = matrix_bytes(options_.rows(), options_.n, plan_.tile, sizeof(T));
-    return matrix + emulated_bytes(runtime_, matrix) + vectors * lengths * sizeof(double);
-}
-
-template <class T>
 int LuRuns<T>::run() {
     const Index runs = run_repeatedly(runtime_, options_.repeat,
                                       {.flops = lu_flops(options_.rows(), options_.n),
@@ -99,7 +92,8 @@ void LuRuns<T>::run_once() {
     std::vector<Index> pivots;
     const double seconds = timed_factorization(a, pivots);
     if (options_.check) {
-        ratio_ = lu_residual_ratio(runtime_, *generator_, a, pivots);
+        ratio_ = plan_.stays_on_gpus() ? lu_residual_ratio_on_gpus<T>(runtime_, generator_, a, pivots)
+                                       : lu_residual_ratio(runtime_, *generator_, a, pivots);
         passed_ = passed_ && ratio_ < max_ratio;
         if (!(ratio_ <= worst_ratio_)) worst_ratio_ = ratio_;  // also where it is NaN
     }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "apps/residual.hpp"
+#include "basalt/products.hpp"
 
 namespace basalt {
 
@@ -65,6 +66,13 @@ void for_rows(Runtime& runtime, Index rows, const Body& body) {
     runtime.wait();
 }
 
+/// The factorization exchanged rows 0, 1, ... in this order; P undoes it.
+void undo_interchanges(const std::vector<Index>& pivots, Vector& x) {
+    for (Index i = std::ssize(pivots) - 1; i >= 0; --i) {
+        std::swap(at(x, i), at(x, pivots[static_cast<std::size_t>(i)] - 1));
+    }
+}
+
 /// P L U v
 template <class T>
 Vector factor_product(Runtime& runtime, const Matrix<T>& factors, const std::vector<Index>& pivots,
@@ -80,11 +88,30 @@ Vector factor_product(Runtime& runtime, const Matrix<T>& factors, const std::vec
         const double unit_diagonal = i < k ? at(uv, i) : 0.0;
         at(luv, i) = rows.dot(i, 0, std::min(i, k), uv) + unit_diagonal;
     });
-    // The factorization exchanged rows 0, 1, ... in this order; P undoes it.
-    for (Index i = std::ssize(pivots) - 1; i >= 0; --i) {
-        std::swap(at(luv, i), at(luv, pivots[static_cast<std::size_t>(i)] - 1));
-    }
+    undo_interchanges(pivots, luv);
     return luv;
+}
+
+/// The same by GPUs. L is (its part left of the diagonal) + I.
+template <class T>
+Vector factor_product_on_gpus(Runtime& runtime, const Matrix<T>& factors, const std::vector<Index>& pivots, Vector v) {
+    const Index m = factors.rows(), n = factors.cols(), k = std::min(m, n);
+    const auto x = Array<double>::wrap(runtime, v.data(), n);
+    Vector minus_uv(static_cast<std::size_t>(m), 0.0);
+    subtract_product(runtime, factors, MatrixPart::upper, x, Array<double>::wrap(runtime, minus_uv.data(), m));
+    Vector luv(static_cast<std::size_t>(m));
+    for (Index i = 0; i < m; ++i) at(luv, i) = -at(minus_uv, i);
+    const auto y = Array<double>::wrap(runtime, minus_uv.data(), k);
+    subtract_product(runtime, factors, MatrixPart::strictly_lower, y, Array<double>::wrap(runtime, luv.data(), m));
+    undo_interchanges(pivots, luv);
+    return luv;
+}
+
+template <class T>
+double ratio_of(const SystemNorms& norms, Index n) {
+    if (norms.residual_inf == 0) return 0;
+    constexpr double epsilon = std::numeric_limits<T>::epsilon() / 2;
+    return norms.residual_inf / (static_cast<double>(n) * norms.a_inf * epsilon);
 }
 
 }  // namespace
@@ -94,15 +121,25 @@ double lu_residual_ratio(Runtime& runtime, const Generator<T>& generator, const 
                          const std::vector<Index>& pivots) {
     const Vector v = random_signs(factors.cols());
     const Vector product = factor_product(runtime, factors, pivots, v);
-    const SystemNorms norms = system_norms(runtime, generator, v, product);
-    if (norms.residual_inf == 0) return 0;
-    constexpr double epsilon = std::numeric_limits<T>::epsilon() / 2;
-    return norms.residual_inf / (static_cast<double>(factors.cols()) * norms.a_inf * epsilon);
+    return ratio_of<T>(system_norms(runtime, generator, v, product), factors.cols());
+}
+
+template <class T>
+double lu_residual_ratio_on_gpus(Runtime& runtime, const std::shared_ptr<const Generator<T>>& generator, Matrix<T>& factors,
+                                 const std::vector<Index>& pivots) {
+    const Vector v = random_signs(factors.cols());
+    const Vector product = factor_product_on_gpus(runtime, factors, pivots, v);
+    factors.fill(generator, Place::any());
+    return ratio_of<T>(system_norms_on_gpus(runtime, factors, v, product), factors.cols());
 }
 
 template double lu_residual_ratio(Runtime&, const Generator<float>&, const Matrix<float>&,
                                   const std::vector<Index>&);
 template double lu_residual_ratio(Runtime&, const Generator<double>&, const Matrix<double>&,
                                   const std::vector<Index>&);
+template double lu_residual_ratio_on_gpus(Runtime&, const std::shared_ptr<const Generator<float>>&, Matrix<float>&,
+                                          const std::vector<Index>&);
+template double lu_residual_ratio_on_gpus(Runtime&, const std::shared_ptr<const Generator<double>>&, Matrix<double>&,
+                                          const std::vector<Index>&);
 
 }  // namespace basalt

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <memory>
+#include <vector>
+
 #include "basalt/generator.hpp"
 #include "basalt/lu.hpp"
 
@@ -12,5 +15,11 @@ namespace basalt {
 template <class T>
 double lu_residual_ratio(Runtime& runtime, const Generator<T>& generator, const Matrix<T>& factors,
                          const std::vector<Index>& pivots);
+
+/// The same where the factors lie on GPUs: all products are made there, with the matrix generated again in the
+/// factors' place.
+template <class T>
+double lu_residual_ratio_on_gpus(Runtime& runtime, const std::shared_ptr<const Generator<T>>& generator, Matrix<T>& factors,
+                                 const std::vector<Index>& pivots);
 
 }  // namespace basalt

@@ -1,7 +1,11 @@
 #include "apps/lu_plan.hpp"
 
 #include <algorithm>
+#include <limits>
 
+#include <fmt/format.h>
+
+#include "apps/exit_status.hpp"
 #include "apps/matrix_memory.hpp"
 
 namespace basalt {
@@ -21,13 +25,39 @@ TileShape fitting_tile(TileShape tile, const Runtime& runtime, Index m, std::siz
     return tile;
 }
 
-bool fits_on_gpus(const Runtime& runtime, double bytes) {
-    double memory = 0;
-    for (const DeviceInfo& gpu : runtime.devices()) memory += static_cast<double>(gpu.memory);
-    return bytes < memory;
+std::size_t least_gpu_memory(const Runtime& runtime) {
+    std::size_t least = std::numeric_limits<std::size_t>::max();
+    for (const DeviceInfo& gpu : runtime.devices()) least = std::min(least, gpu.memory);
+    return least;
+}
+
+std::string lacking_text(const LuPlan& plan, const Runtime& runtime, Index m, Index n, std::size_t element_size) {
+    const std::size_t bytes = lu_gpu_bytes(runtime, plan.options, m, n, plan.tile, element_size);
+    const std::size_t there = least_gpu_memory(runtime);
+    return fmt::format("to stay on {} GPU{} it needs {} bytes ({:.1f} GiB) of each, available are {} bytes ({:.1f} GiB)",
+                       runtime.gpus(), runtime.gpus() == 1 ? "" : "s", bytes, static_cast<double>(bytes) / 0x1p30, there,
+                       static_cast<double>(there) / 0x1p30);
 }
 
 }  // namespace
+
+void plan_moves(LuPlan& plan, const Runtime& runtime, Index m, Index n, std::size_t element_size) {
+    if (plan.mode == LuMode::cpu) return;
+    plan.fits_gpus = lu_gpu_bytes(runtime, plan.options, m, n, plan.tile, element_size) <= least_gpu_memory(runtime);
+    plan.moves = plan.data.is_cpu() || !plan.fits_gpus;
+}
+
+void require_room(const LuPlan& plan, const Runtime& runtime, Index m, Index n, std::size_t element_size,
+                  double other_bytes, const std::string& what, const std::string& advice) {
+    const double matrix = matrix_bytes(m, n, plan.tile, element_size);
+    const double home = (plan.stays_on_gpus() ? 0 : matrix) + other_bytes;
+    try {
+        require_memory(home + emulated_bytes(runtime, matrix), what);
+    } catch (const MachineFailure& lacking) {
+        if (plan.mode == LuMode::cpu || plan.fits_gpus) throw;
+        throw MachineFailure(fmt::format("{}; {}{}", lacking.what(), lacking_text(plan, runtime, m, n, element_size), advice));
+    }
+}
 
 LuPlan lu_plan(const Settings& settings, const GpuOptions& gpu, const Runtime& runtime, Index m, Index n,
                std::size_t element_size) {
@@ -43,7 +73,7 @@ LuPlan lu_plan(const Settings& settings, const GpuOptions& gpu, const Runtime& r
     if (panel == 0) panel = on_gpus ? default_lu_panel(plan.mode, m, n, runtime.gpus()) : usual.width;
     panel = std::min(panel, on_gpus ? std::min(plan.tile.width, widest_gpu_panel) : plan.tile.width);
     if (data_on_gpus(settings)) plan.data = Place::any();
-    plan.moves = on_gpus && (plan.data.is_cpu() || !fits_on_gpus(runtime, matrix_bytes(m, n, plan.tile, element_size)));
+    plan_moves(plan, runtime, m, n, element_size);
     return plan;
 }
 

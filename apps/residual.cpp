@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+
+#include "basalt/products.hpp"
 
 namespace basalt {
 
@@ -110,6 +113,15 @@ SystemNorms system_norms(Runtime& runtime, const Generator<T>& generator, const 
 }
 
 template <class T>
+SystemNorms system_norms_on_gpus(Runtime& runtime, const Matrix<T>& matrix, std::vector<double> x, std::vector<double> b) {
+    std::vector<double> row_sums(b.size(), 0.0), ones(x.size(), 1.0);
+    const auto wrap = [&](std::vector<double>& v) { return Array<double>::wrap(runtime, v.data(), std::ssize(v)); };
+    subtract_product(runtime, matrix, MatrixPart::all, wrap(x), wrap(b));
+    subtract_product(runtime, matrix, MatrixPart::magnitudes, wrap(ones), wrap(row_sums));
+    return {max_magnitude(b), max_magnitude(row_sums)};
+}
+
+template <class T>
 double one_norm(Runtime& runtime, const Generator<T>& generator, Index cols) {
     std::vector<double> parts(static_cast<std::size_t>((cols + block_cols - 1) / block_cols));
     for (Index part = 0; part < std::ssize(parts); ++part) {
@@ -128,6 +140,8 @@ template SystemNorms system_norms(Runtime&, const Generator<float>&, const std::
                                   const std::vector<double>&);
 template SystemNorms system_norms(Runtime&, const Generator<double>&, const std::vector<double>&,
                                   const std::vector<double>&);
+template SystemNorms system_norms_on_gpus(Runtime&, const Matrix<float>&, std::vector<double>, std::vector<double>);
+template SystemNorms system_norms_on_gpus(Runtime&, const Matrix<double>&, std::vector<double>, std::vector<double>);
 template double one_norm(Runtime&, const Generator<float>&, Index);
 template double one_norm(Runtime&, const Generator<double>&, Index);
 

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "basalt/generator.hpp"
+#include "basalt/matrix.hpp"
 #include "basalt/runtime.hpp"
 
 namespace basalt {
@@ -32,6 +33,11 @@ struct SystemNorms {
 template <class T>
 SystemNorms system_norms(Runtime& runtime, const Generator<T>& generator, const std::vector<double>& x,
                          const std::vector<double>& b);
+
+/// The same for A in tiles on GPUs, where the products are made: only vectors come to the host. A is the first x.size()
+/// columns of `matrix`.
+template <class T>
+SystemNorms system_norms_on_gpus(Runtime& runtime, const Matrix<T>& matrix, std::vector<double> x, std::vector<double> b);
 
 /// ||A||_1 of the generator's first `cols` columns.
 template <class T>

@@ -13,6 +13,7 @@
 #include "kernels/cpu/row_exchange.hpp"
 #include "kernels/cpu/triangle_inverse.hpp"
 #include "kernels/cpu/update.hpp"
+#include "kernels/cpu/vector_product.hpp"
 #include "kernels/cuda/block_reflector.hpp"
 #include "kernels/cuda/convert.hpp"
 #include "kernels/cuda/copy.hpp"
@@ -23,6 +24,7 @@
 #include "kernels/cuda/row_exchange.hpp"
 #include "kernels/cuda/triangle_inverse.hpp"
 #include "kernels/cuda/update.hpp"
+#include "kernels/cuda/vector_product.hpp"
 
 /// Kernels on whatever device a stream belongs to: the cuda kernel on a GPU, its CPU twin on an emulated
 /// device. Their declarations in kernels/cuda say what they do.
@@ -179,6 +181,19 @@ void update_trailing(Stream stream, std::type_identity_t<View<const T>> l,
                      std::type_identity_t<TileColumns<const T>> u, TileColumns<T> c) {
     if (emulated(stream)) return cpu_kernels::update_trailing<T>(l, u, c);
     cuda_kernels::update_trailing<T>(stream, l, u, c);
+}
+
+template <class T, class V>
+void subtract_product(Stream stream, std::type_identity_t<View<const T>> a, MatrixPart part, Index diagonal,
+                      std::type_identity_t<View<const V>> x, View<V> y) {
+    if (emulated(stream)) return cpu_kernels::subtract_product<T, V>(a, part, diagonal, x, y);
+    cuda_kernels::subtract_product<T, V>(stream, a, part, diagonal, x, y);
+}
+
+template <class T>
+void solve_upper(Stream stream, std::type_identity_t<View<const T>> u, View<T> x) {
+    if (emulated(stream)) return cpu_kernels::solve_upper<T>(u, x);
+    cuda_kernels::solve_upper<T>(stream, u, x);
 }
 
 template <class T>

@@ -22,8 +22,7 @@ Index fitting_columns(Runtime& runtime, const TileGrid& grid, std::size_t elemen
     const Index share = ceil_div(std::max<Index>(all, 1), gpus);
     const auto column = static_cast<std::size_t>(grid.tile_column_size()) * element_size;
     const auto fits = [&](Index columns, std::size_t copies, std::size_t memory) {
-        const std::size_t usable = memory - memory / 64;  // a little for rounding and small data
-        return workspace(columns) + copies * static_cast<std::size_t>(columns) * column <= usable;
+        return with_small_data(workspace(columns) + copies * static_cast<std::size_t>(columns) * column) <= memory;
     };
     const auto least = [&](auto memory_of) {
         std::size_t memory = static_cast<std::size_t>(-1);
@@ -36,6 +35,11 @@ Index fitting_columns(Runtime& runtime, const TileGrid& grid, std::size_t elemen
     Index columns = share;
     while (columns > 1 && !fits(columns, 2, memory)) --columns;
     return columns * gpus;
+}
+
+std::size_t with_small_data(std::size_t bytes) {
+    constexpr std::size_t most = std::size_t{512} << 20, unit = 512;  // which memory is handed out in
+    return (bytes + std::min(bytes / 63, most) + unit - 1) / unit * unit;
 }
 
 bool gpus_reach_each_other(Runtime& runtime) {

@@ -18,6 +18,9 @@ std::vector<ColumnGroup> cut_column_groups(Index columns, Index group_columns);
 Index fitting_columns(Runtime& runtime, const TileGrid& grid, std::size_t element_size,
                       const std::function<std::size_t(Index)>& workspace);
 
+/// Bytes to be planned with for data of so many: a little for rounding and small data included.
+std::size_t with_small_data(std::size_t bytes);
+
 /// Whether every GPU can copy to and from every other one without the host.
 bool gpus_reach_each_other(Runtime& runtime);
 

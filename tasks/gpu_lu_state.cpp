@@ -3,42 +3,20 @@
 #include <algorithm>
 
 #include "kernels/cpu/gemm.hpp"
-#include "kernels/cuda/panel.hpp"
 #include "runtime/engine.hpp"
 #include "tasks/column_groups.hpp"
 
 namespace basalt::detail {
 
-namespace {
-
-/// Those of the workspace of a panel that a GPU factors. On an emulated one it is the CPU panel, which has its own.
-template <class T>
-Index panel_workspace_numbers(const LuState<T>& lu, Index nb) {
-    constexpr std::size_t size = sizeof(Index);
-    if (lu.runtime.devices().front().emulated) return line;
-    return aligned(static_cast<Index>((cuda_kernels::panel_workspace(lu.grid().rows(), nb) + size - 1) / size));
-}
-
-/// Bytes of a GPU's memory that a factorization takes beside its tile columns, of which it has `columns` at a time.
-template <class T>
-std::size_t workspace_bytes(const LuState<T>& lu, Index nb, Index slots, Index columns) {
-    const TileGrid& grid = lu.grid();
-    const Index width = grid.shape().width;
-    const Index elements = slots * (grid.rows() + inverted_block) * nb + nb * width * (columns + 1);
-    const Index numbers = slots * (2 * nb + 2 * aligned(nb + 1)) + panel_workspace_numbers(lu, nb);
-    return static_cast<std::size_t>(elements) * sizeof(T) + static_cast<std::size_t>(numbers) * sizeof(Index);
-}
-
-}  // namespace
-
 template <class T>
 GpuLuState<T>::GpuLuState(LuState<T>& lu, const LuChoices& choices)
     : lu(lu),
       gpus(lu.runtime.gpus()),
-      nb(std::min(choices.widths.width, lu.grid().shape().width)),
-      panel_slots(std::max(choices.lookahead, 1) + 2),
+      memory_(lu.grid(), sizeof(T), choices, lu.runtime.devices().front().emulated),
+      nb(memory_.panel_width()),
+      panel_slots(memory_.panel_slots()),
       group_columns(fitting_columns(lu.runtime, lu.grid(), sizeof(T),
-                                    [&](Index columns) { return workspace_bytes(lu, nb, panel_slots, columns); })),
+                                    [&](Index columns) { return memory_.workspace(columns); })),
       panels_come_home(choices.mode != LuMode::gpu || out_of_core() || !gpus_reach_each_other(lu.runtime)),
       gpu_panels_below(choices.gpu_panels_below),
       inverse_is_safe(lu.panels.size()) {
@@ -98,7 +76,7 @@ void GpuLuState<T>::register_on_devices() {
     const Index width = lu.grid().shape().width;
     const Index share = ceil_div(std::min(group_columns, lu.grid().tile_cols()), gpus);
     const Index lead = aligned(nb * width), rest = aligned(nb * width * share);
-    const Index panel_numbers = panel_workspace_numbers(lu, nb);
+    const Index panel_numbers = memory_.panel_numbers();
     on_devices_ = HostBuffer(static_cast<std::size_t>(gpus * (lead + rest)) * sizeof(T) +
                                  static_cast<std::size_t>(gpus * panel_numbers) * sizeof(Index),
                              HostBacking::untouched);

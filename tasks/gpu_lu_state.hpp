@@ -6,6 +6,7 @@
 #include "kernels/inverted_block.hpp"
 #include "runtime/memory/pinned_buffer.hpp"
 #include "tasks/gpu_columns.hpp"
+#include "tasks/gpu_lu_memory.hpp"
 #include "tasks/lu_options.hpp"
 #include "tasks/lu_state.hpp"
 #include "tasks/scratch_matrix.hpp"
@@ -25,6 +26,11 @@ struct GpuLuState {
 
     LuState<T>& lu;
     const int gpus;
+
+  private:
+    const GpuLuMemory memory_;
+
+  public:
     const Index nb;             ///< widest panel
     const Index panel_slots;    ///< panels on their way at once
     const Index group_columns;  ///< tile columns of a group

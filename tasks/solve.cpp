@@ -9,7 +9,9 @@
 #include "kernels/cpu/gemm.hpp"
 #include "kernels/cpu/gemv.hpp"
 #include "kernels/cpu/row_swap.hpp"
+#include "kernels/on_stream.hpp"
 #include "runtime/engine.hpp"
+#include "tasks/gpu_lu_state.hpp"
 #include "tasks/lu_state.hpp"
 
 namespace basalt {
@@ -100,6 +102,50 @@ void require(bool condition, const std::string& message) {
     if (!condition) throw UsageError(message);
 }
 
+/// X = U^-1 X for the factors' first columns, where their tile columns are: on GPUs that hold all of them.
+template <class T>
+class BackwardOnGpus {
+  public:
+    BackwardOnGpus(LuState<T>& lu, const Matrix<T>& x) : lu_(lu), x_(x) {}
+
+    /// X(:, c) = column c behind the factors' square part.
+    void take(Index c) {
+        const TileGrid& grid = lu_.grid();
+        const Index n = grid.rows(), j = grid.tile_col_of(n + c), from = n + c - grid.first_col(j);
+        const Index width = x_.tile_shape().width, to = c % width;
+        lu_.runtime.submit({.name = "take b", .place = place(j)}, read(lu_.a->template region<T>(j, 0, n, from, from + 1)),
+                           write(x_.block(c / width, 0, n, to, to + 1)),
+                           detail::on_any_device([](Stream stream, View<const T> b, View<T> column) {
+                               on_stream::copy_elements<T>(stream, b, column);
+                           }));
+    }
+
+    /// For one tile column of X, U's tile columns from the last to the first.
+    void solve(Index column) {
+        const TileGrid& grid = lu_.grid();
+        const Index n = grid.rows(), width = x_.column(column).cols;
+        for (Index j = n == 0 ? -1 : grid.tile_col_of(n - 1); j >= 0; --j) {
+            const Index first = grid.first_col(j), end = std::min(n, first + grid.tile_width(j));
+            lu_.runtime.submit({.name = "solve", .tile = {static_cast<int>(j), static_cast<int>(column), -1}, .place = place(j)},
+                               read(lu_.a->template region<T>(j, 0, end, 0, end - first)),
+                               readwrite(x_.block(column, 0, end, 0, width)),
+                               detail::on_any_device([first](Stream stream, View<const T> u, View<T> x) {
+                                   const Index rows = x.rows() - first;
+                                   const View<T> solved = x.block(first, 0, rows, x.cols());
+                                   on_stream::solve_upper<T>(stream, u.block(first, 0, rows, rows), solved);
+                                   on_stream::subtract_product<T, T>(stream, u.block(0, 0, first, rows), MatrixPart::all,
+                                                                     0, solved, x.block(0, 0, first, x.cols()));
+                               }));
+        }
+    }
+
+  private:
+    Place place(Index tile_column) const { return Place::gpu(lu_.on_gpus->device_of(tile_column)); }
+
+    LuState<T>& lu_;
+    const Matrix<T>& x_;
+};
+
 template <class T>
 void submit_backward(ColumnSolve<T>& solve, const std::vector<Panel>& panels) {
     for (auto panel = panels.rbegin(); panel != panels.rend(); ++panel) solve.backward(*panel);
@@ -134,6 +180,12 @@ Matrix<T> lu_solve_augmented(Runtime& runtime, const LuFactors<T>& lu) {
     require(&state->runtime == &runtime, "lu_solve_augmented: the factors belong to another runtime");
     const TileGrid& grid = state->grid();
     Matrix<T> x(runtime, n, k, {grid.shape().height, std::min(k, grid.shape().width)}, "x");
+    if (state->on_gpus && !state->on_gpus->out_of_core()) {
+        BackwardOnGpus<T> backward(*state, x);
+        for (Index c = 0; c < k; ++c) backward.take(c);
+        for (Index j = 0; j < x.tile_cols(); ++j) backward.solve(j);
+        return x;
+    }
     // X starts as what the factorization made of B: U(:, n:)
     for (Index c = 0; c < k; ++c) {
         const Index j = grid.tile_col_of(n + c);

@@ -11,6 +11,7 @@
 #include "kernels/cpu/row_exchange.hpp"
 #include "kernels/cpu/triangle_inverse.hpp"
 #include "kernels/cpu/update.hpp"
+#include "kernels/cpu/vector_product.hpp"
 #include "kernels/cuda/panel.hpp"
 
 namespace basalt_tests {
@@ -115,6 +116,14 @@ struct CpuTwins {
     template <class T, class... A>
     void update_trailing(const A&... a) {
         basalt::cpu_kernels::update_trailing<T>(a...);
+    }
+    template <class T, class V, class... A>
+    void subtract_product(const A&... a) {
+        basalt::cpu_kernels::subtract_product<T, V>(a...);
+    }
+    template <class T, class... A>
+    void solve_upper(const A&... a) {
+        basalt::cpu_kernels::solve_upper<T>(a...);
     }
     template <class T>
     void panel_factor(basalt::View<T> panel, basalt::Index* pivots, basalt::Index* info, void*,

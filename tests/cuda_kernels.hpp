@@ -14,6 +14,7 @@
 #include "kernels/cuda/row_exchange.hpp"
 #include "kernels/cuda/triangle_inverse.hpp"
 #include "kernels/cuda/update.hpp"
+#include "kernels/cuda/vector_product.hpp"
 #include "runtime/device/device.hpp"
 
 namespace basalt_tests {
@@ -137,6 +138,14 @@ class CudaKernels {
     template <class T, class... A>
     void solve_by_substitution(const A&... a) {
         run([&](basalt::Stream stream) { basalt::cuda_kernels::solve_by_substitution<T>(stream, a...); });
+    }
+    template <class T, class V, class... A>
+    void subtract_product(const A&... a) {
+        run([&](basalt::Stream stream) { basalt::cuda_kernels::subtract_product<T, V>(stream, a...); });
+    }
+    template <class T, class... A>
+    void solve_upper(const A&... a) {
+        run([&](basalt::Stream stream) { basalt::cuda_kernels::solve_upper<T>(stream, a...); });
     }
     template <class T, class... A>
     void update_trailing(const A&... a) {

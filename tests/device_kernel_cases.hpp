@@ -292,6 +292,64 @@ void check_update(Kernels& kernels) {
     }
 }
 
+/// Y -= A X for every part of A and diagonals in and beside it, vectors of T and of double.
+template <class T, class V, class Kernels>
+void check_vector_products(Kernels& kernels) {
+    using enum MatrixPart;
+    for (const auto& [m, n, r] : {std::array<Index, 3>{0, 3, 1}, {3, 0, 1}, {1, 1, 1}, {5, 40, 1}, {70, 33, 3}, {131, 200, 1}}) {
+        for (const Index diagonal : {Index{0}, Index{-40}, Index{17}, Index{-500}, Index{500}}) {
+            for (const MatrixPart part : {all, upper, strictly_lower, magnitudes}) {
+                HostColumns<T> a(1, m, n, 1);
+                HostColumns<V> x(1, n, r, 2), y(1, m, r, 3);
+                typename Kernels::template Memory<T> device_a(kernels, a.values);
+                typename Kernels::template Memory<V> device_x(kernels, x.values), device_y(kernels, y.values);
+                kernels.template subtract_product<T, V>(View<const T>(a.on(device_a.data()).column(0)), part, diagonal,
+                                                        View<const V>(x.on(device_x.data()).column(0)),
+                                                        y.on(device_y.data()).column(0));
+                for (Index i = 0; i < m; ++i) {
+                    for (Index j = 0; j < n * r; ++j) {
+                        const Index c = j / r;
+                        const bool right = c >= i + diagonal;
+                        if ((part == upper && !right) || (part == strictly_lower && right)) continue;
+                        const auto element = static_cast<V>(a.column(0)(i, c));
+                        y.column(0)(i, j % r) -=
+                            (part == magnitudes ? std::abs(element) : element) * x.column(0)(c, j % r);
+                    }
+                }
+                INFO(m << " x " << n << ", " << r << " vectors, part " << static_cast<int>(part) << ", diagonal " << diagonal);
+                REQUIRE(distance(device_y.read(), y.values) <= tolerance<V>(n));
+            }
+        }
+    }
+}
+
+/// X = U^-1 B for U with a dominant diagonal; what is left of it is not looked at.
+template <class T, class Kernels>
+void check_upper_solves(Kernels& kernels, std::vector<Index> orders) {
+    for (const Index n : orders) {
+        for (const Index r : {1, 4}) {
+            HostColumns<T> u(1, n, n, 1), x(1, n, r, 2), b = x;
+            for (Index i = 0; i < n; ++i) {
+                for (Index j = 0; j < n; ++j) {
+                    T& element = u.column(0)(i, j);
+                    element = j < i ? std::numeric_limits<T>::quiet_NaN() : j == i ? 2 + element : element / static_cast<T>(n);
+                }
+            }
+            for (Index i = 0; i < n; ++i) {
+                for (Index c = 0; c < r; ++c) {
+                    T sum = 0;
+                    for (Index j = i; j < n; ++j) sum += u.column(0)(i, j) * x.column(0)(j, c);
+                    b.column(0)(i, c) = sum;
+                }
+            }
+            typename Kernels::template Memory<T> device_u(kernels, u.values), device_b(kernels, b.values);
+            kernels.template solve_upper<T>(View<const T>(u.on(device_u.data()).column(0)), b.on(device_b.data()).column(0));
+            INFO(n << ", " << r << " vectors");
+            REQUIRE(distance(device_b.read(), x.values) <= 4 * tolerance<T>(n));
+        }
+    }
+}
+
 template <class T, class Kernels>
 void check_copies(Kernels& kernels, const std::vector<std::array<Index, 3>>& shapes) {
     for (const auto& [columns, rows, width] : shapes) {

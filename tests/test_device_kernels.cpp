@@ -50,6 +50,15 @@ TEMPLATE_TEST_CASE("one update covers a group of tile columns", "[kernels][sanit
     check_update<TestType>(twins);
 }
 
+TEMPLATE_TEST_CASE("vectors are multiplied by parts of a matrix", "[kernels][sanitize]", float, double) {
+    check_vector_products<TestType, double>(twins);
+    check_vector_products<TestType, TestType>(twins);
+}
+
+TEMPLATE_TEST_CASE("an upper triangle is solved for a few vectors", "[kernels][sanitize]", float, double) {
+    check_upper_solves<TestType>(twins, {0, 1, 2, 63, 64, 65, 200});
+}
+
 TEMPLATE_TEST_CASE("groups of tile columns are copied and nothing else is written", "[kernels][sanitize]",
                    float, double) {
     check_copies<TestType>(twins, {{0, 3, 3}, {1, 0, 3}, {2, 3, 0}, {1, 1, 1}, {3, 50, 33}, {2, 9, 1030}});

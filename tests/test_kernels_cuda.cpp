@@ -49,6 +49,17 @@ TEMPLATE_TEST_CASE("one update covers a group of tile columns", "[cuda]", float,
     check_update<TestType>(*gpu());
 }
 
+TEMPLATE_TEST_CASE("vectors are multiplied by parts of a matrix on a device", "[cuda]", float, double) {
+    if (gpu() == nullptr) SKIP(no_gpu);
+    check_vector_products<TestType, double>(*gpu());
+    check_vector_products<TestType, TestType>(*gpu());
+}
+
+TEMPLATE_TEST_CASE("an upper triangle is solved for a few vectors on a device", "[cuda]", float, double) {
+    if (gpu() == nullptr) SKIP(no_gpu);
+    check_upper_solves<TestType>(*gpu(), {0, 1, 2, 63, 64, 65, 200});
+}
+
 TEMPLATE_TEST_CASE("groups of tile columns are copied and nothing else is written", "[cuda]", float, double) {
     if (gpu() == nullptr) SKIP(no_gpu);
     check_copies<TestType>(*gpu(), {{0, 3, 3}, {1, 0, 3}, {2, 3, 0}, {1, 1, 1}, {3, 50, 33}, {2, 9, 1030}});

@@ -15,6 +15,8 @@
 #include <basalt/generator.hpp>
 #include <basalt/lu.hpp>
 #include <basalt/matrix.hpp>
+#include <basalt/matrix_part.hpp>
+#include <basalt/products.hpp>
 #include <basalt/qr.hpp>
 #include <basalt/runtime.hpp>
 #include <basalt/team.hpp>

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -119,6 +120,12 @@ inline constexpr Index widest_gpu_panel = 1024;
 /// The mode that lu_factor() takes for an m x n matrix on a runtime with so many GPUs: options.mode, or its choice
 /// where that is automatic. Throws UsageError for hybrid and gpu without GPUs, and for options that the mode has not.
 LuMode chosen_lu_mode(const LuOptions& options, Index m, Index n, int gpus);
+/// Bytes of a GPU's memory that lu_factor() takes where the tile columns of an m x n matrix of elements of `element_size`
+/// bytes are dealt to all GPUs and stay there, the matrix's own included; 0 in mode cpu. A matrix for which
+/// DeviceInfo::memory of the GPUs is less is moved between them and the host. Throws UsageError as chosen_lu_mode() and
+/// TileGrid do.
+std::size_t lu_gpu_bytes(const Runtime& runtime, const LuOptions& options, Index m, Index n, TileShape tile,
+                         std::size_t element_size);
 /// Tiles that LU of an m x n matrix uses on `workers` CPU cores and so many GPUs when none are given; on cores alone
 /// their width is the panel's too.
 TileShape default_lu_tile(Index m, Index n, int workers, int gpus = 0);

@@ -10,6 +10,7 @@
 #include "kernels/cuda/row_exchange.hpp"
 #include "kernels/cuda/triangle_inverse.hpp"
 #include "kernels/cuda/update.hpp"
+#include "kernels/cuda/vector_product.hpp"
 
 #include <basalt/error.hpp>
 
@@ -159,6 +160,15 @@ template <class T>
 void store_reflectors(Stream, std::type_identity_t<View<const T>>, std::type_identity_t<View<const T>>, View<T>) {
     refuse();
 }
+template <class T, class V>
+void subtract_product(Stream, std::type_identity_t<View<const T>>, MatrixPart, Index, std::type_identity_t<View<const V>>,
+                      View<V>) {
+    refuse();
+}
+template <class T>
+void solve_upper(Stream, std::type_identity_t<View<const T>>, View<T>) {
+    refuse();
+}
 
 template void pack_tile_columns<float>(Stream, const TileGrid&, TileDeal, View<const float>,
                                        TileColumns<float>);
@@ -222,6 +232,13 @@ template void solve_by_substitution<double>(Stream, View<const double>, TileColu
 template void update_trailing<float>(Stream, View<const float>, TileColumns<const float>, TileColumns<float>);
 template void update_trailing<double>(Stream, View<const double>, TileColumns<const double>,
                                       TileColumns<double>);
+template void subtract_product<float, float>(Stream, View<const float>, MatrixPart, Index, View<const float>, View<float>);
+template void subtract_product<float, double>(Stream, View<const float>, MatrixPart, Index, View<const double>,
+                                              View<double>);
+template void subtract_product<double, double>(Stream, View<const double>, MatrixPart, Index, View<const double>,
+                                               View<double>);
+template void solve_upper<float>(Stream, View<const float>, View<float>);
+template void solve_upper<double>(Stream, View<const double>, View<double>);
 template PanelPlan panel_plan<float>(int, Index);
 template PanelPlan panel_plan<double>(int, Index);
 template bool panel_fits<float>(int, Index, PanelPlan);

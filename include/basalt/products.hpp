@@ -1,0 +1,19 @@
+#pragma once
+
+#include "basalt/array.hpp"
+#include "basalt/matrix.hpp"
+#include "basalt/matrix_part.hpp"
+
+namespace basalt {
+
+/// y -= A x for the first x.size() columns of A, or a part of them: sums in double, in the same order each time for the
+/// same number of GPUs. y has as many elements as A has rows.
+///
+/// With GPUs, each of them multiplies the tile columns that Place::any() of Matrix::generate() deals to it: what lies
+/// there stays there, and nothing but vectors comes to the host's memory. Submits tasks and waits for them. Throws
+/// UsageError where the sizes do not fit. T: float or double.
+template <class T>
+void subtract_product(Runtime& runtime, const Matrix<T>& a, MatrixPart part, const Array<double>& x,
+                      const Array<double>& y);
+
+}  // namespace basalt

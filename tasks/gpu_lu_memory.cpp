@@ -1,0 +1,60 @@
+#include "tasks/gpu_lu_memory.hpp"
+
+#include <algorithm>
+
+#include "basalt/lu.hpp"
+#include "kernels/cuda/panel.hpp"
+#include "kernels/inverted_block.hpp"
+#include "tasks/column_groups.hpp"
+#include "tasks/scratch_matrix.hpp"
+
+namespace basalt {
+
+namespace detail {
+
+namespace {
+
+/// Not less than there are: some are narrower at borders of tile columns and, by halves, at the end.
+Index most_panels(const TileGrid& grid, Index nb) {
+    constexpr Index narrow = 64;
+    return 2 * ceil_div(std::min(grid.rows(), grid.cols()), std::max<Index>(nb, 1)) + grid.tile_cols() + narrow;
+}
+
+}  // namespace
+
+GpuLuMemory::GpuLuMemory(const TileGrid& grid, std::size_t element_size, const LuChoices& choices, bool emulated)
+    : rows_(grid.rows()),
+      width_(grid.shape().width),
+      element_size_(element_size),
+      nb_(std::min(choices.widths.width, width_)),
+      panels_(most_panels(grid, nb_)),
+      inverted_rows_(choices.mode == LuMode::gpu ? 0 : panels_ * nb_),
+      slots_(std::max(choices.lookahead, 1) + 2),
+      panel_numbers_(aligned(1)) {
+    constexpr std::size_t size = sizeof(Index);
+    if (!emulated) panel_numbers_ = aligned(static_cast<Index>((cuda_kernels::panel_workspace(rows_, nb_) + size - 1) / size));
+}
+
+std::size_t GpuLuMemory::workspace(Index columns) const {
+    const Index elements =
+        slots_ * rows_ * nb_ + inverted_rows_ * inverted_block + nb_ * width_ * (columns + 1);
+    // what the interchanges of each panel move, its pivots and INFO, its gate
+    const Index lists = panels_ * (aligned(2 * nb_) + aligned(nb_ + 1) + aligned(1));
+    const Index numbers = lists + panel_numbers_;
+    return static_cast<std::size_t>(elements) * element_size_ + static_cast<std::size_t>(numbers) * sizeof(Index);
+}
+
+}  // namespace detail
+
+std::size_t lu_gpu_bytes(const Runtime& runtime, const LuOptions& options, Index m, Index n, TileShape tile,
+                         std::size_t element_size) {
+    const detail::LuChoices choices(options, m, n, runtime.workers(), runtime.gpus());
+    if (choices.mode == LuMode::cpu) return 0;
+    const TileGrid grid(m, n, tile);
+    const detail::GpuLuMemory memory(grid, element_size, choices, runtime.devices().front().emulated);
+    const Index columns = detail::ceil_div(grid.tile_cols(), runtime.gpus());
+    const auto column = static_cast<std::size_t>(grid.tile_column_size()) * element_size;
+    return detail::with_small_data(memory.workspace(columns) + static_cast<std::size_t>(columns) * column);
+}
+
+}  // namespace basalt

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstddef>
+
+#include "tasks/lu_options.hpp"
+#include "tiles/grid.hpp"
+
+namespace basalt::detail {
+
+/// What a factorization in the modes hybrid and gpu takes of one GPU's memory.
+class GpuLuMemory {
+  public:
+    /// `emulated`: panels on the device are the CPU's, which have memory of their own.
+    GpuLuMemory(const TileGrid& grid, std::size_t element_size, const LuChoices& choices, bool emulated);
+
+    Index panel_width() const { return nb_; }
+    /// Panels on their way at once.
+    Index panel_slots() const { return slots_; }
+    /// Of the workspace of a panel that a GPU factors.
+    Index panel_numbers() const { return panel_numbers_; }
+
+    /// Bytes that it takes beside its tile columns, of which it has `columns` at a time.
+    std::size_t workspace(Index columns) const;
+
+  private:
+    Index rows_, width_;
+    std::size_t element_size_;
+    Index nb_;
+    Index panels_;
+    Index inverted_rows_;  ///< of the inverses of panels that cores factor
+    Index slots_, panel_numbers_;
+};
+
+}  // namespace basalt::detail

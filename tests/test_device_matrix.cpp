@@ -1,0 +1,77 @@
+// Matrices that live on GPUs, emulated here: systems larger than the host's memory could be.
+#include "tests/device_matrix_cases.hpp"
+#include "tests/mentions.hpp"
+
+using namespace basalt;
+using namespace basalt_tests;
+
+TEST_CASE("a system on GPUs is generated, factored, solved and checked without memory of the host's") {
+    for (const int gpus : {1, 2, 4}) {
+        const Watchdog watchdog;
+        check_system_on_gpus({.gpus = gpus}, 700, 1, {64, 96}, gpu_alone(32));
+    }
+    check_system_on_gpus({.gpus = 3}, 640, 1, {128, 64}, gpu_alone(64, 0));
+    check_system_on_gpus({.gpus = 2}, 650, 70, {64, 64}, gpu_alone(64));
+    check_system_on_gpus({.gpus = 2}, 640, 1, {128, 64}, hybrid(64));
+}
+
+TEST_CASE("a system is solved on GPUs at the smallest orders") {
+    for (const Index n : {1, 2, 5, 33}) {
+        Runtime runtime(LuMachine{.gpus = 2}.config());
+        const Dense<double> both = random_dense<double>(n, n + 2, 5);
+        auto matrix = Matrix<double>::from_columns(runtime, both.values.data(), n, n + 2, both.ld, {8, 8});
+        const auto x = lu_solve_augmented(runtime, lu_factor(runtime, matrix, gpu_alone(4)));
+        runtime.wait();
+        for (Index c = 0; c < 2; ++c) {
+            for (Index i = 0; i < n; ++i) {
+                double sum = 0;
+                for (Index j = 0; j < n; ++j) sum += both(i, j) * x.at(j, c);
+                CHECK(std::abs(sum - both(i, n + c)) < 1e-11);
+            }
+        }
+    }
+}
+
+TEMPLATE_TEST_CASE("products with vectors by GPUs and by cores are those of plain loops", "[sanitize]", float, double) {
+    for (const int gpus : {0, 1, 3}) {
+        check_products<TestType>({.gpus = gpus}, 90, 130, {32, 24});
+        check_products<TestType>({.gpus = gpus}, 130, 70, {16, 32});
+        check_products<TestType>({.gpus = gpus}, 1, 1, {8, 8});
+    }
+}
+
+TEST_CASE("products refuse vectors that do not fit") {
+    Runtime runtime(LuMachine{.gpus = 1}.config()), other(LuMachine{.gpus = 0}.config());
+    const Matrix<double> a(runtime, 4, 3);
+    const Array<double> three(runtime, 3), four(runtime, 4), foreign(other, 3);
+    const auto refusal = [&](const Array<double>& x, const Array<double>& y) -> std::string {
+        try {
+            subtract_product(runtime, a, MatrixPart::all, x, y);
+        } catch (const UsageError& error) {
+            return error.what();
+        }
+        return "";
+    };
+    CHECK(mentions(refusal(four, four), "x has 4"));
+    CHECK(mentions(refusal(three, three), "4 x 3"));
+    CHECK_THROWS_AS(subtract_product(other, a, MatrixPart::all, foreign, foreign), UsageError);
+}
+
+TEST_CASE("the bytes that LU takes of a GPU are those that it finds there") {
+    const LuOptions options = gpu_alone(32);
+    const Index n = 600;
+    const TileShape tile{50, 40};
+    Runtime measured(LuMachine{.gpus = 2}.config());
+    const std::size_t needed = lu_gpu_bytes(measured, options, n, n, tile, sizeof(double));
+    for (const bool enough : {true, false}) {
+        Runtime runtime(LuMachine{.gpus = 2, .memory = enough ? needed : needed / 2}.config());
+        const std::shared_ptr<const Generator<double>> generator = make_generator<double>("random", n, n);
+        auto matrix = Matrix<double>::generate(runtime, generator, n, n, tile, Place::any());
+        lu_factor(runtime, matrix, options);
+        runtime.wait();
+        CHECK((touched_host_bytes(matrix) == 0) == enough);
+    }
+    LuOptions on_cores;
+    on_cores.mode = LuMode::cpu;
+    CHECK(lu_gpu_bytes(measured, on_cores, n, n, tile, sizeof(double)) == 0);
+}
