@@ -135,7 +135,8 @@ std::ostream& HplRun::open_output(OutputFiles& files) {
 
 JsonRecord HplRun::record_of(const HplCase& test, const HplTiming& timing,
                              std::optional<HplCheck> check) const {
-    FactorRecord record = run_record(plan_of(test.n, test.nb), runtime_);
+    const LuPlan plan = plan_of(test.n, test.nb);
+    FactorRecord record = run_record(plan, plan.options.panel_width, runtime_);
     record.routine = "hpl";
     record.m = record.n = test.n;
     record.nb = test.nb;

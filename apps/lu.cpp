@@ -134,7 +134,7 @@ void LuRuns<T>::write_line() const {
 
 template <class T>
 void LuRuns<T>::write_record() const {
-    FactorRecord record = run_record(plan_, runtime_);
+    FactorRecord record = run_record(plan_, plan_.options.panel_width, runtime_);
     record.routine = "getrf";
     record.precision = options_.precision;
     record.m = options_.rows();

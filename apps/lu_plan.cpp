@@ -12,19 +12,6 @@ namespace basalt {
 
 namespace {
 
-/// Tiles small enough for each GPU to hold some tile columns of m rows beside what the factorization needs.
-TileShape fitting_tile(TileShape tile, const Runtime& runtime, Index m, std::size_t element_size) {
-    constexpr double columns = 4;
-    constexpr Index smallest = 64;
-    for (const DeviceInfo& gpu : runtime.devices()) {
-        const auto too_wide = [&](TileShape t) {
-            return columns * matrix_bytes(m, t.width, t, element_size) > static_cast<double>(gpu.memory);
-        };
-        while (tile.width >= 2 * smallest && too_wide(tile)) tile = {std::max(tile.height / 2, smallest), tile.width / 2};
-    }
-    return tile;
-}
-
 std::size_t least_gpu_memory(const Runtime& runtime) {
     std::size_t least = std::numeric_limits<std::size_t>::max();
     for (const DeviceInfo& gpu : runtime.devices()) least = std::min(least, gpu.memory);
@@ -42,7 +29,7 @@ std::string lacking_text(const LuPlan& plan, const Runtime& runtime, Index m, In
 }  // namespace
 
 void plan_moves(LuPlan& plan, const Runtime& runtime, Index m, Index n, std::size_t element_size) {
-    if (plan.mode == LuMode::cpu) return;
+    if (!plan.on_gpus()) return;
     plan.fits_gpus = lu_gpu_bytes(runtime, plan.options, m, n, plan.tile, element_size) <= least_gpu_memory(runtime);
     plan.moves = plan.data.is_cpu() || !plan.fits_gpus;
 }
@@ -54,25 +41,21 @@ void require_room(const LuPlan& plan, const Runtime& runtime, Index m, Index n, 
     try {
         require_memory(home + emulated_bytes(runtime, matrix), what);
     } catch (const MachineFailure& lacking) {
-        if (plan.mode == LuMode::cpu || plan.fits_gpus) throw;
+        if (!plan.on_gpus() || plan.fits_gpus) throw;
         throw MachineFailure(fmt::format("{}; {}{}", lacking.what(), lacking_text(plan, runtime, m, n, element_size), advice));
     }
 }
 
 LuPlan lu_plan(const Settings& settings, const GpuOptions& gpu, const Runtime& runtime, Index m, Index n,
                std::size_t element_size) {
-    LuPlan plan;
-    plan.options = gpu.lu_options(settings);
-    plan.mode = plan.options.mode = chosen_lu_mode(plan.options, m, n, runtime.gpus());
-    const bool on_gpus = plan.mode != LuMode::cpu;
-    plan.tile = settings.tile();
-    TileShape usual = default_lu_tile(m, n, runtime.workers(), on_gpus ? runtime.gpus() : 0);
-    if (on_gpus) usual = fitting_tile(usual, runtime, m, element_size);
-    if (plan.tile == TileShape{}) plan.tile = usual;
+    LuOptions options = gpu.lu_options(settings);
+    options.mode = chosen_lu_mode(options, m, n, runtime.gpus());
+    const bool on_gpus = options.mode != FactorMode::cpu;
+    const TileShape usual = default_lu_tile(m, n, runtime.workers(), on_gpus ? runtime.gpus() : 0);
+    LuPlan plan{factor_plan(settings, runtime, options.mode, m, element_size, usual), options};
     Index& panel = plan.options.panel_width;
     if (panel == 0) panel = on_gpus ? default_lu_panel(plan.mode, m, n, runtime.gpus()) : usual.width;
     panel = std::min(panel, on_gpus ? std::min(plan.tile.width, widest_gpu_panel) : plan.tile.width);
-    if (data_on_gpus(settings)) plan.data = Place::any();
     plan_moves(plan, runtime, m, n, element_size);
     return plan;
 }

@@ -7,17 +7,17 @@
 
 namespace basalt {
 
-FactorRecord run_record(const LuPlan& plan, const Runtime& runtime) {
+FactorRecord run_record(const FactorPlan& plan, Index panel_width, const Runtime& runtime) {
     static const std::string machine = machine_name(inspect_machine());  // the same for every record of a process
     FactorRecord record;
-    record.nb = plan.options.panel_width;
+    record.nb = panel_width;
     record.tile = fmt::format("{}x{}", plan.tile.height, plan.tile.width);
     record.mode = plan.mode_name();
     record.cpus = runtime.workers();
     record.data = plan.data.is_cpu() ? "host" : "device";
     record.machine = machine;
     record.commit = build_commit;
-    if (plan.mode == LuMode::cpu) return record;
+    if (!plan.on_gpus()) return record;
     const auto gpus = runtime.devices();
     record.gpus = runtime.gpus();
     record.emulated = gpus.front().emulated;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <iostream>
 #include <memory>
@@ -31,7 +32,7 @@ struct SolveOptions {
     FactorOptions matrix;
     std::string right_hand_sides;  ///< Matrix Market file; empty: A * ones
     std::string output;            ///< gets the solution; empty: nothing does
-    std::string method = "lu";
+    std::string method;            ///< empty: by the shape of A
 
     std::string matrix_name() const { return matrix.file.empty() ? "the matrix " + matrix.matrix : matrix.file; }
 };
@@ -47,7 +48,8 @@ class SolveRuns {
           runtime_(runtime),
           files_(files),
           matrix_(std::move(matrix)),
-          method_(make_solve_method<T>(options.method,
+          method_name_(options.method.empty() ? usual_solve_method(matrix_->rows(), matrix_->cols()) : options.method),
+          method_(make_solve_method<T>(method_name_,
                                        {runtime, matrix_, options.matrix_name(), settings, options.matrix.gpu})),
           b_(options.right_hand_sides.empty()
                  ? row_sums<T>(runtime, *matrix_)
@@ -64,7 +66,9 @@ class SolveRuns {
   private:
     double run_bytes() const;
     void run_once();
+    void load_right_hand_sides(Matrix<T>& b);
     double timed_solution(Matrix<T>& b);
+    void store_solution(const Matrix<T>& b);
     bool solved() const { return info_ == 0; }
     void write_line() const;
     void write_record() const;
@@ -74,6 +78,7 @@ class SolveRuns {
     Runtime& runtime_;
     OutputFiles& files_;
     const std::shared_ptr<const Generator<T>> matrix_;
+    const std::string method_name_;
     const std::unique_ptr<SolveMethod<T>> method_;
     const Columns<T> b_;
 
@@ -88,7 +93,7 @@ class SolveRuns {
 
 template <class T>
 double SolveRuns<T>::run_bytes() const {
-    constexpr double vectors = 3;  // of the check, in double
+    constexpr double vectors = 4;  // of the check in double, and a copy with padding
     const double rows = static_cast<double>(b_.rows + x_.rows) * static_cast<double>(b_.cols);
     return method_->bytes() + matrix_bytes(method_->rows(), b_.cols, method_->tile(b_.cols), sizeof(T)) +
            vectors * rows * sizeof(double);
@@ -111,17 +116,31 @@ template <class T>
 void SolveRuns<T>::run_once() {
     method_->prepare();
     Matrix<T> b(runtime_, method_->rows(), b_.cols, method_->tile(b_.cols), "B");
-    b.load(b_.view());
-    runtime_.wait();
+    load_right_hand_sides(b);
     const double seconds = timed_solution(b);
-    b.store(x_.view());
-    runtime_.wait();
+    store_solution(b);
     if (options_.matrix.check && solved()) {
-        errors_ = solve_errors(runtime_, *matrix_, x_, b_);
+        errors_ = solve_errors(runtime_, matrix_, x_, b_);
         passed_ = passed_ && errors_.ratio < max_ratio;
         if (!(errors_.ratio <= worst_ratio_)) worst_ratio_ = errors_.ratio;  // also where it is NaN
     }
     seconds_.push_back(seconds);
+}
+
+template <class T>
+void SolveRuns<T>::load_right_hand_sides(Matrix<T>& b) {
+    Columns<T> padded(b.rows(), b.cols());  // zeros below
+    for (Index j = 0; j < b.cols(); ++j) std::copy_n(&b_.view()(0, j), b_.rows, &padded.view()(0, j));
+    b.load(padded.view());
+    runtime_.wait();
+}
+
+template <class T>
+void SolveRuns<T>::store_solution(const Matrix<T>& b) {
+    Columns<T> padded(b.rows(), b.cols());
+    b.store(padded.view());
+    runtime_.wait();
+    for (Index j = 0; j < b.cols(); ++j) std::copy_n(&padded.view()(0, j), x_.rows, &x_.view()(0, j));
 }
 
 template <class T>
@@ -152,7 +171,7 @@ void SolveRuns<T>::write_line() const {
     files_.human() << fmt::format(
                           "solve {} {} {} x {}, {} right-hand side{}  run {} of {}  {:.4f} s  {:.2f} Gflop/s  "
                           "info {}  {}{}\n",
-                          options_.method, options_.matrix.precision, matrix_->rows(), matrix_->cols(), b_.cols,
+                          method_name_, options_.matrix.precision, matrix_->rows(), matrix_->cols(), b_.cols,
                           b_.cols == 1 ? "" : "s", seconds_.size(), options_.matrix.repeat, seconds,
                           seconds > 0 ? flops / seconds * 1e-9 : 0, info_, check, energy)
                    << std::flush;
@@ -174,7 +193,7 @@ void SolveRuns<T>::write_record() const {
     record.info = info_;
     JsonRecord json = to_json(record);
     json["nrhs"] = b_.cols;
-    json["method"] = options_.method;
+    json["method"] = method_name_;
     json["factor_precision"] = std::string(1, options_.matrix.precision);
     json["iterations"] = 0;
     json["fallback"] = false;
@@ -228,8 +247,7 @@ void add_solve(CLI::App& program, Settings& settings, Command& chosen) {
     const auto options = std::make_shared<SolveOptions>();
     auto* file =
         command->add_option("A.mtx", options->matrix.file, "the matrix; without it, --n and --matrix generate one");
-    command->add_option("b.mtx", options->right_hand_sides,
-                        "right-hand sides, one a column (default: A * ones, so that the solution is all ones)");
+    command->add_option("b.mtx", options->right_hand_sides, "right-hand sides, one a column (default: A * ones)");
     command->add_option("-o,--output", options->output, "file that gets the solution, a Matrix Market array")
         ->type_name("x.mtx");
     command
@@ -238,7 +256,8 @@ void add_solve(CLI::App& program, Settings& settings, Command& chosen) {
             [options](const std::string& text) {
                 options->method = parse_choice("--method", text, solve_method_names());
             },
-            fmt::format("{} (default: lu)", joined(solve_method_names(), " or ")))
+            "lu, cholesky (A symmetric positive definite) or qr (least squares, or least norm where A has fewer "
+            "rows than columns); default: lu, and qr unless A is square")
         ->type_name("VALUE");
     add_factor_options(*command, settings, options->matrix);
     command->get_option("--matrix")->excludes(file);

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "apps/exit_status.hpp"
 #include "apps/lu_plan.hpp"
 #include "apps/lu_rate.hpp"
 #include "apps/matrix_memory.hpp"
@@ -35,8 +34,8 @@ class SolveByLu : public SolveMethod<T> {
     TileShape tile(Index right_hand_sides) const override {
         return {plan_.tile.height, std::clamp<Index>(right_hand_sides, 1, plan_.tile.width)};
     }
-    bool on_gpus() const override { return plan_.mode != LuMode::cpu; }
-    FactorRecord record() const override { return run_record(plan_, runtime_); }
+    bool on_gpus() const override { return plan_.on_gpus(); }
+    FactorRecord record() const override { return run_record(plan_, plan_.options.panel_width, runtime_); }
 
     void prepare() override {
         factors_ = {};
@@ -65,10 +64,7 @@ class SolveByLu : public SolveMethod<T> {
 
 template <class T>
 std::unique_ptr<SolveMethod<T>> solve_by_lu(const SolveInput<T>& input) {
-    if (input.matrix->rows() != input.matrix->cols()) {
-        throw WrongUse(fmt::format("{}: {} x {} with --method lu; allowed: as many rows as columns", input.name,
-                                   input.matrix->rows(), input.matrix->cols()));
-    }
+    require_square(input, "lu");
     return std::make_unique<SolveByLu<T>>(input);
 }
 

@@ -53,12 +53,25 @@ struct SolveInput {
     const GpuOptions& gpu;
 };
 
-/// LU with partial pivoting, gesv. Throws WrongUse unless the matrix is square.
+/// Throws WrongUse unless the matrix is square; `method` is the name that needs it to be.
+template <class T>
+void require_square(const SolveInput<T>& input, const char* method);
+
+/// LU with partial pivoting, gesv, for square matrices.
 template <class T>
 std::unique_ptr<SolveMethod<T>> solve_by_lu(const SolveInput<T>& input);
+/// Cholesky, posv, for matrices that are symmetric but for rounding.
+template <class T>
+std::unique_ptr<SolveMethod<T>> solve_by_cholesky(const SolveInput<T>& input);
+/// QR, gels: least squares, or the solution of least norm where there are fewer rows than columns.
+template <class T>
+std::unique_ptr<SolveMethod<T>> solve_by_qr(const SolveInput<T>& input);
 
 /// The names that --method takes.
 const std::vector<std::string>& solve_method_names();
+
+/// The method for a matrix of this shape where none is named.
+std::string usual_solve_method(Index rows, Index cols);
 
 /// The method called `name`, one of solve_method_names(). Throws WrongUse where the matrix is not for it.
 template <class T>

@@ -529,17 +529,61 @@ def solve_with_a_singular_matrix_says_so_and_writes_nothing(folder):
 
 @test
 @in_folder
+def solve_has_a_method_for_every_shape(folder):
+    x = os.path.join(folder, "x.mtx")
+    symmetric = write_matrix(folder, "s.mtx", ["2 2 3", "1 1 4", "2 1 1", "2 2 3"], "coordinate integer symmetric")
+    tall = write_matrix(folder, "t.mtx", ["3 2", "1", "1", "1", "0", "1", "2"], "array real general")
+    wide = write_matrix(folder, "w.mtx", ["1 2", "3", "4"], "array real general")
+    three = write_matrix(folder, "3.mtx", ["3 1", "6", "0", "0"], "array real general")
+    one = write_matrix(folder, "1.mtx", ["1 1", "50"], "array real general")
+    for arguments, routine, method, solution in (
+            ([symmetric, "--method", "cholesky"], "posv", "cholesky", [1, 1]),
+            ([symmetric, "--method", "qr"], "gels", "qr", [1, 1]), ([symmetric], "gesv", "lu", [1, 1]),
+            ([tall, three], "gels", "qr", [5, -3]), ([wide, one], "gels", "qr", [6, 8])):
+        for more in ([], ["--precision", "s"]):
+            shown = basalt("solve", *arguments, "-o", x, "--json", "-", *more)
+            expect(shown.status == 0 and "passed" in shown.err, shown)
+            record = json.loads(shown.out)
+            expect([record[key] for key in ("routine", "method", "passed")] == [routine, method, True], shown)
+            expect(max(abs(f - e) for f, e in zip(read_array(x)[0], solution)) < 1e-4, shown)
+
+
+@test
+def solve_checks_every_method_on_matrices_of_many_tiles():
+    for arguments in (["--method", "cholesky", "--matrix", "spd"], ["--method", "qr"], ["--m", "400"], ["--m", "200"],
+                      ["--m", "400", "--mode", "gpu", "--emulated-gpus", "2", "--data", "device"],
+                      ["--m", "200", "--mode", "hybrid", "--emulated-gpus", "1", "--repeat", "2"]):
+        shown = basalt("solve", "--n", "301", "--nb", "32", "--tile", "64x64", *arguments)
+        expect(shown.status == 0 and shown.out.count("passed") == shown.out.count("\n"), shown)
+
+
+@test
+@in_folder
+def solve_says_what_a_matrix_lacks_for_a_method(folder):
+    indefinite = write_matrix(folder, "i.mtx", ["2 2 2", "1 1 4", "2 2 -3"], "coordinate real symmetric")
+    shown = basalt("solve", indefinite, "--method", "cholesky")
+    expect(shown.status == 1 and "leading minor of order 2 is not" in shown.err and "--method lu" in shown.err, shown)
+    expect(basalt("solve", indefinite).status == 0, shown)
+    shown = basalt("solve", "--m", "5", "--n", "3", "--matrix", "zero")
+    expect(shown.status == 1 and "R(1, 1) is exactly zero" in shown.err, shown)
+
+
+@test
+@in_folder
 def solve_refuses_what_it_cannot_solve(folder):
     a = write_matrix(folder, "a.mtx", ["2 2", "1", "2", "3", "5"], "array real general")
     b = write_matrix(folder, "b.mtx", ["3 1", "1", "2", "3"], "array real general")
     x = os.path.join(folder, "x.mtx")
     expect_refused(basalt("solve"), "no matrix", "Matrix Market file", "--n")
     expect_refused(basalt("solve", a, b), "b.mtx: 3 rows; allowed: 2, as ", "a.mtx has")
-    expect_refused(basalt("solve", b, a), "b.mtx: 3 x 1", "--method lu", "as many rows as columns")
-    expect_refused(basalt("solve", "--n", "4", "--m", "5"), "the matrix random: 5 x 4", "as many rows as columns")
+    for method in ("lu", "cholesky"):
+        expect_refused(basalt("solve", b, "--method", method), "b.mtx: 3 x 1", f"--method {method}",
+                       "as many rows as columns, or --method qr")
+    expect_refused(basalt("solve", a, "--method", "cholesky"), "a.mtx: elements (2, 1) and (1, 2) differ by 1",
+                   "a symmetric matrix, or --method lu")
     expect_refused(basalt("solve", a, "--matrix", "spd"), "A.mtx", "--matrix", "solve --help")
     expect_refused(basalt("solve", a, "--n", "3"), "--n = 3; allowed: 2, as in ")
-    expect_refused(basalt("solve", a, "--method", "mixed"), '--method = "mixed"', "allowed: lu")
+    expect_refused(basalt("solve", a, "--method", "mixed"), '--method = "mixed"', "allowed: lu, cholesky, qr")
     expect_refused(basalt("solve", a, "-o", "/nowhere/x"), "-o", "/nowhere/x")
     expect_refused(basalt("solve", a, "-o", "-"), '-o = "-"')
     expect_refused(basalt("solve", folder), folder, "is a folder")

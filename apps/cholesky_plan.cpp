@@ -1,0 +1,24 @@
+#include "apps/cholesky_plan.hpp"
+
+#include <algorithm>
+
+namespace basalt {
+
+CholeskyPlan cholesky_plan(const Settings& settings, const Runtime& runtime, Index n, std::size_t element_size) {
+    const LuOptions set = settings.lu_options();
+    CholeskyOptions options;
+    options.mode = set.mode;
+    options.panel_width = set.panel_width;
+    options.lookahead = set.lookahead;
+    options.mode = chosen_cholesky_mode(options, n, runtime.gpus());
+    const int gpus = options.mode == FactorMode::cpu ? 0 : runtime.gpus();
+    const TileShape usual = default_cholesky_tile(n, gpus);
+    CholeskyPlan plan{factor_plan(settings, runtime, options.mode, n, element_size, usual), options};
+    Index& panel = plan.options.panel_width;
+    if (panel == 0) panel = default_cholesky_panel(plan.mode, n, gpus);
+    panel = std::min(panel, plan.tile.width);
+    plan_moves_by_size(plan, runtime, n, n, element_size);
+    return plan;
+}
+
+}  // namespace basalt

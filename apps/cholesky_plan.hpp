@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstddef>
+
+#include "apps/factor_plan.hpp"
+#include "basalt/cholesky.hpp"
+
+namespace basalt {
+
+/// How one Cholesky factorization runs, with all choices made.
+struct CholeskyPlan : FactorPlan {
+    CholeskyOptions options;  ///< with mode and panel width
+};
+
+/// The plan for a matrix of order n with elements of `element_size` bytes. Where the settings name no tile or panel
+/// width, they are the library's choice for the mode, with smaller tiles where the GPUs have little memory. Throws
+/// UsageError as chosen_cholesky_mode() does.
+CholeskyPlan cholesky_plan(const Settings& settings, const Runtime& runtime, Index n, std::size_t element_size);
+
+}  // namespace basalt

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstddef>
+
+#include "apps/factor_plan.hpp"
+#include "basalt/qr.hpp"
+
+namespace basalt {
+
+/// How one QR factorization runs, with all choices made.
+struct QrPlan : FactorPlan {
+    QrOptions options;  ///< with mode and panel width
+};
+
+/// The plan for an m x n matrix of elements of `element_size` bytes. Where the settings name no tile or panel width,
+/// they are the library's choice for the mode, with smaller tiles where the GPUs have little memory. Throws UsageError
+/// as chosen_qr_mode() does.
+QrPlan qr_plan(const Settings& settings, const Runtime& runtime, Index m, Index n, std::size_t element_size);
+
+}  // namespace basalt
