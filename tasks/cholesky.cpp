@@ -7,6 +7,7 @@
 #include "kernels/cpu/cholesky.hpp"
 #include "kernels/cpu/gemm.hpp"
 #include "runtime/engine.hpp"
+#include "tasks/cholesky_on_gpus.hpp"
 #include "tasks/cholesky_options.hpp"
 #include "tasks/cholesky_state.hpp"
 
@@ -181,11 +182,12 @@ CholeskyFactors<T> cholesky_factor(Runtime& runtime, Matrix<T>& a, Triangle tria
     }
     const int gpus = options.mode == FactorMode::automatic ? runtime.engine().gpus_to_deal_to() : runtime.gpus();
     const detail::CholeskyChoices choices(options, a.rows(), gpus);
-    if (options.mode == FactorMode::hybrid || options.mode == FactorMode::gpu) {
-        throw UsageError("CholeskyOptions::mode: Cholesky runs on cores alone; allowed are automatic and cpu");
-    }
     auto state = std::make_shared<CholeskyState<T>>(runtime, a.share_storage(), triangle, choices.widths);
-    CholeskySubmission<T>(*state, choices.lookahead).submit();
+    if (choices.mode == FactorMode::cpu) {
+        CholeskySubmission<T>(*state, choices.lookahead).submit();
+    } else {
+        submit_cholesky_on_gpus(*state, choices);
+    }
     return CholeskyFactors<T>(std::move(state));
 }
 

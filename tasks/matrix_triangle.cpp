@@ -3,6 +3,7 @@
 #include <string>
 
 #include "basalt/matrix.hpp"
+#include "kernels/cholesky_on_stream.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/matrix_storage.hpp"
 #include "tiles/copy.hpp"
@@ -97,6 +98,45 @@ void store_on_cores(const MatrixStorage& storage, Triangle triangle, View<T> tar
     });
 }
 
+// --- by the GPU that has the array ---
+
+/// Submits a task for each tile column: body(stream, first, tile column, columns of the array), both windows from row
+/// `first` of the matrix to the end of the triangle there.
+template <class T, class Access, class Element, class Body>
+void for_each_column_on_gpu(const MatrixStorage& storage, Triangle triangle, TaskName name, Place place, Access access,
+                            View<Element> array, const Body& body) {
+    const TileGrid& grid = storage.grid();
+    for (Index j = 0; j < grid.tile_cols(); ++j) {
+        const Index col = grid.first_col(j), width = grid.tile_width(j);
+        const bool lower = triangle == Triangle::lower;
+        const Index first = lower ? col : 0, end = lower ? grid.rows() : std::min(col + width, grid.rows());
+        const TaskOptions options{.name = name, .tile = {static_cast<int>(j), -1, -1}, .place = place};
+        storage.runtime().submit(options, access(storage.region<T>(j, 0, grid.padded_rows(), 0, grid.shape().width)),
+                                 detail::on_any_device([=](Stream stream, auto a) {
+                                     body(stream, col - first, a.block(first, 0, end - first, width),
+                                          array.block(first, col, end - first, width));
+                                 }));
+    }
+}
+
+template <class T>
+void load_on_gpu(const MatrixStorage& storage, Triangle triangle, View<const T> source, Place place) {
+    for_each_column_on_gpu<T>(
+        storage, triangle, "load", place, [](const Region<T>& r) { return write(r); }, source,
+        [triangle](Stream stream, Index offset, View<T> a, View<const T> from) {
+            on_stream::copy_triangle<T>(stream, triangle, offset, from, a);
+        });
+}
+
+template <class T>
+void store_on_gpu(const MatrixStorage& storage, Triangle triangle, View<T> target, Place place) {
+    for_each_column_on_gpu<T>(
+        storage, triangle, "store", place, [](const Region<T>& r) { return read(r); }, target,
+        [triangle](Stream stream, Index offset, View<const T> a, View<T> to) {
+            on_stream::copy_triangle<T>(stream, triangle, offset, a, to);
+        });
+}
+
 template <class V>
 void require_triangle(const char* what, const V& array, const TileGrid& grid) {
     const auto shape = [](Index rows, Index cols) { return std::to_string(rows) + " x " + std::to_string(cols); };
@@ -119,7 +159,7 @@ template <class T>
 void Matrix<T>::load_triangle(Triangle triangle, View<const T> source, Place place) {
     runtime();
     require_triangle("Matrix::load_triangle", source, storage_->grid());
-    if (place.is_gpu()) throw UsageError("Matrix::load_triangle: the array is in a GPU's memory; allowed is the host's");
+    if (place.is_gpu()) return load_on_gpu(*storage_, triangle, source, place);
     load_on_cores(*storage_, triangle, source);
 }
 
@@ -127,7 +167,7 @@ template <class T>
 void Matrix<T>::store_triangle(Triangle triangle, View<T> target, Place place) const {
     runtime();
     require_triangle("Matrix::store_triangle", target, storage_->grid());
-    if (place.is_gpu()) throw UsageError("Matrix::store_triangle: the array is in a GPU's memory; allowed is the host's");
+    if (place.is_gpu()) return store_on_gpu(*storage_, triangle, target, place);
     store_on_cores(*storage_, triangle, target);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <exception>
 #include <functional>
@@ -18,12 +19,19 @@ class EmulatedBlock {
   public:
     EmulatedBlock(int warps, bool backwards) : warps_(warps), backwards_(backwards) {}
 
-    /// What solve_strip() calls a thread.
+    /// What solve_strip() and factor_leaf() call a thread.
     class Thread {
       public:
         int warp, warps, lane;
 
         void sync() const { block_->wait(*this, {Call::sync}); }
+
+        void sync_warp() const { from_lane(0.0, lane); }
+
+        template <class T>
+        T reciprocal_root(T x) const {
+            return T{1} / std::sqrt(x);
+        }
 
         template <class T>
         T from_lane(T value, int source) const {

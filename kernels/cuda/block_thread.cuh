@@ -16,6 +16,11 @@ struct BlockThread {
 
     __device__ void sync() const { __syncthreads(); }
 
+    __device__ void sync_warp() const { __syncwarp(); }
+
+    __device__ double reciprocal_root(double x) const { return rsqrt(x); }
+    __device__ float reciprocal_root(float x) const { return rsqrtf(x); }
+
     template <class T>
     __device__ T from_lane(T value, int source) const {
         return __shfl_sync(0xffffffffU, value, source);

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <type_traits>
+
+#include <basalt/device.hpp>
+
+#include "kernels/cpu/cholesky_panel.hpp"
+#include "kernels/cpu/triangle_copy.hpp"
+#include "kernels/cuda/cholesky.hpp"
+#include "kernels/cuda/triangle_copy.hpp"
+
+/// Kernels of Cholesky on whatever device a stream belongs to: the cuda kernel on a GPU, its CPU twin on an emulated
+/// device. Their declarations in kernels/cuda/cholesky.hpp and triangle_copy.hpp say what they do.
+namespace basalt::on_stream {
+
+template <class T>
+void cholesky_panel(Stream stream, View<T> panel, Index* info, void* workspace) {
+    if (stream.context()->emulated) return cpu_kernels::cholesky_panel<T>(panel, info);
+    cuda_kernels::cholesky_panel<T>(stream, panel, info, workspace);
+}
+
+template <class T>
+void subtract_transposed_product(Stream stream, std::type_identity_t<View<const T>> a,
+                                 std::type_identity_t<View<const T>> b, View<T> c) {
+    if (stream.context()->emulated) return cpu_kernels::subtract_transposed_product<T>(a, b, c);
+    cuda_kernels::subtract_transposed_product<T>(stream, a, b, c);
+}
+
+template <class T>
+void save_above_diagonal(Stream stream, std::type_identity_t<View<const T>> a, View<T> saved) {
+    if (stream.context()->emulated) return cpu_kernels::save_above_diagonal<T>(a, saved);
+    cuda_kernels::save_above_diagonal<T>(stream, a, saved);
+}
+
+template <class T>
+void restore_above_diagonal(Stream stream, std::type_identity_t<View<const T>> saved, View<T> a) {
+    if (stream.context()->emulated) return cpu_kernels::restore_above_diagonal<T>(saved, a);
+    cuda_kernels::restore_above_diagonal<T>(stream, saved, a);
+}
+
+template <class T>
+void copy_triangle(Stream stream, Triangle triangle, Index offset, std::type_identity_t<View<const T>> source,
+                   View<T> target) {
+    if (stream.context()->emulated) return cpu_kernels::copy_triangle<T>(triangle, offset, source, target);
+    cuda_kernels::copy_triangle<T>(stream, triangle, offset, source, target);
+}
+
+}  // namespace basalt::on_stream

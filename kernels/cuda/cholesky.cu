@@ -1,0 +1,196 @@
+#include "kernels/cuda/cholesky.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cstdint>
+
+#include "kernels/cuda/blas.cuh"
+#include "kernels/cuda/block_thread.cuh"
+#include "kernels/cuda/cholesky_block.hpp"
+#include "kernels/cuda/launch.cuh"
+
+namespace basalt::cuda_kernels {
+
+namespace {
+
+using namespace cuda_detail;
+namespace block = cuda_detail::cholesky;
+
+/// What a leaf leaves for the rows below it.
+template <class T>
+struct LeafResults {
+    T* inverses;
+    int* use_inverse;
+};
+
+/// `first` is the leaf's first column in its panel; the first leaf of a panel sets *info, the others leave it where it
+/// says that one failed.
+template <class T>
+__global__ void __launch_bounds__(block::leaf_warps* block::lanes, 1)
+    leaf_kernel(block::Leaf<T> leaf, Index first, Index* info) {
+    extern __shared__ __align__(16) unsigned char raw[];
+    __shared__ int failed[block::leaf_tiles];
+    auto& memory = *reinterpret_cast<block::LeafMemory<T>*>(raw);
+    const BlockThread thread;
+    if (thread.number < block::leaf_tiles) failed[thread.number] = 0;
+    const int found = block::factor_leaf(thread, memory, leaf);
+    if (thread.lane == 0 && thread.warp < block::leaf_tiles) failed[thread.warp] = found;
+    thread.sync();
+    if (thread.number > 0) return;
+    Index result = first == 0 ? 0 : *info;
+    for (int w = 0; w < block::leaf_tiles; ++w) {
+        if (result == 0 && failed[w] > 0) result = first + failed[w];
+    }
+    *info = result;
+}
+
+template <bool wide, class T>
+__global__ void __launch_bounds__(block::solving_warps* block::lanes, 2)
+    rows_kernel(View<T> below, block::Leaf<const T> leaf) {
+    extern __shared__ __align__(16) unsigned char raw[];
+    auto& memory = *reinterpret_cast<block::RowsMemory<T>*>(raw);
+    const Index first = static_cast<Index>(blockIdx.x) * block::solved_rows;
+    const int rows = static_cast<int>(min(static_cast<Index>(block::solved_rows), below.rows() - first));
+    block::solve_rows<wide>(BlockThread(), memory,
+                            block::Rows<T>{below.data() + first * below.row_stride(), below.row_stride(), rows, leaf});
+}
+
+/// Shared memory beyond 48 kB has to be asked for, once a device and kernel.
+template <class Kernel>
+void allow_shared(Stream stream, Kernel kernel, std::size_t bytes) {
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
+          "cudaFuncSetAttribute", stream);
+}
+
+template <class T>
+void factor_leaf(Stream stream, View<T> square, LeafResults<T> results, Index first, Index* info) {
+    constexpr std::size_t bytes = sizeof(block::LeafMemory<T>);
+    allow_shared(stream, leaf_kernel<T>, bytes);
+    leaf_kernel<T><<<1, block::leaf_warps * block::lanes, bytes, native(stream)>>>(
+        block::Leaf<T>{square.data(), square.row_stride(), static_cast<int>(square.rows()), results.inverses,
+                       results.use_inverse},
+        first, info);
+    check_launch("leaf_kernel", stream);
+}
+
+template <class T>
+void solve_rows(Stream stream, View<const T> square, View<T> below, LeafResults<T> results) {
+    if (below.empty()) return;
+    constexpr std::size_t bytes = sizeof(block::RowsMemory<T>);
+    const bool wide = reinterpret_cast<std::uintptr_t>(square.data()) % sizeof(block::Pair<T>) == 0 &&
+                      square.row_stride() % 2 == 0;
+    const auto kernel = wide ? rows_kernel<true, T> : rows_kernel<false, T>;
+    allow_shared(stream, kernel, bytes);
+    const auto blocks = static_cast<unsigned>(divide_up(below.rows(), block::solved_rows));
+    kernel<<<blocks, block::solving_warps * block::lanes, bytes, native(stream)>>>(
+        below, block::Leaf<const T>{square.data(), square.row_stride(), static_cast<int>(square.rows()), results.inverses,
+                                    results.use_inverse});
+    check_launch("rows_kernel", stream);
+}
+
+/// Columns [first, first + cols) of the panel, from row `first` down:
+///
+///     A_00 |        factor A_00 and solve for A_10
+///     -----+-----   A_11 -= A_10 A_10'^T, A_10' being the rows of A_10 beside A_11's square
+///     A_10 | A_11   factor A_11
+template <class T>
+void factor_columns(Stream stream, View<T> panel, Index first, Index cols, Index* info, T* inverses, int* use_inverse) {
+    const Index rows = panel.rows() - first;
+    if (cols <= block::leaf) {
+        const LeafResults<T> results{inverses + first * block::tile, use_inverse + first / block::tile};
+        const View<T> square = panel.block(first, first, cols, cols);
+        factor_leaf<T>(stream, square, results, first, info);
+        solve_rows<T>(stream, square, panel.block(first + cols, first, rows - cols, cols), results);
+        return;
+    }
+    const Index left = divide_up(divide_up(cols, block::leaf), 2) * block::leaf, right = cols - left, next = first + left;
+    factor_columns<T>(stream, panel, first, left, info, inverses, use_inverse);
+    subtract_transposed_product<T>(stream, panel.block(next, first, rows - left, left), panel.block(next, first, right, left),
+                                   panel.block(next, next, rows - left, right));
+    factor_columns<T>(stream, panel, next, right, info, inverses, use_inverse);
+}
+
+constexpr int band_threads = 256;
+
+/// A block a row.
+template <class T, bool restoring>
+__global__ void __launch_bounds__(band_threads) band_kernel(View<T> a, View<T> saved) {
+    for (Index i = blockIdx.x; i < a.rows(); i += gridDim.x) {
+        const Index end = min(saved.cols(), a.cols() - i);
+        for (Index d = 1 + threadIdx.x; d < end; d += band_threads) {
+            if constexpr (restoring) {
+                a(i, i + d) = saved(i, d);
+            } else {
+                saved(i, d) = a(i, i + d);
+            }
+        }
+    }
+}
+
+template <class T, bool restoring>
+void copy_band(Stream stream, View<T> a, View<T> saved) {
+    assert(saved.rows() == a.rows());
+    if (a.rows() < 1 || saved.cols() < 2) return;
+    const auto blocks = static_cast<unsigned>(std::min<Index>(a.rows(), Index{1} << 20));
+    band_kernel<T, restoring><<<blocks, band_threads, 0, native(stream)>>>(a, saved);
+    check_launch("band_kernel", stream);
+}
+
+template <class T>
+View<T> writable(View<const T> a) {
+    return View<T>(const_cast<T*>(a.data()), a.rows(), a.cols(), a.row_stride(), a.col_stride());
+}
+
+/// Elements of the panel's inverses.
+constexpr Index inverse_elements(Index cols) {
+    return divide_up(cols, block::leaf) * block::leaf * block::tile;
+}
+
+}  // namespace
+
+template <class T>
+std::size_t cholesky_workspace(Index cols) {
+    const auto tiles = static_cast<std::size_t>(divide_up(cols, block::leaf) * block::leaf_tiles);
+    return static_cast<std::size_t>(inverse_elements(cols)) * sizeof(T) + tiles * sizeof(int);
+}
+
+template <class T>
+void cholesky_panel(Stream stream, View<T> panel, Index* info, void* workspace) {
+    assert(panel.rows() >= panel.cols() && (panel.col_stride() == 1 || panel.cols() <= 1));
+    if (panel.empty()) {
+        check(cudaMemsetAsync(info, 0, sizeof(Index), native(stream)), "cudaMemsetAsync", stream);
+        return;
+    }
+    auto* inverses = static_cast<T*>(workspace);
+    auto* use_inverse = reinterpret_cast<int*>(inverses + inverse_elements(panel.cols()));
+    factor_columns<T>(stream, panel, 0, panel.cols(), info, inverses, use_inverse);
+}
+
+template <class T>
+void subtract_transposed_product(Stream stream, std::type_identity_t<View<const T>> a,
+                                 std::type_identity_t<View<const T>> b, View<T> c) {
+    cuda_detail::batched_gemm<T>(stream, 1, T{-1}, {a}, {b, 0, true}, T{1}, cuda_detail::Batched<T>{c});
+}
+
+template <class T>
+void save_above_diagonal(Stream stream, std::type_identity_t<View<const T>> a, View<T> saved) {
+    copy_band<T, false>(stream, writable(a), saved);
+}
+
+template <class T>
+void restore_above_diagonal(Stream stream, std::type_identity_t<View<const T>> saved, View<T> a) {
+    copy_band<T, true>(stream, a, writable(saved));
+}
+
+template std::size_t cholesky_workspace<float>(Index);
+template std::size_t cholesky_workspace<double>(Index);
+template void cholesky_panel<float>(Stream, View<float>, Index*, void*);
+template void cholesky_panel<double>(Stream, View<double>, Index*, void*);
+template void subtract_transposed_product<float>(Stream, View<const float>, View<const float>, View<float>);
+template void subtract_transposed_product<double>(Stream, View<const double>, View<const double>, View<double>);
+template void save_above_diagonal<float>(Stream, View<const float>, View<float>);
+template void save_above_diagonal<double>(Stream, View<const double>, View<double>);
+template void restore_above_diagonal<float>(Stream, View<const float>, View<float>);
+template void restore_above_diagonal<double>(Stream, View<const double>, View<double>);
+
+}  // namespace basalt::cuda_kernels

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+
+#include <basalt/device.hpp>
+#include <basalt/view.hpp>
+
+/// Cholesky of column panels and its trailing update on one GPU. All pointers are to the device's memory, all matrices
+/// row-major; everything is enqueued on the stream, and DeviceError is thrown where that fails. For float and double.
+/// CPU twins: kernels/cpu/cholesky_panel.hpp.
+namespace basalt::cuda_kernels {
+
+/// Bytes that cholesky_panel() needs for a panel of so many columns.
+template <class T>
+std::size_t cholesky_workspace(Index cols);
+
+/// panel = L in place: the square D on top becomes its Cholesky factor L(k, k), the rows P below it P L(k, k)^-T. `panel`
+/// is m x n, m >= n; the square's strictly upper triangle is not read and may be written. *info is 0 or the number, from
+/// 1, of the first pivot that is not positive or is NaN; what is computed then has no meaning. The same input gives the
+/// same bits. `workspace` holds cholesky_workspace() bytes, aligned to 256; its contents are of no matter.
+///
+/// Recursive down to leaves of 128 columns, which one block of threads factors in its shared memory; rows below a leaf are
+/// multiplied by the inverses of its 32 x 32 tiles, or solved by substitution where these are too large. Source:
+/// Abdelfattah, Haidar, Tomov, Dongarra (IEEE TPDS 29, 2018), section 6.3.
+template <class T>
+void cholesky_panel(Stream stream, View<T> panel, Index* info, void* workspace);
+
+/// C -= A B^T: A m x k, B n x k, C m x n.
+template <class T>
+void subtract_transposed_product(Stream stream, std::type_identity_t<View<const T>> a,
+                                 std::type_identity_t<View<const T>> b, View<T> c);
+
+/// The elements of `a` right of its diagonal, at most band - 1 columns from it: element (i, i + d), 0 < d < band, goes to
+/// saved(i, d), or comes from there. `saved` is a.rows() x band.
+template <class T>
+void save_above_diagonal(Stream stream, std::type_identity_t<View<const T>> a, View<T> saved);
+template <class T>
+void restore_above_diagonal(Stream stream, std::type_identity_t<View<const T>> saved, View<T> a);
+
+}  // namespace basalt::cuda_kernels

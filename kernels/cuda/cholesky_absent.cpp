@@ -1,0 +1,56 @@
+// Built instead of the Cholesky kernels where CUDA was not found, so that tasks link. Nothing calls them: there is no device
+// then whose stream they could be given.
+#include <basalt/error.hpp>
+
+#include "kernels/cuda/cholesky.hpp"
+#include "kernels/cuda/triangle_copy.hpp"
+
+namespace basalt::cuda_kernels {
+
+namespace {
+
+[[noreturn]] void refuse() {
+    throw DeviceError("this build has no GPU kernels: CUDA was not found when it was configured", -1, false);
+}
+
+}  // namespace
+
+template <class T>
+std::size_t cholesky_workspace(Index) {
+    refuse();
+}
+template <class T>
+void cholesky_panel(Stream, View<T>, Index*, void*) {
+    refuse();
+}
+template <class T>
+void subtract_transposed_product(Stream, std::type_identity_t<View<const T>>, std::type_identity_t<View<const T>>, View<T>) {
+    refuse();
+}
+template <class T>
+void save_above_diagonal(Stream, std::type_identity_t<View<const T>>, View<T>) {
+    refuse();
+}
+template <class T>
+void restore_above_diagonal(Stream, std::type_identity_t<View<const T>>, View<T>) {
+    refuse();
+}
+template <class T>
+void copy_triangle(Stream, Triangle, Index, std::type_identity_t<View<const T>>, View<T>) {
+    refuse();
+}
+
+template std::size_t cholesky_workspace<float>(Index);
+template void cholesky_panel<float>(Stream, View<float>, Index*, void*);
+template void subtract_transposed_product<float>(Stream, View<const float>, View<const float>, View<float>);
+template void save_above_diagonal<float>(Stream, View<const float>, View<float>);
+template void restore_above_diagonal<float>(Stream, View<const float>, View<float>);
+template void copy_triangle<float>(Stream, Triangle, Index, View<const float>, View<float>);
+template std::size_t cholesky_workspace<double>(Index);
+template void cholesky_panel<double>(Stream, View<double>, Index*, void*);
+template void subtract_transposed_product<double>(Stream, View<const double>, View<const double>, View<double>);
+template void save_above_diagonal<double>(Stream, View<const double>, View<double>);
+template void restore_above_diagonal<double>(Stream, View<const double>, View<double>);
+template void copy_triangle<double>(Stream, Triangle, Index, View<const double>, View<double>);
+
+}  // namespace basalt::cuda_kernels

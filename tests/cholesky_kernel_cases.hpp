@@ -1,0 +1,213 @@
+#pragma once
+
+// The kernels of Cholesky against plain loops: on a GPU, and their CPU twins.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "kernels/cpu/cholesky_panel.hpp"
+#include "kernels/cpu/triangle_copy.hpp"
+#include "tests/cholesky_cases.hpp"
+#include "tests/cpu_twins.hpp"
+
+namespace basalt_tests {
+
+/// The CPU twins, in host memory.
+struct CholeskyTwins : CpuTwins {
+    template <class T>
+    void cholesky_panel(View<T> panel, Index* info, void*) {
+        basalt::cpu_kernels::cholesky_panel<T>(panel, info);
+    }
+    template <class T, class... A>
+    void subtract_transposed_product(const A&... a) {
+        basalt::cpu_kernels::subtract_transposed_product<T>(a...);
+    }
+    template <class T, class... A>
+    void save_above_diagonal(const A&... a) {
+        basalt::cpu_kernels::save_above_diagonal<T>(a...);
+    }
+    template <class T, class... A>
+    void restore_above_diagonal(const A&... a) {
+        basalt::cpu_kernels::restore_above_diagonal<T>(a...);
+    }
+    template <class T, class... A>
+    void copy_triangle(const A&... a) {
+        basalt::cpu_kernels::copy_triangle<T>(a...);
+    }
+    template <class T>
+    static std::size_t workspace(Index) {
+        return sizeof(T);
+    }
+};
+
+/// The first `cols` columns of a positive definite matrix of order `rows`, row-major with a gap.
+template <class T>
+std::vector<T> panel_of(const Dense<T>& a, Index cols, Index ld) {
+    std::vector<T> values(static_cast<std::size_t>(a.n * ld + 1), T(gap_mark));
+    for (Index i = 0; i < a.n; ++i) {
+        for (Index j = 0; j < std::min(cols, i + 1); ++j) values[static_cast<std::size_t>(i * ld + j)] = a(i, j);
+    }
+    return values;
+}
+
+template <class T, class Kernels>
+std::vector<T> factored_panel(Kernels& kernels, const std::vector<T>& values, Index rows, Index cols, Index ld, Index& info) {
+    typename Kernels::template Memory<T> panel(kernels, values);
+    typename Kernels::template Memory<Index> result(kernels, {-1});
+    typename Kernels::template Memory<char> workspace(kernels, std::vector<char>(Kernels::template workspace<T>(cols)));
+    kernels.template cholesky_panel<T>(View<T>::row_major(panel.data(), rows, cols, ld), result.data(), workspace.data());
+    info = result.read()[0];
+    return panel.read();
+}
+
+/// |A - L L^T| in the panel, in units of n eps |A|; what is outside the panel is as it was.
+template <class T, class Kernels>
+void check_panel(Kernels& kernels, const Dense<T>& a, Index cols, Index gap) {
+    const Index rows = a.n, ld = cols + gap;
+    const std::vector<T> before = panel_of(a, cols, ld);
+    Index info = -1;
+    const std::vector<T> l = factored_panel(kernels, before, rows, cols, ld, info);
+    const auto at = [&](Index i, Index j) { return static_cast<double>(l[static_cast<std::size_t>(i * ld + j)]); };
+    INFO(rows << " x " << cols << ", gap " << gap);
+    REQUIRE(info == 0);
+    double error = 0, norm = 0;
+    for (Index i = 0; i < rows; ++i) {
+        for (Index j = 0; j <= std::min(i, cols - 1); ++j) {
+            double sum = -static_cast<double>(a(i, j));
+            for (Index k = 0; k <= j; ++k) sum += at(i, k) * at(j, k);
+            error = std::isnan(sum) ? sum : std::max(error, std::abs(sum));
+            norm = std::max(norm, std::abs(static_cast<double>(a(i, j))));
+        }
+        for (Index j = cols; j < ld; ++j) REQUIRE(l[static_cast<std::size_t>(i * ld + j)] == T(gap_mark));
+    }
+    REQUIRE(error <= 30 * norm * roundoff<T>);
+}
+
+template <class T, class Kernels>
+void check_panels(Kernels& kernels, const std::vector<std::array<Index, 2>>& panels) {
+    for (const auto& [rows, cols] : panels) {
+        for (const Index gap : {0, 3, 8}) check_panel<T>(kernels, generated<T>("spd", rows, rows, 3), cols, gap);
+    }
+}
+
+template <class T, class Kernels>
+void check_ill_conditioned_panels(Kernels& kernels) {
+    for (const double condition : {1e3, sizeof(T) == 4 ? 1e5 : 1e9, sizeof(T) == 4 ? 2e5 : 1e13}) {
+        const Dense<T> a = rounded<T>(conditioned(160, condition, 4));
+        for (const Index cols : {32, 100, 160}) check_panel<T>(kernels, a, cols, 0);
+    }
+}
+
+template <class T, class Kernels>
+void check_panel_info(Kernels& kernels) {
+    constexpr T nan = std::numeric_limits<T>::quiet_NaN();
+    for (const Index cols : {20, 200, 300}) {
+        const Index rows = cols + 40;
+        for (const Index where : {Index{0}, Index{19}, cols / 2, cols - 1}) {
+            for (const T pivot : {T{-1}, T{0}, nan}) {
+                Dense<T> a = generated<T>("spd", rows, rows, 3);
+                a(where, where) = pivot;
+                if (where + 1 < cols) a(cols - 1, cols - 1) = T{-1};
+                Index info = -1;
+                factored_panel(kernels, panel_of(a, cols, cols), rows, cols, cols, info);
+                INFO(rows << " x " << cols << ", pivot " << where << " is " << pivot);
+                REQUIRE(info == where + 1);
+            }
+        }
+    }
+}
+
+template <class T, class Kernels>
+void check_repeated_panel(Kernels& kernels, Index rows, Index cols) {
+    const std::vector<T> values = panel_of(generated<T>("spd", rows, rows, 5), cols, cols);
+    Index info = -1;
+    std::vector<T> first = factored_panel(kernels, values, rows, cols, cols, info);
+    for (int again = 0; again < 3; ++again) REQUIRE(factored_panel(kernels, values, rows, cols, cols, info) == first);
+}
+
+template <class T, class Kernels>
+void check_transposed_product(Kernels& kernels) {
+    for (const auto& [m, n, k] : {std::array<Index, 3>{0, 3, 3}, {3, 0, 3}, {5, 7, 0}, {1, 1, 1}, {33, 17, 40}, {130, 64, 65}}) {
+        const Index lda = k + 3, ldb = k + 1, ldc = n + 2;
+        const auto elements = [](Index rows, Index ld, unsigned seed) {
+            const Dense<T> d = random_dense<T>(std::max<Index>(rows * ld, 1), 1, seed);
+            return std::vector<T>(d.values.begin(), d.values.end());
+        };
+        const std::vector<T> a = elements(m, lda, 1), b = elements(n, ldb, 2), c = elements(m, ldc, 3);
+        typename Kernels::template Memory<T> da(kernels, a), db(kernels, b), dc(kernels, c);
+        kernels.template subtract_transposed_product<T>(View<const T>::row_major(da.data(), m, k, lda),
+                                                        View<const T>::row_major(db.data(), n, k, ldb),
+                                                        View<T>::row_major(dc.data(), m, n, ldc));
+        const std::vector<T> got = dc.read();
+        for (Index i = 0; i < m; ++i) {
+            for (Index j = 0; j < ldc; ++j) {
+                double sum = static_cast<double>(c[static_cast<std::size_t>(i * ldc + j)]);
+                for (Index q = 0; q < k && j < n; ++q) {
+                    sum -= static_cast<double>(a[static_cast<std::size_t>(i * lda + q)]) *
+                           static_cast<double>(b[static_cast<std::size_t>(j * ldb + q)]);
+                }
+                REQUIRE(std::abs(static_cast<double>(got[static_cast<std::size_t>(i * ldc + j)]) - sum) <=
+                        10 * static_cast<double>(k + 1) * roundoff<T>);
+            }
+        }
+    }
+}
+
+/// What is above the diagonal within the band comes back, everything else stays.
+template <class T, class Kernels>
+void check_band(Kernels& kernels) {
+    for (const auto& [n, band] : {std::array<Index, 2>{1, 1}, {5, 1}, {5, 2}, {40, 16}, {40, 300}, {300, 290}}) {
+        const Index ld = n + 3;
+        const Dense<T> d = random_dense<T>(n * ld, 1, 4);
+        const std::vector<T> a(d.values.begin(), d.values.end());
+        std::vector<T> overwritten = a;
+        for (Index i = 0; i < n; ++i) {
+            for (Index j = i + 1; j < n; ++j) overwritten[static_cast<std::size_t>(i * ld + j)] = T{7};
+        }
+        typename Kernels::template Memory<T> from(kernels, a), to(kernels, overwritten),
+            saved(kernels, std::vector<T>(static_cast<std::size_t>(n * band)));
+        const auto kept = View<T>::row_major(saved.data(), n, band, band);
+        kernels.template save_above_diagonal<T>(View<const T>::row_major(from.data(), n, n, ld), kept);
+        kernels.template restore_above_diagonal<T>(View<const T>(kept), View<T>::row_major(to.data(), n, n, ld));
+        std::vector<T> expected = overwritten;
+        for (Index i = 0; i < n; ++i) {
+            for (Index j = i + 1; j < std::min(n, i + band); ++j) {
+                expected[static_cast<std::size_t>(i * ld + j)] = a[static_cast<std::size_t>(i * ld + j)];
+            }
+        }
+        INFO("order " << n << ", band " << band);
+        REQUIRE(to.read() == expected);
+        REQUIRE(from.read() == a);
+    }
+}
+
+template <class T, class Kernels>
+void check_triangle_copies(Kernels& kernels) {
+    for (const auto& [rows, cols, offset] : {std::array<Index, 3>{0, 4, 0}, {1, 1, 0}, {33, 33, 0}, {100, 40, 0}, {40, 100, -7},
+                                             {70, 65, 31}, {64, 64, 64}, {64, 64, -64}, {50, 50, 1}, {130, 97, -200}}) {
+        for (const Triangle triangle : both_triangles) {
+            for (const int layouts : {0, 1, 2, 3}) {
+                const Index most = (rows + 3) * (cols + 3);
+                const Dense<T> from = random_dense<T>(most, 1, 1), into = random_dense<T>(most, 1, 2);
+                const auto view = [&, r = rows, c = cols](T* data, bool by_rows) {
+                    return by_rows ? View<T>::row_major(data, r, c, c + 2) : View<T>::column_major(data, r, c, r + 1);
+                };
+                typename Kernels::template Memory<T> source(kernels, from.values), target(kernels, into.values);
+                kernels.template copy_triangle<T>(triangle, Index{offset}, View<const T>(view(source.data(), layouts % 2 == 0)),
+                                                  view(target.data(), layouts / 2 == 0));
+                std::vector<T> elements = from.values, expected = into.values;
+                const View<T> f = view(elements.data(), layouts % 2 == 0), e = view(expected.data(), layouts / 2 == 0);
+                for (Index i = 0; i < rows; ++i) {
+                    for (Index j = 0; j < cols; ++j) {
+                        if (triangle == Triangle::lower ? i >= j + offset : i <= j + offset) e(i, j) = f(i, j);
+                    }
+                }
+                INFO(text(triangle) << " of " << rows << " x " << cols << ", offset " << offset << ", layouts " << layouts);
+                REQUIRE(target.read() == expected);
+            }
+        }
+    }
+}
+
+}  // namespace basalt_tests

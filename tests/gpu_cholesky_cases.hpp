@@ -1,0 +1,96 @@
+#pragma once
+
+// What the tests of Cholesky in the modes hybrid and gpu share, on emulated GPUs and on real ones.
+#include <chrono>
+#include <vector>
+
+#include "tests/cholesky_cases.hpp"
+#include "tests/watchdog.hpp"
+
+namespace basalt_tests {
+
+struct CholeskyMachine {
+    int gpus = 1;
+    int workers = 2;
+    std::size_t memory = 0;
+    bool peers = true;
+    std::chrono::nanoseconds delay{0};
+    bool emulated = true;
+
+    Config config() const {
+        Config config;
+        config.workers = workers;
+        config.gpu_memory = memory;
+        config.gpus = gpus;
+        if (!emulated) return config;
+        config.emulation.gpus = gpus;
+        config.emulation.peer_access = peers;
+        config.emulation.longest_delay = delay;
+        return config;
+    }
+};
+
+inline CholeskyOptions on_gpus(FactorMode mode, Index panel_width = 0, int lookahead = -1) {
+    CholeskyOptions options;
+    options.mode = mode;
+    options.panel_width = panel_width;
+    options.lookahead = lookahead;
+    return options;
+}
+
+inline constexpr FactorMode gpu_modes[] = {FactorMode::gpu, FactorMode::hybrid};
+
+inline const char* text(FactorMode mode) {
+    return mode == FactorMode::gpu ? "gpu" : mode == FactorMode::hybrid ? "hybrid" : "cpu";
+}
+
+struct CholeskyShape {
+    Index n;
+    TileShape tile;
+    Index panel_width;
+};
+
+/// Both triangles in both modes: LAPACK's residual, and the other side as it was.
+template <class T>
+void check_on_gpus(const CholeskyMachine& machine, const CholeskyShape& shape, int lookahead = -1) {
+    const Watchdog watchdog;
+    Runtime runtime(machine.config());
+    for (const FactorMode mode : gpu_modes) {
+        for (const Triangle triangle : both_triangles) {
+            const Dense<T> a = spd_dense<T>(triangle, shape.n, 3);
+            INFO(text(mode) << ", " << text(triangle) << ", n = " << shape.n << ", tiles " << shape.tile.height << " x "
+                            << shape.tile.width << ", panels of " << shape.panel_width << ", lookahead " << lookahead << ", "
+                            << machine.gpus << " GPUs, memory " << machine.memory);
+            const auto options = on_gpus(mode, shape.panel_width, lookahead);
+            check_cholesky(triangle, a, factor(runtime, triangle, a, shape.tile, options));
+        }
+    }
+}
+
+/// A matrix made on the GPUs is factored there, and one in a GPU's memory (on an emulated one: anybody's) is loaded and stored.
+template <class T, class GpuArray>
+void check_arrays_on_gpu(Runtime& runtime, const CholeskyShape& shape, GpuArray make_array) {
+    for (const Triangle triangle : both_triangles) {
+        for (const bool by_rows : {false, true}) {
+            const Watchdog watchdog;
+            const Dense<T> a = spd_dense<T>(triangle, shape.n, 8, 5);
+            auto array = make_array(a.values);
+            const auto view = by_rows ? View<T>::row_major(array.data(), shape.n, shape.n, a.ld)
+                                      : View<T>::column_major(array.data(), shape.n, shape.n, a.ld);
+            // the same elements read by rows are the other triangle
+            const Triangle seen = (triangle == Triangle::lower) != by_rows ? Triangle::lower : Triangle::upper;
+            Matrix<T> matrix(runtime, shape.n, shape.n, shape.tile);
+            matrix.load_triangle(seen, view, basalt::Place::gpu(0));
+            const auto cholesky = cholesky_factor(runtime, matrix, seen, on_gpus(FactorMode::gpu, shape.panel_width));
+            matrix.store_triangle(seen, view, basalt::Place::gpu(0));
+            runtime.wait();
+            CholeskyResult<T> got{a, cholesky.info()};
+            got.factor.values = array.read();
+            INFO(text(triangle) << (by_rows ? " by rows" : " by columns") << ", n = " << shape.n);
+            check_cholesky(triangle, a, got);
+            CHECK(got.factor.gap_untouched());
+        }
+    }
+}
+
+}  // namespace basalt_tests

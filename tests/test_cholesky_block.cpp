@@ -1,0 +1,206 @@
+// What a block of the GPU's threads does in a Cholesky panel, thread by thread on the host, against plain loops.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "kernels/cuda/cholesky_block.hpp"
+#include "kernels/reference/potrf.hpp"
+#include "kernels/reference/trsm.hpp"
+#include "tests/cholesky_cases.hpp"
+#include "tests/emulated_block.hpp"
+
+using namespace basalt;
+using namespace basalt_tests;
+namespace block = basalt::cuda_detail::cholesky;
+
+namespace {
+
+constexpr int gap = 4;  // even, for pairs
+
+template <class T>
+constexpr T nan_of = std::numeric_limits<T>::quiet_NaN();
+
+/// A row-major square with a gap behind each row, NaN in the gap and right of the diagonal.
+template <class T>
+struct Square {
+    explicit Square(const Dense<T>& a) : order(a.n), ld(a.n + gap), values(static_cast<std::size_t>(ld * order + 1), nan_of<T>) {
+        for (Index i = 0; i < order; ++i) {
+            for (Index j = 0; j <= i; ++j) view()(i, j) = a(i, j);
+        }
+    }
+    View<T> view() { return View<T>::row_major(values.data(), order, order, ld); }
+
+    Index order, ld;
+    std::vector<T> values;
+};
+
+template <class T>
+struct FactoredLeaf {
+    Square<T> l;
+    std::vector<T> inverses;
+    std::vector<int> use_inverse;
+    int failed = 0;
+
+    explicit FactoredLeaf(const Dense<T>& a)
+        : l(a), inverses(std::size_t{block::leaf} * block::tile, nan_of<T>), use_inverse(block::leaf_tiles, -1) {}
+    block::Leaf<T> leaf() { return {l.values.data(), l.ld, static_cast<int>(l.order), inverses.data(), use_inverse.data()}; }
+    block::Leaf<const T> made() { return {l.values.data(), l.ld, static_cast<int>(l.order), inverses.data(), use_inverse.data()}; }
+};
+
+template <class T>
+FactoredLeaf<T> factor(const Dense<T>& a, bool backwards) {
+    FactoredLeaf<T> f(a);
+    const auto memory = std::make_unique<block::LeafMemory<T>>();
+    std::fill_n(memory->a, std::size(memory->a), nan_of<T>);
+    int first = 0;
+    EmulatedBlock(block::leaf_warps, backwards).run([&](const EmulatedBlock::Thread& thread) {
+        const int failed = block::factor_leaf(thread, *memory, f.leaf());
+        if (thread.lane == 0 && failed > 0 && (first == 0 || failed < first)) first = failed;
+    });
+    f.failed = first;
+    return f;
+}
+
+/// Column-major copy of a row-major lower triangle.
+template <class T>
+Dense<T> dense(Square<T>& square) {
+    Dense<T> a(square.order, square.order);
+    for (Index j = 0; j < square.order; ++j) {
+        for (Index i = 0; i < square.order; ++i) a(i, j) = square.view()(i, j);
+    }
+    return a;
+}
+
+template <bool wide, class T>
+void solve(FactoredLeaf<T>& f, T* a, Index ld, int rows, bool backwards) {
+    const auto memory = std::make_unique<block::RowsMemory<T>>();
+    std::fill_n(memory->right, std::size(memory->right), nan_of<T>);
+    std::fill_n(memory->solved, std::size(memory->solved), nan_of<T>);
+    EmulatedBlock(block::solving_warps, backwards).run([&](const EmulatedBlock::Thread& thread) {
+        block::solve_rows<wide>(thread, *memory, block::Rows<T>{a, ld, rows, f.made()});
+    });
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("a block of threads factors a leaf and inverts its tiles", "[kernels]", float, double) {
+    using T = TestType;
+    for (const Index n : {1, 2, 31, 32, 33, 64, 100, 127, 128}) {
+        const Dense<T> a = spd_dense<T>(Triangle::lower, n, 3);
+        const bool backwards = n % 2 == 0;
+        FactoredLeaf<T> f = factor(a, backwards);
+        INFO("order " << n << (backwards ? ", backwards" : ""));
+        REQUIRE(f.failed == 0);
+        REQUIRE(cholesky_ratio(Triangle::lower, a, dense(f.l)) < 10);
+        for (Index i = 0; i < n; ++i) {
+            for (Index j = i + 1; j < f.l.ld; ++j) REQUIRE(std::isnan(f.l.values[static_cast<std::size_t>(i * f.l.ld + j)]));
+        }
+        for (Index top = 0; top < n; top += block::tile) {
+            REQUIRE(f.use_inverse[static_cast<std::size_t>(top / block::tile)] == 1);
+            const Index order = std::min<Index>(block::tile, n - top);
+            const View<T> x = View<T>::row_major(f.inverses.data() + top * block::tile, block::tile, block::tile, block::tile);
+            double error = 0;
+            for (Index i = 0; i < block::tile; ++i) {
+                for (Index j = 0; j < block::tile; ++j) {
+                    double sum = 0;  // (X L)(i, j)
+                    for (Index k = j; k < block::tile; ++k) {
+                        const bool stored = k < order && j < order;
+                        const double l = stored ? static_cast<double>(f.l.view()(top + k, top + j)) : k == j;
+                        sum += static_cast<double>(x(i, k)) * l;
+                    }
+                    error = std::max(error, std::abs(sum - (i == j ? 1 : 0)));
+                }
+            }
+            REQUIRE(error < 100 * roundoff<T>);
+        }
+    }
+}
+
+TEMPLATE_TEST_CASE("a block of threads finds the first pivot that is not positive", "[kernels]", float, double) {
+    using T = TestType;
+    for (const Index n : {40, 128}) {
+        for (const Index where : {Index{0}, Index{5}, Index{31}, Index{32}, n - 1}) {
+            for (const T pivot : {T{-1}, T{0}, nan_of<T>}) {
+                Dense<T> a = spd_dense<T>(Triangle::lower, n, 3);
+                if (pivot == T{0}) {
+                    for (Index j = 0; j < where; ++j) a(where, j) = 0;
+                }
+                a(where, where) = pivot;
+                if (where < n - 1) a(n - 1, n - 1) = T{-1};
+                INFO("order " << n << ", pivot " << where << " is " << pivot);
+                REQUIRE(factor(a, false).failed == where + 1);
+            }
+        }
+    }
+}
+
+TEMPLATE_TEST_CASE("a block of threads solves rows by the inverses of tiles, or by substitution", "[kernels]", float, double) {
+    using T = TestType;
+    for (const Index n : {1, 31, 32, 64, 70, 128}) {
+        for (const int rows : {1, 17, 32}) {
+            for (const bool by_inverse : {true, false}) {
+                FactoredLeaf<T> f = factor(spd_dense<T>(Triangle::lower, n, 4), false);
+                if (!by_inverse) {
+                    std::fill(f.use_inverse.begin(), f.use_inverse.end(), 0);
+                    std::fill(f.inverses.begin(), f.inverses.end(), nan_of<T>);
+                }
+                const Index ld = n + 3;
+                Dense<T> right = random_dense<T>(ld, block::solved_rows, 5);  // column i is row i
+                std::vector<T> expected = right.values;
+                const auto below = View<T>::row_major(expected.data(), rows, n, ld);
+                reference::trsm<T>(Side::right, Triangle::upper, Diagonal::stored, transposed(View<const T>(f.l.view())), below);
+                std::vector<T> plain = right.values;
+                solve<true>(f, right.values.data(), ld, rows, n % 2 == 0);
+                solve<false>(f, plain.data(), ld, rows, n % 2 != 0);
+                INFO(rows << " rows, order " << n << (by_inverse ? " by inverse" : " by substitution"));
+                for (std::size_t i = 0; i < expected.size(); ++i) {
+                    const double bound = 200 * roundoff<T> / std::sqrt(static_cast<double>(n));
+                    REQUIRE(std::abs(double(right.values[i]) - double(expected[i])) <= bound);
+                    REQUIRE(plain[i] == right.values[i]);
+                }
+            }
+        }
+    }
+}
+
+TEMPLATE_TEST_CASE("inverses of tiles are refused where they would cost accuracy", "[kernels]", float, double) {
+    using T = TestType;
+    // rows R L^T on a tile of that condition
+    constexpr int n = block::tile;
+    bool refused = false, used = false;
+    for (const double condition : {1e1, 1e3, sizeof(T) == 4 ? 2e4 : 1e9, sizeof(T) == 4 ? 2e6 : 1e13}) {
+        FactoredLeaf<T> f = factor(rounded<T>(conditioned(n, condition, 6)), false);
+        REQUIRE(f.failed == 0);
+        (f.use_inverse[0] != 0 ? used : refused) = true;
+        const Dense<double> r = random_dense<double>(block::solved_rows, n, 7);
+        std::vector<T> rows(static_cast<std::size_t>(block::solved_rows * n));
+        double norm = 0;
+        for (Index i = 0; i < block::solved_rows; ++i) {
+            for (Index j = 0; j < n; ++j) {
+                double sum = 0;
+                for (Index k = 0; k <= j; ++k) sum += r(i, k) * static_cast<double>(f.l.view()(j, k));
+                rows[static_cast<std::size_t>(i * n + j)] = static_cast<T>(sum);
+                norm = std::max(norm, std::abs(sum));
+            }
+        }
+        const std::vector<T> right = rows;
+        solve<true>(f, rows.data(), n, block::solved_rows, false);
+        double residual = 0;
+        for (Index i = 0; i < block::solved_rows; ++i) {
+            for (Index j = 0; j < n; ++j) {
+                double sum = -static_cast<double>(right[static_cast<std::size_t>(i * n + j)]);
+                for (Index k = 0; k <= j; ++k) {
+                    sum += static_cast<double>(rows[static_cast<std::size_t>(i * n + k)]) * static_cast<double>(f.l.view()(j, k));
+                }
+                residual = std::max(residual, std::abs(sum));
+            }
+        }
+        INFO("condition " << condition << ", inverse " << (f.use_inverse[0] != 0 ? "used" : "refused") << ", residual "
+                          << residual / norm / roundoff<T>);
+        CHECK(residual < 30 * norm * roundoff<T>);
+    }
+    CHECK(used);
+    CHECK(refused);
+}

@@ -1,0 +1,159 @@
+// The Cholesky kernels of a GPU against plain loops, and Cholesky in the modes hybrid and gpu on the GPUs there are. Cases
+// tagged [large] are those that compute-sanitizer would take too long for.
+
+#include "kernels/cuda/cholesky.hpp"
+#include "kernels/cuda/triangle_copy.hpp"
+#include "tests/cholesky_kernel_cases.hpp"
+#include "tests/cuda_kernels.hpp"
+#include "tests/gpu_cholesky_cases.hpp"
+#include "tests/real_gpus.hpp"
+
+using namespace basalt;
+using namespace basalt_tests;
+
+namespace {
+
+class CholeskyKernels : public CudaKernels {
+  public:
+    using CudaKernels::CudaKernels;
+
+    template <class T>
+    void cholesky_panel(View<T> panel, Index* info, void* workspace) {
+        run([&](Stream stream) { cuda_kernels::cholesky_panel<T>(stream, panel, info, workspace); });
+    }
+    template <class T, class... A>
+    void subtract_transposed_product(const A&... a) {
+        run([&](Stream stream) { cuda_kernels::subtract_transposed_product<T>(stream, a...); });
+    }
+    template <class T, class... A>
+    void save_above_diagonal(const A&... a) {
+        run([&](Stream stream) { cuda_kernels::save_above_diagonal<T>(stream, a...); });
+    }
+    template <class T, class... A>
+    void restore_above_diagonal(const A&... a) {
+        run([&](Stream stream) { cuda_kernels::restore_above_diagonal<T>(stream, a...); });
+    }
+    template <class T, class... A>
+    void copy_triangle(const A&... a) {
+        run([&](Stream stream) { cuda_kernels::copy_triangle<T>(stream, a...); });
+    }
+    template <class T>
+    static std::size_t workspace(Index cols) {
+        return cuda_kernels::cholesky_workspace<T>(cols);
+    }
+};
+
+/// The kernels of the first GPU; nullptr where there is none.
+CholeskyKernels* cholesky_gpu() {
+    static const auto devices = basalt::detail::make_cuda_devices(1);
+    static const auto kernels = devices.empty() ? nullptr : std::make_unique<CholeskyKernels>(*devices.front());
+    return kernels.get();
+}
+
+/// An array in the first GPU's memory.
+template <class T>
+auto gpu_array(const std::vector<T>& values) {
+    return CudaKernels::Memory<T>(*cholesky_gpu(), values);
+}
+
+CholeskyMachine machine(int gpus, std::size_t memory = 0) {
+    return {.gpus = gpus, .workers = 4, .memory = memory, .emulated = false};
+}
+
+/// Numbers of GPUs to test with.
+std::vector<int> gpu_counts() {
+    std::vector<int> counts;
+    for (const int count : {1, 2, 4}) {
+        if (count <= gpus_here()) counts.push_back(count);
+    }
+    return counts;
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("a Cholesky panel on a GPU is as accurate as LAPACK demands", "[cuda]", float, double) {
+    if (cholesky_gpu() == nullptr) SKIP(no_gpu);
+    check_panels<TestType>(*cholesky_gpu(), {{1, 1}, {5, 3}, {31, 31}, {33, 32}, {70, 33}, {128, 128}, {129, 128}, {200, 129}, {300, 256}});
+}
+
+TEMPLATE_TEST_CASE("ill-conditioned Cholesky panels on a GPU keep their accuracy", "[cuda]", float, double) {
+    if (cholesky_gpu() == nullptr) SKIP(no_gpu);
+    check_ill_conditioned_panels<TestType>(*cholesky_gpu());
+}
+
+TEMPLATE_TEST_CASE("a Cholesky panel on a GPU names the first pivot that is not positive", "[cuda]", float, double) {
+    if (cholesky_gpu() == nullptr) SKIP(no_gpu);
+    check_panel_info<TestType>(*cholesky_gpu());
+}
+
+TEMPLATE_TEST_CASE("the same Cholesky panel gives the same bits on a GPU", "[cuda]", float, double) {
+    if (cholesky_gpu() == nullptr) SKIP(no_gpu);
+    check_repeated_panel<TestType>(*cholesky_gpu(), 700, 300);
+}
+
+TEMPLATE_TEST_CASE("products, bands and triangles of Cholesky on a GPU are those of plain loops", "[cuda]", float, double) {
+    if (cholesky_gpu() == nullptr) SKIP(no_gpu);
+    check_transposed_product<TestType>(*cholesky_gpu());
+    check_band<TestType>(*cholesky_gpu());
+    check_triangle_copies<TestType>(*cholesky_gpu());
+}
+
+TEMPLATE_TEST_CASE("wide and tall Cholesky panels on a GPU are as accurate as LAPACK demands", "[cuda][large]", float, double) {
+    if (cholesky_gpu() == nullptr) SKIP(no_gpu);
+    check_panels<TestType>(*cholesky_gpu(), {{1500, 512}, {1100, 1024}, {3000, 200}});
+}
+
+TEST_CASE("Cholesky on real GPUs has LAPACK's residual at ragged sizes", "[cuda][large]") {
+    if (gpus_here() == 0) SKIP(no_gpu);
+    for (const int gpus : gpu_counts()) {
+        for (const CholeskyShape& shape : {CholeskyShape{1, {8, 8}, 4}, {97, {16, 32}, 16}, {700, {128, 256}, 64},
+                                           {1000, {256, 512}, 128}, {1300, {512, 2048}, 512}}) {
+            check_on_gpus<double>(machine(gpus), shape, 1);
+            check_on_gpus<double>(machine(gpus), shape, 0);
+            check_on_gpus<float>(machine(gpus), shape);
+        }
+    }
+}
+
+TEST_CASE("a positive definite matrix larger than the memory cap is factored on real GPUs in column groups", "[cuda][large]") {
+    if (gpus_here() == 0) SKIP(no_gpu);
+    // 2000 columns of 2048 doubles in tile columns of 128: 2.1 MB each, 33 MB in all
+    for (const int gpus : gpu_counts()) {
+        for (const std::size_t memory : {12'000'000, 20'000'000}) {
+            check_on_gpus<double>(machine(gpus, memory), {2000, {128, 128}, 64});
+        }
+    }
+}
+
+TEMPLATE_TEST_CASE("INFO on real GPUs is that of the cores", "[cuda][large]", float, double) {
+    if (gpus_here() == 0) SKIP(no_gpu);
+    Runtime runtime(machine(gpu_counts().back()).config());
+    for (const FactorMode mode : gpu_modes) check_info<TestType>(runtime, 310, {128, 128}, on_gpus(mode, 64), {0, 63, 64, 200, 309});
+}
+
+TEMPLATE_TEST_CASE("ill-conditioned matrices keep LAPACK's residual on real GPUs", "[cuda][large]", float, double) {
+    if (gpus_here() == 0) SKIP(no_gpu);
+    Runtime runtime(machine(gpu_counts().back()).config());
+    for (const FactorMode mode : gpu_modes) check_ill_conditioned<TestType>(runtime, 300, {128, 128}, on_gpus(mode, 128));
+}
+
+TEST_CASE("a triangle in a real GPU's memory is loaded, factored and stored there", "[cuda][large]") {
+    if (gpus_here() == 0) SKIP(no_gpu);
+    Runtime runtime(machine(gpu_counts().back()).config());
+    for (const CholeskyShape& shape : {CholeskyShape{1, {8, 8}, 8}, {300, {128, 128}, 64}, {777, {256, 1024}, 256}}) {
+        check_arrays_on_gpu<double>(runtime, shape, gpu_array<double>);
+        check_arrays_on_gpu<float>(runtime, shape, gpu_array<float>);
+    }
+}
+
+TEST_CASE("repeated Cholesky on real GPUs gives the same bits", "[cuda][large]") {
+    if (gpus_here() == 0) SKIP(no_gpu);
+    Runtime runtime(machine(gpu_counts().back()).config());
+    const Dense<double> a = symmetric(Triangle::lower, spd_dense<double>(Triangle::lower, 1200, 11));
+    for (const FactorMode mode : gpu_modes) {
+        const auto first = factor(runtime, Triangle::lower, a, {128, 512}, on_gpus(mode, 256));
+        for (int i = 0; i < 5; ++i) {
+            CHECK(factor(runtime, Triangle::lower, a, {128, 512}, on_gpus(mode, 256)).factor.values == first.factor.values);
+        }
+    }
+}

@@ -1,0 +1,162 @@
+// Cholesky in the modes hybrid and gpu on emulated GPUs, against LAPACK.
+#include "tests/cholesky_kernel_cases.hpp"
+#include "tests/gpu_cholesky_cases.hpp"
+
+using namespace basalt;
+using namespace basalt_tests;
+
+namespace {
+
+template <class T>
+class HostArray {
+  public:
+    explicit HostArray(std::vector<T> values) : values_(std::move(values)) {}
+    T* data() { return values_.data(); }
+    std::vector<T> read() const { return values_; }
+
+  private:
+    std::vector<T> values_;
+};
+
+const std::vector<CholeskyShape> shapes{{0, {8, 8}, 4},      {1, {8, 8}, 4},       {7, {8, 8}, 3},
+                                        {33, {16, 16}, 16},  {97, {16, 32}, 16},   {130, {32, 24}, 7},
+                                        {200, {64, 64}, 64}, {257, {96, 128}, 40}, {150, {512, 256}, 48}};
+
+}  // namespace
+
+TEST_CASE("Cholesky on GPUs has LAPACK's residual at ragged sizes, with 1 to 4 GPUs", "[cholesky][sanitize]") {
+    for (const CholeskyShape& shape : shapes) {
+        for (int gpus = 1; gpus <= 4; ++gpus) check_on_gpus<double>({.gpus = gpus}, shape, gpus % 2);
+        check_on_gpus<float>({.gpus = 2}, shape);
+        check_on_gpus<float>({.gpus = 1}, shape);
+    }
+}
+
+TEST_CASE("Cholesky with slow devices, without peer access and with one worker", "[cholesky]") {
+    using std::chrono::microseconds;
+    const CholeskyShape shape{150, {32, 32}, 16};
+    check_on_gpus<double>({.gpus = 3, .delay = microseconds(200)}, shape);
+    check_on_gpus<double>({.gpus = 1, .delay = microseconds(200)}, shape);
+    check_on_gpus<double>({.gpus = 3, .peers = false}, shape);
+    check_on_gpus<double>({.gpus = 2, .workers = 1}, shape);
+}
+
+TEST_CASE("a positive definite matrix larger than the GPUs' memory is factored in column groups", "[cholesky][sanitize]") {
+    // 320 columns of 320 doubles in tile columns of 32: 82 KB each, 820 KB in all
+    for (const std::size_t memory : {450'000, 600'000, 800'000}) {
+        for (const int gpus : {1, 2}) check_on_gpus<double>({.gpus = gpus, .memory = memory}, {320, {32, 32}, 16});
+    }
+}
+
+TEST_CASE("panels get narrower at the end and give the same factor", "[cholesky]") {
+    Runtime runtime(CholeskyMachine{.gpus = 2}.config());
+    const Dense<double> a = spd_dense<double>(Triangle::lower, 1100, 4);
+    for (const bool narrow : {true, false}) {
+        CholeskyOptions options = on_gpus(FactorMode::gpu, 512);
+        options.narrow_at_end = narrow;
+        check_cholesky(Triangle::lower, a, factor(runtime, Triangle::lower, a, {128, 1024}, options));
+    }
+}
+
+TEMPLATE_TEST_CASE("INFO on GPUs is that of the cores", "[cholesky][sanitize]", float, double) {
+    for (const int gpus : {1, 3}) {
+        for (const FactorMode mode : gpu_modes) {
+            const Watchdog watchdog;
+            Runtime runtime(CholeskyMachine{.gpus = gpus}.config());
+            INFO(text(mode) << ", " << gpus << " GPUs");
+            check_info<TestType>(runtime, 70, {32, 32}, on_gpus(mode, 16), {0, 1, 31, 32, 50, 69});
+        }
+    }
+}
+
+TEMPLATE_TEST_CASE("ill-conditioned matrices keep LAPACK's residual on GPUs", "[cholesky]", float, double) {
+    for (const FactorMode mode : gpu_modes) {
+        Runtime runtime(CholeskyMachine{.gpus = 2}.config());
+        check_ill_conditioned<TestType>(runtime, 100, {64, 64}, on_gpus(mode, 32));
+    }
+}
+
+TEST_CASE("a triangle in a GPU's memory is loaded, factored and stored there", "[cholesky][sanitize]") {
+    for (const int gpus : {1, 2}) {
+        Runtime runtime(CholeskyMachine{.gpus = gpus}.config());
+        for (const CholeskyShape& shape : {CholeskyShape{1, {8, 8}, 8}, {100, {32, 48}, 16}, {64, {64, 64}, 32}}) {
+            check_arrays_on_gpu<double>(runtime, shape, [](std::vector<double> v) { return HostArray<double>(std::move(v)); });
+            check_arrays_on_gpu<float>(runtime, shape, [](std::vector<float> v) { return HostArray<float>(std::move(v)); });
+        }
+    }
+}
+
+TEST_CASE("repeated Cholesky on GPUs gives the same bits", "[cholesky]") {
+    Runtime runtime(CholeskyMachine{.gpus = 3, .delay = std::chrono::microseconds(50)}.config());
+    const Dense<double> a = symmetric(Triangle::lower, spd_dense<double>(Triangle::lower, 160, 11));
+    for (const FactorMode mode : gpu_modes) {
+        const auto first = factor(runtime, Triangle::lower, a, {32, 64}, on_gpus(mode, 32));
+        for (int i = 0; i < 4; ++i) {
+            const auto again = factor(runtime, Triangle::lower, a, {32, 64}, on_gpus(mode, 32, i % 2));
+            CHECK(again.factor.values == first.factor.values);
+        }
+    }
+}
+
+TEST_CASE("the factor of a matrix made on the GPUs solves a system", "[cholesky]") {
+    Runtime runtime(CholeskyMachine{.gpus = 2}.config());
+    const Index n = 90;
+    for (const FactorMode mode : gpu_modes) {
+        auto a = Matrix<double>::generate(runtime, make_generator<double>("spd", n, n, 1), n, n, {32, 32}, Place::any());
+        const Dense<double> dense = generated<double>("spd", n, n, 1), b = random_dense<double>(n, 3, 2);
+        auto x = Matrix<double>::from_columns(runtime, b.values.data(), n, 3, b.ld, {32, 32});
+        cholesky_solve(runtime, cholesky_factor(runtime, a, Triangle::upper, on_gpus(mode, 16)), x);
+        Dense<double> got(n, 3);
+        x.store(got.view());
+        runtime.wait();
+        CHECK(solve_ratio(dense, got, b) < 30);
+    }
+}
+
+TEST_CASE("the modes of Cholesky that need a GPU say so, and those of GPUs have no deep lookahead", "[cholesky]") {
+    Config config;
+    config.workers = 1;
+    config.gpus = 0;
+    Runtime cores(config), gpus(CholeskyMachine{}.config());
+    Matrix<double> a(cores, 8, 8), b(gpus, 8, 8);
+    for (const FactorMode mode : gpu_modes) {
+        CHECK_THROWS_AS(cholesky_factor(cores, a, Triangle::lower, on_gpus(mode)), UsageError);
+        CHECK_THROWS_AS(cholesky_factor(gpus, b, Triangle::lower, on_gpus(mode, 4, 2)), UsageError);
+    }
+    CHECK(chosen_cholesky_mode({}, 4000, 0) == FactorMode::cpu);
+    CHECK(chosen_cholesky_mode({}, 4000, 1) == FactorMode::gpu);
+    CHECK(chosen_cholesky_mode({}, 100, 1) == FactorMode::cpu);
+}
+
+TEST_CASE("a Cholesky factorization that a device fails reports it once and leaves the runtime usable", "[cholesky]") {
+    for (const FactorMode mode : gpu_modes) {
+        for (const std::uint64_t failing : {2, 5, 11}) {
+            for (const bool kernel : {true, false}) {
+                const Watchdog watchdog;
+                INFO(text(mode) << ", " << (kernel ? "kernel " : "copy ") << failing << " fails");
+                Config config = CholeskyMachine{.gpus = 2}.config();
+                (kernel ? config.emulation.failing_kernel : config.emulation.failing_copy) = failing;
+                config.emulation.failing_gpu = 0;
+                Runtime runtime(config);
+                {
+                    auto a = Matrix<double>::generate(runtime, make_generator<double>("spd", 160, 160, 2), 160, 160, {32, 32});
+                    const auto cholesky = cholesky_factor(runtime, a, Triangle::lower, on_gpus(mode, 16));
+                    CHECK_THROWS_AS(runtime.wait(), TaskError);
+                }
+                runtime.wait();
+                const Dense<double> a = spd_dense<double>(Triangle::lower, 160, 2);
+                check_cholesky(Triangle::lower, a, factor(runtime, Triangle::lower, a, {32, 32}, on_gpus(mode, 16)));
+            }
+        }
+    }
+}
+
+TEMPLATE_TEST_CASE("the CPU twins of the Cholesky kernels are those of plain loops", "[kernels][sanitize]", float, double) {
+    CholeskyTwins twins;
+    check_panels<TestType>(twins, {{1, 1}, {5, 3}, {33, 32}, {200, 129}});
+    check_ill_conditioned_panels<TestType>(twins);
+    check_panel_info<TestType>(twins);
+    check_transposed_product<TestType>(twins);
+    check_band<TestType>(twins);
+    check_triangle_copies<TestType>(twins);
+}
