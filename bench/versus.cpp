@@ -12,6 +12,8 @@
 
 #include "bench/command_line.hpp"
 #include "bench/vendor.hpp"
+#include "bench/versus_cholesky.hpp"
+#include "bench/versus_cholesky_gpu.hpp"
 #include "bench/versus_lu.hpp"
 #include "bench/versus_lu_gpu.hpp"
 #include "bench/versus_qr.hpp"
@@ -113,10 +115,13 @@ int main(int argc, char** argv) {
                 options, core);
     const CLI::App* const qr = app.add_subcommand("qr", "QR beside OpenBLAS's or cuSOLVER's geqrf and gemm");
     add_options(*app.get_subcommand("qr"), options, core);
+    const CLI::App* const cholesky = app.add_subcommand("cholesky", "Cholesky beside OpenBLAS's or cuSOLVER's potrf and gemm");
+    add_options(*app.get_subcommand("cholesky"), options, core);
     if (const auto status = parse(app, argc, argv)) return *status;
     try {
         if (!core.empty()) require_vendor_core(core, argv);
         if (qr->parsed()) return options.mode == "cpu" ? versus_qr(options) : versus_qr_gpu(options);
+        if (cholesky->parsed()) return options.mode == "cpu" ? versus_cholesky(options) : versus_cholesky_gpu(options);
         if (options.mode != "cpu") return versus_lu_gpu(options);
         return versus_lu(options);
     } catch (const std::invalid_argument& error) {

@@ -101,6 +101,23 @@ class VersusLu(unittest.TestCase):
             self.assertIn("--mode hybrid and gpu", result.stderr)
 
 
+class VersusCholesky(unittest.TestCase):
+    def test_each_size_gives_a_checked_record_beside_the_vendor(self):
+        for precision in "sd":
+            found = records(self, VERSUS, "cholesky", "--n", "70,150", "--nb", "32", "--tile", "64x32", "--cpus", "2",
+                            "--precision", precision)
+            self.assertEqual([record["n"] for record in found], [70, 150])
+            for record in found:
+                self.assertTrue(record["passed"], record)
+                self.assertEqual(record["routine"], "potrf")
+                self.assertAlmostEqual(record["ratio"] * record["vendor_gflops"] / record["gflops"], 1, places=6)
+
+    def test_only_square_matrices(self):
+        result = run(VERSUS, "cholesky", "--n", "40", "--m", "50")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("--m", result.stderr)
+
+
 class Update(unittest.TestCase):
     small = ["--emulated", "--rows", "200", "--cols", "120", "--seconds", "0.02", "--turns", "2"]
 

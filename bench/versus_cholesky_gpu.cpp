@@ -1,0 +1,245 @@
+// Cholesky of the lower triangle in the modes hybrid and gpu and the GPU vendor's in one process, in turn. Both start and
+// end with a column-major matrix where --data says; conversion and transfers are timed, allocation and pinning are not.
+#include "bench/versus_cholesky_gpu.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <limits>
+#include <memory>
+#include <random>
+#include <stdexcept>
+
+#include <fmt/format.h>
+#include <basalt/basalt.hpp>
+
+#include "bench/build_commit.hpp"
+#include "bench/clock.hpp"
+#include "bench/machine_line.hpp"
+#include "bench/user_matrix.hpp"
+#include "bench/vendor_gpu.hpp"
+#include "bench/vendor_cholesky_gpu.hpp"
+#include "io/json_record.hpp"
+#include "io/trace_file.hpp"
+
+namespace bench {
+
+namespace {
+
+using basalt::Index;
+using basalt::Place;
+
+constexpr double max_ratio = 30;  // LAPACK's own tests pass below this
+constexpr Index gemm_order = 16384, gemm_depth = 1024;
+
+double largest(const std::vector<double>& x) {
+    double most = 0;
+    for (const double entry : x) most = std::abs(entry) <= most ? most : std::abs(entry);  // also where it is NaN
+    return most;
+}
+
+template <class T>
+class CholeskyContest {
+  public:
+    CholeskyContest(const VersusOptions& options, basalt::Runtime& runtime, VendorGpu<T>& gpu, Index n)
+        : options_(options), runtime_(runtime), gpu_(gpu), n_(n), on_host_(options.data == "host") {
+        if (options.m > 0 && options.m != n) throw std::invalid_argument("--m: Cholesky is of square matrices, allowed is --n");
+        cholesky_options_.mode = options.mode == "gpu" ? basalt::FactorMode::gpu : basalt::FactorMode::hybrid;
+        cholesky_options_.panel_width =
+            options.nb > 0 ? options.nb : basalt::default_cholesky_panel(cholesky_options_.mode, n_, runtime.gpus());
+        cholesky_options_.lookahead = options.lookahead;
+        cholesky_options_.narrow_at_end = options.narrow_at_end;
+        tile_ = options.tile == basalt::TileShape{} ? basalt::default_cholesky_tile(n_, runtime.gpus()) : options.tile;
+    }
+
+    void run() {
+        UserMatrix<T> user(n_, n_, on_host_);
+        basalt::Matrix<T> a(runtime_, n_, n_, tile_);
+        if (on_host_) a.pin();
+        const bool vendor = options_.vendor && (!on_host_ || n_ <= 32768);
+        for (int round = 0; round <= options_.repeat; ++round) {
+            generate(a, user);
+            if (round == 0) expect(user);
+            const double seconds = time_ours(a, user, round);
+            if (round == 0) check(user);
+            const double gemm = gpu_.gemm(gemm_order, gemm_depth);
+            if (vendor) generate(a, user);
+            const double theirs = vendor ? time_vendor(user) : 0;
+            if (round == 0) continue;
+            ours_.push_back(seconds);
+            gemm_.push_back(gemm);
+            if (vendor) vendor_seconds_.push_back(theirs);
+        }
+    }
+
+    void print(std::FILE* table) const {
+        const basalt::JsonRecord r = record();
+        fmt::print(table, "{:>7} {:>10} {:>5} {:>6} | {:>9.4f} {:>7.2f} | {:>7.2f} {:>6.3f} | {:>7.2f} {:>6.3f} | {:.3g} {}\n", n_,
+                   r["tile"].get<std::string>(), r["nb"].get<Index>(), options_.data, basalt::median(ours_),
+                   r["gflops"].get<double>() * 1e-3, gemm_rate() * 1e-3, r["gemm_fraction"].get<double>(),
+                   vendor_seconds_.empty() ? 0 : flops() / basalt::median(vendor_seconds_) * 1e-12,
+                   vendor_seconds_.empty() ? 0 : basalt::median(vendor_seconds_) / basalt::median(ours_), ratio_,
+                   passed() ? "passed" : "FAILED");
+        std::fflush(table);
+    }
+
+    basalt::JsonRecord record() const {
+        basalt::FactorRecord factor;
+        factor.routine = "potrf";
+        factor.precision = options_.precision;
+        factor.m = factor.n = n_;
+        factor.nb = cholesky_options_.panel_width;
+        factor.tile = fmt::format("{}x{}", tile_.height, tile_.width);
+        factor.mode = options_.mode;
+        factor.cpus = runtime_.workers();
+        factor.gpus = runtime_.gpus();
+        factor.data = options_.data;
+        factor.runs = ours_;
+        factor.flops = flops();
+        factor.residual_ratio = ratio_;
+        factor.passed = passed();
+        factor.machine = machine_line() + ", " + runtime_.devices().front().model;
+        factor.commit = build_commit;
+        basalt::JsonRecord json = basalt::to_json(factor);
+        json["lookahead"] = cholesky_options_.lookahead;
+        json["gpu_memory"] = runtime_.config().gpu_memory;
+        json["vendor"] = vendor_gpu_version();
+        if (!vendor_seconds_.empty()) {
+            json["vendor_gflops"] = factor.flops / basalt::median(vendor_seconds_) * 1e-9;
+            json["vendor_runs"] = vendor_seconds_;
+            json["ratio"] = basalt::median(vendor_seconds_) / basalt::median(ours_);
+        }
+        json["gemm_gflops"] = gemm_rate();
+        json["gemm_fraction"] = factor.flops / basalt::median(ours_) * 1e-9 / gemm_rate() / runtime_.gpus();
+        return json;
+    }
+
+    bool passed() const { return ratio_ < max_ratio; }
+
+  private:
+    double flops() const { return std::pow(static_cast<double>(n_), 3) / 3; }
+    double gemm_rate() const { return 2e-9 * gemm_order * gemm_order * gemm_depth / basalt::median(gemm_); }
+
+    void generate(basalt::Matrix<T>& a, const UserMatrix<T>& user) {
+        const std::shared_ptr<const basalt::Generator<T>> generator = basalt::make_generator<T>("spd", n_, n_, options_.seed);
+        const Place place = on_host_ ? Place::cpu() : Place::gpu(0);
+        a.fill(generator, place);
+        a.store(user.view(), place);
+        runtime_.wait();
+    }
+
+    double time_ours(basalt::Matrix<T>& a, const UserMatrix<T>& user, int round) {
+        let_others_rest();
+        // a trace, once begun, goes on: of the last size, and of nothing after it
+        const bool trace = round == options_.repeat && !options_.trace.empty() && n_ == options_.sizes.back();
+        if (trace) runtime_.start_trace();
+        const double start = gpu_.synchronized_now();
+        const Place where = on_host_ ? Place::any() : Place::gpu(0);
+        a.load_triangle(basalt::Triangle::lower, user.view(), where);
+        const auto cholesky = basalt::cholesky_factor(runtime_, a, basalt::Triangle::lower, cholesky_options_);
+        a.store_triangle(basalt::Triangle::lower, user.view(), where);
+        runtime_.wait();
+        const double seconds = gpu_.synchronized_now() - start;
+        if (trace) {
+            std::ofstream file(options_.trace);
+            basalt::write_chrome_trace(file, runtime_.take_trace());
+        }
+        if (round == 0) info_ = cholesky.info();
+        return seconds;
+    }
+
+    double time_vendor(const UserMatrix<T>& user) {
+        vendor_.prepare(n_);
+        if (!on_host_) {
+            const double start = gpu_.synchronized_now();
+            vendor_.potrf(n_, user.data());
+            return gpu_.synchronized_now() - start;
+        }
+        const GpuMemory on_gpu(user.bytes());
+        const double start = gpu_.synchronized_now();
+        gpu_.to_gpu(on_gpu.data(), user.data(), user.bytes());
+        vendor_.potrf(n_, static_cast<T*>(on_gpu.data()));
+        gpu_.to_host(user.data(), on_gpu.data(), user.bytes());
+        return gpu_.synchronized_now() - start;
+    }
+
+    template <class F>
+    auto on_gpu(const UserMatrix<T>& user, const F& use) {
+        if (!on_host_) return use(user.data());
+        const GpuMemory copy(user.bytes());
+        gpu_.to_gpu(copy.data(), user.data(), user.bytes());
+        return use(static_cast<const T*>(copy.data()));
+    }
+
+    /// y = A x for a vector of random signs, before the factorization.
+    void expect(const UserMatrix<T>& user) {
+        std::mt19937_64 random(1);
+        signs_.resize(static_cast<std::size_t>(n_));
+        for (double& entry : signs_) entry = (random() >> 63) != 0 ? 1.0 : -1.0;
+        expected_ = on_gpu(user, [&](const T* a) { return vendor_.times(n_, a, signs_); });
+    }
+
+    /// ||(A - L L^T) x||_oo / (n ||A||_oo eps), with ||A||_oo = 5/4 n: n on the diagonal and uniform numbers in [-1/2, 1/2)
+    /// elsewhere. NaN where INFO is not 0.
+    void check(const UserMatrix<T>& user) {
+        if (info_ != 0) return;
+        std::vector<double> y = on_gpu(user, [&](const T* l) { return vendor_.times_factors(n_, l, signs_); });
+        for (std::size_t i = 0; i < y.size(); ++i) y[i] -= expected_[i];
+        const double n = static_cast<double>(n_);
+        ratio_ = largest(y) / (1.25 * n * n * static_cast<double>(std::numeric_limits<T>::epsilon()) / 2);
+    }
+
+    const VersusOptions& options_;
+    basalt::Runtime& runtime_;
+    VendorGpu<T>& gpu_;
+    VendorCholeskyGpu<T> vendor_;
+    const Index n_;
+    const bool on_host_;
+    basalt::TileShape tile_;
+    basalt::CholeskyOptions cholesky_options_;
+    Index info_ = -1;
+    std::vector<double> signs_, expected_;
+    std::vector<double> ours_, vendor_seconds_, gemm_;
+    double ratio_ = std::numeric_limits<double>::quiet_NaN();
+};
+
+template <class T>
+int contests(const VersusOptions& options, basalt::Runtime& runtime, std::FILE* table, basalt::JsonRecordWriter* records) {
+    VendorGpu<T> gpu;
+    bool passed = true;
+    for (const Index n : options.sizes) {
+        CholeskyContest<T> contest(options, runtime, gpu, n);
+        contest.run();
+        contest.print(table);
+        if (records != nullptr) records->write(contest.record());
+        passed = passed && contest.passed();
+    }
+    return passed ? 0 : 1;
+}
+
+}  // namespace
+
+int versus_cholesky_gpu(const VersusOptions& options) {
+    std::FILE* table = options.json == "-" ? stderr : stdout;
+    std::unique_ptr<basalt::JsonRecordWriter> records;
+    if (!options.json.empty()) records = std::make_unique<basalt::JsonRecordWriter>(options.json, std::cout);
+    basalt::Config config;
+    config.workers = options.threads;
+    config.gpus = options.gpus;
+    config.gpu_memory = options.gpu_memory;
+    basalt::Runtime runtime(config);
+    if (runtime.gpus() == 0) throw std::runtime_error("--mode hybrid and gpu: this machine has no GPU that CUDA can use");
+    fmt::print(table,
+               "{} Cholesky, precision {}, {} CPU threads, {} GPUs, conversion from and to column-major timed, median of {} in turn\n"
+               "vendor: {} on one GPU; gemm: {} x {}, K = {}; Tflop/s\n",
+               options.mode, options.precision, runtime.workers(), runtime.gpus(), options.repeat, vendor_gpu_version(), gemm_order,
+               gemm_order, gemm_depth);
+    fmt::print(table, "{:>7} {:>10} {:>5} {:>6} | {:>9} {:>7} | {:>7} {:>6} | {:>7} {:>6} | {}\n", "n", "tile", "nb", "data",
+               "ours s", "Tflop/s", "gemm", "share", "vendor", "ratio", "||(A - LL') x|| / (n ||A|| eps)");
+    if (options.precision == 's') return contests<float>(options, runtime, table, records.get());
+    return contests<double>(options, runtime, table, records.get());
+}
+
+}  // namespace bench

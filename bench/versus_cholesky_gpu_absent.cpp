@@ -1,0 +1,12 @@
+// Built where CUDA was not found.
+#include "bench/versus_cholesky_gpu.hpp"
+
+#include <stdexcept>
+
+namespace bench {
+
+int versus_cholesky_gpu(const VersusOptions&) {
+    throw std::runtime_error("--mode hybrid and gpu: CUDA was not found when this was built");
+}
+
+}  // namespace bench
