@@ -53,7 +53,7 @@ void add_factor_options(CLI::App& command, Settings& settings, FactorOptions& op
     command.add_flag("--check,!--no-check", options.check, "check the result (default) or not");
     add_setting_options(command, settings, factor_settings());
     add_setting_options(command, settings, {"BASALT_NB"});
-    add_gpu_options(command, options.gpu);
+    add_energy_option(command, options.gpu);
 }
 
 std::string generator_list() {

@@ -43,6 +43,9 @@ void add_gpu_options(CLI::App& command, GpuOptions& options) {
                      "GPUs, for comparison: each GPU is sent the panel, no ring of GPUs");
     command.add_flag("--plain-solve", options.plain_solve,
                      "hybrid, for comparison: always solve with the panel's triangle, never multiply by its inverse");
+}
+
+void add_energy_option(CLI::App& command, GpuOptions& options) {
     command.add_flag("--energy", options.energy,
                      "measure the energy of GPUs (NVML) and processor packages (RAPL) during the factorization");
 }

@@ -21,8 +21,9 @@ struct GpuOptions {
     LuOptions lu_options(const Settings& settings) const;
 };
 
-/// Adds the options to `command`. `options` must outlive the parse.
+/// Add the options to `command`: those of LU, and --energy. `options` must outlive the parse.
 void add_gpu_options(CLI::App& command, GpuOptions& options);
+void add_energy_option(CLI::App& command, GpuOptions& options);
 
 /// Throws MachineFailure where the settings ask for GPUs that `runtime`, made from them, has not; it says why there
 /// are none and what would help.

@@ -240,6 +240,7 @@ void add_hpl(CLI::App& program, Settings& settings, Command& chosen) {
     command->add_flag("--ignore-grid", options->ignore_grid, "run grids of several processes as one process");
     add_setting_options(*command, settings, factor_settings());
     add_gpu_options(*command, options->gpu);
+    add_energy_option(*command, options->gpu);
     command->callback(
         [options, &settings, &chosen] { chosen = [options, &settings] { return hpl(*options, settings); }; });
 }

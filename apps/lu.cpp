@@ -176,6 +176,7 @@ void add_lu(CLI::App& program, Settings& settings, Command& chosen) {
         program.add_subcommand("lu", "factor one matrix by LU with partial pivoting, check it, time it");
     const auto options = std::make_shared<FactorOptions>();
     add_factor_options(*command, settings, *options);
+    add_gpu_options(*command, options->gpu);
     command->callback(
         [options, &settings, &chosen] { chosen = [options, &settings] { return lu(*options, settings); }; });
 }

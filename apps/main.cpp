@@ -73,6 +73,7 @@ int run(int argc, char** argv) {
     add_info(program, settings, chosen);
     add_hpl(program, settings, chosen);
     add_lu(program, settings, chosen);
+    add_qr(program, settings, chosen);
     add_solve(program, settings, chosen);
     add_trace(program, settings, chosen);
     program.require_subcommand(0, 1);

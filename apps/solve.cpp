@@ -260,6 +260,7 @@ void add_solve(CLI::App& program, Settings& settings, Command& chosen) {
             "rows than columns); default: lu, and qr unless A is square")
         ->type_name("VALUE");
     add_factor_options(*command, settings, options->matrix);
+    add_gpu_options(*command, options->matrix.gpu);
     command->get_option("--matrix")->excludes(file);
     command->get_option("--n")->description("columns of a generated matrix");
     command->callback(

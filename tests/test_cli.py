@@ -95,7 +95,7 @@ def counts(report):
 
 @test
 def help_version_and_verbose_are_known_everywhere():
-    for command in ([], ["info"], ["hpl"], ["lu"], ["solve"], ["trace"]):
+    for command in ([], ["info"], ["hpl"], ["lu"], ["qr"], ["solve"], ["trace"]):
         shown = basalt(*command, "--help")
         expect(shown.status == 0 and "--help" in shown.out and shown.err == "", shown)
         expect("--version" in shown.out and "--verbose" in shown.out, shown)
@@ -105,8 +105,8 @@ def help_version_and_verbose_are_known_everywhere():
 
 @test
 def wrong_use_names_what_is_wrong_and_what_is_allowed():
-    expect_refused(basalt(), "no subcommand", "info, hpl, lu, solve, trace")
-    expect_refused(basalt("bake"), "bake", "info, hpl, lu, solve, trace")
+    expect_refused(basalt(), "no subcommand", "info, hpl, lu, qr, solve, trace")
+    expect_refused(basalt("bake"), "bake", "info, hpl, lu, qr, solve, trace")
     expect_refused(basalt("lu", "info"), "info", "--matrix")
     expect_refused(basalt("lu", "--taste", "3"), "--taste", "--matrix", "--nb")
     expect_refused(basalt("lu", "--n"), "--n", "basalt lu --help")
@@ -219,6 +219,27 @@ def lu_writes_a_trace_with_a_row_a_worker(folder):
     tasks = [event for event in events if event["ph"] == "X"]
     expect(len(rows) >= 2 and tasks and all("priority" in task["args"] for task in tasks), shown)
     expect(any("panel" in task["name"] for task in tasks), shown)
+
+
+@test
+def qr_takes_any_shape_and_mode():
+    for m, n in ((0, 0), (0, 5), (5, 0), (1, 1), (300, 40), (40, 300), (129, 127)):
+        for more in (["--precision", "s"], ["--mode", "gpu", "--emulated-gpus", "2"],
+                     ["--mode", "hybrid", "--emulated-gpus", "1", "--data", "device"]):
+            shown = basalt("qr", "--m", str(m), "--n", str(n), "--nb", "16", "--tile", "48x32", "--cpus", "2", *more)
+            expect(shown.status == 0 and "passed" in shown.out, shown)
+
+
+@test
+def qr_writes_a_record_and_refuses_options_of_lu():
+    shown = basalt("qr", "--m", "200", "--n", "100", "--nb", "32", "--tile", "64x64", "--json", "-", "--repeat", "2")
+    expect(shown.status == 0 and shown.out.count("\n") == 1 and "passed" in shown.err, shown)
+    record = json.loads(shown.out)
+    expect([record[key] for key in ("routine", "m", "n", "nb", "tile", "mode", "passed")] ==
+           ["geqrf", 200, 100, 32, "64x64", "cpu", True], shown)
+    expect(len(record["runs"]) == 2 and 0 <= record["residual_ratio"] < 30, shown)
+    expect_refused(basalt("qr", "--single-update-task"), "--single-update-task", "--nb")
+    expect_refused(basalt("qr", "--n", "-1"), "--n", '"-1"', "0 to")
 
 
 @test
