@@ -24,6 +24,11 @@ LuOptions GpuOptions::lu_options(const Settings& settings) const {
     options.single_update_task = single_update_task;
     options.broadcast_from_host = broadcast_from_host;
     options.solve_by_inverse = !plain_solve;
+    options.tf32 = tf32;
+    options.panel_log = panel_log;
+    if (panel_log && settings.text("BASALT_TRACE").empty()) {
+        throw WrongUse("--panel-log without a trace, which shows it; give --trace FILE too");
+    }
     return options;
 }
 
@@ -48,6 +53,13 @@ void add_gpu_options(CLI::App& command, GpuOptions& options) {
 void add_energy_option(CLI::App& command, GpuOptions& options) {
     command.add_flag("--energy", options.energy,
                      "measure the energy of GPUs (NVML) and processor packages (RAPL) during the factorization");
+}
+
+void add_lu_options(CLI::App& command, GpuOptions& options) {
+    command.add_flag("--tf32", options.tf32,
+                     "GPUs, --precision s: trailing updates multiply in TF32; the check is by its unit roundoff, 2^-11");
+    command.add_flag("--panel-log", options.panel_log,
+                     "GPUs, --precision d: the trace shows what each block of a panel that a GPU factors is busy with");
 }
 
 void require_gpus(const Settings& settings, const Runtime& runtime) {

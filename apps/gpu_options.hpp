@@ -16,14 +16,19 @@ struct GpuOptions {
     bool broadcast_from_host = false;
     bool plain_solve = false;
     bool energy = false;  ///< measure it
+    bool tf32 = false;       ///< LuOptions::tf32; no option of all subcommands
+    bool panel_log = false;  ///< LuOptions::panel_log; neither
 
-    /// The settings' options of LU and these.
+    /// The settings' options of LU and these. Throws WrongUse for a log of panels without the trace that shows it.
     LuOptions lu_options(const Settings& settings) const;
 };
 
 /// Add the options to `command`: those of LU, and --energy. `options` must outlive the parse.
 void add_gpu_options(CLI::App& command, GpuOptions& options);
 void add_energy_option(CLI::App& command, GpuOptions& options);
+
+/// Adds those that `basalt lu` has beside them.
+void add_lu_options(CLI::App& command, GpuOptions& options);
 
 /// Throws MachineFailure where the settings ask for GPUs that `runtime`, made from them, has not; it says why there
 /// are none and what would help.

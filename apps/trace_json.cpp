@@ -71,6 +71,13 @@ JsonRecord to_json(const NameTime& time) {
             {"max_seconds", seconds(time.longest_ns)}};
 }
 
+JsonRecord to_json(const BlockStateTime& time) {
+    return {{"name", time.name},
+            {"count", time.count},
+            {"seconds", seconds(time.total_ns)},
+            {"max_seconds", seconds(time.longest_ns)}};
+}
+
 JsonRecord to_json(const StepTime& step) {
     return {{"step", step.step},
             {"bars", step.count},
@@ -121,6 +128,10 @@ JsonRecord to_json(const TraceSummary& summary, const std::string& file) {
     json["names"] = list_of(summary.names);
     json["steps"] = list_of(summary.steps);
     json["directions"] = list_of(summary.directions);
+    if (!summary.block_states.empty()) {
+        json["blocks"] = summary.blocks;
+        json["block_states"] = list_of(summary.block_states);
+    }
     return json;
 }
 

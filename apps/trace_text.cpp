@@ -126,6 +126,19 @@ void print_names(std::ostream& out, const TraceSummary& summary) {
     }
 }
 
+void print_block_states(std::ostream& out, const TraceSummary& summary) {
+    std::int64_t all = 0;
+    for (const BlockStateTime& time : summary.block_states) all += time.total_ns;
+    print(out, "\ntime by state of {} blocks inside kernels\n  {:<24} {:>9} {:>10} {:>8} {:>10} {:>10}\n", summary.blocks,
+          "", "count", "time", "share", "mean", "max");
+    for (const BlockStateTime& time : summary.block_states) {
+        print(out, "  {:<24} {:>9} {:>10} {:>6.1f} % {:>10} {:>10}\n", time.name, time.count,
+              duration_text(time.total_ns), share(time.total_ns, static_cast<double>(all)),
+              duration_text(static_cast<double>(time.total_ns) / static_cast<double>(time.count)),
+              duration_text(time.longest_ns));
+    }
+}
+
 /// Steps [first, last] of the list in one.
 StepTime merged(const std::vector<StepTime>& steps, std::size_t first, std::size_t last) {
     StepTime sum = steps[first];
@@ -191,6 +204,7 @@ void print_waits(std::ostream& out, const TraceSummary& summary) {
 void print_summary(std::ostream& out, const TraceSummary& summary, const std::string& title) {
     print(out, "{}: {} tasks and {} copies in {}\n", title, summary.tasks, summary.copies,
           duration_text(summary.span_ns));
+    if (!summary.block_states.empty()) print_block_states(out, summary);
     if (summary.tasks + summary.copies == 0) return;
     print_busy(out, summary);
     if (!summary.devices.empty()) {

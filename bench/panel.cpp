@@ -288,6 +288,8 @@ int main(int argc, char** argv) {
         ->check(CLI::Range(0, 1024));
     app.add_flag("--beside-update", options.beside_update,
                  "also beside gemms (K = 512) on a stream of low priority, and what becomes of their rate");
+    app.add_option("--log", options.log,
+                   "GPU, double: write what the blocks of each design are busy with, in a run more, as a trace to this file");
     if (const auto status = parse(app, argc, argv)) return *status;
     try {
         if (options.mode == "gpu") return bench_panel_gpu(options), 0;

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <deque>
+#include <fstream>
 #include <functional>
 #include <iostream>
 #include <memory>
@@ -21,6 +22,7 @@
 #include "bench/plain_gemm.hpp"
 #include "bench/vendor_gpu.hpp"
 #include "io/json_record.hpp"
+#include "io/trace_file.hpp"
 #include "kernels/cuda/panel.hpp"
 #include "kernels/cuda/panel_fused.hpp"
 #include "runtime/device/device.hpp"
@@ -30,6 +32,7 @@ namespace bench {
 namespace {
 
 using basalt::Index;
+using basalt::PanelLog;
 using basalt::Stream;
 using basalt::View;
 using basalt::cuda_kernels::PanelDesign;
@@ -218,13 +221,50 @@ class Update {
     std::vector<double> finished_;
 };
 
+/// The log of one panel, in the GPU's memory.
+class DeviceLog {
+  public:
+    DeviceLog(Device& device, Index cols)
+        : entries_(device, static_cast<std::size_t>(blocks) * static_cast<std::size_t>(capacity(cols) + 1)),
+          log_{entries_.data(), blocks, capacity(cols)} {}
+
+    const PanelLog& log() const { return log_; }
+
+    /// Adds it to the trace, a row a block: those of `name`. Times are the GPU's own.
+    void add_to(basalt::Trace& trace, const std::string& name) const {
+        std::vector<basalt::PanelLogEntry> entries = entries_.read();
+        const PanelLog log{entries.data(), log_.blocks, log_.capacity};
+        int last = -1;
+        for (const basalt::PanelLogSpan& span : spans_of(log)) {
+            if (span.block != last) {
+                trace.rows.push_back({fmt::format("{} block {}", name, span.block), basalt::TraceRowKind::block, 0});
+                last = span.block;
+            }
+            basalt::TraceEvent& event = trace.events.emplace_back();
+            event.name = name_of(span.state);
+            event.row = static_cast<int>(trace.rows.size()) - 1;
+            event.begin_ns = span.begin_ns;
+            event.end_ns = span.end_ns;
+        }
+        const std::int64_t lost = lost_entries(log);
+        if (lost > 0) fmt::print(stderr, "{}: the log has no room for {} states\n", name, lost);
+    }
+
+  private:
+    static constexpr int blocks = 132;
+    static int capacity(Index cols) { return PanelLog::enough_for(cols); }
+
+    const DeviceArray<basalt::PanelLogEntry> entries_;
+    const PanelLog log_;
+};
+
 /// One side of the comparison.
 template <class T>
 struct Contestant {
     std::string design;
     int blocks;
     const DeviceArray<T>* source;  ///< row-major or column-major
-    std::function<void(Stream, T*)> factor = {};
+    std::function<void(Stream, T*, PanelLog)> factor = {};
     std::vector<double> runs = {}, runs_beside = {};
     double update_alone = 0, update_beside = 0;  ///< Gflop/s
     bool agrees = true;                          ///< its pivots are the first design's
@@ -263,6 +303,16 @@ class PanelContest {
         for (Contestant<T>& each : contestants_) time_beside(each, *update);
     }
 
+    /// One more run of each design, which is recorded.
+    void log(basalt::Trace& trace) {
+        const DeviceLog log(device_, n_);
+        for (const Contestant<T>& each : contestants_) {
+            if (each.design == "cusolver" || each.design == "steps") continue;
+            time(each, [] {}, log.log());
+            log.add_to(trace, fmt::format("{} {}", each.design, m_));
+        }
+    }
+
   private:
     std::size_t count() const { return static_cast<std::size_t>(m_ * n_); }
 
@@ -286,38 +336,41 @@ class PanelContest {
         for (const int blocks : by_blocks ? options_.blocks : std::vector<int>{0}) {
             const PanelPlan plan{design, blocks, options_.leaf_width};
             if (!basalt::cuda_kernels::panel_fits<T>(device_.index(), m_, plan)) continue;
-            contestants_.push_back({name, blocks, &rows_, [this, plan, greedy](Stream stream, T* a) {
+            contestants_.push_back({name, blocks, &rows_, [this, plan, greedy](Stream stream, T* a, PanelLog log) {
                                         const auto panel = View<T>::row_major(a, m_, n_, n_);
-                                        greedy ? factor_greedily(stream, panel, plan) : factor(stream, panel, plan);
+                                        greedy ? factor_greedily(stream, panel, plan, log)
+                                               : factor(stream, panel, plan, log);
                                     }});
         }
     }
 
-    void factor(Stream stream, View<T> panel, PanelPlan plan) {
-        basalt::cuda_kernels::panel_factor<T>(stream, panel, pivots_.data(), info_.data(), workspace_.data(), plan);
+    void factor(Stream stream, View<T> panel, PanelPlan plan, PanelLog log) {
+        basalt::cuda_kernels::panel_factor<T>(stream, panel, pivots_.data(), info_.data(), workspace_.data(), plan, log);
     }
 
-    void factor_greedily(Stream stream, View<T> panel, PanelPlan plan) {
+    void factor_greedily(Stream stream, View<T> panel, PanelPlan plan, PanelLog log) {
         check(cudaMemsetAsync(info_.data(), 0, sizeof(Index), native(stream)), "cudaMemsetAsync");
+        if (log) check(cudaMemsetAsync(log.memory, 0, log.bytes(), native(stream)), "cudaMemsetAsync");
         basalt::cuda_detail::factor_fused<T>(stream, panel, pivots_.data(), info_.data(), workspace_.data(),
-                                             plan.leaf_width, basalt::cuda_detail::FusedUpdate::greedy);
+                                             plan.leaf_width, basalt::cuda_detail::FusedUpdate::greedy, log);
     }
 
     void enter_vendor() {
         vendor_.emplace(device_, m_, n_);
         contestants_.push_back(
-            {"cusolver", 0, &columns_, [this](Stream stream, T* a) { vendor_->factor(stream, a, pivots_.data()); }});
+            {"cusolver", 0, &columns_,
+             [this](Stream stream, T* a, PanelLog) { vendor_->factor(stream, a, pivots_.data()); }});
     }
 
     /// Seconds of the GPU from the first kernel to the end; `meanwhile` is called until then.
     template <class Meanwhile>
-    double time(const Contestant<T>& contestant, Meanwhile&& meanwhile) {
+    double time(const Contestant<T>& contestant, Meanwhile&& meanwhile, PanelLog log = {}) {
         device_.launch(StreamRole::urgent_compute, [&](Stream stream) {
             check(cudaMemcpyAsync(work_.data(), contestant.source->data(), work_.bytes(), cudaMemcpyDeviceToDevice,
                                   native(stream)),
                   "cudaMemcpyAsync");
             start_.record(stream);
-            contestant.factor(stream, work_.data());
+            contestant.factor(stream, work_.data(), log);
             end_.record(stream);
         });
         while (!end_.reached()) meanwhile();
@@ -447,6 +500,7 @@ class Report {
 template <class T>
 void run(Device& device, const PanelOptions& options) {
     Report report(options, device);
+    basalt::Trace trace;
     std::optional<Update<T>> update;
     if (options.beside_update) update.emplace(device);
     for (const Index nb : options.widths.empty() ? std::vector<Index>{256} : options.widths) {
@@ -454,8 +508,13 @@ void run(Device& device, const PanelOptions& options) {
             PanelContest<T> contest(device, options, m, nb);
             contest.run(update ? &*update : nullptr);
             report.add(m, nb, contest.contestants());
+            if (!options.log.empty()) contest.log(trace);
         }
     }
+    if (options.log.empty()) return;
+    std::ofstream file(options.log);
+    write_chrome_trace(file, trace);
+    if (!file.flush()) throw std::runtime_error("--log: " + options.log + " could not be written");
 }
 
 }  // namespace
@@ -463,6 +522,9 @@ void run(Device& device, const PanelOptions& options) {
 void bench_panel_gpu(const PanelOptions& options) {
     const auto devices = basalt::detail::make_cuda_devices(1);
     if (devices.empty()) throw std::runtime_error("--mode gpu: no GPU");
+    if (!options.log.empty() && options.precision == "s") {
+        throw std::invalid_argument("--log with --precision s; panels log in double precision, d, alone");
+    }
     devices.front()->attach_thread();
     options.precision == "s" ? run<float>(*devices.front(), options) : run<double>(*devices.front(), options);
 }

@@ -26,6 +26,7 @@ struct PanelOptions {
     std::vector<int> blocks{0};  ///< of the designs `cluster` and `grid`; 0: as many as are good for the height
     int leaf_width = 0;          ///< 0: as the design likes it
     bool beside_update = false;
+    std::string log;  ///< file for the trace of what the blocks are busy with
 };
 
 /// LAPACK's operation count of LU.

@@ -51,6 +51,7 @@ class GpuContest {
         lu_options_.single_update_task = options.single_update_task;
         lu_options_.narrow_at_end = options.narrow_at_end;
         lu_options_.broadcast_from_host = options.broadcast_from_host;
+        lu_options_.tf32 = options.tf32;
         tile_ = options.tile == basalt::TileShape{} ? basalt::default_lu_tile(n, n, runtime.workers(), runtime.gpus())
                                                     : options.tile;
         if (options.energy) {
@@ -112,6 +113,7 @@ class GpuContest {
         basalt::JsonRecord json = basalt::to_json(factor);
         json["gpu_panels_below"] = lu_options_.gpu_panels_below;
         json["lookahead"] = lu_options_.lookahead;
+        if (lu_options_.tf32) json["tf32"] = true;
         json["panel_threads"] = lu_options_.panel_threads;
         json["gpu_memory"] = runtime_.config().gpu_memory;
         json["vendor"] = vendor_gpu_version();
@@ -239,7 +241,9 @@ class GpuContest {
             if (!(difference <= error)) error = difference;
         }
         const auto n = static_cast<double>(n_);
-        ratio_ = error / (n * n / 4 * static_cast<double>(std::numeric_limits<T>::epsilon()));
+        constexpr double tf32_epsilon = 0x1p-10;
+        const double epsilon = lu_options_.tf32 ? tf32_epsilon : static_cast<double>(std::numeric_limits<T>::epsilon());
+        ratio_ = error / (n * n / 4 * epsilon);
     }
 
     const VersusOptions& options_;
@@ -283,9 +287,9 @@ int versus_lu_gpu(const VersusOptions& options) {
     basalt::Runtime runtime(config);
     if (runtime.gpus() == 0) throw std::runtime_error("--mode hybrid and gpu: this machine has no GPU that CUDA can use");
     fmt::print(table,
-               "{} LU, precision {}, {} CPU threads, {} GPUs, conversion from and to column-major timed, median of {} in turn\n"
+               "{} LU, precision {}{}, {} CPU threads, {} GPUs, conversion from and to column-major timed, median of {} in turn\n"
                "vendor: {} on one GPU; gemm: {} x {}, K = {}; Tflop/s\n",
-               options.mode, options.precision, runtime.workers(), runtime.gpus(), options.repeat, vendor_gpu_version(), gemm_order, gemm_order,
+               options.mode, options.precision, options.tf32 ? " (ours: products in TF32)" : "", runtime.workers(), runtime.gpus(), options.repeat, vendor_gpu_version(), gemm_order, gemm_order,
                gemm_depth);
     fmt::print(table, "{:>7} {:>10} {:>5} {:>6} | {:>9} {:>7} | {:>7} {:>6} | {:>7} {:>6} | {}\n", "n", "tile", "nb", "data",
                "ours s", "Tflop/s", "gemm", "share", "vendor", "ratio", "||(A - PLU) x|| / (n ||A|| eps)");

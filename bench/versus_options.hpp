@@ -32,6 +32,7 @@ struct VersusOptions {
     bool broadcast_from_host = false;
     bool narrow_at_end = true;
     int gpu_panels_below = -1;
+    bool tf32 = false;
     bool energy = false;  ///< measure it, of ours and of the vendor's
     std::string trace;    ///< file for the trace of the last run
 };

@@ -73,7 +73,7 @@ DeviceTimeline::DeviceTimeline(const Trace& trace, const Predecessors& predecess
     std::vector<Interval> copying;
     for (const TraceEvent& event : trace.events) {
         const TraceRow& row = row_of(trace, event);
-        if (row.device != device || row.kind == TraceRowKind::cpu) continue;
+        if (row.device != device || row.kind == TraceRowKind::cpu || row.kind == TraceRowKind::block) continue;
         const bool computes = row.kind == TraceRowKind::compute;
         (computes ? computing : copying).push_back({event.begin_ns, event.end_ns});
         if (computes) tasks_.push_back(&event);

@@ -25,7 +25,9 @@ namespace {
 constexpr double plot_left = 150;
 constexpr double plot_width = 1600;
 constexpr double right_margin = 60;
-constexpr double head = 44;  // title and legend
+constexpr double title_height = 24;
+constexpr double legend_line = 18;
+constexpr double legend_width_of_letter = 6.5;
 constexpr double row_height = 16;
 constexpr double bar_height = 13;
 constexpr double axis_height = 30;
@@ -35,6 +37,15 @@ constexpr std::array<std::string_view, 12> palette = {"#4e79a7", "#f28e2b", "#59
                                                       "#76b7b2", "#edc948", "#b07aa1", "#9c755f",
                                                       "#ff9da7", "#86bcb6", "#d37295", "#a0cbe8"};
 constexpr std::string_view colour_of_the_rest = "#bab0ac";
+/// Of states of blocks: lighter ones, so that they are told from tasks.
+constexpr std::array<std::string_view, 12> state_palette = {"#aec7e8", "#ffbb78", "#98df8a", "#ff9896",
+                                                            "#c5b0d5", "#c49c94", "#f7b6d2", "#dbdb8d",
+                                                            "#9edae5", "#393b79", "#8c6d31", "#c7c7c7"};
+constexpr std::size_t rest = palette.size(), first_state = rest + 1, colour_count = first_state + state_palette.size();
+
+std::string_view fill_of(std::size_t number) {
+    return number < rest ? palette[number] : number == rest ? colour_of_the_rest : state_palette[number - first_state];
+}
 
 std::string escaped(std::string_view text) {
     std::string out;
@@ -50,15 +61,15 @@ std::string escaped(std::string_view text) {
     return out;
 }
 
-/// A number from `palette` for the names with most time, in alphabetical order so that charts of similar runs agree;
-/// palette.size() for the others.
-std::map<std::string_view, std::size_t> colours_of(const std::vector<NameTime>& names) {
+/// A number from `first` on for the `most` names with most time, in alphabetical order so that charts of similar runs
+/// agree.
+template <class Time>
+std::map<std::string_view, std::size_t> colours_of(const std::vector<Time>& names, std::size_t first, std::size_t most) {
     std::map<std::string_view, std::size_t> colours;
-    for (const NameTime& time : names) {
-        if (colours.size() < palette.size()) colours.emplace(time.name, 0);
+    for (const Time& time : names) {
+        if (colours.size() < most) colours.emplace(time.name, 0);
     }
-    std::size_t next = 0;
-    for (auto& [name, colour] : colours) colour = next++;
+    for (auto& [name, colour] : colours) colour = first++;
     return colours;
 }
 
@@ -84,7 +95,7 @@ class RowDrawing {
     void write(fmt::memory_buffer& out) {
         finish_pixel();
         for (const Bar& bar : titled_) write_titled(out, bar);  // outer ones before what is nested in them
-        for (std::size_t colour = 0; colour <= palette.size(); ++colour) write_path(out, colour);
+        for (std::size_t colour = 0; colour < colour_count; ++colour) write_path(out, colour);
     }
 
   private:
@@ -139,19 +150,23 @@ class RowDrawing {
     std::vector<Bar> titled_;
     bool in_pixel_ = false;
     Bar pixel_{};
-    std::array<double, palette.size() + 1> shares_{};  // of the pixel, by colour
+    std::array<double, colour_count> shares_{};  // of the pixel, by colour
 };
 
 class Chart {
   public:
     Chart(const Trace& trace, const std::string& title)
-        : trace_(trace), title_(title), summary_(summarize(trace, 0)), colours_(colours_of(summary_.names)) {}
+        : trace_(trace),
+          title_(title),
+          summary_(summarize(trace, 0)),
+          colours_(colours_of(summary_.names, 0, palette.size())),
+          state_colours_(colours_of(summary_.block_states, first_state, state_palette.size())) {}
 
     void write(std::ostream& out) {
         begin();
         legend();
         axis();
-        double y = head;
+        double y = head();
         for (const std::size_t row : rows_in_order()) {
             draw_row(row, y);
             y += row_height;
@@ -166,18 +181,22 @@ class Chart {
         fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
     }
 
-    double bottom() const { return head + row_height * static_cast<double>(trace_.rows.size()); }
+    double head() const { return title_height + legend_line * (state_colours_.empty() ? 1 : 2) + 2; }
+    double bottom() const { return head() + row_height * static_cast<double>(trace_.rows.size()); }
     double x_of(std::int64_t time_ns) const {
         const auto span = static_cast<double>(std::max<std::int64_t>(summary_.span_ns, 1));
         return plot_left + static_cast<double>(time_ns - summary_.begin_ns) / span * plot_width;
     }
-    std::size_t colour_of(const std::string& name) const {
-        const auto found = colours_.find(name);
-        return found == colours_.end() ? palette.size() : found->second;
+    std::size_t colour_of(const TraceEvent& event) const {
+        const bool state = trace_.rows[static_cast<std::size_t>(event.row)].kind == TraceRowKind::block;
+        const auto& known = state ? state_colours_ : colours_;
+        const auto found = known.find(event.name);
+        return found == known.end() ? rest : found->second;
     }
 
     void begin();
     void legend();
+    void legend_of(const std::map<std::string_view, std::size_t>& names, bool others, double y);
     void axis();
     void draw_row(std::size_t index, double y);
     std::vector<std::size_t> rows_in_order() const;
@@ -187,6 +206,7 @@ class Chart {
     const std::string& title_;
     const TraceSummary summary_;
     const std::map<std::string_view, std::size_t> colours_;
+    const std::map<std::string_view, std::size_t> state_colours_;
     std::vector<std::vector<const TraceEvent*>> events_;  // by row and begin
     fmt::memory_buffer text_;
 };
@@ -198,26 +218,32 @@ void Chart::begin() {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
         "font-family=\"sans-serif\" font-size=\"11\">\n<style>",
         width, height);
-    for (std::size_t i = 0; i < palette.size(); ++i) print(".c{}{{fill:{}}}", i, palette[i]);
-    print(".c{}{{fill:{}}}</style>\n<rect width=\"{}\" height=\"{}\" fill=\"white\"/>\n", palette.size(),
-          colour_of_the_rest, width, height);
+    for (std::size_t i = 0; i < colour_count; ++i) print(".c{}{{fill:{}}}", i, fill_of(i));
+    print("</style>\n<rect width=\"{}\" height=\"{}\" fill=\"white\"/>\n", width, height);
     print("<text x=\"8\" y=\"16\" font-size=\"13\">{}: {} tasks and {} copies in {}</text>\n", escaped(title_),
           summary_.tasks, summary_.copies, duration_text(summary_.span_ns));
 }
 
+/// A line for tasks and copies, and one for the states of blocks.
 void Chart::legend() {
+    const auto any_other = [](const auto& times, const auto& known) {
+        return std::any_of(times.begin(), times.end(), [&](const auto& time) { return known.count(time.name) == 0; });
+    };
+    legend_of(colours_, any_other(summary_.names, colours_), title_height);
+    legend_of(state_colours_, any_other(summary_.block_states, state_colours_), title_height + legend_line);
+}
+
+void Chart::legend_of(const std::map<std::string_view, std::size_t>& names, bool others, double y) {
     double x = plot_left;
     const auto entry = [&](std::size_t colour, std::string_view name) {
         print(
-            "<rect class=\"c{}\" x=\"{:.0f}\" y=\"26\" width=\"10\" height=\"10\"/><text x=\"{:.0f}\" "
-            "y=\"35\">{}</text>\n",
-            colour, x, x + 14, escaped(name));
-        x += 30 + 6.5 * static_cast<double>(name.size());
+            "<rect class=\"c{}\" x=\"{:.0f}\" y=\"{}\" width=\"10\" height=\"10\"/><text x=\"{:.0f}\" "
+            "y=\"{}\">{}</text>\n",
+            colour, x, y + 2, x + 14, y + 11, escaped(name));
+        x += 30 + legend_width_of_letter * static_cast<double>(name.size());
     };
-    for (const auto& [name, colour] : colours_) entry(colour, name);
-    const bool others = std::any_of(summary_.names.begin(), summary_.names.end(),
-                                    [&](const NameTime& time) { return colours_.count(time.name) == 0; });
-    if (others) entry(palette.size(), "others");
+    for (const auto& [name, colour] : names) entry(colour, name);
+    if (others) entry(rest, "others");
 }
 
 /// A grid line every 1, 2 or 5 times a power of ten, about ten in all.
@@ -231,7 +257,7 @@ void Chart::axis() {
         print(
             "<path d=\"M{0:.1f} {1}V{2}\" stroke=\"#ddd\"/><text x=\"{0:.1f}\" y=\"{3}\" "
             "text-anchor=\"middle\">{4}</text>\n",
-            x, head, bottom(), bottom() + 16, duration_text(static_cast<std::int64_t>(std::llround(time))));
+            x, head(), bottom(), bottom() + 16, duration_text(static_cast<std::int64_t>(std::llround(time))));
     }
 }
 
@@ -262,7 +288,7 @@ void Chart::draw_row(std::size_t index, double y) {
     std::vector<Interval> bars;
     for (const TraceEvent* event : events_of(index)) {
         bars.push_back({event->begin_ns, event->end_ns});
-        drawing.add({x_of(event->begin_ns), x_of(event->end_ns), colour_of(event->name), event});
+        drawing.add({x_of(event->begin_ns), x_of(event->end_ns), colour_of(*event), event});
     }
     const auto busy = static_cast<double>(length(united(std::move(bars))));
     const auto span = static_cast<double>(std::max<std::int64_t>(summary_.span_ns, 1));

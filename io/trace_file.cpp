@@ -117,7 +117,7 @@ void TraceWriter::escaped(std::string_view text) {
 }
 
 std::string_view name_of(TraceRowKind kind) {
-    constexpr std::array<std::string_view, 3> names = {"cpu", "compute", "copy"};
+    constexpr std::array<std::string_view, 4> names = {"cpu", "compute", "copy", "block"};
     return names[static_cast<std::size_t>(kind)];
 }
 

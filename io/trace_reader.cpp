@@ -367,10 +367,12 @@ void TraceBuilder::describe_row() {
         row.kind = TraceRowKind::compute;
     } else if (raw_.kind == "copy") {
         row.kind = TraceRowKind::copy;
+    } else if (raw_.kind == "block") {
+        row.kind = TraceRowKind::block;
     } else if (raw_.kind == "cpu" || raw_.kind.empty()) {
         row.kind = TraceRowKind::cpu;
     } else {
-        fail(fmt::format("kind = {} of a row; allowed: cpu, compute, copy", quoted_text(raw_.kind)));
+        fail(fmt::format("kind = {} of a row; allowed: cpu, compute, copy, block", quoted_text(raw_.kind)));
     }
 }
 

@@ -19,6 +19,10 @@ bool is_copy(const TraceRow& row, const TraceEvent& event) {
     return row.kind == TraceRowKind::copy || (row.kind == TraceRowKind::cpu && event.kind == TraceKind::copy);
 }
 
+bool inside_kernel(const Trace& trace, const TraceEvent& event) {
+    return trace.rows[static_cast<std::size_t>(event.row)].kind == TraceRowKind::block;
+}
+
 Interval span_of(const Trace& trace) {
     if (trace.events.empty()) return {};
     Interval span{std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()};
@@ -74,7 +78,7 @@ std::vector<RowBusy> cores_of(const Trace& trace) {
 std::vector<DeviceSummary> devices_of(const Trace& trace, Interval span, std::size_t waits) {
     std::set<int> numbers;
     for (const TraceRow& row : trace.rows) {
-        if (row.kind != TraceRowKind::cpu) numbers.insert(row.device);
+        if (row.kind != TraceRowKind::cpu && row.kind != TraceRowKind::block) numbers.insert(row.device);
     }
     std::vector<DeviceSummary> devices;
     if (numbers.empty()) return devices;
@@ -89,6 +93,7 @@ std::vector<NameTime> names_of(const Trace& trace, const std::vector<std::int64_
     std::map<std::pair<std::string_view, TraceRowKind>, NameTime> times;
     for (std::size_t i = 0; i < trace.events.size(); ++i) {
         const TraceEvent& event = trace.events[i];
+        if (inside_kernel(trace, event)) continue;
         const TraceRowKind where = trace.rows[static_cast<std::size_t>(event.row)].kind;
         NameTime& time = times[{event.name, where}];
         ++time.count;
@@ -110,6 +115,7 @@ std::vector<StepTime> steps_of(const Trace& trace, const std::vector<std::int64_
     std::map<int, StepTime> steps;
     for (std::size_t i = 0; i < trace.events.size(); ++i) {
         const TraceEvent& event = trace.events[i];
+        if (inside_kernel(trace, event)) continue;
         const TraceRow& row = trace.rows[static_cast<std::size_t>(event.row)];
         const std::int64_t begin = event.begin_ns - origin;
         StepTime& step = steps.try_emplace(event.step, StepTime{event.step, 0, begin, begin, 0, 0, 0}).first->second;
@@ -122,6 +128,23 @@ std::vector<StepTime> steps_of(const Trace& trace, const std::vector<std::int64_
     }
     std::vector<StepTime> result;
     for (const auto& [number, step] : steps) result.push_back(step);
+    return result;
+}
+
+std::vector<BlockStateTime> block_states_of(const Trace& trace) {
+    std::map<std::string_view, BlockStateTime> times;
+    for (const TraceEvent& event : trace.events) {
+        if (!inside_kernel(trace, event)) continue;
+        BlockStateTime& time = times[event.name];
+        time.name = event.name;
+        ++time.count;
+        time.total_ns += event.end_ns - event.begin_ns;
+        time.longest_ns = std::max(time.longest_ns, event.end_ns - event.begin_ns);
+    }
+    std::vector<BlockStateTime> result;
+    for (auto& [name, time] : times) result.push_back(std::move(time));
+    std::stable_sort(result.begin(), result.end(),
+                     [](const BlockStateTime& a, const BlockStateTime& b) { return a.total_ns > b.total_ns; });
     return result;
 }
 
@@ -171,6 +194,7 @@ TraceSummary summarize(const Trace& trace, std::size_t waits) {
     summary.begin_ns = span.begin;
     summary.span_ns = span.end - span.begin;
     for (const TraceEvent& event : trace.events) {
+        if (inside_kernel(trace, event)) continue;
         ++(is_copy(trace.rows[static_cast<std::size_t>(event.row)], event) ? summary.copies : summary.tasks);
     }
     const std::vector<std::int64_t> own = own_times(trace);
@@ -179,6 +203,9 @@ TraceSummary summarize(const Trace& trace, std::size_t waits) {
     summary.names = names_of(trace, own);
     summary.steps = steps_of(trace, own, span.begin);
     summary.directions = directions_of(trace);
+    summary.blocks = std::count_if(trace.rows.begin(), trace.rows.end(),
+                                   [](const TraceRow& row) { return row.kind == TraceRowKind::block; });
+    summary.block_states = block_states_of(trace);
     return summary;
 }
 

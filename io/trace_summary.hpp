@@ -65,6 +65,14 @@ struct NameTime {
     std::int64_t longest_ns = 0;
 };
 
+/// What blocks inside kernels were busy with, over all of them.
+struct BlockStateTime {
+    std::string name;
+    std::int64_t count = 0;
+    std::int64_t total_ns = 0;
+    std::int64_t longest_ns = 0;
+};
+
 /// One step of the algorithm: sums over its bars, nested ones counted once.
 struct StepTime {
     int step = -1;  ///< -1: what belongs to no step
@@ -94,11 +102,13 @@ struct TraceSummary {
     std::vector<DeviceSummary> devices;  ///< by number
     std::vector<NameTime> names;         ///< most time first
     std::vector<StepTime> steps;         ///< by number
+    std::int64_t blocks = 0;             ///< rows of kind block
+    std::vector<BlockStateTime> block_states;  ///< most time first; they are a part of what the compute rows did
     std::vector<CopyTime> directions;    ///< by name, then device
 };
 
 /// What a trace says of its run. A bar on a copy row is a copy whatever its kind is, and one on a compute row is
-/// computation; on cores the kind decides. Up to `waits` idle stretches a device are kept.
+/// computation; on cores the kind decides. Bars on rows of blocks count in `block_states` alone. Up to `waits` idle stretches a device are kept.
 TraceSummary summarize(const Trace& trace, std::size_t waits = 5);
 
 /// Name and tiles: "update 3,5", or the name alone.

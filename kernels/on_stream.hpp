@@ -178,9 +178,10 @@ void solve_by_substitution(Stream stream, std::type_identity_t<View<const T>> l,
 
 template <class T>
 void update_trailing(Stream stream, std::type_identity_t<View<const T>> l,
-                     std::type_identity_t<TileColumns<const T>> u, TileColumns<T> c) {
-    if (emulated(stream)) return cpu_kernels::update_trailing<T>(l, u, c);
-    cuda_kernels::update_trailing<T>(stream, l, u, c);
+                     std::type_identity_t<TileColumns<const T>> u, TileColumns<T> c,
+                     ProductPrecision precision = ProductPrecision::full) {
+    if (emulated(stream)) return cpu_kernels::update_trailing<T>(l, u, c, precision);
+    cuda_kernels::update_trailing<T>(stream, l, u, c, precision);
 }
 
 template <class T, class V>
@@ -198,16 +199,16 @@ void solve_upper(Stream stream, std::type_identity_t<View<const T>> u, View<T> x
 
 template <class T>
 void panel_factor(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace,
-                  cuda_kernels::PanelPlan plan) {
-    if (emulated(stream)) return cpu_kernels::panel_factor<T>(panel, pivots, info);
-    cuda_kernels::panel_factor<T>(stream, panel, pivots, info, workspace, plan);
+                  cuda_kernels::PanelPlan plan, PanelLog log = {}) {
+    if (emulated(stream)) return cpu_kernels::panel_factor<T>(panel, pivots, info, log);
+    cuda_kernels::panel_factor<T>(stream, panel, pivots, info, workspace, plan, log);
 }
 
 /// With the plan that the library chooses.
 template <class T>
-void panel_factor(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace) {
-    if (emulated(stream)) return cpu_kernels::panel_factor<T>(panel, pivots, info);
-    cuda_kernels::panel_factor<T>(stream, panel, pivots, info, workspace);
+void panel_factor(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace, PanelLog log = {}) {
+    if (emulated(stream)) return cpu_kernels::panel_factor<T>(panel, pivots, info, log);
+    cuda_kernels::panel_factor<T>(stream, panel, pivots, info, workspace, log);
 }
 
 template <class T>

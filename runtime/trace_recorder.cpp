@@ -1,5 +1,8 @@
 #include "runtime/trace_recorder.hpp"
 
+#include <map>
+#include <utility>
+
 namespace basalt::detail {
 
 namespace {
@@ -65,9 +68,35 @@ void TraceRecorder::take_row(std::size_t index, Trace& trace) {
     rows_[index].events.clear();
 }
 
+void TraceRecorder::record_blocks(int device, int step, const std::vector<BlockState>& states) {
+    const std::lock_guard guard(blocks_lock_);
+    for (const BlockState& state : states) blocks_.push_back({device, step, state});
+}
+
+void TraceRecorder::take_blocks(Trace& trace) {
+    const std::lock_guard guard(blocks_lock_);
+    std::map<std::pair<int, int>, int> rows;  // by device and block
+    for (const BlockEvent& event : blocks_) rows[{event.device, event.state.block}] = 0;
+    for (auto& [place, row] : rows) {
+        row = static_cast<int>(trace.rows.size());
+        std::string name = "gpu " + std::to_string(place.first) + " panel block " + std::to_string(place.second);
+        trace.rows.push_back({std::move(name), TraceRowKind::block, place.first});
+    }
+    for (const BlockEvent& event : blocks_) {
+        TraceEvent& shown = trace.events.emplace_back();
+        shown.name = event.state.name;
+        shown.row = rows[{event.device, event.state.block}];
+        shown.begin_ns = event.state.begin;
+        shown.end_ns = event.state.end;
+        shown.step = event.step;
+    }
+    blocks_.clear();
+}
+
 Trace TraceRecorder::take() {
     Trace trace;
     for (std::size_t row = 0; row < rows_.size(); ++row) take_row(row, trace);
+    take_blocks(trace);
     return trace;
 }
 

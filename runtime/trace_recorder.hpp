@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <mutex>
 #include <vector>
 
 #include "basalt/trace.hpp"
@@ -12,9 +13,17 @@
 
 namespace basalt::detail {
 
+/// What a thread block of a panel kernel was busy with for a while, in nanoseconds of std::chrono::steady_clock.
+struct BlockState {
+    int block;
+    const char* name;
+    std::int64_t begin;
+    std::int64_t end;
+};
+
 /// Records what ran where and when: a list for each place, then one for each stream of each device. Off, it costs one
 /// load and a branch a task. record() is called by the thread that works the place, record_device() by the device's
-/// driver; take() when nothing is in flight.
+/// driver, record_blocks() by any; take() when nothing is in flight.
 class TraceRecorder {
   public:
     TraceRecorder(int places, int devices)
@@ -41,6 +50,9 @@ class TraceRecorder {
         rows_[row].events.back().bytes = bytes;
     }
 
+    /// Of the panel of a step on a device. Blocks have rows of their own, where there are any.
+    void record_blocks(int device, int step, const std::vector<BlockState>& states);
+
     Trace take();
 
   private:
@@ -61,11 +73,19 @@ class TraceRecorder {
     struct alignas(64) Row {
         std::vector<Event> events;
     };
+    struct BlockEvent {
+        int device;
+        int step;
+        BlockState state;
+    };
     void take_row(std::size_t index, Trace& trace);
+    void take_blocks(Trace& trace);
 
     const std::size_t places_;
     std::vector<Row> rows_;
     std::atomic<bool> enabled_{false};
+    std::mutex blocks_lock_;
+    std::vector<BlockEvent> blocks_;  ///< guarded by blocks_lock_
 };
 
 /// "3,5": the tile indices of a task, as far as they are given.

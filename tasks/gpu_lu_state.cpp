@@ -8,6 +8,16 @@
 
 namespace basalt::detail {
 
+namespace {
+
+template <class T>
+PanelLogs logs_of(const LuState<T>& lu, const LuChoices& choices) {
+    if (!choices.panel_log || !lu.runtime.engine().trace().enabled()) return {};
+    return {lu.runtime, lu.panels, lu.grid().rows()};
+}
+
+}  // namespace
+
 template <class T>
 GpuLuState<T>::GpuLuState(LuState<T>& lu, const LuChoices& choices)
     : lu(lu),
@@ -19,6 +29,7 @@ GpuLuState<T>::GpuLuState(LuState<T>& lu, const LuChoices& choices)
                                     [&](Index columns) { return memory_.workspace(columns); })),
       panels_come_home(choices.mode != LuMode::gpu || out_of_core() || !gpus_reach_each_other(lu.runtime)),
       gpu_panels_below(choices.gpu_panels_below),
+      logs(logs_of(lu, choices)),
       inverse_is_safe(lu.panels.size()) {
     register_panels();
     register_travelling(choices.mode);

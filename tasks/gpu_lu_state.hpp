@@ -9,6 +9,7 @@
 #include "tasks/gpu_lu_memory.hpp"
 #include "tasks/lu_options.hpp"
 #include "tasks/lu_state.hpp"
+#include "tasks/panel_logs.hpp"
 #include "tasks/scratch_matrix.hpp"
 
 namespace basalt::detail {
@@ -39,6 +40,7 @@ struct GpuLuState {
     const bool panels_come_home;
     const Index gpu_panels_below;  ///< rows left from which on GPUs factor the panels
 
+    PanelLogs logs;                      ///< of panels that GPUs factor, where they are wanted and a trace is recorded
     std::vector<char> inverse_is_safe;   ///< by panel; written before the GPUs' tasks that read it are enqueued
 
   private:

@@ -134,9 +134,20 @@ class LuSubmission {
 
 }  // namespace
 
+/// Throws UsageError for options that matrices of T have not.
+template <class T>
+void check_precision(const LuOptions& options) {
+    constexpr bool is_single = std::is_same_v<T, float>;
+    if (options.tf32 && !is_single) throw UsageError("LuOptions::tf32 for a matrix of double; it is of float's products");
+    if (options.panel_log && is_single) {
+        throw UsageError("LuOptions::panel_log for a matrix of float; panels log in double precision alone");
+    }
+}
+
 template <class T>
 LuFactors<T> lu_factor(Runtime& runtime, Matrix<T>& a, const LuOptions& options) {
     if (&a.runtime() != &runtime) throw UsageError("lu_factor: the matrix belongs to another runtime");
+    check_precision<T>(options);
     const int gpus = options.mode == LuMode::automatic ? runtime.engine().gpus_to_deal_to() : runtime.gpus();
     const detail::LuChoices choices(options, a.rows(), a.cols(), runtime.workers(), gpus);
     auto state = std::make_shared<LuState<T>>(runtime, a.share_storage(), choices.mode, choices.widths,

@@ -265,9 +265,12 @@ class GpuLuSubmission {
         rt_.submit({.name = "panel", .priority = urgent + 1, .tile = {k, k, -1}, .step = k,
                     .place = device_of(p.tile_column)},
                    readwrite(panel_rows(k)), write(result(k)), write(workspace.region()), write(moves(k)),
-                   on_any_device([](Stream stream, View<T> a, View<Index> numbers, View<Index> memory, View<Index> to) {
+                   write(g_.logs.empty() ? workspace.rows(0, 0, 0) : g_.logs.region(k)),
+                   on_any_device([](Stream stream, View<T> a, View<Index> numbers, View<Index> memory, View<Index> to,
+                                    View<Index> log) {
                        Index* const pivots = numbers.data();
-                       on_stream::panel_factor<T>(stream, a, pivots, pivots + a.cols(), memory.data());
+                       on_stream::panel_factor<T>(stream, a, pivots, pivots + a.cols(), memory.data(),
+                                                  PanelLogs::log_in(log));
                        on_stream::find_row_moves(stream, pivots, RowMoves(to.data(), a.cols()));
                    }));
         rt_.submit({.name = "pivots", .tile = {k, -1, -1}, .step = k, .place = Place::cpu()}, read(result(k)),
@@ -276,6 +279,7 @@ class GpuLuSubmission {
                        std::copy_n(numbers.data(), pivots.rows(), pivots.data());
                        *info = numbers[pivots.rows()];
                    });
+        g_.logs.submit_reading(rt_, k, g_.device_of(p.tile_column));
     }
 
     /// The step on the columns of the next panel alone, so that it can be factored first.
@@ -319,14 +323,15 @@ class GpuLuSubmission {
         }
         const GpuColumns<T> columns{rows(), tile_width(), col_begin, col_end};
         const char* safe = &g_.inverse_is_safe[static_cast<std::size_t>(k)];
+        const ProductPrecision precision = choices_.tf32 ? ProductPrecision::tf32 : ProductPrecision::full;
         rt_.submit({.name = leading ? TaskName("update leading") : TaskName("update"),
                     .priority = leading ? urgent : -k - 1,
                     .tile = {k, static_cast<int>(tile_column), -1},
                     .step = k,
                     .place = Place::gpu(gpu)},
                    data,
-                   on_any_device([p, nb = g_.nb, columns, safe, use_inverse, first_column](Stream stream,
-                                                                                          const Addresses& at) {
+                   on_any_device([p, nb = g_.nb, columns, safe, use_inverse, first_column,
+                                  precision](Stream stream, const Addresses& at) {
                        const auto l = View<const T>::row_major(static_cast<const T*>(at[0]) + p.first * nb,
                                                                columns.rows - p.first, p.width, nb);
                        const RowMoves row_moves(static_cast<Index*>(at[1]), p.width);
@@ -345,7 +350,7 @@ class GpuLuSubmission {
                                on_stream::solve_by_substitution<T>(stream, triangle, exchanged, u);
                            }
                            on_stream::update_trailing<T>(stream, l.block(p.width, 0, l.rows() - p.width, p.width), u,
-                                                         a.row_range(p.width, a.rows - p.width));
+                                                         a.row_range(p.width, a.rows - p.width), precision);
                            w += a.columns * p.width * a.width;
                        };
                        columns.for_each_group(at.data() + first_column, at.size() - first_column, update_group);

@@ -98,7 +98,10 @@ LuMode chosen_lu_mode(const LuOptions& options, Index m, Index n, int gpus) {
     LuMode mode = options.mode;
     if (mode == LuMode::automatic) {
         const LuMode on_gpus = options.lookahead > 1 ? LuMode::hybrid : LuMode::gpu;
-        mode = gpus > 0 && std::min(m, n) >= smallest_on_gpus ? on_gpus : LuMode::cpu;
+        mode = gpus > 0 && (options.tf32 || std::min(m, n) >= smallest_on_gpus) ? on_gpus : LuMode::cpu;
+    }
+    if (options.tf32 && mode == LuMode::cpu) {
+        throw UsageError("LuOptions::tf32 in mode cpu, which has no such products; allowed is hybrid or gpu");
     }
     const std::string lookahead = "LuOptions::lookahead = " + std::to_string(options.lookahead);
     if (mode == LuMode::gpu && options.lookahead > 1) {
@@ -123,7 +126,9 @@ LuChoices::LuChoices(const LuOptions& options, Index m, Index n, int workers, in
       gpu_panels_below(options.gpu_panels_below),
       single_update_task(options.single_update_task),
       solve_by_inverse(options.solve_by_inverse),
-      broadcast_from_host(options.broadcast_from_host) {
+      broadcast_from_host(options.broadcast_from_host),
+      tf32(options.tf32),
+      panel_log(options.panel_log) {
     if (widths.width < 0) {
         throw UsageError("LuOptions::panel_width = " + std::to_string(widths.width) +
                          "; allowed is 0 (chosen) or at least 1");

@@ -22,6 +22,8 @@ struct LuChoices {
     bool single_update_task;
     bool solve_by_inverse;
     bool broadcast_from_host;
+    bool tf32;
+    bool panel_log;
 };
 
 }  // namespace basalt::detail

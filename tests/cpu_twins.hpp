@@ -127,8 +127,8 @@ struct CpuTwins {
     }
     template <class T>
     void panel_factor(basalt::View<T> panel, basalt::Index* pivots, basalt::Index* info, void*,
-                      basalt::cuda_kernels::PanelPlan) {
-        basalt::cpu_kernels::panel_factor<T>(panel, pivots, info);
+                      basalt::cuda_kernels::PanelPlan, basalt::PanelLog log = {}) {
+        basalt::cpu_kernels::panel_factor<T>(panel, pivots, info, log);
     }
     template <class T>
     bool panel_fits(basalt::Index, basalt::cuda_kernels::PanelPlan) const {

@@ -350,6 +350,37 @@ void check_upper_solves(Kernels& kernels, std::vector<Index> orders) {
     }
 }
 
+/// In TF32 the update is as accurate as that; in full precision, of the same operands, as single precision is, and so is
+/// a product in TF32 of operands that are numbers of TF32 already.
+template <class Kernels>
+void check_update_in_tf32(Kernels& kernels) {
+    const Index columns = 3, m = 200, k = 300, width = 130;
+    HostColumns<float> l(1, m, k, 1), u(columns, k, width, 2, 3), c(columns, m, width, 3, 4);
+    const auto updated = [&](basalt::ProductPrecision precision) {
+        typename Kernels::template Memory<float> device_l(kernels, l.values), device_u(kernels, u.values),
+            device_c(kernels, c.values);
+        kernels.template update_trailing<float>(View<const float>(l.on(device_l.data()).column(0)),
+                                                u.on(device_u.data()), c.on(device_c.data()), precision);
+        return device_c.read();
+    };
+    const auto error_of = [&](const std::vector<float>& found) {
+        HostColumns<float> expected = c;
+        for (Index j = 0; j < columns; ++j) {
+            reference::gemm<float>(-1, l.column(0), u.column(j), 1, expected.column(j));
+        }
+        return distance(found, expected.values);
+    };
+    const double of_tf32 = tolerance<float>(k) * basalt::tf32_roundoff / 0x1p-24;
+    CHECK(error_of(updated(basalt::ProductPrecision::full)) <= tolerance<float>(k));
+    const double error = error_of(updated(basalt::ProductPrecision::tf32));
+    CHECK(error <= of_tf32);
+    CHECK(error > tolerance<float>(k));
+    for (auto* operand : {&l.values, &u.values}) {
+        for (float& x : *operand) x = basalt::rounded_to_tf32(x);
+    }
+    CHECK(error_of(updated(basalt::ProductPrecision::tf32)) <= tolerance<float>(k));
+}
+
 template <class T, class Kernels>
 void check_copies(Kernels& kernels, const std::vector<std::array<Index, 3>>& shapes) {
     for (const auto& [columns, rows, width] : shapes) {

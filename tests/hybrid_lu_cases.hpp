@@ -2,9 +2,11 @@
 
 // What the tests of LU in the modes hybrid and gpu share, on emulated GPUs and on real ones.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <thread>
 #include <vector>
 
 #include "basalt/basalt.hpp"
@@ -123,6 +125,44 @@ inline std::vector<LuOptions> with_gpu_panels(const LuOptions& options, const Lu
     all.push_back(options);
     all.back().mode = LuMode::gpu;
     return all;
+}
+
+/// Keeps a runtime of its own, on the same machine, busy with factorizations in mode gpu.
+class OtherLoad {
+  public:
+    OtherLoad(LuMachine machine, Index n) : thread_([this, machine, n] { work(machine, n); }) {}
+    ~OtherLoad() {
+        stop_ = true;
+        thread_.join();
+    }
+    OtherLoad(const OtherLoad&) = delete;
+    OtherLoad& operator=(const OtherLoad&) = delete;
+
+  private:
+    void work(const LuMachine& machine, Index n) {
+        Runtime runtime(machine.config());
+        const Dense<double> a = random_dense<double>(n, n, 99);
+        for (Index width = 32; !stop_; width = width == 32 ? 96 : 32) factor(runtime, a, {n, n, {96, 96}, width}, gpu_alone(width));
+    }
+
+    std::atomic<bool> stop_{false};
+    std::thread thread_;
+};
+
+/// The same bits and pivots, run after run, whatever else the machine has to do.
+template <class T>
+void check_repeated(const LuMachine& machine, const LuShape& shape, const LuOptions& options, int repeats, Index other_order) {
+    const Dense<T> a = random_dense<T>(shape.m, shape.n, 11);
+    Runtime runtime(machine.config());
+    const Factored<T> first = factor(runtime, a, shape, options);
+    const OtherLoad other(machine, other_order);
+    int different = 0;
+    for (int i = 0; i < repeats; ++i) {
+        const Factored<T> again = factor(runtime, a, shape, options);
+        if (again.pivots != first.pivots || again.lu.values != first.lu.values) ++different;
+    }
+    INFO(name_of(options) << ", " << shape.m << " x " << shape.n << ", " << machine.gpus << " GPUs");
+    CHECK(different == 0);
 }
 
 /// Exact arithmetic in any order: pivots and factors must be those of the cores, to the bit.

@@ -68,7 +68,8 @@ inline Index aligned_gap(Index n) { return 4 + (4 - n % 4) % 4; }
 
 /// What the panel makes of `a`, in LAPACK's arrangement. Workspace and results hold rubbish before.
 template <class T, class Kernels>
-Factored<T> factor_panel(Kernels& kernels, const Dense<T>& a, PanelPlan plan, Index gap = -1) {
+Factored<T> factor_panel(Kernels& kernels, const Dense<T>& a, PanelPlan plan, Index gap = -1,
+                         basalt::PanelLog log = {}) {
     RowMajor<T> panel(a, gap < 0 ? aligned_gap(a.n) : gap);
     const auto steps = static_cast<std::size_t>(std::min(a.m, a.n));
     typename Kernels::template Memory<T> memory(kernels, panel.values);
@@ -77,12 +78,58 @@ Factored<T> factor_panel(Kernels& kernels, const Dense<T>& a, PanelPlan plan, In
     typename Kernels::template Memory<unsigned char> workspace(
         kernels, std::vector<unsigned char>(basalt::cuda_kernels::panel_workspace(a.m, a.n), 0xb5));
     kernels.template panel_factor<T>(panel.on(memory.data()), pivots.data(), info.data(),
-                                     static_cast<void*>(workspace.data()), plan);
+                                     static_cast<void*>(workspace.data()), plan, log);
     panel.values = memory.read();
     CHECK(panel.gap_untouched());
     Factored<T> result{panel.dense(), pivots.read(), info.read()[0]};
     for (Index& pivot : result.pivots) ++pivot;
     return result;
+}
+
+/// A log in the memory of the kernels, where rubbish was before.
+template <class Kernels>
+class KernelLog {
+  public:
+    KernelLog(Kernels& kernels, int blocks, int capacity)
+        : memory_(kernels, std::vector<basalt::PanelLogEntry>(
+                               static_cast<std::size_t>(blocks) * static_cast<std::size_t>(capacity + 1), {77, 77})),
+          log_{memory_.data(), blocks, capacity} {}
+
+    basalt::PanelLog log() const { return log_; }
+    std::vector<basalt::PanelLogSpan> spans() {
+        entries_ = memory_.read();
+        return spans_of(basalt::PanelLog{entries_.data(), log_.blocks, log_.capacity});
+    }
+    std::int64_t lost() {
+        entries_ = memory_.read();
+        return lost_entries(basalt::PanelLog{entries_.data(), log_.blocks, log_.capacity});
+    }
+
+  private:
+    typename Kernels::template Memory<basalt::PanelLogEntry> memory_;
+    const basalt::PanelLog log_;
+    std::vector<basalt::PanelLogEntry> entries_;
+};
+
+/// The spans of a log as they have to be: each block's without gaps between its first and its last kernel's end.
+inline void check_spans(const std::vector<basalt::PanelLogSpan>& spans, int most_blocks) {
+    REQUIRE_FALSE(spans.empty());
+    std::int64_t begin = spans.front().begin_ns, end = spans.front().end_ns;
+    std::vector<std::int64_t> last(static_cast<std::size_t>(most_blocks), 0);
+    bool in_order = true;
+    int meetings = 0;
+    for (const basalt::PanelLogSpan& span : spans) {
+        std::int64_t& before = last.at(static_cast<std::size_t>(span.block));
+        in_order = in_order && span.begin_ns <= span.end_ns && before <= span.begin_ns;
+        before = span.end_ns;
+        begin = std::min(begin, span.begin_ns);
+        end = std::max(end, span.end_ns);
+        meetings += span.state == basalt::PanelState::meet ? 1 : 0;
+    }
+    CHECK(in_order);
+    CHECK(meetings > 0);
+    CHECK(end > begin);
+    CHECK(end - begin < 1'000'000'000);
 }
 
 template <class T>
@@ -100,6 +147,29 @@ void for_fitting(Kernels& kernels, const PanelPlans& plans, Index m, Index n, Ch
         if (!kernels.template panel_fits<T>(m, plan)) continue;
         INFO(m << " x " << n << ", " << text_of(plan));
         check(plan);
+    }
+}
+
+/// A panel that is recorded has the factors of one that is not; a log without room counts what it leaves out.
+template <class Kernels>
+void check_panel_log(Kernels& kernels, const PanelPlans& plans, const Shapes& shapes) {
+    for (const auto& [m, n] : shapes) {
+        const Dense<double> a = random_dense<double>(m, n, static_cast<unsigned>(m + n));
+        for_fitting<double>(kernels, plans, m, n, [&, m = m, n = n](PanelPlan plan) {
+            const Factored<double> expected = factor_panel<double>(kernels, a, plan);
+            constexpr int blocks = 132;
+            KernelLog<Kernels> enough(kernels, blocks, basalt::PanelLog::enough_for(n));
+            const Factored<double> found = factor_panel<double>(kernels, a, plan, -1, enough.log());
+            CHECK(found.pivots == expected.pivots);
+            CHECK(found.lu.values == expected.lu.values);
+            CHECK(enough.lost() == 0);
+            check_spans(enough.spans(), blocks);
+
+            KernelLog<Kernels> short_one(kernels, 1, 10);
+            factor_panel<double>(kernels, a, plan, -1, short_one.log());
+            CHECK(short_one.lost() > 0);
+            CHECK(short_one.spans().size() == 8);  // between the readings at both ends
+        });
     }
 }
 

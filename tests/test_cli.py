@@ -419,6 +419,39 @@ def expect_rows_of_two_gpus(path, panels):
 
 
 @test
+@in_folder
+def the_log_of_panels_is_in_the_trace_its_summary_and_its_chart(folder):
+    path, chart = os.path.join(folder, "trace.json"), os.path.join(folder, "chart.svg")
+    arguments = ("lu", "--n", "256", "--nb", "32", "--tile", "64x64", "--mode", "gpu", "--emulated-gpus", "2")
+    shown = basalt(*arguments, "--trace", path, "--panel-log")
+    expect(shown.status == 0, shown)
+    shown = basalt("trace", path, "--svg", chart)
+    expect("time by state of 2 blocks inside kernels" in shown.out and "search+update" in shown.out, shown)
+    with open(chart, encoding="utf-8") as drawn:
+        text = drawn.read()
+    expect("gpu 1 panel block 0" in text and ">row moves<" in text, shown)
+    shown = basalt("trace", path, "--json", "-")
+    numbers = json.loads(shown.out)
+    expect(numbers["blocks"] == 2 and all(state["seconds"] >= 0 for state in numbers["block_states"]), shown)
+    in_panels = sum(name["seconds"] for name in numbers["names"] if (name["name"], name["on"]) == ("panel", "compute"))
+    expect(0 < sum(state["seconds"] for state in numbers["block_states"]) <= in_panels, shown)
+    expect_refused(basalt(*arguments, "--panel-log"), "--panel-log", "--trace FILE")
+    expect_refused(basalt(*arguments, "--panel-log", "--trace", path, "--precision", "s"), "panel_log", "float")
+
+
+@test
+def tf32_is_an_option_of_single_precision_on_gpus_and_checked_by_its_own_roundoff():
+    arguments = ("lu", "--n", "300", "--nb", "32", "--tile", "64x64", "--mode", "gpu", "--emulated-gpus", "1", "--json", "-")
+    plain = basalt(*arguments, "--precision", "s")
+    shown = basalt(*arguments, "--precision", "s", "--tf32")
+    expect(plain.status == 0 and shown.status == 0 and "(tf32)" in shown.err, shown)
+    expect("tf32" not in json.loads(plain.out) and json.loads(shown.out)["tf32"] is True, shown)
+    expect(json.loads(shown.out)["residual_ratio"] < 30, shown)
+    expect_refused(basalt(*arguments, "--tf32"), "tf32", "double")
+    expect_refused(basalt("lu", "--n", "10", "--precision", "s", "--mode", "cpu", "--tf32"), "tf32", "cpu", "gpu")
+
+
+@test
 def a_matrix_that_cannot_fit_is_refused_with_the_bytes_needed_and_available():
     for arguments in (["--n", "20000000"], ["--m", "4000000000", "--n", "2000000000"],
                       ["--m", "0", "--n", "1099511627776"], ["--n", "10", "--tile", "1048576x1048576"]):

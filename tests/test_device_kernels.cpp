@@ -59,6 +59,10 @@ TEMPLATE_TEST_CASE("an upper triangle is solved for a few vectors", "[kernels][s
     check_upper_solves<TestType>(twins, {0, 1, 2, 63, 64, 65, 200});
 }
 
+TEST_CASE("the update in TF32 rounds its operands, and nothing else does") {
+    check_update_in_tf32(twins);
+}
+
 TEMPLATE_TEST_CASE("groups of tile columns are copied and nothing else is written", "[kernels][sanitize]",
                    float, double) {
     check_copies<TestType>(twins, {{0, 3, 3}, {1, 0, 3}, {2, 3, 0}, {1, 1, 1}, {3, 50, 33}, {2, 9, 1030}});

@@ -1,11 +1,14 @@
 // GPUs by CUDA: what every device promises, and what only these do.
+#include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 
+#include "runtime/device/cuda_timer.hpp"
 #include "tests/broadcast_checks.hpp"
 #include "tests/device_contract.hpp"
 #include "tests/mentions.hpp"
@@ -188,6 +191,30 @@ TEST_CASE("a refused call names itself, its place and the GPU, and the GPU goes 
     CHECK_FALSE(device.lost());
     CHECK_NOTHROW(launch_fill(machine, device, StreamRole::compute, buffer.get(), 3, 64));
     CHECK(contents(device, buffer.get(), 64) == Bytes(64, std::byte{3}));
+}
+
+TEST_CASE("a reading of a GPU's timer has its time on the host's clock, when the clock is renewed too", "[cuda]") {
+    const auto devices = make_cuda_devices(1);
+    if (devices.empty()) SKIP(no_gpu);
+    Device& device = *devices.front();
+    device.attach_thread();
+    std::int64_t* reading = nullptr;
+    REQUIRE(cudaHostAlloc(reinterpret_cast<void**>(&reading), sizeof *reading, cudaHostAllocDefault) == cudaSuccess);
+    const auto now = [] {
+        return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+    };
+    constexpr std::int64_t slack = std::chrono::nanoseconds(clock_accuracy).count();
+    for (int i = 0; i < 12; ++i) {
+        const std::int64_t before = now();
+        REQUIRE(basalt::detail::enqueue_timer_reading(reading, nullptr) == cudaSuccess);
+        REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+        const std::int64_t after = now();
+        const std::int64_t time = device.host_time_of(*reading);
+        CHECK(time >= before - slack);
+        CHECK(time <= after + slack);
+        std::this_thread::sleep_for(std::chrono::milliseconds(250));
+    }
+    cudaFreeHost(reading);
 }
 
 TEST_CASE("times go on in order when the clock is renewed", "[cuda]") {

@@ -1,9 +1,14 @@
 // LU in the modes hybrid and gpu on emulated GPUs, against LAPACK and against the cores alone.
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "kernels/tf32.hpp"
 #include "tests/hybrid_lu_cases.hpp"
+#include "tests/mentions.hpp"
 
 using namespace basalt;
 using namespace basalt_tests;
@@ -174,16 +179,109 @@ TEMPLATE_TEST_CASE("NaN and infinity on GPUs never hang LU nor choose a row outs
     check_no_numbers<TestType>({.gpus = 2}, {110, 100, {32, 48}, 24});
 }
 
-TEST_CASE("repeated runs on GPUs give the same bits") {
-    const Dense<double> a = generated<double>("random", 160, 160, 11);
+TEST_CASE("repeated runs on GPUs give the same bits while the machine has other work") {
+    const Watchdog watchdog;
     const LuShape shape{160, 160, {32, 64}, 32};
-    Runtime runtime(LuMachine{.gpus = 3, .delay = std::chrono::microseconds(50)}.config());
-    for (const LuOptions& options : with_gpu_panels(hybrid(32), shape)) {
-        const Factored<double> first = factor(runtime, a, shape, options);
-        for (int i = 0; i < 5; ++i) {
-            const Factored<double> again = factor(runtime, a, shape, options);
-            CHECK(again.pivots == first.pivots);
-            CHECK(largest_difference(again.lu, first.lu) == 0);
+    const LuMachine machine{.gpus = 3, .delay = std::chrono::microseconds(50)};
+    for (const LuOptions& options : with_gpu_panels(hybrid(32), shape)) check_repeated<double>(machine, shape, options, 4, 96);
+    LuOptions tf32 = gpu_alone(32);
+    tf32.tf32 = true;
+    check_repeated<float>(machine, shape, tf32, 4, 96);
+}
+
+TEST_CASE("200 runs on GPUs give the same bits while the machine has other work", "[.soak]") {
+    const LuShape shape{600, 600, {64, 128}, 64};
+    for (const int gpus : {1, 4}) {
+        for (const LuOptions& options : with_gpu_panels(hybrid(64), shape)) {
+            check_repeated<double>({.gpus = gpus, .delay = std::chrono::microseconds(50)}, shape, options, 200, 300);
+        }
+    }
+}
+
+TEST_CASE("in TF32 LU on GPUs is as accurate as that, and in full precision where it is not asked for") {
+    const LuShape shape{300, 300, {64, 64}, 32};
+    const Dense<float> a = random_dense<float>(shape.m, shape.n, 3);
+    Runtime runtime(LuMachine{.gpus = 2}.config());
+    for (LuOptions options : {hybrid(32), gpu_alone(32)}) {
+        INFO(name_of(options));
+        const Factored<float> full = factor(runtime, a, shape, options);
+        options.tf32 = true;
+        const Factored<float> rounded = factor(runtime, a, shape, options);
+        constexpr double times_coarser = basalt::tf32_roundoff / 0x1p-24;
+        const double ratio = factor_ratio(a, rounded.lu, rounded.pivots);
+        CHECK(factor_ratio(a, full.lu, full.pivots) < 30);
+        CHECK(ratio < 30 * times_coarser);
+        CHECK(ratio > 30);  // it was TF32
+        CHECK(largest_multiplier(rounded.lu) <= 1);
+    }
+}
+
+TEST_CASE("options that a precision or a mode has not are refused by name") {
+    Runtime runtime(LuMachine{.gpus = 1}.config());
+    Matrix<double> a(runtime, 8, 8);
+    Matrix<float> b(runtime, 8, 8);
+    const auto refusal = [&](auto& matrix, const LuOptions& options) {
+        try {
+            lu_factor(runtime, matrix, options);
+        } catch (const UsageError& error) {
+            return std::string(error.what());
+        }
+        return std::string("accepted");
+    };
+    LuOptions tf32 = gpu_alone(4);
+    tf32.tf32 = true;
+    CHECK(mentions(refusal(a, tf32), "LuOptions::tf32 for a matrix of double"));
+    CHECK(refusal(b, tf32) == "accepted");
+    tf32.mode = LuMode::automatic;
+    CHECK(basalt::chosen_lu_mode(tf32, 8, 8, 1) == LuMode::gpu);
+    CHECK_THROWS_AS(basalt::chosen_lu_mode(tf32, 8, 8, 0), UsageError);
+    tf32.mode = LuMode::cpu;
+    CHECK(mentions(refusal(b, tf32), "LuOptions::tf32 in mode cpu"));
+    LuOptions log = gpu_alone(4);
+    log.panel_log = true;
+    CHECK(mentions(refusal(b, log), "LuOptions::panel_log for a matrix of float"));
+    CHECK(refusal(a, log) == "accepted");
+    runtime.wait();
+}
+
+TEST_CASE("panels that GPUs factor show in the trace what their blocks are busy with, if asked to") {
+    const Index n = 160;
+    const LuShape shape{n, n, {32, 32}, 32};
+    for (const bool asked : {false, true}) {
+        for (LuOptions options : with_gpu_panels(hybrid(32), shape)) {
+            INFO(name_of(options) << (asked ? " with a log" : ""));
+            options.panel_log = asked;
+            Config config = LuMachine{.gpus = 2}.config();
+            config.trace = true;
+            Runtime runtime(config);
+            const Dense<double> a = random_dense<double>(n, n, 4);
+            const Factored<double> found = factor(runtime, a, shape, options);
+            CHECK(factor_ratio(a, found.lu, found.pivots) < 30);
+            const basalt::Trace trace = runtime.take_trace();
+            struct Bar {
+                int device;
+                std::int64_t begin, end;
+            };
+            std::map<int, Bar> panels;  // that GPUs factored, by step
+            const auto row_of = [&](const basalt::TraceEvent& event) {
+                return trace.rows[static_cast<std::size_t>(event.row)];
+            };
+            for (const basalt::TraceEvent& event : trace.events) {
+                if (event.name == "panel" && row_of(event).kind == basalt::TraceRowKind::compute) {
+                    panels[event.step] = {row_of(event).device, event.begin_ns, event.end_ns};
+                }
+            }
+            std::set<int> recorded;  // steps
+            for (const basalt::TraceEvent& event : trace.events) {
+                if (row_of(event).kind != basalt::TraceRowKind::block) continue;
+                CHECK(row_of(event).name == "gpu " + std::to_string(row_of(event).device) + " panel block 0");
+                REQUIRE(panels.count(event.step) == 1);
+                CHECK(row_of(event).device == panels[event.step].device);
+                CHECK(event.begin_ns >= panels[event.step].begin);
+                CHECK(event.end_ns <= panels[event.step].end);
+                recorded.insert(event.step);
+            }
+            CHECK(recorded.size() == (asked ? panels.size() : 0));
         }
     }
 }

@@ -1,8 +1,12 @@
 // LU in the modes hybrid and gpu on the GPUs there are: one, two and four of them, whole matrices and matrices larger
 // than the memory cap.
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <set>
 #include <vector>
 
+#include "kernels/tf32.hpp"
 #include "tests/hybrid_lu_cases.hpp"
 #include "tests/real_gpus.hpp"
 
@@ -103,19 +107,66 @@ TEMPLATE_TEST_CASE("NaN and infinity on real GPUs never hang LU nor choose a row
     check_no_numbers<TestType>(machine(gpu_counts().back()), {310, 300, {128, 128}, 64});
 }
 
-TEST_CASE("repeated runs on real GPUs give the same bits", "[cuda]") {
+TEST_CASE("200 runs on real GPUs give the same bits while the machine has other work", "[cuda]") {
     if (gpus_here() == 0) SKIP(no_gpu);
-    const LuShape shape{1200, 1200, {128, 256}, 128};
-    const Dense<double> a = generated<double>("random", 1200, 1200, 11);
-    Runtime runtime(machine(gpu_counts().back()).config());
-    for (const LuOptions& options : with_gpu_panels(hybrid(128), shape)) {
-        const Factored<double> first = factor(runtime, a, shape, options);
-        for (int i = 0; i < 5; ++i) {
-            const Factored<double> again = factor(runtime, a, shape, options);
-            CHECK(again.pivots == first.pivots);
-            CHECK(largest_difference(again.lu, first.lu) == 0);
+    const LuShape shape{3000, 3000, {512, 512}, 128};
+    for (const int gpus : std::set<int>{1, gpus_here()}) {
+        check_repeated<double>(machine(gpus), shape, gpu_alone(128), 200, 1000);
+        for (const LuOptions& options : with_gpu_panels(hybrid(128), shape)) {
+            check_repeated<double>(machine(gpus), shape, options, 30, 1000);
         }
+        LuOptions tf32 = gpu_alone(128);
+        tf32.tf32 = true;
+        check_repeated<float>(machine(gpus), shape, tf32, 30, 1000);
     }
+}
+
+TEST_CASE("in TF32 LU on real GPUs is as accurate as that, and in full precision where it is not asked for", "[cuda]") {
+    if (gpus_here() == 0) SKIP(no_gpu);
+    const LuShape shape{1500, 1500, {256, 256}, 128};
+    const Dense<float> a = random_dense<float>(shape.m, shape.n, 3);
+    Runtime runtime(machine(gpu_counts().back()).config());
+    for (LuOptions options : {hybrid(128), gpu_alone(128)}) {
+        INFO(name_of(options));
+        const Factored<float> full = factor(runtime, a, shape, options);
+        options.tf32 = true;
+        const Factored<float> rounded = factor(runtime, a, shape, options);
+        const double ratio = factor_ratio(a, rounded.lu, rounded.pivots), full_ratio = factor_ratio(a, full.lu, full.pivots);
+        CHECK(full_ratio < 1);  // of TF32 it would be far above
+        CHECK(ratio < 30 * basalt::tf32_roundoff / 0x1p-24);
+        CHECK(ratio > 10 * full_ratio);
+        CHECK(largest_multiplier(rounded.lu) <= 1);
+    }
+}
+
+TEST_CASE("the trace of LU on real GPUs shows what the blocks of panels are busy with, if asked to", "[cuda]") {
+    if (gpus_here() == 0) SKIP(no_gpu);
+    const Index n = 2500;
+    Config config = machine(gpu_counts().back()).config();
+    config.trace = true;
+    Runtime runtime(config);
+    LuOptions options = gpu_alone(256);
+    options.panel_log = true;
+    const Dense<double> a = random_dense<double>(n, n, 4);
+    const Factored<double> found = factor(runtime, a, {n, n, {512, 512}, 256}, options);
+    CHECK(factor_ratio(a, found.lu, found.pivots) < 30);
+    const Trace trace = runtime.take_trace();
+    const auto kind_of = [&](const TraceEvent& event) { return trace.rows[static_cast<std::size_t>(event.row)].kind; };
+    std::map<int, TraceEvent> panels;
+    for (const TraceEvent& event : trace.events) {
+        if (event.name == "panel" && kind_of(event) == TraceRowKind::compute) panels[event.step] = event;
+    }
+    constexpr std::int64_t slack = 20'000;  // what clocks may differ by
+    std::map<int, int> recorded;
+    bool inside = true;
+    for (const TraceEvent& event : trace.events) {
+        if (kind_of(event) != TraceRowKind::block) continue;
+        ++recorded[event.step];
+        const TraceEvent& panel = panels[event.step];
+        inside = inside && panel.begin_ns - slack <= event.begin_ns && event.end_ns <= panel.end_ns + slack;
+    }
+    CHECK(inside);
+    CHECK(recorded.size() == panels.size());
 }
 
 TEST_CASE("a matrix made on the GPUs, and one that starts and ends in a GPU's memory", "[cuda]") {

@@ -60,6 +60,11 @@ TEMPLATE_TEST_CASE("an upper triangle is solved for a few vectors on a device", 
     check_upper_solves<TestType>(*gpu(), {0, 1, 2, 63, 64, 65, 200});
 }
 
+TEST_CASE("the update in TF32 rounds its operands, and nothing else does, on a GPU", "[cuda]") {
+    if (gpu() == nullptr) SKIP(no_gpu);
+    check_update_in_tf32(*gpu());
+}
+
 TEMPLATE_TEST_CASE("groups of tile columns are copied and nothing else is written", "[cuda]", float, double) {
     if (gpu() == nullptr) SKIP(no_gpu);
     check_copies<TestType>(*gpu(), {{0, 3, 3}, {1, 0, 3}, {2, 3, 0}, {1, 1, 1}, {3, 50, 33}, {2, 9, 1030}});

@@ -33,12 +33,14 @@ class GreedyKernels : public CudaKernels {
     using CudaKernels::CudaKernels;
 
     template <class T>
-    void panel_factor(View<T> panel, Index* pivots, Index* info, void* workspace, PanelPlan plan) {
+    void panel_factor(View<T> panel, Index* pivots, Index* info, void* workspace, PanelPlan plan,
+                      basalt::PanelLog log = {}) {
         run([&](basalt::Stream stream) {
             const View<T> nothing = panel.block(0, 0, 0, 0);
-            basalt::cuda_kernels::panel_factor<T>(stream, nothing, pivots, info, workspace, plan);  // *info = 0
+            // *info = 0, and the log begun
+            basalt::cuda_kernels::panel_factor<T>(stream, nothing, pivots, info, workspace, plan, log);
             basalt::cuda_detail::factor_fused<T>(stream, panel, pivots, info, workspace, plan.leaf_width,
-                                                 basalt::cuda_detail::FusedUpdate::greedy);
+                                                 basalt::cuda_detail::FusedUpdate::greedy, log);
         });
     }
 };
@@ -61,6 +63,12 @@ TEMPLATE_TEST_CASE("every design of the GPU panel takes the heights it is meant 
 TEMPLATE_TEST_CASE("the GPU panel factors as accurately as LAPACK demands", "[cuda]", float, double) {
     if (gpu() == nullptr) SKIP(no_gpu);
     check_panel_ratios<TestType>(*gpu(), designs, few);
+}
+
+TEST_CASE("blocks of the GPU panel record what they are busy with, and factor all the same", "[cuda]") {
+    if (gpu() == nullptr) SKIP(no_gpu);
+    const PanelPlans recorded{{PanelDesign::cluster}, {PanelDesign::grid}, {PanelDesign::grid, 32}, {PanelDesign::fused}};
+    check_panel_log(*gpu(), recorded, {{40, 32}, {1000, 64}, {3000, 256}, {2500, 600}});
 }
 
 TEMPLATE_TEST_CASE("the GPU panel has LAPACK's pivots", "[cuda]", float, double) {

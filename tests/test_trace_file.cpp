@@ -42,7 +42,8 @@ Trace sample_trace() {
     Trace trace;
     trace.rows = {{"worker 0", TraceRowKind::cpu, -1},
                   {"gpu 1", TraceRowKind::compute, 1},
-                  {"gpu 1 from host", TraceRowKind::copy, 1}};
+                  {"gpu 1 from host", TraceRowKind::copy, 1},
+                  {"gpu 1 panel block 7", TraceRowKind::block, 1}};
     TraceEvent panel;
     panel.name = "panel \"\\ gr\xc3\xbc\xc3\x9f";
     panel.end_ns = 1000;

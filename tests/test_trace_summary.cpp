@@ -55,6 +55,46 @@ std::size_t occurrences(const std::string& text, const std::string& word) {
 
 }  // namespace
 
+TEST_CASE("states of blocks inside kernels are counted and drawn apart from tasks") {
+    Trace trace = empty_machine();
+    add(trace, worker0, 0, 100, "submit");
+    add(trace, gpu0, 200, 600, "panel", 1);
+    const TraceSummary before = summarize(trace);
+    trace.rows.push_back({"gpu 0 panel block 0", TraceRowKind::block, 0});
+    trace.rows.push_back({"gpu 0 panel block 1", TraceRowKind::block, 0});
+    const auto first = static_cast<Row>(trace.rows.size() - 2), second = static_cast<Row>(trace.rows.size() - 1);
+    add(trace, first, 210, 300, "load");
+    add(trace, first, 300, 580, "meeting");
+    add(trace, second, 220, 520, "meeting");
+    trace.events.back().step = 3;
+
+    const TraceSummary summary = summarize(trace);
+    CHECK(summary.tasks == before.tasks);
+    CHECK(summary.copies == 0);
+    CHECK(summary.cores.size() == 2);
+    CHECK(summary.names.size() == before.names.size());
+    CHECK(summary.steps.size() == before.steps.size());
+    REQUIRE(summary.devices.size() == 2);
+    CHECK(summary.devices[0].tasks == 1);
+    CHECK(summary.devices[0].busy_ns == 400);
+    CHECK(summary.devices[0].copy_ns == 0);
+    CHECK(before.blocks == 0);
+    CHECK(before.block_states.empty());
+    CHECK(summary.blocks == 2);
+    REQUIRE(summary.block_states.size() == 2);
+    CHECK(summary.block_states[0].name == "meeting");
+    CHECK(summary.block_states[0].count == 2);
+    CHECK(summary.block_states[0].total_ns == 580);
+    CHECK(summary.block_states[0].longest_ns == 300);
+    CHECK(summary.block_states[1].name == "load");
+
+    const std::string chart = chart_of(trace);
+    CHECK(occurrences(chart, ">gpu 0 panel block 1<") == 1);
+    CHECK(occurrences(chart, ">meeting<") == 1);        // in the legend
+    CHECK(occurrences(chart, "<title>meeting") == 2);
+    CHECK(occurrences(chart, "<title>panel") == 1);
+}
+
 TEST_CASE("intervals unite whatever their order, and common time is counted once") {
     const Intervals a = united({{5, 9}, {0, 2}, {2, 3}, {6, 7}, {4, 4}, {8, 1}});
     REQUIRE(a.size() == 2);

@@ -42,6 +42,13 @@ struct LuOptions {
     /// GPUs, for comparison: the panel is sent to each GPU by itself, in mode hybrid by the host as in the paper,
     /// instead of along a ring of peer copies.
     bool broadcast_from_host = false;
+    /// GPUs, single precision: the trailing updates multiply in TF32, whose operands have 11 significant bits, and add in
+    /// single precision: several times as fast, and as accurate as that (unit roundoff 2^-11). Without it all products are
+    /// made in full precision. Panels and triangular solves always are. Of double matrices and in mode cpu: UsageError.
+    bool tf32 = false;
+    /// GPUs, double precision: panels that GPUs factor record what their thread blocks are busy with, as rows of the trace
+    /// (where one is recorded). Costs them some time. Of float matrices: UsageError.
+    bool panel_log = false;
 };
 
 namespace detail {

@@ -32,10 +32,11 @@ enum class TraceRowKind : std::uint8_t {
     cpu,      ///< a worker thread
     compute,  ///< a device's kernels
     copy,     ///< a device's copy engine
+    block,    ///< a thread block inside a kernel, which a compute row shows as a part of one bar
 };
 
 struct TraceRow {
-    std::string name;  ///< e.g. "worker 0", "gpu 1", "gpu 1 from host"
+    std::string name;  ///< e.g. "worker 0", "gpu 1", "gpu 1 from host", "gpu 1 panel block 3"
     TraceRowKind kind = TraceRowKind::cpu;
     int device = -1;  ///< number of the GPU; -1 for the host
 };

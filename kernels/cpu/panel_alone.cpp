@@ -1,18 +1,82 @@
 #include "kernels/cpu/panel_alone.hpp"
 
+#include <array>
+#include <chrono>
+
 #include "kernels/cpu/panel.hpp"
+#include "kernels/cpu/panel_member.hpp"
 
 namespace basalt::cpu_kernels {
 
+namespace {
+
+/// Records the phases as what they are in the kernel of a GPU.
+class LoggingClock {
+  public:
+    explicit LoggingClock(PanelLog log) : counts_(log.of_block(0)), next_(counts_ + 1), end_(next_ + log.capacity) {
+        for (int block = 0; block < log.blocks; ++block) *log.of_block(block) = {};
+        put(reading());
+    }
+    ~LoggingClock() {
+        *next_++ = reading();
+        counts_->clock = next_ - (counts_ + 1);
+    }
+    LoggingClock(const LoggingClock&) = delete;
+    LoggingClock& operator=(const LoggingClock&) = delete;
+
+    void enter(PanelPhase phase) { put({now(), static_cast<std::int64_t>(state_of(phase))}); }
+
+  private:
+    static std::int64_t now() {
+        const auto time = std::chrono::steady_clock::now().time_since_epoch();
+        return std::chrono::duration_cast<std::chrono::nanoseconds>(time).count();
+    }
+    static PanelLogEntry reading() {
+        const std::int64_t time = now();
+        return {time, ~time};
+    }
+
+    void put(const PanelLogEntry& entry) {
+        if (end_ - next_ < 2) {  // the last one is for the reading at the end
+            ++counts_->state;
+        } else {
+            *next_++ = entry;
+        }
+    }
+
+    static PanelState state_of(PanelPhase phase) {
+        switch (phase) {
+            case PanelPhase::load: return PanelState::load;
+            case PanelPhase::exchange: return PanelState::meet;
+            case PanelPhase::store: return PanelState::store;
+            case PanelPhase::swap: return PanelState::move;
+            case PanelPhase::solve: return PanelState::triangle;
+            case PanelPhase::barrier: return PanelState::barrier;
+            default: return PanelState::eliminate;
+        }
+    }
+
+    PanelLogEntry* const counts_;
+    PanelLogEntry* next_;
+    PanelLogEntry* const end_;
+};
+
+}  // namespace
+
 template <class T>
-void panel_factor(View<T> panel, Index* pivots, Index* info) {
+void panel_factor(View<T> panel, Index* pivots, Index* info, PanelLog log) {
     TeamBarrier barrier(1);
     Team team(0, barrier);
     PanelWorkspace<T> workspace(1, panel.rows(), panel.cols());
-    *info = basalt::panel_factor<T>(team, panel, pivots, workspace);
+    if (log) {
+        LoggingClock clock(log);
+        *info = factor_timed<T>(team, panel, pivots, workspace, clock);
+    } else {
+        *info = basalt::panel_factor<T>(team, panel, pivots, workspace);
+    }
 }
 
-template void panel_factor<float>(View<float>, Index*, Index*);
-template void panel_factor<double>(View<double>, Index*, Index*);
+template void panel_factor<float>(View<float>, Index*, Index*, PanelLog);
+template void panel_factor<double>(View<double>, Index*, Index*, PanelLog);
 
 }  // namespace basalt::cpu_kernels

@@ -33,6 +33,16 @@ std::vector<std::remove_const_t<T>> pack_space(const TileColumns<T>& u) {
     return std::vector<Element>(static_cast<std::size_t>(size));
 }
 
+/// The matrix with its elements rounded, row-major and dense in `memory`.
+View<const float> rounded(View<const float> a, std::vector<float>& memory) {
+    memory.resize(static_cast<std::size_t>(a.size()));
+    const auto copy = View<float>::row_major(memory.data(), a.rows(), a.cols(), a.cols());
+    for (Index i = 0; i < a.rows(); ++i) {
+        for (Index j = 0; j < a.cols(); ++j) copy(i, j) = rounded_to_tf32(a(i, j));
+    }
+    return copy;
+}
+
 /// target = X W, which may be the same.
 template <class T>
 void multiply(View<const T> x, View<const T> w, View<T> target, std::vector<T>& packed) {
@@ -87,9 +97,20 @@ void solve_by_substitution(std::type_identity_t<View<const T>> l,
 
 template <class T>
 void update_trailing(std::type_identity_t<View<const T>> l, std::type_identity_t<TileColumns<const T>> u,
-                     TileColumns<T> c) {
+                     TileColumns<T> c, ProductPrecision precision) {
     assert(l.rows() == c.rows && l.cols() == u.rows && u.columns == c.columns && u.width == c.width);
     std::vector<T> packed = pack_space(u);
+    if constexpr (std::is_same_v<T, float>) {
+        if (precision == ProductPrecision::tf32) {
+            std::vector<float> l_memory, u_memory;
+            const View<const float> rounded_l = rounded(l, l_memory);
+            for_each_part(c, [&](Index j, Index first, Index cols) {
+                pack_b<T>(rounded(u.column(j).block(0, first, u.rows, cols), u_memory), packed.data());
+                gemm_minus<T>(c.column(j).block(0, first, c.rows, cols), rounded_l, packed.data());
+            });
+            return;
+        }
+    }
     for_each_part(c, [&](Index j, Index first, Index cols) {
         pack_b<T>(u.column(j).block(0, first, u.rows, cols), packed.data());
         gemm_minus<T>(c.column(j).block(0, first, c.rows, cols), l, packed.data());
@@ -104,7 +125,8 @@ template void solve_by_inverses<double>(View<const double>, View<const double>, 
 template void solve_by_substitution<float>(View<const float>, TileColumns<const float>, TileColumns<float>);
 template void solve_by_substitution<double>(View<const double>, TileColumns<const double>,
                                             TileColumns<double>);
-template void update_trailing<float>(View<const float>, TileColumns<const float>, TileColumns<float>);
-template void update_trailing<double>(View<const double>, TileColumns<const double>, TileColumns<double>);
+template void update_trailing<float>(View<const float>, TileColumns<const float>, TileColumns<float>, ProductPrecision);
+template void update_trailing<double>(View<const double>, TileColumns<const double>, TileColumns<double>,
+                                      ProductPrecision);
 
 }  // namespace basalt::cpu_kernels

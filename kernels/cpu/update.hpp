@@ -2,6 +2,7 @@
 
 #include <type_traits>
 
+#include "kernels/tf32.hpp"
 #include "tiles/tile_columns.hpp"
 
 /// The row of blocks U and the trailing update on groups of tile columns: CPU twins of
@@ -28,9 +29,9 @@ void solve_by_substitution(std::type_identity_t<View<const T>> l,
                            std::type_identity_t<TileColumns<const T>> w, TileColumns<T> u);
 
 /// C_j -= L U_j for all tile columns j: L is m x k, row-major, shared by all of them; C_j is m x width, U_j k
-/// x width.
+/// x width. In TF32, L and U are rounded first. `precision` is full for double.
 template <class T>
 void update_trailing(std::type_identity_t<View<const T>> l, std::type_identity_t<TileColumns<const T>> u,
-                     TileColumns<T> c);
+                     TileColumns<T> c, ProductPrecision precision = ProductPrecision::full);
 
 }  // namespace basalt::cpu_kernels

@@ -118,7 +118,7 @@ void solve_by_substitution(Stream, std::type_identity_t<View<const T>>,
 }
 template <class T>
 void update_trailing(Stream, std::type_identity_t<View<const T>>, std::type_identity_t<TileColumns<const T>>,
-                     TileColumns<T>) {
+                     TileColumns<T>, ProductPrecision) {
     refuse();
 }
 template <class T>
@@ -133,11 +133,15 @@ std::size_t panel_workspace(Index, Index) {
     return 0;  // the CPU panel, which emulated devices run, has its own
 }
 template <class T>
-void panel_factor(Stream, View<T>, Index*, Index*, void*, PanelPlan) {
+int panel_log_blocks(int, Index) {
+    return 0;
+}
+template <class T>
+void panel_factor(Stream, View<T>, Index*, Index*, void*, PanelPlan, PanelLog) {
     refuse();
 }
 template <class T>
-void panel_factor(Stream, View<T>, Index*, Index*, void*) {
+void panel_factor(Stream, View<T>, Index*, Index*, void*, PanelLog) {
     refuse();
 }
 
@@ -229,9 +233,10 @@ template void solve_by_substitution<float>(Stream, View<const float>, TileColumn
                                            TileColumns<float>);
 template void solve_by_substitution<double>(Stream, View<const double>, TileColumns<const double>,
                                             TileColumns<double>);
-template void update_trailing<float>(Stream, View<const float>, TileColumns<const float>, TileColumns<float>);
-template void update_trailing<double>(Stream, View<const double>, TileColumns<const double>,
-                                      TileColumns<double>);
+template void update_trailing<float>(Stream, View<const float>, TileColumns<const float>, TileColumns<float>,
+                                     ProductPrecision);
+template void update_trailing<double>(Stream, View<const double>, TileColumns<const double>, TileColumns<double>,
+                                      ProductPrecision);
 template void subtract_product<float, float>(Stream, View<const float>, MatrixPart, Index, View<const float>, View<float>);
 template void subtract_product<float, double>(Stream, View<const float>, MatrixPart, Index, View<const double>,
                                               View<double>);
@@ -243,10 +248,12 @@ template PanelPlan panel_plan<float>(int, Index);
 template PanelPlan panel_plan<double>(int, Index);
 template bool panel_fits<float>(int, Index, PanelPlan);
 template bool panel_fits<double>(int, Index, PanelPlan);
-template void panel_factor<float>(Stream, View<float>, Index*, Index*, void*);
-template void panel_factor<double>(Stream, View<double>, Index*, Index*, void*);
-template void panel_factor<float>(Stream, View<float>, Index*, Index*, void*, PanelPlan);
-template void panel_factor<double>(Stream, View<double>, Index*, Index*, void*, PanelPlan);
+template int panel_log_blocks<float>(int, Index);
+template int panel_log_blocks<double>(int, Index);
+template void panel_factor<float>(Stream, View<float>, Index*, Index*, void*, PanelLog);
+template void panel_factor<double>(Stream, View<double>, Index*, Index*, void*, PanelLog);
+template void panel_factor<float>(Stream, View<float>, Index*, Index*, void*, PanelPlan, PanelLog);
+template void panel_factor<double>(Stream, View<double>, Index*, Index*, void*, PanelPlan, PanelLog);
 
 template std::size_t qr_panel_workspace<float>(Index, Index);
 template std::size_t qr_panel_workspace<double>(Index, Index);

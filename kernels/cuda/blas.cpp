@@ -41,13 +41,23 @@ cublasHandle_t handle(Stream stream) {
 template <class T>
 void batched_gemm(Stream stream, Index batch, std::type_identity_t<T> alpha,
                   std::type_identity_t<Batched<const T>> a, std::type_identity_t<Batched<const T>> b,
-                  std::type_identity_t<T> beta, Batched<T> c) {
+                  std::type_identity_t<T> beta, Batched<T> c, ProductPrecision precision) {
     const Index m = c.first.rows(), n = c.first.cols(), k = a.transposed ? a.first.rows() : a.first.cols();
     assert((a.transposed ? a.first.cols() : a.first.rows()) == m);
     assert((b.transposed ? b.first.cols() : b.first.rows()) == k);
     assert((b.transposed ? b.first.rows() : b.first.cols()) == n && !c.transposed);
     if (batch <= 0 || c.first.empty()) return;
     const auto operation = [](bool transposed) { return transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
+    if (std::is_same_v<T, float> && precision == ProductPrecision::tf32) {
+        constexpr cudaDataType_t type = CUDA_R_32F;
+        check(cublasGemmStridedBatchedEx(
+                  handle(stream), operation(b.transposed), operation(a.transposed), blas_int(n), blas_int(m), blas_int(k),
+                  &alpha, b.first.data(), type, leading_dimension(b.first), b.stride, a.first.data(), type,
+                  leading_dimension(a.first), a.stride, &beta, c.first.data(), type, leading_dimension(c.first), c.stride,
+                  blas_int(batch), CUBLAS_COMPUTE_32F_FAST_TF32, CUBLAS_GEMM_DEFAULT),
+              "cublasGemmStridedBatchedEx", stream);
+        return;
+    }
     check(strided_batched<T>()(handle(stream), operation(b.transposed), operation(a.transposed), blas_int(n),
                                blas_int(m), blas_int(k), &alpha, b.first.data(), leading_dimension(b.first),
                                b.stride, a.first.data(), leading_dimension(a.first), a.stride, &beta,
@@ -56,8 +66,8 @@ void batched_gemm(Stream stream, Index batch, std::type_identity_t<T> alpha,
 }
 
 template void batched_gemm<float>(Stream, Index, float, Batched<const float>, Batched<const float>, float,
-                                  Batched<float>);
+                                  Batched<float>, ProductPrecision);
 template void batched_gemm<double>(Stream, Index, double, Batched<const double>, Batched<const double>,
-                                   double, Batched<double>);
+                                   double, Batched<double>, ProductPrecision);
 
 }  // namespace basalt::cuda_detail

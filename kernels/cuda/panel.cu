@@ -19,6 +19,15 @@ int fused_leaf_width(PanelPlan plan) {
     return std::min(plan.leaf_width, plan.blocks);
 }
 
+/// No entries yet.
+void begin_log(Stream stream, const PanelLog& log) {
+    if (!log) return;
+    const std::size_t pitch = log.bytes() / static_cast<std::size_t>(log.blocks);
+    cuda_detail::check(cudaMemset2DAsync(log.memory, pitch, 0, sizeof(PanelLogEntry), static_cast<std::size_t>(log.blocks),
+                                         cuda_detail::native(stream)),
+                       "cudaMemset2DAsync", stream);
+}
+
 }  // namespace
 
 template <class T>
@@ -55,34 +64,48 @@ std::size_t panel_workspace(Index rows, Index cols) {
 }
 
 template <class T>
-void panel_factor(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace, PanelPlan plan) {
+int panel_log_blocks(int device, Index rows) {
+    constexpr int most = 64;
+    const PanelPlan plan = panel_plan<T>(device, rows);
+    if (plan.design == PanelDesign::cluster) return cuda_detail::most_resident_cluster;
+    return plan.design == PanelDesign::grid && plan.blocks > 0 ? std::min(plan.blocks, most) : most;
+}
+
+template <class T>
+void panel_factor(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace, PanelPlan plan,
+                  PanelLog log) {
     assert(panel.col_stride() == 1 || panel.cols() <= 1);
     cuda_detail::check(cudaMemsetAsync(info, 0, sizeof(Index), cuda_detail::native(stream)), "cudaMemsetAsync", stream);
+    begin_log(stream, log);
     if (panel.empty()) return;
     switch (plan.design) {
         case PanelDesign::cluster:
-        case PanelDesign::grid: return cuda_detail::factor_resident<T>(stream, panel, pivots, info, workspace, plan);
+        case PanelDesign::grid:
+            return cuda_detail::factor_resident<T>(stream, panel, pivots, info, workspace, plan, log);
         case PanelDesign::fused:
-            return cuda_detail::factor_fused<T>(stream, panel, pivots, info, workspace, fused_leaf_width(plan));
+            return cuda_detail::factor_fused<T>(stream, panel, pivots, info, workspace, fused_leaf_width(plan),
+                                                cuda_detail::FusedUpdate::lazy, log);
         case PanelDesign::steps:
             return cuda_detail::factor_by_steps<T>(stream, panel, pivots, info, workspace, plan.leaf_width);
     }
 }
 
 template <class T>
-void panel_factor(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace) {
+void panel_factor(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace, PanelLog log) {
     int device = 0;
     cuda_detail::check(cudaGetDevice(&device), "cudaGetDevice", stream);
-    panel_factor<T>(stream, panel, pivots, info, workspace, panel_plan<T>(device, panel.rows()));
+    panel_factor<T>(stream, panel, pivots, info, workspace, panel_plan<T>(device, panel.rows()), log);
 }
 
 template PanelPlan panel_plan<float>(int, Index);
 template PanelPlan panel_plan<double>(int, Index);
 template bool panel_fits<float>(int, Index, PanelPlan);
 template bool panel_fits<double>(int, Index, PanelPlan);
-template void panel_factor<float>(Stream, View<float>, Index*, Index*, void*);
-template void panel_factor<double>(Stream, View<double>, Index*, Index*, void*);
-template void panel_factor<float>(Stream, View<float>, Index*, Index*, void*, PanelPlan);
-template void panel_factor<double>(Stream, View<double>, Index*, Index*, void*, PanelPlan);
+template int panel_log_blocks<float>(int, Index);
+template int panel_log_blocks<double>(int, Index);
+template void panel_factor<float>(Stream, View<float>, Index*, Index*, void*, PanelLog);
+template void panel_factor<double>(Stream, View<double>, Index*, Index*, void*, PanelLog);
+template void panel_factor<float>(Stream, View<float>, Index*, Index*, void*, PanelPlan, PanelLog);
+template void panel_factor<double>(Stream, View<double>, Index*, Index*, void*, PanelPlan, PanelLog);
 
 }  // namespace basalt::cuda_kernels

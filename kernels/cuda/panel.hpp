@@ -5,6 +5,8 @@
 #include <basalt/device.hpp>
 #include <basalt/view.hpp>
 
+#include "kernels/panel_log.hpp"
+
 /// LU with partial pivoting of a column panel on one GPU.
 namespace basalt::cuda_kernels {
 
@@ -43,11 +45,19 @@ std::size_t panel_workspace(Index rows, Index cols);
 /// never chosen. The same input and plan give the same bits. `workspace` holds panel_workspace() bytes, aligned to 256;
 /// its contents are of no matter before and after. All pointers are to the device's memory. Throws DeviceError where a
 /// launch fails. For float and double. CPU twin: kernels/cpu/panel.hpp.
+///
+/// `log`, in the device's memory, is begun anew and gets what blocks are busy with; in double precision alone, and not
+/// from the kernels of the design `steps` nor from what runs between kernels.
 template <class T>
-void panel_factor(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace, PanelPlan plan);
+void panel_factor(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace, PanelPlan plan,
+                  PanelLog log = {});
 
 /// By panel_plan().
 template <class T>
-void panel_factor(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace);
+void panel_factor(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace, PanelLog log = {});
+
+/// Blocks that log a panel by panel_plan(), but 64 at most.
+template <class T>
+int panel_log_blocks(int device, Index rows);
 
 }  // namespace basalt::cuda_kernels

@@ -5,6 +5,7 @@
 
 #include <cuda/atomic>
 
+#include "kernels/cuda/panel_log.cuh"
 #include "kernels/cuda/panel_pivot.cuh"
 #include "kernels/cuda/panel_recursion.cuh"
 #include "kernels/cuda/panel_steps.hpp"
@@ -163,23 +164,39 @@ class FusedColumn {
 
 /// A block a column. All of them run at once, or they would wait for each other forever. `multipliers`: segments *
 /// threads elements a column; `flags`: one a column, zero.
-template <int segments, int piece, class T>
+template <bool logs, int segments, int piece, class T>
 __global__ void __launch_bounds__(threads, 1)
-    fused_kernel(View<T> leaf, Index first, Index* pivots, Index* info, T* multipliers, ColumnFlags* flags) {
+    fused_kernel(View<T> leaf, Index first, Index* pivots, Index* info, T* multipliers, ColumnFlags* flags,
+                 PanelLog log) {
     const int own = static_cast<int>(blockIdx.x), cols = static_cast<int>(gridDim.x);
+    const auto enter = [](PanelState state) {
+        if constexpr (logs) block_log().enter(state);
+    };
+    if constexpr (logs) block_log().open(log, own);
+    enter(PanelState::load);
     FusedColumn<T, segments, piece> column(leaf, first);
     for (int j = 0; j < cols; ++j) {
+        enter(j == own ? PanelState::search : PanelState::meet);
         const int pivot = j == own ? column.announce_pivot(j, flags[j], pivots, info) : column.await_pivot(flags[j]);
+        enter(PanelState::move);
         const T u = column.interchange(j, pivot);
         T* const of_j = multipliers + static_cast<Index>(j) * segments * threads;
-        if (j == own) column.scale(j, u, of_j, flags[j]);
-        if (j < own) column.update(j, u, of_j, flags[j]);
+        if (j == own) {
+            enter(PanelState::scale);
+            column.scale(j, u, of_j, flags[j]);
+        }
+        if (j < own) {
+            enter(PanelState::update);
+            column.update(j, u, of_j, flags[j]);
+        }
     }
+    enter(PanelState::store);
     column.store();
+    if constexpr (logs) block_log().close();
 }
 
 template <class T>
-using FusedKernel = void (*)(View<T>, Index, Index*, Index*, T*, ColumnFlags*);
+using FusedKernel = void (*)(View<T>, Index, Index*, Index*, T*, ColumnFlags*, PanelLog);
 
 /// The kernel for so many rows, and the elements that its threads hold; `update` chooses how they update.
 template <class T>
@@ -187,19 +204,25 @@ struct FusedChoice {
     FusedKernel<T> kernel = nullptr;
     int segments = 0;
 
-    FusedChoice(Index rows, FusedUpdate update) { choose(rows, update, typename Segments<T>::Counts()); }
-
-  private:
-    template <int... counts>
-    void choose(Index rows, FusedUpdate update, std::integer_sequence<int, counts...>) {
-        static_cast<void>((take<counts>(rows, update) || ...));
+    FusedChoice(Index rows, FusedUpdate update, bool logs) {
+        choose<false>(rows, update, typename Segments<T>::Counts());
+        if constexpr (sizeof(T) == sizeof(double)) {
+            if (logs) choose<true>(rows, update, typename Segments<T>::Counts());
+        }
     }
 
-    template <int count>
+  private:
+    template <bool logs, int... counts>
+    void choose(Index rows, FusedUpdate update, std::integer_sequence<int, counts...>) {
+        static_cast<void>((take<logs, counts>(rows, update) || ...));
+    }
+
+    template <bool logs, int count>
     bool take(Index rows, FusedUpdate update) {
         if (rows > count * threads) return false;
         segments = count;
-        kernel = update == FusedUpdate::lazy ? fused_kernel<count, count, T> : fused_kernel<count, greedy_piece, T>;
+        kernel = update == FusedUpdate::lazy ? fused_kernel<logs, count, count, T>
+                                             : fused_kernel<logs, count, greedy_piece, T>;
         return true;
     }
 };
@@ -214,6 +237,7 @@ struct FusedLeaf {
     void* workspace;
     Index columns;
     FusedUpdate update;
+    PanelLog log;
 
     Index width(Index rows) const { return rows <= fused_height<T>() ? columns : steps_width; }
 
@@ -235,8 +259,9 @@ struct FusedLeaf {
         shape.stream = native(stream);
         shape.attrs = &together;
         shape.numAttrs = 1;
-        check(cudaLaunchKernelEx(&shape, FusedChoice<T>(leaf.rows(), update).kernel, leaf, first, pivots, info,
-                                 static_cast<T*>(workspace), flags + first),
+        const FusedChoice<T> choice(leaf.rows(), update, static_cast<bool>(log));
+        check(cudaLaunchKernelEx(&shape, choice.kernel, leaf, first, pivots, info, static_cast<T*>(workspace),
+                                 flags + first, log),
               "fused_kernel", stream);
     }
 };
@@ -249,7 +274,7 @@ std::size_t flag_bytes(Index cols) {
 /// Of the multipliers of the widest leaf.
 template <class T>
 std::size_t multiplier_bytes(Index rows, Index cols) {
-    const FusedChoice<T> choice(std::min(rows, fused_height<T>()), FusedUpdate::lazy);
+    const FusedChoice<T> choice(std::min(rows, fused_height<T>()), FusedUpdate::lazy, false);
     return sizeof(T) * threads * static_cast<std::size_t>(choice.segments * std::min<Index>(cols, most_fused_width));
 }
 
@@ -262,7 +287,7 @@ Index fused_height() {
 
 template <class T>
 int fused_width_limit(int device, Index rows) {
-    const FusedChoice<T> choice(std::min(rows, fused_height<T>()), FusedUpdate::lazy);
+    const FusedChoice<T> choice(std::min(rows, fused_height<T>()), FusedUpdate::lazy, false);
     int cooperates = 0, processors = 0, blocks = 0;
     if (cudaDeviceGetAttribute(&cooperates, cudaDevAttrCooperativeLaunch, device) != cudaSuccess || cooperates == 0)
         return 0;
@@ -278,13 +303,14 @@ std::size_t fused_workspace(Index rows, Index cols) {
 
 template <class T>
 void factor_fused(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace, int width,
-                  FusedUpdate update) {
+                  FusedUpdate update, PanelLog log) {
     if (panel.empty()) return;
     auto* const flags = static_cast<ColumnFlags*>(workspace);
     const std::size_t bytes = flag_bytes(panel.cols());
     check(cudaMemsetAsync(flags, 0, bytes, native(stream)), "cudaMemsetAsync", stream);
     void* const rest = static_cast<char*>(workspace) + bytes;
-    const FusedLeaf<T> leaf{stream, panel, pivots, info, flags, rest, width == 0 ? fused_width : width, update};
+    const FusedLeaf<T> leaf{stream, panel, pivots, info, flags, rest, width == 0 ? fused_width : width, update,
+                            log};
     factor_recursively<T>(stream, panel, leaf);
 }
 
@@ -292,7 +318,7 @@ template Index fused_height<float>();
 template Index fused_height<double>();
 template int fused_width_limit<float>(int, Index);
 template int fused_width_limit<double>(int, Index);
-template void factor_fused<float>(Stream, View<float>, Index*, Index*, void*, int, FusedUpdate);
-template void factor_fused<double>(Stream, View<double>, Index*, Index*, void*, int, FusedUpdate);
+template void factor_fused<float>(Stream, View<float>, Index*, Index*, void*, int, FusedUpdate, PanelLog);
+template void factor_fused<double>(Stream, View<double>, Index*, Index*, void*, int, FusedUpdate, PanelLog);
 
 }  // namespace basalt::cuda_detail

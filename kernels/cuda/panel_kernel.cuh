@@ -44,9 +44,12 @@ __device__ __noinline__ Team factor_leaf(Team team, PanelView<T> panel, int col,
     auto& shared = *reinterpret_cast<PanelShared<T, width, rows_a_thread, Team>*>(dynamic_shared());
     int own_info = info;
     Leaf<T, width, rows_a_thread, Team> columns(panel, col, count, pivots_here, rows, anew(BlockThread()));
+    team.enter(PanelState::load);
     columns.load(shared.leaf);
+    team.enter(PanelState::eliminate);
     columns.factor(team, shared.candidates, shared.leaf, shared.moves, pivots, own_info);
     __syncthreads();  // the moves
+    team.enter(PanelState::store);
     columns.store(shared.leaf);
     info = own_info;
     return team;
@@ -56,10 +59,10 @@ __device__ __noinline__ Team factor_leaf(Team team, PanelView<T> panel, int col,
 /// the columns of the subtree that ends with it update as many right of them.
 template <class T, int width, int rows_a_thread, class Team>
 __global__ void __launch_bounds__(team_threads, 1)
-    panel_kernel(PanelView<T> whole, Index* pivots, Index* info_out, typename Team::Global* global) {
+    panel_kernel(PanelView<T> whole, Index* pivots, Index* info_out, typename Team::Memory memory) {
 #if __CUDA_ARCH__ >= 900  // resident_fits() refuses others
     using Shared = PanelShared<T, width, rows_a_thread, Team>;
-    Team team(global);
+    Team team(memory);
     const int rank = Team::rank(), size = Team::size();
     int info = 0;
 #pragma unroll 1
@@ -74,36 +77,48 @@ __global__ void __launch_bounds__(team_threads, 1)
             const BlockRows own = BlockRows::of(rank, size, col, panel.rows);
             team = factor_leaf<T, width, rows_a_thread>(team, panel, col, count, leaf_pivots, own,
                                                               rank == 0 ? pivots : nullptr, info);
+            team.enter(PanelState::barrier);
             team.wait();
+            team.enter(PanelState::move);
             move_rows(panel, col, count, leaf_pivots, shared.moves, rank, size, anew(thread));
         }
         if (right >= panel.cols) break;
         const int order = width << (__ffs(leaf + 1) - 1), first = right - order;
         const int known = min(order, panel.rows - first), cols = min(order, panel.cols - right);
         if (known <= 0) continue;
+        team.enter(PanelState::barrier);
         team.arrive();
         team.wait();
         const BlockRows below = BlockRows::of(rank, size, right, panel.rows);
         if (order <= strip_cols && known == order) {
             T* const u = shared.product.u[0];
+            team.enter(PanelState::triangle);
             solve_few(anew(panel), first, order, right, cols, shared.small, u, anew(thread));
             team.arrive();  // all have read what U takes the place of
+            team.enter(PanelState::product);
             multiply(anew(panel), below, first, order, right, cols, shared.product, anew(thread));
+            team.enter(PanelState::barrier);
             team.wait();
+            team.enter(PanelState::store);
             if (rank == 0) store_few(panel, first, order, right, cols, u, anew(thread));
             __syncthreads();
         } else {
+            team.enter(PanelState::triangle);
             solve_right(anew(panel), first, known, right, cols, shared.solve, rank, size, anew(thread));
+            team.enter(PanelState::barrier);
             team.arrive();
             team.wait();
             if (right < panel.rows) {
+                team.enter(PanelState::product);
                 update_right(anew(panel), below, first, order, right, cols, shared.product, anew(thread));
             }
         }
     }
     if (rank == 0 && threadIdx.x == 0) *info_out = info;
+    team.enter(PanelState::barrier);
     team.arrive();  // nobody leaves while others write to its shared memory
     team.wait();
+    team.leave();
 #endif
 }
 

@@ -225,7 +225,9 @@ class Leaf {
     template <int cols>
     __device__ __forceinline__ void eliminate(int j, Team& team, Candidates& candidates, Shared& shared,
                                               Followed& followed) {
+        team.enter(PanelState::meet);
         const typename Team::Message* const proposals = team.proposals(j, thread_);
+        team.enter(PanelState::eliminate);
         // each lane divides by the pivot that it looks at, while the best is being found
         const bool looks = thread_.lane < team.proposed();
         const T value = looks ? proposals[thread_.lane].values[0] : T{1};

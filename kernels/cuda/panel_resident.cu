@@ -44,6 +44,7 @@ struct ResidentLeaf {
     Index* info;
     char* workspace;
     PanelPlan plan;
+    PanelLog log;
     int device;
 
     Index width(Index) const { return resident_cols; }
@@ -65,9 +66,9 @@ struct ResidentLeaf {
         const PanelView<T> view{part.data(), static_cast<int>(part.row_stride()), static_cast<int>(part.rows()),
                                 static_cast<int>(part.cols())};
         if (plan.design == PanelDesign::cluster) {
-            ResidentPanel<T, ClusterTeam>::launch(stream, device, view, part_pivots, part_info, workspace, plan);
+            launch_by<ClusterTeam, LoggedClusterTeam>(view, part_pivots, part_info);
         } else {
-            ResidentPanel<T, GridTeam>::launch(stream, device, view, part_pivots, part_info, workspace, plan);
+            launch_by<GridTeam, LoggedGridTeam>(view, part_pivots, part_info);
         }
     }
 
@@ -75,6 +76,17 @@ struct ResidentLeaf {
     Index* leaf_info() const { return reinterpret_cast<Index*>(workspace + team_bytes); }
     Index* moves() const { return reinterpret_cast<Index*>(workspace + team_bytes + result_bytes); }
     T* top_rows() const { return reinterpret_cast<T*>(workspace + team_bytes + result_bytes + moves_bytes); }
+
+    template <template <class, int> class Team, template <class, int> class Logged>
+    void launch_by(const PanelView<T>& part, Index* part_pivots, Index* part_info) const {
+        if constexpr (sizeof(T) == sizeof(double)) {  // each kind takes its time to compile
+            using Recording = ResidentPanel<T, Logged>;
+            if (log && Recording::fits(device, part.rows, plan)) {
+                return Recording::launch(stream, device, part, part_pivots, part_info, workspace, plan, log);
+            }
+        }
+        ResidentPanel<T, Team>::launch(stream, device, part, part_pivots, part_info, workspace, plan);
+    }
 
     void interchange(Index first, Index cols, Index begin, Index end) const {
         if (begin == end) return;
@@ -100,7 +112,8 @@ std::size_t resident_workspace(Index cols) {
 }
 
 template <class T>
-void factor_resident(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace, PanelPlan plan) {
+void factor_resident(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace, PanelPlan plan,
+                     PanelLog log) {
     int device = 0;
     check(cudaGetDevice(&device), "cudaGetDevice", stream);
     assert(panel.row_stride() <= std::numeric_limits<int>::max() && panel.rows() <= std::numeric_limits<int>::max());
@@ -109,7 +122,7 @@ void factor_resident(Stream stream, View<T> panel, Index* pivots, Index* info, v
     if (first % 16 != 0 || panel.row_stride() * static_cast<Index>(sizeof(T)) % 16 != 0) {
         return factor_by_steps<T>(stream, panel, pivots, info, workspace, 0);
     }
-    const ResidentLeaf<T> leaf{stream, panel, pivots, info, static_cast<char*>(workspace), plan, device};
+    const ResidentLeaf<T> leaf{stream, panel, pivots, info, static_cast<char*>(workspace), plan, log, device};
     if (panel.cols() <= resident_cols) {
         leaf.launch(panel, pivots, info);
     } else {
@@ -119,7 +132,7 @@ void factor_resident(Stream stream, View<T> panel, Index* pivots, Index* info, v
 
 template bool resident_fits<float>(int, Index, PanelPlan);
 template bool resident_fits<double>(int, Index, PanelPlan);
-template void factor_resident(Stream, View<float>, Index*, Index*, void*, PanelPlan);
-template void factor_resident(Stream, View<double>, Index*, Index*, void*, PanelPlan);
+template void factor_resident(Stream, View<float>, Index*, Index*, void*, PanelPlan, PanelLog);
+template void factor_resident(Stream, View<double>, Index*, Index*, void*, PanelPlan, PanelLog);
 
 }  // namespace basalt::cuda_detail

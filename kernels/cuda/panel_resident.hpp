@@ -18,12 +18,15 @@ namespace basalt::cuda_detail {
 template <class T>
 bool resident_fits(int device, Index rows, cuda_kernels::PanelPlan plan);
 
+/// Blocks of a cluster at most.
+inline constexpr int most_resident_cluster = 16;
+
 /// Bytes of workspace, for any plan.
 std::size_t resident_workspace(Index cols);
 
-/// *info is 0 before. `plan` fits.
+/// *info is 0 before. `plan` fits. Kernels in double precision append to `log`.
 template <class T>
 void factor_resident(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace,
-                     cuda_kernels::PanelPlan plan);
+                     cuda_kernels::PanelPlan plan, PanelLog log);
 
 }  // namespace basalt::cuda_detail

@@ -18,7 +18,7 @@ template <class T, int width, int rows_a_thread, template <class, int> class Tea
 struct Variant {
     static constexpr auto kernel = panel_kernel<T, width, rows_a_thread, TeamOf<T, width>>;
     using Team = TeamOf<T, width>;
-    static constexpr bool in_cluster = std::is_same_v<Team, ClusterTeam<T, width>>;
+    static constexpr bool in_cluster = Team::in_cluster;
     static constexpr Index rows_a_block = Index{team_threads} * rows_a_thread;
     static constexpr std::size_t shared_bytes = sizeof(PanelShared<T, width, rows_a_thread, Team>);
 
@@ -32,16 +32,24 @@ struct Variant {
         return answer[d];
     }
 
+    /// `log`: of a team that records.
     static void launch(Stream stream, const PanelView<T>& panel, Index* pivots, Index* info, void* workspace,
-                       int blocks) {
+                       PanelLog log, int blocks) {
         if (!in_cluster) {
             check(cudaMemsetAsync(workspace, 0, sizeof(typename GridTeam<T, width>::Global), native(stream)),
                   "cudaMemsetAsync", stream);
         }
         cudaLaunchAttribute together{};
         const cudaLaunchConfig_t shape = launch_shape(together, blocks, native(stream));
-        auto* const global = static_cast<typename Team::Global*>(workspace);
-        check(cudaLaunchKernelEx(&shape, kernel, panel, pivots, info, global), "panel_kernel", stream);
+        const auto memory = [&] {
+            auto* const global = static_cast<typename Team::Global*>(workspace);
+            if constexpr (std::is_same_v<typename Team::Memory, typename Team::Global*>) {
+                return global;
+            } else {
+                return typename Team::Memory{global, log};
+            }
+        };
+        check(cudaLaunchKernelEx(&shape, kernel, panel, pivots, info, memory()), "panel_kernel", stream);
     }
 
   private:
@@ -111,32 +119,48 @@ int blocks_for(Variant<T, width, rows_a_thread, TeamOf> variant, int device, Ind
 /// With a kind of team. Sixteen columns to a leaf; as few rows to a thread as do, since all of them cost time.
 template <class T, template <class, int> class TeamOf>
 struct ResidentPanel {
-    static bool fits(int device, Index rows, cuda_kernels::PanelPlan plan) {
-        return blocks_for(Most(), device, rows, plan) > 0;
-    }
+    static bool fits(int device, Index rows, cuda_kernels::PanelPlan plan);
 
-    /// It fits.
+    /// It fits. `log`: of a team that records.
     static void launch(Stream stream, int device, const PanelView<T>& panel, Index* pivots, Index* info,
-                       void* workspace, cuda_kernels::PanelPlan plan) {
-        const auto try_variant = [&](auto variant) {
-            const int blocks = blocks_for(variant, device, panel.rows, plan);
-            if (blocks > 0) variant.launch(stream, panel, pivots, info, workspace, blocks);
-            return blocks > 0;
-        };
-        if constexpr (Most::in_cluster) {
-            // few variants, since each takes long to compile
-            if (try_variant(Variant<T, 16, 1, TeamOf>()) || try_variant(Variant<T, 16, 2, TeamOf>())) return;
-        }
-        try_variant(Most());
-    }
+                       void* workspace, cuda_kernels::PanelPlan plan, PanelLog log = {});
 
   private:
     using Most = Variant<T, 16, sizeof(T) == 8 ? 4 : 5, TeamOf>;  // what the registers hold
 };
 
+// Not inside of it: there they would be inline, and compiled, kernels and all, by whoever calls them.
+
+template <class T, template <class, int> class TeamOf>
+bool ResidentPanel<T, TeamOf>::fits(int device, Index rows, cuda_kernels::PanelPlan plan) {
+    return blocks_for(Most(), device, rows, plan) > 0;
+}
+
+template <class T, template <class, int> class TeamOf>
+void ResidentPanel<T, TeamOf>::launch(Stream stream, int device, const PanelView<T>& panel, Index* pivots, Index* info,
+                                      void* workspace, cuda_kernels::PanelPlan plan, PanelLog log) {
+    const auto try_variant = [&](auto variant) {
+        const int blocks = blocks_for(variant, device, panel.rows, plan);
+        if (blocks > 0) variant.launch(stream, panel, pivots, info, workspace, log, blocks);
+        return blocks > 0;
+    };
+    if constexpr (Most::in_cluster) {
+        // few variants, since each takes long to compile
+        if (try_variant(Variant<T, 16, 1, TeamOf>()) || try_variant(Variant<T, 16, 2, TeamOf>())) return;
+    }
+    try_variant(Most());
+}
+
+template <class T, int width>
+using LoggedClusterTeam = LoggedTeam<ClusterTeam<T, width>>;
+template <class T, int width>
+using LoggedGridTeam = LoggedTeam<GridTeam<T, width>>;
+
 extern template struct ResidentPanel<float, ClusterTeam>;
 extern template struct ResidentPanel<double, ClusterTeam>;
 extern template struct ResidentPanel<float, GridTeam>;
 extern template struct ResidentPanel<double, GridTeam>;
+extern template struct ResidentPanel<double, LoggedClusterTeam>;
+extern template struct ResidentPanel<double, LoggedGridTeam>;
 
 }  // namespace basalt::cuda_detail

@@ -6,6 +6,7 @@
 #include <cooperative_groups.h>
 
 #include "kernels/cuda/block_thread.cuh"
+#include "kernels/cuda/panel_log.cuh"
 
 /// The blocks that factor a panel together: how they agree on a pivot, and how they wait for each other.
 namespace basalt::cuda_detail {
@@ -102,6 +103,8 @@ class ClusterTeam {
         alignas(8) std::uint64_t barrier[2];
     };
     struct Global {};  ///< nothing in the device's memory
+    using Memory = Global*;
+    static constexpr bool in_cluster = true;
 
     static __device__ int rank() { return static_cast<int>(cooperative_groups::this_cluster().block_rank()); }
     static __device__ int size() { return static_cast<int>(cooperative_groups::this_cluster().num_blocks()); }
@@ -167,6 +170,8 @@ class ClusterTeam {
 
     __device__ int proposed() const { return size_; }
     __device__ void leaf_done() {}
+    static __device__ void enter(PanelState) {}
+    static __device__ void leave() {}
 
     /// What all threads of all blocks wrote before arrive() is seen by all behind wait().
     __device__ void arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
@@ -208,6 +213,8 @@ class GridTeam {
         uint4 rows[2][most_blocks][row_words];  ///< eight bytes of a row and the step's number
         unsigned arrived;
     };
+    using Memory = Global*;
+    static constexpr bool in_cluster = false;
 
     static __device__ int rank() { return static_cast<int>(blockIdx.x); }
     static __device__ int size() { return static_cast<int>(gridDim.x); }
@@ -262,6 +269,8 @@ class GridTeam {
     }
     __device__ int proposed() const { return 1; }
     __device__ void leaf_done() { steps_done_ += width; }
+    static __device__ void enter(PanelState) {}
+    static __device__ void leave() {}
 
     __device__ void arrive() {
         __syncthreads();

@@ -4,6 +4,7 @@
 
 #include <basalt/device.hpp>
 
+#include "kernels/tf32.hpp"
 #include "tiles/tile_columns.hpp"
 
 /// The row of blocks U and the trailing update on groups of tile columns, one cuBLAS call each where it can
@@ -33,9 +34,10 @@ void solve_by_substitution(Stream stream, std::type_identity_t<View<const T>> l,
                            std::type_identity_t<TileColumns<const T>> w, TileColumns<T> u);
 
 /// C_j -= L U_j for all tile columns j: L is m x k, row-major, shared by all of them; C_j is m x width, U_j k
-/// x width. One strided-batched GEMM.
+/// x width. One strided-batched GEMM. `precision` is full for double.
 template <class T>
 void update_trailing(Stream stream, std::type_identity_t<View<const T>> l,
-                     std::type_identity_t<TileColumns<const T>> u, TileColumns<T> c);
+                     std::type_identity_t<TileColumns<const T>> u, TileColumns<T> c,
+                     ProductPrecision precision = ProductPrecision::full);
 
 }  // namespace basalt::cuda_kernels

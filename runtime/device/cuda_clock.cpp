@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "runtime/device/cuda_check.hpp"
+#include "runtime/device/cuda_timer.hpp"
 
 namespace basalt::detail {
 
@@ -48,6 +49,7 @@ CudaClock::CudaClock() {
 }
 
 CudaClock::~CudaClock() {
+    if (reading_ != nullptr) try_cuda(cudaFreeHost(reading_), "cudaFreeHost");
     try_cuda(cudaEventDestroy(now_.event), "cudaEventDestroy");
     try_cuda(cudaEventDestroy(before_.event), "cudaEventDestroy");
     try_cuda(cudaStreamDestroy(stream_), "cudaStreamDestroy");
@@ -77,6 +79,7 @@ void CudaClock::renew() {
     const double mapped = now_.begin + now_.rate * passed;
     before_.measured_begin = measured;
     before_.begin = mapped;
+    before_.timer = now_.timer + std::llround(passed);  // events are timed by the same clock
     has_before_ = passed < continuous_to;
     if (has_before_ && std::abs(measured - mapped) < largest_step) {
         before_.rate =
@@ -89,9 +92,47 @@ void CudaClock::renew() {
     std::swap(now_, before_);
 }
 
+void CudaClock::renew_if_old() {
+    if (host_now() - now_.measured_begin > period) renew();
+}
+
+/// The surest of several readings is the one between the two closest events: on a busy device the kernel may wait.
+void CudaClock::begin_timer() {
+    constexpr int attempts = 16;
+    constexpr double close = 20e3;
+    check_cuda(cudaHostAlloc(reinterpret_cast<void**>(&reading_), sizeof *reading_, cudaHostAllocDefault),
+               "cudaHostAlloc of a timer's reading");
+    cudaEvent_t before = nullptr, after = nullptr;
+    check_cuda(cudaEventCreate(&before), "cudaEventCreate");
+    check_cuda(cudaEventCreate(&after), "cudaEventCreate");
+    const double start = host_now();
+    double closest = std::numeric_limits<double>::max();
+    for (int i = 0; i < attempts || (closest > close && host_now() - start < most_patience); ++i) {
+        check_cuda(cudaEventRecord(before, stream_), "cudaEventRecord");
+        check_cuda(enqueue_timer_reading(reading_, stream_), "read_timer_kernel");
+        check_cuda(cudaEventRecord(after, stream_), "cudaEventRecord");
+        check_cuda(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
+        const double begin = distance(now_.event, before), end = distance(now_.event, after);
+        if (end - begin >= closest) continue;
+        closest = end - begin;
+        now_.timer = *reading_ - std::llround((begin + end) / 2);
+    }
+    if (has_before_) before_.timer = now_.timer - std::llround(distance(before_.event, now_.event));
+    try_cuda(cudaEventDestroy(before), "cudaEventDestroy");
+    try_cuda(cudaEventDestroy(after), "cudaEventDestroy");
+}
+
+std::int64_t CudaClock::host_time_of_timer(std::int64_t timer) {
+    const std::lock_guard lock(mutex_);
+    renew_if_old();
+    if (reading_ == nullptr) begin_timer();
+    const Segment& segment = timer < now_.timer && has_before_ ? before_ : now_;
+    return std::llround(segment.begin + segment.rate * static_cast<double>(timer - segment.timer));
+}
+
 std::int64_t CudaClock::host_time(cudaEvent_t event) {
     const std::lock_guard lock(mutex_);
-    if (host_now() - now_.measured_begin > period) renew();
+    renew_if_old();
     double passed = distance(now_.event, event);
     const Segment* segment = &now_;
     if (passed < 0 && has_before_) {

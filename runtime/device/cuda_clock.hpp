@@ -16,6 +16,9 @@ namespace basalt::detail {
 /// events keep their order: a new base starts where the mapping is, at a rate that makes up for what it is
 /// off within the next period.
 ///
+/// Kernels read the device's timer (%globaltimer), which has an absolute time. When somebody first asks for one, a
+/// kernel between two events tells what the timer was at the base event; from then on that is kept for each base.
+///
 /// Everything throws CudaFailure. Safe to use from several threads.
 class CudaClock {
   public:
@@ -28,6 +31,8 @@ class CudaClock {
     /// Of an event of this device that has happened, was recorded with timing, and lies no more than a few
     /// seconds back.
     std::int64_t host_time(cudaEvent_t event);
+    /// Of a reading of the device's timer in nanoseconds, no more than a few seconds old. The device is current.
+    std::int64_t host_time_of_timer(std::int64_t timer);
 
   private:
     /// From `event` on: time = begin + rate * distance.
@@ -36,16 +41,20 @@ class CudaClock {
         double begin = 0;  // nanoseconds; also below
         double measured_begin = 0;
         double rate = 1;
+        std::int64_t timer = 0;  // the device's, at the event; once it has been asked for
     };
 
     double measure(cudaEvent_t event) const;
+    void renew_if_old();
     void renew();
+    void begin_timer();
 
     cudaStream_t stream_ = nullptr;
     std::mutex mutex_;
     Segment now_;  // guarded by mutex_, like all below
     Segment before_;
     bool has_before_ = false;
+    std::int64_t* reading_ = nullptr;  // pinned; of the timer, where somebody has asked for it
 };
 
 }  // namespace basalt::detail

@@ -252,6 +252,11 @@ std::int64_t CudaDevice::time_of(StreamRole stream, Ticket ticket) {
     });
 }
 
+std::int64_t CudaDevice::host_time_of(std::int64_t timer) {
+    const CurrentDevice current(index_);
+    return guarded("reading the device's timer", [&] { return clock_->host_time_of_timer(timer); });
+}
+
 void CudaDevice::synchronize() noexcept {
     for (const auto& stream : streams_) {
         if (stream == nullptr) continue;

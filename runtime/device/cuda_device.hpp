@@ -55,6 +55,7 @@ class CudaDevice final : public Device {
     Ticket record(StreamRole stream, bool timed) override;
     bool reached(StreamRole stream, Ticket ticket) override;
     std::int64_t time_of(StreamRole stream, Ticket ticket) override;
+    std::int64_t host_time_of(std::int64_t timer) override;
 
     void synchronize() noexcept override;
 

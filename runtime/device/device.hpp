@@ -101,6 +101,10 @@ class Device {
     /// fewer than `remembered_tickets` have been recorded on the stream since.
     virtual std::int64_t time_of(StreamRole stream, Ticket ticket) = 0;
     static constexpr Ticket remembered_tickets = 1024;
+    /// When the device's own timer, which kernels read (a GPU's %globaltimer; on an emulated device steady_clock itself),
+    /// was at `timer` nanoseconds, a few seconds back at most: nanoseconds of std::chrono::steady_clock, on the same scale
+    /// as time_of() to about a microsecond. Any thread may ask.
+    virtual std::int64_t host_time_of(std::int64_t timer) = 0;
 
     /// Returns when everything enqueued has run (or will never).
     virtual void synchronize() noexcept = 0;

@@ -89,6 +89,7 @@ class EmulatedDevice final : public Device {
     Ticket record(StreamRole stream, bool timed) override;
     bool reached(StreamRole stream, Ticket ticket) override;
     std::int64_t time_of(StreamRole stream, Ticket ticket) override;
+    std::int64_t host_time_of(std::int64_t timer) override { return timer; }
 
     void synchronize() noexcept override;
 

@@ -1,0 +1,65 @@
+#include "tasks/panel_logs.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include "kernels/cuda/panel.hpp"
+#include "runtime/engine.hpp"
+
+namespace basalt::detail {
+
+namespace {
+
+constexpr Index entry_words = sizeof(PanelLogEntry) / sizeof(Index);
+static_assert(sizeof(PanelLogEntry) % sizeof(Index) == 0);
+
+/// Words of a block's part of the log of a panel.
+Index words(const Panel& panel) { return (PanelLog::enough_for(panel.width) + 1) * entry_words; }
+
+/// Blocks that write to it. GPUs are alike; the panel of an emulated one is a block.
+Index blocks(const Runtime& runtime, const Panel& panel, Index rows) {
+    const bool emulated = runtime.devices().front().emulated;
+    return emulated ? 1 : cuda_kernels::panel_log_blocks<double>(0, rows - panel.first);
+}
+
+}  // namespace
+
+PanelLogs::PanelLogs(Runtime& runtime, const std::vector<Panel>& panels, Index rows) {
+    Index size = 0;
+    for (const Panel& panel : panels) size += blocks(runtime, panel, rows) * words(panel);
+    memory_ = PinnedBuffer(runtime.engine().pinned(), static_cast<std::size_t>(size) * sizeof(Index));
+    auto* next = static_cast<Index*>(memory_.data());
+    for (const Panel& panel : panels) {
+        const Index height = blocks(runtime, panel, rows);
+        logs_.emplace_back(runtime, next, height, words(panel), "panel log");
+        next += height * words(panel);
+    }
+}
+
+PanelLog PanelLogs::log_at(Index* memory, Index blocks, Index words) {
+    if (memory == nullptr || blocks == 0) return {};
+    return {reinterpret_cast<PanelLogEntry*>(memory), static_cast<int>(blocks),
+            static_cast<int>(words / entry_words) - 1};
+}
+
+void PanelLogs::submit_reading(Runtime& runtime, int k, int device) const {
+    if (empty()) return;
+    Engine& engine = runtime.engine();
+    runtime.submit({.name = "panel log", .tile = {k, -1, -1}, .step = k, .place = Place::cpu()}, read(region(k)),
+                   [&engine, k, device](View<const Index> region) {
+                       auto* const words = const_cast<Index*>(region.data());  // only read
+                       const PanelLog log = log_at(words, region.rows(), region.cols());
+                       std::vector<BlockState> states;
+                       for (const PanelLogSpan& span : spans_of(log)) {
+                           const auto host_time = [&](std::int64_t time) {
+                               return engine.device(device).host_time_of(time);
+                           };
+                           states.push_back({span.block, name_of(span.state), host_time(span.begin_ns),
+                                             host_time(span.end_ns)});
+                       }
+                       engine.trace().record_blocks(device, k, states);
+                       const std::int64_t lost = lost_entries(log);
+                       if (lost > 0) spdlog::warn("basalt: the log of panel {} has no room for {} states", k, lost);
+                   });
+}
+
+}  // namespace basalt::detail
