@@ -41,24 +41,29 @@ PanelLog PanelLogs::log_at(Index* memory, Index blocks, Index words) {
             static_cast<int>(words / entry_words) - 1};
 }
 
+/// Adds a log in the host's memory to the trace.
+void PanelLogs::record(const PanelLog& log, Engine& engine, int k, int device) {
+    std::vector<BlockState> states;
+    try {
+        Device& clock = engine.device(device);
+        for (const PanelLogSpan& span : spans_of(log)) {
+            states.push_back({span.block, name_of(span.state), clock.host_time_of(span.begin_ns),
+                              clock.host_time_of(span.end_ns)});
+        }
+    } catch (const DeviceError& error) {  // of a device that is lost, which its tasks tell
+        spdlog::debug("basalt: no times for the log of a panel: {}", error.what());
+    }
+    engine.trace().record_blocks(device, k, states);
+    const std::int64_t lost = lost_entries(log);
+    if (lost > 0) spdlog::warn("basalt: the log of panel {} has no room for {} states", k, lost);
+}
+
 void PanelLogs::submit_reading(Runtime& runtime, int k, int device) const {
     if (empty()) return;
-    Engine& engine = runtime.engine();
     runtime.submit({.name = "panel log", .tile = {k, -1, -1}, .step = k, .place = Place::cpu()}, read(region(k)),
-                   [&engine, k, device](View<const Index> region) {
+                   [engine = &runtime.engine(), k, device](View<const Index> region) {
                        auto* const words = const_cast<Index*>(region.data());  // only read
-                       const PanelLog log = log_at(words, region.rows(), region.cols());
-                       std::vector<BlockState> states;
-                       for (const PanelLogSpan& span : spans_of(log)) {
-                           const auto host_time = [&](std::int64_t time) {
-                               return engine.device(device).host_time_of(time);
-                           };
-                           states.push_back({span.block, name_of(span.state), host_time(span.begin_ns),
-                                             host_time(span.end_ns)});
-                       }
-                       engine.trace().record_blocks(device, k, states);
-                       const std::int64_t lost = lost_entries(log);
-                       if (lost > 0) spdlog::warn("basalt: the log of panel {} has no room for {} states", k, lost);
+                       record(log_at(words, region.rows(), region.cols()), *engine, k, device);
                    });
 }
 

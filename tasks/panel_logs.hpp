@@ -29,6 +29,7 @@ class PanelLogs {
 
   private:
     static PanelLog log_at(Index* memory, Index blocks, Index words);
+    static void record(const PanelLog& log, Engine& engine, int k, int device);
 
     PinnedBuffer memory_;
     std::vector<ScratchMatrix<Index>> logs_;  ///< a row a block
