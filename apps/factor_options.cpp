@@ -15,6 +15,7 @@ constexpr Index max_order = Index{1} << 40;
 void parse_matrix(const std::string& text, FactorOptions& options) {
     std::vector<std::string> names = {"FILE.mtx", "list"};
     for (const auto& info : generator_names()) names.emplace_back(info.name);
+    options.matrix_given = true;
     if (names_matrix_file(text)) {
         options.file = text;
     } else {
@@ -43,14 +44,15 @@ void add_factor_options(CLI::App& command, Settings& settings, FactorOptions& op
         options.n_given = true;
     });
     integer("--repeat", options.repeat, 1, 1000000, "runs, each on a fresh matrix (default: 1)");
-    add_option(command, "--precision", "s or d (default: d)", [&options](const std::string& text) {
+    add_option(command, "--precision", "s (single) or d (double) (default: d)", [&options](const std::string& text) {
         options.precision = parse_choice("--precision", text, {"s", "d"}).front();
     });
-    add_option(command, "--matrix", "a Matrix Market file (FILE.mtx), a generator, or list (default: random)",
+    add_option(command, "--matrix", "a Matrix Market file (FILE.mtx) or a generator; list prints those (default: random)",
                [&options](const std::string& text) { parse_matrix(text, options); });
-    add_option(command, "--seed", "of random matrices (default: 0)",
+    add_option(command, "--seed", "seed of random matrices (default: 0)",
                [&options](const std::string& text) { options.seed = parse_seed("--seed", text); });
-    command.add_flag("--check,!--no-check", options.check, "check the result (default) or not");
+    command.add_flag_callback("--check", [&options] { options.check = true; }, "check the result (the default)");
+    command.add_flag_callback("--no-check", [&options] { options.check = false; }, "do not check the result");
     add_setting_options(command, settings, factor_settings());
     add_setting_options(command, settings, {"BASALT_NB"});
     add_energy_option(command, options.gpu);

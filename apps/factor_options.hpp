@@ -13,6 +13,7 @@ struct FactorOptions {
     Index n = 2000;
     bool n_given = false;
     char precision = 'd';
+    bool matrix_given = false;
     std::string matrix = "random";  ///< generator of the matrix, or "list"
     std::string file;               ///< Matrix Market file to read it from instead; empty: none
     std::uint64_t seed = 0;

@@ -25,8 +25,8 @@ struct FactorPlan {
 };
 
 /// The plan for a matrix of m rows of elements of `element_size` bytes in a mode that is not automatic, but for whether
-/// it fits the GPUs and moves. Where the settings name no tile it is `usual`, or a smaller one where the GPUs have little
-/// memory.
+/// it fits the GPUs and moves. Where the settings name no tile it is `usual`, or a smaller one where the GPUs have
+/// little memory.
 FactorPlan factor_plan(const Settings& settings, const Runtime& runtime, FactorMode mode, Index m,
                        std::size_t element_size, TileShape usual);
 

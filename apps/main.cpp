@@ -77,6 +77,9 @@ int run(int argc, char** argv) {
     add_solve(program, settings, chosen);
     add_trace(program, settings, chosen);
     program.require_subcommand(0, 1);
+    program.footer(
+        "basalt SUBCOMMAND --help lists its options; basalt info lists the environment variables that set them too.\n"
+        "Exit status: 0 done and checked, 1 a check failed, 2 wrong use, 3 the machine could not do it.");
     add_common_flags(program, settings);
     for (auto* command : program.get_subcommands({})) add_common_flags(*command, settings);
     try {

@@ -21,7 +21,7 @@ void add_setting_options(CLI::App& command, Settings& settings, const std::vecto
                 [&settings, &info](const std::string& text) {
                     settings.set(info.variable, text, info.option);
                 },
-                info.meaning)
+                info.initial.empty() ? info.meaning : info.meaning + " (default: " + info.initial + ")")
             ->type_name("VALUE");
     }
 }

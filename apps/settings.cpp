@@ -66,7 +66,7 @@ const std::vector<SettingInfo>& setting_table() {
     static const std::vector<SettingInfo> table = {
         {"BASALT_WORKERS", "--cpus", "0", "threads that run tasks, 0: all cores the process may use",
          check_integer_or_auto<Config::most_workers>},
-        {"BASALT_SCHEDULER", "--scheduler", "priority", "which ready task runs where", check_scheduler},
+        {"BASALT_SCHEDULER", "--scheduler", "priority", "which ready task runs where: " + joined(scheduler_names()), check_scheduler},
         {"BASALT_WINDOW", "", "4096", "tasks in flight before their submitter helps",
          check_integer<1, static_cast<Index>(Config::most_window)>},
         {"BASALT_BIND", "", "1", "1: workers are bound to cores", check_integer<0, 1>},
@@ -85,7 +85,7 @@ const std::vector<SettingInfo>& setting_table() {
         {"BASALT_LOOKAHEAD", "--lookahead", "-1",
          "panels that go before the update, 0 or 1 in mode gpu, -1: chosen by the program", check_lookahead},
         {"BASALT_PANEL_THREADS", "--panel-threads", "0",
-         "threads of a panel's gang, 0: chosen by the program", check_integer_or_auto<Config::most_workers>},
+         "threads that factor a panel together, 0: chosen by the program", check_integer_or_auto<Config::most_workers>},
         {"BASALT_TRACE", "--trace", "", "file that gets the trace, empty: none", check_any},
         {"BASALT_JSON", "--json", "", "file that gets a JSON record a run, -: standard output, empty: none",
          check_any},

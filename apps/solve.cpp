@@ -30,6 +30,7 @@ constexpr double max_ratio = 30;  // LAPACK's own tests pass below this
 
 struct SolveOptions {
     FactorOptions matrix;
+    std::string file;              ///< Matrix Market file of A; empty: as `matrix` says
     std::string right_hand_sides;  ///< Matrix Market file; empty: A * ones
     std::string output;            ///< gets the solution; empty: nothing does
     std::string method;            ///< empty: by the shape of A
@@ -223,12 +224,17 @@ int run_solve(SolveOptions options, const Settings& settings, Runtime& runtime, 
     return SolveRuns<T>(options, std::move(matrix), settings, runtime, files).run();
 }
 
-int solve(const SolveOptions& options, const Settings& settings) {
-    if (options.matrix.matrix == "list") {
+int solve(SolveOptions options, const Settings& settings) {
+    FactorOptions& matrix = options.matrix;
+    if (matrix.matrix == "list") {
         std::cout << generator_list();
         return exit_done;
     }
-    if (options.matrix.file.empty() && !options.matrix.n_given)
+    if (!options.file.empty()) {
+        if (matrix.matrix_given) throw WrongUse(fmt::format("{} and --matrix; allowed: one of them", options.file));
+        matrix.file = options.file;
+    }
+    if (matrix.file.empty() && !matrix.n_given)
         throw WrongUse("no matrix; allowed: a Matrix Market file, or --n N for a matrix that --matrix generates");
     Runtime runtime(settings.runtime_config());
     require_gpus(settings, runtime);
@@ -245,9 +251,11 @@ void add_solve(CLI::App& program, Settings& settings, Command& chosen) {
     auto* command =
         program.add_subcommand("solve", "solve A X = B for the matrices of Matrix Market files, check it, time it");
     const auto options = std::make_shared<SolveOptions>();
-    auto* file =
-        command->add_option("A.mtx", options->matrix.file, "the matrix; without it, --n and --matrix generate one");
-    command->add_option("b.mtx", options->right_hand_sides, "right-hand sides, one a column (default: A * ones)");
+    command->add_option("A.mtx", options->file, "the matrix A; without it, --n and --matrix generate one")
+        ->type_name("FILE");
+    command
+        ->add_option("b.mtx", options->right_hand_sides, "right-hand sides, one a column (default: A * ones)")
+        ->type_name("FILE");
     command->add_option("-o,--output", options->output, "file that gets the solution, a Matrix Market array")
         ->type_name("x.mtx");
     command
@@ -261,7 +269,6 @@ void add_solve(CLI::App& program, Settings& settings, Command& chosen) {
         ->type_name("VALUE");
     add_factor_options(*command, settings, options->matrix);
     add_gpu_options(*command, options->matrix.gpu);
-    command->get_option("--matrix")->excludes(file);
     command->get_option("--n")->description("columns of a generated matrix");
     command->callback(
         [options, &settings, &chosen] { chosen = [options, &settings] { return solve(*options, settings); }; });

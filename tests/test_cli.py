@@ -618,6 +618,8 @@ def solve_says_what_a_matrix_lacks_for_a_method(folder):
     shown = basalt("solve", indefinite, "--method", "cholesky")
     expect(shown.status == 1 and "leading minor of order 2 is not" in shown.err and "--method lu" in shown.err, shown)
     expect(basalt("solve", indefinite).status == 0, shown)
+    shown = basalt("solve", "--n", "200", "--matrix", "wilkinson", "--json", "-")
+    expect(shown.status == 1 and "FAILED" in shown.err and json.loads(shown.out)["passed"] is False, shown)
     shown = basalt("solve", "--m", "5", "--n", "3", "--matrix", "zero")
     expect(shown.status == 1 and "R(1, 1) is exactly zero" in shown.err, shown)
 
@@ -635,7 +637,7 @@ def solve_refuses_what_it_cannot_solve(folder):
                        "as many rows as columns, or --method qr")
     expect_refused(basalt("solve", a, "--method", "cholesky"), "a.mtx: elements (2, 1) and (1, 2) differ by 1",
                    "a symmetric matrix, or --method lu")
-    expect_refused(basalt("solve", a, "--matrix", "spd"), "A.mtx", "--matrix", "solve --help")
+    expect_refused(basalt("solve", a, "--matrix", "spd"), "a.mtx and --matrix; allowed: one of them")
     expect_refused(basalt("solve", a, "--n", "3"), "--n = 3; allowed: 2, as in ")
     expect_refused(basalt("solve", a, "--method", "mixed"), '--method = "mixed"', "allowed: lu, cholesky, qr")
     expect_refused(basalt("solve", a, "-o", "/nowhere/x"), "-o", "/nowhere/x")
