@@ -93,7 +93,7 @@ QrChoices::QrChoices(const QrOptions& options, Index m, Index n, int workers, in
     require(lookahead >= -1, "lookahead = " + std::to_string(lookahead) + "; allowed is -1 (chosen) or at least 0");
     if (panel_width == 0) panel_width = default_qr_panel(mode, m, n);
     if (mode != QrMode::cpu) panel_width = std::min(panel_width, widest_qr_gpu_panel);
-    if (lookahead < 0) lookahead = mode == QrMode::gpu ? 0 : 1;
+    if (lookahead < 0) lookahead = 1;
     if (panel_threads == 0) panel_threads = std::min(workers, most_panel_threads);
     panel_threads = std::min(panel_threads, workers);
 }

@@ -21,9 +21,9 @@ struct QrLeafData {
     int* refused; ///< whether Householder's method has to do it
 };
 
-/// G = R^T R, x = R^-1; refuses columns that are too close to each other, or out of scale.
+/// G = R^T R, x = R^-1, G being that of `rows` rows; refuses columns that are too close to each other, or out of scale.
 template <class T>
-void factor_gram(Stream stream, int w, QrLeafData<T> leaf);
+void factor_gram(Stream stream, Index rows, int w, QrLeafData<T> leaf);
 
 /// Of Q1 = A r1^-1, nearly orthonormal, with its Gram matrix: R, T, V's first rows, and x with V = Q1 x below them. `q1_top`: the first w rows of Q1.
 template <class T>

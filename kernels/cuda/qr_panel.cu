@@ -67,7 +67,7 @@ void factor_leaf(Stream stream, View<T> a, const Memory<T>& memory) {
     const View<T> gram = dense(leaf.gram, w, w), x = dense(leaf.x, w, w), q1 = dense(memory.q1, m, w),
                   below = dense(memory.below, m - w, w);
     tall_product<T>(stream, a, a, gram, memory.parts);
-    cuda_detail::factor_gram<T>(stream, width, leaf);
+    cuda_detail::factor_gram<T>(stream, m, width, leaf);
     batched_gemm<T>(stream, 1, T{1}, {a}, {x}, T{0}, Batched<T>{q1});
     tall_product<T>(stream, q1, q1, gram, memory.parts);
     cuda_detail::reconstruct_reflectors<T>(stream, width, q1.block(0, 0, w, w), leaf);

@@ -16,14 +16,21 @@ constexpr Index fewest_rows = 128, unit_rows = 32;
 
 Index wanted_stretches(Index a, Index b) { return std::max<Index>(1, divide_up(wanted_blocks * block_elements, std::max<Index>(1, a * b))); }
 
-constexpr int threads = 256;
+constexpr int threads = 128;
+constexpr int at_once = 16;  // values on their way to a thread
 
 template <class T>
 __global__ void __launch_bounds__(threads) sum_kernel(const T* parts, Index count, View<T> c) {
     const Index size = c.rows() * c.cols(), number = static_cast<Index>(blockIdx.x) * threads + threadIdx.x;
     if (number >= size) return;
     T sum = 0;
-    for (Index part = 0; part < count; ++part) sum += parts[part * size + number];
+    for (Index first = 0; first < count; first += at_once) {
+        T values[at_once];
+#pragma unroll
+        for (int i = 0; i < at_once; ++i) values[i] = first + i < count ? parts[(first + i) * size + number] : T{0};
+#pragma unroll
+        for (int i = 0; i < at_once; ++i) sum += values[i];
+    }
     c(number / c.cols(), number % c.cols()) = sum;
 }
 
