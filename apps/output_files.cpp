@@ -13,7 +13,7 @@ namespace basalt {
 
 void require_writable(const std::string& path, const std::string& origin) {
     std::error_code ignored;
-    const bool existed = std::filesystem::exists(path, ignored);
+    const bool existed = std::filesystem::exists(std::filesystem::symlink_status(path, ignored));
     if (!std::ofstream(path, std::ios::app)) {
         throw WrongUse(
             fmt::format("{} = \"{}\" cannot be written; allowed: a file in an existing folder", origin, path));
