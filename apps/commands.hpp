@@ -17,6 +17,7 @@ using Command = std::function<int()>;
 
 void add_info(CLI::App& program, Settings& settings, Command& chosen);
 void add_hpl(CLI::App& program, Settings& settings, Command& chosen);
+void add_cholesky(CLI::App& program, Settings& settings, Command& chosen);
 void add_lu(CLI::App& program, Settings& settings, Command& chosen);
 void add_qr(CLI::App& program, Settings& settings, Command& chosen);
 void add_solve(CLI::App& program, Settings& settings, Command& chosen);

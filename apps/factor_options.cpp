@@ -47,7 +47,8 @@ void add_factor_options(CLI::App& command, Settings& settings, FactorOptions& op
     add_option(command, "--precision", "s (single) or d (double) (default: d)", [&options](const std::string& text) {
         options.precision = parse_choice("--precision", text, {"s", "d"}).front();
     });
-    add_option(command, "--matrix", "a Matrix Market file (FILE.mtx) or a generator; list prints those (default: random)",
+    add_option(command, "--matrix",
+               fmt::format("a Matrix Market file (FILE.mtx) or a generator; list prints those (default: {})", options.matrix),
                [&options](const std::string& text) { parse_matrix(text, options); });
     add_option(command, "--seed", "seed of random matrices (default: 0)",
                [&options](const std::string& text) { options.seed = parse_seed("--seed", text); });

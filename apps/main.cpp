@@ -72,6 +72,7 @@ int run(int argc, char** argv) {
     Command chosen;
     add_info(program, settings, chosen);
     add_hpl(program, settings, chosen);
+    add_cholesky(program, settings, chosen);
     add_lu(program, settings, chosen);
     add_qr(program, settings, chosen);
     add_solve(program, settings, chosen);

@@ -95,7 +95,7 @@ def counts(report):
 
 @test
 def help_version_and_verbose_are_known_everywhere():
-    for command in ([], ["info"], ["hpl"], ["lu"], ["qr"], ["solve"], ["trace"]):
+    for command in ([], ["info"], ["hpl"], ["cholesky"], ["lu"], ["qr"], ["solve"], ["trace"]):
         shown = basalt(*command, "--help")
         expect(shown.status == 0 and "--help" in shown.out and shown.err == "", shown)
         expect("--version" in shown.out and "--verbose" in shown.out, shown)
@@ -240,6 +240,28 @@ def qr_writes_a_record_and_refuses_options_of_lu():
     expect(len(record["runs"]) == 2 and 0 <= record["residual_ratio"] < 30, shown)
     expect_refused(basalt("qr", "--single-update-task"), "--single-update-task", "--nb")
     expect_refused(basalt("qr", "--n", "-1"), "--n", '"-1"', "0 to")
+
+
+@test
+def cholesky_runs_in_every_mode_and_writes_a_record():
+    for n in (0, 1, 130):
+        for more in (["--precision", "s"], ["--mode", "gpu", "--emulated-gpus", "2"],
+                     ["--mode", "hybrid", "--emulated-gpus", "1", "--data", "device"]):
+            shown = basalt("cholesky", "--n", str(n), "--nb", "16", "--tile", "48x32", "--cpus", "2", *more)
+            expect(shown.status == 0 and "passed" in shown.out, shown)
+    shown = basalt("cholesky", "--n", "100", "--nb", "32", "--tile", "64x64", "--json", "-", "--repeat", "2")
+    record = json.loads(shown.out)
+    expect([record[key] for key in ("routine", "m", "n", "nb", "tile", "mode", "info", "passed")] ==
+           ["potrf", 100, 100, 32, "64x64", "cpu", 0, True], shown)
+    expect(len(record["runs"]) == 2 and 0 <= record["residual_ratio"] < 30, shown)
+
+
+@test
+def cholesky_says_what_is_wrong_with_a_matrix():
+    expect_refused(basalt("cholesky", "--n", "40", "--matrix", "random"), "random", "symmetric")
+    expect_refused(basalt("cholesky", "--n", "40", "--m", "41"), "--m", "square")
+    shown = basalt("cholesky", "--n", "40", "--matrix", "zero", "--json", "-")
+    expect(shown.status == 1 and json.loads(shown.out)["info"] == 1 and "not positive definite" in shown.err, shown)
 
 
 @test
