@@ -15,9 +15,9 @@ struct GpuOptions {
     bool single_update_task = false;
     bool broadcast_from_host = false;
     bool plain_solve = false;
-    bool energy = false;  ///< measure it
-    bool tf32 = false;       ///< LuOptions::tf32; no option of all subcommands
-    bool panel_log = false;  ///< LuOptions::panel_log; neither
+    bool energy = false;     ///< measure it
+    bool tf32 = false;       ///< LuOptions::tf32; of `basalt lu` alone
+    bool panel_log = false;  ///< LuOptions::panel_log; of `basalt lu` alone
 
     /// The settings' options of LU and these. Throws WrongUse for a log of panels without the trace that shows it.
     LuOptions lu_options(const Settings& settings) const;
@@ -27,7 +27,7 @@ struct GpuOptions {
 void add_gpu_options(CLI::App& command, GpuOptions& options);
 void add_energy_option(CLI::App& command, GpuOptions& options);
 
-/// Adds those that `basalt lu` has beside them.
+/// Adds those that only `basalt lu` has.
 void add_lu_options(CLI::App& command, GpuOptions& options);
 
 /// Throws MachineFailure where the settings ask for GPUs that `runtime`, made from them, has not; it says why there
