@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "kernels/cpu/block_reflector.hpp"
+#include "kernels/cpu/qr_tree.hpp"
 #include "runtime/engine.hpp"
 
 namespace basalt::detail {
@@ -96,11 +97,12 @@ class CpuQrSubmission {
         const int threads = choices_.panel_threads_for(rows() - p.first);
         rt_.submit({.name = "panel", .priority = priority_.panel(k), .threads = {threads, threads}, .tile = {k, k, -1}, .step = k},
                    readwrite(s_.region(p, p.first, rows())), write(vt(k)), write(s_.t_of(k)),
-                   [c = &c_](const Team& team, View<T> a, View<T> vt, View<T> t) {
+                   [c = &c_, tree = choices_.tree](const Team& team, View<T> a, View<T> vt, View<T> t) {
                        const View<T> v(vt.data(), vt.cols(), vt.rows(), vt.col_stride(), vt.row_stride());
                        const auto r = View<T>::column_major(c->r.data(), a.cols(), a.cols(), a.cols());
                        qr_panel_load<T>(team, a, v);
-                       qr_panel_factor<T>(team, v, r, t, c->workspace);
+                       const bool by_tree = tree && is_tall_panel(team, v.rows(), v.cols());
+                       if (!by_tree || !qr_tree_factor<T>(team, v, r, t, c->workspace)) qr_panel_factor<T>(team, v, r, t, c->workspace);
                        qr_panel_store<T>(team, v, r, a);
                    });
     }

@@ -87,14 +87,17 @@ QrChoices::QrChoices(const QrOptions& options, Index m, Index n, int workers, in
       panel_width(options.panel_width),
       panel_threads(options.panel_threads),
       panel_threads_given(options.panel_threads > 0),
-      lookahead(options.lookahead) {
+      lookahead(options.lookahead),
+      tree(options.tree) {
     require(panel_width >= 0, "panel_width = " + std::to_string(panel_width) + "; allowed is 0 (chosen) or at least 1");
     require(panel_threads >= 0, "panel_threads = " + std::to_string(panel_threads) + "; allowed is 0 (chosen) or at least 1");
     require(lookahead >= -1, "lookahead = " + std::to_string(lookahead) + "; allowed is -1 (chosen) or at least 0");
     if (panel_width == 0) panel_width = default_qr_panel(mode, m, n);
     if (mode != QrMode::cpu) panel_width = std::min(panel_width, widest_qr_gpu_panel);
     if (lookahead < 0) lookahead = 1;
-    if (panel_threads == 0) panel_threads = std::min(workers, most_panel_threads);
+    // where there is enough to update meanwhile, half of the cores do that
+    const bool shared = mode == QrMode::cpu && n > 4 * panel_width;
+    if (panel_threads == 0) panel_threads = std::clamp(shared ? workers / 2 : workers, 1, most_panel_threads);
     panel_threads = std::min(panel_threads, workers);
 }
 

@@ -16,6 +16,7 @@ struct QrChoices {
     int panel_threads;
     bool panel_threads_given;
     int lookahead;
+    bool tree;
 };
 
 }  // namespace basalt::detail

@@ -296,3 +296,37 @@ TEST_CASE("wrong use of QR is refused and named", "[qr]") {
     CHECK_THROWS_AS(qr_factor<double>(rt, -1, 2, x, 1, x), UsageError);
     rt.wait();
 }
+
+TEMPLATE_TEST_CASE("tall panels are factored by a tree with LAPACK's ratios and factors", "[qr]", float, double) {
+    using T = TestType;
+    Runtime rt(with_workers(3));
+    for (const auto& [m, k, threads] : {std::array<Index, 3>{20000, 40, 1}, {20000, 40, 2}, {9001, 9, 3}, {700, 7, 2}, {15000, 128, 3}}) {
+        const Dense<T> a = random_dense<T>(m, k, 41);
+        QrOptions options = options_of({{}, k, static_cast<int>(threads), 1});
+        options.tree = true;
+        const QrResult<T> got = factor_qr(rt, a, {512, k}, options);
+        INFO(m << " x " << k << " by " << threads);
+        check_qr(a, got);
+        const QrResult<T> expected = lapack_geqrf(a);
+        double error = 0;
+        for (Index j = 0; j < k; ++j) {
+            for (Index i = 0; i < m; ++i) error = std::max(error, double(std::abs(got.a(i, j) - expected.a(i, j))));
+        }
+        CHECK(error < 1e5 * roundoff<T>);
+    }
+}
+
+TEST_CASE("tall panels that are deficient, ill-conditioned or no numbers keep their ratios with a tree", "[qr]") {
+    Runtime rt(with_workers(2));
+    const Index m = 9000, k = 16;
+    QrOptions options = options_of({{}, k, 2, 1});
+    options.tree = true;
+    for (const HardMatrix<double>& hard : hard_matrices<double>(m, k)) {
+        INFO(hard.what);
+        check_qr(hard.a, factor_qr(rt, hard.a, {512, k}, options));
+    }
+    Dense<double> a = random_dense<double>(m, k, 3);
+    a(8000, 5) = std::numeric_limits<double>::quiet_NaN();
+    const QrResult<double> f = factor_qr(rt, a, {512, k}, options);
+    for (std::size_t j = 0; j < f.tau.size(); ++j) CHECK(std::isnan(f.tau[j]) == (j >= 5));
+}

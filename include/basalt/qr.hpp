@@ -22,6 +22,9 @@ struct QrOptions {
     /// Panels ahead of the trailing update that get priority, -1: the library chooses. It never changes results.
     /// Modes hybrid and gpu: 0 or 1. With 0 a GPU finishes its update before the next panel, with 1 both share it.
     int lookahead = -1;
+    /// Mode cpu: panels 32 times as tall as wide, for each of their threads, by a reduction tree (TSQR), whose threads meet four times instead of
+    /// once a column for twice the operations.
+    bool tree = false;
 };
 
 /// Which side of C the orthogonal matrix stands on: Q C or C Q.

@@ -16,6 +16,18 @@ constexpr Index fewest_rows = 128, unit_rows = 32;
 
 Index wanted_stretches(Index a, Index b) { return std::max<Index>(1, divide_up(wanted_blocks * block_elements, std::max<Index>(1, a * b))); }
 
+/// Rows of a stretch, about m / wanted: so many that nothing is left over, where such a number is near.
+Index rows_of_stretch(Index m, Index wanted, Index most) {
+    const Index units = m / unit_rows, good = divide_up(divide_up(m, wanted), unit_rows);
+    for (Index tried = good; m % unit_rows == 0 && tried <= 2 * good; ++tried) {
+        if (units % tried == 0) return tried * unit_rows;
+    }
+    for (Index tried = good; m % unit_rows == 0 && 2 * tried >= good && tried >= 1; --tried) {
+        if (units % tried == 0 && units / tried <= most) return tried * unit_rows;
+    }
+    return good * unit_rows;
+}
+
 constexpr int threads = 128;
 constexpr int at_once = 16;  // values on their way to a thread
 
@@ -50,7 +62,7 @@ void tall_product(Stream stream, std::type_identity_t<View<const T>> x, std::typ
         batched_gemm<T>(stream, 1, T{1}, {x, 0, true}, {y}, T{0}, Batched<T>{c});
         return;
     }
-    const Index rows = std::max<Index>(unit_rows, divide_up(divide_up(m, stretches), unit_rows) * unit_rows);
+    const Index rows = m == 0 ? unit_rows : rows_of_stretch(m, stretches, wanted_stretches(a, b));
     const Index whole = m / rows, left = m - whole * rows;
     const auto part = [&](Index number) { return View<T>::row_major(workspace + number * a * b, a, b, b); };
     if (whole > 0) {
