@@ -66,7 +66,11 @@ std::size_t panel_workspace(Index rows, Index cols) {
 template <class T>
 int panel_log_blocks(int device, Index rows) {
     constexpr int most = 64;
+    int current = 0;
+    static_cast<void>(cudaGetDevice(&current));
+    static_cast<void>(cudaSetDevice(device));  // kernels are made fit for the current device when it is first asked
     const PanelPlan plan = panel_plan<T>(device, rows);
+    static_cast<void>(cudaSetDevice(current));
     if (plan.design == PanelDesign::cluster) return cuda_detail::most_resident_cluster;
     return plan.design == PanelDesign::grid && plan.blocks > 0 ? std::min(plan.blocks, most) : most;
 }
