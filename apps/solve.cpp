@@ -58,6 +58,9 @@ class SolveRuns {
           x_(matrix_->cols(), b_.cols) {
         require_memory(run_bytes(), fmt::format("a {} x {} matrix with {} right-hand sides", matrix_->rows(),
                                                 matrix_->cols(), b_.cols));
+        const FactorRecord common = method_->record();
+        spdlog::debug("{}, mode {}, tiles of {}, panels of {}, {} workers, {} GPUs, scheduler {}", method_name_, common.mode,
+                      common.tile, common.nb, runtime.workers(), runtime.gpus(), runtime.config().scheduler);
         if (options.matrix.gpu.energy) meter_ = make_energy_meter(runtime, method_->on_gpus(), files);
     }
 

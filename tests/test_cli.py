@@ -739,11 +739,12 @@ def hpl_writes_a_record_a_test_and_a_trace(folder):
 
 @test
 def verbose_says_more_on_stderr():
-    quiet = basalt("lu", "--n", "64")
-    by_option = basalt("lu", "--n", "64", "--verbose")
-    by_environment = basalt("lu", "--n", "64", env={"BASALT_VERBOSE": "1"})
-    for shown in (by_option, by_environment):
-        expect(quiet.err == "" and "panels of" in shown.err and "passed" in shown.out, shown)
+    for command in ("lu", "solve"):
+        quiet = basalt(command, "--n", "64")
+        by_option = basalt(command, "--n", "64", "--verbose")
+        by_environment = basalt(command, "--n", "64", env={"BASALT_VERBOSE": "1"})
+        for shown in (by_option, by_environment):
+            expect(quiet.err == "" and "panels of" in shown.err and "passed" in shown.out, shown)
 
 
 @test
