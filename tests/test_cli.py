@@ -105,8 +105,8 @@ def help_version_and_verbose_are_known_everywhere():
 
 @test
 def wrong_use_names_what_is_wrong_and_what_is_allowed():
-    expect_refused(basalt(), "no subcommand", "info, hpl, lu, qr, solve, trace")
-    expect_refused(basalt("bake"), "bake", "info, hpl, lu, qr, solve, trace")
+    expect_refused(basalt(), "no subcommand", "info, hpl, cholesky, lu, qr, solve, trace")
+    expect_refused(basalt("bake"), "bake", "info, hpl, cholesky, lu, qr, solve, trace")
     expect_refused(basalt("lu", "info"), "info", "--matrix")
     expect_refused(basalt("lu", "--taste", "3"), "--taste", "--matrix", "--nb")
     expect_refused(basalt("lu", "--n"), "--n", "basalt lu --help")
