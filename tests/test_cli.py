@@ -512,7 +512,7 @@ def write_matrix(folder, name, lines, banner="coordinate real general"):
 
 @test
 @in_folder
-def lu_factors_the_matrix_of_a_file(folder):
+def factorizations_take_the_matrix_of_a_file(folder):
     path = write_matrix(folder, "a.mtx", ["4 3 4", "1 1 2", "2 2 1e-3", "4 3 5", "3 1 -1"])
     for precision in "ds":
         for more in ([], ["--m", "4", "--n", "3"], ["--mode", "hybrid", "--emulated-gpus", "1"]):
@@ -522,6 +522,10 @@ def lu_factors_the_matrix_of_a_file(folder):
             expect([record[key] for key in ("m", "n", "passed")] == [4, 3, True], shown)
     for option, size in (("--m", 4), ("--n", 3)):
         expect_refused(basalt("lu", "--matrix", path, option, "5"), f"{option} = 5; allowed: {size}, as in {path}")
+    for command, banner in (("qr", "general"), ("cholesky", "symmetric")):
+        square = write_matrix(folder, "c.mtx", ["2 2 3", "1 1 3", "2 1 1", "2 2 3"], f"coordinate real {banner}")
+        shown = basalt(command, "--matrix", square)
+        expect(shown.status == 0 and "2 x 2" in shown.out and "passed" in shown.out, shown)
     singular = basalt("lu", "--matrix", write_matrix(folder, "b.mtx", ["2 2 1", "1 1 3"]))
     expect(singular.status == 0 and "info 2" in singular.out, singular)
 
