@@ -4,13 +4,21 @@
 #include <cstddef>
 
 #include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/qr_leaf_block.cuh"
+#include "kernels/cuda/qr_leaf_block.hpp"
 
 namespace basalt::cuda_detail {
 
 namespace {
 
 constexpr int threads = leaf_threads;
+
+/// A thread of the block, as qr_leaf_block.hpp wants it.
+struct LeafThread {
+    int number;
+    __device__ LeafThread() : number(static_cast<int>(threadIdx.x)) {}
+    __device__ void sync() const { __syncthreads(); }
+    __device__ bool all(bool yes) const { return __syncthreads_and(yes) != 0; }
+};
 
 extern __shared__ __align__(16) unsigned char shared_bytes[];
 
@@ -22,13 +30,13 @@ __device__ Square<T> shared_square(int number) {
 template <class T>
 __global__ void __launch_bounds__(threads) factor_gram_kernel(int w, T largest_condition, QrLeafData<T> leaf) {
     __shared__ LeafShared<T> shared;
-    factor_gram_block(w, largest_condition, leaf, shared, shared_square<T>(0));
+    factor_gram_block(LeafThread(), w, largest_condition, leaf, shared, shared_square<T>(0));
 }
 
 template <class T>
 __global__ void __launch_bounds__(threads) reconstruct_kernel(int w, View<const T> q1_top, QrLeafData<T> leaf) {
     __shared__ LeafShared<T> shared;
-    reconstruct_block(w, q1_top, leaf, shared, shared_square<T>(0), shared_square<T>(1));
+    reconstruct_block(LeafThread(), w, q1_top, leaf, shared, shared_square<T>(0), shared_square<T>(1));
 }
 
 template <class T>

@@ -1,9 +1,20 @@
 #pragma once
 
+#include <cmath>
+
 #include "kernels/cuda/qr_leaf.hpp"
 
-/// What one block computes on matrices of a leaf's order: they are 64 x 64, larger ones than the leaf filled up with the unit matrix. A thread
-/// has a patch of 4 x 4 elements in registers, 16 rows and 16 columns apart.
+#ifdef __CUDACC__
+#define BASALT_DEVICE __device__ __forceinline__
+#define BASALT_UNROLL _Pragma("unroll")
+#else
+#define BASALT_DEVICE inline
+#define BASALT_UNROLL
+#endif
+
+/// What one block computes on matrices of a leaf's order, written without CUDA so that a test can run it on the host: `Thread` is a thread of the
+/// block (`number`, `sync()`, and `all()`, which is sync() and says whether all threads said yes). Matrices are 64 x 64, smaller ones filled up with
+/// the unit matrix. A thread has a patch of 4 x 4 elements in registers, 16 rows and 16 columns apart.
 namespace basalt::cuda_detail {
 
 constexpr int leaf_order = qr_leaf_width;
@@ -19,17 +30,18 @@ struct Patch {
 
 /// A thread's place: rows row(p) and columns col(q).
 struct PatchPlace {
-    int first_row = static_cast<int>(threadIdx.x) / patch_step, first_col = static_cast<int>(threadIdx.x) % patch_step;
-    __device__ int row(int p) const { return first_row + p * patch_step; }
-    __device__ int col(int q) const { return first_col + q * patch_step; }
+    int first_row, first_col;
+    BASALT_DEVICE explicit PatchPlace(int thread) : first_row(thread / patch_step), first_col(thread % patch_step) {}
+    BASALT_DEVICE int row(int p) const { return first_row + p * patch_step; }
+    BASALT_DEVICE int col(int q) const { return first_col + q * patch_step; }
 };
 
 /// visit(i, j, p, q) for the elements of a patch.
 template <class F>
-__device__ void for_patch(const PatchPlace& place, F visit) {
-#pragma unroll
+BASALT_DEVICE void for_patch(const PatchPlace& place, F visit) {
+BASALT_UNROLL
     for (int p = 0; p < patch_size; ++p) {
-#pragma unroll
+BASALT_UNROLL
         for (int q = 0; q < patch_size; ++q) visit(place.row(p), place.col(q), p, q);
     }
 }
@@ -38,7 +50,7 @@ __device__ void for_patch(const PatchPlace& place, F visit) {
 template <class T>
 struct Square {
     T* at;
-    __device__ T& operator()(int i, int j) const { return at[i * square_ld + j]; }
+    BASALT_DEVICE T& operator()(int i, int j) const { return at[i * square_ld + j]; }
 };
 
 /// The step's row and column for all threads, in alternation.
@@ -56,86 +68,86 @@ struct Pivots {
 /// A = L U: U above and on the diagonal of `a`, the multipliers of L below it, L^-1 in `unit`. With `signed_pivots`, S = diag(-sign of the pivots) is
 /// subtracted from A as it goes, so that no pivot is below 1; U's diagonal then is in pivots.value only. False where a pivot is not above
 /// zero (signed: in magnitude). One meeting a step.
-template <class T>
-__device__ bool eliminate(const PatchPlace& place, Patch<T>& a, Patch<T>& unit, bool signed_pivots, StepLines<T>& lines,
+template <class T, class Thread>
+BASALT_DEVICE bool eliminate(const Thread& thread, const PatchPlace& place, Patch<T>& a, Patch<T>& unit, bool signed_pivots, StepLines<T>& lines,
                           Pivots<T>& pivots) {
     for_patch(place, [&](int i, int j, int p, int q) { unit.at[p][q] = i == j ? T{1} : T{0}; });
     bool good = true;
-#pragma unroll
+BASALT_UNROLL
     for (int block = 0; block < patch_size; ++block) {
         for (int inner = 0; inner < patch_step; ++inner) {
             const int j = block * patch_step + inner, parity = j % 2;
             if (place.first_row == inner) {
-#pragma unroll
+BASALT_UNROLL
                 for (int q = 0; q < patch_size; ++q) {
                     lines.row[parity][place.col(q)] = a.at[block][q];
                     lines.unit_row[parity][place.col(q)] = unit.at[block][q];
                 }
             }
             if (place.first_col == inner) {
-#pragma unroll
+BASALT_UNROLL
                 for (int p = 0; p < patch_size; ++p) lines.column[parity][place.row(p)] = a.at[p][block];
             }
-            __syncthreads();
+            thread.sync();
             const T diagonal = lines.row[parity][j], sign = diagonal >= 0 ? T{-1} : T{1};
             const T pivot = signed_pivots ? diagonal - sign : diagonal, inverse = T{1} / pivot;
             good = good && (signed_pivots || pivot > 0);
-            if (threadIdx.x == 0) {
+            if (thread.number == 0) {
                 pivots.value[j] = pivot;
                 pivots.inverse[j] = inverse;
                 pivots.sign[j] = sign;
             }
             T multiplier[patch_size];
-#pragma unroll
+BASALT_UNROLL
             for (int p = 0; p < patch_size; ++p) {
                 multiplier[p] = place.row(p) > j ? lines.column[parity][place.row(p)] * inverse : T{0};
             }
-#pragma unroll
+BASALT_UNROLL
             for (int q = 0; q < patch_size; ++q) {
                 // left of the pivot are multipliers, which stay
                 const T above = place.col(q) > j ? lines.row[parity][place.col(q)] : T{0}, unit_above = lines.unit_row[parity][place.col(q)];
-#pragma unroll
+BASALT_UNROLL
                 for (int p = 0; p < patch_size; ++p) {
                     a.at[p][q] -= multiplier[p] * above;
                     unit.at[p][q] -= multiplier[p] * unit_above;
                 }
             }
             if (place.first_col == inner) {
-#pragma unroll
+BASALT_UNROLL
                 for (int p = 0; p < patch_size; ++p) {
                     if (place.row(p) > j) a.at[p][block] = multiplier[p];
                 }
             }
         }
     }
-    __syncthreads();  // the pivots
+    thread.sync();  // the pivots
     return good;
 }
 
 /// X = U^-1 for U as eliminate() leaves it, from the last row up.
-template <class T>
-__device__ void invert_upper(const PatchPlace& place, const Patch<T>& u, Patch<T>& x, StepLines<T>& lines, const Pivots<T>& pivots) {
+template <class T, class Thread>
+BASALT_DEVICE void invert_upper(const Thread& thread, const PatchPlace& place, const Patch<T>& u, Patch<T>& x, StepLines<T>& lines, const Pivots<T>& pivots) {
     for_patch(place, [&](int i, int j, int p, int q) { x.at[p][q] = i == j ? T{1} : T{0}; });
-#pragma unroll
+BASALT_UNROLL
     for (int block = patch_size - 1; block >= 0; --block) {
         for (int inner = patch_step - 1; inner >= 0; --inner) {
             const int j = block * patch_step + inner, parity = j % 2;
             if (place.first_row == inner) {
-#pragma unroll
+BASALT_UNROLL
                 for (int q = 0; q < patch_size; ++q) {
                     x.at[block][q] *= pivots.inverse[j];
                     lines.row[parity][place.col(q)] = x.at[block][q];
                 }
             }
             if (place.first_col == inner) {
-#pragma unroll
+BASALT_UNROLL
                 for (int p = 0; p < patch_size; ++p) lines.column[parity][place.row(p)] = u.at[p][block];
             }
-            __syncthreads();
-#pragma unroll
+            thread.sync();
+BASALT_UNROLL
             for (int p = 0; p < patch_size; ++p) {
                 const T factor = place.row(p) < j ? lines.column[parity][place.row(p)] : T{0};
-#pragma unroll
+BASALT_UNROLL
                 for (int q = 0; q < patch_size; ++q) x.at[p][q] -= factor * lines.row[parity][place.col(q)];
             }
         }
@@ -144,12 +156,11 @@ __device__ void invert_upper(const PatchPlace& place, const Patch<T>& u, Patch<T
 
 /// A B, of matrices that all threads have written.
 template <class T>
-__device__ Patch<T> multiply(const PatchPlace& place, Square<T> a, Square<T> b) {
+BASALT_DEVICE Patch<T> multiply(const PatchPlace& place, Square<T> a, Square<T> b) {
     Patch<T> sums = {};
-#pragma unroll 4
     for (int l = 0; l < leaf_order; ++l) {
         T left[patch_size], right[patch_size];
-#pragma unroll
+BASALT_UNROLL
         for (int q = 0; q < patch_size; ++q) {
             left[q] = a(place.row(q), l);
             right[q] = b(l, place.col(q));
@@ -161,21 +172,21 @@ __device__ Patch<T> multiply(const PatchPlace& place, Square<T> a, Square<T> b) 
 
 /// Element (i, j) of a w x w matrix filled up with the unit matrix.
 template <class T>
-__device__ T filled(int w, const T* from, Index ld, int i, int j) {
+BASALT_DEVICE T filled(int w, const T* from, Index ld, int i, int j) {
     return i < w && j < w ? from[i * ld + j] : i == j ? T{1} : T{0};
 }
 
 /// Whether the sum of squares of row i is at most `most`, for all rows of the leaf.
-template <class T>
-__device__ bool rows_within(int w, Square<T> x, const T* scales, T most) {
+template <class T, class Thread>
+BASALT_DEVICE bool rows_within(const Thread& thread, int w, Square<T> x, const T* scales, T most) {
     bool good = true;
-    const int i = static_cast<int>(threadIdx.x);
+    const int i = thread.number;
     if (i < w) {
         T sum = 0;
         for (int l = 0; l < leaf_order; ++l) sum += x(i, l) * x(i, l);
         good = sum * scales[i] <= most;
     }
-    return __syncthreads_and(good) != 0;
+    return thread.all(good);
 }
 
 // What rows of the inverse of U may have as their norm, squared: V stays as exact as Q.
@@ -203,67 +214,67 @@ struct LeafShared {
 };
 
 /// G = R^T R by elimination: R = D^-1/2 U, R^-1 = L^-T D^-1/2. `largest_condition`: of any column, its norm times that of its row of the inverse.
-template <class T>
-__device__ void factor_gram_block(int w, T largest_condition, const QrLeafData<T>& leaf, LeafShared<T>& shared, Square<T> square) {
-    const PatchPlace place;
+template <class T, class Thread>
+BASALT_DEVICE void factor_gram_block(const Thread& thread, int w, T largest_condition, const QrLeafData<T>& leaf, LeafShared<T>& shared, Square<T> square) {
+    const PatchPlace place(thread.number);
     Patch<T> a, unit;
     for_patch(place, [&](int i, int j, int p, int q) {
         a.at[p][q] = filled(w, leaf.gram, w, i, j);
         if (i == j) shared.squares[i] = a.at[p][q];
     });
-    bool good = eliminate(place, a, unit, false, shared.lines, shared.pivots);
-    if (threadIdx.x < leaf_order) {
-        const T norm = shared.squares[threadIdx.x];
+    bool good = eliminate(thread, place, a, unit, false, shared.lines, shared.pivots);
+    if (thread.number < leaf_order) {
+        const T norm = shared.squares[thread.number];
         good = good && norm >= GramRange<T>::low && norm <= GramRange<T>::high;
-        shared.pivots.inverse[threadIdx.x] = T{1} / sqrt(shared.pivots.value[threadIdx.x]);
+        shared.pivots.inverse[thread.number] = T{1} / std::sqrt(shared.pivots.value[thread.number]);
     }
-    good = __syncthreads_and(good) != 0;
+    good = thread.all(good);
     for_patch(place, [&](int i, int j, int p, int q) {
         const T scale = shared.pivots.inverse[i];
         square(j, i) = unit.at[p][q] * scale;
         if (i < w && j < w) leaf.r1[i * w + j] = i <= j ? a.at[p][q] * scale : T{0};
     });
-    __syncthreads();
-    good = rows_within(w, square, shared.squares, largest_condition * largest_condition) && good;
+    thread.sync();
+    good = rows_within(thread, w, square, shared.squares, largest_condition * largest_condition) && good;
     for_patch(place, [&](int i, int j, int, int) {
         if (i < w && j < w) leaf.x[i * w + j] = square(i, j);
     });
-    if (threadIdx.x == 0) *leaf.refused = good ? 0 : 1;
+    if (thread.number == 0) *leaf.refused = good ? 0 : 1;
 }
 
 /// Q1 = Q2 (I + F), Q2's top - S = L U; V = (L, Q1 x) with x = (I - F) U^-1, R = S (I + F) R1, T = -U S L^-T.
-template <class T>
-__device__ void reconstruct_block(int w, View<const T> q1_top, const QrLeafData<T>& leaf, LeafShared<T>& shared, Square<T> f,
+template <class T, class Thread>
+BASALT_DEVICE void reconstruct_block(const Thread& thread, int w, View<const T> q1_top, const QrLeafData<T>& leaf, LeafShared<T>& shared, Square<T> f,
                                   Square<T> other) {
-    const PatchPlace place;
+    const PatchPlace place(thread.number);
     Patch<T> lu, unit, x;
     bool good = true;
     for_patch(place, [&](int i, int j, int p, int q) {
         const T step = filled(w, leaf.gram, w, i, j) - (i == j ? T{1} : T{0});
-        good = good && abs(step) <= GramRange<T>::step;
+        good = good && std::abs(step) <= GramRange<T>::step;
         f(i, j) = i < j ? step : i == j ? step / 2 : T{0};
         lu.at[p][q] = filled(w, q1_top.data(), q1_top.row_stride(), i, j);
         other(i, j) = lu.at[p][q];
     });
-    __syncthreads();
+    thread.sync();
     const Patch<T> change = multiply(place, other, f);
     for_patch(place, [&](int, int, int p, int q) { lu.at[p][q] -= change.at[p][q]; });
-    eliminate(place, lu, unit, true, shared.lines, shared.pivots);
-    invert_upper(place, lu, x, shared.lines, shared.pivots);
+    eliminate(thread, place, lu, unit, true, shared.lines, shared.pivots);
+    invert_upper(thread, place, lu, x, shared.lines, shared.pivots);
     for_patch(place, [&](int i, int j, int p, int q) { other(i, j) = x.at[p][q]; });
-    if (threadIdx.x < leaf_order) shared.squares[threadIdx.x] = T{1};
-    __syncthreads();
-    good = rows_within(w, other, shared.squares, static_cast<T>(largest_growth)) && good;
+    if (thread.number < leaf_order) shared.squares[thread.number] = T{1};
+    thread.sync();
+    good = rows_within(thread, w, other, shared.squares, static_cast<T>(largest_growth)) && good;
     const Patch<T> fx = multiply(place, f, other);
     for_patch(place, [&](int i, int j, int p, int q) {
         if (i < w && j < w) leaf.x[i * w + j] = x.at[p][q] - fx.at[p][q];
     });
-    __syncthreads();
+    thread.sync();
     Patch<T> r;
     for_patch(place, [&](int i, int j, int p, int q) { other(i, j) = r.at[p][q] = filled(w, leaf.r1, w, i, j); });
-    __syncthreads();
+    thread.sync();
     const Patch<T> fr = multiply(place, f, other);
-    __syncthreads();
+    thread.sync();
     for_patch(place, [&](int i, int j, int p, int q) {
         const T u = i == j ? shared.pivots.value[i] : lu.at[p][q];
         f(i, j) = i <= j ? u * shared.pivots.sign[j] : T{0};
@@ -272,13 +283,16 @@ __device__ void reconstruct_block(int w, View<const T> q1_top, const QrLeafData<
         leaf.r[i * w + j] = i <= j ? shared.pivots.sign[i] * (r.at[p][q] + fr.at[p][q]) : T{0};
         leaf.top[i * w + j] = i > j ? lu.at[p][q] : i == j ? T{1} : T{0};
     });
-    __syncthreads();
+    thread.sync();
     const Patch<T> t = multiply(place, f, other);
     for_patch(place, [&](int i, int j, int p, int q) {
         if (i < w && j < w) leaf.t[i * w + j] = i <= j ? -t.at[p][q] : T{0};
     });
-    good = __syncthreads_and(good) != 0;
-    if (threadIdx.x == 0 && !good) *leaf.refused = 1;
+    good = thread.all(good);
+    if (thread.number == 0 && !good) *leaf.refused = 1;
 }
 
 }  // namespace basalt::cuda_detail
+
+#undef BASALT_DEVICE
+#undef BASALT_UNROLL

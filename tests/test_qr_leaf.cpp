@@ -1,0 +1,165 @@
+// What a block of the GPU's QR panel does with a leaf, thread by thread on the host, against Householder's method in plain loops.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "kernels/cuda/qr_leaf_block.hpp"
+#include "kernels/reference/gemm.hpp"
+#include "kernels/reference/geqrf.hpp"
+#include "kernels/triangle.hpp"
+#include "tests/catch.hpp"
+#include "tests/emulated_block.hpp"
+
+using namespace basalt;
+using namespace basalt_tests;
+using cuda_detail::leaf_order;
+using cuda_detail::leaf_threads;
+using cuda_detail::Square;
+
+namespace {
+
+/// A thread of an emulated block, as qr_leaf_block.hpp wants it.
+struct LeafThread {
+    const EmulatedBlock::Thread& thread;
+    std::vector<char>& votes;
+    int number;
+
+    LeafThread(const EmulatedBlock::Thread& t, std::vector<char>& v) : thread(t), votes(v), number(t.warp * 32 + t.lane) {}
+    void sync() const { thread.sync(); }
+    bool all(bool yes) const {
+        votes[static_cast<std::size_t>(number)] = yes ? 1 : 0;
+        sync();
+        const bool agreed = std::all_of(votes.begin(), votes.end(), [](char vote) { return vote == 1; });
+        sync();
+        return agreed;
+    }
+};
+
+template <class T>
+struct Leaf {
+    explicit Leaf(Index w)
+        : size(static_cast<std::size_t>(w * w)), gram(size), r1(size), x(size), top(size), r(size), t(size),
+          shared_memory(2 * leaf_order * cuda_detail::square_ld, std::numeric_limits<T>::quiet_NaN()) {}
+
+    cuda_detail::QrLeafData<T> data() { return {gram.data(), r1.data(), x.data(), top.data(), r.data(), t.data(), &refused}; }
+    Square<T> square(int number) { return {shared_memory.data() + number * leaf_order * cuda_detail::square_ld}; }
+
+    std::size_t size;
+    std::vector<T> gram, r1, x, top, r, t, shared_memory;
+    cuda_detail::LeafShared<T> shared;
+    int refused = -1;
+};
+
+template <class T>
+View<T> rows(std::vector<T>& a, Index w) {
+    return View<T>::row_major(a.data(), std::ssize(a) / w, w, w);
+}
+
+/// The leaf as the kernels and products of the panel make it, in the place of `a` (m x w).
+template <class T>
+void factor(std::vector<T>& a, int w, bool backwards, Leaf<T>& leaf) {
+    std::vector<char> votes(leaf_threads);
+    const View<T> av = rows(a, w);
+    reference::gemm<T>(1, transposed(av), av, 0, rows(leaf.gram, w));
+    EmulatedBlock(leaf_threads / 32, backwards).run([&](const EmulatedBlock::Thread& thread) {
+        cuda_detail::factor_gram_block<T>(LeafThread(thread, votes), w, T{32}, leaf.data(), leaf.shared, leaf.square(0));
+    });
+    std::vector<T> q(a.size());
+    reference::gemm<T>(1, av, rows(leaf.x, w), 0, rows(q, w));
+    reference::gemm<T>(1, transposed(rows(q, w)), rows(q, w), 0, rows(leaf.gram, w));
+    EmulatedBlock(leaf_threads / 32, backwards).run([&](const EmulatedBlock::Thread& thread) {
+        cuda_detail::reconstruct_block<T>(LeafThread(thread, votes), w, rows(q, w).block(0, 0, w, w), leaf.data(), leaf.shared,
+                                          leaf.square(0), leaf.square(1));
+    });
+    reference::gemm<T>(1, rows(q, w), rows(leaf.x, w), 0, av);
+    std::copy(leaf.top.begin(), leaf.top.end(), a.begin());
+}
+
+/// Uniform numbers; columns get closer to the first one with a smaller `distance`.
+template <class T>
+std::vector<T> columns(Index m, Index w, double distance) {
+    std::mt19937 random(7);
+    std::vector<T> a(static_cast<std::size_t>(m * w));
+    for (T& x : a) x = static_cast<T>(random() * 0x1p-32 - 0.5);
+    for (Index i = 0; i < m; ++i) {
+        for (Index j = 1; j < w; ++j) {
+            T& x = a[static_cast<std::size_t>(i * w + j)];
+            x = static_cast<T>((1 - distance) * double(a[static_cast<std::size_t>(i * w)]) + distance * double(x));
+        }
+    }
+    return a;
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("a leaf's reflectors out of its Gram matrices are Householder's", "", float, double) {
+    using T = TestType;
+    constexpr double roundoff = std::numeric_limits<T>::epsilon();
+    for (const auto& [m, w] : {std::array<int, 2>{300, 64}, {129, 64}, {100, 17}, {40, 1}, {70, 33}}) {
+        for (const bool backwards : {false, true}) {
+            std::vector<T> a = columns<T>(m, w, 1), expected = a, tau(static_cast<std::size_t>(w));
+            Leaf<T> leaf(w);
+            factor(a, w, backwards, leaf);
+            reference::geqrf<T>(rows(expected, w), tau.data());
+            double v = 0, r = 0, t = 0;
+            for (Index i = 0; i < m; ++i) {
+                for (Index j = 0; j < w; ++j) {
+                    const double wanted = rows(expected, w)(i, j);
+                    if (i > j) v = std::max(v, std::abs(rows(a, w)(i, j) - wanted));
+                    if (i <= j) r = std::max(r, std::abs(rows(leaf.r, w)(i, j) - wanted));
+                    if (i == j) t = std::max(t, std::abs(double(rows(leaf.t, w)(i, j)) - double(tau[static_cast<std::size_t>(j)])));
+                    if (i <= j) CHECK(rows(a, w)(i, j) == (i == j ? T{1} : T{0}));
+                    if (i > j && i < w) CHECK(rows(leaf.t, w)(i, j) == T{0});
+                }
+            }
+            INFO(m << " x " << w << (backwards ? ", backwards" : ""));
+            CHECK(leaf.refused == 0);
+            CHECK(v < 100 * roundoff);
+            CHECK(r < 300 * roundoff);
+            CHECK(t < 30 * roundoff);
+            // T V^T V T^T = T + T^T, or H would not be orthogonal
+            const auto size = static_cast<std::size_t>(w * w);
+            std::vector<T> gram(size), product(size), whole(size);
+            reference::gemm<T>(1, transposed(rows(a, w)), rows(a, w), 0, rows(gram, w));
+            reference::gemm<T>(1, rows(leaf.t, w), rows(gram, w), 0, rows(product, w));
+            reference::gemm<T>(1, rows(product, w), transposed(rows(leaf.t, w)), 0, rows(whole, w));
+            double error = 0;
+            for (Index i = 0; i < w; ++i) {
+                for (Index j = 0; j < w; ++j) {
+                    error = std::max(error, std::abs(double(rows(whole, w)(i, j)) - double(rows(leaf.t, w)(i, j)) - double(rows(leaf.t, w)(j, i))));
+                }
+            }
+            CHECK(error < 100 * roundoff);
+        }
+    }
+}
+
+TEMPLATE_TEST_CASE("a leaf that Gram matrices cannot be trusted with is refused", "", float, double) {
+    using T = TestType;
+    const int m = 200, w = 20;
+    const auto refused = [&](std::vector<T> a) {
+        Leaf<T> leaf(w);
+        factor(a, w, false, leaf);
+        return leaf.refused == 1;
+    };
+    CHECK_FALSE(refused(columns<T>(m, w, 1)));
+    CHECK(refused(columns<T>(m, w, 1e-3)));
+    CHECK(refused(columns<T>(m, w, 0)));
+    const auto changed = [&](const auto& change) {
+        std::vector<T> a = columns<T>(m, w, 1);
+        change(rows(a, w));
+        return refused(a);
+    };
+    CHECK(changed([](View<T> a) { a(150, 3) = std::numeric_limits<T>::quiet_NaN(); }));
+    CHECK(changed([](View<T> a) { a(1, 3) = std::numeric_limits<T>::infinity(); }));
+    CHECK(changed([](View<T> a) {
+        for (Index i = 0; i < a.rows(); ++i) a(i, 7) = 0;
+    }));
+    for (const T scale : {std::numeric_limits<T>::max() / 16, std::numeric_limits<T>::min() * 16}) {
+        CHECK(changed([scale](View<T> a) {
+            for (Index i = 0; i < a.rows(); ++i) a(i, 7) *= scale;
+        }));
+    }
+}
