@@ -59,6 +59,16 @@ class Tasks(unittest.TestCase):
                 self.assertIn(word, result.stderr)
 
 
+class VersusQr(unittest.TestCase):
+    def test_each_shape_gives_a_checked_record_beside_the_vendor(self):
+        for shape in (["--n", "150"], ["--m", "200", "--n", "60"], ["--m", "60", "--n", "130", "--precision", "s"]):
+            record = records(self, VERSUS, "qr", *shape, "--nb", "32", "--tile", "64x32", "--cpus", "2")[0]
+            self.assertTrue(record["passed"], record)
+            self.assertEqual((record["routine"], record["tile"], len(record["runs"])), ("geqrf", "64x32", 3))
+            self.assertIn("OpenBLAS", record["vendor"])
+            self.assertAlmostEqual(record["ratio"] * record["vendor_gflops"] / record["gflops"], 1, places=6)
+
+
 class VersusLu(unittest.TestCase):
     def test_each_size_gives_a_checked_record_beside_the_vendor(self):
         found = records(self, VERSUS, "lu", "--n", "70,150", "--nb", "32", "--tile", "64x32", "--cpus", "2")
