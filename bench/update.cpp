@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 #include <fmt/format.h>
@@ -41,6 +42,7 @@ struct Options {
     char precision = 'd';
     double seconds = 2;
     int turns = 8;
+    bool by_pieces = false;
     bool emulated = false;
     std::string json;
 };
@@ -88,7 +90,8 @@ class Bench {
           options_(options),
           l_(device, options.rows * deepest()),
           u_(device, deepest() * options.cols),
-          c_(device, options.rows * options.cols) {}
+          c_(device, options.rows * options.cols),
+          pieces_(device, static_cast<Index>(options.by_pieces ? basalt::split_workspace(options.rows, deepest(), options.cols) / sizeof(T) : 0)) {}
 
     /// All contestants of one depth, each with its turns taken: the plain gemm first, then by width.
     std::vector<Contestant> contest(Index depth) {
@@ -137,6 +140,13 @@ class Bench {
         const auto l = View<const T>::row_major(l_.data(), m, depth, depth);
         const TileColumns<const T> u = basalt::dense_tile_columns(u_.data(), columns, depth, width);
         const auto c = basalt::dense_tile_columns(c_.data(), columns, m, width);
+        if constexpr (std::is_same_v<T, float>) {
+            if (options_.by_pieces) {
+                return {width, flops(m, columns * width, depth), [=, pieces = pieces_.data()](Stream stream) {
+                            basalt::on_stream::update_by_pieces(stream, l, u, c, pieces);
+                        }};
+            }
+        }
         return {width, flops(m, columns * width, depth),
                 [=](Stream stream) { basalt::on_stream::update_trailing<T>(stream, l, u, c); }};
     }
@@ -157,6 +167,7 @@ class Bench {
     Device& device_;
     const Options& options_;
     RandomArray<T> l_, u_, c_;
+    RandomArray<T> pieces_;  ///< workspace
 };
 
 class Report {
@@ -202,6 +213,7 @@ class Report {
         record["gemm_runs"] = plain.rates;
         record["seconds"] = options_.seconds;
         record["vendor"] = plain_gemm_version();
+        record["by_pieces"] = options_.by_pieces;
         record["emulated"] = options_.emulated;
         record["gpu"] = gpu_;
         record["machine"] = machine_line();
@@ -246,6 +258,7 @@ void add_options(CLI::App& app, Options& options) {
     app.add_option("--seconds", options.seconds, "that each side computes for at each K and width")
         ->check(CLI::Range(0.001, 1000.0));
     app.add_option("--turns", options.turns, "in which these seconds are taken")->check(CLI::Range(1, 1000));
+    app.add_flag("--by-pieces", options.by_pieces, "precision s: the tiled products by pieces of 8 bits");
     app.add_flag("--emulated", options.emulated, "on an emulated GPU, by the CPU twin");
     app.add_option("--json", options.json, "append a record a line to this file; - for standard output");
 }

@@ -77,6 +77,8 @@ void add_options(CLI::App& command, VersusOptions& options, std::string& core) {
                      "hybrid and gpu: as in the paper, no leading column first");
     command.add_flag("--broadcast-from-host", options.broadcast_from_host,
                      "hybrid and gpu: each GPU is sent the panel, no ring of GPUs");
+    command.add_flag("!--plain-products", options.split_products,
+                     "hybrid and gpu, precision s: no products by pieces of 8 bits");
     command.add_flag("!--one-width", options.narrow_at_end,
                      "hybrid and gpu: panels as wide at the end as at the beginning");
     command.add_option("--gpu-panels-below", options.gpu_panels_below,

@@ -50,6 +50,7 @@ class GpuContest {
         lu_options_.lookahead = options.lookahead;
         lu_options_.single_update_task = options.single_update_task;
         lu_options_.narrow_at_end = options.narrow_at_end;
+        lu_options_.split_products = options.split_products;
         lu_options_.broadcast_from_host = options.broadcast_from_host;
         lu_options_.tf32 = options.tf32;
         tile_ = options.tile == basalt::TileShape{} ? basalt::default_lu_tile(n, n, runtime.workers(), runtime.gpus())
@@ -112,6 +113,7 @@ class GpuContest {
         factor.commit = build_commit;
         basalt::JsonRecord json = basalt::to_json(factor);
         json["gpu_panels_below"] = lu_options_.gpu_panels_below;
+        if (options_.precision == 's') json["split_products"] = lu_options_.split_products;
         json["lookahead"] = lu_options_.lookahead;
         if (lu_options_.tf32) json["tf32"] = true;
         json["panel_threads"] = lu_options_.panel_threads;

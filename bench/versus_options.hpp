@@ -31,6 +31,7 @@ struct VersusOptions {
     bool single_update_task = false;
     bool broadcast_from_host = false;
     bool narrow_at_end = true;
+    bool split_products = true;
     int gpu_panels_below = -1;
     bool tf32 = false;
     bool energy = false;  ///< measure it, of ours and of the vendor's

@@ -11,6 +11,7 @@
 #include "kernels/cpu/panel_alone.hpp"
 #include "kernels/cpu/qr_panel_alone.hpp"
 #include "kernels/cpu/row_exchange.hpp"
+#include "kernels/cpu/split_product.hpp"
 #include "kernels/cpu/triangle_inverse.hpp"
 #include "kernels/cpu/update.hpp"
 #include "kernels/cpu/vector_product.hpp"
@@ -22,6 +23,7 @@
 #include "kernels/cuda/panel.hpp"
 #include "kernels/cuda/qr_panel.hpp"
 #include "kernels/cuda/row_exchange.hpp"
+#include "kernels/cuda/split_product.hpp"
 #include "kernels/cuda/triangle_inverse.hpp"
 #include "kernels/cuda/update.hpp"
 #include "kernels/cuda/vector_product.hpp"
@@ -195,6 +197,12 @@ template <class T>
 void solve_upper(Stream stream, std::type_identity_t<View<const T>> u, View<T> x) {
     if (emulated(stream)) return cpu_kernels::solve_upper<T>(u, x);
     cuda_kernels::solve_upper<T>(stream, u, x);
+}
+
+inline void update_by_pieces(Stream stream, View<const float> l, TileColumns<const float> u, TileColumns<float> c,
+                             void* workspace) {
+    if (emulated(stream)) return cpu_kernels::update_by_pieces(l, u, c);
+    cuda_kernels::update_by_pieces(stream, l, u, c, workspace);
 }
 
 template <class T>

@@ -5,6 +5,7 @@
 #include "basalt/lu.hpp"
 #include "kernels/cuda/panel.hpp"
 #include "kernels/inverted_block.hpp"
+#include "kernels/split_product.hpp"
 #include "tasks/column_groups.hpp"
 #include "tasks/scratch_matrix.hpp"
 
@@ -30,9 +31,15 @@ GpuLuMemory::GpuLuMemory(const TileGrid& grid, std::size_t element_size, const L
       panels_(most_panels(grid, nb_)),
       inverted_rows_(choices.mode == LuMode::gpu ? 0 : panels_ * nb_),
       slots_(std::max(choices.lookahead, 1) + 2),
-      panel_numbers_(aligned(1)) {
+      panel_numbers_(aligned(1)),
+      by_pieces_(!emulated && element_size == sizeof(float) && choices.split_products && !choices.tf32) {
     constexpr std::size_t size = sizeof(Index);
     if (!emulated) panel_numbers_ = aligned(static_cast<Index>((cuda_kernels::panel_workspace(rows_, nb_) + size - 1) / size));
+}
+
+Index GpuLuMemory::pieces_numbers(Index cols) const {
+    if (!by_pieces_) return aligned(1);
+    return aligned(static_cast<Index>(split_workspace(rows_, nb_, cols) / sizeof(Index)));
 }
 
 std::size_t GpuLuMemory::workspace(Index columns) const {
@@ -40,7 +47,7 @@ std::size_t GpuLuMemory::workspace(Index columns) const {
         slots_ * rows_ * nb_ + inverted_rows_ * inverted_block + nb_ * width_ * (columns + 1);
     // what the interchanges of each panel move, its pivots and INFO, its gate
     const Index lists = panels_ * (aligned(2 * nb_) + aligned(nb_ + 1) + aligned(1));
-    const Index numbers = lists + panel_numbers_;
+    const Index numbers = lists + panel_numbers_ + pieces_numbers(nb_) + pieces_numbers(width_ * columns);
     return static_cast<std::size_t>(elements) * element_size_ + static_cast<std::size_t>(numbers) * sizeof(Index);
 }
 

@@ -18,6 +18,8 @@ class GpuLuMemory {
     Index panel_slots() const { return slots_; }
     /// Of the workspace of a panel that a GPU factors.
     Index panel_numbers() const { return panel_numbers_; }
+    /// Of the workspace for the products of a step in so many columns, where they may be by pieces.
+    Index pieces_numbers(Index cols) const;
 
     /// Bytes that it takes beside its tile columns, of which it has `columns` at a time.
     std::size_t workspace(Index columns) const;
@@ -29,6 +31,7 @@ class GpuLuMemory {
     Index panels_;
     Index inverted_rows_;  ///< of the inverses of panels that cores factor
     Index slots_, panel_numbers_;
+    bool by_pieces_;
 };
 
 }  // namespace basalt::detail

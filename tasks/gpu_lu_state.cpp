@@ -22,7 +22,7 @@ template <class T>
 GpuLuState<T>::GpuLuState(LuState<T>& lu, const LuChoices& choices)
     : lu(lu),
       gpus(lu.runtime.gpus()),
-      memory_(lu.grid(), sizeof(T), choices, lu.runtime.devices().front().emulated),
+      memory_(lu.grid(), sizeof(T), choices, lu.runtime.engine().device(0).emulated()),
       nb(memory_.panel_width()),
       panel_slots(memory_.panel_slots()),
       group_columns(fitting_columns(lu.runtime, lu.grid(), sizeof(T),
@@ -88,8 +88,10 @@ void GpuLuState<T>::register_on_devices() {
     const Index share = ceil_div(std::min(group_columns, lu.grid().tile_cols()), gpus);
     const Index lead = aligned(nb * width), rest = aligned(nb * width * share);
     const Index panel_numbers = memory_.panel_numbers();
+    const Index lead_numbers = memory_.pieces_numbers(nb), rest_numbers = memory_.pieces_numbers(width * share);
+    const Index all_numbers = panel_numbers + lead_numbers + rest_numbers;
     on_devices_ = HostBuffer(static_cast<std::size_t>(gpus * (lead + rest)) * sizeof(T) +
-                                 static_cast<std::size_t>(gpus * panel_numbers) * sizeof(Index),
+                                 static_cast<std::size_t>(gpus * all_numbers) * sizeof(Index),
                              HostBacking::untouched);
     T* next = static_cast<T*>(on_devices_.data());
     for (int g = 0; g < gpus; ++g) {
@@ -98,8 +100,10 @@ void GpuLuState<T>::register_on_devices() {
         next += lead + rest;
     }
     Index* number = reinterpret_cast<Index*>(next);
-    for (int g = 0; g < gpus; ++g, number += panel_numbers) {
+    for (int g = 0; g < gpus; ++g, number += all_numbers) {
         panel_workspaces.emplace_back(runtime, number, panel_numbers, 1, "panel workspace");
+        lead_pieces.emplace_back(runtime, number + panel_numbers, lead_numbers, 1, "pieces");
+        rest_pieces.emplace_back(runtime, number + panel_numbers + lead_numbers, rest_numbers, 1, "pieces");
     }
 }
 

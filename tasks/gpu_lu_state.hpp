@@ -68,6 +68,7 @@ struct GpuLuState {
     std::vector<ScratchMatrix<T>> lead_rows;             ///< the exchanged top rows of the leading column
     std::vector<ScratchMatrix<T>> rest_rows;             ///< those of other columns of its own
     std::vector<ScratchMatrix<Index>> panel_workspaces;  ///< of its panels
+    std::vector<ScratchMatrix<Index>> lead_pieces, rest_pieces;  ///< workspaces of products by pieces, of the two above
 };
 
 extern template struct GpuLuState<float>;

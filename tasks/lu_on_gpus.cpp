@@ -2,6 +2,7 @@
 #include "tasks/lu_on_gpus.hpp"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "kernels/cpu/gemm.hpp"
 #include "kernels/cpu/panel.hpp"
@@ -21,6 +22,9 @@ namespace {
 // Demmel (section 5) name the rule, a plain solve where X is too large in norm; the bound was measured: blocks of
 // random matrices stay below 3, while growth matrices reach 2^31 (docs/decisions/0009-hybrid-lu.md).
 constexpr double largest_inverse = 16;
+
+// Smaller products are not worth the pieces: docs/decisions/0010-lu-on-gpus.md.
+constexpr Index least_split_depth = 256, least_split_volume = Index{1} << 33;
 
 // Rows of a core's update task.
 constexpr Index update_rows = 2048;
@@ -67,7 +71,11 @@ class GpuLuSubmission {
         const int end = first_panel(group_.last);
         const int ahead = std::max(choices_.lookahead, 1);
         const bool separate = choices_.lookahead > 0 && !choices_.single_update_task;
-        for (int j = begin; j < std::min(begin + ahead, end); ++j) take_out(j, panel(begin).first);
+        for (int j = begin; j < std::min(begin + ahead, end); ++j) {
+            take_out(j, panel(begin).first, urgent);
+            send_to_cores(j);
+        }
+        if (separate && begin + ahead < end) take_out(begin + ahead, panel(begin).first, 0);
         for (int k = begin; k < end; ++k) {
             if (on_gpu(k)) {
                 factor_on_gpu(k);
@@ -77,19 +85,22 @@ class GpuLuSubmission {
             }
             broadcast(k);
             for (int j = k + 1; j < std::min(k + ahead, end); ++j) update_on_cores(k, j);
-            const int next = k + ahead;  // the column panel that leaves the matrix now
+            const int next = k + ahead;  // the column panel whose turn comes
             if (next >= end) {
                 update_rest(k, behind(end - 1));
             } else if (separate) {
                 update_leading(k, next);
-                take_out(next, panel(k).end());
+                send_to_cores(next);
                 update_rest(k, behind(next), next);
+                // the one behind it, as soon as its columns are up to date: nobody waits for that copy
+                if (next + 1 < end) take_out(next + 1, panel(k + 1).first, patience(k, 2));
             } else {
                 update_rest(k, behind(next - 1));
-                take_out(next, panel(k).end());
+                take_out(next, panel(k).end(), urgent);
+                send_to_cores(next);
             }
             put_back(k);
-            if (choices_.left_interchanges && !g_.out_of_core()) interchange_left(k);
+            if (choices_.left_interchanges && !g_.out_of_core()) interchange_left(k, separate && next < end ? next : -1);
         }
     }
 
@@ -174,17 +185,20 @@ class GpuLuSubmission {
         copy_elements<T>(a.block(begin, 0, end - begin, a.cols()), to.block(begin, 0, end - begin, a.cols()));
     }
 
-    /// Column panel j leaves the matrix for whoever factors it, from row `top` on.
-    void take_out(int j, Index top) {
+    /// Column panel j leaves the matrix for its own buffer, from row `top` on.
+    void take_out(int j, Index top, int priority) {
         take_slot(j);
         const Panel& p = panel(j);
-        rt_.submit({.name = "take out", .priority = urgent, .tile = {j, -1, -1}, .step = j,
+        rt_.submit({.name = "take out", .priority = priority, .tile = {j, -1, -1}, .step = j,
                     .place = device_of(p.tile_column)},
-                   read(s_.region(p, top, rows())), write(panel_rows(j, top, rows())), write(gate(j)),
-                   on_any_device([](Stream stream, View<const T> a, View<T> to, View<Index>) {
+                   read(s_.region(p, top, rows())), write(panel_rows(j, top, rows())),
+                   on_any_device([](Stream stream, View<const T> a, View<T> to) {
                        on_stream::copy_elements<T>(stream, a, to);
                    }));
         tops_[static_cast<std::size_t>(j)] = top;
+    }
+
+    void send_to_cores(int j) const {
         if (!on_gpu(j)) rt_.prefetch(panel_rows(j), Place::cpu(), urgent, j);
     }
 
@@ -192,7 +206,7 @@ class GpuLuSubmission {
     void put_back(int k) {
         const Panel& p = panel(k);
         const Index top = tops_[static_cast<std::size_t>(k)];
-        rt_.submit({.name = "put back", .tile = {k, -1, -1}, .step = k, .place = device_of(p.tile_column)},
+        rt_.submit({.name = "put back", .priority = patience(k, 0), .tile = {k, -1, -1}, .step = k, .place = device_of(p.tile_column)},
                    read(panel_rows(k, top, rows())), readwrite(s_.region(p, top, rows())),
                    on_any_device([](Stream stream, View<const T> from, View<T> a) {
                        on_stream::copy_elements<T>(stream, from, a);
@@ -282,15 +296,16 @@ class GpuLuSubmission {
         g_.logs.submit_reading(rt_, k, g_.device_of(p.tile_column));
     }
 
-    /// The step on the columns of the next panel alone, so that it can be factored first.
+    /// The step on the next panel alone, in its buffer, so that it can be factored first.
     void update_leading(int k, int next) {
         const Panel& p = panel(next);
-        submit_update(k, p.tile_column, 1, p.col_begin, p.col_end(), g_.device_of(p.tile_column), -1, true);
+        const GpuColumns<T> columns{rows(), g_.nb, 0, p.width};
+        submit_update(k, {.gpu = g_.device_of(p.tile_column), .leading = true, .gate = next, .cols = p.width}, columns,
+                      [&](AccessList& data) { data.readwrite(panel_rows(next, panel(k).first, rows())); });
     }
 
-    /// The step on all columns of the group from `first` on, a task for each GPU. `next`: the panel that was taken out,
-    /// or -1: where a GPU factors it, its own update begins behind that, so that the panel finds multiprocessors that
-    /// are free.
+    /// The step on all columns of the group from `first` on, a task for each GPU. `next`: the panel whose leading update
+    /// precedes, or -1.
     void update_rest(int k, const Columns& first, int next = -1) {
         const Index begin = std::max(first.tile_column, group_.first);
         for (int g = 0; g < g_.gpus; ++g) {
@@ -299,39 +314,64 @@ class GpuLuSubmission {
             if (mine >= group_.last) continue;
             const Index count = (group_.last - mine + g_.gpus - 1) / g_.gpus;
             const Index col_begin = ahead == 0 && begin == first.tile_column ? first.col_begin : 0;
-            const bool waits = next >= 0 && on_gpu(next) && g_.device_of(panel(next).tile_column) == g;
-            submit_update(k, mine, count, col_begin, tile_width(), g, waits ? next : -1, false);
+            const GpuColumns<T> columns{rows(), tile_width(), col_begin, tile_width()};
+            submit_update(k, {.gpu = g, .gate = gate_on(g, next), .cols = count * tile_width() - col_begin}, columns,
+                          [&](AccessList& data) {
+                              for (Index c = 0; c < count; ++c) {
+                                  data.readwrite(matrix(mine + c * g_.gpus, panel(k).first, rows(), c == 0 ? col_begin : 0,
+                                                        tile_width()));
+                              }
+                          });
         }
     }
 
-    /// Step k on `count` of the GPU's tile columns from `tile_column` on, the first from col_begin: exchange of rows,
-    /// U(k, j) = L(k, k)^-1 A(k, j), A(i, j) -= L(i, k) U(k, j).
-    void submit_update(int k, Index tile_column, Index count, Index col_begin, Index col_end, int gpu, int next,
-                       bool leading) {
+    /// Where a GPU factors panel `next`, the rest of its work begins behind the leading update, so that the panel finds
+    /// multiprocessors that are free: the number of the gate that tells, or -1.
+    int gate_on(int gpu, int next) const {
+        return next >= 0 && on_gpu(next) && g_.device_of(panel(next).tile_column) == gpu ? next : -1;
+    }
+
+    /// Whether a product of these dimensions is made by pieces. On emulated devices all are that may be.
+    bool by_pieces(Index rows, Index depth, Index cols) const {
+        if (!std::is_same_v<T, float> || !choices_.split_products || choices_.tf32) return false;
+        if (rt_.engine().device(0).emulated()) return true;
+        return depth >= least_split_depth && rows * depth * cols >= least_split_volume;
+    }
+
+    /// One GPU's part of a step.
+    struct Part {
+        int gpu;
+        bool leading = false;
+        int gate;  ///< which it opens, if leading, and otherwise waits for; or -1
+        Index cols;
+    };
+
+    /// Step k on columns of a GPU: exchange of rows, U(k, j) = L(k, k)^-1 A(k, j), A(i, j) -= L(i, k) U(k, j).
+    /// add_columns(data) adds the accesses to them.
+    template <class F>
+    void submit_update(int k, const Part& part, const GpuColumns<T>& columns, const F& add_columns) {
         const Panel& p = panel(k);
-        const auto device = static_cast<std::size_t>(gpu);
-        const ScratchMatrix<T>& top = leading ? g_.lead_rows[device] : g_.rest_rows[device];
-        AccessList data;
+        const auto device = static_cast<std::size_t>(part.gpu);
+        const ScratchMatrix<T>& top = part.leading ? g_.lead_rows[device] : g_.rest_rows[device];
+        const ScratchMatrix<Index>& pieces = part.leading ? g_.lead_pieces[device] : g_.rest_pieces[device];
         const bool use_inverse = choices_.solve_by_inverse && !on_gpu(k);
-        data.read(panel_rows(k)).read(moves(k)).write(top.region());
+        const bool split = by_pieces(rows() - p.end(), p.width, part.cols);
+        AccessList data;
+        data.read(panel_rows(k)).read(moves(k)).write(top.region()).write(pieces.region());
         if (use_inverse) data.read(inverse(k));
-        if (next >= 0) data.read(gate(next));
-        const std::size_t first_column = (use_inverse ? 4U : 3U) + (next >= 0 ? 1U : 0U);
-        for (Index c = 0; c < count; ++c) {
-            const Index j = tile_column + c * g_.gpus;
-            data.readwrite(matrix(j, p.first, rows(), c == 0 ? col_begin : 0, c == 0 ? col_end : tile_width()));
-        }
-        const GpuColumns<T> columns{rows(), tile_width(), col_begin, col_end};
-        const char* safe = &g_.inverse_is_safe[static_cast<std::size_t>(k)];
+        if (part.gate >= 0 && part.leading) data.write(gate(part.gate));
+        if (part.gate >= 0 && !part.leading) data.read(gate(part.gate));
+        const std::size_t first_column = data.records().size();
+        add_columns(data);
         const ProductPrecision precision = choices_.tf32 ? ProductPrecision::tf32 : ProductPrecision::full;
-        rt_.submit({.name = leading ? TaskName("update leading") : TaskName("update"),
-                    .priority = leading ? urgent : -k - 1,
-                    .tile = {k, static_cast<int>(tile_column), -1},
+        const char* safe = &g_.inverse_is_safe[static_cast<std::size_t>(k)];
+        rt_.submit({.name = part.leading ? TaskName("update leading") : TaskName("update"),
+                    .priority = part.leading ? urgent : patience(k, 1),
+                    .tile = {k, -1, -1},
                     .step = k,
-                    .place = Place::gpu(gpu)},
+                    .place = Place::gpu(part.gpu)},
                    data,
-                   on_any_device([p, nb = g_.nb, columns, safe, use_inverse, first_column,
-                                  precision](Stream stream, const Addresses& at) {
+                   on_any_device([=, nb = g_.nb](Stream stream, const Addresses& at) {
                        const auto l = View<const T>::row_major(static_cast<const T*>(at[0]) + p.first * nb,
                                                                columns.rows - p.first, p.width, nb);
                        const RowMoves row_moves(static_cast<Index*>(at[1]), p.width);
@@ -339,19 +379,23 @@ class GpuLuSubmission {
                        const auto update_group = [&](TileColumns<T> group) {
                            const TileColumns<T> a = group.row_range(p.first, columns.rows - p.first);
                            const auto exchanged = dense_tile_columns(w, a.columns, p.width, a.width);
+                           w += a.columns * p.width * a.width;
                            const TileColumns<T> u = a.row_range(0, p.width);
                            const auto triangle = l.block(0, 0, p.width, p.width);
                            on_stream::exchange_rows<T>(stream, row_moves, a, exchanged);
                            if (use_inverse && *safe != 0) {
-                               const auto x = View<const T>::row_major(static_cast<const T*>(at[3]), p.width,
+                               const auto x = View<const T>::row_major(static_cast<const T*>(at[4]), p.width,
                                                                        inverted_block, inverted_block);
                                on_stream::solve_by_inverses<T>(stream, triangle, x, exchanged, u);
                            } else {
                                on_stream::solve_by_substitution<T>(stream, triangle, exchanged, u);
                            }
-                           on_stream::update_trailing<T>(stream, l.block(p.width, 0, l.rows() - p.width, p.width), u,
-                                                         a.row_range(p.width, a.rows - p.width), precision);
-                           w += a.columns * p.width * a.width;
+                           const auto below = l.block(p.width, 0, l.rows() - p.width, p.width);
+                           const TileColumns<T> trailing = a.row_range(p.width, a.rows - p.width);
+                           if constexpr (std::is_same_v<T, float>) {
+                               if (split) return on_stream::update_by_pieces(stream, below, u, trailing, at[3]);
+                           }
+                           on_stream::update_trailing<T>(stream, below, u, trailing, precision);
                        };
                        columns.for_each_group(at.data() + first_column, at.size() - first_column, update_group);
                    }));
@@ -359,8 +403,8 @@ class GpuLuSubmission {
 
     // --- interchanges left of the panels ---
 
-    /// Panel k's interchanges in the columns left of it, when the GPUs have nothing more urgent to do.
-    void interchange_left(int k) {
+    /// Panel k's interchanges in the columns left of it, behind the updates. `next`: see update_rest().
+    void interchange_left(int k, int next) {
         const Panel& p = panel(k);
         const bool partial = p.col_begin > 0;  // the panel's own tile column
         const Index end = p.tile_column + (partial ? 1 : 0);
@@ -370,16 +414,18 @@ class GpuLuSubmission {
             const Index col_end = last_is_partial ? p.col_begin : tile_width();
             AccessList data;
             data.read(moves(k)).write(g_.rest_rows[static_cast<std::size_t>(g)].region());
+            if (const int opened = gate_on(g, next); opened >= 0) data.read(gate(opened));
+            const std::size_t first_column = data.records().size();
             for (Index c = 0; c < count; ++c) {
                 data.readwrite(matrix(g + c * g_.gpus, p.first, rows(), 0, c + 1 == count ? col_end : tile_width()));
             }
-            rt_.submit({.name = "interchange", .priority = -steps() - k, .tile = {k, -1, -1}, .step = k, .place = Place::gpu(g)},
+            rt_.submit({.name = "interchange", .priority = patience(k, 3), .tile = {k, -1, -1}, .step = k, .place = Place::gpu(g)},
                        data,
-                       on_any_device([p, columns = GpuColumns<T>{rows(), tile_width(), 0, col_end}](Stream stream,
-                                                                                                  const Addresses& at) {
+                       on_any_device([p, first_column, columns = GpuColumns<T>{rows(), tile_width(), 0, col_end}](
+                                         Stream stream, const Addresses& at) {
                            const RowMoves row_moves(static_cast<Index*>(at[0]), p.width);
                            auto* w = static_cast<T*>(at[1]);
-                           columns.for_each_group(at.data() + 2, at.size() - 2, [&](TileColumns<T> group) {
+                           columns.for_each_group(at.data() + first_column, at.size() - first_column, [&](TileColumns<T> group) {
                                const TileColumns<T> a = group.row_range(p.first, columns.rows - p.first);
                                const auto exchanged = dense_tile_columns(w, a.columns, p.width, a.width);
                                on_stream::exchange_rows<T>(stream, row_moves, a, exchanged);
@@ -392,6 +438,9 @@ class GpuLuSubmission {
 
     /// Above 0: on streams of high priority.
     static constexpr int urgent = 1;
+    /// Of what is not: step by step, and in a step the factors' return (0), the update (1), the next panel's copy (2), the
+    /// interchanges on the left (3).
+    static int patience(int k, int number) { return -4 * k - number; }
 
     LuState<T>& s_;
     GpuLuState<T>& g_;

@@ -126,6 +126,7 @@ LuChoices::LuChoices(const LuOptions& options, Index m, Index n, int workers, in
       gpu_panels_below(options.gpu_panels_below),
       single_update_task(options.single_update_task),
       solve_by_inverse(options.solve_by_inverse),
+      split_products(options.split_products),
       broadcast_from_host(options.broadcast_from_host),
       tf32(options.tf32),
       panel_log(options.panel_log) {

@@ -21,6 +21,7 @@ struct LuChoices {
     Index gpu_panels_below;  ///< rows left from which on GPUs factor the panels
     bool single_update_task;
     bool solve_by_inverse;
+    bool split_products;
     bool broadcast_from_host;
     bool tf32;
     bool panel_log;

@@ -9,6 +9,7 @@
 #include "kernels/cpu/norms.hpp"
 #include "kernels/cpu/panel_alone.hpp"
 #include "kernels/cpu/row_exchange.hpp"
+#include "kernels/cpu/split_product.hpp"
 #include "kernels/cpu/triangle_inverse.hpp"
 #include "kernels/cpu/update.hpp"
 #include "kernels/cpu/vector_product.hpp"
@@ -100,6 +101,10 @@ struct CpuTwins {
     template <class T, class... A>
     void invert_unit_lower(const A&... a) {
         basalt::cpu_kernels::invert_unit_lower<T>(a...);
+    }
+    void update_by_pieces(basalt::View<const float> l, basalt::TileColumns<const float> u, basalt::TileColumns<float> c,
+                          void*) {
+        basalt::cpu_kernels::update_by_pieces(l, u, c);
     }
     template <class T, class... A>
     void solve_by_inverse(const A&... a) {

@@ -12,6 +12,7 @@
 #include "kernels/cuda/norms.hpp"
 #include "kernels/cuda/panel.hpp"
 #include "kernels/cuda/row_exchange.hpp"
+#include "kernels/cuda/split_product.hpp"
 #include "kernels/cuda/triangle_inverse.hpp"
 #include "kernels/cuda/update.hpp"
 #include "kernels/cuda/vector_product.hpp"
@@ -126,6 +127,10 @@ class CudaKernels {
     template <class T, class... A>
     void invert_unit_lower(const A&... a) {
         run([&](basalt::Stream stream) { basalt::cuda_kernels::invert_unit_lower<T>(stream, a...); });
+    }
+    template <class... A>
+    void update_by_pieces(const A&... a) {
+        run([&](basalt::Stream stream) { basalt::cuda_kernels::update_by_pieces(stream, a...); });
     }
     template <class T, class... A>
     void solve_by_inverse(const A&... a) {

@@ -19,6 +19,7 @@
 #include "kernels/inverted_block.hpp"
 #include "kernels/permutation_plan.hpp"
 #include "kernels/reference/gemm.hpp"
+#include "kernels/split_product.hpp"
 #include "kernels/reference/row_moves.hpp"
 #include "kernels/reference/tile_columns.hpp"
 #include "kernels/reference/trsm.hpp"
@@ -379,6 +380,52 @@ void check_update_in_tf32(Kernels& kernels) {
         for (float& x : *operand) x = basalt::rounded_to_tf32(x);
     }
     CHECK(error_of(updated(basalt::ProductPrecision::tf32)) <= tolerance<float>(k));
+}
+
+/// Largest |C' - (C - L U)|, of what a kernel computed, with the sums in double precision.
+inline double largest_error(const HostColumns<float>& computed, HostColumns<float>& c, HostColumns<float>& l, HostColumns<float>& u) {
+    double largest = 0;
+    HostColumns<float> result = computed;
+    for (Index t = 0; t < c.shape.columns; ++t) {
+        for (Index i = 0; i < c.shape.rows; ++i) {
+            for (Index j = 0; j < c.shape.width; ++j) {
+                double sum = c.column(t)(i, j);
+                for (Index p = 0; p < l.shape.width; ++p) sum -= double{l.column(0)(i, p)} * double{u.column(t)(p, j)};
+                const double error = std::abs(double{result.column(t)(i, j)} - sum);
+                if (!(error <= largest)) largest = error;
+            }
+        }
+    }
+    return largest;
+}
+
+/// Products by pieces are as accurate as plain ones of single precision, for large and for small numbers.
+template <class Kernels>
+void check_update_by_pieces(Kernels& kernels) {
+    for (const auto& [m, k] : {std::array<Index, 2>{0, 5}, {5, 0}, {1, 1}, {40, 3}, {131, 64}, {77, 256}, {64, 512}}) {
+        for (const auto& [columns, width, gap] : {std::array<Index, 3>{1, 1, 3}, {3, 9, 1}, {2, 64, 0}, {0, 4, 0}, {2, 0, 2}}) {
+            for (const float scale : {1.0F, 0x1p-60F, 0x1p60F}) {
+                HostColumns<float> l(1, m, k, 1, gap), u(columns, k, width, 2, gap), c(columns, m, width, 3, gap);
+                for (float& x : l.values) x *= scale;
+                for (float& x : u.values) x *= 1 / scale;
+                typename Kernels::template Memory<float> device_l(kernels, l.values), device_u(kernels, u.values),
+                    by_pieces(kernels, c.values), plain(kernels, c.values);
+                typename Kernels::template Memory<float> workspace(
+                    kernels, std::vector<float>(basalt::split_workspace(m, k, columns * width) / sizeof(float)));
+                const View<float> device_l_view = l.on(device_l.data()).column(0);
+                kernels.update_by_pieces(View<const float>(device_l_view), TileColumns<const float>(u.on(device_u.data())),
+                                         c.on(by_pieces.data()), static_cast<void*>(workspace.data()));
+                kernels.template update_trailing<float>(device_l_view, u.on(device_u.data()), c.on(plain.data()));
+                HostColumns<float> first = c, second = c;
+                first.values = by_pieces.read();
+                second.values = plain.read();
+                const double error = largest_error(first, c, l, u), usual = largest_error(second, c, l, u);
+                INFO(m << " x " << width << " x " << k << ", " << columns << " columns, scale " << scale << ": " << error
+                       << ", plain " << usual);
+                REQUIRE(error <= 2 * usual + 0x1p-22);
+            }
+        }
+    }
 }
 
 template <class T, class Kernels>

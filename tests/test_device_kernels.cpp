@@ -1,10 +1,19 @@
 // The CPU twins of the GPU kernels, which emulated devices run, against plain loops. test_kernels_cuda.cpp
 // runs the same cases on a GPU.
 
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <vector>
+
 #include "tests/cpu_twins.hpp"
 #include "tests/device_kernel_cases.hpp"
 #include "tests/panel_cases.hpp"
 
+using namespace basalt;
 using namespace basalt_tests;
 
 namespace {
@@ -61,6 +70,31 @@ TEMPLATE_TEST_CASE("an upper triangle is solved for a few vectors", "[kernels][s
 
 TEST_CASE("the update in TF32 rounds its operands, and nothing else does") {
     check_update_in_tf32(twins);
+}
+
+TEST_CASE("products by pieces are as accurate as those of single precision", "[kernels][sanitize]") {
+    check_update_by_pieces(twins);
+}
+
+TEST_CASE("three pieces of 8 bits make up a number of single precision", "[kernels]") {
+    std::mt19937 random(3);
+    std::vector<float> numbers{0, -0.0F, 1, 0x1.fffffep127F, -0x1.fffffep127F, 0x1p-126F, 0x1.fffffep-126F, 0x1p-149F, 0x1.ffp0F};
+    for (int i = 0; i < 10000; ++i) {
+        const float x = std::bit_cast<float>(static_cast<std::uint32_t>(random()));
+        if (std::isfinite(x)) numbers.push_back(x);
+    }
+    for (const float x : numbers) {
+        double sum = 0, scale = 1;
+        for (const float piece : cpu_kernels::pieces_of(x)) {
+            CHECK((std::bit_cast<std::uint32_t>(piece) & 0xffff) == 0);
+            sum += double{piece} * scale;
+            scale /= double{split_step};
+        }
+        CHECK(sum == double{x});
+    }
+    const float infinity = std::numeric_limits<float>::infinity();
+    CHECK(cpu_kernels::pieces_of(infinity) == std::array<float, 3>{infinity, 0, 0});
+    CHECK(std::isnan(cpu_kernels::pieces_of(std::numeric_limits<float>::quiet_NaN())[0]));
 }
 
 TEMPLATE_TEST_CASE("groups of tile columns are copied and nothing else is written", "[kernels][sanitize]",

@@ -65,6 +65,11 @@ TEST_CASE("the update in TF32 rounds its operands, and nothing else does, on a G
     check_update_in_tf32(*gpu());
 }
 
+TEST_CASE("products by pieces are as accurate as those of single precision", "[cuda]") {
+    if (gpu() == nullptr) SKIP(no_gpu);
+    check_update_by_pieces(*gpu());
+}
+
 TEMPLATE_TEST_CASE("groups of tile columns are copied and nothing else is written", "[cuda]", float, double) {
     if (gpu() == nullptr) SKIP(no_gpu);
     check_copies<TestType>(*gpu(), {{0, 3, 3}, {1, 0, 3}, {2, 3, 0}, {1, 1, 1}, {3, 50, 33}, {2, 9, 1030}});

@@ -39,6 +39,9 @@ struct LuOptions {
     /// Hybrid: rows of blocks of U by multiplication with the inverse of the panel's triangle, unless that is too
     /// large in norm; false: always by a triangular solve, as mode gpu does.
     bool solve_by_inverse = true;
+    /// GPUs, single precision: large products by tensor cores, each number being the sum of three of 8 bits. As accurate
+    /// as single precision's own products and twice as fast; false: those.
+    bool split_products = true;
     /// GPUs, for comparison: the panel is sent to each GPU by itself, in mode hybrid by the host as in the paper,
     /// instead of along a ring of peer copies.
     bool broadcast_from_host = false;

@@ -8,6 +8,7 @@
 #include "kernels/cuda/panel.hpp"
 #include "kernels/cuda/qr_panel.hpp"
 #include "kernels/cuda/row_exchange.hpp"
+#include "kernels/cuda/split_product.hpp"
 #include "kernels/cuda/triangle_inverse.hpp"
 #include "kernels/cuda/update.hpp"
 #include "kernels/cuda/vector_product.hpp"
@@ -114,6 +115,9 @@ void solve_by_inverses(Stream, std::type_identity_t<View<const T>>, std::type_id
 template <class T>
 void solve_by_substitution(Stream, std::type_identity_t<View<const T>>,
                            std::type_identity_t<TileColumns<const T>>, TileColumns<T>) {
+    refuse();
+}
+void update_by_pieces(Stream, View<const float>, TileColumns<const float>, TileColumns<float>, void*) {
     refuse();
 }
 template <class T>

@@ -1,0 +1,126 @@
+#include "kernels/cuda/split_product.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cstdint>
+
+#include <cublas_v2.h>
+#include <cuda_bf16.h>
+
+#include "kernels/cuda/blas.cuh"
+#include "kernels/cuda/launch.cuh"
+
+namespace basalt::cuda_kernels {
+
+namespace {
+
+using cuda_detail::check;
+using cuda_detail::divide_up;
+
+constexpr int threads = 128;
+constexpr int rows_a_block = 4;
+
+/// Where pieces go: element (row, col) of piece p of the l-th matrix is at[l * batch + p * piece + row * ld + col].
+struct Pieces {
+    __nv_bfloat16* at;
+    Index ld, piece, batch;
+};
+
+/// The nearest number of 8 bits, but never infinity where x is not.
+__device__ __nv_bfloat16 piece_of(float x) {
+    const __nv_bfloat16 nearest = __float2bfloat16_rn(x);
+    return isinf(__bfloat162float(nearest)) && !isinf(x) ? __float2bfloat16_rz(x) : nearest;
+}
+
+__device__ void split(float x, __nv_bfloat16 (&pieces)[split_pieces]) {
+    float left = x;
+#pragma unroll
+    for (int p = 0; p < split_pieces; ++p) {
+        pieces[p] = piece_of(left);
+        // nothing is left of what is infinite or no number
+        left = isfinite(x) ? (left - __bfloat162float(pieces[p])) * split_step : 0.0F;
+    }
+}
+
+/// `pack` neighbours at once: addresses and strides are multiples of it.
+template <int pack>
+__global__ void __launch_bounds__(threads)
+    split_kernel(TileColumns<const float> from, Pieces to, Index segments_a_row) {
+    const Index l = blockIdx.x / segments_a_row;
+    const Index col = (blockIdx.x % segments_a_row * threads + threadIdx.x) * pack;
+    if (col >= from.width) return;
+    for (Index first = static_cast<Index>(blockIdx.y) * rows_a_block; first < from.rows;
+         first += static_cast<Index>(gridDim.y) * rows_a_block) {
+        alignas(16) float x[rows_a_block][pack];
+#pragma unroll
+        for (int r = 0; r < rows_a_block; ++r) {
+            if (first + r >= from.rows) continue;
+            const float* const at = from.data + l * from.stride + (first + r) * from.ld + col;
+            if constexpr (pack == 4) {
+                *reinterpret_cast<float4*>(x[r]) = *reinterpret_cast<const float4*>(at);
+            } else {
+                x[r][0] = *at;
+            }
+        }
+#pragma unroll
+        for (int r = 0; r < rows_a_block; ++r) {
+            if (first + r >= from.rows) continue;
+            __nv_bfloat16 of[pack][split_pieces];
+#pragma unroll
+            for (int c = 0; c < pack; ++c) split(x[r][c], of[c]);
+#pragma unroll
+            for (int p = 0; p < split_pieces; ++p) {
+                __nv_bfloat16* const at = to.at + l * to.batch + p * to.piece + (first + r) * to.ld + col;
+                alignas(8) __nv_bfloat16 side_by_side[pack];
+#pragma unroll
+                for (int c = 0; c < pack; ++c) side_by_side[c] = of[c][p];
+                if constexpr (pack == 4) {
+                    *reinterpret_cast<uint2*>(at) = *reinterpret_cast<const uint2*>(side_by_side);
+                } else {
+                    *at = side_by_side[0];
+                }
+            }
+        }
+    }
+}
+
+void split(Stream stream, const TileColumns<const float>& from, const Pieces& to) {
+    constexpr int pack = 4;
+    const auto even = [](Index stride) { return stride % pack == 0; };
+    const bool packed = reinterpret_cast<std::uintptr_t>(from.data) % 16 == 0 && even(from.ld) && even(from.width) &&
+                        even(from.stride) && even(to.ld) && even(to.piece) && even(to.batch);
+    const Index segments = divide_up(from.width, threads * (packed ? pack : 1));
+    const dim3 grid(static_cast<unsigned>(from.columns * segments),
+                    static_cast<unsigned>(std::min<Index>(divide_up(from.rows, rows_a_block), 65535)));
+    const auto kernel = packed ? split_kernel<pack> : split_kernel<1>;
+    kernel<<<grid, threads, 0, cuda_detail::native(stream)>>>(from, to, segments);
+    cuda_detail::check_launch("split_kernel", stream);
+}
+
+}  // namespace
+
+void update_by_pieces(Stream stream, View<const float> l, TileColumns<const float> u, TileColumns<float> c,
+                      void* workspace) {
+    assert(l.rows() == c.rows && l.cols() == u.rows && u.columns == c.columns && u.width == c.width);
+    const Index m = l.rows(), k = l.cols(), n = u.width;
+    if (c.empty() || k == 0) return;
+    auto* const of_l = static_cast<__nv_bfloat16*>(workspace);
+    auto* const of_u = of_l + split_workspace(m, k, 0) / sizeof(__nv_bfloat16);
+    split(stream, {l.data(), 1, 0, m, k, l.row_stride()}, {of_l + (split_pieces - 1) * k, split_pieces * k, -k, 0});
+    split(stream, u, {of_u, n, k * n, split_pieces * k * n});
+
+    constexpr float one = 1;
+    float alpha = -1 / (split_step * split_step);
+    for (int depth = split_pieces; depth > 0; --depth, alpha *= split_step) {
+        // the last `depth` pieces in a row of L, which are L_depth .. L_1, by U_1 .. U_depth
+        const __nv_bfloat16* const l_pieces = of_l + (split_pieces - depth) * k;
+        check(cublasGemmStridedBatchedEx(
+                  static_cast<cublasHandle_t>(stream.context()->blas), CUBLAS_OP_N, CUBLAS_OP_N, static_cast<int>(n),
+                  static_cast<int>(m), static_cast<int>(depth * k), &alpha, of_u, CUDA_R_16BF, static_cast<int>(n),
+                  split_pieces * k * n, l_pieces, CUDA_R_16BF, static_cast<int>(split_pieces * k), 0, &one, c.data, CUDA_R_32F,
+                  static_cast<int>(c.ld), c.stride, static_cast<int>(c.columns), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+              "cublasGemmStridedBatchedEx", stream);
+    }
+}
+
+}  // namespace basalt::cuda_kernels

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <basalt/device.hpp>
+
+#include "kernels/split_product.hpp"
+#include "tiles/tile_columns.hpp"
+
+namespace basalt::cuda_kernels {
+
+/// C_j -= L U_j as update_trailing<float>(), by pieces (kernels/split_product.hpp). `workspace`: 256 bytes aligned, of
+/// split_workspace(l.rows(), l.cols(), u.columns * u.width) bytes. All in the device's memory; enqueued on the stream,
+/// with its cuBLAS handle; DeviceError where that fails. Fast where k and the width are multiples of 8. CPU twin:
+/// kernels/cpu/split_product.hpp.
+void update_by_pieces(Stream stream, View<const float> l, TileColumns<const float> u, TileColumns<float> c,
+                      void* workspace);
+
+}  // namespace basalt::cuda_kernels
