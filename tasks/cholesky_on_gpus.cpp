@@ -4,10 +4,9 @@
 #include <algorithm>
 
 #include "kernels/cholesky_on_stream.hpp"
-#include "kernels/cpu/blas.hpp"
-#include "kernels/cpu/blas_serial.hpp"
 #include "kernels/cpu/cholesky.hpp"
 #include "kernels/cpu/copy.hpp"
+#include "kernels/cpu/gemm.hpp"
 #include "kernels/on_stream.hpp"
 #include "runtime/engine.hpp"
 #include "tasks/column_groups.hpp"
@@ -19,6 +18,24 @@ namespace {
 
 // Rows of a panel for each core that solves them; fewer take longer to wake up for.
 constexpr Index rows_a_thread = 256;
+
+/// P := P L^-T on one core, some rows at a time: the products of solve_and_pack() are twice as fast as OpenBLAS's trsm.
+template <class T>
+void solve_below(View<const T> l, View<T> p) {
+    constexpr Index rows_at_once = 256;
+    const Index n = l.rows(), most = std::min(rows_at_once, p.rows());
+    std::vector<T> unit(static_cast<std::size_t>(n * n)), scale(static_cast<std::size_t>(n)),
+        columns(static_cast<std::size_t>(n * most)), packed(static_cast<std::size_t>(packed_size<T>(n, most)));
+    const auto triangle = View<T>::row_major(unit.data(), n, n, n);
+    cpu_kernels::split_diagonal<T>(l, triangle, scale.data());
+    for (Index first = 0; first < p.rows(); first += rows_at_once) {
+        const View<T> rows = p.block(first, 0, std::min(rows_at_once, p.rows() - first), n);
+        const auto b = View<T>::row_major(columns.data(), n, rows.rows(), rows.rows());
+        cpu_kernels::transpose<T>(rows, b);
+        cpu_kernels::solve_scaled_and_pack<T>(triangle, scale.data(), b, packed.data());
+        cpu_kernels::transpose<T>(b, rows);
+    }
+}
 
 /// Panels [first, last) of one tile column that a step updates.
 struct PanelRange {
@@ -194,7 +211,7 @@ class GpuCholeskySubmission {
     void factor_on_cores(int k) {
         const Panel& p = panel(k);
         const int most = static_cast<int>(std::clamp<Index>((rows() - p.end()) / rows_a_thread, 1, rt_.workers()));
-        rt_.submit({.name = "panel", .priority = urgent + 1, .threads = {1, most}, .tile = {k, k, -1}, .step = k,
+        rt_.submit({.name = "panel", .priority = urgent + 1, .threads = {most, most}, .tile = {k, k, -1}, .step = k,
                     .place = Place::cpu()},
                    readwrite(panel_rows(k)), readwrite(s_.info),
                    [first = p.first](const Team& team, View<T> a, View<Index> info) {
@@ -207,9 +224,7 @@ class GpuCholeskySubmission {
                        team.barrier();
                        if (info[0] != 0) return;
                        const Index begin = n + below * team.rank() / team.size(), end = n + below * (team.rank() + 1) / team.size();
-                       const BlasSerial serial;
-                       blas::trsm<T>(Side::right, Triangle::upper, Diagonal::stored, T{1}, transposed(square),
-                                     a.block(begin, 0, end - begin, n));
+                       solve_below<T>(square, a.block(begin, 0, end - begin, n));
                    });
     }
 

@@ -25,7 +25,7 @@ struct GpuEntry {
 };
 
 constexpr std::array gpu_sizes{GpuEntry{2048, 128, 256, 2048}, GpuEntry{8192, 256, 512, 4096},
-                               GpuEntry{16384, 256, 512, 4096}, GpuEntry{Index{1} << 62, 512, 1024, 4096}};
+                               GpuEntry{16384, 256, 1024, 4096}, GpuEntry{Index{1} << 62, 512, 1024, 4096}};
 
 // Panels on a GPU are factored beside the updates as long as these last longer, for which so many columns have to be
 // left for each of a panel's. Narrower ones than the second number do not come sooner for each column.

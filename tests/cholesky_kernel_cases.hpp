@@ -74,9 +74,9 @@ void check_panel(Kernels& kernels, const Dense<T>& a, Index cols, Index gap) {
     double error = 0, norm = 0;
     for (Index i = 0; i < rows; ++i) {
         for (Index j = 0; j <= std::min(i, cols - 1); ++j) {
-            double sum = -static_cast<double>(a(i, j));
-            for (Index k = 0; k <= j; ++k) sum += at(i, k) * at(j, k);
-            error = std::isnan(sum) ? sum : std::max(error, std::abs(sum));
+            long double sum = -static_cast<long double>(a(i, j));
+            for (Index k = 0; k <= j; ++k) sum += static_cast<long double>(at(i, k)) * at(j, k);
+            error = std::isnan(sum) ? NAN : std::max(error, static_cast<double>(std::abs(sum)));
             norm = std::max(norm, std::abs(static_cast<double>(a(i, j))));
         }
         for (Index j = cols; j < ld; ++j) REQUIRE(l[static_cast<std::size_t>(i * ld + j)] == T(gap_mark));

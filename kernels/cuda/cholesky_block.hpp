@@ -96,25 +96,40 @@ BASALT_DEVICE void subtract_column(T (&row)[tile], T l, const T* column, int gro
     }
 }
 
-/// Columns k, k + 1, ... of a group, `first` being its first one.
+/// The pivot of the column to come.
+template <class T>
+struct Pivot {
+    T value;
+    T reciprocal_root;
+    int failed;  ///< number, from 1, of the first that was not positive
+
+    template <class Thread>
+    BASALT_DEVICE void take(const Thread& thread, T own, int col) {
+        value = thread.from_lane(own, col % lanes);
+        reciprocal_root = thread.reciprocal_root(value);
+    }
+};
+
+/// Columns k, k + 1, ... of a group, `first` being its first one. The next column's pivot is a lane's own element less the
+/// square of its own l: it is on its way, root and all, while the rest of the step's products are made.
 template <bool diagonal, int k, class T, class Thread>
-BASALT_DEVICE void eliminate_group(const Thread& thread, T (&row)[tile], TileColumns<T>& l, int first, int& failed) {
+BASALT_DEVICE void eliminate_group(const Thread& thread, T (&row)[tile], TileColumns<T>& l, int first, Pivot<T>& pivot) {
     if constexpr (k < group) {
         const int col = first + k;
         T* const column = l.columns + col * tile;
         if constexpr (diagonal) {
-            const T pivot = thread.from_lane(row[k], col);
-            if (!(pivot > T{0}) && failed == 0) failed = col + 1;
-            const T reciprocal = thread.reciprocal_root(pivot);
-            row[k] = thread.lane == col ? pivot * reciprocal : row[k] * reciprocal;
+            if (!(pivot.value > T{0}) && pivot.failed == 0) pivot.failed = col + 1;
+            const T reciprocal = pivot.reciprocal_root;
+            row[k] = thread.lane == col ? pivot.value * reciprocal : row[k] * reciprocal;
             column[thread.lane] = row[k];
             if (thread.lane == col) l.reciprocal[col] = reciprocal;
+            pivot.take(thread, row[k + 1] - row[k] * row[k], col + 1);
             thread.sync_warp();
         } else {
             row[k] *= l.reciprocal[col];
         }
         subtract_column<k>(row, row[k], column + first, groups - first / group);
-        eliminate_group<diagonal, k + 1>(thread, row, l, first, failed);
+        eliminate_group<diagonal, k + 1>(thread, row, l, first, pivot);
     }
 }
 
@@ -123,13 +138,16 @@ BASALT_DEVICE void eliminate_group(const Thread& thread, T (&row)[tile], TileCol
 /// takes the results of a group of columns from `first` on: the first ones of `row`.
 template <bool diagonal, class T, class Thread, class Store>
 BASALT_DEVICE void eliminate(const Thread& thread, T (&row)[tile], TileColumns<T>& l, int& failed, const Store& store) {
+    Pivot<T> pivot{};
+    if constexpr (diagonal) pivot.take(thread, row[0], 0);
     BASALT_ROLLED
     for (int first = 0; first < tile; first += group) {
-        eliminate_group<diagonal, 0>(thread, row, l, first, failed);
+        eliminate_group<diagonal, 0>(thread, row, l, first, pivot);
         store(first, row);
         BASALT_UNROLL
         for (int c = 0; c + group < tile; ++c) row[c] = row[c + group];
     }
+    failed = pivot.failed;
 }
 
 /// A lane's row in shared memory, from an even element on.
@@ -219,14 +237,30 @@ struct Leaf {
     int* use_inverse;
 };
 
-/// Filled up with the identity to whole tiles, so that nothing else has to know where it ends.
+/// Filled up with the identity to whole tiles, so that nothing else has to know where it ends. Several rows are on their
+/// way at once.
 template <class T, class Thread>
 BASALT_DEVICE void load_leaf(const Thread& thread, LeafMemory<T>& memory, const Leaf<T>& l, int padded) {
-    for (int i = thread.warp; i < padded; i += thread.warps) {
-        for (int j = thread.lane; j < padded; j += lanes) {
-            T value = i == j ? T{1} : T{0};
-            if (i < l.order && j <= i) value = l.a[i * l.ld + j];
-            memory.a[i * leaf_ld + j] = value;
+    constexpr int rows_at_once = 4;
+    for (int top = thread.warp; top < padded; top += rows_at_once * thread.warps) {
+        T value[rows_at_once][leaf_tiles];
+        BASALT_UNROLL
+        for (int r = 0; r < rows_at_once; ++r) {
+            const int i = top + r * thread.warps;
+            BASALT_UNROLL
+            for (int c = 0; c < leaf_tiles; ++c) {
+                const int j = c * lanes + thread.lane;
+                value[r][c] = i == j ? T{1} : T{0};
+                if (i < l.order && j <= i) value[r][c] = l.a[i * l.ld + j];
+            }
+        }
+        BASALT_UNROLL
+        for (int r = 0; r < rows_at_once; ++r) {
+            const int i = top + r * thread.warps;
+            BASALT_UNROLL
+            for (int c = 0; c < leaf_tiles; ++c) {
+                if (i < padded) memory.a[i * leaf_ld + c * lanes + thread.lane] = value[r][c];
+            }
         }
     }
 }
@@ -371,10 +405,23 @@ struct Rows {
 };
 
 template <class T, class Thread>
-BASALT_DEVICE void load_rows(const Thread& thread, RowsMemory<T>& memory, const Rows<T>& r, int padded) {
-    for (int i = thread.warp; i < solved_rows; i += thread.warps) {
-        for (int j = thread.lane; j < padded; j += lanes) {
-            memory.right[i * leaf_ld + j] = i < r.rows && j < r.l.order ? r.a[i * r.ld + j] : T{0};
+BASALT_DEVICE void load_rows(const Thread& thread, RowsMemory<T>& memory, const Rows<T>& r) {
+    constexpr int own_rows = solved_rows / solving_warps;
+    T value[own_rows][leaf_tiles];
+    BASALT_UNROLL
+    for (int n = 0; n < own_rows; ++n) {
+        const int i = thread.warp + n * solving_warps;
+        BASALT_UNROLL
+        for (int c = 0; c < leaf_tiles; ++c) {
+            const int j = c * lanes + thread.lane;
+            value[n][c] = i < r.rows && j < r.l.order ? r.a[i * r.ld + j] : T{0};
+        }
+    }
+    BASALT_UNROLL
+    for (int n = 0; n < own_rows; ++n) {
+        BASALT_UNROLL
+        for (int c = 0; c < leaf_tiles; ++c) {
+            memory.right[(thread.warp + n * solving_warps) * leaf_ld + c * lanes + thread.lane] = value[n][c];
         }
     }
 }
@@ -437,7 +484,7 @@ BASALT_DEVICE void store_rows(const Thread& thread, const RowsMemory<T>& memory,
 template <bool wide, class T, class Thread>
 BASALT_DEVICE void solve_rows(const Thread& thread, RowsMemory<T>& memory, const Rows<T>& r) {
     const int padded = (r.l.order + tile - 1) / tile * tile;
-    load_rows(thread, memory, r, padded);
+    load_rows(thread, memory, r);
     thread.sync();
     for (int top = 0; top < padded; top += tile) {
         if (r.l.use_inverse[top / tile] != 0) {
