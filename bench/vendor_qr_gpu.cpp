@@ -89,6 +89,36 @@ void VendorQrGpu<T>::geqrf(Index m, Index n, T* a) {
     check(cudaDeviceSynchronize() == cudaSuccess, "cudaDeviceSynchronize");
 }
 
+namespace {
+
+/// c = Q c for the k reflectors in the columns of a (rows x k, leading dimension ld).
+template <class T>
+void multiply(cusolverDnHandle_t solver, int ld, int rows, int k, const T* a, const T* tau, T* c) {
+    int elements = 0;
+    const auto sized = [&] {
+        if constexpr (std::is_same_v<T, double>) {
+            return cusolverDnDormqr_bufferSize(solver, CUBLAS_SIDE_LEFT, CUBLAS_OP_N, rows, 1, k, a, ld, tau, c, rows, &elements);
+        } else {
+            return cusolverDnSormqr_bufferSize(solver, CUBLAS_SIDE_LEFT, CUBLAS_OP_N, rows, 1, k, a, ld, tau, c, rows, &elements);
+        }
+    }();
+    check(sized == CUSOLVER_STATUS_SUCCESS, "cusolverDn<t>ormqr_bufferSize");
+    const GpuMemory workspace(static_cast<std::size_t>(elements) * sizeof(T)), info(sizeof(int));
+    auto* const work = static_cast<T*>(workspace.data());
+    auto* const status = static_cast<int*>(info.data());
+    const auto multiplied = [&] {
+        if constexpr (std::is_same_v<T, double>) {
+            return cusolverDnDormqr(solver, CUBLAS_SIDE_LEFT, CUBLAS_OP_N, rows, 1, k, a, ld, tau, c, rows, work, elements, status);
+        } else {
+            return cusolverDnSormqr(solver, CUBLAS_SIDE_LEFT, CUBLAS_OP_N, rows, 1, k, a, ld, tau, c, rows, work, elements, status);
+        }
+    }();
+    check(multiplied == CUSOLVER_STATUS_SUCCESS, "cusolverDn<t>ormqr");
+    check(cudaDeviceSynchronize() == cudaSuccess, "cudaDeviceSynchronize");
+}
+
+}  // namespace
+
 template <class T>
 std::vector<double> VendorQrGpu<T>::times(Index m, Index n, const T* a, const std::vector<double>& x) {
     const auto in = on_gpu(std::vector<T>(x.begin(), x.end()));
@@ -118,28 +148,20 @@ std::vector<double> VendorQrGpu<T>::times_factors(Index m, Index n, const T* a, 
     const auto* const t = static_cast<const T*>(numbers->data());
     const int rows = static_cast<int>(m), cols = static_cast<int>(n);
     cublasStatus_t triangle;
-    cusolverStatus_t sized, multiplied;
-    int elements = 0;
-    const GpuMemory info(sizeof(int));
     if constexpr (std::is_same_v<T, double>) {
         triangle = cublasDtrmv(s.blas, CUBLAS_FILL_MODE_UPPER, CUBLAS_OP_N, CUBLAS_DIAG_NON_UNIT, cols, a, rows, v, 1);
-        sized = cusolverDnDormqr_bufferSize(s.solver, CUBLAS_SIDE_LEFT, CUBLAS_OP_N, rows, 1, cols, a, rows, t, v, rows, &elements);
     } else {
         triangle = cublasStrmv(s.blas, CUBLAS_FILL_MODE_UPPER, CUBLAS_OP_N, CUBLAS_DIAG_NON_UNIT, cols, a, rows, v, 1);
-        sized = cusolverDnSormqr_bufferSize(s.solver, CUBLAS_SIDE_LEFT, CUBLAS_OP_N, rows, 1, cols, a, rows, t, v, rows, &elements);
     }
-    check(triangle == CUBLAS_STATUS_SUCCESS && sized == CUSOLVER_STATUS_SUCCESS, "cublas<t>trmv, cusolverDn<t>ormqr_bufferSize");
-    const GpuMemory workspace(static_cast<std::size_t>(elements) * sizeof(T));
-    auto* const work = static_cast<T*>(workspace.data());
+    check(triangle == CUBLAS_STATUS_SUCCESS, "cublas<t>trmv");
     check(cudaDeviceSynchronize() == cudaSuccess, "cudaDeviceSynchronize");
-    if constexpr (std::is_same_v<T, double>) {
-        multiplied = cusolverDnDormqr(s.solver, CUBLAS_SIDE_LEFT, CUBLAS_OP_N, rows, 1, cols, a, rows, t, v, rows, work, elements,
-                                      static_cast<int*>(info.data()));
-    } else {
-        multiplied = cusolverDnSormqr(s.solver, CUBLAS_SIDE_LEFT, CUBLAS_OP_N, rows, 1, cols, a, rows, t, v, rows, work, elements,
-                                      static_cast<int*>(info.data()));
+    // so many reflectors at a time, the last ones first: cuSOLVER's sizes are of 32 bits
+    constexpr Index piece = 1024;
+    for (Index end = n; end > 0;) {
+        const Index first = (end - 1) / piece * piece;
+        multiply(s.solver, rows, static_cast<int>(m - first), static_cast<int>(end - first), a + first + first * m, t + first, v + first);
+        end = first;
     }
-    check(multiplied == CUSOLVER_STATUS_SUCCESS, "cusolverDn<t>ormqr");
     return from_gpu<T>(*vector, m);
 }
 
