@@ -21,6 +21,7 @@ FactorRecord run_record(const FactorPlan& plan, Index panel_width, const Runtime
     const auto gpus = runtime.devices();
     record.gpus = runtime.gpus();
     record.emulated = gpus.front().emulated;
+    record.gpu_peak_bytes = runtime.statistics().most_gpu_bytes;
     if (!record.emulated) record.machine += fmt::format(", {} x {}", gpus.size(), gpus.front().model);
     return record;
 }

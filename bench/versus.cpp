@@ -72,6 +72,8 @@ void add_options(CLI::App& command, VersusOptions& options, std::string& core) {
         ->transform(CLI::AsSizeValue(false));
     command.add_option("--data", options.data, "hybrid and gpu: where the matrix lies before and after, host or device")
         ->check(CLI::IsMember({"host", "device"}));
+    command.add_flag("--in-place", options.in_place,
+                     "gpu and hybrid, LU with --data device: the array's memory becomes the tiles', no second matrix");
     command.add_flag("!--no-vendor", options.vendor, "hybrid and gpu: ours and the gemm alone");
     command.add_flag("--single-update-task", options.single_update_task,
                      "hybrid and gpu: as in the paper, no leading column first");
@@ -123,6 +125,9 @@ int main(int argc, char** argv) {
     if (const auto status = parse(app, argc, argv)) return *status;
     try {
         if (!core.empty()) require_vendor_core(core, argv);
+        if (options.in_place && (qr->parsed() || options.mode == "cpu" || options.data != "device")) {
+            throw std::invalid_argument("--in-place: allowed with lu, --mode gpu or hybrid, and --data device");
+        }
         if (qr->parsed()) return options.mode == "cpu" ? versus_qr(options) : versus_qr_gpu(options);
         if (cholesky->parsed()) return options.mode == "cpu" ? versus_cholesky(options) : versus_cholesky_gpu(options);
         if (options.mode != "cpu") return versus_lu_gpu(options);

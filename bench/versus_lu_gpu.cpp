@@ -26,6 +26,8 @@
 #include "io/json_record.hpp"
 #include "io/machine_energy.hpp"
 #include "io/trace_file.hpp"
+#include "runtime/engine.hpp"
+#include "tasks/in_place_columns.hpp"
 
 namespace bench {
 
@@ -55,6 +57,10 @@ class GpuContest {
         lu_options_.tf32 = options.tf32;
         tile_ = options.tile == basalt::TileShape{} ? basalt::default_lu_tile(n, n, runtime.workers(), runtime.gpus())
                                                     : options.tile;
+        if (options.in_place) {
+            const Index width = options.tile.width > 0 ? options.tile.width : basalt::detail::in_place_tile_width(n, n, runtime.gpus());
+            tile_ = {n, width};
+        }
         if (options.energy) {
             our_energy_ = meter_of(runtime.devices());
             vendor_energy_ = meter_of({runtime.devices().front()});  // all that it uses
@@ -65,8 +71,10 @@ class GpuContest {
     void run() {
         {
             UserMatrix<T> user(n_, n_, on_host_);
-            basalt::Matrix<T> a(runtime_, n_, n_, tile_);
+            basalt::Matrix<T> a;  // none beside the user's where that is factored in place
+            if (!options_.in_place) a = basalt::Matrix<T>(runtime_, n_, n_, tile_);
             if (on_host_) a.pin();
+            runtime_.engine().forget_most_in_use();
             for (int round = 0; round <= options_.repeat; ++round) {
                 generate(a, user);
                 if (round == 0) expect(user);
@@ -112,6 +120,8 @@ class GpuContest {
         factor.machine = machine_line() + ", " + runtime_.devices().front().model;
         factor.commit = build_commit;
         basalt::JsonRecord json = basalt::to_json(factor);
+        json["in_place"] = options_.in_place;
+        json["gpu_peak_bytes"] = runtime_.statistics().most_gpu_bytes;  // beside the user's array
         json["gpu_panels_below"] = lu_options_.gpu_panels_below;
         if (options_.precision == 's') json["split_products"] = lu_options_.split_products;
         json["lookahead"] = lu_options_.lookahead;
@@ -143,7 +153,9 @@ class GpuContest {
 
     void generate(basalt::Matrix<T>& a, const UserMatrix<T>& user) {
         std::shared_ptr<const basalt::Generator<T>> generator = basalt::make_generator<T>("random", n_, n_, options_.seed);
-        if (on_host_) {
+        if (options_.in_place) {
+            wrapped(user).fill(generator, Place::gpu(0));
+        } else if (on_host_) {
             a.fill(generator);
             a.store(user.view());
         } else {
@@ -153,6 +165,23 @@ class GpuContest {
         runtime_.wait();
     }
 
+    basalt::Matrix<T> wrapped(const UserMatrix<T>& user) {
+        return basalt::Matrix<T>::wrap(runtime_, user.data(), n_, n_, n_, {0, tile_.width}, Place::gpu(0));
+    }
+
+    /// What is submitted for one factorization, from the user's array and back into it.
+    basalt::LuFactors<T> factor(basalt::Matrix<T>& a, const UserMatrix<T>& user) {
+        if (options_.in_place) {
+            a = wrapped(user);
+            return basalt::lu_factor(runtime_, a, lu_options_);
+        }
+        const Place where = on_host_ ? Place::any() : Place::gpu(0);
+        a.load(user.view(), where);
+        const auto lu = basalt::lu_factor(runtime_, a, lu_options_);
+        a.store(user.view(), where);
+        return lu;
+    }
+
     double time_ours(basalt::Matrix<T>& a, const UserMatrix<T>& user, int round) {
         let_others_rest();
         // a trace, once begun, goes on: of the last size, and of nothing after it
@@ -160,10 +189,7 @@ class GpuContest {
         if (trace) runtime_.start_trace();
         begin_energy(our_energy_, round);
         const double start = vendor_.synchronized_now();
-        const Place where = on_host_ ? Place::any() : Place::gpu(0);
-        a.load(user.view(), where);
-        const auto lu = basalt::lu_factor(runtime_, a, lu_options_);
-        a.store(user.view(), where);
+        const basalt::LuFactors<T> lu = factor(a, user);
         runtime_.wait();
         const double seconds = vendor_.synchronized_now() - start;
         end_energy(our_energy_, round);
@@ -172,6 +198,7 @@ class GpuContest {
             basalt::write_chrome_trace(file, runtime_.take_trace());
         }
         pivots_ = lu.pivots();
+        if (options_.in_place) a = basalt::Matrix<T>();
         return seconds;
     }
 

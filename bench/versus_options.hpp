@@ -21,6 +21,7 @@ struct VersusOptions {
     int threads = 0;  ///< of both sides; 0: all that the process may use
     int repeat = 3;
     std::uint64_t seed = 0;
+    bool in_place = false;  ///< the user's array in a GPU's memory becomes the tiles' memory
     std::string json;
     std::string mode = "cpu";
     // modes hybrid and gpu

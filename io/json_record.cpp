@@ -36,6 +36,7 @@ JsonRecord to_json(const FactorRecord& record) {
     json["passed"] = record.passed ? JsonRecord(*record.passed) : JsonRecord();
     json["info"] = record.info;
     json["runs"] = record.runs;
+    if (record.gpu_peak_bytes) json["gpu_peak_bytes"] = *record.gpu_peak_bytes;
     json["machine"] = record.machine;
     json["commit"] = record.commit;
     return json;

@@ -82,6 +82,22 @@ std::size_t Engine::memory_taken(int device) {
 
 std::size_t Engine::memory_in_use(int device) { return coherence_->in_use(node_of_device(device)); }
 
+std::size_t Engine::most_in_use() {
+    std::size_t most = 0;
+    for (int d = 0; d < gpus(); ++d) most = std::max(most, coherence_->most_in_use(node_of_device(d)));
+    return most;
+}
+
+void Engine::forget_most_in_use() {
+    if (coherence_ != nullptr) coherence_->forget_most_in_use();
+}
+
+void Engine::adopt(const Datum& datum, int device, void* memory) {
+    if (&current_scope() != &root_) throw UsageError("memory of a GPU is wrapped inside a task; allowed is outside of tasks");
+    const std::lock_guard guard(root_.lock);
+    coherence_->adopt(*datum.current, node_of_device(device), memory);
+}
+
 void Engine::dispatch(Task& task) { drivers_[static_cast<std::size_t>(task.on_device()->device)]->push(task); }
 
 }  // namespace basalt::detail

@@ -124,6 +124,7 @@ Statistics Engine::statistics() {
     sum.dropped += root_.dropped;
     sum.sync_nodes += root_.sync_nodes;
     sum.renamed += root_.renamed;
+    sum.most_gpu_bytes = most_in_use();
     return sum;
 }
 

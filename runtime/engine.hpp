@@ -115,6 +115,11 @@ class Engine {
     std::size_t memory_taken(int device);
     /// Bytes that data have of it at present.
     std::size_t memory_in_use(int device);
+    /// The most that data had at once of any GPU, since forget_most_in_use().
+    std::size_t most_in_use();
+    void forget_most_in_use();
+    /// Memory of the user's on a GPU becomes the datum's there; see Coherence::adopt(). Throws UsageError inside a task.
+    void adopt(const Datum& datum, int device, void* memory);
 
     // host_copies.cpp
     /// Submits a task that copies between pinned memory of the user's and rows of a datum on a GPU, where they lie one behind the

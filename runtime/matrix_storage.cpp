@@ -54,6 +54,12 @@ void MatrixStorage::make_room_on_gpus(Index columns) const {
     }
 }
 
+void MatrixStorage::adopt(Index j, int gpu, void* memory) {
+    runtime_.engine().adopt(*datum(j), gpu, memory);
+    adopted_.gpu = gpu;
+    adopted_.bytes += static_cast<std::size_t>(grid_.tile_column_size()) * element_size_;
+}
+
 void* MatrixStorage::column(Index j) const {
     return static_cast<std::byte*>(slab_.data()) +
            static_cast<std::size_t>(j * grid_.tile_column_size()) * element_size_;
@@ -63,6 +69,9 @@ void MatrixStorage::check(Index j, Index row_begin, Index row_end, Index col_beg
     const bool exists = 0 <= j && j < grid_.tile_cols() && 0 <= row_begin && row_begin <= row_end &&
                         row_end <= grid_.padded_rows() && 0 <= col_begin && col_begin <= col_end &&
                         col_end <= grid_.shape().width;
+    if (given_back_.load(std::memory_order_relaxed)) {
+        throw UsageError(std::string(name_) + ": its memory, an array on a GPU, was given back by wait(); wrap the array again");
+    }
     if (exists) return;
     throw UsageError(std::string(name_) + ": rows [" + std::to_string(row_begin) + ", " + std::to_string(row_end) +
                      ") and columns [" + std::to_string(col_begin) + ", " + std::to_string(col_end) +

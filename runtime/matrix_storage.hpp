@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <vector>
 
@@ -28,6 +29,17 @@ class MatrixStorage {
     void pin();
     /// Room on the GPUs for the first `columns` tile columns, dealt to them in turn, at constant stride; unless they have some already.
     void make_room_on_gpus(Index columns) const;
+    /// Memory of the user's on a GPU becomes tile column j's there. A task that writes all of it comes next. Throws UsageError
+    /// inside a task.
+    void adopt(Index j, int gpu, void* memory);
+    /// Bytes of that, all on one GPU; -1 for none.
+    struct Adopted {
+        int gpu = -1;
+        std::size_t bytes = 0;
+    };
+    const Adopted& adopted() const { return adopted_; }
+    /// The user has that memory back, once all tasks submitted so far have run: tile columns are no more.
+    void give_back() { given_back_.store(true, std::memory_order_relaxed); }
     /// For copies between an array of the user's and the tile columns, through GPUs.
     HostStripes& stripes() { return stripes_; }
     /// Waits for the tasks that use tile column j.
@@ -60,6 +72,8 @@ class MatrixStorage {
     const char* name_;
     HostBuffer slab_;
     bool pinned_ = false;
+    Adopted adopted_;
+    std::atomic<bool> given_back_{false};
     std::vector<DatumHandle> columns_;  // after the slab: destroyed, and so waited for, before it
     HostStripes stripes_;
 };

@@ -16,7 +16,7 @@ std::vector<ColumnGroup> cut_column_groups(Index columns, Index group_columns) {
 }
 
 Index fitting_columns(Runtime& runtime, const TileGrid& grid, std::size_t element_size,
-                      const std::function<std::size_t(Index)>& workspace) {
+                      const std::function<std::size_t(Index)>& workspace, const MatrixStorage::Adopted& adopted) {
     const Index all = grid.tile_cols();
     const Index gpus = runtime.gpus();
     const Index share = ceil_div(std::max<Index>(all, 1), gpus);
@@ -26,7 +26,10 @@ Index fitting_columns(Runtime& runtime, const TileGrid& grid, std::size_t elemen
     };
     const auto least = [&](auto memory_of) {
         std::size_t memory = static_cast<std::size_t>(-1);
-        for (int d = 0; d < gpus; ++d) memory = std::min<std::size_t>(memory, (runtime.engine().*memory_of)(d));
+        for (int d = 0; d < gpus; ++d) {
+            const std::size_t of_user = d == adopted.gpu ? adopted.bytes : 0;
+            memory = std::min<std::size_t>(memory, (runtime.engine().*memory_of)(d) + of_user);
+        }
         return memory;
     };
     if (fits(share, 1, least(&Engine::memory_taken))) return all;  // the device need not be asked, which takes its time

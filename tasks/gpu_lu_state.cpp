@@ -26,7 +26,7 @@ GpuLuState<T>::GpuLuState(LuState<T>& lu, const LuChoices& choices)
       nb(memory_.panel_width()),
       panel_slots(memory_.panel_slots()),
       group_columns(fitting_columns(lu.runtime, lu.grid(), sizeof(T),
-                                    [&](Index columns) { return memory_.workspace(columns); })),
+                                    [&](Index columns) { return memory_.workspace(columns); }, lu.a->adopted())),
       panels_come_home(choices.mode != LuMode::gpu || out_of_core() || !gpus_reach_each_other(lu.runtime)),
       gpu_panels_below(choices.gpu_panels_below),
       logs(logs_of(lu, choices)),

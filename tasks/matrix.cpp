@@ -9,6 +9,7 @@
 #include "runtime/engine.hpp"
 #include "runtime/matrix_storage.hpp"
 #include "tasks/host_columns.hpp"
+#include "tasks/in_place_columns.hpp"
 #include "tiles/convert.hpp"
 #include "tiles/generate.hpp"
 
@@ -136,6 +137,21 @@ Matrix<T> Matrix<T>::wrap(Runtime& runtime, T* a, Index m, Index n, Index lda, T
     runtime.engine().before_next_wait(matrix.storage_, storage, [storage, a, m, n, lda] {
         submit_store(*storage, View<T>::column_major(a, m, n, lda));
     });
+    return matrix;
+}
+
+template <class T>
+Matrix<T> Matrix<T>::wrap(Runtime& runtime, T* a, Index m, Index n, Index lda, TileShape tile, Place place) {
+    if (place.is_cpu()) return wrap(runtime, a, m, n, lda, tile);
+    require_leading_dimension("Matrix::wrap", lda, m, a, m, n);
+    if (place.is_any() || place.gpu_number() < 0 || place.gpu_number() >= runtime.gpus()) {
+        throw UsageError("Matrix::wrap: " + (place.is_any() ? "Place::any()" : "Place::gpu(" + std::to_string(place.gpu_number()) + ")") +
+                         "; allowed is Place::cpu() or the GPU in whose memory the array is, of " +
+                         std::to_string(runtime.gpus()));
+    }
+    const Index width = tile.width > 0 ? tile.width : detail::in_place_tile_width(m, n, runtime.gpus());
+    Matrix matrix(runtime, m, n, {lda, width}, "wrapped array");
+    detail::wrap_on_gpu<T>(matrix.storage_, a, place.gpu_number());
     return matrix;
 }
 

@@ -83,3 +83,25 @@ TEST_CASE("memory that is cut and joined many times before a task ends names eac
     memory.take(64 * kib, &users);
     CHECK(users == std::vector<std::uint32_t>{1, 2, 3});
 }
+
+TEST_CASE("chunks that nobody uses any more make room for a larger one") {
+    constexpr std::size_t mib = 1024 * kib;
+    const auto devices = make_emulated_devices({.gpus = 1, .memory = 8 * mib});
+    Arena arena(*devices[0], 0, [](TaskRef task) { return task.slot > 100; });
+    TaskGroup users;
+    void* const one = arena.take(3 * mib, users);
+    void* const two = arena.take(3 * mib, users);
+    arena.give_back(one, group({101}));
+    arena.give_back(two, group({7}));
+    CHECK(arena.take(7 * mib, users) == nullptr);  // task 7 may still use its chunk
+    CHECK(arena.total() == 6 * mib);
+    arena.begin_reservation();
+    void* const larger = arena.take(5 * mib, users);
+    CHECK(larger != nullptr);
+    CHECK(arena.total() == 8 * mib);
+    CHECK(users.empty());
+    arena.begin_reservation();
+    CHECK(arena.take(9 * mib, users) == nullptr);
+    CHECK(arena.total() == 8 * mib);
+    arena.give_back(larger, {});
+}

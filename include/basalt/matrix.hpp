@@ -38,6 +38,14 @@ class Matrix {
     /// tasks submitted before it compute is then back in `a`. Afterwards the matrix is the runtime's own.
     static Matrix wrap(Runtime& runtime, T* a, Index m, Index n, Index lda, TileShape tile = {});
 
+    /// Borrows a column-major array in the memory of GPU `place` until then, and takes that memory for the tile columns': no
+    /// second matrix beside it but one tile column (docs/decisions/0015-in-place-and-hpl.md). What was enqueued to write the
+    /// array has completed. Meanwhile all lda rows of it are the runtime's; those from m on come back as they were.
+    /// Afterwards the array holds the matrix, and what asks this object for parts of it throws UsageError.
+    /// `tile.width` 0: chosen by size; a tile is as high as the array. With Place::cpu(), it is what wrap() above does.
+    /// Throws UsageError for Place::any(), a GPU that there is not, and inside a task.
+    static Matrix wrap(Runtime& runtime, T* a, Index m, Index n, Index lda, TileShape tile, Place place);
+
     /// The leading m x n part of what the generator makes, in the memory of `place`: Place::any() deals the tile columns to
     /// the GPUs in turn, where there are any. Returns at once.
     static Matrix generate(Runtime& runtime, std::shared_ptr<const Generator<T>> generator, Index m, Index n,

@@ -98,6 +98,9 @@ struct Statistics {
     std::uint64_t dropped = 0;      ///< dependencies found redundant: repeated or implied by another one
     std::uint64_t sync_nodes = 0;   ///< internal nodes that stand for many readers
     std::uint64_t renamed = 0;      ///< write-only accesses that got fresh storage instead of waiting
+    /// The most bytes of a GPU's memory that data had at once, of the GPU where they were most; memory of the user's does
+    /// not count.
+    std::uint64_t most_gpu_bytes = 0;
 };
 
 class Runtime;

@@ -34,16 +34,51 @@ std::size_t Arena::capacity() const {
     return limit_ == 0 ? most : std::min(limit_, most);
 }
 
+/// Bytes that it may still get from the device.
+std::size_t Arena::left() const {
+    const std::size_t most = capacity();
+    return most > total_ ? most - total_ : 0;
+}
+
+/// The first chunk from there on that is free as a whole, and that nobody will use any more.
+Arena::Ranges::iterator Arena::next_unused_chunk(Ranges::iterator from) {
+    for (; from != ranges_.end(); ++from) {
+        Range& range = from->second;
+        const auto next = std::next(from);
+        if (!range.chunk_begin || !range.free || (next != ranges_.end() && !next->second.chunk_begin)) continue;
+        range.users.erase_if(completed_);
+        if (range.users.empty()) return from;
+    }
+    return from;
+}
+
+/// Unused chunks return to the device, where that gives `least` bytes more: a larger one may take their place. Returns
+/// what they had.
+std::size_t Arena::give_back_unused_chunks(std::size_t least) {
+    std::size_t unused = 0;
+    for (auto chunk = next_unused_chunk(ranges_.begin()); chunk != ranges_.end(); chunk = next_unused_chunk(std::next(chunk))) {
+        unused += chunk->second.bytes;
+    }
+    if (unused < least) return 0;
+    for (auto chunk = next_unused_chunk(ranges_.begin()); chunk != ranges_.end();) {
+        total_ -= chunk->second.bytes;
+        device_.release(chunk->first);
+        std::erase(chunks_, static_cast<void*>(chunk->first));
+        chunk = next_unused_chunk(ranges_.erase(chunk));
+    }
+    return unused;
+}
+
 bool Arena::grow(std::size_t bytes) {
     if (bytes >= least_refused_) return false;
-    const std::size_t most = capacity();
-    const std::size_t left = most > total_ ? most - total_ : 0;
-    if (bytes > left) {
+    std::size_t most = left();
+    if (bytes > most && give_back_unused_chunks(bytes - most) > 0) most = left();
+    if (bytes > most) {
         least_refused_ = bytes;
         return false;
     }
     // with a limit, all of it at once: nothing is lost to borders between chunks
-    const std::size_t wanted = limit_ != 0 ? left : std::min(left, std::max(bytes, device_.emulated() ? emulated_chunk : chunk));
+    const std::size_t wanted = limit_ != 0 ? most : std::min(most, std::max(bytes, device_.emulated() ? emulated_chunk : chunk));
     void* memory = nullptr;
     try {
         memory = device_.allocate(wanted);
@@ -90,6 +125,7 @@ void* Arena::take(std::size_t bytes, TaskGroup& users) {
     range.free = false;
     range.users.clear();
     in_use_ += size;
+    most_in_use_ = std::max(most_in_use_, in_use_);
     return best->first;
 }
 

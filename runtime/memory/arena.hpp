@@ -46,6 +46,9 @@ class Arena {
     /// Bytes that it may hand out in all.
     std::size_t capacity() const;
     std::size_t in_use() const { return in_use_; }
+    /// The most bytes that were in use at once.
+    std::size_t most_in_use() const { return most_in_use_; }
+    void forget_most_in_use() { most_in_use_ = in_use_; }
     /// Bytes that it has from the device by now.
     std::size_t total() const { return total_; }
 
@@ -59,6 +62,9 @@ class Arena {
     using Ranges = std::map<char*, Range>;
 
     bool grow(std::size_t bytes);
+    std::size_t left() const;
+    Ranges::iterator next_unused_chunk(Ranges::iterator from);
+    std::size_t give_back_unused_chunks(std::size_t least);
     void join_with_next(Ranges::iterator range);
 
     Device& device_;
@@ -68,6 +74,7 @@ class Arena {
     std::size_t least_refused_ = std::numeric_limits<std::size_t>::max();
     std::size_t total_ = 0;
     std::size_t in_use_ = 0;
+    std::size_t most_in_use_ = 0;
     Ranges ranges_;
     std::vector<void*> chunks_;
 };

@@ -1,6 +1,7 @@
 #include "runtime/memory/coherence.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <numeric>
 
 #include "runtime/device/broadcast.hpp"
@@ -139,7 +140,7 @@ void Coherence::reserve(TaskSubmission& task, Node node) {
 
 /// False where it is too much. `needed` is sorted.
 bool Coherence::place_all(const std::vector<Residency*>& needed, Node node, int step) {
-    if (needed_bytes(needed) > arena(node).total() && needed_bytes(needed) > arena(node).capacity()) return false;
+    if (needed_bytes(needed, node) > arena(node).total() && needed_bytes(needed, node) > arena(node).capacity()) return false;
     const auto place_or_evict = [&](Residency* r) {
         while (!place(*r, node)) {
             if (!evict_one(node, needed, step)) return false;
@@ -149,14 +150,15 @@ bool Coherence::place_all(const std::vector<Residency*>& needed, Node node, int 
     if (std::all_of(needed.begin(), needed.end(), place_or_evict)) return true;
     // the room there is lies in pieces between the task's own data: start over with none of them
     for (Residency* r : needed) {
-        if (replica_on(*r, node).memory != nullptr) evict(*r, node, step);
+        const Replica& replica = replica_on(*r, node);
+        if (replica.memory != nullptr && !replica.adopted) evict(*r, node, step);
     }
     return std::all_of(needed.begin(), needed.end(), place_or_evict);
 }
 
-std::size_t Coherence::needed_bytes(const std::vector<Residency*>& needed) {
-    return std::accumulate(needed.begin(), needed.end(), std::size_t{0}, [](std::size_t sum, const Residency* r) {
-        return sum + Arena::rounded(bytes_of(*r->version));
+std::size_t Coherence::needed_bytes(const std::vector<Residency*>& needed, Node node) {
+    return std::accumulate(needed.begin(), needed.end(), std::size_t{0}, [node](std::size_t sum, Residency* r) {
+        return sum + (replica_on(*r, node).adopted ? 0 : Arena::rounded(bytes_of(*r->version)));
     });
 }
 
@@ -178,7 +180,7 @@ bool Coherence::evict_one(Node node, const std::vector<Residency*>& kept, int st
     auto loss = [&](const Residency& r) { return !r.valid_on(node) ? 0 : r.valid != bit(node) ? 1 : 2; };
     Residency* victim = nullptr;
     for (Residency* r : residents_[static_cast<std::size_t>(node)]) {
-        if (std::binary_search(kept.begin(), kept.end(), r)) continue;
+        if (replica_on(*r, node).adopted || std::binary_search(kept.begin(), kept.end(), r)) continue;
         const auto rank = [&](Residency& candidate) {
             return std::make_pair(loss(candidate), replica_on(candidate, node).last_use);
         };
@@ -379,6 +381,26 @@ std::size_t Coherence::taken(Node node) {
     return arena(node).total();
 }
 
+std::size_t Coherence::most_in_use(Node node) {
+    const std::lock_guard guard(lock_);
+    return arena(node).most_in_use();
+}
+
+void Coherence::forget_most_in_use() {
+    const std::lock_guard guard(lock_);
+    for (const auto& arena : arenas_) arena->forget_most_in_use();
+}
+
+void Coherence::adopt(Version& version, Node node, void* memory) {
+    Residency& r = residency(version);
+    Replica& replica = replica_on(r, node);
+    const std::lock_guard guard(lock_);
+    assert(replica.memory == nullptr);
+    replica.memory = memory;
+    replica.adopted = true;
+    residents_[static_cast<std::size_t>(node)].push_back(&r);
+}
+
 std::size_t Coherence::in_use(Node node) {
     const std::lock_guard guard(lock_);
     return arena(node).in_use();
@@ -391,7 +413,7 @@ void Coherence::forget(Residency& r) {
         Replica& replica = replica_on(r, node);
         if (replica.memory == nullptr) continue;
         // the datum's users have completed; those of the memory's former tenant may not have
-        arena(node).give_back(replica.memory, replica.former);
+        if (!replica.adopted) arena(node).give_back(replica.memory, replica.former);
         std::erase(residents_[static_cast<std::size_t>(node)], &r);
     }
 }
@@ -463,7 +485,7 @@ void Coherence::distrust(Residency& r, Node node, std::uint64_t number) {
 void Coherence::throw_too_large(const TaskSubmission& task, Node node, const std::vector<Residency*>& needed) const {
     const Device& device = *devices_[static_cast<std::size_t>(device_of_node(node))];
     const std::string& refusal = arena(node).refusal();
-    throw DeviceError("task " + task.label() + " needs " + std::to_string(needed_bytes(needed)) + " bytes of " + device.name() +
+    throw DeviceError("task " + task.label() + " needs " + std::to_string(needed_bytes(needed, node)) + " bytes of " + device.name() +
                           " at once; the runtime may use " + std::to_string(arena(node).capacity()) +
                           (refusal.empty() ? "" : ": " + refusal),
                       device.index(), false, true);

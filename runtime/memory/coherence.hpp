@@ -51,6 +51,13 @@ class Coherence {
     std::size_t taken(Node node);
     /// Bytes that data have there at present.
     std::size_t in_use(Node node);
+    /// The most bytes of the node's memory that data had at once, in program order; adopted memory does not count.
+    std::size_t most_in_use(Node node);
+    void forget_most_in_use();
+
+    /// Memory of the user's becomes the datum's there for good. Its contents are not those of the datum until a task has
+    /// written all of it. The datum has no memory on the node yet.
+    void adopt(Version& version, Node node, void* memory);
 
     /// Nobody will ask for the contents any more: they are not worth a transfer.
     void abandon(Residency& residency) { residency.valid = 1U << host_node; }
@@ -77,7 +84,7 @@ class Coherence {
     bool reserve_for(Residency& residency, Node node, Purpose purpose);
     bool place_all(const std::vector<Residency*>& needed, Node node, int step);
     bool place(Residency& residency, Node node);
-    static std::size_t needed_bytes(const std::vector<Residency*>& needed);
+    static std::size_t needed_bytes(const std::vector<Residency*>& needed, Node node);
     bool evict_one(Node node, const std::vector<Residency*>& kept, int step);
     void evict(Residency& victim, Node node, int step);
     void fetch(Residency& residency, Node node, Purpose purpose);

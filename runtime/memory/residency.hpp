@@ -25,6 +25,7 @@ struct Replica {
     Node source = host_node;    ///< where it came from
     TaskGroup former;        ///< users of the memory's former tenant, until somebody waited for them
     std::uint64_t last_use = 0;
+    bool adopted = false;  ///< the user's memory: never evicted, never handed out
 };
 
 /// Where the contents of one version of a datum are, as program order has it: after all tasks submitted so far.
