@@ -97,7 +97,8 @@ class VersusLu(unittest.TestCase):
     def test_wrong_use_is_refused_with_what_is_allowed(self):
         for arguments, allowed in ((["--n", "-4"], "1"), (["--tile", "64"], "HEIGHTxWIDTH"),
                                    (["--precision", "z"], "d"), (["--mode", "tpu"], "gpu"),
-                                   (["--repeat", "2"], "3"), (["--cpus", "x"], "1024")):
+                                   (["--repeat", "2"], "3"), (["--cpus", "x"], "1024"),
+                                   (["--in-place"], "--data device")):
             result = run(VERSUS, "lu", *arguments)
             self.assertEqual(result.returncode, 2, arguments)
             for word in (*arguments, allowed):

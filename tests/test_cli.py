@@ -407,12 +407,27 @@ def memory_that_can_never_hold_a_task_is_refused_naming_task_and_bytes(folder):
 @in_folder
 def hpl_runs_on_emulated_gpus(folder):
     path = write_input(folder, hpl_lines("0 1 200 301", "32 50"))
-    for more in ([], ["--data", "device"]):
+    for more, data in ((["--data", "host"], "host"), ([], "device")):  # HPL does not say where its system begins
         for mode in ("hybrid", "gpu"):
             shown = basalt("hpl", path, "--mode", mode, "--json", "-", *more, env={"BASALT_EMULATED_GPUS": "3"})
             expect(shown.status == 0 and counts(shown.err) == (8, 0, 0), shown)
             records = [json.loads(line) for line in shown.out.splitlines()]
             expect(all(record["gpus"] == 3 and record["mode"] == mode for record in records), shown)
+            expect(all(record["data"] == data and record["gpu_peak_bytes"] > 0 for record in records[4:]), shown)
+
+
+@test
+@in_folder
+def hpl_names_the_largest_order_that_gpus_hold(folder):
+    gpus = ["--mode", "gpu", "--emulated-gpus", "2", "--gpu-mem", "16M", "--nb", "128"]
+    found = re.search(r"hpl on GPUs +N up to (\d+) stays in their memory \(NB = 128\)", basalt("info", *gpus).out)
+    largest = int(found.group(1))
+    expect(1000 < largest < 2049, found)  # 33.5 MB of it would be the matrix alone
+    for order, data in ((largest, "device"), (largest + 1, "host")):
+        shown = basalt("hpl", write_input(folder, hpl_lines(str(order), "128")), *gpus[:-2], "--json", "-")
+        expect(shown.status == 0 and json.loads(shown.out)["data"] == data, shown)
+    shown = basalt("hpl", write_input(folder, hpl_lines("9000000", "128")), *gpus[:-2])
+    expect_refused(shown, "9000000", "on 2 GPUs it needs", f"the largest N for that is {largest}", status=3)
 
 
 @test
