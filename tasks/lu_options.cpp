@@ -40,7 +40,7 @@ struct GpuEntry {
 
 // docs/decisions/0009-hybrid-lu.md and 0010-lu-on-gpus.md have the measurements.
 constexpr std::array gpu_sizes{GpuEntry{2047, 64, 128, 512}, GpuEntry{4096, 128, 128, 512},
-                               GpuEntry{8192, 128, 256, 512}, GpuEntry{16384, 256, 512, 4096},
+                               GpuEntry{8192, 128, 256, 1024}, GpuEntry{16384, 256, 512, 4096},
                                GpuEntry{Index{1} << 62, 256, 1024, 4096}};
 
 // Panels on a GPU are factored beside the updates as long as these last longer, for which so many columns have to be

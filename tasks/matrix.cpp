@@ -256,11 +256,20 @@ void Matrix<T>::store(View<T> target, Place place) const {
         return by_gpus ? detail::store_by_gpus(storage, target) : store(target);
     }
     require_column_major("Matrix::store", target);
-    for_each_column_on_gpu<T>(storage, "store", AccessMode::read, place,
-                              [target, &storage](Stream stream, TileDeal deal, TileColumns<T> a) {
-                                  const TileGrid& grid = storage.grid();
-                                  on_stream::unpack_tile_columns<T>(stream, grid, deal, a, columns_of(grid, target, deal.first));
-                              });
+    const TileGrid& grid = storage.grid();
+    const auto store_rows = [&](Index j, Index begin, Index end) {
+        if (begin == end) return;
+        const View<T> rows = columns_of(grid, target, j).block(begin, 0, end - begin, grid.tile_width(j));
+        storage.runtime().submit({.name = "store", .tile = {static_cast<int>(j), -1, -1}, .place = place},
+                                 read(storage.region<T>(j, begin, end, 0, grid.tile_width(j))),
+                                 detail::on_any_device([rows](Stream stream, View<const T> a) {
+                                     on_stream::unpack_window<T>(stream, a, rows);
+                                 }));
+    };
+    // a factorization is done with what lies above the diagonal blocks long before the last step
+    const auto diagonal = [&](Index j) { return std::min(grid.first_col(j), grid.rows()); };
+    for (Index j = 0; j < grid.tile_cols(); ++j) store_rows(j, 0, diagonal(j));
+    for (Index j = 0; j < grid.tile_cols(); ++j) store_rows(j, diagonal(j), grid.rows());
 }
 
 template <class T>
