@@ -2,11 +2,13 @@
 // a stream of low priority multiplies matrices all the time, as an LU with lookahead does.
 #include "bench/panel_gpu.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <deque>
 #include <fstream>
 #include <functional>
 #include <iostream>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <random>
@@ -230,12 +232,15 @@ class DeviceLog {
 
     const PanelLog& log() const { return log_; }
 
-    /// Adds it to the trace, a row a block: those of `name`. Times are the GPU's own.
+    /// Adds it to the trace, a row a block: those of `name`. Times count from its begin, so that designs can be compared.
     void add_to(basalt::Trace& trace, const std::string& name) const {
         std::vector<basalt::PanelLogEntry> entries = entries_.read();
         const PanelLog log{entries.data(), log_.blocks, log_.capacity};
+        const std::vector<basalt::PanelLogSpan> spans = spans_of(log);
+        std::int64_t begin = std::numeric_limits<std::int64_t>::max();
+        for (const basalt::PanelLogSpan& span : spans) begin = std::min(begin, span.begin_ns);
         int last = -1;
-        for (const basalt::PanelLogSpan& span : spans_of(log)) {
+        for (const basalt::PanelLogSpan& span : spans) {
             if (span.block != last) {
                 trace.rows.push_back({fmt::format("{} block {}", name, span.block), basalt::TraceRowKind::block, 0});
                 last = span.block;
@@ -243,8 +248,8 @@ class DeviceLog {
             basalt::TraceEvent& event = trace.events.emplace_back();
             event.name = name_of(span.state);
             event.row = static_cast<int>(trace.rows.size()) - 1;
-            event.begin_ns = span.begin_ns;
-            event.end_ns = span.end_ns;
+            event.begin_ns = span.begin_ns - begin;
+            event.end_ns = span.end_ns - begin;
         }
         const std::int64_t lost = lost_entries(log);
         if (lost > 0) fmt::print(stderr, "{}: the log has no room for {} states\n", name, lost);

@@ -1,5 +1,10 @@
 #include "tasks/panel_logs.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
 #include <spdlog/spdlog.h>
 
 #include "kernels/cuda/panel.hpp"
@@ -41,14 +46,25 @@ PanelLog PanelLogs::log_at(Index* memory, Index blocks, Index words) {
             static_cast<int>(words / entry_words) - 1};
 }
 
-/// Adds a log in the host's memory to the trace.
+/// Adds a log in the host's memory to the trace. The device's clock is asked for both ends alone: it takes its time.
 void PanelLogs::record(const PanelLog& log, Engine& engine, int k, int device) {
     std::vector<BlockState> states;
     try {
         Device& clock = engine.device(device);
-        for (const PanelLogSpan& span : spans_of(log)) {
-            states.push_back({span.block, name_of(span.state), clock.host_time_of(span.begin_ns),
-                              clock.host_time_of(span.end_ns)});
+        const std::vector<PanelLogSpan> spans = spans_of(log);
+        std::int64_t first = std::numeric_limits<std::int64_t>::max(), last = 0;
+        for (const PanelLogSpan& span : spans) {
+            first = std::min(first, span.begin_ns);
+            last = std::max(last, span.end_ns);
+        }
+        const std::int64_t begin = spans.empty() ? 0 : clock.host_time_of(first);
+        const std::int64_t end = spans.empty() ? 0 : clock.host_time_of(last);
+        const double rate = static_cast<double>(end - begin) / static_cast<double>(std::max<std::int64_t>(last - first, 1));
+        const auto host_time = [&](std::int64_t time) {
+            return begin + std::llround(rate * static_cast<double>(time - first));
+        };
+        for (const PanelLogSpan& span : spans) {
+            states.push_back({span.block, name_of(span.state), host_time(span.begin_ns), host_time(span.end_ns)});
         }
     } catch (const DeviceError& error) {  // of a device that is lost, which its tasks tell
         spdlog::debug("basalt: no times for the log of a panel: {}", error.what());

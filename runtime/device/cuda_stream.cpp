@@ -1,5 +1,8 @@
 #include "runtime/device/cuda_stream.hpp"
 
+#include <cstdlib>
+#include <string_view>
+
 #include "runtime/device/cuda_check.hpp"
 
 namespace basalt::detail {
@@ -36,6 +39,11 @@ void CudaStream::make_blas(std::size_t workspace_bytes) {
     check_cuda(cublasSetStream(blas_, stream_), "cublasSetStream");
     check_cuda(cublasSetWorkspace(blas_, workspace_, workspace_bytes), "cublasSetWorkspace");
     check_cuda(cublasSetPointerMode(blas_, CUBLAS_POINTER_MODE_HOST), "cublasSetPointerMode");
+    // In the default mode that variable makes TF32 of all products of floats, which nobody has asked us for.
+    const char* const override = std::getenv("NVIDIA_TF32_OVERRIDE");
+    if (override != nullptr && std::string_view(override) != "0") {
+        check_cuda(cublasSetMathMode(blas_, CUBLAS_PEDANTIC_MATH), "cublasSetMathMode");
+    }
     context_.blas = blas_;
 }
 
