@@ -53,16 +53,17 @@ template <class T>
 class QrRuns {
   public:
     /// `options` must have the size of `matrix`.
-    QrRuns(const FactorOptions& options, std::shared_ptr<const Generator<T>> matrix, const Settings& settings, Runtime& runtime,
-           OutputFiles& files)
+    QrRuns(const FactorOptions& options, std::shared_ptr<const Generator<T>> matrix, const Settings& settings,
+           Runtime& runtime, OutputFiles& files)
         : options_(options),
           runtime_(runtime),
           files_(files),
           generator_(std::move(matrix)),
           plan_(qr_plan(settings, runtime, options.rows(), options.n, sizeof(T))) {
         require_memory(run_bytes(), fmt::format("a {} x {} matrix", options.rows(), options.n));
-        spdlog::debug("mode {}, tiles of {} x {}, panels of {}, {} workers, {} GPUs, scheduler {}", plan_.mode_name(), plan_.tile.height,
-                      plan_.tile.width, plan_.options.panel_width, runtime.workers(), runtime.gpus(), runtime.config().scheduler);
+        spdlog::debug("mode {}, tiles of {} x {}, panels of {}, {} workers, {} GPUs, scheduler {}", plan_.mode_name(),
+                      plan_.tile.height, plan_.tile.width, plan_.options.panel_width, runtime.workers(), runtime.gpus(),
+                      runtime.config().scheduler);
         if (options.gpu.energy) meter_ = make_energy_meter(runtime, plan_.mode != FactorMode::cpu, files);
     }
 
@@ -113,11 +114,13 @@ class QrRuns {
     void write_line() const {
         const double seconds = seconds_.back();
         const double gflops = seconds > 0 ? flops() / seconds * 1e-9 : 0;
-        const std::string check =
-            options_.check ? fmt::format("ratio {:.3g} {}", ratio_, ratio_ < max_ratio ? "passed" : "FAILED") : "not checked";
+        const std::string check = options_.check
+                                      ? fmt::format("ratio {:.3g} {}", ratio_, ratio_ < max_ratio ? "passed" : "FAILED")
+                                      : "not checked";
         const std::string energy = meter_ ? "  " + energy_text(meter_->last(), flops()) : std::string();
-        files_.human() << fmt::format("qr {} {} x {}  run {} of {}  {:.4f} s  {:.2f} Gflop/s  {}{}\n", options_.precision,
-                                      options_.rows(), options_.n, seconds_.size(), options_.repeat, seconds, gflops, check, energy)
+        files_.human() << fmt::format("qr {} {} x {}  run {} of {}  {:.4f} s  {:.2f} Gflop/s  {}{}\n",
+                                      options_.precision, options_.rows(), options_.n, seconds_.size(), options_.repeat,
+                                      seconds, gflops, check, energy)
                        << std::flush;
     }
 
@@ -175,7 +178,8 @@ void add_qr(CLI::App& program, Settings& settings, Command& chosen) {
     auto* command = program.add_subcommand("qr", "factor one matrix by QR, check it, time it");
     const auto options = std::make_shared<FactorOptions>();
     add_factor_options(*command, settings, *options);
-    command->callback([options, &settings, &chosen] { chosen = [options, &settings] { return qr(*options, settings); }; });
+    command->callback(
+        [options, &settings, &chosen] { chosen = [options, &settings] { return qr(*options, settings); }; });
 }
 
 }  // namespace basalt

@@ -58,7 +58,8 @@ Vector from_column(const Matrix<T>& x) {
 }  // namespace
 
 template <class T>
-double qr_residual_ratio(Runtime& runtime, const Generator<T>& generator, const Matrix<T>& factors, const QrFactors<T>& qr) {
+double qr_residual_ratio(Runtime& runtime, const Generator<T>& generator, const Matrix<T>& factors,
+                         const QrFactors<T>& qr) {
     const Index m = factors.rows(), n = factors.cols();
     if (m == 0 || n == 0) return 0;
     constexpr double epsilon = std::numeric_limits<T>::epsilon() / 2;

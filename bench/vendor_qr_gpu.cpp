@@ -27,7 +27,8 @@ constexpr cudaDataType_t type_of = std::is_same_v<T, double> ? CUDA_R_64F : CUDA
 template <class T>
 std::unique_ptr<GpuMemory> on_gpu(const std::vector<T>& values) {
     auto memory = std::make_unique<GpuMemory>(values.size() * sizeof(T));
-    check(cudaMemcpy(memory->data(), values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice) == cudaSuccess, "cudaMemcpy");
+    check(cudaMemcpy(memory->data(), values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice) == cudaSuccess,
+          "cudaMemcpy");
     return memory;
 }
 
@@ -35,7 +36,8 @@ template <class T>
 std::vector<double> from_gpu(const GpuMemory& memory, Index count) {
     std::vector<T> values(static_cast<std::size_t>(count));
     check(cudaDeviceSynchronize() == cudaSuccess, "cudaDeviceSynchronize");
-    check(cudaMemcpy(values.data(), memory.data(), values.size() * sizeof(T), cudaMemcpyDeviceToHost) == cudaSuccess, "cudaMemcpy");
+    check(cudaMemcpy(values.data(), memory.data(), values.size() * sizeof(T), cudaMemcpyDeviceToHost) == cudaSuccess,
+          "cudaMemcpy");
     return {values.begin(), values.end()};
 }
 
@@ -82,8 +84,8 @@ void VendorQrGpu<T>::prepare(Index m, Index n) {
 template <class T>
 void VendorQrGpu<T>::geqrf(Index m, Index n, T* a) {
     State& s = *state_;
-    check(cusolverDnXgeqrf(s.solver, s.params, m, n, type_of<T>, a, m, type_of<T>, s.tau->data(), type_of<T>, s.workspace->data(),
-                           s.workspace_bytes, s.host_workspace.data(), s.host_workspace.size(),
+    check(cusolverDnXgeqrf(s.solver, s.params, m, n, type_of<T>, a, m, type_of<T>, s.tau->data(), type_of<T>,
+                           s.workspace->data(), s.workspace_bytes, s.host_workspace.data(), s.host_workspace.size(),
                            static_cast<int*>(s.info->data())) == CUSOLVER_STATUS_SUCCESS,
           "cusolverDnXgeqrf");
     check(cudaDeviceSynchronize() == cudaSuccess, "cudaDeviceSynchronize");
@@ -97,9 +99,11 @@ void multiply(cusolverDnHandle_t solver, int ld, int rows, int k, const T* a, co
     int elements = 0;
     const auto sized = [&] {
         if constexpr (std::is_same_v<T, double>) {
-            return cusolverDnDormqr_bufferSize(solver, CUBLAS_SIDE_LEFT, CUBLAS_OP_N, rows, 1, k, a, ld, tau, c, rows, &elements);
+            return cusolverDnDormqr_bufferSize(solver, CUBLAS_SIDE_LEFT, CUBLAS_OP_N, rows, 1, k, a, ld, tau, c, rows,
+                                               &elements);
         } else {
-            return cusolverDnSormqr_bufferSize(solver, CUBLAS_SIDE_LEFT, CUBLAS_OP_N, rows, 1, k, a, ld, tau, c, rows, &elements);
+            return cusolverDnSormqr_bufferSize(solver, CUBLAS_SIDE_LEFT, CUBLAS_OP_N, rows, 1, k, a, ld, tau, c, rows,
+                                               &elements);
         }
     }();
     check(sized == CUSOLVER_STATUS_SUCCESS, "cusolverDn<t>ormqr_bufferSize");
@@ -108,9 +112,11 @@ void multiply(cusolverDnHandle_t solver, int ld, int rows, int k, const T* a, co
     auto* const status = static_cast<int*>(info.data());
     const auto multiplied = [&] {
         if constexpr (std::is_same_v<T, double>) {
-            return cusolverDnDormqr(solver, CUBLAS_SIDE_LEFT, CUBLAS_OP_N, rows, 1, k, a, ld, tau, c, rows, work, elements, status);
+            return cusolverDnDormqr(solver, CUBLAS_SIDE_LEFT, CUBLAS_OP_N, rows, 1, k, a, ld, tau, c, rows, work,
+                                    elements, status);
         } else {
-            return cusolverDnSormqr(solver, CUBLAS_SIDE_LEFT, CUBLAS_OP_N, rows, 1, k, a, ld, tau, c, rows, work, elements, status);
+            return cusolverDnSormqr(solver, CUBLAS_SIDE_LEFT, CUBLAS_OP_N, rows, 1, k, a, ld, tau, c, rows, work,
+                                    elements, status);
         }
     }();
     check(multiplied == CUSOLVER_STATUS_SUCCESS, "cusolverDn<t>ormqr");
@@ -127,11 +133,11 @@ std::vector<double> VendorQrGpu<T>::times(Index m, Index n, const T* a, const st
     const int rows = static_cast<int>(m), cols = static_cast<int>(n);
     cublasStatus_t status;
     if constexpr (std::is_same_v<T, double>) {
-        status = cublasDgemv(state_->blas, CUBLAS_OP_N, rows, cols, &one, a, rows, static_cast<const T*>(in->data()), 1, &zero,
-                             static_cast<T*>(out.data()), 1);
+        status = cublasDgemv(state_->blas, CUBLAS_OP_N, rows, cols, &one, a, rows, static_cast<const T*>(in->data()), 1,
+                             &zero, static_cast<T*>(out.data()), 1);
     } else {
-        status = cublasSgemv(state_->blas, CUBLAS_OP_N, rows, cols, &one, a, rows, static_cast<const T*>(in->data()), 1, &zero,
-                             static_cast<T*>(out.data()), 1);
+        status = cublasSgemv(state_->blas, CUBLAS_OP_N, rows, cols, &one, a, rows, static_cast<const T*>(in->data()), 1,
+                             &zero, static_cast<T*>(out.data()), 1);
     }
     check(status == CUBLAS_STATUS_SUCCESS, "cublas<t>gemv");
     return from_gpu<T>(out, m);
@@ -159,7 +165,8 @@ std::vector<double> VendorQrGpu<T>::times_factors(Index m, Index n, const T* a, 
     constexpr Index piece = 1024;
     for (Index end = n; end > 0;) {
         const Index first = (end - 1) / piece * piece;
-        multiply(s.solver, rows, static_cast<int>(m - first), static_cast<int>(end - first), a + first + first * m, t + first, v + first);
+        multiply(s.solver, rows, static_cast<int>(m - first), static_cast<int>(end - first), a + first + first * m,
+                 t + first, v + first);
         end = first;
     }
     return from_gpu<T>(*vector, m);

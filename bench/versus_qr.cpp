@@ -1,4 +1,5 @@
-// QR in one process: ours, OpenBLAS's geqrf and its plain gemm in turn, each with all the threads while the threads of the others sleep.
+// QR in one process: ours, OpenBLAS's geqrf and its plain gemm in turn, each with all the threads while the threads of
+// the others sleep.
 #include "bench/versus_qr.hpp"
 
 #include <algorithm>
@@ -63,7 +64,8 @@ double residual_ratio(View<const T> a, View<const T> factors, const std::vector<
             product[static_cast<std::size_t>(i)] += x * static_cast<double>(a(i, j));
             row_sums[static_cast<std::size_t>(i)] += std::abs(static_cast<double>(a(i, j)));
         }
-        for (Index i = 0; i < std::min(j + 1, k); ++i) rx[static_cast<std::size_t>(i)] += x * static_cast<double>(factors(i, j));
+        for (Index i = 0; i < std::min(j + 1, k); ++i)
+            rx[static_cast<std::size_t>(i)] += x * static_cast<double>(factors(i, j));
     }
     std::vector<T> qrx(rx.begin(), rx.end());
     vendor_multiply<T>(m, k, factors.data(), tau.data(), qrx.data());
@@ -73,7 +75,8 @@ double residual_ratio(View<const T> a, View<const T> factors, const std::vector<
         if (!(difference <= error)) error = difference;  // also where it is NaN
     }
     const double norm = *std::max_element(row_sums.begin(), row_sums.end());
-    return error / (static_cast<double>(std::max(m, n)) * norm * static_cast<double>(std::numeric_limits<T>::epsilon()) / 2);
+    return error /
+           (static_cast<double>(std::max(m, n)) * norm * static_cast<double>(std::numeric_limits<T>::epsilon()) / 2);
 }
 
 /// The arrays of one size, and what is done with them.
@@ -85,7 +88,8 @@ class QrContest {
           runtime_(runtime),
           m_(options.m > 0 ? options.m : n),
           n_(n),
-          tile_(options.tile == basalt::TileShape{} ? basalt::default_qr_tile(m_, n_, runtime.workers()) : options.tile),
+          tile_(options.tile == basalt::TileShape{} ? basalt::default_qr_tile(m_, n_, runtime.workers())
+                                                    : options.tile),
           original_(count(m_, n_)),
           work_(count(m_, n_)),
           tau_(static_cast<std::size_t>(std::min(m_, n_))),
@@ -96,7 +100,8 @@ class QrContest {
           gemm_b_(count(gemm_depth, gemm_n_)),
           gemm_c_(count(gemm_m_, gemm_n_)) {
         qr_options_.mode = basalt::QrMode::cpu;
-        qr_options_.panel_width = std::min(options.nb > 0 ? options.nb : basalt::default_qr_panel(qr_options_.mode, m_, n_), tile_.width);
+        qr_options_.panel_width =
+            std::min(options.nb > 0 ? options.nb : basalt::default_qr_panel(qr_options_.mode, m_, n_), tile_.width);
         qr_options_.panel_threads = options.panel_threads;
         qr_options_.lookahead = options.lookahead;
         basalt::make_generator<T>("random", m_, n_, options.seed)->fill(columns(original_), 0, 0);
@@ -117,10 +122,13 @@ class QrContest {
 
     void print(std::FILE* table) const {
         const basalt::JsonRecord r = record();
-        fmt::print(table, "{:>7} {:>7} {:>9} {:>5} | {:>9.4f} {:>7.1f} | {:>9.4f} {:>7.1f} | {:>6.3f} | {:>7.1f} {:>8.3f} | {:.3g} {}\n", m_,
-                   n_, r["tile"].get<std::string>(), r["nb"].get<Index>(), basalt::median(ours_), r["gflops"].get<double>(),
-                   basalt::median(vendor_), r["vendor_gflops"].get<double>(), r["ratio"].get<double>(), r["gemm_gflops"].get<double>(),
-                   r["gemm_fraction"].get<double>(), ratio_, passed() ? "passed" : "FAILED");
+        fmt::print(table,
+                   "{:>7} {:>7} {:>9} {:>5} | {:>9.4f} {:>7.1f} | {:>9.4f} {:>7.1f} | {:>6.3f} | {:>7.1f} {:>8.3f} | "
+                   "{:.3g} {}\n",
+                   m_, n_, r["tile"].get<std::string>(), r["nb"].get<Index>(), basalt::median(ours_),
+                   r["gflops"].get<double>(), basalt::median(vendor_), r["vendor_gflops"].get<double>(),
+                   r["ratio"].get<double>(), r["gemm_gflops"].get<double>(), r["gemm_fraction"].get<double>(), ratio_,
+                   passed() ? "passed" : "FAILED");
         std::fflush(table);
     }
 
@@ -141,7 +149,9 @@ class QrContest {
         factor.machine = machine_line();
         factor.commit = build_commit;
         basalt::JsonRecord json = basalt::to_json(factor);
-        const auto rate = [](double flops, const std::vector<double>& seconds) { return flops / basalt::median(seconds) * 1e-9; };
+        const auto rate = [](double flops, const std::vector<double>& seconds) {
+            return flops / basalt::median(seconds) * 1e-9;
+        };
         json["vendor"] = vendor_version();
         json["vendor_core"] = vendor_core();
         json["vendor_gflops"] = rate(factor.flops, vendor_);
@@ -204,7 +214,8 @@ class QrContest {
 };
 
 template <class T>
-int contests(const VersusOptions& options, basalt::Runtime& runtime, std::FILE* table, basalt::JsonRecordWriter* records) {
+int contests(const VersusOptions& options, basalt::Runtime& runtime, std::FILE* table,
+             basalt::JsonRecordWriter* records) {
     bool passed = true;
     for (const Index n : options.sizes) {
         QrContest<T> contest(options, runtime, n);
@@ -230,8 +241,9 @@ int versus_qr(const VersusOptions& options) {
                "QR, precision {}, {} threads, conversion from and to column-major timed, median of {} in turn\n"
                "vendor: {}, kernels of {}; gemm: K = {}\n",
                options.precision, runtime.workers(), options.repeat, vendor_version(), vendor_core(), 1024);
-    fmt::print(table, "{:>7} {:>7} {:>9} {:>5} | {:>9} {:>7} | {:>9} {:>7} | {:>6} | {:>7} {:>8} | {}\n", "m", "n", "tile", "nb", "ours s",
-               "Gflop/s", "vendor s", "Gflop/s", "ratio", "gemm", "fraction", "||(A - QR) x|| / (m ||A|| eps)");
+    fmt::print(table, "{:>7} {:>7} {:>9} {:>5} | {:>9} {:>7} | {:>9} {:>7} | {:>6} | {:>7} {:>8} | {}\n", "m", "n",
+               "tile", "nb", "ours s", "Gflop/s", "vendor s", "Gflop/s", "ratio", "gemm", "fraction",
+               "||(A - QR) x|| / (m ||A|| eps)");
     if (options.precision == 's') return contests<float>(options, runtime, table, records.get());
     return contests<double>(options, runtime, table, records.get());
 }

@@ -1,4 +1,5 @@
-// QR in the modes hybrid and gpu and the GPU vendor's QR in one process, in turn. Both start and end with a column-major matrix where
+// QR in the modes hybrid and gpu and the GPU vendor's QR in one process, in turn. Both start and end with a
+// column-major matrix where
 // --data says; conversion and transfers are timed, allocation and pinning are not.
 #include "bench/versus_qr_gpu.hpp"
 
@@ -45,13 +46,19 @@ template <class T>
 class QrContest {
   public:
     QrContest(const VersusOptions& options, basalt::Runtime& runtime, VendorGpu<T>& gpu, Index n)
-        : options_(options), runtime_(runtime), gpu_(gpu), m_(options.m > 0 ? options.m : n), n_(n), on_host_(options.data == "host") {
+        : options_(options),
+          runtime_(runtime),
+          gpu_(gpu),
+          m_(options.m > 0 ? options.m : n),
+          n_(n),
+          on_host_(options.data == "host") {
         if (m_ < n_) throw std::invalid_argument("--m: in the modes hybrid and gpu at least --n");
         qr_options_.mode = options.mode == "gpu" ? basalt::QrMode::gpu : basalt::QrMode::hybrid;
         qr_options_.panel_width = options.nb > 0 ? options.nb : basalt::default_qr_panel(qr_options_.mode, m_, n_);
         qr_options_.panel_threads = options.panel_threads;
         qr_options_.lookahead = options.lookahead;
-        tile_ = options.tile == basalt::TileShape{} ? basalt::default_qr_tile(m_, n_, runtime.workers(), runtime.gpus()) : options.tile;
+        tile_ = options.tile == basalt::TileShape{} ? basalt::default_qr_tile(m_, n_, runtime.workers(), runtime.gpus())
+                                                    : options.tile;
     }
 
     void run() {
@@ -76,12 +83,14 @@ class QrContest {
 
     void print(std::FILE* table) const {
         const basalt::JsonRecord r = record();
-        fmt::print(table, "{:>8} {:>7} {:>10} {:>5} {:>6} | {:>9.4f} {:>7.2f} | {:>7.2f} {:>6.3f} | {:>7.2f} {:>6.3f} | {:.3g} {}\n", m_, n_,
-                   r["tile"].get<std::string>(), r["nb"].get<Index>(), options_.data, basalt::median(ours_),
-                   r["gflops"].get<double>() * 1e-3, gemm_rate() * 1e-3, r["gemm_fraction"].get<double>(),
-                   vendor_seconds_.empty() ? 0 : qr_flops(m_, n_) / basalt::median(vendor_seconds_) * 1e-12,
-                   vendor_seconds_.empty() ? 0 : basalt::median(vendor_seconds_) / basalt::median(ours_), ratio_,
-                   passed() ? "passed" : "FAILED");
+        fmt::print(
+            table,
+            "{:>8} {:>7} {:>10} {:>5} {:>6} | {:>9.4f} {:>7.2f} | {:>7.2f} {:>6.3f} | {:>7.2f} {:>6.3f} | {:.3g} {}\n",
+            m_, n_, r["tile"].get<std::string>(), r["nb"].get<Index>(), options_.data, basalt::median(ours_),
+            r["gflops"].get<double>() * 1e-3, gemm_rate() * 1e-3, r["gemm_fraction"].get<double>(),
+            vendor_seconds_.empty() ? 0 : qr_flops(m_, n_) / basalt::median(vendor_seconds_) * 1e-12,
+            vendor_seconds_.empty() ? 0 : basalt::median(vendor_seconds_) / basalt::median(ours_), ratio_,
+            passed() ? "passed" : "FAILED");
         std::fflush(table);
     }
 
@@ -124,7 +133,8 @@ class QrContest {
     double gemm_rate() const { return 2e-9 * gemm_order * gemm_order * gemm_depth / basalt::median(gemm_); }
 
     void generate(basalt::Matrix<T>& a, const UserMatrix<T>& user) {
-        const std::shared_ptr<const basalt::Generator<T>> generator = basalt::make_generator<T>("random", m_, n_, options_.seed);
+        const std::shared_ptr<const basalt::Generator<T>> generator =
+            basalt::make_generator<T>("random", m_, n_, options_.seed);
         const Place place = on_host_ ? Place::cpu() : Place::gpu(0);
         a.fill(generator, place);
         a.store(user.view(), place);
@@ -182,10 +192,12 @@ class QrContest {
         expected_ = on_gpu(user, [&](const T* a) { return vendor_.times(m_, n_, a, signs_); });
     }
 
-    /// ||(A - Q R) x||_oo / (m ||A||_oo eps), Q by the vendor's ormqr, with ||A||_oo = n / 4: what rows of uniform numbers in
+    /// ||(A - Q R) x||_oo / (m ||A||_oo eps), Q by the vendor's ormqr, with ||A||_oo = n / 4: what rows of uniform
+    /// numbers in
     /// [-1/2, 1/2) sum up to.
     void check(const UserMatrix<T>& user) {
-        std::vector<double> y = on_gpu(user, [&](const T* a) { return vendor_.times_factors(m_, n_, a, tau_, signs_); });
+        std::vector<double> y =
+            on_gpu(user, [&](const T* a) { return vendor_.times_factors(m_, n_, a, tau_, signs_); });
         for (std::size_t i = 0; i < y.size(); ++i) y[i] -= expected_[i];
         const double scale = static_cast<double>(m_) * static_cast<double>(n_) / 4;
         ratio_ = largest(y) / (scale * static_cast<double>(std::numeric_limits<T>::epsilon()) / 2);
@@ -206,7 +218,8 @@ class QrContest {
 };
 
 template <class T>
-int contests(const VersusOptions& options, basalt::Runtime& runtime, std::FILE* table, basalt::JsonRecordWriter* records) {
+int contests(const VersusOptions& options, basalt::Runtime& runtime, std::FILE* table,
+             basalt::JsonRecordWriter* records) {
     VendorGpu<T> gpu;
     bool passed = true;
     for (const Index n : options.sizes) {
@@ -230,14 +243,17 @@ int versus_qr_gpu(const VersusOptions& options) {
     config.gpus = options.gpus;
     config.gpu_memory = options.gpu_memory;
     basalt::Runtime runtime(config);
-    if (runtime.gpus() == 0) throw std::runtime_error("--mode hybrid and gpu: this machine has no GPU that CUDA can use");
+    if (runtime.gpus() == 0)
+        throw std::runtime_error("--mode hybrid and gpu: this machine has no GPU that CUDA can use");
     fmt::print(table,
-               "{} QR, precision {}, {} CPU threads, {} GPUs, conversion from and to column-major timed, median of {} in turn\n"
+               "{} QR, precision {}, {} CPU threads, {} GPUs, conversion from and to column-major timed, median of {} "
+               "in turn\n"
                "vendor: {} on one GPU; gemm: {} x {}, K = {}; Tflop/s\n",
-               options.mode, options.precision, runtime.workers(), runtime.gpus(), options.repeat, vendor_gpu_version(), gemm_order,
-               gemm_order, gemm_depth);
-    fmt::print(table, "{:>8} {:>7} {:>10} {:>5} {:>6} | {:>9} {:>7} | {:>7} {:>6} | {:>7} {:>6} | {}\n", "m", "n", "tile", "nb", "data",
-               "ours s", "Tflop/s", "gemm", "share", "vendor", "ratio", "||(A - QR) x|| / (m ||A|| eps)");
+               options.mode, options.precision, runtime.workers(), runtime.gpus(), options.repeat, vendor_gpu_version(),
+               gemm_order, gemm_order, gemm_depth);
+    fmt::print(table, "{:>8} {:>7} {:>10} {:>5} {:>6} | {:>9} {:>7} | {:>7} {:>6} | {:>7} {:>6} | {}\n", "m", "n",
+               "tile", "nb", "data", "ours s", "Tflop/s", "gemm", "share", "vendor", "ratio",
+               "||(A - QR) x|| / (m ||A|| eps)");
     if (options.precision == 's') return contests<float>(options, runtime, table, records.get());
     return contests<double>(options, runtime, table, records.get());
 }

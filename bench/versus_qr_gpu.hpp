@@ -4,8 +4,9 @@
 
 namespace bench {
 
-/// QR in the modes hybrid and gpu beside cuSOLVER's geqrf and cuBLAS's gemm, for every size, in turn: prints the table, writes the
-/// records. Returns the exit status: 1 where a check failed. Throws std::bad_alloc, std::runtime_error (no GPU).
+/// QR in the modes hybrid and gpu beside cuSOLVER's geqrf and cuBLAS's gemm, for every size, in turn: prints the table,
+/// writes the records. Returns the exit status: 1 where a check failed. Throws std::bad_alloc, std::runtime_error (no
+/// GPU).
 int versus_qr_gpu(const VersusOptions& options);
 
 }  // namespace bench

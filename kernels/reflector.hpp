@@ -3,13 +3,13 @@
 #include <cmath>
 #include <limits>
 
-/// The elementary reflector H = I - tau v v^T, v(0) = 1, with H (alpha, x)^T = (beta, 0)^T: LAPACK's larfg. Shared by the
-/// kernels of all processors.
+/// The elementary reflector H = I - tau v v^T, v(0) = 1, with H (alpha, x)^T = (beta, 0)^T: LAPACK's larfg. Shared by
+/// the kernels of all processors.
 namespace basalt {
 
 /// What sums of squares need so that they neither overflow nor lose digits: columns whose largest element is outside
-/// [low, high] are scaled by a power of two before they are factored, which changes neither v nor tau. A rest whose sum of squares is
-/// at most `nothing` then is nothing beside its column's rounding errors: it becomes zero, and H = I.
+/// [low, high] are scaled by a power of two before they are factored, which changes neither v nor tau. A rest whose sum
+/// of squares is at most `nothing` then is nothing beside its column's rounding errors: it becomes zero, and H = I.
 template <class T>
 struct ReflectorRange;
 template <>
@@ -21,11 +21,13 @@ struct ReflectorRange<float> {
     static constexpr float low = 0x1p-24F, high = 0x1p32F, nothing = 0x1p-112F;
 };
 
-/// The power of two that brings a column of largest magnitude `largest` to about 1: 0 where it needs none, is zero or no number.
+/// The power of two that brings a column of largest magnitude `largest` to about 1: 0 where it needs none, is zero or
+/// no number.
 template <class T>
 constexpr int scaling_exponent(T largest) {
     using Range = ReflectorRange<T>;
-    if (!(largest > 0) || largest > std::numeric_limits<T>::max() || (largest >= Range::low && largest <= Range::high)) return 0;
+    if (!(largest > 0) || largest > std::numeric_limits<T>::max() || (largest >= Range::low && largest <= Range::high))
+        return 0;
     return -std::ilogb(largest);
 }
 

@@ -17,7 +17,8 @@ struct Workspaces {
     Workspaces(const QrState<T>& qr, Index columns) {
         if (qr.runtime.devices().front().emulated) return;
         const Index width = qr.grid().shape().width;
-        panel = aligned(static_cast<Index>(cuda_kernels::qr_panel_workspace<T>(qr.grid().rows(), qr.nb) / sizeof(T)) + line);
+        panel = aligned(static_cast<Index>(cuda_kernels::qr_panel_workspace<T>(qr.grid().rows(), qr.nb) / sizeof(T)) +
+                        line);
         leading = aligned(cuda_kernels::reflect_columns_workspace(qr.nb, std::min(width, widest_qr_gpu_panel)));
         rest = aligned(cuda_kernels::reflect_columns_workspace(qr.nb, columns * width));
     }
@@ -40,7 +41,8 @@ template <class T>
 GpuQrState<T>::GpuQrState(QrState<T>& qr, const QrChoices& choices)
     : qr(qr),
       gpus(qr.runtime.gpus()),
-      group_columns(fitting_columns(qr.runtime, qr.grid(), sizeof(T), [&](Index columns) { return workspace_bytes(qr, columns); })),
+      group_columns(fitting_columns(qr.runtime, qr.grid(), sizeof(T),
+                                    [&](Index columns) { return workspace_bytes(qr, columns); })),
       panels_come_home(choices.mode != QrMode::gpu || out_of_core() || !gpus_reach_each_other(qr.runtime)),
       workspace(choices.mode == QrMode::hybrid ? choices.panel_threads : 0, qr.nb),
       v(choices.mode == QrMode::hybrid ? static_cast<std::size_t>(qr.grid().rows() * qr.nb) : 0) {
@@ -57,11 +59,13 @@ void GpuQrState<T>::register_travelling() {
     travelling_ = PinnedBuffer(runtime.engine().pinned(),
                                static_cast<std::size_t>(pinned_panels * panel + panel_slots * triangle) * sizeof(T) +
                                    static_cast<std::size_t>(2 * steps * line) * sizeof(Index));
-    panel_addresses_ = HostBuffer(static_cast<std::size_t>(untouched_panels * panel) * sizeof(T), HostBacking::untouched);
+    panel_addresses_ =
+        HostBuffer(static_cast<std::size_t>(untouched_panels * panel) * sizeof(T), HostBacking::untouched);
     T* next = static_cast<T*>(travelling_.data());
     T* next_panel = panels_come_home ? next : static_cast<T*>(panel_addresses_.data());
     next += pinned_panels * panel;
-    for (Index s = 0; s < panel_slots; ++s, next_panel += panel) panels.emplace_back(runtime, next_panel, m, nb, "panel");
+    for (Index s = 0; s < panel_slots; ++s, next_panel += panel)
+        panels.emplace_back(runtime, next_panel, m, nb, "panel");
     for (Index s = 0; s < panel_slots; ++s, next += triangle) r.emplace_back(runtime, next, nb, nb, "R");
     Index* number = reinterpret_cast<Index*>(next);
     for (Index k = 0; k < steps; ++k, number += 2 * line) {
@@ -74,7 +78,8 @@ template <class T>
 void GpuQrState<T>::register_on_devices() {
     Runtime& runtime = qr.runtime;
     const Workspaces<T> own(qr, ceil_div(std::min(group_columns, qr.grid().tile_cols()), gpus));
-    on_devices_ = HostBuffer(static_cast<std::size_t>(gpus * (own.panel + own.leading + own.rest)) * sizeof(T), HostBacking::untouched);
+    on_devices_ = HostBuffer(static_cast<std::size_t>(gpus * (own.panel + own.leading + own.rest)) * sizeof(T),
+                             HostBacking::untouched);
     T* next = static_cast<T*>(on_devices_.data());
     for (int g = 0; g < gpus; ++g) {
         panel_workspaces.emplace_back(runtime, next, own.panel, 1, "panel workspace");

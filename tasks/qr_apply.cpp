@@ -30,7 +30,8 @@ class Reflections {
   public:
     Reflections(QrState<T>& qr, Reflection reflection, Matrix<T>& c) : qr_(qr), reflection_(reflection), c_(c) {}
 
-    /// C = op(Q) C. Columns of C left of `first_col` of a panel are known to be zero from its first row on, if `triangular`.
+    /// C = op(Q) C. Columns of C left of `first_col` of a panel are known to be zero from its first row on, if
+    /// `triangular`.
     void from_left(bool triangular) {
         // Q = H_1 H_2 ...: its transpose applies the first one first
         for_each_panel(reflection_ == Reflection::transposed, [&](int k, const Panel& p) {
@@ -45,7 +46,8 @@ class Reflections {
     /// C = C op(Q)
     void from_right() {
         for_each_panel(reflection_ == Reflection::plain, [&](int k, const Panel& p) {
-            for (Index row = 0; row < c_.rows(); row += rows_a_task) from_right(k, p, row, std::min(row + rows_a_task, c_.rows()));
+            for (Index row = 0; row < c_.rows(); row += rows_a_task)
+                from_right(k, p, row, std::min(row + rows_a_task, c_.rows()));
         });
     }
 
@@ -70,7 +72,8 @@ class Reflections {
                                std::vector<T> memory(static_cast<std::size_t>(panel.size()));
                                const auto vt = View<T>::row_major(memory.data(), width, panel.rows(), panel.rows());
                                explicit_reflectors<T>(panel, transposed(vt));
-                               apply_block_reflector<T>(reflection, vt, panel.block(width, 0, panel.rows() - width, width), t, c);
+                               apply_block_reflector<T>(reflection, vt,
+                                                        panel.block(width, 0, panel.rows() - width, width), t, c);
                            });
     }
 
@@ -97,8 +100,8 @@ class Reflections {
                     for (std::size_t i = 2; i < at.size(); ++i) {
                         const Index j = first / width + static_cast<Index>(i) - 2, from = std::max(first, j * width);
                         const Index part = std::min((j + 1) * width, cols) - from;
-                        visit(View<T>::row_major(static_cast<T*>(at[i]) + begin * width + (from - j * width), end - begin, part,
-                                                 width),
+                        visit(View<T>::row_major(static_cast<T*>(at[i]) + begin * width + (from - j * width),
+                                                 end - begin, part, width),
                               c.block(0, from - first, end - begin, part));
                     }
                 };
@@ -118,9 +121,11 @@ class Reflections {
 template <class T>
 void qr_apply(Runtime& runtime, const QrFactors<T>& qr, QrSide side, QrOp op, Matrix<T>& c) {
     const Index order = side == QrSide::left ? c.rows() : c.cols();
-    require(order == qr.rows(), "qr_apply: C is " + text(c.rows(), c.cols()) + "; Q has order " + std::to_string(qr.rows()));
+    require(order == qr.rows(),
+            "qr_apply: C is " + text(c.rows(), c.cols()) + "; Q has order " + std::to_string(qr.rows()));
     const auto& state = qr.share_state();
-    require(&state->runtime == &runtime && &c.runtime() == &runtime, "qr_apply: factors, C and runtime do not belong together");
+    require(&state->runtime == &runtime && &c.runtime() == &runtime,
+            "qr_apply: factors, C and runtime do not belong together");
     require(c.share_storage() != state->a, "qr_apply: C is the matrix of the factors");
     if (c.rows() == 0 || c.cols() == 0) return;
     Reflections<T> reflections(*state, op == QrOp::plain ? Reflection::plain : Reflection::transposed, c);
@@ -140,7 +145,8 @@ Matrix<T> qr_form(Runtime& runtime, const QrFactors<T>& qr, Index cols) {
     for (Index j = 0; j < q.tile_cols(); ++j) {
         const Region<T> column = q.column(j);
         runtime.submit({.name = "unit", .tile = {static_cast<int>(j), -1, -1}, .place = Place::cpu()},
-                       readwrite(q.block(j, j * q.tile_shape().width, std::min(m, j * q.tile_shape().width + column.cols), 0, column.cols)),
+                       readwrite(q.block(j, j * q.tile_shape().width,
+                                         std::min(m, j * q.tile_shape().width + column.cols), 0, column.cols)),
                        [](View<T> diagonal) {
                            for (Index i = 0; i < diagonal.rows(); ++i) diagonal(i, i) = T{1};
                        });

@@ -21,9 +21,10 @@ class Arguments {
     explicit Arguments(const char* what) : what_(what) {}
 
     const Arguments& size(const char* name, Index value, Index least = 0, Index most = Index{1} << 62) const {
-        return check(least <= value && value <= most, std::string(name) + " = " + std::to_string(value) + "; allowed is " +
-                                                          (most < Index{1} << 62 ? std::to_string(least) + " to " + std::to_string(most)
-                                                                                 : "at least " + std::to_string(least)));
+        return check(least <= value && value <= most,
+                     std::string(name) + " = " + std::to_string(value) + "; allowed is " +
+                         (most < Index{1} << 62 ? std::to_string(least) + " to " + std::to_string(most)
+                                                : "at least " + std::to_string(least)));
     }
     const Arguments& array(const char* name, const void* data, bool needed) const {
         return check(data != nullptr || !needed, std::string(name) + " is missing (null)");
@@ -48,7 +49,8 @@ TileShape tile_for(Runtime& runtime, const QrOptions& options, Index m, Index n)
 
 template <class T>
 Place converted_on(Runtime& runtime, const QrOptions& options, Index m, Index n) {
-    return chosen_qr_mode(options, m, n, runtime.engine().gpus_to_deal_to()) == QrMode::cpu ? Place::cpu() : Place::any();
+    return chosen_qr_mode(options, m, n, runtime.engine().gpus_to_deal_to()) == QrMode::cpu ? Place::cpu()
+                                                                                            : Place::any();
 }
 
 /// Reflectors of anybody's as a factorization: T is made of them.
@@ -60,9 +62,10 @@ QrFactors<T> adopt(Runtime& runtime, Matrix<T>& a, const T* tau) {
     auto state = std::make_shared<QrState<T>>(runtime, a.share_storage(), choices);
     for (int k = 0; k < static_cast<int>(state->panels.size()); ++k) {
         const Panel& p = state->panels[static_cast<std::size_t>(k)];
-        runtime.submit({.name = "T", .tile = {k, -1, -1}, .place = Place::cpu()}, read(state->region(p, p.first, a.rows())),
-                       write(state->t_of(k)),
-                       [tau = tau + p.first](View<const T> panel, View<T> t) { triangle_of_reflectors<T>(panel, tau, t); });
+        runtime.submit(
+            {.name = "T", .tile = {k, -1, -1}, .place = Place::cpu()}, read(state->region(p, p.first, a.rows())),
+            write(state->t_of(k)),
+            [tau = tau + p.first](View<const T> panel, View<T> t) { triangle_of_reflectors<T>(panel, tau, t); });
     }
     return QrFactors<T>(std::move(state));
 }
@@ -86,7 +89,12 @@ View<const T> transposed_array(const T* a, Index m, Index n, Index lda) {
 template <class T>
 void qr_factor(Runtime& runtime, Index m, Index n, T* a, Index lda, T* tau, const QrOptions& options) {
     const bool some = m > 0 && n > 0;
-    Arguments("qr_factor").size("m", m).size("n", n).size("lda", lda, at_least_one(m)).array("the matrix", a, some).array("tau", tau, some);
+    Arguments("qr_factor")
+        .size("m", m)
+        .size("n", n)
+        .size("lda", lda, at_least_one(m))
+        .array("the matrix", a, some)
+        .array("tau", tau, some);
     const Place place = converted_on<T>(runtime, options, m, n);
     Matrix<T> matrix(runtime, m, n, tile_for<T>(runtime, options, m, n), "A");
     const auto array = View<T>::column_major(a, m, n, lda);
@@ -99,11 +107,15 @@ void qr_factor(Runtime& runtime, Index m, Index n, T* a, Index lda, T* tau, cons
 }
 
 template <class T>
-void qr_apply(Runtime& runtime, QrSide side, QrOp op, Index m, Index n, Index k, const T* a, Index lda, const T* tau, T* c,
-              Index ldc) {
+void qr_apply(Runtime& runtime, QrSide side, QrOp op, Index m, Index n, Index k, const T* a, Index lda, const T* tau,
+              T* c, Index ldc) {
     const Index order = side == QrSide::left ? m : n;
     const Arguments arguments("qr_apply");
-    arguments.size("m", m).size("n", n).size("k", k, 0, order).size("lda", lda, at_least_one(order)).size("ldc", ldc, at_least_one(m));
+    arguments.size("m", m)
+        .size("n", n)
+        .size("k", k, 0, order)
+        .size("lda", lda, at_least_one(order))
+        .size("ldc", ldc, at_least_one(m));
     arguments.array("A", a, order > 0 && k > 0).array("tau", tau, k > 0).array("C", c, m > 0 && n > 0);
     Matrix<T> factors(runtime, order, k, default_qr_tile(order, k, runtime.workers()), "A");
     factors.load(View<const T>::column_major(a, order, k, lda));
@@ -132,7 +144,11 @@ void qr_form(Runtime& runtime, Index m, Index n, Index k, T* a, Index lda, const
 template <class T>
 Index least_squares(Runtime& runtime, Index m, Index n, Index nrhs, T* a, Index lda, T* b, Index ldb) {
     const Arguments arguments("least_squares");
-    arguments.size("m", m).size("n", n).size("nrhs", nrhs).size("lda", lda, at_least_one(m)).size("ldb", ldb, at_least_one(std::max(m, n)));
+    arguments.size("m", m)
+        .size("n", n)
+        .size("nrhs", nrhs)
+        .size("lda", lda, at_least_one(m))
+        .size("ldb", ldb, at_least_one(std::max(m, n)));
     arguments.array("the matrix", a, m > 0 && n > 0).array("the right-hand sides", b, std::max(m, n) > 0 && nrhs > 0);
     const bool tall = m >= n;
     const Index rows = std::max(m, n), cols = std::min(m, n);
@@ -162,7 +178,8 @@ Index least_squares(Runtime& runtime, Index m, Index n, Index nrhs, T* a, Index 
 template void qr_factor(Runtime&, Index, Index, float*, Index, float*, const QrOptions&);
 template void qr_factor(Runtime&, Index, Index, double*, Index, double*, const QrOptions&);
 template void qr_apply(Runtime&, QrSide, QrOp, Index, Index, Index, const float*, Index, const float*, float*, Index);
-template void qr_apply(Runtime&, QrSide, QrOp, Index, Index, Index, const double*, Index, const double*, double*, Index);
+template void qr_apply(Runtime&, QrSide, QrOp, Index, Index, Index, const double*, Index, const double*, double*,
+                       Index);
 template void qr_form(Runtime&, Index, Index, Index, float*, Index, const float*);
 template void qr_form(Runtime&, Index, Index, Index, double*, Index, const double*);
 template Index least_squares(Runtime&, Index, Index, Index, float*, Index, float*, Index);

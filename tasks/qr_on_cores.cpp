@@ -30,7 +30,8 @@ struct CpuQrState {
           memory(static_cast<std::size_t>(slots(choices) * qr.nb * line_padded<T>(qr.grid().rows())) * sizeof(T)) {
         const Index ld = line_padded<T>(qr.grid().rows());
         T* next = static_cast<T*>(memory.data());
-        for (Index s = 0; s < slots(choices); ++s, next += qr.nb * ld) vt.emplace_back(qr.runtime, next, qr.nb, ld, "V");
+        for (Index s = 0; s < slots(choices); ++s, next += qr.nb * ld)
+            vt.emplace_back(qr.runtime, next, qr.nb, ld, "V");
     }
     static Index slots(const QrChoices& choices) { return std::max(choices.lookahead, 1) + 1; }
 
@@ -58,7 +59,11 @@ template <class T>
 class CpuQrSubmission {
   public:
     CpuQrSubmission(QrState<T>& state, const QrChoices& choices)
-        : s_(state), c_(*state.on_cores), rt_(state.runtime), choices_(choices), priority_(state.panels.size(), choices.lookahead) {}
+        : s_(state),
+          c_(*state.on_cores),
+          rt_(state.runtime),
+          choices_(choices),
+          priority_(state.panels.size(), choices.lookahead) {}
 
     void submit() {
         for (int k = 0; k < steps(); ++k) {
@@ -78,7 +83,8 @@ class CpuQrSubmission {
         return c_.vt[static_cast<std::size_t>(k) % c_.vt.size()].rows(0, p.width, rows() - p.first);
     }
 
-    /// visit(tile column, columns of it, panels from k to them): a later panel's columns each, and what no panel will have.
+    /// visit(tile column, columns of it, panels from k to them): a later panel's columns each, and what no panel will
+    /// have.
     template <class F>
     void for_each_trailing(int k, const F& visit) const {
         for (int next = k + 1; next < steps(); ++next) {
@@ -95,14 +101,19 @@ class CpuQrSubmission {
     void factor(int k) {
         const Panel& p = panel(k);
         const int threads = choices_.panel_threads_for(rows() - p.first);
-        rt_.submit({.name = "panel", .priority = priority_.panel(k), .threads = {threads, threads}, .tile = {k, k, -1}, .step = k},
+        rt_.submit({.name = "panel",
+                    .priority = priority_.panel(k),
+                    .threads = {threads, threads},
+                    .tile = {k, k, -1},
+                    .step = k},
                    readwrite(s_.region(p, p.first, rows())), write(vt(k)), write(s_.t_of(k)),
                    [c = &c_, tree = choices_.tree](const Team& team, View<T> a, View<T> vt, View<T> t) {
                        const View<T> v(vt.data(), vt.cols(), vt.rows(), vt.col_stride(), vt.row_stride());
                        const auto r = View<T>::column_major(c->r.data(), a.cols(), a.cols(), a.cols());
                        qr_panel_load<T>(team, a, v);
                        const bool by_tree = tree && is_tall_panel(team, v.rows(), v.cols());
-                       if (!by_tree || !qr_tree_factor<T>(team, v, r, t, c->workspace)) qr_panel_factor<T>(team, v, r, t, c->workspace);
+                       if (!by_tree || !qr_tree_factor<T>(team, v, r, t, c->workspace))
+                           qr_panel_factor<T>(team, v, r, t, c->workspace);
                        qr_panel_store<T>(team, v, r, a);
                    });
     }

@@ -118,19 +118,20 @@ class GpuQrSubmission {
     /// Column panel j leaves the matrix for whoever factors it.
     void take_out(int j) {
         const Panel& p = panel(j);
-        rt_.submit({.name = "take out", .priority = urgent, .tile = {j, -1, -1}, .step = j, .place = device_of(p.tile_column)},
-                   read(s_.region(p, p.first, rows())), write(panel_rows(j)), write(taken_out(j)),
-                   on_any_device([](Stream stream, View<const T> a, View<T> to, View<Index>) {
-                       on_stream::copy_elements<T>(stream, a, to);
-                   }));
+        rt_.submit(
+            {.name = "take out", .priority = urgent, .tile = {j, -1, -1}, .step = j, .place = device_of(p.tile_column)},
+            read(s_.region(p, p.first, rows())), write(panel_rows(j)), write(taken_out(j)),
+            on_any_device([](Stream stream, View<const T> a, View<T> to, View<Index>) {
+                on_stream::copy_elements<T>(stream, a, to);
+            }));
         if (!on_gpu()) rt_.prefetch(panel_rows(j), Place::cpu(), urgent, j);
     }
 
     /// The factors go to their place in the matrix.
     void put_back(int k) {
         const Panel& p = panel(k);
-        rt_.submit({.name = "put back", .tile = {k, -1, -1}, .step = k, .place = device_of(p.tile_column)}, read(panel_rows(k)),
-                   read(r(k)), write(s_.region(p, p.first, rows())),
+        rt_.submit({.name = "put back", .tile = {k, -1, -1}, .step = k, .place = device_of(p.tile_column)},
+                   read(panel_rows(k)), read(r(k)), write(s_.region(p, p.first, rows())),
                    on_any_device([](Stream stream, View<const T> v, View<const T> r, View<T> a) {
                        on_stream::store_reflectors<T>(stream, v, r, a);
                    }));
@@ -149,7 +150,11 @@ class GpuQrSubmission {
     void factor_on_cores(int k) {
         const Panel& p = panel(k);
         const int threads = choices_.panel_threads_for(rows() - p.first);
-        rt_.submit({.name = "panel", .priority = urgent + 1, .threads = {threads, threads}, .tile = {k, k, -1}, .step = k,
+        rt_.submit({.name = "panel",
+                    .priority = urgent + 1,
+                    .threads = {threads, threads},
+                    .tile = {k, k, -1},
+                    .step = k,
                     .place = Place::cpu()},
                    readwrite(panel_rows(k)), write(r(k)), write(s_.t_of(k)),
                    [g = &g_](const Team& team, View<T> a, View<T> r, View<T> t) {
@@ -163,11 +168,12 @@ class GpuQrSubmission {
     void factor_on_gpu(int k) {
         const Panel& p = panel(k);
         const ScratchMatrix<T>& workspace = g_.panel_workspaces[static_cast<std::size_t>(g_.device_of(p.tile_column))];
-        rt_.submit({.name = "panel", .priority = urgent + 1, .tile = {k, k, -1}, .step = k, .place = device_of(p.tile_column)},
-                   readwrite(panel_rows(k)), write(r(k)), write(s_.t_of(k)), write(workspace.region()), write(factored(k)),
-                   on_any_device([](Stream stream, View<T> a, View<T> r, View<T> t, View<T> memory, View<Index>) {
-                       on_stream::qr_panel_factor<T>(stream, a, r, t, memory.data());
-                   }));
+        rt_.submit(
+            {.name = "panel", .priority = urgent + 1, .tile = {k, k, -1}, .step = k, .place = device_of(p.tile_column)},
+            readwrite(panel_rows(k)), write(r(k)), write(s_.t_of(k)), write(workspace.region()), write(factored(k)),
+            on_any_device([](Stream stream, View<T> a, View<T> r, View<T> t, View<T> memory, View<Index>) {
+                on_stream::qr_panel_factor<T>(stream, a, r, t, memory.data());
+            }));
     }
 
     // --- updates ---
@@ -178,9 +184,9 @@ class GpuQrSubmission {
         submit_update(k, p.tile_column, 1, p.col_begin, p.col_end(), g_.device_of(p.tile_column), -1, true);
     }
 
-    /// The step on all columns of the group from `first` on, a task for each GPU. `next`: the panel that was taken out, or -1. The GPU
-    /// that factors it begins its own update behind that: with a lookahead when the panel finds multiprocessors that are free, without
-    /// one when it is done.
+    /// The step on all columns of the group from `first` on, a task for each GPU. `next`: the panel that was taken out,
+    /// or -1. The GPU that factors it begins its own update behind that: with a lookahead when the panel finds
+    /// multiprocessors that are free, without one when it is done.
     void update_rest(int k, const Columns& first, int next = -1) {
         const Index begin = std::max(first.tile_column, group_.first);
         for (int g = 0; g < g_.gpus; ++g) {
@@ -195,7 +201,8 @@ class GpuQrSubmission {
     }
 
     /// Step k on `count` of the GPU's tile columns from `tile_column` on, the first from col_begin.
-    void submit_update(int k, Index tile_column, Index count, Index col_begin, Index col_end, int gpu, int next, bool leading) {
+    void submit_update(int k, Index tile_column, Index count, Index col_begin, Index col_end, int gpu, int next,
+                       bool leading) {
         const Panel& p = panel(k);
         const auto device = static_cast<std::size_t>(gpu);
         const ScratchMatrix<T>& workspace = leading ? g_.leading_workspaces[device] : g_.rest_workspaces[device];
@@ -208,20 +215,21 @@ class GpuQrSubmission {
             data.readwrite(matrix(j, p.first, c == 0 ? col_begin : 0, c == 0 ? col_end : tile_width()));
         }
         const GpuColumns<T> columns{rows(), tile_width(), col_begin, col_end};
-        rt_.submit({.name = leading ? TaskName("update leading") : TaskName("update"),
-                    .priority = leading ? urgent : -k - 1,
-                    .tile = {k, static_cast<int>(tile_column), -1},
-                    .step = k,
-                    .place = Place::gpu(gpu)},
-                   data,
-                   on_any_device([p, v_region = panel_rows(k), t_region = s_.t_of(k), columns, first_column](
-                                     Stream stream, const Addresses& at) {
-                       const View<const T> v = read(v_region).view(at[0]), t = read(t_region).view(at[1]);
-                       columns.for_each_group(at.data() + first_column, at.size() - first_column, [&](TileColumns<T> group) {
-                           on_stream::reflect_columns<T>(stream, v, t, group.row_range(p.first, columns.rows - p.first),
-                                                         static_cast<T*>(at[2]));
-                       });
-                   }));
+        rt_.submit(
+            {.name = leading ? TaskName("update leading") : TaskName("update"),
+             .priority = leading ? urgent : -k - 1,
+             .tile = {k, static_cast<int>(tile_column), -1},
+             .step = k,
+             .place = Place::gpu(gpu)},
+            data,
+            on_any_device([p, v_region = panel_rows(k), t_region = s_.t_of(k), columns, first_column](
+                              Stream stream, const Addresses& at) {
+                const View<const T> v = read(v_region).view(at[0]), t = read(t_region).view(at[1]);
+                columns.for_each_group(at.data() + first_column, at.size() - first_column, [&](TileColumns<T> group) {
+                    on_stream::reflect_columns<T>(stream, v, t, group.row_range(p.first, columns.rows - p.first),
+                                                  static_cast<T*>(at[2]));
+                });
+            }));
     }
 
     /// Above 0: on streams of high priority.

@@ -5,7 +5,8 @@
 
 namespace basalt::detail {
 
-/// Submits the QR factorization of the modes hybrid and gpu: cores or GPUs factor panels, GPUs update the columns to their right.
+/// Submits the QR factorization of the modes hybrid and gpu: cores or GPUs factor panels, GPUs update the columns to
+/// their right.
 template <class T>
 void submit_qr_on_gpus(QrState<T>& state, const QrChoices& choices);
 

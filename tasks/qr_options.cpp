@@ -15,8 +15,8 @@ struct SizeEntry {
 };
 
 // Measured; docs/decisions/0012-qr.md.
-constexpr std::array sizes{SizeEntry{256, {128, 32}, 32}, SizeEntry{768, {256, 64}, 64}, SizeEntry{2000, {512, 128}, 128},
-                           SizeEntry{Index{1} << 62, {512, 256}, 128}};
+constexpr std::array sizes{SizeEntry{256, {128, 32}, 32}, SizeEntry{768, {256, 64}, 64},
+                           SizeEntry{2000, {512, 128}, 128}, SizeEntry{Index{1} << 62, {512, 256}, 128}};
 
 struct GpuEntry {
     Index up_to;  ///< smaller dimension
@@ -27,7 +27,8 @@ struct GpuEntry {
 constexpr std::array gpu_sizes{GpuEntry{4096, 512, 128, 128}, GpuEntry{8192, 1024, 128, 256},
                                GpuEntry{Index{1} << 62, 4096, 256, 256}};
 
-// Below this order the cores alone are done before the GPUs have the matrix; a tall one has as much work with fewer columns.
+// Below this order the cores alone are done before the GPUs have the matrix; a tall one has as much work with fewer
+// columns.
 constexpr double least_flops_on_gpus = 1e10;
 
 // Several GPUs have the same work at the end only if each has some tile columns then.
@@ -90,7 +91,8 @@ QrChoices::QrChoices(const QrOptions& options, Index m, Index n, int workers, in
       lookahead(options.lookahead),
       tree(options.tree) {
     require(panel_width >= 0, "panel_width = " + std::to_string(panel_width) + "; allowed is 0 (chosen) or at least 1");
-    require(panel_threads >= 0, "panel_threads = " + std::to_string(panel_threads) + "; allowed is 0 (chosen) or at least 1");
+    require(panel_threads >= 0,
+            "panel_threads = " + std::to_string(panel_threads) + "; allowed is 0 (chosen) or at least 1");
     require(lookahead >= -1, "lookahead = " + std::to_string(lookahead) + "; allowed is -1 (chosen) or at least 0");
     if (panel_width == 0) panel_width = default_qr_panel(mode, m, n);
     if (mode != QrMode::cpu) panel_width = std::min(panel_width, widest_qr_gpu_panel);

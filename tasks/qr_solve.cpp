@@ -60,9 +60,10 @@ class ColumnSubstitution {
     /// B(n:m) = 0
     void clear_below() {
         if (qr_.grid().cols() == qr_.grid().rows()) return;
-        qr_.runtime.submit({.name = "clear", .place = Place::cpu()}, write(rows(qr_.grid().cols(), qr_.grid().rows())), [](View<T> b) {
-            for (Index i = 0; i < b.rows(); ++i) std::fill_n(&b(i, 0), b.cols(), T{0});
-        });
+        qr_.runtime.submit({.name = "clear", .place = Place::cpu()}, write(rows(qr_.grid().cols(), qr_.grid().rows())),
+                           [](View<T> b) {
+                               for (Index i = 0; i < b.rows(); ++i) std::fill_n(&b(i, 0), b.cols(), T{0});
+                           });
     }
 
   private:
@@ -71,8 +72,9 @@ class ColumnSubstitution {
     Region<T> rows(Index begin, Index end) const { return b_.block(column_, begin, end, 0, width_); }
 
     void solve(const Panel& p, Reflected reflected) {
-        qr_.runtime.submit({.name = "solve", .priority = 1, .place = Place::cpu()}, read(qr_.region(p, p.first, p.end())),
-                           readwrite(rows(p.first, p.end())), [reflected](View<const T> r, View<T> b) {
+        qr_.runtime.submit({.name = "solve", .priority = 1, .place = Place::cpu()},
+                           read(qr_.region(p, p.first, p.end())), readwrite(rows(p.first, p.end())),
+                           [reflected](View<const T> r, View<T> b) {
                                const BlasSerial serial;
                                const bool lower = reflected == Reflected::yes;
                                blas::trsm(Side::left, lower ? Triangle::lower : Triangle::upper, Diagonal::stored, T{1},
@@ -91,9 +93,11 @@ QrState<T>& state_for(const char* what, Runtime& runtime, const QrFactors<T>& qr
     const auto require = [what](bool condition, const std::string& message) {
         if (!condition) throw UsageError(std::string(what) + ": " + message);
     };
-    require(qr.rows() >= qr.cols(), "the factored matrix is " + std::to_string(qr.rows()) + " x " + std::to_string(qr.cols()) +
+    require(qr.rows() >= qr.cols(), "the factored matrix is " + std::to_string(qr.rows()) + " x " +
+                                        std::to_string(qr.cols()) +
                                         "; allowed are ones with at least as many rows as columns");
-    require(b.rows() == qr.rows(), "B has " + std::to_string(b.rows()) + " rows; the factors have " + std::to_string(qr.rows()));
+    require(b.rows() == qr.rows(),
+            "B has " + std::to_string(b.rows()) + " rows; the factors have " + std::to_string(qr.rows()));
     QrState<T>& state = *qr.share_state();
     require(&state.runtime == &runtime && &b.runtime() == &runtime, "factors, B and runtime do not belong together");
     return state;

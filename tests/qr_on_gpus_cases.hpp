@@ -59,9 +59,9 @@ template <class T>
 void check_qr_on(basalt::Runtime& runtime, const Dense<T>& a, const QrShape& shape) {
     for (const basalt::QrOptions& options : gpu_variants(shape.panel_width)) {
         const Watchdog watchdog;
-        INFO(shape.m << " x " << shape.n << ", tiles " << shape.tile.height << " x " << shape.tile.width << ", panels of "
-                     << shape.panel_width << ", " << name_of(options.mode) << ", lookahead " << options.lookahead << ", "
-                     << runtime.gpus() << " GPUs");
+        INFO(shape.m << " x " << shape.n << ", tiles " << shape.tile.height << " x " << shape.tile.width
+                     << ", panels of " << shape.panel_width << ", " << name_of(options.mode) << ", lookahead "
+                     << options.lookahead << ", " << runtime.gpus() << " GPUs");
         check_qr(a, factor_qr(runtime, a, shape.tile, options));
     }
 }
@@ -75,7 +75,8 @@ inline void check_no_numbers(basalt::Runtime& runtime, const QrShape& shape, Ind
             const Watchdog watchdog;
             INFO(bad << ", " << name_of(options.mode) << ", lookahead " << options.lookahead);
             const QrResult<double> f = factor_qr(runtime, a, shape.tile, options);
-            for (Index k = 0; k < std::ssize(f.tau); ++k) CHECK(std::isnan(f.tau[static_cast<std::size_t>(k)]) == (k >= column));
+            for (Index k = 0; k < std::ssize(f.tau); ++k)
+                CHECK(std::isnan(f.tau[static_cast<std::size_t>(k)]) == (k >= column));
         }
     }
 }

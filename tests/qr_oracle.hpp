@@ -29,9 +29,11 @@ template <class T>
 QrResult<T> lapack_geqrf(const Dense<T>& a) {
     QrResult<T> result{a, std::vector<T>(static_cast<std::size_t>(std::min(a.m, a.n)) + 1)};
     if constexpr (std::is_same_v<T, float>) {
-        LAPACKE_sgeqrf(LAPACK_COL_MAJOR, lapack(a.m), lapack(a.n), result.a.values.data(), lapack(a.ld), result.tau.data());
+        LAPACKE_sgeqrf(LAPACK_COL_MAJOR, lapack(a.m), lapack(a.n), result.a.values.data(), lapack(a.ld),
+                       result.tau.data());
     } else {
-        LAPACKE_dgeqrf(LAPACK_COL_MAJOR, lapack(a.m), lapack(a.n), result.a.values.data(), lapack(a.ld), result.tau.data());
+        LAPACKE_dgeqrf(LAPACK_COL_MAJOR, lapack(a.m), lapack(a.n), result.a.values.data(), lapack(a.ld),
+                       result.tau.data());
     }
     result.tau.pop_back();
     return result;
@@ -67,16 +69,18 @@ Dense<T> lapack_orgqr(const QrResult<T>& f, Index cols) {
     tau.push_back(0);
     lapack_int info = 0;
     if constexpr (std::is_same_v<T, float>) {
-        info = LAPACKE_sorgqr(LAPACK_COL_MAJOR, lapack(q.m), lapack(cols), lapack(k), q.values.data(), lapack(q.ld), tau.data());
+        info = LAPACKE_sorgqr(LAPACK_COL_MAJOR, lapack(q.m), lapack(cols), lapack(k), q.values.data(), lapack(q.ld),
+                              tau.data());
     } else {
-        info = LAPACKE_dorgqr(LAPACK_COL_MAJOR, lapack(q.m), lapack(cols), lapack(k), q.values.data(), lapack(q.ld), tau.data());
+        info = LAPACKE_dorgqr(LAPACK_COL_MAJOR, lapack(q.m), lapack(cols), lapack(k), q.values.data(), lapack(q.ld),
+                              tau.data());
     }
     REQUIRE(info == 0);
     return q;
 }
 
-/// The elements divided by the largest magnitude of their column, as far as that is a number above zero: what makes ratios of
-/// matrices of any scale.
+/// The elements divided by the largest magnitude of their column, as far as that is a number above zero: what makes
+/// ratios of matrices of any scale.
 template <class T>
 void equilibrate(const Dense<T>& a, Dense<double>& scaled) {
     for (Index j = 0; j < a.n; ++j) {
@@ -125,7 +129,8 @@ void check_qr(const Dense<T>& a, const QrResult<T>& f) {
 
 /// A factorization of ours from array to array.
 template <class T>
-QrResult<T> factor_qr(basalt::Runtime& rt, const Dense<T>& a, basalt::TileShape tile, const basalt::QrOptions& options) {
+QrResult<T> factor_qr(basalt::Runtime& rt, const Dense<T>& a, basalt::TileShape tile,
+                      const basalt::QrOptions& options) {
     auto tiles = basalt::Matrix<T>::from_columns(rt, a.values.data(), a.m, a.n, a.ld, tile);
     const auto qr = basalt::qr_factor(rt, tiles, options);
     QrResult<T> result{Dense<T>(a.m, a.n), {}};
@@ -167,12 +172,15 @@ std::vector<HardMatrix<T>> hard_matrices(Index m, Index n) {
     });
     // condition 1e18: the columns come ever closer to the first
     add("ever closer columns", [&](Index i, Index j, T x) {
-        return static_cast<T>(double(random(i, 0)) + double(x) * std::pow(10.0, -18.0 * double(j) / double(std::max<Index>(k - 1, 1))));
+        return static_cast<T>(double(random(i, 0)) +
+                              double(x) * std::pow(10.0, -18.0 * double(j) / double(std::max<Index>(k - 1, 1))));
     });
-    add("graded rows", [&](Index i, Index, T x) { return static_cast<T>(x * std::pow(10.0, -18.0 * double(i) / double(m))); });
+    add("graded rows",
+        [&](Index i, Index, T x) { return static_cast<T>(x * std::pow(10.0, -18.0 * double(i) / double(m))); });
     add("a triangle", [&](Index i, Index j, T x) { return i <= j ? x : T{0}; });
     add("the unit matrix", [&](Index i, Index j, T) { return static_cast<T>(i == j); });
-    add("powers", [&](Index i, Index j, T) { return static_cast<T>(std::pow((double(i) + 1) / double(m), double(j % 40))); });
+    add("powers",
+        [&](Index i, Index j, T) { return static_cast<T>(std::pow((double(i) + 1) / double(m), double(j % 40))); });
     all.push_back({"hilbert", generated<T>("hilbert", m, n)});
     return all;
 }

@@ -45,9 +45,24 @@ Config with_workers(int workers) {
     return config;
 }
 
-const std::array<std::array<Index, 2>, 18> shapes{{{0, 0},   {0, 5},    {5, 0},    {1, 1},   {1, 40},    {40, 1},
-                                                   {2, 2},   {17, 17},  {32, 32},  {33, 33}, {67, 67},   {200, 33},
-                                                   {33, 200}, {64, 65}, {300, 96}, {96, 300}, {129, 127}, {700, 40}}};
+const std::array<std::array<Index, 2>, 18> shapes{{{0, 0},
+                                                   {0, 5},
+                                                   {5, 0},
+                                                   {1, 1},
+                                                   {1, 40},
+                                                   {40, 1},
+                                                   {2, 2},
+                                                   {17, 17},
+                                                   {32, 32},
+                                                   {33, 33},
+                                                   {67, 67},
+                                                   {200, 33},
+                                                   {33, 200},
+                                                   {64, 65},
+                                                   {300, 96},
+                                                   {96, 300},
+                                                   {129, 127},
+                                                   {700, 40}}};
 
 }  // namespace
 
@@ -78,14 +93,15 @@ TEMPLATE_TEST_CASE("QR of a random matrix has LAPACK's factors up to rounding", 
             for (Index j = 0; j < n; ++j) {
                 for (Index i = 0; i < m; ++i) error = std::max(error, double(std::abs(got.a(i, j) - expected.a(i, j))));
             }
-            for (std::size_t k = 0; k < got.tau.size(); ++k) error = std::max(error, double(std::abs(got.tau[k] - expected.tau[k])));
+            for (std::size_t k = 0; k < got.tau.size(); ++k)
+                error = std::max(error, double(std::abs(got.tau[k] - expected.tau[k])));
             CHECK(error < 3000 * roundoff<T>);
         }
     }
 }
 
-TEMPLATE_TEST_CASE("QR of ill-conditioned, deficient and badly scaled matrices keeps residual and orthogonality", "[qr]", float,
-                   double) {
+TEMPLATE_TEST_CASE("QR of ill-conditioned, deficient and badly scaled matrices keeps residual and orthogonality",
+                   "[qr]", float, double) {
     using T = TestType;
     Runtime rt(with_workers(2));
     for (const auto& [m, n] : {std::array<Index, 2>{140, 140}, {300, 70}, {70, 150}}) {
@@ -113,7 +129,8 @@ TEMPLATE_TEST_CASE("LAPACK's ormqr and ours agree on our factors", "[qr]", float
             for (const QrOp op : {QrOp::plain, QrOp::transposed}) {
                 const Index other = 37;
                 const Dense<T> c = side == QrSide::left ? random_dense<T>(m, other, 5) : random_dense<T>(other, m, 5);
-                const Dense<T> expected = lapack_ormqr(side == QrSide::left ? 'L' : 'R', op == QrOp::plain ? 'N' : 'T', f, c);
+                const Dense<T> expected =
+                    lapack_ormqr(side == QrSide::left ? 'L' : 'R', op == QrOp::plain ? 'N' : 'T', f, c);
                 auto ours = Matrix<T>::from_columns(rt, c.values.data(), c.m, c.n, c.ld, {24, 16});
                 qr_apply(rt, qr, side, op, ours);
                 Dense<T> got(c.m, c.n);
@@ -129,7 +146,8 @@ TEMPLATE_TEST_CASE("LAPACK's ormqr and ours agree on our factors", "[qr]", float
                                           double(std::abs(by_arrays(i, j) - expected(i, j)))});
                     }
                 }
-                INFO(m << " x " << n << ", " << (side == QrSide::left ? "left " : "right ") << (op == QrOp::plain ? "" : "transposed"));
+                INFO(m << " x " << n << ", " << (side == QrSide::left ? "left " : "right ")
+                       << (op == QrOp::plain ? "" : "transposed"));
                 CHECK(error < 100 * roundoff<T>);
             }
         }
@@ -173,7 +191,8 @@ TEMPLATE_TEST_CASE("Q is formed as LAPACK's orgqr forms it", "[qr]", float, doub
 
 namespace {
 
-/// ||A^T (B - A X)||_1 / (||A||_1^2 ||X||_1 max(m, n) eps) for the least squares of a tall A, ||B - A X|| / (...) for a wide one.
+/// ||A^T (B - A X)||_1 / (||A||_1^2 ||X||_1 max(m, n) eps) for the least squares of a tall A, ||B - A X|| / (...) for a
+/// wide one.
 template <class T>
 double least_squares_ratio(const Dense<T>& a, const Dense<T>& x, const Dense<T>& b) {
     Dense<double> residual = in_double(b), exact = in_double(a), solution(a.n, x.n);
@@ -196,11 +215,11 @@ template <class T>
 Dense<T> lapack_gels(Dense<T> a, Dense<T> b) {
     lapack_int info = 0;
     if constexpr (std::is_same_v<T, float>) {
-        info = LAPACKE_sgels(LAPACK_COL_MAJOR, 'N', lapack(a.m), lapack(a.n), lapack(b.n), a.values.data(), lapack(a.ld),
-                             b.values.data(), lapack(b.ld));
+        info = LAPACKE_sgels(LAPACK_COL_MAJOR, 'N', lapack(a.m), lapack(a.n), lapack(b.n), a.values.data(),
+                             lapack(a.ld), b.values.data(), lapack(b.ld));
     } else {
-        info = LAPACKE_dgels(LAPACK_COL_MAJOR, 'N', lapack(a.m), lapack(a.n), lapack(b.n), a.values.data(), lapack(a.ld),
-                             b.values.data(), lapack(b.ld));
+        info = LAPACKE_dgels(LAPACK_COL_MAJOR, 'N', lapack(a.m), lapack(a.n), lapack(b.n), a.values.data(),
+                             lapack(a.ld), b.values.data(), lapack(b.ld));
     }
     REQUIRE(info == 0);
     return b;
@@ -220,7 +239,8 @@ TEMPLATE_TEST_CASE("least squares and solutions of least norm are LAPACK's", "[q
                 for (Index i = 0; i < m; ++i) b(i, j) = all(i, j);
             }
             Dense<T> factors = a, x = all;
-            const Index info = least_squares<T>(rt, m, n, nrhs, factors.values.data(), factors.ld, x.values.data(), x.ld);
+            const Index info =
+                least_squares<T>(rt, m, n, nrhs, factors.values.data(), factors.ld, x.values.data(), x.ld);
             INFO(m << " x " << n << ", " << nrhs << " right-hand sides");
             CHECK(info == 0);
             CHECK(factors.gap_untouched());
@@ -300,7 +320,8 @@ TEST_CASE("wrong use of QR is refused and named", "[qr]") {
 TEMPLATE_TEST_CASE("tall panels are factored by a tree with LAPACK's ratios and factors", "[qr]", float, double) {
     using T = TestType;
     Runtime rt(with_workers(3));
-    for (const auto& [m, k, threads] : {std::array<Index, 3>{20000, 40, 1}, {20000, 40, 2}, {9001, 9, 3}, {700, 7, 2}, {15000, 128, 3}}) {
+    for (const auto& [m, k, threads] :
+         {std::array<Index, 3>{20000, 40, 1}, {20000, 40, 2}, {9001, 9, 3}, {700, 7, 2}, {15000, 128, 3}}) {
         const Dense<T> a = random_dense<T>(m, k, 41);
         QrOptions options = options_of({{}, k, static_cast<int>(threads), 1});
         options.tree = true;

@@ -1,4 +1,5 @@
-// QR in the modes hybrid and gpu on the GPUs there are: panels of all shapes, whole matrices, matrices larger than the memory cap.
+// QR in the modes hybrid and gpu on the GPUs there are: panels of all shapes, whole matrices, matrices larger than the
+// memory cap.
 #include <array>
 
 #include "tests/qr_on_gpus_cases.hpp"
@@ -17,7 +18,9 @@ std::vector<int> gpu_counts() {
     return counts;
 }
 
-QrMachine machine(int gpus, std::size_t memory = 0) { return {.gpus = gpus, .workers = 4, .memory = memory, .emulated = false}; }
+QrMachine machine(int gpus, std::size_t memory = 0) {
+    return {.gpus = gpus, .workers = 4, .memory = memory, .emulated = false};
+}
 
 }  // namespace
 
@@ -41,23 +44,26 @@ TEMPLATE_TEST_CASE("a panel on a GPU has LAPACK's factors up to rounding", "[cud
     Runtime runtime(machine(1).config());
     for (const auto& [m, k] : {std::array<Index, 2>{2000, 64}, {1500, 200}, {400, 256}}) {
         const Dense<T> a = random_dense<T>(m, k, 12);
-        const QrResult<T> expected = lapack_geqrf(a), got = factor_qr(runtime, a, {512, 512}, qr_options(QrMode::gpu, k));
+        const QrResult<T> expected = lapack_geqrf(a),
+                          got = factor_qr(runtime, a, {512, 512}, qr_options(QrMode::gpu, k));
         double error = 0;
         for (Index j = 0; j < k; ++j) {
             for (Index i = 0; i < m; ++i) error = std::max(error, double(std::abs(got.a(i, j) - expected.a(i, j))));
         }
-        for (std::size_t i = 0; i < got.tau.size(); ++i) error = std::max(error, double(std::abs(got.tau[i] - expected.tau[i])));
+        for (std::size_t i = 0; i < got.tau.size(); ++i)
+            error = std::max(error, double(std::abs(got.tau[i] - expected.tau[i])));
         INFO(m << " x " << k);
         CHECK(error < 20000 * roundoff<T>);
     }
 }
 
-TEMPLATE_TEST_CASE("panels on GPUs that are ill-conditioned, deficient or badly scaled keep residual and orthogonality", "[cuda]", float,
-                   double) {
+TEMPLATE_TEST_CASE("panels on GPUs that are ill-conditioned, deficient or badly scaled keep residual and orthogonality",
+                   "[cuda]", float, double) {
     using T = TestType;
     if (gpus_here() == 0) SKIP(no_gpu);
     Runtime runtime(machine(1).config());
-    for (const QrShape& shape : {QrShape{700, 200, {256, 256}, 200}, {300, 300, {128, 128}, 64}, {5000, 64, {64, 64}, 64}}) {
+    for (const QrShape& shape :
+         {QrShape{700, 200, {256, 256}, 200}, {300, 300, {128, 128}, 64}, {5000, 64, {64, 64}, 64}}) {
         for (const HardMatrix<T>& hard : hard_matrices<T>(shape.m, shape.n)) {
             INFO(hard.what);
             check_qr_on(runtime, hard.a, shape);
@@ -83,9 +89,10 @@ TEST_CASE("panels on GPUs of every condition keep residual and orthogonality", "
 TEMPLATE_TEST_CASE("QR on GPUs has LAPACK's ratios at ragged, tall and wide sizes", "[cuda]", float, double) {
     using T = TestType;
     if (gpus_here() == 0) SKIP(no_gpu);
-    const std::vector<QrShape> shapes{{1, 1, {8, 8}, 4},           {97, 97, {16, 32}, 16},     {130, 61, {32, 24}, 8},
-                                      {61, 130, {32, 24}, 10},     {700, 700, {128, 256}, 64}, {1000, 1000, {256, 512}, 128},
-                                      {1500, 640, {128, 128}, 32}, {640, 1500, {128, 256}, 128}, {20000, 100, {512, 100}, 100}};
+    const std::vector<QrShape> shapes{
+        {1, 1, {8, 8}, 4},           {97, 97, {16, 32}, 16},       {130, 61, {32, 24}, 8},
+        {61, 130, {32, 24}, 10},     {700, 700, {128, 256}, 64},   {1000, 1000, {256, 512}, 128},
+        {1500, 640, {128, 128}, 32}, {640, 1500, {128, 256}, 128}, {20000, 100, {512, 100}, 100}};
     for (const int gpus : gpu_counts()) {
         Runtime runtime(machine(gpus).config());
         for (const QrShape& shape : shapes) check_qr_on(runtime, random_dense<T>(shape.m, shape.n, 5), shape);

@@ -1,4 +1,5 @@
-// What a block of the GPU's QR panel does with a leaf, thread by thread on the host, against Householder's method in plain loops.
+// What a block of the GPU's QR panel does with a leaf, thread by thread on the host, against Householder's method in
+// plain loops.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -26,7 +27,8 @@ struct LeafThread {
     std::vector<char>& votes;
     int number;
 
-    LeafThread(const EmulatedBlock::Thread& t, std::vector<char>& v) : thread(t), votes(v), number(t.warp * 32 + t.lane) {}
+    LeafThread(const EmulatedBlock::Thread& t, std::vector<char>& v)
+        : thread(t), votes(v), number(t.warp * 32 + t.lane) {}
     void sync() const { thread.sync(); }
     bool all(bool yes) const {
         votes[static_cast<std::size_t>(number)] = yes ? 1 : 0;
@@ -40,10 +42,18 @@ struct LeafThread {
 template <class T>
 struct Leaf {
     explicit Leaf(Index w)
-        : size(static_cast<std::size_t>(w * w)), gram(size), r1(size), x(size), top(size), r(size), t(size),
+        : size(static_cast<std::size_t>(w * w)),
+          gram(size),
+          r1(size),
+          x(size),
+          top(size),
+          r(size),
+          t(size),
           shared_memory(2 * leaf_order * cuda_detail::square_ld, std::numeric_limits<T>::quiet_NaN()) {}
 
-    cuda_detail::QrLeafData<T> data() { return {gram.data(), r1.data(), x.data(), top.data(), r.data(), t.data(), &refused}; }
+    cuda_detail::QrLeafData<T> data() {
+        return {gram.data(), r1.data(), x.data(), top.data(), r.data(), t.data(), &refused};
+    }
     Square<T> square(int number) { return {shared_memory.data() + number * leaf_order * cuda_detail::square_ld}; }
 
     std::size_t size;
@@ -64,14 +74,15 @@ void factor(std::vector<T>& a, int w, bool backwards, Leaf<T>& leaf) {
     const View<T> av = rows(a, w);
     reference::gemm<T>(1, transposed(av), av, 0, rows(leaf.gram, w));
     EmulatedBlock(leaf_threads / 32, backwards).run([&](const EmulatedBlock::Thread& thread) {
-        cuda_detail::factor_gram_block<T>(LeafThread(thread, votes), w, T{32}, leaf.data(), leaf.shared, leaf.square(0));
+        cuda_detail::factor_gram_block<T>(LeafThread(thread, votes), w, T{32}, leaf.data(), leaf.shared,
+                                          leaf.square(0));
     });
     std::vector<T> q(a.size());
     reference::gemm<T>(1, av, rows(leaf.x, w), 0, rows(q, w));
     reference::gemm<T>(1, transposed(rows(q, w)), rows(q, w), 0, rows(leaf.gram, w));
     EmulatedBlock(leaf_threads / 32, backwards).run([&](const EmulatedBlock::Thread& thread) {
-        cuda_detail::reconstruct_block<T>(LeafThread(thread, votes), w, rows(q, w).block(0, 0, w, w), leaf.data(), leaf.shared,
-                                          leaf.square(0), leaf.square(1));
+        cuda_detail::reconstruct_block<T>(LeafThread(thread, votes), w, rows(q, w).block(0, 0, w, w), leaf.data(),
+                                          leaf.shared, leaf.square(0), leaf.square(1));
     });
     reference::gemm<T>(1, rows(q, w), rows(leaf.x, w), 0, av);
     std::copy(leaf.top.begin(), leaf.top.end(), a.begin());
@@ -109,7 +120,9 @@ TEMPLATE_TEST_CASE("a leaf's reflectors out of its Gram matrices are Householder
                     const double wanted = rows(expected, w)(i, j);
                     if (i > j) v = std::max(v, std::abs(rows(a, w)(i, j) - wanted));
                     if (i <= j) r = std::max(r, std::abs(rows(leaf.r, w)(i, j) - wanted));
-                    if (i == j) t = std::max(t, std::abs(double(rows(leaf.t, w)(i, j)) - double(tau[static_cast<std::size_t>(j)])));
+                    if (i == j)
+                        t = std::max(
+                            t, std::abs(double(rows(leaf.t, w)(i, j)) - double(tau[static_cast<std::size_t>(j)])));
                     if (i <= j) CHECK(rows(a, w)(i, j) == (i == j ? T{1} : T{0}));
                     if (i > j && i < w) CHECK(rows(leaf.t, w)(i, j) == T{0});
                 }
@@ -128,7 +141,8 @@ TEMPLATE_TEST_CASE("a leaf's reflectors out of its Gram matrices are Householder
             double error = 0;
             for (Index i = 0; i < w; ++i) {
                 for (Index j = 0; j < w; ++j) {
-                    error = std::max(error, std::abs(double(rows(whole, w)(i, j)) - double(rows(leaf.t, w)(i, j)) - double(rows(leaf.t, w)(j, i))));
+                    error = std::max(error, std::abs(double(rows(whole, w)(i, j)) - double(rows(leaf.t, w)(i, j)) -
+                                                     double(rows(leaf.t, w)(j, i))));
                 }
             }
             CHECK(error < 100 * roundoff);

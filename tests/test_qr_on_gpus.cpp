@@ -6,10 +6,10 @@ using namespace basalt_tests;
 
 TEMPLATE_TEST_CASE("QR on GPUs has LAPACK's ratios at ragged sizes and with 1 to 4 GPUs", "[sanitize]", float, double) {
     using T = TestType;
-    const std::vector<QrShape> shapes{{0, 0, {8, 8}, 4},         {0, 9, {8, 8}, 4},         {9, 0, {8, 8}, 4},
-                                      {1, 1, {8, 8}, 4},         {7, 5, {8, 8}, 4},         {5, 7, {8, 8}, 8},
-                                      {97, 97, {16, 32}, 16},    {130, 61, {32, 24}, 8},    {61, 130, {32, 24}, 10},
-                                      {200, 200, {64, 64}, 64},  {33, 200, {16, 16}, 16},   {128, 128, {32, 32}, 32},
+    const std::vector<QrShape> shapes{{0, 0, {8, 8}, 4},          {0, 9, {8, 8}, 4},       {9, 0, {8, 8}, 4},
+                                      {1, 1, {8, 8}, 4},          {7, 5, {8, 8}, 4},       {5, 7, {8, 8}, 8},
+                                      {97, 97, {16, 32}, 16},     {130, 61, {32, 24}, 8},  {61, 130, {32, 24}, 10},
+                                      {200, 200, {64, 64}, 64},   {33, 200, {16, 16}, 16}, {128, 128, {32, 32}, 32},
                                       {333, 333, {128, 256}, 128}};
     for (int gpus = 1; gpus <= 4; ++gpus) {
         Runtime runtime(QrMachine{.gpus = gpus}.config());
@@ -38,8 +38,9 @@ TEST_CASE("QR of a matrix larger than the GPUs' memory goes by column groups", "
     }
 }
 
-TEMPLATE_TEST_CASE("QR on GPUs of ill-conditioned, deficient and badly scaled matrices keeps residual and orthogonality", "", float,
-                   double) {
+TEMPLATE_TEST_CASE(
+    "QR on GPUs of ill-conditioned, deficient and badly scaled matrices keeps residual and orthogonality", "", float,
+    double) {
     using T = TestType;
     Runtime runtime(QrMachine{.gpus = 2}.config());
     for (const QrShape& shape : {QrShape{140, 140, {32, 32}, 16}, {300, 70, {64, 32}, 32}}) {
@@ -80,7 +81,8 @@ TEST_CASE("QR on GPUs gives the same bits again") {
     Runtime runtime(QrMachine{.gpus = 3}.config());
     const Dense<double> a = random_dense<double>(160, 160, 9);
     for (const QrOptions& options : gpu_variants(16)) {
-        const QrResult<double> first = factor_qr(runtime, a, {32, 32}, options), again = factor_qr(runtime, a, {32, 32}, options);
+        const QrResult<double> first = factor_qr(runtime, a, {32, 32}, options),
+                               again = factor_qr(runtime, a, {32, 32}, options);
         CHECK(first.a.values == again.a.values);
         CHECK(first.tau == again.tau);
     }

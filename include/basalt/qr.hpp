@@ -22,8 +22,8 @@ struct QrOptions {
     /// Panels ahead of the trailing update that get priority, -1: the library chooses. It never changes results.
     /// Modes hybrid and gpu: 0 or 1. With 0 a GPU finishes its update before the next panel, with 1 both share it.
     int lookahead = -1;
-    /// Mode cpu: panels 32 times as tall as wide, for each of their threads, by a reduction tree (TSQR), whose threads meet four times instead of
-    /// once a column for twice the operations.
+    /// Mode cpu: panels 32 times as tall as wide, for each of their threads, by a reduction tree (TSQR), whose threads
+    /// meet four times instead of once a column for twice the operations.
     bool tree = false;
 };
 
@@ -37,11 +37,12 @@ template <class T>
 struct QrState;
 }
 
-/// A QR factorization in progress or done: A = Q R. In the place of A are R, on and above the diagonal, and below it the
-/// vectors v_j of Q = H_1 H_2 ... H_k, H_j = I - tau_j v_j v_j^T, k = min(m, n): LAPACK's form.
+/// A QR factorization in progress or done: A = Q R. In the place of A are R, on and above the diagonal, and below it
+/// the vectors v_j of Q = H_1 H_2 ... H_k, H_j = I - tau_j v_j v_j^T, k = min(m, n): LAPACK's form.
 ///
-/// A cheap handle that may be copied; it keeps the factors' storage alive, which nobody may overwrite as long as the handle is to
-/// be used. Thread-safe. One that was default-made or moved from stands for no factorization: its members throw UsageError.
+/// A cheap handle that may be copied; it keeps the factors' storage alive, which nobody may overwrite as long as the
+/// handle is to be used. Thread-safe. One that was default-made or moved from stands for no factorization: its members
+/// throw UsageError.
 template <class T>
 class QrFactors {
   public:
@@ -51,7 +52,8 @@ class QrFactors {
     Index rows() const;
     Index cols() const;
 
-    /// Waits for the factorization (not inside a task that did not submit it: UsageError). LAPACK's TAU, min(m, n) numbers.
+    /// Waits for the factorization (not inside a task that did not submit it: UsageError). LAPACK's TAU, min(m, n)
+    /// numbers.
     std::vector<T> tau() const;
 
     /// Waits for the factorization. 0, or k > 0 when R(k, k), counted from 1, is exactly zero: LAPACK's INFO of gels.
@@ -65,13 +67,13 @@ class QrFactors {
     std::shared_ptr<detail::QrState<T>> state_;
 };
 
-/// Factors A = Q R in place, LAPACK's geqrf: any m x n, float and double. Submits tasks and returns at once. Columns of any scale
-/// and rank are safe; a NaN or infinity makes NaN of R from its column on. A column that is zero below the diagonal where its turn
-/// comes may get tau = 0, as in LAPACK, or a reflector that changes its sign. Equal input, options and numbers of workers and GPUs
-/// give equal bits.
+/// Factors A = Q R in place, LAPACK's geqrf: any m x n, float and double. Submits tasks and returns at once. Columns of
+/// any scale and rank are safe; a NaN or infinity makes NaN of R from its column on. A column that is zero below the
+/// diagonal where its turn comes may get tau = 0, as in LAPACK, or a reflector that changes its sign. Equal input,
+/// options and numbers of workers and GPUs give equal bits.
 ///
-/// Throws UsageError for options out of range. Source: blocks of reflectors in compact WY form, Schreiber, Van Loan (SIAM J. Sci.
-/// Stat. Comput. 10, 1989); as tasks docs/decisions/0012-qr.md.
+/// Throws UsageError for options out of range. Source: blocks of reflectors in compact WY form, Schreiber, Van Loan
+/// (SIAM J. Sci. Stat. Comput. 10, 1989); as tasks docs/decisions/0012-qr.md.
 template <class T>
 QrFactors<T> qr_factor(Runtime& runtime, Matrix<T>& a, const QrOptions& options = {});
 
@@ -80,19 +82,20 @@ QrFactors<T> qr_factor(Runtime& runtime, Matrix<T>& a, const QrOptions& options 
 template <class T>
 void qr_apply(Runtime& runtime, const QrFactors<T>& qr, QrSide side, QrOp op, Matrix<T>& c);
 
-/// The first `cols` columns of Q, LAPACK's orgqr: m x cols, 0 <= cols <= m; -1: min(m, n) of them. Submits tasks and returns at
-/// once. Throws UsageError for other numbers.
+/// The first `cols` columns of Q, LAPACK's orgqr: m x cols, 0 <= cols <= m; -1: min(m, n) of them. Submits tasks and
+/// returns at once. Throws UsageError for other numbers.
 template <class T>
 Matrix<T> qr_form(Runtime& runtime, const QrFactors<T>& qr, Index cols = -1);
 
-/// The X that minimises ||B - A X|| column by column, for factors of an A with rows() >= cols(): the first cols() rows of B
-/// (rows() x nrhs) become X, the sum of squares of the others is the residual's, as in LAPACK's gels. Submits tasks and returns at
-/// once. With info() > 0 the result holds Inf and NaN. Throws UsageError when the shapes do not fit.
+/// The X that minimises ||B - A X|| column by column, for factors of an A with rows() >= cols(): the first cols() rows
+/// of B (rows() x nrhs) become X, the sum of squares of the others is the residual's, as in LAPACK's gels. Submits
+/// tasks and returns at once. With info() > 0 the result holds Inf and NaN. Throws UsageError when the shapes do not
+/// fit.
 template <class T>
 void qr_solve(Runtime& runtime, const QrFactors<T>& qr, Matrix<T>& b);
 
-/// The X of least norm with A^T X = B, for factors of an A with rows() >= cols(): the first cols() rows of B (rows() x nrhs) hold
-/// the right-hand sides, all become X. Otherwise as qr_solve().
+/// The X of least norm with A^T X = B, for factors of an A with rows() >= cols(): the first cols() rows of B (rows() x
+/// nrhs) hold the right-hand sides, all become X. Otherwise as qr_solve().
 template <class T>
 void qr_solve_transposed(Runtime& runtime, const QrFactors<T>& qr, Matrix<T>& b);
 
@@ -103,28 +106,30 @@ void qr_solve_transposed(Runtime& runtime, const QrFactors<T>& qr, Matrix<T>& b)
 template <class T>
 void qr_factor(Runtime& runtime, Index m, Index n, T* a, Index lda, T* tau, const QrOptions& options = {});
 
-/// LAPACK's ormqr: C (m x n, ldc) becomes Q C, Q^T C, C Q or C Q^T, Q being the product of the k reflectors in the columns of `a`
-/// (k <= m or n, the order of Q; lda) and tau, whoever made them.
+/// LAPACK's ormqr: C (m x n, ldc) becomes Q C, Q^T C, C Q or C Q^T, Q being the product of the k reflectors in the
+/// columns of `a` (k <= m or n, the order of Q; lda) and tau, whoever made them.
 template <class T>
-void qr_apply(Runtime& runtime, QrSide side, QrOp op, Index m, Index n, Index k, const T* a, Index lda, const T* tau, T* c,
-              Index ldc);
+void qr_apply(Runtime& runtime, QrSide side, QrOp op, Index m, Index n, Index k, const T* a, Index lda, const T* tau,
+              T* c, Index ldc);
 
-/// LAPACK's orgqr: the k reflectors in the columns of A (m x n, lda; m >= n >= k) and tau become the first n columns of Q.
+/// LAPACK's orgqr: the k reflectors in the columns of A (m x n, lda; m >= n >= k) and tau become the first n columns of
+/// Q.
 template <class T>
 void qr_form(Runtime& runtime, Index m, Index n, Index k, T* a, Index lda, const T* tau);
 
-/// LAPACK's gels: A (m x n, lda) of full rank, B (ldb >= max(m, n)) with nrhs right-hand sides in its first m rows. For m >= n the
-/// first n rows of B become the X that minimises ||B - A X||, the sum of squares of the others is the residual's; for m < n they
-/// become the X of least norm with A X = B. A is overwritten, by LAPACK's factors where m >= n. Returns INFO: 0, or k > 0 when the
-/// k-th diagonal element of the triangular factor is exactly zero; B then is untouched.
+/// LAPACK's gels: A (m x n, lda) of full rank, B (ldb >= max(m, n)) with nrhs right-hand sides in its first m rows. For
+/// m >= n the first n rows of B become the X that minimises ||B - A X||, the sum of squares of the others is the
+/// residual's; for m < n they become the X of least norm with A X = B. A is overwritten, by LAPACK's factors where m >=
+/// n. Returns INFO: 0, or k > 0 when the k-th diagonal element of the triangular factor is exactly zero; B then is
+/// untouched.
 template <class T>
 Index least_squares(Runtime& runtime, Index m, Index n, Index nrhs, T* a, Index lda, T* b, Index ldb);
 
 /// Most columns of a panel in the modes hybrid and gpu.
 inline constexpr Index widest_qr_gpu_panel = 512;
 
-/// The mode that qr_factor() takes for an m x n matrix on a runtime with so many GPUs: options.mode, or its choice where that
-/// is automatic. Throws UsageError for hybrid and gpu without GPUs, and for options that the mode has not.
+/// The mode that qr_factor() takes for an m x n matrix on a runtime with so many GPUs: options.mode, or its choice
+/// where that is automatic. Throws UsageError for hybrid and gpu without GPUs, and for options that the mode has not.
 QrMode chosen_qr_mode(const QrOptions& options, Index m, Index n, int gpus);
 /// Tiles that suit QR of an m x n matrix on `workers` CPU cores and so many GPUs.
 TileShape default_qr_tile(Index m, Index n, int workers, int gpus = 0);

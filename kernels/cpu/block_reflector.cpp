@@ -32,7 +32,8 @@ class Scratch {
 
 template <class T>
 void apply_block_reflector(Reflection reflection, std::type_identity_t<View<const T>> vt,
-                           std::type_identity_t<View<const T>> below, std::type_identity_t<View<const T>> t, View<T> c) {
+                           std::type_identity_t<View<const T>> below, std::type_identity_t<View<const T>> t,
+                           View<T> c) {
     const Index m = c.rows(), n = c.cols(), k = vt.rows();
     assert(vt.cols() == m && t.rows() == k && t.cols() == k && below.rows() == m - k);
     if (k == 0 || n == 0) return;
@@ -92,7 +93,8 @@ void triangle_of_reflectors(std::type_identity_t<View<const T>> panel, const T* 
 
 template void triangle_of_reflectors<float>(View<const float>, const float*, View<float>);
 template void triangle_of_reflectors<double>(View<const double>, const double*, View<double>);
-template void apply_block_reflector<float>(Reflection, View<const float>, View<const float>, View<const float>, View<float>);
+template void apply_block_reflector<float>(Reflection, View<const float>, View<const float>, View<const float>,
+                                           View<float>);
 template void apply_block_reflector<double>(Reflection, View<const double>, View<const double>, View<const double>,
                                             View<double>);
 template void apply_block_reflector_right<float>(Reflection, View<const float>, View<const float>, View<float>);

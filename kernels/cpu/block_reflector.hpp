@@ -12,8 +12,8 @@ enum class Reflection { plain, transposed };
 
 /// C = H C or H^T C for a row-major C (m x n).
 ///
-/// V is given twice: `vt` is its transpose (k x m, row-major, with its zeros and ones), `below` its rows from the k-th on ((m - k) x k,
-/// row-major), as they stand in the factored matrix. T is k x k, row-major, zeros below the diagonal.
+/// V is given twice: `vt` is its transpose (k x m, row-major, with its zeros and ones), `below` its rows from the k-th
+/// on ((m - k) x k, row-major), as they stand in the factored matrix. T is k x k, row-major, zeros below the diagonal.
 template <class T>
 void apply_block_reflector(Reflection reflection, std::type_identity_t<View<const T>> vt,
                            std::type_identity_t<View<const T>> below, std::type_identity_t<View<const T>> t, View<T> c);
@@ -27,7 +27,8 @@ void apply_block_reflector_right(Reflection reflection, std::type_identity_t<Vie
 template <class T>
 void explicit_reflectors(std::type_identity_t<View<const T>> panel, View<T> v);
 
-/// T of the reflectors that a panel (m x k, m >= k) has in LAPACK's form, with their tau: LAPACK's larft. Zeros below the diagonal.
+/// T of the reflectors that a panel (m x k, m >= k) has in LAPACK's form, with their tau: LAPACK's larft. Zeros below
+/// the diagonal.
 template <class T>
 void triangle_of_reflectors(std::type_identity_t<View<const T>> panel, const T* tau, View<T> t);
 

@@ -15,7 +15,8 @@ namespace basalt {
 
 namespace {
 
-// Columns of a leaf: with few of them its rows stay in the second cache, and products with more run at half the rate at most.
+// Columns of a leaf: with few of them its rows stay in the second cache, and products with more run at half the rate at
+// most.
 constexpr Index leaf_width = 16;
 
 /// One member at work on one panel.
@@ -23,7 +24,12 @@ template <class T>
 class PanelMember {
   public:
     PanelMember(const Team& team, View<T> v, View<T> r, View<T> t, QrPanelWorkspace<T>& shared)
-        : team_(team), v_(v), r_(r), t_(t), shared_(shared), own_(team, v.rows(), v.cols()),
+        : team_(team),
+          v_(v),
+          r_(r),
+          t_(t),
+          shared_(shared),
+          own_(team, v.rows(), v.cols()),
           exponents_(static_cast<std::size_t>(v.cols())) {}
 
     void factor() {
@@ -41,7 +47,9 @@ class PanelMember {
             for (Index j = 0; j < a.cols(); ++j) a(i, j) = T{0};
         }
     }
-    View<T> matrix(T* memory, Index rows, Index cols) const { return View<T>::column_major(memory, rows, cols, v_.cols()); }
+    View<T> matrix(T* memory, Index rows, Index cols) const {
+        return View<T>::column_major(memory, rows, cols, v_.cols());
+    }
     /// The member's rows from row `first` on, of columns [col, col + cols).
     View<T> own(Index first, Index col, Index cols) const {
         const Index begin = std::clamp(first, own_.begin, own_.end);
@@ -90,7 +98,8 @@ class PanelMember {
         join(first, left, cols - left);
     }
 
-    /// The sum over all members of X^T Y, each with its own rows; every member has its share of the columns [begin, end) in total().
+    /// The sum over all members of X^T Y, each with its own rows; every member has its share of the columns [begin,
+    /// end) in total().
     struct Share {
         Index begin;
         Index end;
@@ -130,8 +139,10 @@ class PanelMember {
         team_.barrier();
         if (leads()) {
             const View<T> product = matrix(shared_.factor(), left, right);
-            blas::gemm<T>(T{1}, t_.block(first, first, left, left), matrix(shared_.total(), left, right), T{0}, product);
-            blas::gemm<T>(T{-1}, product, t_.block(second, second, right, right), T{0}, t_.block(first, second, left, right));
+            blas::gemm<T>(T{1}, t_.block(first, first, left, left), matrix(shared_.total(), left, right), T{0},
+                          product);
+            blas::gemm<T>(T{-1}, product, t_.block(second, second, right, right), T{0},
+                          t_.block(first, second, left, right));
         }
         team_.barrier();
     }
@@ -222,7 +233,9 @@ QrPanelWorkspace<T>::QrPanelWorkspace(int members, Index cols)
       factor_(matrix_) {}
 
 QrPanelRows::QrPanelRows(const Team& team, Index m, Index k) {
-    const auto border = [&](Index rank) { return rank == 0 ? Index{0} : std::max(std::min(m, k), m * rank / team.size()); };
+    const auto border = [&](Index rank) {
+        return rank == 0 ? Index{0} : std::max(std::min(m, k), m * rank / team.size());
+    };
     begin = border(team.rank());
     end = team.rank() + 1 == team.size() ? m : border(team.rank() + 1);
 }
@@ -230,8 +243,9 @@ QrPanelRows::QrPanelRows(const Team& team, Index m, Index k) {
 template <class T>
 void qr_panel_factor(const Team& team, View<T> v, View<T> r, View<T> t, QrPanelWorkspace<T>& shared) {
     if (v.rows() < v.cols() || !shared.fits(team.size(), v.cols()) || (v.row_stride() != 1 && v.rows() > 1)) {
-        throw std::invalid_argument("qr_panel_factor: a " + std::to_string(v.rows()) + " x " + std::to_string(v.cols()) +
-                                    " panel by " + std::to_string(team.size()) + " threads does not fit");
+        throw std::invalid_argument("qr_panel_factor: a " + std::to_string(v.rows()) + " x " +
+                                    std::to_string(v.cols()) + " panel by " + std::to_string(team.size()) +
+                                    " threads does not fit");
     }
     const BlasSerial serial;
     PanelMember<T>(team, v, r, t, shared).factor();

@@ -5,7 +5,8 @@
 #include <basalt/team.hpp>
 #include <basalt/view.hpp>
 
-/// QR of a panel by a gang. All functions are called by every member of the team with the same arguments; for float and double.
+/// QR of a panel by a gang. All functions are called by every member of the team with the same arguments; for float and
+/// double.
 namespace basalt {
 
 /// What the members share: sums of products, and values for all. Reusable for any panel that fits, one at a time.
@@ -20,7 +21,9 @@ class QrPanelWorkspace {
     /// A member's own products, cols x cols, column-major.
     T* products(int rank) { return products_.data() + static_cast<std::size_t>(rank) * matrix_; }
     /// Its sums over a column, in alternation between `parity` 0 and 1.
-    T* sums(int rank, int parity) { return sums_.data() + (2 * static_cast<std::size_t>(rank) + static_cast<std::size_t>(parity)) * line_; }
+    T* sums(int rank, int parity) {
+        return sums_.data() + (2 * static_cast<std::size_t>(rank) + static_cast<std::size_t>(parity)) * line_;
+    }
     /// The diagonal's row, in alternation.
     T* row(int parity) { return rows_.data() + static_cast<std::size_t>(parity) * line_; }
     /// The sum of all members' products, and what becomes of it; cols x cols, column-major.
@@ -44,14 +47,16 @@ struct QrPanelRows {
 
 /// A = (I - V T V^T) (R, 0)^T, LAPACK's geqrf and larft.
 ///
-/// `v` is m x k with m >= k, column-major (unit row stride): A on entry, on return V, with zeros above a diagonal of ones. `r` and `t`
-/// (k x k, any strides) become upper triangular, zeros below; tau is T's diagonal. A column that is zero below its diagonal gets
-/// tau = 0. Members touch their own rows of v only. Columns of any scale are safe; a NaN or infinity spreads to the right of its column, in LAPACK's
-/// way. The same input and number of members give the same bits; on return all results are visible to every member. Throws std::invalid_argument
-/// (on every member) where workspace or shape does not fit.
+/// `v` is m x k with m >= k, column-major (unit row stride): A on entry, on return V, with zeros above a diagonal of
+/// ones. `r` and `t` (k x k, any strides) become upper triangular, zeros below; tau is T's diagonal. A column that is
+/// zero below its diagonal gets tau = 0. Members touch their own rows of v only. Columns of any scale are safe; a NaN
+/// or infinity spreads to the right of its column, in LAPACK's way. The same input and number of members give the same
+/// bits; on return all results are visible to every member. Throws std::invalid_argument (on every member) where
+/// workspace or shape does not fit.
 ///
-/// Recursion over columns: Elmroth, Gustavson, "Applying recursion to serial and parallel QR factorization" (IBM J. Res. Dev. 44, 2000).
-/// Rows are fixed to members, and a column costs one meeting: each sums its part of v^T A for all columns of a leaf at once.
+/// Recursion over columns: Elmroth, Gustavson, "Applying recursion to serial and parallel QR factorization" (IBM J.
+/// Res. Dev. 44, 2000). Rows are fixed to members, and a column costs one meeting: each sums its part of v^T A for all
+/// columns of a leaf at once.
 template <class T>
 void qr_panel_factor(const Team& team, View<T> v, View<T> r, View<T> t, QrPanelWorkspace<T>& shared);
 

@@ -4,10 +4,12 @@
 
 #include "tiles/tile_columns.hpp"
 
-/// CPU twins of kernels/cuda/qr_panel.hpp and block_reflector.hpp. Single-threaded; they allocate their scratch. For float and double.
+/// CPU twins of kernels/cuda/qr_panel.hpp and block_reflector.hpp. Single-threaded; they allocate their scratch. For
+/// float and double.
 namespace basalt::cpu_kernels {
 
-/// The gang panel (kernels/cpu/qr_panel.hpp) with a gang of one: `panel` (m x k, row-major) becomes V, explicit; r and t upper triangular.
+/// The gang panel (kernels/cpu/qr_panel.hpp) with a gang of one: `panel` (m x k, row-major) becomes V, explicit; r and
+/// t upper triangular.
 template <class T>
 void qr_panel_factor(View<T> panel, std::type_identity_t<View<T>> r, std::type_identity_t<View<T>> t);
 

@@ -30,7 +30,8 @@ constexpr Index product_rows = 256;
 template <class T>
 struct Own {
     Own(Index rows, Index cols)
-        : memory(static_cast<std::size_t>(rows * cols)), view(View<T>::column_major(memory.data(), rows, cols, std::max<Index>(1, rows))) {}
+        : memory(static_cast<std::size_t>(rows * cols)),
+          view(View<T>::column_major(memory.data(), rows, cols, std::max<Index>(1, rows))) {}
     Own(Own&&) = default;  // the elements stay where they are
     Own& operator=(Own&&) = default;
     std::vector<T> memory;
@@ -40,8 +41,12 @@ struct Own {
 /// Some rows, factored: V in place and T, and what the way down needs of Q: C = (B, 0)^T - V W.
 template <class T>
 struct Block {
-    Block(View<T> rows) : v(rows), t(rows.cols(), rows.cols()), r(rows.cols(), rows.cols()), b(rows.cols(), rows.cols()),
-                          w(rows.cols(), rows.cols()) {}
+    Block(View<T> rows)
+        : v(rows),
+          t(rows.cols(), rows.cols()),
+          r(rows.cols(), rows.cols()),
+          b(rows.cols(), rows.cols()),
+          w(rows.cols(), rows.cols()) {}
     View<T> v;
     Own<T> t, r, b, w;
 };
@@ -50,7 +55,15 @@ template <class T>
 class TreeMember {
   public:
     TreeMember(const Team& team, View<T> v, View<T> r, View<T> t, QrPanelWorkspace<T>& shared)
-        : team_(team), v_(v), r_(r), t_(t), k_(v.cols()), shared_(shared), alone_(1), member_(0, alone_), own_workspace_(1, v.cols()) {}
+        : team_(team),
+          v_(v),
+          r_(r),
+          t_(t),
+          k_(v.cols()),
+          shared_(shared),
+          alone_(1),
+          member_(0, alone_),
+          own_workspace_(1, v.cols()) {}
 
     /// Whether all elements are numbers of a safe scale; the same answer for all members.
     bool numbers_are_safe() {
@@ -119,7 +132,8 @@ class TreeMember {
         std::vector<Block<T>> level;
         for (std::size_t first = 0; first < below.size(); first += fan_in) {
             const std::size_t last = std::min(first + fan_in, below.size());
-            level.push_back(stack(last - first, [&](std::size_t i) -> View<const T> { return below[first + i].r.view; }));
+            level.push_back(
+                stack(last - first, [&](std::size_t i) -> View<const T> { return below[first + i].r.view; }));
             factor_block(level.back());
         }
         levels_.push_back(std::move(level));
@@ -129,14 +143,16 @@ class TreeMember {
     Block<T> stack(std::size_t count, const F& triangle) {
         stacks_.emplace_back(static_cast<Index>(count) * k_, k_);
         const View<T> rows = stacks_.back().view;
-        for (std::size_t i = 0; i < count; ++i) copy_elements<T>(triangle(i), rows.block(static_cast<Index>(i) * k_, 0, k_, k_));
+        for (std::size_t i = 0; i < count; ++i)
+            copy_elements<T>(triangle(i), rows.block(static_cast<Index>(i) * k_, 0, k_, k_));
         return Block<T>(rows);
     }
 
     /// The members' triangles, and each one's part of Q in their place.
     void reduce_members() {
         const int members = team_.size();
-        Block<T> all = stack(static_cast<std::size_t>(members), [&](std::size_t i) -> View<const T> { return triangle_of(static_cast<int>(i)); });
+        Block<T> all = stack(static_cast<std::size_t>(members),
+                             [&](std::size_t i) -> View<const T> { return triangle_of(static_cast<int>(i)); });
         factor_block(all);
         copy_elements<T>(all.r.view, r_);
         Own<T> unit(k_, k_);
@@ -237,9 +253,7 @@ class TreeMember {
 
 }  // namespace
 
-bool is_tall_panel(const Team& team, Index m, Index k) {
-    return k > 1 && m >= least_aspect * k * team.size();
-}
+bool is_tall_panel(const Team& team, Index m, Index k) { return k > 1 && m >= least_aspect * k * team.size(); }
 
 template <class T>
 bool qr_tree_factor(const Team& team, View<T> v, View<T> r, View<T> t, QrPanelWorkspace<T>& shared) {

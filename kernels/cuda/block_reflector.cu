@@ -14,7 +14,8 @@ namespace {
 using cuda_detail::Batched;
 using cuda_detail::batched_gemm;
 
-// Fewer elements of V^T C than so many blocks of a product make: stretches of rows are multiplied apart, column by column.
+// Fewer elements of V^T C than so many blocks of a product make: stretches of rows are multiplied apart, column by
+// column.
 constexpr Index few_elements = 132 * 64 * 64;
 
 constexpr int threads = 256;
@@ -30,7 +31,8 @@ __global__ void __launch_bounds__(threads) store_kernel(View<const T> v, View<co
 }  // namespace
 
 Index reflect_columns_workspace(Index k, Index columns) {
-    return 2 * k * columns + cuda_detail::tall_product_workspace(k, std::min(columns, few_elements / std::max<Index>(k, 1) + 1));
+    return 2 * k * columns +
+           cuda_detail::tall_product_workspace(k, std::min(columns, few_elements / std::max<Index>(k, 1) + 1));
 }
 
 template <class T>
@@ -54,7 +56,8 @@ void reflect_columns(Stream stream, std::type_identity_t<View<const T>> v, std::
 }
 
 template <class T>
-void store_reflectors(Stream stream, std::type_identity_t<View<const T>> v, std::type_identity_t<View<const T>> r, View<T> a) {
+void store_reflectors(Stream stream, std::type_identity_t<View<const T>> v, std::type_identity_t<View<const T>> r,
+                      View<T> a) {
     if (a.empty()) return;
     constexpr Index most_blocks = 4096;
     const auto blocks = static_cast<unsigned>(std::min(a.rows(), most_blocks));

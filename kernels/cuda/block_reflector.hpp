@@ -12,15 +12,16 @@ namespace basalt::cuda_kernels {
 /// Elements of workspace that reflect_columns() needs for k reflectors on so many columns.
 Index reflect_columns_workspace(Index k, Index columns);
 
-/// C_j = (I - V T^T V^T) C_j for all tile columns j. V is m x k, row-major, with zeros above its diagonal of ones, T k x k, row-major, zeros
-/// below its diagonal; C_j is m x width. Everything in the device's memory; enqueued on the stream. The same input gives the same bits.
-/// Throws DeviceError. For float and double.
+/// C_j = (I - V T^T V^T) C_j for all tile columns j. V is m x k, row-major, with zeros above its diagonal of ones, T k
+/// x k, row-major, zeros below its diagonal; C_j is m x width. Everything in the device's memory; enqueued on the
+/// stream. The same input gives the same bits. Throws DeviceError. For float and double.
 template <class T>
 void reflect_columns(Stream stream, std::type_identity_t<View<const T>> v, std::type_identity_t<View<const T>> t,
                      TileColumns<T> c, T* workspace);
 
 /// LAPACK's form: a = R on and above the diagonal, V below it; all row-major, V and a m x k, R k x k.
 template <class T>
-void store_reflectors(Stream stream, std::type_identity_t<View<const T>> v, std::type_identity_t<View<const T>> r, View<T> a);
+void store_reflectors(Stream stream, std::type_identity_t<View<const T>> v, std::type_identity_t<View<const T>> r,
+                      View<T> a);
 
 }  // namespace basalt::cuda_kernels

@@ -16,11 +16,14 @@ constexpr int threads = 256;
 constexpr int lanes = threads / width;  // rows that a block's threads are at, a column each
 constexpr Index rows_a_block = 256;     // fewer are not worth the company
 
-/// What blocks tell each other of a column, in alternation between two places: each its sums, one of them the diagonal's row.
+/// What blocks tell each other of a column, in alternation between two places: each its sums, one of them the
+/// diagonal's row.
 template <class T>
 struct Meeting {
     T* memory;
-    __device__ T* sums(int parity, int block) const { return memory + (parity * most_householder_blocks + block) * width; }
+    __device__ T* sums(int parity, int block) const {
+        return memory + (parity * most_householder_blocks + block) * width;
+    }
     __device__ T* row(int parity) const { return memory + (2 * most_householder_blocks + parity) * width; }
 };
 
@@ -40,7 +43,8 @@ struct OwnRows {
 /// Each column's maximum, over all blocks, to about 1: exponents[c] is what it was multiplied by.
 template <class T>
 __device__ void scale(const OwnRows<T>& own, const Meeting<T>& meeting, T (*part)[width], int* exponents) {
-    const int c = static_cast<int>(threadIdx.x) % width, lane = static_cast<int>(threadIdx.x) / width, w = static_cast<int>(own.v.cols());
+    const int c = static_cast<int>(threadIdx.x) % width, lane = static_cast<int>(threadIdx.x) / width,
+              w = static_cast<int>(own.v.cols());
     T most = 0;
     for (Index i = own.behind(-1); c < w && i < own.end; i += lanes) most = max(most, abs(own.v(i, c)));
     part[lane][c] = most;
@@ -56,14 +60,16 @@ __device__ void scale(const OwnRows<T>& own, const Meeting<T>& meeting, T (*part
         exponents[c] = scaling_exponent(most);
     }
     __syncthreads();
-    for (Index i = own.behind(-1); c < w && exponents[c] != 0 && i < own.end; i += lanes) own.v(i, c) = ldexp(own.v(i, c), exponents[c]);
+    for (Index i = own.behind(-1); c < w && exponents[c] != 0 && i < own.end; i += lanes)
+        own.v(i, c) = ldexp(own.v(i, c), exponents[c]);
     __syncthreads();
 }
 
 /// values[c] = the sum over the rows below j of v(i, j) v(i, c); row j is there for all as well.
 template <class T>
 __device__ void meet(int j, int parity, const OwnRows<T>& own, const Meeting<T>& meeting, T (*part)[width], T* values) {
-    const int c = static_cast<int>(threadIdx.x) % width, lane = static_cast<int>(threadIdx.x) / width, w = static_cast<int>(own.v.cols());
+    const int c = static_cast<int>(threadIdx.x) % width, lane = static_cast<int>(threadIdx.x) / width,
+              w = static_cast<int>(own.v.cols());
     T sum = 0;
     for (Index i = own.behind(j); c < w && i < own.end; i += lanes) sum += own.v(i, j) * own.v(i, c);
     part[lane][c] = sum;
@@ -87,7 +93,8 @@ __device__ void meet(int j, int parity, const OwnRows<T>& own, const Meeting<T>&
 
 /// Column j of T: -tau_j T(0:j, 0:j) (V^T v_j)
 template <class T>
-__device__ void extend_triangle(int j, const Reflector<T>& h, const T* row, const T* values, T* products, T (*t)[width + 1]) {
+__device__ void extend_triangle(int j, const Reflector<T>& h, const T* row, const T* values, T* products,
+                                T (*t)[width + 1]) {
     const int k = static_cast<int>(threadIdx.x);
     if (k < j) products[k] = h.tau == 0 ? T{0} : row[k] + h.scale * values[k];
     __syncthreads();
@@ -102,7 +109,8 @@ __global__ void __launch_bounds__(threads) householder_kernel(View<T> v, QrLeafD
     __shared__ T part[lanes][width], values[width], products[width], t[width][width + 1];
     __shared__ int exponents[width];
     if (*leaf.refused == 0) return;  // the same for all blocks
-    const int c = static_cast<int>(threadIdx.x) % width, lane = static_cast<int>(threadIdx.x) / width, w = static_cast<int>(v.cols());
+    const int c = static_cast<int>(threadIdx.x) % width, lane = static_cast<int>(threadIdx.x) / width,
+              w = static_cast<int>(v.cols());
     const Index share = divide_up(v.rows(), static_cast<Index>(gridDim.x)), begin = min(v.rows(), share * blockIdx.x);
     const OwnRows<T> own{v, begin, min(v.rows(), begin + share)};
     const Meeting<T> meeting{workspace};
@@ -137,7 +145,8 @@ template <class T>
 void factor_by_householder(Stream stream, View<T> v, QrLeafData<T> leaf, T* workspace) {
     int device = 0, processors = 0;
     check(cudaGetDevice(&device), "cudaGetDevice", stream);
-    check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device), "cudaDeviceGetAttribute", stream);
+    check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device), "cudaDeviceGetAttribute",
+          stream);
     const Index most = std::min<Index>(processors, most_householder_blocks);
     cudaLaunchAttribute together{};
     together.id = cudaLaunchAttributeCooperative;

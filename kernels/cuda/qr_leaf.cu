@@ -81,8 +81,9 @@ void launch_alone(Stream stream, const char* name, Kernel kernel, int squares, A
 
 template <class T>
 void factor_gram(Stream stream, Index rows, int w, QrLeafData<T> leaf) {
-    // Columns may be so far from orthogonal: A R^-1 by the inverse then is as exact as LAPACK's ratio asks of so many rows, and the second
-    // Gram matrix, which is checked too, differs from the unit matrix by the square of it times a few roundings.
+    // Columns may be so far from orthogonal: A R^-1 by the inverse then is as exact as LAPACK's ratio asks of so many
+    // rows, and the second Gram matrix, which is checked too, differs from the unit matrix by the square of it times a
+    // few roundings.
     const auto largest_condition = static_cast<T>(std::clamp<Index>(rows / 8, 32, 512));
     launch_alone<T>(stream, "factor_gram_kernel", factor_gram_kernel<T>, 1, w, largest_condition, leaf);
 }
@@ -102,7 +103,8 @@ void take_reflectors(Stream stream, View<const T> below, View<T> v, QrLeafData<T
 
 template <class T>
 void place_leaf(Stream stream, View<T> above, View<T> r_above, View<T> r, View<T> t, QrLeafData<T> leaf) {
-    place_kernel<T><<<static_cast<unsigned>(above.rows() + r.rows()), threads, 0, native(stream)>>>(above, r_above, r, t, leaf);
+    place_kernel<T>
+        <<<static_cast<unsigned>(above.rows() + r.rows()), threads, 0, native(stream)>>>(above, r_above, r, t, leaf);
     check_launch("place_kernel", stream);
 }
 

@@ -12,20 +12,21 @@ inline constexpr int qr_leaf_width = 64;
 /// What the kernels of a leaf tell each other, w x w and dense each unless said otherwise. In the device's memory.
 template <class T>
 struct QrLeafData {
-    T* gram;      ///< of the columns in question
-    T* r1;        ///< Cholesky's triangle of the first Gram matrix
-    T* x;         ///< r1^-1, then what makes V of Q1
-    T* top;       ///< V's first w rows
-    T* r;         ///< R and T of the leaf
+    T* gram;  ///< of the columns in question
+    T* r1;    ///< Cholesky's triangle of the first Gram matrix
+    T* x;     ///< r1^-1, then what makes V of Q1
+    T* top;   ///< V's first w rows
+    T* r;     ///< R and T of the leaf
     T* t;
-    int* refused; ///< whether Householder's method has to do it
+    int* refused;  ///< whether Householder's method has to do it
 };
 
 /// G = R^T R, x = R^-1, G being that of `rows` rows; refuses columns that are too close to each other, or out of scale.
 template <class T>
 void factor_gram(Stream stream, Index rows, int w, QrLeafData<T> leaf);
 
-/// Of Q1 = A r1^-1, nearly orthonormal, with its Gram matrix: R, T, V's first rows, and x with V = Q1 x below them. `q1_top`: the first w rows of Q1.
+/// Of Q1 = A r1^-1, nearly orthonormal, with its Gram matrix: R, T, V's first rows, and x with V = Q1 x below them.
+/// `q1_top`: the first w rows of Q1.
 template <class T>
 void reconstruct_reflectors(Stream stream, int w, View<const T> q1_top, QrLeafData<T> leaf);
 

@@ -12,9 +12,10 @@
 #define BASALT_UNROLL
 #endif
 
-/// What one block computes on matrices of a leaf's order, written without CUDA so that a test can run it on the host: `Thread` is a thread of the
-/// block (`number`, `sync()`, and `all()`, which is sync() and says whether all threads said yes). Matrices are 64 x 64, smaller ones filled up with
-/// the unit matrix. A thread has a patch of 4 x 4 elements in registers, 16 rows and 16 columns apart.
+/// What one block computes on matrices of a leaf's order, written without CUDA so that a test can run it on the host:
+/// `Thread` is a thread of the block (`number`, `sync()`, and `all()`, which is sync() and says whether all threads
+/// said yes). Matrices are 64 x 64, smaller ones filled up with the unit matrix. A thread has a patch of 4 x 4 elements
+/// in registers, 16 rows and 16 columns apart.
 namespace basalt::cuda_detail {
 
 constexpr int leaf_order = qr_leaf_width;
@@ -39,9 +40,9 @@ struct PatchPlace {
 /// visit(i, j, p, q) for the elements of a patch.
 template <class F>
 BASALT_DEVICE void for_patch(const PatchPlace& place, F visit) {
-BASALT_UNROLL
+    BASALT_UNROLL
     for (int p = 0; p < patch_size; ++p) {
-BASALT_UNROLL
+        BASALT_UNROLL
         for (int q = 0; q < patch_size; ++q) visit(place.row(p), place.col(q), p, q);
     }
 }
@@ -65,27 +66,27 @@ struct Pivots {
     T value[leaf_order], inverse[leaf_order], sign[leaf_order];
 };
 
-/// A = L U: U above and on the diagonal of `a`, the multipliers of L below it, L^-1 in `unit`. With `signed_pivots`, S = diag(-sign of the pivots) is
-/// subtracted from A as it goes, so that no pivot is below 1; U's diagonal then is in pivots.value only. False where a pivot is not above
-/// zero (signed: in magnitude). One meeting a step.
+/// A = L U: U above and on the diagonal of `a`, the multipliers of L below it, L^-1 in `unit`. With `signed_pivots`, S
+/// = diag(-sign of the pivots) is subtracted from A as it goes, so that no pivot is below 1; U's diagonal then is in
+/// pivots.value only. False where a pivot is not above zero (signed: in magnitude). One meeting a step.
 template <class T, class Thread>
-BASALT_DEVICE bool eliminate(const Thread& thread, const PatchPlace& place, Patch<T>& a, Patch<T>& unit, bool signed_pivots, StepLines<T>& lines,
-                          Pivots<T>& pivots) {
+BASALT_DEVICE bool eliminate(const Thread& thread, const PatchPlace& place, Patch<T>& a, Patch<T>& unit,
+                             bool signed_pivots, StepLines<T>& lines, Pivots<T>& pivots) {
     for_patch(place, [&](int i, int j, int p, int q) { unit.at[p][q] = i == j ? T{1} : T{0}; });
     bool good = true;
-BASALT_UNROLL
+    BASALT_UNROLL
     for (int block = 0; block < patch_size; ++block) {
         for (int inner = 0; inner < patch_step; ++inner) {
             const int j = block * patch_step + inner, parity = j % 2;
             if (place.first_row == inner) {
-BASALT_UNROLL
+                BASALT_UNROLL
                 for (int q = 0; q < patch_size; ++q) {
                     lines.row[parity][place.col(q)] = a.at[block][q];
                     lines.unit_row[parity][place.col(q)] = unit.at[block][q];
                 }
             }
             if (place.first_col == inner) {
-BASALT_UNROLL
+                BASALT_UNROLL
                 for (int p = 0; p < patch_size; ++p) lines.column[parity][place.row(p)] = a.at[p][block];
             }
             thread.sync();
@@ -98,22 +99,23 @@ BASALT_UNROLL
                 pivots.sign[j] = sign;
             }
             T multiplier[patch_size];
-BASALT_UNROLL
+            BASALT_UNROLL
             for (int p = 0; p < patch_size; ++p) {
                 multiplier[p] = place.row(p) > j ? lines.column[parity][place.row(p)] * inverse : T{0};
             }
-BASALT_UNROLL
+            BASALT_UNROLL
             for (int q = 0; q < patch_size; ++q) {
                 // left of the pivot are multipliers, which stay
-                const T above = place.col(q) > j ? lines.row[parity][place.col(q)] : T{0}, unit_above = lines.unit_row[parity][place.col(q)];
-BASALT_UNROLL
+                const T above = place.col(q) > j ? lines.row[parity][place.col(q)] : T{0},
+                        unit_above = lines.unit_row[parity][place.col(q)];
+                BASALT_UNROLL
                 for (int p = 0; p < patch_size; ++p) {
                     a.at[p][q] -= multiplier[p] * above;
                     unit.at[p][q] -= multiplier[p] * unit_above;
                 }
             }
             if (place.first_col == inner) {
-BASALT_UNROLL
+                BASALT_UNROLL
                 for (int p = 0; p < patch_size; ++p) {
                     if (place.row(p) > j) a.at[p][block] = multiplier[p];
                 }
@@ -126,28 +128,29 @@ BASALT_UNROLL
 
 /// X = U^-1 for U as eliminate() leaves it, from the last row up.
 template <class T, class Thread>
-BASALT_DEVICE void invert_upper(const Thread& thread, const PatchPlace& place, const Patch<T>& u, Patch<T>& x, StepLines<T>& lines, const Pivots<T>& pivots) {
+BASALT_DEVICE void invert_upper(const Thread& thread, const PatchPlace& place, const Patch<T>& u, Patch<T>& x,
+                                StepLines<T>& lines, const Pivots<T>& pivots) {
     for_patch(place, [&](int i, int j, int p, int q) { x.at[p][q] = i == j ? T{1} : T{0}; });
-BASALT_UNROLL
+    BASALT_UNROLL
     for (int block = patch_size - 1; block >= 0; --block) {
         for (int inner = patch_step - 1; inner >= 0; --inner) {
             const int j = block * patch_step + inner, parity = j % 2;
             if (place.first_row == inner) {
-BASALT_UNROLL
+                BASALT_UNROLL
                 for (int q = 0; q < patch_size; ++q) {
                     x.at[block][q] *= pivots.inverse[j];
                     lines.row[parity][place.col(q)] = x.at[block][q];
                 }
             }
             if (place.first_col == inner) {
-BASALT_UNROLL
+                BASALT_UNROLL
                 for (int p = 0; p < patch_size; ++p) lines.column[parity][place.row(p)] = u.at[p][block];
             }
             thread.sync();
-BASALT_UNROLL
+            BASALT_UNROLL
             for (int p = 0; p < patch_size; ++p) {
                 const T factor = place.row(p) < j ? lines.column[parity][place.row(p)] : T{0};
-BASALT_UNROLL
+                BASALT_UNROLL
                 for (int q = 0; q < patch_size; ++q) x.at[p][q] -= factor * lines.row[parity][place.col(q)];
             }
         }
@@ -160,7 +163,7 @@ BASALT_DEVICE Patch<T> multiply(const PatchPlace& place, Square<T> a, Square<T> 
     Patch<T> sums = {};
     for (int l = 0; l < leaf_order; ++l) {
         T left[patch_size], right[patch_size];
-BASALT_UNROLL
+        BASALT_UNROLL
         for (int q = 0; q < patch_size; ++q) {
             left[q] = a(place.row(q), l);
             right[q] = b(l, place.col(q));
@@ -192,9 +195,9 @@ BASALT_DEVICE bool rows_within(const Thread& thread, int w, Square<T> x, const T
 // What rows of the inverse of U may have as their norm, squared: V stays as exact as Q.
 constexpr double largest_growth = 1024;
 
-/// `low`, `high`: what a Gram matrix may have on its diagonal, so that its elements are safe from over- and underflow. `step`: elements of
-/// Q1^T Q1 - I whose squares are below the roundings, so that the second Cholesky factor is I + F to working precision, F being what is above the
-/// diagonal and half of what is on it.
+/// `low`, `high`: what a Gram matrix may have on its diagonal, so that its elements are safe from over- and underflow.
+/// `step`: elements of Q1^T Q1 - I whose squares are below the roundings, so that the second Cholesky factor is I + F
+/// to working precision, F being what is above the diagonal and half of what is on it.
 template <class T>
 struct GramRange;
 template <>
@@ -213,9 +216,11 @@ struct LeafShared {
     T squares[leaf_order];
 };
 
-/// G = R^T R by elimination: R = D^-1/2 U, R^-1 = L^-T D^-1/2. `largest_condition`: of any column, its norm times that of its row of the inverse.
+/// G = R^T R by elimination: R = D^-1/2 U, R^-1 = L^-T D^-1/2. `largest_condition`: of any column, its norm times that
+/// of its row of the inverse.
 template <class T, class Thread>
-BASALT_DEVICE void factor_gram_block(const Thread& thread, int w, T largest_condition, const QrLeafData<T>& leaf, LeafShared<T>& shared, Square<T> square) {
+BASALT_DEVICE void factor_gram_block(const Thread& thread, int w, T largest_condition, const QrLeafData<T>& leaf,
+                                     LeafShared<T>& shared, Square<T> square) {
     const PatchPlace place(thread.number);
     Patch<T> a, unit;
     for_patch(place, [&](int i, int j, int p, int q) {
@@ -244,8 +249,8 @@ BASALT_DEVICE void factor_gram_block(const Thread& thread, int w, T largest_cond
 
 /// Q1 = Q2 (I + F), Q2's top - S = L U; V = (L, Q1 x) with x = (I - F) U^-1, R = S (I + F) R1, T = -U S L^-T.
 template <class T, class Thread>
-BASALT_DEVICE void reconstruct_block(const Thread& thread, int w, View<const T> q1_top, const QrLeafData<T>& leaf, LeafShared<T>& shared, Square<T> f,
-                                  Square<T> other) {
+BASALT_DEVICE void reconstruct_block(const Thread& thread, int w, View<const T> q1_top, const QrLeafData<T>& leaf,
+                                     LeafShared<T>& shared, Square<T> f, Square<T> other) {
     const PatchPlace place(thread.number);
     Patch<T> lu, unit, x;
     bool good = true;

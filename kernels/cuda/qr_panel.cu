@@ -101,16 +101,17 @@ void qr_panel_factor(Stream stream, View<T> panel, std::type_identity_t<View<T>>
     const Memory<T> memory(workspace, m, k);
     for (const View<T>& triangle : {r, t}) {
         const auto row = static_cast<std::size_t>(k) * sizeof(T);
-        cuda_detail::check(cudaMemset2DAsync(triangle.data(), static_cast<std::size_t>(triangle.row_stride()) * sizeof(T), 0, row,
-                                             static_cast<std::size_t>(k), cuda_detail::native(stream)),
-                           "cudaMemset2DAsync", stream);
+        cuda_detail::check(
+            cudaMemset2DAsync(triangle.data(), static_cast<std::size_t>(triangle.row_stride()) * sizeof(T), 0, row,
+                              static_cast<std::size_t>(k), cuda_detail::native(stream)),
+            "cudaMemset2DAsync", stream);
     }
     for (Index first = 0; first < k; first += leaf_width) {
         const Index w = std::min(leaf_width, k - first), right = k - first - w;
         const View<T> v = panel.block(first, first, m - first, w), t_leaf = t.block(first, first, w, w);
         factor_leaf<T>(stream, v, memory);
-        cuda_detail::place_leaf<T>(stream, panel.block(0, first, first, w), r.block(0, first, first, w), r.block(first, first, w, w),
-                                   t_leaf, memory.leaf);
+        cuda_detail::place_leaf<T>(stream, panel.block(0, first, first, w), r.block(0, first, first, w),
+                                   r.block(first, first, w, w), t_leaf, memory.leaf);
         if (right > 0) reflect<T>(stream, v, t_leaf, panel.block(first, first + w, m - first, right), memory);
     }
     if (k <= leaf_width) return;
@@ -120,8 +121,10 @@ void qr_panel_factor(Stream stream, View<T> panel, std::type_identity_t<View<T>>
     for (Index first = leaf_width; first < k; first += leaf_width) {
         const Index w = std::min(leaf_width, k - first);
         const View<T> product = dense(memory.w, first, w);
-        batched_gemm<T>(stream, 1, T{1}, {gram.block(0, first, first, w)}, {t.block(first, first, w, w)}, T{0}, Batched<T>{product});
-        batched_gemm<T>(stream, 1, T{-1}, {t.block(0, 0, first, first)}, {product}, T{0}, Batched<T>{t.block(0, first, first, w)});
+        batched_gemm<T>(stream, 1, T{1}, {gram.block(0, first, first, w)}, {t.block(first, first, w, w)}, T{0},
+                        Batched<T>{product});
+        batched_gemm<T>(stream, 1, T{-1}, {t.block(0, 0, first, first)}, {product}, T{0},
+                        Batched<T>{t.block(0, first, first, w)});
     }
 }
 

@@ -14,7 +14,9 @@ constexpr Index block_elements = 64 * 64, wanted_blocks = 264;
 // A stretch of rows: shorter ones are mostly the work of beginning.
 constexpr Index fewest_rows = 128, unit_rows = 32;
 
-Index wanted_stretches(Index a, Index b) { return std::max<Index>(1, divide_up(wanted_blocks * block_elements, std::max<Index>(1, a * b))); }
+Index wanted_stretches(Index a, Index b) {
+    return std::max<Index>(1, divide_up(wanted_blocks * block_elements, std::max<Index>(1, a * b)));
+}
 
 /// Rows of a stretch, about m / wanted: so many that nothing is left over, where such a number is near.
 Index rows_of_stretch(Index m, Index wanted, Index most) {
@@ -53,8 +55,8 @@ Index tall_product_workspace(Index a, Index b) {
 }
 
 template <class T>
-void tall_product(Stream stream, std::type_identity_t<View<const T>> x, std::type_identity_t<View<const T>> y, View<T> c,
-                  T* workspace) {
+void tall_product(Stream stream, std::type_identity_t<View<const T>> x, std::type_identity_t<View<const T>> y,
+                  View<T> c, T* workspace) {
     if (c.empty()) return;
     const Index m = x.rows(), a = x.cols(), b = y.cols();
     const Index stretches = std::clamp<Index>(divide_up(m, fewest_rows), 1, wanted_stretches(a, b));
@@ -70,8 +72,8 @@ void tall_product(Stream stream, std::type_identity_t<View<const T>> x, std::typ
                         {y.block(0, 0, rows, b), rows * y.row_stride()}, T{0}, Batched<T>{part(0), a * b});
     }
     if (left > 0) {
-        batched_gemm<T>(stream, 1, T{1}, {x.block(whole * rows, 0, left, a), 0, true}, {y.block(whole * rows, 0, left, b)}, T{0},
-                        Batched<T>{part(whole)});
+        batched_gemm<T>(stream, 1, T{1}, {x.block(whole * rows, 0, left, a), 0, true},
+                        {y.block(whole * rows, 0, left, b)}, T{0}, Batched<T>{part(whole)});
     }
     sum_kernel<T><<<static_cast<unsigned>(divide_up(a * b, threads)), threads, 0, native(stream)>>>(
         workspace, whole + (left > 0 ? 1 : 0), c);

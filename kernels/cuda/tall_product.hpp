@@ -11,10 +11,10 @@ namespace basalt::cuda_detail {
 /// Elements of workspace that tall_product() needs for results of at most a x b.
 Index tall_product_workspace(Index a, Index b);
 
-/// C = X^T Y for row-major X (m x a), Y (m x b), C (a x b), in the device's memory: stretches of rows at once, so that few columns
-/// still fill the GPU, and their sum in a fixed order. With m = 0 C is zero. For float and double.
+/// C = X^T Y for row-major X (m x a), Y (m x b), C (a x b), in the device's memory: stretches of rows at once, so that
+/// few columns still fill the GPU, and their sum in a fixed order. With m = 0 C is zero. For float and double.
 template <class T>
-void tall_product(Stream stream, std::type_identity_t<View<const T>> x, std::type_identity_t<View<const T>> y, View<T> c,
-                  T* workspace);
+void tall_product(Stream stream, std::type_identity_t<View<const T>> x, std::type_identity_t<View<const T>> y,
+                  View<T> c, T* workspace);
 
 }  // namespace basalt::cuda_detail

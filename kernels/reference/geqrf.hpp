@@ -9,8 +9,8 @@
 
 namespace basalt::reference {
 
-/// Unblocked QR, LAPACK's geqr2: V below and R on and above the diagonal in place of A, any strides; tau gets min(m, n) numbers. No guard
-/// against over- and underflow.
+/// Unblocked QR, LAPACK's geqr2: V below and R on and above the diagonal in place of A, any strides; tau gets min(m, n)
+/// numbers. No guard against over- and underflow.
 template <class T>
 void geqrf(View<T> a, T* tau) {
     for (Index j = 0; j < std::min(a.rows(), a.cols()); ++j) {
