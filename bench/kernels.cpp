@@ -116,7 +116,6 @@ class Cases {
         add_conversions();
         add_norms();
         for (const Index panel : options_.panels) add_panel(panel);
-        add_permutation();
         return std::move(cases_);
     }
 
@@ -227,20 +226,6 @@ class Cases {
             [=](Stream stream) { on_stream::solve_by_inverses<T>(stream, l, inverses, w, u); });
         add("solve by substitution", rows, 2 * nb * columns * width, solve,
             [=](Stream stream) { on_stream::solve_by_substitution<T>(stream, l, w, u); });
-    }
-
-    /// The composed interchanges of half of the rows, in one tile column.
-    void add_permutation() {
-        const std::vector<Index> pivots = random_pivots(grid_.rows(), grid_.rows() / 2);
-        const StoredPermutationPlan stored(
-            RowPermutation(grid_.rows(), {{0, pivots.data(), std::ssize(pivots)}}));
-        const PermutationPlan host = stored.plan();
-        const PermutationPlan plan = host.at(keep(std::vector<Index>(host.rows, host.rows + host.size())));
-        const Index width = grid_.shape().width;
-        add("permute rows", fmt::format("{} x {}", plan.moved, width), 2 * plan.moved * width, 0,
-            [=, this](Stream stream) {
-                on_stream::permute_rows<T>(stream, plan, tiles().some(0, 1), other_.data());
-            });
     }
 
     /// The values in the device's memory, for as long as this lives.

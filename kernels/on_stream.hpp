@@ -146,12 +146,6 @@ void exchange_rows(Stream stream, RowMoves moves, TileColumns<T> a, std::type_id
 }
 
 template <class T>
-void permute_rows(Stream stream, PermutationPlan plan, TileColumns<T> a, T* workspace) {
-    if (emulated(stream)) return cpu_kernels::permute_rows<T>(plan, a, workspace);
-    cuda_kernels::permute_rows<T>(stream, plan, a, workspace);
-}
-
-template <class T>
 void invert_unit_lower(Stream stream, std::type_identity_t<View<const T>> l, View<T> inverse, double* norms) {
     if (emulated(stream)) return cpu_kernels::invert_unit_lower<T>(l, inverse, norms);
     cuda_kernels::invert_unit_lower<T>(stream, l, inverse, norms);

@@ -95,10 +95,6 @@ struct CpuTwins {
         basalt::cpu_kernels::exchange_rows<T>(a...);
     }
     template <class T, class... A>
-    void permute_rows(const A&... a) {
-        basalt::cpu_kernels::permute_rows<T>(a...);
-    }
-    template <class T, class... A>
     void invert_unit_lower(const A&... a) {
         basalt::cpu_kernels::invert_unit_lower<T>(a...);
     }

@@ -121,10 +121,6 @@ class CudaKernels {
         run([&](basalt::Stream stream) { basalt::cuda_kernels::exchange_rows<T>(stream, a...); });
     }
     template <class T, class... A>
-    void permute_rows(const A&... a) {
-        run([&](basalt::Stream stream) { basalt::cuda_kernels::permute_rows<T>(stream, a...); });
-    }
-    template <class T, class... A>
     void invert_unit_lower(const A&... a) {
         run([&](basalt::Stream stream) { basalt::cuda_kernels::invert_unit_lower<T>(stream, a...); });
     }

@@ -17,7 +17,6 @@
 #include "kernels/cpu/row_swap.hpp"
 #include "kernels/device_generator.hpp"
 #include "kernels/inverted_block.hpp"
-#include "kernels/permutation_plan.hpp"
 #include "kernels/reference/gemm.hpp"
 #include "kernels/split_product.hpp"
 #include "kernels/reference/row_moves.hpp"
@@ -94,41 +93,6 @@ void check_row_exchange(Kernels& kernels) {
                 INFO(rows << " rows, " << count << " exchanged, " << columns << " columns of " << width);
                 REQUIRE(device_w.read() == w.values);
                 REQUIRE(result == a.values);
-            }
-        }
-    }
-}
-
-template <class T, class Kernels>
-void check_row_permutation(Kernels& kernels) {
-    for (const Index rows : {1, 2, 33, 100, 700}) {
-        const Index first = (rows + 1) / 2, second = rows / 3;
-        const auto p = pivot_lists(rows, first), q = pivot_lists(rows - second, rows - second);
-        for (std::size_t kind = 0; kind < p.size(); ++kind) {
-            const RowPermutation permutation(
-                rows, {{0, p[kind].data(), first}, {second, q[kind].data(), rows - second}});
-            const StoredPermutationPlan stored(permutation);
-            const PermutationPlan plan = stored.plan();
-            typename Kernels::template Memory<Index> numbers(
-                kernels, std::vector<Index>(plan.rows, plan.rows + plan.size()));
-            for (const auto& [columns, width, gap] : {std::array<Index, 3>{1, 1, 3},
-                                                      {3, 7, 1},
-                                                      {2, 132, 0},
-                                                      {0, 4, 0},
-                                                      {2, 0, 2},
-                                                      {1, 1100, 4}}) {
-                HostColumns<T> a(columns, rows, width, 1, gap);
-                typename Kernels::template Memory<T> device_a(kernels, a.values),
-                    workspace(kernels, std::vector<T>(at(plan.workspace(columns, width))));
-                kernels.template permute_rows<T>(plan.at(numbers.data()), a.on(device_a.data()),
-                                                 workspace.data());
-                for (Index l = 0; l < columns; ++l) {
-                    reference::laswp(a.column(l), p[kind].data(), first);
-                    reference::laswp(a.column(l).block(second, 0, rows - second, width), q[kind].data(),
-                                     rows - second);
-                }
-                INFO(rows << " rows, kind " << kind << ", " << columns << " columns of " << width);
-                REQUIRE(device_a.read() == a.values);
             }
         }
     }

@@ -31,11 +31,6 @@ TEMPLATE_TEST_CASE("rows exchanged out of place are those that interchanges leav
     check_row_exchange<TestType>(twins);
 }
 
-TEMPLATE_TEST_CASE("the interchanges of several panels are applied as one permutation", "[kernels][sanitize]",
-                   float, double) {
-    check_row_permutation<TestType>(twins);
-}
-
 TEMPLATE_TEST_CASE("a unit triangle is inverted and its inverse measured", "[kernels][sanitize]", float,
                    double) {
     check_triangle_inverse<TestType>(twins, {0, 1, 2, 7, 8, 33, 63, 64, 65, 200, 300});

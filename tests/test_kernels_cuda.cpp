@@ -17,12 +17,6 @@ TEMPLATE_TEST_CASE("rows exchanged out of place are those that interchanges leav
     check_row_exchange<TestType>(*gpu());
 }
 
-TEMPLATE_TEST_CASE("the interchanges of several panels are applied as one permutation", "[cuda]", float,
-                   double) {
-    if (gpu() == nullptr) SKIP(no_gpu);
-    check_row_permutation<TestType>(*gpu());
-}
-
 TEMPLATE_TEST_CASE("a unit triangle is inverted and its inverse measured", "[cuda]", float, double) {
     if (gpu() == nullptr) SKIP(no_gpu);
     check_triangle_inverse<TestType>(*gpu(), {0, 1, 2, 7, 8, 33, 63, 64, 65, 200, 300});

@@ -54,34 +54,7 @@ void exchange_rows(RowMoves moves, TileColumns<T> a, std::type_identity_t<TileCo
     }
 }
 
-template <class T>
-void permute_rows(PermutationPlan plan, TileColumns<T> a, T* workspace) {
-    std::vector<T> first(static_cast<std::size_t>(a.width));
-    for (Index l = 0; l < a.columns; ++l) {
-        T* const column = a.data + l * a.stride;
-        T* const saved = workspace + l * plan.slots * a.width;
-        for (Index s = 0; s < plan.slots; ++s) {
-            std::copy_n(column + plan.saved_rows[s] * a.ld, a.width, saved + s * a.width);
-        }
-        for (Index q = 0; q < plan.chunks; ++q) {
-            const Index begin = plan.begins[q], end = plan.begins[q + 1];
-            const T* after = first.data();
-            if (plan.next_slot[q] >= 0) {
-                after = saved + plan.next_slot[q] * a.width;
-            } else {
-                std::copy_n(column + plan.rows[begin] * a.ld, a.width, first.data());
-            }
-            for (Index i = begin; i < end; ++i) {
-                const T* const source = i + 1 < end ? column + plan.rows[i + 1] * a.ld : after;
-                std::copy_n(source, a.width, column + plan.rows[i] * a.ld);
-            }
-        }
-    }
-}
-
 template void exchange_rows<float>(RowMoves, TileColumns<float>, TileColumns<float>);
 template void exchange_rows<double>(RowMoves, TileColumns<double>, TileColumns<double>);
-template void permute_rows<float>(PermutationPlan, TileColumns<float>, float*);
-template void permute_rows<double>(PermutationPlan, TileColumns<double>, double*);
 
 }  // namespace basalt::cpu_kernels

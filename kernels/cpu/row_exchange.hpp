@@ -2,7 +2,6 @@
 
 #include <type_traits>
 
-#include "kernels/permutation_plan.hpp"
 #include "kernels/row_moves.hpp"
 #include "tiles/tile_columns.hpp"
 
@@ -19,10 +18,5 @@ void find_row_moves(const Index* pivots, RowMoves moves);
 /// double.
 template <class T>
 void exchange_rows(RowMoves moves, TileColumns<T> a, std::type_identity_t<TileColumns<T>> w);
-
-/// Permutes the rows of A; a row that moves is read and written once. `workspace` holds
-/// plan.workspace(a.columns, a.width) elements. For float and double.
-template <class T>
-void permute_rows(PermutationPlan plan, TileColumns<T> a, T* workspace);
 
 }  // namespace basalt::cpu_kernels

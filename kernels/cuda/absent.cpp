@@ -95,10 +95,6 @@ void exchange_rows(Stream, RowMoves, TileColumns<T>, std::type_identity_t<TileCo
     refuse();
 }
 template <class T>
-void permute_rows(Stream, PermutationPlan, TileColumns<T>, T*) {
-    refuse();
-}
-template <class T>
 void invert_unit_lower(Stream, std::type_identity_t<View<const T>>, View<T>, double*) {
     refuse();
 }
@@ -221,8 +217,6 @@ template void square_sums<double>(Stream, const TileGrid&, TileDeal, TileColumns
                                   double*);
 template void exchange_rows<float>(Stream, RowMoves, TileColumns<float>, TileColumns<float>);
 template void exchange_rows<double>(Stream, RowMoves, TileColumns<double>, TileColumns<double>);
-template void permute_rows<float>(Stream, PermutationPlan, TileColumns<float>, float*);
-template void permute_rows<double>(Stream, PermutationPlan, TileColumns<double>, double*);
 template void invert_unit_lower<float>(Stream, View<const float>, View<float>, double*);
 template void invert_unit_lower<double>(Stream, View<const double>, View<double>, double*);
 template void solve_by_inverse<float>(Stream, View<const float>, TileColumns<const float>,

@@ -120,44 +120,6 @@ __global__ void __launch_bounds__(move_threads)
     }
 }
 
-template <class Word>
-__global__ void __launch_bounds__(move_threads)
-    save_rows_kernel(PermutationPlan plan, TileColumns<const Word> a, Word* workspace, Index segments_a_row) {
-    const Segment segment(segments_a_row);
-    if (segment.word >= a.width) return;
-    for (Index s = blockIdx.y; s < plan.slots; s += gridDim.y) {
-        workspace[(segment.column * plan.slots + s) * a.width + segment.word] =
-            a.data[segment.column * a.stride + plan.saved_rows[s] * a.ld + segment.word];
-    }
-}
-
-/// Row rows[i] gets row rows[i + 1], a few rows at a time: all are read before the first is written.
-template <class Word>
-__global__ void __launch_bounds__(move_threads)
-    permute_kernel(PermutationPlan plan, TileColumns<Word> a, const Word* workspace, Index segments_a_row) {
-    constexpr int batch = 8;
-    const Segment segment(segments_a_row);
-    if (segment.word >= a.width) return;
-    Word* const column = a.data + segment.column * a.stride + segment.word;
-    const Word* const saved = workspace + segment.column * plan.slots * a.width + segment.word;
-    for (Index q = blockIdx.y; q < plan.chunks; q += gridDim.y) {
-        const Index begin = plan.begins[q], end = plan.begins[q + 1], slot = plan.next_slot[q];
-        const Word after = slot < 0 ? column[plan.rows[begin] * a.ld] : saved[slot * a.width];
-        for (Index i = begin; i < end; i += batch) {
-            Word moving[batch];
-#pragma unroll
-            for (int r = 0; r < batch; ++r) {
-                if (i + r + 1 < end) moving[r] = column[plan.rows[i + r + 1] * a.ld];
-                if (i + r + 1 == end) moving[r] = after;
-            }
-#pragma unroll
-            for (int r = 0; r < batch; ++r) {
-                if (i + r < end) column[plan.rows[i + r] * a.ld] = moving[r];
-            }
-        }
-    }
-}
-
 /// Blocks for all segments of all tile columns by `down`, which may be less than there is to do.
 template <class Word>
 dim3 segment_grid(const TileColumns<Word>& a, Index down) {
@@ -171,20 +133,6 @@ void exchange_words(Stream stream, RowMoves moves, const TileColumns<T>& a, cons
     const Index blocks = divide_up(moves.count, rows_a_block);
     exchange_kernel<<<segment_grid(words, blocks), move_threads, 0, native(stream)>>>(
         moves, words, work, divide_up(words.width, move_threads));
-}
-
-template <class Word, class T>
-void permute_words(Stream stream, const PermutationPlan& plan, const TileColumns<T>& a, T* workspace) {
-    const auto words = cuda_detail::in_words<Word>(a);
-    auto* const saved = reinterpret_cast<Word*>(workspace);
-    const Index segments = divide_up(words.width, move_threads);
-    if (plan.slots > 0) {
-        save_rows_kernel<Word><<<segment_grid(words, plan.slots), move_threads, 0, native(stream)>>>(
-            plan, words, saved, segments);
-        cuda_detail::check_launch("save_rows_kernel", stream);
-    }
-    permute_kernel<Word>
-        <<<segment_grid(words, plan.chunks), move_threads, 0, native(stream)>>>(plan, words, saved, segments);
 }
 
 }  // namespace
@@ -211,21 +159,7 @@ void exchange_rows(Stream stream, RowMoves moves, TileColumns<T> a, std::type_id
     cuda_detail::check_launch("exchange_kernel", stream);
 }
 
-template <class T>
-void permute_rows(Stream stream, PermutationPlan plan, TileColumns<T> a, T* workspace) {
-    if (a.empty() || plan.moved == 0) return;
-    const auto saved = dense_tile_columns(workspace, a.columns, plan.slots, a.width);
-    if (cuda_detail::fits_wide_words(a) && cuda_detail::fits_wide_words(saved)) {
-        permute_words<uint4>(stream, plan, a, workspace);
-    } else {
-        permute_words<cuda_detail::ElementWord<T>>(stream, plan, a, workspace);
-    }
-    cuda_detail::check_launch("permute_kernel", stream);
-}
-
 template void exchange_rows<float>(Stream, RowMoves, TileColumns<float>, TileColumns<float>);
 template void exchange_rows<double>(Stream, RowMoves, TileColumns<double>, TileColumns<double>);
-template void permute_rows<float>(Stream, PermutationPlan, TileColumns<float>, float*);
-template void permute_rows<double>(Stream, PermutationPlan, TileColumns<double>, double*);
 
 }  // namespace basalt::cuda_kernels

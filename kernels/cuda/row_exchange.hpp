@@ -4,7 +4,6 @@
 
 #include <basalt/device.hpp>
 
-#include "kernels/permutation_plan.hpp"
 #include "kernels/row_moves.hpp"
 #include "tiles/tile_columns.hpp"
 
@@ -30,10 +29,5 @@ void find_row_moves(Stream stream, const Index* pivots, RowMoves moves);
 /// For float and double.
 template <class T>
 void exchange_rows(Stream stream, RowMoves moves, TileColumns<T> a, std::type_identity_t<TileColumns<T>> w);
-
-/// Permutes the rows of A; a row that moves is read and written once. `workspace` holds
-/// plan.workspace(a.columns, a.width) elements. For float and double.
-template <class T>
-void permute_rows(Stream stream, PermutationPlan plan, TileColumns<T> a, T* workspace);
 
 }  // namespace basalt::cuda_kernels
