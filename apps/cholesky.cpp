@@ -53,16 +53,17 @@ template <class T>
 class CholeskyRuns {
   public:
     /// `options` must have the size of `matrix`.
-    CholeskyRuns(const FactorOptions& options, std::shared_ptr<const Generator<T>> matrix, const Settings& settings, Runtime& runtime,
-           OutputFiles& files)
+    CholeskyRuns(const FactorOptions& options, std::shared_ptr<const Generator<T>> matrix, const Settings& settings,
+                 Runtime& runtime, OutputFiles& files)
         : options_(options),
           runtime_(runtime),
           files_(files),
           generator_(std::move(matrix)),
           plan_(cholesky_plan(settings, runtime, options.n, sizeof(T))) {
         require_memory(run_bytes(), fmt::format("a {} x {} matrix", options.rows(), options.n));
-        spdlog::debug("mode {}, tiles of {} x {}, panels of {}, {} workers, {} GPUs, scheduler {}", plan_.mode_name(), plan_.tile.height,
-                      plan_.tile.width, plan_.options.panel_width, runtime.workers(), runtime.gpus(), runtime.config().scheduler);
+        spdlog::debug("mode {}, tiles of {} x {}, panels of {}, {} workers, {} GPUs, scheduler {}", plan_.mode_name(),
+                      plan_.tile.height, plan_.tile.width, plan_.options.panel_width, runtime.workers(), runtime.gpus(),
+                      runtime.config().scheduler);
         if (options.gpu.energy) meter_ = make_energy_meter(runtime, plan_.mode != FactorMode::cpu, files);
     }
 
@@ -116,12 +117,14 @@ class CholeskyRuns {
     void write_line() const {
         const double seconds = seconds_.back();
         const double gflops = seconds > 0 ? flops() / seconds * 1e-9 : 0;
-        const std::string check = checked()          ? fmt::format("ratio {:.3g} {}", ratio_, ratio_ < max_ratio ? "passed" : "FAILED")
+        const std::string check = checked()
+                                      ? fmt::format("ratio {:.3g} {}", ratio_, ratio_ < max_ratio ? "passed" : "FAILED")
                                   : options_.check ? "not positive definite"
                                                    : "not checked";
         const std::string energy = meter_ ? "  " + energy_text(meter_->last(), flops()) : std::string();
-        files_.human() << fmt::format("cholesky {} {} x {}  run {} of {}  {:.4f} s  {:.2f} Gflop/s  info {}  {}{}\n", options_.precision,
-                                      options_.rows(), options_.n, seconds_.size(), options_.repeat, seconds, gflops, info_, check, energy)
+        files_.human() << fmt::format("cholesky {} {} x {}  run {} of {}  {:.4f} s  {:.2f} Gflop/s  info {}  {}{}\n",
+                                      options_.precision, options_.rows(), options_.n, seconds_.size(), options_.repeat,
+                                      seconds, gflops, info_, check, energy)
                        << std::flush;
     }
 
@@ -159,15 +162,18 @@ class CholeskyRuns {
 template <class T>
 void require_symmetric(const FactorOptions& options, Runtime& runtime, const Generator<T>& matrix) {
     if (matrix.rows() != matrix.cols()) {
-        throw WrongUse(fmt::format("a {} x {} matrix for cholesky; allowed: square ones (--m as --n)", matrix.rows(), matrix.cols()));
+        throw WrongUse(fmt::format("a {} x {} matrix for cholesky; allowed: square ones (--m as --n)", matrix.rows(),
+                                   matrix.cols()));
     }
     if (options.matrix == "spd" && options.file.empty()) return;
     const Asymmetry found = asymmetry(runtime, matrix);
-    const double allowed = static_cast<double>(matrix.rows()) * std::numeric_limits<T>::epsilon() * found.largest_element;
+    const double allowed =
+        static_cast<double>(matrix.rows()) * std::numeric_limits<T>::epsilon() * found.largest_element;
     if (found.largest_difference <= allowed) return;
-    throw WrongUse(fmt::format("--matrix {}: elements ({}, {}) and ({}, {}) differ by {:.3g}; allowed for cholesky: symmetric matrices",
-                               options.file.empty() ? options.matrix : options.file, found.row + 1, found.col + 1, found.col + 1,
-                               found.row + 1, found.largest_difference));
+    throw WrongUse(fmt::format(
+        "--matrix {}: elements ({}, {}) and ({}, {}) differ by {:.3g}; allowed for cholesky: symmetric matrices",
+        options.file.empty() ? options.matrix : options.file, found.row + 1, found.col + 1, found.col + 1,
+        found.row + 1, found.largest_difference));
 }
 
 template <class T>
@@ -192,7 +198,8 @@ int cholesky(const FactorOptions& options, const Settings& settings) {
 }  // namespace
 
 void add_cholesky(CLI::App& program, Settings& settings, Command& chosen) {
-    auto* command = program.add_subcommand("cholesky", "factor one symmetric positive definite matrix, check it, time it");
+    auto* command =
+        program.add_subcommand("cholesky", "factor one symmetric positive definite matrix, check it, time it");
     const auto options = std::make_shared<FactorOptions>();
     options->matrix = "spd";
     add_factor_options(*command, settings, *options);

@@ -27,13 +27,16 @@ constexpr cudaDataType_t type_of = std::is_same_v<T, double> ? CUDA_R_64F : CUDA
 template <class T>
 class GpuVector {
   public:
-    explicit GpuVector(const std::vector<double>& x) : values_(x.begin(), x.end()), memory_(values_.size() * sizeof(T)) {
-        check(cudaMemcpy(memory_.data(), values_.data(), values_.size() * sizeof(T), cudaMemcpyHostToDevice) == cudaSuccess,
+    explicit GpuVector(const std::vector<double>& x)
+        : values_(x.begin(), x.end()), memory_(values_.size() * sizeof(T)) {
+        check(cudaMemcpy(memory_.data(), values_.data(), values_.size() * sizeof(T), cudaMemcpyHostToDevice) ==
+                  cudaSuccess,
               "cudaMemcpy");
     }
     T* data() const { return static_cast<T*>(memory_.data()); }
     std::vector<double> read() {
-        check(cudaMemcpy(values_.data(), memory_.data(), values_.size() * sizeof(T), cudaMemcpyDeviceToHost) == cudaSuccess,
+        check(cudaMemcpy(values_.data(), memory_.data(), values_.size() * sizeof(T), cudaMemcpyDeviceToHost) ==
+                  cudaSuccess,
               "cudaMemcpy");
         return {values_.begin(), values_.end()};
     }
@@ -85,8 +88,8 @@ void VendorCholeskyGpu<T>::prepare(Index n) {
 template <class T>
 void VendorCholeskyGpu<T>::potrf(Index n, T* a) {
     State& s = *state_;
-    check(cusolverDnXpotrf(s.solver, s.params, CUBLAS_FILL_MODE_LOWER, n, type_of<T>, a, n, type_of<T>, s.workspace->data(),
-                           s.workspace_bytes, s.host_workspace.data(), s.host_workspace.size(),
+    check(cusolverDnXpotrf(s.solver, s.params, CUBLAS_FILL_MODE_LOWER, n, type_of<T>, a, n, type_of<T>,
+                           s.workspace->data(), s.workspace_bytes, s.host_workspace.data(), s.host_workspace.size(),
                            static_cast<int*>(s.info->data())) == CUSOLVER_STATUS_SUCCESS,
           "cusolverDnXpotrf");
     check(cudaDeviceSynchronize() == cudaSuccess, "cudaDeviceSynchronize");
@@ -100,9 +103,11 @@ std::vector<double> VendorCholeskyGpu<T>::times(Index n, const T* a, const std::
     const int order = static_cast<int>(n);
     cublasStatus_t status;
     if constexpr (std::is_same_v<T, double>) {
-        status = cublasDsymv(state_->blas, CUBLAS_FILL_MODE_LOWER, order, &one, a, order, in.data(), 1, &zero, out.data(), 1);
+        status = cublasDsymv(state_->blas, CUBLAS_FILL_MODE_LOWER, order, &one, a, order, in.data(), 1, &zero,
+                             out.data(), 1);
     } else {
-        status = cublasSsymv(state_->blas, CUBLAS_FILL_MODE_LOWER, order, &one, a, order, in.data(), 1, &zero, out.data(), 1);
+        status = cublasSsymv(state_->blas, CUBLAS_FILL_MODE_LOWER, order, &one, a, order, in.data(), 1, &zero,
+                             out.data(), 1);
     }
     check(status == CUBLAS_STATUS_SUCCESS, "cublas<t>symv");
     return out.read();
@@ -115,9 +120,11 @@ std::vector<double> VendorCholeskyGpu<T>::times_factors(Index n, const T* l, con
     for (const cublasOperation_t operation : {CUBLAS_OP_T, CUBLAS_OP_N}) {
         cublasStatus_t status;
         if constexpr (std::is_same_v<T, double>) {
-            status = cublasDtrmv(state_->blas, CUBLAS_FILL_MODE_LOWER, operation, CUBLAS_DIAG_NON_UNIT, order, l, order, v.data(), 1);
+            status = cublasDtrmv(state_->blas, CUBLAS_FILL_MODE_LOWER, operation, CUBLAS_DIAG_NON_UNIT, order, l, order,
+                                 v.data(), 1);
         } else {
-            status = cublasStrmv(state_->blas, CUBLAS_FILL_MODE_LOWER, operation, CUBLAS_DIAG_NON_UNIT, order, l, order, v.data(), 1);
+            status = cublasStrmv(state_->blas, CUBLAS_FILL_MODE_LOWER, operation, CUBLAS_DIAG_NON_UNIT, order, l, order,
+                                 v.data(), 1);
         }
         check(status == CUBLAS_STATUS_SUCCESS, "cublas<t>trmv");
     }

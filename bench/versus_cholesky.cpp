@@ -1,5 +1,5 @@
-// Cholesky of the lower triangle in one process: ours, OpenBLAS's potrf and its plain gemm in turn, each with all the threads
-// while the threads of the others sleep.
+// Cholesky of the lower triangle in one process: ours, OpenBLAS's potrf and its plain gemm in turn, each with all the
+// threads while the threads of the others sleep.
 #include "bench/versus_cholesky.hpp"
 
 #include <algorithm>
@@ -31,7 +31,9 @@ using basalt::View;
 
 constexpr double max_ratio = 30;  // LAPACK's own tests pass below this
 
-lapack_int narrow(Index value) { return static_cast<lapack_int>(value); }
+lapack_int narrow(Index value) {
+    return static_cast<lapack_int>(value);
+}
 
 template <class T>
 void vendor_potrf(Index n, T* a) {
@@ -63,7 +65,8 @@ double residual_ratio(View<const T> a, View<const T> factor) {
         for (Index i = j; i < n; ++i) at(product, i) -= static_cast<double>(factor(i, j)) * at(ltx, j);
     }
     double error = 0;
-    for (const double entry : product) error = std::abs(entry) <= error ? error : std::abs(entry);  // also where it is NaN
+    for (const double entry : product)
+        error = std::abs(entry) <= error ? error : std::abs(entry);  // also where it is NaN
     const double norm = *std::max_element(row_sums.begin(), row_sums.end());
     return error / (static_cast<double>(n) * norm * static_cast<double>(std::numeric_limits<T>::epsilon()) / 2);
 }
@@ -84,7 +87,8 @@ class CholeskyContest {
           gemm_a_(count(gemm_n_, gemm_depth)),
           gemm_b_(count(gemm_depth, gemm_n_)),
           gemm_c_(count(gemm_n_, gemm_n_)) {
-        if (options.m > 0 && options.m != n) throw std::invalid_argument("--m: Cholesky is of square matrices, allowed is --n");
+        if (options.m > 0 && options.m != n)
+            throw std::invalid_argument("--m: Cholesky is of square matrices, allowed is --n");
         cholesky_options_.mode = basalt::FactorMode::cpu;
         const Index nb = options.nb > 0 ? options.nb : basalt::default_cholesky_panel(cholesky_options_.mode, n_, 0);
         cholesky_options_.panel_width = std::min(nb, tile_.width);
@@ -107,10 +111,12 @@ class CholeskyContest {
 
     void print(std::FILE* table) const {
         const basalt::JsonRecord r = record();
-        fmt::print(table, "{:>7} {:>9} {:>5} | {:>9.4f} {:>7.1f} | {:>9.4f} {:>7.1f} | {:>6.3f} | {:>7.1f} {:>8.3f} | {:.3g} {}\n",
-                   n_, r["tile"].get<std::string>(), r["nb"].get<Index>(), basalt::median(ours_), r["gflops"].get<double>(),
-                   basalt::median(vendor_), r["vendor_gflops"].get<double>(), r["ratio"].get<double>(), r["gemm_gflops"].get<double>(),
-                   r["gemm_fraction"].get<double>(), ratio_, passed() ? "passed" : "FAILED");
+        fmt::print(
+            table,
+            "{:>7} {:>9} {:>5} | {:>9.4f} {:>7.1f} | {:>9.4f} {:>7.1f} | {:>6.3f} | {:>7.1f} {:>8.3f} | {:.3g} {}\n",
+            n_, r["tile"].get<std::string>(), r["nb"].get<Index>(), basalt::median(ours_), r["gflops"].get<double>(),
+            basalt::median(vendor_), r["vendor_gflops"].get<double>(), r["ratio"].get<double>(),
+            r["gemm_gflops"].get<double>(), r["gemm_fraction"].get<double>(), ratio_, passed() ? "passed" : "FAILED");
         std::fflush(table);
     }
 
@@ -130,7 +136,9 @@ class CholeskyContest {
         factor.machine = machine_line();
         factor.commit = build_commit;
         basalt::JsonRecord json = basalt::to_json(factor);
-        const auto rate = [](double flops, const std::vector<double>& seconds) { return flops / basalt::median(seconds) * 1e-9; };
+        const auto rate = [](double flops, const std::vector<double>& seconds) {
+            return flops / basalt::median(seconds) * 1e-9;
+        };
         json["vendor"] = vendor_version();
         json["vendor_core"] = vendor_core();
         json["vendor_gflops"] = rate(factor.flops, vendor_);
@@ -195,7 +203,8 @@ class CholeskyContest {
 };
 
 template <class T>
-int contests(const VersusOptions& options, basalt::Runtime& runtime, std::FILE* table, basalt::JsonRecordWriter* records) {
+int contests(const VersusOptions& options, basalt::Runtime& runtime, std::FILE* table,
+             basalt::JsonRecordWriter* records) {
     bool passed = true;
     for (const Index n : options.sizes) {
         CholeskyContest<T> contest(options, runtime, n);
@@ -221,8 +230,9 @@ int versus_cholesky(const VersusOptions& options) {
                "Cholesky, precision {}, {} threads, conversion from and to column-major timed, median of {} in turn\n"
                "vendor: {}, kernels of {}; gemm: K = {}\n",
                options.precision, runtime.workers(), options.repeat, vendor_version(), vendor_core(), 1024);
-    fmt::print(table, "{:>7} {:>9} {:>5} | {:>9} {:>7} | {:>9} {:>7} | {:>6} | {:>7} {:>8} | {}\n", "n", "tile", "nb", "ours s",
-               "Gflop/s", "vendor s", "Gflop/s", "ratio", "gemm", "fraction", "||(A - LL') x|| / (n ||A|| eps)");
+    fmt::print(table, "{:>7} {:>9} {:>5} | {:>9} {:>7} | {:>9} {:>7} | {:>6} | {:>7} {:>8} | {}\n", "n", "tile", "nb",
+               "ours s", "Gflop/s", "vendor s", "Gflop/s", "ratio", "gemm", "fraction",
+               "||(A - LL') x|| / (n ||A|| eps)");
     if (options.precision == 's') return contests<float>(options, runtime, table, records.get());
     return contests<double>(options, runtime, table, records.get());
 }

@@ -1,5 +1,6 @@
-// Cholesky of the lower triangle in the modes hybrid and gpu and the GPU vendor's in one process, in turn. Both start and
-// end with a column-major matrix where --data says; conversion and transfers are timed, allocation and pinning are not.
+// Cholesky of the lower triangle in the modes hybrid and gpu and the GPU vendor's in one process, in turn. Both start
+// and end with a column-major matrix where --data says; conversion and transfers are timed, allocation and pinning are
+// not.
 #include "bench/versus_cholesky_gpu.hpp"
 
 #include <algorithm>
@@ -19,8 +20,8 @@
 #include "bench/clock.hpp"
 #include "bench/machine_line.hpp"
 #include "bench/user_matrix.hpp"
-#include "bench/vendor_gpu.hpp"
 #include "bench/vendor_cholesky_gpu.hpp"
+#include "bench/vendor_gpu.hpp"
 #include "io/json_record.hpp"
 #include "io/trace_file.hpp"
 
@@ -45,12 +46,14 @@ class CholeskyContest {
   public:
     CholeskyContest(const VersusOptions& options, basalt::Runtime& runtime, VendorGpu<T>& gpu, Index n)
         : options_(options), runtime_(runtime), gpu_(gpu), n_(n), on_host_(options.data == "host") {
-        if (options.m > 0 && options.m != n) throw std::invalid_argument("--m: Cholesky is of square matrices, allowed is --n");
+        if (options.m > 0 && options.m != n)
+            throw std::invalid_argument("--m: Cholesky is of square matrices, allowed is --n");
         cholesky_options_.mode = options.mode == "gpu" ? basalt::FactorMode::gpu : basalt::FactorMode::hybrid;
         cholesky_options_.panel_width =
             options.nb > 0 ? options.nb : basalt::default_cholesky_panel(cholesky_options_.mode, n_, runtime.gpus());
         cholesky_options_.lookahead = options.lookahead;
         cholesky_options_.narrow_at_end = options.narrow_at_end;
+        cholesky_options_.keep_other_side = false;  // only the triangle is loaded
         tile_ = options.tile == basalt::TileShape{} ? basalt::default_cholesky_tile(n_, runtime.gpus()) : options.tile;
     }
 
@@ -76,8 +79,9 @@ class CholeskyContest {
 
     void print(std::FILE* table) const {
         const basalt::JsonRecord r = record();
-        fmt::print(table, "{:>7} {:>10} {:>5} {:>6} | {:>9.4f} {:>7.2f} | {:>7.2f} {:>6.3f} | {:>7.2f} {:>6.3f} | {:.3g} {}\n", n_,
-                   r["tile"].get<std::string>(), r["nb"].get<Index>(), options_.data, basalt::median(ours_),
+        fmt::print(table,
+                   "{:>7} {:>10} {:>5} {:>6} | {:>9.4f} {:>7.2f} | {:>7.2f} {:>6.3f} | {:>7.2f} {:>6.3f} | {:.3g} {}\n",
+                   n_, r["tile"].get<std::string>(), r["nb"].get<Index>(), options_.data, basalt::median(ours_),
                    r["gflops"].get<double>() * 1e-3, gemm_rate() * 1e-3, r["gemm_fraction"].get<double>(),
                    vendor_seconds_.empty() ? 0 : flops() / basalt::median(vendor_seconds_) * 1e-12,
                    vendor_seconds_.empty() ? 0 : basalt::median(vendor_seconds_) / basalt::median(ours_), ratio_,
@@ -123,7 +127,8 @@ class CholeskyContest {
     double gemm_rate() const { return 2e-9 * gemm_order * gemm_order * gemm_depth / basalt::median(gemm_); }
 
     void generate(basalt::Matrix<T>& a, const UserMatrix<T>& user) {
-        const std::shared_ptr<const basalt::Generator<T>> generator = basalt::make_generator<T>("spd", n_, n_, options_.seed);
+        const std::shared_ptr<const basalt::Generator<T>> generator =
+            basalt::make_generator<T>("spd", n_, n_, options_.seed);
         const Place place = on_host_ ? Place::cpu() : Place::gpu(0);
         a.fill(generator, place);
         a.store(user.view(), place);
@@ -181,8 +186,8 @@ class CholeskyContest {
         expected_ = on_gpu(user, [&](const T* a) { return vendor_.times(n_, a, signs_); });
     }
 
-    /// ||(A - L L^T) x||_oo / (n ||A||_oo eps), with ||A||_oo = 5/4 n: n on the diagonal and uniform numbers in [-1/2, 1/2)
-    /// elsewhere. NaN where INFO is not 0.
+    /// ||(A - L L^T) x||_oo / (n ||A||_oo eps), with ||A||_oo = 5/4 n: n on the diagonal and uniform numbers in [-1/2,
+    /// 1/2) elsewhere. NaN where INFO is not 0.
     void check(const UserMatrix<T>& user) {
         if (info_ != 0) return;
         std::vector<double> y = on_gpu(user, [&](const T* l) { return vendor_.times_factors(n_, l, signs_); });
@@ -206,7 +211,8 @@ class CholeskyContest {
 };
 
 template <class T>
-int contests(const VersusOptions& options, basalt::Runtime& runtime, std::FILE* table, basalt::JsonRecordWriter* records) {
+int contests(const VersusOptions& options, basalt::Runtime& runtime, std::FILE* table,
+             basalt::JsonRecordWriter* records) {
     VendorGpu<T> gpu;
     bool passed = true;
     for (const Index n : options.sizes) {
@@ -230,14 +236,16 @@ int versus_cholesky_gpu(const VersusOptions& options) {
     config.gpus = options.gpus;
     config.gpu_memory = options.gpu_memory;
     basalt::Runtime runtime(config);
-    if (runtime.gpus() == 0) throw std::runtime_error("--mode hybrid and gpu: this machine has no GPU that CUDA can use");
+    if (runtime.gpus() == 0)
+        throw std::runtime_error("--mode hybrid and gpu: this machine has no GPU that CUDA can use");
     fmt::print(table,
-               "{} Cholesky, precision {}, {} CPU threads, {} GPUs, conversion from and to column-major timed, median of {} in turn\n"
+               "{} Cholesky, precision {}, {} CPU threads, {} GPUs, conversion from and to column-major timed, median "
+               "of {} in turn\n"
                "vendor: {} on one GPU; gemm: {} x {}, K = {}; Tflop/s\n",
-               options.mode, options.precision, runtime.workers(), runtime.gpus(), options.repeat, vendor_gpu_version(), gemm_order,
-               gemm_order, gemm_depth);
-    fmt::print(table, "{:>7} {:>10} {:>5} {:>6} | {:>9} {:>7} | {:>7} {:>6} | {:>7} {:>6} | {}\n", "n", "tile", "nb", "data",
-               "ours s", "Tflop/s", "gemm", "share", "vendor", "ratio", "||(A - LL') x|| / (n ||A|| eps)");
+               options.mode, options.precision, runtime.workers(), runtime.gpus(), options.repeat, vendor_gpu_version(),
+               gemm_order, gemm_order, gemm_depth);
+    fmt::print(table, "{:>7} {:>10} {:>5} {:>6} | {:>9} {:>7} | {:>7} {:>6} | {:>7} {:>6} | {}\n", "n", "tile", "nb",
+               "data", "ours s", "Tflop/s", "gemm", "share", "vendor", "ratio", "||(A - LL') x|| / (n ||A|| eps)");
     if (options.precision == 's') return contests<float>(options, runtime, table, records.get());
     return contests<double>(options, runtime, table, records.get());
 }

@@ -43,11 +43,11 @@ struct Workspace {
         }
     }
 
-    static constexpr Index ring = 3;  ///< steps that may be under way at once
+    static constexpr Index ring = 3;    ///< steps that may be under way at once
     std::vector<std::vector<T>> scale;  ///< by step: of split_diagonal(); goes with `units`
-    detail::HostBlocks<T> units;       ///< by step: the diagonal block with a unit diagonal
-    detail::HostBlocks<T> packed;      ///< by step and block j: L(j, k)^T packed
-    detail::HostBlocks<T> transposed;  ///< by step and block i, of an upper triangle: U(k, i)^T
+    detail::HostBlocks<T> units;        ///< by step: the diagonal block with a unit diagonal
+    detail::HostBlocks<T> packed;       ///< by step and block j: L(j, k)^T packed
+    detail::HostBlocks<T> transposed;   ///< by step and block i, of an upper triangle: U(k, i)^T
 };
 
 /// One factorization's submission. L(i, k) stands for U(k, i)^T where the upper triangle is factored.
@@ -65,10 +65,10 @@ class CholeskySubmission {
 
     void submit() {
         for (int k = 0; k < steps(); ++k) {
-            factor(k);                                        // A(k, k) = L(k, k) L(k, k)^T
+            factor(k);                                          // A(k, k) = L(k, k) L(k, k)^T
             for (int i = k + 1; i < steps(); ++i) solve(k, i);  // L(i, k) = A(i, k) L(k, k)^-T
             for (int j = k + 1; j < steps(); ++j) {
-                update_diagonal(k, j);                                 // A(j, j) -= L(j, k) L(j, k)^T
+                update_diagonal(k, j);                                  // A(j, j) -= L(j, k) L(j, k)^T
                 for (int i = j + 1; i < steps(); ++i) update(k, i, j);  // A(i, j) -= L(i, k) L(j, k)^T
             }
         }
@@ -84,9 +84,7 @@ class CholeskySubmission {
     }
 
     /// A(i, j) of the lower triangle, or A(j, i) in its place.
-    Region<T> block(int i, int j) const {
-        return lower_ ? s_.block(panel(i), panel(j)) : s_.block(panel(j), panel(i));
-    }
+    Region<T> block(int i, int j) const { return lower_ ? s_.block(panel(i), panel(j)) : s_.block(panel(j), panel(i)); }
     Region<T> unit(int k) const { return workspace_->units.block(k % Workspace<T>::ring); }
     Region<T> packed(int k, int j) const { return workspace_->packed.block(k % Workspace<T>::ring * steps() + j); }
     Region<T> transposed_block(int k, int i) const {
@@ -100,25 +98,29 @@ class CholeskySubmission {
     }
 
     void factor(int k) {
-        rt_.submit({.name = "diagonal", .priority = priority_.diagonal(k), .tile = {k, k, -1}, .step = k, .place = Place::cpu()},
-                   readwrite(block(k, k)), write(unit(k)), readwrite(s_.info),
-                   [lower = lower_, first = panel(k).first, scale = scale_of(k)](View<T> a, View<T> unit, View<Index> info) {
-                       if (info[0] != 0) return;
-                       const Triangle triangle = lower ? Triangle::lower : Triangle::upper;
-                       if (const Index found = cpu_kernels::factor_triangle(triangle, a)) {
-                           info[0] = first + found;
-                           return;
-                       }
-                       cpu_kernels::split_diagonal<T>(lower ? a : transposed(a), square(unit, a.rows(), a.rows()), scale);
-                   });
+        rt_.submit(
+            {.name = "diagonal",
+             .priority = priority_.diagonal(k),
+             .tile = {k, k, -1},
+             .step = k,
+             .place = Place::cpu()},
+            readwrite(block(k, k)), write(unit(k)), readwrite(s_.info),
+            [lower = lower_, first = panel(k).first, scale = scale_of(k)](View<T> a, View<T> unit, View<Index> info) {
+                if (info[0] != 0) return;
+                const Triangle triangle = lower ? Triangle::lower : Triangle::upper;
+                if (const Index found = cpu_kernels::factor_triangle(triangle, a)) {
+                    info[0] = first + found;
+                    return;
+                }
+                cpu_kernels::split_diagonal<T>(lower ? a : transposed(a), square(unit, a.rows(), a.rows()), scale);
+            });
     }
 
-    T* scale_of(int k) const {
-        return workspace_->scale[static_cast<std::size_t>(k % Workspace<T>::ring)].data();
-    }
+    T* scale_of(int k) const { return workspace_->scale[static_cast<std::size_t>(k % Workspace<T>::ring)].data(); }
 
     void solve(int k, int i) {
-        const TaskOptions options{.name = "solve", .priority = priority_.step(k, i), .tile = {i, k, -1}, .step = k, .place = Place::cpu()};
+        const TaskOptions options{
+            .name = "solve", .priority = priority_.step(k, i), .tile = {i, k, -1}, .step = k, .place = Place::cpu()};
         const T* const scale = scale_of(k);
         if (lower_) {
             rt_.submit(options, read(unit(k)), readwrite(block(i, k)), write(packed(k, i)),
@@ -126,15 +128,17 @@ class CholeskySubmission {
                            std::vector<T> memory(static_cast<std::size_t>(a.size()));
                            const auto b = View<T>::row_major(memory.data(), a.cols(), a.rows(), a.rows());
                            cpu_kernels::transpose<T>(a, b);
-                           cpu_kernels::solve_scaled_and_pack<T>(square(unit, a.cols(), a.cols()), scale, b, packed.data());
+                           cpu_kernels::solve_scaled_and_pack<T>(square(unit, a.cols(), a.cols()), scale, b,
+                                                                 packed.data());
                            cpu_kernels::transpose<T>(b, a);
                        });
         } else {
-            rt_.submit(options, read(unit(k)), readwrite(block(i, k)), write(packed(k, i)), write(transposed_block(k, i)),
-                       [scale](View<const T> unit, View<T> a, View<T> packed, View<T> to) {
-                           cpu_kernels::solve_scaled_and_pack<T>(square(unit, a.rows(), a.rows()), scale, a, packed.data());
-                           cpu_kernels::transpose<T>(a, square(to, a.cols(), a.rows()));
-                       });
+            rt_.submit(
+                options, read(unit(k)), readwrite(block(i, k)), write(packed(k, i)), write(transposed_block(k, i)),
+                [scale](View<const T> unit, View<T> a, View<T> packed, View<T> to) {
+                    cpu_kernels::solve_scaled_and_pack<T>(square(unit, a.rows(), a.rows()), scale, a, packed.data());
+                    cpu_kernels::transpose<T>(a, square(to, a.cols(), a.rows()));
+                });
         }
     }
 
@@ -144,12 +148,13 @@ class CholeskySubmission {
     void update_diagonal(int k, int j) {
         const bool lower = lower_;
         const Index rows = panel(j).width, depth = panel(k).width;
-        rt_.submit({.name = "update", .priority = priority_.step(k, j), .tile = {j, j, k}, .step = k, .place = Place::cpu()},
-                   left(k, j), read(packed(k, j)), readwrite(block(j, j)),
-                   [lower, rows, depth](View<const T> l, View<const T> packed, View<T> c) {
-                       cpu_kernels::subtract_square<T>(lower ? Triangle::lower : Triangle::upper, c,
-                                                       lower ? l : square(l, rows, depth), packed.data());
-                   });
+        rt_.submit(
+            {.name = "update", .priority = priority_.step(k, j), .tile = {j, j, k}, .step = k, .place = Place::cpu()},
+            left(k, j), read(packed(k, j)), readwrite(block(j, j)),
+            [lower, rows, depth](View<const T> l, View<const T> packed, View<T> c) {
+                cpu_kernels::subtract_square<T>(lower ? Triangle::lower : Triangle::upper, c,
+                                                lower ? l : square(l, rows, depth), packed.data());
+            });
     }
 
     void update(int k, int i, int j) {
@@ -157,11 +162,12 @@ class CholeskySubmission {
         const bool lower = lower_;
         const int row = lower ? i : j, column = lower ? j : i;
         const Index rows = panel(row).width, depth = panel(k).width;
-        rt_.submit({.name = "update", .priority = priority_.step(k, j), .tile = {i, j, k}, .step = k, .place = Place::cpu()},
-                   left(k, row), read(packed(k, column)), readwrite(block(i, j)),
-                   [lower, rows, depth](View<const T> l, View<const T> packed, View<T> c) {
-                       gemm_minus<T>(c, lower ? l : square(l, rows, depth), packed.data());
-                   });
+        rt_.submit(
+            {.name = "update", .priority = priority_.step(k, j), .tile = {i, j, k}, .step = k, .place = Place::cpu()},
+            left(k, row), read(packed(k, column)), readwrite(block(i, j)),
+            [lower, rows, depth](View<const T> l, View<const T> packed, View<T> c) {
+                gemm_minus<T>(c, lower ? l : square(l, rows, depth), packed.data());
+            });
     }
 
     CholeskyState<T>& s_;
@@ -177,8 +183,8 @@ template <class T>
 CholeskyFactors<T> cholesky_factor(Runtime& runtime, Matrix<T>& a, Triangle triangle, const CholeskyOptions& options) {
     if (&a.runtime() != &runtime) throw UsageError("cholesky_factor: the matrix belongs to another runtime");
     if (a.rows() != a.cols()) {
-        throw UsageError("cholesky_factor: the matrix is " + std::to_string(a.rows()) + " x " + std::to_string(a.cols()) +
-                         "; allowed are square ones");
+        throw UsageError("cholesky_factor: the matrix is " + std::to_string(a.rows()) + " x " +
+                         std::to_string(a.cols()) + "; allowed are square ones");
     }
     const int gpus = options.mode == FactorMode::automatic ? runtime.engine().gpus_to_deal_to() : runtime.gpus();
     const detail::CholeskyChoices choices(options, a.rows(), gpus);

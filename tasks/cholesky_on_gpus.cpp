@@ -47,7 +47,13 @@ template <class T>
 class GpuCholeskySubmission {
   public:
     GpuCholeskySubmission(CholeskyState<T>& state, GpuCholeskyState<T>& on_gpus, const CholeskyChoices& choices)
-        : s_(state), g_(on_gpus), rt_(state.runtime), choices_(choices), slot_(state.panels.size(), -1) {}
+        : s_(state),
+          g_(on_gpus),
+          rt_(state.runtime),
+          choices_(choices),
+          // a copy of the runtime's own has no other side
+          keeps_other_side_(choices.keep_other_side && state.triangle == Triangle::lower),
+          slot_(state.panels.size(), -1) {}
 
     void submit() {
         const std::vector<ColumnGroup> groups = cut_column_groups(grid().tile_cols(), g_.group_columns);
@@ -55,7 +61,7 @@ class GpuCholeskySubmission {
         if (!groups.empty()) bring_to_devices(groups.front());
         for (std::size_t g = 0; g < groups.size(); ++g) {
             group_ = groups[g];
-            save_above_diagonal();
+            if (keeps_other_side_) save_above_diagonal();
             // what lies left of the group, in the order in which it was factored
             for (int k = 0; k < first_panel(group_.first); ++k) {
                 reload(k);
@@ -64,7 +70,7 @@ class GpuCholeskySubmission {
             }
             if (g + 1 < groups.size()) bring_to_devices(groups[g + 1]);
             factor_group();
-            restore_above_diagonal();
+            if (keeps_other_side_) restore_above_diagonal();
         }
         collect_info();
     }
@@ -115,7 +121,8 @@ class GpuCholeskySubmission {
     /// Panel k from row `begin` down, where it is factored and where updates read it.
     Region<T> panel_rows(int k, Index begin) const {
         if (g_.in_place) return matrix(panel(k), begin);
-        return g_.panels[static_cast<std::size_t>(slot_[static_cast<std::size_t>(k)])].rows(begin, rows(), panel(k).width);
+        return g_.panels[static_cast<std::size_t>(slot_[static_cast<std::size_t>(k)])].rows(begin, rows(),
+                                                                                            panel(k).width);
     }
     Region<T> panel_rows(int k) const { return panel_rows(k, panel(k).first); }
 
@@ -148,26 +155,26 @@ class GpuCholeskySubmission {
     void take_out(int k) {
         if (g_.in_place) return;
         take_slot(k);
-        rt_.submit({.name = "take out", .priority = urgent, .tile = {k, -1, -1}, .step = k, .place = device_of(panel(k))},
-                   read(matrix(panel(k), panel(k).first)), write(panel_rows(k)),
-                   on_any_device([](Stream stream, View<const T> a, View<T> to) {
-                       on_stream::copy_elements<T>(stream, a, to);
-                   }));
+        rt_.submit(
+            {.name = "take out", .priority = urgent, .tile = {k, -1, -1}, .step = k, .place = device_of(panel(k))},
+            read(matrix(panel(k), panel(k).first)), write(panel_rows(k)),
+            on_any_device(
+                [](Stream stream, View<const T> a, View<T> to) { on_stream::copy_elements<T>(stream, a, to); }));
         if (hybrid()) rt_.prefetch(panel_rows(k), Place::cpu(), urgent);
     }
 
     /// The factor returns to its place in the matrix.
     void put_back(int k) {
         if (g_.in_place) return;
-        rt_.submit({.name = "put back", .tile = {k, -1, -1}, .step = k, .place = device_of(panel(k))}, read(panel_rows(k)),
-                   readwrite(matrix(panel(k), panel(k).first)),
+        rt_.submit({.name = "put back", .tile = {k, -1, -1}, .step = k, .place = device_of(panel(k))},
+                   read(panel_rows(k)), readwrite(matrix(panel(k), panel(k).first)),
                    on_any_device([](Stream stream, View<const T> from, View<T> a) {
                        on_stream::copy_elements<T>(stream, from, a);
                    }));
     }
 
-    // Updates are rectangles, so they write right of the diagonal too, less than a panel's width from it: what was there is
-    // kept aside.
+    // Updates are rectangles, so they write right of the diagonal too, less than a panel's width from it: what was
+    // there is kept aside.
 
     template <class Access, class Kernel>
     void for_each_saved(TaskName name, const Access& access, const Kernel& kernel) {
@@ -181,7 +188,8 @@ class GpuCholeskySubmission {
 
     void save_above_diagonal() {
         for_each_saved(
-            "save", [this](const TaskOptions& options, const Region<T>& square, const Region<T>& saved, const auto& kernel) {
+            "save",
+            [this](const TaskOptions& options, const Region<T>& square, const Region<T>& saved, const auto& kernel) {
                 rt_.submit(options, read(square), write(saved), on_any_device(kernel));
             },
             [](Stream stream, View<const T> a, View<T> saved) { on_stream::save_above_diagonal<T>(stream, a, saved); });
@@ -189,10 +197,13 @@ class GpuCholeskySubmission {
 
     void restore_above_diagonal() {
         for_each_saved(
-            "restore", [this](const TaskOptions& options, const Region<T>& square, const Region<T>& saved, const auto& kernel) {
+            "restore",
+            [this](const TaskOptions& options, const Region<T>& square, const Region<T>& saved, const auto& kernel) {
                 rt_.submit(options, read(saved), readwrite(square), on_any_device(kernel));
             },
-            [](Stream stream, View<const T> saved, View<T> a) { on_stream::restore_above_diagonal<T>(stream, saved, a); });
+            [](Stream stream, View<const T> saved, View<T> a) {
+                on_stream::restore_above_diagonal<T>(stream, saved, a);
+            });
     }
 
     // --- panels ---
@@ -200,18 +211,23 @@ class GpuCholeskySubmission {
     void factor(int k) {
         if (hybrid()) return factor_on_cores(k);
         const auto gpu = static_cast<std::size_t>(g_.device_of(panel(k).tile_column));
-        rt_.submit({.name = "panel", .priority = urgent + 1, .tile = {k, k, -1}, .step = k, .place = device_of(panel(k))},
-                   readwrite(panel_rows(k)), write(g_.workspaces[gpu].region()), readwrite(g_.info[gpu]),
-                   on_any_device([k](Stream stream, View<T> a, View<Index> workspace, View<Index> info) {
-                       on_stream::cholesky_panel<T>(stream, a, info.data() + k, workspace.data());
-                   }));
+        rt_.submit(
+            {.name = "panel", .priority = urgent + 1, .tile = {k, k, -1}, .step = k, .place = device_of(panel(k))},
+            readwrite(panel_rows(k)), write(g_.workspaces[gpu].region()), readwrite(g_.info[gpu]),
+            on_any_device([k](Stream stream, View<T> a, View<Index> workspace, View<Index> info) {
+                on_stream::cholesky_panel<T>(stream, a, info.data() + k, workspace.data());
+            }));
     }
 
     /// A gang: one core factors the square on top, all solve for the rows below it.
     void factor_on_cores(int k) {
         const Panel& p = panel(k);
         const int most = static_cast<int>(std::clamp<Index>((rows() - p.end()) / rows_a_thread, 1, rt_.workers()));
-        rt_.submit({.name = "panel", .priority = urgent + 1, .threads = {most, most}, .tile = {k, k, -1}, .step = k,
+        rt_.submit({.name = "panel",
+                    .priority = urgent + 1,
+                    .threads = {most, most},
+                    .tile = {k, k, -1},
+                    .step = k,
                     .place = Place::cpu()},
                    readwrite(panel_rows(k)), readwrite(s_.info),
                    [first = p.first](const Team& team, View<T> a, View<Index> info) {
@@ -223,7 +239,8 @@ class GpuCholeskySubmission {
                        }
                        team.barrier();
                        if (info[0] != 0) return;
-                       const Index begin = n + below * team.rank() / team.size(), end = n + below * (team.rank() + 1) / team.size();
+                       const Index begin = n + below * team.rank() / team.size(),
+                                   end = n + below * (team.rank() + 1) / team.size();
                        solve_below<T>(square, a.block(begin, 0, end - begin, n));
                    });
     }
@@ -232,8 +249,8 @@ class GpuCholeskySubmission {
     void collect_info() {
         if (hybrid()) return;
         for (int g = 0; g < g_.gpus; ++g) {
-            rt_.submit({.name = "info", .place = Place::cpu()}, read(g_.info[static_cast<std::size_t>(g)]), readwrite(s_.info),
-                       [s = &s_, h = &g_, g](View<const Index> found, View<Index> info) {
+            rt_.submit({.name = "info", .place = Place::cpu()}, read(g_.info[static_cast<std::size_t>(g)]),
+                       readwrite(s_.info), [s = &s_, h = &g_, g](View<const Index> found, View<Index> info) {
                            for (int k = 0; k < static_cast<int>(s->panels.size()); ++k) {
                                const Panel& p = s->panels[static_cast<std::size_t>(k)];
                                if (h->device_of(p.tile_column) != g || found[k] == 0) continue;
@@ -264,7 +281,8 @@ class GpuCholeskySubmission {
                 if (g_.device_of(j) != g || range.first >= range.last) continue;
                 if (ranges.empty()) data.read(panel_rows(k, panel(range.first).first));
                 const Panel& p = panel(range.first);
-                data.readwrite(g_.a->template region<T>(j, p.first, rows(), p.col_begin, panel(range.last - 1).col_end()));
+                data.readwrite(
+                    g_.a->template region<T>(j, p.first, rows(), p.col_begin, panel(range.last - 1).col_end()));
                 ranges.push_back(range);
             }
             if (!ranges.empty()) submit_update(k, data, std::move(ranges), g, false);
@@ -275,21 +293,23 @@ class GpuCholeskySubmission {
     void submit_update(int k, const AccessList& data, std::vector<PanelRange> ranges, int gpu, bool leading) {
         const Index offset = g_.in_place ? panel(k).col_begin : 0, ld = g_.in_place ? tile_width() : g_.nb;
         const int first = ranges.front().first;
-        rt_.submit({.name = leading ? TaskName("update leading") : TaskName("update"),
-                    .priority = leading ? urgent : -k - 1,
-                    .tile = {k, first, -1},
-                    .step = k,
-                    .place = Place::gpu(gpu)},
-                   data,
-                   on_any_device([this_matrix = UpdateShape{s_.panels.data(), rows(), tile_width()}, depth = panel(k).width,
-                                  offset, ld, ranges = std::move(ranges)](Stream stream, const Addresses& at) {
-                       const auto l = View<const T>::row_major(static_cast<const T*>(at[0]) + offset, this_matrix.rows, depth, ld);
-                       for (std::size_t c = 0; c < ranges.size(); ++c) {
-                           const auto a = View<T>::row_major(static_cast<T*>(at[c + 1]), this_matrix.rows, this_matrix.tile_width,
-                                                             this_matrix.tile_width);
-                           update_tile_column(stream, this_matrix, l, a, ranges[c]);
-                       }
-                   }));
+        rt_.submit(
+            {.name = leading ? TaskName("update leading") : TaskName("update"),
+             .priority = leading ? urgent : -k - 1,
+             .tile = {k, first, -1},
+             .step = k,
+             .place = Place::gpu(gpu)},
+            data,
+            on_any_device([this_matrix = UpdateShape{s_.panels.data(), rows(), tile_width()}, depth = panel(k).width,
+                           offset, ld, ranges = std::move(ranges)](Stream stream, const Addresses& at) {
+                const auto l =
+                    View<const T>::row_major(static_cast<const T*>(at[0]) + offset, this_matrix.rows, depth, ld);
+                for (std::size_t c = 0; c < ranges.size(); ++c) {
+                    const auto a = View<T>::row_major(static_cast<T*>(at[c + 1]), this_matrix.rows,
+                                                      this_matrix.tile_width, this_matrix.tile_width);
+                    update_tile_column(stream, this_matrix, l, a, ranges[c]);
+                }
+            }));
     }
 
     struct UpdateShape {
@@ -298,22 +318,26 @@ class GpuCholeskySubmission {
         Index tile_width;
     };
 
-    /// A -= L L'^T in some panels of one tile column: the rows below its square in one product, and the square's triangle
-    /// panel by panel, so that no more than a panel's square lies right of the diagonal. All of it costs at most
-    /// 1 + 3/2 nb/n times the operations of Cholesky.
-    static void update_tile_column(Stream stream, const UpdateShape& shape, View<const T> l, View<T> a, const PanelRange& range) {
+    /// A -= L L'^T in some panels of one tile column: the rows below its square in one product, and the square's
+    /// triangle panel by panel, so that no more than a panel's square lies right of the diagonal. All of it costs at
+    /// most 1 + 3/2 nb/n times the operations of Cholesky.
+    static void update_tile_column(Stream stream, const UpdateShape& shape, View<const T> l, View<T> a,
+                                   const PanelRange& range) {
         const Panel& first = shape.panels[range.first];
         const Panel& last = shape.panels[range.last - 1];
         const auto product = [&](Index row, Index end, Index col, Index from, Index width) {
             on_stream::subtract_transposed_product<T>(stream, l.block(row, 0, end - row, l.cols()),
-                                                      l.block(from, 0, width, l.cols()), a.block(row, col, end - row, width));
+                                                      l.block(from, 0, width, l.cols()),
+                                                      a.block(row, col, end - row, width));
         };
-        if (range.last - range.first == 1) return product(first.first, shape.rows, first.col_begin, first.first, first.width);
+        if (range.last - range.first == 1)
+            return product(first.first, shape.rows, first.col_begin, first.first, first.width);
         for (int p = range.first; p < range.last; ++p) {
             const Panel& own = shape.panels[p];
             product(own.first, last.end(), own.col_begin, own.first, own.width);
         }
-        if (last.end() < shape.rows) product(last.end(), shape.rows, first.col_begin, first.first, last.end() - first.first);
+        if (last.end() < shape.rows)
+            product(last.end(), shape.rows, first.col_begin, first.first, last.end() - first.first);
     }
 
     /// Above 0: on streams of high priority.
@@ -323,6 +347,7 @@ class GpuCholeskySubmission {
     GpuCholeskyState<T>& g_;
     Runtime& rt_;
     const CholeskyChoices choices_;
+    const bool keeps_other_side_;
     ColumnGroup group_{};
     std::vector<int> slot_;  ///< by panel: where it is while it is on its way
     Index slots_taken_ = 0;
@@ -343,7 +368,8 @@ Region<T> meeting(const MatrixStorage& storage, Index rows_of, Index cols_of) {
 
 /// to = from^T for one triangle of `to`, by one GPU that has both, or by the cores.
 template <class T>
-void submit_transposition(Runtime& runtime, const MatrixStorage& from, const MatrixStorage& to, Triangle of_to, Place place) {
+void submit_transposition(Runtime& runtime, const MatrixStorage& from, const MatrixStorage& to, Triangle of_to,
+                          Place place) {
     const Index columns = from.grid().tile_cols();
     for (Index j = 0; j < columns; ++j) {
         for (Index i = j; i < columns; ++i) {
@@ -351,9 +377,12 @@ void submit_transposition(Runtime& runtime, const MatrixStorage& from, const Mat
             const Index row = of_to == Triangle::lower ? i : j, col = of_to == Triangle::lower ? j : i;
             const auto source = meeting<T>(from, col, row), target = meeting<T>(to, row, col);
             const bool square = i == j;
-            const TaskOptions options{.name = "transpose", .tile = {static_cast<int>(i), static_cast<int>(j), -1}, .place = place};
+            const TaskOptions options{
+                .name = "transpose", .tile = {static_cast<int>(i), static_cast<int>(j), -1}, .place = place};
             // elsewhere all of the tile belongs to the triangle
-            const Index offset = square ? 0 : of_to == Triangle::lower ? -source.cols - source.rows : source.cols + source.rows;
+            const Index offset = square                     ? 0
+                                 : of_to == Triangle::lower ? -source.cols - source.rows
+                                                            : source.cols + source.rows;
             if (place.is_cpu()) {
                 runtime.submit(options, read(source), readwrite(target), [of_to, offset](View<const T> a, View<T> b) {
                     cpu_kernels::copy_triangle<T>(of_to, offset, transposed(a), b);
@@ -374,7 +403,9 @@ template <class T>
 void submit_cholesky_on_gpus(CholeskyState<T>& state, const CholeskyChoices& choices) {
     const bool upper = state.triangle == Triangle::upper;
     std::shared_ptr<MatrixStorage> storage = state.a;
-    if (upper) storage = std::make_shared<MatrixStorage>(state.runtime, transposed_grid(state.grid()), sizeof(T), "transposed copy");
+    if (upper)
+        storage =
+            std::make_shared<MatrixStorage>(state.runtime, transposed_grid(state.grid()), sizeof(T), "transposed copy");
     auto on_gpus = std::make_shared<GpuCholeskyState<T>>(state, storage, choices);
     state.workspace = on_gpus;
     const Place place = on_gpus->gpus == 1 && !on_gpus->out_of_core() ? Place::gpu(0) : Place::cpu();

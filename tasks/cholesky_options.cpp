@@ -77,7 +77,10 @@ FactorMode chosen_cholesky_mode(const CholeskyOptions& options, Index n, int gpu
 namespace detail {
 
 CholeskyChoices::CholeskyChoices(const CholeskyOptions& options, Index n, int gpus)
-    : mode(chosen_cholesky_mode(options, n, gpus)), widths{options.panel_width}, lookahead(options.lookahead) {
+    : mode(chosen_cholesky_mode(options, n, gpus)),
+      widths{options.panel_width},
+      lookahead(options.lookahead),
+      keep_other_side(options.keep_other_side) {
     if (widths.width < 0) {
         throw UsageError("CholeskyOptions::panel_width = " + std::to_string(widths.width) +
                          "; allowed is 0 (chosen) or at least 1");

@@ -12,6 +12,7 @@ struct CholeskyChoices {
     FactorMode mode;  ///< never automatic
     PanelWidths widths;
     int lookahead;
+    bool keep_other_side;
 };
 
 }  // namespace basalt::detail

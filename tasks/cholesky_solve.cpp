@@ -29,7 +29,11 @@ template <class T>
 class ColumnSolve {
   public:
     ColumnSolve(CholeskyState<T>& factor, const Matrix<T>& b, Index column)
-        : s_(factor), b_(b), column_(column), width_(b.column(column).cols), lower_(factor.triangle == Triangle::lower) {}
+        : s_(factor),
+          b_(b),
+          column_(column),
+          width_(b.column(column).cols),
+          lower_(factor.triangle == Triangle::lower) {}
 
     void submit() {
         const auto steps = std::ssize(s_.panels);
@@ -52,8 +56,8 @@ class ColumnSolve {
         // the stored triangle is L or U; transposed is what stands the other way round
         const bool flip = lower_ == backward;
         const Triangle seen = backward ? Triangle::upper : Triangle::lower;
-        s_.runtime.submit({.name = "solve", .priority = 1, .tile = tile(p), .place = Place::cpu()}, read(s_.block(p, p)),
-                          readwrite(rows(p)), [flip, seen](View<const T> t, View<T> b) {
+        s_.runtime.submit({.name = "solve", .priority = 1, .tile = tile(p), .place = Place::cpu()},
+                          read(s_.block(p, p)), readwrite(rows(p)), [flip, seen](View<const T> t, View<T> b) {
                               const BlasSerial serial;
                               blas::trsm<T>(Side::left, seen, Diagonal::stored, T{1}, flip ? transposed(t) : t, b);
                           });
@@ -101,7 +105,9 @@ class FactoredArray {
         const FactorMode mode = chosen_cholesky_mode({}, n, runtime.engine().gpus_to_deal_to());
         converted_on_ = mode == FactorMode::cpu ? Place::cpu() : Place::any();
         matrix_.load_triangle(Triangle::lower, array_, converted_on_);
-        factors_ = cholesky_factor(runtime, matrix_);
+        CholeskyOptions options;
+        options.keep_other_side = false;
+        factors_ = cholesky_factor(runtime, matrix_, Triangle::lower, options);
     }
 
     const CholeskyFactors<T>& factors() const { return factors_; }
@@ -123,7 +129,8 @@ void cholesky_solve(Runtime& runtime, const CholeskyFactors<T>& cholesky, Matrix
     const auto& state = cholesky.share_state();
     require(&state->runtime == &runtime && &b.runtime() == &runtime,
             "cholesky_solve: factor, B and runtime do not belong together");
-    require(b.rows() == n, "cholesky_solve: B has " + std::to_string(b.rows()) + " rows; the factor has " + std::to_string(n));
+    require(b.rows() == n,
+            "cholesky_solve: B has " + std::to_string(b.rows()) + " rows; the factor has " + std::to_string(n));
     for (Index j = 0; j < b.tile_cols(); ++j) ColumnSolve<T>(*state, b, j).submit();
 }
 

@@ -10,12 +10,13 @@
 
 namespace basalt::detail {
 
-/// What a Cholesky factorization in the modes hybrid and gpu needs beside CholeskyState while it runs: always of a lower
-/// triangle.
+/// What a Cholesky factorization in the modes hybrid and gpu needs beside CholeskyState while it runs: always of a
+/// lower triangle.
 template <class T>
 struct GpuCholeskyState {
     /// `storage`: the matrix that is factored, the user's or one of the runtime's own.
-    GpuCholeskyState(CholeskyState<T>& cholesky, std::shared_ptr<MatrixStorage> storage, const CholeskyChoices& choices);
+    GpuCholeskyState(CholeskyState<T>& cholesky, std::shared_ptr<MatrixStorage> storage,
+                     const CholeskyChoices& choices);
 
     /// Tile columns are dealt 1D block-cyclically.
     int device_of(Index tile_column) const { return static_cast<int>(tile_column % gpus); }

@@ -17,8 +17,9 @@ class HostBlocks {
     HostBlocks(Runtime& runtime, Index count, Index size, const char* name)
         : size_(aligned(std::max<Index>(size, 1))), memory_(static_cast<std::size_t>(count * size_) * sizeof(T)) {
         for (Index b = 0; b < count; ++b) {
-            data_.emplace_back(runtime.engine(), create_datum(runtime.engine(), static_cast<T*>(memory_.data()) + b * size_,
-                                                              sizeof(T), 1, 1, Storage::pinned, name));
+            data_.emplace_back(runtime.engine(),
+                               create_datum(runtime.engine(), static_cast<T*>(memory_.data()) + b * size_, sizeof(T), 1,
+                                            1, Storage::pinned, name));
         }
     }
 

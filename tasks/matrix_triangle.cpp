@@ -20,8 +20,8 @@ constexpr Index piece_rows = 512, piece_cols = 256;
 // Order of the squares on the diagonal that are copied by element.
 constexpr Index square = 32;
 
-/// Rows [row_begin, row_end) and columns [col_begin, col_end) of the matrix, inside one tile column: all of it belongs to
-/// the triangle, or it is a square on the diagonal.
+/// Rows [row_begin, row_end) and columns [col_begin, col_end) of the matrix, inside one tile column: all of it belongs
+/// to the triangle, or it is a square on the diagonal.
 struct Piece {
     Index tile_column;
     Index row_begin, row_end;
@@ -85,16 +85,18 @@ TaskOptions on_cores(TaskName name, const Piece& p) {
 template <class T>
 void load_on_cores(const MatrixStorage& storage, Triangle triangle, View<const T> source) {
     for_each_piece(storage.grid(), triangle, [&](const Piece& p) {
-        storage.runtime().submit(on_cores("load", p), readwrite(region_of<T>(storage, p)),
-                                 [p, triangle, from = window_of(source, p)](View<T> a) { copy_piece<T>(p, triangle, from, a); });
+        storage.runtime().submit(
+            on_cores("load", p), readwrite(region_of<T>(storage, p)),
+            [p, triangle, from = window_of(source, p)](View<T> a) { copy_piece<T>(p, triangle, from, a); });
     });
 }
 
 template <class T>
 void store_on_cores(const MatrixStorage& storage, Triangle triangle, View<T> target) {
     for_each_piece(storage.grid(), triangle, [&](const Piece& p) {
-        storage.runtime().submit(on_cores("store", p), read(region_of<T>(storage, p)),
-                                 [p, triangle, to = window_of(target, p)](View<const T> a) { copy_piece<T>(p, triangle, a, to); });
+        storage.runtime().submit(
+            on_cores("store", p), read(region_of<T>(storage, p)),
+            [p, triangle, to = window_of(target, p)](View<const T> a) { copy_piece<T>(p, triangle, a, to); });
     });
 }
 
@@ -141,11 +143,12 @@ template <class V>
 void require_triangle(const char* what, const V& array, const TileGrid& grid) {
     const auto shape = [](Index rows, Index cols) { return std::to_string(rows) + " x " + std::to_string(cols); };
     if (grid.rows() != grid.cols()) {
-        throw UsageError(std::string(what) + ": the matrix is " + shape(grid.rows(), grid.cols()) + "; allowed are square ones");
+        throw UsageError(std::string(what) + ": the matrix is " + shape(grid.rows(), grid.cols()) +
+                         "; allowed are square ones");
     }
     if (array.rows() != grid.rows() || array.cols() != grid.cols()) {
-        throw UsageError(std::string(what) + ": the array is " + shape(array.rows(), array.cols()) + "; the matrix is " +
-                         shape(grid.rows(), grid.cols()));
+        throw UsageError(std::string(what) + ": the array is " + shape(array.rows(), array.cols()) +
+                         "; the matrix is " + shape(grid.rows(), grid.cols()));
     }
     if (array.row_stride() != 1 && array.col_stride() != 1 && array.rows() > 1) {
         throw UsageError(std::string(what) + ": the array has strides " + std::to_string(array.row_stride()) + " and " +

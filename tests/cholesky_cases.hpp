@@ -120,7 +120,8 @@ Dense<double> lower_factor(Triangle triangle, const Dense<T>& factor, bool trans
     Dense<double> l(factor.n, factor.n);
     for (Index j = 0; j < factor.n; ++j) {
         for (Index i = 0; i < factor.n; ++i) {
-            const double value = i < j ? 0 : static_cast<double>(triangle == Triangle::lower ? factor(i, j) : factor(j, i));
+            const double value =
+                i < j ? 0 : static_cast<double>(triangle == Triangle::lower ? factor(i, j) : factor(j, i));
             (transposed ? l(j, i) : l(i, j)) = value;
         }
     }
@@ -170,7 +171,8 @@ void check_cholesky(Triangle triangle, const Dense<T>& a, const CholeskyResult<T
 
 /// A pivot made negative, zero, or NaN in column `where`: INFO is its number, counted from 1.
 template <class T>
-void check_info(Runtime& runtime, Index n, TileShape tile, const CholeskyOptions& options, const std::vector<Index>& places) {
+void check_info(Runtime& runtime, Index n, TileShape tile, const CholeskyOptions& options,
+                const std::vector<Index>& places) {
     for (const Triangle triangle : both_triangles) {
         for (const Index where : places) {
             Dense<T> a = spd_dense<T>(triangle, n, 3);

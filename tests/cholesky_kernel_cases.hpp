@@ -52,11 +52,13 @@ std::vector<T> panel_of(const Dense<T>& a, Index cols, Index ld) {
 }
 
 template <class T, class Kernels>
-std::vector<T> factored_panel(Kernels& kernels, const std::vector<T>& values, Index rows, Index cols, Index ld, Index& info) {
+std::vector<T> factored_panel(Kernels& kernels, const std::vector<T>& values, Index rows, Index cols, Index ld,
+                              Index& info) {
     typename Kernels::template Memory<T> panel(kernels, values);
     typename Kernels::template Memory<Index> result(kernels, {-1});
     typename Kernels::template Memory<char> workspace(kernels, std::vector<char>(Kernels::template workspace<T>(cols)));
-    kernels.template cholesky_panel<T>(View<T>::row_major(panel.data(), rows, cols, ld), result.data(), workspace.data());
+    kernels.template cholesky_panel<T>(View<T>::row_major(panel.data(), rows, cols, ld), result.data(),
+                                       workspace.data());
     info = result.read()[0];
     return panel.read();
 }
@@ -128,7 +130,8 @@ void check_repeated_panel(Kernels& kernels, Index rows, Index cols) {
 
 template <class T, class Kernels>
 void check_transposed_product(Kernels& kernels) {
-    for (const auto& [m, n, k] : {std::array<Index, 3>{0, 3, 3}, {3, 0, 3}, {5, 7, 0}, {1, 1, 1}, {33, 17, 40}, {130, 64, 65}}) {
+    for (const auto& [m, n, k] :
+         {std::array<Index, 3>{0, 3, 3}, {3, 0, 3}, {5, 7, 0}, {1, 1, 1}, {33, 17, 40}, {130, 64, 65}}) {
         const Index lda = k + 3, ldb = k + 1, ldc = n + 2;
         const auto elements = [](Index rows, Index ld, unsigned seed) {
             const Dense<T> d = random_dense<T>(std::max<Index>(rows * ld, 1), 1, seed);
@@ -184,8 +187,16 @@ void check_band(Kernels& kernels) {
 
 template <class T, class Kernels>
 void check_triangle_copies(Kernels& kernels) {
-    for (const auto& [rows, cols, offset] : {std::array<Index, 3>{0, 4, 0}, {1, 1, 0}, {33, 33, 0}, {100, 40, 0}, {40, 100, -7},
-                                             {70, 65, 31}, {64, 64, 64}, {64, 64, -64}, {50, 50, 1}, {130, 97, -200}}) {
+    for (const auto& [rows, cols, offset] : {std::array<Index, 3>{0, 4, 0},
+                                             {1, 1, 0},
+                                             {33, 33, 0},
+                                             {100, 40, 0},
+                                             {40, 100, -7},
+                                             {70, 65, 31},
+                                             {64, 64, 64},
+                                             {64, 64, -64},
+                                             {50, 50, 1},
+                                             {130, 97, -200}}) {
         for (const Triangle triangle : both_triangles) {
             for (const int layouts : {0, 1, 2, 3}) {
                 const Index most = (rows + 3) * (cols + 3);
@@ -194,7 +205,8 @@ void check_triangle_copies(Kernels& kernels) {
                     return by_rows ? View<T>::row_major(data, r, c, c + 2) : View<T>::column_major(data, r, c, r + 1);
                 };
                 typename Kernels::template Memory<T> source(kernels, from.values), target(kernels, into.values);
-                kernels.template copy_triangle<T>(triangle, Index{offset}, View<const T>(view(source.data(), layouts % 2 == 0)),
+                kernels.template copy_triangle<T>(triangle, Index{offset},
+                                                  View<const T>(view(source.data(), layouts % 2 == 0)),
                                                   view(target.data(), layouts / 2 == 0));
                 std::vector<T> elements = from.values, expected = into.values;
                 const View<T> f = view(elements.data(), layouts % 2 == 0), e = view(expected.data(), layouts / 2 == 0);
@@ -203,7 +215,8 @@ void check_triangle_copies(Kernels& kernels) {
                         if (triangle == Triangle::lower ? i >= j + offset : i <= j + offset) e(i, j) = f(i, j);
                     }
                 }
-                INFO(text(triangle) << " of " << rows << " x " << cols << ", offset " << offset << ", layouts " << layouts);
+                INFO(text(triangle) << " of " << rows << " x " << cols << ", offset " << offset << ", layouts "
+                                    << layouts);
                 REQUIRE(target.read() == expected);
             }
         }

@@ -59,15 +59,16 @@ void check_on_gpus(const CholeskyMachine& machine, const CholeskyShape& shape, i
         for (const Triangle triangle : both_triangles) {
             const Dense<T> a = spd_dense<T>(triangle, shape.n, 3);
             INFO(text(mode) << ", " << text(triangle) << ", n = " << shape.n << ", tiles " << shape.tile.height << " x "
-                            << shape.tile.width << ", panels of " << shape.panel_width << ", lookahead " << lookahead << ", "
-                            << machine.gpus << " GPUs, memory " << machine.memory);
+                            << shape.tile.width << ", panels of " << shape.panel_width << ", lookahead " << lookahead
+                            << ", " << machine.gpus << " GPUs, memory " << machine.memory);
             const auto options = on_gpus(mode, shape.panel_width, lookahead);
             check_cholesky(triangle, a, factor(runtime, triangle, a, shape.tile, options));
         }
     }
 }
 
-/// A matrix made on the GPUs is factored there, and one in a GPU's memory (on an emulated one: anybody's) is loaded and stored.
+/// A matrix made on the GPUs is factored there, and one in a GPU's memory (on an emulated one: anybody's) is loaded and
+/// stored.
 template <class T, class GpuArray>
 void check_arrays_on_gpu(Runtime& runtime, const CholeskyShape& shape, GpuArray make_array) {
     for (const Triangle triangle : both_triangles) {

@@ -27,21 +27,25 @@ struct Layout {
     CholeskyOptions options;
 };
 
-const std::vector<Layout> layouts{{{32, 32}, on_cores(32)},     {{48, 32}, on_cores(7, 0)}, {{16, 80}, on_cores(80, 3)},
-                                  {{64, 128}, on_cores(48, 2)}, {{}, on_cores()}};
+const std::vector<Layout> layouts{{{32, 32}, on_cores(32)},
+                                  {{48, 32}, on_cores(7, 0)},
+                                  {{16, 80}, on_cores(80, 3)},
+                                  {{64, 128}, on_cores(48, 2)},
+                                  {{}, on_cores()}};
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("Cholesky of any order has LAPACK's residual with any tiles, panels and workers", "[cholesky][sanitize]",
-                   float, double) {
+TEMPLATE_TEST_CASE("Cholesky of any order has LAPACK's residual with any tiles, panels and workers",
+                   "[cholesky][sanitize]", float, double) {
     for (const int workers : {1, 2, 4}) {
         Runtime runtime(cores(workers));
         for (const Index n : {0, 1, 2, 31, 32, 33, 64, 65, 129, 200}) {
             for (const Layout& layout : layouts) {
                 for (const Triangle triangle : both_triangles) {
                     const Dense<TestType> a = spd_dense<TestType>(triangle, n, 1);
-                    INFO(text(triangle) << ", n = " << n << ", tiles " << layout.tile.height << " x " << layout.tile.width
-                                        << ", panels of " << layout.options.panel_width << ", " << workers << " workers");
+                    INFO(text(triangle) << ", n = " << n << ", tiles " << layout.tile.height << " x "
+                                        << layout.tile.width << ", panels of " << layout.options.panel_width << ", "
+                                        << workers << " workers");
                     check_cholesky(triangle, a, factor(runtime, triangle, a, layout.tile, layout.options));
                 }
             }
@@ -55,12 +59,13 @@ TEMPLATE_TEST_CASE("Cholesky of order 1000 is as exact as LAPACK's", "[cholesky]
         const Dense<TestType> a = spd_dense<TestType>(triangle, 1000, 2);
         const auto got = factor(runtime, triangle, a, {}, on_cores());
         check_cholesky(triangle, a, got);
-        CHECK(cholesky_ratio(triangle, a, got.factor) < 4 * cholesky_ratio(triangle, a, lapack_potrf(triangle, a).factor));
+        CHECK(cholesky_ratio(triangle, a, got.factor) <
+              4 * cholesky_ratio(triangle, a, lapack_potrf(triangle, a).factor));
     }
 }
 
-TEMPLATE_TEST_CASE("INFO is the order of the first minor that is not positive definite, or holds a NaN", "[cholesky][sanitize]",
-                   float, double) {
+TEMPLATE_TEST_CASE("INFO is the order of the first minor that is not positive definite, or holds a NaN",
+                   "[cholesky][sanitize]", float, double) {
     Runtime runtime(cores(2));
     check_info<TestType>(runtime, 70, {32, 32}, on_cores(32), {0, 1, 31, 32, 50, 69});
     check_info<TestType>(runtime, 20, {}, on_cores(), {0, 19});
@@ -72,7 +77,8 @@ TEMPLATE_TEST_CASE("ill-conditioned matrices keep LAPACK's residual", "[cholesky
     check_ill_conditioned<TestType>(runtime, 150, {64, 64}, on_cores(64));
 }
 
-TEMPLATE_TEST_CASE("a system is solved with the factor, for any number of right-hand sides", "[cholesky]", float, double) {
+TEMPLATE_TEST_CASE("a system is solved with the factor, for any number of right-hand sides", "[cholesky]", float,
+                   double) {
     Runtime runtime(cores(2));
     for (const Index n : {0, 1, 33, 150}) {
         for (const Index nrhs : {0, 1, 2, 40, 70}) {
@@ -94,7 +100,8 @@ TEMPLATE_TEST_CASE("a system is solved with the factor, for any number of right-
     }
 }
 
-TEMPLATE_TEST_CASE("potrf and posv on the user's arrays touch the triangle and B alone", "[cholesky][sanitize]", float, double) {
+TEMPLATE_TEST_CASE("potrf and posv on the user's arrays touch the triangle and B alone", "[cholesky][sanitize]", float,
+                   double) {
     Runtime runtime(cores(2));
     for (const Index n : {0, 1, 31, 200}) {
         for (const Triangle triangle : both_triangles) {
@@ -106,7 +113,8 @@ TEMPLATE_TEST_CASE("potrf and posv on the user's arrays touch the triangle and B
 
             CholeskyResult<TestType> solved{a, 0};
             Dense<TestType> x = b;
-            solved.info = cholesky_solve(runtime, triangle, n, 3, solved.factor.values.data(), a.ld, x.values.data(), x.ld);
+            solved.info =
+                cholesky_solve(runtime, triangle, n, 3, solved.factor.values.data(), a.ld, x.values.data(), x.ld);
             check_cholesky(triangle, a, solved);
             CHECK(x.gap_untouched());
             CHECK(solve_ratio(rounded<TestType>(symmetric(triangle, a)), x, b) < 30);

@@ -25,7 +25,8 @@ constexpr T nan_of = std::numeric_limits<T>::quiet_NaN();
 /// A row-major square with a gap behind each row, NaN in the gap and right of the diagonal.
 template <class T>
 struct Square {
-    explicit Square(const Dense<T>& a) : order(a.n), ld(a.n + gap), values(static_cast<std::size_t>(ld * order + 1), nan_of<T>) {
+    explicit Square(const Dense<T>& a)
+        : order(a.n), ld(a.n + gap), values(static_cast<std::size_t>(ld * order + 1), nan_of<T>) {
         for (Index i = 0; i < order; ++i) {
             for (Index j = 0; j <= i; ++j) view()(i, j) = a(i, j);
         }
@@ -45,8 +46,12 @@ struct FactoredLeaf {
 
     explicit FactoredLeaf(const Dense<T>& a)
         : l(a), inverses(std::size_t{block::leaf} * block::tile, nan_of<T>), use_inverse(block::leaf_tiles, -1) {}
-    block::Leaf<T> leaf() { return {l.values.data(), l.ld, static_cast<int>(l.order), inverses.data(), use_inverse.data()}; }
-    block::Leaf<const T> made() { return {l.values.data(), l.ld, static_cast<int>(l.order), inverses.data(), use_inverse.data()}; }
+    block::Leaf<T> leaf() {
+        return {l.values.data(), l.ld, static_cast<int>(l.order), inverses.data(), use_inverse.data()};
+    }
+    block::Leaf<const T> made() {
+        return {l.values.data(), l.ld, static_cast<int>(l.order), inverses.data(), use_inverse.data()};
+    }
 };
 
 template <class T>
@@ -95,12 +100,14 @@ TEMPLATE_TEST_CASE("a block of threads factors a leaf and inverts its tiles", "[
         REQUIRE(f.failed == 0);
         REQUIRE(cholesky_ratio(Triangle::lower, a, dense(f.l)) < 10);
         for (Index i = 0; i < n; ++i) {
-            for (Index j = i + 1; j < f.l.ld; ++j) REQUIRE(std::isnan(f.l.values[static_cast<std::size_t>(i * f.l.ld + j)]));
+            for (Index j = i + 1; j < f.l.ld; ++j)
+                REQUIRE(std::isnan(f.l.values[static_cast<std::size_t>(i * f.l.ld + j)]));
         }
         for (Index top = 0; top < n; top += block::tile) {
             REQUIRE(f.use_inverse[static_cast<std::size_t>(top / block::tile)] == 1);
             const Index order = std::min<Index>(block::tile, n - top);
-            const View<T> x = View<T>::row_major(f.inverses.data() + top * block::tile, block::tile, block::tile, block::tile);
+            const View<T> x =
+                View<T>::row_major(f.inverses.data() + top * block::tile, block::tile, block::tile, block::tile);
             double error = 0;
             for (Index i = 0; i < block::tile; ++i) {
                 for (Index j = 0; j < block::tile; ++j) {
@@ -136,7 +143,8 @@ TEMPLATE_TEST_CASE("a block of threads finds the first pivot that is not positiv
     }
 }
 
-TEMPLATE_TEST_CASE("a block of threads solves rows by the inverses of tiles, or by substitution", "[kernels]", float, double) {
+TEMPLATE_TEST_CASE("a block of threads solves rows by the inverses of tiles, or by substitution", "[kernels]", float,
+                   double) {
     using T = TestType;
     for (const Index n : {1, 31, 32, 64, 70, 128}) {
         for (const int rows : {1, 17, 32}) {
@@ -150,7 +158,8 @@ TEMPLATE_TEST_CASE("a block of threads solves rows by the inverses of tiles, or 
                 Dense<T> right = random_dense<T>(ld, block::solved_rows, 5);  // column i is row i
                 std::vector<T> expected = right.values;
                 const auto below = View<T>::row_major(expected.data(), rows, n, ld);
-                reference::trsm<T>(Side::right, Triangle::upper, Diagonal::stored, transposed(View<const T>(f.l.view())), below);
+                reference::trsm<T>(Side::right, Triangle::upper, Diagonal::stored,
+                                   transposed(View<const T>(f.l.view())), below);
                 std::vector<T> plain = right.values;
                 solve<true>(f, right.values.data(), ld, rows, n % 2 == 0);
                 solve<false>(f, plain.data(), ld, rows, n % 2 != 0);
@@ -192,7 +201,8 @@ TEMPLATE_TEST_CASE("inverses of tiles are refused where they would cost accuracy
             for (Index j = 0; j < n; ++j) {
                 double sum = -static_cast<double>(right[static_cast<std::size_t>(i * n + j)]);
                 for (Index k = 0; k <= j; ++k) {
-                    sum += static_cast<double>(rows[static_cast<std::size_t>(i * n + k)]) * static_cast<double>(f.l.view()(j, k));
+                    sum += static_cast<double>(rows[static_cast<std::size_t>(i * n + k)]) *
+                           static_cast<double>(f.l.view()(j, k));
                 }
                 residual = std::max(residual, std::abs(sum));
             }

@@ -1,5 +1,5 @@
-// The Cholesky kernels of a GPU against plain loops, and Cholesky in the modes hybrid and gpu on the GPUs there are. Cases
-// tagged [large] are those that compute-sanitizer would take too long for.
+// The Cholesky kernels of a GPU against plain loops, and Cholesky in the modes hybrid and gpu on the GPUs there are.
+// Cases tagged [large] are those that compute-sanitizer would take too long for.
 
 #include "kernels/cuda/cholesky.hpp"
 #include "kernels/cuda/triangle_copy.hpp"
@@ -73,7 +73,9 @@ std::vector<int> gpu_counts() {
 
 TEMPLATE_TEST_CASE("a Cholesky panel on a GPU is as accurate as LAPACK demands", "[cuda]", float, double) {
     if (cholesky_gpu() == nullptr) SKIP(no_gpu);
-    check_panels<TestType>(*cholesky_gpu(), {{1, 1}, {5, 3}, {31, 31}, {33, 32}, {70, 33}, {128, 128}, {129, 128}, {200, 129}, {300, 256}});
+    check_panels<TestType>(
+        *cholesky_gpu(),
+        {{1, 1}, {5, 3}, {31, 31}, {33, 32}, {70, 33}, {128, 128}, {129, 128}, {200, 129}, {300, 256}});
 }
 
 TEMPLATE_TEST_CASE("ill-conditioned Cholesky panels on a GPU keep their accuracy", "[cuda]", float, double) {
@@ -91,14 +93,16 @@ TEMPLATE_TEST_CASE("the same Cholesky panel gives the same bits on a GPU", "[cud
     check_repeated_panel<TestType>(*cholesky_gpu(), 700, 300);
 }
 
-TEMPLATE_TEST_CASE("products, bands and triangles of Cholesky on a GPU are those of plain loops", "[cuda]", float, double) {
+TEMPLATE_TEST_CASE("products, bands and triangles of Cholesky on a GPU are those of plain loops", "[cuda]", float,
+                   double) {
     if (cholesky_gpu() == nullptr) SKIP(no_gpu);
     check_transposed_product<TestType>(*cholesky_gpu());
     check_band<TestType>(*cholesky_gpu());
     check_triangle_copies<TestType>(*cholesky_gpu());
 }
 
-TEMPLATE_TEST_CASE("wide and tall Cholesky panels on a GPU are as accurate as LAPACK demands", "[cuda][large]", float, double) {
+TEMPLATE_TEST_CASE("wide and tall Cholesky panels on a GPU are as accurate as LAPACK demands", "[cuda][large]", float,
+                   double) {
     if (cholesky_gpu() == nullptr) SKIP(no_gpu);
     check_panels<TestType>(*cholesky_gpu(), {{1500, 512}, {1100, 1024}, {3000, 200}});
 }
@@ -106,8 +110,11 @@ TEMPLATE_TEST_CASE("wide and tall Cholesky panels on a GPU are as accurate as LA
 TEST_CASE("Cholesky on real GPUs has LAPACK's residual at ragged sizes", "[cuda][large]") {
     if (gpus_here() == 0) SKIP(no_gpu);
     for (const int gpus : gpu_counts()) {
-        for (const CholeskyShape& shape : {CholeskyShape{1, {8, 8}, 4}, {97, {16, 32}, 16}, {700, {128, 256}, 64},
-                                           {1000, {256, 512}, 128}, {1300, {512, 2048}, 512}}) {
+        for (const CholeskyShape& shape : {CholeskyShape{1, {8, 8}, 4},
+                                           {97, {16, 32}, 16},
+                                           {700, {128, 256}, 64},
+                                           {1000, {256, 512}, 128},
+                                           {1300, {512, 2048}, 512}}) {
             check_on_gpus<double>(machine(gpus), shape, 1);
             check_on_gpus<double>(machine(gpus), shape, 0);
             check_on_gpus<float>(machine(gpus), shape);
@@ -115,7 +122,8 @@ TEST_CASE("Cholesky on real GPUs has LAPACK's residual at ragged sizes", "[cuda]
     }
 }
 
-TEST_CASE("a positive definite matrix larger than the memory cap is factored on real GPUs in column groups", "[cuda][large]") {
+TEST_CASE("a positive definite matrix larger than the memory cap is factored on real GPUs in column groups",
+          "[cuda][large]") {
     if (gpus_here() == 0) SKIP(no_gpu);
     // 2000 columns of 2048 doubles in tile columns of 128: 2.1 MB each, 33 MB in all
     for (const int gpus : gpu_counts()) {
@@ -128,13 +136,15 @@ TEST_CASE("a positive definite matrix larger than the memory cap is factored on 
 TEMPLATE_TEST_CASE("INFO on real GPUs is that of the cores", "[cuda][large]", float, double) {
     if (gpus_here() == 0) SKIP(no_gpu);
     Runtime runtime(machine(gpu_counts().back()).config());
-    for (const FactorMode mode : gpu_modes) check_info<TestType>(runtime, 310, {128, 128}, on_gpus(mode, 64), {0, 63, 64, 200, 309});
+    for (const FactorMode mode : gpu_modes)
+        check_info<TestType>(runtime, 310, {128, 128}, on_gpus(mode, 64), {0, 63, 64, 200, 309});
 }
 
 TEMPLATE_TEST_CASE("ill-conditioned matrices keep LAPACK's residual on real GPUs", "[cuda][large]", float, double) {
     if (gpus_here() == 0) SKIP(no_gpu);
     Runtime runtime(machine(gpu_counts().back()).config());
-    for (const FactorMode mode : gpu_modes) check_ill_conditioned<TestType>(runtime, 300, {128, 128}, on_gpus(mode, 128));
+    for (const FactorMode mode : gpu_modes)
+        check_ill_conditioned<TestType>(runtime, 300, {128, 128}, on_gpus(mode, 128));
 }
 
 TEST_CASE("a triangle in a real GPU's memory is loaded, factored and stored there", "[cuda][large]") {
@@ -153,7 +163,8 @@ TEST_CASE("repeated Cholesky on real GPUs gives the same bits", "[cuda][large]")
     for (const FactorMode mode : gpu_modes) {
         const auto first = factor(runtime, Triangle::lower, a, {128, 512}, on_gpus(mode, 256));
         for (int i = 0; i < 5; ++i) {
-            CHECK(factor(runtime, Triangle::lower, a, {128, 512}, on_gpus(mode, 256)).factor.values == first.factor.values);
+            CHECK(factor(runtime, Triangle::lower, a, {128, 512}, on_gpus(mode, 256)).factor.values ==
+                  first.factor.values);
         }
     }
 }

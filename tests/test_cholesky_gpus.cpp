@@ -41,7 +41,8 @@ TEST_CASE("Cholesky with slow devices, without peer access and with one worker",
     check_on_gpus<double>({.gpus = 2, .workers = 1}, shape);
 }
 
-TEST_CASE("a positive definite matrix larger than the GPUs' memory is factored in column groups", "[cholesky][sanitize]") {
+TEST_CASE("a positive definite matrix larger than the GPUs' memory is factored in column groups",
+          "[cholesky][sanitize]") {
     // 320 columns of 320 doubles in tile columns of 32: 82 KB each, 820 KB in all
     for (const std::size_t memory : {450'000, 600'000, 800'000}) {
         for (const int gpus : {1, 2}) check_on_gpus<double>({.gpus = gpus, .memory = memory}, {320, {32, 32}, 16});
@@ -55,6 +56,20 @@ TEST_CASE("panels get narrower at the end and give the same factor", "[cholesky]
         CholeskyOptions options = on_gpus(FactorMode::gpu, 512);
         options.narrow_at_end = narrow;
         check_cholesky(Triangle::lower, a, factor(runtime, Triangle::lower, a, {128, 1024}, options));
+    }
+}
+
+TEST_CASE("the other side of the diagonal may be given up", "[cholesky]") {
+    for (const int gpus : {1, 2}) {
+        Runtime runtime(CholeskyMachine{.gpus = gpus}.config());
+        for (const Triangle triangle : both_triangles) {
+            CholeskyOptions options = on_gpus(FactorMode::gpu, 32);
+            options.keep_other_side = false;
+            const Dense<double> a = spd_dense<double>(triangle, 150, 4);
+            const auto got = factor(runtime, triangle, a, {32, 64}, options);
+            CHECK(got.info == 0);
+            CHECK(cholesky_ratio(triangle, a, got.factor) < 30);
+        }
     }
 }
 
@@ -80,8 +95,10 @@ TEST_CASE("a triangle in a GPU's memory is loaded, factored and stored there", "
     for (const int gpus : {1, 2}) {
         Runtime runtime(CholeskyMachine{.gpus = gpus}.config());
         for (const CholeskyShape& shape : {CholeskyShape{1, {8, 8}, 8}, {100, {32, 48}, 16}, {64, {64, 64}, 32}}) {
-            check_arrays_on_gpu<double>(runtime, shape, [](std::vector<double> v) { return HostArray<double>(std::move(v)); });
-            check_arrays_on_gpu<float>(runtime, shape, [](std::vector<float> v) { return HostArray<float>(std::move(v)); });
+            check_arrays_on_gpu<double>(runtime, shape,
+                                        [](std::vector<double> v) { return HostArray<double>(std::move(v)); });
+            check_arrays_on_gpu<float>(runtime, shape,
+                                       [](std::vector<float> v) { return HostArray<float>(std::move(v)); });
         }
     }
 }
@@ -102,7 +119,8 @@ TEST_CASE("the factor of a matrix made on the GPUs solves a system", "[cholesky]
     Runtime runtime(CholeskyMachine{.gpus = 2}.config());
     const Index n = 90;
     for (const FactorMode mode : gpu_modes) {
-        auto a = Matrix<double>::generate(runtime, make_generator<double>("spd", n, n, 1), n, n, {32, 32}, Place::any());
+        auto a =
+            Matrix<double>::generate(runtime, make_generator<double>("spd", n, n, 1), n, n, {32, 32}, Place::any());
         const Dense<double> dense = generated<double>("spd", n, n, 1), b = random_dense<double>(n, 3, 2);
         auto x = Matrix<double>::from_columns(runtime, b.values.data(), n, 3, b.ld, {32, 32});
         cholesky_solve(runtime, cholesky_factor(runtime, a, Triangle::upper, on_gpus(mode, 16)), x);
@@ -139,7 +157,8 @@ TEST_CASE("a Cholesky factorization that a device fails reports it once and leav
                 config.emulation.failing_gpu = 0;
                 Runtime runtime(config);
                 {
-                    auto a = Matrix<double>::generate(runtime, make_generator<double>("spd", 160, 160, 2), 160, 160, {32, 32});
+                    auto a = Matrix<double>::generate(runtime, make_generator<double>("spd", 160, 160, 2), 160, 160,
+                                                      {32, 32});
                     const auto cholesky = cholesky_factor(runtime, a, Triangle::lower, on_gpus(mode, 16));
                     CHECK_THROWS_AS(runtime.wait(), TaskError);
                 }
@@ -151,7 +170,8 @@ TEST_CASE("a Cholesky factorization that a device fails reports it once and leav
     }
 }
 
-TEMPLATE_TEST_CASE("the CPU twins of the Cholesky kernels are those of plain loops", "[kernels][sanitize]", float, double) {
+TEMPLATE_TEST_CASE("the CPU twins of the Cholesky kernels are those of plain loops", "[kernels][sanitize]", float,
+                   double) {
     CholeskyTwins twins;
     check_panels<TestType>(twins, {{1, 1}, {5, 3}, {33, 32}, {200, 129}});
     check_ill_conditioned_panels<TestType>(twins);

@@ -19,6 +19,9 @@ struct CholeskyOptions {
     int lookahead = -1;
     /// GPUs: narrower panels where few columns are left, as the updates that hide them get shorter.
     bool narrow_at_end = true;
+    /// GPUs: elements on the other side of the diagonal keep their values, for which the GPU sets a band of them aside and
+    /// brings it back. false: they may be overwritten, which saves both and the memory.
+    bool keep_other_side = true;
 };
 
 namespace detail {
@@ -60,9 +63,9 @@ class CholeskyFactors {
 ///
 /// Throws UsageError for options out of range and for a matrix that is not square. Numerical outcomes are INFO, not
 /// exceptions. Sources: Buttari, Langou, Kurzak, Dongarra, "A class of parallel tiled linear algebra algorithms for
-/// multicore architectures" (Parallel Computing 35, 2009) for tiles; Abdelfattah, Haidar, Tomov, Dongarra, "Analysis and
-/// Design Techniques towards High-Performance and Energy-Efficient Dense Linear Solvers on GPUs" (IEEE TPDS 29, 2018),
-/// section 6.3, for GPUs.
+/// multicore architectures" (Parallel Computing 35, 2009) for tiles; Abdelfattah, Haidar, Tomov, Dongarra, "Analysis
+/// and Design Techniques towards High-Performance and Energy-Efficient Dense Linear Solvers on GPUs" (IEEE TPDS 29,
+/// 2018), section 6.3, for GPUs.
 template <class T>
 CholeskyFactors<T> cholesky_factor(Runtime& runtime, Matrix<T>& a, Triangle triangle = Triangle::lower,
                                    const CholeskyOptions& options = {});

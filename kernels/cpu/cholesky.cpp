@@ -54,7 +54,8 @@ Index factor_lower(View<T> a) {
     const Index n = a.rows();
     if (n <= leaf) return factor_leaf(a);
     const Index top = (n / 2 + leaf - 1) / leaf * leaf, below = n - top;
-    const View<T> a00 = a.block(0, 0, top, top), a10 = a.block(top, 0, below, top), a11 = a.block(top, top, below, below);
+    const View<T> a00 = a.block(0, 0, top, top), a10 = a.block(top, 0, below, top),
+                  a11 = a.block(top, top, below, below);
     if (const Index info = factor_lower(a00)) return info;
     // A10 L00^T = A10
     blas::trsm<T>(Side::right, Triangle::upper, Diagonal::stored, T{1}, transposed(a00), a10);

@@ -19,7 +19,8 @@ void cholesky_panel(View<T> panel, Index* info) {
 }
 
 template <class T>
-void subtract_transposed_product(std::type_identity_t<View<const T>> a, std::type_identity_t<View<const T>> b, View<T> c) {
+void subtract_transposed_product(std::type_identity_t<View<const T>> a, std::type_identity_t<View<const T>> b,
+                                 View<T> c) {
     const BlasSerial serial;
     blas::gemm<T>(T{-1}, a, transposed(b), T{1}, c);
 }

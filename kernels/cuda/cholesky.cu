@@ -77,14 +77,14 @@ template <class T>
 void solve_rows(Stream stream, View<const T> square, View<T> below, LeafResults<T> results) {
     if (below.empty()) return;
     constexpr std::size_t bytes = sizeof(block::RowsMemory<T>);
-    const bool wide = reinterpret_cast<std::uintptr_t>(square.data()) % sizeof(block::Pair<T>) == 0 &&
-                      square.row_stride() % 2 == 0;
+    const bool wide =
+        reinterpret_cast<std::uintptr_t>(square.data()) % sizeof(block::Pair<T>) == 0 && square.row_stride() % 2 == 0;
     const auto kernel = wide ? rows_kernel<true, T> : rows_kernel<false, T>;
     allow_shared(stream, kernel, bytes);
     const auto blocks = static_cast<unsigned>(divide_up(below.rows(), block::solved_rows));
     kernel<<<blocks, block::solving_warps * block::lanes, bytes, native(stream)>>>(
-        below, block::Leaf<const T>{square.data(), square.row_stride(), static_cast<int>(square.rows()), results.inverses,
-                                    results.use_inverse});
+        below, block::Leaf<const T>{square.data(), square.row_stride(), static_cast<int>(square.rows()),
+                                    results.inverses, results.use_inverse});
     check_launch("rows_kernel", stream);
 }
 
@@ -103,10 +103,11 @@ void factor_columns(Stream stream, View<T> panel, Index first, Index cols, Index
         solve_rows<T>(stream, square, panel.block(first + cols, first, rows - cols, cols), results);
         return;
     }
-    const Index left = divide_up(divide_up(cols, block::leaf), 2) * block::leaf, right = cols - left, next = first + left;
+    const Index left = divide_up(divide_up(cols, block::leaf), 2) * block::leaf, right = cols - left,
+                next = first + left;
     factor_columns<T>(stream, panel, first, left, info, inverses, use_inverse);
-    subtract_transposed_product<T>(stream, panel.block(next, first, rows - left, left), panel.block(next, first, right, left),
-                                   panel.block(next, next, rows - left, right));
+    subtract_transposed_product<T>(stream, panel.block(next, first, rows - left, left),
+                                   panel.block(next, first, right, left), panel.block(next, next, rows - left, right));
     factor_columns<T>(stream, panel, next, right, info, inverses, use_inverse);
 }
 

@@ -15,13 +15,14 @@ namespace basalt::cuda_kernels {
 template <class T>
 std::size_t cholesky_workspace(Index cols);
 
-/// panel = L in place: the square D on top becomes its Cholesky factor L(k, k), the rows P below it P L(k, k)^-T. `panel`
-/// is m x n, m >= n; the square's strictly upper triangle is not read and may be written. *info is 0 or the number, from
-/// 1, of the first pivot that is not positive or is NaN; what is computed then has no meaning. The same input gives the
-/// same bits. `workspace` holds cholesky_workspace() bytes, aligned to 256; its contents are of no matter.
+/// panel = L in place: the square D on top becomes its Cholesky factor L(k, k), the rows P below it P L(k, k)^-T.
+/// `panel` is m x n, m >= n; the square's strictly upper triangle is not read and may be written. *info is 0 or the
+/// number, from 1, of the first pivot that is not positive or is NaN; what is computed then has no meaning. The same
+/// input gives the same bits. `workspace` holds cholesky_workspace() bytes, aligned to 256; its contents are of no
+/// matter.
 ///
-/// Recursive down to leaves of 128 columns, which one block of threads factors in its shared memory; rows below a leaf are
-/// multiplied by the inverses of its 32 x 32 tiles, or solved by substitution where these are too large. Source:
+/// Recursive down to leaves of 128 columns, which one block of threads factors in its shared memory; rows below a leaf
+/// are multiplied by the inverses of its 32 x 32 tiles, or solved by substitution where these are too large. Source:
 /// Abdelfattah, Haidar, Tomov, Dongarra (IEEE TPDS 29, 2018), section 6.3.
 template <class T>
 void cholesky_panel(Stream stream, View<T> panel, Index* info, void* workspace);
@@ -31,8 +32,8 @@ template <class T>
 void subtract_transposed_product(Stream stream, std::type_identity_t<View<const T>> a,
                                  std::type_identity_t<View<const T>> b, View<T> c);
 
-/// The elements of `a` right of its diagonal, at most band - 1 columns from it: element (i, i + d), 0 < d < band, goes to
-/// saved(i, d), or comes from there. `saved` is a.rows() x band.
+/// The elements of `a` right of its diagonal, at most band - 1 columns from it: element (i, i + d), 0 < d < band, goes
+/// to saved(i, d), or comes from there. `saved` is a.rows() x band.
 template <class T>
 void save_above_diagonal(Stream stream, std::type_identity_t<View<const T>> a, View<T> saved);
 template <class T>

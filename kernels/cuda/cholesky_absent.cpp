@@ -1,5 +1,5 @@
-// Built instead of the Cholesky kernels where CUDA was not found, so that tasks link. Nothing calls them: there is no device
-// then whose stream they could be given.
+// Built instead of the Cholesky kernels where CUDA was not found, so that tasks link. Nothing calls them: there is no
+// device then whose stream they could be given.
 #include <basalt/error.hpp>
 
 #include "kernels/cuda/cholesky.hpp"
@@ -24,7 +24,8 @@ void cholesky_panel(Stream, View<T>, Index*, void*) {
     refuse();
 }
 template <class T>
-void subtract_transposed_product(Stream, std::type_identity_t<View<const T>>, std::type_identity_t<View<const T>>, View<T>) {
+void subtract_transposed_product(Stream, std::type_identity_t<View<const T>>, std::type_identity_t<View<const T>>,
+                                 View<T>) {
     refuse();
 }
 template <class T>

@@ -22,12 +22,12 @@
 /// CUDA so that a test can run it on the host: `Thread` is a thread of the block (`warp`, `warps`, `lane`, `sync()`,
 /// `sync_warp()`, `from_lane()`, `reciprocal_root()`, `mma_16x8x8()`).
 ///
-/// Three levels of blocking, Abdelfattah et al. (section 6.3): a leaf (their rnb) of up to 128 columns in shared memory,
-/// in tiles (ib) of 32, whose columns a warp eliminates in groups (kb) of 8, one row to a lane, in registers:
+/// Three levels of blocking, Abdelfattah et al. (section 6.3): a leaf (their rnb) of up to 128 columns in shared
+/// memory, in tiles (ib) of 32, whose columns a warp eliminates in groups (kb) of 8, one row to a lane, in registers:
 ///
 ///     one warp            the tile on the diagonal: L(j, j)
 ///     a warp each         tiles below: L(i, j) = A(i, j) L(j, j)^-T, by the same elimination
-///     one warp more       the same of the identity's rows: they become L(j, j)^-T, the inverse for the rows below the leaf
+///     one warp more       the same of the identity's rows: they become L(j, j)^-T, the inverse for rows below the leaf
 ///     all                 A(i, k) -= L(i, j) L(k, j)^T
 namespace basalt::cuda_detail::cholesky {
 
@@ -38,7 +38,7 @@ constexpr int groups = tile / group;
 constexpr int leaf = 128;
 constexpr int leaf_tiles = leaf / tile;
 constexpr int leaf_warps = 8;
-constexpr int inverting_warp = leaf_tiles;   // the first that has no rows
+constexpr int inverting_warp = leaf_tiles;  // the first that has no rows
 constexpr int measuring_warp = leaf_tiles + 1;
 
 /// Of rows in shared memory: lanes that load pairs, each from a row of its own, meet in no bank.
@@ -78,8 +78,8 @@ struct TileColumns {
     T reciprocal[tile];                  ///< 1 / L(k, k)
 };
 
-/// row -= l times column `column` of the tile, in the columns behind it: row[0] is column `first` of the tile, a multiple
-/// of the group's.
+/// row -= l times column `column` of the tile, in the columns behind it: row[0] is column `first` of the tile, a
+/// multiple of the group's.
 template <int k, class T>
 BASALT_DEVICE void subtract_column(T (&row)[tile], T l, const T* column, int groups_left) {
     BASALT_UNROLL
@@ -110,10 +110,11 @@ struct Pivot {
     }
 };
 
-/// Columns k, k + 1, ... of a group, `first` being its first one. The next column's pivot is a lane's own element less the
-/// square of its own l: it is on its way, root and all, while the rest of the step's products are made.
+/// Columns k, k + 1, ... of a group, `first` being its first one. The next column's pivot is a lane's own element less
+/// the square of its own l: it is on its way, root and all, while the rest of the step's products are made.
 template <bool diagonal, int k, class T, class Thread>
-BASALT_DEVICE void eliminate_group(const Thread& thread, T (&row)[tile], TileColumns<T>& l, int first, Pivot<T>& pivot) {
+BASALT_DEVICE void eliminate_group(const Thread& thread, T (&row)[tile], TileColumns<T>& l, int first,
+                                   Pivot<T>& pivot) {
     if constexpr (k < group) {
         const int col = first + k;
         T* const column = l.columns + col * tile;
@@ -175,15 +176,16 @@ struct Part {
 /// part += A B^T with A 16 x 32 and B 8 x 32, both row-major. b_row: the row of B that lane group g reads. In double
 /// precision by tensor cores, whose columns t and t + 4 are taken to be ours 2t and 2t + 1.
 template <bool wide, class T, class Thread>
-BASALT_DEVICE void add_product(const Thread& thread, Part<T>& part, const T* a, int a_ld, const T* b_row, const T* b_even,
-                               const T* b_odd) {
+BASALT_DEVICE void add_product(const Thread& thread, Part<T>& part, const T* a, int a_ld, const T* b_row,
+                               const T* b_even, const T* b_odd) {
     const int g = thread.lane / 4, t = thread.lane % 4;
     const T* const upper = a + g * a_ld;
     const T* const lower = a + (g + 8) * a_ld;
     if constexpr (std::is_same_v<T, double>) {
         BASALT_UNROLL
         for (int k = 2 * t; k < tile; k += 8) {
-            const Pair<T> u = load_pair<true>(upper + k), l = load_pair<true>(lower + k), b = load_pair<wide>(b_row + k);
+            const Pair<T> u = load_pair<true>(upper + k), l = load_pair<true>(lower + k),
+                          b = load_pair<wide>(b_row + k);
             thread.mma_16x8x8(part.upper[0], part.upper[1], part.lower[0], part.lower[1], u.first, l.first, u.second,
                               l.second, b.first, b.second);
         }
@@ -202,7 +204,8 @@ BASALT_DEVICE void add_product(const Thread& thread, Part<T>& part, const T* a, 
 
 /// The same with rows of B from `b` on, of which there are `rows`: those below are taken from the last.
 template <bool wide, class T, class Thread>
-BASALT_DEVICE void add_product(const Thread& thread, Part<T>& part, const T* a, int a_ld, const T* b, Index b_ld, int rows) {
+BASALT_DEVICE void add_product(const Thread& thread, Part<T>& part, const T* a, int a_ld, const T* b, Index b_ld,
+                               int rows) {
     const int g = thread.lane / 4, t = thread.lane % 4;
     add_product<wide>(thread, part, a, a_ld, b + std::min(g, rows - 1) * b_ld, b + std::min(2 * t, rows - 1) * b_ld,
                       b + std::min(2 * t + 1, rows - 1) * b_ld);
@@ -225,9 +228,9 @@ struct LeafMemory {
     double largest_l, largest_x;
 };
 
-/// A leaf: the lower triangle of `a` (order x order, row-major, ld) becomes L. Of its tiles on the diagonal the inverses
-/// go to `inverses` (tile x tile each, row-major, one after the other, those of a smaller last one filled up with the
-/// identity), and to use_inverse whether they may be used.
+/// A leaf: the lower triangle of `a` (order x order, row-major, ld) becomes L. Of its tiles on the diagonal the
+/// inverses go to `inverses` (tile x tile each, row-major, one after the other, those of a smaller last one filled up
+/// with the identity), and to use_inverse whether they may be used.
 template <class T>
 struct Leaf {
     T* a;
@@ -237,8 +240,8 @@ struct Leaf {
     int* use_inverse;
 };
 
-/// Filled up with the identity to whole tiles, so that nothing else has to know where it ends. Several rows are on their
-/// way at once.
+/// Filled up with the identity to whole tiles, so that nothing else has to know where it ends. Several rows are on
+/// their way at once.
 template <class T, class Thread>
 BASALT_DEVICE void load_leaf(const Thread& thread, LeafMemory<T>& memory, const Leaf<T>& l, int padded) {
     constexpr int rows_at_once = 4;
@@ -334,7 +337,8 @@ BASALT_DEVICE void invert_tile(const Thread& thread, LeafMemory<T>& memory, T* i
 template <class T, class Thread>
 BASALT_DEVICE void measure_tile(const Thread& thread, LeafMemory<T>& memory) {
     double largest = 0;
-    for (int k = 0; k <= thread.lane; ++k) largest = larger_magnitude(largest, memory.diagonal.columns[k * tile + thread.lane]);
+    for (int k = 0; k <= thread.lane; ++k)
+        largest = larger_magnitude(largest, memory.diagonal.columns[k * tile + thread.lane]);
     largest = largest_of_lanes(thread, largest);
     if (thread.lane == 0) memory.largest_l = largest;
 }

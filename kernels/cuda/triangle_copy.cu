@@ -28,7 +28,8 @@ template <class T>
 __global__ void __launch_bounds__(side* lines) copy_triangle_kernel(View<const T> source, View<T> target, Part part) {
     __shared__ T square[side][side + 1];
     const Index col0 = static_cast<Index>(blockIdx.x) * side;
-    for (Index row0 = static_cast<Index>(blockIdx.y) * side; row0 < source.rows(); row0 += static_cast<Index>(gridDim.y) * side) {
+    for (Index row0 = static_cast<Index>(blockIdx.y) * side; row0 < source.rows();
+         row0 += static_cast<Index>(gridDim.y) * side) {
         if (!part.meets(row0, col0)) continue;
         const auto visit = [&](bool along_rows, auto use) {
 #pragma unroll
