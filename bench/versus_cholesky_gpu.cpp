@@ -53,6 +53,7 @@ class CholeskyContest {
             options.nb > 0 ? options.nb : basalt::default_cholesky_panel(cholesky_options_.mode, n_, runtime.gpus());
         cholesky_options_.lookahead = options.lookahead;
         cholesky_options_.narrow_at_end = options.narrow_at_end;
+        cholesky_options_.split_products = options.split_products;
         cholesky_options_.keep_other_side = false;  // only the triangle is loaded
         tile_ = options.tile == basalt::TileShape{} ? basalt::default_cholesky_tile(n_, runtime.gpus()) : options.tile;
     }

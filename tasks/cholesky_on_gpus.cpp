@@ -2,6 +2,7 @@
 #include "tasks/cholesky_on_gpus.hpp"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "kernels/cholesky_on_stream.hpp"
 #include "kernels/cpu/cholesky.hpp"
@@ -15,6 +16,9 @@
 namespace basalt::detail {
 
 namespace {
+
+// Smaller products are done before their operands are in pieces.
+constexpr Index least_depth_by_pieces = 256, least_side_by_pieces = 512;
 
 // Rows of a panel for each core that solves them; fewer take longer to wake up for.
 constexpr Index rows_a_thread = 256;
@@ -285,11 +289,14 @@ class GpuCholeskySubmission {
                     g_.a->template region<T>(j, p.first, rows(), p.col_begin, panel(range.last - 1).col_end()));
                 ranges.push_back(range);
             }
-            if (!ranges.empty()) submit_update(k, data, std::move(ranges), g, false);
+            if (ranges.empty()) continue;
+            if (g_.by_pieces) data.write(g_.pieces[static_cast<std::size_t>(g)].region());
+            submit_update(k, data, std::move(ranges), g, false);
         }
     }
 
     /// `data`: panel k, then the tile columns of `ranges`.
+    /// Behind them, where products are made by pieces, their workspace.
     void submit_update(int k, const AccessList& data, std::vector<PanelRange> ranges, int gpu, bool leading) {
         const Index offset = g_.in_place ? panel(k).col_begin : 0, ld = g_.in_place ? tile_width() : g_.nb;
         const int first = ranges.front().first;
@@ -302,12 +309,13 @@ class GpuCholeskySubmission {
             data,
             on_any_device([this_matrix = UpdateShape{s_.panels.data(), rows(), tile_width()}, depth = panel(k).width,
                            offset, ld, ranges = std::move(ranges)](Stream stream, const Addresses& at) {
+                void* const pieces = at.size() > ranges.size() + 1 ? at.back() : nullptr;
                 const auto l =
                     View<const T>::row_major(static_cast<const T*>(at[0]) + offset, this_matrix.rows, depth, ld);
                 for (std::size_t c = 0; c < ranges.size(); ++c) {
                     const auto a = View<T>::row_major(static_cast<T*>(at[c + 1]), this_matrix.rows,
                                                       this_matrix.tile_width, this_matrix.tile_width);
-                    update_tile_column(stream, this_matrix, l, a, ranges[c]);
+                    update_tile_column(stream, this_matrix, l, a, ranges[c], pieces);
                 }
             }));
     }
@@ -318,17 +326,27 @@ class GpuCholeskySubmission {
         Index tile_width;
     };
 
+    /// C -= A B^T, by pieces where there is a workspace for them and enough to do.
+    static void subtract_product(Stream stream, View<const T> a, View<const T> b, View<T> c, void* pieces) {
+        if constexpr (std::is_same_v<T, float>) {
+            const bool large = a.cols() >= least_depth_by_pieces && std::min(a.rows(), b.rows()) >= least_side_by_pieces;
+            if (pieces != nullptr && large) {
+                return cuda_kernels::subtract_transposed_product_by_pieces(stream, a, b, c, pieces);
+            }
+        }
+        on_stream::subtract_transposed_product<T>(stream, a, b, c);
+    }
+
     /// A -= L L'^T in some panels of one tile column: the rows below its square in one product, and the square's
     /// triangle panel by panel, so that no more than a panel's square lies right of the diagonal. All of it costs at
     /// most 1 + 3/2 nb/n times the operations of Cholesky.
     static void update_tile_column(Stream stream, const UpdateShape& shape, View<const T> l, View<T> a,
-                                   const PanelRange& range) {
+                                   const PanelRange& range, void* pieces) {
         const Panel& first = shape.panels[range.first];
         const Panel& last = shape.panels[range.last - 1];
         const auto product = [&](Index row, Index end, Index col, Index from, Index width) {
-            on_stream::subtract_transposed_product<T>(stream, l.block(row, 0, end - row, l.cols()),
-                                                      l.block(from, 0, width, l.cols()),
-                                                      a.block(row, col, end - row, width));
+            subtract_product(stream, l.block(row, 0, end - row, l.cols()), l.block(from, 0, width, l.cols()),
+                             a.block(row, col, end - row, width), pieces);
         };
         if (range.last - range.first == 1)
             return product(first.first, shape.rows, first.col_begin, first.first, first.width);

@@ -80,7 +80,8 @@ CholeskyChoices::CholeskyChoices(const CholeskyOptions& options, Index n, int gp
     : mode(chosen_cholesky_mode(options, n, gpus)),
       widths{options.panel_width},
       lookahead(options.lookahead),
-      keep_other_side(options.keep_other_side) {
+      keep_other_side(options.keep_other_side),
+      split_products(options.split_products) {
     if (widths.width < 0) {
         throw UsageError("CholeskyOptions::panel_width = " + std::to_string(widths.width) +
                          "; allowed is 0 (chosen) or at least 1");

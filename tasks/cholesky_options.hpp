@@ -13,6 +13,7 @@ struct CholeskyChoices {
     PanelWidths widths;
     int lookahead;
     bool keep_other_side;
+    bool split_products;
 };
 
 }  // namespace basalt::detail

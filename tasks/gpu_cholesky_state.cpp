@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/cuda/cholesky.hpp"
+#include "kernels/split_product.hpp"
 #include "runtime/engine.hpp"
 #include "tasks/column_groups.hpp"
 
@@ -17,11 +18,21 @@ Index workspace_numbers(Runtime& runtime, Index nb) {
     return aligned(static_cast<Index>((cuda_kernels::cholesky_workspace<T>(nb) + sizeof(Index) - 1) / sizeof(Index)));
 }
 
+/// Whether products are made by pieces, and numbers of the workspace for the largest: a tile column's.
+template <class T>
+bool uses_pieces(Runtime& runtime, const CholeskyChoices& choices) {
+    return sizeof(T) == sizeof(float) && choices.split_products && !runtime.devices().front().emulated;
+}
+Index piece_numbers(const TileGrid& grid, Index nb) {
+    return aligned(static_cast<Index>(split_workspace(grid.rows(), nb, grid.shape().width) / sizeof(Index)) + 1);
+}
+
 /// Bytes of a GPU's memory beside its tile columns, of which it has `columns` at a time.
 template <class T>
-std::size_t workspace_bytes(Runtime& runtime, const TileGrid& grid, Index nb, Index slots, Index columns) {
+std::size_t workspace_bytes(Runtime& runtime, const TileGrid& grid, Index nb, Index slots, Index columns, bool pieces) {
     const Index elements = slots * aligned(grid.rows() * nb) + columns * aligned(grid.shape().width * nb);
-    const Index numbers = workspace_numbers<T>(runtime, nb) + aligned(ceil_div(grid.cols(), nb) * grid.shape().width);
+    const Index numbers = workspace_numbers<T>(runtime, nb) + (pieces ? piece_numbers(grid, nb) : 0) +
+                          aligned(ceil_div(grid.cols(), nb) * grid.shape().width);
     return static_cast<std::size_t>(elements) * sizeof(T) + static_cast<std::size_t>(numbers) * sizeof(Index);
 }
 
@@ -37,9 +48,11 @@ GpuCholeskyState<T>::GpuCholeskyState(CholeskyState<T>& cholesky, std::shared_pt
       panel_slots(3),
       group_columns(fitting_columns(runtime, a->grid(), sizeof(T),
                                     [&](Index columns) {
-                                        return workspace_bytes<T>(runtime, a->grid(), nb, panel_slots, columns);
+                                        return workspace_bytes<T>(runtime, a->grid(), nb, panel_slots, columns,
+                                                                  uses_pieces<T>(runtime, choices));
                                     })),
-      in_place(choices.mode == FactorMode::gpu && gpus == 1 && !out_of_core()) {
+      in_place(choices.mode == FactorMode::gpu && gpus == 1 && !out_of_core()),
+      by_pieces(uses_pieces<T>(runtime, choices)) {
     if (!in_place) {
         register_panels(choices.mode != FactorMode::gpu || out_of_core() || !gpus_reach_each_other(runtime));
     }
@@ -65,8 +78,9 @@ template <class T>
 void GpuCholeskyState<T>::register_on_devices() {
     const TileGrid& grid = a->grid();
     const Index band = aligned(grid.shape().width * nb), numbers = workspace_numbers<T>(runtime, nb);
+    const Index piece = by_pieces ? piece_numbers(grid, nb) : 0;
     on_devices_ = HostBuffer(static_cast<std::size_t>(grid.tile_cols() * band) * sizeof(T) +
-                                 static_cast<std::size_t>(gpus * numbers) * sizeof(Index),
+                                 static_cast<std::size_t>(gpus * (numbers + piece)) * sizeof(Index),
                              HostBacking::untouched);
     T* next = static_cast<T*>(on_devices_.data());
     for (Index j = 0; j < grid.tile_cols(); ++j, next += band) {
@@ -76,6 +90,7 @@ void GpuCholeskyState<T>::register_on_devices() {
     for (int g = 0; g < gpus; ++g, number += numbers) {
         workspaces.emplace_back(runtime, number, numbers, 1, "panel workspace");
     }
+    for (int g = 0; g < gpus && by_pieces; ++g, number += piece) pieces.emplace_back(runtime, number, piece, 1, "pieces");
 }
 
 template struct GpuCholeskyState<float>;

@@ -30,6 +30,8 @@ struct GpuCholeskyState {
     const Index group_columns;  ///< tile columns of a group
     /// Whether panels are factored where they lie, and updates read them there: one GPU that has all of the matrix.
     const bool in_place;
+    /// Whether large products are made by pieces (single precision on real GPUs).
+    const bool by_pieces;
 
   private:
     void register_panels(bool come_home);
@@ -43,6 +45,7 @@ struct GpuCholeskyState {
     std::vector<ScratchMatrix<T>> panels;          ///< by slot: n x nb, in the matrix's rows; none in place
     std::vector<ScratchMatrix<T>> above;           ///< by tile column: what lies right of its diagonal, band by row
     std::vector<ScratchMatrix<Index>> workspaces;  ///< by GPU: of its panels
+    std::vector<ScratchMatrix<Index>> pieces;      ///< by GPU: of the products' operands
     std::vector<Array<Index>> info;                ///< by GPU: of its panels, in the order of all
 };
 

@@ -122,6 +122,20 @@ TEST_CASE("Cholesky on real GPUs has LAPACK's residual at ragged sizes", "[cuda]
     }
 }
 
+TEST_CASE("products by pieces keep the residual of single precision", "[cuda][large]") {
+    if (gpus_here() == 0) SKIP(no_gpu);
+    for (const int gpus : gpu_counts()) {
+        Runtime runtime(machine(gpus).config());
+        for (const Triangle triangle : both_triangles) {
+            CholeskyOptions options = on_gpus(FactorMode::gpu, 512);
+            options.split_products = true;
+            options.narrow_at_end = false;
+            const Dense<float> a = spd_dense<float>(triangle, 2100, 6);
+            check_cholesky(triangle, a, factor(runtime, triangle, a, {512, 1024}, options));
+        }
+    }
+}
+
 TEST_CASE("a positive definite matrix larger than the memory cap is factored on real GPUs in column groups",
           "[cuda][large]") {
     if (gpus_here() == 0) SKIP(no_gpu);

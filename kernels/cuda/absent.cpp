@@ -113,6 +113,9 @@ void solve_by_substitution(Stream, std::type_identity_t<View<const T>>,
                            std::type_identity_t<TileColumns<const T>>, TileColumns<T>) {
     refuse();
 }
+void subtract_transposed_product_by_pieces(Stream, View<const float>, View<const float>, View<float>, void*) {
+    refuse();
+}
 void update_by_pieces(Stream, View<const float>, TileColumns<const float>, TileColumns<float>, void*) {
     refuse();
 }

@@ -123,4 +123,26 @@ void update_by_pieces(Stream stream, View<const float> l, TileColumns<const floa
     }
 }
 
+void subtract_transposed_product_by_pieces(Stream stream, View<const float> a, View<const float> b, View<float> c,
+                                           void* workspace) {
+    assert(a.rows() == c.rows() && b.rows() == c.cols() && a.cols() == b.cols());
+    const Index m = a.rows(), k = a.cols(), n = b.rows(), ld = split_pieces * k;
+    if (c.empty() || k == 0) return;
+    auto* const of_a = static_cast<__nv_bfloat16*>(workspace);
+    auto* const of_b = of_a + split_workspace(m, k, 0) / sizeof(__nv_bfloat16);
+    split(stream, {a.data(), 1, 0, m, k, a.row_stride()}, {of_a + (split_pieces - 1) * k, ld, -k, 0});
+    split(stream, {b.data(), 1, 0, n, k, b.row_stride()}, {of_b, ld, k, 0});
+
+    constexpr float one = 1;
+    float alpha = -1 / (split_step * split_step);
+    for (int depth = split_pieces; depth > 0; --depth, alpha *= split_step) {
+        // the last `depth` pieces in a row of A, which are A_depth .. A_1, by the first in a row of B
+        check(cublasGemmEx(static_cast<cublasHandle_t>(stream.context()->blas), CUBLAS_OP_T, CUBLAS_OP_N,
+                           static_cast<int>(n), static_cast<int>(m), static_cast<int>(depth * k), &alpha, of_b, CUDA_R_16BF,
+                           static_cast<int>(ld), of_a + (split_pieces - depth) * k, CUDA_R_16BF, static_cast<int>(ld), &one,
+                           c.data(), CUDA_R_32F, static_cast<int>(c.row_stride()), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+              "cublasGemmEx", stream);
+    }
+}
+
 }  // namespace basalt::cuda_kernels
