@@ -27,7 +27,6 @@
 #include "io/machine_energy.hpp"
 #include "io/trace_file.hpp"
 #include "runtime/engine.hpp"
-#include "tasks/in_place_columns.hpp"
 
 namespace bench {
 
@@ -57,10 +56,7 @@ class GpuContest {
         lu_options_.tf32 = options.tf32;
         tile_ = options.tile == basalt::TileShape{} ? basalt::default_lu_tile(n, n, runtime.workers(), runtime.gpus())
                                                     : options.tile;
-        if (options.in_place) {
-            const Index width = options.tile.width > 0 ? options.tile.width : basalt::detail::in_place_tile_width(n, n, runtime.gpus());
-            tile_ = {n, width};
-        }
+        if (options.in_place) tile_ = {n, options.tile.width};  // 0: known when the array is wrapped
         if (options.energy) {
             our_energy_ = meter_of(runtime.devices());
             vendor_energy_ = meter_of({runtime.devices().front()});  // all that it uses
@@ -173,6 +169,7 @@ class GpuContest {
     basalt::LuFactors<T> factor(basalt::Matrix<T>& a, const UserMatrix<T>& user) {
         if (options_.in_place) {
             a = wrapped(user);
+            tile_ = a.tile_shape();
             return basalt::lu_factor(runtime_, a, lu_options_);
         }
         const Place where = on_host_ ? Place::any() : Place::gpu(0);
