@@ -10,12 +10,12 @@ CholeskyPlan cholesky_plan(const Settings& settings, const Runtime& runtime, Ind
     options.mode = set.mode;
     options.panel_width = set.panel_width;
     options.lookahead = set.lookahead;
-    options.mode = chosen_cholesky_mode(options, n, runtime.gpus());
+    options.mode = chosen_cholesky_mode(runtime.tuning(), options, n, runtime.gpus());
     const int gpus = options.mode == FactorMode::cpu ? 0 : runtime.gpus();
-    const TileShape usual = default_cholesky_tile(n, gpus);
+    const TileShape usual = default_cholesky_tile(runtime.tuning(), n, gpus);
     CholeskyPlan plan{factor_plan(settings, runtime, options.mode, n, element_size, usual), options};
     Index& panel = plan.options.panel_width;
-    if (panel == 0) panel = default_cholesky_panel(plan.mode, n, gpus);
+    if (panel == 0) panel = default_cholesky_panel(runtime.tuning(), plan.mode, n);
     panel = std::min(panel, plan.tile.width);
     plan_moves_by_size(plan, runtime, n, n, element_size);
     return plan;

@@ -31,10 +31,6 @@ double gpu_memory(const Runtime& runtime) {
 
 }  // namespace
 
-const char* FactorPlan::mode_name() const {
-    return mode == FactorMode::gpu ? "gpu" : mode == FactorMode::hybrid ? "hybrid" : "cpu";
-}
-
 FactorPlan factor_plan(const Settings& settings, const Runtime& runtime, FactorMode mode, Index m,
                        std::size_t element_size, TileShape usual) {
     FactorPlan plan;

@@ -2,17 +2,21 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "apps/settings.hpp"
 #include "basalt/factor_mode.hpp"
 #include "basalt/matrix.hpp"
+#include "basalt/run_models.hpp"
 
 namespace basalt {
 
 /// How one factorization runs, with the choices made that all factorizations have.
 struct FactorPlan {
     FactorMode mode = FactorMode::cpu;  ///< never automatic
+    std::string reason;                 ///< why, in words that end a sentence; empty: as asked for or by the tuning tables
+    RunCase run;                        ///< what runs by this plan are learnt as; no routine: they are not
     TileShape tile;
     Place data = Place::cpu();  ///< where the matrix begins and ends: the cores, or any(), which stands for all GPUs
     bool fits_gpus = false;     ///< whether the GPUs can hold the matrix and what the factorization needs
@@ -21,7 +25,7 @@ struct FactorPlan {
     bool on_gpus() const { return mode != FactorMode::cpu; }
     /// Whether the matrix lives on GPUs from beginning to end, and takes no memory of the host's.
     bool stays_on_gpus() const { return on_gpus() && !data.is_cpu() && !moves; }
-    const char* mode_name() const;
+    const char* mode_name() const { return name_of(mode); }
 };
 
 /// The plan for a matrix of m rows of elements of `element_size` bytes in a mode that is not automatic, but for whether

@@ -161,8 +161,9 @@ std::optional<HplCheck> HplRun::checked(HplSystem& system) const {
 void HplRun::run_case(const HplCase& test, bool last, HplReport& report, OutputFiles& files,
                       Progress& progress) {
     const LuPlan plan = plan_of(test.n, test.nb);
-    spdlog::debug("N = {}: mode {}, tiles of {} x {}, panels of {}, {} workers, {} GPUs", test.n, plan.mode_name(),
-                  plan.tile.height, plan.tile.width, plan.options.panel_width, runtime_.workers(), runtime_.gpus());
+    spdlog::debug("N = {}: mode {} ({}), tiles of {} x {}, panels of {}, {} workers, {} GPUs", test.n, plan.mode_name(),
+                  plan.reason, plan.tile.height, plan.tile.width, plan.options.panel_width, runtime_.workers(),
+                  runtime_.gpus());
     HplSystem system(runtime_, test.n, plan);
     if (last) files.begin_trace(runtime_);
     progress.begin_run(hpl_flops(test.n));
@@ -179,6 +180,7 @@ void HplRun::run_case(const HplCase& test, bool last, HplReport& report, OutputF
     }
     if (meter_) files.human() << energy_text(meter_->last(), hpl_flops(test.n)) << std::endl;
     files.record(record_of(test, timing, check));
+    if (!check || check->scaled_residual < input_.threshold) runtime_.learn_run(plan.run, plan.mode, {timing.seconds});
 }
 
 void HplRun::run_cases(HplReport& report, OutputFiles& files) {

@@ -31,8 +31,8 @@ double sum_of_magnitudes(const std::vector<double>& x) {
 }  // namespace
 
 LuPlan hpl_plan(const Settings& settings, const GpuOptions& gpu, const Runtime& runtime, Index n, Index nb) {
-    LuPlan plan = lu_plan(settings, gpu, runtime, n, n + 1, sizeof(double));
     const Index panel = std::min(nb, std::max<Index>(n, 1));
+    LuPlan plan = lu_plan(settings, gpu, runtime, n, n + 1, sizeof(double), panel, "hpl");
     if (settings.tile() == TileShape{})
         plan.tile.width = std::max<Index>(1, (plan.tile.width + panel / 2) / panel) * panel;
     plan.options.panel_width = std::min(panel, plan.tile.width);

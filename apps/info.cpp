@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <iostream>
 
 #include <fmt/format.h>
@@ -14,6 +15,8 @@
 #include "apps/matrix_memory.hpp"
 #include "apps/setting_options.hpp"
 #include "apps/slow_spots.hpp"
+#include "basalt/run_models.hpp"
+#include "basalt/tuning.hpp"
 #include "basalt/version.hpp"
 
 namespace basalt {
@@ -103,6 +106,37 @@ void print_libraries(const MachineInfo& machine, const BlasInfo& blas, const Cud
     print("  fmt              {}.{}.{}\n", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100);
 }
 
+/// Which entries of the tuning tables this machine takes.
+void print_tuning(const CudaInfo& cuda, const Settings& settings) {
+    const Config config = settings.runtime_config();
+    const TuningTables& tables = config.tuning ? *config.tuning : TuningTables::built_in();
+    print("tuning ({})\n", config.tuning ? settings.text("BASALT_TUNING") : "built-in tables");
+    const auto line = [](const std::string& place, const std::string& entry, const std::string& architecture) {
+        print("  {:<16} {}{}\n", place, entry, entry == architecture ? "" : ", the nearest to " + architecture);
+    };
+    line("cores", tables.for_cpu(cpu_architecture()).architecture, cpu_architecture());
+    if (config.emulation.gpus > 0) {
+        const std::string& taken_for = config.emulation.architecture;
+        return line("emulated GPUs", tables.for_gpu(taken_for).architecture, taken_for);
+    }
+    for (std::size_t i = 0; i < cuda.gpus.size(); ++i) {
+        std::string architecture = "sm_" + cuda.gpus[i].capability;
+        architecture.erase(std::remove(architecture.begin(), architecture.end(), '.'), architecture.end());
+        line(fmt::format("gpu {}", i), tables.for_gpu(architecture).architecture, architecture);
+    }
+}
+
+/// What mode auto knows from runs.
+void print_models(const Settings& settings) {
+    const std::string path = settings.runtime_config().models;
+    if (path.empty()) return print("models (none: mode auto goes by the tuning tables)\n");
+    print("models ({}): mode auto takes the fastest where runs near the size are known, else it goes by the tuning tables\n",
+          path);
+    const std::vector<std::string> lines = RunModels(path).lines();
+    for (const std::string& line : lines) print("  {}\n", line);
+    if (lines.empty()) print("  nothing learnt yet\n");
+}
+
 void print_settings(const Settings& settings) {
     print("settings (option before environment before default)\n");
     for (const auto& info : setting_table()) {
@@ -113,6 +147,7 @@ void print_settings(const Settings& settings) {
 }
 
 int info(const Settings& settings) {
+    static_cast<void>(settings.runtime_config());  // refuses a tuning file before anything is printed
     const MachineInfo machine = inspect_machine();
     const BlasInfo blas = inspect_blas();
     const CudaInfo cuda = cuda_info();
@@ -124,6 +159,8 @@ int info(const Settings& settings) {
         print("  hpl on GPUs      {}\n", error.what());
     }
     print_libraries(machine, blas, cuda);
+    print_tuning(cuda, settings);
+    print_models(settings);
     print_settings(settings);
     for (const auto& spot : slow_spots(machine, blas, cuda, settings)) print("warning: {}\n", spot);
     return exit_done;

@@ -46,9 +46,9 @@ class LuRuns {
         const double lengths = static_cast<double>(options.rows()) + static_cast<double>(options.n);
         require_room(plan_, runtime, options.rows(), options.n, sizeof(T), vectors * lengths * sizeof(double),
                      fmt::format("a {} x {} matrix", options.rows(), options.n));
-        spdlog::debug("mode {}, tiles of {} x {}, panels of {}, {} workers, {} GPUs, scheduler {}", plan_.mode_name(),
-                      plan_.tile.height, plan_.tile.width, plan_.options.panel_width, runtime.workers(), runtime.gpus(),
-                      runtime.config().scheduler);
+        spdlog::debug("mode {} ({}), tiles of {} x {}, panels of {}, {} workers, {} GPUs, scheduler {}", plan_.mode_name(),
+                      plan_.reason, plan_.tile.height, plan_.tile.width, plan_.options.panel_width,
+                      runtime.workers(), runtime.gpus(), runtime.config().scheduler);
         if (options.gpu.energy) meter_ = make_energy_meter(runtime, plan_.mode != LuMode::cpu, files);
     }
 
@@ -88,6 +88,7 @@ int LuRuns<T>::run() {
                                        .once = [this] { run_once(); },
                                        .tell = [this] { write_line(); }});
     if (runs > 0) write_record();
+    if (passed_) runtime_.learn_run(plan_.run, plan_.mode, seconds_);
     require_completed(runs, options_.repeat);
     return passed_ ? exit_done : exit_check_failed;
 }

@@ -47,14 +47,20 @@ void require_room(const LuPlan& plan, const Runtime& runtime, Index m, Index n, 
 }
 
 LuPlan lu_plan(const Settings& settings, const GpuOptions& gpu, const Runtime& runtime, Index m, Index n,
-               std::size_t element_size) {
+               std::size_t element_size, Index panel_width, const char* routine) {
     LuOptions options = gpu.lu_options(settings);
-    options.mode = chosen_lu_mode(options, m, n, runtime.gpus());
+    if (panel_width > 0) options.panel_width = panel_width;
+    const char precision = element_size == sizeof(float) ? 's' : 'd';
+    const LuProblem problem{m, n, precision, data_on_gpus(settings), settings.tile(), routine};
+    const ModeChoice choice = choose_lu_mode(runtime, options, problem);
+    options.mode = choice.mode;
     const bool on_gpus = options.mode != FactorMode::cpu;
-    const TileShape usual = default_lu_tile(m, n, runtime.workers(), on_gpus ? runtime.gpus() : 0);
+    const TileShape usual = default_lu_tile(runtime.tuning(), m, n, on_gpus ? runtime.gpus() : 0);
     LuPlan plan{factor_plan(settings, runtime, options.mode, m, element_size, usual), options};
+    plan.reason = choice.reason;
+    plan.run = lu_run_case(runtime, options, options.mode, problem);
     Index& panel = plan.options.panel_width;
-    if (panel == 0) panel = on_gpus ? default_lu_panel(plan.mode, m, n, runtime.gpus()) : usual.width;
+    if (panel == 0) panel = default_lu_panel(runtime.tuning(), plan.mode, m, n, runtime.gpus());
     panel = std::min(panel, on_gpus ? std::min(plan.tile.width, widest_gpu_panel) : plan.tile.width);
     plan_moves(plan, runtime, m, n, element_size);
     return plan;

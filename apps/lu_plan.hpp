@@ -15,9 +15,9 @@ struct LuPlan : FactorPlan {
 
 /// The plan for an m x n matrix of elements of `element_size` bytes. Where the settings name no tile or panel width,
 /// they are the library's choice for the mode, with smaller tiles where the GPUs have little memory. Throws UsageError
-/// as chosen_lu_mode() does.
+/// as choose_lu_mode() does. `panel_width` above 0 takes the place of the settings'; `routine` is what runs are learnt as.
 LuPlan lu_plan(const Settings& settings, const GpuOptions& gpu, const Runtime& runtime, Index m, Index n,
-               std::size_t element_size);
+               std::size_t element_size, Index panel_width = 0, const char* routine = "getrf");
 
 /// Decides, for the plan's tiles and panels, whether the GPUs can hold the matrix and whether it moves.
 void plan_moves(LuPlan& plan, const Runtime& runtime, Index m, Index n, std::size_t element_size);

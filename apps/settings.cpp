@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <memory>
 
 #include <fmt/format.h>
 
 #include "apps/exit_status.hpp"
+#include "basalt/tuning.hpp"
 
 namespace basalt {
 
@@ -52,6 +54,10 @@ void check_tile(std::string_view name, std::string_view text) {
     parse_tile(name, text, max_extent);
 }
 
+void check_models(std::string_view name, std::string_view text) {
+    if (text.empty()) throw WrongUse(fmt::format("{} = \"\"; allowed: auto, none, or a file's name", name));
+}
+
 void check_any(std::string_view, std::string_view) {}
 
 std::string known_variables() {
@@ -86,6 +92,10 @@ const std::vector<SettingInfo>& setting_table() {
          "panels that go before the update, 0 or 1 in mode gpu, -1: chosen by the program", check_lookahead},
         {"BASALT_PANEL_THREADS", "--panel-threads", "0",
          "threads that factor a panel together, 0: chosen by the program", check_integer_or_auto<Config::most_workers>},
+        {"BASALT_TUNING", "--tuning", "",
+         "tuning file, whose numbers take the place of the built-in tables', empty: none", check_any},
+        {"BASALT_MODELS", "--models", "auto",
+         "file of what runs took, which mode auto goes by, auto: models.json in the user's cache, none: no file", check_models},
         {"BASALT_TRACE", "--trace", "", "file that gets the trace, empty: none", check_any},
         {"BASALT_JSON", "--json", "", "file that gets a JSON record a run, -: standard output, empty: none",
          check_any},
@@ -142,6 +152,11 @@ Config Settings::runtime_config() const {
     config.scheduler = text("BASALT_SCHEDULER");
     config.window = static_cast<std::size_t>(integer("BASALT_WINDOW"));
     config.bind = integer("BASALT_BIND") != 0;
+    if (!text("BASALT_TUNING").empty()) {
+        config.tuning = std::make_shared<const TuningTables>(read_tuning_file(text("BASALT_TUNING")));
+    }
+    const std::string& models = text("BASALT_MODELS");
+    config.models = models == "auto" ? RunModels::default_path() : models == "none" ? std::string() : models;
     if (text("BASALT_MODE") == "cpu") {  // devices that nobody asks are not opened
         config.gpus = 0;
         return config;

@@ -46,7 +46,7 @@ class Settings {
     TileShape tile() const;
     LuOptions lu_options() const;
 
-    /// The runtime that the settings ask for.
+    /// The runtime that the settings ask for. Throws UsageError for a tuning file that is not allowed.
     Config runtime_config() const;
 
   private:

@@ -197,7 +197,9 @@ class Trials final : public BroadcastTrials {
     static std::size_t chunk_of(const BroadcastTrial& trial, const Route& route) {
         if (trial.chunk != 0) return trial.chunk;
         const Edge& last = route.edges.back();
-        return basalt::detail::broadcast_chunk(last.end - last.begin, static_cast<std::size_t>(last.depth) + 1, false);
+        const auto& links = basalt::TuningTables::built_in().for_gpu("sm_90").links;
+        const auto hops = static_cast<std::size_t>(last.depth) + 1;
+        return basalt::detail::broadcast_chunk(links, last.end - last.begin, hops, false);
     }
 
     /// The GPU that copies a chunk.

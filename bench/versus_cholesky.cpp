@@ -79,7 +79,7 @@ class CholeskyContest {
         : options_(options),
           runtime_(runtime),
           n_(n),
-          tile_(options.tile == basalt::TileShape{} ? basalt::default_cholesky_tile(n) : options.tile),
+          tile_(options.tile == basalt::TileShape{} ? basalt::default_cholesky_tile(runtime.tuning(), n) : options.tile),
           original_(count(n_, n_)),
           work_(count(n_, n_)),
           matrix_(runtime, n_, n_, tile_),
@@ -90,7 +90,7 @@ class CholeskyContest {
         if (options.m > 0 && options.m != n)
             throw std::invalid_argument("--m: Cholesky is of square matrices, allowed is --n");
         cholesky_options_.mode = basalt::FactorMode::cpu;
-        const Index nb = options.nb > 0 ? options.nb : basalt::default_cholesky_panel(cholesky_options_.mode, n_, 0);
+        const Index nb = options.nb > 0 ? options.nb : basalt::default_cholesky_panel(runtime.tuning(), cholesky_options_.mode, n_);
         cholesky_options_.panel_width = std::min(nb, tile_.width);
         cholesky_options_.lookahead = options.lookahead;
         basalt::make_generator<T>("spd", n_, n_, options.seed)->fill(columns(original_), 0, 0);

@@ -50,12 +50,12 @@ class CholeskyContest {
             throw std::invalid_argument("--m: Cholesky is of square matrices, allowed is --n");
         cholesky_options_.mode = options.mode == "gpu" ? basalt::FactorMode::gpu : basalt::FactorMode::hybrid;
         cholesky_options_.panel_width =
-            options.nb > 0 ? options.nb : basalt::default_cholesky_panel(cholesky_options_.mode, n_, runtime.gpus());
+            options.nb > 0 ? options.nb : basalt::default_cholesky_panel(runtime.tuning(), cholesky_options_.mode, n_);
         cholesky_options_.lookahead = options.lookahead;
         cholesky_options_.narrow_at_end = options.narrow_at_end;
         cholesky_options_.split_products = options.split_products;
         cholesky_options_.keep_other_side = false;  // only the triangle is loaded
-        tile_ = options.tile == basalt::TileShape{} ? basalt::default_cholesky_tile(n_, runtime.gpus()) : options.tile;
+        tile_ = options.tile == basalt::TileShape{} ? basalt::default_cholesky_tile(runtime.tuning(), n_, runtime.gpus()) : options.tile;
     }
 
     void run() {

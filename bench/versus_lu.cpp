@@ -143,7 +143,7 @@ Contest<T>::Contest(const VersusOptions& options, basalt::Runtime& runtime, Inde
       runtime_(runtime),
       m_(options.m > 0 ? options.m : n),
       n_(n),
-      tile_(options.tile == basalt::TileShape{} ? basalt::default_lu_tile(m_, n_, runtime.workers())
+      tile_(options.tile == basalt::TileShape{} ? basalt::default_lu_tile(runtime.tuning(), m_, n_)
                                                 : options.tile),
       original_(count(m_, n_)),
       work_(count(m_, n_)),
@@ -154,7 +154,7 @@ Contest<T>::Contest(const VersusOptions& options, basalt::Runtime& runtime, Inde
       gemm_a_(count(gemm_m_, gemm_depth)),
       gemm_b_(count(gemm_depth, gemm_n_)),
       gemm_c_(count(gemm_m_, gemm_n_)) {
-    const Index nb = options.nb > 0 ? options.nb : basalt::default_lu_tile(m_, n_, runtime.workers()).width;
+    const Index nb = options.nb > 0 ? options.nb : basalt::default_lu_tile(runtime.tuning(), m_, n_).width;
     lu_options_.panel_width = std::min(nb, tile_.width);
     lu_options_.panel_threads = options.panel_threads;
     lu_options_.lookahead = options.lookahead;

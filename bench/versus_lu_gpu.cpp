@@ -54,14 +54,14 @@ class GpuContest {
         lu_options_.split_products = options.split_products;
         lu_options_.broadcast_from_host = options.broadcast_from_host;
         lu_options_.tf32 = options.tf32;
-        tile_ = options.tile == basalt::TileShape{} ? basalt::default_lu_tile(n, n, runtime.workers(), runtime.gpus())
+        tile_ = options.tile == basalt::TileShape{} ? basalt::default_lu_tile(runtime.tuning(), n, n, runtime.gpus())
                                                     : options.tile;
         if (options.in_place) tile_ = {n, options.tile.width};  // 0: known when the array is wrapped
         if (options.energy) {
             our_energy_ = meter_of(runtime.devices());
             vendor_energy_ = meter_of({runtime.devices().front()});  // all that it uses
         }
-        if (lu_options_.panel_width == 0) lu_options_.panel_width = basalt::default_lu_panel(lu_options_.mode, n, n, runtime.gpus());
+        if (lu_options_.panel_width == 0) lu_options_.panel_width = basalt::default_lu_panel(runtime.tuning(), lu_options_.mode, n, n, runtime.gpus());
     }
 
     void run() {

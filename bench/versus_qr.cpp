@@ -88,7 +88,7 @@ class QrContest {
           runtime_(runtime),
           m_(options.m > 0 ? options.m : n),
           n_(n),
-          tile_(options.tile == basalt::TileShape{} ? basalt::default_qr_tile(m_, n_, runtime.workers())
+          tile_(options.tile == basalt::TileShape{} ? basalt::default_qr_tile(runtime.tuning(), m_, n_)
                                                     : options.tile),
           original_(count(m_, n_)),
           work_(count(m_, n_)),
@@ -101,7 +101,7 @@ class QrContest {
           gemm_c_(count(gemm_m_, gemm_n_)) {
         qr_options_.mode = basalt::QrMode::cpu;
         qr_options_.panel_width =
-            std::min(options.nb > 0 ? options.nb : basalt::default_qr_panel(qr_options_.mode, m_, n_), tile_.width);
+            std::min(options.nb > 0 ? options.nb : basalt::default_qr_panel(runtime.tuning(), qr_options_.mode, m_, n_), tile_.width);
         qr_options_.panel_threads = options.panel_threads;
         qr_options_.lookahead = options.lookahead;
         basalt::make_generator<T>("random", m_, n_, options.seed)->fill(columns(original_), 0, 0);

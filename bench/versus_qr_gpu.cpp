@@ -54,10 +54,10 @@ class QrContest {
           on_host_(options.data == "host") {
         if (m_ < n_) throw std::invalid_argument("--m: in the modes hybrid and gpu at least --n");
         qr_options_.mode = options.mode == "gpu" ? basalt::QrMode::gpu : basalt::QrMode::hybrid;
-        qr_options_.panel_width = options.nb > 0 ? options.nb : basalt::default_qr_panel(qr_options_.mode, m_, n_);
+        qr_options_.panel_width = options.nb > 0 ? options.nb : basalt::default_qr_panel(runtime.tuning(), qr_options_.mode, m_, n_);
         qr_options_.panel_threads = options.panel_threads;
         qr_options_.lookahead = options.lookahead;
-        tile_ = options.tile == basalt::TileShape{} ? basalt::default_qr_tile(m_, n_, runtime.workers(), runtime.gpus())
+        tile_ = options.tile == basalt::TileShape{} ? basalt::default_qr_tile(runtime.tuning(), m_, n_, runtime.gpus())
                                                     : options.tile;
     }
 

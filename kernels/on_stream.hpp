@@ -21,6 +21,7 @@
 #include "kernels/cuda/generate.hpp"
 #include "kernels/cuda/norms.hpp"
 #include "kernels/cuda/panel.hpp"
+#include "kernels/cuda/panel_plan.hpp"
 #include "kernels/cuda/qr_panel.hpp"
 #include "kernels/cuda/row_exchange.hpp"
 #include "kernels/cuda/split_product.hpp"
@@ -203,6 +204,15 @@ template <class T>
 void panel_factor(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace,
                   cuda_kernels::PanelPlan plan, PanelLog log = {}) {
     if (emulated(stream)) return cpu_kernels::panel_factor<T>(panel, pivots, info, log);
+    cuda_kernels::panel_factor<T>(stream, panel, pivots, info, workspace, plan, log);
+}
+
+/// By panel_plan() with these entries of the GPU's tuning table.
+template <class T>
+void panel_factor(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace,
+                  const std::vector<GpuTuning::Panel>& entries, PanelLog log = {}) {
+    if (emulated(stream)) return cpu_kernels::panel_factor<T>(panel, pivots, info, log);
+    const auto plan = cuda_kernels::panel_plan<T>(stream.device(), panel.rows(), entries);
     cuda_kernels::panel_factor<T>(stream, panel, pivots, info, workspace, plan, log);
 }
 

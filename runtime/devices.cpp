@@ -4,6 +4,7 @@
 
 #include "runtime/engine.hpp"
 #include "runtime/submission.hpp"
+#include "runtime/topology.hpp"
 
 namespace basalt::detail {
 
@@ -28,6 +29,19 @@ std::vector<DeviceInfo> Engine::device_infos() {
                          device->emulated()});
     }
     return infos;
+}
+
+RunMachine Engine::run_machine() const {
+    RunMachine machine{cpu_model(), places(), {}};
+    for (std::size_t first = 0; first < devices_.size();) {
+        const std::string& model = devices_[first]->model();
+        std::size_t last = first;
+        while (last < devices_.size() && devices_[last]->model() == model) ++last;
+        machine.gpus += (first > 0 ? ", " : "") + std::to_string(last - first) + " x " + model;
+        first = last;
+    }
+    if (config_.gpu_memory > 0) machine.gpus += ", " + std::to_string(config_.gpu_memory) + " bytes of each";
+    return machine;
 }
 
 void Engine::prefetch(const AccessRecord& record, Place place, Coherence::Purpose purpose) {

@@ -19,11 +19,23 @@ void require_range(const char* name, long value, long low, long high) {
                      std::to_string(low) + " to " + std::to_string(high));
 }
 
+const TuningTables& tables_of(const Config& config) {
+    return config.tuning ? *config.tuning : TuningTables::built_in();
+}
+
 std::vector<std::unique_ptr<Device>> open_devices(const Config& config) {
     require_range("gpus (-1: all)", config.gpus, -1, Config::most_gpus);
     require_range("emulation.gpus", config.emulation.gpus, 0, Config::most_gpus);
-    if (config.emulation.gpus > 0) return make_emulated_devices(config.emulation);
-    return make_cuda_devices(config.gpus < 0 ? Config::most_gpus : config.gpus);
+    const TuningTables& tables = tables_of(config);
+    if (config.tuning) tables.check("Config::tuning");
+    if (config.emulation.gpus > 0) return make_emulated_devices(config.emulation, tables);
+    return make_cuda_devices(config.gpus < 0 ? Config::most_gpus : config.gpus, tables);
+}
+
+Tuning tuning_for(const Config& config, const std::vector<std::unique_ptr<Device>>& devices) {
+    const TuningTables& tables = tables_of(config);
+    const CpuTuning& cpu = tables.for_cpu(cpu_architecture());
+    return {cpu, devices.empty() ? tables.gpus.back() : devices.front()->tuning()};
 }
 
 Config checked(Config config, const std::vector<std::unique_ptr<Device>>& devices) {
@@ -49,6 +61,8 @@ Config checked(Config config, const std::vector<std::unique_ptr<Device>>& device
 Engine::Engine(const Config& config)
     : devices_(open_devices(config)),
       config_(checked(config, devices_)),
+      tuning_(tuning_for(config, devices_)),
+      models_(config.models.empty() ? nullptr : std::make_unique<const RunModels>(config.models)),
       root_(nullptr, nullptr, next_scope_++),
       trace_(config_.workers, gpus()) {
     root_.cache = &root_cache_;

@@ -12,7 +12,9 @@
 #include <thread>
 #include <vector>
 
+#include "basalt/run_models.hpp"
 #include "basalt/runtime.hpp"
+#include "basalt/tuning.hpp"
 #include "runtime/commute.hpp"
 #include "runtime/datum.hpp"
 #include "runtime/device/driver.hpp"
@@ -89,6 +91,11 @@ class Engine {
     void destroy_datum(Datum* datum) noexcept;
 
     const Config& config() const { return config_; }
+    const Tuning& tuning() const { return tuning_; }
+    /// nullptr where Config names no file.
+    const RunModels* models() const { return models_.get(); }
+    /// As run models call it.
+    RunMachine run_machine() const;
     int places() const { return static_cast<int>(workers_.size()); }
     Statistics statistics();
     TraceRecorder& trace() { return trace_; }
@@ -232,6 +239,8 @@ class Engine {
 
     std::vector<std::unique_ptr<Device>> devices_;  ///< first of all: how many workers there are depends on them
     const Config config_;
+    const Tuning tuning_;
+    const std::unique_ptr<const RunModels> models_;
     TaskPool pool_;
     SlotCache root_cache_;
     std::atomic<std::uint64_t> next_scope_{1};

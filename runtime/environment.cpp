@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -10,7 +11,9 @@
 #include <unistd.h>
 
 #include "basalt/byte_size.hpp"
+#include "basalt/run_models.hpp"
 #include "basalt/runtime.hpp"
+#include "basalt/tuning.hpp"
 
 namespace basalt {
 
@@ -19,11 +22,12 @@ namespace {
 constexpr std::string_view prefix = "BASALT_";
 
 // Those of the program `basalt` too: it runs on this library and they are no mistake in its environment.
-constexpr std::array<std::string_view, 16> known_variables{
+constexpr std::array<std::string_view, 18> known_variables{
     "BASALT_WORKERS", "BASALT_SCHEDULER",     "BASALT_WINDOW",  "BASALT_BIND",
     "BASALT_GPUS",    "BASALT_EMULATED_GPUS", "BASALT_GPU_MEM", "BASALT_DATA",
     "BASALT_MODE",    "BASALT_NB",            "BASALT_TILE",    "BASALT_LOOKAHEAD",
-    "BASALT_TRACE",   "BASALT_PANEL_THREADS", "BASALT_JSON",    "BASALT_VERBOSE"};
+    "BASALT_TRACE",   "BASALT_PANEL_THREADS", "BASALT_JSON",    "BASALT_VERBOSE",
+    "BASALT_TUNING",  "BASALT_MODELS"};
 
 void warn(std::string_view name, std::string_view value, std::string_view allowed) {
     spdlog::warn("basalt: {} = '{}' is ignored; allowed: {}", name, value, allowed);
@@ -73,6 +77,17 @@ Config Config::from_environment() {
     config.gpus = number_from<int>("BASALT_GPUS", -1, most_gpus, config.gpus);
     config.emulation.gpus = number_from<int>("BASALT_EMULATED_GPUS", 0, most_gpus, config.emulation.gpus);
     config.gpu_memory = byte_size_from("BASALT_GPU_MEM", config.gpu_memory);
+    if (const char* file = std::getenv("BASALT_TUNING"); file != nullptr && *file != '\0') {
+        try {
+            config.tuning = std::make_shared<const TuningTables>(read_tuning_file(file));
+        } catch (const UsageError& error) {
+            spdlog::warn("basalt: BASALT_TUNING is ignored: {}", error.what());
+        }
+    }
+    if (const char* models = std::getenv("BASALT_MODELS")) {
+        const std::string_view file(models);
+        config.models = file == "auto" ? RunModels::default_path() : file == "none" ? std::string() : models;
+    }
     if (const char* name = std::getenv("BASALT_SCHEDULER")) {
         const auto& names = scheduler_names();
         if (std::find(names.begin(), names.end(), name) != names.end()) {

@@ -33,6 +33,14 @@ void Runtime::broadcast(const detail::AccessRecord& record, int priority, int st
     engine_->broadcast(record, {priority, step});
 }
 const Config& Runtime::config() const { return engine_->config(); }
+const Tuning& Runtime::tuning() const { return engine_->tuning(); }
+std::optional<RunEstimate> Runtime::expected_run(const RunCase& run, FactorMode mode) const {
+    const RunModels* models = engine_->models();
+    return models != nullptr ? models->estimate(engine_->run_machine(), run, mode) : std::nullopt;
+}
+void Runtime::learn_run(const RunCase& run, FactorMode mode, const std::vector<double>& seconds) const {
+    if (const RunModels* models = engine_->models()) models->record(engine_->run_machine(), run, mode, seconds);
+}
 Statistics Runtime::statistics() const { return engine_->statistics(); }
 void Runtime::start_trace() { engine_->trace().start(); }
 Trace Runtime::take_trace() { return engine_->trace().take(); }

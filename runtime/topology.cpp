@@ -79,6 +79,14 @@ void bind_this_thread(int place) {
     hwloc_set_cpubind(machine.topology(), machine.cores()[core], HWLOC_CPUBIND_THREAD);
 }
 
+std::string cpu_model() {
+    const hwloc_topology_t topology = Machine::instance().topology();
+    const hwloc_obj_t package = hwloc_get_obj_by_type(topology, HWLOC_OBJ_PACKAGE, 0);
+    const char* model = package != nullptr ? hwloc_obj_get_info_by_name(package, "CPUModel") : nullptr;
+    if (model == nullptr) model = hwloc_obj_get_info_by_name(hwloc_get_root_obj(topology), "CPUModel");
+    return model != nullptr ? model : "unknown CPU";
+}
+
 int package_of(int place) {
     const Machine& machine = Machine::instance();
     if (machine.cores().empty()) return 0;

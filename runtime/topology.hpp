@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 namespace basalt::detail {
 
 /// Cores that this process may use: the affinity mask's, no more than the cgroup's CPU quota. At least 1.
@@ -8,6 +10,9 @@ int usable_cores();
 /// Binds the calling thread to the core that belongs to a worker's place: places beyond the cores share
 /// them in turn. Without effect where the system does not allow it.
 void bind_this_thread(int place);
+
+/// The processor's model; "unknown CPU" where the system does not tell.
+std::string cpu_model();
 
 /// The processor package (socket) of that core, counted from 0; 0 where the system does not tell.
 int package_of(int place);

@@ -187,7 +187,7 @@ CholeskyFactors<T> cholesky_factor(Runtime& runtime, Matrix<T>& a, Triangle tria
                          std::to_string(a.cols()) + "; allowed are square ones");
     }
     const int gpus = options.mode == FactorMode::automatic ? runtime.engine().gpus_to_deal_to() : runtime.gpus();
-    const detail::CholeskyChoices choices(options, a.rows(), gpus);
+    const detail::CholeskyChoices choices(runtime.tuning(), options, a.rows(), gpus);
     auto state = std::make_shared<CholeskyState<T>>(runtime, a.share_storage(), triangle, choices.widths);
     if (choices.mode == FactorMode::cpu) {
         CholeskySubmission<T>(*state, choices.lookahead).submit();

@@ -101,8 +101,8 @@ class FactoredArray {
   public:
     FactoredArray(Runtime& runtime, Triangle triangle, Index n, T* a, Index lda)
         : array_(triangle == Triangle::lower ? View<T>::column_major(a, n, n, lda) : View<T>::row_major(a, n, n, lda)),
-          matrix_(runtime, n, n, default_cholesky_tile(n, runtime.gpus()), "A") {
-        const FactorMode mode = chosen_cholesky_mode({}, n, runtime.engine().gpus_to_deal_to());
+          matrix_(runtime, n, n, default_cholesky_tile(runtime.tuning(), n, runtime.gpus()), "A") {
+        const FactorMode mode = chosen_cholesky_mode(runtime.tuning(), {}, n, runtime.engine().gpus_to_deal_to());
         converted_on_ = mode == FactorMode::cpu ? Place::cpu() : Place::any();
         matrix_.load_triangle(Triangle::lower, array_, converted_on_);
         CholeskyOptions options;

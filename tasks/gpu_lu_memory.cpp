@@ -55,7 +55,7 @@ std::size_t GpuLuMemory::workspace(Index columns) const {
 
 std::size_t lu_gpu_bytes(const Runtime& runtime, const LuOptions& options, Index m, Index n, TileShape tile,
                          std::size_t element_size) {
-    const detail::LuChoices choices(options, m, n, runtime.workers(), runtime.gpus());
+    const detail::LuChoices choices(runtime.tuning(), options, m, n, runtime.workers(), runtime.gpus());
     if (choices.mode == LuMode::cpu) return 0;
     const TileGrid grid(m, n, tile);
     const detail::GpuLuMemory memory(grid, element_size, choices, runtime.devices().front().emulated);

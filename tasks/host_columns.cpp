@@ -12,12 +12,8 @@ namespace basalt::detail {
 
 namespace {
 
-// A copy of so many bytes takes a millisecond: it hides what it costs to begin one, and an urgent copy need not wait long.
-constexpr std::size_t most_stripe_bytes = std::size_t{64} << 20;
 // Buffers take at most an eighth of a GPU's memory: there are four.
 constexpr std::size_t memory_share = 32;
-// Threads that copy a stripe to or from memory that is not pinned.
-constexpr int copying_threads = 4;
 
 template <class T>
 std::size_t bytes_of(const View<T>& array) {
@@ -89,7 +85,7 @@ class HostColumns {
         for (int gpu = 0; gpu < rt_.gpus(); ++gpu) least = std::min(least, rt_.engine().memory_of(gpu));
         return least;
     }
-    std::size_t most_bytes() const { return std::min(most_stripe_bytes, memory() / memory_share); }
+    std::size_t most_bytes() const { return std::min(rt_.tuning().gpu.links.stripe_bytes, memory() / memory_share); }
     Index stripe_elements() const { return std::max<Index>(1, static_cast<Index>(most_bytes() / sizeof(T))); }
 
     /// Whole tile widths, so that blocks end where steps of a factorization do, and large enough for a copy to be worth it.
@@ -175,7 +171,7 @@ class HostColumns {
     }
     TaskOptions on_cores(TaskName name, const Block& block) const {
         TaskOptions result = options(name, block, Place::cpu());
-        result.threads = {1, std::min(rt_.workers(), copying_threads)};
+        result.threads = {1, std::min(rt_.workers(), rt_.tuning().cpu.copying_threads)};
         return result;
     }
     static void copy_share(const Team& team, View<const T> from, View<T> to) {

@@ -82,9 +82,9 @@ class InPlaceColumns {
 
 }  // namespace
 
-Index in_place_tile_width(Index m, Index n, int gpus) {
+Index in_place_tile_width(const Tuning& tuning, Index m, Index n, int gpus) {
     constexpr Index tile_columns = 16, narrowest = 512;
-    Index width = default_lu_tile(m, n, 1, gpus).width;
+    Index width = default_lu_tile(tuning, m, n, gpus).width;
     while (width > narrowest && n / width < tile_columns) width /= 2;
     return width;
 }

@@ -13,7 +13,7 @@
 namespace basalt::detail {
 
 /// Width of tile columns of which one is little beside the matrix, wide enough for the factorization of an m x n matrix.
-Index in_place_tile_width(Index m, Index n, int gpus);
+Index in_place_tile_width(const Tuning& tuning, Index m, Index n, int gpus);
 
 /// Submits the conversion of `a`, of leading dimension storage.grid().shape().height, and arranges for the way back by the
 /// next wait(). Throws UsageError inside a task, DeviceError where the GPU has no memory for a tile column.

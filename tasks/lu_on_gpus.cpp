@@ -26,9 +26,6 @@ constexpr double largest_inverse = 16;
 // Smaller products are not worth the pieces: docs/decisions/0010-lu-on-gpus.md.
 constexpr Index least_split_depth = 256, least_split_volume = Index{1} << 33;
 
-// Rows of a core's update task.
-constexpr Index update_rows = 2048;
-
 template <class T>
 class GpuLuSubmission {
   public:
@@ -172,7 +169,7 @@ class GpuLuSubmission {
     void reload(int k) {
         take_slot(k);
         const Panel& p = panel(k);
-        const int threads = std::min(rt_.workers(), 4);
+        const int threads = std::min(rt_.workers(), rt_.tuning().cpu.copying_threads);
         rt_.submit({.name = "reload", .priority = urgent, .threads = {1, threads}, .tile = {k, -1, -1}, .step = k,
                     .place = Place::cpu()},
                    read(s_.region(p, p.first, rows())), write(panel_rows(k)),
@@ -259,6 +256,7 @@ class GpuLuSubmission {
                        swap_rows(a, pivots.data(), pivots.rows());
                        solve_and_pack(l, a.block(0, 0, l.rows(), a.cols()), u.data());
                    });
+        const Index update_rows = rt_.tuning().cpu.lu.update_rows;
         for (Index begin = p.end(); begin < rows(); begin += update_rows) {
             const Index end = std::min(begin + update_rows, rows());
             rt_.submit({.name = "update", .priority = urgent, .tile = {k, j, static_cast<int>(begin / update_rows)},
@@ -276,14 +274,15 @@ class GpuLuSubmission {
         const Panel& p = panel(k);
         const auto gpu = static_cast<std::size_t>(g_.device_of(p.tile_column));
         const ScratchMatrix<Index>& workspace = g_.panel_workspaces[gpu];
+        const auto* const designs = &rt_.engine().device(g_.device_of(p.tile_column)).tuning().panels;
         rt_.submit({.name = "panel", .priority = urgent + 1, .tile = {k, k, -1}, .step = k,
                     .place = device_of(p.tile_column)},
                    readwrite(panel_rows(k)), write(result(k)), write(workspace.region()), write(moves(k)),
                    write(g_.logs.empty() ? workspace.rows(0, 0, 0) : g_.logs.region(k)),
-                   on_any_device([](Stream stream, View<T> a, View<Index> numbers, View<Index> memory, View<Index> to,
-                                    View<Index> log) {
+                   on_any_device([designs](Stream stream, View<T> a, View<Index> numbers, View<Index> memory,
+                                           View<Index> to, View<Index> log) {
                        Index* const pivots = numbers.data();
-                       on_stream::panel_factor<T>(stream, a, pivots, pivots + a.cols(), memory.data(),
+                       on_stream::panel_factor<T>(stream, a, pivots, pivots + a.cols(), memory.data(), *designs,
                                                   PanelLogs::log_in(log));
                        on_stream::find_row_moves(stream, pivots, RowMoves(to.data(), a.cols()));
                    }));

@@ -1,95 +1,47 @@
 #include "tasks/lu_options.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <string>
+
+#include "basalt/tuning.hpp"
+#include "tasks/tuning_entry.hpp"
 
 namespace basalt {
 
 namespace {
 
-struct SizeEntry {
-    Index up_to;  ///< smaller dimension
-    TileShape tile;
-};
+using detail::entry_for;
 
-// Measured; docs/decisions/0005-lu.md has the table. Width is the panel's too.
-constexpr std::array sizes{SizeEntry{256, {128, 32}}, SizeEntry{768, {256, 64}}, SizeEntry{3000, {512, 128}},
-                           SizeEntry{Index{1} << 62, {512, 256}}};
-
-/// The team of a panel: a thread for so many rows, as long as there are more of them; 1 at least.
-struct PanelTeamRule {
-    Index rows_a_thread;
-    int most;
-};
-
-// A column costs every member an exchange of about half a microsecond whatever its rows, and 256 columns cost it
-// 1.3 us a row (docs/decisions/0004-panel.md). On cores alone, a thread that is half idle in the panel is missed by
-// the updates: 512 rows, where waiting is a fifth. In hybrid mode the cores have little else to do, and the next
-// panel is what the GPUs wait for at the end: 256 rows, below which another thread gains next to nothing.
-constexpr PanelTeamRule cpu_team{512, 16}, hybrid_team{256, 32};
-
-struct GpuEntry {
-    Index up_to;  ///< smaller dimension
-    Index hybrid_panel;
-    Index gpu_panel;
-    Index tile;  ///< width and height; wide ones keep the GPUs' products fast
-};
-
-// docs/decisions/0009-hybrid-lu.md and 0010-lu-on-gpus.md have the measurements.
-constexpr std::array gpu_sizes{GpuEntry{2047, 64, 128, 512}, GpuEntry{4096, 128, 128, 512},
-                               GpuEntry{8192, 128, 256, 1024}, GpuEntry{16384, 256, 512, 4096},
-                               GpuEntry{Index{1} << 62, 256, 1024, 4096}};
-
-// Panels on a GPU are factored beside the updates as long as these last longer, for which so many columns have to be
-// left for each of a panel's. Panels narrower than the second number do not come sooner for each column.
-constexpr Index left_a_column = 16, narrowest_on_gpu = 128;
-
-// Several GPUs have the same work at the end only if each has some tile columns then.
-constexpr Index tile_columns_a_gpu = 8, smallest_gpu_tile = 512;
-
-// Where so few columns are left the GPUs wait for panels: narrow ones come sooner, and the products are short anyway.
-constexpr Index narrow_hybrid_below = 12288;
-
-// Below this order the cores alone are done before the GPUs have the matrix.
-constexpr Index smallest_on_gpus = 2048;
-
-const GpuEntry& gpu_entry(Index m, Index n) {
-    const Index steps = std::min(m, n);
-    return *std::find_if(gpu_sizes.begin(), gpu_sizes.end(), [&](const GpuEntry& e) { return steps <= e.up_to; });
-}
-
-/// Rows left at which GPUs update as fast as cores factor and send a panel, for what was measured: 50 Tflop/s a GPU,
-/// 8 us a column and, in a panel of nb columns, nb times 3.5 ps an element. Behind that the GPUs would wait.
-Index rows_that_keep_cores_ahead(int gpus, Index nb) {
-    constexpr double update_a_row = 2 / 50e12, column = 8e-6;
-    const double element = 3.5e-12 * static_cast<double>(nb), a = update_a_row / gpus;  // a r^2 = column + element r
+/// Rows left at which GPUs update as fast as cores factor and send a panel. Behind that the GPUs would wait.
+Index rows_that_keep_cores_ahead(const Tuning& tuning, int gpus, Index nb) {
+    const double column = tuning.cpu.lu.panel_column_seconds, a_row = 2 / tuning.gpu.lu.update_rate;
+    const double element = tuning.cpu.lu.panel_element_seconds * static_cast<double>(nb);
+    const double a = a_row / gpus;  // a r^2 = column + element r
     return static_cast<Index>((element + std::sqrt(element * element + 4 * a * column)) / (2 * a));
 }
 
 }  // namespace
 
-Index default_lu_panel(LuMode mode, Index m, Index n, int gpus) {
-    // with so much work for each GPU the cores keep ahead with wider panels too, and products are faster
-    constexpr Index wide_from = 40960, wide = 512;
-    if (mode == LuMode::cpu) return default_lu_tile(m, n, 1).width;
-    if (mode == LuMode::gpu) return gpu_entry(m, n).gpu_panel;
-    return std::min(m, n) > wide_from * gpus ? wide : gpu_entry(m, n).hybrid_panel;
-}
-
-TileShape default_lu_tile(Index m, Index n, int, int gpus) {
+Index default_lu_panel(const Tuning& tuning, LuMode mode, Index m, Index n, int gpus) {
     const Index steps = std::min(m, n);
-    if (gpus > 0 && steps >= smallest_on_gpus) {
-        Index tile = gpu_entry(m, n).tile;
-        while (gpus > 1 && tile > smallest_gpu_tile && n / tile < tile_columns_a_gpu * gpus) tile /= 2;
-        return {tile, tile};
-    }
-    return std::find_if(sizes.begin(), sizes.end(), [&](const SizeEntry& e) { return steps <= e.up_to; })->tile;
+    if (mode == LuMode::cpu) return entry_for(tuning.cpu.lu.sizes, steps).panel;
+    const GpuTuning::Lu& lu = tuning.gpu.lu;
+    if (mode == LuMode::gpu) return entry_for(lu.sizes, steps).gpu_panel;
+    // with so much work for each GPU the cores keep ahead with wider panels too, and products are faster
+    return (steps - 1) / gpus >= lu.wide_hybrid_above ? lu.wide_hybrid_panel : entry_for(lu.sizes, steps).hybrid_panel;
 }
 
-LuMode chosen_lu_mode(const LuOptions& options, Index m, Index n, int gpus) {
+TileShape default_lu_tile(const Tuning& tuning, Index m, Index n, int gpus) {
+    const GpuTuning::Lu& lu = tuning.gpu.lu;
+    const Index steps = std::min(m, n);
+    if (gpus == 0 || steps < lu.smallest_order) return entry_for(tuning.cpu.lu.sizes, steps).tile;
+    const Index tile = detail::dealt_tile(entry_for(lu.sizes, steps).tile, lu.deal, n, gpus);
+    return {tile, tile};
+}
+
+LuMode chosen_lu_mode(const Tuning& tuning, const LuOptions& options, Index m, Index n, int gpus) {
     const char* const name = options.mode == LuMode::gpu ? "gpu" : "hybrid";
     if (gpus == 0 && (options.mode == LuMode::hybrid || options.mode == LuMode::gpu)) {
         throw UsageError(std::string("LuOptions::mode = ") + name +
@@ -98,7 +50,7 @@ LuMode chosen_lu_mode(const LuOptions& options, Index m, Index n, int gpus) {
     LuMode mode = options.mode;
     if (mode == LuMode::automatic) {
         const LuMode on_gpus = options.lookahead > 1 ? LuMode::hybrid : LuMode::gpu;
-        mode = gpus > 0 && (options.tf32 || std::min(m, n) >= smallest_on_gpus) ? on_gpus : LuMode::cpu;
+        mode = gpus > 0 && (options.tf32 || std::min(m, n) >= tuning.gpu.lu.smallest_order) ? on_gpus : LuMode::cpu;
     }
     if (options.tf32 && mode == LuMode::cpu) {
         throw UsageError("LuOptions::tf32 in mode cpu, which has no such products; allowed is hybrid or gpu");
@@ -116,13 +68,13 @@ LuMode chosen_lu_mode(const LuOptions& options, Index m, Index n, int gpus) {
 
 namespace detail {
 
-LuChoices::LuChoices(const LuOptions& options, Index m, Index n, int workers, int gpus)
+LuChoices::LuChoices(const Tuning& tuning, const LuOptions& options, Index m, Index n, int workers, int gpus)
     : widths{options.panel_width},
       panel_threads(options.panel_threads),
       panel_threads_given(options.panel_threads > 0),
       lookahead(options.lookahead),
       left_interchanges(options.left_interchanges),
-      mode(chosen_lu_mode(options, m, n, gpus)),
+      mode(chosen_lu_mode(tuning, options, m, n, gpus)),
       gpu_panels_below(options.gpu_panels_below),
       single_update_task(options.single_update_task),
       solve_by_inverse(options.solve_by_inverse),
@@ -153,22 +105,26 @@ LuChoices::LuChoices(const LuOptions& options, Index m, Index n, int workers, in
     } else if (mode == LuMode::cpu || lookahead > 1) {
         gpu_panels_below = 0;
     }
-    if (widths.width == 0) widths.width = default_lu_panel(mode, m, n, gpus);
-    if (gpu_panels_below < 0) gpu_panels_below = rows_that_keep_cores_ahead(gpus, widths.width);
-    const bool waits_for_cores = mode == LuMode::hybrid && gpu_panels_below < narrow_hybrid_below;
-    if (waits_for_cores && options.narrow_at_end && widths.width >= 128) widths.narrow_below = narrow_hybrid_below;
+    if (widths.width == 0) widths.width = default_lu_panel(tuning, mode, m, n, gpus);
+    if (gpu_panels_below < 0) gpu_panels_below = rows_that_keep_cores_ahead(tuning, gpus, widths.width);
+    // where so few columns are left the GPUs wait for panels: narrow ones come sooner, and the products are short anyway
+    const Index narrow_below = tuning.gpu.lu.narrow_hybrid_below;
+    const bool waits_for_cores = mode == LuMode::hybrid && gpu_panels_below < narrow_below;
+    if (waits_for_cores && options.narrow_at_end && widths.width >= 128) widths.narrow_below = narrow_below;
     if (mode == LuMode::gpu && options.narrow_at_end) {
-        widths.left_a_column = left_a_column;
-        widths.narrowest = narrowest_on_gpu;
+        // a panel on a GPU is factored beside the update as long as this lasts longer
+        widths.left_a_column = tuning.gpu.lu.narrowing.left_a_panel_column;
+        widths.narrowest = tuning.gpu.lu.narrowing.narrowest_panel;
     }
-    if (panel_threads == 0) panel_threads = std::min(workers, (mode == LuMode::cpu ? cpu_team : hybrid_team).most);
+    const PanelTeam& team = mode == LuMode::cpu ? tuning.cpu.lu.team : tuning.cpu.lu.team_beside_gpus;
+    rows_a_panel_thread_ = team.rows_a_thread;
+    if (panel_threads == 0) panel_threads = std::min(workers, team.most);
     panel_threads = std::min(panel_threads, workers);
 }
 
 int LuChoices::panel_threads_for(Index rows) const {
     if (panel_threads_given) return panel_threads;
-    const Index share = (mode == LuMode::cpu ? cpu_team : hybrid_team).rows_a_thread;
-    return static_cast<int>(std::clamp<Index>(rows / share, 1, panel_threads));
+    return static_cast<int>(std::clamp<Index>(rows / rows_a_panel_thread_, 1, panel_threads));
 }
 
 }  // namespace detail

@@ -7,7 +7,7 @@ namespace basalt::detail {
 
 /// LuOptions with every choice made. Throws UsageError for options out of range.
 struct LuChoices {
-    LuChoices(const LuOptions& options, Index m, Index n, int workers, int gpus);
+    LuChoices(const Tuning& tuning, const LuOptions& options, Index m, Index n, int workers, int gpus);
 
     /// Threads for a panel of so many rows: fewer for short ones, where synchronising costs more than it gains.
     int panel_threads_for(Index rows) const;
@@ -25,6 +25,9 @@ struct LuChoices {
     bool broadcast_from_host;
     bool tf32;
     bool panel_log;
+
+  private:
+    Index rows_a_panel_thread_;
 };
 
 }  // namespace basalt::detail

@@ -106,7 +106,7 @@ void submit_store(const detail::MatrixStorage& storage, View<T> target) {
 
 template <class T>
 Matrix<T>::Matrix(Runtime& runtime, Index m, Index n, TileShape tile, const char* name) {
-    if (tile == TileShape{}) tile = default_lu_tile(m, n, runtime.workers(), runtime.gpus());
+    if (tile == TileShape{}) tile = default_lu_tile(runtime.tuning(), m, n, runtime.gpus());
     storage_ = std::make_shared<detail::MatrixStorage>(runtime, TileGrid(m, n, tile), sizeof(T), name);
 }
 
@@ -149,7 +149,7 @@ Matrix<T> Matrix<T>::wrap(Runtime& runtime, T* a, Index m, Index n, Index lda, T
                          "; allowed is Place::cpu() or the GPU in whose memory the array is, of " +
                          std::to_string(runtime.gpus()));
     }
-    const Index width = tile.width > 0 ? tile.width : detail::in_place_tile_width(m, n, runtime.gpus());
+    const Index width = tile.width > 0 ? tile.width : detail::in_place_tile_width(runtime.tuning(), m, n, runtime.gpus());
     Matrix matrix(runtime, m, n, {lda, width}, "wrapped array");
     detail::wrap_on_gpu<T>(matrix.storage_, a, place.gpu_number());
     return matrix;

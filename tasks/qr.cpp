@@ -15,7 +15,7 @@ template <class T>
 QrFactors<T> qr_factor(Runtime& runtime, Matrix<T>& a, const QrOptions& options) {
     if (&a.runtime() != &runtime) throw UsageError("qr_factor: the matrix belongs to another runtime");
     const int gpus = options.mode == QrMode::automatic ? runtime.engine().gpus_to_deal_to() : runtime.gpus();
-    const detail::QrChoices choices(options, a.rows(), a.cols(), runtime.workers(), gpus);
+    const detail::QrChoices choices(runtime.tuning(), options, a.rows(), a.cols(), runtime.workers(), gpus);
     auto state = std::make_shared<QrState<T>>(runtime, a.share_storage(), choices);
     if (choices.mode == QrMode::cpu) {
         submit_qr_on_cores(*state, choices);

@@ -17,9 +17,6 @@ namespace {
 using detail::Panel;
 using detail::QrState;
 
-// Rows of C that a task multiplies from the right.
-constexpr Index rows_a_task = 512;
-
 void require(bool condition, const std::string& message) {
     if (!condition) throw UsageError(message);
 }
@@ -28,7 +25,8 @@ std::string text(Index rows, Index cols) { return std::to_string(rows) + " x " +
 template <class T>
 class Reflections {
   public:
-    Reflections(QrState<T>& qr, Reflection reflection, Matrix<T>& c) : qr_(qr), reflection_(reflection), c_(c) {}
+    Reflections(QrState<T>& qr, Reflection reflection, Matrix<T>& c)
+        : qr_(qr), reflection_(reflection), c_(c), rows_a_task_(qr.runtime.tuning().cpu.qr.apply_rows) {}
 
     /// C = op(Q) C. Columns of C left of `first_col` of a panel are known to be zero from its first row on, if
     /// `triangular`.
@@ -46,8 +44,8 @@ class Reflections {
     /// C = C op(Q)
     void from_right() {
         for_each_panel(reflection_ == Reflection::plain, [&](int k, const Panel& p) {
-            for (Index row = 0; row < c_.rows(); row += rows_a_task)
-                from_right(k, p, row, std::min(row + rows_a_task, c_.rows()));
+            for (Index row = 0; row < c_.rows(); row += rows_a_task_)
+                from_right(k, p, row, std::min(row + rows_a_task_, c_.rows()));
         });
     }
 
@@ -87,7 +85,7 @@ class Reflections {
         }
         const Region<T> panel_region = qr_.region(p, p.first, rows());
         qr_.runtime.submit(
-            {.name = "apply Q", .tile = {k, static_cast<int>(begin / rows_a_task), -1}, .place = Place::cpu()}, data,
+            {.name = "apply Q", .tile = {k, static_cast<int>(begin / rows_a_task_), -1}, .place = Place::cpu()}, data,
             [reflection = reflection_, panel_region, t_region = qr_.t_of(k), begin, end, first = p.first, width,
              cols = c_.cols()](const Addresses& at) {
                 const View<const T> panel = read(panel_region).view(at[0]), t = read(t_region).view(at[1]);
@@ -114,6 +112,7 @@ class Reflections {
     QrState<T>& qr_;
     const Reflection reflection_;
     Matrix<T>& c_;
+    const Index rows_a_task_;  ///< from the right
 };
 
 }  // namespace

@@ -43,13 +43,13 @@ Index at_least_one(Index value) { return std::max<Index>(1, value); }
 template <class T>
 TileShape tile_for(Runtime& runtime, const QrOptions& options, Index m, Index n) {
     const int gpus = runtime.engine().gpus_to_deal_to();
-    const bool cores = chosen_qr_mode(options, m, n, gpus) == QrMode::cpu;
-    return default_qr_tile(m, n, runtime.workers(), cores ? 0 : gpus);
+    const bool cores = chosen_qr_mode(runtime.tuning(), options, m, n, gpus) == QrMode::cpu;
+    return default_qr_tile(runtime.tuning(), m, n, cores ? 0 : gpus);
 }
 
 template <class T>
 Place converted_on(Runtime& runtime, const QrOptions& options, Index m, Index n) {
-    return chosen_qr_mode(options, m, n, runtime.engine().gpus_to_deal_to()) == QrMode::cpu ? Place::cpu()
+    return chosen_qr_mode(runtime.tuning(), options, m, n, runtime.engine().gpus_to_deal_to()) == QrMode::cpu ? Place::cpu()
                                                                                             : Place::any();
 }
 
@@ -58,7 +58,7 @@ template <class T>
 QrFactors<T> adopt(Runtime& runtime, Matrix<T>& a, const T* tau) {
     QrOptions options;
     options.mode = QrMode::cpu;
-    const detail::QrChoices choices(options, a.rows(), a.cols(), runtime.workers(), 0);
+    const detail::QrChoices choices(runtime.tuning(), options, a.rows(), a.cols(), runtime.workers(), 0);
     auto state = std::make_shared<QrState<T>>(runtime, a.share_storage(), choices);
     for (int k = 0; k < static_cast<int>(state->panels.size()); ++k) {
         const Panel& p = state->panels[static_cast<std::size_t>(k)];
@@ -73,7 +73,7 @@ QrFactors<T> adopt(Runtime& runtime, Matrix<T>& a, const T* tau) {
 /// Rows of a tile column of right-hand sides or columns of C.
 template <class T>
 Matrix<T> matrix_of(Runtime& runtime, Index m, Index n, const char* name) {
-    const TileShape usual = default_qr_tile(m, n, runtime.workers());
+    const TileShape usual = default_qr_tile(runtime.tuning(), m, n);
     constexpr Index widest = 256;
     return Matrix<T>(runtime, m, n, {usual.height, std::clamp<Index>(n, 1, widest)}, name);
 }
@@ -117,7 +117,7 @@ void qr_apply(Runtime& runtime, QrSide side, QrOp op, Index m, Index n, Index k,
         .size("lda", lda, at_least_one(order))
         .size("ldc", ldc, at_least_one(m));
     arguments.array("A", a, order > 0 && k > 0).array("tau", tau, k > 0).array("C", c, m > 0 && n > 0);
-    Matrix<T> factors(runtime, order, k, default_qr_tile(order, k, runtime.workers()), "A");
+    Matrix<T> factors(runtime, order, k, default_qr_tile(runtime.tuning(), order, k), "A");
     factors.load(View<const T>::column_major(a, order, k, lda));
     Matrix<T> matrix = matrix_of<T>(runtime, m, n, "C");
     const auto array = View<T>::column_major(c, m, n, ldc);
@@ -133,7 +133,7 @@ void qr_form(Runtime& runtime, Index m, Index n, Index k, T* a, Index lda, const
     const Arguments arguments("qr_form");
     arguments.size("m", m).size("n", n, 0, m).size("k", k, 0, n).size("lda", lda, at_least_one(m));
     arguments.array("A", a, m > 0 && n > 0).array("tau", tau, k > 0);
-    Matrix<T> factors(runtime, m, k, default_qr_tile(m, k, runtime.workers()), "A");
+    Matrix<T> factors(runtime, m, k, default_qr_tile(runtime.tuning(), m, k), "A");
     factors.load(View<const T>::column_major(a, m, k, lda));
     const auto qr = adopt(runtime, factors, tau);
     const Matrix<T> q = qr_form(runtime, qr, n);

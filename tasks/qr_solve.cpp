@@ -15,22 +15,23 @@ namespace {
 using detail::Panel;
 using detail::QrState;
 
-// Rows of an update task: with few right-hand sides it moves R's memory and nothing else.
-constexpr Index rows_a_task = 1024;
-
 /// Substitution with the square R of m x n factors, m >= n, for one tile column of B.
 template <class T>
 class ColumnSubstitution {
   public:
     ColumnSubstitution(QrState<T>& qr, const Matrix<T>& b, Index column)
-        : qr_(qr), b_(b), column_(column), width_(b.column(column).cols) {}
+        : qr_(qr),
+          b_(b),
+          column_(column),
+          width_(b.column(column).cols),
+          rows_a_task_(qr.runtime.tuning().cpu.qr.solve_rows) {}
 
     /// R X = B
     void backward() {
         for (auto p = qr_.panels.rbegin(); p != qr_.panels.rend(); ++p) {
             solve(*p, Reflected::no);
-            for (Index row = 0; row < p->first; row += rows_a_task) {
-                const Index end = std::min(row + rows_a_task, p->first);
+            for (Index row = 0; row < p->first; row += rows_a_task_) {
+                const Index end = std::min(row + rows_a_task_, p->first);
                 qr_.runtime.submit({.name = "solve update", .place = Place::cpu()}, read(qr_.region(*p, row, end)),
                                    read(rows(p->first, p->end())), readwrite(rows(row, end)),
                                    [](View<const T> r, View<const T> x, View<T> b) {
@@ -44,8 +45,8 @@ class ColumnSubstitution {
     /// R^T X = B
     void forward() {
         for (const Panel& p : qr_.panels) {
-            for (Index row = 0; row < p.first; row += rows_a_task) {
-                const Index end = std::min(row + rows_a_task, p.first);
+            for (Index row = 0; row < p.first; row += rows_a_task_) {
+                const Index end = std::min(row + rows_a_task_, p.first);
                 qr_.runtime.submit({.name = "solve update", .place = Place::cpu()}, read(qr_.region(p, row, end)),
                                    read(rows(row, end)), readwrite(rows(p.first, p.end())),
                                    [](View<const T> r, View<const T> x, View<T> b) {
@@ -86,6 +87,7 @@ class ColumnSubstitution {
     const Matrix<T>& b_;
     const Index column_;
     const Index width_;
+    const Index rows_a_task_;
 };
 
 template <class T>

@@ -21,9 +21,6 @@ namespace {
 using detail::LuState;
 using detail::Panel;
 
-// Rows of an update task: one right-hand side moves the factors' memory and nothing else, so tasks are long.
-constexpr Index update_rows = 1024;
-
 /// B -= A X
 template <class T>
 void subtract_product(View<const T> a, View<const T> x, View<T> b) {
@@ -42,7 +39,11 @@ template <class T>
 class ColumnSolve {
   public:
     ColumnSolve(LuState<T>& lu, const Matrix<T>& b, Index column)
-        : lu_(lu), b_(b), column_(column), width_(b.column(column).cols) {}
+        : lu_(lu),
+          b_(b),
+          column_(column),
+          width_(b.column(column).cols),
+          update_rows_(lu.runtime.tuning().cpu.lu.solve_rows) {}
 
     void permute() {
         lu_.runtime.submit({.name = "permute", .tile = {static_cast<int>(column_), -1, -1}},
@@ -57,15 +58,15 @@ class ColumnSolve {
 
     void forward(const Panel& panel) {
         solve(panel, Triangle::lower, Diagonal::unit);
-        for (Index row = panel.end(); row < b_.rows(); row += update_rows) {
-            update(panel, row, std::min(row + update_rows, b_.rows()));
+        for (Index row = panel.end(); row < b_.rows(); row += update_rows_) {
+            update(panel, row, std::min(row + update_rows_, b_.rows()));
         }
     }
 
     void backward(const Panel& panel) {
         solve(panel, Triangle::upper, Diagonal::stored);
-        for (Index row = 0; row < panel.first; row += update_rows) {
-            update(panel, row, std::min(row + update_rows, panel.first));
+        for (Index row = 0; row < panel.first; row += update_rows_) {
+            update(panel, row, std::min(row + update_rows_, panel.first));
         }
     }
 
@@ -96,6 +97,7 @@ class ColumnSolve {
     const Matrix<T>& b_;
     const Index column_;
     const Index width_;
+    const Index update_rows_;
 };
 
 void require(bool condition, const std::string& message) {
@@ -214,11 +216,11 @@ Index solve(Runtime& runtime, Index n, Index nrhs, T* a, Index lda, Index* ipiv,
     require(a != nullptr || n == 0, "solve: the matrix is missing (null)");
     require(b != nullptr || n == 0 || nrhs == 0, "solve: the right-hand sides are missing (null)");
 
-    const LuMode mode = chosen_lu_mode({}, n, n, runtime.engine().gpus_to_deal_to());
+    const LuMode mode = choose_lu_mode(runtime, {}, {n, n, sizeof(T) == 4 ? 's' : 'd'}).mode;
     const Place converted_on = mode == LuMode::cpu ? Place::cpu() : Place::any();
     Matrix<T> matrix(runtime, n, n, {}, "A");
     matrix.load(View<const T>::column_major(a, n, n, lda), converted_on);
-    const LuFactors<T> lu = lu_factor(runtime, matrix);
+    const LuFactors<T> lu = lu_factor(runtime, matrix, {.mode = mode});
     const TileShape tile{matrix.tile_shape().height, std::clamp<Index>(nrhs, 1, matrix.tile_shape().width)};
     Matrix<T> x(runtime, n, nrhs, tile, "B");
     x.load(View<const T>::column_major(b, n, nrhs, ldb));

@@ -215,9 +215,10 @@ TEST_CASE("tasks on every GPU read what was broadcast, wherever it was written",
 
 TEST_CASE("chunks grow with the buffer and shrink with the number of hops") {
     constexpr std::size_t mega = std::size_t{1} << 20;
-    CHECK(broadcast_chunk(128 * mega, 1, false) >= 128 * mega);
-    CHECK(broadcast_chunk(0, 3, false) > 0);
-    CHECK(broadcast_chunk(128 * mega, 3, false) > broadcast_chunk(64 * mega, 3, false));
-    CHECK(broadcast_chunk(128 * mega, 3, false) < broadcast_chunk(128 * mega, 2, false));
-    CHECK(broadcast_chunk(128 * mega, 3, false) < broadcast_chunk(128 * mega, 3, true));
+    const auto& links = basalt::TuningTables::built_in().for_gpu("sm_90").links;
+    CHECK(broadcast_chunk(links, 128 * mega, 1, false) >= 128 * mega);
+    CHECK(broadcast_chunk(links, 0, 3, false) > 0);
+    CHECK(broadcast_chunk(links, 128 * mega, 3, false) > broadcast_chunk(links, 64 * mega, 3, false));
+    CHECK(broadcast_chunk(links, 128 * mega, 3, false) < broadcast_chunk(links, 128 * mega, 2, false));
+    CHECK(broadcast_chunk(links, 128 * mega, 3, false) < broadcast_chunk(links, 128 * mega, 3, true));
 }

@@ -141,9 +141,9 @@ TEST_CASE("the modes of Cholesky that need a GPU say so, and those of GPUs have 
         CHECK_THROWS_AS(cholesky_factor(cores, a, Triangle::lower, on_gpus(mode)), UsageError);
         CHECK_THROWS_AS(cholesky_factor(gpus, b, Triangle::lower, on_gpus(mode, 4, 2)), UsageError);
     }
-    CHECK(chosen_cholesky_mode({}, 4000, 0) == FactorMode::cpu);
-    CHECK(chosen_cholesky_mode({}, 4000, 1) == FactorMode::gpu);
-    CHECK(chosen_cholesky_mode({}, 100, 1) == FactorMode::cpu);
+    CHECK(chosen_cholesky_mode(gpus.tuning(), {}, 4000, 0) == FactorMode::cpu);
+    CHECK(chosen_cholesky_mode(gpus.tuning(), {}, 4000, 1) == FactorMode::gpu);
+    CHECK(chosen_cholesky_mode(gpus.tuning(), {}, 100, 1) == FactorMode::cpu);
 }
 
 TEST_CASE("a Cholesky factorization that a device fails reports it once and leaves the runtime usable", "[cholesky]") {

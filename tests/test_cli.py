@@ -32,9 +32,9 @@ class Result:
 
 
 def environment(extra):
-    """Without settings of ours, and without the GPUs that the machine may have: these tests know what comes out."""
+    """Without settings of ours, the GPUs that the machine may have and what was learnt: these tests know what comes out."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("BASALT_")}
-    return {**clean, "CUDA_VISIBLE_DEVICES": "", **extra}
+    return {**clean, "CUDA_VISIBLE_DEVICES": "", "BASALT_MODELS": "none", **extra}
 
 
 def basalt(*arguments, env={}, **options):
@@ -152,6 +152,63 @@ def info_tells_gpus_or_why_there_are_none():
     versions = r"built with \d+\.\d, runtime \d+\.\d, driver (none|for \d+\.\d)"
     expect(re.search(rf"CUDA +(built without|{versions})\n", shown.out), shown)
     expect("emulated" not in re.split("settings", basalt("info").out)[0], shown)
+
+
+@test
+@in_folder
+def a_tuning_file_takes_the_place_of_the_tables_and_is_refused_where_it_is_wrong(folder):
+    path = os.path.join(folder, "tuning.json")
+    with open(path, "w", encoding="utf-8") as out:
+        out.write('{"gpu": {"sm_90": {"lu": {"smallest_order": 10}}}}')
+    for more, mode in (([], "cpu"), (["--tuning", path], "gpu")):
+        shown = basalt("lu", "--n", "64", "--emulated-gpus", "1", "--json", "-", *more)
+        expect(shown.status == 0 and json.loads(shown.out)["mode"] == mode, shown)
+    shown = basalt("info", "--emulated-gpus", "1", env={"BASALT_TUNING": path})
+    expect(f"tuning ({path})" in shown.out and re.search(r"emulated GPUs +sm_90\n", shown.out), shown)
+    expect("tuning (built-in tables)" in basalt("info").out, shown)
+    with open(path, "w", encoding="utf-8") as out:
+        out.write('{"gpu": {"sm_90": {"lu": {"smallest_order": "few"}}}}')
+    expect_refused(basalt("lu", "--n", "9", "--tuning", path), path, 'gpu.sm_90.lu.smallest_order = "few"', "0 to ")
+    expect_refused(basalt("info", env={"BASALT_TUNING": "/nowhere.json"}), "/nowhere.json", "No such file", "a tuning file")
+
+
+@test
+@in_folder
+def auto_takes_the_mode_that_was_fastest(folder):
+    models, tuning = os.path.join(folder, "cache", "models.json"), os.path.join(folder, "tuning.json")
+    with open(tuning, "w", encoding="utf-8") as out:
+        out.write('{"gpu": {"sm_90": {"lu": {"smallest_order": 10}}}}')
+
+    def mode_of(*arguments):
+        shown = basalt("lu", "--n", "96", "--emulated-gpus", "1", "--cpus", "2", "--tuning", tuning, "--models", models,
+                       "--json", "-", "--verbose", *arguments)
+        expect(shown.status == 0, shown)
+        return json.loads(shown.out)["mode"], shown.err
+
+    expect_refused(basalt("lu", "--n", "9", "--models", ""), '--models = ""', "auto, none")
+    mode, told = mode_of("--repeat", "3")
+    assert mode == "gpu" and "by the tuning tables, since nothing was learnt" in told, (mode, told)
+    assert mode_of("--mode", "cpu", "--repeat", "3")[0] == "cpu"
+    with open(models, encoding="utf-8") as known:
+        learnt = json.load(known)
+    assert sorted(model["mode"] for model in learnt["models"]) == ["cpu", "gpu"]
+    for slow, fast in (("gpu", "cpu"), ("cpu", "gpu")):
+        for model in learnt["models"]:
+            model["runs"] = [[96, 0.5 if model["mode"] == slow else 0.002]] * 7
+        with open(models, "w", encoding="utf-8") as out:
+            json.dump(learnt, out)
+        mode, told = mode_of()
+        assert mode == fast and f"mode {fast} (from 7 runs near that size" in told, (mode, told)
+    shown = basalt("info", "--models", models)
+    expect("getrf d gpu, data on host: n = 96 (7)" in shown.out, shown)
+    with open(models, "w", encoding="utf-8") as out:
+        out.write("{")
+    shown = basalt("lu", "--n", "96", "--models", models)
+    expect(shown.status == 0 and shown.err.count(models) >= 2 and models + ".bad" in shown.err, shown)
+    with open(models + ".bad", encoding="utf-8") as kept:
+        assert kept.read() == "{"
+    home = basalt("lu", "--n", "20", env={"BASALT_MODELS": "auto", "XDG_CACHE_HOME": folder})
+    expect(home.status == 0 and os.path.exists(os.path.join(folder, "basalt", "models.json")), home)
 
 
 @test

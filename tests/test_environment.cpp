@@ -11,6 +11,7 @@
 #include <spdlog/spdlog.h>
 
 #include "basalt/byte_size.hpp"
+#include "basalt/run_models.hpp"
 #include "basalt/runtime.hpp"
 #include "tests/catch.hpp"
 
@@ -76,7 +77,8 @@ TEST_CASE("a runtime takes workers, policy and GPUs from the environment") {
                                                {"BASALT_GPUS", "2"},
                                                {"BASALT_EMULATED_GPUS", "4"},
                                                {"BASALT_GPU_MEM", "3G"},
-                                               {"BASALT_DATA", "device"}});
+                                               {"BASALT_DATA", "device"},
+                                               {"BASALT_MODELS", "/some/models.json"}});
     CHECK(warnings.empty());
     CHECK(config.workers == 3);
     CHECK(config.scheduler == "fifo");
@@ -85,18 +87,24 @@ TEST_CASE("a runtime takes workers, policy and GPUs from the environment") {
     CHECK(config.gpus == 2);
     CHECK(config.emulation.gpus == 4);
     CHECK(config.gpu_memory == std::size_t{3} << 30);
+    CHECK(config.models == "/some/models.json");
+    CHECK(config_of({}).first.models.empty());
+    CHECK(config_of({{"BASALT_MODELS", "none"}}).first.models.empty());
+    CHECK(config_of({{"BASALT_MODELS", "auto"}}).first.models == basalt::RunModels::default_path());
 }
 
 TEST_CASE("values that are not allowed and unknown names are ignored with a warning that names them") {
     const auto [config, warnings] = config_of({{"BASALT_GPUS", "all"},
                                                {"BASALT_EMULATED_GPUS", "9"},
                                                {"BASALT_GPU_MEM", "3 GB"},
+                                               {"BASALT_TUNING", "/nowhere.json"},
                                                {"BASALT_COLOUR", "grey"}});
     CHECK(config.gpus == -1);
     CHECK(config.emulation.gpus == 0);
     CHECK(config.gpu_memory == 0);
+    CHECK(config.tuning == nullptr);
     for (const char* words : {"BASALT_GPUS = 'all' is ignored; allowed: -1 to 8", "BASALT_EMULATED_GPUS = '9'",
-                              "BASALT_GPU_MEM = '3 GB'", "BASALT_COLOUR in the environment is no such setting"}) {
+                              "BASALT_GPU_MEM = '3 GB'", "BASALT_TUNING is ignored: /nowhere.json: No such file", "BASALT_COLOUR in the environment is no such setting"}) {
         INFO(warnings);
         CHECK(warnings.find(words) != std::string::npos);
     }

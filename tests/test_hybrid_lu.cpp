@@ -233,8 +233,8 @@ TEST_CASE("options that a precision or a mode has not are refused by name") {
     CHECK(mentions(refusal(a, tf32), "LuOptions::tf32 for a matrix of double"));
     CHECK(refusal(b, tf32) == "accepted");
     tf32.mode = LuMode::automatic;
-    CHECK(basalt::chosen_lu_mode(tf32, 8, 8, 1) == LuMode::gpu);
-    CHECK_THROWS_AS(basalt::chosen_lu_mode(tf32, 8, 8, 0), UsageError);
+    CHECK(basalt::chosen_lu_mode(runtime.tuning(), tf32, 8, 8, 1) == LuMode::gpu);
+    CHECK_THROWS_AS(basalt::chosen_lu_mode(runtime.tuning(), tf32, 8, 8, 0), UsageError);
     tf32.mode = LuMode::cpu;
     CHECK(mentions(refusal(b, tf32), "LuOptions::tf32 in mode cpu"));
     LuOptions log = gpu_alone(4);
@@ -314,11 +314,11 @@ TEST_CASE("a lookahead that panels on GPUs have not is refused; automatic takes 
     CHECK_THROWS_AS(lu_factor(runtime, a, both), UsageError);
 
     LuOptions automatic;
-    CHECK(basalt::chosen_lu_mode(automatic, 4000, 4000, 0) == LuMode::cpu);
-    CHECK(basalt::chosen_lu_mode(automatic, 4000, 4000, 2) == LuMode::gpu);
-    CHECK(basalt::chosen_lu_mode(automatic, 100000, 100, 2) == LuMode::cpu);
+    CHECK(basalt::chosen_lu_mode(runtime.tuning(), automatic, 4000, 4000, 0) == LuMode::cpu);
+    CHECK(basalt::chosen_lu_mode(runtime.tuning(), automatic, 4000, 4000, 2) == LuMode::gpu);
+    CHECK(basalt::chosen_lu_mode(runtime.tuning(), automatic, 100000, 100, 2) == LuMode::cpu);
     automatic.lookahead = 2;
-    CHECK(basalt::chosen_lu_mode(automatic, 4000, 4000, 2) == LuMode::hybrid);
+    CHECK(basalt::chosen_lu_mode(runtime.tuning(), automatic, 4000, 4000, 2) == LuMode::hybrid);
 }
 
 TEST_CASE("panels wider than GPUs take are narrower there") {

@@ -16,12 +16,15 @@
 #include <basalt/lu.hpp>
 #include <basalt/matrix.hpp>
 #include <basalt/matrix_part.hpp>
+#include <basalt/panel_design.hpp>
 #include <basalt/products.hpp>
 #include <basalt/qr.hpp>
+#include <basalt/run_models.hpp>
 #include <basalt/runtime.hpp>
 #include <basalt/team.hpp>
 #include <basalt/tile_shape.hpp>
 #include <basalt/trace.hpp>
 #include <basalt/triangle.hpp>
+#include <basalt/tuning.hpp>
 #include <basalt/version.hpp>
 #include <basalt/view.hpp>

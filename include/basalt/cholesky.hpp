@@ -94,11 +94,11 @@ Index cholesky_solve(Runtime& runtime, Triangle triangle, Index n, Index nrhs, T
 /// The mode that cholesky_factor() takes for a matrix of order n on a runtime with so many GPUs: options.mode, or its
 /// choice where that is automatic. Throws UsageError for hybrid and gpu without GPUs, and for options that the mode has
 /// not.
-FactorMode chosen_cholesky_mode(const CholeskyOptions& options, Index n, int gpus);
+FactorMode chosen_cholesky_mode(const Tuning& tuning, const CholeskyOptions& options, Index n, int gpus);
 /// Tiles that Cholesky of order n uses on so many GPUs when none are given; on cores alone their width is the panel's
 /// too.
-TileShape default_cholesky_tile(Index n, int gpus = 0);
-/// Panel width that Cholesky uses in a mode with so many GPUs when none is given, at most a tile's width.
-Index default_cholesky_panel(FactorMode mode, Index n, int gpus);
+TileShape default_cholesky_tile(const Tuning& tuning, Index n, int gpus = 0);
+/// Panel width that Cholesky uses in a mode when none is given, at most a tile's width.
+Index default_cholesky_panel(const Tuning& tuning, FactorMode mode, Index n);
 
 }  // namespace basalt

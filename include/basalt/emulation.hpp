@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace basalt {
 
@@ -12,6 +13,8 @@ struct Emulation {
     int gpus = 0;
     /// Memory of each.
     std::size_t memory = std::size_t{2} << 30;
+    /// What they are taken for where numbers are chosen by architecture, as GpuTuning::architecture.
+    std::string architecture = "sm_90";
     /// Whether they copy to each other directly; otherwise through the host.
     bool peer_access = true;
     /// Each operation on a stream is held up by a random time up to this, so that what may be reordered is.

@@ -3,10 +3,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "basalt/factor_mode.hpp"
 #include "basalt/matrix.hpp"
+#include "basalt/run_models.hpp"
 #include "basalt/runtime.hpp"
 
 namespace basalt {
@@ -127,19 +129,36 @@ Index solve(Runtime& runtime, Index n, Index nrhs, T* a, Index lda, T* b, Index 
 /// Most columns of a panel in the modes hybrid and gpu.
 inline constexpr Index widest_gpu_panel = 1024;
 
-/// The mode that lu_factor() takes for an m x n matrix on a runtime with so many GPUs: options.mode, or its choice
-/// where that is automatic. Throws UsageError for hybrid and gpu without GPUs, and for options that the mode has not.
-LuMode chosen_lu_mode(const LuOptions& options, Index m, Index n, int gpus);
+/// The mode that lu_factor() takes for an m x n matrix on a runtime with so many GPUs: options.mode, or the tuning tables'
+/// choice where that is automatic. Throws UsageError for hybrid and gpu without GPUs, and for options that the mode has not.
+LuMode chosen_lu_mode(const Tuning& tuning, const LuOptions& options, Index m, Index n, int gpus);
 /// Bytes of a GPU's memory that lu_factor() takes where the tile columns of an m x n matrix of elements of `element_size`
 /// bytes are dealt to all GPUs and stay there, the matrix's own included; 0 in mode cpu. A matrix for which
 /// DeviceInfo::memory of the GPUs is less is moved between them and the host. Throws UsageError as chosen_lu_mode() and
 /// TileGrid do.
 std::size_t lu_gpu_bytes(const Runtime& runtime, const LuOptions& options, Index m, Index n, TileShape tile,
                          std::size_t element_size);
-/// Tiles that LU of an m x n matrix uses on `workers` CPU cores and so many GPUs when none are given; on cores alone
-/// their width is the panel's too.
-TileShape default_lu_tile(Index m, Index n, int workers, int gpus = 0);
+
+/// A factorization that a mode is to be chosen for.
+struct LuProblem {
+    Index m = 0;
+    Index n = 0;
+    char precision = 'd';
+    bool on_gpus = false;           ///< the matrix begins and ends in GPU memory
+    TileShape tile{};               ///< 0 x 0: what each mode has by default
+    std::string routine = "getrf";  ///< what its runs are learnt as
+};
+/// options.mode, or where that is automatic the fastest one by what the runtime's models have learnt; without them the tuning
+/// tables' choice. Throws as chosen_lu_mode() does.
+ModeChoice choose_lu_mode(const Runtime& runtime, const LuOptions& options, const LuProblem& problem);
+/// What its runs in a mode are learnt as (Runtime::learn_run()): with whatever the options and the tile change of what the library
+/// would choose in that mode.
+RunCase lu_run_case(const Runtime& runtime, const LuOptions& options, FactorMode mode, const LuProblem& problem);
+
+/// Tiles that LU of an m x n matrix uses with so many GPUs when none are given; on cores alone their width is the
+/// panel's too.
+TileShape default_lu_tile(const Tuning& tuning, Index m, Index n, int gpus = 0);
 /// Panel width that LU uses in a mode with so many GPUs when none is given, at most a tile's width.
-Index default_lu_panel(LuMode mode, Index m, Index n, int gpus);
+Index default_lu_panel(const Tuning& tuning, LuMode mode, Index m, Index n, int gpus);
 
 }  // namespace basalt

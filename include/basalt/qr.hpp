@@ -130,10 +130,10 @@ inline constexpr Index widest_qr_gpu_panel = 512;
 
 /// The mode that qr_factor() takes for an m x n matrix on a runtime with so many GPUs: options.mode, or its choice
 /// where that is automatic. Throws UsageError for hybrid and gpu without GPUs, and for options that the mode has not.
-QrMode chosen_qr_mode(const QrOptions& options, Index m, Index n, int gpus);
-/// Tiles that suit QR of an m x n matrix on `workers` CPU cores and so many GPUs.
-TileShape default_qr_tile(Index m, Index n, int workers, int gpus = 0);
+QrMode chosen_qr_mode(const Tuning& tuning, const QrOptions& options, Index m, Index n, int gpus);
+/// Tiles that suit QR of an m x n matrix on so many GPUs, or on cores alone.
+TileShape default_qr_tile(const Tuning& tuning, Index m, Index n, int gpus = 0);
 /// Panel width that QR uses in a mode when none is given, at most a tile's width.
-Index default_qr_panel(QrMode mode, Index m, Index n);
+Index default_qr_panel(const Tuning& tuning, QrMode mode, Index m, Index n);
 
 }  // namespace basalt

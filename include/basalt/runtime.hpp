@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -18,10 +19,16 @@
 #include "basalt/device.hpp"
 #include "basalt/emulation.hpp"
 #include "basalt/error.hpp"
+#include "basalt/factor_mode.hpp"
 #include "basalt/team.hpp"
 #include "basalt/trace.hpp"
 
 namespace basalt {
+
+struct RunCase;      // run_models.hpp
+struct RunEstimate;
+struct Tuning;       // tuning.hpp
+struct TuningTables;
 
 /// What a Runtime is made of; the defaults use the whole machine.
 struct Config {
@@ -40,6 +47,12 @@ struct Config {
     Emulation emulation{};
     /// Bytes of each GPU's memory that the runtime may use; 0: as much as there is.
     std::size_t gpu_memory = 0;
+    /// Numbers that depend on the architecture; nullptr: TuningTables::built_in().
+    std::shared_ptr<const TuningTables> tuning{};
+    /// File of what runs took (see RunModels), by which FactorMode::automatic chooses and to which learn_run() adds; empty: none.
+    /// Not the default: with it, equal programs on equal machines need not give equal bits, and a library writes no files
+    /// that nobody asked it to write.
+    std::string models{};
     /// Record a trace from the start; see Runtime::take_trace().
     bool trace = false;
 
@@ -48,7 +61,7 @@ struct Config {
     static constexpr std::size_t most_window = std::size_t{1} << 22;
 
     /// The defaults, with BASALT_WORKERS, BASALT_SCHEDULER, BASALT_WINDOW, BASALT_BIND, BASALT_GPUS,
-    /// BASALT_EMULATED_GPUS and BASALT_GPU_MEM of the environment in their place. Unknown BASALT_ names and values that are not allowed are logged as warnings and ignored.
+    /// BASALT_EMULATED_GPUS, BASALT_GPU_MEM, BASALT_TUNING and BASALT_MODELS of the environment in their place. Unknown BASALT_ names and values that are not allowed are logged as warnings and ignored.
     static Config from_environment();
 };
 
@@ -385,13 +398,23 @@ class Runtime {
     int gpus() const;
     std::vector<DeviceInfo> devices() const;
     const Config& config() const;
+    /// The numbers that were chosen for this machine's architectures, or for the nearest; of GPUs those of the first one,
+    /// or of the newest known where there is none.
+    const Tuning& tuning() const;
     Statistics statistics() const;
+
+    /// What such a run is expected to take on this runtime; empty where nothing was learnt, and without Config::models.
+    std::optional<RunEstimate> expected_run(const RunCase& run, FactorMode mode) const;
+    /// Adds what such runs took on this runtime, alone, to Config::models, from where later runtimes know it. Does nothing
+    /// without; never throws because of the file.
+    void learn_run(const RunCase& run, FactorMode mode, const std::vector<double>& seconds) const;
 
     void start_trace();
     /// What was recorded since start_trace() (or the last call); call it when nothing is in flight.
     Trace take_trace();
 
     detail::Engine& engine() { return *engine_; }
+    const detail::Engine& engine() const { return *engine_; }
 
   private:
     template <bool OnGpu, class Tuple, std::size_t... I>

@@ -6,6 +6,7 @@
 #include "kernels/cuda/generate.hpp"
 #include "kernels/cuda/norms.hpp"
 #include "kernels/cuda/panel.hpp"
+#include "kernels/cuda/panel_plan.hpp"
 #include "kernels/cuda/qr_panel.hpp"
 #include "kernels/cuda/row_exchange.hpp"
 #include "kernels/cuda/split_product.hpp"
@@ -122,6 +123,10 @@ void update_by_pieces(Stream, View<const float>, TileColumns<const float>, TileC
 template <class T>
 void update_trailing(Stream, std::type_identity_t<View<const T>>, std::type_identity_t<TileColumns<const T>>,
                      TileColumns<T>, ProductPrecision) {
+    refuse();
+}
+template <class T>
+PanelPlan panel_plan(int, Index, const std::vector<GpuTuning::Panel>&) {
     refuse();
 }
 template <class T>
@@ -245,6 +250,8 @@ template void subtract_product<double, double>(Stream, View<const double>, Matri
                                                View<double>);
 template void solve_upper<float>(Stream, View<const float>, View<float>);
 template void solve_upper<double>(Stream, View<const double>, View<double>);
+template PanelPlan panel_plan<float>(int, Index, const std::vector<GpuTuning::Panel>&);
+template PanelPlan panel_plan<double>(int, Index, const std::vector<GpuTuning::Panel>&);
 template PanelPlan panel_plan<float>(int, Index);
 template PanelPlan panel_plan<double>(int, Index);
 template bool panel_fits<float>(int, Index, PanelPlan);

@@ -1,11 +1,12 @@
 #include "kernels/cuda/panel.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cassert>
+#include <string>
 
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/panel_fused.hpp"
+#include "kernels/cuda/panel_plan.hpp"
 #include "kernels/cuda/panel_resident.hpp"
 #include "kernels/cuda/panel_steps.hpp"
 
@@ -28,6 +29,24 @@ void begin_log(Stream stream, const PanelLog& log) {
                        "cudaMemset2DAsync", stream);
 }
 
+PanelDesign design_of(GpuPanelDesign design) {
+    switch (design) {
+        case GpuPanelDesign::cluster: return PanelDesign::cluster;
+        case GpuPanelDesign::grid: return PanelDesign::grid;
+        case GpuPanelDesign::fused: return PanelDesign::fused;
+        case GpuPanelDesign::steps: break;
+    }
+    return PanelDesign::steps;
+}
+
+/// Of the built-in tables.
+const std::vector<GpuTuning::Panel>& built_in_entries(int device) {
+    int major = 0, minor = 0;
+    static_cast<void>(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+    static_cast<void>(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
+    return TuningTables::built_in().for_gpu("sm_" + std::to_string(major) + std::to_string(minor)).panels;
+}
+
 }  // namespace
 
 template <class T>
@@ -45,17 +64,17 @@ bool panel_fits(int device, Index rows, PanelPlan plan) {
 }
 
 template <class T>
-PanelPlan panel_plan(int device, Index rows) {
-    // docs/decisions/0010-lu-on-gpus.md has the measurements
-    constexpr Index cluster_height = 16384;
-    constexpr std::array grids{32, 64, 0};
-    const PanelPlan cluster{PanelDesign::cluster};
-    if (rows <= cluster_height && panel_fits<T>(device, rows, cluster)) return cluster;
-    for (const int blocks : grids) {
-        const PanelPlan plan{PanelDesign::grid, blocks};
-        if (panel_fits<T>(device, rows, plan)) return plan;
+PanelPlan panel_plan(int device, Index rows, const std::vector<GpuTuning::Panel>& entries) {
+    for (const GpuTuning::Panel& entry : entries) {
+        const PanelPlan plan{design_of(entry.design), entry.blocks, entry.leaf_width};
+        if (rows <= entry.up_to && panel_fits<T>(device, rows, plan)) return plan;
     }
     return {PanelDesign::steps};
+}
+
+template <class T>
+PanelPlan panel_plan(int device, Index rows) {
+    return panel_plan<T>(device, rows, built_in_entries(device));
 }
 
 std::size_t panel_workspace(Index rows, Index cols) {
@@ -101,6 +120,8 @@ void panel_factor(Stream stream, View<T> panel, Index* pivots, Index* info, void
     panel_factor<T>(stream, panel, pivots, info, workspace, panel_plan<T>(device, panel.rows()), log);
 }
 
+template PanelPlan panel_plan<float>(int, Index, const std::vector<GpuTuning::Panel>&);
+template PanelPlan panel_plan<double>(int, Index, const std::vector<GpuTuning::Panel>&);
 template PanelPlan panel_plan<float>(int, Index);
 template PanelPlan panel_plan<double>(int, Index);
 template bool panel_fits<float>(int, Index, PanelPlan);

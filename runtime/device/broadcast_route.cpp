@@ -9,13 +9,6 @@ namespace basalt::detail {
 namespace {
 
 constexpr std::size_t alignment = 4096;
-// What a chunk costs beside its bytes, in bytes that the link between two devices moves meanwhile: 2.8 us between
-// devices (copy, event and wait, measured on four H200), 4 us from the host.
-constexpr double peer_start_bytes = 1.1e6;
-constexpr double host_start_bytes = 1.6e6;
-// Below, the latency of a ring costs more than its parallelism gains.
-constexpr std::size_t least_ring_bytes = std::size_t{4} << 20;
-constexpr std::size_t least_share_bytes = std::size_t{256} << 10;
 
 std::size_t round_up(std::size_t bytes, std::size_t unit) {
     return (bytes + unit - 1) / unit * unit;
@@ -28,7 +21,8 @@ struct Slice {
 
 class Route {
   public:
-    explicit Route(const BroadcastPlan& plan) : plan_(plan) {}
+    explicit Route(const BroadcastPlan& plan)
+        : plan_(plan), links_((plan.source != nullptr ? plan.source : plan.targets.front().device)->tuning().links) {}
 
     std::vector<Hop> make() {
         if (plan_.bytes == 0) return {};
@@ -80,7 +74,7 @@ class Route {
 
     void start_from_device() {
         const bool ring =
-            !plan_.from_source_only && (is_chunked_by_hand() || plan_.bytes >= least_ring_bytes);
+            !plan_.from_source_only && (is_chunked_by_hand() || plan_.bytes >= links_.least_ring_bytes);
         Parent to_host;
         std::size_t previous = 0;
         for (std::size_t i = 0; i < plan_.targets.size(); ++i) {
@@ -101,7 +95,7 @@ class Route {
 
     bool shares_pay() const {
         return !plan_.from_source_only &&
-               (is_chunked_by_hand() || plan_.bytes >= plan_.targets.size() * least_share_bytes);
+               (is_chunked_by_hand() || plan_.bytes >= plan_.targets.size() * links_.least_share_bytes);
     }
 
     bool targets_form_a_ring() const {
@@ -135,23 +129,24 @@ class Route {
         for (Hop& hop : hops_) {
             hop.chunk = is_chunked_by_hand()
                             ? plan_.chunk_bytes
-                            : broadcast_chunk(hop.end - hop.begin, most_hops, plan_.source == nullptr);
+                            : broadcast_chunk(links_, hop.end - hop.begin, most_hops, plan_.source == nullptr);
         }
     }
 
     const BroadcastPlan& plan_;
+    const GpuTuning::Links& links_;
     std::vector<Hop> hops_;
 };
 
 }  // namespace
 
 std::vector<Hop> broadcast_route(const BroadcastPlan& plan) {
-    return Route(plan).make();
+    return plan.targets.empty() ? std::vector<Hop>() : Route(plan).make();
 }
 
-std::size_t broadcast_chunk(std::size_t bytes, std::size_t hops, bool from_host) {
+std::size_t broadcast_chunk(const GpuTuning::Links& links, std::size_t bytes, std::size_t hops, bool from_host) {
     if (hops < 2) return std::max(bytes, alignment);
-    const double start = from_host ? host_start_bytes : peer_start_bytes;
+    const double start = from_host ? links.host_chunk_bytes : links.peer_chunk_bytes;
     const double best = std::sqrt(static_cast<double>(bytes) * start / static_cast<double>(hops - 1));
     return round_up(static_cast<std::size_t>(best) + 1, alignment);
 }

@@ -31,6 +31,6 @@ std::vector<Hop> broadcast_route(const BroadcastPlan& plan);
 /// The best length of a chunk for `bytes` bytes that travel through `hops` hops. A chunk of c bytes costs
 /// each hop its time and a fixed one, s bytes' worth, so all takes B + (B / c) s + (hops - 1) c: least at c =
 /// sqrt(B s / (hops - 1)).
-std::size_t broadcast_chunk(std::size_t bytes, std::size_t hops, bool from_host);
+std::size_t broadcast_chunk(const GpuTuning::Links& links, std::size_t bytes, std::size_t hops, bool from_host);
 
 }  // namespace basalt::detail

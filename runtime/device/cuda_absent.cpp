@@ -8,7 +8,7 @@ CudaInfo cuda_info() { return {}; }
 
 namespace detail {
 
-std::vector<std::unique_ptr<Device>> make_cuda_devices(int) {
+std::vector<std::unique_ptr<Device>> make_cuda_devices(int, const TuningTables&) {
     return {};
 }
 

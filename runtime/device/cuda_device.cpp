@@ -11,9 +11,6 @@ namespace basalt::detail {
 
 namespace {
 
-// What cuBLAS recommends for Hopper. Its own workspace would be allocated when a kernel first needs it.
-constexpr std::size_t blas_workspace_bytes = std::size_t{32} << 20;
-
 /// Rows without gaps are one piece.
 Copy in_one_piece_where_possible(Copy copy) {
     if (copy.rows > 1 && copy.to_pitch == copy.row_bytes && copy.from_pitch == copy.row_bytes) {
@@ -63,7 +60,7 @@ void CudaDevice::mark_lost(const char* what) const noexcept {
     lost_.store(true, std::memory_order_release);
 }
 
-CudaDevice::CudaDevice(int index, int devices, std::shared_ptr<PinnedRanges> pinned)
+CudaDevice::CudaDevice(int index, int devices, std::shared_ptr<PinnedRanges> pinned, const TuningTables& tables)
     : index_(index),
       name_("gpu " + std::to_string(index)),
       pinned_(std::move(pinned)),
@@ -74,13 +71,16 @@ CudaDevice::CudaDevice(int index, int devices, std::shared_ptr<PinnedRanges> pin
         check_cuda(cudaGetDeviceProperties(&properties, index), "cudaGetDeviceProperties");
         model_ = properties.name;
         memory_bytes_ = properties.totalGlobalMem;
+        architecture_ = "sm_" + std::to_string(properties.major) + std::to_string(properties.minor);
+        tuning_ = tables.for_gpu(architecture_);
         for (int role = 0; role < stream_roles; ++role) {
             const bool urgent = static_cast<StreamRole>(role) == StreamRole::urgent_compute;
             streams_[static_cast<std::size_t>(role)] = std::make_unique<CudaStream>(index, urgent, devices);
         }
         clock_.emplace();
         for (const StreamRole role : {StreamRole::compute, StreamRole::urgent_compute}) {
-            stream(role).make_blas(blas_workspace_bytes);
+            // its own workspace would be allocated when a kernel first needs it
+            stream(role).make_blas(tuning_.blas_workspace_bytes);
         }
     });
 }
@@ -266,7 +266,7 @@ void CudaDevice::synchronize() noexcept {
     }
 }
 
-std::vector<std::unique_ptr<Device>> make_cuda_devices(int limit) {
+std::vector<std::unique_ptr<Device>> make_cuda_devices(int limit, const TuningTables& tables) {
     int count = 0;
     // without a driver or a visible GPU this is an error; for us it is none
     if (!try_cuda(cudaGetDeviceCount(&count), "cudaGetDeviceCount")) return {};
@@ -274,7 +274,7 @@ std::vector<std::unique_ptr<Device>> make_cuda_devices(int limit) {
     const auto pinned = std::make_shared<PinnedRanges>();
     std::vector<std::unique_ptr<CudaDevice>> devices;
     for (int index = 0; index < count; ++index)
-        devices.push_back(std::make_unique<CudaDevice>(index, count, pinned));
+        devices.push_back(std::make_unique<CudaDevice>(index, count, pinned, tables));
     for (const auto& device : devices) {
         for (const auto& peer : devices) {
             if (device != peer) device->enable_access_to(*peer);

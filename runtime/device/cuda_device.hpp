@@ -22,7 +22,7 @@ namespace basalt::detail {
 class CudaDevice final : public Device {
   public:
     /// Streams, cuBLAS handles and the clock of one of `devices` GPUs. Throws DeviceError.
-    CudaDevice(int index, int devices, std::shared_ptr<PinnedRanges> pinned);
+    CudaDevice(int index, int devices, std::shared_ptr<PinnedRanges> pinned, const TuningTables& tables);
     ~CudaDevice() override;
 
     /// Lets this device copy to `peer` directly where the hardware can.
@@ -32,6 +32,8 @@ class CudaDevice final : public Device {
     const std::string& name() const override { return name_; }
     const std::string& model() const override { return model_; }
     bool emulated() const override { return false; }
+    const std::string& architecture() const override { return architecture_; }
+    const GpuTuning& tuning() const override { return tuning_; }
     bool lost() const override { return lost_.load(std::memory_order_acquire); }
     bool notice_if_lost() const noexcept override;
     std::size_t memory_bytes() const override { return memory_bytes_; }
@@ -75,6 +77,8 @@ class CudaDevice final : public Device {
     const int index_;
     const std::string name_;
     std::string model_;
+    std::string architecture_;
+    GpuTuning tuning_;
     std::size_t memory_bytes_ = 0;
     const std::shared_ptr<PinnedRanges> pinned_;
     std::vector<bool> reached_peers_;

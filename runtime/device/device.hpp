@@ -10,6 +10,7 @@
 #include "basalt/device.hpp"
 #include "basalt/emulation.hpp"
 #include "basalt/error.hpp"
+#include "basalt/tuning.hpp"
 
 namespace basalt::detail {
 
@@ -58,6 +59,10 @@ class Device {
     /// What it is, e.g. "NVIDIA H200".
     virtual const std::string& model() const = 0;
     virtual bool emulated() const = 0;
+    /// Compute capability, "sm_90".
+    virtual const std::string& architecture() const = 0;
+    /// The numbers that were chosen for it, or for the nearest architecture.
+    virtual const GpuTuning& tuning() const = 0;
     virtual bool lost() const = 0;
     /// lost(), found out by asking the device, for when another one is lost. Any thread may ask.
     virtual bool notice_if_lost() const noexcept { return lost(); }
@@ -110,11 +115,13 @@ class Device {
     virtual void synchronize() noexcept = 0;
 };
 
-/// Emulated devices, numbered from `first`.
-std::vector<std::unique_ptr<Device>> make_emulated_devices(const Emulation& emulation);
+/// Emulated devices, numbered from 0.
+std::vector<std::unique_ptr<Device>> make_emulated_devices(const Emulation& emulation,
+                                                           const TuningTables& tables = TuningTables::built_in());
 
 /// The GPUs that CUDA_VISIBLE_DEVICES leaves, at most `limit` of them; none where there is no driver or the library was
 /// built without CUDA.
-std::vector<std::unique_ptr<Device>> make_cuda_devices(int limit);
+std::vector<std::unique_ptr<Device>> make_cuda_devices(int limit,
+                                                       const TuningTables& tables = TuningTables::built_in());
 
 }  // namespace basalt::detail

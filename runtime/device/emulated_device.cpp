@@ -49,9 +49,12 @@ EmulatedDevice::Queue::Queue(const Emulation& emulation, std::uint64_t seed, con
     : stream(emulation.longest_delay, seed, lost),
       awaited(static_cast<std::size_t>(devices * stream_roles)) {}
 
-EmulatedDevice::EmulatedDevice(int index, const Emulation& emulation, std::shared_ptr<EmulatedHost> host)
+EmulatedDevice::EmulatedDevice(int index, const Emulation& emulation, std::shared_ptr<EmulatedHost> host,
+                               const TuningTables& tables)
     : index_(index),
       name_("gpu " + std::to_string(index)),
+      architecture_(emulation.architecture),
+      tuning_(tables.for_gpu(architecture_)),
       context_{.device = index, .emulated = true},
       peer_access_(emulation.peer_access),
       failures_are_sticky_(emulation.failures_are_sticky),
@@ -262,11 +265,11 @@ EmulatedStatistics EmulatedDevice::statistics() const {
             .waits_dropped = waits_dropped_};
 }
 
-std::vector<std::unique_ptr<Device>> make_emulated_devices(const Emulation& emulation) {
+std::vector<std::unique_ptr<Device>> make_emulated_devices(const Emulation& emulation, const TuningTables& tables) {
     const auto host = std::make_shared<EmulatedHost>(emulation.gpus, emulation.memory);
     std::vector<std::unique_ptr<Device>> devices;
     for (int index = 0; index < emulation.gpus; ++index) {
-        devices.push_back(std::make_unique<EmulatedDevice>(index, emulation, host));
+        devices.push_back(std::make_unique<EmulatedDevice>(index, emulation, host, tables));
     }
     return devices;
 }

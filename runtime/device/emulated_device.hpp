@@ -60,13 +60,16 @@ class EmulatedHost {
 /// reach their tickets, so nobody waits forever. A kernel's exception comes out of reached() as it is.
 class EmulatedDevice final : public Device {
   public:
-    EmulatedDevice(int index, const Emulation& emulation, std::shared_ptr<EmulatedHost> host);
+    EmulatedDevice(int index, const Emulation& emulation, std::shared_ptr<EmulatedHost> host,
+                   const TuningTables& tables);
     ~EmulatedDevice() override;
 
     int index() const override { return index_; }
     const std::string& name() const override { return name_; }
     const std::string& model() const override { return model_; }
     bool emulated() const override { return true; }
+    const std::string& architecture() const override { return architecture_; }
+    const GpuTuning& tuning() const override { return tuning_; }
     bool lost() const override { return lost_.load(std::memory_order_acquire); }
     std::size_t memory_bytes() const override { return memory_.capacity(); }
     std::size_t free_bytes() const override { return memory_.capacity() - memory_.used(); }
@@ -132,6 +135,8 @@ class EmulatedDevice final : public Device {
     const int index_;
     const std::string name_;
     const std::string model_ = "emulated GPU";
+    const std::string architecture_;
+    const GpuTuning tuning_;
     const StreamContext context_;
     const bool peer_access_;
     const bool failures_are_sticky_;

@@ -1,0 +1,176 @@
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "basalt/panel_design.hpp"
+#include "basalt/tile_shape.hpp"
+#include "basalt/view.hpp"
+
+namespace basalt {
+
+/// In a list by size: its entry is for all that the ones before it are not.
+inline constexpr Index any_size = std::numeric_limits<Index>::max();
+
+/// Threads of a panel's gang: one for so many rows of the panel, 1 at least.
+struct PanelTeam {
+    Index rows_a_thread = 1;
+    int most = 1;
+};
+
+/// Widths on cores by the smaller dimension.
+struct CoreSizes {
+    Index up_to = any_size;
+    TileShape tile;
+    Index panel = 1;
+};
+
+/// Widths on GPUs by the smaller dimension.
+struct GpuSizes {
+    Index up_to = any_size;
+    Index hybrid_panel = 1;
+    Index gpu_panel = 1;
+    Index tile = 1;
+};
+
+/// What was measured on CPU cores with one instruction set. Lists by size ascend.
+struct CpuTuning {
+    std::string architecture;  ///< instruction set of the kernels: "avx512", "avx2" or "generic"
+
+    /// Threads that together copy a matrix between two places of the host's memory.
+    int copying_threads = 1;
+
+    struct Lu {
+        std::vector<CoreSizes> sizes;
+        PanelTeam team;              ///< of a panel in mode cpu
+        PanelTeam team_beside_gpus;  ///< in mode hybrid
+        /// Mode hybrid: a column of a panel of r rows and nb columns, with its way to the GPUs and back, takes
+        /// panel_column_seconds + r nb panel_element_seconds.
+        double panel_column_seconds = 0;
+        double panel_element_seconds = 0;
+        Index update_rows = 1;  ///< of a task that updates a lookahead column in mode hybrid
+        Index solve_rows = 1;   ///< of a task that updates right-hand sides: it moves the factors' memory and little else
+    } lu;
+
+    struct Cholesky {
+        std::vector<CoreSizes> sizes;
+    } cholesky;
+
+    struct Qr {
+        std::vector<CoreSizes> sizes;
+        PanelTeam team;
+        Index apply_rows = 1;  ///< of C that a task multiplies by Q from the right
+        Index solve_rows = 1;  ///< as Lu's
+    } qr;
+};
+
+/// How many GPUs share out tiles: they are halved, down to the smallest, until each GPU has so many tile columns, so that all have
+/// work until the end.
+struct GpuDeal {
+    Index tile_columns_a_gpu = 1;
+    Index smallest_tile = 1;
+};
+
+/// Panels that GPUs factor beside updates get narrower, down to the narrowest, where fewer columns are left for each of a
+/// panel's: the update then lasts no longer than the panel.
+struct GpuNarrowing {
+    Index left_a_panel_column = 1;
+    Index narrowest_panel = 1;
+};
+
+/// What was measured on GPUs of one compute capability, with the links they usually have. Lists by size ascend.
+struct GpuTuning {
+    std::string architecture;  ///< "sm_90" for compute capability 9.0
+
+    std::size_t blas_workspace_bytes = 0;  ///< of each cuBLAS handle
+
+    /// Panels of LU factored beside updates. Tried in order: the first entry that reaches up to the panel's rows and that
+    /// the GPU can run; kernels for each step where there is none.
+    struct Panel {
+        Index up_to = any_size;
+        GpuPanelDesign design = GpuPanelDesign::steps;
+        int blocks = 0;      ///< thread blocks, one to a multiprocessor; 0: as many as are good for the height
+        int leaf_width = 0;  ///< columns factored on chip; 0: as many as fit
+    };
+    std::vector<Panel> panels;
+
+    struct Links {
+        /// What a chunk of a broadcast costs beside its bytes, in bytes that the link moves meanwhile: between two GPUs,
+        /// and from the host.
+        double peer_chunk_bytes = 0;
+        double host_chunk_bytes = 0;
+        std::size_t least_ring_bytes = 0;   ///< smaller buffers go from the source to each GPU
+        std::size_t least_share_bytes = 0;  ///< smaller shares of a buffer on the host do not go round a ring of GPUs
+        std::size_t stripe_bytes = 1;       ///< at most, of a matrix on its way between host and GPU
+    } links;
+
+    struct Lu {
+        std::vector<GpuSizes> sizes;  ///< tiles are squares
+        GpuDeal deal;
+        GpuNarrowing narrowing;    ///< mode gpu
+        Index smallest_order = 0;  ///< below this smaller dimension the cores alone are faster
+        double update_rate = 1;    ///< of the trailing update, operations a second
+        /// Mode hybrid: panels are half as wide where fewer columns are left.
+        Index narrow_hybrid_below = 0;
+        /// Mode hybrid: with more columns for each GPU, panels are so wide.
+        Index wide_hybrid_above = any_size;
+        Index wide_hybrid_panel = 1;
+    } lu;
+
+    struct Cholesky {
+        std::vector<GpuSizes> sizes;  ///< tiles' widths
+        GpuDeal deal;
+        GpuNarrowing narrowing;
+        Index smallest_order = 0;  ///< below, the cores alone are faster
+        Index tile_height = 1;
+    } cholesky;
+
+    struct Qr {
+        std::vector<GpuSizes> sizes;  ///< tiles are squares, but no wider than the matrix
+        GpuDeal deal;
+        double least_work = 0;  ///< operations, below which the cores alone are faster
+    } qr;
+};
+
+/// The entries that a Runtime works by. With GPUs of several kinds an algorithm goes by those of the first; kernels go by
+/// those of their own GPU.
+struct Tuning {
+    CpuTuning cpu;
+    GpuTuning gpu;
+};
+
+/// Entries for all architectures that there are measurements or estimates of.
+struct TuningTables {
+    std::vector<CpuTuning> cpus;
+    std::vector<GpuTuning> gpus;
+
+    /// What comes with the library.
+    static const TuningTables& built_in();
+
+    /// The entry of that name, or the nearest: of GPUs the highest capability below it, else the lowest there is; of CPUs
+    /// the widest instruction set that is not wider. Throws UsageError where the table is empty.
+    const CpuTuning& for_cpu(std::string_view architecture) const;
+    const GpuTuning& for_gpu(std::string_view architecture) const;
+
+    /// Throws UsageError for numbers out of range and for empty lists, naming entry, key, value and what is allowed;
+    /// `origin` comes first in the message, e.g. "Config::tuning" or a file's name.
+    void check(std::string_view origin) const;
+};
+
+/// The built-in tables with what a tuning file says in their place: JSON, {"cpu": {"avx512": {...}}, "gpu": {"sm_90": {...}}}
+/// with the members of CpuTuning and GpuTuning by name. What an entry does not name stays; a list replaces the whole list;
+/// an architecture without an entry gets one, made of the nearest. Throws UsageError for a file that cannot be read and for
+/// names and values that are not allowed, naming file, key and what is.
+TuningTables read_tuning_file(const std::string& path);
+
+/// Writes the entries of `tables`, so that read_tuning_file() reads them. Throws std::runtime_error where the file cannot
+/// be written.
+void write_tuning_file(const std::string& path, const TuningTables& tables);
+
+/// What the CPU kernels of this machine use, as CpuTuning::architecture names it.
+const char* cpu_architecture();
+
+}  // namespace basalt

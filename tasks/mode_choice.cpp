@@ -1,0 +1,37 @@
+#include "tasks/mode_choice.hpp"
+
+#include <fmt/format.h>
+
+namespace basalt::detail {
+
+namespace {
+
+constexpr double worth_a_change = 0.97;
+
+}  // namespace
+
+ModeChoice learnt_mode(const Runtime& runtime, FactorMode by_rule, const std::vector<FactorMode>& modes,
+                       const std::function<RunCase(FactorMode)>& case_of) {
+    const auto ruled = runtime.expected_run(case_of(by_rule), by_rule);
+    if (!ruled) return {by_rule, "by the tuning tables, since nothing was learnt of such runs"};
+    FactorMode best = by_rule;
+    RunEstimate least = *ruled;
+    std::string others;
+    const auto tell = [&others](FactorMode mode, const RunEstimate& estimate) {
+        others += fmt::format("{}{} {:.3g} s", others.empty() ? "" : ", ", name_of(mode), estimate.seconds);
+    };
+    tell(by_rule, *ruled);
+    for (const FactorMode mode : modes) {
+        if (mode == by_rule) continue;
+        const auto estimate = runtime.expected_run(case_of(mode), mode);
+        if (!estimate) continue;
+        tell(mode, *estimate);
+        const double limit = best == by_rule ? worth_a_change * ruled->seconds : least.seconds;
+        if (estimate->seconds >= limit) continue;
+        best = mode;
+        least = *estimate;
+    }
+    return {best, fmt::format("from {} runs near that size: {} expected", least.runs, others)};
+}
+
+}  // namespace basalt::detail

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include <basalt/tuning.hpp>
+#include <basalt/view.hpp>
+
+namespace basalt::detail {
+
+/// The entry of a tuning table's list by size: the first one that reaches up to it, or the last.
+template <class Entry>
+const Entry& entry_for(const std::vector<Entry>& entries, Index size) {
+    const auto reaches = [size](const Entry& entry) { return size <= entry.up_to; };
+    const auto found = std::find_if(entries.begin(), entries.end(), reaches);
+    return found != entries.end() ? *found : entries.back();
+}
+
+/// A tile of GPUs by its entry, halved as GpuDeal says for a matrix of n columns.
+inline Index dealt_tile(Index tile, const GpuDeal& deal, Index n, int gpus) {
+    while (gpus > 1 && tile > deal.smallest_tile && n / tile < deal.tile_columns_a_gpu * gpus) tile /= 2;
+    return tile;
+}
+
+}  // namespace basalt::detail

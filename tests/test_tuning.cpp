@@ -1,0 +1,206 @@
+// Tuning tables: which entry an architecture gets, what tuning files may say, and that the numbers are what decides.
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+
+#include <unistd.h>
+
+#include "basalt/cholesky.hpp"
+#include "basalt/error.hpp"
+#include "basalt/lu.hpp"
+#include "basalt/qr.hpp"
+#include "basalt/tuning.hpp"
+#include "tests/catch.hpp"
+#include "tests/temporary_folder.hpp"
+
+using basalt::any_size;
+using basalt::FactorMode;
+using basalt::LuMode;
+using basalt::Tuning;
+using basalt::TuningTables;
+using basalt::UsageError;
+using basalt_tests::TemporaryFolder;
+
+namespace {
+
+Tuning measured() {
+    const TuningTables& tables = TuningTables::built_in();
+    return {tables.for_cpu("avx512"), tables.for_gpu("sm_90")};
+}
+
+std::string refusal(const std::function<void()>& action) {
+    try {
+        action();
+    } catch (const UsageError& error) {
+        return error.what();
+    }
+    return "nothing was refused";
+}
+
+/// What is wrong with a tuning file of that text.
+std::string refusal_of(const std::string& text) {
+    const TemporaryFolder folder;
+    folder.write("tuning.json", text);
+    return refusal([&] { basalt::read_tuning_file(folder.path("tuning.json")); });
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
+
+}  // namespace
+
+TEST_CASE("an architecture without an entry gets the nearest one below it, or the lowest there is") {
+    const TuningTables& tables = TuningTables::built_in();
+    for (const auto& [architecture, entry] : {std::pair{"sm_80", "sm_80"}, {"sm_86", "sm_86"}, {"sm_89", "sm_86"},
+                                              {"sm_90", "sm_90"}, {"sm_100", "sm_90"}, {"sm_121", "sm_90"},
+                                              {"sm_75", "sm_80"}, {"an unknown GPU", "sm_80"}}) {
+        INFO(architecture);
+        CHECK(tables.for_gpu(architecture).architecture == entry);
+    }
+    TuningTables no_avx2 = tables;
+    no_avx2.cpus = {tables.for_cpu("avx512"), tables.for_cpu("generic")};
+    CHECK(no_avx2.for_cpu("avx512").architecture == "avx512");
+    CHECK(no_avx2.for_cpu("avx2").architecture == "generic");
+    CHECK(no_avx2.for_cpu("something else").architecture == "generic");
+    CHECK_THROWS_AS(TuningTables().for_cpu("avx2"), UsageError);
+    CHECK_THROWS_AS(TuningTables().for_gpu("sm_90"), UsageError);
+}
+
+TEST_CASE("a runtime takes the entries of its CPU and of what its emulated GPUs are taken for") {
+    basalt::Config config;
+    config.workers = 1;
+    config.emulation.gpus = 1;
+    for (const char* architecture : {"sm_80", "sm_90"}) {
+        config.emulation.architecture = architecture;
+        basalt::Runtime runtime(config);
+        CHECK(runtime.tuning().gpu.architecture == architecture);
+        CHECK(runtime.tuning().cpu.architecture == basalt::cpu_architecture());
+    }
+    config.emulation.gpus = config.gpus = 0;
+    basalt::Runtime cores(config);
+    CHECK(cores.tuning().gpu.architecture == "sm_90");
+}
+
+TEST_CASE("LU takes tiles, panels and modes from the tables") {
+    Tuning tuning = measured();
+    CHECK(basalt::default_lu_tile(tuning, 100, 100) == basalt::TileShape{128, 32});
+    CHECK(basalt::default_lu_tile(tuning, 5000, 3000) == basalt::TileShape{512, 128});
+    CHECK(basalt::default_lu_tile(tuning, 100000, 100000) == basalt::TileShape{512, 256});
+    CHECK(basalt::default_lu_tile(tuning, 32768, 32768, 1) == basalt::TileShape{4096, 4096});
+    CHECK(basalt::default_lu_tile(tuning, 32768, 32768, 4) == basalt::TileShape{1024, 1024});
+    CHECK(basalt::default_lu_tile(tuning, 2047, 100000, 1) == basalt::TileShape{512, 128});
+    CHECK(basalt::default_lu_panel(tuning, LuMode::gpu, 8192, 8192, 1) == 256);
+    CHECK(basalt::default_lu_panel(tuning, LuMode::hybrid, 8193, 8193, 1) == 256);
+    CHECK(basalt::default_lu_panel(tuning, LuMode::hybrid, 40960, 40960, 1) == 256);
+    CHECK(basalt::default_lu_panel(tuning, LuMode::hybrid, 40961, 40961, 1) == 512);
+    CHECK(basalt::default_lu_panel(tuning, LuMode::hybrid, 81920, 81920, 2) == 256);
+
+    tuning.cpu.lu.sizes = {{any_size, {96, 48}, 24}};
+    tuning.gpu.lu.smallest_order = 10;
+    tuning.gpu.lu.sizes = {{20, 4, 8, 32}, {100, 6, 12, 64}};
+    CHECK(basalt::default_lu_tile(tuning, 100, 100) == basalt::TileShape{96, 48});
+    CHECK(basalt::default_lu_panel(tuning, LuMode::cpu, 100, 100, 0) == 24);
+    CHECK(basalt::default_lu_panel(tuning, LuMode::gpu, 20, 50, 1) == 8);
+    CHECK(basalt::default_lu_panel(tuning, LuMode::gpu, 5000, 5000, 1) == 12);  // the last entry is for all that is larger
+    CHECK(basalt::chosen_lu_mode(tuning, {}, 9, 9, 1) == LuMode::cpu);
+    CHECK(basalt::chosen_lu_mode(tuning, {}, 10, 10, 1) == LuMode::gpu);
+}
+
+TEST_CASE("Cholesky and QR take tiles, panels and modes from the tables") {
+    Tuning tuning = measured();
+    CHECK(basalt::default_cholesky_tile(tuning, 2000) == basalt::TileShape{512, 128});
+    CHECK(basalt::default_cholesky_tile(tuning, 2048, 1) == basalt::TileShape{512, 2048});
+    CHECK(basalt::default_cholesky_panel(tuning, FactorMode::gpu, 8192) == 512);
+    CHECK(basalt::default_cholesky_panel(tuning, FactorMode::cpu, 8192) == 256);
+    CHECK(basalt::chosen_cholesky_mode(tuning, {}, 2047, 1) == FactorMode::cpu);
+    CHECK(basalt::chosen_cholesky_mode(tuning, {}, 2048, 1) == FactorMode::gpu);
+    CHECK(basalt::default_qr_tile(tuning, 3000, 3000) == basalt::TileShape{512, 256});
+    CHECK(basalt::default_qr_tile(tuning, 100000, 300, 1) == basalt::TileShape{512, 300});
+    CHECK(basalt::default_qr_panel(tuning, FactorMode::cpu, 3000, 3000) == 128);
+    CHECK(basalt::default_qr_panel(tuning, FactorMode::gpu, 5000, 5000) == 256);
+    CHECK(basalt::chosen_qr_mode(tuning, {}, 1000, 1000, 1) == FactorMode::cpu);
+    CHECK(basalt::chosen_qr_mode(tuning, {}, 100000, 1000, 1) == FactorMode::gpu);
+
+    tuning.gpu.cholesky.smallest_order = 30;
+    tuning.gpu.qr.least_work = 0;
+    CHECK(basalt::chosen_cholesky_mode(tuning, {}, 30, 1) == FactorMode::gpu);
+    CHECK(basalt::chosen_qr_mode(tuning, {}, 1, 1, 1) == FactorMode::gpu);
+}
+
+TEST_CASE("numbers of Config that are out of range are refused with their name") {
+    const auto refused = [](const std::function<void(TuningTables&)>& spoil) {
+        TuningTables tables = TuningTables::built_in();
+        spoil(tables);
+        basalt::Config config;
+        config.workers = 1;
+        config.gpus = 0;
+        config.tuning = std::make_shared<TuningTables>(tables);
+        return refusal([&] { basalt::Runtime runtime(config); });
+    };
+    CHECK(refused([](TuningTables& t) { t.gpus[2].lu.sizes[1].gpu_panel = 0; }) ==
+          "Config::tuning: gpu.sm_90.lu.sizes[1].gpu_panel = 0; allowed is 1 to 1024");
+    CHECK(has(refused([](TuningTables& t) { t.cpus[0].lu.sizes.clear(); }), "cpu.avx512.lu.sizes = []; allowed is one"));
+    CHECK(has(refused([](TuningTables& t) { t.cpus[0].lu.sizes[1].up_to = 3; }), "sizes[1].up_to = 3; allowed is not below"));
+    CHECK(has(refused([](TuningTables& t) { t.gpus[0].links.peer_chunk_bytes = 0.0 / 0.0; }), "sm_80.links.peer_chunk_bytes"));
+    CHECK(has(refused([](TuningTables& t) { t.gpus.clear(); }), "TuningTables::gpus is empty"));
+}
+
+TEST_CASE("what is written to a tuning file is read from it") {
+    const TemporaryFolder folder;
+    TuningTables tables = TuningTables::built_in();
+    tables.cpus[1].lu.team.most = 7;
+    tables.gpus[2].lu.update_rate = 43.25e12;
+    tables.gpus[2].panels = {{5000, basalt::GpuPanelDesign::fused, 3, 8}};
+    basalt::write_tuning_file(folder.path("new/folder/tuning.json"), tables);
+    const TuningTables read = basalt::read_tuning_file(folder.path("new/folder/tuning.json"));
+    CHECK(read.for_cpu("avx2").lu.team.most == 7);
+    CHECK(read.for_gpu("sm_90").lu.update_rate == 43.25e12);
+    CHECK(read.for_gpu("sm_90").panels.size() == 1);
+    CHECK(read.for_gpu("sm_90").panels[0].design == basalt::GpuPanelDesign::fused);
+    CHECK(read.for_gpu("sm_90").panels[0].leaf_width == 8);
+    CHECK(read.for_gpu("sm_80").panels.size() == TuningTables::built_in().for_gpu("sm_80").panels.size());
+    // all of it: written again it is the same text
+    basalt::write_tuning_file(folder.path("again.json"), read);
+    CHECK(folder.read("again.json") == folder.read("new/folder/tuning.json"));
+    CHECK_FALSE(folder.read("again.json").empty());
+}
+
+TEST_CASE("a tuning file changes what it names and makes entries for new architectures out of the nearest") {
+    const TemporaryFolder folder;
+    folder.write("tuning.json", R"({"gpu": {"sm_100": {"lu": {"smallest_order": 999, "wide_hybrid_above": "any"}}},
+                                    "cpu": {"avx512": {"copying_threads": 9}}})");
+    const TuningTables read = basalt::read_tuning_file(folder.path("tuning.json"));
+    CHECK(read.for_gpu("sm_100").lu.smallest_order == 999);
+    CHECK(read.for_gpu("sm_100").lu.wide_hybrid_above == any_size);
+    CHECK(read.for_gpu("sm_100").lu.update_rate == measured().gpu.lu.update_rate);
+    CHECK(read.for_gpu("sm_120").architecture == "sm_100");
+    CHECK(read.for_gpu("sm_90").lu.smallest_order == measured().gpu.lu.smallest_order);
+    CHECK(read.for_cpu("avx512").copying_threads == 9);
+    CHECK(read.for_cpu("avx512").lu.sizes.size() == measured().cpu.lu.sizes.size());
+}
+
+TEST_CASE("what a tuning file must not say is refused with file, key and what is allowed") {
+    CHECK(has(refusal([] { basalt::read_tuning_file("/nowhere/tuning.json"); }), "/nowhere/tuning.json: No such file"));
+    CHECK(has(refusal_of(""), "tuning.json: no JSON"));
+    CHECK(has(refusal_of(R"({"gpu": {"sm_90": {)"), "tuning.json: no JSON"));
+    CHECK(has(refusal_of("[]"), "tuning.json = []; allowed is an object"));
+    CHECK(has(refusal_of(R"({"gpus": {}})"), "tuning.json: gpus: no such name; allowed are cpu, gpu"));
+    CHECK(has(refusal_of(R"({"cpu": {"sse": {}}})"), "cpu.sse: no such instruction set; allowed are avx512, avx2, generic"));
+    CHECK(has(refusal_of(R"({"gpu": {"sm_9x": {}}})"), "gpu.sm_9x: no such architecture"));
+    CHECK(has(refusal_of(R"({"gpu": {"sm_90": 3}})"), "gpu.sm_90 = 3; allowed is an object"));
+    CHECK(has(refusal_of(R"({"gpu": {"sm_90": {"lu": {"smalest_order": 3}}}})"),
+              "gpu.sm_90.lu.smalest_order: no such name; allowed are sizes, deal, narrowing, smallest_order"));
+    CHECK(has(refusal_of(R"({"gpu": {"sm_90": {"lu": {"smallest_order": "many"}}}})"),
+              "gpu.sm_90.lu.smallest_order = \"many\"; allowed is 0 to "));
+    CHECK(has(refusal_of(R"({"gpu": {"sm_90": {"lu": {"smallest_order": 2.5}}}})"), "smallest_order = 2.5; allowed is 0 to "));
+    CHECK(has(refusal_of(R"({"gpu": {"sm_90": {"lu": {"smallest_order": 18446744073709551615}}}})"), "allowed is 0 to "));
+    CHECK(has(refusal_of(R"({"gpu": {"sm_90": {"lu": {"update_rate": 0}}}})"), "update_rate = 0; allowed is "));
+    CHECK(has(refusal_of(R"({"gpu": {"sm_90": {"panels": [{"up_to": 5, "design": "magic", "blocks": 1, "leaf_width": 0}]}}})"),
+              "panels[0].design = \"magic\"; allowed is cluster, grid, fused, steps"));
+    CHECK(has(refusal_of(R"({"gpu": {"sm_90": {"panels": [{"design": "grid", "blocks": 1, "leaf_width": 0}]}}})"),
+              "panels[0].up_to is missing"));
+    CHECK(has(refusal_of(R"({"cpu": {"avx512": {"lu": {"sizes": []}}}})"), "cpu.avx512.lu.sizes = []; allowed is one"));
+    CHECK(has(refusal_of(R"({"cpu": {"avx512": {"lu": {"sizes": {}}}}})"), "cpu.avx512.lu.sizes = {}; allowed is a list"));
+    CHECK(has(refusal_of(R"({"cpu": {"avx512": {"lu": {"sizes": [{"up_to": "all", "height": 1, "width": 1}]}}}})"),
+              "sizes[0].up_to = \"all\"; allowed is \"any\" or a whole number"));
+}

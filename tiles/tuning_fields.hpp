@@ -1,0 +1,133 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+#include <basalt/tuning.hpp>
+
+/// Every number of a tuning entry with its name and what is allowed: the one list that checks, reads and writes them.
+///
+/// A Visitor has
+///     number(name, value, low, high)    value between low and high, both included (Index, int, std::size_t, double)
+///     size(name, value)                 an Index from 0 on, or any_size
+///     design(name, value)               one of panel_design_names
+///     group(name, [](Visitor&) {...})   what belongs together
+///     list(name, vector, may_be_empty, [](Visitor&, element) {...})
+/// and gets references to const numbers where the entry is const.
+namespace basalt {
+
+/// By GpuPanelDesign.
+inline constexpr std::array<std::string_view, 4> panel_design_names{"cluster", "grid", "fused", "steps"};
+
+namespace tuning_limits {
+inline constexpr Index extent = Index{1} << 20;  ///< of a tile, panel or block of rows
+inline constexpr Index order = Index{1} << 40;   ///< of a matrix
+inline constexpr Index gpu_panel = 1024;         ///< widest panel on GPUs
+inline constexpr int threads = 1024;
+inline constexpr std::size_t bytes = std::size_t{1} << 40;
+}  // namespace tuning_limits
+
+template <class Visitor, class Team>
+void visit_panel_team(Visitor& visitor, std::string_view name, Team& team) {
+    visitor.group(name, [&team](Visitor& v) {
+        v.number("rows_a_thread", team.rows_a_thread, Index{1}, tuning_limits::order);
+        v.number("most", team.most, 1, tuning_limits::threads);
+    });
+}
+
+template <class Visitor, class Lists>
+void visit_core_sizes(Visitor& visitor, Lists& sizes) {
+    visitor.list("sizes", sizes, false, [](Visitor& v, auto& entry) {
+        v.size("up_to", entry.up_to);
+        v.number("tile_height", entry.tile.height, Index{1}, tuning_limits::extent);
+        v.number("tile_width", entry.tile.width, Index{1}, tuning_limits::extent);
+        v.number("panel", entry.panel, Index{1}, tuning_limits::extent);
+    });
+}
+
+template <class Visitor, class Lists, class Deal>
+void visit_gpu_sizes(Visitor& visitor, Lists& sizes, Deal& deal) {
+    visitor.list("sizes", sizes, false, [](Visitor& v, auto& entry) {
+        v.size("up_to", entry.up_to);
+        v.number("hybrid_panel", entry.hybrid_panel, Index{1}, tuning_limits::gpu_panel);
+        v.number("gpu_panel", entry.gpu_panel, Index{1}, tuning_limits::gpu_panel);
+        v.number("tile", entry.tile, Index{1}, tuning_limits::extent);
+    });
+    visitor.group("deal", [&deal](Visitor& v) {
+        v.number("tile_columns_a_gpu", deal.tile_columns_a_gpu, Index{1}, tuning_limits::extent);
+        v.number("smallest_tile", deal.smallest_tile, Index{1}, tuning_limits::extent);
+    });
+}
+
+template <class Visitor, class Narrowing>
+void visit_narrowing(Visitor& visitor, Narrowing& narrowing) {
+    visitor.group("narrowing", [&narrowing](Visitor& v) {
+        v.number("left_a_panel_column", narrowing.left_a_panel_column, Index{1}, tuning_limits::extent);
+        v.number("narrowest_panel", narrowing.narrowest_panel, Index{1}, tuning_limits::gpu_panel);
+    });
+}
+
+/// The numbers of a CpuTuning.
+template <class Visitor, class Entry>
+void visit_cpu_tuning(Visitor& visitor, Entry& entry) {
+    using namespace tuning_limits;
+    visitor.number("copying_threads", entry.copying_threads, 1, threads);
+    visitor.group("lu", [&lu = entry.lu](Visitor& v) {
+        visit_core_sizes(v, lu.sizes);
+        visit_panel_team(v, "team", lu.team);
+        visit_panel_team(v, "team_beside_gpus", lu.team_beside_gpus);
+        v.number("panel_column_seconds", lu.panel_column_seconds, 0.0, 1.0);
+        v.number("panel_element_seconds", lu.panel_element_seconds, 0.0, 1.0);
+        v.number("update_rows", lu.update_rows, Index{1}, extent);
+        v.number("solve_rows", lu.solve_rows, Index{1}, extent);
+    });
+    visitor.group("cholesky", [&cholesky = entry.cholesky](Visitor& v) { visit_core_sizes(v, cholesky.sizes); });
+    visitor.group("qr", [&qr = entry.qr](Visitor& v) {
+        visit_core_sizes(v, qr.sizes);
+        visit_panel_team(v, "team", qr.team);
+        v.number("apply_rows", qr.apply_rows, Index{1}, extent);
+        v.number("solve_rows", qr.solve_rows, Index{1}, extent);
+    });
+}
+
+/// The numbers of a GpuTuning.
+template <class Visitor, class Entry>
+void visit_gpu_tuning(Visitor& visitor, Entry& entry) {
+    using namespace tuning_limits;
+    visitor.number("blas_workspace_bytes", entry.blas_workspace_bytes, std::size_t{0}, bytes);
+    visitor.list("panels", entry.panels, true, [](Visitor& v, auto& panel) {
+        v.size("up_to", panel.up_to);
+        v.design("design", panel.design);
+        v.number("blocks", panel.blocks, 0, 1024);
+        v.number("leaf_width", panel.leaf_width, 0, 1024);
+    });
+    visitor.group("links", [&links = entry.links](Visitor& v) {
+        v.number("peer_chunk_bytes", links.peer_chunk_bytes, 1.0, 1e12);
+        v.number("host_chunk_bytes", links.host_chunk_bytes, 1.0, 1e12);
+        v.number("least_ring_bytes", links.least_ring_bytes, std::size_t{0}, bytes);
+        v.number("least_share_bytes", links.least_share_bytes, std::size_t{0}, bytes);
+        v.number("stripe_bytes", links.stripe_bytes, std::size_t{4096}, bytes);
+    });
+    visitor.group("lu", [&lu = entry.lu](Visitor& v) {
+        visit_gpu_sizes(v, lu.sizes, lu.deal);
+        visit_narrowing(v, lu.narrowing);
+        v.number("smallest_order", lu.smallest_order, Index{0}, order);
+        v.number("update_rate", lu.update_rate, 1e6, 1e18);
+        v.number("narrow_hybrid_below", lu.narrow_hybrid_below, Index{0}, order);
+        v.size("wide_hybrid_above", lu.wide_hybrid_above);
+        v.number("wide_hybrid_panel", lu.wide_hybrid_panel, Index{1}, gpu_panel);
+    });
+    visitor.group("cholesky", [&cholesky = entry.cholesky](Visitor& v) {
+        visit_gpu_sizes(v, cholesky.sizes, cholesky.deal);
+        visit_narrowing(v, cholesky.narrowing);
+        v.number("smallest_order", cholesky.smallest_order, Index{0}, order);
+        v.number("tile_height", cholesky.tile_height, Index{1}, extent);
+    });
+    visitor.group("qr", [&qr = entry.qr](Visitor& v) {
+        visit_gpu_sizes(v, qr.sizes, qr.deal);
+        v.number("least_work", qr.least_work, 0.0, 1e30);
+    });
+}
+
+}  // namespace basalt
