@@ -15,6 +15,7 @@
 ///
 /// What is left out is 2^-23 of |A| |B| at most, as much as two roundings of a float. Each bracket is one product of
 /// depth 3 k, 2 k and k: the pieces of A lie side by side (A_3 A_2 A_1) and those of B one below the other.
+/// What is infinite has no other pieces than itself and zeros, so that a product with it may become NaN.
 ///
 /// Source: Henry, Tang, Heinecke, "Leveraging the bfloat16 Artificial Intelligence Datatype For Higher-Precision
 /// Computations" (ARITH 2019), section III.

@@ -24,17 +24,20 @@ Index fitting_columns(Runtime& runtime, const TileGrid& grid, std::size_t elemen
     const auto fits = [&](Index columns, std::size_t copies, std::size_t memory) {
         return with_small_data(workspace(columns) + copies * static_cast<std::size_t>(columns) * column) <= memory;
     };
-    const auto least = [&](auto memory_of) {
+    // the user's memory holds the tile columns that are there already, and no others
+    const std::size_t of_user = std::min(adopted.bytes, static_cast<std::size_t>(share) * column);
+    const auto least = [&](auto memory_of, std::size_t more_on_adopting) {
         std::size_t memory = static_cast<std::size_t>(-1);
         for (int d = 0; d < gpus; ++d) {
-            const std::size_t of_user = d == adopted.gpu ? adopted.bytes : 0;
-            memory = std::min<std::size_t>(memory, (runtime.engine().*memory_of)(d) + of_user);
+            const std::size_t more = d == adopted.gpu ? more_on_adopting : 0;
+            memory = std::min<std::size_t>(memory, (runtime.engine().*memory_of)(d) + more);
         }
         return memory;
     };
-    if (fits(share, 1, least(&Engine::memory_taken))) return all;  // the device need not be asked, which takes its time
-    const std::size_t memory = least(&Engine::memory_of);
-    if (fits(share, 1, memory)) return all;
+    // the device need not be asked, which takes its time
+    if (fits(share, 1, least(&Engine::memory_taken, of_user))) return all;
+    if (fits(share, 1, least(&Engine::memory_of, of_user))) return all;
+    const std::size_t memory = least(&Engine::memory_of, 0);
     Index columns = share;
     while (columns > 1 && !fits(columns, 2, memory)) --columns;
     return columns * gpus;

@@ -50,7 +50,8 @@ GpuCholeskyState<T>::GpuCholeskyState(CholeskyState<T>& cholesky, std::shared_pt
                                     [&](Index columns) {
                                         return workspace_bytes<T>(runtime, a->grid(), nb, panel_slots, columns,
                                                                   uses_pieces<T>(runtime, choices));
-                                    })),
+                                    },
+                                    a->adopted())),
       in_place(choices.mode == FactorMode::gpu && gpus == 1 && !out_of_core()),
       by_pieces(uses_pieces<T>(runtime, choices)) {
     if (!in_place) {

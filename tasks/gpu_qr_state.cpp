@@ -42,7 +42,7 @@ GpuQrState<T>::GpuQrState(QrState<T>& qr, const QrChoices& choices)
     : qr(qr),
       gpus(qr.runtime.gpus()),
       group_columns(fitting_columns(qr.runtime, qr.grid(), sizeof(T),
-                                    [&](Index columns) { return workspace_bytes(qr, columns); })),
+                                    [&](Index columns) { return workspace_bytes(qr, columns); }, qr.a->adopted())),
       panels_come_home(choices.mode != QrMode::gpu || out_of_core() || !gpus_reach_each_other(qr.runtime)),
       workspace(choices.mode == QrMode::hybrid ? choices.panel_threads : 0, qr.nb),
       v(choices.mode == QrMode::hybrid ? static_cast<std::size_t>(qr.grid().rows() * qr.nb) : 0) {

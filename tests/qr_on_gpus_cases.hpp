@@ -46,8 +46,6 @@ inline basalt::QrOptions qr_options(basalt::QrMode mode, Index panel_width, int 
     return options;
 }
 
-inline const char* name_of(basalt::QrMode mode) { return mode == basalt::QrMode::gpu ? "gpu" : "hybrid"; }
-
 /// Both modes, with and without lookahead.
 inline std::vector<basalt::QrOptions> gpu_variants(Index panel_width) {
     using basalt::QrMode;
@@ -60,7 +58,7 @@ void check_qr_on(basalt::Runtime& runtime, const Dense<T>& a, const QrShape& sha
     for (const basalt::QrOptions& options : gpu_variants(shape.panel_width)) {
         const Watchdog watchdog;
         INFO(shape.m << " x " << shape.n << ", tiles " << shape.tile.height << " x " << shape.tile.width
-                     << ", panels of " << shape.panel_width << ", " << name_of(options.mode) << ", lookahead "
+                     << ", panels of " << shape.panel_width << ", " << basalt::name_of(options.mode) << ", lookahead "
                      << options.lookahead << ", " << runtime.gpus() << " GPUs");
         check_qr(a, factor_qr(runtime, a, shape.tile, options));
     }
@@ -73,7 +71,7 @@ inline void check_no_numbers(basalt::Runtime& runtime, const QrShape& shape, Ind
         a(shape.m - 1, column) = bad;
         for (const basalt::QrOptions& options : gpu_variants(shape.panel_width)) {
             const Watchdog watchdog;
-            INFO(bad << ", " << name_of(options.mode) << ", lookahead " << options.lookahead);
+            INFO(bad << ", " << basalt::name_of(options.mode) << ", lookahead " << options.lookahead);
             const QrResult<double> f = factor_qr(runtime, a, shape.tile, options);
             for (Index k = 0; k < std::ssize(f.tau); ++k)
                 CHECK(std::isnan(f.tau[static_cast<std::size_t>(k)]) == (k >= column));

@@ -31,9 +31,9 @@ struct LuOptions {
     /// Hybrid: where so many rows or fewer are left, GPUs factor the panels too, since the cores would not keep
     /// ahead; 0: never, -1: the library chooses. More than 0 needs a lookahead of 0 or 1. Mode gpu ignores it.
     Index gpu_panels_below = -1;
-    /// GPUs: narrower panels where few columns are left. Those of 128 columns and more on cores are half as wide, since
-    /// the GPUs wait for them; those on GPUs get narrower, down to 128 columns, as the updates that hide them get
-    /// shorter.
+    /// GPUs: narrower panels where few columns are left. In mode gpu they get narrower, down to 128 columns, as the
+    /// updates that hide them get shorter. In mode hybrid, where cores factor to the end (gpu_panels_below), those of 128
+    /// columns and more are half as wide there, since the GPUs wait for them.
     bool narrow_at_end = true;
     /// GPUs, for comparison: one update task a step for each GPU, as in the paper, instead of the leading column
     /// first.
@@ -42,14 +42,15 @@ struct LuOptions {
     /// large in norm; false: always by a triangular solve, as mode gpu does.
     bool solve_by_inverse = true;
     /// GPUs, single precision: large products by tensor cores, each number being the sum of three of 8 bits. As accurate
-    /// as single precision's own products and twice as fast; false: those.
+    /// as single precision's own products and up to 2.8 times as fast; where an operand is infinite they may give NaN.
+    /// false: single precision's own.
     bool split_products = true;
     /// GPUs, for comparison: the panel is sent to each GPU by itself, in mode hybrid by the host as in the paper,
     /// instead of along a ring of peer copies.
     bool broadcast_from_host = false;
     /// GPUs, single precision: the trailing updates multiply in TF32, whose operands have 11 significant bits, and add in
     /// single precision: several times as fast, and as accurate as that (unit roundoff 2^-11). Without it all products are
-    /// made in full precision. Panels and triangular solves always are. Of double matrices and in mode cpu: UsageError.
+    /// as accurate as single precision's. Panels and triangular solves always are. Of double matrices and in mode cpu: UsageError.
     bool tf32 = false;
     /// GPUs, double precision: panels that GPUs factor record what their thread blocks are busy with, as rows of the trace
     /// (where one is recorded). Costs them some time. Of float matrices: UsageError.
