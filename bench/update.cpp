@@ -91,7 +91,7 @@ class Bench {
           l_(device, options.rows * deepest()),
           u_(device, deepest() * options.cols),
           c_(device, options.rows * options.cols),
-          pieces_(device, static_cast<Index>(options.by_pieces ? basalt::split_workspace(options.rows, deepest(), options.cols) / sizeof(T) : 0)) {}
+          pieces_(device, pieces_elements()) {}
 
     /// All contestants of one depth, each with its turns taken: the plain gemm first, then by width.
     std::vector<Contestant> contest(Index depth) {
@@ -113,6 +113,10 @@ class Bench {
     }
 
   private:
+    Index pieces_elements() const {
+        if (!options_.by_pieces) return 1;
+        return static_cast<Index>(basalt::split_workspace(options_.rows, deepest(), options_.cols) / sizeof(T));
+    }
     Index deepest() const { return *std::max_element(options_.depths.begin(), options_.depths.end()); }
 
     static double flops(Index m, Index n, Index k) {
