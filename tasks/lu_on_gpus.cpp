@@ -116,7 +116,7 @@ class GpuLuSubmission {
     /// Where the columns right of panel k begin.
     Columns behind(int k) const {
         const Panel& p = panel(k);
-        // the last panel of a matrix with fewer rows than columns may end inside a tile column
+        // the last panel may end inside a tile column: of fewer rows than columns, or of columns that do not fill it
         if (p.col_end() < tile_width()) return {p.tile_column, p.col_end(), tile_width()};
         return {p.tile_column + 1, 0, 0};
     }
