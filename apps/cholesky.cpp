@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <chrono>
-#include <iostream>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -13,6 +12,7 @@
 #include "apps/cholesky_plan.hpp"
 #include "apps/commands.hpp"
 #include "apps/exit_status.hpp"
+#include "apps/factor_command.hpp"
 #include "apps/factor_options.hpp"
 #include "apps/input_matrix.hpp"
 #include "apps/matrix_memory.hpp"
@@ -184,15 +184,9 @@ int run_cholesky(FactorOptions options, const Settings& settings, Runtime& runti
 }
 
 int cholesky(const FactorOptions& options, const Settings& settings) {
-    if (options.matrix == "list") {
-        std::cout << generator_list();
-        return exit_done;
-    }
-    Runtime runtime(settings.runtime_config());
-    require_gpus(settings, runtime);
-    OutputFiles files(settings);
-    if (options.precision == 's') return run_cholesky<float>(options, settings, runtime, files);
-    return run_cholesky<double>(options, settings, runtime, files);
+    return run_factorization(options, settings, [&]<class T>(T, Runtime& runtime, OutputFiles& files) {
+        return run_cholesky<T>(options, settings, runtime, files);
+    });
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <chrono>
-#include <iostream>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -11,6 +10,7 @@
 
 #include "apps/commands.hpp"
 #include "apps/exit_status.hpp"
+#include "apps/factor_command.hpp"
 #include "apps/factor_options.hpp"
 #include "apps/input_matrix.hpp"
 #include "apps/lu_check.hpp"
@@ -167,15 +167,9 @@ int run_lu(FactorOptions options, const Settings& settings, Runtime& runtime, Ou
 }
 
 int lu(const FactorOptions& options, const Settings& settings) {
-    if (options.matrix == "list") {
-        std::cout << generator_list();
-        return exit_done;
-    }
-    Runtime runtime(settings.runtime_config());
-    require_gpus(settings, runtime);
-    OutputFiles files(settings);
-    if (options.precision == 's') return run_lu<float>(options, settings, runtime, files);
-    return run_lu<double>(options, settings, runtime, files);
+    return run_factorization(options, settings, [&]<class T>(T, Runtime& runtime, OutputFiles& files) {
+        return run_lu<T>(options, settings, runtime, files);
+    });
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <chrono>
-#include <iostream>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -10,6 +9,7 @@
 
 #include "apps/commands.hpp"
 #include "apps/exit_status.hpp"
+#include "apps/factor_command.hpp"
 #include "apps/factor_options.hpp"
 #include "apps/input_matrix.hpp"
 #include "apps/matrix_memory.hpp"
@@ -161,15 +161,9 @@ int run_qr(FactorOptions options, const Settings& settings, Runtime& runtime, Ou
 }
 
 int qr(const FactorOptions& options, const Settings& settings) {
-    if (options.matrix == "list") {
-        std::cout << generator_list();
-        return exit_done;
-    }
-    Runtime runtime(settings.runtime_config());
-    require_gpus(settings, runtime);
-    OutputFiles files(settings);
-    if (options.precision == 's') return run_qr<float>(options, settings, runtime, files);
-    return run_qr<double>(options, settings, runtime, files);
+    return run_factorization(options, settings, [&]<class T>(T, Runtime& runtime, OutputFiles& files) {
+        return run_qr<T>(options, settings, runtime, files);
+    });
 }
 
 }  // namespace

@@ -3,21 +3,21 @@
 // not.
 #include "bench/versus_cholesky_gpu.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
-#include <iostream>
 #include <limits>
 #include <memory>
-#include <random>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 #include <basalt/basalt.hpp>
 
 #include "bench/build_commit.hpp"
 #include "bench/clock.hpp"
+#include "bench/gpu_contests.hpp"
 #include "bench/machine_line.hpp"
 #include "bench/user_matrix.hpp"
 #include "bench/vendor_cholesky_gpu.hpp"
@@ -31,15 +31,6 @@ namespace {
 
 using basalt::Index;
 using basalt::Place;
-
-constexpr double max_ratio = 30;  // LAPACK's own tests pass below this
-constexpr Index gemm_order = 16384, gemm_depth = 1024;
-
-double largest(const std::vector<double>& x) {
-    double most = 0;
-    for (const double entry : x) most = std::abs(entry) <= most ? most : std::abs(entry);  // also where it is NaN
-    return most;
-}
 
 template <class T>
 class CholeskyContest {
@@ -110,14 +101,8 @@ class CholeskyContest {
         basalt::JsonRecord json = basalt::to_json(factor);
         json["lookahead"] = cholesky_options_.lookahead;
         json["gpu_memory"] = runtime_.config().gpu_memory;
-        json["vendor"] = vendor_gpu_version();
-        if (!vendor_seconds_.empty()) {
-            json["vendor_gflops"] = factor.flops / basalt::median(vendor_seconds_) * 1e-9;
-            json["vendor_runs"] = vendor_seconds_;
-            json["ratio"] = basalt::median(vendor_seconds_) / basalt::median(ours_);
-        }
-        json["gemm_gflops"] = gemm_rate();
-        json["gemm_fraction"] = factor.flops / basalt::median(ours_) * 1e-9 / gemm_rate() / runtime_.gpus();
+        add_vendor(json, factor.flops, ours_, vendor_seconds_);
+        add_gemm(json, factor.flops, ours_, gemm_, runtime_.gpus());
         return json;
     }
 
@@ -125,7 +110,7 @@ class CholeskyContest {
 
   private:
     double flops() const { return std::pow(static_cast<double>(n_), 3) / 3; }
-    double gemm_rate() const { return 2e-9 * gemm_order * gemm_order * gemm_depth / basalt::median(gemm_); }
+    double gemm_rate() const { return gemm_gflops(gemm_); }
 
     void generate(basalt::Matrix<T>& a, const UserMatrix<T>& user) {
         const std::shared_ptr<const basalt::Generator<T>> generator =
@@ -181,9 +166,7 @@ class CholeskyContest {
 
     /// y = A x for a vector of random signs, before the factorization.
     void expect(const UserMatrix<T>& user) {
-        std::mt19937_64 random(1);
-        signs_.resize(static_cast<std::size_t>(n_));
-        for (double& entry : signs_) entry = (random() >> 63) != 0 ? 1.0 : -1.0;
+        signs_ = random_signs(n_);
         expected_ = on_gpu(user, [&](const T* a) { return vendor_.times(n_, a, signs_); });
     }
 
@@ -211,44 +194,13 @@ class CholeskyContest {
     double ratio_ = std::numeric_limits<double>::quiet_NaN();
 };
 
-template <class T>
-int contests(const VersusOptions& options, basalt::Runtime& runtime, std::FILE* table,
-             basalt::JsonRecordWriter* records) {
-    VendorGpu<T> gpu;
-    bool passed = true;
-    for (const Index n : options.sizes) {
-        CholeskyContest<T> contest(options, runtime, gpu, n);
-        contest.run();
-        contest.print(table);
-        if (records != nullptr) records->write(contest.record());
-        passed = passed && contest.passed();
-    }
-    return passed ? 0 : 1;
-}
-
 }  // namespace
 
 int versus_cholesky_gpu(const VersusOptions& options) {
-    std::FILE* table = options.json == "-" ? stderr : stdout;
-    std::unique_ptr<basalt::JsonRecordWriter> records;
-    if (!options.json.empty()) records = std::make_unique<basalt::JsonRecordWriter>(options.json, std::cout);
-    basalt::Config config;
-    config.workers = options.threads;
-    config.gpus = options.gpus;
-    config.gpu_memory = options.gpu_memory;
-    basalt::Runtime runtime(config);
-    if (runtime.gpus() == 0)
-        throw std::runtime_error("--mode hybrid and gpu: this machine has no GPU that CUDA can use");
-    fmt::print(table,
-               "{} Cholesky, precision {}, {} CPU threads, {} GPUs, conversion from and to column-major timed, median "
-               "of {} in turn\n"
-               "vendor: {} on one GPU; gemm: {} x {}, K = {}; Tflop/s\n",
-               options.mode, options.precision, runtime.workers(), runtime.gpus(), options.repeat, vendor_gpu_version(),
-               gemm_order, gemm_order, gemm_depth);
-    fmt::print(table, "{:>7} {:>10} {:>5} {:>6} | {:>9} {:>7} | {:>7} {:>6} | {:>7} {:>6} | {}\n", "n", "tile", "nb",
+    const std::string columns =
+        fmt::format("{:>7} {:>10} {:>5} {:>6} | {:>9} {:>7} | {:>7} {:>6} | {:>7} {:>6} | {}", "n", "tile", "nb",
                "data", "ours s", "Tflop/s", "gemm", "share", "vendor", "ratio", "||(A - LL') x|| / (n ||A|| eps)");
-    if (options.precision == 's') return contests<float>(options, runtime, table, records.get());
-    return contests<double>(options, runtime, table, records.get());
+    return gpu_contests<CholeskyContest>(options, "Cholesky", columns);
 }
 
 }  // namespace bench

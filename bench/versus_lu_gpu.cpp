@@ -2,22 +2,23 @@
 // column-major matrix where --data says; conversion and transfers are timed, allocation and pinning are not.
 #include "bench/versus_lu_gpu.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
-#include <iostream>
 #include <limits>
 #include <memory>
 #include <optional>
-#include <random>
 #include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <basalt/basalt.hpp>
 
 #include "bench/build_commit.hpp"
 #include "bench/clock.hpp"
+#include "bench/gpu_contests.hpp"
 #include "bench/machine_line.hpp"
 #include "bench/user_matrix.hpp"
 #include "bench/vendor_gpu.hpp"
@@ -35,9 +36,6 @@ namespace {
 using basalt::Index;
 using basalt::Place;
 using basalt::View;
-
-constexpr double max_ratio = 30;  // LAPACK's own tests pass below this
-constexpr Index gemm_order = 16384, gemm_depth = 1024;
 
 template <class T>
 class GpuContest {
@@ -124,18 +122,12 @@ class GpuContest {
         if (lu_options_.tf32) json["tf32"] = true;
         json["panel_threads"] = lu_options_.panel_threads;
         json["gpu_memory"] = runtime_.config().gpu_memory;
-        json["vendor"] = vendor_gpu_version();
-        if (!vendor_seconds_.empty()) {
-            json["vendor_gflops"] = flops() / basalt::median(vendor_seconds_) * 1e-9;
-            json["vendor_runs"] = vendor_seconds_;
-            json["ratio"] = basalt::median(vendor_seconds_) / basalt::median(ours_);
-        }
+        add_vendor(json, flops(), ours_, vendor_seconds_);
         if (our_energy_) json["energy"] = to_json(our_energy_->total(), flops_of(ours_));
         if (our_energy_ && !vendor_seconds_.empty()) {
             json["vendor_energy"] = to_json(vendor_energy_->total(), flops_of(vendor_seconds_));
         }
-        json["gemm_gflops"] = gemm_rate();
-        json["gemm_fraction"] = flops() / basalt::median(ours_) * 1e-9 / gemm_rate() / runtime_.gpus();
+        add_gemm(json, flops(), ours_, gemm_, runtime_.gpus());
         return json;
     }
 
@@ -143,7 +135,7 @@ class GpuContest {
 
   private:
     double flops() const { return 2.0 / 3.0 * std::pow(static_cast<double>(n_), 3); }
-    double gemm_rate() const { return 2e-9 * gemm_order * gemm_order * gemm_depth / basalt::median(gemm_); }
+    double gemm_rate() const { return gemm_gflops(gemm_); }
     /// The vendor factors on one GPU, beside our tiles.
     bool fits_vendor() const { return !on_host_ || n_ <= 32768; }
 
@@ -249,9 +241,7 @@ class GpuContest {
 
     /// y = A x for a vector of random signs, before the factorization.
     void expect(const UserMatrix<T>& user) {
-        std::mt19937_64 random(1);
-        signs_.resize(static_cast<std::size_t>(n_));
-        for (double& entry : signs_) entry = (random() >> 63) != 0 ? 1.0 : -1.0;
+        signs_ = random_signs(n_);
         expected_ = on_gpu(user, [&](const T* a) { return vendor_.times(n_, a, signs_); });
     }
 
@@ -261,15 +251,11 @@ class GpuContest {
         for (Index i = n_ - 1; i >= 0; --i) {
             std::swap(y[static_cast<std::size_t>(i)], y[static_cast<std::size_t>(pivots_[static_cast<std::size_t>(i)] - 1)]);
         }
-        double error = 0;
-        for (std::size_t i = 0; i < y.size(); ++i) {
-            const double difference = std::abs(y[i] - expected_[i]);
-            if (!(difference <= error)) error = difference;
-        }
+        for (std::size_t i = 0; i < y.size(); ++i) y[i] -= expected_[i];
         const auto n = static_cast<double>(n_);
         constexpr double tf32_epsilon = 0x1p-10;
         const double epsilon = lu_options_.tf32 ? tf32_epsilon : static_cast<double>(std::numeric_limits<T>::epsilon());
-        ratio_ = error / (n * n / 4 * epsilon);
+        ratio_ = largest(y) / (n * n / 4 * epsilon);
     }
 
     const VersusOptions& options_;
@@ -286,41 +272,13 @@ class GpuContest {
     double ratio_ = std::numeric_limits<double>::quiet_NaN();
 };
 
-template <class T>
-int contests(const VersusOptions& options, basalt::Runtime& runtime, std::FILE* table, basalt::JsonRecordWriter* records) {
-    VendorGpu<T> vendor;
-    bool passed = true;
-    for (const Index n : options.sizes) {
-        GpuContest<T> contest(options, runtime, vendor, n);
-        contest.run();
-        contest.print(table);
-        if (records != nullptr) records->write(contest.record());
-        passed = passed && contest.passed();
-    }
-    return passed ? 0 : 1;
-}
-
 }  // namespace
 
 int versus_lu_gpu(const VersusOptions& options) {
-    std::FILE* table = options.json == "-" ? stderr : stdout;
-    std::unique_ptr<basalt::JsonRecordWriter> records;
-    if (!options.json.empty()) records = std::make_unique<basalt::JsonRecordWriter>(options.json, std::cout);
-    basalt::Config config;
-    config.workers = options.threads;
-    config.gpus = options.gpus;
-    config.gpu_memory = options.gpu_memory;
-    basalt::Runtime runtime(config);
-    if (runtime.gpus() == 0) throw std::runtime_error("--mode hybrid and gpu: this machine has no GPU that CUDA can use");
-    fmt::print(table,
-               "{} LU, precision {}{}, {} CPU threads, {} GPUs, conversion from and to column-major timed, median of {} in turn\n"
-               "vendor: {} on one GPU; gemm: {} x {}, K = {}; Tflop/s\n",
-               options.mode, options.precision, options.tf32 ? " (ours: products in TF32)" : "", runtime.workers(), runtime.gpus(), options.repeat, vendor_gpu_version(), gemm_order, gemm_order,
-               gemm_depth);
-    fmt::print(table, "{:>7} {:>10} {:>5} {:>6} | {:>9} {:>7} | {:>7} {:>6} | {:>7} {:>6} | {}\n", "n", "tile", "nb", "data",
-               "ours s", "Tflop/s", "gemm", "share", "vendor", "ratio", "||(A - PLU) x|| / (n ||A|| eps)");
-    if (options.precision == 's') return contests<float>(options, runtime, table, records.get());
-    return contests<double>(options, runtime, table, records.get());
+    const std::string columns =
+        fmt::format("{:>7} {:>10} {:>5} {:>6} | {:>9} {:>7} | {:>7} {:>6} | {:>7} {:>6} | {}", "n", "tile", "nb", "data",
+                    "ours s", "Tflop/s", "gemm", "share", "vendor", "ratio", "||(A - PLU) x|| / (n ||A|| eps)");
+    return gpu_contests<GpuContest>(options, "LU", columns);
 }
 
 }  // namespace bench

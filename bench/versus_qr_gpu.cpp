@@ -3,21 +3,21 @@
 // --data says; conversion and transfers are timed, allocation and pinning are not.
 #include "bench/versus_qr_gpu.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
-#include <iostream>
 #include <limits>
 #include <memory>
-#include <random>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 #include <basalt/basalt.hpp>
 
 #include "bench/build_commit.hpp"
 #include "bench/clock.hpp"
+#include "bench/gpu_contests.hpp"
 #include "bench/machine_line.hpp"
 #include "bench/qr_flops.hpp"
 #include "bench/user_matrix.hpp"
@@ -32,15 +32,6 @@ namespace {
 
 using basalt::Index;
 using basalt::Place;
-
-constexpr double max_ratio = 30;  // LAPACK's own tests pass below this
-constexpr Index gemm_order = 16384, gemm_depth = 1024;
-
-double largest(const std::vector<double>& x) {
-    double most = 0;
-    for (const double entry : x) most = std::abs(entry) <= most ? most : std::abs(entry);  // also where it is NaN
-    return most;
-}
 
 template <class T>
 class QrContest {
@@ -116,21 +107,15 @@ class QrContest {
         json["lookahead"] = qr_options_.lookahead;
         json["panel_threads"] = qr_options_.panel_threads;
         json["gpu_memory"] = runtime_.config().gpu_memory;
-        json["vendor"] = vendor_gpu_version();
-        if (!vendor_seconds_.empty()) {
-            json["vendor_gflops"] = factor.flops / basalt::median(vendor_seconds_) * 1e-9;
-            json["vendor_runs"] = vendor_seconds_;
-            json["ratio"] = basalt::median(vendor_seconds_) / basalt::median(ours_);
-        }
-        json["gemm_gflops"] = gemm_rate();
-        json["gemm_fraction"] = factor.flops / basalt::median(ours_) * 1e-9 / gemm_rate() / runtime_.gpus();
+        add_vendor(json, factor.flops, ours_, vendor_seconds_);
+        add_gemm(json, factor.flops, ours_, gemm_, runtime_.gpus());
         return json;
     }
 
     bool passed() const { return ratio_ < max_ratio; }
 
   private:
-    double gemm_rate() const { return 2e-9 * gemm_order * gemm_order * gemm_depth / basalt::median(gemm_); }
+    double gemm_rate() const { return gemm_gflops(gemm_); }
 
     void generate(basalt::Matrix<T>& a, const UserMatrix<T>& user) {
         const std::shared_ptr<const basalt::Generator<T>> generator =
@@ -186,9 +171,7 @@ class QrContest {
 
     /// y = A x for a vector of random signs, before the factorization.
     void expect(const UserMatrix<T>& user) {
-        std::mt19937_64 random(1);
-        signs_.resize(static_cast<std::size_t>(n_));
-        for (double& entry : signs_) entry = (random() >> 63) != 0 ? 1.0 : -1.0;
+        signs_ = random_signs(n_);
         expected_ = on_gpu(user, [&](const T* a) { return vendor_.times(m_, n_, a, signs_); });
     }
 
@@ -217,45 +200,14 @@ class QrContest {
     double ratio_ = std::numeric_limits<double>::quiet_NaN();
 };
 
-template <class T>
-int contests(const VersusOptions& options, basalt::Runtime& runtime, std::FILE* table,
-             basalt::JsonRecordWriter* records) {
-    VendorGpu<T> gpu;
-    bool passed = true;
-    for (const Index n : options.sizes) {
-        QrContest<T> contest(options, runtime, gpu, n);
-        contest.run();
-        contest.print(table);
-        if (records != nullptr) records->write(contest.record());
-        passed = passed && contest.passed();
-    }
-    return passed ? 0 : 1;
-}
-
 }  // namespace
 
 int versus_qr_gpu(const VersusOptions& options) {
-    std::FILE* table = options.json == "-" ? stderr : stdout;
-    std::unique_ptr<basalt::JsonRecordWriter> records;
-    if (!options.json.empty()) records = std::make_unique<basalt::JsonRecordWriter>(options.json, std::cout);
-    basalt::Config config;
-    config.workers = options.threads;
-    config.gpus = options.gpus;
-    config.gpu_memory = options.gpu_memory;
-    basalt::Runtime runtime(config);
-    if (runtime.gpus() == 0)
-        throw std::runtime_error("--mode hybrid and gpu: this machine has no GPU that CUDA can use");
-    fmt::print(table,
-               "{} QR, precision {}, {} CPU threads, {} GPUs, conversion from and to column-major timed, median of {} "
-               "in turn\n"
-               "vendor: {} on one GPU; gemm: {} x {}, K = {}; Tflop/s\n",
-               options.mode, options.precision, runtime.workers(), runtime.gpus(), options.repeat, vendor_gpu_version(),
-               gemm_order, gemm_order, gemm_depth);
-    fmt::print(table, "{:>8} {:>7} {:>10} {:>5} {:>6} | {:>9} {:>7} | {:>7} {:>6} | {:>7} {:>6} | {}\n", "m", "n",
+    const std::string columns =
+        fmt::format("{:>8} {:>7} {:>10} {:>5} {:>6} | {:>9} {:>7} | {:>7} {:>6} | {:>7} {:>6} | {}", "m", "n",
                "tile", "nb", "data", "ours s", "Tflop/s", "gemm", "share", "vendor", "ratio",
                "||(A - QR) x|| / (m ||A|| eps)");
-    if (options.precision == 's') return contests<float>(options, runtime, table, records.get());
-    return contests<double>(options, runtime, table, records.get());
+    return gpu_contests<QrContest>(options, "QR", columns);
 }
 
 }  // namespace bench

@@ -356,7 +356,8 @@ inline double largest_error(const HostColumns<float>& computed, HostColumns<floa
                 double sum = c.column(t)(i, j);
                 for (Index p = 0; p < l.shape.width; ++p) sum -= double{l.column(0)(i, p)} * double{u.column(t)(p, j)};
                 const double error = std::abs(double{result.column(t)(i, j)} - sum);
-                if (!(error <= largest)) largest = error;
+                if (std::isnan(error)) return error;
+                largest = std::max(largest, error);
             }
         }
     }

@@ -50,7 +50,8 @@ double distance(const std::vector<T>& a, const std::vector<T>& b) {
     double largest = a.size() == b.size() ? 0 : std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
         const double difference = std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
-        if (!(difference <= largest)) largest = difference;
+        if (std::isnan(difference)) return difference;
+        largest = std::max(largest, difference);
     }
     return largest;
 }
