@@ -5,8 +5,10 @@
 #include <basalt/device.hpp>
 
 #include "kernels/cpu/cholesky_panel.hpp"
+#include "kernels/cpu/copy.hpp"
 #include "kernels/cpu/triangle_copy.hpp"
 #include "kernels/cuda/cholesky.hpp"
+#include "kernels/cuda/copy.hpp"
 #include "kernels/cuda/triangle_copy.hpp"
 
 /// Kernels of Cholesky on whatever device a stream belongs to: the cuda kernel on a GPU, its CPU twin on an emulated
@@ -43,6 +45,17 @@ void copy_triangle(Stream stream, Triangle triangle, Index offset, std::type_ide
                    View<T> target) {
     if (stream.context()->emulated) return cpu_kernels::copy_triangle<T>(triangle, offset, source, target);
     cuda_kernels::copy_triangle<T>(stream, triangle, offset, source, target);
+}
+
+/// target(i, j) = source(i, j) where each may be row-major or column-major: of equal shape, apart.
+template <class T>
+void copy_window(Stream stream, std::type_identity_t<View<const T>> source, View<T> target) {
+    if (source.col_stride() != 1 || target.col_stride() != 1) {
+        const Index everything = -source.rows() - source.cols();
+        return copy_triangle<T>(stream, Triangle::lower, everything, source, target);
+    }
+    if (stream.context()->emulated) return cpu_kernels::copy_elements<T>(source, target);
+    cuda_kernels::copy_elements<T>(stream, source, target);
 }
 
 }  // namespace basalt::on_stream

@@ -32,6 +32,7 @@ CpuTuning avx512() {
     cpu.lu.update_rows = 2048;
     cpu.lu.solve_rows = 1024;
     cpu.cholesky.sizes = {{256, {128, 32}, 32}, {768, {256, 64}, 64}, {2000, {512, 128}, 128}, {any_size, {512, 256}, 256}};
+    cpu.cholesky.solve_rows = 256;  // below, a core takes longer to wake up
     cpu.qr.sizes = {{256, {128, 32}, 32}, {768, {256, 64}, 64}, {2000, {512, 128}, 128}, {any_size, {512, 256}, 128}};
     cpu.qr.team = {.rows_a_thread = 512, .most = 32};  // below, a member's column of products costs no more than the meeting
     cpu.qr.apply_rows = 512;
@@ -51,6 +52,7 @@ GpuTuning sm_90() {
     GpuTuning gpu;
     gpu.architecture = "sm_90";
     gpu.blas_workspace_bytes = 32 * MiB;  // what cuBLAS recommends for Hopper
+    gpu.launch_seconds = 3.3e-6;
     // few blocks, as long as they hold the panel: the update runs beside them
     gpu.panels = {{16384, GpuPanelDesign::cluster, 0, 0},
                   {any_size, GpuPanelDesign::grid, 32, 0},
@@ -58,6 +60,7 @@ GpuTuning sm_90() {
                   {any_size, GpuPanelDesign::grid, 0, 0}};
     gpu.links.peer_chunk_bytes = 1.1e6;  // 2.8 us: copy, event and wait
     gpu.links.host_chunk_bytes = 1.6e6;  // 4 us
+    gpu.links.host_bytes_a_second = 55e9;
     gpu.links.least_ring_bytes = 4 * MiB;
     gpu.links.least_share_bytes = 256 * KiB;
     gpu.links.stripe_bytes = 64 * MiB;  // a millisecond: hides what it costs to begin; an urgent copy need not wait long
@@ -81,6 +84,8 @@ GpuTuning sm_90() {
     gpu.cholesky.narrowing = {.left_a_panel_column = 8, .narrowest_panel = 256};
     gpu.cholesky.smallest_order = 2048;
     gpu.cholesky.tile_height = 512;
+    gpu.cholesky.least_split_depth = 256;
+    gpu.cholesky.least_split_side = 512;
     gpu.qr.sizes = {{4096, 128, 128, 512}, {8192, 128, 256, 1024}, {any_size, 256, 256, 4096}};
     gpu.qr.deal = {.tile_columns_a_gpu = 8, .smallest_tile = 512};
     gpu.qr.least_work = 1e10;
@@ -88,12 +93,13 @@ GpuTuning sm_90() {
 }
 
 /// An estimate: there are no clusters before Hopper, and the update runs at four fifths of what the vendor publishes for
-/// products of doubles (19.5 Tflop/s for an A100).
+/// products of doubles (19.5 Tflop/s for an A100); PCIe 4 moves half as much as PCIe 5.
 GpuTuning sm_80() {
     GpuTuning gpu = sm_90();
     gpu.architecture = "sm_80";
     gpu.panels.erase(gpu.panels.begin());
     gpu.lu.update_rate = 16e12;
+    gpu.links.host_bytes_a_second = 25e9;
     return gpu;
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "basalt/cholesky.hpp"
-#include "tasks/panels.hpp"
+#include "tiles/panels.hpp"
 
 namespace basalt::detail {
 

@@ -7,7 +7,7 @@
 #include "basalt/cholesky.hpp"
 #include "runtime/matrix_storage.hpp"
 #include "tasks/host_blocks.hpp"
-#include "tasks/panels.hpp"
+#include "tiles/panels.hpp"
 
 namespace basalt::detail {
 

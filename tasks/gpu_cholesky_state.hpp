@@ -6,17 +6,23 @@
 #include "runtime/memory/pinned_buffer.hpp"
 #include "tasks/cholesky_options.hpp"
 #include "tasks/cholesky_state.hpp"
+#include "tasks/gpu_cholesky_memory.hpp"
 #include "tasks/scratch_matrix.hpp"
 
 namespace basalt::detail {
 
-/// What a Cholesky factorization in the modes hybrid and gpu needs beside CholeskyState while it runs: always of a
-/// lower triangle.
+/// What a Cholesky factorization in the modes hybrid and gpu needs beside CholeskyState while it runs.
 template <class T>
 struct GpuCholeskyState {
-    /// `storage`: the matrix that is factored, the user's or one of the runtime's own.
-    GpuCholeskyState(CholeskyState<T>& cholesky, std::shared_ptr<MatrixStorage> storage,
+    /// `storage`: the matrix that is factored, the user's or one of the runtime's own; `triangle`: which one of it.
+    GpuCholeskyState(CholeskyState<T>& cholesky, std::shared_ptr<MatrixStorage> storage, Triangle triangle,
                      const CholeskyChoices& choices);
+
+    /// Whether the GPUs cannot hold all of the matrix where it is factored where it lies.
+    static bool needs_groups(const CholeskyState<T>& cholesky, const CholeskyChoices& choices) {
+        return GpuCholeskyMemory<T>(cholesky, *cholesky.a, cholesky.triangle, choices).fitting_columns() <
+               cholesky.grid().tile_cols();
+    }
 
     /// Tile columns are dealt 1D block-cyclically.
     int device_of(Index tile_column) const { return static_cast<int>(tile_column % gpus); }
@@ -24,29 +30,39 @@ struct GpuCholeskyState {
 
     Runtime& runtime;
     const std::shared_ptr<MatrixStorage> a;
+    /// Panels are columns of a lower triangle. Of an upper one they are rows of tiles, which lie in many tile columns; in
+    /// buffers they are columns too, L = U^T.
+    const bool upper;
     const int gpus;
+    const GpuCholeskyMemory<T> memory;
     const Index nb;             ///< widest panel
-    const Index panel_slots;    ///< panels on their way at once
     const Index group_columns;  ///< tile columns of a group
-    /// Whether panels are factored where they lie, and updates read them there: one GPU that has all of the matrix.
+    /// Whether panels are factored where they lie, and updates read them there: one GPU that has all of the lower
+    /// triangle.
     const bool in_place;
-    /// Whether large products are made by pieces (single precision on real GPUs).
-    const bool by_pieces;
 
   private:
     void register_panels(bool come_home);
+    void register_for_cores();
     void register_on_devices();
 
-    PinnedBuffer travelling_;     // panels that pass through the host's memory
+    PinnedBuffer travelling_;     // panels and their parts, where they pass through the host's memory
     HostBuffer panel_addresses_;  // in their place where they never do
-    HostBuffer on_devices_;       // addresses for what only GPUs use: never touched here
+    HostBuffer solvers_memory_;
+    HostBuffer on_devices_;  // addresses for what only GPUs use: never touched here
 
   public:
-    std::vector<ScratchMatrix<T>> panels;          ///< by slot: n x nb, in the matrix's rows; none in place
-    std::vector<ScratchMatrix<T>> above;           ///< by tile column: what lies right of its diagonal, band by row
-    std::vector<ScratchMatrix<Index>> workspaces;  ///< by GPU: of its panels
-    std::vector<ScratchMatrix<Index>> pieces;      ///< by GPU: of the products' operands
-    std::vector<Array<Index>> info;                ///< by GPU: of its panels, in the order of all
+    // by slot; none in place
+    std::vector<ScratchMatrix<T>> panels;     ///< n x nb, in the matrix's rows
+    std::vector<ScratchMatrix<T>> triangles;  ///< mode hybrid: panels' squares in strips, an array
+    std::vector<ScratchMatrix<T>> solvers;    ///< mode hybrid: split_diagonal() of these, nb x nb and one more row
+    // by tile column
+    std::vector<ScratchMatrix<T>> above;  ///< what lies right of its diagonal, of the upper triangle below; band by row
+    // by GPU
+    std::vector<ScratchMatrix<T>> collected;       ///< rows of a panel that come from its tile columns, in their order
+    std::vector<ScratchMatrix<Index>> workspaces;  ///< of its panels
+    std::vector<ScratchMatrix<Index>> pieces;      ///< of products' operands, where they are made by pieces
+    std::vector<Array<Index>> info;                ///< of its panels, in the order of all
 };
 
 extern template struct GpuCholeskyState<float>;

@@ -7,7 +7,7 @@
 #include "basalt/lu.hpp"
 #include "kernels/cpu/panel.hpp"
 #include "runtime/matrix_storage.hpp"
-#include "tasks/panels.hpp"
+#include "tiles/panels.hpp"
 
 namespace basalt::detail {
 

@@ -7,9 +7,9 @@
 #include "kernels/cpu/qr_panel.hpp"
 #include "runtime/matrix_storage.hpp"
 #include "runtime/memory/pinned_buffer.hpp"
-#include "tasks/panels.hpp"
 #include "tasks/qr_options.hpp"
 #include "tasks/scratch_matrix.hpp"
+#include "tiles/panels.hpp"
 
 namespace basalt::detail {
 

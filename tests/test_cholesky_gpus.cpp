@@ -1,6 +1,10 @@
 // Cholesky in the modes hybrid and gpu on emulated GPUs, against LAPACK.
+#include <memory>
+
+#include "runtime/engine.hpp"
 #include "tests/cholesky_kernel_cases.hpp"
 #include "tests/gpu_cholesky_cases.hpp"
+#include "tiles/triangle_transfer.hpp"
 
 using namespace basalt;
 using namespace basalt_tests;
@@ -56,6 +60,75 @@ TEST_CASE("panels get narrower at the end and give the same factor", "[cholesky]
         CholeskyOptions options = on_gpus(FactorMode::gpu, 512);
         options.narrow_at_end = narrow;
         check_cholesky(Triangle::lower, a, factor(runtime, Triangle::lower, a, {128, 1024}, options));
+    }
+}
+
+TEST_CASE("in mode hybrid a panel's triangle travels in the strips of the transfer model, and the rows below it", "[cholesky]") {
+    const Index n = 200, nb = 32;
+    const TileShape tile{64, 64};
+    for (const Triangle triangle : both_triangles) {
+        std::vector<Index> counts;
+        for (const double rate : {1e6, 1e8, 55e9}) {
+            auto tables = std::make_shared<TuningTables>(TuningTables::built_in());
+            for (GpuTuning& gpu : tables->gpus) gpu.links.host_bytes_a_second = rate;
+            Config config = CholeskyMachine{}.config();
+            config.tuning = tables;
+            Runtime runtime(config);
+            auto a = Matrix<double>::generate(runtime, make_generator<double>("spd", n, n, 3), n, n, tile, basalt::Place::any());
+            runtime.wait();
+            runtime.start_trace();
+            CholeskyOptions options = on_gpus(FactorMode::hybrid, nb);
+            options.narrow_at_end = false;
+            const auto cholesky = cholesky_factor(runtime, a, triangle, options);
+            runtime.wait();
+            std::int64_t home = 0, back = 0, expected = 0;
+            for (const auto& event : runtime.take_trace().events) {
+                if (event.bytes > 0) (std::string(event.name) == "to host" ? home : back) += event.bytes;
+            }
+            for (Index first = 0; first < n; first += nb) {
+                const Index width = std::min(nb, n - first);
+                const auto strips = basalt::detail::strips_of_least_time(runtime.tuning().gpu, width, sizeof(double));
+                if (first == 0) counts.push_back(strips.count());
+                expected += (strips.elements() + (n - first - width) * nb) * 8;
+            }
+            INFO(text(triangle) << " at " << rate << " bytes a second");
+            CHECK(home == expected);
+            CHECK(back == expected);
+            CHECK(cholesky.info() == 0);
+            const Dense<double> before = generated<double>("spd", n, n, 3);
+            Dense<double> after(n, n);
+            a.store(after.view());
+            runtime.wait();
+            CHECK(cholesky_ratio(triangle, before, after) < 30);
+            CHECK(other_side_untouched(triangle, before, after));
+        }
+        CHECK(counts == std::vector<Index>{32, 4, 1});
+    }
+}
+
+TEST_CASE("an upper triangle on GPUs takes no second matrix", "[cholesky]") {
+    const Index n = 500, nb = 16;
+    for (const FactorMode mode : gpu_modes) {
+        for (const int gpus : {1, 3}) {
+            Runtime runtime(CholeskyMachine{.gpus = gpus}.config());
+            auto a = Matrix<double>::generate(runtime, make_generator<double>("spd", n, n, 3), n, n, {64, 64}, basalt::Place::any());
+            runtime.wait();
+            runtime.engine().forget_most_in_use();
+            const auto column = static_cast<std::uint64_t>(512 * 64) * sizeof(double);
+            const std::uint64_t columns = (8 + static_cast<std::uint64_t>(gpus) - 1) / static_cast<std::uint64_t>(gpus);
+            runtime.start_trace();
+            CHECK(cholesky_factor(runtime, a, Triangle::upper, on_gpus(mode, nb)).info() == 0);
+            runtime.wait();
+            const std::uint64_t panel = static_cast<std::uint64_t>(n * nb) * sizeof(double);
+            const std::uint64_t most = runtime.statistics().most_gpu_bytes;
+            INFO(text(mode) << ", " << gpus << " GPUs: " << most << " bytes, " << columns * column << " of the matrix");
+            CHECK(most >= columns * column);
+            // three panels on their way, what they are collected from, and what is kept of the other side
+            CHECK(most <= columns * column + 5 * panel + columns * 64 * nb * sizeof(double) + 32768);
+            int transposed = 0;
+            for (const auto& event : runtime.take_trace().events) transposed += std::string(event.name) == "transpose";
+            CHECK(transposed == 0);
+        }
     }
 }
 

@@ -82,7 +82,10 @@ void visit_cpu_tuning(Visitor& visitor, Entry& entry) {
         v.number("update_rows", lu.update_rows, Index{1}, extent);
         v.number("solve_rows", lu.solve_rows, Index{1}, extent);
     });
-    visitor.group("cholesky", [&cholesky = entry.cholesky](Visitor& v) { visit_core_sizes(v, cholesky.sizes); });
+    visitor.group("cholesky", [&cholesky = entry.cholesky](Visitor& v) {
+        visit_core_sizes(v, cholesky.sizes);
+        v.number("solve_rows", cholesky.solve_rows, Index{1}, extent);
+    });
     visitor.group("qr", [&qr = entry.qr](Visitor& v) {
         visit_core_sizes(v, qr.sizes);
         visit_panel_team(v, "team", qr.team);
@@ -96,6 +99,7 @@ template <class Visitor, class Entry>
 void visit_gpu_tuning(Visitor& visitor, Entry& entry) {
     using namespace tuning_limits;
     visitor.number("blas_workspace_bytes", entry.blas_workspace_bytes, std::size_t{0}, bytes);
+    visitor.number("launch_seconds", entry.launch_seconds, 0.0, 1.0);
     visitor.list("panels", entry.panels, true, [](Visitor& v, auto& panel) {
         v.size("up_to", panel.up_to);
         v.design("design", panel.design);
@@ -105,6 +109,7 @@ void visit_gpu_tuning(Visitor& visitor, Entry& entry) {
     visitor.group("links", [&links = entry.links](Visitor& v) {
         v.number("peer_chunk_bytes", links.peer_chunk_bytes, 1.0, 1e12);
         v.number("host_chunk_bytes", links.host_chunk_bytes, 1.0, 1e12);
+        v.number("host_bytes_a_second", links.host_bytes_a_second, 1e3, 1e15);
         v.number("least_ring_bytes", links.least_ring_bytes, std::size_t{0}, bytes);
         v.number("least_share_bytes", links.least_share_bytes, std::size_t{0}, bytes);
         v.number("stripe_bytes", links.stripe_bytes, std::size_t{4096}, bytes);
@@ -123,6 +128,8 @@ void visit_gpu_tuning(Visitor& visitor, Entry& entry) {
         visit_narrowing(v, cholesky.narrowing);
         v.number("smallest_order", cholesky.smallest_order, Index{0}, order);
         v.number("tile_height", cholesky.tile_height, Index{1}, extent);
+        v.number("least_split_depth", cholesky.least_split_depth, Index{1}, extent);
+        v.number("least_split_side", cholesky.least_split_side, Index{1}, order);
     });
     visitor.group("qr", [&qr = entry.qr](Visitor& v) {
         visit_gpu_sizes(v, qr.sizes, qr.deal);

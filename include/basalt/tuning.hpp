@@ -57,6 +57,7 @@ struct CpuTuning {
 
     struct Cholesky {
         std::vector<CoreSizes> sizes;
+        Index solve_rows = 1;  ///< mode hybrid: rows of a panel that a task solves for, or more where cores are fewer
     } cholesky;
 
     struct Qr {
@@ -86,6 +87,7 @@ struct GpuTuning {
     std::string architecture;  ///< "sm_90" for compute capability 9.0
 
     std::size_t blas_workspace_bytes = 0;  ///< of each cuBLAS handle
+    double launch_seconds = 0;             ///< of a kernel
 
     /// Panels of LU factored beside updates. Tried in order: the first entry that reaches up to the panel's rows and that
     /// the GPU can run; kernels for each step where there is none.
@@ -102,6 +104,7 @@ struct GpuTuning {
         /// and from the host.
         double peer_chunk_bytes = 0;
         double host_chunk_bytes = 0;
+        double host_bytes_a_second = 1;     ///< between pinned memory of the host and one GPU
         std::size_t least_ring_bytes = 0;   ///< smaller buffers go from the source to each GPU
         std::size_t least_share_bytes = 0;  ///< smaller shares of a buffer on the host do not go round a ring of GPUs
         std::size_t stripe_bytes = 1;       ///< at most, of a matrix on its way between host and GPU
@@ -126,6 +129,10 @@ struct GpuTuning {
         GpuNarrowing narrowing;
         Index smallest_order = 0;  ///< below, the cores alone are faster
         Index tile_height = 1;
+        /// Products are made by pieces (CholeskyOptions::split_products) from this depth, and this smaller side of the
+        /// result, on: below, getting the pieces takes longer than they save.
+        Index least_split_depth = 1;
+        Index least_split_side = 1;
     } cholesky;
 
     struct Qr {

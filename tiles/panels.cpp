@@ -1,4 +1,4 @@
-#include "tasks/panels.hpp"
+#include "tiles/panels.hpp"
 
 #include <algorithm>
 

@@ -1,0 +1,76 @@
+#include "tasks/gpu_cholesky_memory.hpp"
+
+#include <algorithm>
+
+#include "kernels/cuda/cholesky.hpp"
+#include "kernels/split_product.hpp"
+#include "runtime/engine.hpp"
+#include "tasks/column_groups.hpp"
+#include "tasks/scratch_matrix.hpp"
+#include "tiles/triangle_transfer.hpp"
+
+namespace basalt::detail {
+
+namespace {
+
+/// Numbers of the workspace of a panel. On an emulated GPU it is the CPU's, which has its own.
+template <class T>
+Index workspace_numbers(bool emulated, Index nb) {
+    if (emulated) return line;
+    return aligned(static_cast<Index>((cuda_kernels::cholesky_workspace<T>(nb) + sizeof(Index) - 1) / sizeof(Index)));
+}
+
+}  // namespace
+
+template <class T>
+GpuCholeskyMemory<T>::GpuCholeskyMemory(const CholeskyState<T>& cholesky, const MatrixStorage& storage,
+                                        Triangle triangle, const CholeskyChoices& choices)
+    : runtime_(cholesky.runtime),
+      storage_(storage),
+      tuning_(cholesky.runtime.tuning().gpu),
+      nb_(std::min(choices.widths.width, cholesky.grid().shape().width)),
+      panel_numbers_(workspace_numbers<T>(cholesky.runtime.engine().device(0).emulated(), nb_)) {
+    const TileGrid& grid = cholesky.grid();
+    if (choices.mode == FactorMode::hybrid) {
+        for (const Panel& p : cholesky.panels) triangle_ = std::max(triangle_, strips(p.width).elements());
+    }
+    if (triangle == Triangle::upper && cholesky.runtime.gpus() > 1) {
+        collected_ = ceil_div(grid.tile_cols(), cholesky.runtime.gpus()) * grid.shape().width;
+    }
+    const bool emulated = cholesky.runtime.engine().device(0).emulated();
+    if (sizeof(T) == sizeof(float) && choices.split_products && !emulated) {
+        piece_numbers_ = aligned(
+            static_cast<Index>(split_workspace(grid.rows(), nb_, grid.shape().width) / sizeof(Index)) + 1);
+    }
+}
+
+template <class T>
+TriangleStrips GpuCholeskyMemory<T>::strips(Index width) const {
+    return strips_of_least_time(tuning_, width, sizeof(T));
+}
+
+template <class T>
+Index GpuCholeskyMemory<T>::band() const {
+    return aligned(storage_.grid().shape().width * nb_);
+}
+
+template <class T>
+std::size_t GpuCholeskyMemory<T>::workspace(Index columns) const {
+    const TileGrid& grid = storage_.grid();
+    const Index elements = panel_slots * (aligned(grid.rows() * nb_) + aligned(triangle_)) + columns * band() +
+                           runtime_.gpus() * aligned(collected_ * nb_);
+    const Index numbers =
+        panel_numbers_ + piece_numbers_ + aligned(ceil_div(grid.cols(), nb_) * grid.shape().width);
+    return static_cast<std::size_t>(elements) * sizeof(T) + static_cast<std::size_t>(numbers) * sizeof(Index);
+}
+
+template <class T>
+Index GpuCholeskyMemory<T>::fitting_columns() const {
+    return detail::fitting_columns(
+        runtime_, storage_.grid(), sizeof(T), [this](Index columns) { return workspace(columns); }, storage_.adopted());
+}
+
+template class GpuCholeskyMemory<float>;
+template class GpuCholeskyMemory<double>;
+
+}  // namespace basalt::detail

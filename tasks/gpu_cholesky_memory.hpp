@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+
+#include <basalt/tuning.hpp>
+
+#include "tasks/cholesky_options.hpp"
+#include "tasks/cholesky_state.hpp"
+#include "tiles/triangle_strips.hpp"
+
+namespace basalt::detail {
+
+/// What a Cholesky factorization in the modes hybrid and gpu takes of one GPU's memory beside its tile columns.
+template <class T>
+class GpuCholeskyMemory {
+  public:
+    /// `triangle` of `storage` is factored: the user's matrix, or a copy of it.
+    GpuCholeskyMemory(const CholeskyState<T>& cholesky, const MatrixStorage& storage, Triangle triangle,
+                      const CholeskyChoices& choices);
+
+    Index panel_width() const { return nb_; }
+    /// Panels on their way at once.
+    static constexpr Index panel_slots = 3;
+    /// How the square of a panel of so many columns travels.
+    TriangleStrips strips(Index width) const;
+    /// Of the largest triangle in strips; 0 where panels travel with their squares.
+    Index triangle_elements() const { return triangle_; }
+    /// Rows of panels that a GPU collects for the one that factors them; 0 where it need not.
+    Index collected_rows() const { return collected_; }
+    /// Of the workspace of a panel that a GPU factors.
+    Index panel_numbers() const { return panel_numbers_; }
+    /// Of the workspace for the operands of products by pieces; 0 where products are plain.
+    Index piece_numbers() const { return piece_numbers_; }
+    /// Elements set aside for a tile column.
+    Index band() const;
+
+    /// Bytes beside `columns` tile columns.
+    std::size_t workspace(Index columns) const;
+    /// Tile columns, over all GPUs, that are there at once: all, or those of a group.
+    Index fitting_columns() const;
+
+  private:
+    Runtime& runtime_;
+    const MatrixStorage& storage_;
+    const GpuTuning& tuning_;
+    Index nb_, triangle_ = 0, collected_ = 0, panel_numbers_, piece_numbers_ = 0;
+};
+
+extern template class GpuCholeskyMemory<float>;
+extern template class GpuCholeskyMemory<double>;
+
+}  // namespace basalt::detail

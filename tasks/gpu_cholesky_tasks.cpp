@@ -1,0 +1,408 @@
+#include "tasks/gpu_cholesky_tasks.hpp"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "kernels/cholesky_on_stream.hpp"
+#include "kernels/cpu/cholesky_panel.hpp"
+#include "kernels/cpu/copy.hpp"
+#include "kernels/on_stream.hpp"
+#include "runtime/engine.hpp"
+
+namespace basalt::detail {
+
+namespace {
+
+template <class T>
+View<T> flipped_if(bool flip, View<T> a) {
+    return flip ? transposed(a) : a;
+}
+
+/// C -= A B^T, by pieces where there is a workspace for them and enough to do.
+template <class T>
+void subtract_product(Stream stream, const GpuTuning::Cholesky& tuning, View<const T> a, View<const T> b, View<T> c,
+                      void* pieces) {
+    if constexpr (std::is_same_v<T, float>) {
+        const bool large =
+            a.cols() >= tuning.least_split_depth && std::min(a.rows(), b.rows()) >= tuning.least_split_side;
+        if (pieces != nullptr && large) {
+            return cuda_kernels::subtract_transposed_product_by_pieces(stream, a, b, c, pieces);
+        }
+    }
+    on_stream::subtract_transposed_product<T>(stream, a, b, c);
+}
+
+}  // namespace
+
+template <class T>
+GpuCholeskyTasks<T>::GpuCholeskyTasks(CholeskyState<T>& state, GpuCholeskyState<T>& on_gpus,
+                                      const CholeskyChoices& choices)
+    : s_(state), g_(on_gpus), rt_(state.runtime), choices_(choices), slot_(state.panels.size(), -1) {}
+
+template <class T>
+int GpuCholeskyTasks<T>::first_panel(Index tile_column) const {
+    const auto it = std::partition_point(s_.panels.begin(), s_.panels.end(),
+                                         [&](const Panel& p) { return p.tile_column < tile_column; });
+    return static_cast<int>(it - s_.panels.begin());
+}
+
+// --- data on their way ---
+
+template <class T>
+Region<T> GpuCholeskyTasks<T>::panel_rows(int k, Index begin, Index end) const {
+    if (g_.in_place) return matrix(panel(k), begin, end);
+    return g_.panels[slot(k)].rows(begin, end, panel(k).width);
+}
+
+template <class T>
+Region<T> GpuCholeskyTasks<T>::triangle(int k) const {
+    return g_.triangles[slot(k)].rows(0, g_.memory.strips(panel(k).width).elements(), 1);
+}
+
+template <class T>
+void GpuCholeskyTasks<T>::pin_what_is_at_home() {
+    for (Index j = 0; j < grid().tile_cols(); ++j) {
+        if (g_.out_of_core() || rt_.engine().at_home(*g_.a->datum(j))) return g_.a->pin();
+    }
+}
+
+template <class T>
+void GpuCholeskyTasks<T>::bring_to_devices(const ColumnGroup& group) {
+    if (group.first == 0) g_.a->make_room_on_gpus(std::min(g_.group_columns, grid().tile_cols()));
+    for (Index j = group.first; j < group.last; ++j) {
+        rt_.prefetch(g_.a->template region<T>(j, 0, rows(), 0, tile_width()), Place::gpu(g_.device_of(j)));
+    }
+}
+
+template <class T>
+void GpuCholeskyTasks<T>::save_other_side(const ColumnGroup& group) {
+    for (Index j = group.first; j < group.last; ++j) {
+        const Index first = grid().first_col(j), width = grid().tile_width(j);
+        const auto square = g_.a->template region<T>(j, first, first + width, 0, width);
+        rt_.submit({.name = "save", .tile = {static_cast<int>(j), -1, -1}, .place = Place::gpu(g_.device_of(j))},
+                   read(square), write(g_.above[static_cast<std::size_t>(j)].rows(0, width, g_.nb)),
+                   on_any_device([upper = g_.upper](Stream stream, View<const T> a, View<T> saved) {
+                       on_stream::save_above_diagonal<T>(stream, flipped_if(upper, a), saved);
+                   }));
+    }
+}
+
+template <class T>
+void GpuCholeskyTasks<T>::restore_other_side(const ColumnGroup& group) {
+    for (Index j = group.first; j < group.last; ++j) {
+        const Index first = grid().first_col(j), width = grid().tile_width(j);
+        const auto square = g_.a->template region<T>(j, first, first + width, 0, width);
+        rt_.submit({.name = "restore", .tile = {static_cast<int>(j), -1, -1}, .place = Place::gpu(g_.device_of(j))},
+                   read(g_.above[static_cast<std::size_t>(j)].rows(0, width, g_.nb)), readwrite(square),
+                   on_any_device([upper = g_.upper](Stream stream, View<const T> saved, View<T> a) {
+                       on_stream::restore_above_diagonal<T>(stream, saved, flipped_if(upper, a));
+                   }));
+    }
+}
+
+template <class T>
+void GpuCholeskyTasks<T>::reload(int k, int first) {
+    take_slot(k);
+    const Index begin = panel(first).first;
+    rt_.submit({.name = "reload", .priority = urgent, .tile = {k, -1, -1}, .step = k, .place = Place::cpu()},
+               read(matrix(panel(k), begin, rows())), write(panel_rows(k, begin)),
+               [](View<const T> a, View<T> to) { cpu_kernels::copy_elements<T>(a, to); });
+    rt_.broadcast(panel_rows(k, begin), urgent);
+}
+
+template <class T>
+void GpuCholeskyTasks<T>::broadcast(int k) {
+    if (!g_.in_place && top(k) < rows()) rt_.broadcast(panel_rows(k, top(k)), urgent);
+}
+
+// --- between the matrix and the panels' buffers ---
+
+template <class T>
+TaskOptions GpuCholeskyTasks<T>::step_task(TaskName name, int k, int gpu, int priority) {
+    return {.name = name, .priority = priority, .tile = {k, -1, -1}, .step = k, .place = Place::gpu(gpu)};
+}
+
+template <class T>
+void GpuCholeskyTasks<T>::take_out(int k) {
+    if (g_.in_place) return;
+    take_slot(k);
+    if (hybrid()) take_out_triangle(k);  // so that it is factored while the rows below it are on their way
+    if (top(k) < rows()) take_out_rows(k);
+}
+
+template <class T>
+void GpuCholeskyTasks<T>::put_back(int k) {
+    if (g_.in_place) return;
+    if (hybrid()) put_back_triangle(k);
+    if (top(k) < rows()) put_back_rows(k);
+}
+
+template <class T>
+void GpuCholeskyTasks<T>::take_out_triangle(int k) {
+    const Panel& p = panel(k);
+    rt_.submit(step_task("take out triangle", k, owner(k), urgent), read(matrix(p, p.first, p.end())),
+               write(triangle(k)),
+               on_any_device([strips = g_.memory.strips(p.width), upper = g_.upper](
+                                 Stream stream, View<const T> square, View<T> array) {
+                   const View<const T> l = flipped_if(upper, square);
+                   for (Index s = 0; s < strips.count(); ++s) {
+                       const View<T> strip = strips.strip(array.data(), s);
+                       on_stream::copy_window<T>(stream, l.block(strips.first(s), 0, strip.rows(), strip.cols()), strip);
+                   }
+               }));
+    rt_.prefetch(triangle(k), Place::cpu(), urgent);
+}
+
+template <class T>
+void GpuCholeskyTasks<T>::put_back_triangle(int k) {
+    const Panel& p = panel(k);
+    rt_.submit(step_task("put back triangle", k, owner(k)), read(triangle(k)), readwrite(matrix(p, p.first, p.end())),
+               on_any_device([strips = g_.memory.strips(p.width), upper = g_.upper](
+                                 Stream stream, View<const T> array, View<T> square) {
+                   const View<T> l = flipped_if(upper, square);
+                   for (Index s = 0; s < strips.count(); ++s) {
+                       const View<const T> strip = strips.strip(array.data(), s);
+                       on_stream::copy_window<T>(stream, strip, l.block(strips.first(s), 0, strip.rows(), strip.cols()));
+                   }
+               }));
+}
+
+/// Those of one GPU's tile columns, from left to right.
+template <class T>
+auto GpuCholeskyTasks<T>::row_pieces(int k, int gpu) const -> std::vector<RowPiece> {
+    std::vector<RowPiece> pieces;
+    const Index begin = top(k);
+    for (Index j = grid().tile_col_of(begin); j < grid().tile_cols(); ++j) {
+        if (g_.device_of(j) != gpu) continue;
+        const Index col = std::max<Index>(begin - grid().first_col(j), 0);
+        pieces.push_back({j, col, grid().tile_width(j) - col, grid().first_col(j) + col, j / g_.gpus * tile_width() + col});
+    }
+    return pieces;
+}
+
+template <class T>
+Region<T> GpuCholeskyTasks<T>::collected(int gpu, const std::vector<RowPiece>& pieces) const {
+    const Index end = pieces.back().collected + pieces.back().width;
+    return g_.collected[static_cast<std::size_t>(gpu)].rows(pieces.front().collected, end, g_.nb);
+}
+
+template <class T>
+void GpuCholeskyTasks<T>::take_out_rows(int k) {
+    const Panel& p = panel(k);
+    if (!g_.upper) {
+        rt_.submit(step_task("take out", k, owner(k), urgent), read(matrix(p, top(k), rows())),
+                   write(panel_rows(k, top(k))), on_any_device([](Stream stream, View<const T> a, View<T> to) {
+                       on_stream::copy_elements<T>(stream, a, to);
+                   }));
+    } else {
+        take_out_pieces(k);
+    }
+    if (hybrid()) rt_.prefetch(panel_rows(k, top(k)), Place::cpu(), urgent);
+}
+
+/// Each GPU transposes what it has of the panel's rows; the panel's own puts them together.
+template <class T>
+void GpuCholeskyTasks<T>::take_out_pieces(int k) {
+    const Panel& p = panel(k);
+    const std::vector<RowPiece> own = row_pieces(k, owner(k));
+    AccessList data;
+    for (const RowPiece& piece : own) data.read(matrix(p, piece));
+    std::vector<std::vector<RowPiece>> others;
+    for (int gpu = 0; gpu < g_.gpus; ++gpu) {
+        std::vector<RowPiece> pieces = row_pieces(k, gpu);
+        if (gpu == owner(k) || pieces.empty()) continue;
+        collect(k, gpu, pieces);
+        data.read(collected(gpu, pieces));
+        others.push_back(std::move(pieces));
+    }
+    data.write(panel_rows(k, top(k)));
+    rt_.submit(step_task("take out", k, owner(k), urgent), data,
+               on_any_device([p, own, others = std::move(others), shape = layout()](Stream stream, const Addresses& at) {
+                   const View<T> to = shape.panel(at.back(), p.width);
+                   for (std::size_t i = 0; i < own.size(); ++i) {
+                       on_stream::copy_window<T>(stream, transposed(shape.piece(at[i], p, own[i])),
+                                                 to.block(own[i].row, 0, own[i].width, p.width));
+                   }
+                   for (std::size_t g = 0; g < others.size(); ++g) {
+                       const View<T> from = shape.collection(at[own.size() + g], p.width);
+                       for (const RowPiece& piece : others[g]) {
+                           on_stream::copy_elements<T>(stream, from.block(piece.collected, 0, piece.width, p.width),
+                                                       to.block(piece.row, 0, piece.width, p.width));
+                       }
+                   }
+               }));
+}
+
+template <class T>
+void GpuCholeskyTasks<T>::collect(int k, int gpu, const std::vector<RowPiece>& pieces) {
+    const Panel& p = panel(k);
+    AccessList data;
+    for (const RowPiece& piece : pieces) data.read(matrix(p, piece));
+    data.write(collected(gpu, pieces));
+    rt_.submit(step_task("collect", k, gpu, urgent), data,
+               on_any_device([p, pieces, shape = layout()](Stream stream, const Addresses& at) {
+                   const View<T> to = shape.collection(at.back(), p.width);
+                   for (std::size_t i = 0; i < pieces.size(); ++i) {
+                       on_stream::copy_window<T>(stream, transposed(shape.piece(at[i], p, pieces[i])),
+                                                 to.block(pieces[i].collected, 0, pieces[i].width, p.width));
+                   }
+               }));
+}
+
+template <class T>
+void GpuCholeskyTasks<T>::put_back_rows(int k) {
+    const Panel& p = panel(k);
+    if (!g_.upper) {
+        return rt_.submit(step_task("put back", k, owner(k)), read(panel_rows(k, top(k))),
+                          readwrite(matrix(p, top(k), rows())),
+                          on_any_device([](Stream stream, View<const T> from, View<T> a) {
+                              on_stream::copy_elements<T>(stream, from, a);
+                          }));
+    }
+    for (int gpu = 0; gpu < g_.gpus; ++gpu) {
+        const std::vector<RowPiece> pieces = row_pieces(k, gpu);
+        if (pieces.empty()) continue;
+        AccessList data;
+        data.read(panel_rows(k, pieces.front().row));
+        for (const RowPiece& piece : pieces) data.readwrite(matrix(p, piece));
+        rt_.submit(step_task("put back", k, gpu), data,
+                   on_any_device([p, pieces, shape = layout()](Stream stream, const Addresses& at) {
+                       const View<const T> from = shape.panel(at[0], p.width);
+                       for (std::size_t i = 0; i < pieces.size(); ++i) {
+                           on_stream::copy_window<T>(stream, from.block(pieces[i].row, 0, pieces[i].width, p.width),
+                                                     transposed(shape.piece(at[i + 1], p, pieces[i])));
+                       }
+                   }));
+    }
+}
+
+// --- panels ---
+
+template <class T>
+void GpuCholeskyTasks<T>::factor(int k) {
+    if (hybrid()) return factor_on_cores(k);
+    const auto gpu = static_cast<std::size_t>(owner(k));
+    rt_.submit(step_task("panel", k, owner(k), urgent + 1), readwrite(panel_rows(k, panel(k).first)),
+               write(g_.workspaces[gpu].region()), readwrite(g_.info[gpu]),
+               on_any_device([k](Stream stream, View<T> a, View<Index> workspace, View<Index> info) {
+                   on_stream::cholesky_panel<T>(stream, a, info.data() + k, workspace.data());
+               }));
+}
+
+/// One core factors the square on top, then all solve for the rows below it.
+template <class T>
+void GpuCholeskyTasks<T>::factor_on_cores(int k) {
+    const Panel& p = panel(k);
+    const auto& solver = g_.solvers[slot(k)];
+    TaskOptions options{.name = "panel", .priority = urgent + 1, .tile = {k, k, -1}, .step = k, .place = Place::cpu()};
+    rt_.submit(options, readwrite(triangle(k)), write(solver.region()), readwrite(s_.info),
+               [p, strips = g_.memory.strips(p.width)](View<T> array, View<T> divided, View<Index> info) {
+                   if (info[0] != 0) return;
+                   const Index found = cpu_kernels::factor_strips(strips, array.data());
+                   if (found > 0) {
+                       info[0] = p.first + found;
+                   } else {
+                       const Index scale = divided.rows() - 1;
+                       cpu_kernels::split_diagonal<T>(strips, array.data(), divided.block(0, 0, p.width, p.width),
+                                                      &divided(scale, 0));
+                   }
+               });
+    const Index below = rows() - p.end();
+    const Index parts = std::clamp<Index>(below / rt_.tuning().cpu.cholesky.solve_rows, 1, rt_.workers());
+    options.name = "solve";
+    for (Index i = 0; i < parts && below > 0; ++i) {
+        const Index begin = p.end() + below * i / parts, end = p.end() + below * (i + 1) / parts;
+        rt_.submit(options, read(solver.region()), readwrite(panel_rows(k, begin, end)), read(s_.info),
+                   [width = p.width](View<const T> divided, View<T> a, View<const Index> info) {
+                       if (info[0] != 0) return;
+                       const Index scale = divided.rows() - 1;
+                       cpu_kernels::solve_rows<T>(divided.block(0, 0, width, width), &divided(scale, 0), a);
+                   });
+    }
+}
+
+template <class T>
+void GpuCholeskyTasks<T>::collect_info() {
+    if (hybrid()) return;
+    for (int g = 0; g < g_.gpus; ++g) {
+        rt_.submit({.name = "info", .place = Place::cpu()}, read(g_.info[static_cast<std::size_t>(g)]),
+                   readwrite(s_.info), [s = &s_, h = &g_, g](View<const Index> found, View<Index> info) {
+                       for (int k = 0; k < static_cast<int>(s->panels.size()); ++k) {
+                           const Panel& p = s->panels[static_cast<std::size_t>(k)];
+                           if (h->device_of(p.tile_column) != g || found[k] == 0) continue;
+                           const Index number = p.first + found[k];
+                           if (info[0] == 0 || number < info[0]) info[0] = number;
+                       }
+                   });
+    }
+}
+
+// --- updates ---
+
+template <class T>
+void GpuCholeskyTasks<T>::update(int k, PanelRange range, bool leading) {
+    if (range.empty()) return;
+    for (int gpu = 0; gpu < g_.gpus; ++gpu) {
+        Update update = g_.upper ? upper_update(k, range, gpu) : lower_update(k, range, gpu);
+        if (update.products.empty()) continue;
+        const bool by_pieces = !leading && !g_.pieces.empty();
+        if (by_pieces) update.data.write(g_.pieces[static_cast<std::size_t>(gpu)].region());
+        TaskOptions options = step_task(leading ? TaskName("update leading") : TaskName("update"), k, gpu,
+                                        leading ? urgent : -k - 1);
+        options.tile[1] = range.first;
+        const Index offset = g_.in_place ? panel(k).col_begin : 0;
+        rt_.submit(options, update.data,
+                   on_any_device([=, shape = layout(), depth = panel(k).width, in_place = g_.in_place,
+                                  tuning = &rt_.tuning().gpu.cholesky,
+                                  products = std::move(update.products)](Stream stream, const Addresses& at) {
+                       void* const pieces = by_pieces ? at.back() : nullptr;
+                       const View<const T> l = in_place ? shape.column(at[0]).block(0, offset, shape.rows, depth)
+                                                        : shape.panel(at[0], depth);
+                       for (std::size_t c = 0; c < products.size(); ++c) {
+                           const View<T> a = shape.column(at[c + 1]);
+                           for (const BlockProduct& b : products[c]) {
+                               subtract_product<T>(stream, *tuning, l.block(b.row, 0, b.end - b.row, depth),
+                                                   l.block(b.first, 0, b.width, depth),
+                                                   a.block(b.row, b.col, b.end - b.row, b.width), pieces);
+                           }
+                       }
+                   }));
+    }
+}
+
+template <class T>
+auto GpuCholeskyTasks<T>::lower_update(int k, PanelRange range, int gpu) const -> Update {
+    Update update;
+    const Index last_column = panel(range.last - 1).tile_column;
+    for (Index j = panel(range.first).tile_column; j <= last_column; ++j) {
+        if (g_.device_of(j) != gpu) continue;
+        const PanelRange own = panels_of(j), columns{std::max(range.first, own.first), std::min(range.last, own.last)};
+        const Panel &first = panel(columns.first), &last = panel(columns.last - 1);
+        if (update.products.empty()) update.data.read(panel_rows(k, first.first));
+        update.data.readwrite(
+            g_.a->template region<T>(j, first.first, rows(), first.col_begin, last.col_end()));
+        update.products.push_back(lower_products(s_.panels, rows(), columns));
+    }
+    return update;
+}
+
+template <class T>
+auto GpuCholeskyTasks<T>::upper_update(int k, PanelRange range, int gpu) const -> Update {
+    Update update;
+    const Panel& top = panel(range.first);
+    for (Index j = top.tile_column; j < grid().tile_cols(); ++j) {
+        if (g_.device_of(j) != gpu) continue;
+        const PanelRange columns = panels_of(j);
+        if (update.products.empty()) update.data.read(panel_rows(k, top.first));
+        const Index end = panel(std::min(range.last, columns.last) - 1).end();
+        const Index col = j == top.tile_column ? top.col_begin : 0;
+        update.data.readwrite(g_.a->template region<T>(j, top.first, end, col, grid().tile_width(j)));
+        update.products.push_back(upper_products(s_.panels, range, columns));
+    }
+    return update;
+}
+
+template class GpuCholeskyTasks<float>;
+template class GpuCholeskyTasks<double>;
+
+}  // namespace basalt::detail

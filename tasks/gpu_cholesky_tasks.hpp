@@ -1,0 +1,124 @@
+#pragma once
+
+#include <vector>
+
+#include "tasks/gpu_cholesky_state.hpp"
+#include "tasks/gpu_columns.hpp"
+#include "tiles/cholesky_products.hpp"
+
+namespace basalt::detail {
+
+/// The tasks that Cholesky in the modes hybrid and gpu is made of. Of an upper triangle, panel k is the transpose of its
+/// rows: column k of L = U^T.
+template <class T>
+class GpuCholeskyTasks {
+  public:
+    GpuCholeskyTasks(CholeskyState<T>& state, GpuCholeskyState<T>& on_gpus, const CholeskyChoices& choices);
+
+    /// The first panel at or right of a tile column.
+    int first_panel(Index tile_column) const;
+
+    /// Makes the matrix fit for copies, where it is not on the GPUs.
+    void pin_what_is_at_home();
+    void bring_to_devices(const ColumnGroup& group);
+    /// What updates overwrite on the other side of the diagonal, less than a panel's width from it, is kept aside and
+    /// brought back.
+    void save_other_side(const ColumnGroup& group);
+    void restore_other_side(const ColumnGroup& group);
+
+    /// Rows of panel k, which belongs to an earlier group, from panel `first`'s on, from where its factor lies now.
+    void reload(int k, int first);
+    /// Panel k leaves the matrix for whoever factors it.
+    void take_out(int k);
+    /// Panel k becomes L(:, k).
+    void factor(int k);
+    /// To all GPUs.
+    void broadcast(int k);
+    /// The factor returns to its place in the matrix.
+    void put_back(int k);
+    /// A(j, j') -= L(j, k) L(j', k)^T for the columns j' of some panels, of the upper triangle for the rows: a task for each
+    /// GPU. `leading`: before all others.
+    void update(int k, PanelRange range, bool leading);
+    /// INFO is that of the first panel that failed.
+    void collect_info();
+
+  private:
+    /// Some rows of a panel, as they lie in a tile column of an upper triangle.
+    struct RowPiece {
+        Index tile_column;
+        Index col, width;
+        Index row;        ///< where they begin in the panel
+        Index collected;  ///< and among those of their GPU
+    };
+    /// What lists of data hold, for kernels.
+    struct Layout {
+        Index rows, tile_width, ld, collected_rows;
+        View<T> column(void* data) const { return View<T>::row_major(static_cast<T*>(data), rows, tile_width, tile_width); }
+        View<T> piece(void* column_data, const Panel& p, const RowPiece& at) const {
+            return column(column_data).block(p.first, at.col, p.width, at.width);
+        }
+        View<T> panel(void* data, Index width) const { return View<T>::row_major(static_cast<T*>(data), rows, width, ld); }
+        View<T> collection(void* data, Index width) const {
+            return View<T>::row_major(static_cast<T*>(data), collected_rows, width, ld);
+        }
+    };
+
+    const TileGrid& grid() const { return g_.a->grid(); }
+    Index rows() const { return grid().rows(); }
+    Index tile_width() const { return grid().shape().width; }
+    Layout layout() const { return {rows(), tile_width(), g_.nb, g_.memory.collected_rows()}; }
+    const Panel& panel(int k) const { return s_.panels[static_cast<std::size_t>(k)]; }
+    PanelRange panels_of(Index tile_column) const { return {first_panel(tile_column), first_panel(tile_column + 1)}; }
+    int owner(int k) const { return g_.device_of(panel(k).tile_column); }
+    bool hybrid() const { return choices_.mode == FactorMode::hybrid; }
+    /// First row of what travels as one: in mode hybrid the square has its own way.
+    Index top(int k) const { return hybrid() ? panel(k).end() : panel(k).first; }
+
+    Region<T> matrix(const Panel& p, Index row_begin, Index row_end) const {
+        return g_.a->template region<T>(p.tile_column, row_begin, row_end, p.col_begin, p.col_end());
+    }
+    Region<T> matrix(const Panel& p, const RowPiece& piece) const {
+        return g_.a->template region<T>(piece.tile_column, p.first, p.end(), piece.col, piece.col + piece.width);
+    }
+    std::size_t slot(int k) const { return static_cast<std::size_t>(slot_[static_cast<std::size_t>(k)]); }
+    void take_slot(int k) { slot_[static_cast<std::size_t>(k)] = static_cast<int>(slots_taken_++ % g_.memory.panel_slots); }
+    /// Rows of panel k where it is factored and where updates read it.
+    Region<T> panel_rows(int k, Index begin, Index end) const;
+    Region<T> panel_rows(int k, Index begin) const { return panel_rows(k, begin, rows()); }
+    Region<T> triangle(int k) const;
+
+    std::vector<RowPiece> row_pieces(int k, int gpu) const;
+    Region<T> collected(int gpu, const std::vector<RowPiece>& pieces) const;
+
+    static TaskOptions step_task(TaskName name, int k, int gpu, int priority = 0);
+    void take_out_triangle(int k);
+    void put_back_triangle(int k);
+    void take_out_rows(int k);
+    void take_out_pieces(int k);
+    void collect(int k, int gpu, const std::vector<RowPiece>& pieces);
+    void put_back_rows(int k);
+    void factor_on_cores(int k);
+
+    /// What a step does to the tile columns of one GPU.
+    struct Update {
+        AccessList data;                                  ///< panel k, then the tile columns
+        std::vector<std::vector<BlockProduct>> products;  ///< by tile column
+    };
+    Update lower_update(int k, PanelRange range, int gpu) const;
+    Update upper_update(int k, PanelRange range, int gpu) const;
+
+    /// Above 0: on streams of high priority.
+    static constexpr int urgent = 1;
+
+    CholeskyState<T>& s_;
+    GpuCholeskyState<T>& g_;
+    Runtime& rt_;
+    const CholeskyChoices choices_;
+    std::vector<int> slot_;  ///< by panel: where it is while it is on its way
+    Index slots_taken_ = 0;
+};
+
+extern template class GpuCholeskyTasks<float>;
+extern template class GpuCholeskyTasks<double>;
+
+}  // namespace basalt::detail
