@@ -2,6 +2,7 @@
 #include "basalt/qr.hpp"
 
 #include "runtime/engine.hpp"
+#include "tasks/qr_by_tiles.hpp"
 #include "tasks/qr_on_cores.hpp"
 #include "tasks/qr_on_gpus.hpp"
 #include "tasks/qr_options.hpp"
@@ -17,7 +18,9 @@ QrFactors<T> qr_factor(Runtime& runtime, Matrix<T>& a, const QrOptions& options)
     const int gpus = options.mode == QrMode::automatic ? runtime.engine().gpus_to_deal_to() : runtime.gpus();
     const detail::QrChoices choices(runtime.tuning(), options, a.rows(), a.cols(), runtime.workers(), gpus);
     auto state = std::make_shared<QrState<T>>(runtime, a.share_storage(), choices);
-    if (choices.mode == QrMode::cpu) {
+    if (choices.method == QrMethod::tile) {
+        submit_qr_by_tiles(*state, choices);
+    } else if (choices.mode == QrMode::cpu) {
         submit_qr_on_cores(*state, choices);
     } else {
         submit_qr_on_gpus(*state, choices);
@@ -41,8 +44,14 @@ Index QrFactors<T>::cols() const {
 }
 
 template <class T>
+QrMethod QrFactors<T>::method() const {
+    return state().by_tiles ? QrMethod::tile : QrMethod::blocked;
+}
+
+template <class T>
 std::vector<T> QrFactors<T>::tau() const {
     const QrState<T>& s = state();
+    if (s.by_tiles) throw UsageError("QrFactors::tau: factors of QrMethod::tile have none; QrMethod::blocked gives LAPACK's form");
     std::vector<T> result;
     for (std::size_t k = 0; k < s.panels.size(); ++k) {
         s.t[k].wait();

@@ -7,7 +7,7 @@
 #include "kernels/cpu/block_reflector.hpp"
 #include "kernels/triangle.hpp"
 #include "runtime/engine.hpp"
-#include "tasks/qr_state.hpp"
+#include "tasks/qr_by_tiles.hpp"
 #include "tiles/copy.hpp"
 
 namespace basalt {
@@ -16,6 +16,9 @@ namespace {
 
 using detail::Panel;
 using detail::QrState;
+using detail::reflect_rows_by_tiles;
+using detail::reflections_of_step;
+using detail::submit_tile_reflections;
 
 void require(bool condition, const std::string& message) {
     if (!condition) throw UsageError(message);
@@ -62,6 +65,7 @@ class Reflections {
 
     void from_left(int k, const Panel& p, Index j, Index begin) {
         const Region<T> column = c_.column(j);
+        if (qr_.by_tiles) return submit_tile_reflections(qr_, k, reflection_, *c_.share_storage(), j, begin, column.cols, 0);
         qr_.runtime.submit({.name = "apply Q", .tile = {k, static_cast<int>(j), -1}, .place = Place::cpu()},
                            read(qr_.region(p, p.first, rows())), read(qr_.t_of(k)),
                            readwrite(c_.block(j, p.first, rows(), begin, column.cols)),
@@ -77,26 +81,41 @@ class Reflections {
 
     /// Rows [begin, end) of C, whose columns from p.first on lie in several tile columns.
     void from_right(int k, const Panel& p, Index begin, Index end) {
+        if (qr_.by_tiles) {
+            return from_right(k, p, begin, end, reflections_of_step(qr_, k),
+                              [qr = &qr_, k, reflection = reflection_](const Addresses& at, View<T> c) {
+                                  reflect_rows_by_tiles<T>(*qr, k, reflection, at, c);
+                              });
+        }
+        const Region<T> panel_region = qr_.region(p, p.first, rows());
         AccessList data;
-        data.read(qr_.region(p, p.first, rows())).read(qr_.t_of(k));
+        data.read(panel_region).read(qr_.t_of(k));
+        from_right(k, p, begin, end, data,
+                   [reflection = reflection_, panel_region, t_region = qr_.t_of(k)](const Addresses& at, View<T> c) {
+                       const View<const T> panel = read(panel_region).view(at[0]), t = read(t_region).view(at[1]);
+                       std::vector<T> memory(static_cast<std::size_t>(panel.size()));
+                       const auto v = View<T>::row_major(memory.data(), panel.rows(), panel.cols(), panel.cols());
+                       explicit_reflectors<T>(panel, v);
+                       apply_block_reflector_right<T>(reflection, v, t, c);
+                   });
+    }
+
+    /// The same with the data and the kernel of a task; the kernel gets those rows of C as one matrix.
+    template <class Kernel>
+    void from_right(int k, const Panel& p, Index begin, Index end, AccessList data, const Kernel& kernel) {
+        const std::size_t before = data.records().size();
         const Index width = c_.tile_shape().width;
         for (Index j = p.first / width; j < c_.tile_cols(); ++j) {
             data.readwrite(c_.block(j, begin, end, std::max<Index>(0, p.first - j * width), c_.column(j).cols));
         }
-        const Region<T> panel_region = qr_.region(p, p.first, rows());
         qr_.runtime.submit(
             {.name = "apply Q", .tile = {k, static_cast<int>(begin / rows_a_task_), -1}, .place = Place::cpu()}, data,
-            [reflection = reflection_, panel_region, t_region = qr_.t_of(k), begin, end, first = p.first, width,
-             cols = c_.cols()](const Addresses& at) {
-                const View<const T> panel = read(panel_region).view(at[0]), t = read(t_region).view(at[1]);
-                std::vector<T> memory(static_cast<std::size_t>(panel.size()));
-                const auto v = View<T>::row_major(memory.data(), panel.rows(), panel.cols(), panel.cols());
-                explicit_reflectors<T>(panel, v);
+            [kernel, before, begin, end, first = p.first, width, cols = c_.cols()](const Addresses& at) {
                 std::vector<T> row_memory(static_cast<std::size_t>((end - begin) * (cols - first)));
                 const auto c = View<T>::row_major(row_memory.data(), end - begin, cols - first, cols - first);
                 const auto for_each_part = [&](const auto& visit) {
-                    for (std::size_t i = 2; i < at.size(); ++i) {
-                        const Index j = first / width + static_cast<Index>(i) - 2, from = std::max(first, j * width);
+                    for (std::size_t i = before; i < at.size(); ++i) {
+                        const Index j = first / width + static_cast<Index>(i - before), from = std::max(first, j * width);
                         const Index part = std::min((j + 1) * width, cols) - from;
                         visit(View<T>::row_major(static_cast<T*>(at[i]) + begin * width + (from - j * width),
                                                  end - begin, part, width),
@@ -104,7 +123,7 @@ class Reflections {
                     }
                 };
                 for_each_part([](View<T> stored, View<T> gathered) { copy_elements<T>(stored, gathered); });
-                apply_block_reflector_right<T>(reflection, v, t, c);
+                kernel(at, c);
                 for_each_part([](View<T> stored, View<T> gathered) { copy_elements<T>(gathered, stored); });
             });
     }

@@ -40,18 +40,19 @@ class Arguments {
 
 Index at_least_one(Index value) { return std::max<Index>(1, value); }
 
-template <class T>
-TileShape tile_for(Runtime& runtime, const QrOptions& options, Index m, Index n) {
-    const int gpus = runtime.engine().gpus_to_deal_to();
-    const bool cores = chosen_qr_mode(runtime.tuning(), options, m, n, gpus) == QrMode::cpu;
-    return default_qr_tile(runtime.tuning(), m, n, cores ? 0 : gpus);
-}
-
-template <class T>
-Place converted_on(Runtime& runtime, const QrOptions& options, Index m, Index n) {
-    return chosen_qr_mode(runtime.tuning(), options, m, n, runtime.engine().gpus_to_deal_to()) == QrMode::cpu ? Place::cpu()
-                                                                                            : Place::any();
-}
+/// How an array is to be factored: the method, the tiles of its copy and who makes that.
+struct ArrayPlan {
+    ArrayPlan(Runtime& runtime, const QrOptions& given, Index m, Index n) : options(given) {
+        const int gpus = runtime.engine().gpus_to_deal_to();
+        const QrMode mode = chosen_qr_mode(runtime.tuning(), given, m, n, gpus);
+        options.method = chosen_qr_method(runtime.tuning(), given, mode, m, n);
+        tile = default_qr_tile(runtime.tuning(), m, n, mode == QrMode::cpu ? 0 : gpus, options.method);
+        place = mode == QrMode::cpu ? Place::cpu() : Place::any();
+    }
+    QrOptions options;  ///< with the method
+    TileShape tile;
+    Place place = Place::cpu();
+};
 
 /// Reflectors of anybody's as a factorization: T is made of them.
 template <class T>
@@ -95,12 +96,15 @@ void qr_factor(Runtime& runtime, Index m, Index n, T* a, Index lda, T* tau, cons
         .size("lda", lda, at_least_one(m))
         .array("the matrix", a, some)
         .array("tau", tau, some);
-    const Place place = converted_on<T>(runtime, options, m, n);
-    Matrix<T> matrix(runtime, m, n, tile_for<T>(runtime, options, m, n), "A");
+    if (options.method != QrMethod::blocked) {
+        throw UsageError("qr_factor: method = tile or automatic for an array and tau; allowed is blocked, LAPACK's form");
+    }
+    const ArrayPlan plan(runtime, options, m, n);
+    Matrix<T> matrix(runtime, m, n, plan.tile, "A");
     const auto array = View<T>::column_major(a, m, n, lda);
-    matrix.load(array, place);
-    const auto qr = qr_factor(runtime, matrix, options);
-    matrix.store(array, place);
+    matrix.load(array, plan.place);
+    const auto qr = qr_factor(runtime, matrix, plan.options);
+    matrix.store(array, plan.place);
     runtime.wait();
     const std::vector<T> numbers = qr.tau();
     std::copy(numbers.begin(), numbers.end(), tau);
@@ -142,7 +146,8 @@ void qr_form(Runtime& runtime, Index m, Index n, Index k, T* a, Index lda, const
 }
 
 template <class T>
-Index least_squares(Runtime& runtime, Index m, Index n, Index nrhs, T* a, Index lda, T* b, Index ldb) {
+Index least_squares(Runtime& runtime, Index m, Index n, Index nrhs, T* a, Index lda, T* b, Index ldb,
+                    const QrOptions& options) {
     const Arguments arguments("least_squares");
     arguments.size("m", m)
         .size("n", n)
@@ -152,11 +157,12 @@ Index least_squares(Runtime& runtime, Index m, Index n, Index nrhs, T* a, Index 
     arguments.array("the matrix", a, m > 0 && n > 0).array("the right-hand sides", b, std::max(m, n) > 0 && nrhs > 0);
     const bool tall = m >= n;
     const Index rows = std::max(m, n), cols = std::min(m, n);
-    const Place place = tall ? converted_on<T>(runtime, {}, rows, cols) : Place::cpu();
-    Matrix<T> matrix(runtime, rows, cols, tile_for<T>(runtime, {}, rows, cols), "A");
+    const ArrayPlan plan(runtime, options, rows, cols);
+    const Place place = tall ? plan.place : Place::cpu();
+    Matrix<T> matrix(runtime, rows, cols, plan.tile, "A");
     // the factors of A^T serve where there are fewer equations than unknowns
     matrix.load(tall ? View<const T>::column_major(a, m, n, lda) : transposed_array(a, m, n, lda), place);
-    const auto qr = qr_factor(runtime, matrix);
+    const auto qr = qr_factor(runtime, matrix, plan.options);
     Matrix<T> x = matrix_of<T>(runtime, rows, nrhs, "B");
     const auto right_hand_sides = View<T>::column_major(b, rows, nrhs, ldb);
     x.load(right_hand_sides);
@@ -182,7 +188,7 @@ template void qr_apply(Runtime&, QrSide, QrOp, Index, Index, Index, const double
                        Index);
 template void qr_form(Runtime&, Index, Index, Index, float*, Index, const float*);
 template void qr_form(Runtime&, Index, Index, Index, double*, Index, const double*);
-template Index least_squares(Runtime&, Index, Index, Index, float*, Index, float*, Index);
-template Index least_squares(Runtime&, Index, Index, Index, double*, Index, double*, Index);
+template Index least_squares(Runtime&, Index, Index, Index, float*, Index, float*, Index, const QrOptions&);
+template Index least_squares(Runtime&, Index, Index, Index, double*, Index, double*, Index, const QrOptions&);
 
 }  // namespace basalt

@@ -43,18 +43,6 @@ struct CpuQrState {
 
 namespace {
 
-/// Priorities: panels first, then the columns that the next panels need, then the rest, older steps first.
-class QrPriorities {
-  public:
-    QrPriorities(std::size_t steps, int lookahead) : steps_(static_cast<int>(steps)), lookahead_(lookahead) {}
-    int panel(int k) const { return 4 * steps_ - k; }
-    int update(int k, int panels_ahead) const { return (panels_ahead <= lookahead_ ? 2 * steps_ : steps_) - k; }
-
-  private:
-    int steps_;
-    int lookahead_;
-};
-
 template <class T>
 class CpuQrSubmission {
   public:
@@ -68,7 +56,7 @@ class CpuQrSubmission {
     void submit() {
         for (int k = 0; k < steps(); ++k) {
             factor(k);  // A(k:, k) = (I - V T V^T) (R, 0)^T
-            for_each_trailing(k, [&](Index tile_column, Index begin, Index end, int panels_ahead) {
+            s_.for_each_trailing(k, [&](Index tile_column, Index begin, Index end, int panels_ahead) {
                 update(k, tile_column, begin, end, panels_ahead);  // A(k:, j) = (I - V T^T V^T) A(k:, j)
             });
         }
@@ -83,21 +71,6 @@ class CpuQrSubmission {
         return c_.vt[static_cast<std::size_t>(k) % c_.vt.size()].rows(0, p.width, rows() - p.first);
     }
 
-    /// visit(tile column, columns of it, panels from k to them): a later panel's columns each, and what no panel will
-    /// have.
-    template <class F>
-    void for_each_trailing(int k, const F& visit) const {
-        for (int next = k + 1; next < steps(); ++next) {
-            const Panel& p = panel(next);
-            visit(p.tile_column, p.col_begin, p.col_end(), next - k);
-        }
-        const Panel& last = panel(steps() - 1);
-        for (Index j = last.tile_column; j < s_.grid().tile_cols(); ++j) {
-            const Index begin = j == last.tile_column ? last.col_end() : 0;
-            if (begin < s_.grid().tile_width(j)) visit(j, begin, s_.grid().tile_width(j), steps());
-        }
-    }
-
     void factor(int k) {
         const Panel& p = panel(k);
         const int threads = choices_.panel_threads_for(rows() - p.first);
@@ -107,7 +80,7 @@ class CpuQrSubmission {
                     .tile = {k, k, -1},
                     .step = k},
                    readwrite(s_.region(p, p.first, rows())), write(vt(k)), write(s_.t_of(k)),
-                   [c = &c_, tree = choices_.tree](const Team& team, View<T> a, View<T> vt, View<T> t) {
+                   [c = &c_, tree = choices_.tree_for(threads, p.width)](const Team& team, View<T> a, View<T> vt, View<T> t) {
                        const View<T> v(vt.data(), vt.cols(), vt.rows(), vt.col_stride(), vt.row_stride());
                        const auto r = View<T>::column_major(c->r.data(), a.cols(), a.cols(), a.cols());
                        qr_panel_load<T>(team, a, v);

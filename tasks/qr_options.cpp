@@ -24,8 +24,12 @@ Index default_qr_panel(const Tuning& tuning, QrMode mode, Index m, Index n) {
     return mode == QrMode::gpu ? sizes.gpu_panel : sizes.hybrid_panel;
 }
 
-TileShape default_qr_tile(const Tuning& tuning, Index m, Index n, int gpus) {
+TileShape default_qr_tile(const Tuning& tuning, Index m, Index n, int gpus, QrMethod method) {
     const Index steps = std::min(m, n);
+    if (method == QrMethod::tile) {
+        const TileShape tile = entry_for(tuning.cpu.qr.tile_sizes, steps).tile;
+        return {tile.height, std::clamp<Index>(n, 1, tile.width)};
+    }
     if (gpus == 0) return entry_for(tuning.cpu.qr.sizes, steps).tile;
     const Index tile = detail::dealt_tile(entry_for(tuning.gpu.qr.sizes, steps).tile, tuning.gpu.qr.deal, n, gpus);
     return {tile, std::min(tile, std::max<Index>(n, 1))};
@@ -36,6 +40,7 @@ QrMode chosen_qr_mode(const Tuning& tuning, const QrOptions& options, Index m, I
     require(gpus > 0 || (options.mode != QrMode::hybrid && options.mode != QrMode::gpu),
             std::string("mode = ") + name + ", but the runtime has no GPU; Config::emulation provides emulated ones");
     QrMode mode = options.mode;
+    if (mode == QrMode::automatic && (options.method == QrMethod::tile || options.tree == QrTree::always)) mode = QrMode::cpu;
     if (mode == QrMode::automatic) {
         const auto steps = static_cast<double>(std::min(m, n)), other = static_cast<double>(std::max(m, n));
         const bool worth_it = 2 * steps * steps * (other - steps / 3) >= tuning.gpu.qr.least_work;
@@ -47,27 +52,59 @@ QrMode chosen_qr_mode(const Tuning& tuning, const QrOptions& options, Index m, I
     return mode;
 }
 
+QrMethod chosen_qr_method(const Tuning& tuning, const QrOptions& options, QrMode mode, Index m, Index n) {
+    if (mode != QrMode::cpu) {
+        const std::string in_mode = std::string(" in mode ") + (mode == QrMode::gpu ? "gpu" : "hybrid");
+        require(options.method != QrMethod::tile, "method = tile" + in_mode + "; allowed is blocked, or mode cpu");
+        require(options.tree != QrTree::always, "tree = always" + in_mode + "; allowed is never, or mode cpu");
+        return QrMethod::blocked;
+    }
+    if (options.method != QrMethod::automatic) return options.method;
+    const auto steps = static_cast<double>(std::min(m, n));
+    return static_cast<double>(m) >= tuning.cpu.qr.tile_aspect * steps ? QrMethod::tile : QrMethod::blocked;
+}
+
 namespace detail {
 
 QrChoices::QrChoices(const Tuning& tuning, const QrOptions& options, Index m, Index n, int workers, int gpus)
     : mode(chosen_qr_mode(tuning, options, m, n, gpus)),
+      method(chosen_qr_method(tuning, options, mode, m, n)),
       panel_width(options.panel_width),
+      inner_width(options.inner_width),
+      domain_tiles(0),
       panel_threads(options.panel_threads),
       panel_threads_given(options.panel_threads > 0),
       lookahead(options.lookahead),
-      tree(options.tree) {
+      tree_(options.tree),
+      tree_members_(tuning.cpu.qr.tree_members),
+      tree_columns_(tuning.cpu.qr.tree_columns) {
     require(panel_width >= 0, "panel_width = " + std::to_string(panel_width) + "; allowed is 0 (chosen) or at least 1");
     require(panel_threads >= 0,
             "panel_threads = " + std::to_string(panel_threads) + "; allowed is 0 (chosen) or at least 1");
     require(lookahead >= -1, "lookahead = " + std::to_string(lookahead) + "; allowed is -1 (chosen) or at least 0");
+    require(inner_width >= 0, "inner_width = " + std::to_string(inner_width) + "; allowed is 0 (chosen) or at least 1");
+    require(inner_width == 0 || options.method != QrMethod::blocked,
+            "inner_width = " + std::to_string(inner_width) + " with method = blocked; allowed is 0, or method tile");
+    if (method == QrMethod::tile) {
+        const auto steps = static_cast<double>(std::min(m, n));
+        const bool tall = static_cast<double>(m) >= tuning.cpu.qr.domain_aspect * steps;
+        if (tree_ == QrTree::always || (tree_ == QrTree::automatic && tall)) domain_tiles = tuning.cpu.qr.domain_tiles;
+        if (inner_width == 0) inner_width = entry_for(tuning.cpu.qr.tile_sizes, std::min(m, n)).inner;
+        if (panel_width == 0) panel_width = any_size;  // a tile's
+    }
     if (panel_width == 0) panel_width = default_qr_panel(tuning, mode, m, n);
     if (mode != QrMode::cpu) panel_width = std::min(panel_width, widest_qr_gpu_panel);
     if (lookahead < 0) lookahead = 1;
     // where there is enough to update meanwhile, half of the cores do that
-    const bool shared = mode == QrMode::cpu && n > 4 * panel_width;
+    const bool shared = mode == QrMode::cpu && n / 4 > panel_width;
     if (panel_threads == 0) panel_threads = std::clamp(shared ? workers / 2 : workers, 1, tuning.cpu.qr.team.most);
     panel_threads = std::min(panel_threads, workers);
     rows_a_panel_thread_ = tuning.cpu.qr.team.rows_a_thread;
+}
+
+bool QrChoices::tree_for(int threads, Index cols) const {
+    return tree_ == QrTree::always ||
+           (tree_ == QrTree::automatic && threads >= tree_members_ && cols <= tree_columns_);
 }
 
 int QrChoices::panel_threads_for(Index rows) const {

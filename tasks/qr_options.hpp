@@ -11,14 +11,22 @@ struct QrChoices {
     /// Threads for a panel of so many rows: fewer for short ones, where synchronising costs more than it gains.
     int panel_threads_for(Index rows) const;
 
-    QrMode mode;  ///< never automatic
+    /// Whether a panel of so many columns by so many threads is to be reduced by a tree where it is tall enough.
+    bool tree_for(int threads, Index cols) const;
+
+    QrMode mode;      ///< never automatic
+    QrMethod method;  ///< never automatic
     Index panel_width;
+    Index inner_width;
+    Index domain_tiles;  ///< 0: all tile rows one after the other
     int panel_threads;
     bool panel_threads_given;
     int lookahead;
-    bool tree;
 
   private:
+    QrTree tree_;
+    int tree_members_;
+    Index tree_columns_;
     Index rows_a_panel_thread_;
 };
 

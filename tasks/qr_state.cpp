@@ -13,6 +13,7 @@ QrState<T>::QrState(Runtime& runtime, std::shared_ptr<MatrixStorage> storage, co
       nb(std::min({choices.panel_width, storage->grid().shape().width,
                    std::max<Index>(1, std::min(storage->grid().rows(), storage->grid().cols()))})),
       a(std::move(storage)) {
+    if (choices.method == QrMethod::tile) return;
     const auto bytes = panels.size() * static_cast<std::size_t>(nb * nb) * sizeof(T);
     if (choices.mode == QrMode::cpu) {
         t_memory_ = HostBuffer(bytes);

@@ -17,6 +17,20 @@ template <class T>
 struct CpuQrState;
 template <class T>
 struct GpuQrState;
+template <class T>
+struct TileQrState;
+
+/// Priorities: panels first, then the columns that the next panels need, then the rest, older steps first.
+class QrPriorities {
+  public:
+    QrPriorities(std::size_t steps, int lookahead) : steps_(static_cast<int>(steps)), lookahead_(lookahead) {}
+    int panel(int k) const { return 4 * steps_ - k; }
+    int update(int k, int panels_ahead) const { return (panels_ahead <= lookahead_ ? 2 * steps_ : steps_) - k; }
+
+  private:
+    int steps_;
+    int lookahead_;
+};
 
 /// What a QR factorization needs while it runs, and its results. The tasks hold plain pointers to it: every one of them
 /// accesses data below, whose destruction waits for them.
@@ -27,6 +41,21 @@ struct QrState {
     const TileGrid& grid() const { return a->grid(); }
     Region<T> region(const Panel& panel, Index row_begin, Index row_end) const {
         return a->template region<T>(panel.tile_column, row_begin, row_end, panel.col_begin, panel.col_end());
+    }
+    /// visit(tile column, columns of it, panels from k to them): a later panel's columns each, and what no panel will
+    /// have.
+    template <class F>
+    void for_each_trailing(int k, const F& visit) const {
+        const int steps = static_cast<int>(panels.size());
+        for (int next = k + 1; next < steps; ++next) {
+            const Panel& p = panels[static_cast<std::size_t>(next)];
+            visit(p.tile_column, p.col_begin, p.col_end(), next - k);
+        }
+        const Panel& last = panels.back();
+        for (Index j = last.tile_column; j < grid().tile_cols(); ++j) {
+            const Index begin = j == last.tile_column ? last.col_end() : 0;
+            if (begin < grid().tile_width(j)) visit(j, begin, grid().tile_width(j), steps);
+        }
     }
     /// T of panel k: width x width, upper triangular; its diagonal is tau.
     Region<T> t_of(int k) const {
@@ -44,10 +73,11 @@ struct QrState {
     HostBuffer t_memory_;    // elsewhere
 
   public:
-    std::vector<ScratchMatrix<T>> t;  ///< by panel
+    std::vector<ScratchMatrix<T>> t;  ///< by panel; none with QrMethod::tile
     // last: their tasks use what is above
     std::shared_ptr<CpuQrState<T>> on_cores;
     std::shared_ptr<GpuQrState<T>> on_gpus;
+    std::shared_ptr<TileQrState<T>> by_tiles;  ///< QrMethod::tile alone
 };
 
 extern template struct QrState<float>;

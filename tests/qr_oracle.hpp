@@ -79,6 +79,21 @@ Dense<T> lapack_orgqr(const QrResult<T>& f, Index cols) {
     return q;
 }
 
+/// The X of least squares or least norm by LAPACK.
+template <class T>
+Dense<T> lapack_gels(Dense<T> a, Dense<T> b) {
+    lapack_int info = 0;
+    if constexpr (std::is_same_v<T, float>) {
+        info = LAPACKE_sgels(LAPACK_COL_MAJOR, 'N', lapack(a.m), lapack(a.n), lapack(b.n), a.values.data(),
+                             lapack(a.ld), b.values.data(), lapack(b.ld));
+    } else {
+        info = LAPACKE_dgels(LAPACK_COL_MAJOR, 'N', lapack(a.m), lapack(a.n), lapack(b.n), a.values.data(),
+                             lapack(a.ld), b.values.data(), lapack(b.ld));
+    }
+    REQUIRE(info == 0);
+    return b;
+}
+
 /// The elements divided by the largest magnitude of their column, as far as that is a number above zero: what makes
 /// ratios of matrices of any scale.
 template <class T>

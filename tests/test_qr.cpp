@@ -211,20 +211,6 @@ double least_squares_ratio(const Dense<T>& a, const Dense<T>& x, const Dense<T>&
     return ratio_of(one_norm(normal), scale * one_norm(a));
 }
 
-template <class T>
-Dense<T> lapack_gels(Dense<T> a, Dense<T> b) {
-    lapack_int info = 0;
-    if constexpr (std::is_same_v<T, float>) {
-        info = LAPACKE_sgels(LAPACK_COL_MAJOR, 'N', lapack(a.m), lapack(a.n), lapack(b.n), a.values.data(),
-                             lapack(a.ld), b.values.data(), lapack(b.ld));
-    } else {
-        info = LAPACKE_dgels(LAPACK_COL_MAJOR, 'N', lapack(a.m), lapack(a.n), lapack(b.n), a.values.data(),
-                             lapack(a.ld), b.values.data(), lapack(b.ld));
-    }
-    REQUIRE(info == 0);
-    return b;
-}
-
 }  // namespace
 
 TEMPLATE_TEST_CASE("least squares and solutions of least norm are LAPACK's", "[qr]", float, double) {
@@ -324,7 +310,7 @@ TEMPLATE_TEST_CASE("tall panels are factored by a tree with LAPACK's ratios and 
          {std::array<Index, 3>{20000, 40, 1}, {20000, 40, 2}, {9001, 9, 3}, {700, 7, 2}, {15000, 128, 3}}) {
         const Dense<T> a = random_dense<T>(m, k, 41);
         QrOptions options = options_of({{}, k, static_cast<int>(threads), 1});
-        options.tree = true;
+        options.tree = QrTree::always;
         const QrResult<T> got = factor_qr(rt, a, {512, k}, options);
         INFO(m << " x " << k << " by " << threads);
         check_qr(a, got);
@@ -341,7 +327,7 @@ TEST_CASE("tall panels that are deficient, ill-conditioned or no numbers keep th
     Runtime rt(with_workers(2));
     const Index m = 9000, k = 16;
     QrOptions options = options_of({{}, k, 2, 1});
-    options.tree = true;
+    options.tree = QrTree::always;
     for (const HardMatrix<double>& hard : hard_matrices<double>(m, k)) {
         INFO(hard.what);
         check_qr(hard.a, factor_qr(rt, hard.a, {512, k}, options));

@@ -89,6 +89,17 @@ void visit_cpu_tuning(Visitor& visitor, Entry& entry) {
     visitor.group("qr", [&qr = entry.qr](Visitor& v) {
         visit_core_sizes(v, qr.sizes);
         visit_panel_team(v, "team", qr.team);
+        v.list("tile_sizes", qr.tile_sizes, false, [](Visitor& inner, auto& size) {
+            inner.size("up_to", size.up_to);
+            inner.number("tile_height", size.tile.height, Index{1}, extent);
+            inner.number("tile_width", size.tile.width, Index{1}, extent);
+            inner.number("inner", size.inner, Index{1}, extent);
+        });
+        v.number("tile_aspect", qr.tile_aspect, 0.0, 1e30);
+        v.number("domain_aspect", qr.domain_aspect, 0.0, 1e30);
+        v.number("domain_tiles", qr.domain_tiles, Index{1}, extent);
+        v.number("tree_members", qr.tree_members, 1, threads);
+        v.number("tree_columns", qr.tree_columns, Index{0}, extent);
         v.number("apply_rows", qr.apply_rows, Index{1}, extent);
         v.number("solve_rows", qr.solve_rows, Index{1}, extent);
     });

@@ -12,19 +12,33 @@ namespace basalt {
 
 using QrMode = FactorMode;
 
+/// How a matrix is factored, and so what form its factors have.
+///
+/// blocked: Householder's method by panels that reach from top to bottom, LAPACK's form. tile: blocks of rows, a tile
+/// high, one after the other; R is LAPACK's up to the signs of its rows, but what is below it has meaning for qr_apply(),
+/// qr_form() and the solvers alone. Mode cpu only. automatic: what is faster for the shape.
+enum class QrMethod : std::uint8_t { blocked, tile, automatic };
+
+/// Whether tall panels are reduced by a tree, for more operations than column by column and fewer meetings.
+enum class QrTree : std::uint8_t { automatic, never, always };
+
 /// Choices of the QR factorization; 0 lets the library choose.
 struct QrOptions {
     QrMode mode = QrMode::automatic;
+    QrMethod method = QrMethod::blocked;
     /// Columns of a panel; a panel never spans two tile columns, and on GPUs has widest_qr_gpu_panel columns at most.
     Index panel_width = 0;
+    /// Method tile: columns of a panel that have a triangle T of their own, at most the panel's.
+    Index inner_width = 0;
     /// Threads that factor a panel together.
     int panel_threads = 0;
     /// Panels ahead of the trailing update that get priority, -1: the library chooses. It never changes results.
     /// Modes hybrid and gpu: 0 or 1. With 0 a GPU finishes its update before the next panel, with 1 both share it.
     int lookahead = -1;
-    /// Mode cpu: panels 32 times as tall as wide, for each of their threads, by a reduction tree (TSQR), whose threads
-    /// meet four times instead of once a column for twice the operations.
-    bool tree = false;
+    /// Mode cpu. Method blocked: panels 32 times as tall as wide, for each of their threads, by a reduction tree (TSQR),
+    /// whose threads meet four times instead of once a column for twice the operations. Method tile: some tile rows are
+    /// reduced one after the other, in parallel with others, and their triangles by a binary tree.
+    QrTree tree = QrTree::automatic;
 };
 
 /// Which side of C the orthogonal matrix stands on: Q C or C Q.
@@ -38,7 +52,8 @@ struct QrState;
 }
 
 /// A QR factorization in progress or done: A = Q R. In the place of A are R, on and above the diagonal, and below it
-/// the vectors v_j of Q = H_1 H_2 ... H_k, H_j = I - tau_j v_j v_j^T, k = min(m, n): LAPACK's form.
+/// the vectors v_j of Q = H_1 H_2 ... H_k, H_j = I - tau_j v_j v_j^T, k = min(m, n): LAPACK's form. With QrMethod::tile
+/// vectors of shorter reflectors are there, several for each column.
 ///
 /// A cheap handle that may be copied; it keeps the factors' storage alive, which nobody may overwrite as long as the
 /// handle is to be used. Thread-safe. One that was default-made or moved from stands for no factorization: its members
@@ -52,8 +67,11 @@ class QrFactors {
     Index rows() const;
     Index cols() const;
 
+    /// blocked or tile, never automatic.
+    QrMethod method() const;
+
     /// Waits for the factorization (not inside a task that did not submit it: UsageError). LAPACK's TAU, min(m, n)
-    /// numbers.
+    /// numbers. Throws UsageError for factors of QrMethod::tile, which have none.
     std::vector<T> tau() const;
 
     /// Waits for the factorization. 0, or k > 0 when R(k, k), counted from 1, is exactly zero: LAPACK's INFO of gels.
@@ -70,10 +88,12 @@ class QrFactors {
 /// Factors A = Q R in place, LAPACK's geqrf: any m x n, float and double. Submits tasks and returns at once. Columns of
 /// any scale and rank are safe; a NaN or infinity makes NaN of R from its column on. A column that is zero below the
 /// diagonal where its turn comes may get tau = 0, as in LAPACK, or a reflector that changes its sign. Equal input,
-/// options and numbers of workers and GPUs give equal bits.
+/// options and numbers of workers and GPUs give equal bits; with QrMethod::tile the number of workers does not matter.
 ///
-/// Throws UsageError for options out of range. Source: blocks of reflectors in compact WY form, Schreiber, Van Loan
-/// (SIAM J. Sci. Stat. Comput. 10, 1989); as tasks docs/decisions/0012-qr.md.
+/// Throws UsageError for options out of range, and for ones that the mode has not. Sources: blocks of reflectors in
+/// compact WY form, Schreiber, Van Loan (SIAM J. Sci. Stat. Comput. 10, 1989); tiles, Buttari, Langou, Kurzak, Dongarra
+/// (Parallel Computing 35, 2009), and trees of them, Hadri, Ltaief, Agullo, Dongarra (IPDPS 2010); as tasks
+/// docs/decisions/0012-qr.md.
 template <class T>
 QrFactors<T> qr_factor(Runtime& runtime, Matrix<T>& a, const QrOptions& options = {});
 
@@ -102,7 +122,8 @@ void qr_solve_transposed(Runtime& runtime, const QrFactors<T>& qr, Matrix<T>& b)
 // --- on column-major arrays of the user's own; all wait for everything submitted to the runtime ---
 // They throw UsageError for sizes below 0, leading dimensions that are too small and missing arrays.
 
-/// LAPACK's geqrf: A (m x n, lda) becomes its factors, tau gets min(m, n) numbers.
+/// LAPACK's geqrf: A (m x n, lda) becomes its factors, tau gets min(m, n) numbers. Throws UsageError for other methods
+/// than QrMethod::blocked.
 template <class T>
 void qr_factor(Runtime& runtime, Index m, Index n, T* a, Index lda, T* tau, const QrOptions& options = {});
 
@@ -119,11 +140,12 @@ void qr_form(Runtime& runtime, Index m, Index n, Index k, T* a, Index lda, const
 
 /// LAPACK's gels: A (m x n, lda) of full rank, B (ldb >= max(m, n)) with nrhs right-hand sides in its first m rows. For
 /// m >= n the first n rows of B become the X that minimises ||B - A X||, the sum of squares of the others is the
-/// residual's; for m < n they become the X of least norm with A X = B. A is overwritten, by LAPACK's factors where m >=
-/// n. Returns INFO: 0, or k > 0 when the k-th diagonal element of the triangular factor is exactly zero; B then is
-/// untouched.
+/// residual's; for m < n they become the X of least norm with A X = B. A is overwritten: by LAPACK's factors where m >=
+/// n and the method is blocked, else by what QrFactors says, or by that of A^T. Returns INFO: 0, or k > 0 when the k-th
+/// diagonal element of the triangular factor is exactly zero; B then is untouched.
 template <class T>
-Index least_squares(Runtime& runtime, Index m, Index n, Index nrhs, T* a, Index lda, T* b, Index ldb);
+Index least_squares(Runtime& runtime, Index m, Index n, Index nrhs, T* a, Index lda, T* b, Index ldb,
+                    const QrOptions& options = {.method = QrMethod::automatic});
 
 /// Most columns of a panel in the modes hybrid and gpu.
 inline constexpr Index widest_qr_gpu_panel = 512;
@@ -131,9 +153,13 @@ inline constexpr Index widest_qr_gpu_panel = 512;
 /// The mode that qr_factor() takes for an m x n matrix on a runtime with so many GPUs: options.mode, or its choice
 /// where that is automatic. Throws UsageError for hybrid and gpu without GPUs, and for options that the mode has not.
 QrMode chosen_qr_mode(const Tuning& tuning, const QrOptions& options, Index m, Index n, int gpus);
-/// Tiles that suit QR of an m x n matrix on so many GPUs, or on cores alone.
-TileShape default_qr_tile(const Tuning& tuning, Index m, Index n, int gpus = 0);
-/// Panel width that QR uses in a mode when none is given, at most a tile's width.
+/// The method that it takes in that mode, which is not automatic: options.method, or its choice where that is automatic.
+/// Throws UsageError for tile in other modes than cpu.
+QrMethod chosen_qr_method(const Tuning& tuning, const QrOptions& options, QrMode mode, Index m, Index n);
+/// Tiles that suit QR of an m x n matrix on so many GPUs, or on cores alone by a method that is not automatic.
+TileShape default_qr_tile(const Tuning& tuning, Index m, Index n, int gpus = 0, QrMethod method = QrMethod::blocked);
+/// Panel width that QrMethod::blocked uses in a mode when none is given, at most a tile's width. That of QrMethod::tile
+/// is the tile's.
 Index default_qr_panel(const Tuning& tuning, QrMode mode, Index m, Index n);
 
 }  // namespace basalt

@@ -28,6 +28,13 @@ struct CoreSizes {
     Index panel = 1;
 };
 
+/// Widths of tile QR on cores by the smaller dimension.
+struct TileQrSizes {
+    Index up_to = any_size;
+    TileShape tile;
+    Index inner = 1;  ///< columns with a triangle T of their own
+};
+
 /// Widths on GPUs by the smaller dimension.
 struct GpuSizes {
     Index up_to = any_size;
@@ -63,6 +70,17 @@ struct CpuTuning {
     struct Qr {
         std::vector<CoreSizes> sizes;
         PanelTeam team;
+        std::vector<TileQrSizes> tile_sizes;
+        /// The tile form is faster, where the factors may have it, from so many rows for each column on.
+        double tile_aspect = 0;
+        /// Tile QR: from so many rows for each column on, so many tile rows are reduced by themselves, and their triangles
+        /// by a binary tree.
+        double domain_aspect = 0;
+        Index domain_tiles = 1;
+        /// Tall panels in LAPACK's form are reduced by a tree from so many threads on, where they have at most so many
+        /// columns.
+        int tree_members = 1;
+        Index tree_columns = 0;
         Index apply_rows = 1;  ///< of C that a task multiplies by Q from the right
         Index solve_rows = 1;  ///< as Lu's
     } qr;

@@ -20,6 +20,20 @@ void pack_b(std::type_identity_t<View<const T>> b, T* packed) {
 }
 
 template <class T>
+void pack_columns(std::type_identity_t<View<const T>> b, T* packed) {
+    assert(b.row_stride() == 1 || b.rows() <= 1);
+    const simd::Kernels<T>& kernels = simd::kernels<T>();
+    const Index k = b.rows();
+    for (Index j = 0; j < b.cols(); j += kernels.strip) {
+        const Index valid = std::min(kernels.strip, b.cols() - j);
+        const Index width = valid <= kernels.half_strip ? kernels.half_strip : kernels.strip;
+        T* const strip = packed + j * k;
+        if (valid < width) std::fill_n(strip, k * width, T{0});
+        kernels.unpack_columns(k, valid, b.data() + j * b.col_stride(), b.col_stride(), strip, width);
+    }
+}
+
+template <class T>
 void scale_packed(Index k, Index n, const T* scale, T* packed) {
     const simd::Kernels<T>& kernels = simd::kernels<T>();
     for (Index j = 0; j < n; j += kernels.strip) {
@@ -54,6 +68,8 @@ template Index packed_size<float>(Index, Index);
 template Index packed_size<double>(Index, Index);
 template void pack_b<float>(View<const float>, float*);
 template void pack_b<double>(View<const double>, double*);
+template void pack_columns<float>(View<const float>, float*);
+template void pack_columns<double>(View<const double>, double*);
 template void scale_packed<float>(Index, Index, const float*, float*);
 template void scale_packed<double>(Index, Index, const double*, double*);
 template void gemm_minus<float>(View<float>, View<const float>, const float*);

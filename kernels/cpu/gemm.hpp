@@ -17,6 +17,10 @@ Index packed_size(Index k, Index n);
 template <class T>
 void pack_b(std::type_identity_t<View<const T>> b, T* packed);
 
+/// The same for a column-major B (unit row stride).
+template <class T>
+void pack_columns(std::type_identity_t<View<const T>> b, T* packed);
+
 /// Row r of the packed k x n matrix becomes scale[r] times itself.
 template <class T>
 void scale_packed(Index k, Index n, const T* scale, T* packed);

@@ -3,6 +3,7 @@
 #include "kernels/cpu/simd/column_kernels.hpp"
 #include "kernels/cpu/simd/gemm_kernels.hpp"
 #include "kernels/cpu/simd/load_kernels.hpp"
+#include "kernels/cpu/simd/reflect_kernels.hpp"
 #include "kernels/cpu/simd/transpose_kernels.hpp"
 
 namespace basalt::simd {
@@ -15,6 +16,7 @@ constexpr Kernels<T> make_table(const char* name) {
     using C = Columns<T, Bytes>;
     using L = BlockLoad<T, Bytes, TileRows>;
     using P = Transpose<T, Bytes>;
+    using R = Reflect<T, Bytes>;
     return {.name = name,
             .tile_rows = TileRows,
             .strip = G::strip,
@@ -32,6 +34,8 @@ constexpr Kernels<T> make_table(const char* name) {
             .update_column = C::update_column,
             .update_block = C::update_block,
             .update_row = C::update_row,
+            .reflect = R::reflect,
+            .dots = R::dots,
             .scale_column = C::scale_column};
 }
 

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <vector>
+
+#include "kernels/cpu/qr_tiles.hpp"
+#include "tasks/qr_state.hpp"
+#include "tiles/tile_reflections.hpp"
+
+namespace basalt::detail {
+
+/// One step, a panel, of tile QR.
+template <class T>
+struct TileQrStep {
+    std::vector<TileReflection> reflections;
+    Index inner;
+    ScratchMatrix<T> r;  ///< the domains' triangles, width x width each; in the end V of kind triangle
+    ScratchMatrix<T> t;  ///< inner x width for each reflection
+};
+
+/// What a factorization by tiles keeps beside the matrix.
+template <class T>
+struct TileQrState {
+    TileQrState(QrState<T>& qr, const QrChoices& choices);
+
+  private:
+    HostBuffer memory_;
+
+  public:
+    std::vector<TileQrStep<T>> steps;  ///< by panel
+};
+
+/// Submits the QR factorization of QrMethod::tile.
+template <class T>
+void submit_qr_by_tiles(QrState<T>& state, const QrChoices& choices);
+
+/// C = Q_k C or Q_k^T C, Q_k being step k's factor of Q, for columns [begin, end) of tile column j of C: a task for each
+/// reflection.
+template <class T>
+void submit_tile_reflections(QrState<T>& state, int k, Reflection reflection, const MatrixStorage& c, Index j,
+                             Index begin, Index end, int priority);
+
+/// What a task reads that multiplies by Q_k from the right: panel, triangles and T, in this order.
+template <class T>
+AccessList reflections_of_step(const QrState<T>& state, int k);
+/// C = C Q_k or C Q_k^T for rows of C from column `first` of the panel on, with the addresses of those.
+template <class T>
+void reflect_rows_by_tiles(const QrState<T>& state, int k, Reflection reflection, const Addresses& at, View<T> c);
+
+}  // namespace basalt::detail
