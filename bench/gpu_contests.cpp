@@ -4,7 +4,7 @@
 #include <cmath>
 #include <random>
 
-#include "bench/clock.hpp"
+#include "bench/vendor_gpus.hpp"
 
 namespace bench {
 
@@ -28,13 +28,66 @@ std::vector<double> random_signs(basalt::Index n) {
     return signs;
 }
 
-void add_vendor(basalt::JsonRecord& json, double flops, const std::vector<double>& ours,
-                const std::vector<double>& vendor) {
-    json["vendor"] = vendor_gpu_version();
-    if (vendor.empty()) return;
-    json["vendor_gflops"] = flops / basalt::median(vendor) * 1e-9;
-    json["vendor_runs"] = vendor;
-    json["ratio"] = basalt::median(vendor) / basalt::median(ours);
+GpuVendor chosen_vendor(const std::string& asked, int gpus, bool on_several) {
+    if (asked == "none") return GpuVendor::none;
+    const bool found = !vendor_gpus_version().empty();
+    if (asked == "cusolvermg" && !found) {
+        throw std::runtime_error(
+            "--vendor cusolvermg: libcusolverMg was not found when this was built; allowed are "
+            "cusolver and none");
+    }
+    const bool wanted = asked == "cusolvermg" || (asked == "auto" && gpus > 1);
+    return wanted && found && on_several ? GpuVendor::cusolvermg : GpuVendor::cusolver;
+}
+
+std::string VendorRuns::verdict() const {
+    if (vendor != GpuVendor::cusolvermg || seconds.empty()) return "";
+    return fmt::format(", vendor {:.3g} {}", residual_ratio, passed() ? "passed" : "FAILED");
+}
+
+VendorRuns vendor_runs(const VersusOptions& options, int gpus, bool on_several) {
+    VendorRuns runs;
+    runs.vendor = chosen_vendor(options.vendor, gpus, on_several);
+    if (runs.vendor == GpuVendor::cusolvermg) {
+        runs.gpus = gpus;
+        runs.block = options.vendor_block;
+    }
+    return runs;
+}
+
+std::string vendor_line(const VendorRuns& vendor, int gpus, bool on_several) {
+    if (vendor.vendor == GpuVendor::none) return "none";
+    if (vendor.vendor == GpuVendor::cusolvermg) {
+        return fmt::format(
+            "{} on {} GPUs, blocks of {} columns; its matrix is dealt to them as it wants it before its time "
+            "begins and stays there: it converts and moves nothing",
+            vendor_gpus_version(), vendor.gpus, vendor.block);
+    }
+    const char* const others = gpus == 1 ? "" : on_several ? ", ours on all" : ", ours on all: cuSOLVERMg offers no QR";
+    return vendor_gpu_version() + " on one GPU" + others;
+}
+
+std::string data_line(const std::string& data, int gpus) {
+    if (data == "host") return "from and to column-major on the host; transfers and conversion timed";
+    if (gpus == 1) return "from and to column-major on the GPU; conversion timed";
+    if (data == "device") {
+        return "from and to column-major on GPU 0; conversion, dealing to the GPUs and gathering timed";
+    }
+    return "from and to column-major, columns dealt to the GPUs in blocks as wide as tiles; conversion timed";
+}
+
+void add_vendor(basalt::JsonRecord& json, double flops, const std::vector<double>& ours, const VendorRuns& vendor) {
+    const bool several = vendor.vendor == GpuVendor::cusolvermg;
+    json["vendor"] = several ? vendor_gpus_version() : vendor_gpu_version();
+    if (vendor.seconds.empty()) return;
+    json["vendor_gpus"] = vendor.gpus;
+    if (several) {
+        json["vendor_block"] = vendor.block;
+        json["vendor_residual_ratio"] = vendor.residual_ratio;
+    }
+    json["vendor_gflops"] = flops / basalt::median(vendor.seconds) * 1e-9;
+    json["vendor_runs"] = vendor.seconds;
+    json["ratio"] = basalt::median(vendor.seconds) / basalt::median(ours);
 }
 
 void add_gemm(basalt::JsonRecord& json, double flops, const std::vector<double>& ours, const std::vector<double>& gemm,

@@ -2,37 +2,108 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 
-#include <basalt/view.hpp>
+#include <basalt/basalt.hpp>
 
+#include "bench/dealt_conversion.hpp"
+#include "bench/dealt_matrix.hpp"
 #include "bench/vendor_gpu.hpp"
 
 namespace bench {
 
-/// The user's matrix: column-major, in pinned host memory or the first GPU's.
+/// The user's matrix: column-major, in pinned host memory ("host"), the first GPU's ("device"), or its
+/// columns dealt to GPUs ("devices").
 template <class T>
 class UserMatrix {
   public:
-    UserMatrix(basalt::Index m, basalt::Index n, bool on_host)
-        : m_(m), n_(n), bytes_(static_cast<std::size_t>(m * n) * sizeof(T)) {
-        if (on_host) {
-            host_.reset(allocate_pinned(bytes_));
+    /// `dealt` counts with "devices".
+    UserMatrix(const std::string& data, basalt::Index rows, const basalt::DealtColumns& dealt)
+        : rows_(rows), cols_(dealt.cols()), is_dealt_(data == "devices") {
+        if (data == "host") {
+            host_.reset(allocate_pinned(bytes()));
         } else {
-            device_ = std::make_unique<GpuMemory>(bytes_);
+            gpus_ = std::make_unique<DealtMatrix<T>>(rows, is_dealt_ ? dealt : whole<T>(nullptr, rows, cols_).columns);
         }
     }
-    T* data() const { return static_cast<T*>(host_ ? host_.get() : device_->data()); }
-    basalt::View<T> view() const { return basalt::View<T>::column_major(data(), m_, n_, m_); }
-    std::size_t bytes() const { return bytes_; }
+
+    bool on_host() const { return host_ != nullptr; }
+    bool is_dealt() const { return is_dealt_; }
+    std::size_t bytes() const { return static_cast<std::size_t>(rows_ * cols_) * sizeof(T); }
+
+    basalt::DealtView<T> columns() const {
+        return on_host() ? whole(static_cast<T*>(host_.get()), rows_, cols_) : gpus_->view();
+    }
+    /// Of one that is not dealt.
+    T* data() const { return columns().pieces.front(); }
+    basalt::View<T> view() const { return basalt::View<T>::column_major(data(), rows_, cols_, rows_); }
+
+    /// use(columns) with columns on GPUs: these, or a copy dealt so for as long as it takes.
+    template <class F>
+    auto on_gpus(const basalt::DealtColumns& dealt, const F& use) const {
+        if (!on_host()) return use(columns());
+        const DealtMatrix<T> copy(rows_, dealt);
+        copy_columns(columns(), copy.view());
+        return use(copy.view());
+    }
+    /// use(elements) with the whole in the first GPU's memory: these, or a copy for as long as it takes.
+    template <class F>
+    auto on_first_gpu(const F& use) const {
+        if (!on_host() && !is_dealt_) return use(data());
+        const DealtMatrix<T> copy(rows_, whole<T>(nullptr, rows_, cols_).columns);
+        copy_columns(columns(), copy.view());
+        return use(copy.view().pieces.front());
+    }
 
   private:
     struct FreePinned {
         void operator()(void* memory) const { free_pinned(memory); }
     };
-    basalt::Index m_, n_;
-    std::size_t bytes_;
+    basalt::Index rows_, cols_;
+    bool is_dealt_;
     std::unique_ptr<void, FreePinned> host_;
-    std::unique_ptr<GpuMemory> device_;
+    std::unique_ptr<DealtMatrix<T>> gpus_;
 };
+
+/// Submit what converts between the user's matrix and tiles; from and to the host it is all GPUs that do it,
+/// but cores for a triangle.
+template <class T>
+void load(basalt::Matrix<T>& a, const UserMatrix<T>& user) {
+    if (user.is_dealt()) return load_dealt(a, user.columns());
+    a.load(user.view(), user.on_host() ? basalt::Place::any() : basalt::Place::gpu(0));
+}
+template <class T>
+void store(const basalt::Matrix<T>& a, const UserMatrix<T>& user) {
+    if (user.is_dealt()) return store_dealt(a, user.columns());
+    a.store(user.view(), user.on_host() ? basalt::Place::any() : basalt::Place::gpu(0));
+}
+template <class T>
+void load_triangle(basalt::Matrix<T>& a, const UserMatrix<T>& user) {
+    if (user.is_dealt()) return load_dealt_triangle(a, user.columns());
+    a.load_triangle(basalt::Triangle::lower, user.view(),
+                    user.on_host() ? basalt::Place::any() : basalt::Place::gpu(0));
+}
+template <class T>
+void store_triangle(const basalt::Matrix<T>& a, const UserMatrix<T>& user) {
+    if (user.is_dealt()) return store_dealt_triangle(a, user.columns());
+    a.store_triangle(basalt::Triangle::lower, user.view(),
+                     user.on_host() ? basalt::Place::any() : basalt::Place::gpu(0));
+}
+
+/// Fills the user's matrix with what a generator makes, by way of the tiles; waits.
+template <class T>
+void generate(basalt::Matrix<T>& a, const UserMatrix<T>& user, const char* generator, std::uint64_t seed) {
+    const std::shared_ptr<const basalt::Generator<T>> made =
+        basalt::make_generator<T>(generator, a.rows(), a.cols(), seed);
+    if (user.is_dealt()) {
+        a.fill(made, basalt::Place::any());
+        store_dealt(a, user.columns());
+    } else {
+        const basalt::Place place = user.on_host() ? basalt::Place::cpu() : basalt::Place::gpu(0);
+        a.fill(made, place);
+        a.store(user.view(), place);
+    }
+    a.runtime().wait();
+}
 
 }  // namespace bench

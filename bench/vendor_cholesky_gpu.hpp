@@ -1,7 +1,6 @@
 #pragma once
 
 #include <memory>
-#include <vector>
 
 #include <basalt/view.hpp>
 
@@ -20,10 +19,6 @@ class VendorCholeskyGpu {
     void prepare(basalt::Index n);
     /// cusolverDnXpotrf in place; prepared before.
     void potrf(basalt::Index n, T* a);
-    /// A x for the symmetric A of a lower triangle, and L L^T x for a factor of anybody's; both n x n in the GPU's
-    /// memory.
-    std::vector<double> times(basalt::Index n, const T* a, const std::vector<double>& x);
-    std::vector<double> times_factors(basalt::Index n, const T* l, const std::vector<double>& x);
 
   private:
     struct State;

@@ -1,14 +1,15 @@
 #include "bench/vendor_gpu.hpp"
 
-#include <new>
-#include <stdexcept>
 #include <type_traits>
+#include <vector>
 
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 #include <cusolverDn.h>
 
 #include "bench/clock.hpp"
+#include "bench/gpu_check.hpp"
+#include "bench/gpu_memory.hpp"
 
 namespace bench {
 
@@ -16,26 +17,10 @@ using basalt::Index;
 
 namespace {
 
-void check(bool ok, const char* what) {
-    if (!ok) throw std::runtime_error(std::string(what) + " failed: " + cudaGetErrorString(cudaGetLastError()));
-}
-void check(cudaError_t status, const char* what) {
-    if (status == cudaErrorMemoryAllocation) throw std::bad_alloc();
-    check(status == cudaSuccess, what);
-}
-void check(cublasStatus_t status, const char* what) { check(status == CUBLAS_STATUS_SUCCESS, what); }
-void check(cusolverStatus_t status, const char* what) { check(status == CUSOLVER_STATUS_SUCCESS, what); }
-
 template <class T>
 constexpr cudaDataType_t type_of = std::is_same_v<T, double> ? CUDA_R_64F : CUDA_R_32F;
 
 }  // namespace
-
-GpuMemory::GpuMemory(std::size_t bytes) {
-    check(cudaSetDevice(0), "cudaSetDevice");
-    if (bytes > 0) check(cudaMalloc(&data_, bytes), "cudaMalloc");
-}
-GpuMemory::~GpuMemory() { cudaFree(data_); }
 
 template <class T>
 struct VendorGpu<T>::State {
@@ -51,10 +36,10 @@ struct VendorGpu<T>::State {
 
 template <class T>
 VendorGpu<T>::VendorGpu() : state_(std::make_unique<State>()) {
-    check(cudaSetDevice(0), "cudaSetDevice");
-    check(cusolverDnCreate(&state_->solver), "cusolverDnCreate");
-    check(cusolverDnCreateParams(&state_->params), "cusolverDnCreateParams");
-    check(cublasCreate(&state_->blas), "cublasCreate");
+    check_cuda(cudaSetDevice(0), "cudaSetDevice");
+    check_cusolver(cusolverDnCreate(&state_->solver), "cusolverDnCreate");
+    check_cusolver(cusolverDnCreateParams(&state_->params), "cusolverDnCreateParams");
+    check_cublas(cublasCreate(&state_->blas), "cublasCreate");
 }
 template <class T>
 VendorGpu<T>::~VendorGpu() {
@@ -65,8 +50,8 @@ VendorGpu<T>::~VendorGpu() {
 
 template <class T>
 double VendorGpu<T>::synchronized_now() {
-    check(cudaSetDevice(0), "cudaSetDevice");
-    check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    check_cuda(cudaSetDevice(0), "cudaSetDevice");
+    check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     return now();
 }
 
@@ -74,8 +59,9 @@ template <class T>
 void VendorGpu<T>::prepare(Index n) {
     State& s = *state_;
     std::size_t host = 0;
-    check(cusolverDnXgetrf_bufferSize(s.solver, s.params, n, n, type_of<T>, nullptr, n, type_of<T>, &s.workspace_bytes, &host),
-          "cusolverDnXgetrf_bufferSize");
+    check_cusolver(cusolverDnXgetrf_bufferSize(s.solver, s.params, n, n, type_of<T>, nullptr, n, type_of<T>,
+                                               &s.workspace_bytes, &host),
+                   "cusolverDnXgetrf_bufferSize");
     s.workspace = nullptr;
     s.workspace = std::make_unique<GpuMemory>(s.workspace_bytes);
     s.host_workspace.resize(host);
@@ -89,10 +75,11 @@ double VendorGpu<T>::getrf(Index n, T* a) {
     State& s = *state_;
     if (s.prepared != n) prepare(n);
     const double start = synchronized_now();
-    check(cusolverDnXgetrf(s.solver, s.params, n, n, type_of<T>, a, n, static_cast<std::int64_t*>(s.pivots->data()),
-                           type_of<T>, s.workspace->data(), s.workspace_bytes, s.host_workspace.data(),
-                           s.host_workspace.size(), static_cast<int*>(s.info->data())),
-          "cusolverDnXgetrf");
+    check_cusolver(
+        cusolverDnXgetrf(s.solver, s.params, n, n, type_of<T>, a, n, static_cast<std::int64_t*>(s.pivots->data()),
+                         type_of<T>, s.workspace->data(), s.workspace_bytes, s.host_workspace.data(),
+                         s.host_workspace.size(), static_cast<int*>(s.info->data())),
+        "cusolverDnXgetrf");
     return synchronized_now() - start;
 }
 
@@ -105,7 +92,8 @@ double VendorGpu<T>::gemm(Index n, Index k) {
         s.gemm_b = std::make_unique<GpuMemory>(bytes(k, n));
         s.gemm_c = std::make_unique<GpuMemory>(bytes(n, n));
         std::vector<T> values(static_cast<std::size_t>(n * k));  // zeros would run faster than numbers do
-        for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>((i * 2654435761U % 1000) * 1e-3 - 0.5);
+        for (std::size_t i = 0; i < values.size(); ++i)
+            values[i] = static_cast<T>((i * 2654435761U % 1000) * 1e-3 - 0.5);
         to_gpu(s.gemm_a->data(), values.data(), bytes(n, k));
         to_gpu(s.gemm_b->data(), values.data(), bytes(k, n));
         for (Index row = 0; row + k <= n; row += k) {
@@ -121,74 +109,27 @@ double VendorGpu<T>::gemm(Index n, Index k) {
     const int size = static_cast<int>(n), depth = static_cast<int>(k);
     const double start = synchronized_now();
     if constexpr (std::is_same_v<T, double>) {
-        check(cublasDgemm(s.blas, CUBLAS_OP_N, CUBLAS_OP_N, size, size, depth, &minus, a, size, b, depth, &one, c, size), "cublasDgemm");
+        check_cublas(
+            cublasDgemm(s.blas, CUBLAS_OP_N, CUBLAS_OP_N, size, size, depth, &minus, a, size, b, depth, &one, c, size),
+            "cublasDgemm");
     } else {
-        check(cublasSgemm(s.blas, CUBLAS_OP_N, CUBLAS_OP_N, size, size, depth, &minus, a, size, b, depth, &one, c, size), "cublasSgemm");
+        check_cublas(
+            cublasSgemm(s.blas, CUBLAS_OP_N, CUBLAS_OP_N, size, size, depth, &minus, a, size, b, depth, &one, c, size),
+            "cublasSgemm");
     }
     return synchronized_now() - start;
 }
 
-namespace {
-
-template <class T>
-std::vector<T> as(const std::vector<double>& x) {
-    return {x.begin(), x.end()};
-}
-
-}  // namespace
-
-template <class T>
-std::vector<double> VendorGpu<T>::times(Index n, const T* a, const std::vector<double>& x) {
-    State& s = *state_;
-    const auto bytes = static_cast<std::size_t>(n) * sizeof(T);
-    const GpuMemory in(bytes), out(bytes);
-    std::vector<T> values = as<T>(x);
-    to_gpu(in.data(), values.data(), bytes);
-    const T one = 1, zero = 0;
-    auto* y = static_cast<T*>(out.data());
-    const auto* v = static_cast<const T*>(in.data());
-    const int size = static_cast<int>(n);
-    if constexpr (std::is_same_v<T, double>) {
-        check(cublasDgemv(s.blas, CUBLAS_OP_N, size, size, &one, a, size, v, 1, &zero, y, 1), "cublasDgemv");
-    } else {
-        check(cublasSgemv(s.blas, CUBLAS_OP_N, size, size, &one, a, size, v, 1, &zero, y, 1), "cublasSgemv");
-    }
-    to_host(values.data(), y, bytes);
-    return {values.begin(), values.end()};
-}
-
-template <class T>
-std::vector<double> VendorGpu<T>::times_factors(Index n, const T* a, const std::vector<double>& x) {
-    State& s = *state_;
-    const auto bytes = static_cast<std::size_t>(n) * sizeof(T);
-    const GpuMemory memory(bytes);
-    std::vector<T> values = as<T>(x);
-    to_gpu(memory.data(), values.data(), bytes);
-    auto* v = static_cast<T*>(memory.data());
-    const int size = static_cast<int>(n);
-    const auto multiply = [&](cublasFillMode_t triangle, cublasDiagType_t diagonal) {
-        if constexpr (std::is_same_v<T, double>) {
-            check(cublasDtrmv(s.blas, triangle, CUBLAS_OP_N, diagonal, size, a, size, v, 1), "cublasDtrmv");
-        } else {
-            check(cublasStrmv(s.blas, triangle, CUBLAS_OP_N, diagonal, size, a, size, v, 1), "cublasStrmv");
-        }
-    };
-    multiply(CUBLAS_FILL_MODE_UPPER, CUBLAS_DIAG_NON_UNIT);
-    multiply(CUBLAS_FILL_MODE_LOWER, CUBLAS_DIAG_UNIT);
-    to_host(values.data(), v, bytes);
-    return {values.begin(), values.end()};
-}
-
 template <class T>
 void VendorGpu<T>::to_gpu(void* to, const void* from, std::size_t bytes) {
-    check(cudaSetDevice(0), "cudaSetDevice");
-    check(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
+    check_cuda(cudaSetDevice(0), "cudaSetDevice");
+    check_cuda(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
 }
 template <class T>
 void VendorGpu<T>::to_host(void* to, const void* from, std::size_t bytes) {
-    check(cudaSetDevice(0), "cudaSetDevice");
-    check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-    check(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost), "cudaMemcpy");
+    check_cuda(cudaSetDevice(0), "cudaSetDevice");
+    check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    check_cuda(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost), "cudaMemcpy");
 }
 
 std::string vendor_gpu_version() {
@@ -201,10 +142,12 @@ std::string vendor_gpu_version() {
 
 void* allocate_pinned(std::size_t bytes) {
     void* memory = nullptr;
-    check(cudaHostAlloc(&memory, bytes, cudaHostAllocPortable), "cudaHostAlloc");
+    check_cuda(cudaHostAlloc(&memory, bytes, cudaHostAllocPortable), "cudaHostAlloc");
     return memory;
 }
-void free_pinned(void* memory) { cudaFreeHost(memory); }
+void free_pinned(void* memory) {
+    cudaFreeHost(memory);
+}
 
 template class VendorGpu<float>;
 template class VendorGpu<double>;

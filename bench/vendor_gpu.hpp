@@ -3,24 +3,10 @@
 #include <cstddef>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include <basalt/view.hpp>
 
 namespace bench {
-
-/// Memory of GPU 0, outside any runtime. Throws std::bad_alloc.
-class GpuMemory {
-  public:
-    explicit GpuMemory(std::size_t bytes);
-    ~GpuMemory();
-    GpuMemory(const GpuMemory&) = delete;
-    GpuMemory& operator=(const GpuMemory&) = delete;
-    void* data() const { return data_; }
-
-  private:
-    void* data_ = nullptr;
-};
 
 /// cuSOLVER and cuBLAS on GPU 0, column-major. Members wait for the GPU.
 template <class T>
@@ -37,9 +23,6 @@ class VendorGpu {
     double getrf(basalt::Index n, T* a);
     /// C -= A B with n x n C and k between, on operands of its own; returns seconds.
     double gemm(basalt::Index n, basalt::Index k);
-    /// y = A x, and y = L U x with the factors in `a`; A, L, U n x n in the GPU's memory, x and y on the host.
-    std::vector<double> times(basalt::Index n, const T* a, const std::vector<double>& x);
-    std::vector<double> times_factors(basalt::Index n, const T* a, const std::vector<double>& x);
     void to_gpu(void* to, const void* from, std::size_t bytes);
     void to_host(void* to, const void* from, std::size_t bytes);
     double synchronized_now();

@@ -1,15 +1,14 @@
 #include "bench/vendor_qr_gpu.hpp"
 
-#include <new>
-#include <stdexcept>
-#include <string>
+#include <algorithm>
 #include <type_traits>
 
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 #include <cusolverDn.h>
 
-#include "bench/vendor_gpu.hpp"
+#include "bench/gpu_check.hpp"
+#include "bench/gpu_memory.hpp"
 
 namespace bench {
 
@@ -17,27 +16,23 @@ using basalt::Index;
 
 namespace {
 
-void check(bool ok, const char* what) {
-    if (!ok) throw std::runtime_error(std::string(what) + " failed: " + cudaGetErrorString(cudaGetLastError()));
-}
-
 template <class T>
 constexpr cudaDataType_t type_of = std::is_same_v<T, double> ? CUDA_R_64F : CUDA_R_32F;
 
 template <class T>
 std::unique_ptr<GpuMemory> on_gpu(const std::vector<T>& values) {
     auto memory = std::make_unique<GpuMemory>(values.size() * sizeof(T));
-    check(cudaMemcpy(memory->data(), values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice) == cudaSuccess,
-          "cudaMemcpy");
+    check_cuda(cudaMemcpy(memory->data(), values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice),
+               "cudaMemcpy");
     return memory;
 }
 
 template <class T>
 std::vector<double> from_gpu(const GpuMemory& memory, Index count) {
     std::vector<T> values(static_cast<std::size_t>(count));
-    check(cudaDeviceSynchronize() == cudaSuccess, "cudaDeviceSynchronize");
-    check(cudaMemcpy(values.data(), memory.data(), values.size() * sizeof(T), cudaMemcpyDeviceToHost) == cudaSuccess,
-          "cudaMemcpy");
+    check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    check_cuda(cudaMemcpy(values.data(), memory.data(), values.size() * sizeof(T), cudaMemcpyDeviceToHost),
+               "cudaMemcpy");
     return {values.begin(), values.end()};
 }
 
@@ -55,10 +50,10 @@ struct VendorQrGpu<T>::State {
 
 template <class T>
 VendorQrGpu<T>::VendorQrGpu() : state_(std::make_unique<State>()) {
-    check(cudaSetDevice(0) == cudaSuccess, "cudaSetDevice");
-    check(cusolverDnCreate(&state_->solver) == CUSOLVER_STATUS_SUCCESS, "cusolverDnCreate");
-    check(cusolverDnCreateParams(&state_->params) == CUSOLVER_STATUS_SUCCESS, "cusolverDnCreateParams");
-    check(cublasCreate(&state_->blas) == CUBLAS_STATUS_SUCCESS, "cublasCreate");
+    check_cuda(cudaSetDevice(0), "cudaSetDevice");
+    check_cusolver(cusolverDnCreate(&state_->solver), "cusolverDnCreate");
+    check_cusolver(cusolverDnCreateParams(&state_->params), "cusolverDnCreateParams");
+    check_cublas(cublasCreate(&state_->blas), "cublasCreate");
 }
 template <class T>
 VendorQrGpu<T>::~VendorQrGpu() {
@@ -71,9 +66,9 @@ template <class T>
 void VendorQrGpu<T>::prepare(Index m, Index n) {
     State& s = *state_;
     std::size_t host = 0;
-    check(cusolverDnXgeqrf_bufferSize(s.solver, s.params, m, n, type_of<T>, nullptr, m, type_of<T>, nullptr, type_of<T>,
-                                      &s.workspace_bytes, &host) == CUSOLVER_STATUS_SUCCESS,
-          "cusolverDnXgeqrf_bufferSize");
+    check_cusolver(cusolverDnXgeqrf_bufferSize(s.solver, s.params, m, n, type_of<T>, nullptr, m, type_of<T>, nullptr,
+                                               type_of<T>, &s.workspace_bytes, &host),
+                   "cusolverDnXgeqrf_bufferSize");
     s.workspace = nullptr;
     s.workspace = std::make_unique<GpuMemory>(s.workspace_bytes);
     s.host_workspace.resize(host);
@@ -84,11 +79,11 @@ void VendorQrGpu<T>::prepare(Index m, Index n) {
 template <class T>
 void VendorQrGpu<T>::geqrf(Index m, Index n, T* a) {
     State& s = *state_;
-    check(cusolverDnXgeqrf(s.solver, s.params, m, n, type_of<T>, a, m, type_of<T>, s.tau->data(), type_of<T>,
-                           s.workspace->data(), s.workspace_bytes, s.host_workspace.data(), s.host_workspace.size(),
-                           static_cast<int*>(s.info->data())) == CUSOLVER_STATUS_SUCCESS,
-          "cusolverDnXgeqrf");
-    check(cudaDeviceSynchronize() == cudaSuccess, "cudaDeviceSynchronize");
+    check_cusolver(cusolverDnXgeqrf(s.solver, s.params, m, n, type_of<T>, a, m, type_of<T>, s.tau->data(), type_of<T>,
+                                    s.workspace->data(), s.workspace_bytes, s.host_workspace.data(),
+                                    s.host_workspace.size(), static_cast<int*>(s.info->data())),
+                   "cusolverDnXgeqrf");
+    check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
 }
 
 namespace {
@@ -106,7 +101,7 @@ void multiply(cusolverDnHandle_t solver, int ld, int rows, int k, const T* a, co
                                                &elements);
         }
     }();
-    check(sized == CUSOLVER_STATUS_SUCCESS, "cusolverDn<t>ormqr_bufferSize");
+    check_cusolver(sized, "cusolverDn<t>ormqr_bufferSize");
     const GpuMemory workspace(static_cast<std::size_t>(elements) * sizeof(T)), info(sizeof(int));
     auto* const work = static_cast<T*>(workspace.data());
     auto* const status = static_cast<int*>(info.data());
@@ -119,8 +114,8 @@ void multiply(cusolverDnHandle_t solver, int ld, int rows, int k, const T* a, co
                                     elements, status);
         }
     }();
-    check(multiplied == CUSOLVER_STATUS_SUCCESS, "cusolverDn<t>ormqr");
-    check(cudaDeviceSynchronize() == cudaSuccess, "cudaDeviceSynchronize");
+    check_cusolver(multiplied, "cusolverDn<t>ormqr");
+    check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
 }
 
 }  // namespace
@@ -139,7 +134,7 @@ std::vector<double> VendorQrGpu<T>::times(Index m, Index n, const T* a, const st
         status = cublasSgemv(state_->blas, CUBLAS_OP_N, rows, cols, &one, a, rows, static_cast<const T*>(in->data()), 1,
                              &zero, static_cast<T*>(out.data()), 1);
     }
-    check(status == CUBLAS_STATUS_SUCCESS, "cublas<t>gemv");
+    check_cublas(status, "cublas<t>gemv");
     return from_gpu<T>(out, m);
 }
 
@@ -159,8 +154,8 @@ std::vector<double> VendorQrGpu<T>::times_factors(Index m, Index n, const T* a, 
     } else {
         triangle = cublasStrmv(s.blas, CUBLAS_FILL_MODE_UPPER, CUBLAS_OP_N, CUBLAS_DIAG_NON_UNIT, cols, a, rows, v, 1);
     }
-    check(triangle == CUBLAS_STATUS_SUCCESS, "cublas<t>trmv");
-    check(cudaDeviceSynchronize() == cudaSuccess, "cudaDeviceSynchronize");
+    check_cublas(triangle, "cublas<t>trmv");
+    check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     // so many reflectors at a time, the last ones first: cuSOLVER's sizes are of 32 bits
     constexpr Index piece = 1024;
     for (Index end = n; end > 0;) {

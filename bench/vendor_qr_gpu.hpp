@@ -20,8 +20,8 @@ class VendorQrGpu {
     void prepare(basalt::Index m, basalt::Index n);
     /// cusolverDnXgeqrf in place; prepared before.
     void geqrf(basalt::Index m, basalt::Index n, T* a);
-    /// A x, and Q R x by cuSOLVER's ormqr with factors of anybody's; the matrix is m x n, m >= n, in the GPU's memory,
-    /// x has n elements.
+    /// A x, and Q R x by cuSOLVER's ormqr with factors of anybody's; the matrix is m x n, m >= n, in the
+    /// GPU's memory, x has n elements.
     std::vector<double> times(basalt::Index m, basalt::Index n, const T* a, const std::vector<double>& x);
     std::vector<double> times_factors(basalt::Index m, basalt::Index n, const T* a, const std::vector<T>& tau,
                                       const std::vector<double>& x);

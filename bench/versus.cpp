@@ -70,11 +70,21 @@ void add_options(CLI::App& command, VersusOptions& options, std::string& core) {
     command.add_option("--gpus", options.gpus, "hybrid and gpu: GPUs (default: all)")->check(CLI::Range(1, 8));
     command.add_option("--gpu-mem", options.gpu_memory, "hybrid and gpu: bytes of each GPU to use, 3G and the like")
         ->transform(CLI::AsSizeValue(false));
-    command.add_option("--data", options.data, "hybrid and gpu: where the matrix lies before and after, host or device")
-        ->check(CLI::IsMember({"host", "device"}));
+    command
+        .add_option("--data", options.data,
+                    "hybrid and gpu: where the matrix lies before and after: host, device (GPU 0), or devices: columns "
+                    "dealt to the GPUs")
+        ->check(CLI::IsMember({"host", "device", "devices"}));
     command.add_flag("--in-place", options.in_place,
                      "gpu and hybrid, LU with --data device: the array's memory becomes the tiles', no second matrix");
-    command.add_flag("!--no-vendor", options.vendor, "hybrid and gpu: ours and the gemm alone");
+    command
+        .add_option("--vendor", options.vendor,
+                    "hybrid and gpu: auto (cuSOLVERMg on as many GPUs as ours where these are several, otherwise "
+                    "cuSOLVER), cusolver (one GPU), cusolvermg or none")
+        ->check(CLI::IsMember({"auto", "cusolver", "cusolvermg", "none"}));
+    command.add_flag_callback("--no-vendor", [&options] { options.vendor = "none"; }, "as --vendor none");
+    command.add_option("--vendor-block", options.vendor_block, "columns of a block that cuSOLVERMg deals to the GPUs")
+        ->check(sizes);
     command.add_flag("--single-update-task", options.single_update_task,
                      "hybrid and gpu: as in the paper, no leading column first");
     command.add_flag("--broadcast-from-host", options.broadcast_from_host,
@@ -127,6 +137,9 @@ int main(int argc, char** argv) {
         if (!core.empty()) require_vendor_core(core, argv);
         if (options.in_place && (qr->parsed() || options.mode == "cpu" || options.data != "device")) {
             throw std::invalid_argument("--in-place: allowed with lu, --mode gpu or hybrid, and --data device");
+        }
+        if (qr->parsed() && options.vendor == "cusolvermg") {
+            throw std::invalid_argument("--vendor cusolvermg: it offers no QR; allowed with qr: auto, cusolver, none");
         }
         if (qr->parsed()) return options.mode == "cpu" ? versus_qr(options) : versus_qr_gpu(options);
         if (cholesky->parsed()) return options.mode == "cpu" ? versus_cholesky(options) : versus_cholesky_gpu(options);

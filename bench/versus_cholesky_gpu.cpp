@@ -1,6 +1,6 @@
-// Cholesky of the lower triangle in the modes hybrid and gpu and the GPU vendor's in one process, in turn. Both start
-// and end with a column-major matrix where --data says; conversion and transfers are timed, allocation and pinning are
-// not.
+// Cholesky of the lower triangle in the modes hybrid and gpu and the GPU vendor's in one process, in turn.
+// Both start and end with a column-major matrix where --data says; conversion and transfers are timed,
+// allocation and pinning are not.
 #include "bench/versus_cholesky_gpu.hpp"
 
 #include <cmath>
@@ -8,6 +8,7 @@
 #include <fstream>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -17,11 +18,13 @@
 
 #include "bench/build_commit.hpp"
 #include "bench/clock.hpp"
+#include "bench/dealt_products.hpp"
 #include "bench/gpu_contests.hpp"
 #include "bench/machine_line.hpp"
 #include "bench/user_matrix.hpp"
 #include "bench/vendor_cholesky_gpu.hpp"
 #include "bench/vendor_gpu.hpp"
+#include "bench/vendor_gpus.hpp"
 #include "io/json_record.hpp"
 #include "io/trace_file.hpp"
 
@@ -29,14 +32,21 @@ namespace bench {
 
 namespace {
 
+using basalt::DealtColumns;
+using basalt::DealtView;
 using basalt::Index;
-using basalt::Place;
+
+constexpr bool has_vendor_on_several = true;
 
 template <class T>
 class CholeskyContest {
   public:
     CholeskyContest(const VersusOptions& options, basalt::Runtime& runtime, VendorGpu<T>& gpu, Index n)
-        : options_(options), runtime_(runtime), gpu_(gpu), n_(n), on_host_(options.data == "host") {
+        : options_(options),
+          runtime_(runtime),
+          gpu_(gpu),
+          n_(n),
+          vendor_(vendor_runs(options, runtime.gpus(), has_vendor_on_several)) {
         if (options.m > 0 && options.m != n)
             throw std::invalid_argument("--m: Cholesky is of square matrices, allowed is --n");
         cholesky_options_.mode = options.mode == "gpu" ? basalt::FactorMode::gpu : basalt::FactorMode::hybrid;
@@ -46,38 +56,44 @@ class CholeskyContest {
         cholesky_options_.narrow_at_end = options.narrow_at_end;
         cholesky_options_.split_products = options.split_products;
         cholesky_options_.keep_other_side = false;  // only the triangle is loaded
-        tile_ = options.tile == basalt::TileShape{} ? basalt::default_cholesky_tile(runtime.tuning(), n_, runtime.gpus()) : options.tile;
+        tile_ = options.tile == basalt::TileShape{}
+                    ? basalt::default_cholesky_tile(runtime.tuning(), n_, runtime.gpus())
+                    : options.tile;
     }
 
     void run() {
-        UserMatrix<T> user(n_, n_, on_host_);
+        const UserMatrix<T> user(options_.data, n_, dealt(tile_.width));
         basalt::Matrix<T> a(runtime_, n_, n_, tile_);
-        if (on_host_) a.pin();
-        const bool vendor = options_.vendor && (!on_host_ || n_ <= 32768);
+        if (user.on_host()) a.pin();
+        if (vendor_.vendor == GpuVendor::cusolvermg) vendor_gpus_.emplace(vendor_.gpus);
         for (int round = 0; round <= options_.repeat; ++round) {
-            generate(a, user);
+            generate(a, user, "spd", options_.seed);
             if (round == 0) expect(user);
             const double seconds = time_ours(a, user, round);
             if (round == 0) check(user);
             const double gemm = gpu_.gemm(gemm_order, gemm_depth);
-            if (vendor) generate(a, user);
-            const double theirs = vendor ? time_vendor(user) : 0;
-            if (round == 0) continue;
-            ours_.push_back(seconds);
-            gemm_.push_back(gemm);
-            if (vendor) vendor_seconds_.push_back(theirs);
+            if (round > 0) {
+                ours_.push_back(seconds);
+                gemm_.push_back(gemm);
+            }
+            if (vendor_gpus_ || (vendor_.vendor == GpuVendor::cusolver && fits_one_gpu(user))) {
+                generate(a, user, "spd", options_.seed);
+                const double theirs = vendor_gpus_ ? time_vendor_gpus(user, round) : time_vendor_gpu(user);
+                if (round > 0) vendor_.seconds.push_back(theirs);
+            }
         }
     }
 
     void print(std::FILE* table) const {
         const basalt::JsonRecord r = record();
         fmt::print(table,
-                   "{:>7} {:>10} {:>5} {:>6} | {:>9.4f} {:>7.2f} | {:>7.2f} {:>6.3f} | {:>7.2f} {:>6.3f} | {:.3g} {}\n",
+                   "{:>7} {:>10} {:>5} {:>6} | {:>9.4f} {:>7.2f} | {:>7.2f} {:>6.3f} | {:>7.2f} {:>6.3f} | "
+                   "{:.3g} {}{}\n",
                    n_, r["tile"].get<std::string>(), r["nb"].get<Index>(), options_.data, basalt::median(ours_),
                    r["gflops"].get<double>() * 1e-3, gemm_rate() * 1e-3, r["gemm_fraction"].get<double>(),
-                   vendor_seconds_.empty() ? 0 : flops() / basalt::median(vendor_seconds_) * 1e-12,
-                   vendor_seconds_.empty() ? 0 : basalt::median(vendor_seconds_) / basalt::median(ours_), ratio_,
-                   passed() ? "passed" : "FAILED");
+                   vendor_.seconds.empty() ? 0 : flops() / basalt::median(vendor_.seconds) * 1e-12,
+                   vendor_.seconds.empty() ? 0 : basalt::median(vendor_.seconds) / basalt::median(ours_), ratio_,
+                   passed() ? "passed" : "FAILED", vendor_.verdict());
         std::fflush(table);
     }
 
@@ -101,25 +117,21 @@ class CholeskyContest {
         basalt::JsonRecord json = basalt::to_json(factor);
         json["lookahead"] = cholesky_options_.lookahead;
         json["gpu_memory"] = runtime_.config().gpu_memory;
-        add_vendor(json, factor.flops, ours_, vendor_seconds_);
+        add_vendor(json, factor.flops, ours_, vendor_);
         add_gemm(json, factor.flops, ours_, gemm_, runtime_.gpus());
         return json;
     }
 
     bool passed() const { return ratio_ < max_ratio; }
+    const VendorRuns& vendor() const { return vendor_; }
 
   private:
     double flops() const { return std::pow(static_cast<double>(n_), 3) / 3; }
     double gemm_rate() const { return gemm_gflops(gemm_); }
 
-    void generate(basalt::Matrix<T>& a, const UserMatrix<T>& user) {
-        const std::shared_ptr<const basalt::Generator<T>> generator =
-            basalt::make_generator<T>("spd", n_, n_, options_.seed);
-        const Place place = on_host_ ? Place::cpu() : Place::gpu(0);
-        a.fill(generator, place);
-        a.store(user.view(), place);
-        runtime_.wait();
-    }
+    /// The vendor's one GPU takes the matrix beside our tiles.
+    bool fits_one_gpu(const UserMatrix<T>& user) const { return !user.on_host() || n_ <= 32768; }
+    DealtColumns dealt(Index block) const { return {n_, block, runtime_.gpus()}; }
 
     double time_ours(basalt::Matrix<T>& a, const UserMatrix<T>& user, int round) {
         let_others_rest();
@@ -127,10 +139,9 @@ class CholeskyContest {
         const bool trace = round == options_.repeat && !options_.trace.empty() && n_ == options_.sizes.back();
         if (trace) runtime_.start_trace();
         const double start = gpu_.synchronized_now();
-        const Place where = on_host_ ? Place::any() : Place::gpu(0);
-        a.load_triangle(basalt::Triangle::lower, user.view(), where);
+        load_triangle(a, user);
         const auto cholesky = basalt::cholesky_factor(runtime_, a, basalt::Triangle::lower, cholesky_options_);
-        a.store_triangle(basalt::Triangle::lower, user.view(), where);
+        store_triangle(a, user);
         runtime_.wait();
         const double seconds = gpu_.synchronized_now() - start;
         if (trace) {
@@ -141,56 +152,62 @@ class CholeskyContest {
         return seconds;
     }
 
-    double time_vendor(const UserMatrix<T>& user) {
-        vendor_.prepare(n_);
-        if (!on_host_) {
+    /// From and to the host its transfers are timed as ours are.
+    double time_vendor_gpu(const UserMatrix<T>& user) {
+        return user.on_first_gpu([&](T* a) {
+            vendor_gpu_.prepare(n_);
             const double start = gpu_.synchronized_now();
-            vendor_.potrf(n_, user.data());
+            if (user.on_host()) gpu_.to_gpu(a, user.data(), user.bytes());
+            vendor_gpu_.potrf(n_, a);
+            if (user.on_host()) gpu_.to_host(user.data(), a, user.bytes());
             return gpu_.synchronized_now() - start;
-        }
-        const GpuMemory on_gpu(user.bytes());
-        const double start = gpu_.synchronized_now();
-        gpu_.to_gpu(on_gpu.data(), user.data(), user.bytes());
-        vendor_.potrf(n_, static_cast<T*>(on_gpu.data()));
-        gpu_.to_host(user.data(), on_gpu.data(), user.bytes());
-        return gpu_.synchronized_now() - start;
+        });
     }
 
-    template <class F>
-    auto on_gpu(const UserMatrix<T>& user, const F& use) {
-        if (!on_host_) return use(user.data());
-        const GpuMemory copy(user.bytes());
-        gpu_.to_gpu(copy.data(), user.data(), user.bytes());
-        return use(static_cast<const T*>(copy.data()));
+    /// The copy and the workspace are there for this alone: ours may need the memory.
+    double time_vendor_gpus(const UserMatrix<T>& user, int round) {
+        const DealtMatrix<T> a(n_, dealt(vendor_.block));
+        copy_columns(user.columns(), a.view());
+        VendorCholeskyGpus<T> cholesky(*vendor_gpus_, a.view());
+        const double seconds = cholesky.factor();
+        if (round == 0 && cholesky.info() == 0) vendor_.residual_ratio = residual_ratio(a.view());
+        return seconds;
     }
 
     /// y = A x for a vector of random signs, before the factorization.
     void expect(const UserMatrix<T>& user) {
         signs_ = random_signs(n_);
-        expected_ = on_gpu(user, [&](const T* a) { return vendor_.times(n_, a, signs_); });
+        expected_ = user.on_gpus(dealt(options_.vendor_block),
+                                 [&](const DealtView<T>& a) { return times_symmetric(a, signs_); });
     }
 
-    /// ||(A - L L^T) x||_oo / (n ||A||_oo eps), with ||A||_oo = 5/4 n: n on the diagonal and uniform numbers in [-1/2,
-    /// 1/2) elsewhere. NaN where INFO is not 0.
+    /// NaN where INFO is not 0.
     void check(const UserMatrix<T>& user) {
         if (info_ != 0) return;
-        std::vector<double> y = on_gpu(user, [&](const T* l) { return vendor_.times_factors(n_, l, signs_); });
+        ratio_ = user.on_gpus(dealt(options_.vendor_block), [&](const DealtView<T>& l) { return residual_ratio(l); });
+    }
+
+    /// ||(A - L L^T) x||_oo / (n ||A||_oo eps), with ||A||_oo = 5/4 n: n on the diagonal and uniform numbers
+    /// in [-1/2, 1/2) elsewhere.
+    double residual_ratio(const DealtView<T>& l) const {
+        std::vector<double> y = times_cholesky(l, signs_);
         for (std::size_t i = 0; i < y.size(); ++i) y[i] -= expected_[i];
         const double n = static_cast<double>(n_);
-        ratio_ = largest(y) / (1.25 * n * n * static_cast<double>(std::numeric_limits<T>::epsilon()) / 2);
+        return largest(y) / (1.25 * n * n * static_cast<double>(std::numeric_limits<T>::epsilon()) / 2);
     }
 
     const VersusOptions& options_;
     basalt::Runtime& runtime_;
     VendorGpu<T>& gpu_;
-    VendorCholeskyGpu<T> vendor_;
+    VendorCholeskyGpu<T> vendor_gpu_;
     const Index n_;
-    const bool on_host_;
+    VendorRuns vendor_;
+    std::optional<VendorGpus> vendor_gpus_;
     basalt::TileShape tile_;
     basalt::CholeskyOptions cholesky_options_;
     Index info_ = -1;
     std::vector<double> signs_, expected_;
-    std::vector<double> ours_, vendor_seconds_, gemm_;
+    std::vector<double> ours_, gemm_;
     double ratio_ = std::numeric_limits<double>::quiet_NaN();
 };
 
@@ -199,8 +216,8 @@ class CholeskyContest {
 int versus_cholesky_gpu(const VersusOptions& options) {
     const std::string columns =
         fmt::format("{:>7} {:>10} {:>5} {:>6} | {:>9} {:>7} | {:>7} {:>6} | {:>7} {:>6} | {}", "n", "tile", "nb",
-               "data", "ours s", "Tflop/s", "gemm", "share", "vendor", "ratio", "||(A - LL') x|| / (n ||A|| eps)");
-    return gpu_contests<CholeskyContest>(options, "Cholesky", columns);
+                    "data", "ours s", "Tflop/s", "gemm", "share", "vendor", "ratio", "||(A - LL') x|| / (n ||A|| eps)");
+    return gpu_contests<CholeskyContest>(options, "Cholesky", has_vendor_on_several, columns);
 }
 
 }  // namespace bench

@@ -2,6 +2,7 @@
 // column-major matrix where --data says; conversion and transfers are timed, allocation and pinning are not.
 #include "bench/versus_lu_gpu.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
@@ -18,10 +19,12 @@
 
 #include "bench/build_commit.hpp"
 #include "bench/clock.hpp"
+#include "bench/dealt_products.hpp"
 #include "bench/gpu_contests.hpp"
 #include "bench/machine_line.hpp"
 #include "bench/user_matrix.hpp"
 #include "bench/vendor_gpu.hpp"
+#include "bench/vendor_gpus.hpp"
 #include "io/energy_meter.hpp"
 #include "io/energy_report.hpp"
 #include "io/json_record.hpp"
@@ -33,15 +36,22 @@ namespace bench {
 
 namespace {
 
+using basalt::DealtColumns;
+using basalt::DealtView;
 using basalt::Index;
 using basalt::Place;
-using basalt::View;
+
+constexpr bool has_vendor_on_several = true;
 
 template <class T>
 class GpuContest {
   public:
-    GpuContest(const VersusOptions& options, basalt::Runtime& runtime, VendorGpu<T>& vendor, Index n)
-        : options_(options), runtime_(runtime), vendor_(vendor), n_(n), on_host_(options.data == "host") {
+    GpuContest(const VersusOptions& options, basalt::Runtime& runtime, VendorGpu<T>& gpu, Index n)
+        : options_(options),
+          runtime_(runtime),
+          gpu_(gpu),
+          n_(n),
+          vendor_(vendor_runs(options, runtime.gpus(), has_vendor_on_several)) {
         lu_options_.mode = options.mode == "gpu" ? basalt::LuMode::gpu : basalt::LuMode::hybrid;
         lu_options_.gpu_panels_below = options.gpu_panels_below;
         lu_options_.panel_width = options.nb;
@@ -57,41 +67,45 @@ class GpuContest {
         if (options.in_place) tile_ = {n, options.tile.width};  // 0: known when the array is wrapped
         if (options.energy) {
             our_energy_ = meter_of(runtime.devices());
-            vendor_energy_ = meter_of({runtime.devices().front()});  // all that it uses
+            const std::vector<basalt::DeviceInfo> gpus = runtime.devices();
+            vendor_energy_ = meter_of({gpus.begin(), gpus.begin() + vendor_.gpus});  // all that it uses
         }
         if (lu_options_.panel_width == 0) lu_options_.panel_width = basalt::default_lu_panel(runtime.tuning(), lu_options_.mode, n, n, runtime.gpus());
     }
 
     void run() {
-        {
-            UserMatrix<T> user(n_, n_, on_host_);
-            basalt::Matrix<T> a;  // none beside the user's where that is factored in place
-            if (!options_.in_place) a = basalt::Matrix<T>(runtime_, n_, n_, tile_);
-            if (on_host_) a.pin();
-            runtime_.engine().forget_most_in_use();
-            for (int round = 0; round <= options_.repeat; ++round) {
-                generate(a, user);
-                if (round == 0) expect(user);
-                const double seconds = time_ours(a, user, round);
-                if (round == 0) check(user);
-                if (round > 0) ours_.push_back(seconds);
-                time_gemm(round);
-                if (options_.vendor && fits_vendor()) time_vendor(a, user, round);
+        const UserMatrix<T> user(options_.data, n_, dealt(tile_.width));
+        basalt::Matrix<T> a;  // none beside the user's where that is factored in place
+        if (!options_.in_place) a = basalt::Matrix<T>(runtime_, n_, n_, tile_);
+        if (user.on_host()) a.pin();
+        if (vendor_.vendor == GpuVendor::cusolvermg) vendor_gpus_.emplace(vendor_.gpus);
+        runtime_.engine().forget_most_in_use();
+        for (int round = 0; round <= options_.repeat; ++round) {
+            fill(a, user);
+            if (round == 0) expect(user);
+            const double seconds = time_ours(a, user, round);
+            if (round == 0) check(user);
+            if (round > 0) ours_.push_back(seconds);
+            time_gemm(round);
+            if (vendor_gpus_ || (vendor_.vendor == GpuVendor::cusolver && fits_one_gpu(user))) {
+                fill(a, user);
+                const double theirs = vendor_gpus_ ? time_vendor_gpus(user, round) : time_vendor_gpu(user, round);
+                if (round > 0) vendor_.seconds.push_back(theirs);
             }
         }
     }
 
     void print(std::FILE* table) const {
         const basalt::JsonRecord r = record();
-        fmt::print(table, "{:>7} {:>10} {:>5} {:>6} | {:>9.4f} {:>7.2f} | {:>7.2f} {:>6.3f} | {:>7.2f} {:>6.3f} | {:.3g} {}\n", n_,
+        fmt::print(table, "{:>7} {:>10} {:>5} {:>6} | {:>9.4f} {:>7.2f} | {:>7.2f} {:>6.3f} | {:>7.2f} {:>6.3f} | {:.3g} {}{}\n", n_,
                    r["tile"].get<std::string>(), r["nb"].get<Index>(), options_.data, basalt::median(ours_),
                    r["gflops"].get<double>() * 1e-3, gemm_rate() * 1e-3, r["gemm_fraction"].get<double>(),
-                   vendor_seconds_.empty() ? 0 : flops() / basalt::median(vendor_seconds_) * 1e-12,
-                   vendor_seconds_.empty() ? 0 : basalt::median(vendor_seconds_) / basalt::median(ours_), ratio_,
-                   passed() ? "passed" : "FAILED");
+                   vendor_.seconds.empty() ? 0 : flops() / basalt::median(vendor_.seconds) * 1e-12,
+                   vendor_.seconds.empty() ? 0 : basalt::median(vendor_.seconds) / basalt::median(ours_), ratio_,
+                   passed() ? "passed" : "FAILED", vendor_.verdict());
         if (our_energy_) fmt::print(table, "ours:   {}\n", energy_text(our_energy_->total(), flops_of(ours_)));
-        if (our_energy_ && !vendor_seconds_.empty()) {
-            fmt::print(table, "vendor: {}\n", energy_text(vendor_energy_->total(), flops_of(vendor_seconds_)));
+        if (our_energy_ && !vendor_.seconds.empty()) {
+            fmt::print(table, "vendor: {}\n", energy_text(vendor_energy_->total(), flops_of(vendor_.seconds)));
         }
         std::fflush(table);
     }
@@ -122,34 +136,28 @@ class GpuContest {
         if (lu_options_.tf32) json["tf32"] = true;
         json["panel_threads"] = lu_options_.panel_threads;
         json["gpu_memory"] = runtime_.config().gpu_memory;
-        add_vendor(json, flops(), ours_, vendor_seconds_);
+        add_vendor(json, flops(), ours_, vendor_);
         if (our_energy_) json["energy"] = to_json(our_energy_->total(), flops_of(ours_));
-        if (our_energy_ && !vendor_seconds_.empty()) {
-            json["vendor_energy"] = to_json(vendor_energy_->total(), flops_of(vendor_seconds_));
+        if (our_energy_ && !vendor_.seconds.empty()) {
+            json["vendor_energy"] = to_json(vendor_energy_->total(), flops_of(vendor_.seconds));
         }
         add_gemm(json, flops(), ours_, gemm_, runtime_.gpus());
         return json;
     }
 
     bool passed() const { return ratio_ < max_ratio; }
+    const VendorRuns& vendor() const { return vendor_; }
 
   private:
     double flops() const { return 2.0 / 3.0 * std::pow(static_cast<double>(n_), 3); }
     double gemm_rate() const { return gemm_gflops(gemm_); }
-    /// The vendor factors on one GPU, beside our tiles.
-    bool fits_vendor() const { return !on_host_ || n_ <= 32768; }
+    /// The vendor's one GPU takes the matrix beside our tiles.
+    bool fits_one_gpu(const UserMatrix<T>& user) const { return !user.on_host() || n_ <= 32768; }
+    DealtColumns dealt(Index block) const { return {n_, std::max<Index>(block, 1), runtime_.gpus()}; }
 
-    void generate(basalt::Matrix<T>& a, const UserMatrix<T>& user) {
-        std::shared_ptr<const basalt::Generator<T>> generator = basalt::make_generator<T>("random", n_, n_, options_.seed);
-        if (options_.in_place) {
-            wrapped(user).fill(generator, Place::gpu(0));
-        } else if (on_host_) {
-            a.fill(generator);
-            a.store(user.view());
-        } else {
-            a.fill(generator, Place::gpu(0));
-            a.store(user.view(), Place::gpu(0));
-        }
+    void fill(basalt::Matrix<T>& a, const UserMatrix<T>& user) {
+        if (!options_.in_place) return generate(a, user, "random", options_.seed);
+        wrapped(user).fill(basalt::make_generator<T>("random", n_, n_, options_.seed), Place::gpu(0));
         runtime_.wait();
     }
 
@@ -164,10 +172,9 @@ class GpuContest {
             tile_ = a.tile_shape();
             return basalt::lu_factor(runtime_, a, lu_options_);
         }
-        const Place where = on_host_ ? Place::any() : Place::gpu(0);
-        a.load(user.view(), where);
+        load(a, user);
         const auto lu = basalt::lu_factor(runtime_, a, lu_options_);
-        a.store(user.view(), where);
+        store(a, user);
         return lu;
     }
 
@@ -177,10 +184,10 @@ class GpuContest {
         const bool trace = round == options_.repeat && !options_.trace.empty() && n_ == options_.sizes.back();
         if (trace) runtime_.start_trace();
         begin_energy(our_energy_, round);
-        const double start = vendor_.synchronized_now();
+        const double start = gpu_.synchronized_now();
         const basalt::LuFactors<T> lu = factor(a, user);
         runtime_.wait();
-        const double seconds = vendor_.synchronized_now() - start;
+        const double seconds = gpu_.synchronized_now() - start;
         end_energy(our_energy_, round);
         if (trace) {
             std::ofstream file(options_.trace);
@@ -191,25 +198,31 @@ class GpuContest {
         return seconds;
     }
 
-    void time_vendor(basalt::Matrix<T>& a, const UserMatrix<T>& user, int round) {
-        generate(a, user);
-        if (!on_host_) {
+    /// From and to the host its transfers are timed as ours are.
+    double time_vendor_gpu(const UserMatrix<T>& user, int round) {
+        return user.on_first_gpu([&](T* a) {
+            gpu_.prepare(n_);
             begin_energy(vendor_energy_, round);
-            const double seconds = vendor_.getrf(n_, user.data());
+            const double start = gpu_.synchronized_now();
+            if (user.on_host()) gpu_.to_gpu(a, user.data(), user.bytes());
+            gpu_.getrf(n_, a);
+            if (user.on_host()) gpu_.to_host(user.data(), a, user.bytes());
+            const double seconds = gpu_.synchronized_now() - start;
             end_energy(vendor_energy_, round);
-            if (round > 0) vendor_seconds_.push_back(seconds);
-            return;
-        }
-        const GpuMemory on_gpu(user.bytes());
-        vendor_.prepare(n_);
+            return seconds;
+        });
+    }
+
+    /// The copy and the workspace are there for this alone: ours may need the memory.
+    double time_vendor_gpus(const UserMatrix<T>& user, int round) {
+        const DealtMatrix<T> a(n_, dealt(vendor_.block));
+        copy_columns(user.columns(), a.view());
+        VendorLuGpus<T> lu(*vendor_gpus_, a.view());
         begin_energy(vendor_energy_, round);
-        const double start = vendor_.synchronized_now();
-        vendor_.to_gpu(on_gpu.data(), user.data(), user.bytes());
-        vendor_.getrf(n_, static_cast<T*>(on_gpu.data()));
-        vendor_.to_host(user.data(), on_gpu.data(), user.bytes());
-        const double seconds = vendor_.synchronized_now() - start;
+        const double seconds = lu.factor();
         end_energy(vendor_energy_, round);
-        if (round > 0) vendor_seconds_.push_back(seconds);
+        if (round == 0 && lu.info() == 0) vendor_.residual_ratio = residual_ratio(a.view(), lu.pivots(), epsilon);
+        return seconds;
     }
 
     static std::unique_ptr<basalt::EnergyMeter> meter_of(const std::vector<basalt::DeviceInfo>& gpus) {
@@ -227,47 +240,48 @@ class GpuContest {
     double flops_of(const std::vector<double>& rounds) const { return flops() * static_cast<double>(rounds.size()); }
 
     void time_gemm(int round) {
-        const double seconds = vendor_.gemm(gemm_order, gemm_depth);
+        const double seconds = gpu_.gemm(gemm_order, gemm_depth);
         if (round > 0) gemm_.push_back(seconds);
-    }
-
-    template <class F>
-    auto on_gpu(const UserMatrix<T>& user, const F& use) {
-        if (!on_host_) return use(user.data());
-        const GpuMemory copy(user.bytes());
-        vendor_.to_gpu(copy.data(), user.data(), user.bytes());
-        return use(static_cast<const T*>(copy.data()));
     }
 
     /// y = A x for a vector of random signs, before the factorization.
     void expect(const UserMatrix<T>& user) {
         signs_ = random_signs(n_);
-        expected_ = on_gpu(user, [&](const T* a) { return vendor_.times(n_, a, signs_); });
+        expected_ = user.on_gpus(dealt(options_.vendor_block), [&](const DealtView<T>& a) { return times(a, signs_); });
     }
 
-    /// ||(A - P L U) x||_oo / (n ||A||_oo eps), with ||A||_oo = n / 4: what rows of uniform numbers in [-1/2, 1/2) sum up to.
     void check(const UserMatrix<T>& user) {
-        std::vector<double> y = on_gpu(user, [&](const T* a) { return vendor_.times_factors(n_, a, signs_); });
-        for (Index i = n_ - 1; i >= 0; --i) {
-            std::swap(y[static_cast<std::size_t>(i)], y[static_cast<std::size_t>(pivots_[static_cast<std::size_t>(i)] - 1)]);
+        constexpr double tf32_epsilon = 0x1p-10;
+        ratio_ = user.on_gpus(dealt(options_.vendor_block), [&](const DealtView<T>& factors) {
+            return residual_ratio(factors, pivots_, lu_options_.tf32 ? tf32_epsilon : epsilon);
+        });
+    }
+
+    /// ||(A - P L U) x||_oo / (n ||A||_oo eps), with ||A||_oo = n / 4: what rows of uniform numbers in [-1/2, 1/2) sum
+    /// up to. NaN where the pivots are no rows of the matrix.
+    double residual_ratio(const DealtView<T>& factors, const std::vector<Index>& pivots, double eps) const {
+        std::vector<double> y = times_lu(factors, signs_);
+        for (std::size_t i = y.size(); i-- > 0;) {
+            if (pivots[i] < 1 || pivots[i] > n_) return std::numeric_limits<double>::quiet_NaN();
+            std::swap(y[i], y[static_cast<std::size_t>(pivots[i] - 1)]);
         }
         for (std::size_t i = 0; i < y.size(); ++i) y[i] -= expected_[i];
         const auto n = static_cast<double>(n_);
-        constexpr double tf32_epsilon = 0x1p-10;
-        const double epsilon = lu_options_.tf32 ? tf32_epsilon : static_cast<double>(std::numeric_limits<T>::epsilon());
-        ratio_ = largest(y) / (n * n / 4 * epsilon);
+        return largest(y) / (n * n / 4 * eps);
     }
 
+    static constexpr double epsilon = static_cast<double>(std::numeric_limits<T>::epsilon());
     const VersusOptions& options_;
     basalt::Runtime& runtime_;
-    VendorGpu<T>& vendor_;
+    VendorGpu<T>& gpu_;
     const Index n_;
-    const bool on_host_;
+    VendorRuns vendor_;
+    std::optional<VendorGpus> vendor_gpus_;
     basalt::TileShape tile_;
     basalt::LuOptions lu_options_;
     std::vector<Index> pivots_;
     std::vector<double> signs_, expected_;
-    std::vector<double> ours_, vendor_seconds_, gemm_;
+    std::vector<double> ours_, gemm_;
     std::unique_ptr<basalt::EnergyMeter> our_energy_, vendor_energy_;  // only where energy is asked for
     double ratio_ = std::numeric_limits<double>::quiet_NaN();
 };
@@ -278,7 +292,7 @@ int versus_lu_gpu(const VersusOptions& options) {
     const std::string columns =
         fmt::format("{:>7} {:>10} {:>5} {:>6} | {:>9} {:>7} | {:>7} {:>6} | {:>7} {:>6} | {}", "n", "tile", "nb", "data",
                     "ours s", "Tflop/s", "gemm", "share", "vendor", "ratio", "||(A - PLU) x|| / (n ||A|| eps)");
-    return gpu_contests<GpuContest>(options, "LU", columns);
+    return gpu_contests<GpuContest>(options, "LU", has_vendor_on_several, columns);
 }
 
 }  // namespace bench

@@ -28,7 +28,8 @@ struct VersusOptions {
     int gpus = -1;
     std::size_t gpu_memory = 0;
     std::string data = "device";
-    bool vendor = true;  ///< false: ours and the gemm alone
+    std::string vendor = "auto";      ///< auto, cusolver, cusolvermg or none
+    basalt::Index vendor_block = 256;  ///< columns of a block that is dealt to a GPU for cuSOLVERMg
     bool single_update_task = false;
     bool broadcast_from_host = false;
     bool narrow_at_end = true;

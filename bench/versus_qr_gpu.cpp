@@ -30,8 +30,10 @@ namespace bench {
 
 namespace {
 
+using basalt::DealtColumns;
 using basalt::Index;
-using basalt::Place;
+
+constexpr bool has_vendor_on_several = false;
 
 template <class T>
 class QrContest {
@@ -42,7 +44,7 @@ class QrContest {
           gpu_(gpu),
           m_(options.m > 0 ? options.m : n),
           n_(n),
-          on_host_(options.data == "host") {
+          vendor_(vendor_runs(options, runtime.gpus(), has_vendor_on_several)) {
         if (m_ < n_) throw std::invalid_argument("--m: in the modes hybrid and gpu at least --n");
         qr_options_.mode = options.mode == "gpu" ? basalt::QrMode::gpu : basalt::QrMode::hybrid;
         qr_options_.panel_width = options.nb > 0 ? options.nb : basalt::default_qr_panel(runtime.tuning(), qr_options_.mode, m_, n_);
@@ -53,22 +55,22 @@ class QrContest {
     }
 
     void run() {
-        UserMatrix<T> user(m_, n_, on_host_);
+        const UserMatrix<T> user(options_.data, m_, DealtColumns(n_, tile_.width, runtime_.gpus()));
         basalt::Matrix<T> a(runtime_, m_, n_, tile_);
-        if (on_host_) a.pin();
-        const bool vendor = options_.vendor && (!on_host_ || n_ <= 32768);
+        if (user.on_host()) a.pin();
+        const bool vendor = vendor_.vendor != GpuVendor::none && (!user.on_host() || n_ <= 32768);
         for (int round = 0; round <= options_.repeat; ++round) {
-            generate(a, user);
+            generate(a, user, "random", options_.seed);
             if (round == 0) expect(user);
             const double seconds = time_ours(a, user, round);
             if (round == 0) check(user);
             const double gemm = gpu_.gemm(gemm_order, gemm_depth);
-            if (vendor) generate(a, user);
+            if (vendor) generate(a, user, "random", options_.seed);
             const double theirs = vendor ? time_vendor(user) : 0;
             if (round == 0) continue;
             ours_.push_back(seconds);
             gemm_.push_back(gemm);
-            if (vendor) vendor_seconds_.push_back(theirs);
+            if (vendor) vendor_.seconds.push_back(theirs);
         }
     }
 
@@ -79,8 +81,8 @@ class QrContest {
             "{:>8} {:>7} {:>10} {:>5} {:>6} | {:>9.4f} {:>7.2f} | {:>7.2f} {:>6.3f} | {:>7.2f} {:>6.3f} | {:.3g} {}\n",
             m_, n_, r["tile"].get<std::string>(), r["nb"].get<Index>(), options_.data, basalt::median(ours_),
             r["gflops"].get<double>() * 1e-3, gemm_rate() * 1e-3, r["gemm_fraction"].get<double>(),
-            vendor_seconds_.empty() ? 0 : qr_flops(m_, n_) / basalt::median(vendor_seconds_) * 1e-12,
-            vendor_seconds_.empty() ? 0 : basalt::median(vendor_seconds_) / basalt::median(ours_), ratio_,
+            vendor_.seconds.empty() ? 0 : qr_flops(m_, n_) / basalt::median(vendor_.seconds) * 1e-12,
+            vendor_.seconds.empty() ? 0 : basalt::median(vendor_.seconds) / basalt::median(ours_), ratio_,
             passed() ? "passed" : "FAILED");
         std::fflush(table);
     }
@@ -107,24 +109,16 @@ class QrContest {
         json["lookahead"] = qr_options_.lookahead;
         json["panel_threads"] = qr_options_.panel_threads;
         json["gpu_memory"] = runtime_.config().gpu_memory;
-        add_vendor(json, factor.flops, ours_, vendor_seconds_);
+        add_vendor(json, factor.flops, ours_, vendor_);
         add_gemm(json, factor.flops, ours_, gemm_, runtime_.gpus());
         return json;
     }
 
     bool passed() const { return ratio_ < max_ratio; }
+    const VendorRuns& vendor() const { return vendor_; }
 
   private:
     double gemm_rate() const { return gemm_gflops(gemm_); }
-
-    void generate(basalt::Matrix<T>& a, const UserMatrix<T>& user) {
-        const std::shared_ptr<const basalt::Generator<T>> generator =
-            basalt::make_generator<T>("random", m_, n_, options_.seed);
-        const Place place = on_host_ ? Place::cpu() : Place::gpu(0);
-        a.fill(generator, place);
-        a.store(user.view(), place);
-        runtime_.wait();
-    }
 
     double time_ours(basalt::Matrix<T>& a, const UserMatrix<T>& user, int round) {
         let_others_rest();
@@ -132,10 +126,9 @@ class QrContest {
         const bool trace = round == options_.repeat && !options_.trace.empty() && n_ == options_.sizes.back();
         if (trace) runtime_.start_trace();
         const double start = gpu_.synchronized_now();
-        const Place where = on_host_ ? Place::any() : Place::gpu(0);
-        a.load(user.view(), where);
+        load(a, user);
         const auto qr = basalt::qr_factor(runtime_, a, qr_options_);
-        a.store(user.view(), where);
+        store(a, user);
         runtime_.wait();
         const double seconds = gpu_.synchronized_now() - start;
         if (trace) {
@@ -146,33 +139,22 @@ class QrContest {
         return seconds;
     }
 
+    /// From and to the host its transfers are timed as ours are.
     double time_vendor(const UserMatrix<T>& user) {
-        vendor_.prepare(m_, n_);
-        if (!on_host_) {
+        return user.on_first_gpu([&](T* a) {
+            vendor_gpu_.prepare(m_, n_);
             const double start = gpu_.synchronized_now();
-            vendor_.geqrf(m_, n_, user.data());
+            if (user.on_host()) gpu_.to_gpu(a, user.data(), user.bytes());
+            vendor_gpu_.geqrf(m_, n_, a);
+            if (user.on_host()) gpu_.to_host(user.data(), a, user.bytes());
             return gpu_.synchronized_now() - start;
-        }
-        const GpuMemory on_gpu(user.bytes());
-        const double start = gpu_.synchronized_now();
-        gpu_.to_gpu(on_gpu.data(), user.data(), user.bytes());
-        vendor_.geqrf(m_, n_, static_cast<T*>(on_gpu.data()));
-        gpu_.to_host(user.data(), on_gpu.data(), user.bytes());
-        return gpu_.synchronized_now() - start;
-    }
-
-    template <class F>
-    auto on_gpu(const UserMatrix<T>& user, const F& use) {
-        if (!on_host_) return use(user.data());
-        const GpuMemory copy(user.bytes());
-        gpu_.to_gpu(copy.data(), user.data(), user.bytes());
-        return use(static_cast<const T*>(copy.data()));
+        });
     }
 
     /// y = A x for a vector of random signs, before the factorization.
     void expect(const UserMatrix<T>& user) {
         signs_ = random_signs(n_);
-        expected_ = on_gpu(user, [&](const T* a) { return vendor_.times(m_, n_, a, signs_); });
+        expected_ = user.on_first_gpu([&](const T* a) { return vendor_gpu_.times(m_, n_, a, signs_); });
     }
 
     /// ||(A - Q R) x||_oo / (m ||A||_oo eps), Q by the vendor's ormqr, with ||A||_oo = n / 4: what rows of uniform
@@ -180,7 +162,7 @@ class QrContest {
     /// [-1/2, 1/2) sum up to.
     void check(const UserMatrix<T>& user) {
         std::vector<double> y =
-            on_gpu(user, [&](const T* a) { return vendor_.times_factors(m_, n_, a, tau_, signs_); });
+            user.on_first_gpu([&](const T* a) { return vendor_gpu_.times_factors(m_, n_, a, tau_, signs_); });
         for (std::size_t i = 0; i < y.size(); ++i) y[i] -= expected_[i];
         const double scale = static_cast<double>(m_) * static_cast<double>(n_) / 4;
         ratio_ = largest(y) / (scale * static_cast<double>(std::numeric_limits<T>::epsilon()) / 2);
@@ -189,14 +171,14 @@ class QrContest {
     const VersusOptions& options_;
     basalt::Runtime& runtime_;
     VendorGpu<T>& gpu_;
-    VendorQrGpu<T> vendor_;
+    VendorQrGpu<T> vendor_gpu_;
     const Index m_, n_;
-    const bool on_host_;
+    VendorRuns vendor_;
     basalt::TileShape tile_;
     basalt::QrOptions qr_options_;
     std::vector<T> tau_;
     std::vector<double> signs_, expected_;
-    std::vector<double> ours_, vendor_seconds_, gemm_;
+    std::vector<double> ours_, gemm_;
     double ratio_ = std::numeric_limits<double>::quiet_NaN();
 };
 
@@ -207,7 +189,7 @@ int versus_qr_gpu(const VersusOptions& options) {
         fmt::format("{:>8} {:>7} {:>10} {:>5} {:>6} | {:>9} {:>7} | {:>7} {:>6} | {:>7} {:>6} | {}", "m", "n",
                "tile", "nb", "data", "ours s", "Tflop/s", "gemm", "share", "vendor", "ratio",
                "||(A - QR) x|| / (m ||A|| eps)");
-    return gpu_contests<QrContest>(options, "QR", columns);
+    return gpu_contests<QrContest>(options, "QR", has_vendor_on_several, columns);
 }
 
 }  // namespace bench

@@ -98,12 +98,19 @@ class VersusLu(unittest.TestCase):
         for arguments, allowed in ((["--n", "-4"], "1"), (["--tile", "64"], "HEIGHTxWIDTH"),
                                    (["--precision", "z"], "d"), (["--mode", "tpu"], "gpu"),
                                    (["--repeat", "2"], "3"), (["--cpus", "x"], "1024"),
-                                   (["--in-place"], "--data device")):
+                                   (["--in-place"], "--data device"), (["--vendor", "mkl"], "cusolvermg"),
+                                   (["--vendor-block", "0"], "1000000"), (["--data", "disk"], "devices")):
             result = run(VERSUS, "lu", *arguments)
             self.assertEqual(result.returncode, 2, arguments)
             for word in (*arguments, allowed):
                 self.assertIn(word, result.stderr)
         self.assertEqual(run(VERSUS, "svd").returncode, 2)
+
+    def test_qr_has_no_vendor_on_several_gpus(self):
+        result = run(VERSUS, "qr", "--mode", "gpu", "--vendor", "cusolvermg")
+        self.assertEqual(result.returncode, 2)
+        for word in ("--vendor cusolvermg", "cusolver", "none"):
+            self.assertIn(word, result.stderr)
 
     def test_modes_with_gpus_say_that_there_is_none(self):
         for mode in ("hybrid", "gpu"):

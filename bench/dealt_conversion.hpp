@@ -1,0 +1,21 @@
+#pragma once
+
+#include <basalt/basalt.hpp>
+
+#include "tiles/dealt_columns.hpp"
+
+namespace bench {
+
+/// Matrix::load() and its kin for an array whose blocks are as wide as the matrix's tile columns and lie with
+/// all of its runtime's GPUs in turn: each converts what it has. Errors are those of Runtime::submit().
+template <class T>
+void load_dealt(basalt::Matrix<T>& a, const basalt::DealtView<T>& source);
+template <class T>
+void store_dealt(const basalt::Matrix<T>& a, const basalt::DealtView<T>& target);
+/// Of the lower triangle alone; rows are as many as columns.
+template <class T>
+void load_dealt_triangle(basalt::Matrix<T>& a, const basalt::DealtView<T>& source);
+template <class T>
+void store_dealt_triangle(const basalt::Matrix<T>& a, const basalt::DealtView<T>& target);
+
+}  // namespace bench

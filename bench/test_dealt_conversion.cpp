@@ -1,0 +1,83 @@
+// Arrays dealt to GPUs become tiles and are made of tiles, on emulated GPUs.
+#include <cstddef>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#if __has_include(<catch2/catch_all.hpp>)
+#include <catch2/catch_all.hpp>
+#else
+#include <catch2/catch.hpp>
+#endif
+
+#include "bench/dealt_conversion.hpp"
+
+using namespace basalt;
+using namespace bench;
+
+namespace {
+
+Config with_emulated(int gpus) {
+    Config config;
+    config.workers = 2;
+    config.emulation.gpus = gpus;
+    return config;
+}
+
+/// A column-major array dealt to as many pieces of memory.
+struct DealtArray {
+    DealtArray(Index rows, const DealtColumns& columns, double value)
+        : memory(static_cast<std::size_t>(columns.gpus()),
+                 std::vector<double>(static_cast<std::size_t>(rows * columns.room()), value)),
+          view{rows, columns, {}} {
+        for (std::vector<double>& piece : memory) view.pieces.push_back(piece.data());
+    }
+    double& operator()(Index i, Index j) { return view.column(j)[i]; }
+
+    std::vector<std::vector<double>> memory;
+    DealtView<double> view;
+};
+
+}  // namespace
+
+TEST_CASE("a dealt array becomes tiles and tiles a dealt array, each GPU with what it has") {
+    for (const int gpus : {1, 2, 3}) {
+        for (const auto& [m, n] : {std::pair{Index{90}, Index{70}}, {Index{64}, Index{96}}, {Index{5}, Index{1}}}) {
+            Runtime runtime(with_emulated(gpus));
+            const TileShape tile{32, 16};
+            DealtArray source(m, {n, tile.width, gpus}, 0), target(m, {n, tile.width, gpus}, -1);
+            for (Index j = 0; j < n; ++j) {
+                for (Index i = 0; i < m; ++i) source(i, j) = static_cast<double>(1000 * i + j);
+            }
+            Matrix<double> a(runtime, m, n, tile);
+            load_dealt(a, source.view);
+            store_dealt(a, target.view);
+            runtime.wait();
+            for (Index j = 0; j < n; ++j) {
+                for (Index i = 0; i < m; ++i) REQUIRE(target(i, j) == source(i, j));
+            }
+            CHECK(a.at(m - 1, n - 1) == source(m - 1, n - 1));
+        }
+    }
+}
+
+TEST_CASE("of a dealt triangle nothing above the diagonal is read or written") {
+    for (const int gpus : {1, 3}) {
+        for (const Index n : {1, 70, 96}) {
+            Runtime runtime(with_emulated(gpus));
+            const TileShape tile{32, 16};
+            DealtArray source(n, {n, tile.width, gpus}, std::numeric_limits<double>::quiet_NaN());
+            DealtArray target(n, {n, tile.width, gpus}, -1);
+            for (Index j = 0; j < n; ++j) {
+                for (Index i = j; i < n; ++i) source(i, j) = static_cast<double>(1000 * i + j);
+            }
+            Matrix<double> a(runtime, n, n, tile);
+            load_dealt_triangle(a, source.view);
+            store_dealt_triangle(a, target.view);
+            runtime.wait();
+            for (Index j = 0; j < n; ++j) {
+                for (Index i = 0; i < n; ++i) REQUIRE(target(i, j) == (i < j ? -1 : source(i, j)));
+            }
+        }
+    }
+}
