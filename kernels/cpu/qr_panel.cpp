@@ -5,9 +5,11 @@
 #include <stdexcept>
 #include <string>
 
-#include "kernels/cpu/blas2.hpp"
+#include "kernels/cpu/blas.hpp"
 #include "kernels/cpu/blas_serial.hpp"
 #include "kernels/cpu/block_reflector.hpp"
+#include "kernels/cpu/column_products.hpp"
+#include "kernels/cpu/simd/kernels.hpp"
 #include "kernels/reflector.hpp"
 #include "tiles/copy.hpp"
 
@@ -29,7 +31,9 @@ class PanelMember {
           r_(r),
           t_(t),
           shared_(shared),
+          simd_(simd::kernels<T>()),
           own_(team, v.rows(), v.cols()),
+          packed_(static_cast<std::size_t>(packed_columns_size<T>(v.cols()))),
           exponents_(static_cast<std::size_t>(v.cols())) {}
 
     void factor() {
@@ -66,9 +70,8 @@ class PanelMember {
         T* const largest = next_sums();
         const View<T> mine = own(0, 0, v_.cols());
         for (Index j = 0; j < mine.cols(); ++j) {
-            T most = 0;
-            for (Index i = 0; i < mine.rows(); ++i) most = std::max(most, std::abs(mine(i, j)));
-            largest[j] = most;
+            largest[j] = simd_.update_column(mine.rows(), 0, nullptr, 0, simd::Scaling::none, T{}, nullptr,
+                                             mine.data() + j * mine.col_stride()).magnitude;
         }
         team_.barrier();
         for (Index j = 0; j < mine.cols(); ++j) {
@@ -98,50 +101,56 @@ class PanelMember {
         join(first, left, cols - left);
     }
 
-    /// The sum over all members of X^T Y, each with its own rows; every member has its share of the columns [begin,
-    /// end) in total().
+    /// The sum over all members of what each has made in its products(), rows x cols; every member has its share of the
+    /// columns [begin, end) in total().
     struct Share {
         Index begin;
         Index end;
     };
-    Share sum_products(View<const T> x, View<const T> y) {
-        const View<T> product = matrix(shared_.products(team_.rank()), x.cols(), y.cols());
-        blas::gemm<T>(T{1}, transposed(x), y, T{0}, product);
+    Share sum_products(Index rows, Index cols) {
         team_.barrier();
-        const Share share{y.cols() * team_.rank() / team_.size(), y.cols() * (team_.rank() + 1) / team_.size()};
-        const View<T> total = matrix(shared_.total(), x.cols(), y.cols());
+        const Share share{cols * team_.rank() / team_.size(), cols * (team_.rank() + 1) / team_.size()};
+        const View<T> total = matrix(shared_.total(), rows, cols);
         for (Index j = share.begin; j < share.end; ++j) {
-            std::copy_n(&matrix(shared_.products(0), x.cols(), y.cols())(0, j), x.cols(), &total(0, j));
+            std::copy_n(&matrix(shared_.products(0), rows, cols)(0, j), rows, &total(0, j));
             for (int rank = 1; rank < team_.size(); ++rank) {
-                const T* const more = &matrix(shared_.products(rank), x.cols(), y.cols())(0, j);
-                for (Index i = 0; i < x.cols(); ++i) total(i, j) += more[i];
+                const T* const more = &matrix(shared_.products(rank), rows, cols)(0, j);
+                for (Index i = 0; i < rows; ++i) total(i, j) += more[i];
             }
         }
         return share;
     }
 
+    /// Of -X^T Y.
+    Share sum_minus_products(View<const T> x, View<const T> y) {
+        const View<T> product = matrix(shared_.products(team_.rank()), x.cols(), y.cols());
+        clear(product);
+        subtract_products<T>(transposed(product), y, x, packed_.data());
+        return sum_products(x.cols(), y.cols());
+    }
+
     /// A2 -= V1 T1^T (V1^T A2)
     void apply(Index first, Index left, Index right) {
         const View<T> v1 = own(first, first, left), a2 = own(first, first + left, right);
-        const Share share = sum_products(v1, a2);
+        const Share share = sum_minus_products(v1, a2);
         const View<T> w = matrix(shared_.factor(), left, right);
-        blas::gemm<T>(T{1}, transposed(t_.block(first, first, left, left)),
+        blas::gemm<T>(T{-1}, transposed(t_.block(first, first, left, left)),
                       matrix(shared_.total(), left, right).block(0, share.begin, left, share.end - share.begin), T{0},
                       w.block(0, share.begin, left, share.end - share.begin));
         team_.barrier();
-        blas::gemm<T>(T{-1}, v1, w, T{1}, a2);
+        subtract_outer<T>(a2, v1, transposed(w), packed_.data());
     }
 
     /// T12 = -T1 (V1^T V2) T2
     void join(Index first, Index left, Index right) {
         const Index second = first + left;
-        sum_products(own(second, first, left), own(second, second, right));
+        sum_minus_products(own(second, first, left), own(second, second, right));
         team_.barrier();
         if (leads()) {
             const View<T> product = matrix(shared_.factor(), left, right);
             blas::gemm<T>(T{1}, t_.block(first, first, left, left), matrix(shared_.total(), left, right), T{0},
                           product);
-            blas::gemm<T>(T{-1}, product, t_.block(second, second, right, right), T{0},
+            blas::gemm<T>(T{1}, product, t_.block(second, second, right, right), T{0},
                           t_.block(first, second, left, right));
         }
         team_.barrier();
@@ -149,10 +158,17 @@ class PanelMember {
 
     // --- leaves ---
 
+    /// A pass over the columns applies a reflector and sums what the next one is made of.
     void leaf(Index first, Index cols) {
-        for (Index j = first; j < first + cols; ++j) column(j, first + cols);
-        const View<T> mine = own(first, first, cols);
-        sum_products(mine, mine);
+        const Index end = first + cols;
+        const View<T> rest = own(first + 1, first, cols);
+        simd_.dots(rest.rows(), cols, rest.data(), rest.data(), rest.col_stride(), next_sums());
+        for (Index j = first; j < end; ++j) column(j, end);
+        const View<T> mine = own(first, first, cols), gram = matrix(shared_.products(team_.rank()), cols, cols);
+        for (Index j = 1; j < cols; ++j) {
+            simd_.dots(mine.rows(), j, mine.data() + j * mine.col_stride(), mine.data(), mine.col_stride(), &gram(0, j));
+        }
+        sum_products(cols, cols);
         team_.barrier();
         if (leads()) {
             T tau[leaf_width];
@@ -162,12 +178,9 @@ class PanelMember {
         team_.barrier();
     }
 
-    /// Column j, and its reflector on the columns up to `end`.
+    /// Column j, whose sums are made, and its reflector on the columns up to `end`.
     void column(Index j, Index end) {
         const Index cols = end - j;
-        T* const sums = next_sums();
-        const View<T> rest = own(j + 1, j, cols);
-        blas::gemv_transposed<T>(rest, rest.block(0, 0, rest.rows(), 1), View<T>(sums, cols));
         if (leads()) publish_row(j, cols);
         team_.barrier();
         T values[leaf_width];
@@ -177,13 +190,22 @@ class PanelMember {
         }
         const T* const row = shared_.row(parity_);
         const Reflector<T> h = make_reflector(row[0], values[0]);
-        for (Index c = 1; c < cols; ++c) values[c] = h.tau * (row[c] + h.scale * values[c]);
-        scale_column(rest.block(0, 0, rest.rows(), 1), h);
-        if (h.tau != 0) {  // also where it is NaN
-            blas::ger_minus<T>(rest.block(0, 0, rest.rows(), 1), View<const T>(values + 1, cols - 1),
-                               rest.block(0, 1, rest.rows(), cols - 1));
-        }
+        // where H = I nothing may reach them, NaN in the sums neither
+        for (Index c = 1; c < cols; ++c) values[c] = h.tau == 0 ? T{0} : h.tau * (row[c] + h.scale * values[c]);
         if (leads()) finish_row(j, cols, h, values);
+        reflect(j, cols, h.scale, values + 1);
+    }
+
+    /// v_j *= scale, the columns behind it -= v_j w^T. Row j + 1 is the next column's and no part of its sums.
+    void reflect(Index j, Index cols, T scale, const T* w) {
+        const bool last = cols == 1;
+        if (leads() && !last) {
+            v_(j + 1, j) *= scale;
+            for (Index c = 1; c < cols; ++c) v_(j + 1, j + c) -= v_(j + 1, j) * w[c - 1];
+        }
+        const View<T> rest = own(last ? j + 1 : j + 2, j, cols);
+        simd_.reflect(rest.rows(), cols - 1, scale, rest.data(), w, rest.data() + rest.col_stride(), rest.col_stride(),
+                      last ? nullptr : next_sums());
     }
 
     /// Row j of the leaf for everybody; what is above it in column j is R's.
@@ -195,22 +217,19 @@ class PanelMember {
         }
     }
 
-    static void scale_column(View<T> x, const Reflector<T>& h) {
-        if (h.tau == 0) return clear(x);
-        for (Index i = 0; i < x.rows(); ++i) x[i] *= h.scale;
-    }
-
     void finish_row(Index j, Index cols, const Reflector<T>& h, const T* w) {
         r_(j, j) = h.beta;
         t_(j, j) = h.tau;
         v_(j, j) = T{1};
-        for (Index c = 1; c < cols && h.tau != 0; ++c) v_(j, j + c) -= w[c];
+        for (Index c = 1; c < cols; ++c) v_(j, j + c) -= w[c];
     }
 
     const Team& team_;
     const View<T> v_, r_, t_;
     QrPanelWorkspace<T>& shared_;
+    const simd::Kernels<T>& simd_;
     const QrPanelRows own_;
+    std::vector<T> packed_;
     std::vector<int> exponents_;
     int parity_ = 0;
 };

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/cpu/gemm.hpp"
+#include "kernels/cpu/column_products.hpp"
 #include "kernels/cpu/simd/kernels.hpp"
 #include "kernels/reflector.hpp"
 #include "kernels/triangle.hpp"
@@ -47,8 +47,7 @@ class RowsFactor {
           t_(t),
           simd_(simd::kernels<T>()),
           exponents_(static_cast<std::size_t>(v.cols())),
-          packed_(room_for<T>(packed_size<T>(std::max(v.rows(), v.cols()), inner()) +
-                              packed_size<T>(inner(), std::max(v.rows(), v.cols())))),
+          packed_(room_for<T>(packed_columns_size<T>(inner()))),
           w_(room_for<T>(v.cols() * inner())),
           x_(room_for<T>(v.cols() * inner())) {}
 
@@ -111,21 +110,19 @@ class RowsFactor {
         join(first, left, cols - left);
     }
 
-    /// The `right` columns A behind `left` reflectors: A -= V T^T (V^T A), all of it transposed, since A^T is row-major.
+    /// The `right` columns A behind `left` reflectors: A -= V T^T (V^T A).
     void apply(Index first, Index left, Index right) {
         if (right == 0) return;
         const Index second = first + left, begin = top(first), rows = bottom(second) - begin;
-        const View<T> v = v_.block(begin, first, rows, left), a = transposed(v_.block(begin, second, rows, right));
+        const View<T> v = v_.block(begin, first, rows, left), a = v_.block(begin, second, rows, right);
         const View<T> w = zeros(w_.get(), right, left), x = zeros(x_.get(), right, left);
         for (Index q = 0; stacked() && q < left; ++q) {
             for (Index c = 0; c < right; ++c) w(c, q) = -r_(first + q, second + c);
         }
-        pack_columns<T>(v, packed_.get());
-        gemm_minus<T>(w, a, packed_.get());  // -(V^T A)^T
+        subtract_products<T>(w, a, v, packed_.get());  // -(V^T A)^T
         pack_b<T>(triangle(first, left), packed_.get());
         gemm_minus<T>(x, w, packed_.get());
-        pack_b<T>(transposed(v), packed_.get());
-        gemm_minus<T>(a, x, packed_.get());
+        subtract_outer<T>(a, v, x, packed_.get());
         for (Index q = 0; stacked() && q < left; ++q) {
             for (Index c = 0; c < right; ++c) r_(first + q, second + c) -= x(c, q);
         }
@@ -135,8 +132,8 @@ class RowsFactor {
     void join(Index first, Index left, Index right) {
         const Index second = first + left, begin = top(second), rows = bottom(second) - begin;
         const View<T> gram = zeros(w_.get(), left, right), product = zeros(x_.get(), left, right);
-        pack_columns<T>(v_.block(begin, second, rows, right), packed_.get());
-        gemm_minus<T>(gram, transposed(v_.block(begin, first, rows, left)), packed_.get());
+        subtract_products<T>(gram, v_.block(begin, first, rows, left), v_.block(begin, second, rows, right),
+                             packed_.get());
         pack_b<T>(gram, packed_.get());
         gemm_minus<T>(product, triangle(first, left), packed_.get());
         pack_b<T>(triangle(second, right), packed_.get());
