@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "apps/arguments.hpp"
 #include "apps/commands.hpp"
 #include "apps/exit_status.hpp"
 #include "apps/factor_command.hpp"
@@ -27,6 +28,7 @@ namespace basalt {
 namespace {
 
 constexpr double max_ratio = 30;  // LAPACK's own tests pass below this
+constexpr Index widest_inner = Index{1} << 20;
 
 /// LAPACK's count in its leading terms; 4/3 n^3 for m = n.
 double qr_flops(Index m, Index n) {
@@ -34,6 +36,14 @@ double qr_flops(Index m, Index n) {
     const auto l = static_cast<double>(std::max(m, n));
     return 2 * k * k * (l - k / 3);
 }
+
+/// What `basalt qr` has beside the options of all factorizations.
+struct QrCommand {
+    FactorOptions factor;
+    QrOptions qr;  ///< method, inner width and tree
+};
+
+const char* name_of(QrMethod method) { return method == QrMethod::tile ? "tile" : "blocked"; }
 
 /// flop/s of a small factorization, made now: what a larger one will reach at least.
 template <class T>
@@ -53,18 +63,18 @@ template <class T>
 class QrRuns {
   public:
     /// `options` must have the size of `matrix`.
-    QrRuns(const FactorOptions& options, std::shared_ptr<const Generator<T>> matrix, const Settings& settings,
+    QrRuns(const QrCommand& command, std::shared_ptr<const Generator<T>> matrix, const Settings& settings,
            Runtime& runtime, OutputFiles& files)
-        : options_(options),
+        : options_(command.factor),
           runtime_(runtime),
           files_(files),
           generator_(std::move(matrix)),
-          plan_(qr_plan(settings, runtime, options.rows(), options.n, sizeof(T))) {
-        require_memory(run_bytes(), fmt::format("a {} x {} matrix", options.rows(), options.n));
-        spdlog::debug("mode {}, tiles of {} x {}, panels of {}, {} workers, {} GPUs, scheduler {}", plan_.mode_name(),
-                      plan_.tile.height, plan_.tile.width, plan_.options.panel_width, runtime.workers(), runtime.gpus(),
-                      runtime.config().scheduler);
-        if (options.gpu.energy) meter_ = make_energy_meter(runtime, plan_.mode != FactorMode::cpu, files);
+          plan_(qr_plan(settings, runtime, options_.rows(), options_.n, sizeof(T), command.qr)) {
+        require_memory(run_bytes(), fmt::format("a {} x {} matrix", options_.rows(), options_.n));
+        spdlog::debug("mode {}, method {}, tiles of {} x {}, panels of {}, {} workers, {} GPUs, scheduler {}",
+                      plan_.mode_name(), name_of(plan_.options.method), plan_.tile.height, plan_.tile.width,
+                      plan_.options.panel_width, runtime.workers(), runtime.gpus(), runtime.config().scheduler);
+        if (options_.gpu.energy) meter_ = make_energy_meter(runtime, plan_.mode != FactorMode::cpu, files);
     }
 
     /// All runs, or those before a Ctrl-C; returns the exit status.
@@ -137,6 +147,7 @@ class QrRuns {
             record.passed = passed_;
         }
         JsonRecord json = to_json(record);
+        json["method"] = name_of(plan_.options.method);
         if (meter_) json["energy"] = to_json(meter_->total(), record.flops * static_cast<double>(seconds_.size()));
         files_.record(json);
     }
@@ -155,25 +166,55 @@ class QrRuns {
 };
 
 template <class T>
-int run_qr(FactorOptions options, const Settings& settings, Runtime& runtime, OutputFiles& files) {
-    auto matrix = input_matrix<T>(options);
-    return QrRuns<T>(options, std::move(matrix), settings, runtime, files).run();
+int run_qr(QrCommand command, const Settings& settings, Runtime& runtime, OutputFiles& files) {
+    auto matrix = input_matrix<T>(command.factor);
+    return QrRuns<T>(command, std::move(matrix), settings, runtime, files).run();
 }
 
-int qr(const FactorOptions& options, const Settings& settings) {
-    return run_factorization(options, settings, [&]<class T>(T, Runtime& runtime, OutputFiles& files) {
-        return run_qr<T>(options, settings, runtime, files);
+int qr(const QrCommand& command, const Settings& settings) {
+    return run_factorization(command.factor, settings, [&]<class T>(T, Runtime& runtime, OutputFiles& files) {
+        return run_qr<T>(command, settings, runtime, files);
     });
+}
+
+void add_method_options(CLI::App& command, QrOptions& options) {
+    const auto add = [&command](const char* name, const char* meaning, const auto& parse) {
+        command.add_option_function<std::string>(name, parse, meaning)->type_name("VALUE");
+    };
+    add("--method", "blocked (LAPACK's form), tile (mode cpu), or auto: by shape (default: blocked)",
+        [&options](const std::string& text) {
+            const std::string method = parse_choice("--method", text, {"blocked", "tile", "auto"});
+            options.method = method == "tile"   ? QrMethod::tile
+                             : method == "auto" ? QrMethod::automatic
+                                                : QrMethod::blocked;
+        });
+    add("--tree", "tall panels by a reduction tree, mode cpu: auto, never or always (default: auto)",
+        [&options](const std::string& text) {
+            const std::string tree = parse_choice("--tree", text, {"auto", "never", "always"});
+            options.tree = tree == "auto" ? QrTree::automatic : tree == "always" ? QrTree::always : QrTree::never;
+        });
+    add("--inner-width", "method tile: columns of a panel with a triangle T of their own (default: by table)",
+        [&options](const std::string& text) {
+            options.inner_width = parse_integer("--inner-width", text, 1, widest_inner);
+        });
+}
+
+void require_used_options(const QrOptions& options) {
+    if (options.inner_width > 0 && options.method == QrMethod::blocked)
+        throw WrongUse("--inner-width with --method blocked; allowed: --method tile or auto");
 }
 
 }  // namespace
 
 void add_qr(CLI::App& program, Settings& settings, Command& chosen) {
     auto* command = program.add_subcommand("qr", "factor one matrix by QR, check it, time it");
-    const auto options = std::make_shared<FactorOptions>();
-    add_factor_options(*command, settings, *options);
-    command->callback(
-        [options, &settings, &chosen] { chosen = [options, &settings] { return qr(*options, settings); }; });
+    const auto options = std::make_shared<QrCommand>();
+    add_factor_options(*command, settings, options->factor);
+    add_method_options(*command, options->qr);
+    command->callback([options, &settings, &chosen] {
+        require_used_options(options->qr);
+        chosen = [options, &settings] { return qr(*options, settings); };
+    });
 }
 
 }  // namespace basalt

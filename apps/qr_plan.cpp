@@ -2,21 +2,42 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
+#include "apps/exit_status.hpp"
+
 namespace basalt {
 
-QrPlan qr_plan(const Settings& settings, const Runtime& runtime, Index m, Index n, std::size_t element_size) {
+namespace {
+
+void require_in_mode(const QrOptions& options) {
+    if (options.mode != FactorMode::gpu && options.mode != FactorMode::hybrid) return;
+    const auto refuse = [&](const char* what, const char* allowed) {
+        throw WrongUse(fmt::format("{} with --mode {}; allowed: {}, or --mode cpu", what, name_of(options.mode), allowed));
+    };
+    if (options.method == QrMethod::tile) refuse("--method tile", "blocked, auto");
+    if (options.tree == QrTree::always) refuse("--tree always", "auto, never");
+}
+
+}  // namespace
+
+QrPlan qr_plan(const Settings& settings, const Runtime& runtime, Index m, Index n, std::size_t element_size,
+               const QrOptions& wanted) {
     const LuOptions set = settings.lu_options();
-    QrOptions options;
+    QrOptions options = wanted;
     options.mode = set.mode;
+    require_in_mode(options);
     options.panel_width = set.panel_width;
     options.panel_threads = set.panel_threads;
     options.lookahead = set.lookahead;
     options.mode = chosen_qr_mode(runtime.tuning(), options, m, n, runtime.gpus());
     const bool on_gpus = options.mode != FactorMode::cpu;
-    const TileShape usual = default_qr_tile(runtime.tuning(), m, n, on_gpus ? runtime.gpus() : 0);
+    options.method = chosen_qr_method(runtime.tuning(), options, options.mode, m, n);
+    const bool by_tiles = options.method == QrMethod::tile;
+    const TileShape usual = default_qr_tile(runtime.tuning(), m, n, on_gpus ? runtime.gpus() : 0, options.method);
     QrPlan plan{factor_plan(settings, runtime, options.mode, m, element_size, usual), options};
     Index& panel = plan.options.panel_width;
-    if (panel == 0) panel = default_qr_panel(runtime.tuning(), plan.mode, m, n);
+    if (panel == 0) panel = by_tiles ? plan.tile.width : default_qr_panel(runtime.tuning(), plan.mode, m, n);
     panel = std::min(panel, on_gpus ? std::min(plan.tile.width, widest_qr_gpu_panel) : plan.tile.width);
     plan_moves_by_size(plan, runtime, m, n, element_size);
     return plan;

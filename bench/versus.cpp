@@ -128,8 +128,10 @@ int main(int argc, char** argv) {
     std::string core;
     add_options(*app.add_subcommand("lu", "LU with partial pivoting beside OpenBLAS's getrf and gemm"),
                 options, core);
-    const CLI::App* const qr = app.add_subcommand("qr", "QR beside OpenBLAS's or cuSOLVER's geqrf and gemm");
-    add_options(*app.get_subcommand("qr"), options, core);
+    CLI::App* const qr = app.add_subcommand("qr", "QR beside OpenBLAS's or cuSOLVER's geqrf and gemm");
+    add_options(*qr, options, core);
+    qr->add_option("--method", options.method, "cpu: blocked (LAPACK's form), tile, or auto: by shape")
+        ->check(CLI::IsMember({"blocked", "tile", "auto"}));
     const CLI::App* const cholesky = app.add_subcommand("cholesky", "Cholesky beside OpenBLAS's or cuSOLVER's potrf and gemm");
     add_options(*app.get_subcommand("cholesky"), options, core);
     if (const auto status = parse(app, argc, argv)) return *status;
@@ -140,6 +142,9 @@ int main(int argc, char** argv) {
         }
         if (qr->parsed() && options.vendor == "cusolvermg") {
             throw std::invalid_argument("--vendor cusolvermg: it offers no QR; allowed with qr: auto, cusolver, none");
+        }
+        if (options.method == "tile" && options.mode != "cpu") {
+            throw std::invalid_argument("--method tile: allowed with --mode cpu");
         }
         if (qr->parsed()) return options.mode == "cpu" ? versus_qr(options) : versus_qr_gpu(options);
         if (cholesky->parsed()) return options.mode == "cpu" ? versus_cholesky(options) : versus_cholesky_gpu(options);

@@ -22,6 +22,7 @@ struct VersusOptions {
     int repeat = 3;
     std::uint64_t seed = 0;
     bool in_place = false;  ///< the user's array in a GPU's memory becomes the tiles' memory
+    std::string method = "blocked";  ///< QR, mode cpu: blocked, tile or auto
     std::string json;
     std::string mode = "cpu";
     // modes hybrid and gpu

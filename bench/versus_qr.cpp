@@ -52,9 +52,9 @@ void vendor_multiply(Index m, Index k, const T* a, const T* tau, T* c) {
     }
 }
 
-/// ||(A - Q R) x||_oo / (max(m, n) ||A||_oo eps) for one vector x of random signs, Q by OpenBLAS's ormqr.
-template <class T>
-double residual_ratio(View<const T> a, View<const T> factors, const std::vector<T>& tau) {
+/// ||(A - Q R) x||_oo / (max(m, n) ||A||_oo eps) for one vector x of random signs; multiply(c) makes Q c in its place.
+template <class T, class F>
+double residual_ratio(View<const T> a, View<const T> factors, const F& multiply) {
     const Index m = a.rows(), n = a.cols(), k = std::min(m, n);
     std::mt19937_64 random(1);
     std::vector<double> product(static_cast<std::size_t>(m)), row_sums(product.size()), rx(product.size());
@@ -68,7 +68,7 @@ double residual_ratio(View<const T> a, View<const T> factors, const std::vector<
             rx[static_cast<std::size_t>(i)] += x * static_cast<double>(factors(i, j));
     }
     std::vector<T> qrx(rx.begin(), rx.end());
-    vendor_multiply<T>(m, k, factors.data(), tau.data(), qrx.data());
+    multiply(qrx.data());
     double error = 0;
     for (std::size_t i = 0; i < product.size(); ++i) {
         const double difference = std::abs(product[i] - static_cast<double>(qrx[i]));
@@ -88,8 +88,10 @@ class QrContest {
           runtime_(runtime),
           m_(options.m > 0 ? options.m : n),
           n_(n),
-          tile_(options.tile == basalt::TileShape{} ? basalt::default_qr_tile(runtime.tuning(), m_, n_)
-                                                    : options.tile),
+          qr_options_(chosen_options(options, runtime.tuning(), m_, n_)),
+          tile_(options.tile == basalt::TileShape{}
+                    ? basalt::default_qr_tile(runtime.tuning(), m_, n_, 0, qr_options_.method)
+                    : options.tile),
           original_(count(m_, n_)),
           work_(count(m_, n_)),
           tau_(static_cast<std::size_t>(std::min(m_, n_))),
@@ -99,11 +101,11 @@ class QrContest {
           gemm_a_(count(gemm_m_, gemm_depth)),
           gemm_b_(count(gemm_depth, gemm_n_)),
           gemm_c_(count(gemm_m_, gemm_n_)) {
-        qr_options_.mode = basalt::QrMode::cpu;
-        qr_options_.panel_width =
-            std::min(options.nb > 0 ? options.nb : basalt::default_qr_panel(runtime.tuning(), qr_options_.mode, m_, n_), tile_.width);
-        qr_options_.panel_threads = options.panel_threads;
-        qr_options_.lookahead = options.lookahead;
+        if (qr_options_.panel_width == 0) {
+            qr_options_.panel_width =
+                by_tiles() ? tile_.width : basalt::default_qr_panel(runtime.tuning(), qr_options_.mode, m_, n_);
+        }
+        qr_options_.panel_width = std::min(qr_options_.panel_width, tile_.width);
         basalt::make_generator<T>("random", m_, n_, options.seed)->fill(columns(original_), 0, 0);
         for (std::size_t i = 0; i < gemm_a_.size(); ++i) gemm_a_[i] = original_[i % original_.size()];
         for (std::size_t i = 0; i < gemm_b_.size(); ++i) gemm_b_[i] = original_[i % original_.size()];
@@ -152,6 +154,7 @@ class QrContest {
         const auto rate = [](double flops, const std::vector<double>& seconds) {
             return flops / basalt::median(seconds) * 1e-9;
         };
+        json["method"] = by_tiles() ? "tile" : "blocked";
         json["vendor"] = vendor_version();
         json["vendor_core"] = vendor_core();
         json["vendor_gflops"] = rate(factor.flops, vendor_);
@@ -165,6 +168,19 @@ class QrContest {
     bool passed() const { return ratio_ < max_ratio; }
 
   private:
+    static basalt::QrOptions chosen_options(const VersusOptions& options, const basalt::Tuning& tuning, Index m, Index n) {
+        basalt::QrOptions chosen;
+        chosen.mode = basalt::QrMode::cpu;
+        chosen.method = options.method == "tile"   ? basalt::QrMethod::tile
+                        : options.method == "auto" ? basalt::QrMethod::automatic
+                                                   : basalt::QrMethod::blocked;
+        chosen.method = basalt::chosen_qr_method(tuning, chosen, chosen.mode, m, n);
+        chosen.panel_width = options.nb;
+        chosen.panel_threads = options.panel_threads;
+        chosen.lookahead = options.lookahead;
+        return chosen;
+    }
+    bool by_tiles() const { return qr_options_.method == basalt::QrMethod::tile; }
     static std::size_t count(Index rows, Index cols) { return static_cast<std::size_t>(rows * cols); }
     View<T> columns(std::vector<T>& array) { return View<T>::column_major(array.data(), m_, n_, m_); }
 
@@ -177,8 +193,19 @@ class QrContest {
         matrix_.store(columns(work_));
         runtime_.wait();
         const double seconds = now() - start;
-        if (ratio_ < 0) ratio_ = residual_ratio<T>(columns(original_), columns(work_), qr.tau());
+        if (ratio_ < 0) ratio_ = ratio_of(qr);
         return seconds;
+    }
+
+    /// Q by OpenBLAS's ormqr where it understands the factors.
+    double ratio_of(const basalt::QrFactors<T>& qr) {
+        return residual_ratio<T>(columns(original_), columns(work_), [&](T* c) {
+            if (!by_tiles()) return vendor_multiply<T>(m_, std::min(m_, n_), work_.data(), qr.tau().data(), c);
+            auto product = basalt::Matrix<T>::from_columns(runtime_, c, m_, 1, m_);
+            basalt::qr_apply(runtime_, qr, basalt::QrSide::left, basalt::QrOp::plain, product);
+            product.store(View<T>::column_major(c, m_, 1, m_));
+            runtime_.wait();
+        });
     }
 
     double time_vendor() {
@@ -199,8 +226,8 @@ class QrContest {
     const VersusOptions& options_;
     basalt::Runtime& runtime_;
     const Index m_, n_;
-    const basalt::TileShape tile_;
     basalt::QrOptions qr_options_;
+    const basalt::TileShape tile_;
     std::vector<T> original_, work_;  ///< column-major; work_ is the user's array that is factored
     std::vector<T> tau_;
     basalt::Matrix<T> matrix_;

@@ -35,12 +35,12 @@ CpuTuning avx512() {
     cpu.cholesky.solve_rows = 256;  // below, a core takes longer to wake up
     cpu.qr.sizes = {{256, {128, 32}, 32}, {768, {256, 64}, 64}, {2000, {512, 128}, 128}, {any_size, {512, 256}, 128}};
     cpu.qr.team = {.rows_a_thread = 512, .most = 32};  // below, a member's column of products costs no more than the meeting
-    cpu.qr.tile_sizes = {{256, {256, 64}, 32}, {any_size, {512, 128}, 64}};
-    cpu.qr.tile_aspect = 4;
-    cpu.qr.domain_aspect = 4;
+    // with two threads: with more of them flat trees are deeper than they need to be, which was not measured
+    cpu.qr.tile_sizes = {{512, {512, 128}, 32}, {any_size, {512, 128}, 64}};
+    cpu.qr.tile_aspect = 3;
+    cpu.qr.domain_aspect = 64;
     cpu.qr.domain_tiles = 8;
-    cpu.qr.tree_members = 32;
-    cpu.qr.tree_columns = 64;
+    cpu.qr.tree_bytes = 128e6;  // where it is as fast; below, twice the operations cost more than passes over memory
     cpu.qr.apply_rows = 512;
     cpu.qr.solve_rows = 1024;
     return cpu;

@@ -76,8 +76,7 @@ QrChoices::QrChoices(const Tuning& tuning, const QrOptions& options, Index m, In
       panel_threads_given(options.panel_threads > 0),
       lookahead(options.lookahead),
       tree_(options.tree),
-      tree_members_(tuning.cpu.qr.tree_members),
-      tree_columns_(tuning.cpu.qr.tree_columns) {
+      tree_bytes_(tuning.cpu.qr.tree_bytes) {
     require(panel_width >= 0, "panel_width = " + std::to_string(panel_width) + "; allowed is 0 (chosen) or at least 1");
     require(panel_threads >= 0,
             "panel_threads = " + std::to_string(panel_threads) + "; allowed is 0 (chosen) or at least 1");
@@ -102,9 +101,8 @@ QrChoices::QrChoices(const Tuning& tuning, const QrOptions& options, Index m, In
     rows_a_panel_thread_ = tuning.cpu.qr.team.rows_a_thread;
 }
 
-bool QrChoices::tree_for(int threads, Index cols) const {
-    return tree_ == QrTree::always ||
-           (tree_ == QrTree::automatic && threads >= tree_members_ && cols <= tree_columns_);
+bool QrChoices::tree_for(int threads, double bytes) const {
+    return tree_ == QrTree::always || (tree_ == QrTree::automatic && bytes >= tree_bytes_ * threads);
 }
 
 int QrChoices::panel_threads_for(Index rows) const {

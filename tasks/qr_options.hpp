@@ -11,8 +11,8 @@ struct QrChoices {
     /// Threads for a panel of so many rows: fewer for short ones, where synchronising costs more than it gains.
     int panel_threads_for(Index rows) const;
 
-    /// Whether a panel of so many columns by so many threads is to be reduced by a tree where it is tall enough.
-    bool tree_for(int threads, Index cols) const;
+    /// Whether so many threads are to reduce a panel of so many bytes by a tree, if it is tall enough.
+    bool tree_for(int threads, double bytes) const;
 
     QrMode mode;      ///< never automatic
     QrMethod method;  ///< never automatic
@@ -25,8 +25,7 @@ struct QrChoices {
 
   private:
     QrTree tree_;
-    int tree_members_;
-    Index tree_columns_;
+    double tree_bytes_;
     Index rows_a_panel_thread_;
 };
 

@@ -68,6 +68,16 @@ class VersusQr(unittest.TestCase):
             self.assertIn("OpenBLAS", record["vendor"])
             self.assertAlmostEqual(record["ratio"] * record["vendor_gflops"] / record["gflops"], 1, places=6)
 
+    def test_a_method_by_tiles_is_checked_and_refused_on_gpus(self):
+        for method, shape, chosen in (("tile", ["--n", "150"], "tile"), ("auto", ["--m", "900", "--n", "30"], "tile"),
+                                      ("auto", ["--n", "40"], "blocked")):
+            record = records(self, VERSUS, "qr", *shape, "--method", method, "--cpus", "2")[0]
+            self.assertTrue(record["passed"], record)
+            self.assertEqual(record["method"], chosen)
+        result = run(VERSUS, "qr", "--method", "tile", "--mode", "gpu")
+        self.assertEqual(result.returncode, 2, result)
+        self.assertIn("--mode cpu", result.stderr)
+
 
 class VersusLu(unittest.TestCase):
     def test_each_size_gives_a_checked_record_beside_the_vendor(self):

@@ -300,6 +300,24 @@ def qr_writes_a_record_and_refuses_options_of_lu():
 
 
 @test
+def qr_by_tiles_takes_any_shape_on_cores_alone():
+    for m, n in ((0, 0), (0, 5), (1, 1), (300, 40), (40, 300), (129, 127)):
+        for more in (["--precision", "s"], ["--tree", "always", "--tile", "32x16"], ["--inner-width", "5"]):
+            shown = basalt("qr", "--m", str(m), "--n", str(n), "--method", "tile", "--cpus", "2", *more)
+            expect(shown.status == 0 and "passed" in shown.out, shown)
+    for shape, method in ((["--m", "2000", "--n", "20"], "tile"), (["--n", "100"], "blocked")):
+        shown = basalt("qr", *shape, "--method", "auto", "--json", "-")
+        expect(json.loads(shown.out)["method"] == method, shown)
+    for mode in ("gpu", "hybrid"):
+        on_gpus = ["qr", "--n", "50", "--mode", mode, "--emulated-gpus", "1"]
+        expect_refused(basalt(*on_gpus, "--method", "tile"), "--method tile", mode, "blocked, auto, or --mode cpu")
+        expect_refused(basalt(*on_gpus, "--tree", "always"), "--tree always", mode, "auto, never, or --mode cpu")
+    expect_refused(basalt("qr", "--method", "tiles"), "--method", '"tiles"', "blocked, tile, auto")
+    expect_refused(basalt("qr", "--tree", "yes"), "--tree", '"yes"', "auto, never, always")
+    expect_refused(basalt("qr", "--inner-width", "8"), "--inner-width", "--method tile or auto")
+
+
+@test
 def cholesky_runs_in_every_mode_and_writes_a_record():
     for n in (0, 1, 130):
         for more in (["--precision", "s"], ["--mode", "gpu", "--emulated-gpus", "2"],

@@ -118,6 +118,12 @@ TEST_CASE("Cholesky and QR take tiles, panels and modes from the tables") {
     CHECK(basalt::default_qr_tile(tuning, 100000, 300, 1) == basalt::TileShape{512, 300});
     CHECK(basalt::default_qr_panel(tuning, FactorMode::cpu, 3000, 3000) == 128);
     CHECK(basalt::default_qr_panel(tuning, FactorMode::gpu, 5000, 5000) == 256);
+    CHECK(basalt::default_qr_tile(tuning, 100000, 32, 0, basalt::QrMethod::tile) == basalt::TileShape{512, 32});
+    const basalt::QrOptions by_shape{.method = basalt::QrMethod::automatic};
+    CHECK(basalt::chosen_qr_method(tuning, by_shape, FactorMode::cpu, 3000, 1000) == basalt::QrMethod::tile);
+    CHECK(basalt::chosen_qr_method(tuning, by_shape, FactorMode::cpu, 2999, 1000) == basalt::QrMethod::blocked);
+    CHECK(basalt::chosen_qr_method(tuning, by_shape, FactorMode::gpu, 3000, 10) == basalt::QrMethod::blocked);
+    CHECK(basalt::chosen_qr_method(tuning, {}, FactorMode::cpu, 3000, 10) == basalt::QrMethod::blocked);
     CHECK(basalt::chosen_qr_mode(tuning, {}, 1000, 1000, 1) == FactorMode::cpu);
     CHECK(basalt::chosen_qr_mode(tuning, {}, 100000, 1000, 1) == FactorMode::gpu);
 

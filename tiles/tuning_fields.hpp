@@ -98,8 +98,7 @@ void visit_cpu_tuning(Visitor& visitor, Entry& entry) {
         v.number("tile_aspect", qr.tile_aspect, 0.0, 1e30);
         v.number("domain_aspect", qr.domain_aspect, 0.0, 1e30);
         v.number("domain_tiles", qr.domain_tiles, Index{1}, extent);
-        v.number("tree_members", qr.tree_members, 1, threads);
-        v.number("tree_columns", qr.tree_columns, Index{0}, extent);
+        v.number("tree_bytes", qr.tree_bytes, 0.0, 1e30);
         v.number("apply_rows", qr.apply_rows, Index{1}, extent);
         v.number("solve_rows", qr.solve_rows, Index{1}, extent);
     });

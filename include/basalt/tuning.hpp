@@ -77,10 +77,8 @@ struct CpuTuning {
         /// by a binary tree.
         double domain_aspect = 0;
         Index domain_tiles = 1;
-        /// Tall panels in LAPACK's form are reduced by a tree from so many threads on, where they have at most so many
-        /// columns.
-        int tree_members = 1;
-        Index tree_columns = 0;
+        /// Tall panels in LAPACK's form are reduced by a tree where each of their threads has so many bytes of them.
+        double tree_bytes = 0;
         Index apply_rows = 1;  ///< of C that a task multiplies by Q from the right
         Index solve_rows = 1;  ///< as Lu's
     } qr;
