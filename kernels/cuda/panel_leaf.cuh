@@ -171,10 +171,39 @@ class Leaf {
     };
 
     static constexpr int nowhere = -1;  ///< of a row that does not exist: comes before all columns
-    /// Below that an inverse would be infinite. A zero pivot leaves its column of zeros.
-    static constexpr T smallest = std::numeric_limits<T>::min();
-    static constexpr T tiny_scale = sizeof(T) == 8 ? T(1ULL << 54) : T(1ULL << 25);
-    static __device__ bool is_tiny(T pivot) { return fabs(pivot) < smallest && pivot != T{0}; }
+    static constexpr T denormal_scale = sizeof(T) == 8 ? T(1ULL << 54) : T(1ULL << 25);
+
+    // by the upper half of magnitude(): above 2^1021 or 2^126 a reciprocal may be denormal
+    static constexpr unsigned least_normal = sizeof(T) == 8 ? 1U << 20 : 1U << 23;
+    static constexpr unsigned least_with_denormal_reciprocal = sizeof(T) == 8 ? 0x7fcU << 20 : 0xfdU << 23;
+    static __device__ bool has_normal_reciprocal(std::uint64_t magnitude) {
+        return static_cast<unsigned>(magnitude >> 32) - least_normal < least_with_denormal_reciprocal - least_normal;
+    }
+
+    /// Of zero, denormal and huge pivots and those that are no numbers.
+    static __device__ PivotScale<T> careful_scale(T pivot, std::uint64_t magnitude) {
+        if (magnitude == 0) return {T{1}, 0};
+        const bool denormal = static_cast<unsigned>(magnitude >> 32) < least_normal;
+        return {T{1} / (denormal ? pivot * denormal_scale : pivot), denormal};
+    }
+
+    /// Here, not only where it is used.
+    static __device__ void computed(double& value) { asm volatile("" : "+d"(value)); }
+    static __device__ void computed(float& value) { asm volatile("" : "+f"(value)); }
+
+    /// 1 / x for normal x with a normal reciprocal, in a straight line, beside which other work can be scheduled: an
+    /// approximation of 23 bits, and Newton's steps.
+    static __device__ double normal_reciprocal(double x) {
+        double y;
+        asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
+        y = fma(y, fma(-x, y, 1.0), y);
+        return fma(y, fma(-x, y, 1.0), y);
+    }
+    static __device__ float normal_reciprocal(float x) {
+        float y;
+        asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+        return fmaf(y, fmaf(-x, y, 1.0F), y);
+    }
 
     static constexpr int pack = 16 / static_cast<int>(sizeof(T));
     static __device__ void load_packed(const T* from, T* to) {
@@ -191,30 +220,38 @@ class Leaf {
 
     /// The warp's best row for column j goes to shared memory, the block's best to the others. Of the row, the columns
     /// from j on: at most `cols`. Of these rest() updates all but the first, while the warp finds its best row.
+    /// Behind the last pivot there is nothing to propose.
     template <int cols, class F>
     __device__ __forceinline__ void propose(int j, Team& team, Candidates& candidates, const F& rest) {
         PivotKey mine;
+        T value{};
         int best_r = 0;
 #pragma unroll
         for (int r = 0; r < rows_a_thread; ++r) {
             const bool eligible = place_[r] >= col_ + j;
             const PivotKey key{eligible ? magnitude(a_[r][0], place_[r] == col_ + j) : 0,
                                eligible ? static_cast<unsigned>(place_[r]) : ~0U, 0};
-            const bool better = key.better_than(mine);
+            const bool better = r == 0 || key.better_than(mine);
             mine.magnitude = better ? key.magnitude : mine.magnitude;
             mine.row = better ? key.row : mine.row;
+            value = better ? a_[r][0] : value;
             best_r = better ? r : best_r;
         }
         const unsigned highest = highest_of_warp(mine);
+        PivotScale<T> scale{normal_reciprocal(value), 0};  // each lane its own candidate's, beside the updates
         rest();
+        computed(scale.inverse);
+        if (j >= pivots_) return;
         if (thread_.lane == best_lane(mine, highest)) {
+            if (!has_normal_reciprocal(mine.magnitude)) scale = careful_scale(value, mine.magnitude);
             typename Team::Message& to = candidates[j & 1][thread_.warp];
             to.key = mine;
+            to.row.scale = scale;
 #pragma unroll
             for (int r = 0; r < rows_a_thread; ++r) {
                 if (r != best_r) continue;
 #pragma unroll
-                for (int c = 0; c < cols; c += pack) store_packed(&a_[r][c], &to.values[c]);
+                for (int c = 0; c < cols; c += pack) store_packed(&a_[r][c], &to.row.values[c]);
             }
         }
         __syncthreads();
@@ -226,44 +263,36 @@ class Leaf {
     __device__ __forceinline__ void eliminate(int j, Team& team, Candidates& candidates, Shared& shared,
                                               Followed& followed) {
         team.enter(PanelState::meet);
-        const typename Team::Message* const proposals = team.proposals(j, thread_);
+        const typename Team::Message& pivot_row = team.agreed(j, thread_);
         team.enter(PanelState::eliminate);
-        // each lane divides by the pivot that it looks at, while the best is being found
-        const bool looks = thread_.lane < team.proposed();
-        const T value = looks ? proposals[thread_.lane].values[0] : T{1};
-        const T divisor = value == T{0} ? T{1} : is_tiny(value) ? value * tiny_scale : value;
-        const int best = best_lane(looks ? proposals[thread_.lane].key : PivotKey{});
-        const T inverse = __shfl_sync(0xffffffffU, T{1} / divisor, best);
-        const typename Team::Message& pivot_row = proposals[best];
         const int diagonal = col_ + j, from = static_cast<int>(pivot_row.key.row);
-        const T pivot_element = thread_.lane < width ? pivot_row.values[thread_.lane] : T{0};
-        if (is_tiny(pivot_row.values[0])) {
-            asm volatile("" ::: "memory");  // a branch: nobody else should pay for this
+        const auto [inverse, denormal] = pivot_row.row.scale;
+        const T pivot_element = thread_.lane < width ? pivot_row.row.values[thread_.lane] : T{0};
+        if (denormal != 0) {
+            __syncwarp();  // a branch: nobody else should pay for this
 #pragma unroll
-            for (int r = 0; r < rows_a_thread; ++r) a_[r][0] *= tiny_scale;
+            for (int r = 0; r < rows_a_thread; ++r) a_[r][0] *= denormal_scale;
         }
+        const T next_u = pivot_row.row.values[1];  // before anything is written, behind which it would be loaded
         T l[rows_a_thread];
+        const auto update = [&](int c, T u) {
+#pragma unroll
+            for (int r = 0; r < rows_a_thread; ++r) a_[r][c - 1] = a_[r][c] - l[r] * u;
+        };
 #pragma unroll
         for (int r = 0; r < rows_a_thread; ++r) {
             place_[r] = place_[r] == from ? diagonal : place_[r] == diagonal ? from : place_[r];
             l[r] = a_[r][0] * inverse;  // what a row of U becomes is of no matter: no branches
-            if (place_[r] > diagonal) shared.stage[local_row(r) * Shared::stage_ld + j] = l[r];
         }
-        const auto update = [&](int c) {
-            const T u = pivot_row.values[c];
+        update(1, next_u);
+        propose<cols>(j + 1, team, candidates, [&] {
 #pragma unroll
-            for (int r = 0; r < rows_a_thread; ++r) a_[r][c - 1] = a_[r][c] - l[r] * u;
-        };
-        const auto update_rest = [&] {
+            for (int c = 2; c < cols; ++c) update(c, pivot_row.row.values[c]);
 #pragma unroll
-            for (int c = 2; c < cols; ++c) update(c);
-        };
-        update(1);
-        if (j + 1 < pivots_) {
-            propose<cols>(j + 1, team, candidates, update_rest);
-        } else {
-            update_rest();
-        }
+            for (int r = 0; r < rows_a_thread; ++r) {
+                if (place_[r] > diagonal) shared.stage[local_row(r) * Shared::stage_ld + j] = l[r];
+            }
+        });
         follow(j, from, pivot_element, followed);
     }
 

@@ -62,20 +62,31 @@ __device__ inline int best_lane(const PivotKey& mine, unsigned highest) {
         const bool tied = high == highest && low == lowest;
         const unsigned row = __reduce_min_sync(all, tied ? mine.row : ~0U);
         best = __ballot_sync(all, tied && mine.row == row);
+        best &= ~best + 1;  // several where there are no rows at all
     }
-    return __ffs(static_cast<int>(best)) - 1;
+    return 31 - __clz(static_cast<int>(best));  // one instruction less than __ffs()
 }
 
 __device__ inline int best_lane(const PivotKey& mine) { return best_lane(mine, highest_of_warp(mine)); }
+
+/// What a column is multiplied by where an element becomes the pivot.
+template <class T>
+struct alignas(16) PivotScale {
+    T inverse;            ///< of the pivot, of the pivot times 2^k, or 1 where the pivot is zero
+    unsigned denormal;    ///< whether the column is multiplied by 2^k first, since the pivot's own inverse may overflow
+};
 
 /// A row that some threads propose as pivot.
 template <class T, int width>
 struct alignas(16) ProposedRow {
     PivotKey key;
-    T values[width];
+    struct alignas(16) Row {
+        PivotScale<T> scale;
+        T values[width];
+    } row;
 
-    static constexpr int words = static_cast<int>((sizeof(PivotKey) + width * sizeof(T)) / sizeof(uint4));
-    static_assert(width * sizeof(T) % sizeof(uint4) == 0);
+    static constexpr int words = static_cast<int>((sizeof(PivotKey) + sizeof(Row)) / sizeof(uint4));
+    static_assert(sizeof(Row) == sizeof(PivotScale<T>) + width * sizeof(T));
 };
 
 /// Which of `count` <= 32 candidates is best, known to all lanes of the warp.
@@ -151,24 +162,26 @@ class ClusterTeam {
         }
     }
 
-    /// What the blocks proposed, when all have. Valid until the next call.
-    __device__ const Message* proposals(int step, BlockThread) {
+    /// The best of what the blocks proposed, when all have. Valid until the next call.
+    __device__ const Message& agreed(int step, BlockThread thread) {
         const int half = step & 1;
         const unsigned phase = static_cast<unsigned>(step >> 1 & 1);  // leaves take a multiple of four steps
         unsigned done = 0;
+        // Acquired for the block, whose shared memory is all that is read: for the cluster it would also empty the first
+        // cache of the device's memory, in each step.
         while (done == 0) {
             asm volatile(
                 "{\n\t.reg .pred p;\n\t"
-                "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n\t"
+                "mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 p, [%1], %2;\n\t"
                 "selp.u32 %0, 1, 0, p;\n\t}"
                 : "=r"(done)
                 : "r"(address(&shared().barrier[half])), "r"(phase)
                 : "memory");
         }
-        return shared().arrived[half];
+        const Message* const arrived = shared().arrived[half];
+        return arrived[best_candidate(arrived, size_, thread.lane)];
     }
 
-    __device__ int proposed() const { return size_; }
     __device__ void leaf_done() {}
     static __device__ void enter(PanelState) {}
     static __device__ void leave() {}
@@ -203,7 +216,8 @@ class GridTeam {
   public:
     using Message = ProposedRow<T, width>;
     static constexpr int most_blocks = 256;
-    static constexpr int row_words = width * static_cast<int>(sizeof(T)) / 8;
+    static constexpr int row_words = static_cast<int>(sizeof(typename Message::Row)) / 8;
+    static_assert(row_words < warp_lanes);
     struct Shared {
         Message agreed[2];
     };
@@ -231,13 +245,13 @@ class GridTeam {
             store(&global_->keys[half][rank()],
                   {static_cast<unsigned>(magnitude), static_cast<unsigned>(magnitude >> 32), best.key.row, epoch});
         } else if (thread.lane <= row_words) {
-            const uint2 word = reinterpret_cast<const uint2*>(best.values)[thread.lane - 1];
+            const uint2 word = reinterpret_cast<const uint2*>(&best.row)[thread.lane - 1];
             store(&global_->rows[half][rank()][thread.lane - 1], {word.x, word.y, epoch, 0});
         }
     }
 
     /// The best of what the blocks proposed.
-    __device__ const Message* proposals(int step, BlockThread thread) {
+    __device__ const Message& agreed(int step, BlockThread thread) {
         const int half = step & 1;
         const unsigned epoch = steps_done_ + static_cast<unsigned>(step) + 1;
         Message& agreed = shared().agreed[half];
@@ -261,13 +275,12 @@ class GridTeam {
                 uint4 word;
                 do word = load(&global_->rows[half][from][thread.lane]);
                 while (word.z != epoch);
-                reinterpret_cast<uint2*>(agreed.values)[thread.lane] = make_uint2(word.x, word.y);
+                reinterpret_cast<uint2*>(&agreed.row)[thread.lane] = make_uint2(word.x, word.y);
             }
         }
         __syncthreads();
-        return &agreed;
+        return agreed;
     }
-    __device__ int proposed() const { return 1; }
     __device__ void leaf_done() { steps_done_ += width; }
     static __device__ void enter(PanelState) {}
     static __device__ void leave() {}
