@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <exception>
@@ -19,7 +20,7 @@ class EmulatedBlock {
   public:
     EmulatedBlock(int warps, bool backwards) : warps_(warps), backwards_(backwards) {}
 
-    /// What solve_strip() and factor_leaf() call a thread.
+    /// What solve_strip(), solve_in_shared() and factor_leaf() call a thread.
     class Thread {
       public:
         int warp, warps, lane;
@@ -27,6 +28,16 @@ class EmulatedBlock {
         void sync() const { block_->wait(*this, {Call::sync}); }
 
         void sync_warp() const { from_lane(0.0, lane); }
+
+        /// Two elements, not before the block waits for copies.
+        template <class T>
+        void copy(T* to, const T* from) const {
+            block_->copies_.push_back([=] { std::copy_n(from, 2, to); });
+        }
+        void wait_for_copies() const {
+            if (warp == 0 && lane == 0) block_->copies_awaited_ = true;
+            sync();
+        }
 
         template <class T>
         T reciprocal_root(T x) const {
@@ -61,6 +72,7 @@ class EmulatedBlock {
         while (fibers_.front()->call.kind != Call::done) {
             for (int i = 0; i < warps_; ++i) run_warp(backwards_ ? warps_ - 1 - i : i);
             for (int w = 1; w < warps_; ++w) agree(fiber(0, 0), fiber(w, 0));
+            if (copies_awaited_) arrive_copies();
         }
     }
 
@@ -130,6 +142,12 @@ class EmulatedBlock {
         }
     }
 
+    void arrive_copies() {
+        for (const auto& copy : copies_) copy();
+        copies_.clear();
+        copies_awaited_ = false;
+    }
+
     void exchange(int warp) {
         double given[lanes];
         for (int lane = 0; lane < lanes; ++lane) given[lane] = *fiber(warp, lane).call.values;
@@ -158,6 +176,8 @@ class EmulatedBlock {
     bool backwards_;
     const std::function<void(const Thread&)>* body_ = nullptr;
     std::vector<std::unique_ptr<Fiber>> fibers_;
+    std::vector<std::function<void()>> copies_;  ///< on their way
+    bool copies_awaited_ = false;
     ucontext_t scheduler_{};
 };
 

@@ -4,7 +4,24 @@
 
 namespace basalt::cuda_detail {
 
-/// A thread of a block on the GPU, as solve_strip.hpp wants it.
+/// Starts the copy of neighbouring elements.
+template <int count, class T>
+__device__ void copy_to_shared(T* shared, const T* global) {
+    const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+    constexpr int bytes = count * static_cast<int>(sizeof(T));
+    if constexpr (bytes == 16) {
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(global) : "memory");
+    } else {
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(global), "n"(bytes) : "memory");
+    }
+}
+
+__device__ inline void wait_for_copies() {
+    asm volatile("cp.async.wait_all;" ::: "memory");
+    __syncthreads();
+}
+
+/// A thread of a block on the GPU, as solve_strip.hpp and panel_product.hpp want it.
 struct BlockThread {
     int number, warp, warps, lane;
 
@@ -17,6 +34,13 @@ struct BlockThread {
     __device__ void sync() const { __syncthreads(); }
 
     __device__ void sync_warp() const { __syncwarp(); }
+
+    /// Starts the copy of two elements to shared memory.
+    template <class T>
+    __device__ void copy(T* shared, const T* global) const {
+        copy_to_shared<2>(shared, global);
+    }
+    __device__ void wait_for_copies() const { cuda_detail::wait_for_copies(); }
 
     /// 1 / sqrt(x) for normal x, in a straight line: what CUDA's own function does for denormal numbers would keep
     /// everything around it from being scheduled beside it. The approximation's 20 bits become 60 in one step.

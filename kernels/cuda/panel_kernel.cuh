@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <type_traits>
 
 #include "kernels/cuda/panel_update.cuh"
@@ -11,11 +12,10 @@ struct PanelShared {
     typename Team::Shared team;  ///< where the team looks for it
     union {
         LeafShared<T, width, rows_a_thread> leaf;
-        StripMemory<T> solve;
         ProductShared<T> product;
     };
+    FewShared<T> few;
     typename Team::Message candidates[2][team_warps];
-    SmallSolveShared<T> small;
     LeafMoves<width> moves;
 };
 
@@ -24,6 +24,7 @@ struct PanelShared {
 template <class T>
 __device__ PanelView<T> anew(PanelView<T> panel) {
     asm volatile("" : "+r"(panel.ld), "+l"(panel.data));
+    __builtin_assume(__isGlobal(panel.data));
     return panel;
 }
 /// 0, of which the compiler does not know it either.
@@ -40,12 +41,12 @@ __device__ inline BlockThread anew(BlockThread thread) {
 /// A function of its own, with the registers to itself.
 template <class T, int width, int rows_a_thread, class Team>
 __device__ __noinline__ Team factor_leaf(Team team, PanelView<T> panel, int col, int count, int pivots_here,
-                                         BlockRows rows, Index* pivots, int& info) {
+                                         BlockRows rows, bool staged, Index* pivots, int& info) {
     auto& shared = *reinterpret_cast<PanelShared<T, width, rows_a_thread, Team>*>(dynamic_shared());
     int own_info = info;
     Leaf<T, width, rows_a_thread, Team> columns(panel, col, count, pivots_here, rows, anew(BlockThread()));
     team.enter(PanelState::load);
-    columns.load(shared.leaf);
+    columns.load(shared.leaf, staged);
     team.enter(PanelState::eliminate);
     columns.factor(team, shared.candidates, shared.leaf, shared.moves, pivots, own_info);
     __syncthreads();  // the moves
@@ -65,6 +66,7 @@ __global__ void __launch_bounds__(team_threads, 1)
     Team team(memory);
     const int rank = Team::rank(), size = Team::size();
     int info = 0;
+    bool staged = false;  // whether the leaf's columns are in the staging buffer already
 #pragma unroll 1
     for (int leaf = 0; leaf * width < whole.cols; ++leaf) {
         const PanelView<T> panel = anew(whole);
@@ -73,9 +75,8 @@ __global__ void __launch_bounds__(team_threads, 1)
         const int col = leaf * width, count = min(width, panel.cols - col), right = col + count;
         const int leaf_pivots = min(count, panel.rows - col);
         if (leaf_pivots > 0) {
-            team.arrive();  // what the other columns got so far
             const BlockRows own = BlockRows::of(rank, size, col, panel.rows);
-            team = factor_leaf<T, width, rows_a_thread>(team, panel, col, count, leaf_pivots, own,
+            team = factor_leaf<T, width, rows_a_thread>(team, panel, col, count, leaf_pivots, own, staged,
                                                               rank == 0 ? pivots : nullptr, info);
             team.enter(PanelState::barrier);
             team.wait();
@@ -89,30 +90,47 @@ __global__ void __launch_bounds__(team_threads, 1)
         team.enter(PanelState::barrier);
         team.arrive();
         team.wait();
-        const BlockRows below = BlockRows::of(rank, size, right, panel.rows);
-        if (order <= strip_cols && known == order) {
-            T* const u = shared.product.u[0];
-            team.enter(PanelState::triangle);
-            solve_few(anew(panel), first, order, right, cols, shared.small, u, anew(thread));
+        const bool few = order <= strip_cols, by_all = order <= most_solved_by_all;
+        constexpr int u_at = offsetof(Shared, product), few_u_at = offsetof(Shared, few.u), few_l_at = offsetof(Shared, few.l);
+        constexpr int strip_bytes = static_cast<int>(sizeof(shared.product.u[0]));
+        const T* const u = few ? shared.few.u : shared.product.u[0];
+        team.enter(PanelState::triangle);
+        if (by_all) {
+            const int strips = (cols + strip_cols - 1) / strip_cols;
+            solve_for(panel, first, known, right, cols, few ? few_u_at : u_at, few ? few_l_at : u_at + strips * strip_bytes, anew(thread));
             team.arrive();  // all have read what U takes the place of
-            team.enter(PanelState::product);
-            multiply(anew(panel), below, first, order, right, cols, shared.product, anew(thread));
-            team.enter(PanelState::barrier);
-            team.wait();
-            team.enter(PanelState::store);
-            if (rank == 0) store_few(panel, first, order, right, cols, u, anew(thread));
-            __syncthreads();
         } else {
-            team.enter(PanelState::triangle);
-            solve_right(anew(panel), first, known, right, cols, shared.solve, rank, size, anew(thread));
+            const int each = ((cols + size - 1) / size + tile_cols - 1) / tile_cols * tile_cols;
+            const int end = min((rank + 1) * each, cols);
+#pragma unroll 1
+            for (int own = rank * each; own < end; own += strip_cols) {
+                const int own_cols = min(strip_cols, end - own);
+                solve_for(panel, first, known, right + own, own_cols, u_at, u_at + strip_bytes, anew(thread));
+                store_u(panel, first, known, right + own, own_cols, u, 0, 1, anew(thread));
+                __syncthreads();
+            }
             team.enter(PanelState::barrier);
             team.arrive();
             team.wait();
-            if (right < panel.rows) {
-                team.enter(PanelState::product);
-                update_right(anew(panel), below, first, order, right, cols, shared.product, anew(thread));
-            }
+            copy_to_strips(anew(thread), static_cast<const T*>(panel.at(first, right)), panel.ld, known, cols, shared.product.u[0]);
+            wait_for_copies();
         }
+        team.enter(PanelState::product);
+        const BlockRows below = BlockRows::of(rank, size, right, panel.rows);
+        if (few) {
+            using LeafMemory = LeafShared<T, width, rows_a_thread>;
+            multiply_few(panel, below, first, order, right, cols, u, Staging<T>{shared.leaf.stage, LeafMemory::stage_ld, width}, anew(thread));
+        } else {
+            multiply(panel, below, first, order, right, cols, u, anew(thread));
+        }
+        if (by_all) {
+            team.enter(PanelState::barrier);
+            team.wait();
+            team.enter(PanelState::store);
+            store_u(panel, first, known, right, cols, u, rank, size, anew(thread));
+        }
+        staged = few;
+        __syncthreads();
     }
     if (rank == 0 && threadIdx.x == 0) *info_out = info;
     team.enter(PanelState::barrier);

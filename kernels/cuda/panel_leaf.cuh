@@ -48,23 +48,6 @@ struct LeafShared {
     unsigned moved[team_warps * rows_a_thread];  ///< by 32 rows of the block: those that change places
 };
 
-/// Starts the copy of neighbouring elements.
-template <int count, class T>
-__device__ void copy_to_shared(T* shared, const T* global) {
-    const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
-    constexpr int bytes = count * static_cast<int>(sizeof(T));
-    if constexpr (bytes == 16) {
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(global) : "memory");
-    } else {
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(global), "n"(bytes) : "memory");
-    }
-}
-
-__device__ inline void wait_for_copies() {
-    asm volatile("cp.async.wait_all;" ::: "memory");
-    __syncthreads();
-}
-
 /// A thread's rows.
 template <class T, int width, int rows_a_thread, class Team>
 class Leaf {
@@ -77,11 +60,12 @@ class Leaf {
     __device__ Leaf(PanelView<T> panel, int col, int count, int pivots, BlockRows rows, BlockThread thread)
         : panel_(panel), col_(col), count_(count), pivots_(pivots), rows_(rows), thread_(thread) {}
 
-    __device__ void load(Shared& shared) {
+    /// `staged`: the columns are in the staging buffer, where they are fetched to otherwise.
+    __device__ void load(Shared& shared, bool staged) {
         // neighbouring threads fetch neighbouring pieces of a row
         constexpr int piece = pack;
         constexpr int pieces = width / piece;
-        const int total = rows_.count() * pieces;
+        const int total = staged ? 0 : rows_.count() * pieces;
         for (int i = thread_.number; i < total; i += team_threads) {
             const int row = i / pieces, part = i % pieces * piece;
             T* const to = &shared.stage[row * Shared::stage_ld + part];
@@ -118,6 +102,8 @@ class Leaf {
         // lane k of warp 0 follows the leaf's top row number k and notes where pivot k came from
         Followed followed{col_ + thread_.lane, col_ + thread_.lane, pivots, info};
         propose<width>(0, team, candidates, [] {});
+        // what the other columns got so far: now, since it waits for what was written as candidates do for each other
+        team.arrive();
         // loops, not unrolled: the code itself would be what is waited for
 #pragma unroll 1
         for (int j = 0; j < min(width / 2, pivots_); ++j) eliminate<width>(j, team, candidates, shared, followed);
