@@ -67,6 +67,7 @@ __global__ void __launch_bounds__(team_threads, 1)
     const int rank = Team::rank(), size = Team::size();
     int info = 0;
     bool staged = false;  // whether the leaf's columns are in the staging buffer already
+    BlockRows own = BlockRows::of(rank, size, 0, whole.rows);  // of the next leaf
 #pragma unroll 1
     for (int leaf = 0; leaf * width < whole.cols; ++leaf) {
         const PanelView<T> panel = anew(whole);
@@ -75,7 +76,6 @@ __global__ void __launch_bounds__(team_threads, 1)
         const int col = leaf * width, count = min(width, panel.cols - col), right = col + count;
         const int leaf_pivots = min(count, panel.rows - col);
         if (leaf_pivots > 0) {
-            const BlockRows own = BlockRows::of(rank, size, col, panel.rows);
             team = factor_leaf<T, width, rows_a_thread>(team, panel, col, count, leaf_pivots, own, staged,
                                                               rank == 0 ? pivots : nullptr, info);
             team.enter(PanelState::barrier);
@@ -89,6 +89,7 @@ __global__ void __launch_bounds__(team_threads, 1)
         if (known <= 0) continue;
         team.enter(PanelState::barrier);
         team.arrive();
+        own = BlockRows::of(rank, size, right, panel.rows);
         team.wait();
         const bool few = order <= strip_cols, by_all = order <= most_solved_by_all;
         constexpr int u_at = offsetof(Shared, product), few_u_at = offsetof(Shared, few.u), few_l_at = offsetof(Shared, few.l);
@@ -103,10 +104,10 @@ __global__ void __launch_bounds__(team_threads, 1)
             const int each = ((cols + size - 1) / size + tile_cols - 1) / tile_cols * tile_cols;
             const int end = min((rank + 1) * each, cols);
 #pragma unroll 1
-            for (int own = rank * each; own < end; own += strip_cols) {
-                const int own_cols = min(strip_cols, end - own);
-                solve_for(panel, first, known, right + own, own_cols, u_at, u_at + strip_bytes, anew(thread));
-                store_u(panel, first, known, right + own, own_cols, u, 0, 1, anew(thread));
+            for (int c = rank * each; c < end; c += strip_cols) {
+                const int part = min(strip_cols, end - c);
+                solve_for(panel, first, known, right + c, part, u_at, u_at + strip_bytes, anew(thread));
+                store_u(panel, first, known, right + c, part, u, 0, 1, anew(thread));
                 __syncthreads();
             }
             team.enter(PanelState::barrier);
@@ -116,12 +117,11 @@ __global__ void __launch_bounds__(team_threads, 1)
             wait_for_copies();
         }
         team.enter(PanelState::product);
-        const BlockRows below = BlockRows::of(rank, size, right, panel.rows);
         if (few) {
             using LeafMemory = LeafShared<T, width, rows_a_thread>;
-            multiply_few(panel, below, first, order, right, cols, u, Staging<T>{shared.leaf.stage, LeafMemory::stage_ld, width}, anew(thread));
+            multiply_few(panel, own, first, order, right, cols, u, Staging<T>{shared.leaf.stage, LeafMemory::stage_ld, width}, anew(thread));
         } else {
-            multiply(panel, below, first, order, right, cols, u, anew(thread));
+            multiply(panel, own, first, order, right, cols, u, anew(thread));
         }
         if (by_all) {
             team.enter(PanelState::barrier);

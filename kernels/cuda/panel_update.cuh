@@ -24,30 +24,35 @@ struct FewShared {
 };
 
 /// Moves the rows of all columns outside [col, col + count) as the leaf's interchanges of `pivots` rows did inside.
-/// Columns are dealt to blocks.
+/// Columns are dealt to blocks, a few at a time. All that a block reads is on its way before it writes.
 template <class T, int width>
 __device__ __forceinline__ void move_rows(PanelView<T> panel, int col, int count, int pivots,
                                           const LeafMoves<width>& moves, int rank, int size, BlockThread thread) {
-    const int others = panel.cols - count, each = (others + size - 1) / size;
-    const int end = min((rank + 1) * each, others);
-    const int lines = 2 * pivots, at_once = team_threads / lines;
-    const int line = thread.number / at_once;
+    constexpr int lines = 2 * width, at_once = team_threads / lines, rounds = 4;
+    const int line = thread.number / at_once % width, others = panel.cols - count;
+    const bool of_top = thread.number / at_once >= width;
     int from = 0, to = 0;
     if (line < pivots) {
-        from = moves.pivot_source[line];
-        to = col + line;
-    } else if (line < lines && moves.top_target[line - pivots] >= col + pivots) {
-        from = col + line - pivots;
-        to = moves.top_target[line - pivots];
+        from = of_top ? col + line : moves.pivot_source[line];
+        to = of_top ? moves.top_target[line] : col + line;
+        if (of_top && to < col + pivots) to = from;
     }
+    const auto at = [&](int row, int number) { return panel.at(row, number < col ? number : number + count); };
 #pragma unroll 1
-    for (int first = rank * each; first < end; first += at_once) {
+    for (int first = rank * at_once; first < others; first += rounds * size * at_once) {
+        T values[rounds];
         const int number = first + thread.number % at_once;
-        const int column = number < col ? number : number + count;
-        const bool moves_it = number < end && from != to;
-        const T value = moves_it ? *panel.at(from, column) : T{0};
+#pragma unroll
+        for (int n = 0; n < rounds; ++n) {
+            const int other = number + n * size * at_once;
+            if (from != to && other < others) values[n] = *at(from, other);
+        }
         __syncthreads();
-        if (moves_it) *panel.at(to, column) = value;
+#pragma unroll
+        for (int n = 0; n < rounds; ++n) {
+            const int other = number + n * size * at_once;
+            if (from != to && other < others) *at(to, other) = values[n];
+        }
     }
 }
 
