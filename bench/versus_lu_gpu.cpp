@@ -59,6 +59,7 @@ class GpuContest {
         lu_options_.lookahead = options.lookahead;
         lu_options_.single_update_task = options.single_update_task;
         lu_options_.narrow_at_end = options.narrow_at_end;
+        lu_options_.coarse_width = options.coarse_width;
         lu_options_.split_products = options.split_products;
         lu_options_.broadcast_from_host = options.broadcast_from_host;
         lu_options_.tf32 = options.tf32;
@@ -133,6 +134,7 @@ class GpuContest {
         json["gpu_panels_below"] = lu_options_.gpu_panels_below;
         if (options_.precision == 's') json["split_products"] = lu_options_.split_products;
         json["lookahead"] = lu_options_.lookahead;
+        if (lu_options_.coarse_width > 0) json["coarse_width"] = lu_options_.coarse_width;
         if (lu_options_.tf32) json["tf32"] = true;
         json["panel_threads"] = lu_options_.panel_threads;
         json["gpu_memory"] = runtime_.config().gpu_memory;

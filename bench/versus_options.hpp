@@ -34,6 +34,7 @@ struct VersusOptions {
     bool single_update_task = false;
     bool broadcast_from_host = false;
     bool narrow_at_end = true;
+    basalt::Index coarse_width = 0;
     bool split_products = true;
     int gpu_panels_below = -1;
     bool tf32 = false;

@@ -28,6 +28,7 @@ GpuLuMemory::GpuLuMemory(const TileGrid& grid, std::size_t element_size, const L
       width_(grid.shape().width),
       element_size_(element_size),
       nb_(std::min(choices.widths.width, width_)),
+      block_(choices.coarse_width == 0 ? 0 : std::clamp(choices.coarse_width, nb_, std::max(nb_, width_))),
       panels_(most_panels(grid, nb_)),
       inverted_rows_(choices.mode == LuMode::gpu ? 0 : panels_ * nb_),
       slots_(std::max(choices.lookahead, 1) + 2),
@@ -39,12 +40,12 @@ GpuLuMemory::GpuLuMemory(const TileGrid& grid, std::size_t element_size, const L
 
 Index GpuLuMemory::pieces_numbers(Index cols) const {
     if (!by_pieces_) return aligned(1);
-    return aligned(static_cast<Index>(split_workspace(rows_, nb_, cols) / sizeof(Index)));
+    return aligned(static_cast<Index>(split_workspace(rows_, deepest(), cols) / sizeof(Index)));
 }
 
 std::size_t GpuLuMemory::workspace(Index columns) const {
     const Index elements =
-        slots_ * rows_ * nb_ + inverted_rows_ * inverted_block + nb_ * width_ * (columns + 1);
+        slots_ * rows_ * nb_ + 2 * rows_ * block_ + inverted_rows_ * inverted_block + nb_ * nb_ + deepest() * width_ * columns;
     // what the interchanges of each panel move, its pivots and INFO, its gate
     const Index lists = panels_ * (aligned(2 * nb_) + aligned(nb_ + 1) + aligned(1));
     const Index numbers = lists + panel_numbers_ + pieces_numbers(nb_) + pieces_numbers(width_ * columns);

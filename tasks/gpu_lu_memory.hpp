@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 #include "tasks/lu_options.hpp"
@@ -14,6 +15,10 @@ class GpuLuMemory {
     GpuLuMemory(const TileGrid& grid, std::size_t element_size, const LuChoices& choices, bool emulated);
 
     Index panel_width() const { return nb_; }
+    /// Of a block of panels, where there are two levels of blocking; 0 where there is one.
+    Index block_width() const { return block_; }
+    /// Of the products of a step.
+    Index deepest() const { return std::max(nb_, block_); }
     /// Panels on their way at once.
     Index panel_slots() const { return slots_; }
     /// Of the workspace of a panel that a GPU factors.
@@ -27,7 +32,7 @@ class GpuLuMemory {
   private:
     Index rows_, width_;
     std::size_t element_size_;
-    Index nb_;
+    Index nb_, block_;
     Index panels_;
     Index inverted_rows_;  ///< of the inverses of panels that cores factor
     Index slots_, panel_numbers_;

@@ -24,6 +24,7 @@ GpuLuState<T>::GpuLuState(LuState<T>& lu, const LuChoices& choices)
       gpus(lu.runtime.gpus()),
       memory_(lu.grid(), sizeof(T), choices, lu.runtime.engine().device(0).emulated()),
       nb(memory_.panel_width()),
+      block_width(memory_.block_width()),
       panel_slots(memory_.panel_slots()),
       group_columns(fitting_columns(lu.runtime, lu.grid(), sizeof(T),
                                     [&](Index columns) { return memory_.workspace(columns); }, lu.a->adopted())),
@@ -34,6 +35,7 @@ GpuLuState<T>::GpuLuState(LuState<T>& lu, const LuChoices& choices)
     register_panels();
     register_travelling(choices.mode);
     if (choices.mode != LuMode::gpu) register_packed();
+    if (block_width > 0) register_blocks();
     register_on_devices();
 }
 
@@ -82,11 +84,21 @@ void GpuLuState<T>::register_packed() {
 }
 
 template <class T>
+void GpuLuState<T>::register_blocks() {
+    constexpr int slots = 2;  // one is gathered while the other is multiplied by
+    const Index m = lu.grid().rows(), block = aligned(m * block_width);
+    block_addresses_ = HostBuffer(static_cast<std::size_t>(slots * block) * sizeof(T),
+                                  panels_come_home ? HostBacking::promised : HostBacking::untouched);
+    T* next = static_cast<T*>(block_addresses_.data());
+    for (int s = 0; s < slots; ++s, next += block) blocks.emplace_back(lu.runtime, next, m, block_width, "block of panels");
+}
+
+template <class T>
 void GpuLuState<T>::register_on_devices() {
     Runtime& runtime = lu.runtime;
     const Index width = lu.grid().shape().width;
     const Index share = ceil_div(std::min(group_columns, lu.grid().tile_cols()), gpus);
-    const Index lead = aligned(nb * width), rest = aligned(nb * width * share);
+    const Index lead = aligned(nb * nb), rest = aligned(memory_.deepest() * width * share);
     const Index panel_numbers = memory_.panel_numbers();
     const Index lead_numbers = memory_.pieces_numbers(nb), rest_numbers = memory_.pieces_numbers(width * share);
     const Index all_numbers = panel_numbers + lead_numbers + rest_numbers;

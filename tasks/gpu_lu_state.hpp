@@ -33,6 +33,7 @@ struct GpuLuState {
 
   public:
     const Index nb;             ///< widest panel
+    const Index block_width;    ///< of blocks of panels, see LuOptions::coarse_width
     const Index panel_slots;    ///< panels on their way at once
     const Index group_columns;  ///< tile columns of a group
     /// Whether panels pass through the host's memory: where cores factor them, where they are read from the matrix at
@@ -47,17 +48,20 @@ struct GpuLuState {
     void register_panels();
     void register_travelling(LuMode mode);
     void register_packed();
+    void register_blocks();
     void register_on_devices();
 
     PinnedBuffer travelling_;     // what cores and GPUs exchange
     PinnedBuffer travelling_panels_;
     HostBuffer panel_addresses_;  // in their place where panels never come home
+    HostBuffer block_addresses_;
     HostBuffer on_devices_;       // addresses for what only GPUs use: never touched here
     HostBuffer packed_memory_;
 
   public:
     // by slot
     std::vector<ScratchMatrix<T>> panels;            ///< m x nb, in the matrix's rows
+    std::vector<ScratchMatrix<T>> blocks;            ///< m x block_width, in the matrix's rows: two, if any
     std::vector<ScratchMatrix<T>> packed;            ///< packed U of a column that cores update
     // by panel
     std::vector<ScratchMatrix<T>> inverses;     ///< those of diagonal blocks of L(k, k), one below the other

@@ -70,6 +70,7 @@ namespace detail {
 
 LuChoices::LuChoices(const Tuning& tuning, const LuOptions& options, Index m, Index n, int workers, int gpus)
     : widths{options.panel_width},
+      coarse_width(options.coarse_width),
       panel_threads(options.panel_threads),
       panel_threads_given(options.panel_threads > 0),
       lookahead(options.lookahead),
@@ -93,6 +94,14 @@ LuChoices::LuChoices(const Tuning& tuning, const LuOptions& options, Index m, In
     if (lookahead < -1) {
         throw UsageError("LuOptions::lookahead = " + std::to_string(lookahead) +
                          "; allowed is -1 (chosen) or at least 0");
+    }
+    if (coarse_width < 0) {
+        throw UsageError("LuOptions::coarse_width = " + std::to_string(coarse_width) +
+                         "; allowed is 0 (none) or at least 1");
+    }
+    if (coarse_width > 0 && (mode != LuMode::gpu || lookahead == 0 || single_update_task)) {
+        throw UsageError("LuOptions::coarse_width = " + std::to_string(coarse_width) +
+                         "; allowed is 0 but in mode gpu with a lookahead of 1 and several update tasks a step");
     }
     if (gpu_panels_below < -1) {
         throw UsageError("LuOptions::gpu_panels_below = " + std::to_string(gpu_panels_below) +

@@ -13,6 +13,7 @@ struct LuChoices {
     int panel_threads_for(Index rows) const;
 
     PanelWidths widths;
+    Index coarse_width;  ///< 0: one level of blocking
     int panel_threads;
     bool panel_threads_given;
     int lookahead;

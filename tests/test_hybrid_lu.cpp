@@ -54,6 +54,41 @@ TEST_CASE("the variants for comparison give the same factors") {
     }
 }
 
+TEST_CASE("two levels of blocking give the same factors, at ragged sizes and with 1 to 3 GPUs", "[sanitize]") {
+    const std::vector<LuShape> shapes{{1, 1, {8, 8}, 4},         {7, 5, {8, 8}, 2},        {97, 97, {32, 32}, 8},   {130, 61, {32, 24}, 8},
+                                      {61, 130, {32, 24}, 6},    {200, 200, {64, 96}, 16}, {33, 200, {16, 16}, 8},  {128, 128, {128, 128}, 16},
+                                      {150, 140, {64, 128}, 16}, {90, 90, {32, 32}, 32}};
+    for (const LuShape& shape : shapes) {
+        for (int gpus = 1; gpus <= 3; ++gpus) {
+            for (const Index block : {shape.panel_width, 2 * shape.panel_width, 3 * shape.panel_width + 1, Index{1000}}) {
+                const Watchdog watchdog;
+                LuOptions options = gpu_alone(shape.panel_width);
+                options.coarse_width = block;
+                INFO("blocks of " << block);
+                check_exact<double>({.gpus = gpus, .delay = std::chrono::microseconds(gpus == 3 ? 50 : 0)}, shape, options);
+            }
+        }
+    }
+    LuOptions halves = gpu_alone(32);  // panels get narrower at the end
+    halves.coarse_width = 64;
+    check_exact<float>({.gpus = 2}, {300, 300, {128, 128}, 32}, halves);
+    halves.left_interchanges = false;
+    const Dense<double> a = random_dense<double>(150, 150, 3);
+    Runtime runtime(LuMachine{.gpus = 2}.config());
+    const auto without = factor(runtime, a, {150, 150, {64, 64}, 16}, halves);
+    halves.coarse_width = 0;
+    CHECK(without.pivots == factor(runtime, a, {150, 150, {64, 64}, 16}, halves).pivots);
+}
+
+TEST_CASE("two levels of blocking where the matrix is larger than the GPUs' memory or GPUs do not reach each other") {
+    LuOptions options = gpu_alone(16);
+    options.coarse_width = 32;
+    const LuShape shape{320, 320, {32, 32}, 16};
+    check_exact<double>({.gpus = 1, .memory = 700'000}, shape, options);
+    check_exact<double>({.gpus = 2, .memory = 600'000}, shape, options);
+    check_exact<double>({.gpus = 3, .peers = false}, {150, 150, {32, 64}, 16}, options);
+}
+
 TEST_CASE("copies of panels belong to the panel's step in the trace of LU on GPUs") {
     const Index n = 160;
     const LuShape shape{n, n, {32, 32}, 32};
@@ -309,6 +344,12 @@ TEST_CASE("a lookahead that panels on GPUs have not is refused; automatic takes 
     Runtime runtime(LuMachine{.gpus = 1}.config());
     Matrix<double> a(runtime, 8, 8);
     CHECK_THROWS_AS(lu_factor(runtime, a, gpu_alone(4, 2)), UsageError);
+    LuOptions coarse = hybrid(4);
+    coarse.coarse_width = 8;
+    CHECK_THROWS_AS(lu_factor(runtime, a, coarse), UsageError);
+    coarse = gpu_alone(4, 0);
+    coarse.coarse_width = 8;
+    CHECK_THROWS_AS(lu_factor(runtime, a, coarse), UsageError);
     LuOptions both = hybrid(4, 2);
     both.gpu_panels_below = 8;
     CHECK_THROWS_AS(lu_factor(runtime, a, both), UsageError);

@@ -17,4 +17,18 @@ std::vector<Panel> cut_panels(const TileGrid& grid, PanelWidths widths) {
     return panels;
 }
 
+std::vector<PanelBlock> cut_blocks(const std::vector<Panel>& panels, Index width) {
+    std::vector<PanelBlock> blocks;
+    for (int k = 0; k < std::ssize(panels); ++k) {
+        const Panel& panel = panels[static_cast<std::size_t>(k)];
+        const Panel* const first = blocks.empty() ? nullptr : &panels[static_cast<std::size_t>(blocks.back().first)];
+        if (first != nullptr && first->tile_column == panel.tile_column && panel.end() - first->first <= width) {
+            blocks.back().last = k + 1;
+        } else {
+            blocks.push_back({k, k + 1});
+        }
+    }
+    return blocks;
+}
+
 }  // namespace basalt::detail

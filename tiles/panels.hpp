@@ -33,7 +33,16 @@ struct PanelWidths {
     }
 };
 
+/// Panels [first, last) beside each other in one tile column.
+struct PanelBlock {
+    int first;
+    int last;
+};
+
 /// The panels of a factorization, none across a border of tile columns.
 std::vector<Panel> cut_panels(const TileGrid& grid, PanelWidths widths);
+
+/// The panels in blocks of `width` columns at most, or of one panel. None across a border of tile columns.
+std::vector<PanelBlock> cut_blocks(const std::vector<Panel>& panels, Index width);
 
 }  // namespace basalt::detail
