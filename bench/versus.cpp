@@ -93,8 +93,10 @@ void add_options(CLI::App& command, VersusOptions& options, std::string& core) {
                      "hybrid and gpu, precision s: no products by pieces of 8 bits");
     command.add_flag("!--one-width", options.narrow_at_end,
                      "hybrid and gpu: panels as wide at the end as at the beginning");
-    command.add_option("--coarse", options.coarse_width,
-                       "gpu, LU: columns of a block whose panels update the rest of the matrix together (default: one level)")
+    command
+        .add_option(
+            "--coarse", options.coarse_width,
+            "gpu, LU: columns of a block whose panels update the rest of the matrix together (default: one level)")
         ->check(CLI::Range(basalt::Index{0}, basalt::Index{1} << 30));
     command.add_option("--gpu-panels-below", options.gpu_panels_below,
                        "hybrid: rows left from which on GPUs factor panels too; 0: never, -1: the library chooses")

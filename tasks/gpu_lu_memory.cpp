@@ -44,8 +44,8 @@ Index GpuLuMemory::pieces_numbers(Index cols) const {
 }
 
 std::size_t GpuLuMemory::workspace(Index columns) const {
-    const Index elements =
-        slots_ * rows_ * nb_ + 2 * rows_ * block_ + inverted_rows_ * inverted_block + nb_ * nb_ + deepest() * width_ * columns;
+    const Index elements = slots_ * rows_ * nb_ + 2 * rows_ * block_ + inverted_rows_ * inverted_block + nb_ * nb_ +
+                           deepest() * width_ * columns;
     // what the interchanges of each panel move, its pivots and INFO, its gate
     const Index lists = panels_ * (aligned(2 * nb_) + aligned(nb_ + 1) + aligned(1));
     const Index numbers = lists + panel_numbers_ + pieces_numbers(nb_) + pieces_numbers(width_ * columns);

@@ -26,8 +26,9 @@ GpuLuState<T>::GpuLuState(LuState<T>& lu, const LuChoices& choices)
       nb(memory_.panel_width()),
       block_width(memory_.block_width()),
       panel_slots(memory_.panel_slots()),
-      group_columns(fitting_columns(lu.runtime, lu.grid(), sizeof(T),
-                                    [&](Index columns) { return memory_.workspace(columns); }, lu.a->adopted())),
+      group_columns(fitting_columns(
+          lu.runtime, lu.grid(), sizeof(T), [&](Index columns) { return memory_.workspace(columns); },
+          lu.a->adopted())),
       panels_come_home(choices.mode != LuMode::gpu || out_of_core() || !gpus_reach_each_other(lu.runtime)),
       gpu_panels_below(choices.gpu_panels_below),
       logs(logs_of(lu, choices)),
@@ -90,7 +91,8 @@ void GpuLuState<T>::register_blocks() {
     block_addresses_ = HostBuffer(static_cast<std::size_t>(slots * block) * sizeof(T),
                                   panels_come_home ? HostBacking::promised : HostBacking::untouched);
     T* next = static_cast<T*>(block_addresses_.data());
-    for (int s = 0; s < slots; ++s, next += block) blocks.emplace_back(lu.runtime, next, m, block_width, "block of panels");
+    for (int s = 0; s < slots; ++s, next += block)
+        blocks.emplace_back(lu.runtime, next, m, block_width, "block of panels");
 }
 
 template <class T>

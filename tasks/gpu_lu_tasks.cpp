@@ -60,7 +60,8 @@ ColumnPlace GpuLuTasks<T>::behind(int k) const {
 
 template <class T>
 std::size_t GpuLuTasks<T>::number_of_block(int k) const {
-    const auto it = std::partition_point(blocks_.begin(), blocks_.end(), [&](const PanelBlock& b) { return b.last <= k; });
+    const auto it =
+        std::partition_point(blocks_.begin(), blocks_.end(), [&](const PanelBlock& b) { return b.last <= k; });
     return static_cast<std::size_t>(it - blocks_.begin());
 }
 
@@ -119,7 +120,11 @@ void GpuLuTasks<T>::reload(int k) {
     take_slot(k);
     const Panel& p = panel(k);
     const int threads = std::min(rt_.workers(), rt_.tuning().cpu.copying_threads);
-    rt_.submit({.name = "reload", .priority = urgent, .threads = {1, threads}, .tile = {k, -1, -1}, .step = k,
+    rt_.submit({.name = "reload",
+                .priority = urgent,
+                .threads = {1, threads},
+                .tile = {k, -1, -1},
+                .step = k,
                 .place = Place::cpu()},
                read(s_.region(p, p.first, rows())), write(panel_rows(k)),
                [](const Team& team, View<const T> a, View<T> to) { copy_share(team, a, to); });
@@ -136,12 +141,10 @@ template <class T>
 void GpuLuTasks<T>::take_out(int j, Index top, int priority) {
     take_slot(j);
     const Panel& p = panel(j);
-    rt_.submit({.name = "take out", .priority = priority, .tile = {j, -1, -1}, .step = j,
-                .place = device_of(p.tile_column)},
-               read(s_.region(p, top, rows())), write(panel_rows(j, top, rows())),
-               on_any_device([](Stream stream, View<const T> a, View<T> to) {
-                   on_stream::copy_elements<T>(stream, a, to);
-               }));
+    rt_.submit(
+        {.name = "take out", .priority = priority, .tile = {j, -1, -1}, .step = j, .place = device_of(p.tile_column)},
+        read(s_.region(p, top, rows())), write(panel_rows(j, top, rows())),
+        on_any_device([](Stream stream, View<const T> a, View<T> to) { on_stream::copy_elements<T>(stream, a, to); }));
     tops_[static_cast<std::size_t>(j)] = top;
 }
 
@@ -154,11 +157,14 @@ template <class T>
 void GpuLuTasks<T>::put_back(int k) {
     const Panel& p = panel(k);
     const Index top = tops_[static_cast<std::size_t>(k)];
-    rt_.submit({.name = "put back", .priority = patience(k, put_back_first), .tile = {k, -1, -1}, .step = k, .place = device_of(p.tile_column)},
+    rt_.submit({.name = "put back",
+                .priority = patience(k, put_back_first),
+                .tile = {k, -1, -1},
+                .step = k,
+                .place = device_of(p.tile_column)},
                read(panel_rows(k, top, rows())), readwrite(s_.region(p, top, rows())),
-               on_any_device([](Stream stream, View<const T> from, View<T> a) {
-                   on_stream::copy_elements<T>(stream, from, a);
-               }));
+               on_any_device(
+                   [](Stream stream, View<const T> from, View<T> a) { on_stream::copy_elements<T>(stream, from, a); }));
 }
 
 // --- on cores ---
@@ -167,8 +173,12 @@ template <class T>
 void GpuLuTasks<T>::factor(int k) {
     const Panel& p = panel(k);
     const int threads = choices_.panel_threads_for(rows() - p.first);
-    rt_.submit({.name = "panel", .priority = urgent + 1, .threads = {threads, threads}, .tile = {k, k, -1},
-                .step = k, .place = Place::cpu()},
+    rt_.submit({.name = "panel",
+                .priority = urgent + 1,
+                .threads = {threads, threads},
+                .tile = {k, k, -1},
+                .step = k,
+                .place = Place::cpu()},
                readwrite(panel_rows(k)), write(s_.pivots_of(p)),
                [s = &s_, k](const Team& member, View<T> a, View<Index> pivots) {
                    Team team = member;
@@ -187,8 +197,8 @@ void GpuLuTasks<T>::prepare(int k) {
                    for (Index b = 0; b < l.rows(); b += inverted_block) {
                        const Index order = std::min(inverted_block, l.rows() - b);
                        double norms[2] = {};
-                       cpu_kernels::invert_unit_lower<T>(l.block(b, b, order, order),
-                                                         x.block(b, 0, order, order), norms);
+                       cpu_kernels::invert_unit_lower<T>(l.block(b, b, order, order), x.block(b, 0, order, order),
+                                                         norms);
                        if (!(norms[0] <= largest_inverse)) *safe = 0;  // also where it is NaN
                    }
                });
@@ -212,8 +222,11 @@ void GpuLuTasks<T>::update_on_cores(int k, int j) {
     const Index update_rows = rt_.tuning().cpu.lu.update_rows;
     for (Index begin = p.end(); begin < rows(); begin += update_rows) {
         const Index end = std::min(begin + update_rows, rows());
-        rt_.submit({.name = "update", .priority = urgent, .tile = {k, j, static_cast<int>(begin / update_rows)},
-                    .step = k, .place = Place::cpu()},
+        rt_.submit({.name = "update",
+                    .priority = urgent,
+                    .tile = {k, j, static_cast<int>(begin / update_rows)},
+                    .step = k,
+                    .place = Place::cpu()},
                    read(panel_rows(k, begin, end)), read(packed.region()), readwrite(panel_rows(j, begin, end)),
                    [](View<const T> l, View<const T> u, View<T> a) { gemm_minus(a, l, u.data()); });
     }
@@ -227,17 +240,17 @@ void GpuLuTasks<T>::factor_on_gpu(int k) {
     const auto gpu = static_cast<std::size_t>(g_.device_of(p.tile_column));
     const ScratchMatrix<Index>& workspace = g_.panel_workspaces[gpu];
     const auto* const designs = &rt_.engine().device(g_.device_of(p.tile_column)).tuning().panels;
-    rt_.submit({.name = "panel", .priority = urgent + 1, .tile = {k, k, -1}, .step = k,
-                .place = device_of(p.tile_column)},
-               readwrite(panel_rows(k)), write(result(k)), write(workspace.region()), write(moves(k)),
-               write(g_.logs.empty() ? workspace.rows(0, 0, 0) : g_.logs.region(k)),
-               on_any_device([designs](Stream stream, View<T> a, View<Index> numbers, View<Index> memory,
-                                       View<Index> to, View<Index> log) {
-                   Index* const pivots = numbers.data();
-                   on_stream::panel_factor<T>(stream, a, pivots, pivots + a.cols(), memory.data(), *designs,
-                                              PanelLogs::log_in(log));
-                   on_stream::find_row_moves(stream, pivots, RowMoves(to.data(), a.cols()));
-               }));
+    rt_.submit(
+        {.name = "panel", .priority = urgent + 1, .tile = {k, k, -1}, .step = k, .place = device_of(p.tile_column)},
+        readwrite(panel_rows(k)), write(result(k)), write(workspace.region()), write(moves(k)),
+        write(g_.logs.empty() ? workspace.rows(0, 0, 0) : g_.logs.region(k)),
+        on_any_device([designs](Stream stream, View<T> a, View<Index> numbers, View<Index> memory, View<Index> to,
+                                View<Index> log) {
+            Index* const pivots = numbers.data();
+            on_stream::panel_factor<T>(stream, a, pivots, pivots + a.cols(), memory.data(), *designs,
+                                       PanelLogs::log_in(log));
+            on_stream::find_row_moves(stream, pivots, RowMoves(to.data(), a.cols()));
+        }));
     rt_.submit({.name = "pivots", .tile = {k, -1, -1}, .step = k, .place = Place::cpu()}, read(result(k)),
                write(s_.pivots_of(p)),
                [info = &s_.panel_info[static_cast<std::size_t>(k)]](View<const Index> numbers, View<Index> pivots) {
@@ -251,8 +264,8 @@ template <class T>
 void GpuLuTasks<T>::update_leading(int k, int next) {
     const Panel& p = panel(next);
     const GpuColumns<T> columns{rows(), g_.nb, 0, p.width};
-    submit_update(of_panel(k), {.gpu = g_.device_of(p.tile_column), .leading = true, .gate = next, .cols = p.width}, columns,
-                  [&](AccessList& data) { data.readwrite(panel_rows(next, panel(k).first, rows())); });
+    submit_update(of_panel(k), {.gpu = g_.device_of(p.tile_column), .leading = true, .gate = next, .cols = p.width},
+                  columns, [&](AccessList& data) { data.readwrite(panel_rows(next, panel(k).first, rows())); });
 }
 
 template <class T>
@@ -264,7 +277,8 @@ template <class T>
 void GpuLuTasks<T>::update_beyond(int k, int next) {
     const PanelBlock& block = block_of(k);
     rt_.broadcast(block_rows(k), patience(k, block_of_panels), k);
-    update_columns({block.first, block.last, block_rows(k), g_.block_width, block_of_panels}, reach(k), end_of_group(), next);
+    update_columns({block.first, block.last, block_rows(k), g_.block_width, block_of_panels}, reach(k), end_of_group(),
+                   next);
 }
 
 template <class T>
@@ -280,20 +294,26 @@ void GpuLuTasks<T>::gather(int k) {
         data.readwrite(block_rows(k));
     }
     const Index done = p.first - panel(block_of(k).first).first;
-    rt_.submit({.name = "gather", .priority = patience(k, block_of_panels), .tile = {k, -1, -1}, .step = k, .place = Place::gpu(gpu)},
-               data,
-               on_any_device([p, done, rows = rows(), nb = g_.nb, ld = g_.block_width](Stream stream, const Addresses& at) {
-                   const auto l = View<const T>::row_major(static_cast<const T*>(at[0]) + p.first * nb, rows - p.first, p.width, nb);
-                   const RowMoves row_moves(static_cast<Index*>(at[1]), p.width);
-                   T* const block = static_cast<T*>(at[3]) + p.first * ld;
-                   if (done > 0) {
-                       const TileColumns<T> before{block, 1, 0, rows - p.first, done, ld};
-                       const auto exchanged = dense_tile_columns(static_cast<T*>(at[2]), 1, p.width, done);
-                       on_stream::exchange_rows<T>(stream, row_moves, before, exchanged);
-                       on_stream::copy_tile_columns<T>(stream, exchanged, before.row_range(0, p.width));
-                   }
-                   on_stream::copy_elements<T>(stream, l, View<T>::row_major(block + done, rows - p.first, p.width, ld));
-               }));
+    rt_.submit(
+        {.name = "gather",
+         .priority = patience(k, block_of_panels),
+         .tile = {k, -1, -1},
+         .step = k,
+         .place = Place::gpu(gpu)},
+        data,
+        on_any_device([p, done, rows = rows(), nb = g_.nb, ld = g_.block_width](Stream stream, const Addresses& at) {
+            const auto l =
+                View<const T>::row_major(static_cast<const T*>(at[0]) + p.first * nb, rows - p.first, p.width, nb);
+            const RowMoves row_moves(static_cast<Index*>(at[1]), p.width);
+            T* const block = static_cast<T*>(at[3]) + p.first * ld;
+            if (done > 0) {
+                const TileColumns<T> before{block, 1, 0, rows - p.first, done, ld};
+                const auto exchanged = dense_tile_columns(static_cast<T*>(at[2]), 1, p.width, done);
+                on_stream::exchange_rows<T>(stream, row_moves, before, exchanged);
+                on_stream::copy_tile_columns<T>(stream, exchanged, before.row_range(0, p.width));
+            }
+            on_stream::copy_elements<T>(stream, l, View<T>::row_major(block + done, rows - p.first, p.width, ld));
+        }));
 }
 
 /// By the factors' panels, columns of the group from `first` to `end`.
@@ -336,11 +356,12 @@ bool GpuLuTasks<T>::by_pieces(Index rows, Index depth, Index cols) const {
     return depth >= least_split_depth && rows * depth * cols >= least_split_volume;
 }
 
-/// Columns of a GPU: exchange of rows, U = L^-1 A beside the triangle, A -= L U below. add_columns(data) adds the accesses
-/// to them.
+/// Columns of a GPU: exchange of rows, U = L^-1 A beside the triangle, A -= L U below. add_columns(data) adds the
+/// accesses to them.
 template <class T>
 template <class F>
-void GpuLuTasks<T>::submit_update(const Factors& factors, const Part& part, const GpuColumns<T>& columns, const F& add_columns) {
+void GpuLuTasks<T>::submit_update(const Factors& factors, const Part& part, const GpuColumns<T>& columns,
+                                  const F& add_columns) {
     const std::vector<Panel> panels(s_.panels.begin() + factors.first, s_.panels.begin() + factors.last);
     const int k = factors.last - 1;
     const Index top_row = panels.front().first, depth = panels.back().end() - top_row;
@@ -361,43 +382,43 @@ void GpuLuTasks<T>::submit_update(const Factors& factors, const Part& part, cons
     add_columns(data);
     const ProductPrecision precision = choices_.tf32 ? ProductPrecision::tf32 : ProductPrecision::full;
     const char* safe = &g_.inverse_is_safe[static_cast<std::size_t>(k)];
-    rt_.submit({.name = part.leading ? TaskName("update leading") : TaskName("update"),
-                .priority = part.leading ? urgent : patience(k, factors.patience),
-                .tile = {k, -1, -1},
-                .step = k,
-                .place = Place::gpu(part.gpu)},
-               data,
-               on_any_device([=, ld = factors.ld](Stream stream, const Addresses& at) {
-                   const auto l = View<const T>::row_major(static_cast<const T*>(at[0]) + top_row * ld, columns.rows - top_row,
-                                                           depth, ld);
-                   const auto triangle = l.block(0, 0, depth, depth), below = l.block(depth, 0, l.rows() - depth, depth);
-                   auto* w = static_cast<T*>(at[1]);
-                   const auto update_group = [&](TileColumns<T> group) {
-                       const TileColumns<T> a = group.row_range(top_row, columns.rows - top_row);
-                       const auto exchanged = dense_tile_columns(w, a.columns, depth, a.width);
-                       w += a.columns * depth * a.width;
-                       for (std::size_t i = 0; i < panels.size(); ++i) {
-                           // a panel's top rows are left alone by those behind it
-                           const Index first = panels[i].first - top_row, width = panels[i].width;
-                           on_stream::exchange_rows<T>(stream, RowMoves(static_cast<Index*>(at[first_moves + i]), width),
-                                                       a.row_range(first, a.rows - first), exchanged.row_range(first, width));
-                       }
-                       const TileColumns<T> u = a.row_range(0, depth);
-                       if (use_inverse && *safe != 0) {
-                           const auto x = View<const T>::row_major(static_cast<const T*>(at[inverses]), depth, inverted_block,
-                                                                   inverted_block);
-                           on_stream::solve_by_inverses<T>(stream, triangle, x, exchanged, u);
-                       } else {
-                           on_stream::solve_by_substitution<T>(stream, triangle, exchanged, u);
-                       }
-                       const TileColumns<T> trailing = a.row_range(depth, a.rows - depth);
-                       if constexpr (std::is_same_v<T, float>) {
-                           if (split) return on_stream::update_by_pieces(stream, below, u, trailing, at[2]);
-                       }
-                       on_stream::update_trailing<T>(stream, below, u, trailing, precision);
-                   };
-                   columns.for_each_group(at.data() + first_column, at.size() - first_column, update_group);
-               }));
+    rt_.submit(
+        {.name = part.leading ? TaskName("update leading") : TaskName("update"),
+         .priority = part.leading ? urgent : patience(k, factors.patience),
+         .tile = {k, -1, -1},
+         .step = k,
+         .place = Place::gpu(part.gpu)},
+        data, on_any_device([=, ld = factors.ld](Stream stream, const Addresses& at) {
+            const auto l = View<const T>::row_major(static_cast<const T*>(at[0]) + top_row * ld, columns.rows - top_row,
+                                                    depth, ld);
+            const auto triangle = l.block(0, 0, depth, depth), below = l.block(depth, 0, l.rows() - depth, depth);
+            auto* w = static_cast<T*>(at[1]);
+            const auto update_group = [&](TileColumns<T> group) {
+                const TileColumns<T> a = group.row_range(top_row, columns.rows - top_row);
+                const auto exchanged = dense_tile_columns(w, a.columns, depth, a.width);
+                w += a.columns * depth * a.width;
+                for (std::size_t i = 0; i < panels.size(); ++i) {
+                    // a panel's top rows are left alone by those behind it
+                    const Index first = panels[i].first - top_row, width = panels[i].width;
+                    on_stream::exchange_rows<T>(stream, RowMoves(static_cast<Index*>(at[first_moves + i]), width),
+                                                a.row_range(first, a.rows - first), exchanged.row_range(first, width));
+                }
+                const TileColumns<T> u = a.row_range(0, depth);
+                if (use_inverse && *safe != 0) {
+                    const auto x = View<const T>::row_major(static_cast<const T*>(at[inverses]), depth, inverted_block,
+                                                            inverted_block);
+                    on_stream::solve_by_inverses<T>(stream, triangle, x, exchanged, u);
+                } else {
+                    on_stream::solve_by_substitution<T>(stream, triangle, exchanged, u);
+                }
+                const TileColumns<T> trailing = a.row_range(depth, a.rows - depth);
+                if constexpr (std::is_same_v<T, float>) {
+                    if (split) return on_stream::update_by_pieces(stream, below, u, trailing, at[2]);
+                }
+                on_stream::update_trailing<T>(stream, below, u, trailing, precision);
+            };
+            columns.for_each_group(at.data() + first_column, at.size() - first_column, update_group);
+        }));
 }
 
 // --- interchanges left of the panels ---
@@ -418,19 +439,24 @@ void GpuLuTasks<T>::interchange_left(int k, int next) {
         for (Index c = 0; c < count; ++c) {
             data.readwrite(matrix(g + c * g_.gpus, p.first, rows(), 0, c + 1 == count ? col_end : tile_width()));
         }
-        rt_.submit({.name = "interchange", .priority = patience(k, interchanges_last), .tile = {k, -1, -1}, .step = k, .place = Place::gpu(g)},
+        rt_.submit({.name = "interchange",
+                    .priority = patience(k, interchanges_last),
+                    .tile = {k, -1, -1},
+                    .step = k,
+                    .place = Place::gpu(g)},
                    data,
                    on_any_device([p, first_column, columns = GpuColumns<T>{rows(), tile_width(), 0, col_end}](
                                      Stream stream, const Addresses& at) {
                        const RowMoves row_moves(static_cast<Index*>(at[0]), p.width);
                        auto* w = static_cast<T*>(at[1]);
-                       columns.for_each_group(at.data() + first_column, at.size() - first_column, [&](TileColumns<T> group) {
-                           const TileColumns<T> a = group.row_range(p.first, columns.rows - p.first);
-                           const auto exchanged = dense_tile_columns(w, a.columns, p.width, a.width);
-                           on_stream::exchange_rows<T>(stream, row_moves, a, exchanged);
-                           on_stream::copy_tile_columns<T>(stream, exchanged, a.row_range(0, p.width));
-                           w += a.columns * p.width * a.width;
-                       });
+                       columns.for_each_group(
+                           at.data() + first_column, at.size() - first_column, [&](TileColumns<T> group) {
+                               const TileColumns<T> a = group.row_range(p.first, columns.rows - p.first);
+                               const auto exchanged = dense_tile_columns(w, a.columns, p.width, a.width);
+                               on_stream::exchange_rows<T>(stream, row_moves, a, exchanged);
+                               on_stream::copy_tile_columns<T>(stream, exchanged, a.row_range(0, p.width));
+                               w += a.columns * p.width * a.width;
+                           });
                    }));
     }
 }

@@ -144,8 +144,8 @@ class GpuLuTasks {
     Runtime& rt_;
     const LuChoices choices_;
     ColumnGroup group_{};
-    std::vector<int> slot_;          ///< by panel: where it is while it is on its way
-    std::vector<Index> tops_;        ///< by panel: first row that left the matrix
+    std::vector<int> slot_;    ///< by panel: where it is while it is on its way
+    std::vector<Index> tops_;  ///< by panel: first row that left the matrix
     Index slots_taken_ = 0;
     std::vector<PanelBlock> blocks_;  ///< none with one level of blocking
 };

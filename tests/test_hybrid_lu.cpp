@@ -55,17 +55,20 @@ TEST_CASE("the variants for comparison give the same factors") {
 }
 
 TEST_CASE("two levels of blocking give the same factors, at ragged sizes and with 1 to 3 GPUs", "[sanitize]") {
-    const std::vector<LuShape> shapes{{1, 1, {8, 8}, 4},         {7, 5, {8, 8}, 2},        {97, 97, {32, 32}, 8},   {130, 61, {32, 24}, 8},
-                                      {61, 130, {32, 24}, 6},    {200, 200, {64, 96}, 16}, {33, 200, {16, 16}, 8},  {128, 128, {128, 128}, 16},
-                                      {150, 140, {64, 128}, 16}, {90, 90, {32, 32}, 32}};
+    const std::vector<LuShape> shapes{{1, 1, {8, 8}, 4},      {7, 5, {8, 8}, 2},          {97, 97, {32, 32}, 8},
+                                      {130, 61, {32, 24}, 8}, {61, 130, {32, 24}, 6},     {200, 200, {64, 96}, 16},
+                                      {33, 200, {16, 16}, 8}, {128, 128, {128, 128}, 16}, {150, 140, {64, 128}, 16},
+                                      {90, 90, {32, 32}, 32}};
     for (const LuShape& shape : shapes) {
         for (int gpus = 1; gpus <= 3; ++gpus) {
-            for (const Index block : {shape.panel_width, 2 * shape.panel_width, 3 * shape.panel_width + 1, Index{1000}}) {
+            for (const Index block :
+                 {shape.panel_width, 2 * shape.panel_width, 3 * shape.panel_width + 1, Index{1000}}) {
                 const Watchdog watchdog;
                 LuOptions options = gpu_alone(shape.panel_width);
                 options.coarse_width = block;
                 INFO("blocks of " << block);
-                check_exact<double>({.gpus = gpus, .delay = std::chrono::microseconds(gpus == 3 ? 50 : 0)}, shape, options);
+                check_exact<double>({.gpus = gpus, .delay = std::chrono::microseconds(gpus == 3 ? 50 : 0)}, shape,
+                                    options);
             }
         }
     }

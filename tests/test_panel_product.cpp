@@ -36,10 +36,11 @@ void check_solve(int order, int cols, bool backwards) {
     for (Index i = 0; i < order; ++i) {
         for (Index j = 0; j < across; ++j) lv(i, j) = j < i ? lv(i, j) / 8 : std::numeric_limits<T>::quiet_NaN();
     }
-    std::vector<T> u = shared_memory<T>((cols + strip_cols - 1) / strip_cols * strip_size), triangle = shared_memory<T>(triangle_size<T>(order));
+    std::vector<T> u = shared_memory<T>((cols + strip_cols - 1) / strip_cols * strip_size),
+                   triangle = shared_memory<T>(triangle_size<T>(order));
     EmulatedBlock(warps, backwards).run([&](const EmulatedBlock::Thread& thread) {
-        solve_in_shared<EmulatedBlock::Thread, T>(thread, lv.data(), av.data(), static_cast<int>(l.shape.ld), order, cols, u.data(),
-                                                  triangle.data());
+        solve_in_shared<EmulatedBlock::Thread, T>(thread, lv.data(), av.data(), static_cast<int>(l.shape.ld), order,
+                                                  cols, u.data(), triangle.data());
     });
     std::vector<T> solved, expected;
     for (Index c = 0; c < (cols + strip_cols - 1) / strip_cols * strip_cols; ++c) {
@@ -65,7 +66,8 @@ void check_product(int rows, int order, int cols, int staged_cols, bool backward
     std::vector<T> u = shared_memory<T>((tiles * tile_cols + strip_cols - 1) / strip_cols * strip_size);
     const std::vector<T> values = random_values<T>(order * cols, 2);
     for (Index k = 0; k < order; ++k) {
-        for (Index c = 0; c < tiles * tile_cols; ++c) *in_strips(u, k, c) = c < cols ? values[static_cast<std::size_t>(k * cols + c)] : T{0};
+        for (Index c = 0; c < tiles * tile_cols; ++c)
+            *in_strips(u, k, c) = c < cols ? values[static_cast<std::size_t>(k * cols + c)] : T{0};
     }
     HostColumns<T> expected = before;
     const View<T> ev = expected.column(0);
@@ -74,7 +76,9 @@ void check_product(int rows, int order, int cols, int staged_cols, bool backward
     for (Index i = 0; i < rows; ++i) {
         for (Index c = 0; c < cols; ++c) {
             double sum = static_cast<double>(ev(i, order + c));
-            for (Index k = 0; k < order; ++k) sum -= static_cast<double>(ev(i, k)) * static_cast<double>(values[static_cast<std::size_t>(k * cols + c)]);
+            for (Index k = 0; k < order; ++k)
+                sum -=
+                    static_cast<double>(ev(i, k)) * static_cast<double>(values[static_cast<std::size_t>(k * cols + c)]);
             if (c < staged_cols) {
                 staged[static_cast<std::size_t>(i * stage_ld + c)] = static_cast<T>(sum);
             } else {
@@ -109,7 +113,8 @@ TEMPLATE_TEST_CASE("a block of threads solves for columns in shared memory", "[k
     check_solve<TestType>(100, 30, true);
 }
 
-TEMPLATE_TEST_CASE("a block of threads subtracts the product of rows with what lies in shared memory", "[kernels]", float, double) {
+TEMPLATE_TEST_CASE("a block of threads subtracts the product of rows with what lies in shared memory", "[kernels]",
+                   float, double) {
     for (const int rows : {1, 16, 100, 530}) {
         for (const int cols : {1, 7, 16}) check_product<4, 2, TestType>(rows, 16, cols, 16, cols == 7);
         for (const int cols : {17, 31, 32}) check_product<2, 4, TestType>(rows, 32, cols, 16, cols == 31);

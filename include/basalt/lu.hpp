@@ -35,9 +35,9 @@ struct LuOptions {
     /// updates that hide them get shorter. In mode hybrid, where cores factor to the end (gpu_panels_below), those of 128
     /// columns and more are half as wide there, since the GPUs wait for them.
     bool narrow_at_end = true;
-    /// Mode gpu, for comparison: two levels of blocking, after Volkov and Demmel (SC 2008, section 5). A panel updates at once
-    /// the columns up to the end of the next block of so many; those beyond get the updates of a block's panels in one
-    /// product of that depth. Needs lookahead; a block never spans two tile columns. 0: one level.
+    /// Mode gpu, for comparison: two levels of blocking, after Volkov and Demmel (SC 2008, section 5). A panel updates
+    /// at once the columns up to the end of the next block of so many; those beyond get the updates of a block's panels
+    /// in one product of that depth. Needs lookahead; a block never spans two tile columns. 0: one level.
     Index coarse_width = 0;
     /// GPUs, for comparison: one update task a step for each GPU, as in the paper, instead of the leading column
     /// first.

@@ -56,6 +56,32 @@ __device__ __noinline__ Team factor_leaf(Team team, PanelView<T> panel, int col,
     return team;
 }
 
+/// Each block all of U.
+template <class Shared, class T>
+__device__ __forceinline__ void solve_by_all(const PanelView<T>& panel, const PanelUpdate& update, bool few,
+                                             BlockThread thread) {
+    constexpr int u = offsetof(Shared, product), few_u = offsetof(Shared, few.u), few_l = offsetof(Shared, few.l);
+    const int strips = (update.cols + strip_cols - 1) / strip_cols;
+    const int behind_u = u + strips * static_cast<int>(sizeof(T)) * strip_size;
+    solve_for(panel, update, few ? few_u : u, few ? few_l : behind_u, thread);
+}
+
+/// Each block some columns of U, which it stores.
+template <class Shared, class T>
+__device__ __forceinline__ void solve_by_shares(const PanelView<T>& panel, const PanelUpdate& update, const T* u,
+                                                int rank, int size, BlockThread thread) {
+    constexpr int u_at = offsetof(Shared, product), l_at = u_at + static_cast<int>(sizeof(T)) * strip_size;
+    const int each = ((update.cols + size - 1) / size + tile_cols - 1) / tile_cols * tile_cols;
+    const int end = min((rank + 1) * each, update.cols);
+#pragma unroll 1
+    for (int c = rank * each; c < end; c += strip_cols) {
+        const PanelUpdate part{update.top, update.order, update.right + c, min(strip_cols, end - c)};
+        solve_for(panel, part, u_at, l_at, thread);
+        store_u(panel, part, u, 0, 1, thread);
+        __syncthreads();
+    }
+}
+
 /// The whole panel in one kernel: a team of blocks, one to an SM. Recursive: after leaf number i, of `width` columns,
 /// the columns of the subtree that ends with it update as many right of them.
 template <class T, int width, int rows_a_thread, class Team>
@@ -92,42 +118,34 @@ __global__ void __launch_bounds__(team_threads, 1)
         own = BlockRows::of(rank, size, right, panel.rows);
         team.wait();
         const bool few = order <= strip_cols, by_all = order <= most_solved_by_all;
-        constexpr int u_at = offsetof(Shared, product), few_u_at = offsetof(Shared, few.u), few_l_at = offsetof(Shared, few.l);
-        constexpr int strip_bytes = static_cast<int>(sizeof(shared.product.u[0]));
         const T* const u = few ? shared.few.u : shared.product.u[0];
+        const PanelUpdate update{first, known, right, cols};
         team.enter(PanelState::triangle);
         if (by_all) {
-            const int strips = (cols + strip_cols - 1) / strip_cols;
-            solve_for(panel, first, known, right, cols, few ? few_u_at : u_at, few ? few_l_at : u_at + strips * strip_bytes, anew(thread));
+            solve_by_all<Shared>(panel, update, few, anew(thread));
             team.arrive();  // all have read what U takes the place of
         } else {
-            const int each = ((cols + size - 1) / size + tile_cols - 1) / tile_cols * tile_cols;
-            const int end = min((rank + 1) * each, cols);
-#pragma unroll 1
-            for (int c = rank * each; c < end; c += strip_cols) {
-                const int part = min(strip_cols, end - c);
-                solve_for(panel, first, known, right + c, part, u_at, u_at + strip_bytes, anew(thread));
-                store_u(panel, first, known, right + c, part, u, 0, 1, anew(thread));
-                __syncthreads();
-            }
+            solve_by_shares<Shared>(panel, update, u, rank, size, anew(thread));
             team.enter(PanelState::barrier);
             team.arrive();
             team.wait();
-            copy_to_strips(anew(thread), static_cast<const T*>(panel.at(first, right)), panel.ld, known, cols, shared.product.u[0]);
+            copy_to_strips(anew(thread), static_cast<const T*>(panel.at(first, right)), panel.ld, known, cols,
+                           shared.product.u[0]);
             wait_for_copies();
         }
         team.enter(PanelState::product);
         if (few) {
             using LeafMemory = LeafShared<T, width, rows_a_thread>;
-            multiply_few(panel, own, first, order, right, cols, u, Staging<T>{shared.leaf.stage, LeafMemory::stage_ld, width}, anew(thread));
+            const Staging<T> staging{shared.leaf.stage, LeafMemory::stage_ld, width};
+            multiply_few(panel, own, update, u, staging, anew(thread));
         } else {
-            multiply(panel, own, first, order, right, cols, u, anew(thread));
+            multiply(panel, own, update, u, anew(thread));
         }
         if (by_all) {
             team.enter(PanelState::barrier);
             team.wait();
             team.enter(PanelState::store);
-            store_u(panel, first, known, right, cols, u, rank, size, anew(thread));
+            store_u(panel, update, u, rank, size, anew(thread));
         }
         staged = few;
         __syncthreads();

@@ -70,8 +70,8 @@ BASALT_DEVICE void copy_to_strips(const Thread& thread, const T* a, int ld, int 
     }
 }
 
-/// Blocks of 16 x 16 on and below the diagonal, zeros below the last row. Of those on the diagonal, what is above it is of no
-/// matter, but can be read.
+/// Blocks of 16 x 16 on and below the diagonal, zeros below the last row. Of those on the diagonal, what is above it is
+/// of no matter, but can be read.
 template <class Thread, class T>
 BASALT_DEVICE void copy_triangle(const Thread& thread, const T* a, int ld, int order, T* l) {
     constexpr int piece = 2, pieces = unit_rows / piece;
@@ -116,7 +116,8 @@ BASALT_DEVICE void substitute(const T* l, T* u) {
 /// `ld` apart in the device's memory. u: ceil(cols / 32) strips; l: triangle_size(order) elements of shared memory, for
 /// this alone. Done for all threads of the block when it returns; before it, all are done with what lay there.
 template <class Thread, class T>
-BASALT_DEVICE void solve_in_shared(const Thread& thread, const T* triangle, const T* a, int ld, int order, int cols, T* u, T* l) {
+BASALT_DEVICE void solve_in_shared(const Thread& thread, const T* triangle, const T* a, int ld, int order, int cols,
+                                   T* u, T* l) {
     copy_to_strips(thread, a, ld, order, cols, u);
     copy_triangle(thread, triangle, ld, order, l);
     thread.wait_for_copies();
@@ -127,7 +128,8 @@ BASALT_DEVICE void solve_in_shared(const Thread& thread, const T* triangle, cons
     BASALT_LOOP
     for (int unit = 0;; ++unit) {
         T* const solved = u + unit * unit_rows * shared_ld;
-        if (thread.warp < strips) substitute(l + triangle_block<T>(unit, unit), solved + thread.warp * strip_size + thread.lane);
+        if (thread.warp < strips)
+            substitute(l + triangle_block<T>(unit, unit), solved + thread.warp * strip_size + thread.lane);
         thread.sync();
         if (unit + 1 == units) break;
         BASALT_LOOP
@@ -143,7 +145,8 @@ BASALT_DEVICE void solve_in_shared(const Thread& thread, const T* triangle, cons
             lower = load_pair<true>(right + unit_rows / 2 * shared_ld);
             BASALT_UNROLL
             for (int d = 0; d < unit_rows / depth; ++d) {
-                multiply_add(thread, sums, negative(rows.load<true>(below, d * depth)), solved + at + d * depth * shared_ld);
+                multiply_add(thread, sums, negative(rows.load<true>(below, d * depth)),
+                             solved + at + d * depth * shared_ld);
             }
             store_pair<true>(right, upper);
             store_pair<true>(right + unit_rows / 2 * shared_ld, lower);
@@ -173,7 +176,8 @@ class ProductRows {
         for (int n = 0; n < units; ++n) {
             BASALT_UNROLL
             for (int h = 0; h < 2; ++h) {
-                T* const line = l + static_cast<Index>(std::min(row + n * unit_rows + h * unit_rows / 2 + g_, rows - 1)) * ld;
+                T* const line =
+                    l + static_cast<Index>(std::min(row + n * unit_rows + h * unit_rows / 2 + g_, rows - 1)) * ld;
                 l_[n][h] = line + (in_tensor_cores<T> ? 2 * t_ : 0);
                 c_[n][h] = line + apart + 2 * t_;
             }
@@ -237,7 +241,8 @@ class ProductRows {
                 const Operand<T> l = negative(operands_[n][i]);
                 if (more) operands_[n][i] = load(n, now + step);
                 BASALT_UNROLL
-                for (int s = 0; s < strips; ++s) multiply_add(thread, sums_[n][s], l, u + s * strip_size + now * shared_ld);
+                for (int s = 0; s < strips; ++s)
+                    multiply_add(thread, sums_[n][s], l, u + s * strip_size + now * shared_ld);
             }
         }
     }
@@ -269,8 +274,8 @@ class ProductRows {
 
 /// C -= L U for a block's `rows` rows, `units` times 16 at a time to a warp, and up to tiles * 8 columns.
 template <int units, int tiles, bool staged, class Thread, class T>
-BASALT_DEVICE void subtract_product(const Thread& thread, T* l, int ld, int rows, int order, int apart, int cols, const T* u,
-                                    const Staging<T>& staging) {
+BASALT_DEVICE void subtract_product(const Thread& thread, T* l, int ld, int rows, int order, int apart, int cols,
+                                    const T* u, const Staging<T>& staging) {
     BASALT_LOOP
     for (int row = thread.warp * units * unit_rows; row < rows; row += thread.warps * units * unit_rows) {
         ProductRows<units, tiles, T> part(thread, l, ld, row, rows, apart, cols);

@@ -167,8 +167,8 @@ class ClusterTeam {
         const int half = step & 1;
         const unsigned phase = static_cast<unsigned>(step >> 1 & 1);  // leaves take a multiple of four steps
         unsigned done = 0;
-        // Acquired for the block, whose shared memory is all that is read: for the cluster it would also empty the first
-        // cache of the device's memory, in each step.
+        // Acquired for the block, whose shared memory is all that is read: for the cluster it would also empty the
+        // first cache of the device's memory, in each step.
         while (done == 0) {
             asm volatile(
                 "{\n\t.reg .pred p;\n\t"

@@ -56,47 +56,58 @@ __device__ __forceinline__ void move_rows(PanelView<T> panel, int col, int count
     }
 }
 
-/// solve_in_shared() for rows [top, top + order) and columns [right, right + cols). A function of its own, once; what is in
-/// shared memory is named by its place in it.
+/// Of columns [right, right + cols) by the `order` columns left of them: U takes the place of A in rows
+/// [top, top + order). Fewer rows than columns where the panel ends.
+struct PanelUpdate {
+    int top, order, right, cols;
+};
+
+/// U in shared memory. A function of its own, once; what is in shared memory is named by its place in it.
 template <class T>
-__device__ __noinline__ void solve_for(PanelView<T> panel, int top, int order, int right, int cols, int u, int l, BlockThread thread) {
-    solve_in_shared(thread, static_cast<const T*>(panel.at(top, top)), static_cast<const T*>(panel.at(top, right)), panel.ld, order,
-                    cols, reinterpret_cast<T*>(dynamic_shared() + u), reinterpret_cast<T*>(dynamic_shared() + l));
+__device__ __noinline__ void solve_for(PanelView<T> panel, PanelUpdate update, int u, int l, BlockThread thread) {
+    const T* const triangle = panel.at(update.top, update.top);
+    const T* const right = panel.at(update.top, update.right);
+    solve_in_shared(thread, triangle, right, panel.ld, update.order, update.cols,
+                    reinterpret_cast<T*>(dynamic_shared() + u), reinterpret_cast<T*>(dynamic_shared() + l));
 }
 
 /// Rows first, first + step, ... of U to the panel.
 template <class T>
-__device__ __forceinline__ void store_u(const PanelView<T> panel, int top, int order, int right, int cols, const T* u,
-                                        int first, int step, BlockThread thread) {
+__device__ __forceinline__ void store_u(const PanelView<T> panel, const PanelUpdate& update, const T* u, int first,
+                                        int step, BlockThread thread) {
 #pragma unroll 1
-    for (int row = first + thread.warp * step; row < order; row += team_warps * step) {
-        for (int col = thread.lane; col < cols; col += warp_lanes) {
-            *panel.at(top + row, right + col) = u[col / strip_cols * strip_size + row * shared_ld + thread.lane];
+    for (int row = first + thread.warp * step; row < update.order; row += team_warps * step) {
+        for (int col = thread.lane; col < update.cols; col += warp_lanes) {
+            *panel.at(update.top + row, update.right + col) =
+                u[col / strip_cols * strip_size + row * shared_ld + thread.lane];
         }
     }
 }
 
-/// A(rows, right ..) -= L(rows, l_col ..) U, with U in shared memory.
+/// A(rows, right ..) -= L(rows, top ..) U, with U in shared memory.
 template <class T>
-__device__ __forceinline__ void multiply(const PanelView<T> panel, BlockRows rows, int l_col, int order, int right, int cols,
+__device__ __forceinline__ void multiply(const PanelView<T> panel, BlockRows rows, const PanelUpdate& update,
                                          const T* u, BlockThread thread) {
     constexpr int tiles = 2 * unit_tiles;
+    const int order = update.right - update.top;
 #pragma unroll 1
-    for (int done = 0; done < cols; done += tiles * tile_cols) {
-        subtract_product<1, tiles, false>(thread, panel.at(rows.begin, l_col), panel.ld, rows.count(), order,
-                                          right - l_col + done, cols - done, u + done / strip_cols * strip_size, Staging<T>{});
+    for (int done = 0; done < update.cols; done += tiles * tile_cols) {
+        subtract_product<1, tiles, false>(thread, panel.at(rows.begin, update.top), panel.ld, rows.count(), order,
+                                          order + done, update.cols - done, u + done / strip_cols * strip_size,
+                                          Staging<T>{});
     }
 }
 
 /// The same for up to 32 columns, of which the first go to the staging buffer.
 template <class T>
-__device__ __forceinline__ void multiply_few(const PanelView<T> panel, BlockRows rows, int l_col, int order, int right, int cols,
+__device__ __forceinline__ void multiply_few(const PanelView<T> panel, BlockRows rows, const PanelUpdate& update,
                                              const T* u, const Staging<T>& staging, BlockThread thread) {
-    T* const l = panel.at(rows.begin, l_col);
-    if (cols <= 2 * tile_cols) {
-        subtract_product<4, 2, true>(thread, l, panel.ld, rows.count(), order, right - l_col, cols, u, staging);
+    T* const l = panel.at(rows.begin, update.top);
+    const int order = update.right - update.top;
+    if (update.cols <= 2 * tile_cols) {
+        subtract_product<4, 2, true>(thread, l, panel.ld, rows.count(), order, order, update.cols, u, staging);
     } else {
-        subtract_product<2, 4, true>(thread, l, panel.ld, rows.count(), order, right - l_col, cols, u, staging);
+        subtract_product<2, 4, true>(thread, l, panel.ld, rows.count(), order, order, update.cols, u, staging);
     }
 }
 
