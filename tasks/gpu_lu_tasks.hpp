@@ -7,7 +7,7 @@
 #include "tasks/gpu_lu_state.hpp"
 #include "tasks/lu_options.hpp"
 #include "tasks/lu_state.hpp"
-#include "tasks/panels.hpp"
+#include "tiles/panels.hpp"
 
 namespace basalt::detail {
 
