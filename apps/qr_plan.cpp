@@ -10,10 +10,15 @@ namespace basalt {
 
 namespace {
 
-void require_in_mode(const QrOptions& options) {
+void require_fitting(const QrOptions& options) {
+    if (options.method == QrMethod::tile && options.panel_threads > 0) {
+        throw WrongUse(fmt::format("--panel-threads {} with --method tile; allowed: --method blocked or auto",
+                                   options.panel_threads));
+    }
     if (options.mode != FactorMode::gpu && options.mode != FactorMode::hybrid) return;
     const auto refuse = [&](const char* what, const char* allowed) {
-        throw WrongUse(fmt::format("{} with --mode {}; allowed: {}, or --mode cpu", what, name_of(options.mode), allowed));
+        throw WrongUse(
+            fmt::format("{} with --mode {}; allowed: {}, or --mode cpu", what, name_of(options.mode), allowed));
     };
     if (options.method == QrMethod::tile) refuse("--method tile", "blocked, auto");
     if (options.tree == QrTree::always) refuse("--tree always", "auto, never");
@@ -26,10 +31,10 @@ QrPlan qr_plan(const Settings& settings, const Runtime& runtime, Index m, Index 
     const LuOptions set = settings.lu_options();
     QrOptions options = wanted;
     options.mode = set.mode;
-    require_in_mode(options);
     options.panel_width = set.panel_width;
     options.panel_threads = set.panel_threads;
     options.lookahead = set.lookahead;
+    require_fitting(options);
     options.mode = chosen_qr_mode(runtime.tuning(), options, m, n, runtime.gpus());
     const bool on_gpus = options.mode != FactorMode::cpu;
     options.method = chosen_qr_method(runtime.tuning(), options, options.mode, m, n);

@@ -168,7 +168,8 @@ class QrContest {
     bool passed() const { return ratio_ < max_ratio; }
 
   private:
-    static basalt::QrOptions chosen_options(const VersusOptions& options, const basalt::Tuning& tuning, Index m, Index n) {
+    static basalt::QrOptions chosen_options(const VersusOptions& options, const basalt::Tuning& tuning, Index m,
+                                            Index n) {
         basalt::QrOptions chosen;
         chosen.mode = basalt::QrMode::cpu;
         chosen.method = options.method == "tile"   ? basalt::QrMethod::tile

@@ -51,7 +51,8 @@ QrMethod QrFactors<T>::method() const {
 template <class T>
 std::vector<T> QrFactors<T>::tau() const {
     const QrState<T>& s = state();
-    if (s.by_tiles) throw UsageError("QrFactors::tau: factors of QrMethod::tile have none; QrMethod::blocked gives LAPACK's form");
+    if (s.by_tiles)
+        throw UsageError("QrFactors::tau: factors of QrMethod::tile have none; QrMethod::blocked gives LAPACK's form");
     std::vector<T> result;
     for (std::size_t k = 0; k < s.panels.size(); ++k) {
         s.t[k].wait();

@@ -65,7 +65,8 @@ class Reflections {
 
     void from_left(int k, const Panel& p, Index j, Index begin) {
         const Region<T> column = c_.column(j);
-        if (qr_.by_tiles) return submit_tile_reflections(qr_, k, reflection_, *c_.share_storage(), j, begin, column.cols, 0);
+        if (qr_.by_tiles)
+            return submit_tile_reflections(qr_, k, reflection_, *c_.share_storage(), j, begin, column.cols, 0);
         qr_.runtime.submit({.name = "apply Q", .tile = {k, static_cast<int>(j), -1}, .place = Place::cpu()},
                            read(qr_.region(p, p.first, rows())), read(qr_.t_of(k)),
                            readwrite(c_.block(j, p.first, rows(), begin, column.cols)),
@@ -115,7 +116,8 @@ class Reflections {
                 const auto c = View<T>::row_major(row_memory.data(), end - begin, cols - first, cols - first);
                 const auto for_each_part = [&](const auto& visit) {
                     for (std::size_t i = before; i < at.size(); ++i) {
-                        const Index j = first / width + static_cast<Index>(i - before), from = std::max(first, j * width);
+                        const Index j = first / width + static_cast<Index>(i - before),
+                                    from = std::max(first, j * width);
                         const Index part = std::min((j + 1) * width, cols) - from;
                         visit(View<T>::row_major(static_cast<T*>(at[i]) + begin * width + (from - j * width),
                                                  end - begin, part, width),

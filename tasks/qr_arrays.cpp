@@ -97,7 +97,8 @@ void qr_factor(Runtime& runtime, Index m, Index n, T* a, Index lda, T* tau, cons
         .array("the matrix", a, some)
         .array("tau", tau, some);
     if (options.method != QrMethod::blocked) {
-        throw UsageError("qr_factor: method = tile or automatic for an array and tau; allowed is blocked, LAPACK's form");
+        throw UsageError(
+            "qr_factor: method = tile or automatic for an array and tau; allowed is blocked, LAPACK's form");
     }
     const ArrayPlan plan(runtime, options, m, n);
     Matrix<T> matrix(runtime, m, n, plan.tile, "A");

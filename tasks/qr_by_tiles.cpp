@@ -12,7 +12,9 @@ TileQrState<T>::TileQrState(QrState<T>& qr, const QrChoices& choices) {
     struct Shape {
         std::vector<TileReflection> reflections;
         Index inner, width, domains;
-        Index elements() const { return aligned(domains * width * width) + aligned(std::ssize(reflections) * inner * width); }
+        Index elements() const {
+            return aligned(domains * width * width) + aligned(std::ssize(reflections) * inner * width);
+        }
     };
     std::vector<Shape> shapes;
     Index elements = 0;
@@ -30,9 +32,10 @@ TileQrState<T>::TileQrState(QrState<T>& qr, const QrChoices& choices) {
         const Index triangles = shape.domains * shape.width, rows = std::ssize(shape.reflections) * shape.inner;
         T* const t = next + aligned(triangles * shape.width);
         next += shape.elements();
-        steps.push_back({std::move(shape.reflections), shape.inner,
-                         ScratchMatrix<T>(qr.runtime, t - aligned(triangles * shape.width), triangles, shape.width, "R"),
-                         ScratchMatrix<T>(qr.runtime, t, rows, shape.width, "T")});
+        steps.push_back(
+            {std::move(shape.reflections), shape.inner,
+             ScratchMatrix<T>(qr.runtime, t - aligned(triangles * shape.width), triangles, shape.width, "R"),
+             ScratchMatrix<T>(qr.runtime, t, rows, shape.width, "T")});
     }
 }
 
@@ -40,7 +43,9 @@ namespace {
 
 using Kind = TileReflection::Kind;
 
-constexpr QrBelow below(Kind kind) { return kind == Kind::square ? QrBelow::square : QrBelow::triangle; }
+constexpr QrBelow below(Kind kind) {
+    return kind == Kind::square ? QrBelow::square : QrBelow::triangle;
+}
 
 /// The data of one step.
 template <class T>
@@ -61,9 +66,7 @@ class StepData {
         const auto first = static_cast<Index>(i) * step_.inner;
         return step_.t.rows(first, first + step_.inner, panel_.width);
     }
-    Region<T> v(const TileReflection& x) const {
-        return x.kind == Kind::triangle ? r(x.other) : rows(x.begin, x.end);
-    }
+    Region<T> v(const TileReflection& x) const { return x.kind == Kind::triangle ? r(x.other) : rows(x.begin, x.end); }
 
   private:
     const QrState<T>& state_;
@@ -148,11 +151,12 @@ void submit_tile_reflections(QrState<T>& state, int k, Reflection reflection, co
                 task, read(data.v(x)), read(data.t(i)), readwrite(rows(x.begin, x.end)),
                 [reflection](View<const T> v, View<const T> t, View<T> block) { gemqrt<T>(reflection, v, t, block); });
         } else {
-            state.runtime.submit(task, read(data.v(x)), read(data.t(i)), readwrite(rows(x.top, x.top + data.panel().width)),
-                                 readwrite(rows(x.begin, x.end)),
-                                 [reflection, kind = below(x.kind)](View<const T> v, View<const T> t, View<T> c1, View<T> c2) {
-                                     tpmqrt<T>(reflection, kind, v, t, c1, c2);
-                                 });
+            state.runtime.submit(
+                task, read(data.v(x)), read(data.t(i)), readwrite(rows(x.top, x.top + data.panel().width)),
+                readwrite(rows(x.begin, x.end)),
+                [reflection, kind = below(x.kind)](View<const T> v, View<const T> t, View<T> c1, View<T> c2) {
+                    tpmqrt<T>(reflection, kind, v, t, c1, c2);
+                });
         }
     }
 }
@@ -196,7 +200,8 @@ template struct TileQrState<double>;
 template void submit_qr_by_tiles(QrState<float>&, const QrChoices&);
 template void submit_qr_by_tiles(QrState<double>&, const QrChoices&);
 template void submit_tile_reflections(QrState<float>&, int, Reflection, const MatrixStorage&, Index, Index, Index, int);
-template void submit_tile_reflections(QrState<double>&, int, Reflection, const MatrixStorage&, Index, Index, Index, int);
+template void submit_tile_reflections(QrState<double>&, int, Reflection, const MatrixStorage&, Index, Index, Index,
+                                      int);
 template AccessList reflections_of_step(const QrState<float>&, int);
 template AccessList reflections_of_step(const QrState<double>&, int);
 template void reflect_rows_by_tiles(const QrState<float>&, int, Reflection, const Addresses&, View<float>);

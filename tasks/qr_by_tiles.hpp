@@ -33,8 +33,8 @@ struct TileQrState {
 template <class T>
 void submit_qr_by_tiles(QrState<T>& state, const QrChoices& choices);
 
-/// C = Q_k C or Q_k^T C, Q_k being step k's factor of Q, for columns [begin, end) of tile column j of C: a task for each
-/// reflection.
+/// C = Q_k C or Q_k^T C, Q_k being step k's factor of Q, for columns [begin, end) of tile column j of C: a task for
+/// each reflection.
 template <class T>
 void submit_tile_reflections(QrState<T>& state, int k, Reflection reflection, const MatrixStorage& c, Index j,
                              Index begin, Index end, int priority);

@@ -75,21 +75,22 @@ class CpuQrSubmission {
         const Panel& p = panel(k);
         const int threads = choices_.panel_threads_for(rows() - p.first);
         const double bytes = static_cast<double>((rows() - p.first) * p.width) * sizeof(T);
-        rt_.submit({.name = "panel",
-                    .priority = priority_.panel(k),
-                    .threads = {threads, threads},
-                    .tile = {k, k, -1},
-                    .step = k},
-                   readwrite(s_.region(p, p.first, rows())), write(vt(k)), write(s_.t_of(k)),
-                   [c = &c_, tree = choices_.tree_for(threads, bytes)](const Team& team, View<T> a, View<T> vt, View<T> t) {
-                       const View<T> v(vt.data(), vt.cols(), vt.rows(), vt.col_stride(), vt.row_stride());
-                       const auto r = View<T>::column_major(c->r.data(), a.cols(), a.cols(), a.cols());
-                       qr_panel_load<T>(team, a, v);
-                       const bool by_tree = tree && is_tall_panel(team, v.rows(), v.cols());
-                       if (!by_tree || !qr_tree_factor<T>(team, v, r, t, c->workspace))
-                           qr_panel_factor<T>(team, v, r, t, c->workspace);
-                       qr_panel_store<T>(team, v, r, a);
-                   });
+        rt_.submit(
+            {.name = "panel",
+             .priority = priority_.panel(k),
+             .threads = {threads, threads},
+             .tile = {k, k, -1},
+             .step = k},
+            readwrite(s_.region(p, p.first, rows())), write(vt(k)), write(s_.t_of(k)),
+            [c = &c_, tree = choices_.tree_for(threads, bytes)](const Team& team, View<T> a, View<T> vt, View<T> t) {
+                const View<T> v(vt.data(), vt.cols(), vt.rows(), vt.col_stride(), vt.row_stride());
+                const auto r = View<T>::column_major(c->r.data(), a.cols(), a.cols(), a.cols());
+                qr_panel_load<T>(team, a, v);
+                const bool by_tree = tree && is_tall_panel(team, v.rows(), v.cols());
+                if (!by_tree || !qr_tree_factor<T>(team, v, r, t, c->workspace))
+                    qr_panel_factor<T>(team, v, r, t, c->workspace);
+                qr_panel_store<T>(team, v, r, a);
+            });
     }
 
     void update(int k, Index tile_column, Index begin, Index end, int panels_ahead) {

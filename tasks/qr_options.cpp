@@ -40,7 +40,8 @@ QrMode chosen_qr_mode(const Tuning& tuning, const QrOptions& options, Index m, I
     require(gpus > 0 || (options.mode != QrMode::hybrid && options.mode != QrMode::gpu),
             std::string("mode = ") + name + ", but the runtime has no GPU; Config::emulation provides emulated ones");
     QrMode mode = options.mode;
-    if (mode == QrMode::automatic && (options.method == QrMethod::tile || options.tree == QrTree::always)) mode = QrMode::cpu;
+    if (mode == QrMode::automatic && (options.method == QrMethod::tile || options.tree == QrTree::always))
+        mode = QrMode::cpu;
     if (mode == QrMode::automatic) {
         const auto steps = static_cast<double>(std::min(m, n)), other = static_cast<double>(std::max(m, n));
         const bool worth_it = 2 * steps * steps * (other - steps / 3) >= tuning.gpu.qr.least_work;
@@ -80,6 +81,9 @@ QrChoices::QrChoices(const Tuning& tuning, const QrOptions& options, Index m, In
     require(panel_width >= 0, "panel_width = " + std::to_string(panel_width) + "; allowed is 0 (chosen) or at least 1");
     require(panel_threads >= 0,
             "panel_threads = " + std::to_string(panel_threads) + "; allowed is 0 (chosen) or at least 1");
+    require(panel_threads == 0 || options.method != QrMethod::tile,
+            "panel_threads = " + std::to_string(panel_threads) +
+                " with method = tile, which has no gangs; allowed is 0, or method blocked");
     require(lookahead >= -1, "lookahead = " + std::to_string(lookahead) + "; allowed is -1 (chosen) or at least 0");
     require(inner_width >= 0, "inner_width = " + std::to_string(inner_width) + "; allowed is 0 (chosen) or at least 1");
     require(inner_width == 0 || options.method != QrMethod::blocked,

@@ -312,6 +312,7 @@ def qr_by_tiles_takes_any_shape_on_cores_alone():
         on_gpus = ["qr", "--n", "50", "--mode", mode, "--emulated-gpus", "1"]
         expect_refused(basalt(*on_gpus, "--method", "tile"), "--method tile", mode, "blocked, auto, or --mode cpu")
         expect_refused(basalt(*on_gpus, "--tree", "always"), "--tree always", mode, "auto, never, or --mode cpu")
+    expect_refused(basalt("qr", "--method", "tile", "--panel-threads", "2"), "--panel-threads 2", "blocked or auto")
     expect_refused(basalt("qr", "--method", "tiles"), "--method", '"tiles"', "blocked, tile, auto")
     expect_refused(basalt("qr", "--tree", "yes"), "--tree", '"yes"', "auto, never, always")
     expect_refused(basalt("qr", "--inner-width", "8"), "--inner-width", "--method tile or auto")

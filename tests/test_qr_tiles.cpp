@@ -128,9 +128,14 @@ double largest_difference(const Dense<T>& a, const Dense<T>& b) {
 }  // namespace
 
 TEST_CASE("the reflections of a panel cover its rows once and end in one triangle", "[qr]") {
-    for (const auto& [first, rows, width, height, domain] :
-         {std::array<Index, 5>{0, 10, 10, 4, 2}, {0, 100, 8, 8, 1}, {40, 100, 7, 16, 2}, {93, 100, 7, 3, 1},
-          {0, 1000, 5, 10, 3}, {15, 1001, 5, 10, 3}, {0, 33, 16, 8, 1}, {3, 64, 1, 8, 0}}) {
+    for (const auto& [first, rows, width, height, domain] : {std::array<Index, 5>{0, 10, 10, 4, 2},
+                                                             {0, 100, 8, 8, 1},
+                                                             {40, 100, 7, 16, 2},
+                                                             {93, 100, 7, 3, 1},
+                                                             {0, 1000, 5, 10, 3},
+                                                             {15, 1001, 5, 10, 3},
+                                                             {0, 33, 16, 8, 1},
+                                                             {3, 64, 1, 8, 0}}) {
         INFO(first << ", " << rows << ", " << width << ", " << height << ", " << domain);
         std::vector<int> covered(static_cast<std::size_t>(rows));
         std::vector<Index> heads;
@@ -182,7 +187,8 @@ TEMPLATE_TEST_CASE("R of tile QR is LAPACK's but for the signs of its rows", "[q
             double error = 0;
             for (Index i = 0; i < std::min(m, n); ++i) {
                 const T sign = (r(i, i) < 0) == (expected.a(i, i) < 0) ? T{1} : T{-1};
-                for (Index j = i; j < n; ++j) error = std::max(error, double(std::abs(sign * r(i, j) - expected.a(i, j))));
+                for (Index j = i; j < n; ++j)
+                    error = std::max(error, double(std::abs(sign * r(i, j) - expected.a(i, j))));
             }
             CHECK(error < 3000 * roundoff<T>);
         }
@@ -257,8 +263,8 @@ TEMPLATE_TEST_CASE("least squares by tiles are LAPACK's gels", "[qr]", float, do
             Dense<T> factors = a, x = all;
             QrOptions options;
             options.method = method;
-            const Index info = least_squares<T>(rt, m, n, nrhs, factors.values.data(), factors.ld, x.values.data(), x.ld,
-                                                options);
+            const Index info =
+                least_squares<T>(rt, m, n, nrhs, factors.values.data(), factors.ld, x.values.data(), x.ld, options);
             INFO(m << " x " << n);
             CHECK(info == 0);
             CHECK(factors.gap_untouched());
@@ -353,6 +359,10 @@ TEST_CASE("what tile QR has not is refused and named", "[qr]") {
     options.mode = QrMode::gpu;
     options.tree = QrTree::always;
     CHECK(mentions(refusal([&] { qr_factor(rt, a, options); }), "allowed is never, or mode cpu"));
+    options = {};
+    options.method = QrMethod::tile;
+    options.panel_threads = 2;
+    CHECK(mentions(refusal([&] { qr_factor(rt, a, options); }), "allowed is 0, or method blocked"));
     options = {};
     options.inner_width = 4;
     CHECK(mentions(refusal([&] { qr_factor(rt, a, options); }), "allowed is 0, or method tile"));

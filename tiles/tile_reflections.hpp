@@ -19,9 +19,10 @@ struct TileReflection {
     bool operator==(const TileReflection&) const = default;
 };
 
-/// The reflections of a panel of `width` columns in rows [first, rows), width <= rows - first. Blocks end at multiples of
-/// `height`, domains at multiples of `domain_tiles` blocks, 0: there is one. A domain's rows are reduced one block after
-/// the other, the domains' triangles by a binary tree. What is too short for a triangle belongs to what is next to it.
+/// The reflections of a panel of `width` columns in rows [first, rows), width <= rows - first. Blocks end at multiples
+/// of `height`, domains at multiples of `domain_tiles` blocks, 0: there is one. A domain's rows are reduced one block
+/// after the other, the domains' triangles by a binary tree. What is too short for a triangle belongs to what is next
+/// to it.
 std::vector<TileReflection> tile_reflections(Index first, Index rows, Index width, Index height, Index domain_tiles);
 
 }  // namespace basalt

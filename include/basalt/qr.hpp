@@ -15,8 +15,8 @@ using QrMode = FactorMode;
 /// How a matrix is factored, and so what form its factors have.
 ///
 /// blocked: Householder's method by panels that reach from top to bottom, LAPACK's form. tile: blocks of rows, a tile
-/// high, one after the other; R is LAPACK's up to the signs of its rows, but what is below it has meaning for qr_apply(),
-/// qr_form() and the solvers alone. Mode cpu only. automatic: what is faster for the shape.
+/// high, one after the other; R is LAPACK's up to the signs of its rows, but what is below it has meaning for
+/// qr_apply(), qr_form() and the solvers alone. Mode cpu only. automatic: what is faster for the shape.
 enum class QrMethod : std::uint8_t { blocked, tile, automatic };
 
 /// Whether tall panels are reduced by a tree, for more operations than column by column and fewer meetings.
@@ -30,14 +30,14 @@ struct QrOptions {
     Index panel_width = 0;
     /// Method tile: columns of a panel that have a triangle T of their own, at most the panel's.
     Index inner_width = 0;
-    /// Threads that factor a panel together.
+    /// Method blocked: threads that factor a panel together.
     int panel_threads = 0;
     /// Panels ahead of the trailing update that get priority, -1: the library chooses. It never changes results.
     /// Modes hybrid and gpu: 0 or 1. With 0 a GPU finishes its update before the next panel, with 1 both share it.
     int lookahead = -1;
-    /// Mode cpu. Method blocked: panels 32 times as tall as wide, for each of their threads, by a reduction tree (TSQR),
-    /// whose threads meet four times instead of once a column for twice the operations. Method tile: some tile rows are
-    /// reduced one after the other, in parallel with others, and their triangles by a binary tree.
+    /// Mode cpu. Method blocked: panels 32 times as tall as wide, for each of their threads, by a reduction tree
+    /// (TSQR), whose threads meet four times instead of once a column for twice the operations. Method tile: some tile
+    /// rows are reduced one after the other, in parallel with others, and their triangles by a binary tree.
     QrTree tree = QrTree::automatic;
 };
 
@@ -153,8 +153,8 @@ inline constexpr Index widest_qr_gpu_panel = 512;
 /// The mode that qr_factor() takes for an m x n matrix on a runtime with so many GPUs: options.mode, or its choice
 /// where that is automatic. Throws UsageError for hybrid and gpu without GPUs, and for options that the mode has not.
 QrMode chosen_qr_mode(const Tuning& tuning, const QrOptions& options, Index m, Index n, int gpus);
-/// The method that it takes in that mode, which is not automatic: options.method, or its choice where that is automatic.
-/// Throws UsageError for tile in other modes than cpu.
+/// The method that it takes in that mode, which is not automatic: options.method, or its choice where that is
+/// automatic. Throws UsageError for tile in other modes than cpu.
 QrMethod chosen_qr_method(const Tuning& tuning, const QrOptions& options, QrMode mode, Index m, Index n);
 /// Tiles that suit QR of an m x n matrix on so many GPUs, or on cores alone by a method that is not automatic.
 TileShape default_qr_tile(const Tuning& tuning, Index m, Index n, int gpus = 0, QrMethod method = QrMethod::blocked);

@@ -70,8 +70,10 @@ class PanelMember {
         T* const largest = next_sums();
         const View<T> mine = own(0, 0, v_.cols());
         for (Index j = 0; j < mine.cols(); ++j) {
-            largest[j] = simd_.update_column(mine.rows(), 0, nullptr, 0, simd::Scaling::none, T{}, nullptr,
-                                             mine.data() + j * mine.col_stride()).magnitude;
+            largest[j] = simd_
+                             .update_column(mine.rows(), 0, nullptr, 0, simd::Scaling::none, T{}, nullptr,
+                                            mine.data() + j * mine.col_stride())
+                             .magnitude;
         }
         team_.barrier();
         for (Index j = 0; j < mine.cols(); ++j) {
@@ -166,7 +168,8 @@ class PanelMember {
         for (Index j = first; j < end; ++j) column(j, end);
         const View<T> mine = own(first, first, cols), gram = matrix(shared_.products(team_.rank()), cols, cols);
         for (Index j = 1; j < cols; ++j) {
-            simd_.dots(mine.rows(), j, mine.data() + j * mine.col_stride(), mine.data(), mine.col_stride(), &gram(0, j));
+            simd_.dots(mine.rows(), j, mine.data() + j * mine.col_stride(), mine.data(), mine.col_stride(),
+                       &gram(0, j));
         }
         sum_products(cols, cols);
         team_.barrier();

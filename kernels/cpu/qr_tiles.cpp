@@ -83,7 +83,8 @@ class RowsFactor {
 
     void scale() {
         for (Index j = 0; j < v_.cols(); ++j) {
-            T most = simd_.update_column(v_.rows(), 0, nullptr, 0, simd::Scaling::none, T{}, nullptr, &v_(0, j)).magnitude;
+            T most =
+                simd_.update_column(v_.rows(), 0, nullptr, 0, simd::Scaling::none, T{}, nullptr, &v_(0, j)).magnitude;
             for (Index i = 0; stacked() && i <= j; ++i) most = std::max(most, std::abs(r_(i, j)));
             const int exponent = exponents_[static_cast<std::size_t>(j)] = scaling_exponent(most);
             if (exponent == 0) continue;

@@ -20,7 +20,8 @@ constexpr Index packed_rows = 256;
 template <class T>
 class Scratch {
   public:
-    explicit Scratch(Index elements) : memory_(std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(elements))) {}
+    explicit Scratch(Index elements)
+        : memory_(std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(elements))) {}
     View<T> matrix(Index rows, Index cols) {
         T* const first = memory_.get() + used_;
         used_ += rows * cols;
