@@ -30,12 +30,12 @@ TileQrState<T>::TileQrState(QrState<T>& qr, const QrChoices& choices) {
     T* next = static_cast<T*>(memory_.data());
     for (Shape& shape : shapes) {
         const Index triangles = shape.domains * shape.width, rows = std::ssize(shape.reflections) * shape.inner;
-        T* const t = next + aligned(triangles * shape.width);
+        T* const r = next;
+        T* const t = r + aligned(triangles * shape.width);
         next += shape.elements();
-        steps.push_back(
-            {std::move(shape.reflections), shape.inner,
-             ScratchMatrix<T>(qr.runtime, t - aligned(triangles * shape.width), triangles, shape.width, "R"),
-             ScratchMatrix<T>(qr.runtime, t, rows, shape.width, "T")});
+        steps.push_back({std::move(shape.reflections), shape.inner,
+                         ScratchMatrix<T>(qr.runtime, r, triangles, shape.width, "R"),
+                         ScratchMatrix<T>(qr.runtime, t, rows, shape.width, "T")});
     }
 }
 
