@@ -29,16 +29,6 @@ void begin_log(Stream stream, const PanelLog& log) {
                        "cudaMemset2DAsync", stream);
 }
 
-PanelDesign design_of(GpuPanelDesign design) {
-    switch (design) {
-        case GpuPanelDesign::cluster: return PanelDesign::cluster;
-        case GpuPanelDesign::grid: return PanelDesign::grid;
-        case GpuPanelDesign::fused: return PanelDesign::fused;
-        case GpuPanelDesign::steps: break;
-    }
-    return PanelDesign::steps;
-}
-
 /// Of the built-in tables.
 const std::vector<GpuTuning::Panel>& built_in_entries(int device) {
     int major = 0, minor = 0;
@@ -66,7 +56,7 @@ bool panel_fits(int device, Index rows, PanelPlan plan) {
 template <class T>
 PanelPlan panel_plan(int device, Index rows, const std::vector<GpuTuning::Panel>& entries) {
     for (const GpuTuning::Panel& entry : entries) {
-        const PanelPlan plan{design_of(entry.design), entry.blocks, entry.leaf_width};
+        const PanelPlan plan{entry.design, entry.blocks, entry.leaf_width};
         if (rows <= entry.up_to && panel_fits<T>(device, rows, plan)) return plan;
     }
     return {PanelDesign::steps};

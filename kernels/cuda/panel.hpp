@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include <basalt/device.hpp>
+#include <basalt/panel_design.hpp>
 #include <basalt/view.hpp>
 
 #include "kernels/panel_log.hpp"
@@ -10,14 +11,8 @@
 /// LU with partial pivoting of a column panel on one GPU.
 namespace basalt::cuda_kernels {
 
-/// How a panel is factored. All give the same pivots and, up to rounding, the same factors. Panels whose rows do not
-/// begin at multiples of 16 bytes are factored by steps where cluster or grid is asked for.
-enum class PanelDesign {
-    cluster,  ///< one kernel of up to 16 blocks, which exchange candidates through distributed shared memory
-    grid,     ///< the same kernel on any number of blocks, which exchange them through the device's memory
-    fused,    ///< a kernel for each block of columns, one column to a block: Abdelfattah et al., the fused design
-    steps,    ///< kernels for each step of a column (search, exchange, scale and rank-1 update); any height
-};
+/// Panels whose rows do not begin at multiples of 16 bytes are factored by steps where cluster or grid is asked for.
+using PanelDesign = GpuPanelDesign;
 
 struct PanelPlan {
     PanelDesign design = PanelDesign::cluster;
