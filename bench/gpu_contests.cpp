@@ -4,9 +4,13 @@
 #include <cmath>
 #include <random>
 
+#include <fmt/ranges.h>
+
 #include "bench/vendor_gpus.hpp"
 
 namespace bench {
+
+using basalt::Index;
 
 double gemm_gflops(const std::vector<double>& seconds) {
     return 2e-9 * gemm_order * gemm_order * gemm_depth / basalt::median(seconds);
@@ -28,43 +32,34 @@ std::vector<double> random_signs(basalt::Index n) {
     return signs;
 }
 
-GpuVendor chosen_vendor(const std::string& asked, int gpus, bool on_several) {
-    if (asked == "none") return GpuVendor::none;
-    const bool found = !vendor_gpus_version().empty();
-    if (asked == "cusolvermg" && !found) {
-        throw std::runtime_error(
-            "--vendor cusolvermg: libcusolverMg was not found when this was built; allowed are "
-            "cusolver and none");
-    }
-    const bool wanted = asked == "cusolvermg" || (asked == "auto" && gpus > 1);
-    return wanted && found && on_several ? GpuVendor::cusolvermg : GpuVendor::cusolver;
-}
-
-std::string VendorRuns::verdict() const {
-    if (vendor != GpuVendor::cusolvermg || seconds.empty()) return "";
-    return fmt::format(", vendor {:.3g} {}", residual_ratio, passed() ? "passed" : "FAILED");
-}
-
-VendorRuns vendor_runs(const VersusOptions& options, int gpus, bool on_several) {
+VendorRuns vendor_runs(const VersusOptions& options, int gpus, const std::vector<Index>& blocks) {
     VendorRuns runs;
-    runs.vendor = chosen_vendor(options.vendor, gpus, on_several);
-    if (runs.vendor == GpuVendor::cusolvermg) {
-        runs.gpus = gpus;
-        runs.block = options.vendor_block;
+    runs.blocks = blocks.empty() || options.vendor_blocks.empty() ? blocks : options.vendor_blocks;
+    if (options.vendor == "none") return runs;
+    runs.vendor = GpuVendor::cusolver;
+    const bool found = !vendor_gpus_version().empty();
+    if (options.vendor == "cusolvermg" && !found) {
+        throw std::runtime_error(
+            "--vendor cusolvermg: libcusolverMg was not found when this was built; allowed are cusolver and none");
     }
+    const bool wanted = options.vendor == "cusolvermg" || (options.vendor == "auto" && gpus > 1);
+    if (!wanted || !found || blocks.empty()) return runs;
+    runs.vendor = GpuVendor::cusolvermg;
+    runs.gpus = gpus;
     return runs;
 }
 
-std::string vendor_line(const VendorRuns& vendor, int gpus, bool on_several) {
+std::string vendor_line(const VendorRuns& vendor, int gpus) {
     if (vendor.vendor == GpuVendor::none) return "none";
     if (vendor.vendor == GpuVendor::cusolvermg) {
         return fmt::format(
-            "{} on {} GPUs, blocks of {} columns; its matrix is dealt to them as it wants it before its time "
-            "begins and stays there: it converts and moves nothing",
-            vendor_gpus_version(), vendor.gpus, vendor.block);
+            "{} on {} GPUs, the best of blocks of {} columns; they are dealt before its time begins and stay so: it "
+            "converts and moves nothing",
+            vendor_gpus_version(), vendor.gpus, fmt::join(vendor.blocks, ", "));
     }
-    const char* const others = gpus == 1 ? "" : on_several ? ", ours on all" : ", ours on all: cuSOLVERMg offers no QR";
-    return vendor_gpu_version() + " on one GPU" + others;
+    if (gpus == 1) return vendor_gpu_version() + " on one GPU";
+    const char* const why = vendor.blocks.empty() ? ": cuSOLVERMg offers no QR" : "";
+    return vendor_gpu_version() + " on one GPU, ours on all" + why;
 }
 
 std::string data_line(const std::string& data, int gpus) {

@@ -83,7 +83,10 @@ void add_options(CLI::App& command, VersusOptions& options, std::string& core) {
                     "cuSOLVER), cusolver (one GPU), cusolvermg or none")
         ->check(CLI::IsMember({"auto", "cusolver", "cusolvermg", "none"}));
     command.add_flag_callback("--no-vendor", [&options] { options.vendor = "none"; }, "as --vendor none");
-    command.add_option("--vendor-block", options.vendor_block, "columns of a block that cuSOLVERMg deals to the GPUs")
+    command
+        .add_option("--vendor-block", options.vendor_blocks,
+                    "columns of a block dealt to a GPU for cuSOLVERMg; several: the fastest (default: by routine)")
+        ->delimiter(',')
         ->check(sizes);
     command.add_flag("--single-update-task", options.single_update_task,
                      "hybrid and gpu: as in the paper, no leading column first");

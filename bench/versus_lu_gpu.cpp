@@ -41,7 +41,8 @@ using basalt::DealtView;
 using basalt::Index;
 using basalt::Place;
 
-constexpr bool has_vendor_on_several = true;
+/// cuSOLVERMg refuses 1024; with 128 it was slower on two H200.
+std::vector<Index> vendor_blocks() { return {256, 512}; }
 
 template <class T>
 class GpuContest {
@@ -51,7 +52,7 @@ class GpuContest {
           runtime_(runtime),
           gpu_(gpu),
           n_(n),
-          vendor_(vendor_runs(options, runtime.gpus(), has_vendor_on_several)) {
+          vendor_(vendor_runs(options, runtime.gpus(), vendor_blocks())) {
         lu_options_.mode = options.mode == "gpu" ? basalt::LuMode::gpu : basalt::LuMode::hybrid;
         lu_options_.gpu_panels_below = options.gpu_panels_below;
         lu_options_.panel_width = options.nb;
@@ -88,9 +89,12 @@ class GpuContest {
             if (round == 0) check(user);
             if (round > 0) ours_.push_back(seconds);
             time_gemm(round);
-            if (vendor_gpus_ || (vendor_.vendor == GpuVendor::cusolver && fits_one_gpu(user))) {
+            if (vendor_gpus_) {
                 fill(a, user);
-                const double theirs = vendor_gpus_ ? time_vendor_gpus(user, round) : time_vendor_gpu(user, round);
+                time_vendor_gpus(user, round);
+            } else if (vendor_.vendor == GpuVendor::cusolver && fits_one_gpu(user)) {
+                fill(a, user);
+                const double theirs = time_vendor_gpu(user, round);
                 if (round > 0) vendor_.seconds.push_back(theirs);
             }
         }
@@ -215,16 +219,22 @@ class GpuContest {
         });
     }
 
+    void time_vendor_gpus(const UserMatrix<T>& user, int round) {
+        const auto run = [&](Index block) { return run_vendor_gpus(user, block, round); };
+        if (round == 0) return vendor_.choose_block(run);
+        vendor_.add(run(vendor_.block));
+    }
+
     /// The copy and the workspace are there for this alone: ours may need the memory.
-    double time_vendor_gpus(const UserMatrix<T>& user, int round) {
-        const DealtMatrix<T> a(n_, dealt(vendor_.block));
+    VendorRun run_vendor_gpus(const UserMatrix<T>& user, Index block, int round) {
+        const DealtMatrix<T> a(n_, dealt(block));
         copy_columns(user.columns(), a.view());
         VendorLuGpus<T> lu(*vendor_gpus_, a.view());
         begin_energy(vendor_energy_, round);
         const double seconds = lu.factor();
         end_energy(vendor_energy_, round);
-        if (round == 0 && lu.info() == 0) vendor_.residual_ratio = residual_ratio(a.view(), lu.pivots(), epsilon);
-        return seconds;
+        if (lu.info() != 0) return {seconds, std::numeric_limits<double>::quiet_NaN()};
+        return {seconds, residual_ratio(a.view(), lu.pivots(), epsilon)};
     }
 
     static std::unique_ptr<basalt::EnergyMeter> meter_of(const std::vector<basalt::DeviceInfo>& gpus) {
@@ -249,12 +259,12 @@ class GpuContest {
     /// y = A x for a vector of random signs, before the factorization.
     void expect(const UserMatrix<T>& user) {
         signs_ = random_signs(n_);
-        expected_ = user.on_gpus(dealt(options_.vendor_block), [&](const DealtView<T>& a) { return times(a, signs_); });
+        expected_ = user.on_gpus(dealt(tile_.width), [&](const DealtView<T>& a) { return times(a, signs_); });
     }
 
     void check(const UserMatrix<T>& user) {
         constexpr double tf32_epsilon = 0x1p-10;
-        ratio_ = user.on_gpus(dealt(options_.vendor_block), [&](const DealtView<T>& factors) {
+        ratio_ = user.on_gpus(dealt(tile_.width), [&](const DealtView<T>& factors) {
             return residual_ratio(factors, pivots_, lu_options_.tf32 ? tf32_epsilon : epsilon);
         });
     }
@@ -294,7 +304,7 @@ int versus_lu_gpu(const VersusOptions& options) {
     const std::string columns =
         fmt::format("{:>7} {:>10} {:>5} {:>6} | {:>9} {:>7} | {:>7} {:>6} | {:>7} {:>6} | {}", "n", "tile", "nb", "data",
                     "ours s", "Tflop/s", "gemm", "share", "vendor", "ratio", "||(A - PLU) x|| / (n ||A|| eps)");
-    return gpu_contests<GpuContest>(options, "LU", has_vendor_on_several, columns);
+    return gpu_contests<GpuContest>(options, "LU", vendor_blocks(), columns);
 }
 
 }  // namespace bench

@@ -30,7 +30,8 @@ struct VersusOptions {
     std::size_t gpu_memory = 0;
     std::string data = "device";
     std::string vendor = "auto";      ///< auto, cusolver, cusolvermg or none
-    basalt::Index vendor_block = 256;  ///< columns of a block that is dealt to a GPU for cuSOLVERMg
+    /// Columns of a block that is dealt to a GPU for cuSOLVERMg, the fastest of them; none: by routine.
+    std::vector<basalt::Index> vendor_blocks;
     bool single_update_task = false;
     bool broadcast_from_host = false;
     bool narrow_at_end = true;

@@ -33,7 +33,8 @@ namespace {
 using basalt::DealtColumns;
 using basalt::Index;
 
-constexpr bool has_vendor_on_several = false;
+/// cuSOLVERMg offers no QR.
+std::vector<Index> vendor_blocks() { return {}; }
 
 template <class T>
 class QrContest {
@@ -44,7 +45,7 @@ class QrContest {
           gpu_(gpu),
           m_(options.m > 0 ? options.m : n),
           n_(n),
-          vendor_(vendor_runs(options, runtime.gpus(), has_vendor_on_several)) {
+          vendor_(vendor_runs(options, runtime.gpus(), vendor_blocks())) {
         if (m_ < n_) throw std::invalid_argument("--m: in the modes hybrid and gpu at least --n");
         qr_options_.mode = options.mode == "gpu" ? basalt::QrMode::gpu : basalt::QrMode::hybrid;
         qr_options_.panel_width = options.nb > 0 ? options.nb : basalt::default_qr_panel(runtime.tuning(), qr_options_.mode, m_, n_);
@@ -189,7 +190,7 @@ int versus_qr_gpu(const VersusOptions& options) {
         fmt::format("{:>8} {:>7} {:>10} {:>5} {:>6} | {:>9} {:>7} | {:>7} {:>6} | {:>7} {:>6} | {}", "m", "n",
                "tile", "nb", "data", "ours s", "Tflop/s", "gemm", "share", "vendor", "ratio",
                "||(A - QR) x|| / (m ||A|| eps)");
-    return gpu_contests<QrContest>(options, "QR", has_vendor_on_several, columns);
+    return gpu_contests<QrContest>(options, "QR", vendor_blocks(), columns);
 }
 
 }  // namespace bench

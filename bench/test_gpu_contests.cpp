@@ -1,6 +1,8 @@
-// Arrays dealt to GPUs become tiles and are made of tiles, on emulated GPUs.
+// What of the comparisons on GPUs runs without one: arrays dealt to emulated GPUs become tiles and are made of tiles,
+// and the choice of the vendor's block.
 #include <cstddef>
 #include <limits>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -11,6 +13,7 @@
 #endif
 
 #include "bench/dealt_conversion.hpp"
+#include "bench/vendor_runs.hpp"
 
 using namespace basalt;
 using namespace bench;
@@ -79,5 +82,44 @@ TEST_CASE("of a dealt triangle nothing above the diagonal is read or written") {
                 for (Index i = 0; i < n; ++i) REQUIRE(target(i, j) == (i < j ? -1 : source(i, j)));
             }
         }
+    }
+}
+
+TEST_CASE("the vendor's fastest block goes on, of those whose factors pass") {
+    VendorRuns vendor;
+    vendor.vendor = GpuVendor::cusolvermg;
+    vendor.blocks = {128, 256, 512, 1024};
+    std::vector<Index> asked;
+    vendor.choose_block([&](Index block) -> VendorRun {
+        asked.push_back(block);
+        if (block == 1024) throw std::runtime_error("invalid value");
+        if (block == 512) return {0.1, std::numeric_limits<double>::quiet_NaN()};
+        return {block == 256 ? 2.0 : 3.0, 0.01};
+    });
+    CHECK(vendor.block == 256);
+    CHECK(asked == std::vector<Index>{128, 128, 256, 512, 1024});  // what comes first comes twice
+    CHECK(vendor.seconds.empty());
+
+    vendor.blocks = {256, 512};
+    vendor.choose_block([](Index block) -> VendorRun { return {1.0 / static_cast<double>(block), 1e3}; });
+    CHECK(vendor.block == 512);
+    const auto refuse = [](Index) -> VendorRun { throw std::runtime_error("no"); };
+    CHECK_THROWS_AS(vendor.choose_block(refuse), std::runtime_error);
+}
+
+TEST_CASE("a vendor's factors that do not pass once are not forgotten") {
+    VendorRuns vendor;
+    vendor.vendor = GpuVendor::cusolvermg;
+    vendor.add({1, 0.02});
+    vendor.add({2, 0.01});
+    CHECK(vendor.passed());
+    CHECK(vendor.residual_ratio == 0.02);
+    for (const double ratio : {std::numeric_limits<double>::quiet_NaN(), 31.0}) {
+        VendorRuns bad = vendor;
+        bad.add({3, ratio});
+        bad.add({4, 0.01});
+        CHECK(!bad.passed());
+        CHECK(bad.verdict().find("FAILED") != std::string::npos);
+        CHECK(bad.seconds == std::vector<double>{1, 2, 3, 4});
     }
 }
