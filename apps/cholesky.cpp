@@ -61,9 +61,9 @@ class CholeskyRuns {
           generator_(std::move(matrix)),
           plan_(cholesky_plan(settings, runtime, options.n, sizeof(T))) {
         require_memory(run_bytes(), fmt::format("a {} x {} matrix", options.rows(), options.n));
-        spdlog::debug("mode {}, tiles of {} x {}, panels of {}, {} workers, {} GPUs, scheduler {}", plan_.mode_name(),
-                      plan_.tile.height, plan_.tile.width, plan_.options.panel_width, runtime.workers(), runtime.gpus(),
-                      runtime.config().scheduler);
+        spdlog::debug("mode {} ({}), tiles of {} x {}, panels of {}, {} workers, {} GPUs, scheduler {}", plan_.mode_name(),
+                      plan_.reason, plan_.tile.height, plan_.tile.width, plan_.options.panel_width, runtime.workers(),
+                      runtime.gpus(), runtime.config().scheduler);
         if (options.gpu.energy) meter_ = make_energy_meter(runtime, plan_.mode != FactorMode::cpu, files);
     }
 
@@ -75,6 +75,7 @@ class CholeskyRuns {
                                            .once = [this] { run_once(); },
                                            .tell = [this] { write_line(); }});
         if (runs > 0) write_record();
+        if (passed_) runtime_.learn_run(plan_.run, plan_.mode, seconds_);
         require_completed(runs, options_.repeat);
         return passed_ || !options_.check ? exit_done : exit_check_failed;
     }

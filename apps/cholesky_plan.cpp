@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "apps/gpu_options.hpp"
+
 namespace basalt {
 
 CholeskyPlan cholesky_plan(const Settings& settings, const Runtime& runtime, Index n, std::size_t element_size) {
@@ -10,10 +12,15 @@ CholeskyPlan cholesky_plan(const Settings& settings, const Runtime& runtime, Ind
     options.mode = set.mode;
     options.panel_width = set.panel_width;
     options.lookahead = set.lookahead;
-    options.mode = chosen_cholesky_mode(runtime.tuning(), options, n, runtime.gpus());
+    const char precision = element_size == sizeof(float) ? 's' : 'd';
+    const FactorProblem problem{n, n, precision, data_on_gpus(settings), settings.tile()};
+    const ModeChoice choice = choose_cholesky_mode(runtime, options, problem);
+    options.mode = choice.mode;
     const int gpus = options.mode == FactorMode::cpu ? 0 : runtime.gpus();
     const TileShape usual = default_cholesky_tile(runtime.tuning(), n, gpus);
     CholeskyPlan plan{factor_plan(settings, runtime, options.mode, n, element_size, usual), options};
+    plan.reason = choice.reason;
+    plan.run = cholesky_run_case(runtime, options, options.mode, problem);
     Index& panel = plan.options.panel_width;
     if (panel == 0) panel = default_cholesky_panel(runtime.tuning(), plan.mode, n);
     panel = std::min(panel, plan.tile.width);

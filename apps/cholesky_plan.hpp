@@ -14,7 +14,7 @@ struct CholeskyPlan : FactorPlan {
 
 /// The plan for a matrix of order n with elements of `element_size` bytes. Where the settings name no tile or panel
 /// width, they are the library's choice for the mode, with smaller tiles where the GPUs have little memory. Throws
-/// UsageError as chosen_cholesky_mode() does.
+/// UsageError as choose_cholesky_mode() does.
 CholeskyPlan cholesky_plan(const Settings& settings, const Runtime& runtime, Index n, std::size_t element_size);
 
 }  // namespace basalt

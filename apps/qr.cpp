@@ -71,9 +71,10 @@ class QrRuns {
           generator_(std::move(matrix)),
           plan_(qr_plan(settings, runtime, options_.rows(), options_.n, sizeof(T), command.qr)) {
         require_memory(run_bytes(), fmt::format("a {} x {} matrix", options_.rows(), options_.n));
-        spdlog::debug("mode {}, method {}, tiles of {} x {}, panels of {}, {} workers, {} GPUs, scheduler {}",
-                      plan_.mode_name(), name_of(plan_.options.method), plan_.tile.height, plan_.tile.width,
-                      plan_.options.panel_width, runtime.workers(), runtime.gpus(), runtime.config().scheduler);
+        spdlog::debug("mode {} ({}), method {}, tiles of {} x {}, panels of {}, {} workers, {} GPUs, scheduler {}",
+                      plan_.mode_name(), plan_.reason, name_of(plan_.options.method), plan_.tile.height,
+                      plan_.tile.width, plan_.options.panel_width, runtime.workers(), runtime.gpus(),
+                      runtime.config().scheduler);
         if (options_.gpu.energy) meter_ = make_energy_meter(runtime, plan_.mode != FactorMode::cpu, files);
     }
 
@@ -85,6 +86,7 @@ class QrRuns {
                                            .once = [this] { run_once(); },
                                            .tell = [this] { write_line(); }});
         if (runs > 0) write_record();
+        if (passed_) runtime_.learn_run(plan_.run, plan_.mode, seconds_);
         require_completed(runs, options_.repeat);
         return passed_ ? exit_done : exit_check_failed;
     }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "apps/exit_status.hpp"
+#include "apps/gpu_options.hpp"
 
 namespace basalt {
 
@@ -35,12 +36,17 @@ QrPlan qr_plan(const Settings& settings, const Runtime& runtime, Index m, Index 
     options.panel_threads = set.panel_threads;
     options.lookahead = set.lookahead;
     require_fitting(options);
-    options.mode = chosen_qr_mode(runtime.tuning(), options, m, n, runtime.gpus());
+    const char precision = element_size == sizeof(float) ? 's' : 'd';
+    const FactorProblem problem{m, n, precision, data_on_gpus(settings), settings.tile()};
+    const ModeChoice choice = choose_qr_mode(runtime, options, problem);
+    options.mode = choice.mode;
     const bool on_gpus = options.mode != FactorMode::cpu;
     options.method = chosen_qr_method(runtime.tuning(), options, options.mode, m, n);
     const bool by_tiles = options.method == QrMethod::tile;
     const TileShape usual = default_qr_tile(runtime.tuning(), m, n, on_gpus ? runtime.gpus() : 0, options.method);
     QrPlan plan{factor_plan(settings, runtime, options.mode, m, element_size, usual), options};
+    plan.reason = choice.reason;
+    plan.run = qr_run_case(runtime, options, options.mode, problem);
     Index& panel = plan.options.panel_width;
     if (panel == 0) panel = by_tiles ? plan.tile.width : default_qr_panel(runtime.tuning(), plan.mode, m, n);
     panel = std::min(panel, on_gpus ? std::min(plan.tile.width, widest_qr_gpu_panel) : plan.tile.width);

@@ -10,6 +10,7 @@
 #include "tasks/cholesky_on_gpus.hpp"
 #include "tasks/cholesky_options.hpp"
 #include "tasks/cholesky_state.hpp"
+#include "tasks/mode_choice.hpp"
 
 namespace basalt {
 
@@ -186,8 +187,9 @@ CholeskyFactors<T> cholesky_factor(Runtime& runtime, Matrix<T>& a, Triangle tria
         throw UsageError("cholesky_factor: the matrix is " + std::to_string(a.rows()) + " x " +
                          std::to_string(a.cols()) + "; allowed are square ones");
     }
-    const int gpus = options.mode == FactorMode::automatic ? runtime.engine().gpus_to_deal_to() : runtime.gpus();
-    const detail::CholeskyChoices choices(runtime.tuning(), options, a.rows(), gpus);
+    CholeskyOptions decided = options;
+    decided.mode = choose_cholesky_mode(runtime, options, detail::problem_of(runtime, a, options.mode)).mode;
+    const detail::CholeskyChoices choices(runtime.tuning(), decided, a.rows(), runtime.gpus());
     auto state = std::make_shared<CholeskyState<T>>(runtime, a.share_storage(), triangle, choices.widths);
     if (choices.mode == FactorMode::cpu) {
         CholeskySubmission<T>(*state, choices.lookahead).submit();

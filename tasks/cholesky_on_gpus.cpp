@@ -1,6 +1,8 @@
 // Cholesky in the modes hybrid and gpu: the loop nest.
 #include "tasks/cholesky_on_gpus.hpp"
 
+#include <string>
+
 #include "tasks/column_groups.hpp"
 #include "tasks/gpu_cholesky_tasks.hpp"
 #include "tasks/transposed_triangle.hpp"
@@ -16,6 +18,7 @@ class GpuCholeskySubmission {
         : g_(on_gpus),
           tasks_(state, on_gpus, choices),
           lookahead_(choices.lookahead > 0),
+          left_looking_(choices.left_looking && !on_gpus.out_of_core()),
           // a copy of the runtime's own has no other side
           keeps_other_side_(choices.keep_other_side && state.a == on_gpus.a) {}
 
@@ -32,7 +35,11 @@ class GpuCholeskySubmission {
                 tasks_.update(k, panels, false);
             }
             if (g + 1 < groups.size()) tasks_.bring_to_devices(groups[g + 1]);
-            factor(panels);
+            if (left_looking_) {
+                factor_left_looking(panels);
+            } else {
+                factor(panels);
+            }
             if (keeps_other_side_) tasks_.restore_other_side(groups[g]);
         }
         tasks_.collect_info();
@@ -57,9 +64,29 @@ class GpuCholeskySubmission {
         }
     }
 
+    void factor_left_looking(PanelRange panels) {
+        tasks_.take_out(panels.first);
+        for (int k = panels.first; k < panels.last; ++k) {
+            tasks_.factor(k);
+            tasks_.broadcast(k);
+            const int next = k + 1;
+            if (next < panels.last && lookahead_) {
+                tasks_.update_from_left(next, k);  // A(j, next) -= L(j, :k) L(next, :k)^T, beside the factorization of k
+                tasks_.update(k, {next, next + 1}, true);
+                tasks_.take_out(next);
+            }
+            tasks_.put_back(k);
+            if (next < panels.last && !lookahead_) {
+                tasks_.update_from_left(next, next);
+                tasks_.take_out(next);
+            }
+        }
+    }
+
     GpuCholeskyState<T>& g_;
     GpuCholeskyTasks<T> tasks_;
     const bool lookahead_;
+    const bool left_looking_;
     const bool keeps_other_side_;
 };
 
@@ -75,6 +102,10 @@ void submit_where_it_lies(CholeskyState<T>& state, const std::shared_ptr<GpuChol
 template <class T>
 void submit_cholesky_on_gpus(CholeskyState<T>& state, const CholeskyChoices& choices) {
     if (state.panels.empty()) return;
+    if (choices.left_looking && state.triangle == Triangle::lower && state.runtime.gpus() > 1) {
+        throw UsageError("CholeskyOptions::left_looking of a lower triangle on " + std::to_string(state.runtime.gpus()) +
+                         " GPUs; allowed are one GPU, or the upper triangle");
+    }
     // column groups go from left to right, which the rows of an upper triangle's panels do not fit
     const bool copied = state.triangle == Triangle::upper && GpuCholeskyState<T>::needs_groups(state, choices);
     if (!copied) {

@@ -28,7 +28,12 @@ FactorMode chosen_cholesky_mode(const Tuning& tuning, const CholeskyOptions& opt
     }
     FactorMode mode = options.mode;
     if (mode == FactorMode::automatic) {
-        mode = gpus > 0 && n >= tuning.gpu.cholesky.smallest_order ? FactorMode::gpu : FactorMode::cpu;
+        const bool large = n >= tuning.gpu.cholesky.smallest_order || options.left_looking;
+        mode = gpus > 0 && large ? FactorMode::gpu : FactorMode::cpu;
+    }
+    if (options.left_looking && mode != FactorMode::gpu) {
+        throw UsageError(std::string("CholeskyOptions::left_looking in mode ") + (mode == FactorMode::cpu ? "cpu" : name) +
+                         "; it is of mode gpu");
     }
     if (mode != FactorMode::cpu && options.lookahead > 1) {
         throw UsageError("CholeskyOptions::lookahead = " + std::to_string(options.lookahead) +
@@ -44,7 +49,8 @@ CholeskyChoices::CholeskyChoices(const Tuning& tuning, const CholeskyOptions& op
       widths{options.panel_width},
       lookahead(options.lookahead),
       keep_other_side(options.keep_other_side),
-      split_products(options.split_products) {
+      split_products(options.split_products),
+      left_looking(options.left_looking) {
     if (widths.width < 0) {
         throw UsageError("CholeskyOptions::panel_width = " + std::to_string(widths.width) +
                          "; allowed is 0 (chosen) or at least 1");

@@ -14,6 +14,7 @@ struct CholeskyChoices {
     int lookahead;
     bool keep_other_side;
     bool split_products;
+    bool left_looking;
 };
 
 }  // namespace basalt::detail

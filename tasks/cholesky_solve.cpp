@@ -101,11 +101,12 @@ class FactoredArray {
   public:
     FactoredArray(Runtime& runtime, Triangle triangle, Index n, T* a, Index lda)
         : array_(triangle == Triangle::lower ? View<T>::column_major(a, n, n, lda) : View<T>::row_major(a, n, n, lda)),
-          matrix_(runtime, n, n, default_cholesky_tile(runtime.tuning(), n, runtime.gpus()), "A") {
-        const FactorMode mode = chosen_cholesky_mode(runtime.tuning(), {}, n, runtime.engine().gpus_to_deal_to());
-        converted_on_ = mode == FactorMode::cpu ? Place::cpu() : Place::any();
+          mode_(choose_cholesky_mode(runtime, {}, {n, n, sizeof(T) == 4 ? 's' : 'd'}).mode),
+          converted_on_(mode_ == FactorMode::cpu ? Place::cpu() : Place::any()),
+          matrix_(runtime, n, n, default_cholesky_tile(runtime.tuning(), n, mode_ == FactorMode::cpu ? 0 : runtime.gpus()), "A") {
         matrix_.load_triangle(Triangle::lower, array_, converted_on_);
         CholeskyOptions options;
+        options.mode = mode_;
         options.keep_other_side = false;
         factors_ = cholesky_factor(runtime, matrix_, Triangle::lower, options);
     }
@@ -116,9 +117,10 @@ class FactoredArray {
 
   private:
     View<T> array_;
+    const FactorMode mode_;
+    const Place converted_on_;
     Matrix<T> matrix_;
     CholeskyFactors<T> factors_;
-    Place converted_on_ = Place::cpu();
 };
 
 }  // namespace

@@ -37,6 +37,7 @@ GpuCholeskyMemory<T>::GpuCholeskyMemory(const CholeskyState<T>& cholesky, const 
     if (triangle == Triangle::upper && cholesky.runtime.gpus() > 1) {
         collected_ = ceil_div(grid.tile_cols(), cholesky.runtime.gpus()) * grid.shape().width;
     }
+    if (triangle == Triangle::upper && choices.left_looking) left_ = aligned(grid.rows() * nb_);
     const bool emulated = cholesky.runtime.engine().device(0).emulated();
     if (sizeof(T) == sizeof(float) && choices.split_products && !emulated) {
         piece_numbers_ = aligned(
@@ -58,7 +59,7 @@ template <class T>
 std::size_t GpuCholeskyMemory<T>::workspace(Index columns) const {
     const TileGrid& grid = storage_.grid();
     const Index elements = panel_slots * (aligned(grid.rows() * nb_) + aligned(triangle_)) + columns * band() +
-                           runtime_.gpus() * aligned(collected_ * nb_);
+                           runtime_.gpus() * aligned(collected_ * nb_) + 2 * left_;
     const Index numbers =
         panel_numbers_ + piece_numbers_ + aligned(ceil_div(grid.cols(), nb_) * grid.shape().width);
     return static_cast<std::size_t>(elements) * sizeof(T) + static_cast<std::size_t>(numbers) * sizeof(Index);

@@ -27,6 +27,8 @@ class GpuCholeskyMemory {
     Index triangle_elements() const { return triangle_; }
     /// Rows of panels that a GPU collects for the one that factors them; 0 where it need not.
     Index collected_rows() const { return collected_; }
+    /// Elements of what is on the left of a panel, two of which are on their way; 0 where none is.
+    Index left_elements() const { return left_; }
     /// Of the workspace of a panel that a GPU factors.
     Index panel_numbers() const { return panel_numbers_; }
     /// Of the workspace for the operands of products by pieces; 0 where products are plain.
@@ -43,7 +45,7 @@ class GpuCholeskyMemory {
     Runtime& runtime_;
     const MatrixStorage& storage_;
     const GpuTuning& tuning_;
-    Index nb_, triangle_ = 0, collected_ = 0, panel_numbers_, piece_numbers_ = 0;
+    Index nb_, triangle_ = 0, collected_ = 0, left_ = 0, panel_numbers_, piece_numbers_ = 0;
 };
 
 extern template class GpuCholeskyMemory<float>;

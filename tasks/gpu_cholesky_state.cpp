@@ -30,9 +30,9 @@ GpuCholeskyState<T>::GpuCholeskyState(CholeskyState<T>& cholesky, std::shared_pt
 template <class T>
 void GpuCholeskyState<T>::register_panels(bool come_home) {
     const Index n = a->grid().rows(), panel = aligned(n * nb), triangle = aligned(memory.triangle_elements());
-    const Index collect = aligned(memory.collected_rows() * nb);
+    const Index collect = aligned(memory.collected_rows() * nb), left = memory.left_elements();
     const std::size_t bytes =
-        static_cast<std::size_t>(memory.panel_slots * (panel + triangle) + gpus * collect) * sizeof(T);
+        static_cast<std::size_t>(memory.panel_slots * (panel + triangle) + gpus * collect + 2 * left) * sizeof(T);
     if (come_home) {
         travelling_ = PinnedBuffer(runtime.engine().pinned(), bytes);
     } else {
@@ -46,6 +46,7 @@ void GpuCholeskyState<T>::register_panels(bool come_home) {
     for (int g = 0; g < gpus && collect > 0; ++g, next += collect) {
         collected.emplace_back(runtime, next, memory.collected_rows(), nb, "rows of a panel");
     }
+    for (int s = 0; s < 2 && left > 0; ++s, next += left) lefts.emplace_back(runtime, next, left, 1, "left of a panel");
 }
 
 template <class T>

@@ -56,6 +56,7 @@ struct GpuCholeskyState {
     std::vector<ScratchMatrix<T>> panels;     ///< n x nb, in the matrix's rows
     std::vector<ScratchMatrix<T>> triangles;  ///< mode hybrid: panels' squares in strips, an array
     std::vector<ScratchMatrix<T>> solvers;    ///< mode hybrid: split_diagonal() of these, nb x nb and one more row
+    std::vector<ScratchMatrix<T>> lefts;      ///< upper, left-looking: U(:, k)^T above panel k's own rows, an array
     // by tile column
     std::vector<ScratchMatrix<T>> above;  ///< what lies right of its diagonal, of the upper triangle below; band by row
     // by GPU

@@ -39,6 +39,8 @@ class GpuCholeskyTasks {
     /// A(j, j') -= L(j, k) L(j', k)^T for the columns j' of some panels, of the upper triangle for the rows: a task for each
     /// GPU. `leading`: before all others.
     void update(int k, PanelRange range, bool leading);
+    /// What panel `target` gets of all panels before `last`, at once. Of the lower triangle only in place.
+    void update_from_left(int target, int last);
     /// INFO is that of the first panel that failed.
     void collect_info();
 
@@ -106,6 +108,8 @@ class GpuCholeskyTasks {
     };
     Update lower_update(int k, PanelRange range, int gpu) const;
     Update upper_update(int k, PanelRange range, int gpu) const;
+    void lower_from_left(int target, int last);
+    void upper_from_left(int target, int last);
 
     /// Above 0: on streams of high priority.
     static constexpr int urgent = 1;

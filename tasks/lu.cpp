@@ -12,6 +12,7 @@
 #include "tasks/lu_interchanges.hpp"
 #include "tasks/lu_options.hpp"
 #include "tasks/lu_state.hpp"
+#include "tasks/mode_choice.hpp"
 
 namespace basalt {
 
@@ -132,15 +133,6 @@ class LuSubmission {
     const LuPriorities priority_;
 };
 
-/// What lu_factor() chooses: where the matrix is at present matters to what is learnt.
-template <class T>
-LuMode mode_of(const Runtime& runtime, const Matrix<T>& a, const LuOptions& options) {
-    LuProblem problem{a.rows(), a.cols(), sizeof(T) == 4 ? 's' : 'd', false, a.tile_shape()};
-    const bool learns = options.mode == LuMode::automatic && runtime.engine().models() != nullptr;
-    problem.on_gpus = learns && a.tile_cols() > 0 && !a.runtime().engine().at_home(*a.share_storage()->datum(0));
-    return choose_lu_mode(runtime, options, problem).mode;
-}
-
 }  // namespace
 
 /// Throws UsageError for options that matrices of T have not.
@@ -158,7 +150,7 @@ LuFactors<T> lu_factor(Runtime& runtime, Matrix<T>& a, const LuOptions& options)
     if (&a.runtime() != &runtime) throw UsageError("lu_factor: the matrix belongs to another runtime");
     check_precision<T>(options);
     LuOptions decided = options;
-    decided.mode = mode_of(runtime, a, options);
+    decided.mode = choose_lu_mode(runtime, options, detail::problem_of(runtime, a, options.mode)).mode;
     const detail::LuChoices choices(runtime.tuning(), decided, a.rows(), a.cols(), runtime.workers(), runtime.gpus());
     auto state = std::make_shared<LuState<T>>(runtime, a.share_storage(), choices.mode, choices.widths,
                                               choices.panel_threads);

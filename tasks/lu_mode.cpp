@@ -1,28 +1,10 @@
 // Which mode LU runs in where that is left to the library, and what its runs are learnt as.
-#include <fmt/format.h>
-
 #include "basalt/lu.hpp"
-#include "runtime/engine.hpp"
 #include "tasks/mode_choice.hpp"
 
 namespace basalt {
 
 namespace {
-
-/// What differs from the library's choices, one after the other.
-class Differences {
-  public:
-    template <class... Args>
-    void note(bool differs, fmt::format_string<Args...> format, Args&&... args) {
-        if (!differs) return;
-        if (!text_.empty()) text_ += ' ';
-        text_ += fmt::format(format, std::forward<Args>(args)...);
-    }
-    const std::string& text() const { return text_; }
-
-  private:
-    std::string text_;
-};
 
 std::vector<FactorMode> modes_for(const LuOptions& options, int gpus) {
     std::vector<FactorMode> modes;
@@ -41,7 +23,7 @@ RunCase lu_run_case(const Runtime& runtime, const LuOptions& options, FactorMode
     const TileShape usual = default_lu_tile(tuning, problem.m, problem.n, on_gpus ? runtime.gpus() : 0);
     const TileShape tile = problem.tile == TileShape{} ? usual : problem.tile;
     const Index nb = options.panel_width, usual_nb = default_lu_panel(tuning, mode, problem.m, problem.n, runtime.gpus());
-    Differences differences;
+    detail::Differences differences;
     differences.note(tile != usual, "tile={}x{}", tile.height, tile.width);
     differences.note(nb != 0 && nb != usual_nb, "nb={}", nb);
     differences.note(options.panel_threads > 0 && mode != FactorMode::gpu, "panel-threads={}", options.panel_threads);
@@ -55,17 +37,15 @@ RunCase lu_run_case(const Runtime& runtime, const LuOptions& options, FactorMode
     differences.note(on_gpus && problem.precision == 's' && !options.split_products, "plain-products");
     differences.note(on_gpus && options.panel_log, "panel-log");
     differences.note(!options.left_interchanges, "no left interchanges");
-    return {problem.routine, problem.precision, problem.m, problem.n, problem.on_gpus, differences.text()};
+    return {problem.routine.empty() ? "getrf" : problem.routine, problem.precision, problem.m, problem.n, problem.on_gpus, differences.text()};
 }
 
 ModeChoice choose_lu_mode(const Runtime& runtime, const LuOptions& options, const LuProblem& problem) {
-    const bool free = options.mode == FactorMode::automatic;
-    const int gpus = free ? runtime.engine().gpus_to_deal_to() : runtime.gpus();
-    const FactorMode by_rule = chosen_lu_mode(runtime.tuning(), options, problem.m, problem.n, gpus);
-    if (!free) return {by_rule, "as asked for"};
-    if (gpus == 0) return {by_rule, "there is no GPU"};
-    return detail::learnt_mode(runtime, by_rule, modes_for(options, gpus),
-                               [&](FactorMode mode) { return lu_run_case(runtime, options, mode, problem); });
+    return detail::choose_mode(
+        runtime, options.mode,
+        {[&](int gpus) { return chosen_lu_mode(runtime.tuning(), options, problem.m, problem.n, gpus); },
+         [&](int gpus) { return modes_for(options, gpus); },
+         [&](FactorMode mode) { return lu_run_case(runtime, options, mode, problem); }});
 }
 
 }  // namespace basalt

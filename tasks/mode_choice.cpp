@@ -34,4 +34,13 @@ ModeChoice learnt_mode(const Runtime& runtime, FactorMode by_rule, const std::ve
     return {best, fmt::format("from {} runs near that size: {} expected", least.runs, others)};
 }
 
+ModeChoice choose_mode(const Runtime& runtime, FactorMode asked, const ModeRules& rules) {
+    const bool free = asked == FactorMode::automatic;
+    const int gpus = free ? runtime.engine().gpus_to_deal_to() : runtime.gpus();
+    const FactorMode by_rule = rules.by_tables(gpus);
+    if (!free) return {by_rule, "as asked for"};
+    if (gpus == 0) return {by_rule, "there is no GPU"};
+    return learnt_mode(runtime, by_rule, rules.modes(gpus), rules.case_of);
+}
+
 }  // namespace basalt::detail

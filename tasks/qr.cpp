@@ -1,7 +1,7 @@
 // QR: the public factorization and its results.
 #include "basalt/qr.hpp"
 
-#include "runtime/engine.hpp"
+#include "tasks/mode_choice.hpp"
 #include "tasks/qr_by_tiles.hpp"
 #include "tasks/qr_on_cores.hpp"
 #include "tasks/qr_on_gpus.hpp"
@@ -15,8 +15,9 @@ using detail::QrState;
 template <class T>
 QrFactors<T> qr_factor(Runtime& runtime, Matrix<T>& a, const QrOptions& options) {
     if (&a.runtime() != &runtime) throw UsageError("qr_factor: the matrix belongs to another runtime");
-    const int gpus = options.mode == QrMode::automatic ? runtime.engine().gpus_to_deal_to() : runtime.gpus();
-    const detail::QrChoices choices(runtime.tuning(), options, a.rows(), a.cols(), runtime.workers(), gpus);
+    QrOptions decided = options;
+    decided.mode = choose_qr_mode(runtime, options, detail::problem_of(runtime, a, options.mode)).mode;
+    const detail::QrChoices choices(runtime.tuning(), decided, a.rows(), a.cols(), runtime.workers(), runtime.gpus());
     auto state = std::make_shared<QrState<T>>(runtime, a.share_storage(), choices);
     if (choices.method == QrMethod::tile) {
         submit_qr_by_tiles(*state, choices);

@@ -40,16 +40,20 @@ class Arguments {
 
 Index at_least_one(Index value) { return std::max<Index>(1, value); }
 
+template <class T>
+constexpr char precision_of = sizeof(T) == sizeof(float) ? 's' : 'd';
+
 /// How an array is to be factored: the method, the tiles of its copy and who makes that.
 struct ArrayPlan {
-    ArrayPlan(Runtime& runtime, const QrOptions& given, Index m, Index n) : options(given) {
+    ArrayPlan(Runtime& runtime, const QrOptions& given, char precision, Index m, Index n) : options(given) {
         const int gpus = runtime.engine().gpus_to_deal_to();
-        const QrMode mode = chosen_qr_mode(runtime.tuning(), given, m, n, gpus);
-        options.method = chosen_qr_method(runtime.tuning(), given, mode, m, n);
-        tile = default_qr_tile(runtime.tuning(), m, n, mode == QrMode::cpu ? 0 : gpus, options.method);
-        place = mode == QrMode::cpu ? Place::cpu() : Place::any();
+        options.mode = choose_qr_mode(runtime, given, {m, n, precision}).mode;
+        const bool on_cores = options.mode == QrMode::cpu;
+        options.method = chosen_qr_method(runtime.tuning(), given, options.mode, m, n);
+        tile = default_qr_tile(runtime.tuning(), m, n, on_cores ? 0 : gpus, options.method);
+        place = on_cores ? Place::cpu() : Place::any();
     }
-    QrOptions options;  ///< with the method
+    QrOptions options;  ///< with mode and method
     TileShape tile;
     Place place = Place::cpu();
 };
@@ -100,7 +104,7 @@ void qr_factor(Runtime& runtime, Index m, Index n, T* a, Index lda, T* tau, cons
         throw UsageError(
             "qr_factor: method = tile or automatic for an array and tau; allowed is blocked, LAPACK's form");
     }
-    const ArrayPlan plan(runtime, options, m, n);
+    const ArrayPlan plan(runtime, options, precision_of<T>, m, n);
     Matrix<T> matrix(runtime, m, n, plan.tile, "A");
     const auto array = View<T>::column_major(a, m, n, lda);
     matrix.load(array, plan.place);
@@ -158,7 +162,7 @@ Index least_squares(Runtime& runtime, Index m, Index n, Index nrhs, T* a, Index 
     arguments.array("the matrix", a, m > 0 && n > 0).array("the right-hand sides", b, std::max(m, n) > 0 && nrhs > 0);
     const bool tall = m >= n;
     const Index rows = std::max(m, n), cols = std::min(m, n);
-    const ArrayPlan plan(runtime, options, rows, cols);
+    const ArrayPlan plan(runtime, options, precision_of<T>, rows, cols);
     const Place place = tall ? plan.place : Place::cpu();
     Matrix<T> matrix(runtime, rows, cols, plan.tile, "A");
     // the factors of A^T serve where there are fewer equations than unknowns

@@ -132,6 +132,51 @@ TEST_CASE("an upper triangle on GPUs takes no second matrix", "[cholesky]") {
     }
 }
 
+TEST_CASE("left-looking Cholesky has LAPACK's residual, other side and INFO", "[cholesky]") {
+    for (const int gpus : {1, 3}) {
+        Runtime runtime(CholeskyMachine{.gpus = gpus}.config());
+        for (const Triangle triangle : both_triangles) {
+            if (triangle == Triangle::lower && gpus > 1) continue;
+            for (const CholeskyShape& shape : shapes) {
+                for (const int lookahead : {0, 1}) {
+                    const Watchdog watchdog;
+                    CholeskyOptions options = on_gpus(FactorMode::gpu, shape.panel_width, lookahead);
+                    options.left_looking = true;
+                    INFO(text(triangle) << ", n = " << shape.n << ", lookahead " << lookahead << ", " << gpus << " GPUs");
+                    const Dense<double> a = spd_dense<double>(triangle, shape.n, 3);
+                    check_cholesky(triangle, a, factor(runtime, triangle, a, shape.tile, options));
+                    if (shape.n != 130) continue;
+                    for (const Index bad : {0, 50, 129}) {
+                        Dense<double> broken = a;
+                        broken(bad, bad) = -1;
+                        CHECK(factor(runtime, triangle, broken, shape.tile, options).info == bad + 1);
+                    }
+                }
+            }
+        }
+        // single precision, where the runtime lacks memory, and where it cannot be
+        CholeskyOptions options = on_gpus(FactorMode::gpu, 16);
+        options.left_looking = true;
+        const Dense<float> a = spd_dense<float>(Triangle::upper, 150, 3);
+        runtime.start_trace();
+        check_cholesky(Triangle::upper, a, factor(runtime, Triangle::upper, a, {32, 32}, options));
+        int from_left = 0, updates = 0;
+        for (const auto& event : runtime.take_trace().events) {
+            from_left += std::string(event.name) == "update from left";
+            updates += std::string(event.name) == "update";
+        }
+        CHECK(from_left >= 8);  // of ten panels all but the first two
+        CHECK(updates == 0);
+        Runtime small(CholeskyMachine{.gpus = gpus, .memory = 450'000}.config());
+        const Dense<double> large = spd_dense<double>(Triangle::upper, 320, 3);
+        check_cholesky(Triangle::upper, large, factor(small, Triangle::upper, large, {32, 32}, options));
+        const Dense<double> lower = spd_dense<double>(Triangle::lower, 64, 3);
+        if (gpus > 1) CHECK_THROWS_AS(factor(runtime, Triangle::lower, lower, {32, 32}, options), UsageError);
+        options.mode = FactorMode::hybrid;
+        CHECK_THROWS_AS(factor(runtime, Triangle::upper, lower, {32, 32}, options), UsageError);
+    }
+}
+
 TEST_CASE("the other side of the diagonal may be given up", "[cholesky]") {
     for (const int gpus : {1, 2}) {
         Runtime runtime(CholeskyMachine{.gpus = gpus}.config());

@@ -177,28 +177,31 @@ def a_tuning_file_takes_the_place_of_the_tables_and_is_refused_where_it_is_wrong
 def auto_takes_the_mode_that_was_fastest(folder):
     models, tuning = os.path.join(folder, "cache", "models.json"), os.path.join(folder, "tuning.json")
     with open(tuning, "w", encoding="utf-8") as out:
-        out.write('{"gpu": {"sm_90": {"lu": {"smallest_order": 10}}}}')
+        out.write('{"gpu": {"sm_90": {"lu": {"smallest_order": 10}, "cholesky": {"smallest_order": 10}, '
+                  '"qr": {"least_work": 1}}}}')
 
-    def mode_of(*arguments):
-        shown = basalt("lu", "--n", "96", "--emulated-gpus", "1", "--cpus", "2", "--tuning", tuning, "--models", models,
+    def mode_of(command, *arguments):
+        shown = basalt(command, "--n", "96", "--emulated-gpus", "1", "--cpus", "2", "--tuning", tuning, "--models", models,
                        "--json", "-", "--verbose", *arguments)
         expect(shown.status == 0, shown)
         return json.loads(shown.out)["mode"], shown.err
 
     expect_refused(basalt("lu", "--n", "9", "--models", ""), '--models = ""', "auto, none")
-    mode, told = mode_of("--repeat", "3")
-    assert mode == "gpu" and "by the tuning tables, since nothing was learnt" in told, (mode, told)
-    assert mode_of("--mode", "cpu", "--repeat", "3")[0] == "cpu"
-    with open(models, encoding="utf-8") as known:
-        learnt = json.load(known)
-    assert sorted(model["mode"] for model in learnt["models"]) == ["cpu", "gpu"]
-    for slow, fast in (("gpu", "cpu"), ("cpu", "gpu")):
-        for model in learnt["models"]:
-            model["runs"] = [[96, 0.5 if model["mode"] == slow else 0.002]] * 7
-        with open(models, "w", encoding="utf-8") as out:
-            json.dump(learnt, out)
-        mode, told = mode_of()
-        assert mode == fast and f"mode {fast} (from 7 runs near that size" in told, (mode, told)
+    for command, routine in ("lu", "getrf"), ("cholesky", "potrf"), ("qr", "geqrf"):
+        mode, told = mode_of(command, "--repeat", "3")
+        assert mode == "gpu" and "by the tuning tables, since nothing was learnt" in told, (mode, told)
+        assert mode_of(command, "--mode", "cpu", "--repeat", "3")[0] == "cpu"
+        with open(models, encoding="utf-8") as known:
+            learnt = json.load(known)
+        own = [model for model in learnt["models"] if model["routine"] == routine]
+        assert sorted(model["mode"] for model in own) == ["cpu", "gpu"]
+        for slow, fast in (("gpu", "cpu"), ("cpu", "gpu")):
+            for model in own:
+                model["runs"] = [[96, 0.5 if model["mode"] == slow else 0.002]] * 7
+            with open(models, "w", encoding="utf-8") as out:
+                json.dump(learnt, out)
+            mode, told = mode_of(command)
+            assert mode == fast and f"mode {fast} (from 7 runs near that size" in told, (mode, told)
     shown = basalt("info", "--models", models)
     expect("getrf d gpu, data on host: n = 96 (7)" in shown.out, shown)
     with open(models, "w", encoding="utf-8") as out:

@@ -1,6 +1,8 @@
 // What runs took: how times are learnt, kept and believed, and that mode auto goes by them.
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -8,7 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "basalt/cholesky.hpp"
+#include "basalt/generator.hpp"
 #include "basalt/lu.hpp"
+#include "basalt/qr.hpp"
 #include "basalt/run_models.hpp"
 #include "basalt/tuning.hpp"
 #include "io/run_samples.hpp"
@@ -289,4 +294,65 @@ TEST_CASE("mode auto of LU takes what was fastest, and the tables' mode where th
 
     config.models.clear();
     CHECK(choice().mode == FactorMode::gpu);
+}
+
+TEST_CASE("mode auto of Cholesky and QR takes what was fastest, each by its own runs") {
+    const TemporaryFolder folder;
+    basalt::Config config;
+    config.workers = 2;
+    config.emulation.gpus = 2;
+    config.models = folder.path("models.json");
+    auto tables = std::make_shared<basalt::TuningTables>(basalt::TuningTables::built_in());
+    for (auto& gpu : tables->gpus) {
+        gpu.cholesky.smallest_order = 50;
+        gpu.qr.least_work = 1;
+    }
+    config.tuning = tables;
+    const basalt::FactorProblem problem{100, 100}, tiled{100, 100, 'd', false, {32, 32}};
+    const auto cholesky_mode = [&] { return basalt::choose_cholesky_mode(basalt::Runtime(config), {}, problem).mode; };
+    const auto qr_mode = [&] { return basalt::choose_qr_mode(basalt::Runtime(config), {}, problem).mode; };
+    const auto learn = [&](bool cholesky, FactorMode mode, double seconds) {
+        const basalt::Runtime runtime(config);
+        for (const auto& what : {problem, tiled}) {
+            runtime.learn_run(cholesky ? basalt::cholesky_run_case(runtime, {}, mode, what)
+                                       : basalt::qr_run_case(runtime, {}, mode, what),
+                              mode, {seconds});
+        }
+    };
+    learn(true, FactorMode::cpu, 0.001);
+    CHECK(cholesky_mode() == FactorMode::gpu);  // of which nothing is known
+    learn(true, FactorMode::gpu, 0.01);
+    CHECK(cholesky_mode() == FactorMode::cpu);
+    CHECK(qr_mode() == FactorMode::gpu);
+    learn(false, FactorMode::gpu, 0.01);
+    learn(false, FactorMode::hybrid, 0.001);
+    CHECK(qr_mode() == FactorMode::hybrid);
+    CHECK(cholesky_mode() == FactorMode::cpu);
+
+    // the factorizations go by it too, of matrices and of the user's own arrays
+    config.trace = true;
+    basalt::Runtime runtime(config);
+    const auto on_gpus = [&] {
+        runtime.wait();
+        const basalt::Trace trace = runtime.take_trace();
+        return std::any_of(trace.events.begin(), trace.events.end(), [](const auto& event) { return event.bytes > 0; });
+    };
+    auto a = basalt::Matrix<double>::generate(runtime, basalt::make_generator<double>("spd", 100, 100, 1), 100, 100, tiled.tile);
+    basalt::cholesky_factor(runtime, a);
+    CHECK_FALSE(on_gpus());
+    basalt::qr_factor(runtime, a);
+    CHECK(on_gpus());
+    std::vector<double> array(100 * 100);
+    for (std::size_t i = 0; i < 100; ++i) array[101 * i] = 1;
+    CHECK(basalt::cholesky_factor(runtime, basalt::Triangle::upper, 100, array.data(), 100) == 0);
+    CHECK_FALSE(on_gpus());
+
+    // what options and tile change is another matter
+    CHECK(basalt::choose_cholesky_mode(runtime, {.panel_width = 7}, problem).mode == FactorMode::gpu);
+    CHECK(basalt::choose_cholesky_mode(runtime, {}, {100, 100, 'd', false, {16, 16}}).mode == FactorMode::gpu);
+    CHECK(basalt::choose_cholesky_mode(runtime, {}, {100, 100, 's'}).mode == FactorMode::gpu);
+    CHECK(basalt::choose_cholesky_mode(runtime, {.mode = FactorMode::hybrid}, problem).mode == FactorMode::hybrid);
+    CHECK(basalt::choose_qr_mode(runtime, {.panel_width = 7}, problem).mode == FactorMode::gpu);
+    CHECK(basalt::choose_qr_mode(runtime, {}, {100, 400}).mode == FactorMode::gpu);
+    CHECK(basalt::choose_qr_mode(runtime, {.mode = FactorMode::cpu}, problem).mode == FactorMode::cpu);
 }

@@ -144,15 +144,7 @@ LuMode chosen_lu_mode(const Tuning& tuning, const LuOptions& options, Index m, I
 std::size_t lu_gpu_bytes(const Runtime& runtime, const LuOptions& options, Index m, Index n, TileShape tile,
                          std::size_t element_size);
 
-/// A factorization that a mode is to be chosen for.
-struct LuProblem {
-    Index m = 0;
-    Index n = 0;
-    char precision = 'd';
-    bool on_gpus = false;           ///< the matrix begins and ends in GPU memory
-    TileShape tile{};               ///< 0 x 0: what each mode has by default
-    std::string routine = "getrf";  ///< what its runs are learnt as
-};
+using LuProblem = FactorProblem;
 /// options.mode, or where that is automatic the fastest one by what the runtime's models have learnt; without them the tuning
 /// tables' choice. Throws as chosen_lu_mode() does.
 ModeChoice choose_lu_mode(const Runtime& runtime, const LuOptions& options, const LuProblem& problem);

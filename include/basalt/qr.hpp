@@ -6,6 +6,7 @@
 
 #include "basalt/factor_mode.hpp"
 #include "basalt/matrix.hpp"
+#include "basalt/run_models.hpp"
 #include "basalt/runtime.hpp"
 
 namespace basalt {
@@ -153,6 +154,12 @@ inline constexpr Index widest_qr_gpu_panel = 512;
 /// The mode that qr_factor() takes for an m x n matrix on a runtime with so many GPUs: options.mode, or its choice
 /// where that is automatic. Throws UsageError for hybrid and gpu without GPUs, and for options that the mode has not.
 QrMode chosen_qr_mode(const Tuning& tuning, const QrOptions& options, Index m, Index n, int gpus);
+/// options.mode, or where that is automatic the fastest one by what the runtime's models have learnt; without them the
+/// tuning tables' choice. Throws as chosen_qr_mode() does.
+ModeChoice choose_qr_mode(const Runtime& runtime, const QrOptions& options, const FactorProblem& problem);
+/// What its runs in a mode are learnt as (Runtime::learn_run()), "geqrf" where the problem names nothing else: with
+/// whatever the options and the tile change of what the library would choose in that mode.
+RunCase qr_run_case(const Runtime& runtime, const QrOptions& options, FactorMode mode, const FactorProblem& problem);
 /// The method that it takes in that mode, which is not automatic: options.method, or its choice where that is
 /// automatic. Throws UsageError for tile in other modes than cpu.
 QrMethod chosen_qr_method(const Tuning& tuning, const QrOptions& options, QrMode mode, Index m, Index n);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "basalt/factor_mode.hpp"
+#include "basalt/tile_shape.hpp"
 #include "basalt/view.hpp"
 
 namespace basalt {
@@ -26,6 +27,16 @@ struct RunCase {
     Index n = 0;
     bool on_gpus = false;  ///< the matrix begins and ends in GPU memory, not the host's
     std::string options;   ///< what differs from the library's choices, e.g. "nb=64"; empty where nothing does
+};
+
+/// A factorization that a mode is to be chosen for.
+struct FactorProblem {
+    Index m = 0;
+    Index n = 0;
+    char precision = 'd';
+    bool on_gpus = false;   ///< the matrix begins and ends in GPU memory
+    TileShape tile{};       ///< 0 x 0: what each mode has by default
+    std::string routine{};  ///< what its runs are learnt as; empty: LAPACK's name
 };
 
 /// What a run is expected to take.

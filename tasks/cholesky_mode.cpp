@@ -1,0 +1,38 @@
+// Which mode Cholesky runs in where that is left to the library, and what its runs are learnt as.
+#include "basalt/cholesky.hpp"
+#include "tasks/mode_choice.hpp"
+
+namespace basalt {
+
+RunCase cholesky_run_case(const Runtime& runtime, const CholeskyOptions& options, FactorMode mode,
+                          const FactorProblem& problem) {
+    const Tuning& tuning = runtime.tuning();
+    const bool on_gpus = mode != FactorMode::cpu;
+    const TileShape usual = default_cholesky_tile(tuning, problem.n, on_gpus ? runtime.gpus() : 0);
+    const TileShape tile = problem.tile == TileShape{} ? usual : problem.tile;
+    const Index nb = options.panel_width;
+    detail::Differences differences;
+    differences.note(tile != usual, "tile={}x{}", tile.height, tile.width);
+    differences.note(nb != 0 && nb != default_cholesky_panel(tuning, mode, problem.n), "nb={}", nb);
+    differences.note(options.lookahead >= 0 && options.lookahead != 1, "lookahead={}", options.lookahead);
+    differences.note(on_gpus && !options.narrow_at_end, "not narrow at the end");
+    differences.note(on_gpus && problem.precision == 's' && !options.split_products, "plain-products");
+    differences.note(on_gpus && options.left_looking, "left-looking");
+    return {problem.routine.empty() ? "potrf" : problem.routine, problem.precision, problem.n, problem.n,
+            problem.on_gpus, differences.text()};
+}
+
+ModeChoice choose_cholesky_mode(const Runtime& runtime, const CholeskyOptions& options, const FactorProblem& problem) {
+    const auto modes = [&](int gpus) {
+        std::vector<FactorMode> all{FactorMode::cpu};
+        if (options.left_looking) return std::vector<FactorMode>{FactorMode::gpu};
+        if (gpus > 0 && options.lookahead <= 1) all.insert(all.end(), {FactorMode::hybrid, FactorMode::gpu});
+        return all;
+    };
+    return detail::choose_mode(
+        runtime, options.mode,
+        {[&](int gpus) { return chosen_cholesky_mode(runtime.tuning(), options, problem.n, gpus); }, modes,
+         [&](FactorMode mode) { return cholesky_run_case(runtime, options, mode, problem); }});
+}
+
+}  // namespace basalt
