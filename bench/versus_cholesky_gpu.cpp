@@ -56,7 +56,10 @@ class CholeskyContest {
         cholesky_options_.lookahead = options.lookahead;
         cholesky_options_.narrow_at_end = options.narrow_at_end;
         cholesky_options_.split_products = options.split_products;
+        cholesky_options_.left_looking = options.left_looking;
         cholesky_options_.keep_other_side = false;  // only the triangle is loaded
+        if (options.upper && options.data == "devices")
+            throw std::invalid_argument("--upper: of an array in one place, allowed is --data host or device");
         tile_ = options.tile == basalt::TileShape{}
                     ? basalt::default_cholesky_tile(runtime.tuning(), n_, runtime.gpus())
                     : options.tile;
@@ -121,6 +124,8 @@ class CholeskyContest {
         basalt::JsonRecord json = basalt::to_json(factor);
         json["lookahead"] = cholesky_options_.lookahead;
         json["gpu_memory"] = runtime_.config().gpu_memory;
+        json["looking"] = options_.left_looking ? "left" : "right";
+        json["triangle"] = options_.upper ? "upper" : "lower";
         add_vendor(json, factor.flops, ours_, vendor_);
         add_gemm(json, factor.flops, ours_, gemm_, runtime_.gpus());
         return json;
@@ -143,9 +148,7 @@ class CholeskyContest {
         const bool trace = round == options_.repeat && !options_.trace.empty() && n_ == options_.sizes.back();
         if (trace) runtime_.start_trace();
         const double start = gpu_.synchronized_now();
-        load_triangle(a, user);
-        const auto cholesky = basalt::cholesky_factor(runtime_, a, basalt::Triangle::lower, cholesky_options_);
-        store_triangle(a, user);
+        const auto cholesky = options_.upper ? factor_upper(a, user) : factor_lower(a, user);
         runtime_.wait();
         const double seconds = gpu_.synchronized_now() - start;
         if (trace) {
@@ -154,6 +157,22 @@ class CholeskyContest {
         }
         if (round == 0) info_ = cholesky.info();
         return seconds;
+    }
+
+    basalt::CholeskyFactors<T> factor_lower(basalt::Matrix<T>& a, const UserMatrix<T>& user) {
+        load_triangle(a, user);
+        auto cholesky = basalt::cholesky_factor(runtime_, a, basalt::Triangle::lower, cholesky_options_);
+        store_triangle(a, user);
+        return cholesky;
+    }
+    /// The lower triangle read by rows is the upper one.
+    basalt::CholeskyFactors<T> factor_upper(basalt::Matrix<T>& a, const UserMatrix<T>& user) {
+        const auto by_rows = basalt::View<T>::row_major(user.data(), n_, n_, n_);
+        const basalt::Place place = user.on_host() ? basalt::Place::any() : basalt::Place::gpu(0);
+        a.load_triangle(basalt::Triangle::upper, by_rows, place);
+        auto cholesky = basalt::cholesky_factor(runtime_, a, basalt::Triangle::upper, cholesky_options_);
+        a.store_triangle(basalt::Triangle::upper, by_rows, place);
+        return cholesky;
     }
 
     /// From and to the host its transfers are timed as ours are.

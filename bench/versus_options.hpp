@@ -37,6 +37,8 @@ struct VersusOptions {
     bool narrow_at_end = true;
     basalt::Index coarse_width = 0;
     bool split_products = true;
+    bool left_looking = false;  ///< Cholesky
+    bool upper = false;         ///< Cholesky: of the array read by rows, whose upper triangle its lower one is
     int gpu_panels_below = -1;
     bool tf32 = false;
     bool energy = false;  ///< measure it, of ours and of the vendor's
