@@ -343,6 +343,39 @@ std::string refusal(const F& use) {
 
 }  // namespace
 
+TEST_CASE("the shapes that get a tree are the tuning table's", "[qr]") {
+    const auto with_trees = [](double from_bytes, double from_aspect) {
+        TuningTables tables = TuningTables::built_in();
+        for (CpuTuning& cpu : tables.cpus) {
+            cpu.qr.domain_tiles = 2;
+            cpu.qr.tree_bytes = from_bytes;
+            cpu.qr.domain_aspect = from_aspect;
+        }
+        Config config;
+        config.workers = 2;
+        config.tuning = std::make_shared<const TuningTables>(std::move(tables));
+        return config;
+    };
+    const Dense<double> a = random_dense<double>(1500, 10, 31);
+    const double bytes_a_thread = 1500 * 10 * sizeof(double) / 2.0;
+    for (const QrMethod method : {QrMethod::blocked, QrMethod::tile}) {
+        const auto r = [&](const Config& config, QrTree tree) {
+            Runtime rt(config);
+            QrOptions options;
+            options.method = method;
+            options.tree = tree;
+            if (method == QrMethod::blocked) options.panel_threads = 2;
+            return factor(rt, a, {64, 10}, options).r;
+        };
+        const Config tall = with_trees(bytes_a_thread, 150), short_ones = with_trees(bytes_a_thread + 1, 151);
+        const Dense<double> always = r(tall, QrTree::always), never = r(tall, QrTree::never);
+        INFO((method == QrMethod::tile ? "tile" : "blocked"));
+        CHECK(largest_difference(always, never) > 0);
+        CHECK(largest_difference(r(tall, QrTree::automatic), always) == 0);
+        CHECK(largest_difference(r(short_ones, QrTree::automatic), never) == 0);
+    }
+}
+
 TEST_CASE("what tile QR has not is refused and named", "[qr]") {
     Config config;
     config.workers = 1;
