@@ -33,7 +33,7 @@ CpuTuning avx512() {
     cpu.lu.solve_rows = 1024;
     cpu.cholesky.sizes = {{256, {128, 32}, 32}, {768, {256, 64}, 64}, {2000, {512, 128}, 128}, {any_size, {512, 256}, 256}};
     cpu.cholesky.solve_rows = 256;  // below, a core takes longer to wake up
-    cpu.qr.sizes = {{256, {128, 32}, 32}, {768, {256, 64}, 64}, {2000, {512, 128}, 128}, {any_size, {512, 256}, 128}};
+    cpu.qr.sizes = {{256, {128, 32}, 32}, {768, {256, 64}, 64}, {any_size, {512, 128}, 128}};
     cpu.qr.team = {.rows_a_thread = 512, .most = 32};  // below, a member's column of products costs no more than the meeting
     // with two threads: with more of them flat trees are deeper than they need to be, which was not measured
     cpu.qr.tile_sizes = {{512, {512, 128}, 32}, {any_size, {512, 128}, 64}};

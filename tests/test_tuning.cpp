@@ -114,7 +114,7 @@ TEST_CASE("Cholesky and QR take tiles, panels and modes from the tables") {
     CHECK(basalt::default_cholesky_panel(tuning, FactorMode::cpu, 8192) == 256);
     CHECK(basalt::chosen_cholesky_mode(tuning, {}, 2047, 1) == FactorMode::cpu);
     CHECK(basalt::chosen_cholesky_mode(tuning, {}, 2048, 1) == FactorMode::gpu);
-    CHECK(basalt::default_qr_tile(tuning, 3000, 3000) == basalt::TileShape{512, 256});
+    CHECK(basalt::default_qr_tile(tuning, 3000, 3000) == basalt::TileShape{512, 128});
     CHECK(basalt::default_qr_tile(tuning, 100000, 300, 1) == basalt::TileShape{512, 300});
     CHECK(basalt::default_qr_panel(tuning, FactorMode::cpu, 3000, 3000) == 128);
     CHECK(basalt::default_qr_panel(tuning, FactorMode::gpu, 5000, 5000) == 256);
