@@ -31,9 +31,9 @@ ModeChoice choose_qr_mode(const Runtime& runtime, const QrOptions& options, cons
     const auto modes = [&](int gpus) {
         std::vector<FactorMode> all{FactorMode::cpu};
         const bool cores_alone = options.method == QrMethod::tile || options.tree == QrTree::always;
-        if (gpus > 0 && options.lookahead <= 1 && !cores_alone) {
-            all.insert(all.end(), {FactorMode::hybrid, FactorMode::gpu});
-        }
+        if (gpus == 0 || options.lookahead > 1 || cores_alone) return all;
+        all.push_back(FactorMode::hybrid);
+        all.push_back(FactorMode::gpu);
         return all;
     };
     return detail::choose_mode(
