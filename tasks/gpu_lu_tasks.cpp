@@ -99,6 +99,7 @@ void GpuLuTasks<T>::bring_to_devices(const ColumnGroup& group) {
 
 template <class T>
 void GpuLuTasks<T>::enter_group(const ColumnGroup& group) {
+    steps_before_ += first_panel(group_.last);
     group_ = group;
 }
 

@@ -53,7 +53,7 @@ class GpuLuTasks {
     /// The factors return to their place in the matrix.
     void put_back(int k);
     /// Of the next panel's copy to its buffer in step k.
-    static int patience_of_copy(int k) { return patience(k, next_copy); }
+    int patience_of_copy(int k) const { return patience(k, next_copy); }
 
     // --- on cores ---
 
@@ -89,7 +89,7 @@ class GpuLuTasks {
     /// Of what is not urgent, in a step: the factors' return, the update, the next panel's copy, a block's panels and
     /// their update, the interchanges on the left.
     enum Patience { put_back_first, update_second, next_copy, block_of_panels, interchanges_last, patiences };
-    static int patience(int k, Patience number) { return -patiences * k - number; }
+    int patience(int k, Patience number) const { return -patiences * (steps_before_ + k) - number; }
 
     /// Panels [first, last), whose columns of L are `ld` apart, update together.
     struct Factors {
@@ -144,6 +144,7 @@ class GpuLuTasks {
     Runtime& rt_;
     const LuChoices choices_;
     ColumnGroup group_{};
+    int steps_before_ = 0;  ///< of former groups
     std::vector<int> slot_;    ///< by panel: where it is while it is on its way
     std::vector<Index> tops_;  ///< by panel: first row that left the matrix
     Index slots_taken_ = 0;
