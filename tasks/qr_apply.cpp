@@ -16,8 +16,7 @@ namespace {
 
 using detail::Panel;
 using detail::QrState;
-using detail::reflect_rows_by_tiles;
-using detail::reflections_of_step;
+using detail::StepFromRight;
 using detail::submit_tile_reflections;
 
 void require(bool condition, const std::string& message) {
@@ -83,9 +82,10 @@ class Reflections {
     /// Rows [begin, end) of C, whose columns from p.first on lie in several tile columns.
     void from_right(int k, const Panel& p, Index begin, Index end) {
         if (qr_.by_tiles) {
-            return from_right(k, p, begin, end, reflections_of_step(qr_, k),
-                              [qr = &qr_, k, reflection = reflection_](const Addresses& at, View<T> c) {
-                                  reflect_rows_by_tiles<T>(*qr, k, reflection, at, c);
+            const StepFromRight<T> step(qr_, k);
+            return from_right(k, p, begin, end, step.data(),
+                              [step, reflection = reflection_](const Addresses& at, View<T> c) {
+                                  step.multiply(reflection, at, c);
                               });
         }
         const Region<T> panel_region = qr_.region(p, p.first, rows());

@@ -168,30 +168,36 @@ void submit_qr_by_tiles(QrState<T>& state, const QrChoices& choices) {
 }
 
 template <class T>
-AccessList reflections_of_step(const QrState<T>& state, int k) {
+StepFromRight<T>::StepFromRight(const QrState<T>& state, int k) {
     const StepData<T> data(state, k);
     const TileQrStep<T>& step = state.by_tiles->steps[static_cast<std::size_t>(k)];
-    AccessList list;
-    list.read(data.rows(data.panel().first, state.grid().rows())).read(step.r.region()).read(step.t.region());
-    return list;
+    first_ = data.panel().first;
+    width_ = data.panel().width;
+    data_.read(data.rows(first_, state.grid().rows())).read(step.r.region()).read(step.t.region());
+    for (std::size_t i = 0; i < step.reflections.size(); ++i) {
+        placed_.push_back({step.reflections[i], data.v(step.reflections[i]), data.t(i)});
+    }
 }
 
 template <class T>
-void reflect_rows_by_tiles(const QrState<T>& state, int k, Reflection reflection, const Addresses& at, View<T> c) {
-    const StepData<T> data(state, k);
-    const std::size_t count = data.reflections().size();
-    const Index first = data.panel().first, width = data.panel().width;
-    for (std::size_t step = 0; step < count; ++step) {
-        const std::size_t i = reflection == Reflection::plain ? step : count - 1 - step;
-        const TileReflection& x = data.reflections()[i];
-        const View<const T> v = read(data.v(x)).view(x.kind == Kind::triangle ? at[1] : at[0]);
-        const View<const T> t = read(data.t(i)).view(at[2]);
-        const View<T> c2 = c.block(0, x.begin - first, c.rows(), x.end - x.begin);
-        if (x.kind == Kind::head) {
-            gemqrt_right<T>(reflection, v, t, c2);
-        } else {
-            tpmqrt_right<T>(reflection, below(x.kind), v, t, c.block(0, x.top - first, c.rows(), width), c2);
-        }
+void StepFromRight<T>::multiply(Reflection reflection, const Addresses& at, View<T> c) const {
+    if (reflection == Reflection::plain) {
+        for (const Placed& placed : placed_) multiply(reflection, placed, at, c);
+    } else {
+        for (auto placed = placed_.rbegin(); placed != placed_.rend(); ++placed) multiply(reflection, *placed, at, c);
+    }
+}
+
+template <class T>
+void StepFromRight<T>::multiply(Reflection reflection, const Placed& placed, const Addresses& at, View<T> c) const {
+    const TileReflection& x = placed.reflection;
+    const View<const T> v = read(placed.v).view(x.kind == Kind::triangle ? at[1] : at[0]);
+    const View<const T> t = read(placed.t).view(at[2]);
+    const View<T> c2 = c.block(0, x.begin - first_, c.rows(), x.end - x.begin);
+    if (x.kind == Kind::head) {
+        gemqrt_right<T>(reflection, v, t, c2);
+    } else {
+        tpmqrt_right<T>(reflection, below(x.kind), v, t, c.block(0, x.top - first_, c.rows(), width_), c2);
     }
 }
 
@@ -202,9 +208,7 @@ template void submit_qr_by_tiles(QrState<double>&, const QrChoices&);
 template void submit_tile_reflections(QrState<float>&, int, Reflection, const MatrixStorage&, Index, Index, Index, int);
 template void submit_tile_reflections(QrState<double>&, int, Reflection, const MatrixStorage&, Index, Index, Index,
                                       int);
-template AccessList reflections_of_step(const QrState<float>&, int);
-template AccessList reflections_of_step(const QrState<double>&, int);
-template void reflect_rows_by_tiles(const QrState<float>&, int, Reflection, const Addresses&, View<float>);
-template void reflect_rows_by_tiles(const QrState<double>&, int, Reflection, const Addresses&, View<double>);
+template class StepFromRight<float>;
+template class StepFromRight<double>;
 
 }  // namespace basalt::detail

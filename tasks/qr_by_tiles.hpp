@@ -39,11 +39,28 @@ template <class T>
 void submit_tile_reflections(QrState<T>& state, int k, Reflection reflection, const MatrixStorage& c, Index j,
                              Index begin, Index end, int priority);
 
-/// What a task reads that multiplies by Q_k from the right: panel, triangles and T, in this order.
+/// Step k's factor Q_k for a task that multiplies rows by it from the right; by value, since QrState's destruction begins
+/// before it has waited for the task.
 template <class T>
-AccessList reflections_of_step(const QrState<T>& state, int k);
-/// C = C Q_k or C Q_k^T for rows of C from column `first` of the panel on, with the addresses of those.
-template <class T>
-void reflect_rows_by_tiles(const QrState<T>& state, int k, Reflection reflection, const Addresses& at, View<T> c);
+class StepFromRight {
+  public:
+    StepFromRight(const QrState<T>& state, int k);
+
+    /// What the task reads: panel, triangles and T, in this order.
+    const AccessList& data() const { return data_; }
+    /// C = C Q_k or C Q_k^T for rows of C from the panel's first column on, with the addresses of the data.
+    void multiply(Reflection reflection, const Addresses& at, View<T> c) const;
+
+  private:
+    struct Placed {
+        TileReflection reflection;
+        Region<T> v, t;
+    };
+    void multiply(Reflection reflection, const Placed& placed, const Addresses& at, View<T> c) const;
+
+    AccessList data_;
+    std::vector<Placed> placed_;
+    Index first_, width_;
+};
 
 }  // namespace basalt::detail
