@@ -18,11 +18,16 @@ RunCase cholesky_run_case(const Runtime& runtime, const CholeskyOptions& options
     differences.note(on_gpus && !options.narrow_at_end, "not narrow at the end");
     differences.note(on_gpus && problem.precision == 's' && !options.split_products, "plain-products");
     differences.note(on_gpus && options.left_looking, "left-looking");
-    return {problem.routine.empty() ? "potrf" : problem.routine, problem.precision, problem.n, problem.n,
-            problem.on_gpus, differences.text()};
+    return {problem.routine.empty() ? "potrf" : problem.routine,
+            problem.precision,
+            problem.n,
+            problem.n,
+            problem.on_gpus,
+            differences.text()};
 }
 
-ModeChoice choose_cholesky_mode(const Runtime& runtime, const CholeskyOptions& options, const FactorProblem& problem) {
+ModeChoice choose_cholesky_mode(const Runtime& runtime, const CholeskyOptions& options,
+                                const FactorProblem& problem) {
     const auto modes = [&](int gpus) {
         std::vector<FactorMode> all{FactorMode::cpu};
         if (options.left_looking) return std::vector<FactorMode>{FactorMode::gpu};

@@ -32,8 +32,8 @@ FactorMode chosen_cholesky_mode(const Tuning& tuning, const CholeskyOptions& opt
         mode = gpus > 0 && large ? FactorMode::gpu : FactorMode::cpu;
     }
     if (options.left_looking && mode != FactorMode::gpu) {
-        throw UsageError(std::string("CholeskyOptions::left_looking in mode ") + (mode == FactorMode::cpu ? "cpu" : name) +
-                         "; it is of mode gpu");
+        throw UsageError(std::string("CholeskyOptions::left_looking in mode ") +
+                         (mode == FactorMode::cpu ? "cpu" : name) + "; it is of mode gpu");
     }
     if (mode != FactorMode::cpu && options.lookahead > 1) {
         throw UsageError("CholeskyOptions::lookahead = " + std::to_string(options.lookahead) +

@@ -103,7 +103,8 @@ class FactoredArray {
         : array_(triangle == Triangle::lower ? View<T>::column_major(a, n, n, lda) : View<T>::row_major(a, n, n, lda)),
           mode_(choose_cholesky_mode(runtime, {}, {n, n, sizeof(T) == 4 ? 's' : 'd'}).mode),
           converted_on_(mode_ == FactorMode::cpu ? Place::cpu() : Place::any()),
-          matrix_(runtime, n, n, default_cholesky_tile(runtime.tuning(), n, mode_ == FactorMode::cpu ? 0 : runtime.gpus()), "A") {
+          matrix_(runtime, n, n,
+                  default_cholesky_tile(runtime.tuning(), n, mode_ == FactorMode::cpu ? 0 : runtime.gpus()), "A") {
         matrix_.load_triangle(Triangle::lower, array_, converted_on_);
         CholeskyOptions options;
         options.mode = mode_;

@@ -17,7 +17,8 @@ namespace {
 template <class T>
 Index workspace_numbers(bool emulated, Index nb) {
     if (emulated) return line;
-    return aligned(static_cast<Index>((cuda_kernels::cholesky_workspace<T>(nb) + sizeof(Index) - 1) / sizeof(Index)));
+    return aligned(
+        static_cast<Index>((cuda_kernels::cholesky_workspace<T>(nb) + sizeof(Index) - 1) / sizeof(Index)));
 }
 
 }  // namespace
@@ -58,8 +59,8 @@ Index GpuCholeskyMemory<T>::band() const {
 template <class T>
 std::size_t GpuCholeskyMemory<T>::workspace(Index columns) const {
     const TileGrid& grid = storage_.grid();
-    const Index elements = panel_slots * (aligned(grid.rows() * nb_) + aligned(triangle_)) + columns * band() +
-                           runtime_.gpus() * aligned(collected_ * nb_) + 2 * left_;
+    const Index elements = panel_slots * (aligned(grid.rows() * nb_) + aligned(triangle_)) +
+                           columns * band() + runtime_.gpus() * aligned(collected_ * nb_) + 2 * left_;
     const Index numbers =
         panel_numbers_ + piece_numbers_ + aligned(ceil_div(grid.cols(), nb_) * grid.shape().width);
     return static_cast<std::size_t>(elements) * sizeof(T) + static_cast<std::size_t>(numbers) * sizeof(Index);
@@ -68,7 +69,8 @@ std::size_t GpuCholeskyMemory<T>::workspace(Index columns) const {
 template <class T>
 Index GpuCholeskyMemory<T>::fitting_columns() const {
     return detail::fitting_columns(
-        runtime_, storage_.grid(), sizeof(T), [this](Index columns) { return workspace(columns); }, storage_.adopted());
+        runtime_, storage_.grid(), sizeof(T), [this](Index columns) { return workspace(columns); },
+        storage_.adopted());
 }
 
 template class GpuCholeskyMemory<float>;

@@ -10,7 +10,8 @@
 
 namespace basalt::detail {
 
-/// What a Cholesky factorization in the modes hybrid and gpu takes of one GPU's memory beside its tile columns.
+/// What a Cholesky factorization in the modes hybrid and gpu takes of one GPU's memory beside its tile
+/// columns.
 template <class T>
 class GpuCholeskyMemory {
   public:

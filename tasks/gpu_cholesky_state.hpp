@@ -14,7 +14,8 @@ namespace basalt::detail {
 /// What a Cholesky factorization in the modes hybrid and gpu needs beside CholeskyState while it runs.
 template <class T>
 struct GpuCholeskyState {
-    /// `storage`: the matrix that is factored, the user's or one of the runtime's own; `triangle`: which one of it.
+    /// `storage`: the matrix that is factored, the user's or one of the runtime's own; `triangle`: which one
+    /// of it.
     GpuCholeskyState(CholeskyState<T>& cholesky, std::shared_ptr<MatrixStorage> storage, Triangle triangle,
                      const CholeskyChoices& choices);
 
@@ -30,15 +31,15 @@ struct GpuCholeskyState {
 
     Runtime& runtime;
     const std::shared_ptr<MatrixStorage> a;
-    /// Panels are columns of a lower triangle. Of an upper one they are rows of tiles, which lie in many tile columns; in
-    /// buffers they are columns too, L = U^T.
+    /// Panels are columns of a lower triangle. Of an upper one they are rows of tiles, which lie in many tile
+    /// columns; in buffers they are columns too, L = U^T.
     const bool upper;
     const int gpus;
     const GpuCholeskyMemory<T> memory;
     const Index nb;             ///< widest panel
     const Index group_columns;  ///< tile columns of a group
-    /// Whether panels are factored where they lie, and updates read them there: one GPU that has all of the lower
-    /// triangle.
+    /// Whether panels are factored where they lie, and updates read them there: one GPU that has all of the
+    /// lower triangle.
     const bool in_place;
 
   private:
@@ -55,12 +56,16 @@ struct GpuCholeskyState {
     // by slot; none in place
     std::vector<ScratchMatrix<T>> panels;     ///< n x nb, in the matrix's rows
     std::vector<ScratchMatrix<T>> triangles;  ///< mode hybrid: panels' squares in strips, an array
-    std::vector<ScratchMatrix<T>> solvers;    ///< mode hybrid: split_diagonal() of these, nb x nb and one more row
-    std::vector<ScratchMatrix<T>> lefts;      ///< upper, left-looking: U(:, k)^T above panel k's own rows, an array
+    std::vector<ScratchMatrix<T>>
+        solvers;  ///< mode hybrid: split_diagonal() of these, nb x nb and one more row
+    std::vector<ScratchMatrix<T>>
+        lefts;  ///< upper, left-looking: U(:, k)^T above panel k's own rows, an array
     // by tile column
-    std::vector<ScratchMatrix<T>> above;  ///< what lies right of its diagonal, of the upper triangle below; band by row
+    std::vector<ScratchMatrix<T>>
+        above;  ///< what lies right of its diagonal, of the upper triangle below; band by row
     // by GPU
-    std::vector<ScratchMatrix<T>> collected;       ///< rows of a panel that come from its tile columns, in their order
+    std::vector<ScratchMatrix<T>>
+        collected;  ///< rows of a panel that come from its tile columns, in their order
     std::vector<ScratchMatrix<Index>> workspaces;  ///< of its panels
     std::vector<ScratchMatrix<Index>> pieces;      ///< of products' operands, where they are made by pieces
     std::vector<Array<Index>> info;                ///< of its panels, in the order of all

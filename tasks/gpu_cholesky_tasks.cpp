@@ -1,7 +1,6 @@
 #include "tasks/gpu_cholesky_tasks.hpp"
 
 #include <algorithm>
-#include <type_traits>
 
 #include "kernels/cholesky_on_stream.hpp"
 #include "kernels/cpu/cholesky_panel.hpp"
@@ -16,20 +15,6 @@ namespace {
 template <class T>
 View<T> flipped_if(bool flip, View<T> a) {
     return flip ? transposed(a) : a;
-}
-
-/// C -= A B^T, by pieces where there is a workspace for them and enough to do.
-template <class T>
-void subtract_product(Stream stream, const GpuTuning::Cholesky& tuning, View<const T> a, View<const T> b, View<T> c,
-                      void* pieces) {
-    if constexpr (std::is_same_v<T, float>) {
-        const bool large =
-            a.cols() >= tuning.least_split_depth && std::min(a.rows(), b.rows()) >= tuning.least_split_side;
-        if (pieces != nullptr && large) {
-            return cuda_kernels::subtract_transposed_product_by_pieces(stream, a, b, c, pieces);
-        }
-    }
-    on_stream::subtract_transposed_product<T>(stream, a, b, c);
 }
 
 }  // namespace
@@ -79,11 +64,12 @@ void GpuCholeskyTasks<T>::save_other_side(const ColumnGroup& group) {
     for (Index j = group.first; j < group.last; ++j) {
         const Index first = grid().first_col(j), width = grid().tile_width(j);
         const auto square = g_.a->template region<T>(j, first, first + width, 0, width);
-        rt_.submit({.name = "save", .tile = {static_cast<int>(j), -1, -1}, .place = Place::gpu(g_.device_of(j))},
-                   read(square), write(g_.above[static_cast<std::size_t>(j)].rows(0, width, g_.nb)),
-                   on_any_device([upper = g_.upper](Stream stream, View<const T> a, View<T> saved) {
-                       on_stream::save_above_diagonal<T>(stream, flipped_if(upper, a), saved);
-                   }));
+        rt_.submit(
+            {.name = "save", .tile = {static_cast<int>(j), -1, -1}, .place = Place::gpu(g_.device_of(j))},
+            read(square), write(g_.above[static_cast<std::size_t>(j)].rows(0, width, g_.nb)),
+            on_any_device([upper = g_.upper](Stream stream, View<const T> a, View<T> saved) {
+                on_stream::save_above_diagonal<T>(stream, flipped_if(upper, a), saved);
+            }));
     }
 }
 
@@ -92,11 +78,12 @@ void GpuCholeskyTasks<T>::restore_other_side(const ColumnGroup& group) {
     for (Index j = group.first; j < group.last; ++j) {
         const Index first = grid().first_col(j), width = grid().tile_width(j);
         const auto square = g_.a->template region<T>(j, first, first + width, 0, width);
-        rt_.submit({.name = "restore", .tile = {static_cast<int>(j), -1, -1}, .place = Place::gpu(g_.device_of(j))},
-                   read(g_.above[static_cast<std::size_t>(j)].rows(0, width, g_.nb)), readwrite(square),
-                   on_any_device([upper = g_.upper](Stream stream, View<const T> saved, View<T> a) {
-                       on_stream::restore_above_diagonal<T>(stream, saved, flipped_if(upper, a));
-                   }));
+        rt_.submit(
+            {.name = "restore", .tile = {static_cast<int>(j), -1, -1}, .place = Place::gpu(g_.device_of(j))},
+            read(g_.above[static_cast<std::size_t>(j)].rows(0, width, g_.nb)), readwrite(square),
+            on_any_device([upper = g_.upper](Stream stream, View<const T> saved, View<T> a) {
+                on_stream::restore_above_diagonal<T>(stream, saved, flipped_if(upper, a));
+            }));
     }
 }
 
@@ -147,7 +134,8 @@ void GpuCholeskyTasks<T>::take_out_triangle(int k) {
                    const View<const T> l = flipped_if(upper, square);
                    for (Index s = 0; s < strips.count(); ++s) {
                        const View<T> strip = strips.strip(array.data(), s);
-                       on_stream::copy_window<T>(stream, l.block(strips.first(s), 0, strip.rows(), strip.cols()), strip);
+                       on_stream::copy_window<T>(
+                           stream, l.block(strips.first(s), 0, strip.rows(), strip.cols()), strip);
                    }
                }));
     rt_.prefetch(triangle(k), Place::cpu(), urgent);
@@ -156,13 +144,15 @@ void GpuCholeskyTasks<T>::take_out_triangle(int k) {
 template <class T>
 void GpuCholeskyTasks<T>::put_back_triangle(int k) {
     const Panel& p = panel(k);
-    rt_.submit(step_task("put back triangle", k, owner(k)), read(triangle(k)), readwrite(matrix(p, p.first, p.end())),
+    rt_.submit(step_task("put back triangle", k, owner(k)), read(triangle(k)),
+               readwrite(matrix(p, p.first, p.end())),
                on_any_device([strips = g_.memory.strips(p.width), upper = g_.upper](
                                  Stream stream, View<const T> array, View<T> square) {
                    const View<T> l = flipped_if(upper, square);
                    for (Index s = 0; s < strips.count(); ++s) {
                        const View<const T> strip = strips.strip(array.data(), s);
-                       on_stream::copy_window<T>(stream, strip, l.block(strips.first(s), 0, strip.rows(), strip.cols()));
+                       on_stream::copy_window<T>(stream, strip,
+                                                 l.block(strips.first(s), 0, strip.rows(), strip.cols()));
                    }
                }));
 }
@@ -175,7 +165,8 @@ auto GpuCholeskyTasks<T>::row_pieces(int k, int gpu) const -> std::vector<RowPie
     for (Index j = grid().tile_col_of(begin); j < grid().tile_cols(); ++j) {
         if (g_.device_of(j) != gpu) continue;
         const Index col = std::max<Index>(begin - grid().first_col(j), 0);
-        pieces.push_back({j, col, grid().tile_width(j) - col, grid().first_col(j) + col, j / g_.gpus * tile_width() + col});
+        pieces.push_back({j, col, grid().tile_width(j) - col, grid().first_col(j) + col,
+                          j / g_.gpus * tile_width() + col});
     }
     return pieces;
 }
@@ -191,7 +182,8 @@ void GpuCholeskyTasks<T>::take_out_rows(int k) {
     const Panel& p = panel(k);
     if (!g_.upper) {
         rt_.submit(step_task("take out", k, owner(k), urgent), read(matrix(p, top(k), rows())),
-                   write(panel_rows(k, top(k))), on_any_device([](Stream stream, View<const T> a, View<T> to) {
+                   write(panel_rows(k, top(k))),
+                   on_any_device([](Stream stream, View<const T> a, View<T> to) {
                        on_stream::copy_elements<T>(stream, a, to);
                    }));
     } else {
@@ -217,7 +209,8 @@ void GpuCholeskyTasks<T>::take_out_pieces(int k) {
     }
     data.write(panel_rows(k, top(k)));
     rt_.submit(step_task("take out", k, owner(k), urgent), data,
-               on_any_device([p, own, others = std::move(others), shape = layout()](Stream stream, const Addresses& at) {
+               on_any_device([p, own, others = std::move(others), shape = layout()](Stream stream,
+                                                                                    const Addresses& at) {
                    const View<T> to = shape.panel(at.back(), p.width);
                    for (std::size_t i = 0; i < own.size(); ++i) {
                        on_stream::copy_window<T>(stream, transposed(shape.piece(at[i], p, own[i])),
@@ -226,7 +219,8 @@ void GpuCholeskyTasks<T>::take_out_pieces(int k) {
                    for (std::size_t g = 0; g < others.size(); ++g) {
                        const View<T> from = shape.collection(at[own.size() + g], p.width);
                        for (const RowPiece& piece : others[g]) {
-                           on_stream::copy_elements<T>(stream, from.block(piece.collected, 0, piece.width, p.width),
+                           on_stream::copy_elements<T>(stream,
+                                                       from.block(piece.collected, 0, piece.width, p.width),
                                                        to.block(piece.row, 0, piece.width, p.width));
                        }
                    }
@@ -269,7 +263,8 @@ void GpuCholeskyTasks<T>::put_back_rows(int k) {
                    on_any_device([p, pieces, shape = layout()](Stream stream, const Addresses& at) {
                        const View<const T> from = shape.panel(at[0], p.width);
                        for (std::size_t i = 0; i < pieces.size(); ++i) {
-                           on_stream::copy_window<T>(stream, from.block(pieces[i].row, 0, pieces[i].width, p.width),
+                           on_stream::copy_window<T>(stream,
+                                                     from.block(pieces[i].row, 0, pieces[i].width, p.width),
                                                      transposed(shape.piece(at[i + 1], p, pieces[i])));
                        }
                    }));
@@ -294,7 +289,8 @@ template <class T>
 void GpuCholeskyTasks<T>::factor_on_cores(int k) {
     const Panel& p = panel(k);
     const auto& solver = g_.solvers[slot(k)];
-    TaskOptions options{.name = "panel", .priority = urgent + 1, .tile = {k, k, -1}, .step = k, .place = Place::cpu()};
+    TaskOptions options{
+        .name = "panel", .priority = urgent + 1, .tile = {k, k, -1}, .step = k, .place = Place::cpu()};
     rt_.submit(options, readwrite(triangle(k)), write(solver.region()), readwrite(s_.info),
                [p, strips = g_.memory.strips(p.width)](View<T> array, View<T> divided, View<Index> info) {
                    if (info[0] != 0) return;
@@ -303,8 +299,8 @@ void GpuCholeskyTasks<T>::factor_on_cores(int k) {
                        info[0] = p.first + found;
                    } else {
                        const Index scale = divided.rows() - 1;
-                       cpu_kernels::split_diagonal<T>(strips, array.data(), divided.block(0, 0, p.width, p.width),
-                                                      &divided(scale, 0));
+                       cpu_kernels::split_diagonal<T>(
+                           strips, array.data(), divided.block(0, 0, p.width, p.width), &divided(scale, 0));
                    }
                });
     const Index below = rows() - p.end();
@@ -335,71 +331,6 @@ void GpuCholeskyTasks<T>::collect_info() {
                        }
                    });
     }
-}
-
-// --- updates ---
-
-template <class T>
-void GpuCholeskyTasks<T>::update(int k, PanelRange range, bool leading) {
-    if (range.empty()) return;
-    for (int gpu = 0; gpu < g_.gpus; ++gpu) {
-        Update update = g_.upper ? upper_update(k, range, gpu) : lower_update(k, range, gpu);
-        if (update.products.empty()) continue;
-        const bool by_pieces = !leading && !g_.pieces.empty();
-        if (by_pieces) update.data.write(g_.pieces[static_cast<std::size_t>(gpu)].region());
-        TaskOptions options = step_task(leading ? TaskName("update leading") : TaskName("update"), k, gpu,
-                                        leading ? urgent : -k - 1);
-        options.tile[1] = range.first;
-        const Index offset = g_.in_place ? panel(k).col_begin : 0;
-        rt_.submit(options, update.data,
-                   on_any_device([=, shape = layout(), depth = panel(k).width, in_place = g_.in_place,
-                                  tuning = &rt_.tuning().gpu.cholesky,
-                                  products = std::move(update.products)](Stream stream, const Addresses& at) {
-                       void* const pieces = by_pieces ? at.back() : nullptr;
-                       const View<const T> l = in_place ? shape.column(at[0]).block(0, offset, shape.rows, depth)
-                                                        : shape.panel(at[0], depth);
-                       for (std::size_t c = 0; c < products.size(); ++c) {
-                           const View<T> a = shape.column(at[c + 1]);
-                           for (const BlockProduct& b : products[c]) {
-                               subtract_product<T>(stream, *tuning, l.block(b.row, 0, b.end - b.row, depth),
-                                                   l.block(b.first, 0, b.width, depth),
-                                                   a.block(b.row, b.col, b.end - b.row, b.width), pieces);
-                           }
-                       }
-                   }));
-    }
-}
-
-template <class T>
-auto GpuCholeskyTasks<T>::lower_update(int k, PanelRange range, int gpu) const -> Update {
-    Update update;
-    const Index last_column = panel(range.last - 1).tile_column;
-    for (Index j = panel(range.first).tile_column; j <= last_column; ++j) {
-        if (g_.device_of(j) != gpu) continue;
-        const PanelRange own = panels_of(j), columns{std::max(range.first, own.first), std::min(range.last, own.last)};
-        const Panel &first = panel(columns.first), &last = panel(columns.last - 1);
-        if (update.products.empty()) update.data.read(panel_rows(k, first.first));
-        update.data.readwrite(
-            g_.a->template region<T>(j, first.first, rows(), first.col_begin, last.col_end()));
-        update.products.push_back(lower_products(s_.panels, rows(), columns));
-    }
-    return update;
-}
-
-template <class T>
-auto GpuCholeskyTasks<T>::upper_update(int k, PanelRange range, int gpu) const -> Update {
-    Update update;
-    const Panel& top = panel(range.first);
-    for (Index j = top.tile_column; j < grid().tile_cols(); ++j) {
-        if (g_.device_of(j) != gpu) continue;
-        const PanelRange columns = panels_of(j);
-        if (update.products.empty()) update.data.read(panel_rows(k, top.first));
-        const Index end = panel(std::min(range.last, columns.last) - 1).end();
-        const Index col = j == top.tile_column ? top.col_begin : 0;
-        update.data.readwrite(g_.a->template region<T>(j, top.first, end, col, grid().tile_width(j)));
-        update.products.push_back(upper_products(s_.panels, range, columns));
-    }
-    return update;
 }
 
 template class GpuCholeskyTasks<float>;

@@ -8,8 +8,8 @@
 
 namespace basalt::detail {
 
-/// The tasks that Cholesky in the modes hybrid and gpu is made of. Of an upper triangle, panel k is the transpose of its
-/// rows: column k of L = U^T.
+/// The tasks that Cholesky in the modes hybrid and gpu is made of. Of an upper triangle, panel k is the
+/// transpose of its rows: column k of L = U^T.
 template <class T>
 class GpuCholeskyTasks {
   public:
@@ -21,12 +21,13 @@ class GpuCholeskyTasks {
     /// Makes the matrix fit for copies, where it is not on the GPUs.
     void pin_what_is_at_home();
     void bring_to_devices(const ColumnGroup& group);
-    /// What updates overwrite on the other side of the diagonal, less than a panel's width from it, is kept aside and
-    /// brought back.
+    /// What updates overwrite on the other side of the diagonal, less than a panel's width from it, is kept
+    /// aside and brought back.
     void save_other_side(const ColumnGroup& group);
     void restore_other_side(const ColumnGroup& group);
 
-    /// Rows of panel k, which belongs to an earlier group, from panel `first`'s on, from where its factor lies now.
+    /// Rows of panel k, which belongs to an earlier group, from panel `first`'s on, from where its factor
+    /// lies now.
     void reload(int k, int first);
     /// Panel k leaves the matrix for whoever factors it.
     void take_out(int k);
@@ -36,8 +37,8 @@ class GpuCholeskyTasks {
     void broadcast(int k);
     /// The factor returns to its place in the matrix.
     void put_back(int k);
-    /// A(j, j') -= L(j, k) L(j', k)^T for the columns j' of some panels, of the upper triangle for the rows: a task for each
-    /// GPU. `leading`: before all others.
+    /// A(j, j') -= L(j, k) L(j', k)^T for the columns j' of some panels, of the upper triangle for the rows:
+    /// a task for each GPU. `leading`: before all others.
     void update(int k, PanelRange range, bool leading);
     /// What panel `target` gets of all panels before `last`, at once. Of the lower triangle only in place.
     void update_from_left(int target, int last);
@@ -55,11 +56,15 @@ class GpuCholeskyTasks {
     /// What lists of data hold, for kernels.
     struct Layout {
         Index rows, tile_width, ld, collected_rows;
-        View<T> column(void* data) const { return View<T>::row_major(static_cast<T*>(data), rows, tile_width, tile_width); }
+        View<T> column(void* data) const {
+            return View<T>::row_major(static_cast<T*>(data), rows, tile_width, tile_width);
+        }
         View<T> piece(void* column_data, const Panel& p, const RowPiece& at) const {
             return column(column_data).block(p.first, at.col, p.width, at.width);
         }
-        View<T> panel(void* data, Index width) const { return View<T>::row_major(static_cast<T*>(data), rows, width, ld); }
+        View<T> panel(void* data, Index width) const {
+            return View<T>::row_major(static_cast<T*>(data), rows, width, ld);
+        }
         View<T> collection(void* data, Index width) const {
             return View<T>::row_major(static_cast<T*>(data), collected_rows, width, ld);
         }
@@ -70,7 +75,9 @@ class GpuCholeskyTasks {
     Index tile_width() const { return grid().shape().width; }
     Layout layout() const { return {rows(), tile_width(), g_.nb, g_.memory.collected_rows()}; }
     const Panel& panel(int k) const { return s_.panels[static_cast<std::size_t>(k)]; }
-    PanelRange panels_of(Index tile_column) const { return {first_panel(tile_column), first_panel(tile_column + 1)}; }
+    PanelRange panels_of(Index tile_column) const {
+        return {first_panel(tile_column), first_panel(tile_column + 1)};
+    }
     int owner(int k) const { return g_.device_of(panel(k).tile_column); }
     bool hybrid() const { return choices_.mode == FactorMode::hybrid; }
     /// First row of what travels as one: in mode hybrid the square has its own way.
@@ -80,10 +87,13 @@ class GpuCholeskyTasks {
         return g_.a->template region<T>(p.tile_column, row_begin, row_end, p.col_begin, p.col_end());
     }
     Region<T> matrix(const Panel& p, const RowPiece& piece) const {
-        return g_.a->template region<T>(piece.tile_column, p.first, p.end(), piece.col, piece.col + piece.width);
+        return g_.a->template region<T>(piece.tile_column, p.first, p.end(), piece.col,
+                                        piece.col + piece.width);
     }
     std::size_t slot(int k) const { return static_cast<std::size_t>(slot_[static_cast<std::size_t>(k)]); }
-    void take_slot(int k) { slot_[static_cast<std::size_t>(k)] = static_cast<int>(slots_taken_++ % g_.memory.panel_slots); }
+    void take_slot(int k) {
+        slot_[static_cast<std::size_t>(k)] = static_cast<int>(slots_taken_++ % g_.memory.panel_slots);
+    }
     /// Rows of panel k where it is factored and where updates read it.
     Region<T> panel_rows(int k, Index begin, Index end) const;
     Region<T> panel_rows(int k, Index begin) const { return panel_rows(k, begin, rows()); }

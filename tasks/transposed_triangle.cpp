@@ -21,7 +21,8 @@ TileGrid transposed_grid(const TileGrid& grid) {
 }
 
 template <class T>
-void submit_transposition(Runtime& runtime, const MatrixStorage& from, const MatrixStorage& to, Triangle of_to) {
+void submit_transposition(Runtime& runtime, const MatrixStorage& from, const MatrixStorage& to,
+                          Triangle of_to) {
     const bool lower = of_to == Triangle::lower;
     const Index columns = from.grid().tile_cols();
     for (Index j = 0; j < columns; ++j) {

@@ -63,7 +63,8 @@ TEST_CASE("panels get narrower at the end and give the same factor", "[cholesky]
     }
 }
 
-TEST_CASE("in mode hybrid a panel's triangle travels in the strips of the transfer model, and the rows below it", "[cholesky]") {
+TEST_CASE("in mode hybrid a panel's triangle travels in the strips of the transfer model, and the rows below it",
+          "[cholesky]") {
     const Index n = 200, nb = 32;
     const TileShape tile{64, 64};
     for (const Triangle triangle : both_triangles) {
@@ -74,7 +75,8 @@ TEST_CASE("in mode hybrid a panel's triangle travels in the strips of the transf
             Config config = CholeskyMachine{}.config();
             config.tuning = tables;
             Runtime runtime(config);
-            auto a = Matrix<double>::generate(runtime, make_generator<double>("spd", n, n, 3), n, n, tile, basalt::Place::any());
+            auto a = Matrix<double>::generate(runtime, make_generator<double>("spd", n, n, 3), n, n, tile,
+                                              basalt::Place::any());
             runtime.wait();
             runtime.start_trace();
             CholeskyOptions options = on_gpus(FactorMode::hybrid, nb);
@@ -111,7 +113,8 @@ TEST_CASE("an upper triangle on GPUs takes no second matrix", "[cholesky]") {
     for (const FactorMode mode : gpu_modes) {
         for (const int gpus : {1, 3}) {
             Runtime runtime(CholeskyMachine{.gpus = gpus}.config());
-            auto a = Matrix<double>::generate(runtime, make_generator<double>("spd", n, n, 3), n, n, {64, 64}, basalt::Place::any());
+            auto a = Matrix<double>::generate(runtime, make_generator<double>("spd", n, n, 3), n, n, {64, 64},
+                                              basalt::Place::any());
             runtime.wait();
             runtime.engine().forget_most_in_use();
             const auto column = static_cast<std::uint64_t>(512 * 64) * sizeof(double);

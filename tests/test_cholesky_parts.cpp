@@ -1,4 +1,5 @@
-// What Cholesky on GPUs is made of: triangles in strips, the model of their transfer, and which blocks an update computes.
+// What Cholesky on GPUs is made of: triangles in strips, the model of their transfer, and which blocks an
+// update computes.
 #include <vector>
 
 #include "kernels/cpu/cholesky.hpp"
@@ -15,7 +16,9 @@ using detail::PanelRange;
 
 namespace {
 
-GpuTuning measured() { return TuningTables::built_in().for_gpu("sm_90"); }
+GpuTuning measured() {
+    return TuningTables::built_in().for_gpu("sm_90");
+}
 
 /// A dense lower triangle to strips or back; elements that no strip holds keep their values.
 template <class T, bool to_strips>
@@ -32,13 +35,15 @@ void copy_strips(const TriangleStrips& strips, View<T> dense, std::vector<T>& ar
 }
 
 /// How often the products write each element.
-std::vector<int> written(Index n, const std::vector<Panel>& panels, const std::vector<std::vector<BlockProduct>>& by_column,
-                         double& operations, Index depth) {
+std::vector<int> written(Index n, const std::vector<Panel>& panels,
+                         const std::vector<std::vector<BlockProduct>>& by_column, double& operations,
+                         Index depth) {
     std::vector<int> times(static_cast<std::size_t>(n * n));
     for (const auto& products : by_column) {
         for (const BlockProduct& b : products) {
             for (Index i = b.row; i < b.end; ++i) {
-                for (Index j = b.first; j < b.first + b.width; ++j) ++times[static_cast<std::size_t>(i * n + j)];
+                for (Index j = b.first; j < b.first + b.width; ++j)
+                    ++times[static_cast<std::size_t>(i * n + j)];
             }
             operations += 2.0 * static_cast<double>((b.end - b.row) * b.width * depth);
             for (const Panel& p : panels) {
@@ -93,8 +98,8 @@ TEST_CASE("strips hold the lower triangle and nothing twice", "[cholesky]") {
     CHECK(TriangleStrips(100, 4).elements() == 6250);
 }
 
-TEMPLATE_TEST_CASE("a triangle in strips gets the factor, INFO and divided triangle of a dense one", "[cholesky]", float,
-                   double) {
+TEMPLATE_TEST_CASE("a triangle in strips gets the factor, INFO and divided triangle of a dense one",
+                   "[cholesky]", float, double) {
     using T = TestType;
     for (const Index n : {1, 6, 33, 70, 129}) {
         for (const Index count : {1, 2, 3, 8}) {
@@ -126,9 +131,11 @@ TEMPLATE_TEST_CASE("a triangle in strips gets the factor, INFO and divided trian
     }
 }
 
-TEST_CASE("updates write their triangle once, less than a panel beyond it, and no more operations than allowed",
-          "[cholesky]") {
-    for (const auto& [n, width, nb] : {std::array<Index, 3>{1, 8, 4}, {40, 8, 4}, {77, 24, 8}, {100, 32, 12}, {64, 64, 16}}) {
+TEST_CASE(
+    "updates write their triangle once, less than a panel beyond it, and no more operations than allowed",
+    "[cholesky]") {
+    for (const auto& [n, width, nb] :
+         {std::array<Index, 3>{1, 8, 4}, {40, 8, 4}, {77, 24, 8}, {100, 32, 12}, {64, 64, 16}}) {
         const TileGrid grid(n, n, {width, width});
         const std::vector<Panel> panels = detail::cut_panels(grid, {nb});
         const int steps = static_cast<int>(panels.size());
@@ -143,12 +150,14 @@ TEST_CASE("updates write their triangle once, less than a panel beyond it, and n
         for (const bool upper : {false, true}) {
             double operations = 0;
             for (int k = 0; k < steps; ++k) {
-                for (const PanelRange range : {PanelRange{k + 1, std::min(k + 2, steps)}, PanelRange{k + 2, steps}}) {
+                for (const PanelRange range :
+                     {PanelRange{k + 1, std::min(k + 2, steps)}, PanelRange{k + 2, steps}}) {
                     if (range.empty()) continue;
                     std::vector<std::vector<BlockProduct>> products;
                     for (Index j = 0; j < grid.tile_cols(); ++j) {
                         const PanelRange own = panels_of(j);
-                        const PanelRange columns{std::max(own.first, range.first), std::min(own.last, range.last)};
+                        const PanelRange columns{std::max(own.first, range.first),
+                                                 std::min(own.last, range.last)};
                         products.push_back(upper ? detail::upper_products(panels, range, own)
                                                  : detail::lower_products(panels, n, columns));
                     }

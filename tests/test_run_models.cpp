@@ -337,7 +337,8 @@ TEST_CASE("mode auto of Cholesky and QR takes what was fastest, each by its own 
         const basalt::Trace trace = runtime.take_trace();
         return std::any_of(trace.events.begin(), trace.events.end(), [](const auto& event) { return event.bytes > 0; });
     };
-    auto a = basalt::Matrix<double>::generate(runtime, basalt::make_generator<double>("spd", 100, 100, 1), 100, 100, tiled.tile);
+    auto a = basalt::Matrix<double>::generate(runtime, basalt::make_generator<double>("spd", 100, 100, 1), 100, 100,
+                                              tiled.tile);
     basalt::cholesky_factor(runtime, a);
     CHECK_FALSE(on_gpus());
     basalt::qr_factor(runtime, a);

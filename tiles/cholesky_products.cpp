@@ -8,7 +8,8 @@ std::vector<BlockProduct> lower_products(const std::vector<Panel>& panels, Index
     if (columns.empty()) return {};
     const auto panel = [&](int p) { return panels[static_cast<std::size_t>(p)]; };
     const Panel first = panel(columns.first), last = panel(columns.last - 1);
-    if (columns.last - columns.first == 1) return {{first.first, rows, first.col_begin, first.width, first.first}};
+    if (columns.last - columns.first == 1)
+        return {{first.first, rows, first.col_begin, first.width, first.first}};
     std::vector<BlockProduct> products;
     for (int p = columns.first; p < columns.last; ++p) {
         const Panel own = panel(p);
@@ -20,7 +21,8 @@ std::vector<BlockProduct> lower_products(const std::vector<Panel>& panels, Index
     return products;
 }
 
-std::vector<BlockProduct> upper_products(const std::vector<Panel>& panels, PanelRange rows, PanelRange columns) {
+std::vector<BlockProduct> upper_products(const std::vector<Panel>& panels, PanelRange rows,
+                                         PanelRange columns) {
     if (rows.empty() || columns.empty()) return {};
     const auto panel = [&](int p) { return panels[static_cast<std::size_t>(p)]; };
     const Panel left = panel(columns.first), right = panel(columns.last - 1);
@@ -37,7 +39,8 @@ std::vector<BlockProduct> upper_products(const std::vector<Panel>& panels, Panel
     }
     for (int p = begin; p < columns.last; ++p) {
         const Panel own = panel(p);
-        products.push_back({top.first, std::min(own.end(), panel(rows.last - 1).end()), own.col_begin, own.width, own.first});
+        products.push_back({top.first, std::min(own.end(), panel(rows.last - 1).end()), own.col_begin,
+                            own.width, own.first});
     }
     return products;
 }

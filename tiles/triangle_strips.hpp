@@ -6,8 +6,9 @@
 
 namespace basalt {
 
-/// The lower triangle of a square as rectangles, one behind the other in one array: strip s holds rows [first(s), end(s)) of
-/// columns [0, end(s)), row-major and dense. All strips but the last have equally many rows. One strip is the square.
+/// The lower triangle of a square as rectangles, one behind the other in one array: strip s holds rows
+/// [first(s), end(s)) of columns [0, end(s)), row-major and dense. All strips but the last have equally many
+/// rows. One strip is the square.
 class TriangleStrips {
   public:
     TriangleStrips() = default;

@@ -6,13 +6,13 @@
 
 #include "tiles/triangle_strips.hpp"
 
-/// Cholesky of column panels and its trailing update: CPU twins of kernels/cuda/cholesky.hpp, row-major as well; and the
-/// panels that cores factor for GPUs. Single-threaded, reentrant. For float and double.
+/// Cholesky of column panels and its trailing update: CPU twins of kernels/cuda/cholesky.hpp, row-major as
+/// well; and the panels that cores factor for GPUs. Single-threaded, reentrant. For float and double.
 namespace basalt::cpu_kernels {
 
-/// panel = L in place: the square on top becomes its Cholesky factor L(k, k), the rows P below it P L(k, k)^-T. m x n,
-/// m >= n; the square's strictly upper triangle is neither read nor written. *info is 0 or the number, from 1, of the
-/// first pivot that is not positive or is NaN; the panel is then left half done.
+/// panel = L in place: the square on top becomes its Cholesky factor L(k, k), the rows P below it P L(k,
+/// k)^-T. m x n, m >= n; the square's strictly upper triangle is neither read nor written. *info is 0 or the
+/// number, from 1, of the first pivot that is not positive or is NaN; the panel is then left half done.
 template <class T>
 void cholesky_panel(View<T> panel, Index* info);
 
@@ -21,15 +21,15 @@ template <class T>
 void subtract_transposed_product(std::type_identity_t<View<const T>> a, std::type_identity_t<View<const T>> b,
                                  View<T> c);
 
-/// The elements of `a` right of its diagonal, at most band - 1 columns from it: element (i, i + d), 0 < d < band, goes
-/// to saved(i, d), or comes from there. `saved` is a.rows() x band.
+/// The elements of `a` right of its diagonal, at most band - 1 columns from it: element (i, i + d), 0 < d <
+/// band, goes to saved(i, d), or comes from there. `saved` is a.rows() x band.
 template <class T>
 void save_above_diagonal(std::type_identity_t<View<const T>> a, View<T> saved);
 template <class T>
 void restore_above_diagonal(std::type_identity_t<View<const T>> saved, View<T> a);
 
-/// The triangle in `strips` becomes its Cholesky factor, from the top strip down; elements right of the diagonal are neither
-/// read nor written. Returns INFO as factor_triangle() does.
+/// The triangle in `strips` becomes its Cholesky factor, from the top strip down; elements right of the
+/// diagonal are neither read nor written. Returns INFO as factor_triangle() does.
 template <class T>
 Index factor_strips(const TriangleStrips& strips, T* array);
 

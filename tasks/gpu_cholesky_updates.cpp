@@ -1,0 +1,183 @@
+// Updates of Cholesky on GPUs, right- and left-looking.
+#include <algorithm>
+#include <type_traits>
+
+#include "kernels/cholesky_on_stream.hpp"
+#include "kernels/on_stream.hpp"
+#include "runtime/engine.hpp"
+#include "tasks/gpu_cholesky_tasks.hpp"
+
+namespace basalt::detail {
+
+namespace {
+
+/// C -= A B^T, by pieces where there is a workspace for them and enough to do.
+template <class T>
+void subtract_product(Stream stream, const GpuTuning::Cholesky& tuning, View<const T> a, View<const T> b,
+                      View<T> c, void* pieces) {
+    if constexpr (std::is_same_v<T, float>) {
+        const bool large =
+            a.cols() >= tuning.least_split_depth && std::min(a.rows(), b.rows()) >= tuning.least_split_side;
+        if (pieces != nullptr && large) {
+            return cuda_kernels::subtract_transposed_product_by_pieces(stream, a, b, c, pieces);
+        }
+    }
+    on_stream::subtract_transposed_product<T>(stream, a, b, c);
+}
+
+}  // namespace
+
+template <class T>
+void GpuCholeskyTasks<T>::update(int k, PanelRange range, bool leading) {
+    if (range.empty()) return;
+    for (int gpu = 0; gpu < g_.gpus; ++gpu) {
+        Update update = g_.upper ? upper_update(k, range, gpu) : lower_update(k, range, gpu);
+        if (update.products.empty()) continue;
+        const bool by_pieces = !leading && !g_.pieces.empty();
+        if (by_pieces) update.data.write(g_.pieces[static_cast<std::size_t>(gpu)].region());
+        TaskOptions options = step_task(leading ? TaskName("update leading") : TaskName("update"), k, gpu,
+                                        leading ? urgent : -k - 1);
+        options.tile[1] = range.first;
+        const Index offset = g_.in_place ? panel(k).col_begin : 0;
+        rt_.submit(options, update.data,
+                   on_any_device([=, shape = layout(), depth = panel(k).width, in_place = g_.in_place,
+                                  tuning = &rt_.tuning().gpu.cholesky,
+                                  products = std::move(update.products)](Stream stream, const Addresses& at) {
+                       void* const pieces = by_pieces ? at.back() : nullptr;
+                       const View<const T> l = in_place
+                                                   ? shape.column(at[0]).block(0, offset, shape.rows, depth)
+                                                   : shape.panel(at[0], depth);
+                       for (std::size_t c = 0; c < products.size(); ++c) {
+                           const View<T> a = shape.column(at[c + 1]);
+                           for (const BlockProduct& b : products[c]) {
+                               subtract_product<T>(stream, *tuning, l.block(b.row, 0, b.end - b.row, depth),
+                                                   l.block(b.first, 0, b.width, depth),
+                                                   a.block(b.row, b.col, b.end - b.row, b.width), pieces);
+                           }
+                       }
+                   }));
+    }
+}
+
+template <class T>
+auto GpuCholeskyTasks<T>::lower_update(int k, PanelRange range, int gpu) const -> Update {
+    Update update;
+    const Index last_column = panel(range.last - 1).tile_column;
+    for (Index j = panel(range.first).tile_column; j <= last_column; ++j) {
+        if (g_.device_of(j) != gpu) continue;
+        const PanelRange own = panels_of(j),
+                         columns{std::max(range.first, own.first), std::min(range.last, own.last)};
+        const Panel &first = panel(columns.first), &last = panel(columns.last - 1);
+        if (update.products.empty()) update.data.read(panel_rows(k, first.first));
+        update.data.readwrite(
+            g_.a->template region<T>(j, first.first, rows(), first.col_begin, last.col_end()));
+        update.products.push_back(lower_products(s_.panels, rows(), columns));
+    }
+    return update;
+}
+
+template <class T>
+auto GpuCholeskyTasks<T>::upper_update(int k, PanelRange range, int gpu) const -> Update {
+    Update update;
+    const Panel& top = panel(range.first);
+    for (Index j = top.tile_column; j < grid().tile_cols(); ++j) {
+        if (g_.device_of(j) != gpu) continue;
+        const PanelRange columns = panels_of(j);
+        if (update.products.empty()) update.data.read(panel_rows(k, top.first));
+        const Index end = panel(std::min(range.last, columns.last) - 1).end();
+        const Index col = j == top.tile_column ? top.col_begin : 0;
+        update.data.readwrite(g_.a->template region<T>(j, top.first, end, col, grid().tile_width(j)));
+        update.products.push_back(upper_products(s_.panels, range, columns));
+    }
+    return update;
+}
+
+// --- left-looking ---
+
+template <class T>
+void GpuCholeskyTasks<T>::update_from_left(int target, int last) {
+    if (last <= 0) return;
+    if (g_.upper) {
+        upper_from_left(target, last);
+    } else {
+        lower_from_left(target, last);
+    }
+}
+
+/// A product for each tile column on the left, as deep as that has columns. Where the panel lies.
+template <class T>
+void GpuCholeskyTasks<T>::lower_from_left(int target, int last) {
+    const Panel &t = panel(target), &end = panel(last - 1);
+    AccessList data;
+    std::vector<Index> depths;
+    for (Index j = 0; j <= end.tile_column; ++j) {
+        depths.push_back(j == end.tile_column ? end.col_end() : tile_width());
+        data.read(g_.a->template region<T>(j, t.first, rows(), 0, depths.back()));
+    }
+    data.readwrite(matrix(t, t.first, rows()));
+    rt_.submit(
+        step_task("update from left", target, owner(target)), data,
+        on_any_device([t, depths = std::move(depths), shape = layout()](Stream stream, const Addresses& at) {
+            const Index below = shape.rows - t.first;
+            const View<T> a = shape.column(at.back()).block(t.first, t.col_begin, below, t.width);
+            for (std::size_t j = 0; j < depths.size(); ++j) {
+                const View<T> l = shape.column(at[j]).block(t.first, 0, below, depths[j]);
+                on_stream::subtract_transposed_product<T>(stream, l, l.block(0, 0, t.width, depths[j]), a);
+            }
+        }));
+}
+
+/// One product as deep as there are rows above the panel's, A(t, j) -= U(:last, t)^T U(:last, j), for all
+/// tile columns of a GPU. U(:last, t) is transposed by the GPU that has it and sent to all.
+template <class T>
+void GpuCholeskyTasks<T>::upper_from_left(int target, int last) {
+    const Panel& t = panel(target);
+    const Index depth = panel(last - 1).end();
+    const auto left = g_.lefts[static_cast<std::size_t>(target % 2)].rows(0, t.width * depth, 1);
+    rt_.submit(step_task("take left", target, owner(target)), read(matrix(t, 0, depth)), write(left),
+               on_any_device([](Stream stream, View<const T> u, View<T> to) {
+                   on_stream::copy_window<T>(stream, transposed(u),
+                                             View<T>::row_major(to.data(), u.cols(), u.rows(), u.rows()));
+               }));
+    rt_.broadcast(left);
+    for (int gpu = 0; gpu < g_.gpus; ++gpu) {
+        AccessList data;
+        data.read(left);
+        GpuColumns<T> columns{rows(), tile_width(), 0, 0};
+        std::vector<Region<T>> targets;
+        for (Index j = t.tile_column; j < grid().tile_cols(); ++j) {
+            if (g_.device_of(j) != gpu) continue;
+            const Index begin = j == t.tile_column ? t.col_begin : 0;
+            if (targets.empty()) columns.col_begin = begin;
+            columns.col_end = grid().tile_width(j);
+            data.read(g_.a->template region<T>(j, 0, depth, begin, columns.col_end));
+            targets.push_back(g_.a->template region<T>(j, t.first, t.end(), begin, columns.col_end));
+        }
+        if (targets.empty()) continue;
+        for (const Region<T>& region : targets) data.readwrite(region);
+        rt_.submit(
+            step_task("update from left", target, gpu), data,
+            on_any_device([t, depth, columns, count = targets.size()](Stream stream, const Addresses& at) {
+                const auto l = View<const T>::row_major(static_cast<const T*>(at[0]), t.width, depth, depth);
+                columns.for_each_group(at.data() + 1, count, [&](TileColumns<T> group) {
+                    on_stream::update_trailing<T>(stream, l, group.row_range(0, depth),
+                                                  group.row_range(t.first, t.width));
+                });
+            }));
+    }
+}
+
+template void GpuCholeskyTasks<float>::update(int, PanelRange, bool);
+template GpuCholeskyTasks<float>::Update GpuCholeskyTasks<float>::lower_update(int, PanelRange, int) const;
+template GpuCholeskyTasks<float>::Update GpuCholeskyTasks<float>::upper_update(int, PanelRange, int) const;
+template void GpuCholeskyTasks<float>::update_from_left(int, int);
+template void GpuCholeskyTasks<float>::lower_from_left(int, int);
+template void GpuCholeskyTasks<float>::upper_from_left(int, int);
+template void GpuCholeskyTasks<double>::update(int, PanelRange, bool);
+template GpuCholeskyTasks<double>::Update GpuCholeskyTasks<double>::lower_update(int, PanelRange, int) const;
+template GpuCholeskyTasks<double>::Update GpuCholeskyTasks<double>::upper_update(int, PanelRange, int) const;
+template void GpuCholeskyTasks<double>::update_from_left(int, int);
+template void GpuCholeskyTasks<double>::lower_from_left(int, int);
+template void GpuCholeskyTasks<double>::upper_from_left(int, int);
+
+}  // namespace basalt::detail
