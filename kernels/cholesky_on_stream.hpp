@@ -22,10 +22,10 @@ void cholesky_panel(Stream stream, View<T> panel, Index* info, void* workspace) 
 }
 
 template <class T>
-void subtract_transposed_product(Stream stream, std::type_identity_t<View<const T>> a,
-                                 std::type_identity_t<View<const T>> b, View<T> c) {
-    if (stream.context()->emulated) return cpu_kernels::subtract_transposed_product<T>(a, b, c);
-    cuda_kernels::subtract_transposed_product<T>(stream, a, b, c);
+void subtract_transposed_products(Stream stream, Index count, std::type_identity_t<Strided<const T>> a,
+                                  std::type_identity_t<Strided<const T>> b, Strided<T> c) {
+    if (stream.context()->emulated) return cpu_kernels::subtract_transposed_products<T>(count, a, b, c);
+    cuda_kernels::subtract_transposed_products<T>(stream, count, a, b, c);
 }
 
 template <class T>

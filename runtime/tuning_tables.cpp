@@ -92,6 +92,7 @@ GpuTuning sm_90() {
     gpu.cholesky.tile_height = 512;
     gpu.cholesky.least_split_depth = 256;
     gpu.cholesky.least_split_side = 512;
+    gpu.cholesky.batched_below = 2048;
     gpu.qr.sizes = {{4096, 128, 128, 512}, {8192, 128, 256, 1024}, {any_size, 256, 256, 4096}};
     gpu.qr.deal = {.tile_columns_a_gpu = 8, .smallest_tile = 512};
     gpu.qr.least_work = 1e10;

@@ -113,8 +113,8 @@ class GpuCholeskyTasks {
 
     /// What a step does to the tile columns of one GPU.
     struct Update {
-        AccessList data;                                  ///< panel k, then the tile columns
-        std::vector<std::vector<BlockProduct>> products;  ///< by tile column
+        AccessList data;                     ///< panel k, then the tile columns
+        std::vector<ProductBatch> products;  ///< counted in those
     };
     Update lower_update(int k, PanelRange range, int gpu) const;
     Update upper_update(int k, PanelRange range, int gpu) const;

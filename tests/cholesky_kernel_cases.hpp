@@ -20,8 +20,8 @@ struct CholeskyTwins : CpuTwins {
         basalt::cpu_kernels::cholesky_panel<T>(panel, info);
     }
     template <class T, class... A>
-    void subtract_transposed_product(const A&... a) {
-        basalt::cpu_kernels::subtract_transposed_product<T>(a...);
+    void subtract_transposed_products(const A&... a) {
+        basalt::cpu_kernels::subtract_transposed_products<T>(a...);
     }
     template <class T, class... A>
     void save_above_diagonal(const A&... a) {
@@ -129,26 +129,30 @@ void check_repeated_panel(Kernels& kernels, Index rows, Index cols) {
 }
 
 template <class T, class Kernels>
-void check_transposed_product(Kernels& kernels) {
-    for (const auto& [m, n, k] :
-         {std::array<Index, 3>{0, 3, 3}, {3, 0, 3}, {5, 7, 0}, {1, 1, 1}, {33, 17, 40}, {130, 64, 65}}) {
-        const Index lda = k + 3, ldb = k + 1, ldc = n + 2;
+void check_transposed_products(Kernels& kernels) {
+    for (const auto& [m, n, k, count] :
+         {std::array<Index, 4>{0, 3, 3, 2}, {3, 0, 3, 1}, {5, 7, 0, 2}, {5, 7, 3, 0}, {1, 1, 1, 1}, {33, 17, 40, 1},
+          {130, 64, 65, 1}, {33, 17, 40, 3}}) {
+        // one A for all, B from consecutive rows, C from matrices with a row between them
+        const Index lda = k + 3, ldb = k + 1, ldc = n + 2, c_rows = (m + 1) * count;
         const auto elements = [](Index rows, Index ld, unsigned seed) {
             const Dense<T> d = random_dense<T>(std::max<Index>(rows * ld, 1), 1, seed);
             return std::vector<T>(d.values.begin(), d.values.end());
         };
-        const std::vector<T> a = elements(m, lda, 1), b = elements(n, ldb, 2), c = elements(m, ldc, 3);
+        const std::vector<T> a = elements(m, lda, 1), b = elements(n * count, ldb, 2), c = elements(c_rows, ldc, 3);
         typename Kernels::template Memory<T> da(kernels, a), db(kernels, b), dc(kernels, c);
-        kernels.template subtract_transposed_product<T>(View<const T>::row_major(da.data(), m, k, lda),
-                                                        View<const T>::row_major(db.data(), n, k, ldb),
-                                                        View<T>::row_major(dc.data(), m, n, ldc));
+        kernels.template subtract_transposed_products<T>(
+            count, basalt::Strided<const T>{View<const T>::row_major(da.data(), m, k, lda)},
+            basalt::Strided<const T>{View<const T>::row_major(db.data(), n, k, ldb), n * ldb},
+            basalt::Strided<T>{View<T>::row_major(dc.data(), m, n, ldc), (m + 1) * ldc});
         const std::vector<T> got = dc.read();
-        for (Index i = 0; i < m; ++i) {
+        for (Index i = 0; i < c_rows; ++i) {
             for (Index j = 0; j < ldc; ++j) {
+                const Index row = i % (m + 1), matrix = i / (m + 1);
                 double sum = static_cast<double>(c[static_cast<std::size_t>(i * ldc + j)]);
-                for (Index q = 0; q < k && j < n; ++q) {
-                    sum -= static_cast<double>(a[static_cast<std::size_t>(i * lda + q)]) *
-                           static_cast<double>(b[static_cast<std::size_t>(j * ldb + q)]);
+                for (Index q = 0; q < k && j < n && row < m; ++q) {
+                    sum -= static_cast<double>(a[static_cast<std::size_t>(row * lda + q)]) *
+                           static_cast<double>(b[static_cast<std::size_t>((matrix * n + j) * ldb + q)]);
                 }
                 REQUIRE(std::abs(static_cast<double>(got[static_cast<std::size_t>(i * ldc + j)]) - sum) <=
                         10 * static_cast<double>(k + 1) * roundoff<T>);

@@ -40,7 +40,7 @@ class EmulatedBlock {
         }
 
         template <class T>
-        T reciprocal_root(T x) const {
+        T reciprocal_root_estimate(T x) const {
             return T{1} / std::sqrt(x);
         }
 

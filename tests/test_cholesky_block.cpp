@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/cuda/cholesky_block.hpp"
+#include "kernels/cuda/cholesky_leaf.hpp"
 #include "kernels/reference/potrf.hpp"
 #include "kernels/reference/trsm.hpp"
 #include "tests/cholesky_cases.hpp"
@@ -147,7 +147,7 @@ TEMPLATE_TEST_CASE("a block of threads solves rows by the inverses of tiles, or 
                    double) {
     using T = TestType;
     for (const Index n : {1, 31, 32, 64, 70, 128}) {
-        for (const int rows : {1, 17, 32}) {
+        for (const int rows : {1, block::solved_rows / 2 + 1, block::solved_rows}) {
             for (const bool by_inverse : {true, false}) {
                 FactoredLeaf<T> f = factor(spd_dense<T>(Triangle::lower, n, 4), false);
                 if (!by_inverse) {

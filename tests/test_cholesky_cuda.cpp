@@ -22,8 +22,8 @@ class CholeskyKernels : public CudaKernels {
         run([&](Stream stream) { cuda_kernels::cholesky_panel<T>(stream, panel, info, workspace); });
     }
     template <class T, class... A>
-    void subtract_transposed_product(const A&... a) {
-        run([&](Stream stream) { cuda_kernels::subtract_transposed_product<T>(stream, a...); });
+    void subtract_transposed_products(const A&... a) {
+        run([&](Stream stream) { cuda_kernels::subtract_transposed_products<T>(stream, a...); });
     }
     template <class T, class... A>
     void save_above_diagonal(const A&... a) {
@@ -96,7 +96,7 @@ TEMPLATE_TEST_CASE("the same Cholesky panel gives the same bits on a GPU", "[cud
 TEMPLATE_TEST_CASE("products, bands and triangles of Cholesky on a GPU are those of plain loops", "[cuda]", float,
                    double) {
     if (cholesky_gpu() == nullptr) SKIP(no_gpu);
-    check_transposed_product<TestType>(*cholesky_gpu());
+    check_transposed_products<TestType>(*cholesky_gpu());
     check_band<TestType>(*cholesky_gpu());
     check_triangle_copies<TestType>(*cholesky_gpu());
 }

@@ -297,7 +297,7 @@ TEMPLATE_TEST_CASE("the CPU twins of the Cholesky kernels are those of plain loo
     check_panels<TestType>(twins, {{1, 1}, {5, 3}, {33, 32}, {200, 129}});
     check_ill_conditioned_panels<TestType>(twins);
     check_panel_info<TestType>(twins);
-    check_transposed_product<TestType>(twins);
+    check_transposed_products<TestType>(twins);
     check_band<TestType>(twins);
     check_triangle_copies<TestType>(twins);
 }

@@ -1,5 +1,4 @@
-// What Cholesky on GPUs is made of: triangles in strips, the model of their transfer, and which blocks an
-// update computes.
+// What Cholesky on GPUs is made of: triangles in strips, the model of their transfer, and which blocks an update computes.
 #include <vector>
 
 #include "kernels/cpu/cholesky.hpp"
@@ -16,9 +15,7 @@ using detail::PanelRange;
 
 namespace {
 
-GpuTuning measured() {
-    return TuningTables::built_in().for_gpu("sm_90");
-}
+GpuTuning measured() { return TuningTables::built_in().for_gpu("sm_90"); }
 
 /// A dense lower triangle to strips or back; elements that no strip holds keep their values.
 template <class T, bool to_strips>
@@ -35,15 +32,13 @@ void copy_strips(const TriangleStrips& strips, View<T> dense, std::vector<T>& ar
 }
 
 /// How often the products write each element.
-std::vector<int> written(Index n, const std::vector<Panel>& panels,
-                         const std::vector<std::vector<BlockProduct>>& by_column, double& operations,
-                         Index depth) {
+std::vector<int> written(Index n, const std::vector<Panel>& panels, const std::vector<std::vector<BlockProduct>>& by_column,
+                         double& operations, Index depth) {
     std::vector<int> times(static_cast<std::size_t>(n * n));
     for (const auto& products : by_column) {
         for (const BlockProduct& b : products) {
             for (Index i = b.row; i < b.end; ++i) {
-                for (Index j = b.first; j < b.first + b.width; ++j)
-                    ++times[static_cast<std::size_t>(i * n + j)];
+                for (Index j = b.first; j < b.first + b.width; ++j) ++times[static_cast<std::size_t>(i * n + j)];
             }
             operations += 2.0 * static_cast<double>((b.end - b.row) * b.width * depth);
             for (const Panel& p : panels) {
@@ -98,8 +93,8 @@ TEST_CASE("strips hold the lower triangle and nothing twice", "[cholesky]") {
     CHECK(TriangleStrips(100, 4).elements() == 6250);
 }
 
-TEMPLATE_TEST_CASE("a triangle in strips gets the factor, INFO and divided triangle of a dense one",
-                   "[cholesky]", float, double) {
+TEMPLATE_TEST_CASE("a triangle in strips gets the factor, INFO and divided triangle of a dense one", "[cholesky]", float,
+                   double) {
     using T = TestType;
     for (const Index n : {1, 6, 33, 70, 129}) {
         for (const Index count : {1, 2, 3, 8}) {
@@ -131,11 +126,24 @@ TEMPLATE_TEST_CASE("a triangle in strips gets the factor, INFO and divided trian
     }
 }
 
-TEST_CASE(
-    "updates write their triangle once, less than a panel beyond it, and no more operations than allowed",
-    "[cholesky]") {
-    for (const auto& [n, width, nb] :
-         {std::array<Index, 3>{1, 8, 4}, {40, 8, 4}, {77, 24, 8}, {100, 32, 12}, {64, 64, 16}}) {
+TEST_CASE("the update of a triangle of tile columns takes few batches", "[cholesky]") {
+    for (const auto& [columns, most] : {std::array<std::size_t, 2>{1, 2}, {2, 4}, {8, 8}, {16, 12}, {32, 20}}) {
+        const Index width = 8, n = width * static_cast<Index>(columns);
+        const std::vector<Panel> panels = detail::cut_panels(TileGrid(n, n, {width, width}), {width / 2});
+        std::vector<PanelRange> ranges;
+        for (int j = 0; j < static_cast<int>(columns); ++j) ranges.push_back({2 * j, 2 * j + 2});
+        CHECK(detail::lower_batches(panels, n, ranges).size() <= most);
+        const std::vector<Panel> in_one = detail::cut_panels(TileGrid(n, n, {n, n}), {width / 2});
+        const PanelRange all{0, static_cast<int>(in_one.size())};
+        CHECK(detail::lower_batches(in_one, n, {all}).size() <= most);
+    }
+}
+
+TEST_CASE("updates write their triangle once, less than a panel beyond it, and no more operations than allowed",
+          "[cholesky]") {
+    for (const auto& [n, width, nb, gpus] :
+         {std::array<Index, 4>{1, 8, 4, 1}, {40, 8, 4, 1}, {77, 24, 8, 1}, {77, 24, 8, 2}, {100, 32, 12, 3}, {64, 64, 16, 1},
+          {168, 8, 8, 1}, {200, 8, 4, 3}, {130, 16, 8, 2}}) {
         const TileGrid grid(n, n, {width, width});
         const std::vector<Panel> panels = detail::cut_panels(grid, {nb});
         const int steps = static_cast<int>(panels.size());
@@ -150,16 +158,27 @@ TEST_CASE(
         for (const bool upper : {false, true}) {
             double operations = 0;
             for (int k = 0; k < steps; ++k) {
-                for (const PanelRange range :
-                     {PanelRange{k + 1, std::min(k + 2, steps)}, PanelRange{k + 2, steps}}) {
+                for (const PanelRange range : {PanelRange{k + 1, std::min(k + 2, steps)}, PanelRange{k + 2, steps}}) {
                     if (range.empty()) continue;
-                    std::vector<std::vector<BlockProduct>> products;
-                    for (Index j = 0; j < grid.tile_cols(); ++j) {
-                        const PanelRange own = panels_of(j);
-                        const PanelRange columns{std::max(own.first, range.first),
-                                                 std::min(own.last, range.last)};
-                        products.push_back(upper ? detail::upper_products(panels, range, own)
-                                                 : detail::lower_products(panels, n, columns));
+                    std::vector<std::vector<BlockProduct>> products(static_cast<std::size_t>(grid.tile_cols()));
+                    for (Index gpu = 0; gpu < gpus; ++gpu) {
+                        std::vector<Index> own_columns;
+                        std::vector<PanelRange> ranges;
+                        for (Index j = gpu; j < grid.tile_cols(); j += gpus) {
+                            const PanelRange own = panels_of(j);
+                            const PanelRange columns{std::max(own.first, range.first), std::min(own.last, range.last)};
+                            if (upper ? own.last <= range.first : columns.empty()) continue;
+                            own_columns.push_back(j);
+                            ranges.push_back(upper ? own : columns);
+                        }
+                        const std::vector<detail::ProductBatch> batches = upper ? detail::upper_batches(panels, range, ranges)
+                                                                        : detail::lower_batches(panels, n, ranges);
+                        for (const detail::ProductBatch& batch : batches) {
+                            for (Index i = 0; i < batch.count; ++i) {
+                                const Index column = own_columns[static_cast<std::size_t>(batch.column_of(i))];
+                                products[static_cast<std::size_t>(column)].push_back(batch[i]);
+                            }
+                        }
                     }
                     const Index begin = panels[static_cast<std::size_t>(range.first)].first;
                     const Index end = panels[static_cast<std::size_t>(range.last - 1)].end();

@@ -1,28 +1,91 @@
 #include "tiles/cholesky_products.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <span>
 
 namespace basalt::detail {
 
-std::vector<BlockProduct> lower_products(const std::vector<Panel>& panels, Index rows, PanelRange columns) {
-    if (columns.empty()) return {};
-    const auto panel = [&](int p) { return panels[static_cast<std::size_t>(p)]; };
-    const Panel first = panel(columns.first), last = panel(columns.last - 1);
-    if (columns.last - columns.first == 1)
-        return {{first.first, rows, first.col_begin, first.width, first.first}};
-    std::vector<BlockProduct> products;
-    for (int p = columns.first; p < columns.last; ++p) {
-        const Panel own = panel(p);
-        products.push_back({own.first, last.end(), own.col_begin, own.width, own.first});
+namespace {
+
+/// Products as they come, in batches: of one tile column each, or across tile columns; of one level of a recursion.
+class BatchCollector {
+  public:
+    explicit BatchCollector(bool within_columns) : within_columns_(within_columns) {}
+
+    void add(std::size_t level, Index column, const BlockProduct& product) {
+        for (std::size_t b = batches_.size(); b-- > 0;) {
+            if (levels_[b] != level || !alike(batches_[b], column, product)) continue;
+            if (!continues(batches_[b], column, product)) break;
+            ++batches_[b].count;
+            return;
+        }
+        batches_.push_back({column, product});
+        levels_.push_back(level);
     }
-    if (last.end() < rows) {
-        products.push_back({last.end(), rows, first.col_begin, last.end() - first.first, first.first});
+
+    std::vector<ProductBatch> take() { return std::move(batches_); }
+
+  private:
+    bool alike(const ProductBatch& batch, Index column, const BlockProduct& product) const {
+        const BlockProduct& first = batch.first;
+        return first.end - first.row == product.end - product.row && first.width == product.width &&
+               (within_columns_ ? column == batch.column : column > batch.column && product.col == first.col);
     }
-    return products;
+    /// Of the second product the distances are those of the batch.
+    static bool continues(ProductBatch& batch, Index column, const BlockProduct& next) {
+        if (batch.count == 1) {
+            batch.columns_apart = column - batch.column;
+            batch.cols_apart = next.col - batch.first.col;
+            batch.rows_apart = next.row - batch.first.row;
+            batch.firsts_apart = next.first - batch.first.first;
+            return true;
+        }
+        const BlockProduct expected = batch[batch.count];
+        return column == batch.column_of(batch.count) && next.row == expected.row && next.col == expected.col &&
+               next.first == expected.first;
+    }
+
+    bool within_columns_;
+    std::vector<ProductBatch> batches_;
+    std::vector<std::size_t> levels_;  ///< of the batches
+};
+
+/// A panel and its tile column in a list of those.
+struct ListedPanel {
+    Index column;
+    Panel panel;
+};
+
+using PanelSpan = std::span<const ListedPanel>;
+
+/// Rows [row, end) of some panels, a product for each tile column.
+void add_rectangle(std::size_t level, Index row, Index end, PanelSpan panels, BatchCollector& batches) {
+    for (std::size_t begin = 0; begin < panels.size();) {
+        std::size_t last = begin;
+        while (last + 1 < panels.size() && panels[last + 1].column == panels[begin].column) ++last;
+        const Panel& first = panels[begin].panel;
+        batches.add(level, panels[begin].column,
+                    {row, end, first.col_begin, panels[last].panel.end() - first.first, first.first});
+        begin = last + 1;
+    }
 }
 
-std::vector<BlockProduct> upper_products(const std::vector<Panel>& panels, PanelRange rows,
-                                         PanelRange columns) {
+/// Panels from their own rows to `end`.
+void add_triangle(Index end, PanelSpan panels, BatchCollector& batches) {
+    if (panels.empty()) return;
+    if (panels.size() == 1) return add_rectangle(0, panels[0].panel.first, end, panels, batches);
+    // halves of a power of two panels are cut like one another
+    const PanelSpan left = panels.first(std::bit_floor(panels.size() - 1)), right = panels.subspan(left.size());
+    const Index middle = right[0].panel.first;
+    add_triangle(middle, left, batches);
+    add_rectangle(left.size(), middle, end, left, batches);
+    add_triangle(end, right, batches);
+}
+
+}  // namespace
+
+std::vector<BlockProduct> upper_products(const std::vector<Panel>& panels, PanelRange rows, PanelRange columns) {
     if (rows.empty() || columns.empty()) return {};
     const auto panel = [&](int p) { return panels[static_cast<std::size_t>(p)]; };
     const Panel left = panel(columns.first), right = panel(columns.last - 1);
@@ -39,10 +102,33 @@ std::vector<BlockProduct> upper_products(const std::vector<Panel>& panels, Panel
     }
     for (int p = begin; p < columns.last; ++p) {
         const Panel own = panel(p);
-        products.push_back({top.first, std::min(own.end(), panel(rows.last - 1).end()), own.col_begin,
-                            own.width, own.first});
+        products.push_back({top.first, std::min(own.end(), panel(rows.last - 1).end()), own.col_begin, own.width, own.first});
     }
     return products;
+}
+
+std::vector<ProductBatch> lower_batches(const std::vector<Panel>& panels, Index rows,
+                                        const std::vector<PanelRange>& columns) {
+    std::vector<ListedPanel> own;
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+        for (int p = columns[c].first; p < columns[c].last; ++p) {
+            own.push_back({static_cast<Index>(c), panels[static_cast<std::size_t>(p)]});
+        }
+    }
+    BatchCollector batches(own.size() > columns.size() * columns.size());
+    add_triangle(rows, own, batches);
+    return batches.take();
+}
+
+std::vector<ProductBatch> upper_batches(const std::vector<Panel>& panels, PanelRange rows,
+                                        const std::vector<PanelRange>& columns) {
+    BatchCollector batches(false);
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+        for (const BlockProduct& product : upper_products(panels, rows, columns[c])) {
+            batches.add(0, static_cast<Index>(c), product);
+        }
+    }
+    return batches.take();
 }
 
 }  // namespace basalt::detail

@@ -6,9 +6,8 @@
 
 namespace basalt::detail {
 
-/// A block of an update: rows [row, end) of a tile column's columns [col, col + width), which are the
-/// matrix's columns from `first` on, get C -= L(row:end, k) L(first:first + width, k)^T. Of the upper
-/// triangle L is U^T.
+/// A block of an update: rows [row, end) of a tile column's columns [col, col + width), which are the matrix's columns from
+/// `first` on, get C -= L(row:end, k) L(first:first + width, k)^T. Of the upper triangle L is U^T.
 struct BlockProduct {
     Index row, end;
     Index col, width;
@@ -22,14 +21,34 @@ struct PanelRange {
     bool empty() const { return first >= last; }
 };
 
-/// What a step does to some panels of one tile column of a lower triangle with `rows` rows: the rows below
-/// them in one product, and the triangle beside them panel by panel, so that no more than a panel's square
-/// lies right of the diagonal. All of it costs at most 1 + 3/2 nb/n times the operations of Cholesky.
-std::vector<BlockProduct> lower_products(const std::vector<Panel>& panels, Index rows, PanelRange columns);
+/// Products of equal shape at equal distances, one after the other.
+struct ProductBatch {
+    Index column;  ///< of the first, counted in a list of tile columns
+    BlockProduct first;
+    Index count = 1;
+    Index columns_apart = 0, cols_apart = 0, rows_apart = 0, firsts_apart = 0;
 
-/// The same for the rows of some panels of one tile column of an upper triangle; `columns`: all of its
-/// panels. Rows below its diagonal are not its own.
-std::vector<BlockProduct> upper_products(const std::vector<Panel>& panels, PanelRange rows,
-                                         PanelRange columns);
+    Index column_of(Index i) const { return column + i * columns_apart; }
+    BlockProduct operator[](Index i) const {
+        return {first.row + i * rows_apart, first.end + i * rows_apart, first.col + i * cols_apart, first.width,
+                first.first + i * firsts_apart};
+    }
+};
+
+/// What a step does to the rows of some panels in one tile column of an upper triangle, whose panels `columns` are: the
+/// rows above them in one product, and the triangle beside them panel by panel, so that no more than a panel's square lies
+/// on the other side of the diagonal. Rows below the diagonal are not its own.
+std::vector<BlockProduct> upper_products(const std::vector<Panel>& panels, PanelRange rows, PanelRange columns);
+
+/// What a step does to some panels of several tile columns, ascending, of a lower triangle with `rows` rows: the panels are
+/// halved, with the rectangle below the left half between the two triangles, down to single ones, so that no more than a
+/// panel's square lies right of the diagonal. All of it costs at most 1 + 3/2 nb/n times the operations of Cholesky, in few
+/// batches of large products: a product of small rectangles, or a launch for each of many, keeps a GPU waiting.
+std::vector<ProductBatch> lower_batches(const std::vector<Panel>& panels, Index rows,
+                                        const std::vector<PanelRange>& columns);
+
+/// upper_products() of several tile columns, ascending, in batches. `columns`: all panels of each.
+std::vector<ProductBatch> upper_batches(const std::vector<Panel>& panels, PanelRange rows,
+                                        const std::vector<PanelRange>& columns);
 
 }  // namespace basalt::detail

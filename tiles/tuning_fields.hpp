@@ -140,6 +140,7 @@ void visit_gpu_tuning(Visitor& visitor, Entry& entry) {
         v.number("tile_height", cholesky.tile_height, Index{1}, extent);
         v.number("least_split_depth", cholesky.least_split_depth, Index{1}, extent);
         v.number("least_split_side", cholesky.least_split_side, Index{1}, order);
+        v.number("batched_below", cholesky.batched_below, Index{1}, order);
     });
     visitor.group("qr", [&qr = entry.qr](Visitor& v) {
         visit_gpu_sizes(v, qr.sizes, qr.deal);

@@ -149,6 +149,8 @@ struct GpuTuning {
         /// result, on: below, getting the pieces takes longer than they save.
         Index least_split_depth = 1;
         Index least_split_side = 1;
+        /// Products of fewer elements than a square of this order are made together where they are alike.
+        Index batched_below = 1;
     } cholesky;
 
     struct Qr {

@@ -21,10 +21,10 @@ void cholesky_panel(View<T> panel, Index* info) {
 }
 
 template <class T>
-void subtract_transposed_product(std::type_identity_t<View<const T>> a, std::type_identity_t<View<const T>> b,
-                                 View<T> c) {
+void subtract_transposed_products(Index count, std::type_identity_t<Strided<const T>> a,
+                                  std::type_identity_t<Strided<const T>> b, Strided<T> c) {
     const BlasSerial serial;
-    blas::gemm<T>(T{-1}, a, transposed(b), T{1}, c);
+    for (Index i = 0; i < count; ++i) blas::gemm<T>(T{-1}, a[i], transposed(b[i]), T{1}, c[i]);
 }
 
 template <class T>
@@ -87,8 +87,9 @@ void solve_rows(std::type_identity_t<View<const T>> unit, const T* scale, View<T
 
 template void cholesky_panel<float>(View<float>, Index*);
 template void cholesky_panel<double>(View<double>, Index*);
-template void subtract_transposed_product<float>(View<const float>, View<const float>, View<float>);
-template void subtract_transposed_product<double>(View<const double>, View<const double>, View<double>);
+template void subtract_transposed_products<float>(Index, Strided<const float>, Strided<const float>, Strided<float>);
+template void subtract_transposed_products<double>(Index, Strided<const double>, Strided<const double>,
+                                                   Strided<double>);
 template void save_above_diagonal<float>(View<const float>, View<float>);
 template void save_above_diagonal<double>(View<const double>, View<double>);
 template void restore_above_diagonal<float>(View<const float>, View<float>);

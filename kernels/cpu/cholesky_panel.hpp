@@ -4,6 +4,7 @@
 
 #include <basalt/view.hpp>
 
+#include "kernels/strided.hpp"
 #include "tiles/triangle_strips.hpp"
 
 /// Cholesky of column panels and its trailing update: CPU twins of kernels/cuda/cholesky.hpp, row-major as
@@ -16,10 +17,10 @@ namespace basalt::cpu_kernels {
 template <class T>
 void cholesky_panel(View<T> panel, Index* info);
 
-/// C -= A B^T: A m x k, B n x k, C m x n.
+/// C_i -= A_i B_i^T for i < count: A_i m x k, B_i n x k, C_i m x n.
 template <class T>
-void subtract_transposed_product(std::type_identity_t<View<const T>> a, std::type_identity_t<View<const T>> b,
-                                 View<T> c);
+void subtract_transposed_products(Index count, std::type_identity_t<Strided<const T>> a,
+                                  std::type_identity_t<Strided<const T>> b, Strided<T> c);
 
 /// The elements of `a` right of its diagonal, at most band - 1 columns from it: element (i, i + d), 0 < d <
 /// band, goes to saved(i, d), or comes from there. `saved` is a.rows() x band.

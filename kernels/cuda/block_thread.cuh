@@ -42,15 +42,14 @@ struct BlockThread {
     }
     __device__ void wait_for_copies() const { cuda_detail::wait_for_copies(); }
 
-    /// 1 / sqrt(x) for normal x, in a straight line: what CUDA's own function does for denormal numbers would keep
-    /// everything around it from being scheduled beside it. The approximation's 20 bits become 60 in one step.
-    __device__ double reciprocal_root(double x) const {
+    /// 1 / sqrt(x) for normal x, good to 20 bits. What CUDA's own function does for denormal numbers would keep everything
+    /// around it from being scheduled beside it.
+    __device__ double reciprocal_root_estimate(double x) const {
         double y;
         asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
-        const double e = fma(-x * y, y, 1.0);
-        return fma(y * e, fma(e, 0.375, 0.5), y);
+        return y;
     }
-    __device__ float reciprocal_root(float x) const { return rsqrtf(x); }
+    __device__ float reciprocal_root_estimate(float x) const { return rsqrtf(x); }
 
     template <class T>
     __device__ T from_lane(T value, int source) const {

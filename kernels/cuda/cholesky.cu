@@ -7,6 +7,7 @@
 #include "kernels/cuda/blas.cuh"
 #include "kernels/cuda/block_thread.cuh"
 #include "kernels/cuda/cholesky_block.hpp"
+#include "kernels/cuda/cholesky_leaf.hpp"
 #include "kernels/cuda/launch.cuh"
 
 namespace basalt::cuda_kernels {
@@ -29,23 +30,19 @@ template <class T>
 __global__ void __launch_bounds__(block::leaf_warps* block::lanes, 1)
     leaf_kernel(block::Leaf<T> leaf, Index first, Index* info) {
     extern __shared__ __align__(16) unsigned char raw[];
-    __shared__ int failed[block::leaf_tiles];
-    auto& memory = *reinterpret_cast<block::LeafMemory<T>*>(raw);
-    const BlockThread thread;
-    if (thread.number < block::leaf_tiles) failed[thread.number] = 0;
-    const int found = block::factor_leaf(thread, memory, leaf);
-    if (thread.lane == 0 && thread.warp < block::leaf_tiles) failed[thread.warp] = found;
-    thread.sync();
-    if (thread.number > 0) return;
-    Index result = first == 0 ? 0 : *info;
-    for (int w = 0; w < block::leaf_tiles; ++w) {
-        if (result == 0 && failed[w] > 0) result = first + failed[w];
-    }
-    *info = result;
+    __shared__ int failed;
+    if (threadIdx.x == 0) failed = 0;
+    __syncthreads();
+    const int found = block::factor_leaf(BlockThread(), *reinterpret_cast<block::LeafMemory<T>*>(raw), leaf);
+    if (found > 0) failed = found;
+    __syncthreads();
+    if (threadIdx.x > 0) return;
+    const Index before = first == 0 ? 0 : *info;
+    *info = before == 0 && failed > 0 ? first + failed : before;
 }
 
 template <bool wide, class T>
-__global__ void __launch_bounds__(block::solving_warps* block::lanes, 2)
+__global__ void __launch_bounds__(block::solving_warps* block::lanes, 3)
     rows_kernel(View<T> below, block::Leaf<const T> leaf) {
     extern __shared__ __align__(16) unsigned char raw[];
     auto& memory = *reinterpret_cast<block::RowsMemory<T>*>(raw);
@@ -106,8 +103,9 @@ void factor_columns(Stream stream, View<T> panel, Index first, Index cols, Index
     const Index left = divide_up(divide_up(cols, block::leaf), 2) * block::leaf, right = cols - left,
                 next = first + left;
     factor_columns<T>(stream, panel, first, left, info, inverses, use_inverse);
-    subtract_transposed_product<T>(stream, panel.block(next, first, rows - left, left),
-                                   panel.block(next, first, right, left), panel.block(next, next, rows - left, right));
+    subtract_transposed_products<T>(stream, 1, {panel.block(next, first, rows - left, left)},
+                                    {panel.block(next, first, right, left)},
+                                    Strided<T>{panel.block(next, next, rows - left, right)});
     factor_columns<T>(stream, panel, next, right, info, inverses, use_inverse);
 }
 
@@ -168,9 +166,10 @@ void cholesky_panel(Stream stream, View<T> panel, Index* info, void* workspace) 
 }
 
 template <class T>
-void subtract_transposed_product(Stream stream, std::type_identity_t<View<const T>> a,
-                                 std::type_identity_t<View<const T>> b, View<T> c) {
-    cuda_detail::batched_gemm<T>(stream, 1, T{-1}, {a}, {b, 0, true}, T{1}, cuda_detail::Batched<T>{c});
+void subtract_transposed_products(Stream stream, Index count, std::type_identity_t<Strided<const T>> a,
+                                  std::type_identity_t<Strided<const T>> b, Strided<T> c) {
+    cuda_detail::batched_gemm<T>(stream, count, T{-1}, {a.first, a.stride}, {b.first, b.stride, true}, T{1},
+                                 cuda_detail::Batched<T>{c.first, c.stride});
 }
 
 template <class T>
@@ -187,8 +186,10 @@ template std::size_t cholesky_workspace<float>(Index);
 template std::size_t cholesky_workspace<double>(Index);
 template void cholesky_panel<float>(Stream, View<float>, Index*, void*);
 template void cholesky_panel<double>(Stream, View<double>, Index*, void*);
-template void subtract_transposed_product<float>(Stream, View<const float>, View<const float>, View<float>);
-template void subtract_transposed_product<double>(Stream, View<const double>, View<const double>, View<double>);
+template void subtract_transposed_products<float>(Stream, Index, Strided<const float>, Strided<const float>,
+                                                  Strided<float>);
+template void subtract_transposed_products<double>(Stream, Index, Strided<const double>, Strided<const double>,
+                                                   Strided<double>);
 template void save_above_diagonal<float>(Stream, View<const float>, View<float>);
 template void save_above_diagonal<double>(Stream, View<const double>, View<double>);
 template void restore_above_diagonal<float>(Stream, View<const float>, View<float>);

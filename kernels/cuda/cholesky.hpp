@@ -6,6 +6,8 @@
 #include <basalt/device.hpp>
 #include <basalt/view.hpp>
 
+#include "kernels/strided.hpp"
+
 /// Cholesky of column panels and its trailing update on one GPU. All pointers are to the device's memory, all matrices
 /// row-major; everything is enqueued on the stream, and DeviceError is thrown where that fails. For float and double.
 /// CPU twins: kernels/cpu/cholesky_panel.hpp.
@@ -27,10 +29,10 @@ std::size_t cholesky_workspace(Index cols);
 template <class T>
 void cholesky_panel(Stream stream, View<T> panel, Index* info, void* workspace);
 
-/// C -= A B^T: A m x k, B n x k, C m x n.
+/// C_i -= A_i B_i^T for i < count: A_i m x k, B_i n x k, C_i m x n.
 template <class T>
-void subtract_transposed_product(Stream stream, std::type_identity_t<View<const T>> a,
-                                 std::type_identity_t<View<const T>> b, View<T> c);
+void subtract_transposed_products(Stream stream, Index count, std::type_identity_t<Strided<const T>> a,
+                                  std::type_identity_t<Strided<const T>> b, Strided<T> c);
 
 /// The elements of `a` right of its diagonal, at most band - 1 columns from it: element (i, i + d), 0 < d < band, goes
 /// to saved(i, d), or comes from there. `saved` is a.rows() x band.

@@ -24,8 +24,8 @@ void cholesky_panel(Stream, View<T>, Index*, void*) {
     refuse();
 }
 template <class T>
-void subtract_transposed_product(Stream, std::type_identity_t<View<const T>>, std::type_identity_t<View<const T>>,
-                                 View<T>) {
+void subtract_transposed_products(Stream, Index, std::type_identity_t<Strided<const T>>,
+                                  std::type_identity_t<Strided<const T>>, Strided<T>) {
     refuse();
 }
 template <class T>
@@ -43,13 +43,15 @@ void copy_triangle(Stream, Triangle, Index, std::type_identity_t<View<const T>>,
 
 template std::size_t cholesky_workspace<float>(Index);
 template void cholesky_panel<float>(Stream, View<float>, Index*, void*);
-template void subtract_transposed_product<float>(Stream, View<const float>, View<const float>, View<float>);
+template void subtract_transposed_products<float>(Stream, Index, Strided<const float>, Strided<const float>,
+                                                  Strided<float>);
 template void save_above_diagonal<float>(Stream, View<const float>, View<float>);
 template void restore_above_diagonal<float>(Stream, View<const float>, View<float>);
 template void copy_triangle<float>(Stream, Triangle, Index, View<const float>, View<float>);
 template std::size_t cholesky_workspace<double>(Index);
 template void cholesky_panel<double>(Stream, View<double>, Index*, void*);
-template void subtract_transposed_product<double>(Stream, View<const double>, View<const double>, View<double>);
+template void subtract_transposed_products<double>(Stream, Index, Strided<const double>, Strided<const double>,
+                                                   Strided<double>);
 template void save_above_diagonal<double>(Stream, View<const double>, View<double>);
 template void restore_above_diagonal<double>(Stream, View<const double>, View<double>);
 template void copy_triangle<double>(Stream, Triangle, Index, View<const double>, View<double>);

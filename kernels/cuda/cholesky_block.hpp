@@ -1,34 +1,19 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <type_traits>
 
 #include <basalt/view.hpp>
 
+#include "kernels/cuda/device_code.hpp"
 #include "kernels/inverted_block.hpp"
 
-#ifdef __CUDACC__
-#define BASALT_DEVICE __device__ __forceinline__
-#define BASALT_UNROLL _Pragma("unroll")
-#define BASALT_ROLLED _Pragma("unroll 1")
-#else
-#define BASALT_DEVICE inline
-#define BASALT_UNROLL
-#define BASALT_ROLLED
-#endif
-
-/// What a block of threads does to factor a leaf of a Cholesky panel, and to solve the rows below it, written without
-/// CUDA so that a test can run it on the host: `Thread` is a thread of the block (`warp`, `warps`, `lane`, `sync()`,
-/// `sync_warp()`, `from_lane()`, `reciprocal_root()`, `mma_16x8x8()`).
+/// What the blocks of threads of a Cholesky panel have in common, and how one solves the rows below a leaf
+/// (cholesky_leaf.hpp factors it), written without CUDA so that a test can run it on the host: `Thread` is a thread of
+/// the block (`warp`, `warps`, `lane`, `sync()`, `reciprocal_root_estimate()`, `from_lane()`, `mma_16x8x8()`).
 ///
-/// Three levels of blocking, Abdelfattah et al. (section 6.3): a leaf (their rnb) of up to 128 columns in shared
-/// memory, in tiles (ib) of 32, whose columns a warp eliminates in groups (kb) of 8, one row to a lane, in registers:
-///
-///     one warp            the tile on the diagonal: L(j, j)
-///     a warp each         tiles below: L(i, j) = A(i, j) L(j, j)^-T, by the same elimination
-///     one warp more       the same of the identity's rows: they become L(j, j)^-T, the inverse for rows below the leaf
-///     all                 A(i, k) -= L(i, j) L(k, j)^T
+/// Three levels of blocking, Abdelfattah et al. (section 6.3): a leaf (their rnb) of up to 128 columns, in tiles (ib) of
+/// 32 whose inverses serve the rows below, in groups (kb) of 8 columns, whose triangle fits into a thread's registers.
 namespace basalt::cuda_detail::cholesky {
 
 constexpr int lanes = 32;
@@ -37,13 +22,9 @@ constexpr int group = 8;                                // columns eliminated wi
 constexpr int groups = tile / group;
 constexpr int leaf = 128;
 constexpr int leaf_tiles = leaf / tile;
-constexpr int leaf_warps = 8;
-constexpr int inverting_warp = leaf_tiles;  // the first that has no rows
-constexpr int measuring_warp = leaf_tiles + 1;
 
 /// Of rows in shared memory: lanes that load pairs, each from a row of its own, meet in no bank.
 constexpr int leaf_ld = leaf + 2;
-constexpr int tile_ld = tile + 2;
 
 /// The inverse X of a tile L is used where max |L| max |X| is at most so much; substitution otherwise. A product with X
 /// leaves a residual of about max |L| max |X| rounding errors where substitution leaves one, and few are as large as
@@ -96,137 +77,51 @@ BASALT_DEVICE void subtract_column(T (&row)[tile], T l, const T* column, int gro
     }
 }
 
-/// The pivot of the column to come.
-template <class T>
-struct Pivot {
-    T value;
-    T reciprocal_root;
-    int failed;  ///< number, from 1, of the first that was not positive
-
-    template <class Thread>
-    BASALT_DEVICE void take(const Thread& thread, T own, int col) {
-        value = thread.from_lane(own, col % lanes);
-        reciprocal_root = thread.reciprocal_root(value);
-    }
-};
-
-/// Columns k, k + 1, ... of a group, `first` being its first one. The next column's pivot is a lane's own element less
-/// the square of its own l: it is on its way, root and all, while the rest of the step's products are made.
-template <bool diagonal, int k, class T, class Thread>
-BASALT_DEVICE void eliminate_group(const Thread& thread, T (&row)[tile], TileColumns<T>& l, int first,
-                                   Pivot<T>& pivot) {
+/// row := row L(j, j)^-T in the columns of a group, `first` being its first one; the columns behind it get their share.
+template <int k = 0, class T>
+BASALT_DEVICE void solve_group(T (&row)[tile], const TileColumns<T>& l, int first) {
     if constexpr (k < group) {
         const int col = first + k;
-        T* const column = l.columns + col * tile;
-        if constexpr (diagonal) {
-            if (!(pivot.value > T{0}) && pivot.failed == 0) pivot.failed = col + 1;
-            const T reciprocal = pivot.reciprocal_root;
-            row[k] = thread.lane == col ? pivot.value * reciprocal : row[k] * reciprocal;
-            column[thread.lane] = row[k];
-            if (thread.lane == col) l.reciprocal[col] = reciprocal;
-            pivot.take(thread, row[k + 1] - row[k] * row[k], col + 1);
-            thread.sync_warp();
-        } else {
-            row[k] *= l.reciprocal[col];
-        }
-        subtract_column<k>(row, row[k], column + first, groups - first / group);
-        eliminate_group<diagonal, k + 1>(thread, row, l, first, pivot);
+        row[k] *= l.reciprocal[col];
+        subtract_column<k>(row, row[k], l.columns + col * tile + first, groups - first / group);
+        solve_group<k + 1>(row, l, first);
     }
 }
 
-/// row := row L(j, j)^-T for a lane's row. `diagonal`: the lanes' rows are those of the tile A(j, j) itself, which is
-/// factored on the way; `failed` becomes the number, from 1, of the first pivot that is not positive. store(first, row)
-/// takes the results of a group of columns from `first` on: the first ones of `row`.
-template <bool diagonal, class T, class Thread, class Store>
-BASALT_DEVICE void eliminate(const Thread& thread, T (&row)[tile], TileColumns<T>& l, int& failed, const Store& store) {
-    Pivot<T> pivot{};
-    if constexpr (diagonal) pivot.take(thread, row[0], 0);
-    BASALT_ROLLED
-    for (int first = 0; first < tile; first += group) {
-        eliminate_group<diagonal, 0>(thread, row, l, first, pivot);
-        store(first, row);
-        BASALT_UNROLL
-        for (int c = 0; c + group < tile; ++c) row[c] = row[c + group];
-    }
-    failed = pivot.failed;
+/// The group that was solved gives way to the next one.
+template <class T>
+BASALT_DEVICE void next_group(T (&row)[tile]) {
+    BASALT_UNROLL
+    for (int c = 0; c + group < tile; ++c) row[c] = row[c + group];
 }
 
-/// A lane's row in shared memory, from an even element on.
-template <class T>
-BASALT_DEVICE void load_row(const T* from, T (&row)[tile]) {
-    BASALT_UNROLL
-    for (int c = 0; c < tile; c += 2) {
-        const Pair<T> pair = load_pair<true>(from + c);
-        row[c] = pair.first;
-        row[c + 1] = pair.second;
-    }
-}
-template <class T>
-BASALT_DEVICE void store_group(T* to, const T (&row)[tile]) {
-    BASALT_UNROLL
-    for (int c = 0; c < group; c += 2) store_pair<true>(to + c, Pair<T>{row[c], row[c + 1]});
+/// Two neighbours of a row of an operand, as one step of a product has them: mma.m16n8k8's columns t and t + 4 are taken
+/// to be ours 2t and 2t + 1. Single precision is multiplied in double, which tensor cores do as fast.
+template <bool wide, class T>
+BASALT_DEVICE Pair<T> operand(int lane, const T* row, int col) {
+    return load_pair<wide>(row + col + 2 * (lane % 4));
 }
 
 /// A lane's part of a 16 x 8 tile as mma.m16n8k8 has it: columns 2t and 2t + 1 of rows g and g + 8, lane = 4 g + t.
-template <class T>
 struct Part {
-    T upper[2], lower[2];
+    double upper[2], lower[2];
 };
 
-/// part += A B^T with A 16 x 32 and B 8 x 32, both row-major. b_row: the row of B that lane group g reads. In double
-/// precision by tensor cores, whose columns t and t + 4 are taken to be ours 2t and 2t + 1.
-template <bool wide, class T, class Thread>
-BASALT_DEVICE void add_product(const Thread& thread, Part<T>& part, const T* a, int a_ld, const T* b_row,
-                               const T* b_even, const T* b_odd) {
-    const int g = thread.lane / 4, t = thread.lane % 4;
-    const T* const upper = a + g * a_ld;
-    const T* const lower = a + (g + 8) * a_ld;
-    if constexpr (std::is_same_v<T, double>) {
-        BASALT_UNROLL
-        for (int k = 2 * t; k < tile; k += 8) {
-            const Pair<T> u = load_pair<true>(upper + k), l = load_pair<true>(lower + k),
-                          b = load_pair<wide>(b_row + k);
-            thread.mma_16x8x8(part.upper[0], part.upper[1], part.lower[0], part.lower[1], u.first, l.first, u.second,
-                              l.second, b.first, b.second);
-        }
-    } else {
-        BASALT_UNROLL
-        for (int k = 0; k < tile; k += 2) {
-            const Pair<T> u = load_pair<true>(upper + k), l = load_pair<true>(lower + k);
-            const Pair<T> even = load_pair<wide>(b_even + k), odd = load_pair<wide>(b_odd + k);
-            part.upper[0] += u.first * even.first + u.second * even.second;
-            part.upper[1] += u.first * odd.first + u.second * odd.second;
-            part.lower[0] += l.first * even.first + l.second * even.second;
-            part.lower[1] += l.first * odd.first + l.second * odd.second;
-        }
-    }
+/// part += A B^T over 8 columns from `col` on. `upper`, `lower`: the lane's rows g and g + 8 of A; b: its operand of
+/// row g of B.
+template <class T, class Thread>
+BASALT_DEVICE void add_step(const Thread& thread, Part& part, const T* upper, const T* lower, int col, Pair<T> b) {
+    const Pair<T> u = operand<true>(thread.lane, upper, col), l = operand<true>(thread.lane, lower, col);
+    thread.mma_16x8x8(part.upper[0], part.upper[1], part.lower[0], part.lower[1], static_cast<double>(u.first),
+                      static_cast<double>(l.first), static_cast<double>(u.second), static_cast<double>(l.second),
+                      static_cast<double>(b.first), static_cast<double>(b.second));
 }
 
-/// The same with rows of B from `b` on, of which there are `rows`: those below are taken from the last.
-template <bool wide, class T, class Thread>
-BASALT_DEVICE void add_product(const Thread& thread, Part<T>& part, const T* a, int a_ld, const T* b, Index b_ld,
-                               int rows) {
-    const int g = thread.lane / 4, t = thread.lane % 4;
-    add_product<wide>(thread, part, a, a_ld, b + std::min(g, rows - 1) * b_ld, b + std::min(2 * t, rows - 1) * b_ld,
-                      b + std::min(2 * t + 1, rows - 1) * b_ld);
-}
-
+/// A lane's pair of C less what its part has of it.
 template <class T>
-BASALT_DEVICE void subtract_part(int lane, const Part<T>& part, T* c, int ld) {
-    const int g = lane / 4, t = lane % 4;
-    T* const upper = c + g * ld + 2 * t;
-    T* const lower = upper + 8 * ld;
-    upper[0] -= part.upper[0], upper[1] -= part.upper[1];
-    lower[0] -= part.lower[0], lower[1] -= part.lower[1];
+BASALT_DEVICE Pair<T> less(Pair<T> c, const double (&part)[2]) {
+    return {static_cast<T>(static_cast<double>(c.first) - part[0]), static_cast<T>(static_cast<double>(c.second) - part[1])};
 }
-
-/// Of a block that factors a leaf.
-template <class T>
-struct LeafMemory {
-    alignas(16) T a[leaf * leaf_ld];  ///< row-major; what is right of the diagonal is of no matter
-    TileColumns<T> diagonal;
-    double largest_l, largest_x;
-};
 
 /// A leaf: the lower triangle of `a` (order x order, row-major, ld) becomes L. Of its tiles on the diagonal the
 /// inverses go to `inverses` (tile x tile each, row-major, one after the other, those of a smaller last one filled up
@@ -238,164 +133,21 @@ struct Leaf {
     int order;
     T* inverses;
     int* use_inverse;
+
+    /// Order in whole tiles.
+    BASALT_DEVICE int padded() const { return (order + tile - 1) / tile * tile; }
 };
 
-/// Filled up with the identity to whole tiles, so that nothing else has to know where it ends. Several rows are on
-/// their way at once.
-template <class T, class Thread>
-BASALT_DEVICE void load_leaf(const Thread& thread, LeafMemory<T>& memory, const Leaf<T>& l, int padded) {
-    constexpr int rows_at_once = 4;
-    for (int top = thread.warp; top < padded; top += rows_at_once * thread.warps) {
-        T value[rows_at_once][leaf_tiles];
-        BASALT_UNROLL
-        for (int r = 0; r < rows_at_once; ++r) {
-            const int i = top + r * thread.warps;
-            BASALT_UNROLL
-            for (int c = 0; c < leaf_tiles; ++c) {
-                const int j = c * lanes + thread.lane;
-                value[r][c] = i == j ? T{1} : T{0};
-                if (i < l.order && j <= i) value[r][c] = l.a[i * l.ld + j];
-            }
-        }
-        BASALT_UNROLL
-        for (int r = 0; r < rows_at_once; ++r) {
-            const int i = top + r * thread.warps;
-            BASALT_UNROLL
-            for (int c = 0; c < leaf_tiles; ++c) {
-                if (i < padded) memory.a[i * leaf_ld + c * lanes + thread.lane] = value[r][c];
-            }
-        }
-    }
-}
-
-template <class T, class Thread>
-BASALT_DEVICE void store_leaf(const Thread& thread, const LeafMemory<T>& memory, const Leaf<T>& l) {
-    for (int i = thread.warp; i < l.order; i += thread.warps) {
-        for (int j = thread.lane; j <= i; j += lanes) l.a[i * l.ld + j] = memory.a[i * leaf_ld + j];
-    }
-}
-
-/// The largest of the lanes' numbers, or NaN if one is, in every lane.
-template <class Thread>
-BASALT_DEVICE double largest_of_lanes(const Thread& thread, double value) {
-    for (int distance = lanes / 2; distance > 0; distance /= 2) {
-        const double other = thread.from_lane(value, thread.lane ^ distance);
-        value = value != value || other <= value ? value : other;
-    }
-    return value;
-}
-
-template <class T>
-BASALT_DEVICE double larger_magnitude(double largest, T value) {
-    const double magnitude = std::fabs(static_cast<double>(value));
-    return largest != largest || magnitude <= largest ? largest : magnitude;
-}
-
-/// The tile on the diagonal from column `top` on.
-template <class T, class Thread>
-BASALT_DEVICE int factor_tile(const Thread& thread, LeafMemory<T>& memory, int top) {
-    T* const own = memory.a + (top + thread.lane) * leaf_ld + top;
-    T row[tile];
-    load_row(own, row);
-    int failed = 0;
-    eliminate<true>(thread, row, memory.diagonal, failed,
-                    [own](int first, const T(&values)[tile]) { store_group(own + first, values); });
-    return failed;
-}
-
-/// The tile of rows below it that is this warp's.
-template <class T, class Thread>
-BASALT_DEVICE void solve_tile(const Thread& thread, LeafMemory<T>& memory, int top) {
-    T* const own = memory.a + (thread.warp * tile + thread.lane) * leaf_ld + top;
-    T row[tile];
-    load_row(own, row);
-    int failed = 0;
-    eliminate<false>(thread, row, memory.diagonal, failed,
-                     [own](int first, const T(&values)[tile]) { store_group(own + first, values); });
-}
-
-/// Its inverse: row r of the identity becomes row r of L^-T, which is column r of L^-1.
-template <class T, class Thread>
-BASALT_DEVICE void invert_tile(const Thread& thread, LeafMemory<T>& memory, T* inverse) {
-    T row[tile];
-    BASALT_UNROLL
-    for (int c = 0; c < tile; ++c) row[c] = c == thread.lane ? T{1} : T{0};
-    int failed = 0;
-    double largest = 0;
-    eliminate<false>(thread, row, memory.diagonal, failed, [&](int first, const T(&values)[tile]) {
-        BASALT_UNROLL
-        for (int c = 0; c < group; ++c) {
-            const T x = first + c < thread.lane ? T{0} : values[c];
-            inverse[(first + c) * tile + thread.lane] = x;
-            largest = larger_magnitude(largest, x);
-        }
-    });
-    largest = largest_of_lanes(thread, largest);
-    if (thread.lane == 0) memory.largest_x = largest;
-}
-
-template <class T, class Thread>
-BASALT_DEVICE void measure_tile(const Thread& thread, LeafMemory<T>& memory) {
-    double largest = 0;
-    for (int k = 0; k <= thread.lane; ++k)
-        largest = larger_magnitude(largest, memory.diagonal.columns[k * tile + thread.lane]);
-    largest = largest_of_lanes(thread, largest);
-    if (thread.lane == 0) memory.largest_l = largest;
-}
-
-/// A -= L L^T in the lower triangle from row and column `below` on, 16 x 8 at a time, dealt to the warps in turn.
-template <class T, class Thread>
-BASALT_DEVICE void update_leaf(const Thread& thread, LeafMemory<T>& memory, int top, int padded) {
-    const int below = top + tile;
-    int turn = 0;
-    for (int i = below; i < padded; i += 16) {
-        for (int j = below; j < i + 16; j += 8) {
-            if (turn++ % thread.warps != thread.warp) continue;
-            Part<T> part{};
-            add_product<true>(thread, part, memory.a + i * leaf_ld + top, leaf_ld, memory.a + j * leaf_ld + top,
-                              Index{leaf_ld}, 8);
-            subtract_part(thread.lane, part, memory.a + i * leaf_ld + j, leaf_ld);
-        }
-    }
-}
-
-/// Called by all threads of a block of leaf_warps warps. Returns, in the threads of the warps that factor tiles, the
-/// number from 1 of the first pivot of their tiles that is not positive, counted from the leaf's first, or 0.
-template <class T, class Thread>
-BASALT_DEVICE int factor_leaf(const Thread& thread, LeafMemory<T>& memory, const Leaf<T>& l) {
-    const int padded = (l.order + tile - 1) / tile * tile;
-    int failed = 0;
-    load_leaf(thread, memory, l, padded);
-    thread.sync();
-    for (int top = 0; top < padded; top += tile) {
-        const int j = top / tile;
-        if (thread.warp == j) {
-            const int found = factor_tile(thread, memory, top);
-            if (found > 0) failed = top + found;
-        }
-        thread.sync();
-        if (thread.warp > j && thread.warp * tile < padded && thread.warp < leaf_tiles) solve_tile(thread, memory, top);
-        if (thread.warp == inverting_warp) invert_tile(thread, memory, l.inverses + j * tile * tile);
-        if (thread.warp == measuring_warp) measure_tile(thread, memory);
-        thread.sync();
-        if (thread.warp == j && thread.lane == 0) {
-            l.use_inverse[j] = memory.largest_l * memory.largest_x <= largest_inverse ? 1 : 0;
-        }
-        update_leaf(thread, memory, top, padded);
-        thread.sync();
-    }
-    store_leaf(thread, memory, l);
-    return failed;
-}
-
-constexpr int solved_rows = 32;  // of a block
-constexpr int solving_warps = 8;
+/// Rows of a block. A block of few threads, registers and bytes finds room beside an update, where one that wants a
+/// multiprocessor for itself waits for all that runs there.
+constexpr int solved_rows = 16;
+constexpr int solving_warps = solved_rows / 16 * groups;
 
 /// Of a block that solves for rows.
 template <class T>
 struct RowsMemory {
     alignas(16) T right[solved_rows * leaf_ld];   ///< what is left of the right-hand sides
-    alignas(16) T solved[solved_rows * tile_ld];  ///< the columns of the last tile
+    alignas(16) T solved[solved_rows * leaf_ld];  ///< P
     TileColumns<T> diagonal;                      ///< for substitution
 };
 
@@ -430,20 +182,37 @@ BASALT_DEVICE void load_rows(const Thread& thread, RowsMemory<T>& memory, const 
     }
 }
 
-/// A tile of 16 x 8 of P(:, j) = right L(j, j)^-T to each warp.
-template <bool wide, class T, class Thread>
-BASALT_DEVICE void solve_by_inverse(const Thread& thread, RowsMemory<T>& memory, const Rows<T>& r, int top) {
-    const int row = thread.warp / 4 * 16, col = thread.warp % 4 * 8, g = thread.lane / 4, t = thread.lane % 4;
-    Part<T> part{};
-    add_product<true>(thread, part, memory.right + row * leaf_ld + top, leaf_ld, r.l.inverses + (top + col) * tile,
-                      Index{tile}, 8);
-    T* const upper = memory.solved + (row + g) * tile_ld + col + 2 * t;
-    T* const lower = upper + 8 * tile_ld;
-    upper[0] = part.upper[0], upper[1] = part.upper[1];
-    lower[0] = part.lower[0], lower[1] = part.lower[1];
-}
+/// What a warp multiplies P and the right-hand sides by to get its 16 x 8 of tile j of P: 8 rows of L left of its tile on
+/// the diagonal, and of that one's inverse, which ends at the diagonal. They are on their way long before they are
+/// waited for.
+template <int j, class T>
+struct TileOperands {
+    Pair<T> l[j > 0 ? j * groups : 1];
+    Pair<T> inverse[groups];
 
-/// The same by substitution, a row a lane in the first warp. All threads come here.
+    template <bool wide>
+    BASALT_DEVICE void load(int lane, const Leaf<const T>& leaf_of, int first) {
+        if (j * tile >= leaf_of.order) return;
+        const int row = j * tile + first + lane / 4;
+        const T* const of_l = leaf_of.a + std::min(row, leaf_of.order - 1) * leaf_of.ld;
+        BASALT_UNROLL
+        for (int s = 0; s < j * groups; ++s) l[s] = operand<wide>(lane, of_l, s * group);
+        BASALT_UNROLL
+        for (int s = 0; s < groups; ++s) {
+            if (s * group <= first) inverse[s] = operand<true>(lane, leaf_of.inverses + row * tile, s * group);
+        }
+    }
+};
+
+template <class T>
+struct RowsOperands {
+    TileOperands<0, T> tile_0;
+    TileOperands<1, T> tile_1;
+    TileOperands<2, T> tile_2;
+    TileOperands<3, T> tile_3;
+};
+
+/// P(:, j) by substitution, a row a lane in the first warp. All threads come here.
 template <class T, class Thread>
 BASALT_DEVICE void solve_by_substitution(const Thread& thread, RowsMemory<T>& memory, const Rows<T>& r, int top) {
     for (int k = thread.warp; k < tile; k += thread.warps) {
@@ -456,30 +225,60 @@ BASALT_DEVICE void solve_by_substitution(const Thread& thread, RowsMemory<T>& me
     thread.sync();
     if (thread.warp > 0) return;
     T row[tile];
-    load_row(memory.right + thread.lane * leaf_ld + top, row);
-    T* const own = memory.solved + thread.lane * tile_ld;
-    int failed = 0;
-    eliminate<false>(thread, row, memory.diagonal, failed,
-                     [own](int first, const T(&values)[tile]) { store_group(own + first, values); });
-}
-
-/// right(:, i) -= P(:, j) L(i, j)^T for the tiles i behind j.
-template <bool wide, class T, class Thread>
-BASALT_DEVICE void update_rows(const Thread& thread, RowsMemory<T>& memory, const Rows<T>& r, int top) {
-    const int row = thread.warp / 4 * 16;
-    for (int col = top + tile + thread.warp % 4 * 8; col < r.l.order; col += 4 * 8) {
-        Part<T> part{};
-        add_product<wide>(thread, part, memory.solved + row * tile_ld, tile_ld, r.l.a + col * r.l.ld + top, r.l.ld,
-                          r.l.order - col);
-        subtract_part(thread.lane, part, memory.right + row * leaf_ld + col, leaf_ld);
+    const int own_row = std::min(thread.lane, solved_rows - 1);
+    const T* const from = memory.right + own_row * leaf_ld + top;
+    BASALT_UNROLL
+    for (int c = 0; c < tile; ++c) row[c] = from[c];
+    T* const to = memory.solved + own_row * leaf_ld + top;
+    BASALT_ROLLED
+    for (int first = 0; first < tile; first += group) {
+        solve_group(row, memory.diagonal, first);
+        BASALT_UNROLL
+        for (int c = 0; c < group; ++c) {
+            if (thread.lane < solved_rows) to[first + c] = row[c];
+        }
+        next_group(row);
     }
 }
 
-template <class T, class Thread>
-BASALT_DEVICE void store_rows(const Thread& thread, const RowsMemory<T>& memory, const Rows<T>& r, int top) {
-    const int col = top + thread.lane;
+/// P(:, j) = (A(:, j) - P(:, :j) L(j, :j)^T) L(j, j)^-T, 16 x 8 of it to each warp.
+template <int j, class T, class Thread>
+BASALT_DEVICE void solve_tile(const Thread& thread, RowsMemory<T>& memory, const Rows<T>& r,
+                              const TileOperands<j, T>& operands) {
+    constexpr int top = j * tile;
+    if (top >= r.l.order) return;
+    const int first = thread.warp % groups * group, row = thread.warp / groups * 16 + thread.lane / 4;
+    const int own = row * leaf_ld + top + first + 2 * (thread.lane % 4);  // of the upper pair
+    constexpr int below = 8 * leaf_ld;
+    if constexpr (j > 0) {
+        Part even{}, odd{};
+        const T* const upper = memory.solved + row * leaf_ld;
+        BASALT_UNROLL
+        for (int s = 0; s < j * groups; ++s) {
+            add_step(thread, s % 2 == 0 ? even : odd, upper, upper + below, s * group, operands.l[s]);
+        }
+        T* const right = memory.right + own;
+        store_pair<true>(right, less(less(load_pair<true>(right), even.upper), odd.upper));
+        store_pair<true>(right + below, less(less(load_pair<true>(right + below), even.lower), odd.lower));
+        thread.sync();
+    }
+    if (r.l.use_inverse[j] != 0) {
+        Part part{};
+        const T* const upper = memory.right + row * leaf_ld + top;
+        BASALT_UNROLL
+        for (int s = 0; s < groups; ++s) {
+            if (s * group <= first) add_step(thread, part, upper, upper + below, s * group, operands.inverse[s]);
+        }
+        T* const solved = memory.solved + own;
+        store_pair<true>(solved, {static_cast<T>(part.upper[0]), static_cast<T>(part.upper[1])});
+        store_pair<true>(solved + below, {static_cast<T>(part.lower[0]), static_cast<T>(part.lower[1])});
+    } else {
+        solve_by_substitution(thread, memory, r, top);
+    }
+    thread.sync();
     for (int i = thread.warp; i < r.rows; i += thread.warps) {
-        if (col < r.l.order) r.a[i * r.ld + col] = memory.solved[i * tile_ld + thread.lane];
+        const int col = top + thread.lane;
+        if (col < r.l.order) r.a[i * r.ld + col] = memory.solved[i * leaf_ld + col];
     }
 }
 
@@ -487,24 +286,18 @@ BASALT_DEVICE void store_rows(const Thread& thread, const RowsMemory<T>& memory,
 /// that are multiples of two elements.
 template <bool wide, class T, class Thread>
 BASALT_DEVICE void solve_rows(const Thread& thread, RowsMemory<T>& memory, const Rows<T>& r) {
-    const int padded = (r.l.order + tile - 1) / tile * tile;
+    const int first = thread.warp % groups * group;
+    RowsOperands<T> operands;
     load_rows(thread, memory, r);
+    operands.tile_0.template load<wide>(thread.lane, r.l, first);
+    operands.tile_1.template load<wide>(thread.lane, r.l, first);
     thread.sync();
-    for (int top = 0; top < padded; top += tile) {
-        if (r.l.use_inverse[top / tile] != 0) {
-            solve_by_inverse<wide>(thread, memory, r, top);
-        } else {
-            solve_by_substitution(thread, memory, r, top);
-        }
-        thread.sync();
-        store_rows(thread, memory, r, top);
-        update_rows<wide>(thread, memory, r, top);
-        thread.sync();
-    }
+    solve_tile<0>(thread, memory, r, operands.tile_0);
+    operands.tile_2.template load<wide>(thread.lane, r.l, first);
+    solve_tile<1>(thread, memory, r, operands.tile_1);
+    operands.tile_3.template load<wide>(thread.lane, r.l, first);
+    solve_tile<2>(thread, memory, r, operands.tile_2);
+    solve_tile<3>(thread, memory, r, operands.tile_3);
 }
 
 }  // namespace basalt::cuda_detail::cholesky
-
-#undef BASALT_DEVICE
-#undef BASALT_UNROLL
-#undef BASALT_ROLLED

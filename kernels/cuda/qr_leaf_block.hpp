@@ -2,15 +2,8 @@
 
 #include <cmath>
 
+#include "kernels/cuda/device_code.hpp"
 #include "kernels/cuda/qr_leaf.hpp"
-
-#ifdef __CUDACC__
-#define BASALT_DEVICE __device__ __forceinline__
-#define BASALT_UNROLL _Pragma("unroll")
-#else
-#define BASALT_DEVICE inline
-#define BASALT_UNROLL
-#endif
 
 /// What one block computes on matrices of a leaf's order, written without CUDA so that a test can run it on the host:
 /// `Thread` is a thread of the block (`number`, `sync()`, and `all()`, which is sync() and says whether all threads
@@ -298,6 +291,3 @@ BASALT_DEVICE void reconstruct_block(const Thread& thread, int w, View<const T> 
 }
 
 }  // namespace basalt::cuda_detail
-
-#undef BASALT_DEVICE
-#undef BASALT_UNROLL

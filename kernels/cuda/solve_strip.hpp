@@ -5,15 +5,8 @@
 
 #include <basalt/view.hpp>
 
+#include "kernels/cuda/device_code.hpp"
 #include "kernels/inverted_block.hpp"
-
-#ifdef __CUDACC__
-#define BASALT_DEVICE __device__ __forceinline__
-#define BASALT_UNROLL _Pragma("unroll")
-#else
-#define BASALT_DEVICE inline
-#define BASALT_UNROLL
-#endif
 
 /// What a block of threads does to solve L U = W for a strip of columns, written without CUDA so that a test can run it
 /// on the host: `Thread` is a thread of the block (`warp`, `warps`, `lane`, `sync()`, `mma_16x8x8()`, `from_lane()`).
@@ -402,6 +395,3 @@ BASALT_DEVICE void solve_strip(const Thread& thread, StripMemory<T>& shared, con
 }
 
 }  // namespace basalt::cuda_detail
-
-#undef BASALT_DEVICE
-#undef BASALT_UNROLL

@@ -14,7 +14,7 @@ namespace basalt::cuda_kernels {
 void update_by_pieces(Stream stream, View<const float> l, TileColumns<const float> u, TileColumns<float> c,
                       void* workspace);
 
-/// C -= A B^T as subtract_transposed_product<float>(), by pieces: A m x k, B n x k, C m x n, row-major. `workspace`: 256
+/// C -= A B^T as subtract_transposed_products<float>(), by pieces: A m x k, B n x k, C m x n, row-major. `workspace`: 256
 /// bytes aligned, of split_workspace(m, k, n).
 void subtract_transposed_product_by_pieces(Stream stream, View<const float> a, View<const float> b, View<float> c,
                                            void* workspace);

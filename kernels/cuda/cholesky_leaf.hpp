@@ -1,0 +1,279 @@
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/cuda/cholesky_block.hpp"
+
+/// How a block of threads factors a leaf. Its matrix is in shared memory; groups of 8 columns follow one another:
+///
+///     4 warps, a row a thread    the group's 8 x 8 on the diagonal, by every thread for itself, and L for its own row:
+///                                the chain of pivots and roots has no exchange between threads in it
+///     8 warps, 16 rows each      meanwhile what all groups but this one take from the next group's columns, on tensor
+///                                cores; then this group's share, which is all that the next one has to wait for
+///     1 warp and 2               the same of the identity's rows below each tile: they become L(j, j)^-T
+///     1 warp                     stores both one group behind
+namespace basalt::cuda_detail::cholesky {
+
+constexpr int identity_row = leaf;  // of the matrix in shared memory
+constexpr int leaf_rows = leaf + tile;
+constexpr int row_warps = leaf_rows / lanes;
+constexpr int update_warps = leaf_rows / 16;
+constexpr int storing_warp = row_warps + update_warps;
+constexpr int leaf_warps = storing_warp + 1;
+
+template <class T>
+struct LeafMemory {
+    alignas(16) T a[leaf_rows * leaf_ld];  ///< row-major; what is right of the diagonal is of no matter
+    alignas(16) T square[group * group];   ///< of the group on the diagonal, before it is factored
+};
+
+/// Filled up with the identity to whole tiles, so that nothing else has to know where it ends. Several rows are on
+/// their way at once.
+template <class T, class Thread>
+BASALT_DEVICE void load_leaf(const Thread& thread, LeafMemory<T>& memory, const Leaf<T>& l) {
+    constexpr int rows_at_once = 4;
+    const int padded = l.padded();
+    for (int top = thread.warp; top < padded; top += rows_at_once * thread.warps) {
+        T value[rows_at_once][leaf_tiles];
+        BASALT_UNROLL
+        for (int r = 0; r < rows_at_once; ++r) {
+            const int i = top + r * thread.warps;
+            BASALT_UNROLL
+            for (int c = 0; c < leaf_tiles; ++c) {
+                const int j = c * lanes + thread.lane;
+                value[r][c] = i == j ? T{1} : T{0};
+                if (i < l.order && j <= i) value[r][c] = l.a[i * l.ld + j];
+            }
+        }
+        BASALT_UNROLL
+        for (int r = 0; r < rows_at_once; ++r) {
+            const int i = top + r * thread.warps;
+            BASALT_UNROLL
+            for (int c = 0; c < leaf_tiles; ++c) {
+                const int j = c * lanes + thread.lane;
+                if (i < padded) memory.a[i * leaf_ld + j] = value[r][c];
+                if (i < group && j < group) memory.square[i * group + j] = value[r][c];
+            }
+        }
+    }
+    for (int i = thread.warp; i < tile; i += thread.warps) {
+        memory.a[(identity_row + i) * leaf_ld + thread.lane] = i == thread.lane ? T{1} : T{0};
+    }
+}
+
+/// The largest magnitude, by the bits that order it: in double precision the upper half's, cut off behind 20 bits. NaN is
+/// above all numbers.
+template <class T>
+class Magnitude {
+  public:
+    BASALT_DEVICE void take(T value) { bits_ = std::max(bits_, of(value)); }
+
+    /// The largest of the lanes', or NaN if one is, in every lane.
+    template <class Thread>
+    BASALT_DEVICE double of_lanes(const Thread& thread) const {
+        unsigned largest = bits_;
+        for (int distance = lanes / 2; distance > 0; distance /= 2) {
+            largest = std::max(largest, thread.from_lane(largest, thread.lane ^ distance));
+        }
+        if constexpr (std::is_same_v<T, double>) return std::bit_cast<double>(std::uint64_t{largest} << 32);
+        return static_cast<double>(std::bit_cast<float>(largest));
+    }
+
+  private:
+    BASALT_DEVICE static unsigned of(double value) {
+        return static_cast<unsigned>(std::bit_cast<std::uint64_t>(value) >> 32) & 0x7fffffffU;
+    }
+    BASALT_DEVICE static unsigned of(float value) { return std::bit_cast<std::uint32_t>(value) & 0x7fffffffU; }
+
+    unsigned bits_ = 0;
+};
+
+/// L of the group's square and of the thread's own row: row := row L^-T. `failed` becomes the number, from 1, of the
+/// first pivot that is not positive, `first` being the group's first column.
+template <class T, class Thread>
+BASALT_DEVICE void eliminate(const Thread& thread, const T* square, int first, T (&row)[group], int& failed) {
+    T l[group][group];
+    BASALT_UNROLL
+    for (int i = 0; i < group; ++i) {
+        BASALT_UNROLL
+        for (int j = 0; j <= i; j += 2) {
+            const Pair<T> pair = load_pair<true>(square + i * group + j);
+            l[i][j] = pair.first;
+            l[i][j + 1] = pair.second;
+        }
+    }
+    BASALT_UNROLL
+    for (int k = 0; k < group; ++k) {
+        if (!(l[k][k] > T{0}) && failed == 0) failed = first + k + 1;
+        // 1 / sqrt(pivot) = y (1 + e p), up to e^3: divided so, the next pivot has the fewest operations to wait for
+        const T y = thread.reciprocal_root_estimate(l[k][k]);
+        const T e = T{1} - l[k][k] * y * y, p = e * T{0.375} + T{0.5};
+        const auto divided = [=](T a) {
+            const T first_part = a * y;
+            return first_part + first_part * e * p;
+        };
+        BASALT_UNROLL
+        for (int i = k + 1; i < group; ++i) l[i][k] = divided(l[i][k]);
+        BASALT_UNROLL
+        for (int j = k + 1; j < group; ++j) {
+            BASALT_UNROLL
+            for (int i = j; i < group; ++i) l[i][j] -= l[i][k] * l[j][k];
+        }
+        row[k] = divided(row[k]);
+        BASALT_UNROLL
+        for (int j = k + 1; j < group; ++j) row[j] -= row[k] * l[j][k];
+    }
+}
+
+/// The warps with a row a thread. Returns, in the one of the identity's rows, the number of the first pivot that is not
+/// positive, or 0.
+template <class T, class Thread>
+BASALT_DEVICE int factor_groups(const Thread& thread, LeafMemory<T>& memory, int padded) {
+    const bool identity = thread.warp == row_warps - 1;
+    int failed = 0;
+    BASALT_ROLLED
+    for (int first = 0; first < padded; first += group) {
+        if (identity || (thread.warp >= first / tile && thread.warp * tile < padded)) {
+            T* const own = memory.a + (thread.warp * lanes + thread.lane) * leaf_ld + first;
+            T row[group];
+            BASALT_UNROLL
+            for (int c = 0; c < group; c += 2) {
+                const Pair<T> pair = load_pair<true>(own + c);
+                row[c] = pair.first;
+                row[c + 1] = pair.second;
+            }
+            eliminate(thread, memory.square, first, row, failed);
+            BASALT_UNROLL
+            for (int c = 0; c < group; c += 2) store_pair<true>(own + c, Pair<T>{row[c], row[c + 1]});
+        }
+        thread.sync();
+        thread.sync();
+    }
+    return identity ? failed : 0;
+}
+
+/// The warps behind: 16 rows each. Columns from `begin` on contribute: of the identity's rows those of their tile.
+template <bool identity, class T, class Thread>
+BASALT_DEVICE void update_groups(const Thread& thread, LeafMemory<T>& memory, int padded) {
+    const int top = (thread.warp - row_warps) * 16;
+    const int row = top + thread.lane / 4, pair = 2 * (thread.lane % 4);
+    const T* const upper = memory.a + row * leaf_ld;
+    const T* const lower = upper + 8 * leaf_ld;
+    BASALT_ROLLED
+    for (int first = 0; first < padded; first += group) {
+        const int next = first + group, begin = identity ? next / tile * tile : 0;
+        const bool busy = next < padded && (identity || (top < padded && top + 16 > next));
+        const T* const b = memory.a + (next + thread.lane / 4) * leaf_ld;
+        Part even{}, odd{};
+        Pair<T> rest[2];
+        const auto step = [&](Part& part, int col) {
+            add_step(thread, part, upper, lower, col, operand<true>(thread.lane, b, col));
+        };
+        if (busy) {
+            int col = begin;
+            BASALT_ROLLED
+            for (; col + 4 * group <= first; col += 4 * group) {
+                BASALT_UNROLL
+                for (int s = 0; s < 4; ++s) step(s % 2 == 0 ? even : odd, col + s * group);
+            }
+            BASALT_ROLLED
+            for (; col < first; col += group) step(even, col);
+            BASALT_UNROLL
+            for (int half = 0; half < 2; ++half) {
+                const int own_row = row + 8 * half;
+                rest[half] = load_pair<true>(memory.a + own_row * leaf_ld + next + pair);
+                if constexpr (identity) {
+                    const int one = begin + own_row - identity_row - next - pair;
+                    rest[half] = {one == 0 ? T{1} : T{0}, one == 1 ? T{1} : T{0}};
+                }
+                rest[half] = less(less(rest[half], half == 0 ? even.upper : even.lower), half == 0 ? odd.upper : odd.lower);
+            }
+        }
+        thread.sync();
+        if (busy) {
+            Part last{};
+            if (begin <= first) step(last, first);
+            BASALT_UNROLL
+            for (int half = 0; half < 2; ++half) {
+                const int own_row = row + 8 * half;
+                rest[half] = less(rest[half], half == 0 ? last.upper : last.lower);
+                store_pair<true>(memory.a + own_row * leaf_ld + next + pair, rest[half]);
+                if (top + 8 * half == next) {
+                    store_pair<true>(memory.square + (own_row - next) * group + pair, rest[half]);
+                }
+            }
+        }
+        thread.sync();
+    }
+}
+
+/// L's columns of a group.
+template <class T, class Thread>
+BASALT_DEVICE void store_factor(const Thread& thread, const LeafMemory<T>& memory, const Leaf<T>& l, int first) {
+    constexpr int rows_at_once = lanes / group, unrolled = 4;
+    const int col = first + thread.lane % group, padded = l.padded();
+    BASALT_ROLLED
+    for (int top = first + thread.lane / group; top < padded; top += unrolled * rows_at_once) {
+        T value[unrolled];
+        BASALT_UNROLL
+        for (int r = 0; r < unrolled; ++r) {
+            value[r] = memory.a[(top + r * rows_at_once) * leaf_ld + col];  // beyond the last row is the identity's
+        }
+        BASALT_UNROLL
+        for (int r = 0; r < unrolled; ++r) {
+            const int i = top + r * rows_at_once;
+            if (i < l.order && col <= i) l.a[i * l.ld + col] = value[r];
+        }
+    }
+}
+
+/// The last warp, one group behind: L and the inverses, which row r of the identity has become column r of.
+template <class T, class Thread>
+BASALT_DEVICE void store_groups(const Thread& thread, const LeafMemory<T>& memory, const Leaf<T>& l) {
+    const int padded = l.padded();
+    Magnitude<T> largest_l, largest_x;
+    BASALT_ROLLED
+    for (int first = 0; first < padded; first += group) {
+        thread.sync();
+        thread.sync();
+        store_factor(thread, memory, l, first);
+        const int own_tile = first / tile, col = first % tile;
+        const T* const l_row = memory.a + (own_tile * tile + thread.lane) * leaf_ld + first;
+        const T* const x_row = memory.a + (identity_row + thread.lane) * leaf_ld + first;
+        T* const inverse = l.inverses + own_tile * tile * tile + col * tile + thread.lane;
+        BASALT_UNROLL
+        for (int c = 0; c < group; ++c) {
+            const T x = col + c < thread.lane ? T{0} : x_row[c];
+            inverse[c * tile] = x;
+            largest_x.take(x);
+            largest_l.take(col + c <= thread.lane ? l_row[c] : T{0});
+        }
+        if (col + group < tile) continue;
+        const double product = largest_l.of_lanes(thread) * largest_x.of_lanes(thread);
+        if (thread.lane == 0) l.use_inverse[own_tile] = product <= largest_inverse ? 1 : 0;
+        largest_l = largest_x = Magnitude<T>();
+    }
+}
+
+/// Called by all threads of a block of leaf_warps warps. Returns in one warp the number from 1 of the first pivot that
+/// is not positive, in the others 0.
+template <class T, class Thread>
+BASALT_DEVICE int factor_leaf(const Thread& thread, LeafMemory<T>& memory, const Leaf<T>& l) {
+    const int padded = l.padded();
+    load_leaf(thread, memory, l);
+    thread.sync();
+    if (thread.warp < row_warps) return factor_groups(thread, memory, padded);
+    if (thread.warp < storing_warp - tile / 16) {
+        update_groups<false>(thread, memory, padded);
+    } else if (thread.warp < storing_warp) {
+        update_groups<true>(thread, memory, padded);
+    } else {
+        store_groups(thread, memory, l);
+    }
+    return 0;
+}
+
+}  // namespace basalt::cuda_detail::cholesky

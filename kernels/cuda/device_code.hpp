@@ -1,0 +1,12 @@
+#pragma once
+
+/// For code of the GPU's threads that is compiled for the host as well, so that tests can run it there.
+#ifdef __CUDACC__
+#define BASALT_DEVICE __device__ __forceinline__
+#define BASALT_UNROLL _Pragma("unroll")
+#define BASALT_ROLLED _Pragma("unroll 1")
+#else
+#define BASALT_DEVICE inline
+#define BASALT_UNROLL
+#define BASALT_ROLLED
+#endif

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <basalt/view.hpp>
+
+namespace basalt {
+
+/// Views of equal shape and strides, each `stride` elements behind the one before; 0: the same view again and again.
+template <class T>
+struct Strided {
+    View<T> first;
+    Index stride = 0;
+
+    View<T> operator[](Index i) const {
+        return View<T>(first.data() + i * stride, first.rows(), first.cols(), first.row_stride(), first.col_stride());
+    }
+};
+
+}  // namespace basalt
