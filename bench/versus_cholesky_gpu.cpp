@@ -124,7 +124,7 @@ class CholeskyContest {
         basalt::JsonRecord json = basalt::to_json(factor);
         json["lookahead"] = cholesky_options_.lookahead;
         json["gpu_memory"] = runtime_.config().gpu_memory;
-        json["looking"] = options_.left_looking ? "left" : "right";
+        json["looking"] = options_.left_looking < 0 ? "chosen" : options_.left_looking > 0 ? "left" : "right";
         json["triangle"] = options_.upper ? "upper" : "lower";
         add_vendor(json, factor.flops, ours_, vendor_);
         add_gemm(json, factor.flops, ours_, gemm_, runtime_.gpus());

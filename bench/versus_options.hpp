@@ -37,7 +37,7 @@ struct VersusOptions {
     bool narrow_at_end = true;
     basalt::Index coarse_width = 0;
     bool split_products = true;
-    bool left_looking = false;  ///< Cholesky
+    int left_looking = -1;      ///< Cholesky: 1, or 0: right-looking; -1: the library chooses
     bool upper = false;         ///< Cholesky: of the array read by rows, whose upper triangle its lower one is
     int gpu_panels_below = -1;
     bool tf32 = false;

@@ -28,10 +28,10 @@ FactorMode chosen_cholesky_mode(const Tuning& tuning, const CholeskyOptions& opt
     }
     FactorMode mode = options.mode;
     if (mode == FactorMode::automatic) {
-        const bool large = n >= tuning.gpu.cholesky.smallest_order || options.left_looking;
+        const bool large = n >= tuning.gpu.cholesky.smallest_order || options.left_looking > 0;
         mode = gpus > 0 && large ? FactorMode::gpu : FactorMode::cpu;
     }
-    if (options.left_looking && mode != FactorMode::gpu) {
+    if (options.left_looking > 0 && mode != FactorMode::gpu) {
         throw UsageError(std::string("CholeskyOptions::left_looking in mode ") +
                          (mode == FactorMode::cpu ? "cpu" : name) + "; it is of mode gpu");
     }

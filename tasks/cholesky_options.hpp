@@ -14,7 +14,7 @@ struct CholeskyChoices {
     int lookahead;
     bool keep_other_side;
     bool split_products;
-    bool left_looking;
+    int left_looking;  ///< -1: where it is faster
 };
 
 }  // namespace basalt::detail

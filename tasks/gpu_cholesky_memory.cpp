@@ -38,7 +38,7 @@ GpuCholeskyMemory<T>::GpuCholeskyMemory(const CholeskyState<T>& cholesky, const 
     if (triangle == Triangle::upper && cholesky.runtime.gpus() > 1) {
         collected_ = ceil_div(grid.tile_cols(), cholesky.runtime.gpus()) * grid.shape().width;
     }
-    if (triangle == Triangle::upper && choices.left_looking) left_ = aligned(grid.rows() * nb_);
+    if (triangle == Triangle::upper && choices.left_looking > 0) left_ = aligned(grid.rows() * nb_);
     const bool emulated = cholesky.runtime.engine().device(0).emulated();
     if (sizeof(T) == sizeof(float) && choices.split_products && !emulated) {
         piece_numbers_ = aligned(

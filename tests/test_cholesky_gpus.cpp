@@ -36,6 +36,20 @@ TEST_CASE("Cholesky on GPUs has LAPACK's residual at ragged sizes, with 1 to 4 G
     }
 }
 
+TEST_CASE("Cholesky on one GPU is left-looking unless asked not to be", "[cholesky]") {
+    Runtime runtime(CholeskyMachine{}.config());
+    const Dense<double> a = spd_dense<double>(Triangle::lower, 150, 3);
+    for (const int left : {-1, 0, 1}) {
+        CholeskyOptions options = on_gpus(FactorMode::gpu, 16);
+        options.left_looking = left;
+        runtime.start_trace();
+        check_cholesky(Triangle::lower, a, factor(runtime, Triangle::lower, a, {32, 64}, options));
+        int from_left = 0;
+        for (const auto& event : runtime.take_trace().events) from_left += std::string(event.name) == "update from left";
+        CHECK((from_left > 0) == (left != 0));
+    }
+}
+
 TEST_CASE("Cholesky with slow devices, without peer access and with one worker", "[cholesky]") {
     using std::chrono::microseconds;
     const CholeskyShape shape{150, {32, 32}, 16};
@@ -144,7 +158,7 @@ TEST_CASE("left-looking Cholesky has LAPACK's residual, other side and INFO", "[
                 for (const int lookahead : {0, 1}) {
                     const Watchdog watchdog;
                     CholeskyOptions options = on_gpus(FactorMode::gpu, shape.panel_width, lookahead);
-                    options.left_looking = true;
+                    options.left_looking = 1;
                     INFO(text(triangle) << ", n = " << shape.n << ", lookahead " << lookahead << ", " << gpus << " GPUs");
                     const Dense<double> a = spd_dense<double>(triangle, shape.n, 3);
                     check_cholesky(triangle, a, factor(runtime, triangle, a, shape.tile, options));
@@ -159,7 +173,7 @@ TEST_CASE("left-looking Cholesky has LAPACK's residual, other side and INFO", "[
         }
         // single precision, where the runtime lacks memory, and where it cannot be
         CholeskyOptions options = on_gpus(FactorMode::gpu, 16);
-        options.left_looking = true;
+        options.left_looking = 1;
         const Dense<float> a = spd_dense<float>(Triangle::upper, 150, 3);
         runtime.start_trace();
         check_cholesky(Triangle::upper, a, factor(runtime, Triangle::upper, a, {32, 32}, options));

@@ -29,8 +29,8 @@ struct CholeskyOptions {
     /// Mode gpu: a panel gets all former ones at once, in products as deep as there are columns on its left, instead of each
     /// panel updating all that is right of it. The last one apart (with lookahead 1), whose factoring the others are beside.
     /// A lower triangle on one GPU, an upper one on any number; single precision multiplies plainly. Where the matrix does not
-    /// fit the GPUs' memory, column groups are what is left-looking.
-    bool left_looking = false;
+    /// fit the GPUs' memory, column groups are what is left-looking. 1: so, 0: not, -1: the library chooses.
+    int left_looking = -1;
 };
 
 namespace detail {
