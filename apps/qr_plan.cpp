@@ -39,9 +39,8 @@ QrPlan qr_plan(const Settings& settings, const Runtime& runtime, Index m, Index 
     const char precision = element_size == sizeof(float) ? 's' : 'd';
     const FactorProblem problem{m, n, precision, data_on_gpus(settings), settings.tile()};
     const ModeChoice choice = choose_qr_mode(runtime, options, problem);
-    options.mode = choice.mode;
+    options = with_chosen_qr_method(runtime.tuning(), options, choice.mode, m, n);
     const bool on_gpus = options.mode != FactorMode::cpu;
-    options.method = chosen_qr_method(runtime.tuning(), options, options.mode, m, n);
     const bool by_tiles = options.method == QrMethod::tile;
     const TileShape usual = default_qr_tile(runtime.tuning(), m, n, on_gpus ? runtime.gpus() : 0, options.method);
     QrPlan plan{factor_plan(settings, runtime, options.mode, m, element_size, usual), options};

@@ -23,7 +23,7 @@ void VendorRuns::choose_block(const std::function<VendorRun(Index)>& run) {
             if (best && rank(*best) <= rank(found)) continue;
             best = found;
             block = candidate;
-        } catch (const std::runtime_error& error) {
+        } catch (const std::exception& error) {
             refusal = std::current_exception();
             fmt::print(stderr, "note: vendor, blocks of {} columns: {}\n", candidate, error.what());
         }

@@ -101,8 +101,12 @@ void add_options(CLI::App& command, VersusOptions& options, std::string& core) {
             "--coarse", options.coarse_width,
             "gpu, LU: columns of a block whose panels update the rest of the matrix together (default: one level)")
         ->check(CLI::Range(basalt::Index{0}, basalt::Index{1} << 30));
-    command.add_flag("--left-looking{1},--right-looking{0}", options.left_looking,
-                     "gpu, Cholesky: a panel gets all former ones at once, or updates all that is right of it");
+    // as callbacks: a flag's variable becomes 0 where the flag is not given
+    const auto looking = [&command, &options](const char* flag, int left, const char* text) {
+        return command.add_flag_callback(flag, [&options, left] { options.left_looking = left; }, text);
+    };
+    looking("--left-looking", 1, "gpu, Cholesky: a panel gets all former ones at once (default: the library chooses)")
+        ->excludes(looking("--right-looking", 0, "gpu, Cholesky: a panel updates all that is right of it"));
     command.add_flag("--upper", options.upper,
                      "hybrid and gpu, Cholesky: the array read by rows, whose upper triangle its lower one is");
     command.add_option("--gpu-panels-below", options.gpu_panels_below,

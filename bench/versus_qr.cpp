@@ -175,11 +175,10 @@ class QrContest {
         chosen.method = options.method == "tile"   ? basalt::QrMethod::tile
                         : options.method == "auto" ? basalt::QrMethod::automatic
                                                    : basalt::QrMethod::blocked;
-        chosen.method = basalt::chosen_qr_method(tuning, chosen, chosen.mode, m, n);
         chosen.panel_width = options.nb;
         chosen.panel_threads = options.panel_threads;
         chosen.lookahead = options.lookahead;
-        return chosen;
+        return basalt::with_chosen_qr_method(tuning, chosen, chosen.mode, m, n);
     }
     bool by_tiles() const { return qr_options_.method == basalt::QrMethod::tile; }
     static std::size_t count(Index rows, Index cols) { return static_cast<std::size_t>(rows * cols); }

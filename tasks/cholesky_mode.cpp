@@ -17,7 +17,7 @@ RunCase cholesky_run_case(const Runtime& runtime, const CholeskyOptions& options
     differences.note(options.lookahead >= 0 && options.lookahead != 1, "lookahead={}", options.lookahead);
     differences.note(on_gpus && !options.narrow_at_end, "not narrow at the end");
     differences.note(on_gpus && problem.precision == 's' && !options.split_products, "plain-products");
-    differences.note(on_gpus && options.left_looking >= 0, "{}-looking", options.left_looking > 0 ? "left" : "right");
+    differences.note(mode == FactorMode::gpu && options.left_looking >= 0, "{}-looking", options.left_looking > 0 ? "left" : "right");
     return {problem.routine.empty() ? "potrf" : problem.routine,
             problem.precision,
             problem.n,

@@ -14,7 +14,7 @@ namespace {
 /// Measured on one GPU: left-looking is faster there, but in single precision it lacks products by pieces.
 template <class T>
 bool looks_left(const GpuCholeskyState<T>& on_gpus, const CholeskyChoices& choices) {
-    if (on_gpus.out_of_core()) return false;
+    if (on_gpus.out_of_core() || !(on_gpus.upper || on_gpus.in_place)) return false;
     if (choices.left_looking >= 0) return choices.left_looking > 0;
     return on_gpus.in_place && on_gpus.memory.piece_numbers() == 0;
 }
@@ -112,12 +112,12 @@ void submit_where_it_lies(CholeskyState<T>& state, const std::shared_ptr<GpuChol
 
 template <class T>
 void submit_cholesky_on_gpus(CholeskyState<T>& state, const CholeskyChoices& choices) {
-    if (state.panels.empty()) return;
     if (choices.left_looking > 0 && state.triangle == Triangle::lower && state.runtime.gpus() > 1) {
         throw UsageError("CholeskyOptions::left_looking of a lower triangle on " +
                          std::to_string(state.runtime.gpus()) +
                          " GPUs; allowed are one GPU, or the upper triangle");
     }
+    if (state.panels.empty()) return;
     // column groups go from left to right, which the rows of an upper triangle's panels do not fit
     const bool copied =
         state.triangle == Triangle::upper && GpuCholeskyState<T>::needs_groups(state, choices);

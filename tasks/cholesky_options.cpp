@@ -55,6 +55,10 @@ CholeskyChoices::CholeskyChoices(const Tuning& tuning, const CholeskyOptions& op
         throw UsageError("CholeskyOptions::panel_width = " + std::to_string(widths.width) +
                          "; allowed is 0 (chosen) or at least 1");
     }
+    if (left_looking < -1 || left_looking > 1) {
+        throw UsageError("CholeskyOptions::left_looking = " + std::to_string(left_looking) +
+                         "; allowed is -1 (chosen), 0 or 1");
+    }
     if (lookahead < -1) {
         throw UsageError("CholeskyOptions::lookahead = " + std::to_string(lookahead) +
                          "; allowed is -1 (chosen) or at least 0");

@@ -40,7 +40,7 @@ GpuCholeskyMemory<T>::GpuCholeskyMemory(const CholeskyState<T>& cholesky, const 
     }
     if (triangle == Triangle::upper && choices.left_looking > 0) left_ = aligned(grid.rows() * nb_);
     const bool emulated = cholesky.runtime.engine().device(0).emulated();
-    if (sizeof(T) == sizeof(float) && choices.split_products && !emulated) {
+    if (sizeof(T) == sizeof(float) && choices.split_products && choices.left_looking <= 0 && !emulated) {
         piece_numbers_ = aligned(
             static_cast<Index>(split_workspace(grid.rows(), nb_, grid.shape().width) / sizeof(Index)) + 1);
     }

@@ -8,8 +8,10 @@ namespace {
 
 std::vector<FactorMode> modes_for(const LuOptions& options, int gpus) {
     std::vector<FactorMode> modes;
-    if (!options.tf32) modes.push_back(FactorMode::cpu);
+    const bool two_levels = options.coarse_width > 0;
+    if (!options.tf32 && !two_levels) modes.push_back(FactorMode::cpu);
     if (gpus == 0) return modes;
+    if (two_levels) return {FactorMode::gpu};
     if (options.lookahead <= 1 || options.gpu_panels_below <= 0) modes.push_back(FactorMode::hybrid);
     if (options.lookahead <= 1) modes.push_back(FactorMode::gpu);
     return modes;
@@ -33,6 +35,7 @@ RunCase lu_run_case(const Runtime& runtime, const LuOptions& options, FactorMode
     differences.note(on_gpus && !options.narrow_at_end, "not narrow at the end");
     differences.note(on_gpus && options.single_update_task, "single-update-task");
     differences.note(on_gpus && options.broadcast_from_host, "broadcast-from-host");
+    differences.note(on_gpus && options.coarse_width > 0, "coarse={}", options.coarse_width);
     differences.note(options.tf32, "tf32");
     differences.note(on_gpus && problem.precision == 's' && !options.split_products, "plain-products");
     differences.note(on_gpus && options.panel_log, "panel-log");

@@ -50,7 +50,7 @@ LuMode chosen_lu_mode(const Tuning& tuning, const LuOptions& options, Index m, I
     LuMode mode = options.mode;
     if (mode == LuMode::automatic) {
         const LuMode on_gpus = options.lookahead > 1 ? LuMode::hybrid : LuMode::gpu;
-        mode = gpus > 0 && (options.tf32 || std::min(m, n) >= tuning.gpu.lu.smallest_order) ? on_gpus : LuMode::cpu;
+        mode = gpus > 0 && (options.tf32 || options.coarse_width > 0 || std::min(m, n) >= tuning.gpu.lu.smallest_order) ? on_gpus : LuMode::cpu;
     }
     if (options.tf32 && mode == LuMode::cpu) {
         throw UsageError("LuOptions::tf32 in mode cpu, which has no such products; allowed is hybrid or gpu");

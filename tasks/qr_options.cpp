@@ -57,12 +57,26 @@ QrMethod chosen_qr_method(const Tuning& tuning, const QrOptions& options, QrMode
     if (mode != QrMode::cpu) {
         const std::string in_mode = std::string(" in mode ") + (mode == QrMode::gpu ? "gpu" : "hybrid");
         require(options.method != QrMethod::tile, "method = tile" + in_mode + "; allowed is blocked, or mode cpu");
-        require(options.tree != QrTree::always, "tree = always" + in_mode + "; allowed is never, or mode cpu");
+        require(options.tree != QrTree::always, "tree = always" + in_mode + "; allowed is automatic or never, or mode cpu");
         return QrMethod::blocked;
     }
     if (options.method != QrMethod::automatic) return options.method;
     const auto steps = static_cast<double>(std::min(m, n));
     return static_cast<double>(m) >= tuning.cpu.qr.tile_aspect * steps ? QrMethod::tile : QrMethod::blocked;
+}
+
+QrOptions with_chosen_qr_method(const Tuning& tuning, const QrOptions& options, QrMode mode, Index m, Index n) {
+    QrOptions chosen = options;
+    chosen.mode = mode;
+    chosen.method = chosen_qr_method(tuning, options, mode, m, n);
+    if (options.method == QrMethod::automatic) {
+        if (chosen.method == QrMethod::tile) {
+            chosen.panel_threads = 0;
+        } else {
+            chosen.inner_width = 0;
+        }
+    }
+    return chosen;
 }
 
 namespace detail {

@@ -129,9 +129,9 @@ TEMPLATE_TEST_CASE("a block of threads finds the first pivot that is not positiv
     using T = TestType;
     for (const Index n : {40, 128}) {
         for (const Index where : {Index{0}, Index{5}, Index{31}, Index{32}, n - 1}) {
-            for (const T pivot : {T{-1}, T{0}, nan_of<T>}) {
+            for (const T pivot : {T{-1}, T{0}, std::numeric_limits<T>::denorm_min(), nan_of<T>}) {
                 Dense<T> a = spd_dense<T>(Triangle::lower, n, 3);
-                if (pivot == T{0}) {
+                if (pivot >= T{0}) {
                     for (Index j = 0; j < where; ++j) a(where, j) = 0;
                 }
                 a(where, where) = pivot;

@@ -189,6 +189,9 @@ TEST_CASE("left-looking Cholesky has LAPACK's residual, other side and INFO", "[
         check_cholesky(Triangle::upper, large, factor(small, Triangle::upper, large, {32, 32}, options));
         const Dense<double> lower = spd_dense<double>(Triangle::lower, 64, 3);
         if (gpus > 1) CHECK_THROWS_AS(factor(runtime, Triangle::lower, lower, {32, 32}, options), UsageError);
+        options.left_looking = 2;
+        CHECK_THROWS_AS(factor(runtime, Triangle::upper, lower, {32, 32}, options), UsageError);
+        options.left_looking = 1;
         options.mode = FactorMode::hybrid;
         CHECK_THROWS_AS(factor(runtime, Triangle::upper, lower, {32, 32}, options), UsageError);
     }

@@ -309,8 +309,9 @@ def qr_by_tiles_takes_any_shape_on_cores_alone():
             shown = basalt("qr", "--m", str(m), "--n", str(n), "--method", "tile", "--cpus", "2", *more)
             expect(shown.status == 0 and "passed" in shown.out, shown)
     for shape, method in ((["--m", "2000", "--n", "20"], "tile"), (["--n", "100"], "blocked")):
-        shown = basalt("qr", *shape, "--method", "auto", "--json", "-")
-        expect(json.loads(shown.out)["method"] == method, shown)
+        for more in ([], ["--panel-threads", "2"], ["--inner-width", "8"]):  # what the choice does not use is no error
+            shown = basalt("qr", *shape, "--method", "auto", "--cpus", "2", "--json", "-", *more)
+            expect(shown.status == 0 and json.loads(shown.out)["method"] == method, shown)
     for mode in ("gpu", "hybrid"):
         on_gpus = ["qr", "--n", "50", "--mode", mode, "--emulated-gpus", "1"]
         expect_refused(basalt(*on_gpus, "--method", "tile"), "--method tile", mode, "blocked, auto, or --mode cpu")

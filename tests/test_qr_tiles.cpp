@@ -391,7 +391,7 @@ TEST_CASE("what tile QR has not is refused and named", "[qr]") {
     options = {};
     options.mode = QrMode::gpu;
     options.tree = QrTree::always;
-    CHECK(mentions(refusal([&] { qr_factor(rt, a, options); }), "allowed is never, or mode cpu"));
+    CHECK(mentions(refusal([&] { qr_factor(rt, a, options); }), "allowed is automatic or never, or mode cpu"));
     options = {};
     options.method = QrMethod::tile;
     options.panel_threads = 2;

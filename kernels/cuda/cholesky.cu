@@ -30,13 +30,9 @@ template <class T>
 __global__ void __launch_bounds__(block::leaf_warps* block::lanes, 1)
     leaf_kernel(block::Leaf<T> leaf, Index first, Index* info) {
     extern __shared__ __align__(16) unsigned char raw[];
-    __shared__ int failed;
-    if (threadIdx.x == 0) failed = 0;
-    __syncthreads();
-    const int found = block::factor_leaf(BlockThread(), *reinterpret_cast<block::LeafMemory<T>*>(raw), leaf);
-    if (found > 0) failed = found;
-    __syncthreads();
-    if (threadIdx.x > 0) return;
+    const BlockThread thread;
+    const int failed = block::factor_leaf(thread, *reinterpret_cast<block::LeafMemory<T>*>(raw), leaf);
+    if (thread.warp != block::reporting_warp || thread.lane > 0) return;
     const Index before = first == 0 ? 0 : *info;
     *info = before == 0 && failed > 0 ? first + failed : before;
 }
@@ -75,7 +71,7 @@ void solve_rows(Stream stream, View<const T> square, View<T> below, LeafResults<
     if (below.empty()) return;
     constexpr std::size_t bytes = sizeof(block::RowsMemory<T>);
     const bool wide =
-        reinterpret_cast<std::uintptr_t>(square.data()) % sizeof(block::Pair<T>) == 0 && square.row_stride() % 2 == 0;
+        reinterpret_cast<std::uintptr_t>(square.data()) % sizeof(Pair<T>) == 0 && square.row_stride() % 2 == 0;
     const auto kernel = wide ? rows_kernel<true, T> : rows_kernel<false, T>;
     allow_shared(stream, kernel, bytes);
     const auto blocks = static_cast<unsigned>(divide_up(below.rows(), block::solved_rows));

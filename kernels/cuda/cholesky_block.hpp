@@ -6,6 +6,7 @@
 #include <basalt/view.hpp>
 
 #include "kernels/cuda/device_code.hpp"
+#include "kernels/cuda/pair.hpp"
 #include "kernels/inverted_block.hpp"
 
 /// What the blocks of threads of a Cholesky panel have in common, and how one solves the rows below a leaf
@@ -30,27 +31,6 @@ constexpr int leaf_ld = leaf + 2;
 /// leaves a residual of about max |L| max |X| rounding errors where substitution leaves one, and few are as large as
 /// their bound: decision 11 has what was measured.
 constexpr double largest_inverse = 64;
-
-template <class T>
-struct alignas(2 * sizeof(T)) Pair {
-    T first, second;
-};
-
-template <bool wide, class T>
-BASALT_DEVICE Pair<T> load_pair(const T* at) {
-    if constexpr (wide) return *reinterpret_cast<const Pair<T>*>(at);
-    return {at[0], at[1]};
-}
-
-template <bool wide, class T>
-BASALT_DEVICE void store_pair(T* at, Pair<T> pair) {
-    if constexpr (wide) {
-        *reinterpret_cast<Pair<T>*>(at) = pair;
-    } else {
-        at[0] = pair.first;
-        at[1] = pair.second;
-    }
-}
 
 /// A tile L(j, j) for elimination.
 template <class T>

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "kernels/cuda/cholesky_block.hpp"
@@ -20,6 +21,7 @@ namespace basalt::cuda_detail::cholesky {
 constexpr int identity_row = leaf;  // of the matrix in shared memory
 constexpr int leaf_rows = leaf + tile;
 constexpr int row_warps = leaf_rows / lanes;
+constexpr int reporting_warp = row_warps - 1;  // the identity's, which sees all pivots
 constexpr int update_warps = leaf_rows / 16;
 constexpr int storing_warp = row_warps + update_warps;
 constexpr int leaf_warps = storing_warp + 1;
@@ -107,7 +109,8 @@ BASALT_DEVICE void eliminate(const Thread& thread, const T* square, int first, T
     }
     BASALT_UNROLL
     for (int k = 0; k < group; ++k) {
-        if (!(l[k][k] > T{0}) && failed == 0) failed = first + k + 1;
+        // the estimate takes denormal numbers for zero
+        if (!(l[k][k] >= std::numeric_limits<T>::min()) && failed == 0) failed = first + k + 1;
         // 1 / sqrt(pivot) = y (1 + e p), up to e^3: divided so, the next pivot has the fewest operations to wait for
         const T y = thread.reciprocal_root_estimate(l[k][k]);
         const T e = T{1} - l[k][k] * y * y, p = e * T{0.375} + T{0.5};
@@ -132,7 +135,7 @@ BASALT_DEVICE void eliminate(const Thread& thread, const T* square, int first, T
 /// positive, or 0.
 template <class T, class Thread>
 BASALT_DEVICE int factor_groups(const Thread& thread, LeafMemory<T>& memory, int padded) {
-    const bool identity = thread.warp == row_warps - 1;
+    const bool identity = thread.warp == reporting_warp;
     int failed = 0;
     BASALT_ROLLED
     for (int first = 0; first < padded; first += group) {
@@ -258,8 +261,8 @@ BASALT_DEVICE void store_groups(const Thread& thread, const LeafMemory<T>& memor
     }
 }
 
-/// Called by all threads of a block of leaf_warps warps. Returns in one warp the number from 1 of the first pivot that
-/// is not positive, in the others 0.
+/// Called by all threads of a block of leaf_warps warps. Returns in reporting_warp the number from 1 of the first pivot
+/// that is not positive, or 0; in the others 0.
 template <class T, class Thread>
 BASALT_DEVICE int factor_leaf(const Thread& thread, LeafMemory<T>& memory, const Leaf<T>& l) {
     const int padded = l.padded();

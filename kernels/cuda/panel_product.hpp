@@ -1,16 +1,7 @@
 #pragma once
 
+#include "kernels/cuda/device_code.hpp"
 #include "kernels/cuda/solve_strip.hpp"
-
-#ifdef __CUDACC__
-#define BASALT_DEVICE __device__ __forceinline__
-#define BASALT_UNROLL _Pragma("unroll")
-#define BASALT_LOOP _Pragma("unroll 1")
-#else
-#define BASALT_DEVICE inline
-#define BASALT_UNROLL
-#define BASALT_LOOP
-#endif
 
 /// What a block of threads does between the leaves of a panel: U = L^-1 A and C -= L U for columns of few elements,
 /// written without CUDA so that a test can run it on the host. Beside what solve_strip() asks of a `Thread`,
@@ -55,7 +46,7 @@ BASALT_DEVICE void copy_to_strips(const Thread& thread, const T* a, int ld, int 
     constexpr int piece = 2, pieces = strip_cols / piece;
     const int first = (thread.warp * warp_lanes + thread.lane) / pieces, part = thread.lane % pieces * piece;
     const int all_rows = (rows + unit_rows - 1) / unit_rows * unit_rows;
-    BASALT_LOOP
+    BASALT_ROLLED
     for (int strip = 0; strip * strip_cols < cols; ++strip) {
         const int col = strip * strip_cols + part;
         for (int row = first; row < all_rows; row += thread.warps * warp_lanes / pieces) {
@@ -77,12 +68,12 @@ BASALT_DEVICE void copy_triangle(const Thread& thread, const T* a, int ld, int o
     constexpr int piece = 2, pieces = unit_rows / piece;
     const int number = thread.warp * warp_lanes + thread.lane, part = number % pieces * piece;
     const int rows = (order + unit_rows - 1) / unit_rows * unit_rows;
-    BASALT_LOOP
+    BASALT_ROLLED
     for (int row = number / pieces; row < rows; row += thread.warps * warp_lanes / pieces) {
         const int unit = row / unit_rows;
         T* to = l + triangle_block<T>(unit, 0) + row % unit_rows * triangle_ld<T> + part;
         const T* from = a + static_cast<Index>(row) * ld + part;
-        BASALT_LOOP
+        BASALT_ROLLED
         for (int col = 0; col <= unit; ++col, to += unit_rows * triangle_ld<T>, from += unit_rows) {
             if (row < order) {
                 thread.copy(to, from);
@@ -125,14 +116,14 @@ BASALT_DEVICE void solve_in_shared(const Thread& thread, const T* triangle, cons
     const int units = (order + unit_rows - 1) / unit_rows;
     const int strips = (cols + strip_cols - 1) / strip_cols;
     const int shift = cols <= tile_cols ? 0 : cols <= 2 * tile_cols ? 1 : cols <= strip_cols ? 2 : 3;  // 2^shift tiles
-    BASALT_LOOP
+    BASALT_ROLLED
     for (int unit = 0;; ++unit) {
         T* const solved = u + unit * unit_rows * shared_ld;
         if (thread.warp < strips)
             substitute(l + triangle_block<T>(unit, unit), solved + thread.warp * strip_size + thread.lane);
         thread.sync();
         if (unit + 1 == units) break;
-        BASALT_LOOP
+        BASALT_ROLLED
         for (int i = thread.warp; i < (units - unit - 1) << shift; i += thread.warps) {
             const int row = unit + 1 + (i >> shift), tile = i & ((1 << shift) - 1);
             const int at = tile / unit_tiles * strip_size + tile % unit_tiles * tile_cols;
@@ -196,7 +187,7 @@ class ProductRows {
     template <class Thread>
     BASALT_DEVICE void multiply(const Thread& thread, int order, const T* u) {
         int k = 0;
-        BASALT_LOOP
+        BASALT_ROLLED
         for (; k + step < order; k += step) take_step<true>(thread, k, u);
         take_step<false>(thread, k, u);
     }
@@ -276,7 +267,7 @@ class ProductRows {
 template <int units, int tiles, bool staged, class Thread, class T>
 BASALT_DEVICE void subtract_product(const Thread& thread, T* l, int ld, int rows, int order, int apart, int cols,
                                     const T* u, const Staging<T>& staging) {
-    BASALT_LOOP
+    BASALT_ROLLED
     for (int row = thread.warp * units * unit_rows; row < rows; row += thread.warps * units * unit_rows) {
         ProductRows<units, tiles, T> part(thread, l, ld, row, rows, apart, cols);
         part.multiply(thread, order, u);
@@ -285,7 +276,3 @@ BASALT_DEVICE void subtract_product(const Thread& thread, T* l, int ld, int rows
 }
 
 }  // namespace basalt::cuda_detail
-
-#undef BASALT_DEVICE
-#undef BASALT_UNROLL
-#undef BASALT_LOOP

@@ -6,6 +6,7 @@
 #include <basalt/view.hpp>
 
 #include "kernels/cuda/device_code.hpp"
+#include "kernels/cuda/pair.hpp"
 #include "kernels/inverted_block.hpp"
 
 /// What a block of threads does to solve L U = W for a strip of columns, written without CUDA so that a test can run it
@@ -42,28 +43,6 @@ constexpr int shared_ld = strip_cols + 2;
 /// bits there.
 template <class T>
 constexpr bool in_tensor_cores = std::is_same_v<T, double>;
-
-/// Neighbours in a row.
-template <class T>
-struct alignas(2 * sizeof(T)) Pair {
-    T first, second;
-};
-
-template <bool wide, class T>
-BASALT_DEVICE Pair<T> load_pair(const T* at) {
-    if constexpr (wide) return *reinterpret_cast<const Pair<T>*>(at);
-    return {at[0], at[1]};
-}
-
-template <bool wide, class T>
-BASALT_DEVICE void store_pair(T* at, Pair<T> pair) {
-    if constexpr (wide) {
-        *reinterpret_cast<Pair<T>*>(at) = pair;
-    } else {
-        at[0] = pair.first;
-        at[1] = pair.second;
-    }
-}
 
 /// A lane's part of tiles side by side: of each, columns 2t and 2t + 1 of rows g (upper) and g + 8 (lower).
 template <class T, int tiles>
