@@ -4,22 +4,11 @@
 #include <algorithm>
 
 #include "kernels/cpu/block_reflector.hpp"
+#include "kernels/cpu/qr_columns.hpp"
 #include "kernels/cpu/qr_tree.hpp"
 #include "runtime/engine.hpp"
 
 namespace basalt::detail {
-
-namespace {
-
-/// Leading dimension of V^T: whole cache lines, never a multiple of a page.
-template <class T>
-Index line_padded(Index rows) {
-    constexpr Index line = 64 / sizeof(T), page = 4096 / sizeof(T);
-    const Index padded = (rows + line - 1) / line * line;
-    return padded % page == 0 ? padded + line : padded;
-}
-
-}  // namespace
 
 /// What it needs beside QrState while it runs.
 template <class T>

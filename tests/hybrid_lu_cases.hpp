@@ -82,15 +82,6 @@ inline LuOptions gpu_alone(Index panel_width, int lookahead = -1) {
 
 inline const char* name_of(const LuOptions& options) { return options.mode == LuMode::gpu ? "gpu" : "hybrid"; }
 
-template <class T>
-double largest_difference(const Dense<T>& a, const Dense<T>& b) {
-    double largest = 0;
-    for (std::size_t i = 0; i < a.values.size(); ++i) {
-        largest = std::max(largest, std::abs(double(a.values[i]) - double(b.values[i])));
-    }
-    return largest;
-}
-
 /// max |P L U - A| / (n max |A| eps).
 template <class T>
 double error_of(const Dense<T>& a, const Factored<T>& factored) {

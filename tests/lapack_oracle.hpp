@@ -186,6 +186,15 @@ Dense<double> in_double(const Dense<T>& a) {
     return result;
 }
 
+template <class T>
+double largest_difference(const Dense<T>& a, const Dense<T>& b) {
+    double largest = 0;
+    for (std::size_t i = 0; i < a.values.size(); ++i) {
+        largest = std::max(largest, std::abs(double(a.values[i]) - double(b.values[i])));
+    }
+    return largest;
+}
+
 /// LAPACK's "epsilon": the unit roundoff.
 template <class T>
 inline constexpr double roundoff = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;

@@ -45,32 +45,13 @@ Config with_workers(int workers) {
     return config;
 }
 
-const std::array<std::array<Index, 2>, 18> shapes{{{0, 0},
-                                                   {0, 5},
-                                                   {5, 0},
-                                                   {1, 1},
-                                                   {1, 40},
-                                                   {40, 1},
-                                                   {2, 2},
-                                                   {17, 17},
-                                                   {32, 32},
-                                                   {33, 33},
-                                                   {67, 67},
-                                                   {200, 33},
-                                                   {33, 200},
-                                                   {64, 65},
-                                                   {300, 96},
-                                                   {96, 300},
-                                                   {129, 127},
-                                                   {700, 40}}};
-
 }  // namespace
 
 TEMPLATE_TEST_CASE("QR of any shape has LAPACK's ratios with any tiles, panels and workers", "[qr]", float, double) {
     using T = TestType;
     for (const int workers : {1, 2, 5}) {
         Runtime rt(with_workers(workers));
-        for (const auto& [m, n] : shapes) {
+        for (const auto& [m, n] : qr_shapes) {
             const Dense<T> a = random_dense<T>(m, n, static_cast<unsigned>(m * 1000 + n));
             for (const QrLayout& layout : layouts) {
                 INFO(m << " x " << n << ", " << text(layout) << ", " << workers << " workers");

@@ -9,6 +9,7 @@
 #include "kernels/cpu/blas_serial.hpp"
 #include "kernels/cpu/block_reflector.hpp"
 #include "kernels/cpu/column_products.hpp"
+#include "kernels/cpu/qr_columns.hpp"
 #include "kernels/cpu/simd/kernels.hpp"
 #include "kernels/reflector.hpp"
 #include "tiles/copy.hpp"
@@ -40,7 +41,7 @@ class PanelMember {
         if (leads()) clear(r_), clear(t_);
         scale();
         recurse(0, v_.cols());
-        if (leads()) unscale();
+        if (leads()) unscale_columns(r_, exponents_);
         team_.barrier();
     }
 
@@ -82,13 +83,6 @@ class PanelMember {
             const int exponent = exponents_[static_cast<std::size_t>(j)] = scaling_exponent(most);
             if (exponent == 0) continue;
             for (Index i = 0; i < mine.rows(); ++i) mine(i, j) = std::ldexp(mine(i, j), exponent);
-        }
-    }
-
-    void unscale() {
-        for (Index j = 0; j < r_.cols(); ++j) {
-            const int exponent = exponents_[static_cast<std::size_t>(j)];
-            for (Index i = 0; i <= j && exponent != 0; ++i) r_(i, j) = std::ldexp(r_(i, j), -exponent);
         }
     }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/cpu/column_products.hpp"
+#include "kernels/cpu/qr_columns.hpp"
 #include "kernels/cpu/simd/kernels.hpp"
 #include "kernels/reflector.hpp"
 #include "kernels/triangle.hpp"
@@ -23,14 +24,6 @@ constexpr Index leaf_width = 16;
 template <class T>
 std::unique_ptr<T[]> room_for(Index elements) {
     return std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(elements));
-}
-
-/// Leading dimension of a column-major copy: whole cache lines, never a multiple of a page.
-template <class T>
-Index padded(Index rows) {
-    constexpr Index line = 64 / sizeof(T), page = 4096 / sizeof(T);
-    const Index whole = (rows + line - 1) / line * line;
-    return whole % page == 0 ? whole + line : whole;
 }
 
 /// How the rows of V stand to R: below the diagonal of the same block, or a block of their own under it.
@@ -60,7 +53,7 @@ class RowsFactor {
             recurse(first, cols);
             apply(first, cols, v_.cols() - first - cols);
         }
-        unscale();
+        unscale_columns(r_, exponents_);
     }
 
   private:
@@ -90,13 +83,6 @@ class RowsFactor {
             if (exponent == 0) continue;
             for (Index i = 0; i < v_.rows(); ++i) v_(i, j) = std::ldexp(v_(i, j), exponent);
             for (Index i = 0; stacked() && i <= j; ++i) r_(i, j) = std::ldexp(r_(i, j), exponent);
-        }
-    }
-
-    void unscale() {
-        for (Index j = 0; j < v_.cols(); ++j) {
-            const int exponent = exponents_[static_cast<std::size_t>(j)];
-            for (Index i = 0; i <= j && exponent != 0; ++i) r_(i, j) = std::ldexp(r_(i, j), -exponent);
         }
     }
 
@@ -207,7 +193,7 @@ class RowsFactor {
 template <class T>
 void factor_rows(Rows kind, View<T> a, View<T> r, View<T> t) {
     const simd::Kernels<T>& simd = simd::kernels<T>();
-    const Index rows = a.rows(), cols = a.cols(), ld = padded<T>(rows);
+    const Index rows = a.rows(), cols = a.cols(), ld = line_padded<T>(rows);
     const auto memory = room_for<T>(ld * cols);
     const auto v = View<T>::column_major(memory.get(), rows, cols, ld);
     simd.unpack_columns(cols, rows, a.data(), a.row_stride(), v.data(), ld);
