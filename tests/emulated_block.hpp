@@ -27,8 +27,6 @@ class EmulatedBlock {
 
         void sync() const { block_->wait(*this, {Call::sync}); }
 
-        void sync_warp() const { from_lane(0.0, lane); }
-
         /// Two elements, not before the block waits for copies.
         template <class T>
         void copy(T* to, const T* from) const {

@@ -33,8 +33,6 @@ struct BlockThread {
 
     __device__ void sync() const { __syncthreads(); }
 
-    __device__ void sync_warp() const { __syncwarp(); }
-
     /// Starts the copy of two elements to shared memory.
     template <class T>
     __device__ void copy(T* shared, const T* global) const {
