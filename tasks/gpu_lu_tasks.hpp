@@ -151,7 +151,4 @@ class GpuLuTasks {
     std::vector<PanelBlock> blocks_;  ///< none with one level of blocking
 };
 
-extern template class GpuLuTasks<float>;
-extern template class GpuLuTasks<double>;
-
 }  // namespace basalt::detail

@@ -1,0 +1,229 @@
+// LU in the modes hybrid and gpu: what a panel does to the columns beside it.
+#include <algorithm>
+#include <type_traits>
+
+#include "kernels/on_stream.hpp"
+#include "runtime/engine.hpp"
+#include "tasks/gpu_lu_tasks.hpp"
+
+namespace basalt::detail {
+
+namespace {
+
+// Smaller products are not worth the pieces: docs/decisions/0010-lu-on-gpus.md.
+constexpr Index least_split_depth = 256, least_split_volume = Index{1} << 33;
+
+}  // namespace
+
+template <class T>
+void GpuLuTasks<T>::update_leading(int k, int next) {
+    const Panel& p = panel(next);
+    const GpuColumns<T> columns{rows(), g_.nb, 0, p.width};
+    submit_update(of_panel(k), {.gpu = g_.device_of(p.tile_column), .leading = true, .gate = next, .cols = p.width},
+                  columns, [&](AccessList& data) { data.readwrite(panel_rows(next, panel(k).first, rows())); });
+}
+
+template <class T>
+void GpuLuTasks<T>::update_rest(int k, const ColumnPlace& first, const ColumnPlace& end, int next) {
+    update_columns(of_panel(k), first, end, next);
+}
+
+template <class T>
+void GpuLuTasks<T>::update_beyond(int k, int next) {
+    const PanelBlock& block = block_of(k);
+    rt_.broadcast(block_rows(k), patience(k, block_of_panels), k);
+    update_columns({block.first, block.last, block_rows(k), g_.block_width, block_of_panels}, reach(k), end_of_group(),
+                   next);
+}
+
+template <class T>
+void GpuLuTasks<T>::gather(int k) {
+    const Panel& p = panel(k);
+    const int gpu = g_.device_of(p.tile_column);
+    const bool first = block_of(k).first == k;
+    AccessList data;
+    data.read(panel_rows(k)).read(moves(k)).write(g_.rest_rows[static_cast<std::size_t>(gpu)].region());
+    if (first) {
+        data.write(block_rows(k));
+    } else {
+        data.readwrite(block_rows(k));
+    }
+    const Index done = p.first - panel(block_of(k).first).first;
+    rt_.submit(
+        {.name = "gather",
+         .priority = patience(k, block_of_panels),
+         .tile = {k, -1, -1},
+         .step = k,
+         .place = Place::gpu(gpu)},
+        data,
+        on_any_device([p, done, rows = rows(), nb = g_.nb, ld = g_.block_width](Stream stream, const Addresses& at) {
+            const auto l =
+                View<const T>::row_major(static_cast<const T*>(at[0]) + p.first * nb, rows - p.first, p.width, nb);
+            const RowMoves row_moves(static_cast<Index*>(at[1]), p.width);
+            T* const block = static_cast<T*>(at[3]) + p.first * ld;
+            if (done > 0) {
+                const TileColumns<T> before{block, 1, 0, rows - p.first, done, ld};
+                const auto exchanged = dense_tile_columns(static_cast<T*>(at[2]), 1, p.width, done);
+                on_stream::exchange_rows<T>(stream, row_moves, before, exchanged);
+                on_stream::copy_tile_columns<T>(stream, exchanged, before.row_range(0, p.width));
+            }
+            on_stream::copy_elements<T>(stream, l, View<T>::row_major(block + done, rows - p.first, p.width, ld));
+        }));
+}
+
+/// By the factors' panels, columns of the group from `first` to `end`.
+template <class T>
+void GpuLuTasks<T>::update_columns(const Factors& factors, const ColumnPlace& first, const ColumnPlace& end, int next) {
+    const Index begin = std::max(first.tile_column, group_.first);
+    const bool cut = end.tile_column < group_.last && end.col > 0;  // in the last tile column
+    const Index last = std::min(end.tile_column, group_.last) - (cut ? 0 : 1);
+    for (int g = 0; g < g_.gpus; ++g) {
+        const Index ahead = (g - g_.device_of(begin) + g_.gpus) % g_.gpus;
+        const Index mine = begin + ahead;
+        if (mine > last) continue;
+        const Index count = (last - mine) / g_.gpus + 1;
+        const Index col_begin = ahead == 0 && begin == first.tile_column ? first.col : 0;
+        const Index col_end = cut && mine + (count - 1) * g_.gpus == last ? end.col : tile_width();
+        if (count == 1 && col_begin >= col_end) continue;
+        const GpuColumns<T> columns{rows(), tile_width(), col_begin, col_end};
+        const Index cols = (count - 1) * tile_width() + col_end - col_begin;
+        submit_update(factors, {.gpu = g, .gate = gate_on(g, next), .cols = cols}, columns, [&](AccessList& data) {
+            for (Index c = 0; c < count; ++c) {
+                data.readwrite(matrix(mine + c * g_.gpus, panel(factors.first).first, rows(), c == 0 ? col_begin : 0,
+                                      c + 1 == count ? col_end : tile_width()));
+            }
+        });
+    }
+}
+
+/// Where a GPU factors panel `next`, the rest of its work begins behind the leading update, so that the panel finds
+/// multiprocessors that are free: the number of the gate that tells, or -1.
+template <class T>
+int GpuLuTasks<T>::gate_on(int gpu, int next) const {
+    return next >= 0 && on_gpu(next) && g_.device_of(panel(next).tile_column) == gpu ? next : -1;
+}
+
+/// Whether a product of these dimensions is made by pieces. On emulated devices all are that may be.
+template <class T>
+bool GpuLuTasks<T>::by_pieces(Index rows, Index depth, Index cols) const {
+    if (!std::is_same_v<T, float> || !choices_.split_products || choices_.tf32) return false;
+    if (rt_.engine().device(0).emulated()) return true;
+    return depth >= least_split_depth && rows * depth * cols >= least_split_volume;
+}
+
+/// Columns of a GPU: exchange of rows, U = L^-1 A beside the triangle, A -= L U below. add_columns(data) adds the
+/// accesses to them.
+template <class T>
+template <class F>
+void GpuLuTasks<T>::submit_update(const Factors& factors, const Part& part, const GpuColumns<T>& columns,
+                                  const F& add_columns) {
+    const std::vector<Panel> panels(s_.panels.begin() + factors.first, s_.panels.begin() + factors.last);
+    const int k = factors.last - 1;
+    const Index top_row = panels.front().first, depth = panels.back().end() - top_row;
+    const auto device = static_cast<std::size_t>(part.gpu);
+    const ScratchMatrix<T>& top = part.leading ? g_.lead_rows[device] : g_.rest_rows[device];
+    const ScratchMatrix<Index>& pieces = part.leading ? g_.lead_pieces[device] : g_.rest_pieces[device];
+    const bool use_inverse = choices_.solve_by_inverse && !on_gpu(k);
+    const bool split = by_pieces(rows() - panels.back().end(), depth, part.cols);
+    AccessList data;
+    data.read(factors.l).write(top.region()).write(pieces.region());
+    const std::size_t first_moves = data.records().size();
+    for (int i = factors.first; i < factors.last; ++i) data.read(moves(i));
+    const std::size_t inverses = data.records().size();
+    if (use_inverse) data.read(inverse(k));
+    if (part.gate >= 0 && part.leading) data.write(gate(part.gate));
+    if (part.gate >= 0 && !part.leading) data.read(gate(part.gate));
+    const std::size_t first_column = data.records().size();
+    add_columns(data);
+    const ProductPrecision precision = choices_.tf32 ? ProductPrecision::tf32 : ProductPrecision::full;
+    const char* safe = &g_.inverse_is_safe[static_cast<std::size_t>(k)];
+    rt_.submit(
+        {.name = part.leading ? TaskName("update leading") : TaskName("update"),
+         .priority = part.leading ? urgent : patience(k, factors.patience),
+         .tile = {k, -1, -1},
+         .step = k,
+         .place = Place::gpu(part.gpu)},
+        data, on_any_device([=, ld = factors.ld](Stream stream, const Addresses& at) {
+            const auto l = View<const T>::row_major(static_cast<const T*>(at[0]) + top_row * ld, columns.rows - top_row,
+                                                    depth, ld);
+            const auto triangle = l.block(0, 0, depth, depth), below = l.block(depth, 0, l.rows() - depth, depth);
+            auto* w = static_cast<T*>(at[1]);
+            const auto update_group = [&](TileColumns<T> group) {
+                const TileColumns<T> a = group.row_range(top_row, columns.rows - top_row);
+                const auto exchanged = dense_tile_columns(w, a.columns, depth, a.width);
+                w += a.columns * depth * a.width;
+                for (std::size_t i = 0; i < panels.size(); ++i) {
+                    // a panel's top rows are left alone by those behind it
+                    const Index first = panels[i].first - top_row, width = panels[i].width;
+                    on_stream::exchange_rows<T>(stream, RowMoves(static_cast<Index*>(at[first_moves + i]), width),
+                                                a.row_range(first, a.rows - first), exchanged.row_range(first, width));
+                }
+                const TileColumns<T> u = a.row_range(0, depth);
+                if (use_inverse && *safe != 0) {
+                    const auto x = View<const T>::row_major(static_cast<const T*>(at[inverses]), depth, inverted_block,
+                                                            inverted_block);
+                    on_stream::solve_by_inverses<T>(stream, triangle, x, exchanged, u);
+                } else {
+                    on_stream::solve_by_substitution<T>(stream, triangle, exchanged, u);
+                }
+                const TileColumns<T> trailing = a.row_range(depth, a.rows - depth);
+                if constexpr (std::is_same_v<T, float>) {
+                    if (split) return on_stream::update_by_pieces(stream, below, u, trailing, at[2]);
+                }
+                on_stream::update_trailing<T>(stream, below, u, trailing, precision);
+            };
+            columns.for_each_group(at.data() + first_column, at.size() - first_column, update_group);
+        }));
+}
+
+// --- interchanges left of the panels ---
+
+template <class T>
+void GpuLuTasks<T>::interchange_left(int k, int next) {
+    const Panel& p = panel(k);
+    const bool partial = p.col_begin > 0;  // the panel's own tile column
+    const Index end = p.tile_column + (partial ? 1 : 0);
+    for (int g = 0; g < g_.gpus && g < end; ++g) {
+        const Index count = (end - g + g_.gpus - 1) / g_.gpus;
+        const bool last_is_partial = partial && g_.device_of(p.tile_column) == g;
+        const Index col_end = last_is_partial ? p.col_begin : tile_width();
+        AccessList data;
+        data.read(moves(k)).write(g_.rest_rows[static_cast<std::size_t>(g)].region());
+        if (const int opened = gate_on(g, next); opened >= 0) data.read(gate(opened));
+        const std::size_t first_column = data.records().size();
+        for (Index c = 0; c < count; ++c) {
+            data.readwrite(matrix(g + c * g_.gpus, p.first, rows(), 0, c + 1 == count ? col_end : tile_width()));
+        }
+        rt_.submit({.name = "interchange",
+                    .priority = patience(k, interchanges_last),
+                    .tile = {k, -1, -1},
+                    .step = k,
+                    .place = Place::gpu(g)},
+                   data,
+                   on_any_device([p, first_column, columns = GpuColumns<T>{rows(), tile_width(), 0, col_end}](
+                                     Stream stream, const Addresses& at) {
+                       const RowMoves row_moves(static_cast<Index*>(at[0]), p.width);
+                       auto* w = static_cast<T*>(at[1]);
+                       columns.for_each_group(
+                           at.data() + first_column, at.size() - first_column, [&](TileColumns<T> group) {
+                               const TileColumns<T> a = group.row_range(p.first, columns.rows - p.first);
+                               const auto exchanged = dense_tile_columns(w, a.columns, p.width, a.width);
+                               on_stream::exchange_rows<T>(stream, row_moves, a, exchanged);
+                               on_stream::copy_tile_columns<T>(stream, exchanged, a.row_range(0, p.width));
+                               w += a.columns * p.width * a.width;
+                           });
+                   }));
+    }
+}
+template void GpuLuTasks<float>::update_leading(int, int);
+template void GpuLuTasks<float>::update_rest(int, const ColumnPlace&, const ColumnPlace&, int);
+template void GpuLuTasks<float>::gather(int);
+template void GpuLuTasks<float>::update_beyond(int, int);
+template void GpuLuTasks<float>::interchange_left(int, int);
+template void GpuLuTasks<double>::update_leading(int, int);
+template void GpuLuTasks<double>::update_rest(int, const ColumnPlace&, const ColumnPlace&, int);
+template void GpuLuTasks<double>::gather(int);
+template void GpuLuTasks<double>::update_beyond(int, int);
+template void GpuLuTasks<double>::interchange_left(int, int);
+
+}  // namespace basalt::detail
