@@ -90,6 +90,7 @@ GpuTuning sm_90() {
     gpu.cholesky.narrowing = {.left_a_panel_column = 8, .narrowest_panel = 256};
     gpu.cholesky.smallest_order = 2048;
     gpu.cholesky.tile_height = 512;
+    gpu.cholesky.least_split_order = 12288;
     gpu.cholesky.least_split_depth = 256;
     gpu.cholesky.least_split_side = 512;
     gpu.cholesky.batched_below = 2048;

@@ -11,7 +11,8 @@ namespace basalt::detail {
 
 namespace {
 
-/// Measured on one GPU: left-looking is faster there, but in single precision it lacks products by pieces.
+/// Measured on one GPU: left-looking is faster there, but it lacks products by pieces, which large matrices in single
+/// precision gain more from.
 template <class T>
 bool looks_left(const GpuCholeskyState<T>& on_gpus, const CholeskyChoices& choices) {
     if (on_gpus.out_of_core() || !(on_gpus.upper || on_gpus.in_place)) return false;

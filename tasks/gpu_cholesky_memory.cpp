@@ -40,7 +40,9 @@ GpuCholeskyMemory<T>::GpuCholeskyMemory(const CholeskyState<T>& cholesky, const 
     }
     if (triangle == Triangle::upper && choices.left_looking > 0) left_ = aligned(grid.rows() * nb_);
     const bool emulated = cholesky.runtime.engine().device(0).emulated();
-    if (sizeof(T) == sizeof(float) && choices.split_products && choices.left_looking <= 0 && !emulated) {
+    const bool by_pieces = sizeof(T) == sizeof(float) && choices.split_products && choices.left_looking <= 0 &&
+                           grid.rows() >= tuning_.cholesky.least_split_order;
+    if (by_pieces && !emulated) {
         piece_numbers_ = aligned(
             static_cast<Index>(split_workspace(grid.rows(), nb_, grid.shape().width) / sizeof(Index)) + 1);
     }

@@ -24,7 +24,10 @@ GpuCholeskyState<T>::GpuCholeskyState(CholeskyState<T>& cholesky, std::shared_pt
     if (choices.mode == FactorMode::hybrid) register_for_cores();
     register_on_devices();
     const Index steps = std::max<Index>(std::ssize(cholesky.panels), 1);
-    for (int g = 0; g < gpus; ++g) info.emplace_back(runtime, steps, "info of panels");
+    const Index numbers = aligned(steps);
+    info_memory_ = PinnedBuffer(runtime.engine().pinned(), static_cast<std::size_t>(gpus * numbers) * sizeof(Index));
+    auto* const first = static_cast<Index*>(info_memory_.data());
+    for (int g = 0; g < gpus; ++g) info.emplace_back(runtime, first + g * numbers, steps, 1, "info of panels");
 }
 
 template <class T>

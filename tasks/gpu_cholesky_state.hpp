@@ -50,6 +50,7 @@ struct GpuCholeskyState {
     PinnedBuffer travelling_;     // panels and their parts, where they pass through the host's memory
     HostBuffer panel_addresses_;  // in their place where they never do
     HostBuffer solvers_memory_;
+    PinnedBuffer info_memory_;
     HostBuffer on_devices_;  // addresses for what only GPUs use: never touched here
 
   public:
@@ -68,7 +69,7 @@ struct GpuCholeskyState {
         collected;  ///< rows of a panel that come from its tile columns, in their order
     std::vector<ScratchMatrix<Index>> workspaces;  ///< of its panels
     std::vector<ScratchMatrix<Index>> pieces;      ///< of products' operands, where they are made by pieces
-    std::vector<Array<Index>> info;                ///< of its panels, in the order of all
+    std::vector<ScratchMatrix<Index>> info;        ///< of its panels, a number for each of all
 };
 
 extern template struct GpuCholeskyState<float>;

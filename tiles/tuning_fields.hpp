@@ -138,6 +138,7 @@ void visit_gpu_tuning(Visitor& visitor, Entry& entry) {
         visit_narrowing(v, cholesky.narrowing);
         v.number("smallest_order", cholesky.smallest_order, Index{0}, order);
         v.number("tile_height", cholesky.tile_height, Index{1}, extent);
+        v.number("least_split_order", cholesky.least_split_order, Index{0}, order);
         v.number("least_split_depth", cholesky.least_split_depth, Index{1}, extent);
         v.number("least_split_side", cholesky.least_split_side, Index{1}, order);
         v.number("batched_below", cholesky.batched_below, Index{1}, order);

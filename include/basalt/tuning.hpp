@@ -145,8 +145,9 @@ struct GpuTuning {
         GpuNarrowing narrowing;
         Index smallest_order = 0;  ///< below, the cores alone are faster
         Index tile_height = 1;
-        /// Products are made by pieces (CholeskyOptions::split_products) from this depth, and this smaller side of the
-        /// result, on: below, getting the pieces takes longer than they save.
+        /// Products are made by pieces (CholeskyOptions::split_products) from this order of the matrix, this depth, and
+        /// this smaller side of the result on: below, getting the pieces takes longer than they save.
+        Index least_split_order = 0;
         Index least_split_depth = 1;
         Index least_split_side = 1;
         /// Products of fewer elements than a square of this order are made together where they are alike.
