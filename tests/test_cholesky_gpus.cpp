@@ -245,10 +245,12 @@ TEST_CASE("repeated Cholesky on GPUs gives the same bits", "[cholesky]") {
     Runtime runtime(CholeskyMachine{.gpus = 3, .delay = std::chrono::microseconds(50)}.config());
     const Dense<double> a = symmetric(Triangle::lower, spd_dense<double>(Triangle::lower, 160, 11));
     for (const FactorMode mode : gpu_modes) {
-        const auto first = factor(runtime, Triangle::lower, a, {32, 64}, on_gpus(mode, 32));
-        for (int i = 0; i < 4; ++i) {
-            const auto again = factor(runtime, Triangle::lower, a, {32, 64}, on_gpus(mode, 32, i % 2));
-            CHECK(again.factor.values == first.factor.values);
+        for (const int lookahead : {0, 1}) {  // which makes products of other shapes, and so may BLAS's sums be
+            const auto first = factor(runtime, Triangle::lower, a, {32, 64}, on_gpus(mode, 32, lookahead));
+            for (int i = 0; i < 3; ++i) {
+                const auto again = factor(runtime, Triangle::lower, a, {32, 64}, on_gpus(mode, 32, lookahead));
+                CHECK(again.factor.values == first.factor.values);
+            }
         }
     }
 }
@@ -286,7 +288,7 @@ TEST_CASE("the modes of Cholesky that need a GPU say so, and those of GPUs have 
 
 TEST_CASE("a Cholesky factorization that a device fails reports it once and leaves the runtime usable", "[cholesky]") {
     for (const FactorMode mode : gpu_modes) {
-        for (const std::uint64_t failing : {2, 5, 11}) {
+        for (const std::uint64_t failing : {2, 5, 9}) {
             for (const bool kernel : {true, false}) {
                 const Watchdog watchdog;
                 INFO(text(mode) << ", " << (kernel ? "kernel " : "copy ") << failing << " fails");
