@@ -37,6 +37,7 @@ using basalt::detail::StreamPoint;
 using basalt::detail::StreamRole;
 
 const std::vector<std::string> all_sources{"device", "host"};
+constexpr int most_targets = 8;
 
 std::vector<std::string> all_methods() {
     std::vector<std::string> methods{"ring", "source", "nccl"};
@@ -77,10 +78,11 @@ struct Free {
     void operator()(void* memory) const { std::free(memory); }
 };
 
-/// The devices, with a buffer on each and on the host, pinned.
+/// The devices, with a buffer at each of so many places and on the host, pinned. Place i is on device i, going round
+/// where there are fewer: a ring is then as long as one of so many devices would be.
 class Bench {
   public:
-    Bench(std::vector<std::unique_ptr<Device>> devices, std::size_t bytes)
+    Bench(std::vector<std::unique_ptr<Device>> devices, int places, std::size_t bytes)
         : devices_(std::move(devices)),
           bytes_((bytes + page - 1) / page * page),
           host_(static_cast<std::byte*>(std::aligned_alloc(page, bytes_))),
@@ -89,10 +91,10 @@ class Bench {
         for (std::size_t i = 0; i < bytes_; ++i) host_.get()[i] = pattern(i);
         devices_[0]->pin(host_.get(), bytes_);
         devices_[0]->pin(seen_.get(), bytes_);
-        for (const auto& device : devices_) buffers_.push_back(device->allocate(bytes_));
+        for (int i = 0; i < std::max(places, this->devices()); ++i) buffers_.push_back(at(i).allocate(bytes_));
     }
     ~Bench() {
-        for (std::size_t i = 0; i < devices_.size(); ++i) devices_[i]->release(buffers_[i]);
+        for (int i = 0; i < places(); ++i) at(i).release(buffer(i));
         devices_[0]->unpin(seen_.get());
         devices_[0]->unpin(host_.get());
     }
@@ -100,6 +102,7 @@ class Bench {
     Bench& operator=(const Bench&) = delete;
 
     int devices() const { return static_cast<int>(devices_.size()); }
+    int places() const { return static_cast<int>(buffers_.size()); }
     const Device& device(int number) const { return *devices_[static_cast<std::size_t>(number)]; }
 
     /// One more time for the line.
@@ -144,10 +147,8 @@ class Bench {
     static std::byte pattern(std::size_t i) { return static_cast<std::byte>((i * 2654435761U) >> 13 & 0xFF); }
     static int first_target(const Line& line) { return line.source == "device" ? 1 : 0; }
 
-    Device& at(int number) { return *devices_[static_cast<std::size_t>(number)]; }
-    std::byte* buffer(int number) {
-        return static_cast<std::byte*>(buffers_[static_cast<std::size_t>(number)]);
-    }
+    Device& at(int place) { return *devices_[static_cast<std::size_t>(place) % devices_.size()]; }
+    std::byte* buffer(int place) { return static_cast<std::byte*>(buffers_[static_cast<std::size_t>(place)]); }
 
     BroadcastPlan plan_for(const Line& line) {
         BroadcastPlan plan;
@@ -167,18 +168,18 @@ class Bench {
         while (!at(end.device).reached(end.role, end.ticket)) {
         }
     }
-    void finish(int number, StreamRole stream) { await({number, stream, at(number).record(stream, false)}); }
+    void finish(int place, StreamRole stream) { await({at(place).index(), stream, at(place).record(stream, false)}); }
 
-    void fill(int number, const std::byte* from, std::size_t bytes) {
-        at(number).copy(StreamRole::from_host, {.to = buffer(number), .from = from, .row_bytes = bytes});
-        finish(number, StreamRole::from_host);
+    void fill(int place, const std::byte* from, std::size_t bytes) {
+        at(place).copy(StreamRole::from_host, {.to = buffer(place), .from = from, .row_bytes = bytes});
+        finish(place, StreamRole::from_host);
     }
-    void check(int number, const Line& line) {
-        at(number).copy(StreamRole::to_host, {.to = seen_.get(), .from = buffer(number), .row_bytes = line.bytes});
-        finish(number, StreamRole::to_host);
+    void check(int place, const Line& line) {
+        at(place).copy(StreamRole::to_host, {.to = seen_.get(), .from = buffer(place), .row_bytes = line.bytes});
+        finish(place, StreamRole::to_host);
         if (std::memcmp(seen_.get(), host_.get(), line.bytes) == 0) return;
         const auto wrong = std::mismatch(seen_.get(), seen_.get() + line.bytes, host_.get()).first - seen_.get();
-        throw std::runtime_error(fmt::format("byte {} of {} did not arrive on {}", wrong, line.bytes, at(number).name()));
+        throw std::runtime_error(fmt::format("byte {} of {} did not arrive on {}", wrong, line.bytes, at(place).name()));
     }
 
     static bool is_trial(const Line& line) {
@@ -209,13 +210,16 @@ std::vector<std::unique_ptr<Device>> make_devices(const Options& options) {
     return basalt::detail::make_cuda_devices(options.gpus);
 }
 
-/// The numbers of targets to measure: those asked for as far as there are so many devices, otherwise all.
+/// The numbers of targets to measure: those asked for, otherwise all that the devices allow.
 std::vector<int> numbers_of_targets(const std::string& source, const Options& options, int devices) {
-    const int most = source == "device" ? devices - 1 : devices;
+    const bool from_device = source == "device";
+    const int all = from_device ? devices - 1 : devices;
     std::vector<int> numbers;
-    for (int targets = 1; targets <= most; ++targets) {
+    for (int targets = 1; targets <= std::max(all, most_targets); ++targets) {
         const auto asked = std::find(options.targets.begin(), options.targets.end(), targets);
-        if (options.targets.empty() || asked != options.targets.end()) numbers.push_back(targets);
+        const bool possible = targets <= all || (from_device && devices > 1);
+        if (options.targets.empty() ? targets <= all : possible && asked != options.targets.end())
+            numbers.push_back(targets);
     }
     return numbers;
 }
@@ -229,6 +233,8 @@ std::vector<Line> lines_for(const std::string& source, int targets, std::size_t 
     };
     for (const std::string& method : options.methods) {
         const bool ours = method == "ring" || method == "source";
+        const bool round_again = targets >= bench.devices() && source == "device";
+        if (round_again && (method == "source" || method == "nccl")) continue;
         if (!ours && (source != "device" || bench.device(0).emulated() || (method == "nccl" && !has_nccl))) continue;
         if (is_kernel(method)) {
             for (const std::uint64_t piece : options.pieces) {
@@ -272,6 +278,7 @@ class Report {
         basalt::JsonRecord record;
         record["bench"] = "broadcast";
         record["source"] = line.source;
+        record["gpus"] = bench.devices();
         record["targets"] = line.targets;
         record["bytes"] = line.bytes;
         record["method"] = line.method;
@@ -319,7 +326,8 @@ bool compare(std::vector<Line> lines, Bench& bench, const Options& options, Repo
 int run(const Options& options) {
     std::vector<std::unique_ptr<Device>> devices = make_devices(options);
     if (devices.empty()) throw std::runtime_error("no GPU; --emulated-gpus N shows that it works");
-    Bench bench(std::move(devices), *std::max_element(options.sizes.begin(), options.sizes.end()));
+    const int places = options.targets.empty() ? 0 : *std::max_element(options.targets.begin(), options.targets.end()) + 1;
+    Bench bench(std::move(devices), places, *std::max_element(options.sizes.begin(), options.sizes.end()));
     Report report(options.json);
     report.head(bench, options.repeat);
     bool all = true;
@@ -356,9 +364,10 @@ void add_options(CLI::App& app, Options& options) {
         ->delimiter(',')
         ->transform(size)
         ->check(CLI::Range(std::uint64_t{16}, std::uint64_t{1} << 30));
-    app.add_option("--targets", options.targets, "how many GPUs get the buffer; default: 1 to all")
+    app.add_option("--targets", options.targets, "how many GPUs get the buffer; default: 1 to all. More than there are: the ring goes round them again, with "
+                   "a buffer of its own at each place")
         ->delimiter(',')
-        ->check(CLI::Range(1, 8));
+        ->check(CLI::Range(1, most_targets));
     app.add_option("--gpus", options.gpus, "how many GPUs to use")->check(CLI::Range(1, 8));
     app.add_option("--emulated-gpus", options.emulated_gpus, "use so many emulated ones")
         ->check(CLI::Range(1, 8));

@@ -32,8 +32,9 @@ inline bool is_kernel(const std::string& method) { return method.rfind("relay", 
 class BroadcastTrials {
   public:
     virtual ~BroadcastTrials() = default;
-    /// Sends buffers[0] to buffers[1 .. targets]; returns when it has arrived. The seconds that enqueueing took. Throws
-    /// std::runtime_error where CUDA fails, TrialHangs where it does not end.
+    /// Sends buffers[0] to buffers[1 .. targets], buffers[i] being on GPU i, going round where there are fewer; returns when
+    /// it has arrived. The seconds that enqueueing took. Throws std::runtime_error where CUDA fails, TrialHangs where it does
+    /// not end.
     virtual double run(const BroadcastTrial& trial, const std::vector<void*>& buffers) = 0;
 };
 

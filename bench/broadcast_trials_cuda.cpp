@@ -53,7 +53,7 @@ class StreamWords {
     Call* wait_;
 };
 
-/// Copies of a slice from one GPU to another, in chunks, each behind the one of the parent that brings it.
+/// Copies of a slice from one place to another, in chunks, each behind the one of the parent that brings it.
 struct Edge {
     int from;
     int to;
@@ -72,7 +72,7 @@ class Route {
         edges.push_back({from, to, begin, end, parent, depth});
         return static_cast<int>(edges.size()) - 1;
     }
-    /// From GPU 0 through all targets, upwards or downwards.
+    /// From place 0 through all targets, upwards or downwards.
     void add_ring(int targets, bool downwards, std::size_t begin, std::size_t end) {
         int before = 0;
         int parent = -1;
@@ -113,40 +113,43 @@ Route route_of(const BroadcastTrial& trial) {
     return route;
 }
 
-/// Streams and events of GPUs, made when first used: those of edge i are the i-th ones of the GPU that copies.
+/// Streams and events of places, made when first used: those of edge i are the i-th ones of the place that copies. Place i
+/// is on GPU i, going round where there are fewer.
 class Resources {
   public:
+    explicit Resources(int gpus) : gpus_(gpus) {}
     ~Resources() {
         for (const auto& [key, stream] : streams_) cudaStreamDestroy(stream);
         for (const auto& [key, event] : events_) cudaEventDestroy(event);
-        for (const auto& [gpu, words] : words_) cudaFree(words);
+        for (const auto& [place, words] : words_) cudaFree(words);
     }
-    Resources() = default;
     Resources(const Resources&) = delete;
     Resources& operator=(const Resources&) = delete;
 
-    cudaStream_t stream(int gpu, std::size_t edge) {
-        cudaStream_t& found = streams_[{gpu, edge}];
+    void make_current(int place) const { check(cudaSetDevice(place % gpus_), "cudaSetDevice"); }
+
+    cudaStream_t stream(int place, std::size_t edge) {
+        cudaStream_t& found = streams_[{place, edge}];
         if (found != nullptr) return found;
         int least = 0;
         int highest = 0;
-        check(cudaSetDevice(gpu), "cudaSetDevice");
+        make_current(place);
         check(cudaDeviceGetStreamPriorityRange(&least, &highest), "cudaDeviceGetStreamPriorityRange");
         check(cudaStreamCreateWithPriority(&found, cudaStreamNonBlocking, highest), "cudaStreamCreateWithPriority");
         return found;
     }
-    cudaEvent_t event(int gpu, std::size_t edge, std::size_t chunk) {
-        cudaEvent_t& found = events_[{gpu, edge, chunk}];
+    cudaEvent_t event(int place, std::size_t edge, std::size_t chunk) {
+        cudaEvent_t& found = events_[{place, edge, chunk}];
         if (found != nullptr) return found;
-        check(cudaSetDevice(gpu), "cudaSetDevice");
+        make_current(place);
         check(cudaEventCreateWithFlags(&found, cudaEventDisableTiming), "cudaEventCreateWithFlags");
         return found;
     }
-    /// Words of a GPU, zero at first.
-    std::uint32_t* words(int gpu) {
-        std::uint32_t*& found = words_[gpu];
+    /// Words in a place's memory, zero at first.
+    std::uint32_t* words(int place) {
+        std::uint32_t*& found = words_[place];
         if (found != nullptr) return found;
-        check(cudaSetDevice(gpu), "cudaSetDevice");
+        make_current(place);
         check(cudaMalloc(reinterpret_cast<void**>(&found), most_words * sizeof(std::uint32_t)), "cudaMalloc");
         check(cudaMemset(found, 0, most_words * sizeof(std::uint32_t)), "cudaMemset");
         check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
@@ -154,6 +157,7 @@ class Resources {
     }
 
   private:
+    int gpus_;
     std::map<std::pair<int, std::size_t>, cudaStream_t> streams_;
     std::map<std::tuple<int, std::size_t, std::size_t>, cudaEvent_t> events_;
     std::map<int, std::uint32_t*> words_;
@@ -171,9 +175,7 @@ void await(cudaStream_t stream, const std::string& method) {
 
 class Trials final : public BroadcastTrials {
   public:
-    explicit Trials(int gpus) {
-        for (int gpu = 0; gpu < gpus; ++gpu) resources_.words(gpu);
-    }
+    explicit Trials(int gpus) : resources_(gpus) {}
 
     double run(const BroadcastTrial& trial, const std::vector<void*>& buffers) override {
         return is_kernel(trial.method) ? run_kernels(trial, buffers) : run_copies(trial, buffers);
@@ -202,7 +204,7 @@ class Trials final : public BroadcastTrials {
         return basalt::detail::broadcast_chunk(links, last.end - last.begin, hops, false);
     }
 
-    /// The GPU that copies a chunk.
+    /// The place whose GPU copies a chunk.
     static int copier(const BroadcastTrial& trial, const Edge& edge, std::size_t chunk) {
         const bool pulls = trial.method == "pull" || (trial.method == "both" && chunk % 2 == 1);
         return pulls ? edge.to : edge.from;
@@ -222,6 +224,7 @@ class Trials final : public BroadcastTrials {
         resources_.event(0, start_edge, 0);
         for_each_stream(trial, route, [](const Edge&, cudaStream_t) {});
         for (std::size_t e = 0; e < route.edges.size(); ++e) {
+            if (trial.method == "flags") word_of(route, e);
             for (std::size_t c = 0; c < chunks(route.edges[e], chunk); ++c) {
                 resources_.event(copier(trial, route.edges[e], c), e, c);
             }
@@ -263,8 +266,8 @@ class Trials final : public BroadcastTrials {
                        std::size_t chunk_bytes, const std::vector<void*>& buffers) {
         const Edge& edge = route.edges[number];
         const bool flags = trial.method == "flags";
-        const int gpu = copier(trial, edge, chunk);
-        cudaStream_t stream = resources_.stream(gpu, number);
+        const int place = copier(trial, edge, chunk);
+        cudaStream_t stream = resources_.stream(place, number);
         if (edge.parent >= 0) {
             const auto parent = static_cast<std::size_t>(edge.parent);
             if (flags) {
@@ -283,11 +286,11 @@ class Trials final : public BroadcastTrials {
         if (flags) {
             stream_words_->write(stream, word_of(route, number), base_ + static_cast<std::uint32_t>(chunk) + 1);
         } else {
-            check(cudaEventRecord(resources_.event(gpu, number, chunk), stream), "cudaEventRecord");
+            check(cudaEventRecord(resources_.event(place, number, chunk), stream), "cudaEventRecord");
         }
     }
 
-    /// Where an edge announces its chunks: on the GPU that gets them.
+    /// Where an edge announces its chunks: in the memory that gets them.
     std::uint32_t* word_of(const Route& route, std::size_t edge) {
         return resources_.words(route.edges[edge].to) + most_words - 1 - edge;
     }
@@ -295,26 +298,29 @@ class Trials final : public BroadcastTrials {
     double run_kernels(const BroadcastTrial& trial, const std::vector<void*>& buffers) {
         if (trial.bytes % 16 != 0 || trial.chunk % 16 != 0) throw std::runtime_error("relay: not in pieces of 16 bytes");
         cudaEvent_t begin = resources_.event(0, start_edge, 0);
-        for (int gpu = 0; gpu < trial.targets; ++gpu) resources_.stream(gpu, 0);
+        for (int place = 0; place < trial.targets; ++place) {
+            resources_.stream(place, 0);
+            resources_.words(place + 1);
+        }
         const Stopwatch watch;
         check(cudaEventRecord(begin, resources_.stream(0, 0)), "cudaEventRecord");
-        for (int gpu = 0; gpu < trial.targets; ++gpu) {
-            const auto place = static_cast<std::size_t>(gpu);
-            const bool last = gpu + 1 == trial.targets;
-            const RelayHop hop{buffers[place],
-                               buffers[place + 1],
+        for (int place = 0; place < trial.targets; ++place) {
+            const auto from = static_cast<std::size_t>(place);
+            const bool last = place + 1 == trial.targets;
+            const RelayHop hop{buffers[from],
+                               buffers[from + 1],
                                trial.bytes,
                                trial.chunk,
-                               gpu == 0 ? nullptr : resources_.words(gpu),
-                               last ? nullptr : resources_.words(gpu + 1),
+                               place == 0 ? nullptr : resources_.words(place),
+                               last ? nullptr : resources_.words(place + 1),
                                kernel_base_};
-            check(cudaSetDevice(gpu), "cudaSetDevice");
-            if (gpu > 0) check(cudaStreamWaitEvent(resources_.stream(gpu, 0), begin, 0), "cudaStreamWaitEvent");
-            check(launch_relay(hop, trial.method == "relay-bulk", trial.blocks, resources_.stream(gpu, 0)), "launch_relay");
+            resources_.make_current(place);
+            if (place > 0) check(cudaStreamWaitEvent(resources_.stream(place, 0), begin, 0), "cudaStreamWaitEvent");
+            check(launch_relay(hop, trial.method == "relay-bulk", trial.blocks, resources_.stream(place, 0)), "launch_relay");
             if (last) kernel_base_ += relay_pieces(hop, trial.blocks);
         }
         const double seconds = watch.elapsed().wall;
-        for (int gpu = 0; gpu < trial.targets; ++gpu) await(resources_.stream(gpu, 0), trial.method);
+        for (int place = 0; place < trial.targets; ++place) await(resources_.stream(place, 0), trial.method);
         return seconds;
     }
 

@@ -187,6 +187,12 @@ class Broadcast(unittest.TestCase):
         for record in found:
             self.assertGreater(record["milliseconds"], 0, record)
 
+    def test_a_ring_longer_than_there_are_devices_goes_round_them(self):
+        found = records(self, BROADCAST, "--emulated-gpus", "2", "--source", "device", "--targets", "1,3", "--size", "1MiB",
+                        "--chunk", "64KiB", "--repeat", "1")
+        self.assertEqual({(r["targets"], r["method"]) for r in found}, {(1, "ring"), (1, "source"), (3, "ring")})
+        self.assertEqual({r["gpus"] for r in found}, {2})
+
     def test_wrong_use_is_refused_with_what_is_allowed(self):
         for arguments, allowed in ((["--source", "disk"], "host"), (["--method", "pigeon"], "ring"),
                                    (["--blocks", "0"], "1"), (["--size", "0"], "1"), (["--repeat", "0"], "1000")):
