@@ -75,7 +75,7 @@ void Engine::prepare_memory(int device, std::size_t bytes, std::size_t count) {
 bool Engine::has_memory_on(const Datum& datum, int device) {
     const std::lock_guard guard(root_.lock);
     const Residency* residency = datum.current->residency.get();
-    return residency != nullptr && residency->replicas[static_cast<std::size_t>(node_of_device(device))].memory != nullptr;
+    return residency != nullptr && residency->replica_on(node_of_device(device)).memory != nullptr;
 }
 
 bool Engine::at_home(const Datum& datum) {

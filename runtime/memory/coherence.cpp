@@ -4,8 +4,6 @@
 #include <cassert>
 #include <numeric>
 
-#include "runtime/device/broadcast.hpp"
-#include "runtime/device/driver.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/submission.hpp"
 
@@ -13,27 +11,9 @@ namespace basalt::detail {
 
 namespace {
 
-constexpr std::uint32_t bit(Node node) { return 1U << node; }
-
 bool writes(AccessMode mode) { return mode != AccessMode::read; }
 
 std::size_t bytes_of(const Version& version) { return version.datum->bytes(); }
-
-/// The bytes of the rows that have contents, at a replica's address.
-std::byte* contents_at(const Residency& residency, Node node) {
-    const Datum& datum = *residency.version->datum;
-    const std::size_t row = datum.element_size * static_cast<std::size_t>(datum.cols);
-    auto* base = static_cast<std::byte*>(residency.replicas[static_cast<std::size_t>(node)].memory);
-    return base + row * static_cast<std::size_t>(residency.row_begin);
-}
-
-std::size_t contents_bytes(const Residency& residency) {
-    const Datum& datum = *residency.version->datum;
-    return datum.element_size * static_cast<std::size_t>(datum.cols) *
-           static_cast<std::size_t>(residency.row_end - residency.row_begin);
-}
-
-Replica& replica_on(Residency& residency, Node node) { return residency.replicas[static_cast<std::size_t>(node)]; }
 
 }  // namespace
 
@@ -53,7 +33,7 @@ Residency& Coherence::residency(Version& version) {
     Residency& fresh = *version.residency;
     fresh.version = &version;
     fresh.row_end = version.datum->rows;
-    replica_on(fresh, host_node).memory = version.base;
+    fresh.replica_on(host_node).memory = version.base;
     return fresh;
 }
 
@@ -81,7 +61,7 @@ void Coherence::prepare(TaskSubmission& task, Node node, void** bases) {
         if (node == host_node && !version.residency) continue;
         Residency& r = residency(version);
         if (!r.valid_on(node) && !overwritten(task, accesses[i])) fetch(r, node, purpose_of(task));
-        Replica& replica = replica_on(r, node);
+        Replica& replica = r.replica_on(node);
         task.wait_for(replica.arrival);
         for (const TaskRef former : replica.former) task.wait_for(former);
         *bases = replica.memory;
@@ -97,11 +77,11 @@ void Coherence::commit(const TaskSubmission& task, Node node) {
         const Datum& datum = *access.version->datum;
         const bool all_rows = access.row_begin == 0 && access.row_end == datum.rows;
         const bool all_columns = access.col_begin == 0 && access.col_end == datum.cols;
-        r->valid = bit(node);
+        r->valid = bit_of_node(node);
         if (all_rows && all_columns) {
             // whoever comes next waits for this task, which waits for them; of other parts they are still to be waited for
-            replica_on(*r, node).former.clear();
-            replica_on(*r, node).arrival = {};
+            r->replica_on(node).former.clear();
+            r->replica_on(node).arrival = {};
         }
         if (datum.scratch && access.mode == AccessMode::write) {
             r->row_begin = access.row_begin;
@@ -124,7 +104,7 @@ void Coherence::reserve(TaskSubmission& task, Node node) {
     const std::lock_guard guard(lock_);
     bool all_there = true;
     for (Residency* r : needed) {
-        Replica& replica = replica_on(*r, node);
+        Replica& replica = r->replica_on(node);
         replica.last_use = ++clock_;
         all_there = all_there && replica.memory != nullptr;
     }
@@ -150,7 +130,7 @@ bool Coherence::place_all(const std::vector<Residency*>& needed, Node node, int 
     if (std::all_of(needed.begin(), needed.end(), place_or_evict)) return true;
     // the room there is lies in pieces between the task's own data: start over with none of them
     for (Residency* r : needed) {
-        const Replica& replica = replica_on(*r, node);
+        const Replica& replica = r->replica_on(node);
         if (replica.memory != nullptr && !replica.adopted) evict(*r, node, step);
     }
     return std::all_of(needed.begin(), needed.end(), place_or_evict);
@@ -158,12 +138,12 @@ bool Coherence::place_all(const std::vector<Residency*>& needed, Node node, int 
 
 std::size_t Coherence::needed_bytes(const std::vector<Residency*>& needed, Node node) {
     return std::accumulate(needed.begin(), needed.end(), std::size_t{0}, [node](std::size_t sum, Residency* r) {
-        return sum + (replica_on(*r, node).adopted ? 0 : Arena::rounded(bytes_of(*r->version)));
+        return sum + (r->replica_on(node).adopted ? 0 : Arena::rounded(bytes_of(*r->version)));
     });
 }
 
 bool Coherence::place(Residency& r, Node node) {
-    Replica& replica = replica_on(r, node);
+    Replica& replica = r.replica_on(node);
     if (replica.memory != nullptr) return true;
     TaskGroup users;
     replica.memory = arena(node).take(bytes_of(*r.version), users);
@@ -177,12 +157,12 @@ bool Coherence::place(Residency& r, Node node) {
 /// Frees the replica that is missed least: a stale one, one of which there are others, the only one; of equals the one
 /// that was not used for longest. False when there is none but `kept` (sorted).
 bool Coherence::evict_one(Node node, const std::vector<Residency*>& kept, int step) {
-    auto loss = [&](const Residency& r) { return !r.valid_on(node) ? 0 : r.valid != bit(node) ? 1 : 2; };
+    auto loss = [&](const Residency& r) { return !r.valid_on(node) ? 0 : r.valid != bit_of_node(node) ? 1 : 2; };
     Residency* victim = nullptr;
     for (Residency* r : residents_[static_cast<std::size_t>(node)]) {
-        if (replica_on(*r, node).adopted || std::binary_search(kept.begin(), kept.end(), r)) continue;
+        if (r->replica_on(node).adopted || std::binary_search(kept.begin(), kept.end(), r)) continue;
         const auto rank = [&](Residency& candidate) {
-            return std::make_pair(loss(candidate), replica_on(candidate, node).last_use);
+            return std::make_pair(loss(candidate), candidate.replica_on(node).last_use);
         };
         if (victim == nullptr || rank(*r) < rank(*victim)) victim = r;
     }
@@ -192,8 +172,8 @@ bool Coherence::evict_one(Node node, const std::vector<Residency*>& kept, int st
 }
 
 void Coherence::evict(Residency& victim, Node node, int step) {
-    if (victim.valid == bit(node)) fetch(victim, host_node, {.step = step});
-    Replica& replica = replica_on(victim, node);
+    if (victim.valid == bit_of_node(node)) fetch(victim, host_node, {.step = step});
+    Replica& replica = victim.replica_on(node);
     TaskGroup users = replica.former;
     users.push_back(replica.arrival);
     victim.version->accesses.for_each_user([&](TaskRef user, bool exclusive) {
@@ -203,97 +183,14 @@ void Coherence::evict(Residency& victim, Node node, int step) {
     users.erase_if([&](TaskRef user) { return !user.valid() || engine_.completed(user); });
     arena(node).give_back(replica.memory, users);
     replica = Replica{};
-    victim.valid &= ~bit(node);
+    victim.valid &= ~bit_of_node(node);
     std::erase(residents_[static_cast<std::size_t>(node)], &victim);
-}
-
-/// From a device if one is valid and within reach: devices are linked faster to each other than to the host.
-Node Coherence::source_for(const Residency& r, Node node) const {
-    Node lost = -1;
-    Node far = -1;
-    for (std::size_t d = 0; d < devices_.size(); ++d) {
-        const Node from = node_of_device(static_cast<int>(d));
-        if (!r.valid_on(from)) continue;
-        if (devices_[d]->lost()) {
-            lost = from;
-            continue;
-        }
-        if (node == host_node) return from;
-        if (devices_[d]->reaches(*devices_[static_cast<std::size_t>(device_of_node(node))])) return from;
-        far = from;
-    }
-    if (r.valid_on(host_node)) return host_node;
-    if (far >= 0) return far;
-    throw DeviceError("the contents of '" + std::string(r.version->datum->name) + "' were on " +
-                          devices_[static_cast<std::size_t>(device_of_node(lost))]->name() + ", which is lost",
-                      device_of_node(lost), true);
-}
-
-void Coherence::fetch(Residency& r, Node node, Purpose purpose) {
-    const Node from = source_for(r, node);
-    if (from != host_node && node != host_node &&
-        !devices_[static_cast<std::size_t>(device_of_node(from))]->reaches(
-            *devices_[static_cast<std::size_t>(device_of_node(node))])) {
-        submit_copy(r, from, host_node, purpose);
-        submit_copy(r, host_node, node, purpose);
-        return;
-    }
-    submit_copy(r, from, node, purpose);
-}
-
-/// What a copy to the node must not overtake: users of the replica that it overwrites, which may be readers that the copy
-/// need not wait for as a reader itself, and of the memory's former tenant.
-TaskGroup Coherence::hazards_of_copy(Residency& r, Node node) {
-    TaskGroup waits = replica_on(r, node).former;
-    r.version->accesses.for_each_user([&](TaskRef user, bool exclusive) {
-        if (!exclusive && engine_.uses_node(user, node)) waits.push_back(user);
-    });
-    return waits;
-}
-
-void Coherence::submit_copy(Residency& r, Node from, Node to, Purpose purpose) {
-    const TaskGroup waits = hazards_of_copy(r, to);
-    TaskSubmission copy(engine_, engine_.root_, engine_.slot_cache(engine_.root_));
-    const int device = from == host_node ? device_of_node(to) : device_of_node(from);
-    const StreamRole role = from == host_node ? StreamRole::from_host : to == host_node ? StreamRole::to_host : StreamRole::peer;
-    DeviceWork& work = copy.make_runtime_work(device, role, to == host_node ? "to host" : "to gpu", purpose.priority,
-                                              {device_of_node(from), device_of_node(to), -1});
-    copy.task().step = purpose.step;
-    copy.bind_all_rows(*r.version, r.row_begin, r.row_end);
-    copy.wait_for(replica_on(r, from).arrival);
-    for (const TaskRef user : waits) copy.wait_for(user);
-
-    const Copy piece{contents_at(r, to), contents_at(r, from), contents_bytes(r)};
-    Device* peer = role == StreamRole::peer ? devices_[static_cast<std::size_t>(device_of_node(to))].get() : nullptr;
-    work.bytes = static_cast<std::int64_t>(piece.row_bytes);
-    const std::uint64_t number = ++transfers_;
-    work.failed = [this, &r, to, number, device] { copy_failed(r, to, number, device); };
-    work.operation = [piece, role, peer](Driver& driver, std::vector<StreamPoint>&) { driver.copy(role, peer, piece); };
-    copy.record_hazards();
-    note_arrival(r, from, to, copy.task().ref(), number);
-    engine_.release_submission(copy);
-}
-
-void Coherence::note_arrival(Residency& r, Node from, Node to, TaskRef transfer, std::uint64_t number) {
-    Replica& target = replica_on(r, to);
-    target.arrival = transfer;
-    target.arrived = number;
-    target.source = from;
-    target.former.clear();
-    r.valid |= bit(to);
-}
-
-void Coherence::prefetch(Version& version, Node node, Purpose purpose) {
-    Residency& r = residency(version);
-    if (r.valid_on(node)) return;
-    if (node != host_node && (lost(node) || !reserve_for(r, node, purpose))) return;
-    fetch(r, node, purpose);
 }
 
 /// Memory for one datum alone; false where it can never fit.
 bool Coherence::reserve_for(Residency& r, Node node, Purpose purpose) {
     const std::lock_guard guard(lock_);
-    replica_on(r, node).last_use = ++clock_;
+    r.replica_on(node).last_use = ++clock_;
     arena(node).begin_reservation();
     try {
         return place_all({&r}, node, purpose.step);
@@ -301,55 +198,6 @@ bool Coherence::reserve_for(Residency& r, Node node, Purpose purpose) {
         throw DeviceError("moving '" + std::string(r.version->datum->name) + "' to a GPU: " + error.what(), error.device(),
                           error.sticky());
     }
-}
-
-void Coherence::broadcast(Version& version, const std::vector<Node>& nodes, Purpose purpose) {
-    Residency& r = residency(version);
-    std::vector<Node> targets;
-    for (const Node node : nodes) {
-        if (!r.valid_on(node) && !lost(node) && reserve_for(r, node, purpose)) targets.push_back(node);
-    }
-    if (targets.empty()) return;
-    const Node from = source_for(r, targets.front());
-    const auto direct = [&](Node node) {
-        return from == host_node || devices_[static_cast<std::size_t>(device_of_node(from))]->reaches(
-                                        *devices_[static_cast<std::size_t>(device_of_node(node))]);
-    };
-    if (targets.size() == 1 || !std::all_of(targets.begin(), targets.end(), direct)) {
-        for (const Node node : targets) fetch(r, node, purpose);  // where peers do not reach each other: by the host
-        return;
-    }
-
-    TaskGroup waits;
-    for (const Node node : targets) {
-        for (const TaskRef user : hazards_of_copy(r, node)) waits.push_back(user);
-    }
-    TaskSubmission task(engine_, engine_.root_, engine_.slot_cache(engine_.root_));
-    const int device = from == host_node ? device_of_node(targets.front()) : device_of_node(from);
-    const StreamRole role = from == host_node ? StreamRole::from_host : StreamRole::peer;
-    DeviceWork& work = task.make_runtime_work(device, role, "broadcast", purpose.priority, {device_of_node(from), -1, -1});
-    task.task().step = purpose.step;
-    work.has_parts.store(true, std::memory_order_relaxed);
-    task.bind_all_rows(version, r.row_begin, r.row_end);
-    task.wait_for(replica_on(r, from).arrival);
-    for (const TaskRef user : waits) task.wait_for(user);
-
-    BroadcastPlan plan;
-    plan.source = from == host_node ? nullptr : devices_[static_cast<std::size_t>(device_of_node(from))].get();
-    plan.from = contents_at(r, from);
-    plan.bytes = contents_bytes(r);
-    for (const Node node : targets) {
-        plan.targets.push_back({devices_[static_cast<std::size_t>(device_of_node(node))].get(), contents_at(r, node)});
-    }
-    work.bytes = static_cast<std::int64_t>(plan.bytes * targets.size());
-    const std::uint64_t number = ++transfers_;
-    work.failed = [this, &r, targets, number, device] {
-        for (const Node node : targets) copy_failed(r, node, number, device);
-    };
-    work.operation = [plan](Driver& driver, std::vector<StreamPoint>& ends) { driver.broadcast(plan, ends); };
-    task.record_hazards();
-    for (const Node node : targets) note_arrival(r, from, node, task.task().ref(), number);
-    engine_.release_submission(task);
 }
 
 int Coherence::choose_device(const BoundAccess* accesses, std::size_t count) {
@@ -393,7 +241,7 @@ void Coherence::forget_most_in_use() {
 
 void Coherence::adopt(Version& version, Node node, void* memory) {
     Residency& r = residency(version);
-    Replica& replica = replica_on(r, node);
+    Replica& replica = r.replica_on(node);
     const std::lock_guard guard(lock_);
     assert(replica.memory == nullptr);
     replica.memory = memory;
@@ -410,7 +258,7 @@ void Coherence::forget(Residency& r) {
     const std::lock_guard guard(lock_);
     std::erase_if(failed_, [&](const FailedCopy& failed) { return failed.residency == &r; });
     for (Node node = 1; node <= static_cast<Node>(devices_.size()); ++node) {
-        Replica& replica = replica_on(r, node);
+        Replica& replica = r.replica_on(node);
         if (replica.memory == nullptr) continue;
         // the datum's users have completed; those of the memory's former tenant may not have
         if (!replica.adopted) arena(node).give_back(replica.memory, replica.former);
@@ -454,8 +302,8 @@ void Coherence::recover() {
     for (Node node = 1; node <= static_cast<Node>(devices_.size()); ++node) {
         if (!lost(node)) continue;
         for (Residency* r : residents_[static_cast<std::size_t>(node)]) {
-            r->valid &= ~bit(node);
-            if (r->valid == 0) r->valid = bit(host_node);  // contents unspecified, but memory that is there
+            r->valid &= ~bit_of_node(node);
+            if (r->valid == 0) r->valid = bit_of_node(host_node);  // contents unspecified, but memory that is there
         }
     }
 }
@@ -477,13 +325,13 @@ void Coherence::distrust(Residency& r, Node node, std::uint64_t number) {
     }
     for (std::size_t n = 0; n < bad_since.size(); ++n) {
         // what was filled anew since, from elsewhere, is good
-        if (bad_since[n] == r.replicas[n].arrived) r.valid &= ~bit(static_cast<Node>(n));
+        if (bad_since[n] == r.replicas[n].arrived) r.valid &= ~bit_of_node(static_cast<Node>(n));
     }
-    if (r.valid == 0) r.valid = bit(host_node);
+    if (r.valid == 0) r.valid = bit_of_node(host_node);
 }
 
 void Coherence::throw_too_large(const TaskSubmission& task, Node node, const std::vector<Residency*>& needed) const {
-    const Device& device = *devices_[static_cast<std::size_t>(device_of_node(node))];
+    const Device& device = device_of(node);
     const std::string& refusal = arena(node).refusal();
     throw DeviceError("task " + task.label() + " needs " + std::to_string(needed_bytes(needed, node)) + " bytes of " + device.name() +
                           " at once; the runtime may use " + std::to_string(arena(node).capacity()) +

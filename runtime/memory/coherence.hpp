@@ -60,7 +60,7 @@ class Coherence {
     void adopt(Version& version, Node node, void* memory);
 
     /// Nobody will ask for the contents any more: they are not worth a transfer.
-    void abandon(Residency& residency) { residency.valid = 1U << host_node; }
+    void abandon(Residency& residency) { residency.valid = bit_of_node(host_node); }
     /// Frees the replicas of a datum that no task uses any more.
     void forget(Residency& residency);
     /// Transfer number `number`, which device `device` was to make, did not bring the contents to `node`.
@@ -78,6 +78,7 @@ class Coherence {
   private:
     static Purpose purpose_of(const TaskSubmission& task);
 
+    Device& device_of(Node node) const { return *devices_[static_cast<std::size_t>(device_of_node(node))]; }
     Arena& arena(Node node) const { return *arenas_[static_cast<std::size_t>(device_of_node(node))]; }
 
     void reserve(TaskSubmission& task, Node node);
@@ -95,7 +96,7 @@ class Coherence {
     void note_arrival(Residency& residency, Node from, Node to, TaskRef transfer, std::uint64_t number);
     void distrust(Residency& residency, Node node, std::uint64_t number);
     bool any_lost() const;
-    bool lost(Node node) const { return devices_[static_cast<std::size_t>(device_of_node(node))]->lost(); }
+    bool lost(Node node) const { return device_of(node).lost(); }
     [[noreturn]] void throw_too_large(const TaskSubmission& task, Node node, const std::vector<Residency*>& needed) const;
 
     Engine& engine_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "runtime/device/device_work.hpp"
@@ -16,6 +17,7 @@ inline constexpr Node host_node = 0;
 inline constexpr int max_nodes = max_devices + 1;
 constexpr Node node_of_device(int device) { return device + 1; }
 constexpr int device_of_node(Node node) { return node - 1; }
+constexpr std::uint32_t bit_of_node(Node node) { return 1U << node; }
 
 /// A datum's memory on one node.
 struct Replica {
@@ -36,11 +38,13 @@ struct Residency {
     Residency(const Residency&) = delete;
     Residency& operator=(const Residency&) = delete;
 
-    bool valid_on(Node node) const { return (valid >> node & 1U) != 0; }
+    bool valid_on(Node node) const { return (valid & bit_of_node(node)) != 0; }
+    Replica& replica_on(Node node) { return replicas[static_cast<std::size_t>(node)]; }
+    const Replica& replica_on(Node node) const { return replicas[static_cast<std::size_t>(node)]; }
 
     Coherence& owner;
     Version* version = nullptr;
-    std::uint32_t valid = 1;  ///< a bit a node; never 0
+    std::uint32_t valid = 1;  ///< bits of nodes; never 0
     /// Rows that have contents; of a datum that is not scratch, all.
     Index row_begin = 0;
     Index row_end = 0;
