@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "kernels/cuda/qr_leaf_block.hpp"
+#include "kernels/cuda/qr_rows_block.hpp"
 #include "kernels/reference/gemm.hpp"
 #include "kernels/reference/geqrf.hpp"
 #include "kernels/triangle.hpp"
@@ -17,6 +17,7 @@ using namespace basalt;
 using namespace basalt_tests;
 using cuda_detail::leaf_order;
 using cuda_detail::leaf_threads;
+using cuda_detail::QrLeafWay;
 using cuda_detail::Square;
 
 namespace {
@@ -46,20 +47,19 @@ struct Leaf {
           gram(size),
           r1(size),
           x(size),
-          top(size),
           r(size),
           t(size),
           shared_memory(2 * leaf_order * cuda_detail::square_ld, std::numeric_limits<T>::quiet_NaN()) {}
 
     cuda_detail::QrLeafData<T> data() {
-        return {gram.data(), r1.data(), x.data(), top.data(), r.data(), t.data(), &refused};
+        return {gram.data(), r1.data(), x.data(), r.data(), t.data(), &way};
     }
     Square<T> square(int number) { return {shared_memory.data() + number * leaf_order * cuda_detail::square_ld}; }
 
     std::size_t size;
-    std::vector<T> gram, r1, x, top, r, t, shared_memory;
+    std::vector<T> gram, r1, x, r, t, shared_memory;
     cuda_detail::LeafShared<T> shared;
-    int refused = -1;
+    QrLeafWay way{-1};
 };
 
 template <class T>
@@ -67,25 +67,59 @@ View<T> rows(std::vector<T>& a, Index w) {
     return View<T>::row_major(a.data(), std::ssize(a) / w, w, w);
 }
 
-/// The leaf as the kernels and products of the panel make it, in the place of `a` (m x w).
+template <class T>
+View<T> below_top(std::vector<T>& a, Index w) {
+    return rows(a, w).block(w, 0, rows(a, w).rows() - w, w);
+}
+
+/// Of a block with so many warps, the memory that its warps share.
+struct RowMemory {
+    alignas(16) double memory[std::max(2 * cuda_detail::triangle_fragments, leaf_order* cuda_detail::square_ld)];
+    Square<double> square() { return {memory}; }
+    cuda_detail::Pair<double>* triangle() { return reinterpret_cast<cuda_detail::Pair<double>*>(memory); }
+};
+
+/// gram = A^T A as one block makes it.
+template <class T>
+void make_gram(View<const T> a, bool backwards, std::vector<T>& gram) {
+    RowMemory shared;
+    EmulatedBlock(4, backwards).run([&](const EmulatedBlock::Thread& thread) {
+        cuda_detail::gram_block<false, T>(thread, a, gram.data(), shared.square());
+    });
+}
+
+/// C = A Y as one block makes it.
+template <class T>
+void multiply_rows(View<const T> a, const std::vector<T>& y, bool backwards, View<T> c) {
+    RowMemory shared;
+    EmulatedBlock(4, backwards).run([&](const EmulatedBlock::Thread& thread) {
+        cuda_detail::load_triangle(thread, static_cast<int>(a.cols()), y.data(), shared.triangle());
+        cuda_detail::multiply_block<false, T>(thread, a, shared.triangle(), c);
+    });
+}
+
+/// The leaf as the kernels of the panel make it, in the place of `a` (m x w).
 template <class T>
 void factor(std::vector<T>& a, int w, bool backwards, Leaf<T>& leaf) {
     std::vector<char> votes(leaf_threads);
     const View<T> av = rows(a, w);
-    reference::gemm<T>(1, transposed(av), av, 0, rows(leaf.gram, w));
+    make_gram<T>(av, backwards, leaf.gram);
     EmulatedBlock(leaf_threads / 32, backwards).run([&](const EmulatedBlock::Thread& thread) {
         cuda_detail::factor_gram_block<T>(LeafThread(thread, votes), w, T{32}, leaf.data(), leaf.shared,
                                           leaf.square(0));
     });
-    std::vector<T> q(a.size());
-    reference::gemm<T>(1, av, rows(leaf.x, w), 0, rows(q, w));
-    reference::gemm<T>(1, transposed(rows(q, w)), rows(q, w), 0, rows(leaf.gram, w));
+    std::vector<T> q1(a.size());
+    if (leaf.way == QrLeafWay::twice) {
+        multiply_rows<T>(av, leaf.x, backwards, rows(q1, w));
+        make_gram<T>(rows(q1, w), backwards, leaf.gram);
+    }
     EmulatedBlock(leaf_threads / 32, backwards).run([&](const EmulatedBlock::Thread& thread) {
-        cuda_detail::reconstruct_block<T>(LeafThread(thread, votes), w, rows(q, w).block(0, 0, w, w), leaf.data(),
-                                          leaf.shared, leaf.square(0), leaf.square(1));
+        cuda_detail::reconstruct_block<T>(LeafThread(thread, votes), w, av.block(0, 0, w, w),
+                                          rows(q1, w).block(0, 0, w, w), leaf.data(), leaf.shared, leaf.square(0),
+                                          leaf.square(1));
     });
-    reference::gemm<T>(1, rows(q, w), rows(leaf.x, w), 0, av);
-    std::copy(leaf.top.begin(), leaf.top.end(), a.begin());
+    const View<T> below = below_top(a, w);
+    multiply_rows<T>(leaf.way == QrLeafWay::twice ? below_top(q1, w) : below, leaf.x, backwards, below);
 }
 
 /// Uniform numbers; columns get closer to the first one with a smaller `distance`.
@@ -103,14 +137,28 @@ std::vector<T> columns(Index m, Index w, double distance) {
     return a;
 }
 
+template <class T>
+double distance(const std::vector<T>& a, const std::vector<T>& b) {
+    double largest = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(double(a[i]) - double(b[i])));
+    return largest;
+}
+
 }  // namespace
 
 TEMPLATE_TEST_CASE("a leaf's reflectors out of its Gram matrices are Householder's", "", float, double) {
     using T = TestType;
     constexpr double roundoff = std::numeric_limits<T>::epsilon();
-    for (const auto& [m, w] : {std::array<int, 2>{300, 64}, {129, 64}, {100, 17}, {40, 1}, {70, 33}}) {
+    struct Case {
+        int m, w;
+        double distance;  // of columns
+        QrLeafWay way;
+    };
+    for (const auto& [m, w, distance, way] :
+         {Case{300, 64, 1, QrLeafWay::once}, {129, 64, 1, QrLeafWay::once}, {100, 17, 1, QrLeafWay::once},
+          {40, 1, 1, QrLeafWay::once}, {300, 64, 0.3, QrLeafWay::twice}, {70, 33, 0.3, QrLeafWay::twice}}) {
         for (const bool backwards : {false, true}) {
-            std::vector<T> a = columns<T>(m, w, 1), expected = a, tau(static_cast<std::size_t>(w));
+            std::vector<T> a = columns<T>(m, w, distance), expected = a, tau(static_cast<std::size_t>(w));
             Leaf<T> leaf(w);
             factor(a, w, backwards, leaf);
             reference::geqrf<T>(rows(expected, w), tau.data());
@@ -128,7 +176,7 @@ TEMPLATE_TEST_CASE("a leaf's reflectors out of its Gram matrices are Householder
                 }
             }
             INFO(m << " x " << w << (backwards ? ", backwards" : ""));
-            CHECK(leaf.refused == 0);
+            CHECK(leaf.way == way);
             CHECK(v < 100 * roundoff);
             CHECK(r < 300 * roundoff);
             CHECK(t < 30 * roundoff);
@@ -150,13 +198,34 @@ TEMPLATE_TEST_CASE("a leaf's reflectors out of its Gram matrices are Householder
     }
 }
 
+TEMPLATE_TEST_CASE("a block's Gram matrix and product with a triangle are those of plain loops", "", float, double) {
+    using T = TestType;
+    constexpr double roundoff = std::numeric_limits<T>::epsilon();
+    for (const auto& [m, w] : {std::array<int, 2>{301, 64}, {64, 64}, {77, 31}, {5, 3}, {1, 1}}) {
+        std::vector<T> a = columns<T>(m, w, 1), y = columns<T>(w, w, 1), expected(a.size());
+        for (Index i = 1; i < w; ++i) std::fill_n(&rows(y, w)(i, 0), i, T{0});
+        const auto size = static_cast<std::size_t>(w * w);
+        std::vector<T> gram(size), expected_gram(size);
+        reference::gemm<T>(1, transposed(rows(a, w)), rows(a, w), 0, rows(expected_gram, w));
+        reference::gemm<T>(1, rows(a, w), rows(y, w), 0, rows(expected, w));
+        for (const bool backwards : {false, true}) {
+            std::vector<T> product = a;  // in the place of A
+            make_gram<T>(rows(a, w), backwards, gram);
+            multiply_rows<T>(rows(product, w), y, backwards, rows(product, w));
+            INFO(m << " x " << w);
+            CHECK(distance(gram, expected_gram) < m * roundoff);
+            CHECK(distance(product, expected) < w * roundoff);
+        }
+    }
+}
+
 TEMPLATE_TEST_CASE("a leaf that Gram matrices cannot be trusted with is refused", "", float, double) {
     using T = TestType;
     const int m = 200, w = 20;
     const auto refused = [&](std::vector<T> a) {
         Leaf<T> leaf(w);
         factor(a, w, false, leaf);
-        return leaf.refused == 1;
+        return leaf.way == QrLeafWay::householder;
     };
     CHECK_FALSE(refused(columns<T>(m, w, 1)));
     CHECK(refused(columns<T>(m, w, 1e-3)));

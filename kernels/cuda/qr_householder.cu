@@ -108,7 +108,7 @@ template <class T>
 __global__ void __launch_bounds__(threads) householder_kernel(View<T> v, QrLeafData<T> leaf, T* workspace) {
     __shared__ T part[lanes][width], values[width], products[width], t[width][width + 1];
     __shared__ int exponents[width];
-    if (*leaf.refused == 0) return;  // the same for all blocks
+    if (*leaf.way != QrLeafWay::householder) return;  // the same for all blocks
     const int c = static_cast<int>(threadIdx.x) % width, lane = static_cast<int>(threadIdx.x) / width,
               w = static_cast<int>(v.cols());
     const Index share = divide_up(v.rows(), static_cast<Index>(gridDim.x)), begin = min(v.rows(), share * blockIdx.x);

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 
+#include "kernels/cuda/block_thread.cuh"
 #include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/qr_leaf_block.hpp"
+#include "kernels/cuda/qr_rows_block.hpp"
+#include "kernels/cuda/tall_product.hpp"
 
 namespace basalt::cuda_detail {
 
@@ -34,20 +37,61 @@ __global__ void __launch_bounds__(threads) factor_gram_kernel(int w, T largest_c
 }
 
 template <class T>
-__global__ void __launch_bounds__(threads) reconstruct_kernel(int w, View<const T> q1_top, QrLeafData<T> leaf) {
+__global__ void __launch_bounds__(threads) reconstruct_kernel(View<T> top, View<const T> q1_top, QrLeafData<T> leaf) {
     __shared__ LeafShared<T> shared;
-    reconstruct_block(LeafThread(), w, q1_top, leaf, shared, shared_square<T>(0), shared_square<T>(1));
+    reconstruct_block(LeafThread(), static_cast<int>(top.cols()), top, q1_top, leaf, shared, shared_square<T>(0),
+                      shared_square<T>(1));
+}
+
+// What goes through all rows: small blocks, which find room beside other work.
+constexpr int row_threads = 128;
+constexpr Index rows_at_once = 16 * row_threads / row_lanes;
+constexpr std::size_t row_memory = std::max(sizeof(Pair<double>) * triangle_fragments,
+                                            sizeof(double) * leaf_order * square_ld);
+
+/// A block's share of the rows.
+template <class T>
+__device__ View<T> own_rows(View<T> a) {
+    const Index share = divide_up(divide_up(a.rows(), rows_at_once), static_cast<Index>(gridDim.x)) * rows_at_once,
+                begin = min(a.rows(), share * blockIdx.x);
+    return a.block(begin, 0, min(share, a.rows() - begin), a.cols());
 }
 
 template <class T>
-__global__ void __launch_bounds__(threads) take_kernel(View<const T> below, View<T> v, QrLeafData<T> leaf) {
-    if (*leaf.refused != 0) return;
-    const int w = static_cast<int>(v.cols());
-    const Index step = static_cast<Index>(gridDim.x) * threads;
-    for (Index n = static_cast<Index>(blockIdx.x) * threads + threadIdx.x; n < v.rows() * w; n += step) {
-        const Index i = n / w, j = n % w;
-        v(i, j) = i < w ? leaf.top[n] : below(i - w, j);
-    }
+__device__ T* own_part(T* parts, Index w) {
+    return parts + static_cast<Index>(blockIdx.x) * w * w;
+}
+
+template <bool whole, class T>
+__global__ void __launch_bounds__(row_threads, 2) gram_kernel(View<const T> a, T* parts) {
+    __shared__ __align__(16) double memory[row_memory / sizeof(double)];
+    gram_block<whole, T>(BlockThread(), own_rows(a), own_part(parts, a.cols()), {memory});
+}
+
+template <bool whole, class T>
+__global__ void __launch_bounds__(row_threads, 2)
+    again_kernel(View<const T> a, View<T> q1, QrLeafData<T> leaf, T* parts) {
+    __shared__ __align__(16) double memory[row_memory / sizeof(double)];
+    if (*leaf.way != QrLeafWay::twice) return;
+    const BlockThread thread;
+    auto* const x = reinterpret_cast<Pair<double>*>(memory);
+    const View<T> own = own_rows(q1);
+    load_triangle(thread, static_cast<int>(a.cols()), leaf.x, x);
+    multiply_block<whole, T>(thread, own_rows(a), x, own);
+    __syncthreads();
+    gram_block<whole, T>(thread, own, own_part(parts, a.cols()), {memory});
+}
+
+template <bool whole, class T>
+__global__ void __launch_bounds__(row_threads, 3) make_kernel(View<T> a, View<const T> q1, QrLeafData<T> leaf) {
+    __shared__ __align__(16) double memory[row_memory / sizeof(double)];
+    const QrLeafWay way = *leaf.way;
+    if (way == QrLeafWay::householder) return;
+    const BlockThread thread;
+    auto* const x = reinterpret_cast<Pair<double>*>(memory);
+    const View<T> own = own_rows(a);
+    load_triangle(thread, static_cast<int>(a.cols()), leaf.x, x);
+    multiply_block<whole, T>(thread, way == QrLeafWay::once ? own : own_rows(q1), x, own);
 }
 
 template <class T>
@@ -77,6 +121,16 @@ void launch_alone(Stream stream, const char* name, Kernel kernel, int squares, A
     check_launch(name, stream);
 }
 
+unsigned row_blocks(Index rows, Index most) {
+    return static_cast<unsigned>(std::clamp<Index>(divide_up(rows, rows_at_once), 1, most));
+}
+
+template <class T>
+bool is_whole(View<const T> a) {
+    return a.cols() == leaf_order && a.row_stride() % 2 == 0 &&
+           reinterpret_cast<std::uintptr_t>(a.data()) % sizeof(Pair<T>) == 0;
+}
+
 }  // namespace
 
 template <class T>
@@ -89,16 +143,40 @@ void factor_gram(Stream stream, Index rows, int w, QrLeafData<T> leaf) {
 }
 
 template <class T>
-void reconstruct_reflectors(Stream stream, int w, View<const T> q1_top, QrLeafData<T> leaf) {
-    launch_alone<T>(stream, "reconstruct_kernel", reconstruct_kernel<T>, 2, w, q1_top, leaf);
+void make_gram(Stream stream, View<const T> a, QrLeafData<T> leaf, T* parts) {
+    const unsigned blocks = row_blocks(a.rows(), most_gram_blocks);
+    const auto kernel = is_whole<T>(a) ? gram_kernel<true, T> : gram_kernel<false, T>;
+    kernel<<<blocks, row_threads, 0, native(stream)>>>(a, parts);
+    check_launch("gram_kernel", stream);
+    sum_parts<T>(stream, parts, blocks, View<T>::row_major(leaf.gram, a.cols(), a.cols(), a.cols()));
 }
 
 template <class T>
-void take_reflectors(Stream stream, View<const T> below, View<T> v, QrLeafData<T> leaf) {
-    constexpr Index most_blocks = 1056;
-    const auto blocks = static_cast<unsigned>(std::min(divide_up(v.rows() * v.cols(), threads), most_blocks));
-    take_kernel<T><<<blocks, threads, 0, native(stream)>>>(below, v, leaf);
-    check_launch("take_kernel", stream);
+void orthogonalize_again(Stream stream, View<const T> a, View<T> q1, QrLeafData<T> leaf, T* parts) {
+    const unsigned blocks = row_blocks(a.rows(), most_gram_blocks);
+    const auto kernel = is_whole<T>(a) && is_whole<T>(q1) ? again_kernel<true, T> : again_kernel<false, T>;
+    kernel<<<blocks, row_threads, 0, native(stream)>>>(a, q1, leaf, parts);
+    check_launch("again_kernel", stream);
+    // where it is done once these are sums of nothing, which nobody reads
+    sum_parts<T>(stream, parts, blocks, View<T>::row_major(leaf.gram, a.cols(), a.cols(), a.cols()));
+}
+
+template <class T>
+void reconstruct_reflectors(Stream stream, View<T> a, View<const T> q1, QrLeafData<T> leaf) {
+    const Index w = a.cols();
+    launch_alone<T>(stream, "reconstruct_kernel", reconstruct_kernel<T>, 2, a.block(0, 0, w, w), q1.block(0, 0, w, w),
+                    leaf);
+}
+
+template <class T>
+void make_reflectors(Stream stream, View<T> a, View<const T> q1, QrLeafData<T> leaf) {
+    constexpr Index most_blocks = 4 * 132;
+    const Index w = a.cols(), rows = a.rows() - w;
+    if (rows == 0) return;
+    const View<T> below = a.block(w, 0, rows, w);
+    const auto kernel = is_whole<T>(below) && is_whole<T>(q1) ? make_kernel<true, T> : make_kernel<false, T>;
+    kernel<<<row_blocks(rows, most_blocks), row_threads, 0, native(stream)>>>(below, q1.block(w, 0, rows, w), leaf);
+    check_launch("make_kernel", stream);
 }
 
 template <class T>
@@ -108,13 +186,17 @@ void place_leaf(Stream stream, View<T> above, View<T> r_above, View<T> r, View<T
     check_launch("place_kernel", stream);
 }
 
+template void make_gram<float>(Stream, View<const float>, QrLeafData<float>, float*);
 template void factor_gram<float>(Stream, Index, int, QrLeafData<float>);
-template void factor_gram<double>(Stream, Index, int, QrLeafData<double>);
-template void reconstruct_reflectors<float>(Stream, int, View<const float>, QrLeafData<float>);
-template void reconstruct_reflectors<double>(Stream, int, View<const double>, QrLeafData<double>);
-template void take_reflectors<float>(Stream, View<const float>, View<float>, QrLeafData<float>);
-template void take_reflectors<double>(Stream, View<const double>, View<double>, QrLeafData<double>);
+template void orthogonalize_again<float>(Stream, View<const float>, View<float>, QrLeafData<float>, float*);
+template void reconstruct_reflectors<float>(Stream, View<float>, View<const float>, QrLeafData<float>);
+template void make_reflectors<float>(Stream, View<float>, View<const float>, QrLeafData<float>);
 template void place_leaf<float>(Stream, View<float>, View<float>, View<float>, View<float>, QrLeafData<float>);
+template void make_gram<double>(Stream, View<const double>, QrLeafData<double>, double*);
+template void factor_gram<double>(Stream, Index, int, QrLeafData<double>);
+template void orthogonalize_again<double>(Stream, View<const double>, View<double>, QrLeafData<double>, double*);
+template void reconstruct_reflectors<double>(Stream, View<double>, View<const double>, QrLeafData<double>);
+template void make_reflectors<double>(Stream, View<double>, View<const double>, QrLeafData<double>);
 template void place_leaf<double>(Stream, View<double>, View<double>, View<double>, View<double>, QrLeafData<double>);
 
 }  // namespace basalt::cuda_detail

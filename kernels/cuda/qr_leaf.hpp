@@ -9,30 +9,43 @@ namespace basalt::cuda_detail {
 /// Most columns of a leaf.
 inline constexpr int qr_leaf_width = 64;
 
-/// What the kernels of a leaf tell each other, w x w and dense each unless said otherwise. In the device's memory.
+/// How a leaf is factored, which the device decides: by Cholesky QR, once or twice, or by Householder's method.
+enum class QrLeafWay : int { once, twice, householder };
+
+/// What the kernels of a leaf tell each other, w x w and dense each. In the device's memory.
 template <class T>
 struct QrLeafData {
-    T* gram;  ///< of the columns in question
+    T* gram;  ///< of A, then of Q1
     T* r1;    ///< Cholesky's triangle of the first Gram matrix
-    T* x;     ///< r1^-1, then what makes V of Q1
-    T* top;   ///< V's first w rows
+    T* x;     ///< r1^-1, then what makes V of A (once) or of Q1 (twice)
     T* r;     ///< R and T of the leaf
     T* t;
-    int* refused;  ///< whether Householder's method has to do it
+    QrLeafWay* way;
 };
 
-/// G = R^T R, x = R^-1, G being that of `rows` rows; refuses columns that are too close to each other, or out of scale.
+/// Elements of the workspace `parts` of the next two.
+inline constexpr Index most_gram_blocks = 264, gram_workspace = most_gram_blocks * qr_leaf_width * qr_leaf_width;
+
+/// leaf.gram = A^T A.
+template <class T>
+void make_gram(Stream stream, View<const T> a, QrLeafData<T> leaf, T* parts);
+
+/// G = R^T R, x = R^-1, G being that of `rows` rows. Decides the way: what is nearly orthogonal up to scale needs one
+/// pass, columns that are too close to each other, or out of scale, Householder's method.
 template <class T>
 void factor_gram(Stream stream, Index rows, int w, QrLeafData<T> leaf);
 
-/// Of Q1 = A r1^-1, nearly orthonormal, with its Gram matrix: R, T, V's first rows, and x with V = Q1 x below them.
-/// `q1_top`: the first w rows of Q1.
+/// Where it is done twice: Q1 = A r1^-1, leaf.gram = Q1^T Q1.
 template <class T>
-void reconstruct_reflectors(Stream stream, int w, View<const T> q1_top, QrLeafData<T> leaf);
+void orthogonalize_again(Stream stream, View<const T> a, View<T> q1, QrLeafData<T> leaf, T* parts);
 
-/// Where it was not refused: the leaf (m x w) becomes V out of leaf.top and `below` ((m - w) x w).
+/// Unless Householder's method does it: R, T and the x of V, whose first w rows take the place of A's.
 template <class T>
-void take_reflectors(Stream stream, View<const T> below, View<T> v, QrLeafData<T> leaf);
+void reconstruct_reflectors(Stream stream, View<T> a, View<const T> q1, QrLeafData<T> leaf);
+
+/// Unless Householder's method does it: A x or Q1 x, V, in the place of A below its first w rows.
+template <class T>
+void make_reflectors(Stream stream, View<T> a, View<const T> q1, QrLeafData<T> leaf);
 
 /// Elements of its workspace.
 inline constexpr Index most_householder_blocks = 64,

@@ -209,6 +209,10 @@ struct LeafShared {
     T squares[leaf_order];
 };
 
+/// Columns whose norm times that of their row of R^-1 is at most so much, squared: not far from orthogonal, they lose no
+/// more than a few roundings in one pass.
+constexpr double nearly_orthogonal = 4;
+
 /// G = R^T R by elimination: R = D^-1/2 U, R^-1 = L^-T D^-1/2. `largest_condition`: of any column, its norm times that
 /// of its row of the inverse.
 template <class T, class Thread>
@@ -233,61 +237,79 @@ BASALT_DEVICE void factor_gram_block(const Thread& thread, int w, T largest_cond
         if (i < w && j < w) leaf.r1[i * w + j] = i <= j ? a.at[p][q] * scale : T{0};
     });
     thread.sync();
+    const bool once = rows_within(thread, w, square, shared.squares, static_cast<T>(nearly_orthogonal));
     good = rows_within(thread, w, square, shared.squares, largest_condition * largest_condition) && good;
     for_patch(place, [&](int i, int j, int, int) {
         if (i < w && j < w) leaf.x[i * w + j] = square(i, j);
     });
-    if (thread.number == 0) *leaf.refused = good ? 0 : 1;
+    if (thread.number == 0) {
+        *leaf.way = !good ? QrLeafWay::householder : once ? QrLeafWay::once : QrLeafWay::twice;
+    }
 }
 
-/// Q1 = Q2 (I + F), Q2's top - S = L U; V = (L, Q1 x) with x = (I - F) U^-1, R = S (I + F) R1, T = -U S L^-T.
+/// Twice: Q1 = Q2 (I + F), Q2's top - S = L U; V = (L, Q1 x) with x = (I - F) U^-1, R = S (I + F) R1, T = -U S L^-T.
+/// Once: F = 0 and V = (L, A x) with x = R1^-1 U^-1. `top`: the first rows of A, which become V's.
 template <class T, class Thread>
-BASALT_DEVICE void reconstruct_block(const Thread& thread, int w, View<const T> q1_top, const QrLeafData<T>& leaf,
-                                     LeafShared<T>& shared, Square<T> f, Square<T> other) {
+BASALT_DEVICE void reconstruct_block(const Thread& thread, int w, View<T> top, View<const T> q1_top,
+                                     const QrLeafData<T>& leaf, LeafShared<T>& shared, Square<T> f, Square<T> other) {
+    if (*leaf.way == QrLeafWay::householder) return;  // the same for all threads
+    const bool twice = *leaf.way == QrLeafWay::twice;
     const PatchPlace place(thread.number);
     Patch<T> lu, unit, x;
     bool good = true;
     for_patch(place, [&](int i, int j, int p, int q) {
-        const T step = filled(w, leaf.gram, w, i, j) - (i == j ? T{1} : T{0});
-        good = good && std::abs(step) <= GramRange<T>::step;
-        f(i, j) = i < j ? step : i == j ? step / 2 : T{0};
-        lu.at[p][q] = filled(w, q1_top.data(), q1_top.row_stride(), i, j);
+        if (twice) {
+            const T step = filled(w, leaf.gram, w, i, j) - (i == j ? T{1} : T{0});
+            good = good && std::abs(step) <= GramRange<T>::step;
+            f(i, j) = i < j ? step : i == j ? step / 2 : T{0};
+            lu.at[p][q] = filled(w, q1_top.data(), q1_top.row_stride(), i, j);
+        } else {
+            f(i, j) = filled(w, leaf.x, w, i, j);
+            lu.at[p][q] = filled<T>(w, top.data(), top.row_stride(), i, j);
+        }
         other(i, j) = lu.at[p][q];
     });
-    thread.sync();
-    const Patch<T> change = multiply(place, other, f);
-    for_patch(place, [&](int, int, int p, int q) { lu.at[p][q] -= change.at[p][q]; });
+    good = thread.all(good);
+    const Patch<T> product = multiply(place, other, f);
+    for_patch(place, [&](int, int, int p, int q) {
+        lu.at[p][q] = twice ? lu.at[p][q] - product.at[p][q] : product.at[p][q];
+    });
     eliminate(thread, place, lu, unit, true, shared.lines, shared.pivots);
     invert_upper(thread, place, lu, x, shared.lines, shared.pivots);
     for_patch(place, [&](int i, int j, int p, int q) { other(i, j) = x.at[p][q]; });
     if (thread.number < leaf_order) shared.squares[thread.number] = T{1};
     thread.sync();
-    good = rows_within(thread, w, other, shared.squares, static_cast<T>(largest_growth)) && good;
+    if (!rows_within(thread, w, other, shared.squares, static_cast<T>(largest_growth)) || !good) {
+        if (thread.number == 0) *leaf.way = QrLeafWay::householder;
+        return;
+    }
     const Patch<T> fx = multiply(place, f, other);
     for_patch(place, [&](int i, int j, int p, int q) {
-        if (i < w && j < w) leaf.x[i * w + j] = x.at[p][q] - fx.at[p][q];
+        if (i < w && j < w) leaf.x[i * w + j] = twice ? x.at[p][q] - fx.at[p][q] : fx.at[p][q];
     });
-    thread.sync();
     Patch<T> r;
-    for_patch(place, [&](int i, int j, int p, int q) { other(i, j) = r.at[p][q] = filled(w, leaf.r1, w, i, j); });
-    thread.sync();
-    const Patch<T> fr = multiply(place, f, other);
+    for_patch(place, [&](int i, int j, int p, int q) { r.at[p][q] = filled(w, leaf.r1, w, i, j); });
+    if (twice) {
+        thread.sync();
+        for_patch(place, [&](int i, int j, int p, int q) { other(i, j) = r.at[p][q]; });
+        thread.sync();
+        const Patch<T> fr = multiply(place, f, other);
+        for_patch(place, [&](int, int, int p, int q) { r.at[p][q] += fr.at[p][q]; });
+    }
     thread.sync();
     for_patch(place, [&](int i, int j, int p, int q) {
         const T u = i == j ? shared.pivots.value[i] : lu.at[p][q];
         f(i, j) = i <= j ? u * shared.pivots.sign[j] : T{0};
         other(j, i) = unit.at[p][q];
         if (i >= w || j >= w) return;
-        leaf.r[i * w + j] = i <= j ? shared.pivots.sign[i] * (r.at[p][q] + fr.at[p][q]) : T{0};
-        leaf.top[i * w + j] = i > j ? lu.at[p][q] : i == j ? T{1} : T{0};
+        leaf.r[i * w + j] = i <= j ? shared.pivots.sign[i] * r.at[p][q] : T{0};
+        top(i, j) = i > j ? lu.at[p][q] : i == j ? T{1} : T{0};
     });
     thread.sync();
     const Patch<T> t = multiply(place, f, other);
     for_patch(place, [&](int i, int j, int p, int q) {
         if (i < w && j < w) leaf.t[i * w + j] = i <= j ? -t.at[p][q] : T{0};
     });
-    good = thread.all(good);
-    if (thread.number == 0 && !good) *leaf.refused = 1;
 }
 
 }  // namespace basalt::cuda_detail

@@ -14,7 +14,9 @@ namespace {
 
 using cuda_detail::Batched;
 using cuda_detail::batched_gemm;
+using cuda_detail::divide_up;
 using cuda_detail::QrLeafData;
+using cuda_detail::QrLeafWay;
 using cuda_detail::tall_product;
 
 constexpr Index leaf_width = cuda_detail::qr_leaf_width, leaf_size = leaf_width * leaf_width;
@@ -23,30 +25,28 @@ constexpr Index leaf_width = cuda_detail::qr_leaf_width, leaf_size = leaf_width 
 template <class T>
 struct Memory {
     Memory(void* workspace, Index rows, Index cols) : begin_(static_cast<T*>(workspace)) {
+        const Index half = divide_up(cols, 2);  // products between two parts of the columns have most elements with halves
         q1 = take(rows * leaf_width);
-        below = take(rows * leaf_width);
-        parts = take(cuda_detail::tall_product_workspace(cols, cols));
-        w = take(leaf_width * cols);
-        x = take(leaf_width * cols);
-        gram = take(cols * cols);
+        parts = take(std::max(cuda_detail::tall_product_workspace(half, half), cuda_detail::gram_workspace));
+        w = take(half * half);
+        x = take(half * half);
         householder = take(cuda_detail::householder_workspace);
         leaf.gram = take(leaf_size);
         leaf.r1 = take(leaf_size);
         leaf.x = take(leaf_size);
-        leaf.top = take(leaf_size);
         leaf.r = take(leaf_size);
         leaf.t = take(leaf_size);
-        leaf.refused = reinterpret_cast<int*>(take(leaf_width));
+        leaf.way = reinterpret_cast<QrLeafWay*>(take(leaf_width));
     }
     std::size_t bytes() const { return static_cast<std::size_t>(used_) * sizeof(T); }
 
-    T *q1, *below, *parts, *w, *x, *gram, *householder;
+    T *q1, *parts, *w, *x, *householder;
     QrLeafData<T> leaf;
 
   private:
     T* take(Index elements) {
         T* const part = begin_ == nullptr ? nullptr : begin_ + used_;
-        used_ += cuda_detail::divide_up(elements, leaf_width) * leaf_width;
+        used_ += divide_up(elements, leaf_width) * leaf_width;
         return part;
     }
     T* begin_;
@@ -58,32 +58,65 @@ View<T> dense(T* memory, Index rows, Index cols) {
     return View<T>::row_major(memory, rows, cols, std::max<Index>(cols, 1));
 }
 
-/// The leaf, whose first row is on the diagonal, becomes V; leaf.r and leaf.t are its R and T.
+/// Recursion over columns (Elmroth, Gustavson, IBM J. Res. Dev. 44, 2000).
 template <class T>
-void factor_leaf(Stream stream, View<T> a, const Memory<T>& memory) {
-    const Index m = a.rows(), w = a.cols();
-    const int width = static_cast<int>(w);
-    const QrLeafData<T>& leaf = memory.leaf;
-    const View<T> gram = dense(leaf.gram, w, w), x = dense(leaf.x, w, w), q1 = dense(memory.q1, m, w),
-                  below = dense(memory.below, m - w, w);
-    tall_product<T>(stream, a, a, gram, memory.parts);
-    cuda_detail::factor_gram<T>(stream, m, width, leaf);
-    batched_gemm<T>(stream, 1, T{1}, {a}, {x}, T{0}, Batched<T>{q1});
-    tall_product<T>(stream, q1, q1, gram, memory.parts);
-    cuda_detail::reconstruct_reflectors<T>(stream, width, q1.block(0, 0, w, w), leaf);
-    batched_gemm<T>(stream, 1, T{1}, {q1.block(w, 0, m - w, w)}, {x}, T{0}, Batched<T>{below});
-    cuda_detail::take_reflectors<T>(stream, below, a, leaf);
-    cuda_detail::factor_by_householder<T>(stream, a, leaf, memory.householder);
-}
+class Panel {
+  public:
+    Panel(Stream stream, View<T> v, View<T> r, View<T> t, void* workspace)
+        : stream_(stream), v_(v), r_(r), t_(t), memory_(workspace, v.rows(), v.cols()) {}
 
-/// C -= V T^T (V^T C)
-template <class T>
-void reflect(Stream stream, View<const T> v, View<const T> t, View<T> c, const Memory<T>& memory) {
-    const View<T> w = dense(memory.w, v.cols(), c.cols()), x = dense(memory.x, v.cols(), c.cols());
-    tall_product<T>(stream, v, c, w, memory.parts);
-    batched_gemm<T>(stream, 1, T{1}, {t, 0, true}, {w}, T{0}, Batched<T>{x});
-    batched_gemm<T>(stream, 1, T{-1}, {v}, {x}, T{1}, Batched<T>{c});
-}
+    void factor(Index first, Index cols) {
+        if (cols <= leaf_width) return factor_leaf(first, cols);
+        const Index left = divide_up(divide_up(cols, leaf_width), 2) * leaf_width, right = cols - left;
+        factor(first, left);
+        apply(first, left, right);
+        factor(first + left, right);
+        join(first, left, right);
+    }
+
+  private:
+    /// Columns from row `first` on.
+    View<T> from(Index first, Index col, Index cols) const { return v_.block(first, col, v_.rows() - first, cols); }
+
+    void factor_leaf(Index first, Index cols) {
+        const View<T> a = from(first, first, cols), q1 = dense(memory_.q1, a.rows(), cols);
+        const QrLeafData<T>& leaf = memory_.leaf;
+        cuda_detail::make_gram<T>(stream_, a, leaf, memory_.parts);
+        cuda_detail::factor_gram<T>(stream_, a.rows(), static_cast<int>(cols), leaf);
+        cuda_detail::orthogonalize_again<T>(stream_, a, q1, leaf, memory_.parts);
+        cuda_detail::reconstruct_reflectors<T>(stream_, a, q1, leaf);
+        cuda_detail::make_reflectors<T>(stream_, a, q1, leaf);
+        cuda_detail::factor_by_householder<T>(stream_, a, leaf, memory_.householder);
+        cuda_detail::place_leaf<T>(stream_, v_.block(0, first, first, cols), r_.block(0, first, first, cols),
+                                   r_.block(first, first, cols, cols), t_.block(first, first, cols, cols), leaf);
+    }
+
+    /// A2 -= V1 T1^T (V1^T A2)
+    void apply(Index first, Index left, Index right) {
+        const View<T> v1 = from(first, first, left), a2 = from(first, first + left, right),
+                      w = dense(memory_.w, left, right), x = dense(memory_.x, left, right);
+        tall_product<T>(stream_, v1, a2, w, memory_.parts);
+        multiply(T{1}, {t_.block(first, first, left, left), 0, true}, w, T{0}, x);
+        multiply(T{-1}, {v1}, x, T{1}, a2);
+    }
+
+    /// T12 = -T1 (V1^T V2) T2
+    void join(Index first, Index left, Index right) {
+        const Index second = first + left;
+        const View<T> w = dense(memory_.w, left, right), x = dense(memory_.x, left, right);
+        tall_product<T>(stream_, from(second, first, left), from(second, second, right), w, memory_.parts);
+        multiply(T{1}, {w}, t_.block(second, second, right, right), T{0}, x);
+        multiply(T{-1}, {t_.block(first, first, left, left)}, x, T{0}, t_.block(first, second, left, right));
+    }
+
+    void multiply(T alpha, Batched<const T> a, View<const T> b, T beta, View<T> c) const {
+        batched_gemm<T>(stream_, 1, alpha, a, {b}, beta, Batched<T>{c});
+    }
+
+    const Stream stream_;
+    const View<T> v_, r_, t_;
+    const Memory<T> memory_;
+};
 
 }  // namespace
 
@@ -95,10 +128,9 @@ std::size_t qr_panel_workspace(Index rows, Index cols) {
 template <class T>
 void qr_panel_factor(Stream stream, View<T> panel, std::type_identity_t<View<T>> r, std::type_identity_t<View<T>> t,
                      void* workspace) {
-    const Index m = panel.rows(), k = panel.cols();
-    assert(m >= k && r.rows() == k && t.rows() == k);
+    const Index k = panel.cols();
+    assert(panel.rows() >= k && r.rows() == k && t.rows() == k);
     if (k == 0) return;
-    const Memory<T> memory(workspace, m, k);
     for (const View<T>& triangle : {r, t}) {
         const auto row = static_cast<std::size_t>(k) * sizeof(T);
         cuda_detail::check(
@@ -106,26 +138,7 @@ void qr_panel_factor(Stream stream, View<T> panel, std::type_identity_t<View<T>>
                               static_cast<std::size_t>(k), cuda_detail::native(stream)),
             "cudaMemset2DAsync", stream);
     }
-    for (Index first = 0; first < k; first += leaf_width) {
-        const Index w = std::min(leaf_width, k - first), right = k - first - w;
-        const View<T> v = panel.block(first, first, m - first, w), t_leaf = t.block(first, first, w, w);
-        factor_leaf<T>(stream, v, memory);
-        cuda_detail::place_leaf<T>(stream, panel.block(0, first, first, w), r.block(0, first, first, w),
-                                   r.block(first, first, w, w), t_leaf, memory.leaf);
-        if (right > 0) reflect<T>(stream, v, t_leaf, panel.block(first, first + w, m - first, right), memory);
-    }
-    if (k <= leaf_width) return;
-    // T(0:c, c:) = -T(0:c, 0:c) (V^T V)(0:c, c:) T(c:, c:), leaf by leaf
-    const View<T> gram = dense(memory.gram, k, k);
-    tall_product<T>(stream, panel, panel, gram, memory.parts);
-    for (Index first = leaf_width; first < k; first += leaf_width) {
-        const Index w = std::min(leaf_width, k - first);
-        const View<T> product = dense(memory.w, first, w);
-        batched_gemm<T>(stream, 1, T{1}, {gram.block(0, first, first, w)}, {t.block(first, first, w, w)}, T{0},
-                        Batched<T>{product});
-        batched_gemm<T>(stream, 1, T{-1}, {t.block(0, 0, first, first)}, {product}, T{0},
-                        Batched<T>{t.block(0, first, first, w)});
-    }
+    Panel<T>(stream, panel, r, t, workspace).factor(0, k);
 }
 
 template std::size_t qr_panel_workspace<float>(Index, Index);

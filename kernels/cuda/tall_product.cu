@@ -75,12 +75,19 @@ void tall_product(Stream stream, std::type_identity_t<View<const T>> x, std::typ
         batched_gemm<T>(stream, 1, T{1}, {x.block(whole * rows, 0, left, a), 0, true},
                         {y.block(whole * rows, 0, left, b)}, T{0}, Batched<T>{part(whole)});
     }
-    sum_kernel<T><<<static_cast<unsigned>(divide_up(a * b, threads)), threads, 0, native(stream)>>>(
-        workspace, whole + (left > 0 ? 1 : 0), c);
+    sum_parts<T>(stream, workspace, whole + (left > 0 ? 1 : 0), c);
+}
+
+template <class T>
+void sum_parts(Stream stream, const T* parts, Index count, View<T> c) {
+    const auto blocks = static_cast<unsigned>(divide_up(c.rows() * c.cols(), threads));
+    sum_kernel<T><<<blocks, threads, 0, native(stream)>>>(parts, count, c);
     check_launch("sum_kernel", stream);
 }
 
 template void tall_product<float>(Stream, View<const float>, View<const float>, View<float>, float*);
 template void tall_product<double>(Stream, View<const double>, View<const double>, View<double>, double*);
+template void sum_parts<float>(Stream, const float*, Index, View<float>);
+template void sum_parts<double>(Stream, const double*, Index, View<double>);
 
 }  // namespace basalt::cuda_detail

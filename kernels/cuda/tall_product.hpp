@@ -17,4 +17,8 @@ template <class T>
 void tall_product(Stream stream, std::type_identity_t<View<const T>> x, std::type_identity_t<View<const T>> y,
                   View<T> c, T* workspace);
 
+/// C = the sum of `count` matrices of its shape, dense and one behind the other, in order.
+template <class T>
+void sum_parts(Stream stream, const T* parts, Index count, View<T> c);
+
 }  // namespace basalt::cuda_detail
