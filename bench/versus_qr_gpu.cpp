@@ -51,6 +51,8 @@ class QrContest {
         qr_options_.panel_width = options.nb > 0 ? options.nb : basalt::default_qr_panel(runtime.tuning(), qr_options_.mode, m_, n_);
         qr_options_.panel_threads = options.panel_threads;
         qr_options_.lookahead = options.lookahead;
+        qr_options_.narrow_at_end = options.narrow_at_end;
+        qr_options_.split_products = options.split_products;
         tile_ = options.tile == basalt::TileShape{} ? basalt::default_qr_tile(runtime.tuning(), m_, n_, runtime.gpus())
                                                     : options.tile;
     }

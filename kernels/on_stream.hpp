@@ -232,9 +232,9 @@ void qr_panel_factor(Stream stream, View<T> panel, std::type_identity_t<View<T>>
 
 template <class T>
 void reflect_columns(Stream stream, std::type_identity_t<View<const T>> v, std::type_identity_t<View<const T>> t,
-                     TileColumns<T> c, T* workspace) {
-    if (emulated(stream)) return cpu_kernels::reflect_columns<T>(v, t, c);
-    cuda_kernels::reflect_columns<T>(stream, v, t, c, workspace);
+                     TileColumns<T> c, T* workspace, bool by_pieces) {
+    if (emulated(stream)) return cpu_kernels::reflect_columns<T>(v, t, c, by_pieces);
+    cuda_kernels::reflect_columns<T>(stream, v, t, c, workspace, by_pieces);
 }
 
 template <class T>

@@ -26,6 +26,15 @@ inline constexpr int split_pieces = 3;
 /// The factor between one piece and the next: what follows a piece of 8 bits is smaller by that at least.
 inline constexpr float split_step = 256;
 
+/// Longest sum that tensor cores make, who cut off what they add: the depth of a product goes in stretches of so many.
+inline constexpr Index split_depth = 1024;
+
+/// Whether getting the pieces of a product's operands takes less than they save: docs/decisions/0010-lu-on-gpus.md.
+constexpr bool worth_splitting(Index rows, Index depth, Index cols) {
+    constexpr Index least_depth = 256, least_volume = Index{1} << 33;
+    return depth >= least_depth && rows * depth * cols >= least_volume;
+}
+
 /// Bytes of workspace for C -= A B by pieces, with A of rows x depth and B of depth x cols: 256 bytes aligned.
 constexpr std::size_t split_workspace(Index rows, Index depth, Index cols) {
     constexpr std::size_t piece_bytes = 2, alignment = 256;

@@ -94,8 +94,9 @@ GpuTuning sm_90() {
     gpu.cholesky.least_split_depth = 256;
     gpu.cholesky.least_split_side = 512;
     gpu.cholesky.batched_below = 2048;
-    gpu.qr.sizes = {{4096, 128, 128, 512}, {8192, 128, 256, 1024}, {any_size, 256, 256, 4096}};
+    gpu.qr.sizes = {{4096, 128, 128, 512}, {8192, 128, 256, 1024}, {16384, 256, 512, 4096}, {any_size, 256, 1024, 4096}};
     gpu.qr.deal = {.tile_columns_a_gpu = 8, .smallest_tile = 512};
+    gpu.qr.narrowing = {.left_a_panel_column = 16, .narrowest_panel = 256};
     gpu.qr.least_work = 1e10;
     return gpu;
 }

@@ -8,13 +8,6 @@
 
 namespace basalt::detail {
 
-namespace {
-
-// Smaller products are not worth the pieces: docs/decisions/0010-lu-on-gpus.md.
-constexpr Index least_split_depth = 256, least_split_volume = Index{1} << 33;
-
-}  // namespace
-
 template <class T>
 void GpuLuTasks<T>::update_leading(int k, int next) {
     const Panel& p = panel(next);
@@ -108,7 +101,7 @@ template <class T>
 bool GpuLuTasks<T>::by_pieces(Index rows, Index depth, Index cols) const {
     if (!std::is_same_v<T, float> || !choices_.split_products || choices_.tf32) return false;
     if (rt_.engine().device(0).emulated()) return true;
-    return depth >= least_split_depth && rows * depth * cols >= least_split_volume;
+    return worth_splitting(rows, depth, cols);
 }
 
 /// Columns of a GPU: exchange of rows, U = L^-1 A beside the triangle, A -= L U below. add_columns(data) adds the

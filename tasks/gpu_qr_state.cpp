@@ -14,21 +14,24 @@ namespace {
 /// Elements of a GPU's workspaces. On an emulated one the CPU twins run, which have their own.
 template <class T>
 struct Workspaces {
-    Workspaces(const QrState<T>& qr, Index columns) {
+    Workspaces(const QrState<T>& qr, bool by_pieces, Index columns) {
         if (qr.runtime.devices().front().emulated) return;
         const Index width = qr.grid().shape().width;
         panel = aligned(static_cast<Index>(cuda_kernels::qr_panel_workspace<T>(qr.grid().rows(), qr.nb) / sizeof(T)) +
                         line);
-        leading = aligned(cuda_kernels::reflect_columns_workspace(qr.nb, std::min(width, widest_qr_gpu_panel)));
-        rest = aligned(cuda_kernels::reflect_columns_workspace(qr.nb, columns * width));
+        const auto updates = [&](Index cols) {
+            return aligned(cuda_kernels::reflect_columns_workspace(qr.grid().rows(), qr.nb, cols, by_pieces));
+        };
+        leading = updates(std::min(width, widest_qr_gpu_panel));
+        rest = updates(columns * width);
     }
     Index panel = line, leading = line, rest = line;
 };
 
 /// Bytes of a GPU's memory that a factorization takes beside its tile columns, of which it has `columns` at a time.
 template <class T>
-std::size_t workspace_bytes(const QrState<T>& qr, Index columns) {
-    const Workspaces<T> own(qr, columns);
+std::size_t workspace_bytes(const QrState<T>& qr, bool by_pieces, Index columns) {
+    const Workspaces<T> own(qr, by_pieces, columns);
     const auto steps = static_cast<Index>(qr.panels.size());
     const Index travelling = GpuQrState<T>::panel_slots * (qr.grid().rows() + qr.nb) * qr.nb + steps * qr.nb * qr.nb;
     return static_cast<std::size_t>(travelling + own.panel + own.leading + own.rest) * sizeof(T) +
@@ -41,8 +44,9 @@ template <class T>
 GpuQrState<T>::GpuQrState(QrState<T>& qr, const QrChoices& choices)
     : qr(qr),
       gpus(qr.runtime.gpus()),
+      by_pieces(std::is_same_v<T, float> && choices.mode == QrMode::gpu && choices.split_products),
       group_columns(fitting_columns(qr.runtime, qr.grid(), sizeof(T),
-                                    [&](Index columns) { return workspace_bytes(qr, columns); }, qr.a->adopted())),
+                                    [&](Index columns) { return workspace_bytes(qr, by_pieces, columns); }, qr.a->adopted())),
       panels_come_home(choices.mode != QrMode::gpu || out_of_core() || !gpus_reach_each_other(qr.runtime)),
       workspace(choices.mode == QrMode::hybrid ? choices.panel_threads : 0, qr.nb),
       v(choices.mode == QrMode::hybrid ? static_cast<std::size_t>(qr.grid().rows() * qr.nb) : 0) {
@@ -77,7 +81,7 @@ void GpuQrState<T>::register_travelling() {
 template <class T>
 void GpuQrState<T>::register_on_devices() {
     Runtime& runtime = qr.runtime;
-    const Workspaces<T> own(qr, ceil_div(std::min(group_columns, qr.grid().tile_cols()), gpus));
+    const Workspaces<T> own(qr, by_pieces, ceil_div(std::min(group_columns, qr.grid().tile_cols()), gpus));
     on_devices_ = HostBuffer(static_cast<std::size_t>(gpus * (own.panel + own.leading + own.rest)) * sizeof(T),
                              HostBacking::untouched);
     T* next = static_cast<T*>(on_devices_.data());

@@ -24,6 +24,7 @@ struct GpuQrState {
 
     QrState<T>& qr;
     const int gpus;
+    const bool by_pieces;       ///< large updates in single precision
     const Index group_columns;  ///< tile columns of a group
     const bool panels_come_home;
 

@@ -24,6 +24,8 @@ RunCase qr_run_case(const Runtime& runtime, const QrOptions& options, FactorMode
     differences.note(options.panel_threads > 0 && mode != FactorMode::gpu, "panel-threads={}",
                      options.panel_threads);
     differences.note(options.lookahead >= 0 && options.lookahead != 1, "lookahead={}", options.lookahead);
+    differences.note(mode == FactorMode::gpu && !options.narrow_at_end, "not narrow at the end");
+    differences.note(!on_cores && problem.precision == 's' && !options.split_products, "plain-products");
     differences.note(on_cores && options.tree != QrTree::automatic, "{}",
                      options.tree == QrTree::always ? "tree" : "no tree");
     return {problem.routine.empty() ? "geqrf" : problem.routine,

@@ -200,6 +200,11 @@ class GpuQrSubmission {
         }
     }
 
+    /// Whether an update's products are made by pieces. On emulated devices all are that may be.
+    bool in_pieces(Index rows, Index depth, Index cols) const {
+        return g_.by_pieces && (rt_.engine().device(0).emulated() || worth_splitting(rows, depth, cols));
+    }
+
     /// Step k on `count` of the GPU's tile columns from `tile_column` on, the first from col_begin.
     void submit_update(int k, Index tile_column, Index count, Index col_begin, Index col_end, int gpu, int next,
                        bool leading) {
@@ -215,6 +220,7 @@ class GpuQrSubmission {
             data.readwrite(matrix(j, p.first, c == 0 ? col_begin : 0, c == 0 ? col_end : tile_width()));
         }
         const GpuColumns<T> columns{rows(), tile_width(), col_begin, col_end};
+        const bool by_pieces = in_pieces(rows() - p.first, p.width, count * tile_width());
         rt_.submit(
             {.name = leading ? TaskName("update leading") : TaskName("update"),
              .priority = leading ? urgent : -k - 1,
@@ -222,12 +228,12 @@ class GpuQrSubmission {
              .step = k,
              .place = Place::gpu(gpu)},
             data,
-            on_any_device([p, v_region = panel_rows(k), t_region = s_.t_of(k), columns, first_column](
+            on_any_device([=, v_region = panel_rows(k), t_region = s_.t_of(k)](
                               Stream stream, const Addresses& at) {
                 const View<const T> v = read(v_region).view(at[0]), t = read(t_region).view(at[1]);
                 columns.for_each_group(at.data() + first_column, at.size() - first_column, [&](TileColumns<T> group) {
                     on_stream::reflect_columns<T>(stream, v, t, group.row_range(p.first, columns.rows - p.first),
-                                                  static_cast<T*>(at[2]));
+                                                  static_cast<T*>(at[2]), by_pieces);
                 });
             }));
     }

@@ -84,14 +84,16 @@ namespace detail {
 QrChoices::QrChoices(const Tuning& tuning, const QrOptions& options, Index m, Index n, int workers, int gpus)
     : mode(chosen_qr_mode(tuning, options, m, n, gpus)),
       method(chosen_qr_method(tuning, options, mode, m, n)),
-      panel_width(options.panel_width),
+      widths{options.panel_width},
       inner_width(options.inner_width),
       domain_tiles(0),
       panel_threads(options.panel_threads),
       panel_threads_given(options.panel_threads > 0),
       lookahead(options.lookahead),
+      split_products(options.split_products),
       tree_(options.tree),
       tree_bytes_(tuning.cpu.qr.tree_bytes) {
+    Index& panel_width = widths.width;
     require(panel_width >= 0, "panel_width = " + std::to_string(panel_width) + "; allowed is 0 (chosen) or at least 1");
     require(panel_threads >= 0,
             "panel_threads = " + std::to_string(panel_threads) + "; allowed is 0 (chosen) or at least 1");
@@ -111,6 +113,10 @@ QrChoices::QrChoices(const Tuning& tuning, const QrOptions& options, Index m, In
     }
     if (panel_width == 0) panel_width = default_qr_panel(tuning, mode, m, n);
     if (mode != QrMode::cpu) panel_width = std::min(panel_width, widest_qr_gpu_panel);
+    if (mode == QrMode::gpu && options.narrow_at_end) {
+        widths.left_a_column = tuning.gpu.qr.narrowing.left_a_panel_column;
+        widths.narrowest = tuning.gpu.qr.narrowing.narrowest_panel;
+    }
     if (lookahead < 0) lookahead = 1;
     // where there is enough to update meanwhile, half of the cores do that
     const bool shared = mode == QrMode::cpu && n / 4 > panel_width;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "basalt/qr.hpp"
+#include "tiles/panels.hpp"
 
 namespace basalt::detail {
 
@@ -16,12 +17,13 @@ struct QrChoices {
 
     QrMode mode;      ///< never automatic
     QrMethod method;  ///< never automatic
-    Index panel_width;
+    PanelWidths widths;
     Index inner_width;
     Index domain_tiles;  ///< 0: all tile rows one after the other
     int panel_threads;
     bool panel_threads_given;
     int lookahead;
+    bool split_products;
 
   private:
     QrTree tree_;

@@ -58,10 +58,7 @@ struct QrState {
         }
     }
     /// T of panel k: width x width, upper triangular; its diagonal is tau.
-    Region<T> t_of(int k) const {
-        const Index width = panels[static_cast<std::size_t>(k)].width;
-        return t[static_cast<std::size_t>(k)].rows(0, width, width);
-    }
+    Region<T> t_of(int k) const { return t[static_cast<std::size_t>(k)].region(); }
 
     Runtime& runtime;
     const std::vector<Panel> panels;

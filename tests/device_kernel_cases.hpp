@@ -367,27 +367,36 @@ inline double largest_error(const HostColumns<float>& computed, HostColumns<floa
 /// Products by pieces are as accurate as plain ones of single precision, for large and for small numbers.
 template <class Kernels>
 void check_update_by_pieces(Kernels& kernels) {
-    for (const auto& [m, k] : {std::array<Index, 2>{0, 5}, {5, 0}, {1, 1}, {40, 3}, {131, 64}, {77, 256}, {64, 512}}) {
+    for (const auto& [m, k] : {std::array<Index, 2>{0, 5}, {5, 0}, {1, 1}, {40, 3}, {131, 64}, {77, 256}, {64, 512}, {40, 2500}}) {
         for (const auto& [columns, width, gap] : {std::array<Index, 3>{1, 1, 3}, {3, 9, 1}, {2, 64, 0}, {0, 4, 0}, {2, 0, 2}}) {
             for (const float scale : {1.0F, 0x1p-60F, 0x1p60F}) {
                 HostColumns<float> l(1, m, k, 1, gap), u(columns, k, width, 2, gap), c(columns, m, width, 3, gap);
                 for (float& x : l.values) x *= scale;
                 for (float& x : u.values) x *= 1 / scale;
-                typename Kernels::template Memory<float> device_l(kernels, l.values), device_u(kernels, u.values),
-                    by_pieces(kernels, c.values), plain(kernels, c.values);
+                HostColumns<float> lt(1, k, m, 1, gap);
+                for (Index i = 0; i < m; ++i) {
+                    for (Index p = 0; p < k; ++p) lt.column(0)(p, i) = l.column(0)(i, p);
+                }
+                typename Kernels::template Memory<float> device_l(kernels, l.values), device_lt(kernels, lt.values),
+                    device_u(kernels, u.values), plain(kernels, c.values);
                 typename Kernels::template Memory<float> workspace(
-                    kernels, std::vector<float>(basalt::split_workspace(m, k, columns * width) / sizeof(float)));
-                const View<float> device_l_view = l.on(device_l.data()).column(0);
-                kernels.update_by_pieces(View<const float>(device_l_view), TileColumns<const float>(u.on(device_u.data())),
-                                         c.on(by_pieces.data()), static_cast<void*>(workspace.data()));
-                kernels.template update_trailing<float>(device_l_view, u.on(device_u.data()), c.on(plain.data()));
-                HostColumns<float> first = c, second = c;
-                first.values = by_pieces.read();
-                second.values = plain.read();
-                const double error = largest_error(first, c, l, u), usual = largest_error(second, c, l, u);
-                INFO(m << " x " << width << " x " << k << ", " << columns << " columns, scale " << scale << ": " << error
-                       << ", plain " << usual);
-                REQUIRE(error <= 2 * usual + 0x1p-22);
+                    kernels, std::vector<float>(basalt::split_workspace(m, std::min(k, basalt::split_depth), columns * width) /
+                                                sizeof(float)));
+                const View<float> l_view = l.on(device_l.data()).column(0), lt_view = lt.on(device_lt.data()).column(0);
+                kernels.template update_trailing<float>(l_view, u.on(device_u.data()), c.on(plain.data()));
+                HostColumns<float> result = c;
+                result.values = plain.read();
+                const double usual = largest_error(result, c, l, u);
+                for (const View<float>& left : {l_view, basalt::transposed(lt_view)}) {
+                    typename Kernels::template Memory<float> by_pieces(kernels, c.values);
+                    kernels.update_by_pieces(View<const float>(left), TileColumns<const float>(u.on(device_u.data())),
+                                             c.on(by_pieces.data()), static_cast<void*>(workspace.data()));
+                    result.values = by_pieces.read();
+                    const double error = largest_error(result, c, l, u);
+                    INFO(m << " x " << width << " x " << k << ", " << columns << " columns, scale " << scale << ": " << error
+                           << ", plain " << usual);
+                    REQUIRE(error <= 2 * usual + 0x1p-22);
+                }
             }
         }
     }

@@ -145,6 +145,7 @@ void visit_gpu_tuning(Visitor& visitor, Entry& entry) {
     });
     visitor.group("qr", [&qr = entry.qr](Visitor& v) {
         visit_gpu_sizes(v, qr.sizes, qr.deal);
+        visit_narrowing(v, qr.narrowing);
         v.number("least_work", qr.least_work, 0.0, 1e30);
     });
 }

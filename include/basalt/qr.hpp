@@ -41,6 +41,12 @@ struct QrOptions {
     /// rows are reduced one after the other, in parallel with others, and their triangles by a binary tree. `automatic`:
     /// by the tuning table, for panels of many bytes a thread (blocked) or tall matrices (tile).
     QrTree tree = QrTree::automatic;
+    /// Mode gpu: narrower panels where few columns are left, as the updates that hide them get shorter.
+    bool narrow_at_end = true;
+    /// Mode gpu, single precision: the updates' large products by tensor cores, each number being the sum of three of 8
+    /// bits. As accurate as single precision's own products and faster; where an operand is infinite they may give NaN.
+    /// false: single precision's own.
+    bool split_products = true;
 };
 
 /// Which side of C the orthogonal matrix stands on: Q C or C Q.
@@ -150,7 +156,7 @@ Index least_squares(Runtime& runtime, Index m, Index n, Index nrhs, T* a, Index 
                     const QrOptions& options = {.method = QrMethod::automatic});
 
 /// Most columns of a panel in the modes hybrid and gpu.
-inline constexpr Index widest_qr_gpu_panel = 512;
+inline constexpr Index widest_qr_gpu_panel = 1024;
 
 /// The mode that qr_factor() takes for an m x n matrix on a runtime with so many GPUs: options.mode, or its choice
 /// where that is automatic. Throws UsageError for hybrid and gpu without GPUs, and for a lookahead that the mode has not.

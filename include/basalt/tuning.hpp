@@ -157,6 +157,7 @@ struct GpuTuning {
     struct Qr {
         std::vector<GpuSizes> sizes;  ///< tiles are squares, but no wider than the matrix
         GpuDeal deal;
+        GpuNarrowing narrowing;  ///< mode gpu
         double least_work = 0;  ///< operations, below which the cores alone are faster
     } qr;
 };

@@ -13,9 +13,10 @@ namespace basalt::cpu_kernels {
 template <class T>
 void qr_panel_factor(View<T> panel, std::type_identity_t<View<T>> r, std::type_identity_t<View<T>> t);
 
-/// C_j = (I - V T^T V^T) C_j for all tile columns j.
+/// C_j = (I - V T^T V^T) C_j for all tile columns j. `by_pieces`: as kernels/split_product.hpp has it, for float.
 template <class T>
-void reflect_columns(std::type_identity_t<View<const T>> v, std::type_identity_t<View<const T>> t, TileColumns<T> c);
+void reflect_columns(std::type_identity_t<View<const T>> v, std::type_identity_t<View<const T>> t, TileColumns<T> c,
+                     bool by_pieces = false);
 
 /// a = R on and above the diagonal, V below it.
 template <class T>

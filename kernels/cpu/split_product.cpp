@@ -1,5 +1,6 @@
 #include "kernels/cpu/split_product.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cassert>
 #include <cmath>
@@ -31,6 +32,24 @@ void split(View<const float> from, View<float> to, Index piece_rows, Index piece
     }
 }
 
+/// update_by_pieces() for a depth of at most split_depth.
+void update_by_short_pieces(View<const float> l, TileColumns<const float> u, TileColumns<float> c) {
+    const Index m = l.rows(), k = l.cols(), n = u.width;
+    std::vector<float> l_memory(static_cast<std::size_t>(split_pieces * m * k)), u_memory(static_cast<std::size_t>(split_pieces * k * n));
+    const auto of_l = View<float>::row_major(l_memory.data(), m, split_pieces * k, split_pieces * k);
+    const auto of_u = View<float>::row_major(u_memory.data(), split_pieces * k, n, n);
+    split(l, of_l, 0, k);  // L_1 L_2 L_3
+    for (Index j = 0; j < u.columns; ++j) {
+        split(u.column(j), of_u, k, 0);
+        float alpha = -1 / (split_step * split_step);
+        for (int sum = split_pieces - 1; sum >= 0; --sum, alpha *= split_step) {
+            for (int p = 0; p <= sum; ++p) {
+                blas::gemm<float>(alpha, of_l.block(0, (sum - p) * k, m, k), of_u.block(p * k, 0, k, n), 1, c.column(j));
+            }
+        }
+    }
+}
+
 }  // namespace
 
 std::array<float, split_pieces> pieces_of(float x) {
@@ -46,20 +65,10 @@ std::array<float, split_pieces> pieces_of(float x) {
 
 void update_by_pieces(View<const float> l, TileColumns<const float> u, TileColumns<float> c) {
     assert(l.rows() == c.rows && l.cols() == u.rows && u.columns == c.columns && u.width == c.width);
-    const Index m = l.rows(), k = l.cols(), n = u.width;
-    if (c.empty() || k == 0) return;
-    std::vector<float> l_memory(static_cast<std::size_t>(split_pieces * m * k)), u_memory(static_cast<std::size_t>(split_pieces * k * n));
-    const auto of_l = View<float>::row_major(l_memory.data(), m, split_pieces * k, split_pieces * k);
-    const auto of_u = View<float>::row_major(u_memory.data(), split_pieces * k, n, n);
-    split(l, of_l, 0, k);  // L_1 L_2 L_3
-    for (Index j = 0; j < u.columns; ++j) {
-        split(u.column(j), of_u, k, 0);
-        float alpha = -1 / (split_step * split_step);
-        for (int sum = split_pieces - 1; sum >= 0; --sum, alpha *= split_step) {
-            for (int p = 0; p <= sum; ++p) {
-                blas::gemm<float>(alpha, of_l.block(0, (sum - p) * k, m, k), of_u.block(p * k, 0, k, n), 1, c.column(j));
-            }
-        }
+    if (c.empty()) return;
+    for (Index first = 0; first < l.cols(); first += split_depth) {
+        const Index depth = std::min(split_depth, l.cols() - first);
+        update_by_short_pieces(l.block(0, first, l.rows(), depth), u.row_range(first, depth), c);
     }
 }
 

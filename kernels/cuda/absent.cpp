@@ -161,11 +161,12 @@ template <class T>
 void qr_panel_factor(Stream, View<T>, std::type_identity_t<View<T>>, std::type_identity_t<View<T>>, void*) {
     refuse();
 }
-Index reflect_columns_workspace(Index, Index) {
+Index reflect_columns_workspace(Index, Index, Index, bool) {
     return 0;
 }
 template <class T>
-void reflect_columns(Stream, std::type_identity_t<View<const T>>, std::type_identity_t<View<const T>>, TileColumns<T>, T*) {
+void reflect_columns(Stream, std::type_identity_t<View<const T>>, std::type_identity_t<View<const T>>, TileColumns<T>, T*,
+                     bool) {
     refuse();
 }
 template <class T>
@@ -267,8 +268,8 @@ template std::size_t qr_panel_workspace<float>(Index, Index);
 template std::size_t qr_panel_workspace<double>(Index, Index);
 template void qr_panel_factor<float>(Stream, View<float>, View<float>, View<float>, void*);
 template void qr_panel_factor<double>(Stream, View<double>, View<double>, View<double>, void*);
-template void reflect_columns<float>(Stream, View<const float>, View<const float>, TileColumns<float>, float*);
-template void reflect_columns<double>(Stream, View<const double>, View<const double>, TileColumns<double>, double*);
+template void reflect_columns<float>(Stream, View<const float>, View<const float>, TileColumns<float>, float*, bool);
+template void reflect_columns<double>(Stream, View<const double>, View<const double>, TileColumns<double>, double*, bool);
 template void store_reflectors<float>(Stream, View<const float>, View<const float>, View<float>);
 template void store_reflectors<double>(Stream, View<const double>, View<const double>, View<double>);
 

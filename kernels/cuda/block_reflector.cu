@@ -5,7 +5,9 @@
 
 #include "kernels/cuda/blas.cuh"
 #include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/split_product.hpp"
 #include "kernels/cuda/tall_product.hpp"
+#include "kernels/triangle.hpp"
 
 namespace basalt::cuda_kernels {
 
@@ -17,6 +19,12 @@ using cuda_detail::batched_gemm;
 // Fewer elements of V^T C than so many blocks of a product make: stretches of rows are multiplied apart, column by
 // column.
 constexpr Index few_elements = 132 * 64 * 64;
+
+/// Rounded up to a multiple of what keeps everything behind it aligned.
+constexpr Index aligned(Index elements) {
+    constexpr Index line = 64;
+    return cuda_detail::divide_up(elements, line) * line;
+}
 
 constexpr int threads = 256;
 
@@ -30,22 +38,35 @@ __global__ void __launch_bounds__(threads) store_kernel(View<const T> v, View<co
 
 }  // namespace
 
-Index reflect_columns_workspace(Index k, Index columns) {
-    return 2 * k * columns +
-           cuda_detail::tall_product_workspace(k, std::min(columns, few_elements / std::max<Index>(k, 1) + 1));
+Index reflect_columns_workspace(Index rows, Index k, Index columns, bool by_pieces) {
+    const Index parts =
+        cuda_detail::tall_product_workspace(k, std::min(columns, few_elements / std::max<Index>(k, 1) + 1));
+    const std::size_t pieces =
+        by_pieces ? std::max(split_workspace(rows, k, columns), split_workspace(k, split_depth, columns)) : 0;
+    return 2 * aligned(k * columns) + std::max(parts, static_cast<Index>(pieces / sizeof(float)));
 }
 
 template <class T>
 void reflect_columns(Stream stream, std::type_identity_t<View<const T>> v, std::type_identity_t<View<const T>> t,
-                     TileColumns<T> c, T* workspace) {
+                     TileColumns<T> c, T* workspace, bool by_pieces) {
     assert(v.rows() == c.rows && t.rows() == v.cols() && t.cols() == v.cols());
     const Index k = v.cols();
     if (c.empty() || k == 0) return;
     const auto w = dense_tile_columns(workspace, c.columns, k, c.width);
-    const auto x = dense_tile_columns(workspace + k * c.columns * c.width, c.columns, k, c.width);
-    T* const parts = x.data + k * c.columns * c.width;
+    const auto x = dense_tile_columns(workspace + aligned(k * c.columns * c.width), c.columns, k, c.width);
+    T* const parts = x.data + aligned(k * c.columns * c.width);
     const auto batched = [](const auto& group) { return Batched{group.column(0), group.stride}; };
     const TileColumns<const T> read_c = c, read_w = w, read_x = x;
+    if constexpr (std::is_same_v<T, float>) {
+        if (by_pieces) {
+            const auto bytes = static_cast<std::size_t>(k * c.columns * c.width) * sizeof(float);
+            cuda_detail::check(cudaMemsetAsync(w.data, 0, bytes, cuda_detail::native(stream)), "cudaMemsetAsync", stream);
+            update_by_pieces(stream, transposed(v), c, w, parts);
+            batched_gemm<T>(stream, c.columns, T{-1}, {t, 0, true}, batched(read_w), T{0}, batched(x));
+            update_by_pieces(stream, v, x, c, parts);
+            return;
+        }
+    }
     if (k * c.columns * c.width <= few_elements) {
         for (Index j = 0; j < c.columns; ++j) cuda_detail::tall_product<T>(stream, v, c.column(j), w.column(j), parts);
     } else {
@@ -65,8 +86,8 @@ void store_reflectors(Stream stream, std::type_identity_t<View<const T>> v, std:
     cuda_detail::check_launch("store_kernel", stream);
 }
 
-template void reflect_columns<float>(Stream, View<const float>, View<const float>, TileColumns<float>, float*);
-template void reflect_columns<double>(Stream, View<const double>, View<const double>, TileColumns<double>, double*);
+template void reflect_columns<float>(Stream, View<const float>, View<const float>, TileColumns<float>, float*, bool);
+template void reflect_columns<double>(Stream, View<const double>, View<const double>, TileColumns<double>, double*, bool);
 template void store_reflectors<float>(Stream, View<const float>, View<const float>, View<float>);
 template void store_reflectors<double>(Stream, View<const double>, View<const double>, View<double>);
 

@@ -97,29 +97,44 @@ void split(Stream stream, const TileColumns<const float>& from, const Pieces& to
     cuda_detail::check_launch("split_kernel", stream);
 }
 
-}  // namespace
-
-void update_by_pieces(Stream stream, View<const float> l, TileColumns<const float> u, TileColumns<float> c,
-                      void* workspace) {
-    assert(l.rows() == c.rows && l.cols() == u.rows && u.columns == c.columns && u.width == c.width);
+/// update_by_pieces() for a depth of at most split_depth.
+void update_by_short_pieces(Stream stream, View<const float> l, TileColumns<const float> u, TileColumns<float> c,
+                            void* workspace) {
     const Index m = l.rows(), k = l.cols(), n = u.width;
-    if (c.empty() || k == 0) return;
+    const bool transposed = l.col_stride() != 1;
+    // pieces of L follow each other along the depth, where the next one is `step` further
+    const Index step = transposed ? k * m : k, ld = transposed ? m : split_pieces * k;
     auto* const of_l = static_cast<__nv_bfloat16*>(workspace);
     auto* const of_u = of_l + split_workspace(m, k, 0) / sizeof(__nv_bfloat16);
-    split(stream, {l.data(), 1, 0, m, k, l.row_stride()}, {of_l + (split_pieces - 1) * k, split_pieces * k, -k, 0});
+    const TileColumns<const float> stored = transposed ? TileColumns<const float>{l.data(), 1, 0, k, m, l.col_stride()}
+                                                       : TileColumns<const float>{l.data(), 1, 0, m, k, l.row_stride()};
+    split(stream, stored, {of_l + (split_pieces - 1) * step, ld, -step, 0});
     split(stream, u, {of_u, n, k * n, split_pieces * k * n});
 
     constexpr float one = 1;
     float alpha = -1 / (split_step * split_step);
     for (int depth = split_pieces; depth > 0; --depth, alpha *= split_step) {
-        // the last `depth` pieces in a row of L, which are L_depth .. L_1, by U_1 .. U_depth
-        const __nv_bfloat16* const l_pieces = of_l + (split_pieces - depth) * k;
+        // the last `depth` pieces of L, which are L_depth .. L_1, by U_1 .. U_depth
+        const __nv_bfloat16* const l_pieces = of_l + (split_pieces - depth) * step;
         check(cublasGemmStridedBatchedEx(
-                  static_cast<cublasHandle_t>(stream.context()->blas), CUBLAS_OP_N, CUBLAS_OP_N, static_cast<int>(n),
-                  static_cast<int>(m), static_cast<int>(depth * k), &alpha, of_u, CUDA_R_16BF, static_cast<int>(n),
-                  split_pieces * k * n, l_pieces, CUDA_R_16BF, static_cast<int>(split_pieces * k), 0, &one, c.data, CUDA_R_32F,
-                  static_cast<int>(c.ld), c.stride, static_cast<int>(c.columns), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+                  static_cast<cublasHandle_t>(stream.context()->blas), CUBLAS_OP_N,
+                  transposed ? CUBLAS_OP_T : CUBLAS_OP_N, static_cast<int>(n), static_cast<int>(m),
+                  static_cast<int>(depth * k), &alpha, of_u, CUDA_R_16BF, static_cast<int>(n), split_pieces * k * n,
+                  l_pieces, CUDA_R_16BF, static_cast<int>(ld), 0, &one, c.data, CUDA_R_32F, static_cast<int>(c.ld),
+                  c.stride, static_cast<int>(c.columns), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
               "cublasGemmStridedBatchedEx", stream);
+    }
+}
+
+}  // namespace
+
+void update_by_pieces(Stream stream, View<const float> l, TileColumns<const float> u, TileColumns<float> c,
+                      void* workspace) {
+    assert(l.rows() == c.rows && l.cols() == u.rows && u.columns == c.columns && u.width == c.width);
+    if (c.empty()) return;
+    for (Index first = 0; first < l.cols(); first += split_depth) {
+        const Index depth = std::min(split_depth, l.cols() - first);
+        update_by_short_pieces(stream, l.block(0, first, l.rows(), depth), u.row_range(first, depth), c, workspace);
     }
 }
 

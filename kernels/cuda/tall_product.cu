@@ -30,21 +30,28 @@ Index rows_of_stretch(Index m, Index wanted, Index most) {
     return good * unit_rows;
 }
 
-constexpr int threads = 128;
-constexpr int at_once = 16;  // values on their way to a thread
+constexpr int elements = 32, slices = 8;  // a block's threads: each sums every eighth part of an element
+constexpr int at_once = 8;                // values on their way to a thread
 
 template <class T>
-__global__ void __launch_bounds__(threads) sum_kernel(const T* parts, Index count, View<T> c) {
-    const Index size = c.rows() * c.cols(), number = static_cast<Index>(blockIdx.x) * threads + threadIdx.x;
-    if (number >= size) return;
+__global__ void __launch_bounds__(elements* slices) sum_kernel(const T* parts, Index count, View<T> c) {
+    __shared__ T sums[slices][elements];
+    const Index size = c.rows() * c.cols(), number = static_cast<Index>(blockIdx.x) * elements + threadIdx.x;
     T sum = 0;
-    for (Index first = 0; first < count; first += at_once) {
+    for (Index first = threadIdx.y; number < size && first < count; first += slices * at_once) {
         T values[at_once];
 #pragma unroll
-        for (int i = 0; i < at_once; ++i) values[i] = first + i < count ? parts[(first + i) * size + number] : T{0};
+        for (int i = 0; i < at_once; ++i) {
+            const Index part = first + i * slices;
+            values[i] = part < count ? parts[part * size + number] : T{0};
+        }
 #pragma unroll
         for (int i = 0; i < at_once; ++i) sum += values[i];
     }
+    sums[threadIdx.y][threadIdx.x] = sum;
+    __syncthreads();
+    if (threadIdx.y > 0 || number >= size) return;
+    for (int i = 1; i < slices; ++i) sum += sums[i][threadIdx.x];
     c(number / c.cols(), number % c.cols()) = sum;
 }
 
@@ -80,8 +87,8 @@ void tall_product(Stream stream, std::type_identity_t<View<const T>> x, std::typ
 
 template <class T>
 void sum_parts(Stream stream, const T* parts, Index count, View<T> c) {
-    const auto blocks = static_cast<unsigned>(divide_up(c.rows() * c.cols(), threads));
-    sum_kernel<T><<<blocks, threads, 0, native(stream)>>>(parts, count, c);
+    const auto blocks = static_cast<unsigned>(divide_up(c.rows() * c.cols(), elements));
+    sum_kernel<T><<<blocks, dim3(elements, slices), 0, native(stream)>>>(parts, count, c);
     check_launch("sum_kernel", stream);
 }
 
