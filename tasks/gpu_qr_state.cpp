@@ -47,6 +47,7 @@ GpuQrState<T>::GpuQrState(QrState<T>& qr, const QrChoices& choices)
       by_pieces(std::is_same_v<T, float> && choices.mode == QrMode::gpu && choices.split_products),
       group_columns(fitting_columns(qr.runtime, qr.grid(), sizeof(T),
                                     [&](Index columns) { return workspace_bytes(qr, by_pieces, columns); }, qr.a->adopted())),
+      in_place(choices.mode == QrMode::gpu && gpus == 1 && !out_of_core()),
       panels_come_home(choices.mode != QrMode::gpu || out_of_core() || !gpus_reach_each_other(qr.runtime)),
       workspace(choices.mode == QrMode::hybrid ? choices.panel_threads : 0, qr.nb),
       v(choices.mode == QrMode::hybrid ? static_cast<std::size_t>(qr.grid().rows() * qr.nb) : 0) {
@@ -59,7 +60,8 @@ void GpuQrState<T>::register_travelling() {
     Runtime& runtime = qr.runtime;
     const Index m = qr.grid().rows(), nb = qr.nb, panel = aligned(m * nb), triangle = aligned(nb * nb);
     const auto steps = static_cast<Index>(qr.panels.size());
-    const Index pinned_panels = panels_come_home ? panel_slots : 0, untouched_panels = panel_slots - pinned_panels;
+    const Index buffers = in_place ? 0 : panel_slots, pinned_panels = panels_come_home ? buffers : 0,
+                untouched_panels = buffers - pinned_panels;
     travelling_ = PinnedBuffer(runtime.engine().pinned(),
                                static_cast<std::size_t>(pinned_panels * panel + panel_slots * triangle) * sizeof(T) +
                                    static_cast<std::size_t>(2 * steps * line) * sizeof(Index));
@@ -68,7 +70,7 @@ void GpuQrState<T>::register_travelling() {
     T* next = static_cast<T*>(travelling_.data());
     T* next_panel = panels_come_home ? next : static_cast<T*>(panel_addresses_.data());
     next += pinned_panels * panel;
-    for (Index s = 0; s < panel_slots; ++s, next_panel += panel)
+    for (Index s = 0; s < buffers; ++s, next_panel += panel)
         panels.emplace_back(runtime, next_panel, m, nb, "panel");
     for (Index s = 0; s < panel_slots; ++s, next += triangle) r.emplace_back(runtime, next, nb, nb, "R");
     Index* number = reinterpret_cast<Index*>(next);

@@ -26,6 +26,8 @@ struct GpuQrState {
     const int gpus;
     const bool by_pieces;       ///< large updates in single precision
     const Index group_columns;  ///< tile columns of a group
+    /// Whether panels are factored where they lie, and updates read them there: one GPU that has all columns.
+    const bool in_place;
     const bool panels_come_home;
 
     QrPanelWorkspace<T> workspace;  ///< of panels that cores factor
@@ -40,9 +42,10 @@ struct GpuQrState {
     HostBuffer on_devices_;       // addresses for what only GPUs use: never touched here
 
   public:
-    std::vector<ScratchMatrix<T>> panels;  ///< by slot: m x nb, in the matrix's rows; V when it is factored
+    std::vector<ScratchMatrix<T>> panels;  ///< by slot: m x nb, in the matrix's rows; V when it is factored. None in place
     std::vector<ScratchMatrix<T>> r;       ///< by slot: nb x nb
-    std::vector<ScratchMatrix<Index>> taken_out, factored;  ///< by panel: nothing, but whoever writes it has done that
+    /// By panel: nothing, but whoever writes it has done that. A panel in place is ready instead of taken out.
+    std::vector<ScratchMatrix<Index>> taken_out, factored;
     // by GPU
     std::vector<ScratchMatrix<T>> panel_workspaces;
     std::vector<ScratchMatrix<T>> leading_workspaces, rest_workspaces;  ///< of reflect_columns()

@@ -82,7 +82,11 @@ class GpuQrSubmission {
     // --- data on their way ---
 
     static std::size_t slot(int k) { return static_cast<std::size_t>(k % GpuQrState<T>::panel_slots); }
-    Region<T> panel_rows(int k) const { return g_.panels[slot(k)].rows(panel(k).first, rows(), panel(k).width); }
+    Region<T> panel_rows(int k) const {
+        const Panel& p = panel(k);
+        if (g_.in_place) return s_.region(p, p.first, rows());
+        return g_.panels[slot(k)].rows(p.first, rows(), p.width);
+    }
     Region<T> r(int k) const { return g_.r[slot(k)].rows(0, panel(k).width, panel(k).width); }
     Region<Index> taken_out(int k) const { return g_.taken_out[static_cast<std::size_t>(k)].region(); }
     Region<Index> factored(int k) const { return g_.factored[static_cast<std::size_t>(k)].region(); }
@@ -103,7 +107,7 @@ class GpuQrSubmission {
     }
 
     void broadcast(int k) {
-        rt_.broadcast(panel_rows(k), urgent, k);
+        if (!g_.in_place) rt_.broadcast(panel_rows(k), urgent, k);
         for (int g = 0; g < g_.gpus; ++g) rt_.prefetch(s_.t_of(k), Place::gpu(g), urgent, k);
     }
 
@@ -115,8 +119,9 @@ class GpuQrSubmission {
                    [](View<const T> a, View<T> v) { explicit_reflectors<T>(a, v); });
     }
 
-    /// Column panel j leaves the matrix for whoever factors it.
+    /// Column panel j leaves the matrix for whoever factors it, unless that is done where it lies.
     void take_out(int j) {
+        if (g_.in_place) return;
         const Panel& p = panel(j);
         rt_.submit(
             {.name = "take out", .priority = urgent, .tile = {j, -1, -1}, .step = j, .place = device_of(p.tile_column)},
@@ -127,9 +132,16 @@ class GpuQrSubmission {
         if (!on_gpu()) rt_.prefetch(panel_rows(j), Place::cpu(), urgent, j);
     }
 
-    /// The factors go to their place in the matrix.
+    /// The factors go to their place in the matrix; of a panel that never left it R does.
     void put_back(int k) {
         const Panel& p = panel(k);
+        if (g_.in_place) {
+            rt_.submit({.name = "put R", .tile = {k, -1, -1}, .step = k, .place = device_of(p.tile_column)}, read(r(k)),
+                       readwrite(s_.region(p, p.first, p.end())), on_any_device([](Stream stream, View<const T> r, View<T> a) {
+                           on_stream::store_reflectors<T>(stream, a, r, a);
+                       }));
+            return;
+        }
         rt_.submit({.name = "put back", .tile = {k, -1, -1}, .step = k, .place = device_of(p.tile_column)},
                    read(panel_rows(k)), read(r(k)), write(s_.region(p, p.first, rows())),
                    on_any_device([](Stream stream, View<const T> v, View<const T> r, View<T> a) {
@@ -181,7 +193,8 @@ class GpuQrSubmission {
     /// The step on the columns of the next panel alone, so that it can be factored first.
     void update_leading(int k, int next) {
         const Panel& p = panel(next);
-        submit_update(k, p.tile_column, 1, p.col_begin, p.col_end(), g_.device_of(p.tile_column), -1, true);
+        submit_update(k, p.tile_column, 1, p.col_begin, p.col_end(), g_.device_of(p.tile_column), g_.in_place ? next : -1,
+                      true);
     }
 
     /// The step on all columns of the group from `first` on, a task for each GPU. `next`: the panel that was taken out,
@@ -205,7 +218,8 @@ class GpuQrSubmission {
         return g_.by_pieces && (rt_.engine().device(0).emulated() || worth_splitting(rows, depth, cols));
     }
 
-    /// Step k on `count` of the GPU's tile columns from `tile_column` on, the first from col_begin.
+    /// Step k on `count` of the GPU's tile columns from `tile_column` on, the first from col_begin. `next`: the panel
+    /// whose gate it opens (leading) or waits for, or -1.
     void submit_update(int k, Index tile_column, Index count, Index col_begin, Index col_end, int gpu, int next,
                        bool leading) {
         const Panel& p = panel(k);
@@ -213,7 +227,8 @@ class GpuQrSubmission {
         const ScratchMatrix<T>& workspace = leading ? g_.leading_workspaces[device] : g_.rest_workspaces[device];
         AccessList data;
         data.read(panel_rows(k)).read(s_.t_of(k)).write(workspace.region());
-        if (next >= 0) data.read(choices_.lookahead > 0 ? taken_out(next) : factored(next));
+        if (next >= 0 && leading) data.write(taken_out(next));
+        if (next >= 0 && !leading) data.read(choices_.lookahead > 0 ? taken_out(next) : factored(next));
         const std::size_t first_column = next >= 0 ? 4 : 3;
         for (Index c = 0; c < count; ++c) {
             const Index j = tile_column + c * g_.gpus;

@@ -20,7 +20,7 @@ template <class T>
 void reflect_columns(Stream stream, std::type_identity_t<View<const T>> v, std::type_identity_t<View<const T>> t,
                      TileColumns<T> c, T* workspace, bool by_pieces = false);
 
-/// LAPACK's form: a = R on and above the diagonal, V below it; all row-major, V and a m x k, R k x k.
+/// LAPACK's form: a = R on and above the diagonal, V below it; all row-major, V and a m x k, R k x k. V may be a.
 template <class T>
 void store_reflectors(Stream stream, std::type_identity_t<View<const T>> v, std::type_identity_t<View<const T>> r,
                       View<T> a);
