@@ -73,14 +73,13 @@ BASALT_DEVICE bool eliminate(const Thread& thread, const PatchPlace& place, Patc
             const int j = block * patch_step + inner, parity = j % 2;
             if (place.first_row == inner) {
                 BASALT_UNROLL
-                for (int q = 0; q < patch_size; ++q) {
-                    lines.row[parity][place.col(q)] = a.at[block][q];
-                    lines.unit_row[parity][place.col(q)] = unit.at[block][q];
-                }
+                for (int q = block; q < patch_size; ++q) lines.row[parity][place.col(q)] = a.at[block][q];
+                BASALT_UNROLL
+                for (int q = 0; q <= block; ++q) lines.unit_row[parity][place.col(q)] = unit.at[block][q];
             }
             if (place.first_col == inner) {
                 BASALT_UNROLL
-                for (int p = 0; p < patch_size; ++p) lines.column[parity][place.row(p)] = a.at[p][block];
+                for (int p = block; p < patch_size; ++p) lines.column[parity][place.row(p)] = a.at[p][block];
             }
             thread.sync();
             const T diagonal = lines.row[parity][j], sign = diagonal >= 0 ? T{-1} : T{1};
@@ -93,23 +92,25 @@ BASALT_DEVICE bool eliminate(const Thread& thread, const PatchPlace& place, Patc
             }
             T multiplier[patch_size];
             BASALT_UNROLL
-            for (int p = 0; p < patch_size; ++p) {
+            for (int p = block; p < patch_size; ++p) {
                 multiplier[p] = place.row(p) > j ? lines.column[parity][place.row(p)] * inverse : T{0};
             }
             BASALT_UNROLL
-            for (int q = 0; q < patch_size; ++q) {
+            for (int q = block; q < patch_size; ++q) {
                 // left of the pivot are multipliers, which stay
-                const T above = place.col(q) > j ? lines.row[parity][place.col(q)] : T{0},
-                        unit_above = lines.unit_row[parity][place.col(q)];
+                const T above = place.col(q) > j ? lines.row[parity][place.col(q)] : T{0};
                 BASALT_UNROLL
-                for (int p = 0; p < patch_size; ++p) {
-                    a.at[p][q] -= multiplier[p] * above;
-                    unit.at[p][q] -= multiplier[p] * unit_above;
-                }
+                for (int p = block; p < patch_size; ++p) a.at[p][q] -= multiplier[p] * above;
+            }
+            BASALT_UNROLL
+            for (int q = 0; q <= block; ++q) {  // right of the pivot the unit matrix's row is zero
+                const T unit_above = lines.unit_row[parity][place.col(q)];
+                BASALT_UNROLL
+                for (int p = block; p < patch_size; ++p) unit.at[p][q] -= multiplier[p] * unit_above;
             }
             if (place.first_col == inner) {
                 BASALT_UNROLL
-                for (int p = 0; p < patch_size; ++p) {
+                for (int p = block; p < patch_size; ++p) {
                     if (place.row(p) > j) a.at[p][block] = multiplier[p];
                 }
             }
@@ -130,38 +131,45 @@ BASALT_DEVICE void invert_upper(const Thread& thread, const PatchPlace& place, c
             const int j = block * patch_step + inner, parity = j % 2;
             if (place.first_row == inner) {
                 BASALT_UNROLL
-                for (int q = 0; q < patch_size; ++q) {
+                for (int q = block; q < patch_size; ++q) {
                     x.at[block][q] *= pivots.inverse[j];
                     lines.row[parity][place.col(q)] = x.at[block][q];
                 }
             }
             if (place.first_col == inner) {
                 BASALT_UNROLL
-                for (int p = 0; p < patch_size; ++p) lines.column[parity][place.row(p)] = u.at[p][block];
+                for (int p = 0; p <= block; ++p) lines.column[parity][place.row(p)] = u.at[p][block];
             }
             thread.sync();
             BASALT_UNROLL
-            for (int p = 0; p < patch_size; ++p) {
+            for (int p = 0; p <= block; ++p) {
                 const T factor = place.row(p) < j ? lines.column[parity][place.row(p)] : T{0};
                 BASALT_UNROLL
-                for (int q = 0; q < patch_size; ++q) x.at[p][q] -= factor * lines.row[parity][place.col(q)];
+                for (int q = block; q < patch_size; ++q) x.at[p][q] -= factor * lines.row[parity][place.col(q)];
             }
         }
     }
 }
 
-/// A B, of matrices that all threads have written.
-template <class T>
+/// A B, of matrices that all threads have written; B is upper triangular, and A too if `both_upper`.
+template <bool both_upper, class T>
 BASALT_DEVICE Patch<T> multiply(const PatchPlace& place, Square<T> a, Square<T> b) {
     Patch<T> sums = {};
-    for (int l = 0; l < leaf_order; ++l) {
-        T left[patch_size], right[patch_size];
-        BASALT_UNROLL
-        for (int q = 0; q < patch_size; ++q) {
-            left[q] = a(place.row(q), l);
-            right[q] = b(l, place.col(q));
+    BASALT_UNROLL
+    for (int block = 0; block < patch_size; ++block) {
+        const int rows = both_upper ? block + 1 : patch_size;
+        for (int inner = 0; inner < patch_step; ++inner) {
+            const int l = block * patch_step + inner;
+            T left[patch_size];
+            BASALT_UNROLL
+            for (int p = 0; p < rows; ++p) left[p] = a(place.row(p), l);
+            BASALT_UNROLL
+            for (int q = block; q < patch_size; ++q) {
+                const T right = b(l, place.col(q));
+                BASALT_UNROLL
+                for (int p = 0; p < rows; ++p) sums.at[p][q] += left[p] * right;
+            }
         }
-        for_patch(place, [&](int, int, int p, int q) { sums.at[p][q] += left[p] * right[q]; });
     }
     return sums;
 }
@@ -270,7 +278,7 @@ BASALT_DEVICE void reconstruct_block(const Thread& thread, int w, View<T> top, V
         other(i, j) = lu.at[p][q];
     });
     good = thread.all(good);
-    const Patch<T> product = multiply(place, other, f);
+    const Patch<T> product = multiply<false>(place, other, f);
     for_patch(place, [&](int, int, int p, int q) {
         lu.at[p][q] = twice ? lu.at[p][q] - product.at[p][q] : product.at[p][q];
     });
@@ -283,7 +291,7 @@ BASALT_DEVICE void reconstruct_block(const Thread& thread, int w, View<T> top, V
         if (thread.number == 0) *leaf.way = QrLeafWay::householder;
         return;
     }
-    const Patch<T> fx = multiply(place, f, other);
+    const Patch<T> fx = multiply<true>(place, f, other);
     for_patch(place, [&](int i, int j, int p, int q) {
         if (i < w && j < w) leaf.x[i * w + j] = twice ? x.at[p][q] - fx.at[p][q] : fx.at[p][q];
     });
@@ -293,7 +301,7 @@ BASALT_DEVICE void reconstruct_block(const Thread& thread, int w, View<T> top, V
         thread.sync();
         for_patch(place, [&](int i, int j, int p, int q) { other(i, j) = r.at[p][q]; });
         thread.sync();
-        const Patch<T> fr = multiply(place, f, other);
+        const Patch<T> fr = multiply<true>(place, f, other);
         for_patch(place, [&](int, int, int p, int q) { r.at[p][q] += fr.at[p][q]; });
     }
     thread.sync();
@@ -306,7 +314,7 @@ BASALT_DEVICE void reconstruct_block(const Thread& thread, int w, View<T> top, V
         top(i, j) = i > j ? lu.at[p][q] : i == j ? T{1} : T{0};
     });
     thread.sync();
-    const Patch<T> t = multiply(place, f, other);
+    const Patch<T> t = multiply<true>(place, f, other);
     for_patch(place, [&](int i, int j, int p, int q) {
         if (i < w && j < w) leaf.t[i * w + j] = i <= j ? -t.at[p][q] : T{0};
     });
