@@ -10,6 +10,7 @@
 #include "kernels/inverted_block.hpp"
 #include "kernels/on_stream.hpp"
 #include "runtime/engine.hpp"
+#include "tasks/gang_panel.hpp"
 
 namespace basalt::detail {
 
@@ -169,14 +170,8 @@ void GpuLuTasks<T>::put_back(int k) {
 template <class T>
 void GpuLuTasks<T>::factor(int k) {
     const Panel& p = panel(k);
-    const int threads = choices_.panel_threads_for(rows() - p.first);
-    rt_.submit({.name = "panel",
-                .priority = urgent + 1,
-                .threads = {threads, threads},
-                .tile = {k, k, -1},
-                .step = k,
-                .place = Place::cpu()},
-               readwrite(panel_rows(k)), write(s_.pivots_of(p)),
+    rt_.submit(gang_panel(k, choices_.panel_threads_for(rows() - p.first), urgent + 1), readwrite(panel_rows(k)),
+               write(s_.pivots_of(p)),
                [s = &s_, k](const Team& member, View<T> a, View<Index> pivots) {
                    Team team = member;
                    const Index info = panel_factor(team, a, pivots.data(), s->workspace);

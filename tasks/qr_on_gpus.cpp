@@ -6,6 +6,7 @@
 #include "kernels/cpu/block_reflector.hpp"
 #include "kernels/on_stream.hpp"
 #include "runtime/engine.hpp"
+#include "tasks/gang_panel.hpp"
 #include "tasks/gpu_qr_state.hpp"
 
 namespace basalt::detail {
@@ -160,14 +161,7 @@ class GpuQrSubmission {
     }
 
     void factor_on_cores(int k) {
-        const Panel& p = panel(k);
-        const int threads = choices_.panel_threads_for(rows() - p.first);
-        rt_.submit({.name = "panel",
-                    .priority = urgent + 1,
-                    .threads = {threads, threads},
-                    .tile = {k, k, -1},
-                    .step = k,
-                    .place = Place::cpu()},
+        rt_.submit(gang_panel(k, choices_.panel_threads_for(rows() - panel(k).first), urgent + 1),
                    readwrite(panel_rows(k)), write(r(k)), write(s_.t_of(k)),
                    [g = &g_](const Team& team, View<T> a, View<T> r, View<T> t) {
                        const auto v = View<T>::column_major(g->v.data(), a.rows(), a.cols(), a.rows());

@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "kernels/column_recursion.hpp"
 #include "kernels/cpu/blas.hpp"
 #include "kernels/cpu/blas_serial.hpp"
 #include "kernels/cpu/block_reflector.hpp"
@@ -40,12 +41,15 @@ class PanelMember {
     void factor() {
         if (leads()) clear(r_), clear(t_);
         scale();
-        recurse(0, v_.cols());
+        factor_by_halves(*this, 0, v_.cols(), leaf_width);
         if (leads()) unscale_columns(r_, exponents_);
         team_.barrier();
     }
 
   private:
+    template <class Panel>
+    friend void basalt::factor_by_halves(Panel&, Index, Index, Index);
+
     bool leads() const { return team_.rank() == 0; }
     static void clear(View<T> a) {
         for (Index i = 0; i < a.rows(); ++i) {
@@ -87,15 +91,6 @@ class PanelMember {
     }
 
     // --- recursion ---
-
-    void recurse(Index first, Index cols) {
-        if (cols <= leaf_width) return leaf(first, cols);
-        const Index left = (cols / 2 + leaf_width - 1) / leaf_width * leaf_width;
-        recurse(first, left);
-        apply(first, left, cols - left);
-        recurse(first + left, cols - left);
-        join(first, left, cols - left);
-    }
 
     /// The sum over all members of what each has made in its products(), rows x cols; every member has its share of the
     /// columns [begin, end) in total().

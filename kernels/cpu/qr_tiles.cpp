@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "kernels/column_recursion.hpp"
 #include "kernels/cpu/column_products.hpp"
 #include "kernels/cpu/qr_columns.hpp"
 #include "kernels/cpu/simd/kernels.hpp"
@@ -50,13 +51,16 @@ class RowsFactor {
         for (Index first = 0; first < v_.cols(); first += inner()) {
             const Index cols = std::min(inner(), v_.cols() - first);
             block_ = first;
-            recurse(first, cols);
+            factor_by_halves(*this, first, cols, leaf_width);
             apply(first, cols, v_.cols() - first - cols);
         }
         unscale_columns(r_, exponents_);
     }
 
   private:
+    template <class Panel>
+    friend void basalt::factor_by_halves(Panel&, Index, Index, Index);
+
     Index inner() const { return t_.rows(); }
     bool stacked() const { return rows_ != Rows::with_triangle; }
     /// First row of the reflectors from column `first` on, and the end of those up to column `end`.
@@ -86,16 +90,7 @@ class RowsFactor {
         }
     }
 
-    // --- recursion, Elmroth and Gustavson's, inside an inner block ---
-
-    void recurse(Index first, Index cols) {
-        if (cols <= leaf_width) return leaf(first, cols);
-        const Index left = (cols / 2 + leaf_width - 1) / leaf_width * leaf_width;
-        recurse(first, left);
-        apply(first, left, cols - left);
-        recurse(first + left, cols - left);
-        join(first, left, cols - left);
-    }
+    // --- recursion, inside an inner block ---
 
     /// The `right` columns A behind `left` reflectors: A -= V T^T (V^T A).
     void apply(Index first, Index left, Index right) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "kernels/column_recursion.hpp"
 #include "kernels/cuda/blas.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/qr_leaf.hpp"
@@ -58,37 +59,32 @@ View<T> dense(T* memory, Index rows, Index cols) {
     return View<T>::row_major(memory, rows, cols, std::max<Index>(cols, 1));
 }
 
-/// Recursion over columns (Elmroth, Gustavson, IBM J. Res. Dev. 44, 2000).
 template <class T>
 class Panel {
   public:
     Panel(Stream stream, View<T> v, View<T> r, View<T> t, void* workspace)
         : stream_(stream), v_(v), r_(r), t_(t), memory_(workspace, v.rows(), v.cols()) {}
 
-    void factor(Index first, Index cols) {
-        if (cols <= leaf_width) return factor_leaf(first, cols);
-        const Index left = divide_up(divide_up(cols, leaf_width), 2) * leaf_width, right = cols - left;
-        factor(first, left);
-        apply(first, left, right);
-        factor(first + left, right);
-        join(first, left, right);
-    }
+    void factor() { factor_by_halves(*this, 0, v_.cols(), leaf_width); }
 
   private:
+    template <class Panel>
+    friend void basalt::factor_by_halves(Panel&, Index, Index, Index);
+
     /// Columns from row `first` on.
     View<T> from(Index first, Index col, Index cols) const { return v_.block(first, col, v_.rows() - first, cols); }
 
-    void factor_leaf(Index first, Index cols) {
+    void leaf(Index first, Index cols) {
         const View<T> a = from(first, first, cols), q1 = dense(memory_.q1, a.rows(), cols);
-        const QrLeafData<T>& leaf = memory_.leaf;
-        cuda_detail::make_gram<T>(stream_, a, leaf, memory_.parts);
-        cuda_detail::factor_gram<T>(stream_, a.rows(), static_cast<int>(cols), leaf);
-        cuda_detail::orthogonalize_again<T>(stream_, a, q1, leaf, memory_.parts);
-        cuda_detail::reconstruct_reflectors<T>(stream_, a, q1, leaf);
-        cuda_detail::make_reflectors<T>(stream_, a, q1, leaf);
-        cuda_detail::factor_by_householder<T>(stream_, a, leaf, memory_.householder);
+        const QrLeafData<T>& data = memory_.leaf;
+        cuda_detail::make_gram<T>(stream_, a, data, memory_.parts);
+        cuda_detail::factor_gram<T>(stream_, a.rows(), static_cast<int>(cols), data);
+        cuda_detail::orthogonalize_again<T>(stream_, a, q1, data, memory_.parts);
+        cuda_detail::reconstruct_reflectors<T>(stream_, a, q1, data);
+        cuda_detail::make_reflectors<T>(stream_, a, q1, data);
+        cuda_detail::factor_by_householder<T>(stream_, a, data, memory_.householder);
         cuda_detail::place_leaf<T>(stream_, v_.block(0, first, first, cols), r_.block(0, first, first, cols),
-                                   r_.block(first, first, cols, cols), t_.block(first, first, cols, cols), leaf);
+                                   r_.block(first, first, cols, cols), t_.block(first, first, cols, cols), data);
     }
 
     /// A2 -= V1 T1^T (V1^T A2)
@@ -138,7 +134,7 @@ void qr_panel_factor(Stream stream, View<T> panel, std::type_identity_t<View<T>>
                               static_cast<std::size_t>(k), cuda_detail::native(stream)),
             "cudaMemset2DAsync", stream);
     }
-    Panel<T>(stream, panel, r, t, workspace).factor(0, k);
+    Panel<T>(stream, panel, r, t, workspace).factor();
 }
 
 template std::size_t qr_panel_workspace<float>(Index, Index);
