@@ -1,4 +1,10 @@
 // QR in the modes hybrid and gpu on emulated GPUs, against LAPACK's ratios.
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "basalt/tuning.hpp"
 #include "tests/qr_on_gpus_cases.hpp"
 
 using namespace basalt;
@@ -85,6 +91,28 @@ TEST_CASE("QR on GPUs gives the same bits again") {
                                again = factor_qr(runtime, a, {32, 32}, options);
         CHECK(first.a.values == again.a.values);
         CHECK(first.tau == again.tau);
+    }
+}
+
+TEST_CASE("panels in mode gpu get narrower where few columns are left") {
+    auto tables = std::make_shared<TuningTables>(TuningTables::built_in());
+    for (GpuTuning& gpu : tables->gpus) gpu.qr.narrowing = {.left_a_panel_column = 2, .narrowest_panel = 8};
+    const Dense<double> a = random_dense<double>(150, 128, 11);
+    for (const int gpus : {1, 2}) {
+        Config config = QrMachine{.gpus = gpus}.config();
+        config.tuning = tables;
+        Runtime runtime(config);
+        // 32, 32, 16, 16 and four of 8, or four of 32
+        for (const auto& [narrow, panels] : {std::pair{true, 8}, {false, 4}}) {
+            QrOptions options = qr_options(QrMode::gpu, 32);
+            options.narrow_at_end = narrow;
+            runtime.start_trace();
+            check_qr(a, factor_qr(runtime, a, {64, 64}, options));
+            const auto events = runtime.take_trace().events;
+            CHECK(std::count_if(events.begin(), events.end(), [](const auto& event) {
+                      return std::string(event.name) == "panel";
+                  }) == panels);
+        }
     }
 }
 

@@ -170,7 +170,7 @@ void reconstruct_reflectors(Stream stream, View<T> a, View<const T> q1, QrLeafDa
 
 template <class T>
 void make_reflectors(Stream stream, View<T> a, View<const T> q1, QrLeafData<T> leaf) {
-    constexpr Index most_blocks = 4 * 132;
+    constexpr Index most_blocks = 3 * 132;  // that an H200 runs at once
     const Index w = a.cols(), rows = a.rows() - w;
     if (rows == 0) return;
     const View<T> below = a.block(w, 0, rows, w);
