@@ -18,7 +18,9 @@ const Entry& entry_for(const std::vector<Entry>& entries, Index size) {
 
 /// A tile of GPUs by its entry, halved as GpuDeal says for a matrix of n columns.
 inline Index dealt_tile(Index tile, const GpuDeal& deal, Index n, int gpus) {
-    while (gpus > 1 && tile > deal.smallest_tile && n / tile < deal.tile_columns_a_gpu * gpus) tile /= 2;
+    if (gpus < 2) return tile;
+    while (tile > deal.widest_tile) tile /= 2;
+    while (tile > deal.smallest_tile && n / tile < deal.tile_columns_a_gpu * gpus) tile /= 2;
     return tile;
 }
 

@@ -88,6 +88,8 @@ TEST_CASE("LU takes tiles, panels and modes from the tables") {
     CHECK(basalt::default_lu_tile(tuning, 100000, 100000) == basalt::TileShape{512, 256});
     CHECK(basalt::default_lu_tile(tuning, 32768, 32768, 1) == basalt::TileShape{4096, 4096});
     CHECK(basalt::default_lu_tile(tuning, 32768, 32768, 4) == basalt::TileShape{1024, 1024});
+    CHECK(basalt::default_lu_tile(tuning, 100000, 100000, 2) == basalt::TileShape{1024, 1024});
+    CHECK(basalt::default_lu_tile(tuning, 8192, 8192, 2) == basalt::TileShape{512, 512});
     CHECK(basalt::default_lu_tile(tuning, 2047, 100000, 1) == basalt::TileShape{512, 128});
     CHECK(basalt::default_lu_panel(tuning, LuMode::gpu, 8192, 8192, 1) == 256);
     CHECK(basalt::default_lu_panel(tuning, LuMode::hybrid, 8193, 8193, 1) == 256);

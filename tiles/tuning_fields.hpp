@@ -57,6 +57,7 @@ void visit_gpu_sizes(Visitor& visitor, Lists& sizes, Deal& deal) {
     visitor.group("deal", [&deal](Visitor& v) {
         v.number("tile_columns_a_gpu", deal.tile_columns_a_gpu, Index{1}, tuning_limits::extent);
         v.number("smallest_tile", deal.smallest_tile, Index{1}, tuning_limits::extent);
+        v.number("widest_tile", deal.widest_tile, Index{1}, tuning_limits::extent);
     });
 }
 

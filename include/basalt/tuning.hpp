@@ -84,11 +84,13 @@ struct CpuTuning {
     } qr;
 };
 
-/// How many GPUs share out tiles: they are halved, down to the smallest, until each GPU has so many tile columns, so that all have
-/// work until the end.
+/// How many GPUs share out tiles: these are halved until they are no wider than the widest, and then, down to the
+/// smallest, until each GPU has so many tile columns. So all have work until the end, and none has many panels in a row to
+/// factor while the others wait for it.
 struct GpuDeal {
     Index tile_columns_a_gpu = 1;
     Index smallest_tile = 1;
+    Index widest_tile = Index{1} << 20;
 };
 
 /// Panels that GPUs factor beside updates get narrower, down to the narrowest, where fewer columns are left for each of a
