@@ -52,6 +52,7 @@ struct Options {
     std::vector<std::uint64_t> chunks{0};
     std::vector<int> blocks{16};
     std::vector<std::uint64_t> pieces{64 << 10};
+    std::vector<std::uint64_t> relayed{26 << 20};
     std::vector<int> targets;
     int gpus = 8;
     int emulated_gpus = 0;
@@ -66,7 +67,9 @@ struct Line {
     int targets;
     std::size_t bytes;
     std::size_t chunk;
-    int blocks;
+    std::size_t piece = 0;
+    int blocks = 0;
+    std::size_t relayed = 0;
     std::vector<double> seconds = {};
     std::vector<double> issue_seconds = {};
 
@@ -118,8 +121,8 @@ class Bench {
         if (is_trial(line)) {
             BroadcastTrials& trials = this->trials();
             const Stopwatch watch;
-            line.issue_seconds.push_back(
-                trials.run({line.method, line.targets, line.bytes, line.chunk, line.blocks}, buffers_));
+            line.issue_seconds.push_back(trials.run(
+                {line.method, line.targets, line.bytes, line.chunk, line.piece, line.blocks, line.relayed}, buffers_));
             line.seconds.push_back(watch.elapsed().wall);
             return;
         }
@@ -179,7 +182,8 @@ class Bench {
         finish(place, StreamRole::to_host);
         if (std::memcmp(seen_.get(), host_.get(), line.bytes) == 0) return;
         const auto wrong = std::mismatch(seen_.get(), seen_.get() + line.bytes, host_.get()).first - seen_.get();
-        throw std::runtime_error(fmt::format("byte {} of {} did not arrive on {}", wrong, line.bytes, at(place).name()));
+        throw std::runtime_error(
+            fmt::format("byte {} of {} did not arrive on {}", wrong, line.bytes, at(place).name()));
     }
 
     static bool is_trial(const Line& line) {
@@ -228,23 +232,29 @@ std::vector<int> numbers_of_targets(const std::string& source, const Options& op
 std::vector<Line> lines_for(const std::string& source, int targets, std::size_t bytes, const Options& options,
                             const Bench& bench) {
     std::vector<Line> lines;
-    const auto add = [&](const std::string& method, std::size_t chunk, int blocks) {
-        lines.push_back({source, method, targets, bytes, chunk, blocks});
+    const auto add_kernels = [&](const std::string& method, std::size_t chunk, std::size_t relayed) {
+        for (const std::uint64_t piece : options.pieces) {
+            for (const int blocks : options.blocks) {
+                lines.push_back({source, method, targets, bytes, chunk, piece, blocks, relayed});
+            }
+        }
     };
     for (const std::string& method : options.methods) {
         const bool ours = method == "ring" || method == "source";
         const bool round_again = targets >= bench.devices() && source == "device";
         if (round_again && (method == "source" || method == "nccl")) continue;
         if (!ours && (source != "device" || bench.device(0).emulated() || (method == "nccl" && !has_nccl))) continue;
-        if (is_kernel(method)) {
-            for (const std::uint64_t piece : options.pieces) {
-                for (const int blocks : options.blocks) add(method, piece, blocks);
-            }
-        } else if (method == "source" || method == "nccl") {
-            add(method, 0, 0);
+        if (method == "source" || method == "nccl") {
+            lines.push_back({source, method, targets, bytes, 0});
+        } else if (is_relay(method)) {
+            add_kernels(method, 0, bytes);
         } else {
             for (const std::uint64_t chunk : options.chunks) {
-                if (chunk < bytes) add(method, chunk, 0);
+                if (chunk >= bytes) continue;
+                if (method != "mixed") lines.push_back({source, method, targets, bytes, chunk});
+                for (const std::uint64_t relayed : options.relayed) {
+                    if (method == "mixed" && relayed < bytes) add_kernels(method, chunk, relayed);
+                }
             }
         }
     }
@@ -260,19 +270,23 @@ class Report {
     void head(const Bench& bench, int repeat) {
         fmt::print(table_, "broadcast among {} x {}; median of {} rounds in turn, by the host's clock\n",
                    bench.devices(), bench.device(0).model(), repeat);
-        fmt::print(table_, "{:<6} {:>7} {:>9} {:<10} {:>9} {:>6} {:>9} {:>9} {:>9} {:>8}\n", "source",
-                   "targets", "MiB", "method", "chunk KiB", "blocks", "ms", "best ms", "issue ms", "GB/s");
+        fmt::print(table_, "{:<6} {:>7} {:>9} {:<10} {:>9} {:>6} {:>9} {:>11} {:>9} {:>9} {:>9} {:>8}\n", "source",
+                   "targets", "MiB", "method", "chunk KiB", "blocks", "piece KiB", "relayed MiB", "ms", "best ms",
+                   "issue ms", "GB/s");
     }
 
     void line(const Line& line, const Bench& bench) {
         const double issue = line.issue_seconds.empty() ? 0 : basalt::median(line.issue_seconds);
         const double rate = static_cast<double>(line.bytes) / line.median() * 1e-9;
-        const bool whole = line.method == "source" || line.method == "nccl";
-        const std::string chunk = whole ? "-" : line.chunk == 0 ? "auto" : fmt::format("{}", line.chunk >> 10);
-        const std::string blocks = line.blocks == 0 ? "-" : fmt::format("{}", line.blocks);
-        fmt::print(table_, "{:<6} {:>7} {:>9.2f} {:<10} {:>9} {:>6} {:>9.4f} {:>9.4f} {:>9.4f} {:>8.1f}\n",
-                   line.source, line.targets, static_cast<double>(line.bytes) / (1 << 20), line.method, chunk,
-                   blocks, line.median() * 1e3, line.best() * 1e3, issue * 1e3, rate);
+        const bool whole = line.method == "source" || line.method == "nccl" || is_relay(line.method);
+        const auto in = [](std::size_t bytes, int shift) {
+            return bytes == 0 ? "-" : fmt::format("{}", bytes >> shift);
+        };
+        fmt::print(table_, "{:<6} {:>7} {:>9.2f} {:<10} {:>9} {:>6} {:>9} {:>11} {:>9.4f} {:>9.4f} {:>9.4f} {:>8.1f}\n",
+                   line.source, line.targets, static_cast<double>(line.bytes) / (1 << 20), line.method,
+                   line.chunk == 0 && !whole ? "auto" : in(line.chunk, 10),
+                   line.blocks == 0 ? "-" : fmt::format("{}", line.blocks), in(line.piece, 10), in(line.relayed, 20),
+                   line.median() * 1e3, line.best() * 1e3, issue * 1e3, rate);
         std::fflush(table_);
         if (!records_) return;
         basalt::JsonRecord record;
@@ -283,7 +297,11 @@ class Report {
         record["bytes"] = line.bytes;
         record["method"] = line.method;
         record["chunk_bytes"] = line.chunk;
-        record["blocks"] = line.blocks;
+        if (line.relayed > 0) {
+            record["blocks"] = line.blocks;
+            record["piece_bytes"] = line.piece;
+            record["relayed_bytes"] = line.relayed;
+        }
         record["milliseconds"] = line.median() * 1e3;
         record["best_milliseconds"] = line.best() * 1e3;
         record["issue_milliseconds"] = issue * 1e3;
@@ -305,15 +323,16 @@ bool works(const Line& line, Bench& bench) {
         bench.verify(line);
         return true;
     } catch (const std::exception& error) {
-        fmt::print(stderr, "bench_broadcast: {} from the {} to {}, chunks of {}, {} blocks: {}\n", line.method, line.source,
-                   line.targets, line.chunk, line.blocks, error.what());
+        fmt::print(stderr, "bench_broadcast: {} from the {} to {}, chunks of {}, {} blocks: {}\n", line.method,
+                   line.source, line.targets, line.chunk, line.blocks, error.what());
         return false;
     }
 }
 
 /// False where a line does not work: it is left out.
 bool compare(std::vector<Line> lines, Bench& bench, const Options& options, Report& report) {
-    const auto wrong = std::remove_if(lines.begin(), lines.end(), [&](const Line& line) { return !works(line, bench); });
+    const auto wrong =
+        std::remove_if(lines.begin(), lines.end(), [&](const Line& line) { return !works(line, bench); });
     const bool all = wrong == lines.end();
     lines.erase(wrong, lines.end());
     for (int round = 0; round < options.repeat; ++round) {
@@ -326,7 +345,8 @@ bool compare(std::vector<Line> lines, Bench& bench, const Options& options, Repo
 int run(const Options& options) {
     std::vector<std::unique_ptr<Device>> devices = make_devices(options);
     if (devices.empty()) throw std::runtime_error("no GPU; --emulated-gpus N shows that it works");
-    const int places = options.targets.empty() ? 0 : *std::max_element(options.targets.begin(), options.targets.end()) + 1;
+    const int places =
+        options.targets.empty() ? 0 : *std::max_element(options.targets.begin(), options.targets.end()) + 1;
     Bench bench(std::move(devices), places, *std::max_element(options.sizes.begin(), options.sizes.end()));
     Report report(options.json);
     report.head(bench, options.repeat);
@@ -346,9 +366,11 @@ void add_options(CLI::App& app, Options& options) {
     app.add_option("--source", options.sources, "where the buffer is: device, host")
         ->delimiter(',')
         ->check(CLI::IsMember(all_sources));
-    app.add_option("--method", options.methods,
-                   "ring (from the host: shares), source (which sends to each), nccl (from a device); tried beside them, from "
-                   "a device: " + fmt::format("{}", fmt::join(trial_methods, ", ")))
+    app.add_option(
+           "--method", options.methods,
+           "ring (from the host: shares), source (which sends to each), nccl (from a device); tried beside them, from "
+           "a device: " +
+               fmt::format("{}", fmt::join(trial_methods, ", ")))
         ->delimiter(',')
         ->check(CLI::IsMember(all_methods()));
     app.add_option("--size", options.sizes, "of the buffer, e.g. 128MiB,100MB")
@@ -359,13 +381,21 @@ void add_options(CLI::App& app, Options& options) {
         ->delimiter(',')
         ->transform(size)
         ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 36));
-    app.add_option("--blocks", options.blocks, "of the kernels that are tried")->delimiter(',')->check(CLI::Range(1, 1024));
+    app.add_option("--blocks", options.blocks, "of the kernels that are tried")
+        ->delimiter(',')
+        ->check(CLI::Range(1, 1024));
     app.add_option("--piece", options.pieces, "what a block of such a kernel announces at once, e.g. 64KiB")
         ->delimiter(',')
         ->transform(size)
         ->check(CLI::Range(std::uint64_t{16}, std::uint64_t{1} << 30));
-    app.add_option("--targets", options.targets, "how many GPUs get the buffer; default: 1 to all. More than there are: the ring goes round them again, with "
-                   "a buffer of its own at each place")
+    app.add_option("--relayed", options.relayed, "what they move of the buffer where copies move the rest, e.g. 26MiB")
+        ->delimiter(',')
+        ->transform(size)
+        ->check(CLI::Range(std::uint64_t{16}, std::uint64_t{1} << 36));
+    app.add_option(
+           "--targets", options.targets,
+           "how many GPUs get the buffer; default: 1 to all. More than there are: the ring goes round them again, with "
+           "a buffer of its own at each place")
         ->delimiter(',')
         ->check(CLI::Range(1, most_targets));
     app.add_option("--gpus", options.gpus, "how many GPUs to use")->check(CLI::Range(1, 8));

@@ -90,7 +90,8 @@ __device__ std::uint32_t shared_address(const void* pointer) {
     return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
 }
 __device__ void load_stage(char* stage, const char* from, unsigned bytes, std::uint64_t* full) {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(full)), "r"(bytes) : "memory");
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(full)), "r"(bytes)
+                 : "memory");
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
                      shared_address(stage)),
                  "l"(from), "r"(bytes), "r"(shared_address(full))
@@ -119,7 +120,8 @@ struct Progress {
     unsigned stored = 0;
 };
 
-__device__ void copy_bulk(const RelayHop& hop, const Piece& piece, char* memory, std::uint64_t* full, Progress& progress) {
+__device__ void copy_bulk(const RelayHop& hop, const Piece& piece, char* memory, std::uint64_t* full,
+                          Progress& progress) {
     const char* from = static_cast<const char*>(hop.from) + piece.begin;
     char* to = static_cast<char*>(hop.to) + piece.begin;
     const auto count = static_cast<unsigned>((piece.bytes + stage_bytes - 1) / stage_bytes);
@@ -131,7 +133,8 @@ __device__ void copy_bulk(const RelayHop& hop, const Piece& piece, char* memory,
         // the store that last used the stage lies at least stages - loads_ahead stores back
         asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(stages - loads_ahead - 1) : "memory");
         const unsigned stage = progress.loaded++ % stages;
-        load_stage(memory + stage * stage_bytes, from + static_cast<std::size_t>(i) * stage_bytes, bytes_of(i), full + stage);
+        load_stage(memory + stage * stage_bytes, from + static_cast<std::size_t>(i) * stage_bytes, bytes_of(i),
+                   full + stage);
     };
     for (unsigned i = 0; i < loads_ahead && i < count; ++i) load(i);
     for (unsigned i = 0; i < count; ++i) {

@@ -113,8 +113,8 @@ Route route_of(const BroadcastTrial& trial) {
     return route;
 }
 
-/// Streams and events of places, made when first used: those of edge i are the i-th ones of the place that copies. Place i
-/// is on GPU i, going round where there are fewer.
+/// Streams and events of places, made when first used: those of edge i are the i-th ones of the place that copies.
+/// Place i is on GPU i, going round where there are fewer.
 class Resources {
   public:
     explicit Resources(int gpus) : gpus_(gpus) {}
@@ -178,23 +178,28 @@ class Trials final : public BroadcastTrials {
     explicit Trials(int gpus) : resources_(gpus) {}
 
     double run(const BroadcastTrial& trial, const std::vector<void*>& buffers) override {
-        return is_kernel(trial.method) ? run_kernels(trial, buffers) : run_copies(trial, buffers);
+        BroadcastTrial copies = trial;
+        copies.bytes -= trial.relayed;
+        const Route route = copies.bytes > 0 ? route_of(copies) : Route();
+        const std::size_t chunk = copies.bytes > 0 ? chunk_of(copies, route) : 0;
+        prepare(copies, route, chunk);
+        const Stopwatch watch;
+        check(cudaEventRecord(resources_.event(0, start_edge, 0), resources_.stream(0, 0)), "cudaEventRecord");
+        if (trial.relayed > 0) enqueue_kernels(trial, buffers);
+        enqueue(copies, route, chunk, buffers);
+        const double seconds = watch.elapsed().wall;
+        for_each_stream(copies, route, [&](const Edge&, cudaStream_t stream) { await(stream, trial.method); });
+        for (int hop = 0; hop < relays(trial); ++hop) {
+            await(resources_.stream(runner(trial, hop), relay_edge), trial.method);
+        }
+        return seconds;
     }
 
   private:
     static std::byte* at(void* buffer, std::size_t offset) { return static_cast<std::byte*>(buffer) + offset; }
-
-    double run_copies(const BroadcastTrial& trial, const std::vector<void*>& buffers) {
-        if (trial.method == "flags" && stream_words_ == nullptr) stream_words_ = std::make_unique<StreamWords>();
-        const Route route = route_of(trial);
-        const std::size_t chunk = chunk_of(trial, route);
-        prepare(trial, route, chunk);
-        const Stopwatch watch;
-        enqueue(trial, route, chunk, buffers);
-        const double seconds = watch.elapsed().wall;
-        for_each_stream(trial, route, [&](const Edge&, cudaStream_t stream) { await(stream, trial.method); });
-        return seconds;
-    }
+    static int relays(const BroadcastTrial& trial) { return trial.relayed > 0 ? trial.targets : 0; }
+    /// The place whose GPU runs the kernel of a hop.
+    static int runner(const BroadcastTrial& trial, int hop) { return trial.method == "relay-pull" ? hop + 1 : hop; }
 
     static std::size_t chunk_of(const BroadcastTrial& trial, const Route& route) {
         if (trial.chunk != 0) return trial.chunk;
@@ -214,14 +219,19 @@ class Trials final : public BroadcastTrials {
         for (std::size_t e = 0; e < route.edges.size(); ++e) {
             const Edge& edge = route.edges[e];
             visit(edge, resources_.stream(copier(trial, edge, 0), e));
-            if (copier(trial, edge, 1) != copier(trial, edge, 0)) visit(edge, resources_.stream(copier(trial, edge, 1), e));
+            if (copier(trial, edge, 1) != copier(trial, edge, 0))
+                visit(edge, resources_.stream(copier(trial, edge, 1), e));
         }
     }
-    static std::size_t chunks(const Edge& edge, std::size_t chunk) { return (edge.end - edge.begin + chunk - 1) / chunk; }
+    static std::size_t chunks(const Edge& edge, std::size_t chunk) {
+        return (edge.end - edge.begin + chunk - 1) / chunk;
+    }
 
     /// What is made when first used is made before the clock runs.
     void prepare(const BroadcastTrial& trial, const Route& route, std::size_t chunk) {
+        if (trial.method == "flags" && stream_words_ == nullptr) stream_words_ = std::make_unique<StreamWords>();
         resources_.event(0, start_edge, 0);
+        resources_.stream(0, 0);
         for_each_stream(trial, route, [](const Edge&, cudaStream_t) {});
         for (std::size_t e = 0; e < route.edges.size(); ++e) {
             if (trial.method == "flags") word_of(route, e);
@@ -229,17 +239,24 @@ class Trials final : public BroadcastTrials {
                 resources_.event(copier(trial, route.edges[e], c), e, c);
             }
         }
+        for (int hop = 0; hop < relays(trial); ++hop) {
+            resources_.stream(runner(trial, hop), relay_edge);
+            resources_.words(runner(trial, hop) + 1);
+        }
     }
 
     /// In the order of the runtime's own: step by step, deep edges first.
-    void enqueue(const BroadcastTrial& trial, const Route& route, std::size_t chunk, const std::vector<void*>& buffers) {
+    void enqueue(const BroadcastTrial& trial, const Route& route, std::size_t chunk,
+                 const std::vector<void*>& buffers) {
         std::size_t steps = 0;
         int deepest = 0;
         for (const Edge& edge : route.edges) {
             steps = std::max(steps, static_cast<std::size_t>(edge.depth) + chunks(edge, chunk));
             deepest = std::max(deepest, edge.depth);
         }
-        start(trial, route);
+        for_each_stream(trial, route, [&](const Edge& edge, cudaStream_t stream) {
+            if (edge.parent < 0) await_start(stream);
+        });
         for (std::size_t step = 0; step < steps; ++step) {
             for (int depth = deepest; depth >= 0; --depth) {
                 for (std::size_t e = 0; e < route.edges.size(); ++e) {
@@ -254,12 +271,8 @@ class Trials final : public BroadcastTrials {
     }
 
     /// Everything waits for a point of GPU 0's first stream, as it would for what fills the buffer.
-    void start(const BroadcastTrial& trial, const Route& route) {
-        cudaEvent_t begin = resources_.event(0, start_edge, 0);
-        check(cudaEventRecord(begin, resources_.stream(0, 0)), "cudaEventRecord");
-        for_each_stream(trial, route, [&](const Edge& edge, cudaStream_t stream) {
-            if (edge.parent < 0) check(cudaStreamWaitEvent(stream, begin, 0), "cudaStreamWaitEvent");
-        });
+    void await_start(cudaStream_t stream) {
+        check(cudaStreamWaitEvent(stream, resources_.event(0, start_edge, 0), 0), "cudaStreamWaitEvent");
     }
 
     void enqueue_chunk(const BroadcastTrial& trial, const Route& route, std::size_t number, std::size_t chunk,
@@ -295,36 +308,32 @@ class Trials final : public BroadcastTrials {
         return resources_.words(route.edges[edge].to) + most_words - 1 - edge;
     }
 
-    double run_kernels(const BroadcastTrial& trial, const std::vector<void*>& buffers) {
-        if (trial.bytes % 16 != 0 || trial.chunk % 16 != 0) throw std::runtime_error("relay: not in pieces of 16 bytes");
-        cudaEvent_t begin = resources_.event(0, start_edge, 0);
-        for (int place = 0; place < trial.targets; ++place) {
-            resources_.stream(place, 0);
-            resources_.words(place + 1);
-        }
-        const Stopwatch watch;
-        check(cudaEventRecord(begin, resources_.stream(0, 0)), "cudaEventRecord");
-        for (int place = 0; place < trial.targets; ++place) {
-            const auto from = static_cast<std::size_t>(place);
-            const bool last = place + 1 == trial.targets;
-            const RelayHop hop{buffers[from],
-                               buffers[from + 1],
-                               trial.bytes,
-                               trial.chunk,
-                               place == 0 ? nullptr : resources_.words(place),
-                               last ? nullptr : resources_.words(place + 1),
+    /// The last part of the buffer.
+    void enqueue_kernels(const BroadcastTrial& trial, const std::vector<void*>& buffers) {
+        if (trial.relayed % 16 != 0 || trial.bytes % 16 != 0 || trial.piece % 16 != 0)
+            throw std::runtime_error("relay: not in pieces of 16 bytes");
+        const std::size_t begin = trial.bytes - trial.relayed;
+        std::uint32_t most_pieces = 0;
+        for (int number = 0; number < trial.targets; ++number) {
+            const auto from = static_cast<std::size_t>(number);
+            const int place = runner(trial, number);
+            const RelayHop hop{at(buffers[from], begin),
+                               at(buffers[from + 1], begin),
+                               trial.relayed,
+                               trial.piece,
+                               number == 0 ? nullptr : resources_.words(place),
+                               number + 1 == trial.targets ? nullptr : resources_.words(place + 1),
                                kernel_base_};
+            cudaStream_t stream = resources_.stream(place, relay_edge);
             resources_.make_current(place);
-            if (place > 0) check(cudaStreamWaitEvent(resources_.stream(place, 0), begin, 0), "cudaStreamWaitEvent");
-            check(launch_relay(hop, trial.method == "relay-bulk", trial.blocks, resources_.stream(place, 0)), "launch_relay");
-            if (last) kernel_base_ += relay_pieces(hop, trial.blocks);
+            await_start(stream);
+            check(launch_relay(hop, trial.method == "relay-bulk", trial.blocks, stream), "launch_relay");
+            most_pieces = relay_pieces(hop, trial.blocks);
         }
-        const double seconds = watch.elapsed().wall;
-        for (int place = 0; place < trial.targets; ++place) await(resources_.stream(place, 0), trial.method);
-        return seconds;
+        kernel_base_ += most_pieces;
     }
 
-    static constexpr std::size_t start_edge = 1000;
+    static constexpr std::size_t start_edge = 1000, relay_edge = 1001;
 
     Resources resources_;
     std::unique_ptr<StreamWords> stream_words_;
@@ -334,7 +343,8 @@ class Trials final : public BroadcastTrials {
 
 }  // namespace
 
-const std::vector<std::string> trial_methods{"pull", "both", "flags", "rings", "scatter", "relay", "relay-bulk"};
+const std::vector<std::string> trial_methods{"pull", "both", "flags", "rings", "scatter",
+                                             "relay", "relay-bulk", "relay-pull", "mixed"};
 const bool has_trials = true;
 
 std::unique_ptr<BroadcastTrials> make_broadcast_trials(int gpus) {
