@@ -103,6 +103,7 @@ class Engine {
     // devices.cpp
     void start_drivers();
     int gpus() const { return static_cast<int>(devices_.size()); }
+    bool has_real_gpus() const { return !devices_.empty() && !devices_.front()->emulated(); }
     /// GPUs to which an algorithm may deal its work by number: all, or none where one is lost.
     int gpus_to_deal_to() const;
     PinnedPool& pinned() { return *pinned_; }

@@ -16,6 +16,9 @@ constexpr int polls_before_sleep = 30;
 constexpr int first_pause = 160;
 constexpr int longest_pause = 400;
 
+// Whoever waits for GPUs polls for up to 5 ms: waking it would take longer than a small kernel does.
+constexpr int polls_before_sleep_beside_gpus = 400;
+
 // Looking whether one may stop costs reading every place's counter, so between short tasks it is done once in many,
 // and after each task that takes long.
 constexpr int most_tasks_between_looks = 64;
@@ -153,6 +156,8 @@ void Engine::work_until(Worker& worker, int min_level, const void* awaited, cons
     sleeper.may_join = worker.gangs == 0;
     // a destructor of a kernel may wait before its task's successors have been handed on
     Task* next = choose_next(worker, min_level);
+    const int most_polls =
+        awaited != nullptr && has_real_gpus() ? polls_before_sleep_beside_gpus : polls_before_sleep;
     int idle = 0;
     LookInterval look;
     Stretch stretch;
@@ -180,7 +185,7 @@ void Engine::work_until(Worker& worker, int min_level, const void* awaited, cons
                 for (int i = 0; i < pauses_after_short_tasks && !done(); i += first_pause) pause_for(1);
             }
         }
-        if (++idle < polls_before_sleep) {
+        if (++idle < most_polls) {
             pause_for(idle);
             continue;
         }
@@ -199,7 +204,7 @@ void Engine::work_until(Worker& worker, int min_level, const void* awaited, cons
             wake_up = deadline ? std::min(*deadline, nap_end) : nap_end;
         }
         const bool woken = parking_.sleep(sleeper, wake_up);
-        if (!woken) idle = polls_before_sleep - 1;  // a nap's end is no reason to poll for long
+        if (!woken) idle = most_polls - 1;  // a nap's end is no reason to poll for long
     }
 }
 
