@@ -13,6 +13,7 @@
 #include "kernels/cpu/row_exchange.hpp"
 #include "kernels/cpu/split_product.hpp"
 #include "kernels/cpu/triangle_inverse.hpp"
+#include "kernels/cpu/triangle_solve.hpp"
 #include "kernels/cpu/update.hpp"
 #include "kernels/cpu/vector_product.hpp"
 #include "kernels/cuda/block_reflector.hpp"
@@ -26,6 +27,7 @@
 #include "kernels/cuda/row_exchange.hpp"
 #include "kernels/cuda/split_product.hpp"
 #include "kernels/cuda/triangle_inverse.hpp"
+#include "kernels/cuda/triangle_solve.hpp"
 #include "kernels/cuda/update.hpp"
 #include "kernels/cuda/vector_product.hpp"
 
@@ -189,9 +191,17 @@ void subtract_product(Stream stream, std::type_identity_t<View<const T>> a, Matr
 }
 
 template <class T>
-void solve_upper(Stream stream, std::type_identity_t<View<const T>> u, View<T> x) {
-    if (emulated(stream)) return cpu_kernels::solve_upper<T>(u, x);
-    cuda_kernels::solve_upper<T>(stream, u, x);
+void solve_triangle(Stream stream, Triangle triangle, Diagonal diagonal, std::type_identity_t<View<const T>> t,
+                    View<T> x) {
+    if (emulated(stream)) return cpu_kernels::solve_triangle<T>(triangle, diagonal, t, x);
+    cuda_kernels::solve_triangle<T>(stream, triangle, diagonal, t, x);
+}
+
+template <class T>
+void subtract_from_rows(Stream stream, std::type_identity_t<View<const T>> a, std::type_identity_t<View<const T>> x,
+                        View<T> y) {
+    if (emulated(stream)) return cpu_kernels::subtract_from_rows<T>(a, x, y);
+    cuda_kernels::subtract_from_rows<T>(stream, a, x, y);
 }
 
 inline void update_by_pieces(Stream stream, View<const float> l, TileColumns<const float> u, TileColumns<float> c,

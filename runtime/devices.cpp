@@ -18,6 +18,8 @@ void Engine::start_drivers() {
 }
 
 int Engine::gpus_to_deal_to() const {
+    const ThreadContext* context = context_of(this);
+    if (context != nullptr && context->task != nullptr) return 0;
     return std::any_of(devices_.begin(), devices_.end(), [](const auto& device) { return device->lost(); }) ? 0 : gpus();
 }
 

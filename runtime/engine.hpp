@@ -104,7 +104,8 @@ class Engine {
     void start_drivers();
     int gpus() const { return static_cast<int>(devices_.size()); }
     bool has_real_gpus() const { return !devices_.empty() && !devices_.front()->emulated(); }
-    /// GPUs to which an algorithm may deal its work by number: all, or none where one is lost.
+    /// GPUs to which an algorithm may deal its work by number: all, or none where one is lost, and inside a task, whose
+    /// children run on cores.
     int gpus_to_deal_to() const;
     PinnedPool& pinned() { return *pinned_; }
     Device& device(int index) const { return *devices_[static_cast<std::size_t>(index)]; }

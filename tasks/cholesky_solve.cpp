@@ -8,6 +8,7 @@
 #include "kernels/cpu/gemv.hpp"
 #include "runtime/engine.hpp"
 #include "tasks/cholesky_state.hpp"
+#include "tasks/substitution_on_gpus.hpp"
 
 namespace basalt {
 
@@ -134,6 +135,13 @@ void cholesky_solve(Runtime& runtime, const CholeskyFactors<T>& cholesky, Matrix
             "cholesky_solve: factor, B and runtime do not belong together");
     require(b.rows() == n,
             "cholesky_solve: B has " + std::to_string(b.rows()) + " rows; the factor has " + std::to_string(n));
+    if (detail::only_on_gpus(*state->a)) {
+        const detail::SubstitutionOnGpus<T> on_gpus(*state->a, n, b);
+        const bool lower = state->triangle == Triangle::lower;
+        on_gpus.solve(state->triangle, Diagonal::stored, !lower);  // L Y = B
+        on_gpus.solve(state->triangle, Diagonal::stored, lower);   // L^T X = Y
+        return;
+    }
     for (Index j = 0; j < b.tile_cols(); ++j) ColumnSolve<T>(*state, b, j).submit();
 }
 

@@ -13,6 +13,7 @@
 #include "runtime/engine.hpp"
 #include "tasks/gpu_lu_state.hpp"
 #include "tasks/lu_state.hpp"
+#include "tasks/substitution_on_gpus.hpp"
 
 namespace basalt {
 
@@ -20,6 +21,7 @@ namespace {
 
 using detail::LuState;
 using detail::Panel;
+using detail::SubstitutionOnGpus;
 
 /// B -= A X
 template <class T>
@@ -104,49 +106,19 @@ void require(bool condition, const std::string& message) {
     if (!condition) throw UsageError(message);
 }
 
-/// X = U^-1 X for the factors' first columns, where their tile columns are: on GPUs that hold all of them.
+/// X(:, c) = column c behind the factors' square part, where its tile column is: on a GPU.
 template <class T>
-class BackwardOnGpus {
-  public:
-    BackwardOnGpus(LuState<T>& lu, const Matrix<T>& x) : lu_(lu), x_(x) {}
-
-    /// X(:, c) = column c behind the factors' square part.
-    void take(Index c) {
-        const TileGrid& grid = lu_.grid();
-        const Index n = grid.rows(), j = grid.tile_col_of(n + c), from = n + c - grid.first_col(j);
-        const Index width = x_.tile_shape().width, to = c % width;
-        lu_.runtime.submit({.name = "take b", .place = place(j)}, read(lu_.a->template region<T>(j, 0, n, from, from + 1)),
-                           write(x_.block(c / width, 0, n, to, to + 1)),
-                           detail::on_any_device([](Stream stream, View<const T> b, View<T> column) {
-                               on_stream::copy_elements<T>(stream, b, column);
-                           }));
-    }
-
-    /// For one tile column of X, U's tile columns from the last to the first.
-    void solve(Index column) {
-        const TileGrid& grid = lu_.grid();
-        const Index n = grid.rows(), width = x_.column(column).cols;
-        for (Index j = n == 0 ? -1 : grid.tile_col_of(n - 1); j >= 0; --j) {
-            const Index first = grid.first_col(j), end = std::min(n, first + grid.tile_width(j));
-            lu_.runtime.submit({.name = "solve", .tile = {static_cast<int>(j), static_cast<int>(column), -1}, .place = place(j)},
-                               read(lu_.a->template region<T>(j, 0, end, 0, end - first)),
-                               readwrite(x_.block(column, 0, end, 0, width)),
-                               detail::on_any_device([first](Stream stream, View<const T> u, View<T> x) {
-                                   const Index rows = x.rows() - first;
-                                   const View<T> solved = x.block(first, 0, rows, x.cols());
-                                   on_stream::solve_upper<T>(stream, u.block(first, 0, rows, rows), solved);
-                                   on_stream::subtract_product<T, T>(stream, u.block(0, 0, first, rows), MatrixPart::all,
-                                                                     0, solved, x.block(0, 0, first, x.cols()));
-                               }));
-        }
-    }
-
-  private:
-    Place place(Index tile_column) const { return Place::gpu(lu_.on_gpus->device_of(tile_column)); }
-
-    LuState<T>& lu_;
-    const Matrix<T>& x_;
-};
+void take_on_gpu(LuState<T>& lu, const Matrix<T>& x, Index c) {
+    const TileGrid& grid = lu.grid();
+    const Index n = grid.rows(), j = grid.tile_col_of(n + c), from = n + c - grid.first_col(j);
+    const Index width = x.tile_shape().width, to = c % width;
+    lu.runtime.submit({.name = "take b", .place = Place::gpu(lu.on_gpus->device_of(j))},
+                      read(lu.a->template region<T>(j, 0, n, from, from + 1)),
+                      write(x.block(c / width, 0, n, to, to + 1)),
+                      detail::on_any_device([](Stream stream, View<const T> b, View<T> column) {
+                          on_stream::copy_elements<T>(stream, b, column);
+                      }));
+}
 
 template <class T>
 void submit_backward(ColumnSolve<T>& solve, const std::vector<Panel>& panels) {
@@ -164,6 +136,13 @@ void lu_solve(Runtime& runtime, const LuFactors<T>& lu, Matrix<T>& b) {
     require(state->left_interchanges, "lu_solve: the matrix was factored without left_interchanges");
     require(b.rows() == lu.rows(), "lu_solve: B has " + std::to_string(b.rows()) + " rows; the factors have " +
                                        std::to_string(lu.rows()));
+    if (detail::only_on_gpus(*state->a)) {
+        for (Index j = 0; j < b.tile_cols(); ++j) ColumnSolve<T>(*state, b, j).permute();
+        const SubstitutionOnGpus<T> on_gpus(*state->a, lu.rows(), b);
+        on_gpus.solve(Triangle::lower, Diagonal::unit);
+        on_gpus.solve(Triangle::upper, Diagonal::stored);
+        return;
+    }
     for (Index j = 0; j < b.tile_cols(); ++j) {
         ColumnSolve<T> column(*state, b, j);
         column.permute();
@@ -183,9 +162,8 @@ Matrix<T> lu_solve_augmented(Runtime& runtime, const LuFactors<T>& lu) {
     const TileGrid& grid = state->grid();
     Matrix<T> x(runtime, n, k, {grid.shape().height, std::min(k, grid.shape().width)}, "x");
     if (state->on_gpus && !state->on_gpus->out_of_core()) {
-        BackwardOnGpus<T> backward(*state, x);
-        for (Index c = 0; c < k; ++c) backward.take(c);
-        for (Index j = 0; j < x.tile_cols(); ++j) backward.solve(j);
+        for (Index c = 0; c < k; ++c) take_on_gpu(*state, x, c);
+        SubstitutionOnGpus<T>(*state->a, n, x).solve(Triangle::upper, Diagonal::stored);
         return x;
     }
     // X starts as what the factorization made of B: U(:, n:)

@@ -11,6 +11,7 @@
 #include "kernels/cpu/row_exchange.hpp"
 #include "kernels/cpu/split_product.hpp"
 #include "kernels/cpu/triangle_inverse.hpp"
+#include "kernels/cpu/triangle_solve.hpp"
 #include "kernels/cpu/update.hpp"
 #include "kernels/cpu/vector_product.hpp"
 #include "kernels/cuda/panel.hpp"
@@ -123,8 +124,12 @@ struct CpuTwins {
         basalt::cpu_kernels::subtract_product<T, V>(a...);
     }
     template <class T, class... A>
-    void solve_upper(const A&... a) {
-        basalt::cpu_kernels::solve_upper<T>(a...);
+    void solve_triangle(const A&... a) {
+        basalt::cpu_kernels::solve_triangle<T>(a...);
+    }
+    template <class T, class... A>
+    void subtract_from_rows(const A&... a) {
+        basalt::cpu_kernels::subtract_from_rows<T>(a...);
     }
     template <class T>
     void panel_factor(basalt::View<T> panel, basalt::Index* pivots, basalt::Index* info, void*,

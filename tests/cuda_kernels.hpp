@@ -14,6 +14,7 @@
 #include "kernels/cuda/row_exchange.hpp"
 #include "kernels/cuda/split_product.hpp"
 #include "kernels/cuda/triangle_inverse.hpp"
+#include "kernels/cuda/triangle_solve.hpp"
 #include "kernels/cuda/update.hpp"
 #include "kernels/cuda/vector_product.hpp"
 #include "runtime/device/device.hpp"
@@ -145,8 +146,12 @@ class CudaKernels {
         run([&](basalt::Stream stream) { basalt::cuda_kernels::subtract_product<T, V>(stream, a...); });
     }
     template <class T, class... A>
-    void solve_upper(const A&... a) {
-        run([&](basalt::Stream stream) { basalt::cuda_kernels::solve_upper<T>(stream, a...); });
+    void solve_triangle(const A&... a) {
+        run([&](basalt::Stream stream) { basalt::cuda_kernels::solve_triangle<T>(stream, a...); });
+    }
+    template <class T, class... A>
+    void subtract_from_rows(const A&... a) {
+        run([&](basalt::Stream stream) { basalt::cuda_kernels::subtract_from_rows<T>(stream, a...); });
     }
     template <class T, class... A>
     void update_trailing(const A&... a) {

@@ -288,29 +288,51 @@ void check_vector_products(Kernels& kernels) {
     }
 }
 
-/// X = U^-1 B for U with a dominant diagonal; what is left of it is not looked at.
+/// X = T^-1 B for either triangle of T, as it lies and transposed; what is on the other side is not looked at. And B -=
+/// A X for any A, likewise.
 template <class T, class Kernels>
-void check_upper_solves(Kernels& kernels, std::vector<Index> orders) {
+void check_solve_steps(Kernels& kernels, std::vector<Index> orders) {
+    constexpr T nan = std::numeric_limits<T>::quiet_NaN();
+    const auto seen = [](bool flipped, auto view) { return flipped ? transposed(view) : view; };
     for (const Index n : orders) {
-        for (const Index r : {1, 4}) {
-            HostColumns<T> u(1, n, n, 1), x(1, n, r, 2), b = x;
+        for (const auto& [r, upper, unit, flipped] :
+             {std::tuple<Index, bool, bool, bool>{1, true, false, false}, {1, false, true, false}, {1, true, false, true}, {1, false, false, true},
+              {5, false, false, false}, {5, true, true, true}, {5, true, false, false}, {5, false, true, true}}) {
+            HostColumns<T> t(1, n, n, 1), x(1, n, r, 2), b(1, n, r, 2);
+            const View<T> triangle = seen(flipped, t.column(0));
             for (Index i = 0; i < n; ++i) {
                 for (Index j = 0; j < n; ++j) {
-                    T& element = u.column(0)(i, j);
-                    element = j < i ? std::numeric_limits<T>::quiet_NaN() : j == i ? 2 + element : element / static_cast<T>(n);
+                    T& element = triangle(i, j);
+                    const bool other_side = upper ? j < i : j > i;
+                    if (i == j) element = unit ? nan : 2 + element;
+                    if (i != j) element = other_side ? nan : element / static_cast<T>(n);
                 }
             }
             for (Index i = 0; i < n; ++i) {
                 for (Index c = 0; c < r; ++c) {
-                    T sum = 0;
-                    for (Index j = i; j < n; ++j) sum += u.column(0)(i, j) * x.column(0)(j, c);
+                    T sum = (unit ? T{1} : triangle(i, i)) * x.column(0)(i, c);
+                    for (Index j = upper ? i + 1 : 0; j < (upper ? n : i); ++j) sum += triangle(i, j) * x.column(0)(j, c);
                     b.column(0)(i, c) = sum;
                 }
             }
-            typename Kernels::template Memory<T> device_u(kernels, u.values), device_b(kernels, b.values);
-            kernels.template solve_upper<T>(View<const T>(u.on(device_u.data()).column(0)), b.on(device_b.data()).column(0));
-            INFO(n << ", " << r << " vectors");
+            typename Kernels::template Memory<T> device_t(kernels, t.values), device_b(kernels, b.values);
+            const View<const T> on_device = seen(flipped, t.on(device_t.data()).column(0));
+            kernels.template solve_triangle<T>(upper ? basalt::Triangle::upper : basalt::Triangle::lower,
+                                               unit ? basalt::Diagonal::unit : basalt::Diagonal::stored, on_device,
+                                               b.on(device_b.data()).column(0));
+            INFO(n << ", " << r << " right-hand sides, " << (upper ? "upper" : "lower") << (unit ? ", unit" : "")
+                   << (flipped ? ", transposed" : ""));
             REQUIRE(distance(device_b.read(), x.values) <= 4 * tolerance<T>(n));
+
+            const Index m = n + 3;
+            HostColumns<T> a(1, flipped ? n : m, flipped ? m : n, 3), y(1, m, r, 4);
+            typename Kernels::template Memory<T> device_a(kernels, a.values), device_x(kernels, x.values),
+                device_y(kernels, y.values);
+            kernels.template subtract_from_rows<T>(View<const T>(seen(flipped, a.on(device_a.data()).column(0))),
+                                                   View<const T>(x.on(device_x.data()).column(0)),
+                                                   y.on(device_y.data()).column(0));
+            reference::gemm<T>(T{-1}, seen(flipped, a.column(0)), x.column(0), T{1}, y.column(0));
+            REQUIRE(distance(device_y.read(), y.values) <= tolerance<T>(n));
         }
     }
 }

@@ -59,8 +59,8 @@ TEMPLATE_TEST_CASE("vectors are multiplied by parts of a matrix", "[kernels][san
     check_vector_products<TestType, TestType>(twins);
 }
 
-TEMPLATE_TEST_CASE("an upper triangle is solved for a few vectors", "[kernels][sanitize]", float, double) {
-    check_upper_solves<TestType>(twins, {0, 1, 2, 63, 64, 65, 200});
+TEMPLATE_TEST_CASE("triangles are solved with, as they lie and transposed", "[kernels][sanitize]", float, double) {
+    check_solve_steps<TestType>(twins, {0, 1, 2, 63, 64, 65, 200});
 }
 
 TEST_CASE("the update in TF32 rounds its operands, and nothing else does") {

@@ -49,9 +49,9 @@ TEMPLATE_TEST_CASE("vectors are multiplied by parts of a matrix on a device", "[
     check_vector_products<TestType, TestType>(*gpu());
 }
 
-TEMPLATE_TEST_CASE("an upper triangle is solved for a few vectors on a device", "[cuda]", float, double) {
+TEMPLATE_TEST_CASE("triangles are solved with, as they lie and transposed, on a device", "[cuda]", float, double) {
     if (gpu() == nullptr) SKIP(no_gpu);
-    check_upper_solves<TestType>(*gpu(), {0, 1, 2, 63, 64, 65, 200});
+    check_solve_steps<TestType>(*gpu(), {0, 1, 2, 63, 64, 65, 200});
 }
 
 TEST_CASE("the update in TF32 rounds its operands, and nothing else does, on a GPU", "[cuda]") {

@@ -4,9 +4,6 @@
 #include <cassert>
 #include <cmath>
 
-#include "kernels/cpu/blas.hpp"
-#include "kernels/cpu/blas_serial.hpp"
-
 namespace basalt::cpu_kernels {
 
 template <class T, class V>
@@ -28,17 +25,8 @@ void subtract_product(std::type_identity_t<View<const T>> a, MatrixPart part, In
     }
 }
 
-template <class T>
-void solve_upper(std::type_identity_t<View<const T>> u, View<T> x) {
-    assert(u.rows() == u.cols() && u.rows() == x.rows());
-    const BlasSerial serial;
-    blas::trsm(Side::left, Triangle::upper, Diagonal::stored, T{1}, u, x);
-}
-
 template void subtract_product<float, float>(View<const float>, MatrixPart, Index, View<const float>, View<float>);
 template void subtract_product<float, double>(View<const float>, MatrixPart, Index, View<const double>, View<double>);
 template void subtract_product<double, double>(View<const double>, MatrixPart, Index, View<const double>, View<double>);
-template void solve_upper<float>(View<const float>, View<float>);
-template void solve_upper<double>(View<const double>, View<double>);
 
 }  // namespace basalt::cpu_kernels

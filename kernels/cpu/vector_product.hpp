@@ -13,8 +13,4 @@ template <class T, class V>
 void subtract_product(std::type_identity_t<View<const T>> a, MatrixPart part, Index diagonal,
                       std::type_identity_t<View<const V>> x, View<V> y);
 
-/// X = U^-1 X for the upper triangle U of `u` (n x n); what is left of its diagonal is not used.
-template <class T>
-void solve_upper(std::type_identity_t<View<const T>> u, View<T> x);
-
 }  // namespace basalt::cpu_kernels

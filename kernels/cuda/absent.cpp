@@ -11,6 +11,7 @@
 #include "kernels/cuda/row_exchange.hpp"
 #include "kernels/cuda/split_product.hpp"
 #include "kernels/cuda/triangle_inverse.hpp"
+#include "kernels/cuda/triangle_solve.hpp"
 #include "kernels/cuda/update.hpp"
 #include "kernels/cuda/vector_product.hpp"
 
@@ -179,7 +180,11 @@ void subtract_product(Stream, std::type_identity_t<View<const T>>, MatrixPart, I
     refuse();
 }
 template <class T>
-void solve_upper(Stream, std::type_identity_t<View<const T>>, View<T>) {
+void solve_triangle(Stream, Triangle, Diagonal, std::type_identity_t<View<const T>>, View<T>) {
+    refuse();
+}
+template <class T>
+void subtract_from_rows(Stream, std::type_identity_t<View<const T>>, std::type_identity_t<View<const T>>, View<T>) {
     refuse();
 }
 
@@ -249,8 +254,10 @@ template void subtract_product<float, double>(Stream, View<const float>, MatrixP
                                               View<double>);
 template void subtract_product<double, double>(Stream, View<const double>, MatrixPart, Index, View<const double>,
                                                View<double>);
-template void solve_upper<float>(Stream, View<const float>, View<float>);
-template void solve_upper<double>(Stream, View<const double>, View<double>);
+template void solve_triangle<float>(Stream, Triangle, Diagonal, View<const float>, View<float>);
+template void solve_triangle<double>(Stream, Triangle, Diagonal, View<const double>, View<double>);
+template void subtract_from_rows<float>(Stream, View<const float>, View<const float>, View<float>);
+template void subtract_from_rows<double>(Stream, View<const double>, View<const double>, View<double>);
 template PanelPlan panel_plan<float>(int, Index, const std::vector<GpuTuning::Panel>&);
 template PanelPlan panel_plan<double>(int, Index, const std::vector<GpuTuning::Panel>&);
 template PanelPlan panel_plan<float>(int, Index);

@@ -65,6 +65,32 @@ void batched_gemm(Stream stream, Index batch, std::type_identity_t<T> alpha,
           "cublas<t>gemmStridedBatched", stream);
 }
 
+template <class T>
+void triangular_solve(Stream stream, Triangle triangle, Diagonal diagonal, std::type_identity_t<View<const T>> t,
+                      View<T> x) {
+    if (x.empty()) return;
+    const bool row_major = is_row_major(t);
+    const View<const T> stored = row_major ? t : transposed(t);
+    // cuBLAS sees X^T and `stored`'s transpose, and is asked for X^T T^T = B^T
+    const bool upper = row_major == (triangle == Triangle::lower);
+    const T one{1};
+    const auto solve = [&] {
+        if constexpr (std::is_same_v<T, float>) {
+            return &cublasStrsm;
+        } else {
+            return &cublasDtrsm;
+        }
+    }();
+    check(solve(handle(stream), CUBLAS_SIDE_RIGHT, upper ? CUBLAS_FILL_MODE_UPPER : CUBLAS_FILL_MODE_LOWER,
+                row_major ? CUBLAS_OP_N : CUBLAS_OP_T,
+                diagonal == Diagonal::unit ? CUBLAS_DIAG_UNIT : CUBLAS_DIAG_NON_UNIT, blas_int(x.cols()),
+                blas_int(x.rows()), &one, stored.data(), leading_dimension(stored), x.data(), leading_dimension(x)),
+          "cublas<t>trsm", stream);
+}
+
+template void triangular_solve<float>(Stream, Triangle, Diagonal, View<const float>, View<float>);
+template void triangular_solve<double>(Stream, Triangle, Diagonal, View<const double>, View<double>);
+
 template void batched_gemm<float>(Stream, Index, float, Batched<const float>, Batched<const float>, float,
                                   Batched<float>, ProductPrecision);
 template void batched_gemm<double>(Stream, Index, double, Batched<const double>, Batched<const double>,

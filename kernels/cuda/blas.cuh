@@ -6,6 +6,7 @@
 
 #include "kernels/cuda/launch.cuh"
 #include "kernels/tf32.hpp"
+#include "kernels/triangle.hpp"
 
 namespace basalt::cuda_detail {
 
@@ -25,5 +26,16 @@ template <class T>
 void batched_gemm(Stream stream, Index batch, std::type_identity_t<T> alpha,
                   std::type_identity_t<Batched<const T>> a, std::type_identity_t<Batched<const T>> b,
                   std::type_identity_t<T> beta, Batched<T> c, ProductPrecision precision = ProductPrecision::full);
+
+/// Whether element (i, j) lies at i ld + j; otherwise the view is of such a matrix's transpose.
+template <class T>
+bool is_row_major(View<T> a) {
+    return a.col_stride() == 1 || a.cols() <= 1;
+}
+
+/// X = T^-1 X for the named triangle of `t`, row-major or the transpose of such a matrix; X is row-major. Errors as above.
+template <class T>
+void triangular_solve(Stream stream, Triangle triangle, Diagonal diagonal, std::type_identity_t<View<const T>> t,
+                      View<T> x);
 
 }  // namespace basalt::cuda_detail

@@ -1,0 +1,84 @@
+#include "tasks/substitution_on_gpus.hpp"
+
+#include <algorithm>
+
+#include "kernels/on_stream.hpp"
+#include "runtime/engine.hpp"
+#include "runtime/matrix_storage.hpp"
+
+namespace basalt::detail {
+
+namespace {
+
+/// A GPU with memory for tile column j, or -1.
+int gpu_of(const MatrixStorage& a, Index j) {
+    Engine& engine = a.runtime().engine();
+    for (int gpu = 0; gpu < engine.gpus(); ++gpu) {
+        if (engine.has_memory_on(*a.datum(j), gpu)) return gpu;
+    }
+    return -1;
+}
+
+}  // namespace
+
+bool only_on_gpus(const MatrixStorage& a) {
+    Engine& engine = a.runtime().engine();
+    if (engine.gpus_to_deal_to() == 0 || a.grid().tile_cols() == 0) return false;
+    for (Index j = 0; j < a.grid().tile_cols(); ++j) {
+        if (engine.at_home(*a.datum(j))) return false;
+    }
+    return true;
+}
+
+template <class T>
+SubstitutionOnGpus<T>::SubstitutionOnGpus(const MatrixStorage& a, Index order, const Matrix<T>& x)
+    : a_(a), order_(order), x_(x) {
+    if (x.tile_cols() > 0 && a.runtime().engine().at_home(*x.share_storage()->datum(0))) x.share_storage()->pin();
+}
+
+template <class T>
+void SubstitutionOnGpus<T>::solve(Triangle triangle, Diagonal diagonal, bool transposed) const {
+    const Index count = order_ == 0 ? 0 : a_.grid().tile_col_of(order_ - 1) + 1;
+    const bool ascending = (triangle == Triangle::lower) != transposed;
+    for (Index column = 0; column < x_.tile_cols(); ++column) {
+        for (Index i = 0; i < count; ++i) {
+            solve(ascending ? i : count - 1 - i, column, triangle, diagonal, transposed);
+        }
+    }
+}
+
+/// One tile column of A: its square on the diagonal, and the rest of the triangle below or above it.
+template <class T>
+void SubstitutionOnGpus<T>::solve(Index tile_column, Index column, Triangle triangle, Diagonal diagonal,
+                                  bool transposed) const {
+    const TileGrid& grid = a_.grid();
+    const bool lower = triangle == Triangle::lower;
+    const Index first = grid.first_col(tile_column), end = std::min(order_, first + grid.tile_width(tile_column));
+    const Index width = end - first, row_begin = lower ? first : 0, row_end = lower ? order_ : end;
+    const Index square = first - row_begin, rest = lower ? width : 0;
+    a_.runtime().submit(
+        {.name = "solve",
+         .tile = {static_cast<int>(tile_column), static_cast<int>(column), -1},
+         .place = Place::gpu(gpu_of(a_, tile_column))},
+        read(a_.template region<T>(tile_column, row_begin, row_end, 0, width)),
+        readwrite(x_.block(column, row_begin, row_end, 0, x_.column(column).cols)),
+        on_any_device([=](Stream stream, View<const T> a, View<T> x) {
+            const View<const T> t = a.block(square, 0, width, width);
+            const View<const T> other = a.block(rest, 0, a.rows() - width, width);
+            const View<T> own = x.block(square, 0, width, x.cols());
+            const View<T> others = x.block(rest, 0, x.rows() - width, x.cols());
+            if (transposed) {
+                on_stream::subtract_from_rows<T>(stream, basalt::transposed(other), others, own);
+                on_stream::solve_triangle<T>(stream, lower ? Triangle::upper : Triangle::lower, diagonal,
+                                             basalt::transposed(t), own);
+            } else {
+                on_stream::solve_triangle<T>(stream, triangle, diagonal, t, own);
+                on_stream::subtract_from_rows<T>(stream, other, own, others);
+            }
+        }));
+}
+
+template class SubstitutionOnGpus<float>;
+template class SubstitutionOnGpus<double>;
+
+}  // namespace basalt::detail

@@ -1,0 +1,55 @@
+#pragma once
+
+// Solving with factors that are on GPUs, on emulated ones and on real ones.
+
+#include <basalt/basalt.hpp>
+
+#include "tasks/substitution_on_gpus.hpp"
+#include "tests/catch.hpp"
+#include "tests/cholesky_cases.hpp"
+#include "tests/lu_layouts.hpp"
+
+namespace basalt_tests {
+
+using namespace basalt;
+
+struct SolveShape {
+    Index n;
+    Index nrhs;
+    TileShape tile;
+    TileShape tile_of_b;
+};
+
+/// LU and both triangles of Cholesky: LAPACK's residual, and factors that stay where they are. B is at home.
+template <class T>
+void check_solves_on_gpus(Runtime& runtime, FactorMode mode, const SolveShape& shape) {
+    INFO((mode == FactorMode::gpu ? "gpu" : "hybrid")
+         << ", n = " << shape.n << ", " << shape.nrhs << " right-hand sides, tiles " << shape.tile.height << " x "
+         << shape.tile.width << ", of B " << shape.tile_of_b.height << " x " << shape.tile_of_b.width);
+    const Dense<T> b = random_dense<T>(shape.n, shape.nrhs, 72);
+    const auto check = [&](const Dense<T>& a, const Matrix<T>& factored, const auto& solve) {
+        Matrix<T> x = to_tiles(runtime, b, shape.tile_of_b);
+        solve(x);
+        CHECK(detail::only_on_gpus(*factored.share_storage()));
+        CHECK(solve_ratio(a, from_tiles(runtime, x), b) < 30);
+    };
+    {
+        const Dense<T> a = random_dense<T>(shape.n, shape.n, 71);
+        Matrix<T> tiles = to_tiles(runtime, a, shape.tile);
+        const LuFactors<T> lu = lu_factor(runtime, tiles, {.mode = mode});
+        check(a, tiles, [&](Matrix<T>& x) { lu_solve(runtime, lu, x); });
+        check(a, tiles, [&](Matrix<T>& x) { lu_solve(runtime, lu, x); });
+    }
+    for (const Triangle triangle : both_triangles) {
+        const Dense<double> both_sides = symmetric(triangle, spd_dense<T>(triangle, shape.n, 73));
+        Dense<T> a(shape.n, shape.n);
+        for (Index j = 0; j < a.n; ++j) {
+            for (Index i = 0; i < a.m; ++i) a(i, j) = static_cast<T>(both_sides(i, j));
+        }
+        Matrix<T> tiles = to_tiles(runtime, a, shape.tile);
+        const CholeskyFactors<T> cholesky = cholesky_factor(runtime, tiles, triangle, {.mode = mode});
+        check(a, tiles, [&](Matrix<T>& x) { cholesky_solve(runtime, cholesky, x); });
+    }
+}
+
+}  // namespace basalt_tests

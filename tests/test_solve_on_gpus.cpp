@@ -1,0 +1,93 @@
+#include <memory>
+#include <utility>
+
+#include "tests/solve_on_gpus_cases.hpp"
+#include "tests/watchdog.hpp"
+
+using namespace basalt;
+using namespace basalt_tests;
+
+namespace {
+
+Config emulated(int gpus) {
+    Config config;
+    config.workers = 2;
+    config.emulation.gpus = gpus;
+    return config;
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("factors on GPUs are solved with where they are", "[solve][sanitize]", float, double) {
+    const Watchdog watchdog;
+    for (const int gpus : {1, 3}) {
+        Runtime runtime(emulated(gpus));
+        for (const FactorMode mode : {FactorMode::gpu, FactorMode::hybrid}) {
+            for (const SolveShape& shape : {SolveShape{1, 1, {8, 8}, {8, 8}}, {33, 1, {32, 32}, {32, 1}},
+                                            {100, 3, {48, 32}, {32, 2}}, {160, 70, {32, 32}, {64, 32}}}) {
+                check_solves_on_gpus<TestType>(runtime, mode, shape);
+            }
+        }
+    }
+}
+
+TEST_CASE("right-hand sides that are on a GPU are solved for", "[solve]") {
+    const Watchdog watchdog;
+    Runtime runtime(emulated(2));
+    const Index n = 120;
+    const Dense<double> a = random_dense<double>(n, n, 75), b = random_dense<double>(n, 3, 76);
+    Matrix<double> tiles = to_tiles(runtime, a, {32, 32}), x(runtime, n, 3, {32, 3});
+    x.load(View<const double>::column_major(b.values.data(), n, 3, b.ld), Place::any());
+    lu_solve(runtime, lu_factor(runtime, tiles, {.mode = LuMode::gpu}), x);
+    CHECK(solve_ratio(a, from_tiles(runtime, x), b) < 30);
+}
+
+TEST_CASE("factors that were brought home are solved with there", "[solve]") {
+    const Watchdog watchdog;
+    Runtime runtime(emulated(2));
+    const Dense<double> a = random_dense<double>(100, 100, 77), b = random_dense<double>(100, 2, 78);
+    Matrix<double> tiles = to_tiles(runtime, a, {32, 32});
+    const LuFactors<double> lu = lu_factor(runtime, tiles, {.mode = LuMode::gpu});
+    for (Index j = 0; j < tiles.tile_cols(); ++j) {
+        runtime.submit({.name = "look", .place = Place::cpu()}, read(tiles.column(j)), [](View<const double>) {});
+    }
+    Matrix<double> x = to_tiles(runtime, b, {32, 2});
+    CHECK_FALSE(detail::only_on_gpus(*tiles.share_storage()));
+    lu_solve(runtime, lu, x);
+    CHECK(solve_ratio(a, from_tiles(runtime, x), b) < 30);
+}
+
+TEST_CASE("larger than the GPUs' memory, factors are solved with all the same", "[solve]") {
+    const Watchdog watchdog;
+    Config config = emulated(2);
+    config.gpu_memory = 96 * 1024;
+    Runtime runtime(config);
+    const Dense<double> a = random_dense<double>(200, 200, 79), b = random_dense<double>(200, 5, 80);
+    Matrix<double> tiles = to_tiles(runtime, a, {32, 32});
+    const LuFactors<double> lu = lu_factor(runtime, tiles, {.mode = LuMode::gpu, .panel_width = 16});
+    Matrix<double> x = to_tiles(runtime, b, {32, 5});
+    lu_solve(runtime, lu, x);
+    CHECK(solve_ratio(a, from_tiles(runtime, x), b) < 30);
+}
+
+TEST_CASE("solve() inside a task runs on cores, also where there are GPUs", "[solve]") {
+    const Watchdog watchdog;
+    Config config = emulated(1);
+    TuningTables tables = TuningTables::built_in();
+    for (GpuTuning& gpu : tables.gpus) gpu.lu.smallest_order = gpu.cholesky.smallest_order = 0;
+    config.tuning = std::make_shared<const TuningTables>(std::move(tables));
+    Runtime runtime(config);
+    const Index n = 100;
+    const Dense<double> a = symmetric(Triangle::lower, spd_dense<double>(Triangle::lower, n, 81));
+    const Dense<double> b = random_dense<double>(n, 2, 82);
+    Dense<double> by_lu = b, by_cholesky = b;
+    runtime.submit({.name = "outer"}, [&] {
+        Dense<double> lu = a, cholesky = a;
+        CHECK(solve<double>(runtime, n, 2, lu.values.data(), lu.ld, by_lu.values.data(), by_lu.ld) == 0);
+        CHECK(cholesky_solve<double>(runtime, Triangle::lower, n, 2, cholesky.values.data(), cholesky.ld,
+                                     by_cholesky.values.data(), by_cholesky.ld) == 0);
+    });
+    runtime.wait();
+    CHECK(solve_ratio(a, by_lu, b) < 30);
+    CHECK(solve_ratio(a, by_cholesky, b) < 30);
+}
