@@ -4,6 +4,7 @@
 
 #include <basalt/device.hpp>
 
+#include "kernels/cpu/block_reflector.hpp"
 #include "kernels/cpu/convert.hpp"
 #include "kernels/cpu/copy.hpp"
 #include "kernels/cpu/generate.hpp"
@@ -245,6 +246,12 @@ void reflect_columns(Stream stream, std::type_identity_t<View<const T>> v, std::
                      TileColumns<T> c, T* workspace, bool by_pieces) {
     if (emulated(stream)) return cpu_kernels::reflect_columns<T>(v, t, c, by_pieces);
     cuda_kernels::reflect_columns<T>(stream, v, t, c, workspace, by_pieces);
+}
+
+template <class T>
+void explicit_reflectors(Stream stream, std::type_identity_t<View<const T>> a, View<T> v) {
+    if (emulated(stream)) return basalt::explicit_reflectors<T>(a, v);
+    cuda_kernels::explicit_reflectors<T>(stream, a, v);
 }
 
 template <class T>

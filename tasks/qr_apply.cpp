@@ -1,19 +1,28 @@
 // Multiplying by the Q of a factorization, and forming it: a task for each panel and part of C.
 #include <algorithm>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "basalt/qr.hpp"
 #include "kernels/cpu/block_reflector.hpp"
+#include "kernels/on_stream.hpp"
 #include "kernels/triangle.hpp"
 #include "runtime/engine.hpp"
+#include "tasks/gpu_reflections.hpp"
 #include "tasks/qr_by_tiles.hpp"
+#include "tasks/substitution_on_gpus.hpp"
 #include "tiles/copy.hpp"
 
 namespace basalt {
 
 namespace {
 
+using detail::gpu_with;
+using detail::GpuReflections;
+using detail::on_any_device;
+using detail::only_on_gpus;
 using detail::Panel;
 using detail::QrState;
 using detail::StepFromRight;
@@ -28,11 +37,17 @@ template <class T>
 class Reflections {
   public:
     Reflections(QrState<T>& qr, Reflection reflection, Matrix<T>& c)
-        : qr_(qr), reflection_(reflection), c_(c), rows_a_task_(qr.runtime.tuning().cpu.qr.apply_rows) {}
+        : qr_(qr),
+          reflection_(reflection),
+          c_(c),
+          rows_a_task_(qr.runtime.tuning().cpu.qr.apply_rows),
+          on_gpus_(!qr.by_tiles && only_on_gpus(*qr.a)) {}
 
     /// C = op(Q) C. Columns of C left of `first_col` of a panel are known to be zero from its first row on, if
     /// `triangular`.
     void from_left(bool triangular) {
+        std::unique_lock<std::mutex> guard;
+        if (on_gpus_) guard = prepare_gpus();
         // Q = H_1 H_2 ...: its transpose applies the first one first
         for_each_panel(reflection_ == Reflection::transposed, [&](int k, const Panel& p) {
             const Index first_col = triangular ? p.first : 0;
@@ -66,6 +81,7 @@ class Reflections {
         const Region<T> column = c_.column(j);
         if (qr_.by_tiles)
             return submit_tile_reflections(qr_, k, reflection_, *c_.share_storage(), j, begin, column.cols, 0);
+        if (on_gpus_) return from_left_on_gpu(k, p, j, begin);
         qr_.runtime.submit({.name = "apply Q", .tile = {k, static_cast<int>(j), -1}, .place = Place::cpu()},
                            read(qr_.region(p, p.first, rows())), read(qr_.t_of(k)),
                            readwrite(c_.block(j, p.first, rows(), begin, column.cols)),
@@ -77,6 +93,36 @@ class Reflections {
                                apply_block_reflector<T>(reflection, vt,
                                                         panel.block(width, 0, panel.rows() - width, width), t, c);
                            });
+    }
+
+    /// The workspace is C's until all tasks are submitted.
+    std::unique_lock<std::mutex> prepare_gpus() {
+        std::unique_lock guard(qr_.reflections_lock);
+        const Index columns = c_.tile_shape().width;
+        if (!qr_.reflections_on_gpus || qr_.reflections_on_gpus->columns < columns) {
+            qr_.reflections_on_gpus = std::make_shared<GpuReflections<T>>(qr_.runtime, rows(), qr_.nb, columns);
+        }
+        if (c_.tile_cols() > 0 && qr_.runtime.engine().at_home(*c_.share_storage()->datum(0))) c_.pin();
+        return guard;
+    }
+
+    /// Where the panel is.
+    void from_left_on_gpu(int k, const Panel& p, Index j, Index begin) {
+        const int gpu = gpu_with(*qr_.a, p.tile_column);
+        const auto device = static_cast<std::size_t>(gpu);
+        const GpuReflections<T>& own = *qr_.reflections_on_gpus;
+        qr_.runtime.submit(
+            {.name = "apply Q", .tile = {k, static_cast<int>(j), -1}, .place = Place::gpu(gpu)},
+            read(qr_.region(p, p.first, rows())), read(qr_.t_of(k)),
+            readwrite(c_.block(j, p.first, rows(), begin, c_.column(j).cols)),
+            write(own.v[device].rows(0, rows() - p.first, p.width)), write(own.workspaces[device].region()),
+            on_any_device([reflection = reflection_](Stream stream, View<const T> a, View<const T> t, View<T> c, View<T> v,
+                                                     View<T> memory) {
+                on_stream::explicit_reflectors<T>(stream, a, v);
+                on_stream::reflect_columns<T>(stream, v, reflection == Reflection::plain ? transposed(t) : t,
+                                              TileColumns<T>{c.data(), 1, 0, c.rows(), c.cols(), c.row_stride()},
+                                              memory.data(), false);
+            }));
     }
 
     /// Rows [begin, end) of C, whose columns from p.first on lie in several tile columns.
@@ -134,6 +180,7 @@ class Reflections {
     const Reflection reflection_;
     Matrix<T>& c_;
     const Index rows_a_task_;  ///< from the right
+    const bool on_gpus_;       ///< from the left
 };
 
 }  // namespace

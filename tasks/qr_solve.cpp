@@ -7,6 +7,7 @@
 #include "kernels/cpu/blas_serial.hpp"
 #include "runtime/engine.hpp"
 #include "tasks/qr_state.hpp"
+#include "tasks/substitution_on_gpus.hpp"
 
 namespace basalt {
 
@@ -111,15 +112,22 @@ template <class T>
 void qr_solve(Runtime& runtime, const QrFactors<T>& qr, Matrix<T>& b) {
     QrState<T>& state = state_for("qr_solve", runtime, qr, b);
     qr_apply(runtime, qr, QrSide::left, QrOp::transposed, b);
+    if (detail::only_on_gpus(*state.a)) {
+        return detail::SubstitutionOnGpus<T>(*state.a, qr.cols(), b).solve(Triangle::upper, Diagonal::stored);
+    }
     for (Index j = 0; j < b.tile_cols(); ++j) ColumnSubstitution<T>(state, b, j).backward();
 }
 
 template <class T>
 void qr_solve_transposed(Runtime& runtime, const QrFactors<T>& qr, Matrix<T>& b) {
     QrState<T>& state = state_for("qr_solve_transposed", runtime, qr, b);
+    const bool on_gpus = detail::only_on_gpus(*state.a);
+    if (on_gpus) {
+        detail::SubstitutionOnGpus<T>(*state.a, qr.cols(), b).solve(Triangle::upper, Diagonal::stored, true);
+    }
     for (Index j = 0; j < b.tile_cols(); ++j) {
         ColumnSubstitution<T> column(state, b, j);
-        column.forward();
+        if (!on_gpus) column.forward();
         column.clear_below();
     }
     qr_apply(runtime, qr, QrSide::left, QrOp::plain, b);

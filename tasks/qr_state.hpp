@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "basalt/qr.hpp"
@@ -17,6 +18,8 @@ template <class T>
 struct CpuQrState;
 template <class T>
 struct GpuQrState;
+template <class T>
+struct GpuReflections;
 template <class T>
 struct TileQrState;
 
@@ -75,6 +78,8 @@ struct QrState {
     std::shared_ptr<CpuQrState<T>> on_cores;
     std::shared_ptr<GpuQrState<T>> on_gpus;
     std::shared_ptr<TileQrState<T>> by_tiles;  ///< QrMethod::tile alone
+    std::mutex reflections_lock;  ///< guards what follows: one Q is applied by several threads
+    std::shared_ptr<GpuReflections<T>> reflections_on_gpus;  ///< once Q was applied there
 };
 
 extern template struct QrState<float>;

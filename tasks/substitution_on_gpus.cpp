@@ -8,19 +8,6 @@
 
 namespace basalt::detail {
 
-namespace {
-
-/// A GPU with memory for tile column j, or -1.
-int gpu_of(const MatrixStorage& a, Index j) {
-    Engine& engine = a.runtime().engine();
-    for (int gpu = 0; gpu < engine.gpus(); ++gpu) {
-        if (engine.has_memory_on(*a.datum(j), gpu)) return gpu;
-    }
-    return -1;
-}
-
-}  // namespace
-
 bool only_on_gpus(const MatrixStorage& a) {
     Engine& engine = a.runtime().engine();
     if (engine.gpus_to_deal_to() == 0 || a.grid().tile_cols() == 0) return false;
@@ -28,6 +15,14 @@ bool only_on_gpus(const MatrixStorage& a) {
         if (engine.at_home(*a.datum(j))) return false;
     }
     return true;
+}
+
+int gpu_with(const MatrixStorage& a, Index j) {
+    Engine& engine = a.runtime().engine();
+    for (int gpu = 0; gpu < engine.gpus(); ++gpu) {
+        if (engine.has_memory_on(*a.datum(j), gpu)) return gpu;
+    }
+    return -1;
 }
 
 template <class T>
@@ -59,7 +54,7 @@ void SubstitutionOnGpus<T>::solve(Index tile_column, Index column, Triangle tria
     a_.runtime().submit(
         {.name = "solve",
          .tile = {static_cast<int>(tile_column), static_cast<int>(column), -1},
-         .place = Place::gpu(gpu_of(a_, tile_column))},
+         .place = Place::gpu(gpu_with(a_, tile_column))},
         read(a_.template region<T>(tile_column, row_begin, row_end, 0, width)),
         readwrite(x_.block(column, row_begin, row_end, 0, x_.column(column).cols)),
         on_any_device([=](Stream stream, View<const T> a, View<T> x) {

@@ -9,6 +9,9 @@ namespace basalt::detail {
 /// costs less than bringing it home, and the right-hand sides go to it. False inside a task.
 bool only_on_gpus(const MatrixStorage& a);
 
+/// A GPU that has tile column j then, or -1.
+int gpu_with(const MatrixStorage& a, Index j);
+
 /// Solving with the triangles of a factored matrix that is only_on_gpus(): tile column after tile column, each where it
 /// is. The right-hand sides go from one GPU to the next.
 template <class T>

@@ -2,6 +2,8 @@
 
 // Solving with factors that are on GPUs, on emulated ones and on real ones.
 
+#include <cmath>
+
 #include <basalt/basalt.hpp>
 
 #include "runtime/engine.hpp"
@@ -60,6 +62,49 @@ void check_solves_on_gpus(Runtime& runtime, FactorMode mode, const SolveShape& s
         const CholeskyFactors<T> cholesky = cholesky_factor(runtime, tiles, triangle, {.mode = mode});
         check(a, tiles, [&](Matrix<T>& x) { cholesky_solve(runtime, cholesky, x); });
     }
+}
+
+/// QR of n + 40 rows and n columns: Q^T Q is the identity, least squares are those of the cores, and the least norm
+/// solution of A^T X = B solves it; the factors stay where they are.
+template <class T>
+void check_reflections_on_gpus(Runtime& runtime, FactorMode mode, const SolveShape& shape) {
+    const Index n = shape.n, m = n + 40;
+    INFO((mode == FactorMode::gpu ? "gpu" : "hybrid")
+         << ", " << m << " x " << n << ", " << shape.nrhs << " right-hand sides, tiles " << shape.tile.height << " x "
+         << shape.tile.width << ", of B " << shape.tile_of_b.height << " x " << shape.tile_of_b.width);
+    const Dense<T> a = random_dense<T>(m, n, 91), b = random_dense<T>(m, shape.nrhs, 92);
+    const double tolerance = 100 * static_cast<double>(m) * roundoff<T>;
+    Matrix<T> on_gpus = to_tiles(runtime, a, shape.tile), on_cores = to_tiles(runtime, a, shape.tile);
+    const QrFactors<T> qr = qr_factor(runtime, on_gpus, {.mode = mode});
+
+    Matrix<T> q = qr_form(runtime, qr);
+    qr_apply(runtime, qr, QrSide::left, QrOp::transposed, q);
+    const Dense<T> unit = from_tiles(runtime, q);
+    for (Index j = 0; j < n; ++j) {
+        for (Index i = 0; i < m; ++i) REQUIRE(std::abs(unit(i, j) - (i == j ? T{1} : T{0})) <= tolerance);
+    }
+
+    Matrix<T> x = to_tiles(runtime, b, shape.tile_of_b), expected = to_tiles(runtime, b, shape.tile_of_b);
+    qr_solve(runtime, qr, x);
+    qr_solve(runtime, qr_factor(runtime, on_cores, {.mode = FactorMode::cpu}), expected);
+    const Dense<T> least_squares = from_tiles(runtime, x), of_cores = from_tiles(runtime, expected);
+    for (Index j = 0; j < b.n; ++j) {
+        for (Index i = 0; i < n; ++i) {
+            REQUIRE(std::abs(least_squares(i, j) - of_cores(i, j)) <= 100 * tolerance);
+        }
+    }
+
+    Matrix<T> y = to_tiles(runtime, b, shape.tile_of_b);
+    qr_solve_transposed(runtime, qr, y);
+    const Dense<T> least_norm = from_tiles(runtime, y);
+    for (Index j = 0; j < b.n; ++j) {
+        for (Index i = 0; i < n; ++i) {
+            double sum = -static_cast<double>(b(i, j));
+            for (Index k = 0; k < m; ++k) sum += static_cast<double>(a(k, i)) * static_cast<double>(least_norm(k, j));
+            REQUIRE(std::abs(sum) <= 100 * tolerance);
+        }
+    }
+    CHECK_FALSE(is_at_home(on_gpus));
 }
 
 }  // namespace basalt_tests

@@ -26,6 +26,7 @@ TEMPLATE_TEST_CASE("factors on GPUs are solved with where they are", "[solve][sa
             for (const SolveShape& shape : {SolveShape{1, 1, {8, 8}, {8, 8}}, {33, 1, {32, 32}, {32, 1}},
                                             {100, 3, {48, 32}, {32, 2}}, {160, 70, {32, 32}, {64, 32}}}) {
                 check_solves_on_gpus<TestType>(runtime, mode, shape);
+                check_reflections_on_gpus<TestType>(runtime, mode, shape);
             }
         }
     }

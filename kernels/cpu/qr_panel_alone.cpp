@@ -49,8 +49,10 @@ void reflect_columns(std::type_identity_t<View<const T>> v, std::type_identity_t
     std::vector<T> memory(static_cast<std::size_t>(v.size()));
     const auto vt = View<T>::row_major(memory.data(), k, v.rows(), v.rows());
     copy_elements<T>(transposed(v), vt);
+    const bool plain = t.col_stride() != 1;
     for (Index j = 0; j < c.columns; ++j) {
-        apply_block_reflector<T>(Reflection::transposed, vt, v.block(k, 0, v.rows() - k, k), t, c.column(j));
+        apply_block_reflector<T>(plain ? Reflection::plain : Reflection::transposed, vt, v.block(k, 0, v.rows() - k, k),
+                                 plain ? transposed(t) : t, c.column(j));
     }
 }
 

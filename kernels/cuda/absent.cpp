@@ -171,6 +171,10 @@ void reflect_columns(Stream, std::type_identity_t<View<const T>>, std::type_iden
     refuse();
 }
 template <class T>
+void explicit_reflectors(Stream, std::type_identity_t<View<const T>>, View<T>) {
+    refuse();
+}
+template <class T>
 void store_reflectors(Stream, std::type_identity_t<View<const T>>, std::type_identity_t<View<const T>>, View<T>) {
     refuse();
 }
@@ -277,6 +281,8 @@ template void qr_panel_factor<float>(Stream, View<float>, View<float>, View<floa
 template void qr_panel_factor<double>(Stream, View<double>, View<double>, View<double>, void*);
 template void reflect_columns<float>(Stream, View<const float>, View<const float>, TileColumns<float>, float*, bool);
 template void reflect_columns<double>(Stream, View<const double>, View<const double>, TileColumns<double>, double*, bool);
+template void explicit_reflectors<float>(Stream, View<const float>, View<float>);
+template void explicit_reflectors<double>(Stream, View<const double>, View<double>);
 template void store_reflectors<float>(Stream, View<const float>, View<const float>, View<float>);
 template void store_reflectors<double>(Stream, View<const double>, View<const double>, View<double>);
 

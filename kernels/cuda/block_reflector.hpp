@@ -13,7 +13,7 @@ namespace basalt::cuda_kernels {
 Index reflect_columns_workspace(Index rows, Index k, Index columns, bool by_pieces = false);
 
 /// C_j = (I - V T^T V^T) C_j for all tile columns j. V is m x k, row-major, with zeros above its diagonal of ones, T k
-/// x k, row-major, zeros below its diagonal; C_j is m x width. Everything in the device's memory; enqueued on the
+/// x k, row-major, zeros below its diagonal, or the transpose of such a matrix (which makes it I - V T V^T); C_j is m x width. Everything in the device's memory; enqueued on the
 /// stream. `by_pieces`, for float: the products with V by pieces of 8 bits (kernels/split_product.hpp); the workspace is
 /// 256 bytes aligned then. The same input gives the same bits. Throws DeviceError. For float and double.
 template <class T>
@@ -24,5 +24,9 @@ void reflect_columns(Stream stream, std::type_identity_t<View<const T>> v, std::
 template <class T>
 void store_reflectors(Stream stream, std::type_identity_t<View<const T>> v, std::type_identity_t<View<const T>> r,
                       View<T> a);
+
+/// V, explicit, out of LAPACK's form `a`: ones on the diagonal, zeros above it. Both row-major, m x k.
+template <class T>
+void explicit_reflectors(Stream stream, std::type_identity_t<View<const T>> a, View<T> v);
 
 }  // namespace basalt::cuda_kernels
