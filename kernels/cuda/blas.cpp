@@ -23,12 +23,13 @@ int leading_dimension(View<T> a) {
     return blas_int(std::max<Index>({a.row_stride(), a.cols(), 1}));
 }
 
-template <class T>
-auto strided_batched() {
+/// cuBLAS's function for T.
+template <class T, class Single, class Double>
+auto precision_of(Single single, Double other) {
     if constexpr (std::is_same_v<T, float>) {
-        return &cublasSgemmStridedBatched;
+        return single;
     } else {
-        return &cublasDgemmStridedBatched;
+        return other;
     }
 }
 
@@ -58,11 +59,27 @@ void batched_gemm(Stream stream, Index batch, std::type_identity_t<T> alpha,
               "cublasGemmStridedBatchedEx", stream);
         return;
     }
-    check(strided_batched<T>()(handle(stream), operation(b.transposed), operation(a.transposed), blas_int(n),
+    const auto multiply = precision_of<T>(&cublasSgemmStridedBatched, &cublasDgemmStridedBatched);
+    check(multiply(handle(stream), operation(b.transposed), operation(a.transposed), blas_int(n),
                                blas_int(m), blas_int(k), &alpha, b.first.data(), leading_dimension(b.first),
                                b.stride, a.first.data(), leading_dimension(a.first), a.stride, &beta,
                                c.first.data(), leading_dimension(c.first), c.stride, blas_int(batch)),
           "cublas<t>gemmStridedBatched", stream);
+}
+
+template <class T>
+void product_with_vector(Stream stream, std::type_identity_t<T> alpha, std::type_identity_t<View<const T>> a,
+                         std::type_identity_t<View<const T>> x, View<T> y) {
+    assert(x.cols() == 1 && y.cols() == 1);
+    if (y.empty() || x.empty()) return;
+    const bool row_major = is_row_major(a);
+    const View<const T> stored = row_major ? a : transposed(a);
+    const T one{1};
+    const auto multiply = precision_of<T>(&cublasSgemv, &cublasDgemv);
+    check(multiply(handle(stream), row_major ? CUBLAS_OP_T : CUBLAS_OP_N, blas_int(stored.cols()),
+                   blas_int(stored.rows()), &alpha, stored.data(), leading_dimension(stored), x.data(),
+                   blas_int(x.row_stride()), &one, y.data(), blas_int(y.row_stride())),
+          "cublas<t>gemv", stream);
 }
 
 template <class T>
@@ -71,23 +88,27 @@ void triangular_solve(Stream stream, Triangle triangle, Diagonal diagonal, std::
     if (x.empty()) return;
     const bool row_major = is_row_major(t);
     const View<const T> stored = row_major ? t : transposed(t);
-    // cuBLAS sees X^T and `stored`'s transpose, and is asked for X^T T^T = B^T
-    const bool upper = row_major == (triangle == Triangle::lower);
+    // cuBLAS sees the transpose of what is stored
+    const auto fill = row_major == (triangle == Triangle::lower) ? CUBLAS_FILL_MODE_UPPER : CUBLAS_FILL_MODE_LOWER;
+    const auto ones = diagonal == Diagonal::unit ? CUBLAS_DIAG_UNIT : CUBLAS_DIAG_NON_UNIT;
+    if (x.cols() == 1) {
+        const auto solve = precision_of<T>(&cublasStrsv, &cublasDtrsv);
+        check(solve(handle(stream), fill, row_major ? CUBLAS_OP_T : CUBLAS_OP_N, ones, blas_int(x.rows()),
+                    stored.data(), leading_dimension(stored), x.data(), blas_int(x.row_stride())),
+              "cublas<t>trsv", stream);
+        return;
+    }
+    // and of X: it is asked for X^T T^T = B^T
     const T one{1};
-    const auto solve = [&] {
-        if constexpr (std::is_same_v<T, float>) {
-            return &cublasStrsm;
-        } else {
-            return &cublasDtrsm;
-        }
-    }();
-    check(solve(handle(stream), CUBLAS_SIDE_RIGHT, upper ? CUBLAS_FILL_MODE_UPPER : CUBLAS_FILL_MODE_LOWER,
-                row_major ? CUBLAS_OP_N : CUBLAS_OP_T,
-                diagonal == Diagonal::unit ? CUBLAS_DIAG_UNIT : CUBLAS_DIAG_NON_UNIT, blas_int(x.cols()),
-                blas_int(x.rows()), &one, stored.data(), leading_dimension(stored), x.data(), leading_dimension(x)),
+    const auto solve = precision_of<T>(&cublasStrsm, &cublasDtrsm);
+    check(solve(handle(stream), CUBLAS_SIDE_RIGHT, fill, row_major ? CUBLAS_OP_N : CUBLAS_OP_T, ones,
+                blas_int(x.cols()), blas_int(x.rows()), &one, stored.data(), leading_dimension(stored), x.data(),
+                leading_dimension(x)),
           "cublas<t>trsm", stream);
 }
 
+template void product_with_vector<float>(Stream, float, View<const float>, View<const float>, View<float>);
+template void product_with_vector<double>(Stream, double, View<const double>, View<const double>, View<double>);
 template void triangular_solve<float>(Stream, Triangle, Diagonal, View<const float>, View<float>);
 template void triangular_solve<double>(Stream, Triangle, Diagonal, View<const double>, View<double>);
 
