@@ -4,9 +4,10 @@
 
 namespace basalt {
 
-/// Recursion over columns [first, first + cols) of a QR panel, Elmroth and Gustavson (IBM J. Res. Dev. 44, 2000): the left
-/// half, a multiple of `leaf_width`, is factored, applied to the right one, which is factored then, and T of both is
-/// joined. `panel` has leaf(first, cols), apply(first, left, right) and join(first, left, right).
+/// Recursion over columns [first, first + cols) of a QR panel, Elmroth and Gustavson (IBM J. Res. Dev. 44,
+/// 2000): the left half, a multiple of `leaf_width`, is factored, applied to the right one, which is factored
+/// then, and T of both is joined. `panel` has leaf(first, cols), apply(first, left, right) and join(first,
+/// left, right).
 template <class Panel>
 void factor_by_halves(Panel& panel, Index first, Index cols, Index leaf_width) {
     if (cols <= leaf_width) return panel.leaf(first, cols);

@@ -45,8 +45,9 @@ GpuQrState<T>::GpuQrState(QrState<T>& qr, const QrChoices& choices)
     : qr(qr),
       gpus(qr.runtime.gpus()),
       by_pieces(std::is_same_v<T, float> && choices.mode == QrMode::gpu && choices.split_products),
-      group_columns(fitting_columns(qr.runtime, qr.grid(), sizeof(T),
-                                    [&](Index columns) { return workspace_bytes(qr, by_pieces, columns); }, qr.a->adopted())),
+      group_columns(fitting_columns(
+          qr.runtime, qr.grid(), sizeof(T), [&](Index columns) { return workspace_bytes(qr, by_pieces, columns); },
+          qr.a->adopted())),
       in_place(choices.mode == QrMode::gpu && gpus == 1 && !out_of_core()),
       panels_come_home(choices.mode != QrMode::gpu || out_of_core() || !gpus_reach_each_other(qr.runtime)),
       workspace(choices.mode == QrMode::hybrid ? choices.panel_threads : 0, qr.nb),

@@ -42,7 +42,7 @@ struct GpuQrState {
     HostBuffer on_devices_;       // addresses for what only GPUs use: never touched here
 
   public:
-    std::vector<ScratchMatrix<T>> panels;  ///< by slot: m x nb, in the matrix's rows; V when it is factored. None in place
+    std::vector<ScratchMatrix<T>> panels;  ///< by slot: m x nb, in the matrix's rows; then V. None in place
     std::vector<ScratchMatrix<T>> r;       ///< by slot: nb x nb
     /// By panel: nothing, but whoever writes it has done that. A panel in place is ready instead of taken out.
     std::vector<ScratchMatrix<Index>> taken_out, factored;

@@ -138,7 +138,8 @@ class GpuQrSubmission {
         const Panel& p = panel(k);
         if (g_.in_place) {
             rt_.submit({.name = "put R", .tile = {k, -1, -1}, .step = k, .place = device_of(p.tile_column)}, read(r(k)),
-                       readwrite(s_.region(p, p.first, p.end())), on_any_device([](Stream stream, View<const T> r, View<T> a) {
+                       readwrite(s_.region(p, p.first, p.end())),
+                       on_any_device([](Stream stream, View<const T> r, View<T> a) {
                            on_stream::store_reflectors<T>(stream, a, r, a);
                        }));
             return;
@@ -187,8 +188,8 @@ class GpuQrSubmission {
     /// The step on the columns of the next panel alone, so that it can be factored first.
     void update_leading(int k, int next) {
         const Panel& p = panel(next);
-        submit_update(k, p.tile_column, 1, p.col_begin, p.col_end(), g_.device_of(p.tile_column), g_.in_place ? next : -1,
-                      true);
+        submit_update(k, p.tile_column, 1, p.col_begin, p.col_end(), g_.device_of(p.tile_column),
+                      g_.in_place ? next : -1, true);
     }
 
     /// The step on all columns of the group from `first` on, a task for each GPU. `next`: the panel that was taken out,

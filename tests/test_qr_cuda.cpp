@@ -132,6 +132,30 @@ TEST_CASE("QR on GPUs repeated gives the same bits", "[cuda]") {
     }
 }
 
+TEMPLATE_TEST_CASE("tall panels on a GPU keep residual and orthogonality, whatever their condition",
+                   "[cuda][large]", float, double) {
+    using T = TestType;
+    if (gpus_here() == 0) SKIP(no_gpu);
+    Runtime runtime(machine(1).config());
+    const Index m = 140000;
+    for (const Index n : {70, 128}) {
+        const Dense<T> random = random_dense<T>(m, n, 31);
+        for (const double distance : {1.0, 0.3, 0.05, 1e-3, 1e-9, 0.0}) {
+            const Watchdog watchdog;
+            Dense<T> a = random;
+            for (Index j = 1; j < n; ++j) {
+                for (Index i = 0; i < m; ++i) a(i, j) = random(i, 0) + static_cast<T>(distance) * random(i, j);
+            }
+            INFO(n << " columns " << distance << " apart");
+            const QrResult<T> first = factor_qr(runtime, a, {512, 128}, qr_options(QrMode::gpu, 128)),
+                              again = factor_qr(runtime, a, {512, 128}, qr_options(QrMode::gpu, 128));
+            check_qr(a, first);
+            CHECK(first.a.values == again.a.values);
+            CHECK(first.tau == again.tau);
+        }
+    }
+}
+
 TEST_CASE("a tall matrix is factored on a GPU", "[cuda][large]") {
     if (gpus_here() == 0) SKIP(no_gpu);
     Runtime runtime(machine(1).config());

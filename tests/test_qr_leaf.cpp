@@ -1,9 +1,10 @@
-// What a block of the GPU's QR panel does with a leaf, thread by thread on the host, against Householder's method in
-// plain loops.
+// What a block of the GPU's QR panel does with a leaf, thread by thread on the host, against Householder's
+// method in plain loops.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
+#include <type_traits>
 #include <vector>
 
 #include "kernels/cuda/qr_rows_block.hpp"
@@ -19,6 +20,7 @@ using cuda_detail::leaf_order;
 using cuda_detail::leaf_threads;
 using cuda_detail::QrLeafWay;
 using cuda_detail::Square;
+using cuda_detail::wide_order;
 
 namespace {
 
@@ -49,12 +51,12 @@ struct Leaf {
           x(size),
           r(size),
           t(size),
-          shared_memory(2 * leaf_order * cuda_detail::square_ld, std::numeric_limits<T>::quiet_NaN()) {}
+          shared_memory(3 * leaf_order * cuda_detail::square_ld, std::numeric_limits<T>::quiet_NaN()) {}
 
-    cuda_detail::QrLeafData<T> data() {
-        return {gram.data(), r1.data(), x.data(), r.data(), t.data(), &way};
+    cuda_detail::QrLeafData<T> data() { return {gram.data(), r1.data(), x.data(), r.data(), t.data(), &way}; }
+    Square<T> square(int number) {
+        return {shared_memory.data() + number * leaf_order * cuda_detail::square_ld};
     }
-    Square<T> square(int number) { return {shared_memory.data() + number * leaf_order * cuda_detail::square_ld}; }
 
     std::size_t size;
     std::vector<T> gram, r1, x, r, t, shared_memory;
@@ -74,7 +76,7 @@ View<T> below_top(std::vector<T>& a, Index w) {
 
 /// Of a block with so many warps, the memory that its warps share.
 struct RowMemory {
-    alignas(16) double memory[std::max(2 * cuda_detail::triangle_fragments, leaf_order* cuda_detail::square_ld)];
+    alignas(16) double memory[2 * cuda_detail::triangle_fragments(wide_order)];
     Square<double> square() { return {memory}; }
     cuda_detail::Pair<double>* triangle() { return reinterpret_cast<cuda_detail::Pair<double>*>(memory); }
 };
@@ -84,7 +86,25 @@ template <class T>
 void make_gram(View<const T> a, bool backwards, std::vector<T>& gram) {
     RowMemory shared;
     EmulatedBlock(4, backwards).run([&](const EmulatedBlock::Thread& thread) {
-        cuda_detail::gram_block<false, T>(thread, a, gram.data(), shared.square());
+        if (a.cols() <= leaf_order) {
+            cuda_detail::gram_block<false, T>(thread, a, gram.data(), shared.square());
+        } else {
+            cuda_detail::wide_gram_block<false, T>(
+                thread, a, gram.data(), cuda_detail::WideStage<T>{reinterpret_cast<T*>(shared.memory)});
+        }
+    });
+}
+
+/// The Gram matrix of a wide leaf's rows, r1, x and the way.
+template <class T>
+void factor_wide_gram(View<T> a, bool backwards, Leaf<T>& leaf) {
+    make_gram<T>(a, backwards, leaf.gram);
+    std::vector<char> votes(leaf_threads);
+    std::vector<T> squares(wide_order);
+    EmulatedBlock(leaf_threads / 32, backwards).run([&](const EmulatedBlock::Thread& thread) {
+        cuda_detail::factor_wide_gram_block<T>(LeafThread(thread, votes), static_cast<int>(a.cols()), T{32},
+                                               leaf.data(), leaf.shared, squares.data(), leaf.square(0),
+                                               leaf.square(1), leaf.square(2));
     });
 }
 
@@ -93,8 +113,16 @@ template <class T>
 void multiply_rows(View<const T> a, const std::vector<T>& y, bool backwards, View<T> c) {
     RowMemory shared;
     EmulatedBlock(4, backwards).run([&](const EmulatedBlock::Thread& thread) {
-        cuda_detail::load_triangle(thread, static_cast<int>(a.cols()), y.data(), shared.triangle());
-        cuda_detail::multiply_block<false, T>(thread, a, shared.triangle(), c);
+        const auto multiply = [&](auto order) {
+            cuda_detail::load_triangle<order>(thread, static_cast<int>(a.cols()), y.data(),
+                                              shared.triangle());
+            cuda_detail::multiply_block<order, false, T>(thread, a, shared.triangle(), c);
+        };
+        if (a.cols() <= leaf_order) {
+            multiply(std::integral_constant<int, leaf_order>());
+        } else {
+            multiply(std::integral_constant<int, wide_order>());
+        }
     });
 }
 
@@ -115,8 +143,8 @@ void factor(std::vector<T>& a, int w, bool backwards, Leaf<T>& leaf) {
     }
     EmulatedBlock(leaf_threads / 32, backwards).run([&](const EmulatedBlock::Thread& thread) {
         cuda_detail::reconstruct_block<T>(LeafThread(thread, votes), w, av.block(0, 0, w, w),
-                                          rows(q1, w).block(0, 0, w, w), leaf.data(), leaf.shared, leaf.square(0),
-                                          leaf.square(1));
+                                          rows(q1, w).block(0, 0, w, w), leaf.data(), leaf.shared,
+                                          leaf.square(0), leaf.square(1));
     });
     const View<T> below = below_top(a, w);
     multiply_rows<T>(leaf.way == QrLeafWay::twice ? below_top(q1, w) : below, leaf.x, backwards, below);
@@ -131,7 +159,8 @@ std::vector<T> columns(Index m, Index w, double distance) {
     for (Index i = 0; i < m; ++i) {
         for (Index j = 1; j < w; ++j) {
             T& x = a[static_cast<std::size_t>(i * w + j)];
-            x = static_cast<T>((1 - distance) * double(a[static_cast<std::size_t>(i * w)]) + distance * double(x));
+            x = static_cast<T>((1 - distance) * double(a[static_cast<std::size_t>(i * w)]) +
+                               distance * double(x));
         }
     }
     return a;
@@ -140,7 +169,8 @@ std::vector<T> columns(Index m, Index w, double distance) {
 template <class T>
 double distance(const std::vector<T>& a, const std::vector<T>& b) {
     double largest = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(double(a[i]) - double(b[i])));
+    for (std::size_t i = 0; i < a.size(); ++i)
+        largest = std::max(largest, std::abs(double(a[i]) - double(b[i])));
     return largest;
 }
 
@@ -154,9 +184,12 @@ TEMPLATE_TEST_CASE("a leaf's reflectors out of its Gram matrices are Householder
         double distance;  // of columns
         QrLeafWay way;
     };
-    for (const auto& [m, w, distance, way] :
-         {Case{300, 64, 1, QrLeafWay::once}, {129, 64, 1, QrLeafWay::once}, {100, 17, 1, QrLeafWay::once},
-          {40, 1, 1, QrLeafWay::once}, {300, 64, 0.3, QrLeafWay::twice}, {70, 33, 0.3, QrLeafWay::twice}}) {
+    for (const auto& [m, w, distance, way] : {Case{300, 64, 1, QrLeafWay::once},
+                                              {129, 64, 1, QrLeafWay::once},
+                                              {100, 17, 1, QrLeafWay::once},
+                                              {40, 1, 1, QrLeafWay::once},
+                                              {300, 64, 0.3, QrLeafWay::twice},
+                                              {70, 33, 0.3, QrLeafWay::twice}}) {
         for (const bool backwards : {false, true}) {
             std::vector<T> a = columns<T>(m, w, distance), expected = a, tau(static_cast<std::size_t>(w));
             Leaf<T> leaf(w);
@@ -169,8 +202,8 @@ TEMPLATE_TEST_CASE("a leaf's reflectors out of its Gram matrices are Householder
                     if (i > j) v = std::max(v, std::abs(rows(a, w)(i, j) - wanted));
                     if (i <= j) r = std::max(r, std::abs(rows(leaf.r, w)(i, j) - wanted));
                     if (i == j)
-                        t = std::max(
-                            t, std::abs(double(rows(leaf.t, w)(i, j)) - double(tau[static_cast<std::size_t>(j)])));
+                        t = std::max(t, std::abs(double(rows(leaf.t, w)(i, j)) -
+                                                 double(tau[static_cast<std::size_t>(j)])));
                     if (i <= j) CHECK(rows(a, w)(i, j) == (i == j ? T{1} : T{0}));
                     if (i > j && i < w) CHECK(rows(leaf.t, w)(i, j) == T{0});
                 }
@@ -189,8 +222,9 @@ TEMPLATE_TEST_CASE("a leaf's reflectors out of its Gram matrices are Householder
             double error = 0;
             for (Index i = 0; i < w; ++i) {
                 for (Index j = 0; j < w; ++j) {
-                    error = std::max(error, std::abs(double(rows(whole, w)(i, j)) - double(rows(leaf.t, w)(i, j)) -
-                                                     double(rows(leaf.t, w)(j, i))));
+                    error = std::max(error,
+                                     std::abs(double(rows(whole, w)(i, j)) - double(rows(leaf.t, w)(i, j)) -
+                                              double(rows(leaf.t, w)(j, i))));
                 }
             }
             CHECK(error < 100 * roundoff);
@@ -198,10 +232,12 @@ TEMPLATE_TEST_CASE("a leaf's reflectors out of its Gram matrices are Householder
     }
 }
 
-TEMPLATE_TEST_CASE("a block's Gram matrix and product with a triangle are those of plain loops", "", float, double) {
+TEMPLATE_TEST_CASE("a block's Gram matrix and product with a triangle are those of plain loops", "", float,
+                   double) {
     using T = TestType;
     constexpr double roundoff = std::numeric_limits<T>::epsilon();
-    for (const auto& [m, w] : {std::array<int, 2>{301, 64}, {64, 64}, {77, 31}, {5, 3}, {1, 1}}) {
+    for (const auto& [m, w] :
+         {std::array<int, 2>{301, 64}, {64, 64}, {77, 31}, {5, 3}, {1, 1}, {203, 128}, {65, 65}, {90, 101}}) {
         std::vector<T> a = columns<T>(m, w, 1), y = columns<T>(w, w, 1), expected(a.size());
         for (Index i = 1; i < w; ++i) std::fill_n(&rows(y, w)(i, 0), i, T{0});
         const auto size = static_cast<std::size_t>(w * w);
@@ -215,6 +251,73 @@ TEMPLATE_TEST_CASE("a block's Gram matrix and product with a triangle are those 
             INFO(m << " x " << w);
             CHECK(distance(gram, expected_gram) < m * roundoff);
             CHECK(distance(product, expected) < w * roundoff);
+        }
+    }
+}
+
+TEMPLATE_TEST_CASE("a wide leaf's reflectors are those of its compressed form", "", float, double) {
+    using T = TestType;
+    constexpr double roundoff = std::numeric_limits<T>::epsilon();
+    struct Case {
+        int m, w;
+        double distance;  // of columns
+        QrLeafWay way;
+    };
+    for (const auto& [m, w, near, way] : {Case{700, 128, 1, QrLeafWay::once},
+                                          {300, 70, 1, QrLeafWay::once},
+                                          {700, 100, 0.3, QrLeafWay::twice}}) {
+        std::vector<T> a = columns<T>(m, w, near), expected = a, tau(static_cast<std::size_t>(w));
+        reference::geqrf<T>(rows(expected, w), tau.data());
+        Leaf<T> leaf(w);
+        const View<T> below = below_top(a, w);
+        factor_wide_gram(below, false, leaf);
+        CHECK(leaf.way == way);
+        std::vector<T> q1(static_cast<std::size_t>(below.size()));
+        if (way == QrLeafWay::twice) {
+            multiply_rows<T>(below, leaf.x, false, rows(q1, w));
+            make_gram<T>(rows(q1, w), false, leaf.gram);
+        }
+        std::vector<T> compressed(2 * leaf.size), z(leaf.size);
+        for (int n = 0; n < w * w; ++n) {
+            cuda_detail::compress_element<T>(n / w, n % w, rows(a, w).block(0, 0, w, w), rows(compressed, w),
+                                             leaf.data());
+        }
+        CHECK(leaf.way == way);
+        reference::geqrf<T>(rows(compressed, w), tau.data());
+        reference::gemm<T>(1, rows(leaf.x, w), below_top(compressed, w), 0, rows(z, w));
+        multiply_rows<T>(way == QrLeafWay::twice ? rows(q1, w) : below, z, false, below);
+        std::copy_n(compressed.begin(), leaf.size, a.begin());  // R, and V's first rows
+        INFO(m << " x " << w << ", columns " << near << " apart");
+        CHECK(distance(a, expected) < 1000 * roundoff);
+    }
+}
+
+TEMPLATE_TEST_CASE("the Gram matrix of a wide leaf is factored and inverted", "", float, double) {
+    using T = TestType;
+    constexpr double roundoff = std::numeric_limits<T>::epsilon();
+    struct Case {
+        int m, w;
+        double distance;  // of columns
+        QrLeafWay way;
+    };
+    for (const auto& [m, w, near, way] : {Case{1000, 128, 1, QrLeafWay::once},
+                                          {500, 70, 1, QrLeafWay::once},
+                                          {1000, 128, 0.3, QrLeafWay::twice},
+                                          {300, 65, 1e-3, QrLeafWay::householder},
+                                          {100, 128, 1, QrLeafWay::householder}}) {
+        for (const bool backwards : {false, true}) {
+            std::vector<T> a = columns<T>(m, w, near);
+            Leaf<T> leaf(w);
+            factor_wide_gram(rows(a, w), backwards, leaf);
+            INFO(m << " x " << w << ", columns " << near << " apart" << (backwards ? ", backwards" : ""));
+            CHECK(leaf.way == way);
+            if (way == QrLeafWay::householder) continue;
+            std::vector<T> gram(leaf.size), unit(leaf.size), expected(leaf.size);
+            reference::gemm<T>(1, transposed(rows(leaf.r1, w)), rows(leaf.r1, w), 0, rows(gram, w));
+            reference::gemm<T>(1, rows(leaf.r1, w), rows(leaf.x, w), 0, rows(unit, w));
+            for (Index i = 0; i < w; ++i) rows(expected, w)(i, i) = 1;
+            CHECK(distance(gram, leaf.gram) < m * roundoff);
+            CHECK(distance(unit, expected) < 1000 * roundoff);
         }
     }
 }

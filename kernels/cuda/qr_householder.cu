@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 
 #include <cooperative_groups.h>
 
@@ -11,14 +12,16 @@ namespace basalt::cuda_detail {
 
 namespace {
 
-constexpr int width = qr_leaf_width;
-constexpr int threads = 256;
-constexpr int lanes = threads / width;  // rows that a block's threads are at, a column each
-constexpr Index rows_a_block = 256;     // fewer are not worth the company
+constexpr Index rows_a_block = 256;  // fewer are not worth the company
+
+/// Rows that a block's threads are at, a column each: many where the leaf is in memory and not in a cache.
+constexpr int lanes_of(int width) {
+    return width == qr_leaf_width ? 4 : 8;
+}
 
 /// What blocks tell each other of a column, in alternation between two places: each its sums, one of them the
 /// diagonal's row.
-template <class T>
+template <int width, class T>
 struct Meeting {
     T* memory;
     __device__ T* sums(int parity, int block) const {
@@ -28,7 +31,7 @@ struct Meeting {
 };
 
 /// A block's rows of the leaf.
-template <class T>
+template <int width, class T>
 struct OwnRows {
     View<T> v;
     Index begin;
@@ -41,8 +44,10 @@ struct OwnRows {
 };
 
 /// Each column's maximum, over all blocks, to about 1: exponents[c] is what it was multiplied by.
-template <class T>
-__device__ void scale(const OwnRows<T>& own, const Meeting<T>& meeting, T (*part)[width], int* exponents) {
+template <int width, class T>
+__device__ void scale(const OwnRows<width, T>& own, const Meeting<width, T>& meeting, T (*part)[width],
+                      int* exponents) {
+    constexpr int lanes = lanes_of(width);
     const int c = static_cast<int>(threadIdx.x) % width, lane = static_cast<int>(threadIdx.x) / width,
               w = static_cast<int>(own.v.cols());
     T most = 0;
@@ -56,7 +61,8 @@ __device__ void scale(const OwnRows<T>& own, const Meeting<T>& meeting, T (*part
     cooperative_groups::this_grid().sync();
     if (lane == 0) {
         most = 0;
-        for (int block = 0; block < static_cast<int>(gridDim.x); ++block) most = max(most, meeting.sums(0, block)[c]);
+        for (int block = 0; block < static_cast<int>(gridDim.x); ++block)
+            most = max(most, meeting.sums(0, block)[c]);
         exponents[c] = scaling_exponent(most);
     }
     __syncthreads();
@@ -66,8 +72,10 @@ __device__ void scale(const OwnRows<T>& own, const Meeting<T>& meeting, T (*part
 }
 
 /// values[c] = the sum over the rows below j of v(i, j) v(i, c); row j is there for all as well.
-template <class T>
-__device__ void meet(int j, int parity, const OwnRows<T>& own, const Meeting<T>& meeting, T (*part)[width], T* values) {
+template <int width, class T>
+__device__ void meet(int j, int parity, const OwnRows<width, T>& own, const Meeting<width, T>& meeting,
+                     T (*part)[width], T* values) {
+    constexpr int lanes = lanes_of(width);
     const int c = static_cast<int>(threadIdx.x) % width, lane = static_cast<int>(threadIdx.x) / width,
               w = static_cast<int>(own.v.cols());
     T sum = 0;
@@ -81,7 +89,8 @@ __device__ void meet(int j, int parity, const OwnRows<T>& own, const Meeting<T>&
     if (lane == 1 && c < w && j >= own.begin && j < own.end) meeting.row(parity)[c] = own.v(j, c);
     cooperative_groups::this_grid().sync();
     sum = 0;
-    for (int block = lane; block < static_cast<int>(gridDim.x); block += lanes) sum += meeting.sums(parity, block)[c];
+    for (int block = lane; block < static_cast<int>(gridDim.x); block += lanes)
+        sum += meeting.sums(parity, block)[c];
     part[lane][c] = sum;
     __syncthreads();
     if (lane == 0) {
@@ -92,7 +101,7 @@ __device__ void meet(int j, int parity, const OwnRows<T>& own, const Meeting<T>&
 }
 
 /// Column j of T: -tau_j T(0:j, 0:j) (V^T v_j)
-template <class T>
+template <int width, class T>
 __device__ void extend_triangle(int j, const Reflector<T>& h, const T* row, const T* values, T* products,
                                 T (*t)[width + 1]) {
     const int k = static_cast<int>(threadIdx.x);
@@ -104,27 +113,37 @@ __device__ void extend_triangle(int j, const Reflector<T>& h, const T* row, cons
     t[k][j] = k < j ? -h.tau * sum : k == j ? h.tau : T{0};
 }
 
-template <class T>
-__global__ void __launch_bounds__(threads) householder_kernel(View<T> v, QrLeafData<T> leaf, T* workspace) {
-    __shared__ T part[lanes][width], values[width], products[width], t[width][width + 1];
+extern __shared__ __align__(16) unsigned char triangle_bytes[];
+
+template <int width, class T>
+constexpr std::size_t triangle_size = sizeof(T) * width*(width + 1);
+
+template <int width, class T>
+__global__ void __launch_bounds__(width* lanes_of(width))
+    householder_kernel(View<T> v, QrLeafData<T> leaf, T* workspace) {
+    constexpr int lanes = lanes_of(width), threads = width * lanes;
+    __shared__ T part[lanes][width], values[width], products[width];
     __shared__ int exponents[width];
+    auto* const t = reinterpret_cast<T(*)[width + 1]>(triangle_bytes);
     if (*leaf.way != QrLeafWay::householder) return;  // the same for all blocks
     const int c = static_cast<int>(threadIdx.x) % width, lane = static_cast<int>(threadIdx.x) / width,
               w = static_cast<int>(v.cols());
-    const Index share = divide_up(v.rows(), static_cast<Index>(gridDim.x)), begin = min(v.rows(), share * blockIdx.x);
-    const OwnRows<T> own{v, begin, min(v.rows(), begin + share)};
-    const Meeting<T> meeting{workspace};
-    scale(own, meeting, part, exponents);
+    const Index share = divide_up(v.rows(), static_cast<Index>(gridDim.x)),
+                begin = min(v.rows(), share * blockIdx.x);
+    const OwnRows<width, T> own{v, begin, min(v.rows(), begin + share)};
+    const Meeting<width, T> meeting{workspace};
+    scale<width>(own, meeting, part, exponents);
     for (int j = 0; j < w; ++j) {
         const int parity = (j + 1) % 2;
-        meet(j, parity, own, meeting, part, values);
+        meet<width>(j, parity, own, meeting, part, values);
         const T* const row = meeting.row(parity);
         const Reflector<T> h = make_reflector(row[j], values[j]);
         const T factor = c > j && c < w && h.tau != 0 ? h.tau * (row[c] + h.scale * values[c]) : T{0};
         if (c > j && c < w && h.tau != 0) {
-            for (Index i = own.behind(j); i < own.end; i += lanes) own.v(i, c) -= h.scale * own.v(i, j) * factor;
+            for (Index i = own.behind(j); i < own.end; i += lanes)
+                own.v(i, c) -= h.scale * own.v(i, j) * factor;
         }
-        if (blockIdx.x == 0) extend_triangle(j, h, row, values, products, t);
+        if (blockIdx.x == 0) extend_triangle<width>(j, h, row, values, products, t);
         __syncthreads();  // column j is read above
         for (Index i = max(own.begin, Index{j} + 1) + threadIdx.x; i < own.end; i += threads) {
             own.v(i, j) = h.tau == 0 ? T{0} : own.v(i, j) * h.scale;
@@ -139,25 +158,52 @@ __global__ void __launch_bounds__(threads) householder_kernel(View<T> v, QrLeafD
     for (int n = static_cast<int>(threadIdx.x); n < w * w; n += threads) leaf.t[n] = t[n / w][n % w];
 }
 
-}  // namespace
-
-template <class T>
-void factor_by_householder(Stream stream, View<T> v, QrLeafData<T> leaf, T* workspace) {
-    int device = 0, processors = 0;
+/// An attribute of the device that is current.
+int current_device(Stream stream, cudaDeviceAttr attribute) {
+    int device = 0, value = 0;
     check(cudaGetDevice(&device), "cudaGetDevice", stream);
-    check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device), "cudaDeviceGetAttribute",
-          stream);
-    const Index most = std::min<Index>(processors, most_householder_blocks);
+    check(cudaDeviceGetAttribute(&value, attribute, device), "cudaDeviceGetAttribute", stream);
+    return value;
+}
+
+template <int width, class T>
+void launch(Stream stream, View<T> v, QrLeafData<T> leaf, T* workspace, Index most_blocks) {
+    check(cudaFuncSetAttribute(householder_kernel<width, T>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(triangle_size<width, T>)),
+          "cudaFuncSetAttribute", stream);
     cudaLaunchAttribute together{};
     together.id = cudaLaunchAttributeCooperative;
     together.val.cooperative = 1;
     cudaLaunchConfig_t shape{};
-    shape.gridDim = static_cast<unsigned>(std::clamp<Index>(divide_up(v.rows(), rows_a_block), 1, most));
-    shape.blockDim = threads;
+    shape.gridDim =
+        static_cast<unsigned>(std::clamp<Index>(divide_up(v.rows(), rows_a_block), 1, most_blocks));
+    shape.blockDim = width * lanes_of(width);
+    shape.dynamicSmemBytes = triangle_size<width, T>;
     shape.stream = native(stream);
     shape.attrs = &together;
     shape.numAttrs = 1;
-    check(cudaLaunchKernelEx(&shape, householder_kernel<T>, v, leaf, workspace), "householder_kernel", stream);
+    check(cudaLaunchKernelEx(&shape, householder_kernel<width, T>, v, leaf, workspace), "householder_kernel",
+          stream);
+}
+
+}  // namespace
+
+bool wide_leaves_fit(Stream stream) {
+    constexpr int besides = 16384;  // what the kernel has in fixed places
+    return current_device(stream, cudaDevAttrMaxSharedMemoryPerBlockOptin) >=
+           static_cast<int>(triangle_size<qr_wide_width, double>) + besides;
+}
+
+template <class T>
+void factor_by_householder(Stream stream, View<T> v, QrLeafData<T> leaf, T* workspace) {
+    constexpr Index few_blocks = 64;
+    const int processors = current_device(stream, cudaDevAttrMultiProcessorCount);
+    if (v.cols() <= qr_leaf_width) {
+        launch<qr_leaf_width>(stream, v, leaf, workspace, std::min<Index>(processors, few_blocks));
+    } else {
+        launch<qr_wide_width>(stream, v, leaf, workspace,
+                              std::min<Index>(processors, most_householder_blocks));
+    }
 }
 
 template void factor_by_householder<float>(Stream, View<float>, QrLeafData<float>, float*);

@@ -2,12 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 
-#include "kernels/cuda/block_thread.cuh"
 #include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/qr_rows_block.hpp"
-#include "kernels/cuda/tall_product.hpp"
+#include "kernels/cuda/qr_leaf_block.hpp"
 
 namespace basalt::cuda_detail {
 
@@ -31,67 +28,56 @@ __device__ Square<T> shared_square(int number) {
 }
 
 template <class T>
-__global__ void __launch_bounds__(threads) factor_gram_kernel(int w, T largest_condition, QrLeafData<T> leaf) {
+__global__ void __launch_bounds__(threads)
+    factor_gram_kernel(int w, T largest_condition, QrLeafData<T> leaf) {
     __shared__ LeafShared<T> shared;
     factor_gram_block(LeafThread(), w, largest_condition, leaf, shared, shared_square<T>(0));
 }
 
 template <class T>
-__global__ void __launch_bounds__(threads) reconstruct_kernel(View<T> top, View<const T> q1_top, QrLeafData<T> leaf) {
+__global__ void __launch_bounds__(threads)
+    reconstruct_kernel(View<T> top, View<const T> q1_top, QrLeafData<T> leaf) {
     __shared__ LeafShared<T> shared;
-    reconstruct_block(LeafThread(), static_cast<int>(top.cols()), top, q1_top, leaf, shared, shared_square<T>(0),
-                      shared_square<T>(1));
-}
-
-// What goes through all rows: small blocks, which find room beside other work.
-constexpr int row_threads = 128;
-constexpr Index rows_at_once = 16 * row_threads / row_lanes;
-constexpr std::size_t row_memory = std::max(sizeof(Pair<double>) * triangle_fragments,
-                                            sizeof(double) * leaf_order * square_ld);
-
-/// A block's share of the rows.
-template <class T>
-__device__ View<T> own_rows(View<T> a) {
-    const Index share = divide_up(divide_up(a.rows(), rows_at_once), static_cast<Index>(gridDim.x)) * rows_at_once,
-                begin = min(a.rows(), share * blockIdx.x);
-    return a.block(begin, 0, min(share, a.rows() - begin), a.cols());
+    reconstruct_block(LeafThread(), static_cast<int>(top.cols()), top, q1_top, leaf, shared,
+                      shared_square<T>(0), shared_square<T>(1));
 }
 
 template <class T>
-__device__ T* own_part(T* parts, Index w) {
-    return parts + static_cast<Index>(blockIdx.x) * w * w;
+__global__ void __launch_bounds__(threads)
+    factor_wide_gram_kernel(int w, T largest_condition, QrLeafData<T> leaf) {
+    __shared__ LeafShared<T> shared;
+    __shared__ T squares[qr_wide_width];
+    factor_wide_gram_block(LeafThread(), w, largest_condition, leaf, shared, squares, shared_square<T>(0),
+                           shared_square<T>(1), shared_square<T>(2));
 }
 
-template <bool whole, class T>
-__global__ void __launch_bounds__(row_threads, 2) gram_kernel(View<const T> a, T* parts) {
-    __shared__ __align__(16) double memory[row_memory / sizeof(double)];
-    gram_block<whole, T>(BlockThread(), own_rows(a), own_part(parts, a.cols()), {memory});
+template <class T>
+__global__ void __launch_bounds__(threads)
+    compress_kernel(View<const T> top, View<T> compressed, QrLeafData<T> leaf) {
+    const int w = static_cast<int>(top.cols()),
+              n = static_cast<int>(blockIdx.x) * threads + static_cast<int>(threadIdx.x);
+    if (n < w * w) compress_element(n / w, n % w, top, compressed, leaf);
 }
 
-template <bool whole, class T>
-__global__ void __launch_bounds__(row_threads, 2)
-    again_kernel(View<const T> a, View<T> q1, QrLeafData<T> leaf, T* parts) {
-    __shared__ __align__(16) double memory[row_memory / sizeof(double)];
-    if (*leaf.way != QrLeafWay::twice) return;
-    const BlockThread thread;
-    auto* const x = reinterpret_cast<Pair<double>*>(memory);
-    const View<T> own = own_rows(q1);
-    load_triangle(thread, static_cast<int>(a.cols()), leaf.x, x);
-    multiply_block<whole, T>(thread, own_rows(a), x, own);
-    __syncthreads();
-    gram_block<whole, T>(thread, own, own_part(parts, a.cols()), {memory});
-}
-
-template <bool whole, class T>
-__global__ void __launch_bounds__(row_threads, 3) make_kernel(View<T> a, View<const T> q1, QrLeafData<T> leaf) {
-    __shared__ __align__(16) double memory[row_memory / sizeof(double)];
-    const QrLeafWay way = *leaf.way;
-    if (way == QrLeafWay::householder) return;
-    const BlockThread thread;
-    auto* const x = reinterpret_cast<Pair<double>*>(memory);
-    const View<T> own = own_rows(a);
-    load_triangle(thread, static_cast<int>(a.cols()), leaf.x, x);
-    multiply_block<whole, T>(thread, way == QrLeafWay::once ? own : own_rows(q1), x, own);
+/// What a wide leaf holds above itself belongs to R, as below; its own R and T are in their places unless
+/// Householder's method has made them, and its first rows are those of its compressed form.
+template <class T>
+__global__ void __launch_bounds__(threads)
+    place_wide_kernel(View<T> leaf_columns, View<T> r_above, View<const T> compressed, View<T> r, View<T> t,
+                      QrLeafData<T> leaf) {
+    const Index w = r.cols(), i = blockIdx.x, above = r_above.rows();
+    const bool refused = *leaf.way == QrLeafWay::householder;
+    for (Index j = threadIdx.x; j < w; j += threads) {
+        if (i < above) {
+            r_above(i, j) = leaf_columns(i, j);
+            leaf_columns(i, j) = T{0};
+        } else if (refused) {
+            r(i - above, j) = leaf.r[(i - above) * w + j];
+            t(i - above, j) = leaf.t[(i - above) * w + j];
+        } else {
+            leaf_columns(i, j) = compressed(i - above, j);
+        }
+    }
 }
 
 template <class T>
@@ -121,82 +107,69 @@ void launch_alone(Stream stream, const char* name, Kernel kernel, int squares, A
     check_launch(name, stream);
 }
 
-unsigned row_blocks(Index rows, Index most) {
-    return static_cast<unsigned>(std::clamp<Index>(divide_up(rows, rows_at_once), 1, most));
-}
-
+/// Columns may be so far from orthogonal: A R^-1 by the inverse then is as exact as LAPACK's ratio asks of so
+/// many rows, and the second Gram matrix, which is checked too, differs from the unit matrix by the square of
+/// it times a few roundings.
 template <class T>
-bool is_whole(View<const T> a) {
-    return a.cols() == leaf_order && a.row_stride() % 2 == 0 &&
-           reinterpret_cast<std::uintptr_t>(a.data()) % sizeof(Pair<T>) == 0;
+T largest_condition(Index rows) {
+    return static_cast<T>(std::clamp<Index>(rows / 8, 32, 512));
 }
 
 }  // namespace
 
 template <class T>
 void factor_gram(Stream stream, Index rows, int w, QrLeafData<T> leaf) {
-    // Columns may be so far from orthogonal: A R^-1 by the inverse then is as exact as LAPACK's ratio asks of so many
-    // rows, and the second Gram matrix, which is checked too, differs from the unit matrix by the square of it times a
-    // few roundings.
-    const auto largest_condition = static_cast<T>(std::clamp<Index>(rows / 8, 32, 512));
-    launch_alone<T>(stream, "factor_gram_kernel", factor_gram_kernel<T>, 1, w, largest_condition, leaf);
-}
-
-template <class T>
-void make_gram(Stream stream, View<const T> a, QrLeafData<T> leaf, T* parts) {
-    const unsigned blocks = row_blocks(a.rows(), most_gram_blocks);
-    const auto kernel = is_whole<T>(a) ? gram_kernel<true, T> : gram_kernel<false, T>;
-    kernel<<<blocks, row_threads, 0, native(stream)>>>(a, parts);
-    check_launch("gram_kernel", stream);
-    sum_parts<T>(stream, parts, blocks, View<T>::row_major(leaf.gram, a.cols(), a.cols(), a.cols()));
-}
-
-template <class T>
-void orthogonalize_again(Stream stream, View<const T> a, View<T> q1, QrLeafData<T> leaf, T* parts) {
-    const unsigned blocks = row_blocks(a.rows(), most_gram_blocks);
-    const auto kernel = is_whole<T>(a) && is_whole<T>(q1) ? again_kernel<true, T> : again_kernel<false, T>;
-    kernel<<<blocks, row_threads, 0, native(stream)>>>(a, q1, leaf, parts);
-    check_launch("again_kernel", stream);
-    // where it is done once these are sums of nothing, which nobody reads
-    sum_parts<T>(stream, parts, blocks, View<T>::row_major(leaf.gram, a.cols(), a.cols(), a.cols()));
+    if (w <= leaf_order) {
+        launch_alone<T>(stream, "factor_gram_kernel", factor_gram_kernel<T>, 1, w, largest_condition<T>(rows),
+                        leaf);
+    } else {
+        launch_alone<T>(stream, "factor_wide_gram_kernel", factor_wide_gram_kernel<T>, 3, w,
+                        largest_condition<T>(rows), leaf);
+    }
 }
 
 template <class T>
 void reconstruct_reflectors(Stream stream, View<T> a, View<const T> q1, QrLeafData<T> leaf) {
     const Index w = a.cols();
-    launch_alone<T>(stream, "reconstruct_kernel", reconstruct_kernel<T>, 2, a.block(0, 0, w, w), q1.block(0, 0, w, w),
-                    leaf);
+    launch_alone<T>(stream, "reconstruct_kernel", reconstruct_kernel<T>, 2, a.block(0, 0, w, w),
+                    q1.block(0, 0, w, w), leaf);
 }
 
 template <class T>
-void make_reflectors(Stream stream, View<T> a, View<const T> q1, QrLeafData<T> leaf) {
-    constexpr Index most_blocks = 3 * 132;  // that an H200 runs at once
-    const Index w = a.cols(), rows = a.rows() - w;
-    if (rows == 0) return;
-    const View<T> below = a.block(w, 0, rows, w);
-    const auto kernel = is_whole<T>(below) && is_whole<T>(q1) ? make_kernel<true, T> : make_kernel<false, T>;
-    kernel<<<row_blocks(rows, most_blocks), row_threads, 0, native(stream)>>>(below, q1.block(w, 0, rows, w), leaf);
-    check_launch("make_kernel", stream);
+void compress_leaf(Stream stream, View<const T> top, View<T> compressed, QrLeafData<T> leaf) {
+    const auto blocks = static_cast<unsigned>(divide_up(top.cols() * top.cols(), threads));
+    compress_kernel<T><<<blocks, threads, 0, native(stream)>>>(top, compressed, leaf);
+    check_launch("compress_kernel", stream);
+}
+
+template <class T>
+void place_wide_leaf(Stream stream, View<T> columns, View<T> r_above, View<const T> compressed, View<T> r,
+                     View<T> t, QrLeafData<T> leaf) {
+    const auto blocks = static_cast<unsigned>(r_above.rows() + r.rows());
+    place_wide_kernel<T><<<blocks, threads, 0, native(stream)>>>(columns, r_above, compressed, r, t, leaf);
+    check_launch("place_wide_kernel", stream);
 }
 
 template <class T>
 void place_leaf(Stream stream, View<T> above, View<T> r_above, View<T> r, View<T> t, QrLeafData<T> leaf) {
-    place_kernel<T>
-        <<<static_cast<unsigned>(above.rows() + r.rows()), threads, 0, native(stream)>>>(above, r_above, r, t, leaf);
+    place_kernel<T><<<static_cast<unsigned>(above.rows() + r.rows()), threads, 0, native(stream)>>>(
+        above, r_above, r, t, leaf);
     check_launch("place_kernel", stream);
 }
 
-template void make_gram<float>(Stream, View<const float>, QrLeafData<float>, float*);
 template void factor_gram<float>(Stream, Index, int, QrLeafData<float>);
-template void orthogonalize_again<float>(Stream, View<const float>, View<float>, QrLeafData<float>, float*);
 template void reconstruct_reflectors<float>(Stream, View<float>, View<const float>, QrLeafData<float>);
-template void make_reflectors<float>(Stream, View<float>, View<const float>, QrLeafData<float>);
-template void place_leaf<float>(Stream, View<float>, View<float>, View<float>, View<float>, QrLeafData<float>);
-template void make_gram<double>(Stream, View<const double>, QrLeafData<double>, double*);
+template void compress_leaf<float>(Stream, View<const float>, View<float>, QrLeafData<float>);
+template void place_wide_leaf<float>(Stream, View<float>, View<float>, View<const float>, View<float>,
+                                     View<float>, QrLeafData<float>);
+template void place_leaf<float>(Stream, View<float>, View<float>, View<float>, View<float>,
+                                QrLeafData<float>);
 template void factor_gram<double>(Stream, Index, int, QrLeafData<double>);
-template void orthogonalize_again<double>(Stream, View<const double>, View<double>, QrLeafData<double>, double*);
 template void reconstruct_reflectors<double>(Stream, View<double>, View<const double>, QrLeafData<double>);
-template void make_reflectors<double>(Stream, View<double>, View<const double>, QrLeafData<double>);
-template void place_leaf<double>(Stream, View<double>, View<double>, View<double>, View<double>, QrLeafData<double>);
+template void compress_leaf<double>(Stream, View<const double>, View<double>, QrLeafData<double>);
+template void place_wide_leaf<double>(Stream, View<double>, View<double>, View<const double>, View<double>,
+                                      View<double>, QrLeafData<double>);
+template void place_leaf<double>(Stream, View<double>, View<double>, View<double>, View<double>,
+                                 QrLeafData<double>);
 
 }  // namespace basalt::cuda_detail

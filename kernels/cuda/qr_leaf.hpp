@@ -8,8 +8,14 @@ namespace basalt::cuda_detail {
 
 /// Most columns of a leaf.
 inline constexpr int qr_leaf_width = 64;
+/// The same where rows are so many that passes over them are all that matters.
+inline constexpr int qr_wide_width = 2 * qr_leaf_width;
 
-/// How a leaf is factored, which the device decides: by Cholesky QR, once or twice, or by Householder's method.
+/// Whether the device's blocks have the shared memory that wide leaves take.
+bool wide_leaves_fit(Stream stream);
+
+/// How a leaf is factored, which the device decides: by Cholesky QR, once or twice, or by Householder's
+/// method.
 enum class QrLeafWay : int { once, twice, householder };
 
 /// What the kernels of a leaf tell each other, w x w and dense each. In the device's memory.
@@ -24,14 +30,16 @@ struct QrLeafData {
 };
 
 /// Elements of the workspace `parts` of the next two.
-inline constexpr Index most_gram_blocks = 264, gram_workspace = most_gram_blocks * qr_leaf_width * qr_leaf_width;
+inline constexpr Index most_gram_blocks = 264,
+                       gram_workspace = most_gram_blocks * qr_leaf_width * qr_leaf_width,
+                       wide_gram_workspace = most_gram_blocks * qr_wide_width * qr_wide_width;
 
 /// leaf.gram = A^T A.
 template <class T>
 void make_gram(Stream stream, View<const T> a, QrLeafData<T> leaf, T* parts);
 
-/// G = R^T R, x = R^-1, G being that of `rows` rows. Decides the way: what is nearly orthogonal up to scale needs one
-/// pass, columns that are too close to each other, or out of scale, Householder's method.
+/// G = R^T R, x = R^-1, G being that of `rows` rows. Decides the way: what is nearly orthogonal up to scale
+/// needs one pass, columns that are too close to each other, or out of scale, Householder's method.
 template <class T>
 void factor_gram(Stream stream, Index rows, int w, QrLeafData<T> leaf);
 
@@ -43,19 +51,31 @@ void orthogonalize_again(Stream stream, View<const T> a, View<T> q1, QrLeafData<
 template <class T>
 void reconstruct_reflectors(Stream stream, View<T> a, View<const T> q1, QrLeafData<T> leaf);
 
-/// Unless Householder's method does it: A x or Q1 x, V, in the place of A below its first w rows.
+/// Unless Householder's method does it: A x or Q1 x, V, in the place of A; rows below a leaf's first w.
 template <class T>
-void make_reflectors(Stream stream, View<T> a, View<const T> q1, QrLeafData<T> leaf);
+void make_reflectors(Stream stream, View<T> below, View<const T> q1, QrLeafData<T> leaf);
+
+/// Of a wide leaf, whose rows below the first w are Q R with orthonormal Q: (top; R), 2 w x w, whose
+/// reflectors are those of the leaf with R in the place of Q R; leaf.x with Q = A x or Q1 x.
+template <class T>
+void compress_leaf(Stream stream, View<const T> top, View<T> compressed, QrLeafData<T> leaf);
 
 /// Elements of its workspace.
-inline constexpr Index most_householder_blocks = 64,
-                       householder_workspace = 2 * (most_householder_blocks + 1) * qr_leaf_width;
+inline constexpr Index most_householder_blocks = 160,
+                       householder_workspace = 2 * (most_householder_blocks + 1) * qr_wide_width;
 
 /// Where it was refused: Householder's method, column by column, on a grid of blocks that meet once a column.
 template <class T>
 void factor_by_householder(Stream stream, View<T> v, QrLeafData<T> leaf, T* workspace);
 
-/// What the leaf's columns hold above it belongs to R: r = a, then a = 0, and leaf.r and leaf.t go to their places.
+/// place_leaf() of a wide leaf: r and t are in their places unless Householder's method has made them, and
+/// V's first rows are those of the compressed form. `columns`: the leaf and what is above it.
+template <class T>
+void place_wide_leaf(Stream stream, View<T> columns, View<T> r_above, View<const T> compressed, View<T> r,
+                     View<T> t, QrLeafData<T> leaf);
+
+/// What the leaf's columns hold above it belongs to R: r = a, then a = 0, and leaf.r and leaf.t go to their
+/// places.
 template <class T>
 void place_leaf(Stream stream, View<T> above, View<T> r_above, View<T> r, View<T> t, QrLeafData<T> leaf);
 

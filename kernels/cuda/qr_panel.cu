@@ -22,27 +22,45 @@ using cuda_detail::tall_product;
 
 constexpr Index leaf_width = cuda_detail::qr_leaf_width, leaf_size = leaf_width * leaf_width;
 
+constexpr Index wide_width = cuda_detail::qr_wide_width, wide_size = wide_width * wide_width;
+// From so many rows on a wide leaf takes less: passes between two halves cost more than its compressed form.
+constexpr Index tall_rows = Index{1} << 17;
+
+Index widest_leaf(Index rows) {
+    return rows < tall_rows ? leaf_width : wide_width;
+}
+
 /// The workspace in parts.
 template <class T>
 struct Memory {
     Memory(void* workspace, Index rows, Index cols) : begin_(static_cast<T*>(workspace)) {
-        const Index half = divide_up(cols, 2);  // products between two parts of the columns have most elements with halves
-        q1 = take(rows * leaf_width);
-        parts = take(std::max(cuda_detail::tall_product_workspace(half, half), cuda_detail::gram_workspace));
+        const Index half =
+            divide_up(cols, 2);  // products between two parts of the columns have most elements with halves
+        const bool wide = widest_leaf(rows) > leaf_width && cols > leaf_width;
+        const Index size = wide ? wide_size : leaf_size;
+        q1 = take(rows * (wide ? wide_width : leaf_width));
+        parts = take(std::max(cuda_detail::tall_product_workspace(half, half),
+                              wide ? cuda_detail::wide_gram_workspace : cuda_detail::gram_workspace));
         w = take(half * half);
         x = take(half * half);
         householder = take(cuda_detail::householder_workspace);
-        leaf.gram = take(leaf_size);
-        leaf.r1 = take(leaf_size);
-        leaf.x = take(leaf_size);
-        leaf.r = take(leaf_size);
-        leaf.t = take(leaf_size);
+        leaf.gram = take(size);
+        leaf.r1 = take(size);
+        leaf.x = take(size);
+        leaf.r = take(size);
+        leaf.t = take(size);
         leaf.way = reinterpret_cast<QrLeafWay*>(take(leaf_width));
+        if (!wide) return;
+        compressed = take(2 * wide_size);
+        z = take(wide_size);
+        inner = take(Memory(nullptr, 2 * wide_width, wide_width).used_);
     }
     std::size_t bytes() const { return static_cast<std::size_t>(used_) * sizeof(T); }
 
     T *q1, *parts, *w, *x, *householder;
     QrLeafData<T> leaf;
+    // of wide leaves
+    T *compressed = nullptr, *z = nullptr, *inner = nullptr;
 
   private:
     T* take(Index elements) {
@@ -65,26 +83,56 @@ class Panel {
     Panel(Stream stream, View<T> v, View<T> r, View<T> t, void* workspace)
         : stream_(stream), v_(v), r_(r), t_(t), memory_(workspace, v.rows(), v.cols()) {}
 
-    void factor() { factor_by_halves(*this, 0, v_.cols(), leaf_width); }
+    void factor() {
+        const bool wide = widest_leaf(v_.rows()) > leaf_width && cuda_detail::wide_leaves_fit(stream_);
+        factor_by_halves(*this, 0, v_.cols(), wide ? wide_width : leaf_width);
+    }
 
   private:
     template <class Panel>
     friend void basalt::factor_by_halves(Panel&, Index, Index, Index);
 
     /// Columns from row `first` on.
-    View<T> from(Index first, Index col, Index cols) const { return v_.block(first, col, v_.rows() - first, cols); }
+    View<T> from(Index first, Index col, Index cols) const {
+        return v_.block(first, col, v_.rows() - first, cols);
+    }
 
     void leaf(Index first, Index cols) {
+        if (cols > leaf_width) return wide_leaf(first, cols);
         const View<T> a = from(first, first, cols), q1 = dense(memory_.q1, a.rows(), cols);
         const QrLeafData<T>& data = memory_.leaf;
         cuda_detail::make_gram<T>(stream_, a, data, memory_.parts);
         cuda_detail::factor_gram<T>(stream_, a.rows(), static_cast<int>(cols), data);
         cuda_detail::orthogonalize_again<T>(stream_, a, q1, data, memory_.parts);
         cuda_detail::reconstruct_reflectors<T>(stream_, a, q1, data);
-        cuda_detail::make_reflectors<T>(stream_, a, q1, data);
+        cuda_detail::make_reflectors<T>(stream_, a.block(cols, 0, a.rows() - cols, cols),
+                                        q1.block(cols, 0, a.rows() - cols, cols), data);
         cuda_detail::factor_by_householder<T>(stream_, a, data, memory_.householder);
         cuda_detail::place_leaf<T>(stream_, v_.block(0, first, first, cols), r_.block(0, first, first, cols),
-                                   r_.block(first, first, cols, cols), t_.block(first, first, cols, cols), data);
+                                   r_.block(first, first, cols, cols), t_.block(first, first, cols, cols),
+                                   data);
+    }
+
+    /// The rows below the top square are Q R, and their reflectors Q times those of R: V = A x V'.
+    void wide_leaf(Index first, Index cols) {
+        const View<T> a = from(first, first, cols), below = a.block(cols, 0, a.rows() - cols, cols),
+                      q1 = dense(memory_.q1, below.rows(), cols),
+                      compressed = dense(memory_.compressed, 2 * cols, cols),
+                      z = dense(memory_.z, cols, cols), r = r_.block(first, first, cols, cols),
+                      t = t_.block(first, first, cols, cols);
+        const QrLeafData<T>& data = memory_.leaf;
+        cuda_detail::make_gram<T>(stream_, below, data, memory_.parts);
+        cuda_detail::factor_gram<T>(stream_, a.rows(), static_cast<int>(cols), data);
+        cuda_detail::orthogonalize_again<T>(stream_, below, q1, data, memory_.parts);
+        cuda_detail::compress_leaf<T>(stream_, a.block(0, 0, cols, cols), compressed, data);
+        Panel(stream_, compressed, r, t, memory_.inner).factor();
+        multiply(T{1}, {dense(data.x, cols, cols)}, compressed.block(cols, 0, cols, cols), T{0}, z);
+        QrLeafData<T> made = data;
+        made.x = memory_.z;
+        cuda_detail::make_reflectors<T>(stream_, below, q1, made);
+        cuda_detail::factor_by_householder<T>(stream_, a, data, memory_.householder);
+        cuda_detail::place_wide_leaf<T>(stream_, v_.block(0, first, v_.rows(), cols),
+                                        r_.block(0, first, first, cols), compressed, r, t, data);
     }
 
     /// A2 -= V1 T1^T (V1^T A2)
@@ -122,16 +170,16 @@ std::size_t qr_panel_workspace(Index rows, Index cols) {
 }
 
 template <class T>
-void qr_panel_factor(Stream stream, View<T> panel, std::type_identity_t<View<T>> r, std::type_identity_t<View<T>> t,
-                     void* workspace) {
+void qr_panel_factor(Stream stream, View<T> panel, std::type_identity_t<View<T>> r,
+                     std::type_identity_t<View<T>> t, void* workspace) {
     const Index k = panel.cols();
     assert(panel.rows() >= k && r.rows() == k && t.rows() == k);
     if (k == 0) return;
     for (const View<T>& triangle : {r, t}) {
         const auto row = static_cast<std::size_t>(k) * sizeof(T);
         cuda_detail::check(
-            cudaMemset2DAsync(triangle.data(), static_cast<std::size_t>(triangle.row_stride()) * sizeof(T), 0, row,
-                              static_cast<std::size_t>(k), cuda_detail::native(stream)),
+            cudaMemset2DAsync(triangle.data(), static_cast<std::size_t>(triangle.row_stride()) * sizeof(T), 0,
+                              row, static_cast<std::size_t>(k), cuda_detail::native(stream)),
             "cudaMemset2DAsync", stream);
     }
     Panel<T>(stream, panel, r, t, workspace).factor();

@@ -19,9 +19,9 @@ std::size_t qr_panel_workspace(Index rows, Index cols);
 /// row-major) become upper triangular with zeros below; tau is T's diagonal. Columns of any scale and rank are safe.
 /// Columns that are well-conditioned are factored by Cholesky QR, twice unless they are nearly orthogonal, from which
 /// the reflectors are reconstructed (Ballard, Demmel, Grigori, Jacquelin, Knight, Nguyen, "Reconstructing Householder
-/// vectors from tall-skinny QR", JPDC 85, 2015); the others by Householder's method, which the device itself decides. The same input gives the same bits.
-/// `workspace` holds qr_panel_workspace() bytes, aligned to 256; its contents are of no matter. Throws DeviceError
-/// where a launch fails. For float and double.
+/// vectors from tall-skinny QR", JPDC 85, 2015); the others by Householder's method, which the device itself decides.
+/// The same input gives the same bits. `workspace` holds qr_panel_workspace() bytes, aligned to 256; its contents are
+/// of no matter. Throws DeviceError where a launch fails. For float and double.
 template <class T>
 void qr_panel_factor(Stream stream, View<T> panel, std::type_identity_t<View<T>> r, std::type_identity_t<View<T>> t,
                      void* workspace);
