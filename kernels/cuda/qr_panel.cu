@@ -21,7 +21,6 @@ using cuda_detail::QrLeafWay;
 using cuda_detail::tall_product;
 
 constexpr Index leaf_width = cuda_detail::qr_leaf_width, leaf_size = leaf_width * leaf_width;
-
 constexpr Index wide_width = cuda_detail::qr_wide_width, wide_size = wide_width * wide_width;
 // From so many rows on a wide leaf takes less: passes between two halves cost more than its compressed form.
 constexpr Index tall_rows = Index{1} << 17;
@@ -34,8 +33,7 @@ Index widest_leaf(Index rows) {
 template <class T>
 struct Memory {
     Memory(void* workspace, Index rows, Index cols) : begin_(static_cast<T*>(workspace)) {
-        const Index half =
-            divide_up(cols, 2);  // products between two parts of the columns have most elements with halves
+        const Index half = divide_up(cols, 2);  // products between two parts are largest where these are halves
         const bool wide = widest_leaf(rows) > leaf_width && cols > leaf_width;
         const Index size = wide ? wide_size : leaf_size;
         q1 = take(rows * (wide ? wide_width : leaf_width));

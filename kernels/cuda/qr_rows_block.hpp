@@ -4,10 +4,11 @@
 #include "kernels/cuda/qr_leaf_block.hpp"
 
 /// What a block computes on rows of a leaf, written without CUDA so that a test can run it on the host:
-/// `Thread` is a thread of the block (`warp`, `warps`, `lane`, `sync()`, `mma_16x8x8()`). Elements go from
-/// the device's memory to registers, a pair of neighbours to a lane, and are multiplied there: which lane has
-/// what mma.m16n8k8 says, which rows and columns these are is ours to choose. Single precision is multiplied
-/// in double, which tensor cores do as fast.
+/// `Thread` is a thread of the block (`warp`, `warps`, `lane`, `sync()`, `copy()`, `wait_for_copies()`,
+/// `mma_16x8x8()`). Elements go from the device's memory to registers, a pair of neighbours to a lane (by way
+/// of shared memory where several warps want them), and are multiplied there: which lane has what
+/// mma.m16n8k8 says, which rows and columns these are is ours to choose. Single precision is multiplied in
+/// double, which tensor cores do as fast.
 namespace basalt::cuda_detail {
 
 constexpr int wide_order = qr_wide_width;
