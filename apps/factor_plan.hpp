@@ -15,7 +15,7 @@ namespace basalt {
 /// How one factorization runs, with the choices made that all factorizations have.
 struct FactorPlan {
     FactorMode mode = FactorMode::cpu;  ///< never automatic
-    std::string reason;                 ///< why, in words that end a sentence; empty: as asked for or by the tuning tables
+    std::string reason;  ///< why, in words that end a sentence; empty: as asked for or by the tuning tables
     RunCase run;                        ///< what runs by this plan are learnt as; no routine: they are not
     TileShape tile;
     Place data = Place::cpu();  ///< where the matrix begins and ends: the cores, or any(), which stands for all GPUs

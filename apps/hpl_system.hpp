@@ -10,16 +10,16 @@
 namespace basalt {
 
 /// The plan for order n and block size nb: HPL's NB is the panel width, and a tile holds whole panels. A tile that the
-/// settings name is taken as it is. Where GPUs factor, the system is generated, kept and checked in their memory as long
-/// as it fits there, unless the settings name the host's.
+/// settings name is taken as it is. Where GPUs factor, the system is generated, kept and checked in their memory as
+/// long as it fits there, unless the settings name the host's.
 LuPlan hpl_plan(const Settings& settings, const GpuOptions& gpu, const Runtime& runtime, Index n, Index nb);
 
-/// Throws MachineFailure, naming bytes and the largest order that GPUs hold, where the memory of host and GPUs cannot hold
-/// the system of order n.
+/// Throws MachineFailure, naming bytes and the largest order that GPUs hold, where the memory of host and GPUs cannot
+/// hold the system of order n.
 void require_room_for_hpl(const Settings& settings, const GpuOptions& gpu, const Runtime& runtime, Index n, Index nb);
 
-/// The largest order of a system that stays on the runtime's GPUs, in the mode that the settings ask for; 0 where they hold
-/// none or are not used.
+/// The largest order of a system that stays on the runtime's GPUs, in the mode that the settings ask for; 0 where they
+/// hold none or are not used.
 Index largest_hpl_order(const Settings& settings, const GpuOptions& gpu, const Runtime& runtime, Index nb);
 
 /// Operations that HPL counts, 2/3 n^3 + 3/2 n^2.

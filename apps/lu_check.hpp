@@ -19,7 +19,7 @@ double lu_residual_ratio(Runtime& runtime, const Generator<T>& generator, const 
 /// The same where the factors lie on GPUs: all products are made there, with the matrix generated again in the
 /// factors' place.
 template <class T>
-double lu_residual_ratio_on_gpus(Runtime& runtime, const std::shared_ptr<const Generator<T>>& generator, Matrix<T>& factors,
-                                 const std::vector<Index>& pivots);
+double lu_residual_ratio_on_gpus(Runtime& runtime, const std::shared_ptr<const Generator<T>>& generator,
+                                 Matrix<T>& factors, const std::vector<Index>& pivots);
 
 }  // namespace basalt

@@ -10,7 +10,8 @@
 
 namespace basalt {
 
-/// Throws WrongUse where the file `path` cannot be written; leaves it as it is. `origin` is what the user named it by, e.g. "--json".
+/// Throws WrongUse where the file `path` cannot be written; leaves it as it is. `origin` is what the user named it by,
+/// e.g. "--json".
 void require_writable(const std::string& path, const std::string& origin);
 
 /// Where a run writes beside its human lines: the JSON records and the trace that the settings name.

@@ -37,7 +37,8 @@ SystemNorms system_norms(Runtime& runtime, const Generator<T>& generator, const 
 /// The same for A in tiles on GPUs, where the products are made: only vectors come to the host. A is the first x.size()
 /// columns of `matrix`.
 template <class T>
-SystemNorms system_norms_on_gpus(Runtime& runtime, const Matrix<T>& matrix, std::vector<double> x, std::vector<double> b);
+SystemNorms system_norms_on_gpus(Runtime& runtime, const Matrix<T>& matrix, std::vector<double> x,
+                                 std::vector<double> b);
 
 /// ||A||_1 of the generator's first `cols` columns.
 template <class T>

@@ -8,8 +8,8 @@
 
 namespace basalt {
 
-/// What --energy asks for: a meter of the processor packages and, where `on_gpus`, of the runtime's GPUs. Names the parts
-/// without a counter among the human lines. Throws MachineFailure where no part has one.
+/// What --energy asks for: a meter of the processor packages and, where `on_gpus`, of the runtime's GPUs. Names the
+/// parts without a counter among the human lines. Throws MachineFailure where no part has one.
 std::unique_ptr<EnergyMeter> make_energy_meter(const Runtime& runtime, bool on_gpus, OutputFiles& files);
 
 }  // namespace basalt

@@ -25,8 +25,8 @@ struct EnergyReading {
     double watts() const { return seconds > 0 ? joules() / seconds : 0; }
 };
 
-/// Reads counters at the beginning and the end of regions of time, and now and then between, so that none wraps around twice
-/// unseen. A counter that can no longer be read is uncounted from then on. Not for use by several threads.
+/// Reads counters at the beginning and the end of regions of time, and now and then between, so that none wraps around
+/// twice unseen. A counter that can no longer be read is uncounted from then on. Not for use by several threads.
 class EnergyMeter {
   public:
     explicit EnergyMeter(EnergyCounters counters, std::chrono::milliseconds between_looks = std::chrono::seconds(30));

@@ -34,7 +34,8 @@ struct FactorRecord {
     std::optional<double> residual_ratio;  ///< null in the record when nothing was checked
     std::optional<bool> passed;            ///< null in the record when nothing was checked
     Index info = 0;
-    std::optional<std::uint64_t> gpu_peak_bytes;  ///< most that data had at once of any GPU; left out where no GPU took part
+    /// Most that data had at once of any GPU; left out where no GPU took part.
+    std::optional<std::uint64_t> gpu_peak_bytes;
     std::string machine;
     std::string commit;
 };

@@ -8,8 +8,8 @@
 
 namespace basalt {
 
-/// Times of runs that differ in size alone. A run of order x (what a square matrix with as many elements times columns would
-/// have, so that work grows with x^3 whatever the shape) goes to a bucket of orders within 4 %.
+/// Times of runs that differ in size alone. A run of order x (what a square matrix with as many elements times columns
+/// would have, so that work grows with x^3 whatever the shape) goes to a bucket of orders within 4 %.
 class RunSamples {
   public:
     struct Run {
@@ -30,8 +30,8 @@ class RunSamples {
         double seconds;
         int runs;
     };
-    /// Between two measured orders by a power law through them, where they are at most a factor of 4 apart; within a quarter
-    /// of a measured one at its rate. Otherwise empty.
+    /// Between two measured orders by a power law through them, where they are at most a factor of 4 apart; within a
+    /// quarter of a measured one at its rate. Otherwise empty.
     std::optional<Estimate> at(double order) const;
 
     const std::map<int, Bucket>& buckets() const { return buckets_; }

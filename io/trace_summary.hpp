@@ -108,7 +108,8 @@ struct TraceSummary {
 };
 
 /// What a trace says of its run. A bar on a copy row is a copy whatever its kind is, and one on a compute row is
-/// computation; on cores the kind decides. Bars on rows of blocks count in `block_states` alone. Up to `waits` idle stretches a device are kept.
+/// computation; on cores the kind decides. Bars on rows of blocks count in `block_states` alone. Up to `waits` idle
+/// stretches a device are kept.
 TraceSummary summarize(const Trace& trace, std::size_t waits = 5);
 
 /// Name and tiles: "update 3,5", or the name alone.

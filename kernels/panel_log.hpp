@@ -5,7 +5,8 @@
 #include <vector>
 
 /// The record of what each thread block of a panel kernel was busy with, and when: Abdelfattah et al., "Analysis and
-/// Design Techniques towards High-Performance and Energy-Efficient Dense Linear Solvers on GPUs", section 6.5.3, figure 8.
+/// Design Techniques towards High-Performance and Energy-Efficient Dense Linear Solvers on GPUs", section 6.5.3,
+/// figure 8.
 namespace basalt {
 
 enum class PanelState : std::int64_t {
@@ -25,16 +26,16 @@ enum class PanelState : std::int64_t {
 /// As traces call it.
 const char* name_of(PanelState state);
 
-/// A state begins (state >= 0), or a pair of clock and timer was read (state < 0): then the device's timer was at ~state
-/// nanoseconds. Clocks tick evenly between two such readings, one at each end of a kernel.
+/// A state begins (state >= 0), or a pair of clock and timer was read (state < 0): then the device's timer was at
+/// ~state nanoseconds. Clocks tick evenly between two such readings, one at each end of a kernel.
 struct PanelLogEntry {
     std::int64_t clock;
     std::int64_t state;
 };
 
 /// Where the blocks of panel kernels write, one after the other in `memory`: for each block an entry that counts (its
-/// entries so far, and those that found no room), then room for `capacity` more. Kernels that follow each other on a stream
-/// append. Copyable; does not own the memory. Without memory nothing is recorded.
+/// entries so far, and those that found no room), then room for `capacity` more. Kernels that follow each other on a
+/// stream append. Copyable; does not own the memory. Without memory nothing is recorded.
 struct PanelLog {
     PanelLogEntry* memory = nullptr;
     int blocks = 0;    ///< further ones are not recorded

@@ -39,7 +39,8 @@ constexpr bool worth_splitting(Index rows, Index depth, Index cols) {
 constexpr std::size_t split_workspace(Index rows, Index depth, Index cols) {
     constexpr std::size_t piece_bytes = 2, alignment = 256;
     const auto part = [](Index elements) {
-        return (static_cast<std::size_t>(split_pieces * elements) * piece_bytes + alignment - 1) / alignment * alignment;
+        return (static_cast<std::size_t>(split_pieces * elements) * piece_bytes + alignment - 1) / alignment *
+               alignment;
     };
     return part(rows * depth) + part(depth * cols);
 }

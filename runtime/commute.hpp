@@ -14,7 +14,8 @@ namespace basalt::detail {
 /// One lock for the whole runtime: commuting tasks are rare and the section is short.
 class CommuteArbiter {
   public:
-    /// True: the task holds its regions (perhaps since an earlier call) and may run. False: it is kept and will come out of release().
+    /// True: the task holds its regions (perhaps since an earlier call) and may run. False: it is kept and will come
+    /// out of release().
     bool acquire(Task& task);
 
     /// Frees the task's regions; appends the tasks that may run now to `released`.

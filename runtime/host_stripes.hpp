@@ -10,14 +10,14 @@
 
 namespace basalt::detail {
 
-/// Buffers in which column-major pieces of a user's array travel to and from GPUs: a few for each GPU, taken in turn. They are kept
-/// from one use to the next, since what is pinned or allocated once need not be so again.
+/// Buffers in which column-major pieces of a user's array travel to and from GPUs: a few for each GPU, taken in turn.
+/// They are kept from one use to the next, since what is pinned or allocated once need not be so again.
 class HostStripes {
   public:
     HostStripes(Runtime& runtime, std::size_t element_size) : runtime_(runtime), element_size_(element_size) {}
 
-    /// Makes the buffers hold `elements` each, in the host's memory too where they go `through_host`. One use at a time: until the
-    /// lock that it returns is gone. Throws std::bad_alloc, DeviceError.
+    /// Makes the buffers hold `elements` each, in the host's memory too where they go `through_host`. One use at a
+    /// time: until the lock that it returns is gone. Throws std::bad_alloc, DeviceError.
     [[nodiscard]] std::unique_lock<std::mutex> begin(Index elements, bool through_host);
 
     /// The next buffer of that GPU as rows x cols elements, column-major and dense.

@@ -27,10 +27,11 @@ class MatrixStorage {
     void* column(Index j) const;
     /// Makes the slab fit for copies to and from GPUs, if it is not already.
     void pin();
-    /// Room on the GPUs for the first `columns` tile columns, dealt to them in turn, at constant stride; unless they have some already.
+    /// Room on the GPUs for the first `columns` tile columns, dealt to them in turn, at constant stride; unless they
+    /// have some already.
     void make_room_on_gpus(Index columns) const;
-    /// Memory of the user's on a GPU becomes tile column j's there. A task that writes all of it comes next. Throws UsageError
-    /// inside a task.
+    /// Memory of the user's on a GPU becomes tile column j's there. A task that writes all of it comes next. Throws
+    /// UsageError inside a task.
     void adopt(Index j, int gpu, void* memory);
     /// Bytes of that, all on one GPU; -1 for none.
     struct Adopted {

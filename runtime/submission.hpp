@@ -39,10 +39,11 @@ class TaskSubmission final : public DependencySink {
         task.gang = most > 1;
     }
     void bind_accesses(const AccessRecord* records, std::size_t count, const KernelOps& ops, void** bases);
-    /// Decides where the task runs and has its data moved there; `bases` change to that node's addresses. Those of empty
-    /// accesses, which are left out of the task, are nullptr.
+    /// Decides where the task runs and has its data moved there; `bases` change to that node's addresses. Those of
+    /// empty accesses, which are left out of the task, are nullptr.
     void place(const TaskOptions& options, const KernelOps& ops, void** bases);
-    /// The same for a task that runs on one stream of one device and nowhere else. Throws DeviceError where the device is lost.
+    /// The same for a task that runs on one stream of one device and nowhere else. Throws DeviceError where the device
+    /// is lost.
     DeviceWork& place_on_stream(int device, StreamRole role, void** bases);
     void store_kernel(const KernelOps& ops, void* source, void* const* bases);
 
@@ -53,8 +54,8 @@ class TaskSubmission final : public DependencySink {
                                   const std::array<int, 3>& tile);
     void bind_all_rows(Version& version, Index row_begin, Index row_end);
 
-    /// A task to wait for beside what the accesses demand, as far as it concerns the memory of this task's device. Takes
-    /// effect in record_hazards().
+    /// A task to wait for beside what the accesses demand, as far as it concerns the memory of this task's device.
+    /// Takes effect in record_hazards().
     void wait_for(TaskRef task) {
         if (task.valid()) candidates_.push_back({task, true});
     }

@@ -68,8 +68,8 @@ enum class TaskKind : std::uint8_t {
 /// which closes the list for whoever still holds the old TaskRef: an edge is never added to a wrong tenant.
 ///
 /// A task that runs on a device lets its successors go in two stages: those on devices when it is enqueued, since
-/// they are enqueued behind it, and the others when it has completed. The former complete after it nevertheless: their edges
-/// stay on the list until then.
+/// they are enqueued behind it, and the others when it has completed. The former complete after it nevertheless: their
+/// edges stay on the list until then.
 struct alignas(64) Task {
     static constexpr std::uint32_t no_edge = 0xffffffff;
     static constexpr int inline_edges = 4;

@@ -38,7 +38,8 @@ struct GpuColumns {
             last = first + 1;
             const bool extends = whole(first) && last < count && whole(last);
             const Index stride = extends ? address(last) - address(first) : rows * width;
-            while (extends && stride > 0 && last < count && whole(last) && address(last) - address(last - 1) == stride) ++last;
+            while (extends && stride > 0 && last < count && whole(last) && address(last) - address(last - 1) == stride)
+                ++last;
             visit(TileColumns<T>{address(first) + begin_of(first), static_cast<Index>(last - first), stride, rows,
                                  end_of(first) - begin_of(first), width});
         }

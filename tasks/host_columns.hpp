@@ -9,13 +9,14 @@ namespace basalt::detail {
 template <class T>
 bool gpus_can_convert(const MatrixStorage& storage, View<const T> array);
 
-/// Submits tasks that overwrite the matrix with `source`, an array in the host's memory. Tile columns are dealt to the GPUs in turn:
-/// stripes of columns go there as they are and are converted there. Pinned memory is copied from by the GPUs themselves, other
-/// memory by cores into pinned buffers.
+/// Submits tasks that overwrite the matrix with `source`, an array in the host's memory. Tile columns are dealt to the
+/// GPUs in turn: stripes of columns go there as they are and are converted there. Pinned memory is copied from by the
+/// GPUs themselves, other memory by cores into pinned buffers.
 template <class T>
 void load_by_gpus(MatrixStorage& storage, View<const T> source);
 
-/// The way back: each block is converted on the GPU that its tile column is dealt to, and leaves as soon as its elements are final.
+/// The way back: each block is converted on the GPU that its tile column is dealt to, and leaves as soon as its
+/// elements are final.
 template <class T>
 void store_by_gpus(MatrixStorage& storage, View<T> target);
 

@@ -19,7 +19,8 @@ struct GpuLuState;
 template <class T>
 struct LuState {
     /// What only cores need is there where they take part: for panels in every mode but gpu, for updates in mode cpu.
-    LuState(Runtime& runtime, std::shared_ptr<MatrixStorage> storage, LuMode mode, PanelWidths widths, int panel_threads);
+    LuState(Runtime& runtime, std::shared_ptr<MatrixStorage> storage, LuMode mode, PanelWidths widths,
+            int panel_threads);
 
     const TileGrid& grid() const { return a->grid(); }
     View<T> view(Index tile_column, Index row_begin, Index row_end, Index col_begin, Index col_end) const;

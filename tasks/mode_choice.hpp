@@ -40,7 +40,8 @@ FactorProblem problem_of(const Runtime& runtime, const Matrix<T>& a, FactorMode 
 
 /// What there is to choose from.
 struct ModeRules {
-    std::function<FactorMode(int gpus)> by_tables;  ///< what is asked for, or the tables' choice; throws where it cannot be
+    /// What is asked for, or the tables' choice; throws where it cannot be.
+    std::function<FactorMode(int gpus)> by_tables;
     std::function<std::vector<FactorMode>(int gpus)> modes;  ///< that the options allow
     std::function<RunCase(FactorMode)> case_of;
 };
@@ -48,9 +49,10 @@ struct ModeRules {
 /// `asked`, or where that is automatic the choice of learnt_mode().
 ModeChoice choose_mode(const Runtime& runtime, FactorMode asked, const ModeRules& rules);
 
-/// Of `modes`, the one in which runs take the shortest time by what the runtime's models have learnt. It has to be 3 % shorter than
-/// `by_rule`, which stays where nothing was learnt of it near that size: there is nothing to compare with then, and the
-/// run that follows is what will be learnt. `case_of` says what is run in a mode. The same models give the same choice.
+/// Of `modes`, the one in which runs take the shortest time by what the runtime's models have learnt. It has to be 3 %
+/// shorter than `by_rule`, which stays where nothing was learnt of it near that size: there is nothing to compare with
+/// then, and the run that follows is what will be learnt. `case_of` says what is run in a mode. The same models give
+/// the same choice.
 ModeChoice learnt_mode(const Runtime& runtime, FactorMode by_rule, const std::vector<FactorMode>& modes,
                        const std::function<RunCase(FactorMode)>& case_of);
 

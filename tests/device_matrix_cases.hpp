@@ -30,13 +30,16 @@ std::size_t touched_host_bytes(const Matrix<T>& matrix) {
         static_cast<std::size_t>(storage.grid().tile_column_size() * storage.grid().tile_cols()) * sizeof(T);
     std::vector<unsigned char> present((bytes + page - 1) / page);
     REQUIRE(mincore(storage.column(0), bytes, present.data()) == 0);
-    return page * static_cast<std::size_t>(std::count_if(present.begin(), present.end(), [](unsigned char c) { return (c & 1U) != 0; }));
+    return page * static_cast<std::size_t>(
+                      std::count_if(present.begin(), present.end(), [](unsigned char c) { return (c & 1U) != 0; }));
 }
 
 /// Generated, factored, solved and checked on GPUs, and not a page of the host's memory for it.
-inline void check_system_on_gpus(const LuMachine& machine, Index n, Index right_sides, TileShape tile, const LuOptions& options) {
+inline void check_system_on_gpus(const LuMachine& machine, Index n, Index right_sides, TileShape tile,
+                                 const LuOptions& options) {
     Runtime runtime(machine.config());
-    const std::shared_ptr<const basalt::Generator<double>> generator = basalt::make_generator<double>("hpl", n, n + right_sides);
+    const std::shared_ptr<const basalt::Generator<double>> generator =
+        basalt::make_generator<double>("hpl", n, n + right_sides);
     auto system = Matrix<double>::generate(runtime, generator, n, n + right_sides, tile, Place::any());
     LuOptions unordered = options;
     unordered.left_interchanges = false;
@@ -95,7 +98,8 @@ void check_products(const LuMachine& machine, Index m, Index n, TileShape tile) 
                              Array<double>::wrap(runtime, y.data(), m));
             double error = 0;
             for (std::size_t i = 0; i < y.size(); ++i) error = std::max(error, std::abs(y[i] - expected[i]));
-            INFO(m << " x " << used << " of " << n << ", part " << static_cast<int>(part) << ", " << machine.gpus << " GPUs");
+            INFO(m << " x " << used << " of " << n << ", part " << static_cast<int>(part) << ", " << machine.gpus
+                   << " GPUs");
             CHECK(error <= 1e-15 * static_cast<double>(n + 8));
         }
     }

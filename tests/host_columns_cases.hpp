@@ -18,7 +18,8 @@ using basalt::Place;
 template <class T>
 class PinnedArray {
   public:
-    PinnedArray(Runtime& runtime, Dense<T>& array, bool pinned) : runtime_(runtime), memory_(pinned ? array.values.data() : nullptr) {
+    PinnedArray(Runtime& runtime, Dense<T>& array, bool pinned)
+        : runtime_(runtime), memory_(pinned ? array.values.data() : nullptr) {
         if (pinned) runtime.engine().pinned().pin(memory_, array.values.size() * sizeof(T));
     }
     ~PinnedArray() {
@@ -54,8 +55,8 @@ bool equal(const Dense<T>& a, const Dense<T>& b) {
 }
 
 inline std::string text(const LuMachine& machine, const LuShape& shape, bool pinned) {
-    return std::to_string(shape.m) + " x " + std::to_string(shape.n) + " in " + std::to_string(shape.tile.height) + " x " +
-           std::to_string(shape.tile.width) + ", " + std::to_string(machine.gpus) + " GPUs, memory " +
+    return std::to_string(shape.m) + " x " + std::to_string(shape.n) + " in " + std::to_string(shape.tile.height) +
+           " x " + std::to_string(shape.tile.width) + ", " + std::to_string(machine.gpus) + " GPUs, memory " +
            std::to_string(machine.memory) + (pinned ? ", pinned" : "");
 }
 

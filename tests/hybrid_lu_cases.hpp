@@ -133,7 +133,8 @@ class OtherLoad {
     void work(const LuMachine& machine, Index n) {
         Runtime runtime(machine.config());
         const Dense<double> a = random_dense<double>(n, n, 99);
-        for (Index width = 32; !stop_; width = width == 32 ? 96 : 32) factor(runtime, a, {n, n, {96, 96}, width}, gpu_alone(width));
+        for (Index width = 32; !stop_; width = width == 32 ? 96 : 32)
+            factor(runtime, a, {n, n, {96, 96}, width}, gpu_alone(width));
     }
 
     std::atomic<bool> stop_{false};
@@ -142,7 +143,8 @@ class OtherLoad {
 
 /// The same bits and pivots, run after run, whatever else the machine has to do.
 template <class T>
-void check_repeated(const LuMachine& machine, const LuShape& shape, const LuOptions& options, int repeats, Index other_order) {
+void check_repeated(const LuMachine& machine, const LuShape& shape, const LuOptions& options, int repeats,
+                    Index other_order) {
     const Dense<T> a = random_dense<T>(shape.m, shape.n, 11);
     Runtime runtime(machine.config());
     const Factored<T> first = factor(runtime, a, shape, options);

@@ -1,7 +1,7 @@
 #pragma once
 
-// Column-major arrays in a GPU's memory that are factored there in place, on emulated GPUs and on real ones. `Arrays` puts
-// them there: Arrays::make<T>(runtime, values) is an object with data() and read().
+// Column-major arrays in a GPU's memory that are factored there in place, on emulated GPUs and on real ones. `Arrays`
+// puts them there: Arrays::make<T>(runtime, values) is an object with data() and read().
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -45,7 +45,8 @@ void check_round_trip(const LuMachine& machine, const InPlaceShape& shape) {
     for (const bool waits : {true, false}) {
         INFO(shape.text() << (waits ? ", by wait()" : ", by the matrix's end"));
         {
-            const auto matrix = Matrix<T>::wrap(runtime, array->data(), shape.m, shape.n, shape.lda, {0, shape.tile_width}, Place::gpu(0));
+            const auto matrix = Matrix<T>::wrap(runtime, array->data(), shape.m, shape.n, shape.lda,
+                                                {0, shape.tile_width}, Place::gpu(0));
             CHECK(matrix.rows() == shape.m);
             CHECK(matrix.cols() == shape.n);
             if (shape.m > 0 && shape.n > 0) {
@@ -69,7 +70,8 @@ void check_factors_in_place(const LuMachine& machine, const InPlaceShape& shape,
 
     Runtime runtime(machine.config());
     const auto array = Arrays::template make<T>(runtime, array_of(shape, a));
-    auto matrix = Matrix<T>::wrap(runtime, array->data(), shape.m, shape.n, shape.lda, {0, shape.tile_width}, Place::gpu(0));
+    auto matrix =
+        Matrix<T>::wrap(runtime, array->data(), shape.m, shape.n, shape.lda, {0, shape.tile_width}, Place::gpu(0));
     const auto lu = lu_factor(runtime, matrix, options);
     runtime.wait();
     INFO(shape.text() << ", " << name_of(options) << ", " << machine.gpus << " GPUs");
@@ -92,8 +94,10 @@ void check_memory_in_place(LuMachine machine, const InPlaceShape& shape, const L
     needed = (needed + 511) / 512 * 512;
     machine.memory = needed;
     Runtime runtime(machine.config());
-    const auto array = Arrays::template make<double>(runtime, array_of(shape, random_dense<double>(shape.m, shape.n, 3)));
-    auto matrix = Matrix<double>::wrap(runtime, array->data(), shape.m, shape.n, shape.lda, {0, shape.tile_width}, Place::gpu(0));
+    const auto array =
+        Arrays::template make<double>(runtime, array_of(shape, random_dense<double>(shape.m, shape.n, 3)));
+    auto matrix =
+        Matrix<double>::wrap(runtime, array->data(), shape.m, shape.n, shape.lda, {0, shape.tile_width}, Place::gpu(0));
     lu_factor(runtime, matrix, options);
     runtime.wait();
     const std::size_t most = runtime.statistics().most_gpu_bytes;

@@ -179,7 +179,8 @@ void check_panel_ratios(Kernels& kernels, const PanelPlans& plans, const Shapes&
     for (const auto& [m, n] : shapes) {
         const Dense<T> a = random_dense<T>(m, n, static_cast<unsigned>(m + 7 * n));
         for_fitting<T>(kernels, plans, m, n, [&, n = n](PanelPlan plan) {
-            const Factored<T> found = factor_panel<T>(kernels, a, plan, n % 8 == 0 ? 0 : n % 2 == 0 ? 3 : aligned_gap(n));
+            const Index gap = n % 8 == 0 ? 0 : n % 2 == 0 ? 3 : aligned_gap(n);
+            const Factored<T> found = factor_panel<T>(kernels, a, plan, gap);
             CHECK(found.info == 0);
             REQUIRE(pivots_in_range(found));
             CHECK(factor_ratio(a, found.lu, found.pivots) < 30);

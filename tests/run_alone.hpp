@@ -1,7 +1,7 @@
 #pragma once
 
-// A hidden test case of the running program in a process of its own: for what spoils the process, and what must be there
-// before it starts.
+// A hidden test case of the running program in a process of its own: for what spoils the process, and what must be
+// there before it starts.
 
 #include <fcntl.h>
 #include <sys/wait.h>

@@ -57,8 +57,8 @@ class DeviceError : public Error {
 
     /// The runtime's number of the GPU, from 0.
     int device() const { return device_; }
-    /// The device is lost for the rest of the process. The CPU cores go on, and so do other devices, as far as the driver lets
-    /// them: after a fault inside a CUDA kernel it fails all GPUs of the process, and each is lost.
+    /// The device is lost for the rest of the process. The CPU cores go on, and so do other devices, as far as the
+    /// driver lets them: after a fault inside a CUDA kernel it fails all GPUs of the process, and each is lost.
     bool sticky() const { return sticky_; }
     bool out_of_memory() const { return out_of_memory_; }
 

@@ -32,8 +32,8 @@ struct LuOptions {
     /// ahead; 0: never, -1: the library chooses. More than 0 needs a lookahead of 0 or 1. Mode gpu ignores it.
     Index gpu_panels_below = -1;
     /// GPUs: narrower panels where few columns are left. In mode gpu they get narrower, down to 128 columns, as the
-    /// updates that hide them get shorter. In mode hybrid, where cores factor to the end (gpu_panels_below), those of 128
-    /// columns and more are half as wide there, since the GPUs wait for them.
+    /// updates that hide them get shorter. In mode hybrid, where cores factor to the end (gpu_panels_below), those of
+    /// 128 columns and more are half as wide there, since the GPUs wait for them.
     bool narrow_at_end = true;
     /// Mode gpu, for comparison: two levels of blocking, after Volkov and Demmel (SC 2008, section 5). A panel updates
     /// at once the columns up to the end of the next block of so many; those beyond get the updates of a block's panels
@@ -45,19 +45,20 @@ struct LuOptions {
     /// Hybrid: rows of blocks of U by multiplication with the inverse of the panel's triangle, unless that is too
     /// large in norm; false: always by a triangular solve, as mode gpu does.
     bool solve_by_inverse = true;
-    /// GPUs, single precision: large products by tensor cores, each number being the sum of three of 8 bits. As accurate
-    /// as single precision's own products and up to 2.8 times as fast; where an operand is infinite they may give NaN.
-    /// false: single precision's own.
+    /// GPUs, single precision: large products by tensor cores, each number being the sum of three of 8 bits. As
+    /// accurate as single precision's own products and up to 2.8 times as fast; where an operand is infinite they may
+    /// give NaN. false: single precision's own.
     bool split_products = true;
     /// GPUs, for comparison: the panel is sent to each GPU by itself, in mode hybrid by the host as in the paper,
     /// instead of along a ring of peer copies.
     bool broadcast_from_host = false;
-    /// GPUs, single precision: the trailing updates multiply in TF32, whose operands have 11 significant bits, and add in
-    /// single precision: several times as fast, and as accurate as that (unit roundoff 2^-11). Without it all products are
-    /// as accurate as single precision's. Panels and triangular solves always are. Of double matrices and in mode cpu: UsageError.
+    /// GPUs, single precision: the trailing updates multiply in TF32, whose operands have 11 significant bits, and add
+    /// in single precision: several times as fast, and as accurate as that (unit roundoff 2^-11). Without it all
+    /// products are as accurate as single precision's. Panels and triangular solves always are. Of double matrices and
+    /// in mode cpu: UsageError.
     bool tf32 = false;
-    /// GPUs, double precision: panels that GPUs factor record what their thread blocks are busy with, as rows of the trace
-    /// (where one is recorded). Costs them some time. Of float matrices: UsageError.
+    /// GPUs, double precision: panels that GPUs factor record what their thread blocks are busy with, as rows of the
+    /// trace (where one is recorded). Costs them some time. Of float matrices: UsageError.
     bool panel_log = false;
 };
 
@@ -134,22 +135,23 @@ Index solve(Runtime& runtime, Index n, Index nrhs, T* a, Index lda, T* b, Index 
 /// Most columns of a panel in the modes hybrid and gpu.
 inline constexpr Index widest_gpu_panel = 1024;
 
-/// The mode that lu_factor() takes for an m x n matrix on a runtime with so many GPUs: options.mode, or the tuning tables'
-/// choice where that is automatic. Throws UsageError for hybrid and gpu without GPUs, and for options that the mode has not.
+/// The mode that lu_factor() takes for an m x n matrix on a runtime with so many GPUs: options.mode, or the tuning
+/// tables' choice where that is automatic. Throws UsageError for hybrid and gpu without GPUs, and for options that the
+/// mode has not.
 LuMode chosen_lu_mode(const Tuning& tuning, const LuOptions& options, Index m, Index n, int gpus);
-/// Bytes of a GPU's memory that lu_factor() takes where the tile columns of an m x n matrix of elements of `element_size`
-/// bytes are dealt to all GPUs and stay there, the matrix's own included; 0 in mode cpu. A matrix for which
-/// DeviceInfo::memory of the GPUs is less is moved between them and the host. Throws UsageError as chosen_lu_mode() and
-/// TileGrid do.
+/// Bytes of a GPU's memory that lu_factor() takes where the tile columns of an m x n matrix of elements of
+/// `element_size` bytes are dealt to all GPUs and stay there, the matrix's own included; 0 in mode cpu. A matrix for
+/// which DeviceInfo::memory of the GPUs is less is moved between them and the host. Throws UsageError as
+/// chosen_lu_mode() and TileGrid do.
 std::size_t lu_gpu_bytes(const Runtime& runtime, const LuOptions& options, Index m, Index n, TileShape tile,
                          std::size_t element_size);
 
 using LuProblem = FactorProblem;
-/// options.mode, or where that is automatic the fastest one by what the runtime's models have learnt; without them the tuning
-/// tables' choice. Throws as chosen_lu_mode() does.
+/// options.mode, or where that is automatic the fastest one by what the runtime's models have learnt; without them the
+/// tuning tables' choice. Throws as chosen_lu_mode() does.
 ModeChoice choose_lu_mode(const Runtime& runtime, const LuOptions& options, const LuProblem& problem);
-/// What its runs in a mode are learnt as (Runtime::learn_run()): with whatever the options and the tile change of what the library
-/// would choose in that mode.
+/// What its runs in a mode are learnt as (Runtime::learn_run()): with whatever the options and the tile change of what
+/// the library would choose in that mode.
 RunCase lu_run_case(const Runtime& runtime, const LuOptions& options, FactorMode mode, const LuProblem& problem);
 
 /// Tiles that LU of an m x n matrix uses with so many GPUs when none are given; on cores alone their width is the

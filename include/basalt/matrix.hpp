@@ -38,16 +38,16 @@ class Matrix {
     /// tasks submitted before it compute is then back in `a`. Afterwards the matrix is the runtime's own.
     static Matrix wrap(Runtime& runtime, T* a, Index m, Index n, Index lda, TileShape tile = {});
 
-    /// Borrows a column-major array in the memory of GPU `place` until then, and takes that memory for the tile columns': no
-    /// second matrix beside it but one tile column (docs/decisions/0015-in-place-and-hpl.md). What was enqueued to write the
-    /// array has completed. Meanwhile all lda rows of it are the runtime's; those from m on come back as they were.
-    /// Afterwards the array holds the matrix, and what asks this object for parts of it throws UsageError.
-    /// `tile.width` 0: chosen by size; a tile is as high as the array. With Place::cpu(), it is what wrap() above does.
-    /// Throws UsageError for Place::any(), a GPU that there is not, and inside a task.
+    /// Borrows a column-major array in the memory of GPU `place` until then, and takes that memory for the tile
+    /// columns': no second matrix beside it but one tile column (docs/decisions/0015-in-place-and-hpl.md). What was
+    /// enqueued to write the array has completed. Meanwhile all lda rows of it are the runtime's; those from m on come
+    /// back as they were. Afterwards the array holds the matrix, and what asks this object for parts of it throws
+    /// UsageError. `tile.width` 0: chosen by size; a tile is as high as the array. With Place::cpu(), it is what wrap()
+    /// above does. Throws UsageError for Place::any(), a GPU that there is not, and inside a task.
     static Matrix wrap(Runtime& runtime, T* a, Index m, Index n, Index lda, TileShape tile, Place place);
 
-    /// The leading m x n part of what the generator makes, in the memory of `place`: Place::any() deals the tile columns to
-    /// the GPUs in turn, where there are any. Returns at once.
+    /// The leading m x n part of what the generator makes, in the memory of `place`: Place::any() deals the tile
+    /// columns to the GPUs in turn, where there are any. Returns at once.
     static Matrix generate(Runtime& runtime, std::shared_ptr<const Generator<T>> generator, Index m, Index n,
                            TileShape tile = {}, Place place = Place::cpu());
 
@@ -69,10 +69,11 @@ class Matrix {
     void load(View<const T> source);
     /// Submits tasks that copy the matrix to `target` (m x n, any strides); it is complete after wait().
     void store(View<T> target) const;
-    /// The same by GPUs. With Place::any(), the array is in the host's memory: tile columns are dealt to the GPUs in turn, as in
-    /// generate(), and converted there while others are on their way; fastest where the array's memory is pinned. Without GPUs, for
-    /// arrays without unit row stride, and with Place::cpu(), it is what load(source) and store(target) do.
-    /// With Place::gpu(g), the array is in that GPU's memory and column-major; throws UsageError for any other row stride than 1.
+    /// The same by GPUs. With Place::any(), the array is in the host's memory: tile columns are dealt to the GPUs in
+    /// turn, as in generate(), and converted there while others are on their way; fastest where the array's memory is
+    /// pinned. Without GPUs, for arrays without unit row stride, and with Place::cpu(), it is what load(source) and
+    /// store(target) do. With Place::gpu(g), the array is in that GPU's memory and column-major; throws UsageError for
+    /// any other row stride than 1.
     void load(View<const T> source, Place place);
     void store(View<T> target, Place place) const;
     /// The same for one triangle of a square matrix: elements on the other side of the diagonal are neither read nor
@@ -83,8 +84,8 @@ class Matrix {
     /// Submits tasks that overwrite the matrix with the leading part of what the generator makes, as generate() does.
     void fill(std::shared_ptr<const Generator<T>> generator, Place place = Place::cpu());
 
-    /// Makes the matrix's memory on the host fit for copies to and from GPUs at full speed, once; takes about a second for
-    /// 4 GB. LU that moves a matrix from the host does so itself. Throws DeviceError.
+    /// Makes the matrix's memory on the host fit for copies to and from GPUs at full speed, once; takes about a second
+    /// for 4 GB. LU that moves a matrix from the host does so itself. Throws DeviceError.
     void pin();
 
     /// Waits for the tasks that use tile column j; the m x width view of its true elements, row-major. Throws

@@ -55,14 +55,14 @@ const char* name_of(FactorMode mode);
 
 /// What runs took, learnt from runs, in one JSON file that all programs of a user may share.
 ///
-/// Kept for each machine, routine, precision, mode, place of the data, set of options and shape (m / n to the nearest power
-/// of two): the last few runs of each size, sizes within 4 % of each other being one. Estimates go by the median of each,
-/// so one slow run in three changes nothing, and only sizes near measured ones have an estimate.
+/// Kept for each machine, routine, precision, mode, place of the data, set of options and shape (m / n to the nearest
+/// power of two): the last few runs of each size, sizes within 4 % of each other being one. Estimates go by the median
+/// of each, so one slow run in three changes nothing, and only sizes near measured ones have an estimate.
 ///
-/// The file is read once, when this is made, so that the same question has the same answer for as long as it lives. It is replaced
-/// at once, so that any number of programs may write it: the last one wins, none finds a part. A file that is none of
-/// ours, or damaged, is a warning: it is kept beside the new one as FILE.bad, FILE.bad1 and so on. Nothing here throws because
-/// of a file. Thread-safe.
+/// The file is read once, when this is made, so that the same question has the same answer for as long as it lives. It
+/// is replaced at once, so that any number of programs may write it: the last one wins, none finds a part. A file that
+/// is none of ours, or damaged, is a warning: it is kept beside the new one as FILE.bad, FILE.bad1 and so on. Nothing
+/// here throws because of a file. Thread-safe.
 class RunModels {
   public:
     explicit RunModels(std::string path);
@@ -72,12 +72,13 @@ class RunModels {
 
     const std::string& path() const { return path_; }
 
-    /// Empty where nothing was learnt near that size. A machine with other GPUs is another one; numbers of cores within an
-    /// eighth of each other are the same but for the time, which is shared by the cores.
+    /// Empty where nothing was learnt near that size. A machine with other GPUs is another one; numbers of cores within
+    /// an eighth of each other are the same but for the time, which is shared by the cores.
     std::optional<RunEstimate> estimate(const RunMachine& machine, const RunCase& run, FactorMode mode) const;
 
     /// Adds runs to the file. Times that are not above zero, and runs without elements, teach nothing.
-    void record(const RunMachine& machine, const RunCase& run, FactorMode mode, const std::vector<double>& seconds) const;
+    void record(const RunMachine& machine, const RunCase& run, FactorMode mode,
+                const std::vector<double>& seconds) const;
 
     /// One line for each thing learnt: "getrf d gpu, data on host: n = 4096 (3), 8192 (5); MACHINE".
     std::vector<std::string> lines() const;

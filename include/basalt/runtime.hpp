@@ -49,9 +49,9 @@ struct Config {
     std::size_t gpu_memory = 0;
     /// Numbers that depend on the architecture; nullptr: TuningTables::built_in().
     std::shared_ptr<const TuningTables> tuning{};
-    /// File of what runs took (see RunModels), by which FactorMode::automatic chooses and to which learn_run() adds; empty: none.
-    /// Not the default: with it, equal programs on equal machines need not give equal bits, and a library writes no files
-    /// that nobody asked it to write.
+    /// File of what runs took (see RunModels), by which FactorMode::automatic chooses and to which learn_run() adds;
+    /// empty: none. Not the default: with it, equal programs on equal machines need not give equal bits, and a library
+    /// writes no files that nobody asked it to write.
     std::string models{};
     /// Record a trace from the start; see Runtime::take_trace().
     bool trace = false;
@@ -61,7 +61,8 @@ struct Config {
     static constexpr std::size_t most_window = std::size_t{1} << 22;
 
     /// The defaults, with BASALT_WORKERS, BASALT_SCHEDULER, BASALT_WINDOW, BASALT_BIND, BASALT_GPUS,
-    /// BASALT_EMULATED_GPUS, BASALT_GPU_MEM, BASALT_TUNING and BASALT_MODELS of the environment in their place. Unknown BASALT_ names and values that are not allowed are logged as warnings and ignored.
+    /// BASALT_EMULATED_GPUS, BASALT_GPU_MEM, BASALT_TUNING and BASALT_MODELS of the environment in their place. Unknown
+    /// BASALT_ names and values that are not allowed are logged as warnings and ignored.
     static Config from_environment();
 };
 
@@ -111,8 +112,8 @@ struct Statistics {
     std::uint64_t dropped = 0;      ///< dependencies found redundant: repeated or implied by another one
     std::uint64_t sync_nodes = 0;   ///< internal nodes that stand for many readers
     std::uint64_t renamed = 0;      ///< write-only accesses that got fresh storage instead of waiting
-    /// The most bytes of a GPU's memory that data had at once, of the GPU where they were most; memory of the user's does
-    /// not count.
+    /// The most bytes of a GPU's memory that data had at once, of the GPU where they were most; memory of the user's
+    /// does not count.
     std::uint64_t most_gpu_bytes = 0;
 };
 
@@ -230,7 +231,8 @@ struct BoundKernel {
     static void destroy(void* storage) noexcept { std::launder(static_cast<BoundKernel*>(storage))->~BoundKernel(); }
 
     static constexpr KernelOps ops(void (*construct)(void*, void*, void* const*), bool binds_views) {
-        KernelOps result{sizeof(BoundKernel), alignof(BoundKernel), construct, nullptr, nullptr, nullptr, false, binds_views};
+        KernelOps result{sizeof(BoundKernel), alignof(BoundKernel), construct, nullptr, nullptr, nullptr, false,
+                         binds_views};
         result.emulates = !std::is_same_v<F, NoKernel> || RunsAnywhere<G>::value;
         if constexpr (!std::is_same_v<F, NoKernel>) result.run = &run;
         if constexpr (!std::is_same_v<G, NoKernel>) result.run_on_device = &run_on_device;
@@ -325,12 +327,12 @@ class Runtime {
     /// Submits a task: options, any number of accesses, and last its kernels: one for CPU cores, one for GPUs
     /// (marked by cuda()), or both in this order. Returns at once, or after helping when the window is full.
     ///
-    /// The CPU kernel is called as f(views...), f(team, views...), f() or f(team), the cuda kernel as g(stream, views...)
-    /// or g(stream): views in the order of the accesses, a `const Team&` first in a gang. Kernels are moved into the
-    /// task. options.place says where it runs; the data are there by then. An exception that a kernel throws cancels
-    /// what has not started of its graph and is rethrown by wait() as a TaskError. A cuda kernel submits no tasks.
-    /// Throws UsageError when an access or place is not allowed here, and DeviceError when the data of a GPU task can
-    /// never fit into its memory.
+    /// The CPU kernel is called as f(views...), f(team, views...), f() or f(team), the cuda kernel as g(stream,
+    /// views...) or g(stream): views in the order of the accesses, a `const Team&` first in a gang. Kernels are moved
+    /// into the task. options.place says where it runs; the data are there by then. An exception that a kernel throws
+    /// cancels what has not started of its graph and is rethrown by wait() as a TaskError. A cuda kernel submits no
+    /// tasks. Throws UsageError when an access or place is not allowed here, and DeviceError when the data of a GPU
+    /// task can never fit into its memory.
     template <class... Args>
     void submit(const TaskOptions& options, Args&&... args) {
         static_assert(sizeof...(Args) > 0, "submit(options, accesses..., kernel): the kernel is missing");
@@ -398,15 +400,15 @@ class Runtime {
     int gpus() const;
     std::vector<DeviceInfo> devices() const;
     const Config& config() const;
-    /// The numbers that were chosen for this machine's architectures, or for the nearest; of GPUs those of the first one,
-    /// or of the newest known where there is none.
+    /// The numbers that were chosen for this machine's architectures, or for the nearest; of GPUs those of the first
+    /// one, or of the newest known where there is none.
     const Tuning& tuning() const;
     Statistics statistics() const;
 
     /// What such a run is expected to take on this runtime; empty where nothing was learnt, and without Config::models.
     std::optional<RunEstimate> expected_run(const RunCase& run, FactorMode mode) const;
-    /// Adds what such runs took on this runtime, alone, to Config::models, from where later runtimes know it. Does nothing
-    /// without; never throws because of the file.
+    /// Adds what such runs took on this runtime, alone, to Config::models, from where later runtimes know it. Does
+    /// nothing without; never throws because of the file.
     void learn_run(const RunCase& run, FactorMode mode, const std::vector<double>& seconds) const;
 
     void start_trace();
@@ -422,7 +424,8 @@ class Runtime {
         constexpr std::size_t accesses = sizeof...(I);
         constexpr std::size_t kernels = std::tuple_size_v<std::remove_cvref_t<Tuple>> - accesses;
         if constexpr (!OnGpu) {
-            submit_bound(options, std::get<accesses>(std::forward<Tuple>(args)), detail::NoKernel{}, std::get<I>(args)...);
+            submit_bound(options, std::get<accesses>(std::forward<Tuple>(args)), detail::NoKernel{},
+                         std::get<I>(args)...);
         } else if constexpr (kernels == 1) {
             submit_bound(options, detail::NoKernel{}, std::get<accesses>(std::forward<Tuple>(args)).function,
                          std::get<I>(args)...);

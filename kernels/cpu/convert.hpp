@@ -20,17 +20,19 @@ template <class T>
 void unpack_tile_columns(const TileGrid& grid, TileDeal deal,
                          std::type_identity_t<TileColumns<const T>> source, View<T> target);
 
-/// Writes columns of elements [first, first + target.cols()) of tile column j, all padded rows of them with their padding: `target`
-/// is row-major. `source` holds the true ones of these columns, grid.rows() x 0 or more, column-major. The two do not overlap.
+/// Writes columns of elements [first, first + target.cols()) of tile column j, all padded rows of them with their
+/// padding: `target` is row-major. `source` holds the true ones of these columns, grid.rows() x 0 or more,
+/// column-major. The two do not overlap.
 template <class T>
-void pack_columns(const TileGrid& grid, Index j, Index first, std::type_identity_t<View<const T>> source, View<T> target);
+void pack_columns(const TileGrid& grid, Index j, Index first, std::type_identity_t<View<const T>> source,
+                  View<T> target);
 
 /// target(i, c) = source(i, c) from row-major to column-major storage, for windows of equal shape that do not overlap.
 template <class T>
 void unpack_window(std::type_identity_t<View<const T>> source, View<T> target);
 
-/// The same in place, of a whole matrix: `memory` holds grid.tile_cols() * grid.tile_column_size() elements, as a column-major
-/// matrix of leading dimension grid.padded_rows() or as tile columns one behind the other. `buffer` holds
+/// The same in place, of a whole matrix: `memory` holds grid.tile_cols() * grid.tile_column_size() elements, as a
+/// column-major matrix of leading dimension grid.padded_rows() or as tile columns one behind the other. `buffer` holds
 /// grid.tile_column_size(): all that is needed beside the matrix.
 template <class T>
 void pack_in_place(const TileGrid& grid, T* memory, T* buffer);

@@ -8,8 +8,8 @@
 namespace basalt::cpu_kernels {
 
 /// panel = P L U in place. `panel` is m x n, row-major, any m and n; pivots[k], k < min(m, n), is the 0-based row
-/// exchanged with row k; *info is LAPACK's INFO. Allocates its scratch. `log` is begun anew and gets what this one block
-/// is busy with, by std::chrono::steady_clock. For float and double.
+/// exchanged with row k; *info is LAPACK's INFO. Allocates its scratch. `log` is begun anew and gets what this one
+/// block is busy with, by std::chrono::steady_clock. For float and double.
 template <class T>
 void panel_factor(View<T> panel, Index* pivots, Index* info, PanelLog log = {});
 

@@ -15,9 +15,10 @@ template <class T>
 void solve_by_inverse(std::type_identity_t<View<const T>> x, std::type_identity_t<TileColumns<const T>> w,
                       TileColumns<T> u);
 
-/// U_j = L^-1 W_j for the unit lower triangle L of `l` (k x k, row-major), with the inverses X of its diagonal blocks of
-/// order inverted_block (one below the other: k x inverted_block, row-major, zeros right of the diagonal; the last one may
-/// be smaller, and what is right of it is not used): U_i = X_ii (W_i - sum of L_ij U_j over j < i). U and W may be the same.
+/// U_j = L^-1 W_j for the unit lower triangle L of `l` (k x k, row-major), with the inverses X of its diagonal blocks
+/// of order inverted_block (one below the other: k x inverted_block, row-major, zeros right of the diagonal; the last
+/// one may be smaller, and what is right of it is not used): U_i = X_ii (W_i - sum of L_ij U_j over j < i). U and W may
+/// be the same.
 template <class T>
 void solve_by_inverses(std::type_identity_t<View<const T>> l, std::type_identity_t<View<const T>> x,
                        std::type_identity_t<TileColumns<const T>> w, TileColumns<T> u);

@@ -34,8 +34,8 @@ std::size_t fused_workspace(Index rows, Index cols);
 /// The design `fused` (see kernels/cuda/panel.hpp). `width`: columns of a leaf, at most fused_width_limit(), or 0.
 /// *info is 0 before. Leaves are one kernel each, launched cooperatively.
 /// Abdelfattah et al., section 6.5.2, design D2. Here multipliers go to the other blocks through a copy in the
-/// workspace, contiguous, so that the column's owner may go on exchanging its rows. In double precision, leaves no taller
-/// than fused_height() append to `log`.
+/// workspace, contiguous, so that the column's owner may go on exchanging its rows. In double precision, leaves no
+/// taller than fused_height() append to `log`.
 template <class T>
 void factor_fused(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace, int width,
                   FusedUpdate update = FusedUpdate::lazy, PanelLog log = {});

@@ -8,8 +8,8 @@
 
 namespace basalt::cuda_kernels {
 
-/// The plan for a panel that is factored while the GPU also updates: the first of `entries` that reaches up to its rows and that
-/// the GPU can run; kernels for each step where there is none. Every panel fits.
+/// The plan for a panel that is factored while the GPU also updates: the first of `entries` that reaches up to its rows
+/// and that the GPU can run; kernels for each step where there is none. Every panel fits.
 template <class T>
 PanelPlan panel_plan(int device, Index rows, const std::vector<GpuTuning::Panel>& entries);
 

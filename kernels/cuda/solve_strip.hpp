@@ -13,8 +13,8 @@
 /// on the host: `Thread` is a thread of the block (`warp`, `warps`, `lane`, `sync()`, `mma_16x8x8()`, `from_lane()`).
 ///
 /// Right-looking, with everything that is not solved yet in registers: W is read once, U written once, and L goes from
-/// the second cache straight to the one warp that needs it. 16 rows of the strip are a unit; units are dealt to warps in
-/// turn, so that all have work while the triangle shrinks. Step i, of 32 rows:
+/// the second cache straight to the one warp that needs it. 16 rows of the strip are a unit; units are dealt to warps
+/// in turn, so that all have work while the triangle shrinks. Step i, of 32 rows:
 ///
 ///     the two warps that hold them    right_i -> shared memory
 ///     eight warps                     U_i = L_ii^-1 right_i -> shared memory, U
@@ -95,8 +95,8 @@ BASALT_DEVICE void multiply_add(const Thread& thread, Sums<T, tiles>& sums, cons
         auto& [upper, lower] = sums.of[j];
         if constexpr (in_tensor_cores<T>) {
             const T* const at = b + 2 * t * shared_ld + j * tile_cols + g;
-            // Lane (g, t) is to give columns t and t + 4 of A and rows t and t + 4 of B. Which columns and rows those are
-            // is up to us, as long as both agree: 2t and 2t + 1, so that A's are one load.
+            // Lane (g, t) is to give columns t and t + 4 of A and rows t and t + 4 of B. Which columns and rows those
+            // are is up to us, as long as both agree: 2t and 2t + 1, so that A's are one load.
             thread.mma_16x8x8(upper.first, upper.second, lower.first, lower.second, a.upper[0].first, a.lower[0].first,
                               a.upper[0].second, a.lower[0].second, at[0], at[shared_ld]);
         } else {
@@ -114,7 +114,8 @@ BASALT_DEVICE void multiply_add(const Thread& thread, Sums<T, tiles>& sums, cons
 }
 
 /// Where a lane's operands lie in two rows of a matrix, in elements from its first one: 32 bits each, because registers
-/// are what these kernels are short of. Rows below the last one are taken from the last: what is made of them is not used.
+/// are what these kernels are short of. Rows below the last one are taken from the last: what is made of them is not
+/// used.
 struct OperandRows {
     int upper, lower;
 
@@ -184,7 +185,8 @@ struct ByInverse {
         Sums<T, 1> solved{};
         BASALT_UNROLL
         for (int d = 0; d < depths; ++d) {
-            multiply_add(thread, solved, inverse.load<true>(shared.diagonal, d * depth), shared.right + d * depth * shared_ld + col);
+            multiply_add(thread, solved, inverse.load<true>(shared.diagonal, d * depth),
+                         shared.right + d * depth * shared_ld + col);
         }
         const auto [upper, lower] = solved.of[0];
         T* const kept = shared.solved + (row + g) * shared_ld + col + 2 * t;
@@ -327,7 +329,8 @@ struct Units {
 
     /// right -= L U_i for the units from `first` on.
     template <class Thread>
-    BASALT_DEVICE void update(const Thread& thread, const StripMemory<T>& shared, const Strip<T>& s, int col, int first) {
+    BASALT_DEVICE void update(const Thread& thread, const StripMemory<T>& shared, const Strip<T>& s, int col,
+                              int first) {
         BASALT_UNROLL
         for (int n = 0; n < units_a_warp; ++n) {
             if (n < first) continue;
@@ -350,8 +353,8 @@ constexpr int warps_for(Index rows) {
     return needed < solving_warps ? solving_warps : needed;
 }
 
-/// U = L^-1 W for the strip. Called by all threads of a block of warps_for(rows) warps. `wide`: addresses, leading dimensions and `cols` are
-/// multiples of two elements.
+/// U = L^-1 W for the strip. Called by all threads of a block of warps_for(rows) warps. `wide`: addresses, leading
+/// dimensions and `cols` are multiples of two elements.
 template <class Method, bool wide, class T, class Thread>
 BASALT_DEVICE void solve_strip(const Thread& thread, StripMemory<T>& shared, const Strip<T>& s) {
     DiagonalBlock<Method, wide, T> diagonal;

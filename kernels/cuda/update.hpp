@@ -19,11 +19,11 @@ template <class T>
 void solve_by_inverse(Stream stream, std::type_identity_t<View<const T>> x,
                       std::type_identity_t<TileColumns<const T>> w, TileColumns<T> u);
 
-/// U_j = L^-1 W_j for the unit lower triangle L of `l` (k x k, row-major), with the inverses X of its diagonal blocks of
-/// order inverted_block (one below the other: k x inverted_block, row-major, zeros right of the diagonal; the last one may
-/// be smaller, and what is right of it is not used): U_i = X_ii (W_i - sum of L_ij U_j over j < i). One launch up to k =
-/// 512; then one and an update each for 512 rows more. U and W may be the same. std::length_error where 512 rows of `l` are
-/// further apart than 32 bits count.
+/// U_j = L^-1 W_j for the unit lower triangle L of `l` (k x k, row-major), with the inverses X of its diagonal blocks
+/// of order inverted_block (one below the other: k x inverted_block, row-major, zeros right of the diagonal; the last
+/// one may be smaller, and what is right of it is not used): U_i = X_ii (W_i - sum of L_ij U_j over j < i). One launch
+/// up to k = 512; then one and an update each for 512 rows more. U and W may be the same. std::length_error where 512
+/// rows of `l` are further apart than 32 bits count.
 template <class T>
 void solve_by_inverses(Stream stream, std::type_identity_t<View<const T>> l, std::type_identity_t<View<const T>> x,
                        std::type_identity_t<TileColumns<const T>> w, TileColumns<T> u);

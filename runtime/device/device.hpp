@@ -41,14 +41,14 @@ struct Copy {
 
 /// One GPU, or an emulated one: memory, streams, events, copies and kernels, all asynchronous.
 ///
-/// Threads. One thread, the device's driver, enqueues; allocate(), release(), pin(), unpin(), is_pinned(), reached() and
-/// wait_for() with this device as the *other* one may be called by any thread at any time, and a broadcast enqueues
+/// Threads. One thread, the device's driver, enqueues; allocate(), release(), pin(), unpin(), is_pinned(), reached()
+/// and wait_for() with this device as the *other* one may be called by any thread at any time, and a broadcast enqueues
 /// peer copies on the streams of several devices from one thread: enqueueing is serialised a stream.
 /// Errors: what a call itself finds is thrown as a DeviceError that names the call, the source file and the
 /// device; what shows later is thrown by reached(), once. After a sticky one, lost() holds and every call throws, but
-/// release(), unpin() and synchronize(), which never do. A device is lost only when its own calls fail: a call of another one
-/// that meets its error may fail, but does not make that one lost. (A fault on one GPU does make the calls of all GPUs of
-/// the process fail, see notice_if_lost().)
+/// release(), unpin() and synchronize(), which never do. A device is lost only when its own calls fail: a call of
+/// another one that meets its error may fail, but does not make that one lost. (A fault on one GPU does make the calls
+/// of all GPUs of the process fail, see notice_if_lost().)
 class Device {
   public:
     virtual ~Device() = default;
@@ -91,8 +91,8 @@ class Device {
     virtual void copy(StreamRole stream, const Copy& copy) = 0;
     /// Enqueues a copy within this device.
     virtual void copy_within(StreamRole stream, const Copy& copy) = 0;
-    /// Enqueues a copy from this device's memory to the peer's; reaches(peer) holds. Where the peer is lost, the error is
-    /// the peer's.
+    /// Enqueues a copy from this device's memory to the peer's; reaches(peer) holds. Where the peer is lost, the error
+    /// is the peer's.
     virtual void copy_to_peer(StreamRole stream, Device& peer, const Copy& copy) = 0;
     /// Has `kernel` called with the stream: at once on a GPU, where it launches; in the stream's turn on an emulated
     /// device, where it computes. It must stay callable until the next recorded ticket is reached.
@@ -106,9 +106,9 @@ class Device {
     /// fewer than `remembered_tickets` have been recorded on the stream since.
     virtual std::int64_t time_of(StreamRole stream, Ticket ticket) = 0;
     static constexpr Ticket remembered_tickets = 1024;
-    /// When the device's own timer, which kernels read (a GPU's %globaltimer; on an emulated device steady_clock itself),
-    /// was at `timer` nanoseconds, a few seconds back at most: nanoseconds of std::chrono::steady_clock, on the same scale
-    /// as time_of() to about a microsecond. Any thread may ask.
+    /// When the device's own timer, which kernels read (a GPU's %globaltimer; on an emulated device steady_clock
+    /// itself), was at `timer` nanoseconds, a few seconds back at most: nanoseconds of std::chrono::steady_clock, on
+    /// the same scale as time_of() to about a microsecond. Any thread may ask.
     virtual std::int64_t host_time_of(std::int64_t timer) = 0;
 
     /// Returns when everything enqueued has run (or will never).

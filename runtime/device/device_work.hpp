@@ -66,8 +66,8 @@ struct DeviceWork {
     std::function<void()> failed;  ///< called when it did not succeed; may be empty
     std::int64_t bytes = 0;        ///< that a copy moves
 
-    /// Predecessors on devices that have not completed. Its own completion waits for theirs, although the streams are in order:
-    /// whoever has waited for a task may take down what its predecessors' accesses name.
+    /// Predecessors on devices that have not completed. Its own completion waits for theirs, although the streams are
+    /// in order: whoever has waited for a task may take down what its predecessors' accesses name.
     std::atomic<std::int32_t> unfinished{0};
 
     /// Where it ends, set before the task counts as enqueued. Written by the driver, read by submitters.
@@ -79,11 +79,11 @@ struct DeviceWork {
         for (std::size_t i = 0; i < points.size(); ++i) ends[i].store(pack(points[i]), std::memory_order_release);
         end_count.store(static_cast<std::uint32_t>(points.size()), std::memory_order_release);
     }
-    /// The ends that matter to `successor`, a task that uses one device's memory alone or not: of a broadcast, what comes
-    /// to that device and what is passed on from it. Returns their number.
+    /// The ends that matter to `successor`, a task that uses one device's memory alone or not: of a broadcast, what
+    /// comes to that device and what is passed on from it. Returns their number.
     std::size_t ends_for(const DeviceWork& successor, std::array<StreamPoint, most_ends>& found) const;
-    /// Of a broadcast, it waits only for what concerns its device's memory. Not so a task whose place in the order of a datum's
-    /// users others rely on: one that writes what is broadcast, and transfers.
+    /// Of a broadcast, it waits only for what concerns its device's memory. Not so a task whose place in the order of a
+    /// datum's users others rely on: one that writes what is broadcast, and transfers.
     std::atomic<bool> one_memory{true};
     /// A broadcast, of which others may wait for a part.
     std::atomic<bool> has_parts{false};

@@ -39,8 +39,8 @@ class Driver {
 
     /// The driver whose thread is calling, if it belongs to the engine; otherwise nullptr.
     static Driver* current(const Engine& engine);
-    /// Goes on feeding the device until done() holds or time is up: for what a driver's thread itself has to wait for, as in the
-    /// destructor of something that a kernel captured.
+    /// Goes on feeding the device until done() holds or time is up: for what a driver's thread itself has to wait for,
+    /// as in the destructor of something that a kernel captured.
     void serve_until(const std::function<bool()>& done, std::optional<std::chrono::steady_clock::time_point> deadline);
 
     Device& device() const { return device_; }
@@ -103,7 +103,8 @@ class Driver {
     // the driver's own
     std::array<std::deque<InFlight>, stream_roles> in_flight_;
     std::size_t in_flight_count_ = 0;
-    std::array<std::int64_t, stream_roles> ahead_ns_{};  ///< time of what is enqueued and not completed, as far as is known
+    /// Time of what is enqueued and not completed, as far as is known.
+    std::array<std::int64_t, stream_roles> ahead_ns_{};
     std::map<const char*, std::int64_t> learnt_;
     std::array<std::int64_t, stream_roles> last_completion_{};
     std::thread thread_;  ///< started by the first push(): the engine is complete by then

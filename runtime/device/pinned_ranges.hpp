@@ -39,7 +39,8 @@ class PinnedRanges {
         auto range = ranges_.upper_bound(const_cast<void*>(begin));
         if (range == ranges_.begin()) return false;
         --range;
-        return static_cast<const std::byte*>(begin) + bytes <= static_cast<const std::byte*>(range->first) + range->second.bytes;
+        return static_cast<const std::byte*>(begin) + bytes <=
+               static_cast<const std::byte*>(range->first) + range->second.bytes;
     }
 
     std::size_t size() const {

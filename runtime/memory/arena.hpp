@@ -29,7 +29,8 @@ class Arena {
     /// A piece, or nullptr where none is free: give something back and try again. `users` gets the tasks that may still
     /// use the memory. Throws DeviceError when the device fails otherwise than by lack of memory.
     void* take(std::size_t bytes, TaskGroup& users);
-    /// What the device said when it had no memory to give; empty when it was not asked since begin_reservation(), or gave some.
+    /// What the device said when it had no memory to give; empty when it was not asked since begin_reservation(), or
+    /// gave some.
     const std::string& refusal() const { return refusal_; }
     /// From here on the device is asked again for what it did not have.
     void begin_reservation() {

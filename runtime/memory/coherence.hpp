@@ -25,7 +25,8 @@ class Coherence {
     Coherence(Engine& engine, const std::vector<std::unique_ptr<Device>>& devices, std::size_t memory_limit);
 
     /// Makes the task's data valid on `node`: has transfers submitted, finds memory, and fills in the addresses.
-    /// `bases` hold the addresses of the task's accesses on the host, and nullptr for each empty one. Throws DeviceError (out of memory) where the data can never fit.
+    /// `bases` hold the addresses of the task's accesses on the host, and nullptr for each empty one. Throws
+    /// DeviceError (out of memory) where the data can never fit.
     void prepare(TaskSubmission& task, Node node, void** bases);
     /// The task is in the graph: what it writes is valid on its node alone from now on.
     void commit(const TaskSubmission& task, Node node);
@@ -55,8 +56,8 @@ class Coherence {
     std::size_t most_in_use(Node node);
     void forget_most_in_use();
 
-    /// Memory of the user's becomes the datum's there for good. Its contents are not those of the datum until a task has
-    /// written all of it. The datum has no memory on the node yet.
+    /// Memory of the user's becomes the datum's there for good. Its contents are not those of the datum until a task
+    /// has written all of it. The datum has no memory on the node yet.
     void adopt(Version& version, Node node, void* memory);
 
     /// Nobody will ask for the contents any more: they are not worth a transfer.
@@ -69,8 +70,8 @@ class Coherence {
     void check_home(const Residency& residency);
     /// Whether recover() has something to do.
     bool damaged();
-    /// Nothing is in flight: replicas that failed transfers were to fill, those filled from them, and those on lost devices
-    /// are no longer taken for valid.
+    /// Nothing is in flight: replicas that failed transfers were to fill, those filled from them, and those on lost
+    /// devices are no longer taken for valid.
     void recover();
 
     Residency& residency(Version& version);
@@ -97,7 +98,8 @@ class Coherence {
     void distrust(Residency& residency, Node node, std::uint64_t number);
     bool any_lost() const;
     bool lost(Node node) const { return device_of(node).lost(); }
-    [[noreturn]] void throw_too_large(const TaskSubmission& task, Node node, const std::vector<Residency*>& needed) const;
+    [[noreturn]] void throw_too_large(const TaskSubmission& task, Node node,
+                                      const std::vector<Residency*>& needed) const;
 
     Engine& engine_;
     const std::vector<std::unique_ptr<Device>>& devices_;

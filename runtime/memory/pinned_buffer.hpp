@@ -13,8 +13,8 @@ namespace basalt::detail {
 
 class Device;
 
-/// Host memory that GPUs copy to and from at full speed. Pinning takes about as long as copying, so memory that is given
-/// back is kept for the next one that asks for as much. Thread-safe.
+/// Host memory that GPUs copy to and from at full speed. Pinning takes about as long as copying, so memory that is
+/// given back is kept for the next one that asks for as much. Thread-safe.
 class PinnedPool {
   public:
     using Devices = std::vector<std::unique_ptr<Device>>;

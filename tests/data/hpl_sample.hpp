@@ -39,7 +39,8 @@ HPL.out      output file name (if any)
 )";
 
 // In two parts: compilers need not take longer literals.
-constexpr std::string_view hpl_sample_header = R"(================================================================================
+constexpr std::string_view hpl_sample_header =
+    R"(================================================================================
 HPLinpack 2.3  --  High-Performance Linpack benchmark  --   December 2, 2018
 Written by A. Petitet and R. Clint Whaley,  Innovative Computing Laboratory, UTK
 Modified by Piotr Luszczek, Innovative Computing Laboratory, UTK
@@ -84,7 +85,8 @@ ALIGN  : 8 double precision words
 
 )";
 
-constexpr std::string_view hpl_sample_results = R"(================================================================================
+constexpr std::string_view hpl_sample_results =
+    R"(================================================================================
 T/V                N    NB     P     Q               Time                 Gflops
 --------------------------------------------------------------------------------
 WR11C2R4        1000    64     1     1               0.02             3.8220e+01

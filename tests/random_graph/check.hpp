@@ -82,7 +82,8 @@ class GraphCheck {
         }
     }
 
-    void compare_look(std::size_t i, std::size_t datum, const std::vector<Cell>& found, const std::vector<Cell>& expected) {
+    void compare_look(std::size_t i, std::size_t datum, const std::vector<Cell>& found,
+                      const std::vector<Cell>& expected) {
         if (contents_count() && !same(found, expected)) {
             complain("datum " + std::to_string(datum) + " is wrong behind task " +
                      std::to_string(program_.tasks[i].id));
@@ -91,9 +92,10 @@ class GraphCheck {
 
     bool same(const std::vector<Cell>& found, const std::vector<Cell>& expected) const {
         const bool guarded = runtime_.gpus() == 0;  // on devices, writing a cell does not write its guard
-        return std::equal(found.begin(), found.end(), expected.begin(), expected.end(), [&](const Cell& x, const Cell& y) {
-            return y.guard != 0 || (x.value == y.value && (x.guard == 0 || !guarded));
-        });
+        return std::equal(found.begin(), found.end(), expected.begin(), expected.end(),
+                          [&](const Cell& x, const Cell& y) {
+                              return y.guard != 0 || (x.value == y.value && (x.guard == 0 || !guarded));
+                          });
     }
 
     void wait() {

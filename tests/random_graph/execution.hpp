@@ -169,8 +169,8 @@ class Execution {
 
     basalt::detail::DatumHandle plane(const DatumSpec& spec, LiveDatum* memory, basalt::detail::Storage storage) {
         void* base = memory != nullptr ? memory->memory.data() : nullptr;
-        return {runtime_.engine(), basalt::detail::create_datum(runtime_.engine(), base, sizeof(Cell), spec.rows, spec.cols,
-                                                                storage, "plane")};
+        return {runtime_.engine(), basalt::detail::create_datum(runtime_.engine(), base, sizeof(Cell), spec.rows,
+                                                                spec.cols, storage, "plane")};
     }
 
     basalt::Access<Cell> access(const AccessSpec& spec) const {
@@ -261,8 +261,11 @@ class Execution {
 };
 
 inline void Execution::submit(const TaskSpec& task) {
-    const basalt::TaskOptions options{
-        .name = "node", .priority = task.priority, .threads = task.threads, .tile = {task.id, -1, -1}, .place = task.place};
+    const basalt::TaskOptions options{.name = "node",
+                                      .priority = task.priority,
+                                      .threads = task.threads,
+                                      .tile = {task.id, -1, -1},
+                                      .place = task.place};
     if (task.as_list && runtime_.gpus() > 0) {
         submit_with_addresses(options, task);
     } else if (task.as_list) {
@@ -333,7 +336,8 @@ inline void Execution::work(const TaskSpec& task, const basalt::Team& team,
         sum += read;
         if (!moves || task.accesses[k].mode != basalt::AccessMode::read) continue;
         if (task.id % 8 == 0) std::this_thread::sleep_for(std::chrono::microseconds(20));
-        if (work.apply(k, views[k], team.rank(), team.size()) != read) complain(task, "what it reads changes meanwhile");
+        if (work.apply(k, views[k], team.rank(), team.size()) != read)
+            complain(task, "what it reads changes meanwhile");
     }
     state(task.id).read[round].fetch_add(sum);
     team.barrier();

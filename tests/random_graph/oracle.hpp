@@ -53,7 +53,8 @@ class Oracle {
     void bury(const TaskSpec& task) {
         for (const AccessSpec& a : task.accesses) {
             const auto datum = static_cast<std::size_t>(a.datum);
-            const bool written = a.mode == basalt::AccessMode::write && a.row_begin < a.row_end && a.col_begin < a.col_end;
+            const bool written =
+                a.mode == basalt::AccessMode::write && a.row_begin < a.row_end && a.col_begin < a.col_end;
             if (written && program_.data[datum].kind == DatumKind::scratch) alive_[datum] = {a.row_begin, a.row_end};
         }
     }
