@@ -255,7 +255,8 @@ void explicit_reflectors(Stream stream, std::type_identity_t<View<const T>> a, V
 }
 
 template <class T>
-void store_reflectors(Stream stream, std::type_identity_t<View<const T>> v, std::type_identity_t<View<const T>> r, View<T> a) {
+void store_reflectors(Stream stream, std::type_identity_t<View<const T>> v, std::type_identity_t<View<const T>> r,
+                      View<T> a) {
     if (emulated(stream)) return cpu_kernels::store_reflectors<T>(v, r, a);
     cuda_kernels::store_reflectors<T>(stream, v, r, a);
 }

@@ -127,13 +127,14 @@ class Engine {
     /// The most that data had at once of any GPU, since forget_most_in_use().
     std::size_t most_in_use();
     void forget_most_in_use();
-    /// Memory of the user's on a GPU becomes the datum's there; see Coherence::adopt(). Throws UsageError inside a task.
+    /// Memory of the user's on a GPU becomes the datum's there; see Coherence::adopt(). Throws UsageError inside a
+    /// task.
     void adopt(const Datum& datum, int device, void* memory);
 
     // host_copies.cpp
-    /// Submits a task that copies between pinned memory of the user's and rows of a datum on a GPU, where they lie one behind the
-    /// other, on the stream of that direction: to the user where `record` reads them, from the user where it writes them.
-    /// Throws UsageError inside a task, and DeviceError as submit() does.
+    /// Submits a task that copies between pinned memory of the user's and rows of a datum on a GPU, where they lie one
+    /// behind the other, on the stream of that direction: to the user where `record` reads them, from the user where it
+    /// writes them. Throws UsageError inside a task, and DeviceError as submit() does.
     void submit_host_copy(const TaskOptions& options, const AccessRecord& record, int device, const HostWindow& window);
     /// Nobody will ask for what everything submitted so far leaves in the datum: it is not worth a transfer.
     void abandon_contents(const Datum& datum);
@@ -150,7 +151,8 @@ class Engine {
         return !completed(task) && (used == node || used == Task::several_nodes);
     }
 
-    /// The scope that the calling thread submits to: its task's children, or level 0. Throws UsageError inside a device kernel.
+    /// The scope that the calling thread submits to: its task's children, or level 0. Throws UsageError inside a device
+    /// kernel.
     Scope& current_scope();
 
   private:

@@ -39,8 +39,8 @@ template <class T>
 void submit_tile_reflections(QrState<T>& state, int k, Reflection reflection, const MatrixStorage& c, Index j,
                              Index begin, Index end, int priority);
 
-/// Step k's factor Q_k for a task that multiplies rows by it from the right; by value, since QrState's destruction begins
-/// before it has waited for the task.
+/// Step k's factor Q_k for a task that multiplies rows by it from the right; by value, since QrState's destruction
+/// begins before it has waited for the task.
 template <class T>
 class StepFromRight {
   public:

@@ -203,7 +203,8 @@ void check_solves_by_blocks(Kernels& kernels, std::vector<Index> orders) {
     for (const Index k : orders) {
         for (const auto& [columns, width, odd] : {std::array<Index, 3>{1, 1, 1}, {3, 9, 1}, {2, 300, 0}, {1, 64, 1},
                                                   {3, 50, 0}, {0, 4, 0}, {2, 0, 0}}) {
-            HostColumns<T> l = small_triangle<T>(k, 2 + (k + odd) % 2), w(columns, k, width, 2, 2 + (width + odd) % 2, 6),
+            HostColumns<T> l = small_triangle<T>(k, 2 + (k + odd) % 2),
+                           w(columns, k, width, 2, 2 + (width + odd) % 2, 6),
                            u(columns, k, width, 3, 4 + (width + odd) % 2, 2);
             HostColumns<T> x = block_inverses<T>(l.column(0), 2 + odd), expected = u;
             for (Index j = 0; j < columns; ++j) {
@@ -261,7 +262,8 @@ void check_update(Kernels& kernels) {
 template <class T, class V, class Kernels>
 void check_vector_products(Kernels& kernels) {
     using enum MatrixPart;
-    for (const auto& [m, n, r] : {std::array<Index, 3>{0, 3, 1}, {3, 0, 1}, {1, 1, 1}, {5, 40, 1}, {70, 33, 3}, {131, 200, 1}}) {
+    for (const auto& [m, n, r] :
+         {std::array<Index, 3>{0, 3, 1}, {3, 0, 1}, {1, 1, 1}, {5, 40, 1}, {70, 33, 3}, {131, 200, 1}}) {
         for (const Index diagonal : {Index{0}, Index{-40}, Index{17}, Index{-500}, Index{500}}) {
             for (const MatrixPart part : {all, upper, strictly_lower, magnitudes}) {
                 HostColumns<T> a(1, m, n, 1);
@@ -281,7 +283,8 @@ void check_vector_products(Kernels& kernels) {
                             (part == magnitudes ? std::abs(element) : element) * x.column(0)(c, j % r);
                     }
                 }
-                INFO(m << " x " << n << ", " << r << " vectors, part " << static_cast<int>(part) << ", diagonal " << diagonal);
+                INFO(m << " x " << n << ", " << r << " vectors, part " << static_cast<int>(part) << ", diagonal "
+                       << diagonal);
                 REQUIRE(distance(device_y.read(), y.values) <= tolerance<V>(n));
             }
         }
@@ -295,9 +298,14 @@ void check_solve_steps(Kernels& kernels, std::vector<Index> orders) {
     constexpr T nan = std::numeric_limits<T>::quiet_NaN();
     const auto seen = [](bool flipped, auto view) { return flipped ? transposed(view) : view; };
     for (const Index n : orders) {
-        for (const auto& [r, upper, unit, flipped] :
-             {std::tuple<Index, bool, bool, bool>{1, true, false, false}, {1, false, true, false}, {1, true, false, true}, {1, false, false, true},
-              {5, false, false, false}, {5, true, true, true}, {5, true, false, false}, {5, false, true, true}}) {
+        for (const auto& [r, upper, unit, flipped] : {std::tuple<Index, bool, bool, bool>{1, true, false, false},
+                                                      {1, false, true, false},
+                                                      {1, true, false, true},
+                                                      {1, false, false, true},
+                                                      {5, false, false, false},
+                                                      {5, true, true, true},
+                                                      {5, true, false, false},
+                                                      {5, false, true, true}}) {
             HostColumns<T> t(1, n, n, 1), x(1, n, r, 2), b(1, n, r, 2);
             const View<T> triangle = seen(flipped, t.column(0));
             for (Index i = 0; i < n; ++i) {
@@ -311,7 +319,8 @@ void check_solve_steps(Kernels& kernels, std::vector<Index> orders) {
             for (Index i = 0; i < n; ++i) {
                 for (Index c = 0; c < r; ++c) {
                     T sum = (unit ? T{1} : triangle(i, i)) * x.column(0)(i, c);
-                    for (Index j = upper ? i + 1 : 0; j < (upper ? n : i); ++j) sum += triangle(i, j) * x.column(0)(j, c);
+                    for (Index j = upper ? i + 1 : 0; j < (upper ? n : i); ++j)
+                        sum += triangle(i, j) * x.column(0)(j, c);
                     b.column(0)(i, c) = sum;
                 }
             }
@@ -337,8 +346,8 @@ void check_solve_steps(Kernels& kernels, std::vector<Index> orders) {
     }
 }
 
-/// In TF32 the update is as accurate as that; in full precision, of the same operands, as single precision is, and so is
-/// a product in TF32 of operands that are numbers of TF32 already.
+/// In TF32 the update is as accurate as that; in full precision, of the same operands, as single precision is, and so
+/// is a product in TF32 of operands that are numbers of TF32 already.
 template <class Kernels>
 void check_update_in_tf32(Kernels& kernels) {
     const Index columns = 3, m = 200, k = 300, width = 130;
@@ -369,7 +378,8 @@ void check_update_in_tf32(Kernels& kernels) {
 }
 
 /// Largest |C' - (C - L U)|, of what a kernel computed, with the sums in double precision.
-inline double largest_error(const HostColumns<float>& computed, HostColumns<float>& c, HostColumns<float>& l, HostColumns<float>& u) {
+inline double largest_error(const HostColumns<float>& computed, HostColumns<float>& c, HostColumns<float>& l,
+                            HostColumns<float>& u) {
     double largest = 0;
     HostColumns<float> result = computed;
     for (Index t = 0; t < c.shape.columns; ++t) {
@@ -389,8 +399,10 @@ inline double largest_error(const HostColumns<float>& computed, HostColumns<floa
 /// Products by pieces are as accurate as plain ones of single precision, for large and for small numbers.
 template <class Kernels>
 void check_update_by_pieces(Kernels& kernels) {
-    for (const auto& [m, k] : {std::array<Index, 2>{0, 5}, {5, 0}, {1, 1}, {40, 3}, {131, 64}, {77, 256}, {64, 512}, {40, 2500}}) {
-        for (const auto& [columns, width, gap] : {std::array<Index, 3>{1, 1, 3}, {3, 9, 1}, {2, 64, 0}, {0, 4, 0}, {2, 0, 2}}) {
+    for (const auto& [m, k] :
+         {std::array<Index, 2>{0, 5}, {5, 0}, {1, 1}, {40, 3}, {131, 64}, {77, 256}, {64, 512}, {40, 2500}}) {
+        for (const auto& [columns, width, gap] :
+             {std::array<Index, 3>{1, 1, 3}, {3, 9, 1}, {2, 64, 0}, {0, 4, 0}, {2, 0, 2}}) {
             for (const float scale : {1.0F, 0x1p-60F, 0x1p60F}) {
                 HostColumns<float> l(1, m, k, 1, gap), u(columns, k, width, 2, gap), c(columns, m, width, 3, gap);
                 for (float& x : l.values) x *= scale;
@@ -402,8 +414,9 @@ void check_update_by_pieces(Kernels& kernels) {
                 typename Kernels::template Memory<float> device_l(kernels, l.values), device_lt(kernels, lt.values),
                     device_u(kernels, u.values), plain(kernels, c.values);
                 typename Kernels::template Memory<float> workspace(
-                    kernels, std::vector<float>(basalt::split_workspace(m, std::min(k, basalt::split_depth), columns * width) /
-                                                sizeof(float)));
+                    kernels,
+                    std::vector<float>(basalt::split_workspace(m, std::min(k, basalt::split_depth), columns * width) /
+                                       sizeof(float)));
                 const View<float> l_view = l.on(device_l.data()).column(0), lt_view = lt.on(device_lt.data()).column(0);
                 kernels.template update_trailing<float>(l_view, u.on(device_u.data()), c.on(plain.data()));
                 HostColumns<float> result = c;
@@ -415,8 +428,8 @@ void check_update_by_pieces(Kernels& kernels) {
                                              c.on(by_pieces.data()), static_cast<void*>(workspace.data()));
                     result.values = by_pieces.read();
                     const double error = largest_error(result, c, l, u);
-                    INFO(m << " x " << width << " x " << k << ", " << columns << " columns, scale " << scale << ": " << error
-                           << ", plain " << usual);
+                    INFO(m << " x " << width << " x " << k << ", " << columns << " columns, scale " << scale << ": "
+                           << error << ", plain " << usual);
                     REQUIRE(error <= 2 * usual + 0x1p-22);
                 }
             }
@@ -536,14 +549,16 @@ void check_conversion_of_strips(Kernels& kernels, const std::vector<Dealt>& matr
             std::vector<T> expected(at(size));
             reference::fill_tile_columns<T>(grid, {j, 1}, stored_tile_columns(grid, expected.data(), 1),
                                             [&](Index i, Index column) { return source(i, column); });
-            typename Kernels::template Memory<T> device_array(kernels, array), tiles(kernels, random_values<T>(size, 2));
+            typename Kernels::template Memory<T> device_array(kernels, array),
+                tiles(kernels, random_values<T>(size, 2));
             const auto whole = View<T>::row_major(tiles.data(), grid.padded_rows(), width, width);
             const Index split = grid.tile_width(j) / 3;  // nothing may come of nothing
             for (const auto& [first, end] : {std::array<Index, 2>{0, split}, {split, width}}) {
                 const Index cols = std::min(end, grid.tile_width(j)) - first;
                 kernels.template pack_columns<T>(
                     grid, j, first,
-                    View<const T>::column_major(device_array.data() + (grid.first_col(j) + first) * ld, grid.rows(), cols, ld),
+                    View<const T>::column_major(device_array.data() + (grid.first_col(j) + first) * ld, grid.rows(),
+                                                cols, ld),
                     whole.block(0, first, grid.padded_rows(), end - first));
             }
             REQUIRE(tiles.read() == expected);

@@ -38,8 +38,8 @@ struct QrOptions {
     int lookahead = -1;
     /// Mode cpu. Method blocked: panels 32 times as tall as wide, for each of their threads, by a reduction tree
     /// (TSQR), whose threads meet four times instead of once a column for twice the operations. Method tile: some tile
-    /// rows are reduced one after the other, in parallel with others, and their triangles by a binary tree. `automatic`:
-    /// by the tuning table, for panels of many bytes a thread (blocked) or tall matrices (tile).
+    /// rows are reduced one after the other, in parallel with others, and their triangles by a binary tree.
+    /// `automatic`: by the tuning table, for panels of many bytes a thread (blocked) or tall matrices (tile).
     QrTree tree = QrTree::automatic;
     /// Mode gpu: narrower panels where few columns are left, as the updates that hide them get shorter.
     bool narrow_at_end = true;
@@ -159,7 +159,8 @@ Index least_squares(Runtime& runtime, Index m, Index n, Index nrhs, T* a, Index 
 inline constexpr Index widest_qr_gpu_panel = 1024;
 
 /// The mode that qr_factor() takes for an m x n matrix on a runtime with so many GPUs: options.mode, or its choice
-/// where that is automatic. Throws UsageError for hybrid and gpu without GPUs, and for a lookahead that the mode has not.
+/// where that is automatic. Throws UsageError for hybrid and gpu without GPUs, and for a lookahead that the mode has
+/// not.
 QrMode chosen_qr_mode(const Tuning& tuning, const QrOptions& options, Index m, Index n, int gpus);
 /// options.mode, or where that is automatic the fastest one by what the runtime's models have learnt; without them the
 /// tuning tables' choice. Throws as chosen_qr_mode() does.
@@ -170,8 +171,8 @@ RunCase qr_run_case(const Runtime& runtime, const QrOptions& options, FactorMode
 /// The method that it takes in that mode, which is not automatic: options.method, or its choice where that is
 /// automatic. Throws UsageError for tile in other modes than cpu.
 QrMethod chosen_qr_method(const Tuning& tuning, const QrOptions& options, QrMode mode, Index m, Index n);
-/// `options` with that mode and with the method that chosen_qr_method() takes. Where that was the library's choice, what is
-/// of the other method alone goes back to 0. Throws as chosen_qr_method() does.
+/// `options` with that mode and with the method that chosen_qr_method() takes. Where that was the library's choice,
+/// what is of the other method alone goes back to 0. Throws as chosen_qr_method() does.
 QrOptions with_chosen_qr_method(const Tuning& tuning, const QrOptions& options, QrMode mode, Index m, Index n);
 /// Tiles that suit QR of an m x n matrix on so many GPUs, or on cores alone by a method that is not automatic.
 TileShape default_qr_tile(const Tuning& tuning, Index m, Index n, int gpus = 0, QrMethod method = QrMethod::blocked);

@@ -13,7 +13,8 @@ namespace basalt::cpu_kernels {
 template <class T>
 void qr_panel_factor(View<T> panel, std::type_identity_t<View<T>> r, std::type_identity_t<View<T>> t);
 
-/// C_j = (I - V T^T V^T) C_j for all tile columns j, T row-major or the transpose of such a matrix. `by_pieces`: as kernels/split_product.hpp has it, for float.
+/// C_j = (I - V T^T V^T) C_j for all tile columns j, T row-major or the transpose of such a matrix. `by_pieces`: as
+/// kernels/split_product.hpp has it, for float.
 template <class T>
 void reflect_columns(std::type_identity_t<View<const T>> v, std::type_identity_t<View<const T>> t, TileColumns<T> c,
                      bool by_pieces = false);

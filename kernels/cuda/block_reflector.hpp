@@ -13,9 +13,10 @@ namespace basalt::cuda_kernels {
 Index reflect_columns_workspace(Index rows, Index k, Index columns, bool by_pieces = false);
 
 /// C_j = (I - V T^T V^T) C_j for all tile columns j. V is m x k, row-major, with zeros above its diagonal of ones, T k
-/// x k, row-major, zeros below its diagonal, or the transpose of such a matrix (which makes it I - V T V^T); C_j is m x width. Everything in the device's memory; enqueued on the
-/// stream. `by_pieces`, for float: the products with V by pieces of 8 bits (kernels/split_product.hpp); the workspace is
-/// 256 bytes aligned then. The same input gives the same bits. Throws DeviceError. For float and double.
+/// x k, row-major, zeros below its diagonal, or the transpose of such a matrix (which makes it I - V T V^T); C_j is m x
+/// width. Everything in the device's memory; enqueued on the stream. `by_pieces`, for float: the products with V by
+/// pieces of 8 bits (kernels/split_product.hpp); the workspace is 256 bytes aligned then. The same input gives the same
+/// bits. Throws DeviceError. For float and double.
 template <class T>
 void reflect_columns(Stream stream, std::type_identity_t<View<const T>> v, std::type_identity_t<View<const T>> t,
                      TileColumns<T> c, T* workspace, bool by_pieces = false);

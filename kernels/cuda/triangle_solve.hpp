@@ -7,14 +7,15 @@
 #include "kernels/triangle.hpp"
 
 /// What solving with a factorization consists of, for any number of right-hand sides. All arguments lie in the device's
-/// memory; everything is enqueued on the stream, with its cuBLAS handle, and DeviceError is thrown where that fails. The
-/// same input gives the same bits. For float and double. CPU twins: kernels/cpu/triangle_solve.hpp.
+/// memory; everything is enqueued on the stream, with its cuBLAS handle, and DeviceError is thrown where that fails.
+/// The same input gives the same bits. For float and double. CPU twins: kernels/cpu/triangle_solve.hpp.
 namespace basalt::cuda_kernels {
 
-/// X = T^-1 X for the named triangle of `t` (n x n, row-major or the transpose of such a matrix), whose other side is not
-/// read. X is n x r, row-major.
+/// X = T^-1 X for the named triangle of `t` (n x n, row-major or the transpose of such a matrix), whose other side is
+/// not read. X is n x r, row-major.
 template <class T>
-void solve_triangle(Stream stream, Triangle triangle, Diagonal diagonal, std::type_identity_t<View<const T>> t, View<T> x);
+void solve_triangle(Stream stream, Triangle triangle, Diagonal diagonal, std::type_identity_t<View<const T>> t,
+                    View<T> x);
 
 /// Y -= A X, for A row-major or the transpose of such a matrix. X and Y are row-major and do not overlap.
 template <class T>
