@@ -17,8 +17,8 @@ int gpu_with(const MatrixStorage& a, Index j);
 template <class T>
 class SubstitutionOnGpus {
   public:
-    /// Triangles are of the matrix's first `order` rows and columns, and those rows of `x` are solved for. Pins x's memory
-    /// where its contents are at home.
+    /// Triangles are of the matrix's first `order` rows and columns, and those rows of `x` are solved for. Pins x's
+    /// memory where its contents are at home.
     SubstitutionOnGpus(const MatrixStorage& a, Index order, const Matrix<T>& x);
 
     /// X = T^-1 X, or T^-T X with `transposed`.

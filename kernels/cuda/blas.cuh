@@ -20,8 +20,8 @@ struct Batched {
 
 /// C_b = alpha A_b B_b + beta C_b for b < batch; all in the device's memory. cuBLAS, which takes row-major
 /// matrices for their transposes, is asked for C^T = alpha B^T A^T + beta C^T. Throws DeviceError, and
-/// std::length_error where a dimension exceeds 32 bits. For float and double, of which the latter is always multiplied in
-/// full.
+/// std::length_error where a dimension exceeds 32 bits. For float and double, of which the latter is always multiplied
+/// in full.
 template <class T>
 void batched_gemm(Stream stream, Index batch, std::type_identity_t<T> alpha,
                   std::type_identity_t<Batched<const T>> a, std::type_identity_t<Batched<const T>> b,
@@ -38,7 +38,8 @@ template <class T>
 void product_with_vector(Stream stream, std::type_identity_t<T> alpha, std::type_identity_t<View<const T>> a,
                          std::type_identity_t<View<const T>> x, View<T> y);
 
-/// X = T^-1 X for the named triangle of `t`, row-major or the transpose of such a matrix; X is row-major. Errors as above.
+/// X = T^-1 X for the named triangle of `t`, row-major or the transpose of such a matrix; X is row-major. Errors as
+/// above.
 template <class T>
 void triangular_solve(Stream stream, Triangle triangle, Diagonal diagonal, std::type_identity_t<View<const T>> t,
                       View<T> x);
