@@ -48,17 +48,10 @@ __global__ void __launch_bounds__(block::solving_warps* block::lanes, 3)
                             block::Rows<T>{below.data() + first * below.row_stride(), below.row_stride(), rows, leaf});
 }
 
-/// Shared memory beyond 48 kB has to be asked for, once a device and kernel.
-template <class Kernel>
-void allow_shared(Stream stream, Kernel kernel, std::size_t bytes) {
-    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
-          "cudaFuncSetAttribute", stream);
-}
-
 template <class T>
 void factor_leaf(Stream stream, View<T> square, LeafResults<T> results, Index first, Index* info) {
     constexpr std::size_t bytes = sizeof(block::LeafMemory<T>);
-    allow_shared(stream, leaf_kernel<T>, bytes);
+    allow_shared(reinterpret_cast<const void*>(leaf_kernel<T>), bytes, stream);
     leaf_kernel<T><<<1, block::leaf_warps * block::lanes, bytes, native(stream)>>>(
         block::Leaf<T>{square.data(), square.row_stride(), static_cast<int>(square.rows()), results.inverses,
                        results.use_inverse},
@@ -73,7 +66,7 @@ void solve_rows(Stream stream, View<const T> square, View<T> below, LeafResults<
     const bool wide =
         reinterpret_cast<std::uintptr_t>(square.data()) % sizeof(Pair<T>) == 0 && square.row_stride() % 2 == 0;
     const auto kernel = wide ? rows_kernel<true, T> : rows_kernel<false, T>;
-    allow_shared(stream, kernel, bytes);
+    allow_shared(reinterpret_cast<const void*>(kernel), bytes, stream);
     const auto blocks = static_cast<unsigned>(divide_up(below.rows(), block::solved_rows));
     kernel<<<blocks, block::solving_warps * block::lanes, bytes, native(stream)>>>(
         below, block::Leaf<const T>{square.data(), square.row_stride(), static_cast<int>(square.rows()),

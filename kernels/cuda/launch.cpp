@@ -1,6 +1,9 @@
 #include "kernels/cuda/launch.cuh"
 
+#include <mutex>
+#include <set>
 #include <string>
+#include <utility>
 
 #include <basalt/error.hpp>
 
@@ -29,6 +32,17 @@ void check(cudaError_t status, const char* what, Stream stream, std::source_loca
 void check(cublasStatus_t status, const char* what, Stream stream, std::source_location where) {
     if (status == CUBLAS_STATUS_SUCCESS) return;
     fail(cublasGetStatusName(status), what, stream, where, status == CUBLAS_STATUS_ALLOC_FAILED);
+}
+
+void allow_shared(const void* kernel, std::size_t bytes, Stream stream, std::source_location where) {
+    static std::mutex mutex;
+    static std::set<std::pair<int, const void*>> allowed;
+    const std::scoped_lock lock(mutex);
+    const std::pair key(stream.device(), kernel);
+    if (allowed.contains(key)) return;
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
+          "cudaFuncSetAttribute", stream, where);
+    allowed.insert(key);
 }
 
 }  // namespace basalt::cuda_detail

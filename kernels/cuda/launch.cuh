@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <source_location>
 
 #include <cublas_v2.h>
@@ -26,6 +27,11 @@ inline void check_launch(const char* name, Stream stream,
                          std::source_location where = std::source_location::current()) {
     check(cudaGetLastError(), name, stream, where);
 }
+
+/// Allows a kernel more than 48 kB of shared memory; of one kernel always as much. CUDA is asked once a device and kernel.
+/// Thread-safe.
+void allow_shared(const void* kernel, std::size_t bytes, Stream stream,
+                  std::source_location where = std::source_location::current());
 
 /// ceil(a / b) for a >= 0, b > 0.
 constexpr Index divide_up(Index a, Index b) {

@@ -101,8 +101,7 @@ __global__ void __launch_bounds__(threads)
 template <class T, class Kernel, class... Argument>
 void launch_alone(Stream stream, const char* name, Kernel kernel, int squares, Argument... argument) {
     const std::size_t bytes = static_cast<std::size_t>(squares * leaf_order * square_ld) * sizeof(T);
-    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
-          "cudaFuncSetAttribute", stream);
+    allow_shared(reinterpret_cast<const void*>(kernel), bytes, stream);
     kernel<<<1, threads, bytes, native(stream)>>>(argument...);
     check_launch(name, stream);
 }
