@@ -73,6 +73,9 @@ int gpu_contests(const VersusOptions& options, const char* factorization, const 
     config.workers = options.threads;
     config.gpus = options.gpus;
     config.gpu_memory = options.gpu_memory;
+    if (!options.tuning.empty()) {
+        config.tuning = std::make_shared<const basalt::TuningTables>(basalt::read_tuning_file(options.tuning));
+    }
     basalt::Runtime runtime(config);
     if (runtime.gpus() == 0)
         throw std::runtime_error("--mode hybrid and gpu: this machine has no GPU that CUDA can use");

@@ -114,6 +114,7 @@ void add_options(CLI::App& command, VersusOptions& options, std::string& core) {
         ->check(CLI::Range(-1, 1 << 30));
     command.add_flag("--tf32", options.tf32, "hybrid and gpu, --precision s: our trailing updates multiply in TF32");
     command.add_flag("--energy", options.energy, "hybrid and gpu: measure the energy of GPUs and processor packages");
+    command.add_option("--tuning", options.tuning, "hybrid and gpu: file that overrides the tuning tables");
     command.add_option("--trace", options.trace, "hybrid and gpu: write the trace of the last run to this file");
     command.add_option("--cpus", options.threads, "threads of both sides (default: all cores)")
         ->check(CLI::Range(1, 1024));

@@ -42,6 +42,7 @@ struct VersusOptions {
     int gpu_panels_below = -1;
     bool tf32 = false;
     bool energy = false;  ///< measure it, of ours and of the vendor's
+    std::string tuning;   ///< file that overrides the tables
     std::string trace;    ///< file for the trace of the last run
 };
 

@@ -83,7 +83,7 @@ GpuTuning sm_90() {
     gpu.lu.wide_hybrid_above = 40960;
     gpu.lu.wide_hybrid_panel = 512;
     gpu.cholesky.sizes = {{2048, 128, 256, 2048},
-                          {8192, 256, 512, 4096},
+                          {8192, 256, 512, 8192},
                           {16384, 256, 1024, 4096},
                           {any_size, 512, 1024, 4096}};
     gpu.cholesky.deal = {.tile_columns_a_gpu = 8, .smallest_tile = 512};
@@ -94,6 +94,7 @@ GpuTuning sm_90() {
     gpu.cholesky.least_split_depth = 256;
     gpu.cholesky.least_split_side = 512;
     gpu.cholesky.batched_below = 2048;
+    gpu.cholesky.fused_order = 8192;
     gpu.qr.sizes = {{4096, 128, 128, 512}, {8192, 128, 256, 1024}, {16384, 256, 512, 4096}, {any_size, 256, 1024, 4096}};
     gpu.qr.deal = {.tile_columns_a_gpu = 8, .smallest_tile = 512};
     gpu.qr.narrowing = {.left_a_panel_column = 16, .narrowest_panel = 256};

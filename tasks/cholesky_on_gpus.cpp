@@ -29,8 +29,8 @@ class GpuCholeskySubmission {
           tasks_(state, on_gpus, choices),
           lookahead_(choices.lookahead > 0),
           left_looking_(looks_left(on_gpus, choices)),
-          // a copy of the runtime's own has no other side
-          keeps_other_side_(choices.keep_other_side && state.a == on_gpus.a) {}
+          // a copy of the runtime's own has no other side, and one kernel overwrites nothing there
+          keeps_other_side_(choices.keep_other_side && state.a == on_gpus.a && !on_gpus.memory.fused()) {}
 
     void submit() {
         const std::vector<ColumnGroup> groups = cut_column_groups(g_.a->grid().tile_cols(), g_.group_columns);

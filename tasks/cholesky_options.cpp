@@ -1,5 +1,6 @@
 #include "tasks/cholesky_options.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include "tasks/tuning_entry.hpp"
@@ -10,6 +11,7 @@ using detail::entry_for;
 
 Index default_cholesky_panel(const Tuning& tuning, FactorMode mode, Index n) {
     if (mode == FactorMode::cpu) return entry_for(tuning.cpu.cholesky.sizes, n).panel;
+    if (mode == FactorMode::gpu && n <= tuning.gpu.cholesky.fused_order) return std::max<Index>(n, 1);
     const GpuSizes& sizes = entry_for(tuning.gpu.cholesky.sizes, n);
     return mode == FactorMode::gpu ? sizes.gpu_panel : sizes.hybrid_panel;
 }
@@ -65,7 +67,7 @@ CholeskyChoices::CholeskyChoices(const Tuning& tuning, const CholeskyOptions& op
     }
     if (widths.width == 0) widths.width = default_cholesky_panel(tuning, mode, n);
     if (lookahead < 0) lookahead = 1;
-    if (mode != FactorMode::cpu && options.narrow_at_end) {
+    if (mode != FactorMode::cpu && options.narrow_at_end && widths.width < n) {
         widths.left_a_column = tuning.gpu.cholesky.narrowing.left_a_panel_column;
         widths.narrowest = tuning.gpu.cholesky.narrowing.narrowest_panel;
     }

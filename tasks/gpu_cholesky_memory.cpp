@@ -15,10 +15,10 @@ namespace {
 
 /// Numbers of the workspace of a panel. On an emulated GPU it is the CPU's, which has its own.
 template <class T>
-Index workspace_numbers(bool emulated, Index nb) {
+Index workspace_numbers(bool emulated, Index rows, Index nb) {
     if (emulated) return line;
     return aligned(
-        static_cast<Index>((cuda_kernels::cholesky_workspace<T>(nb) + sizeof(Index) - 1) / sizeof(Index)));
+        static_cast<Index>((cuda_kernels::cholesky_workspace<T>(rows, nb) + sizeof(Index) - 1) / sizeof(Index)));
 }
 
 }  // namespace
@@ -29,8 +29,11 @@ GpuCholeskyMemory<T>::GpuCholeskyMemory(const CholeskyState<T>& cholesky, const 
     : runtime_(cholesky.runtime),
       storage_(storage),
       tuning_(cholesky.runtime.tuning().gpu),
+      fused_(choices.mode == FactorMode::gpu && cholesky.panels.size() == 1 &&
+             cholesky.grid().rows() <= tuning_.cholesky.fused_order),
       nb_(std::min(choices.widths.width, cholesky.grid().shape().width)),
-      panel_numbers_(workspace_numbers<T>(cholesky.runtime.engine().device(0).emulated(), nb_)) {
+      panel_numbers_(workspace_numbers<T>(cholesky.runtime.engine().device(0).emulated(), cholesky.grid().rows(),
+                                          nb_)) {
     const TileGrid& grid = cholesky.grid();
     if (choices.mode == FactorMode::hybrid) {
         for (const Panel& p : cholesky.panels) triangle_ = std::max(triangle_, strips(p.width).elements());
@@ -55,13 +58,13 @@ TriangleStrips GpuCholeskyMemory<T>::strips(Index width) const {
 
 template <class T>
 Index GpuCholeskyMemory<T>::band() const {
-    return aligned(storage_.grid().shape().width * nb_);
+    return fused_ ? 0 : aligned(storage_.grid().shape().width * nb_);
 }
 
 template <class T>
 std::size_t GpuCholeskyMemory<T>::workspace(Index columns) const {
     const TileGrid& grid = storage_.grid();
-    const Index elements = panel_slots * (aligned(grid.rows() * nb_) + aligned(triangle_)) +
+    const Index elements = panel_slots() * (aligned(grid.rows() * nb_) + aligned(triangle_)) +
                            columns * band() + runtime_.gpus() * aligned(collected_ * nb_) + 2 * left_;
     const Index numbers =
         panel_numbers_ + piece_numbers_ + aligned(ceil_div(grid.cols(), nb_) * grid.shape().width);

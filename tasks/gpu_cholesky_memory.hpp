@@ -20,8 +20,10 @@ class GpuCholeskyMemory {
                       const CholeskyChoices& choices);
 
     Index panel_width() const { return nb_; }
+    /// Whether the matrix is factored by one kernel.
+    bool fused() const { return fused_; }
     /// Panels on their way at once.
-    static constexpr Index panel_slots = 3;
+    Index panel_slots() const { return fused_ ? 1 : 3; }
     /// How the square of a panel of so many columns travels.
     TriangleStrips strips(Index width) const;
     /// Of the largest triangle in strips; 0 where panels travel with their squares.
@@ -34,7 +36,7 @@ class GpuCholeskyMemory {
     Index panel_numbers() const { return panel_numbers_; }
     /// Of the workspace for the operands of products by pieces; 0 where products are plain.
     Index piece_numbers() const { return piece_numbers_; }
-    /// Elements set aside for a tile column.
+    /// Elements set aside for a tile column; 0 where products overwrite nothing.
     Index band() const;
 
     /// Bytes beside `columns` tile columns.
@@ -46,6 +48,7 @@ class GpuCholeskyMemory {
     Runtime& runtime_;
     const MatrixStorage& storage_;
     const GpuTuning& tuning_;
+    bool fused_;
     Index nb_, triangle_ = 0, collected_ = 0, left_ = 0, panel_numbers_, piece_numbers_ = 0;
 };
 

@@ -35,7 +35,7 @@ void GpuCholeskyState<T>::register_panels(bool come_home) {
     const Index n = a->grid().rows(), panel = aligned(n * nb), triangle = aligned(memory.triangle_elements());
     const Index collect = aligned(memory.collected_rows() * nb), left = memory.left_elements();
     const std::size_t bytes =
-        static_cast<std::size_t>(memory.panel_slots * (panel + triangle) + gpus * collect + 2 * left) *
+        static_cast<std::size_t>(memory.panel_slots() * (panel + triangle) + gpus * collect + 2 * left) *
         sizeof(T);
     if (come_home) {
         travelling_ = PinnedBuffer(runtime.engine().pinned(), bytes);
@@ -43,9 +43,9 @@ void GpuCholeskyState<T>::register_panels(bool come_home) {
         panel_addresses_ = HostBuffer(bytes, HostBacking::untouched);
     }
     T* next = static_cast<T*>(come_home ? travelling_.data() : panel_addresses_.data());
-    for (Index s = 0; s < memory.panel_slots; ++s, next += panel)
+    for (Index s = 0; s < memory.panel_slots(); ++s, next += panel)
         panels.emplace_back(runtime, next, n, nb, "panel");
-    for (Index s = 0; s < memory.panel_slots && triangle > 0; ++s, next += triangle) {
+    for (Index s = 0; s < memory.panel_slots() && triangle > 0; ++s, next += triangle) {
         triangles.emplace_back(runtime, next, memory.triangle_elements(), 1, "triangle");
     }
     for (int g = 0; g < gpus && collect > 0; ++g, next += collect) {
@@ -58,9 +58,9 @@ void GpuCholeskyState<T>::register_panels(bool come_home) {
 template <class T>
 void GpuCholeskyState<T>::register_for_cores() {
     const Index solver = aligned((nb + 1) * nb);
-    solvers_memory_ = HostBuffer(static_cast<std::size_t>(memory.panel_slots * solver) * sizeof(T));
+    solvers_memory_ = HostBuffer(static_cast<std::size_t>(memory.panel_slots() * solver) * sizeof(T));
     T* next = static_cast<T*>(solvers_memory_.data());
-    for (Index s = 0; s < memory.panel_slots; ++s, next += solver) {
+    for (Index s = 0; s < memory.panel_slots(); ++s, next += solver) {
         solvers.emplace_back(runtime, next, nb + 1, nb, "divided triangle");
     }
 }
@@ -73,7 +73,7 @@ void GpuCholeskyState<T>::register_on_devices() {
                                  static_cast<std::size_t>(gpus * (numbers + piece)) * sizeof(Index),
                              HostBacking::untouched);
     T* next = static_cast<T*>(on_devices_.data());
-    for (Index j = 0; j < grid.tile_cols(); ++j, next += band) {
+    for (Index j = 0; j < grid.tile_cols() && band > 0; ++j, next += band) {
         above.emplace_back(runtime, next, grid.shape().width, nb, "above the diagonal");
     }
     Index* number = reinterpret_cast<Index*>(next);

@@ -279,10 +279,12 @@ void GpuCholeskyTasks<T>::factor(int k) {
     const auto gpu = static_cast<std::size_t>(owner(k));
     const Region<Index> info = g_.info[gpu].region();
     const bool gpus_first = panel(k).tile_column == owner(k) && first_panel(panel(k).tile_column) == k;
+    using Design = cuda_kernels::CholeskyPanelDesign;
+    const Design design = g_.memory.fused() ? Design::fused : Design::recursive;
     rt_.submit(step_task("panel", k, owner(k), urgent + 1), readwrite(panel_rows(k, panel(k).first)),
                write(g_.workspaces[gpu].region()), gpus_first ? write(info) : readwrite(info),
-               on_any_device([k](Stream stream, View<T> a, View<Index> workspace, View<Index> info) {
-                   on_stream::cholesky_panel<T>(stream, a, info.data() + k, workspace.data());
+               on_any_device([k, design](Stream stream, View<T> a, View<Index> workspace, View<Index> info) {
+                   on_stream::cholesky_panel<T>(stream, a, design, info.data() + k, workspace.data());
                }));
 }
 

@@ -92,7 +92,7 @@ class GpuCholeskyTasks {
     }
     std::size_t slot(int k) const { return static_cast<std::size_t>(slot_[static_cast<std::size_t>(k)]); }
     void take_slot(int k) {
-        slot_[static_cast<std::size_t>(k)] = static_cast<int>(slots_taken_++ % g_.memory.panel_slots);
+        slot_[static_cast<std::size_t>(k)] = static_cast<int>(slots_taken_++ % g_.memory.panel_slots());
     }
     /// Rows of panel k where it is factored and where updates read it.
     Region<T> panel_rows(int k, Index begin, Index end) const;

@@ -8,6 +8,8 @@
 
 #include "kernels/cpu/cholesky_panel.hpp"
 #include "kernels/cpu/triangle_copy.hpp"
+#include "kernels/inverted_block.hpp"
+#include "kernels/reference/potrf.hpp"
 #include "tests/cholesky_cases.hpp"
 #include "tests/cpu_twins.hpp"
 
@@ -36,7 +38,7 @@ struct CholeskyTwins : CpuTwins {
         basalt::cpu_kernels::copy_triangle<T>(a...);
     }
     template <class T>
-    static std::size_t workspace(Index) {
+    static std::size_t workspace(Index, Index) {
         return sizeof(T);
     }
 };
@@ -56,7 +58,8 @@ std::vector<T> factored_panel(Kernels& kernels, const std::vector<T>& values, In
                               Index& info) {
     typename Kernels::template Memory<T> panel(kernels, values);
     typename Kernels::template Memory<Index> result(kernels, {-1});
-    typename Kernels::template Memory<char> workspace(kernels, std::vector<char>(Kernels::template workspace<T>(cols)));
+    typename Kernels::template Memory<char> workspace(
+        kernels, std::vector<char>(Kernels::template workspace<T>(rows, cols), char(0x5a)));
     kernels.template cholesky_panel<T>(View<T>::row_major(panel.data(), rows, cols, ld), result.data(),
                                        workspace.data());
     info = result.read()[0];
@@ -99,6 +102,35 @@ void check_ill_conditioned_panels(Kernels& kernels) {
         const Dense<T> a = rounded<T>(conditioned(160, condition, 4));
         for (const Index cols : {32, 100, 160}) check_panel<T>(kernels, a, cols, 0);
     }
+}
+
+/// L L^T, the inverse of whose second tile on the diagonal is too large to be used.
+template <class T>
+Dense<T> with_large_inverse(Index n) {
+    constexpr Index tile = basalt::inverted_block;
+    Dense<double> l = random_dense<double>(n, n, 8), square = conditioned(tile, sizeof(T) == 4 ? 5e5 : 1e7, 9);
+    for (double& element : l.values) element *= 0.1;
+    for (Index i = 0; i < n; ++i) l(i, i) = 1;
+    basalt::reference::potrf<double>(Triangle::lower,
+                                     View<double>::column_major(square.values.data(), tile, tile, tile));
+    for (Index j = 0; j < tile; ++j) {
+        for (Index i = j; i < tile; ++i) l(tile + i, tile + j) = square(i, j);
+    }
+    Dense<double> a(n, n);
+    for (Index i = 0; i < n; ++i) {
+        for (Index j = 0; j <= i; ++j) {
+            double sum = 0;
+            for (Index k = 0; k <= j; ++k) sum += l(i, k) * l(j, k);
+            a(i, j) = sum;
+        }
+    }
+    return rounded<T>(a);
+}
+
+template <class T, class Kernels>
+void check_panels_by_substitution(Kernels& kernels) {
+    const Dense<T> a = with_large_inverse<T>(170);
+    for (const Index cols : {50, 64, 150}) check_panel<T>(kernels, a, cols, 0);
 }
 
 template <class T, class Kernels>

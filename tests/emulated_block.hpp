@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <deque>
 #include <exception>
 #include <functional>
 #include <memory>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include <ucontext.h>
@@ -15,7 +17,8 @@ namespace basalt_tests {
 
 /// A block of a GPU's threads, one after the other on this one: each runs until it waits for its warp or for its block.
 /// Within that, warps come in order or against it, so that what a missing barrier lets slip has two outcomes. Throws
-/// std::logic_error where threads of a warp, or warps, do not come to the same call.
+/// std::logic_error where threads of a warp, or warps, do not come to the same call, or where one waits for another
+/// block.
 class EmulatedBlock {
   public:
     EmulatedBlock(int warps, bool backwards) : warps_(warps), backwards_(backwards) {}
@@ -36,6 +39,35 @@ class EmulatedBlock {
             if (warp == 0 && lane == 0) block_->copies_awaited_ = true;
             sync();
         }
+
+        /// In groups: at once where warps come backwards, when they are waited for otherwise.
+        template <int count, class T>
+        void copy(T* to, const T* from) const {
+            if (block_->backwards_) {
+                std::copy_n(from, count, to);
+            } else {
+                copies_.back().push_back([=] { std::copy_n(from, count, to); });
+            }
+        }
+        void commit_copies() const { copies_.emplace_back(); }
+        template <int pending>
+        void wait_for_own_copies() const {
+            for (; copies_.size() > pending + 1; copies_.pop_front()) {
+                for (const auto& copy : copies_.front()) copy();
+            }
+        }
+
+        // the block is alone, so that what is not there when it is looked for never will be
+        int load_acquire(const int* counter) const { return *counter; }
+        void store_release(int* counter, int value) const { *counter = value; }
+        void add_release(int* counter, int value) const { *counter += value; }
+        int fetch_add(int* counter, int value) const { return std::exchange(*counter, *counter + value); }
+        bool compare_exchange(int* counter, int& expected, int value) const {
+            if (*counter != expected) return expected = *counter, false;
+            *counter = value;
+            return true;
+        }
+        void pause() const { throw std::logic_error("a block waits for what comes after it"); }
 
         template <class T>
         T reciprocal_root_estimate(T x) const {
@@ -61,6 +93,7 @@ class EmulatedBlock {
         friend class EmulatedBlock;
         Thread(EmulatedBlock& block, int w, int l) : warp(w), warps(block.warps_), lane(l), block_(&block) {}
         EmulatedBlock* block_;
+        mutable std::deque<std::vector<std::function<void()>>> copies_{1};  ///< own ones on their way, in groups
     };
 
     void run(const std::function<void(const Thread&)>& body) {
@@ -104,7 +137,11 @@ class EmulatedBlock {
 
     static void enter() {
         Fiber& self = *current_;
-        (*self.owner.body_)(self.thread);
+        try {
+            (*self.owner.body_)(self.thread);
+        } catch (...) {
+            self.owner.failure_ = std::current_exception();
+        }
         self.call = {Call::done};
     }
 
@@ -127,6 +164,7 @@ class EmulatedBlock {
             for (int lane = 0; lane < lanes; ++lane) {
                 current_ = &fiber(warp, lane);
                 swapcontext(&scheduler_, &current_->context);
+                if (failure_) std::rethrow_exception(failure_);
             }
             for (int lane = 1; lane < lanes; ++lane) agree(fiber(warp, 0), fiber(warp, lane));
             const Call::Kind kind = fiber(warp, 0).call.kind;
@@ -176,6 +214,7 @@ class EmulatedBlock {
     std::vector<std::unique_ptr<Fiber>> fibers_;
     std::vector<std::function<void()>> copies_;  ///< on their way
     bool copies_awaited_ = false;
+    std::exception_ptr failure_;
     ucontext_t scheduler_{};
 };
 

@@ -57,10 +57,13 @@ struct FactoredLeaf {
 template <class T>
 FactoredLeaf<T> factor(const Dense<T>& a, bool backwards) {
     FactoredLeaf<T> f(a);
-    const auto memory = std::make_unique<block::LeafMemory<T>>();
+    using Memory = block::LeafMemory<T, block::leaf>;
+    const auto memory = std::make_unique<Memory>();
     std::fill_n(memory->a, std::size(memory->a), nan_of<T>);
     int first = 0;
-    EmulatedBlock(block::leaf_warps, backwards).run([&](const EmulatedBlock::Thread& thread) {
+    EmulatedBlock(Memory::warps, backwards).run([&](const EmulatedBlock::Thread& thread) {
+        block::load_leaf(thread, *memory, f.leaf());
+        thread.sync();
         const int failed = block::factor_leaf(thread, *memory, f.leaf());
         if (thread.lane == 0 && failed > 0 && (first == 0 || failed < first)) first = failed;
     });

@@ -10,6 +10,7 @@
 
 using namespace basalt;
 using namespace basalt_tests;
+using cuda_kernels::CholeskyPanelDesign;
 
 namespace {
 
@@ -17,9 +18,11 @@ class CholeskyKernels : public CudaKernels {
   public:
     using CudaKernels::CudaKernels;
 
+    CholeskyPanelDesign design = CholeskyPanelDesign::recursive;
+
     template <class T>
     void cholesky_panel(View<T> panel, Index* info, void* workspace) {
-        run([&](Stream stream) { cuda_kernels::cholesky_panel<T>(stream, panel, info, workspace); });
+        run([&](Stream stream) { cuda_kernels::cholesky_panel<T>(stream, panel, design, info, workspace); });
     }
     template <class T, class... A>
     void subtract_transposed_products(const A&... a) {
@@ -38,8 +41,8 @@ class CholeskyKernels : public CudaKernels {
         run([&](Stream stream) { cuda_kernels::copy_triangle<T>(stream, a...); });
     }
     template <class T>
-    static std::size_t workspace(Index cols) {
-        return cuda_kernels::cholesky_workspace<T>(cols);
+    static std::size_t workspace(Index rows, Index cols) {
+        return cuda_kernels::cholesky_workspace<T>(rows, cols);
     }
 };
 
@@ -48,6 +51,18 @@ CholeskyKernels* cholesky_gpu() {
     static const auto devices = basalt::detail::make_cuda_devices(1);
     static const auto kernels = devices.empty() ? nullptr : std::make_unique<CholeskyKernels>(*devices.front());
     return kernels.get();
+}
+
+constexpr CholeskyPanelDesign designs[] = {CholeskyPanelDesign::recursive, CholeskyPanelDesign::fused};
+
+template <class Check>
+void for_each_design(const Check& check) {
+    CholeskyKernels& kernels = *cholesky_gpu();
+    for (const CholeskyPanelDesign design : designs) {
+        kernels.design = design;
+        INFO((design == CholeskyPanelDesign::fused ? "fused" : "recursive"));
+        check(kernels);
+    }
 }
 
 /// An array in the first GPU's memory.
@@ -73,24 +88,28 @@ std::vector<int> gpu_counts() {
 
 TEMPLATE_TEST_CASE("a Cholesky panel on a GPU is as accurate as LAPACK demands", "[cuda]", float, double) {
     if (cholesky_gpu() == nullptr) SKIP(no_gpu);
-    check_panels<TestType>(
-        *cholesky_gpu(),
-        {{1, 1}, {5, 3}, {31, 31}, {33, 32}, {70, 33}, {128, 128}, {129, 128}, {200, 129}, {300, 256}});
+    for_each_design([](CholeskyKernels& kernels) {
+        check_panels<TestType>(
+            kernels, {{1, 1}, {5, 3}, {31, 31}, {33, 32}, {70, 33}, {128, 128}, {129, 128}, {200, 129}, {300, 256}});
+    });
 }
 
 TEMPLATE_TEST_CASE("ill-conditioned Cholesky panels on a GPU keep their accuracy", "[cuda]", float, double) {
     if (cholesky_gpu() == nullptr) SKIP(no_gpu);
-    check_ill_conditioned_panels<TestType>(*cholesky_gpu());
+    for_each_design([](CholeskyKernels& kernels) {
+        check_ill_conditioned_panels<TestType>(kernels);
+        check_panels_by_substitution<TestType>(kernels);
+    });
 }
 
 TEMPLATE_TEST_CASE("a Cholesky panel on a GPU names the first pivot that is not positive", "[cuda]", float, double) {
     if (cholesky_gpu() == nullptr) SKIP(no_gpu);
-    check_panel_info<TestType>(*cholesky_gpu());
+    for_each_design([](CholeskyKernels& kernels) { check_panel_info<TestType>(kernels); });
 }
 
 TEMPLATE_TEST_CASE("the same Cholesky panel gives the same bits on a GPU", "[cuda]", float, double) {
     if (cholesky_gpu() == nullptr) SKIP(no_gpu);
-    check_repeated_panel<TestType>(*cholesky_gpu(), 700, 300);
+    for_each_design([](CholeskyKernels& kernels) { check_repeated_panel<TestType>(kernels, 700, 300); });
 }
 
 TEMPLATE_TEST_CASE("products, bands and triangles of Cholesky on a GPU are those of plain loops", "[cuda]", float,
@@ -104,7 +123,17 @@ TEMPLATE_TEST_CASE("products, bands and triangles of Cholesky on a GPU are those
 TEMPLATE_TEST_CASE("wide and tall Cholesky panels on a GPU are as accurate as LAPACK demands", "[cuda][large]", float,
                    double) {
     if (cholesky_gpu() == nullptr) SKIP(no_gpu);
-    check_panels<TestType>(*cholesky_gpu(), {{1500, 512}, {1100, 1024}, {3000, 200}});
+    for_each_design([](CholeskyKernels& kernels) {
+        check_panels<TestType>(kernels, {{1500, 512}, {1100, 1024}, {3000, 200}});
+    });
+}
+
+TEMPLATE_TEST_CASE("a whole matrix in one kernel is accurate and gives the same bits each time", "[cuda][large]", float,
+                   double) {
+    if (cholesky_gpu() == nullptr) SKIP(no_gpu);
+    cholesky_gpu()->design = CholeskyPanelDesign::fused;
+    check_repeated_panel<TestType>(*cholesky_gpu(), 2100, 2100);
+    check_panel<TestType>(*cholesky_gpu(), generated<TestType>("spd", 1700, 1700, 3), 1700, 0);
 }
 
 TEST_CASE("Cholesky on real GPUs has LAPACK's residual at ragged sizes", "[cuda][large]") {

@@ -154,6 +154,9 @@ struct GpuTuning {
         Index least_split_side = 1;
         /// Products of fewer elements than a square of this order are made together where they are alike.
         Index batched_below = 1;
+        /// Mode gpu: a matrix of at most this order, all of whose columns are in one tile column, is one panel, which one
+        /// kernel factors.
+        Index fused_order = 0;
     } cholesky;
 
     struct Qr {

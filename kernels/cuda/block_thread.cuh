@@ -40,6 +40,42 @@ struct BlockThread {
     }
     __device__ void wait_for_copies() const { cuda_detail::wait_for_copies(); }
 
+    /// The same in groups: those that the thread started since the last call are one.
+    template <int count, class T>
+    __device__ void copy(T* shared, const T* global) const {
+        copy_to_shared<count>(shared, global);
+    }
+    __device__ void commit_copies() const { asm volatile("cp.async.commit_group;" ::: "memory"); }
+    /// For all of its own but the last `pending` groups.
+    template <int pending>
+    __device__ void wait_for_own_copies() const {
+        asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
+    }
+
+    // Counters in the GPU's memory. What the thread's block wrote before it met and one of its threads then released,
+    // other blocks may read after they acquired.
+    __device__ int load_acquire(const int* counter) const {
+        int value;
+        asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(value) : "l"(counter) : "memory");
+        return value;
+    }
+    __device__ void store_release(int* counter, int value) const {
+        asm volatile("st.release.gpu.global.s32 [%0], %1;" ::"l"(counter), "r"(value) : "memory");
+    }
+    __device__ void add_release(int* counter, int value) const {
+        asm volatile("red.release.gpu.global.add.s32 [%0], %1;" ::"l"(counter), "r"(value) : "memory");
+    }
+    __device__ int fetch_add(int* counter, int value) const { return atomicAdd(counter, value); }
+    /// Where it fails, `expected` becomes what was there.
+    __device__ bool compare_exchange(int* counter, int& expected, int value) const {
+        const int before = atomicCAS(counter, expected, value);
+        const bool exchanged = before == expected;
+        expected = before;
+        return exchanged;
+    }
+    /// Between two looks at a counter.
+    __device__ void pause() const {}
+
     /// 1 / sqrt(x) for normal x, good to 20 bits. What CUDA's own function does for denormal numbers would keep everything
     /// around it from being scheduled beside it.
     __device__ double reciprocal_root_estimate(double x) const {

@@ -7,6 +7,7 @@
 #include "kernels/cuda/blas.cuh"
 #include "kernels/cuda/block_thread.cuh"
 #include "kernels/cuda/cholesky_block.hpp"
+#include "kernels/cuda/cholesky_fused.hpp"
 #include "kernels/cuda/cholesky_leaf.hpp"
 #include "kernels/cuda/launch.cuh"
 
@@ -16,6 +17,9 @@ namespace {
 
 using namespace cuda_detail;
 namespace block = cuda_detail::cholesky;
+
+template <class T>
+using LeafMemory = block::LeafMemory<T, block::leaf>;
 
 /// What a leaf leaves for the rows below it.
 template <class T>
@@ -27,12 +31,15 @@ struct LeafResults {
 /// `first` is the leaf's first column in its panel; the first leaf of a panel sets *info, the others leave it where it
 /// says that one failed.
 template <class T>
-__global__ void __launch_bounds__(block::leaf_warps* block::lanes, 1)
+__global__ void __launch_bounds__(LeafMemory<T>::warps* block::lanes, 1)
     leaf_kernel(block::Leaf<T> leaf, Index first, Index* info) {
     extern __shared__ __align__(16) unsigned char raw[];
     const BlockThread thread;
-    const int failed = block::factor_leaf(thread, *reinterpret_cast<block::LeafMemory<T>*>(raw), leaf);
-    if (thread.warp != block::reporting_warp || thread.lane > 0) return;
+    auto& memory = *reinterpret_cast<LeafMemory<T>*>(raw);
+    block::load_leaf(thread, memory, leaf);
+    thread.sync();
+    const int failed = block::factor_leaf(thread, memory, leaf);
+    if (thread.warp != LeafMemory<T>::reporting_warp || thread.lane > 0) return;
     const Index before = first == 0 ? 0 : *info;
     *info = before == 0 && failed > 0 ? first + failed : before;
 }
@@ -50,9 +57,9 @@ __global__ void __launch_bounds__(block::solving_warps* block::lanes, 3)
 
 template <class T>
 void factor_leaf(Stream stream, View<T> square, LeafResults<T> results, Index first, Index* info) {
-    constexpr std::size_t bytes = sizeof(block::LeafMemory<T>);
+    constexpr std::size_t bytes = sizeof(LeafMemory<T>);
     allow_shared(reinterpret_cast<const void*>(leaf_kernel<T>), bytes, stream);
-    leaf_kernel<T><<<1, block::leaf_warps * block::lanes, bytes, native(stream)>>>(
+    leaf_kernel<T><<<1, LeafMemory<T>::warps * block::lanes, bytes, native(stream)>>>(
         block::Leaf<T>{square.data(), square.row_stride(), static_cast<int>(square.rows()), results.inverses,
                        results.use_inverse},
         first, info);
@@ -98,6 +105,30 @@ void factor_columns(Stream stream, View<T> panel, Index first, Index cols, Index
     factor_columns<T>(stream, panel, next, right, info, inverses, use_inverse);
 }
 
+template <bool wide, class T>
+__global__ void __launch_bounds__(block::fused_warps* block::lanes, 1)
+    fused_kernel(block::FusedPanel<T> panel, Index* info) {
+    extern __shared__ __align__(16) unsigned char raw[];
+    const BlockThread thread;
+    block::FusedBlock<wide, T, BlockThread>(thread, *reinterpret_cast<block::FusedMemory<T>*>(raw), panel).run(info);
+}
+
+template <class T>
+void factor_fused(Stream stream, const block::FusedPanel<T>& panel, Index* info) {
+    check(cudaMemsetAsync(panel.counters, 0, panel.counters_of(panel.squares) * sizeof(int), native(stream)),
+          "cudaMemsetAsync", stream);
+    int processors = 0;
+    check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, stream.device()),
+          "cudaDeviceGetAttribute", stream);
+    constexpr std::size_t bytes = sizeof(block::FusedMemory<T>);
+    const bool wide = reinterpret_cast<std::uintptr_t>(panel.a) % 16 == 0 && panel.ld * Index{sizeof(T)} % 16 == 0;
+    const auto kernel = wide ? fused_kernel<true, T> : fused_kernel<false, T>;
+    allow_shared(reinterpret_cast<const void*>(kernel), bytes, stream);
+    const int blocks = std::min(processors, 1 + block::Schedule(panel.squares).tasks());
+    kernel<<<static_cast<unsigned>(blocks), block::fused_warps * block::lanes, bytes, native(stream)>>>(panel, info);
+    check_launch("fused_kernel", stream);
+}
+
 constexpr int band_threads = 256;
 
 /// A block a row.
@@ -129,29 +160,42 @@ View<T> writable(View<const T> a) {
     return View<T>(const_cast<T*>(a.data()), a.rows(), a.cols(), a.row_stride(), a.col_stride());
 }
 
-/// Elements of the panel's inverses.
-constexpr Index inverse_elements(Index cols) {
-    return divide_up(cols, block::leaf) * block::leaf * block::tile;
+constexpr Index in_leaves(Index cols) {
+    return divide_up(cols, block::leaf) * block::leaf;
+}
+
+block::Squares squares_of(Index rows, Index cols) {
+    return {static_cast<int>(rows), static_cast<int>(cols)};
 }
 
 }  // namespace
 
 template <class T>
-std::size_t cholesky_workspace(Index cols) {
-    const auto tiles = static_cast<std::size_t>(divide_up(cols, block::leaf) * block::leaf_tiles);
-    return static_cast<std::size_t>(inverse_elements(cols)) * sizeof(T) + tiles * sizeof(int);
+std::size_t cholesky_workspace(Index rows, Index cols) {
+    const Index tiles = in_leaves(cols) / block::tile;
+    const Index counters = block::FusedPanel<T>::counters_of(squares_of(rows, cols));
+    return static_cast<std::size_t>(in_leaves(cols) * block::tile) * sizeof(T) +
+           static_cast<std::size_t>(tiles + counters) * sizeof(int);
 }
 
 template <class T>
-void cholesky_panel(Stream stream, View<T> panel, Index* info, void* workspace) {
+void cholesky_panel(Stream stream, View<T> panel, CholeskyPanelDesign design, Index* info, void* workspace) {
     assert(panel.rows() >= panel.cols() && (panel.col_stride() == 1 || panel.cols() <= 1));
     if (panel.empty()) {
         check(cudaMemsetAsync(info, 0, sizeof(Index), native(stream)), "cudaMemsetAsync", stream);
         return;
     }
     auto* inverses = static_cast<T*>(workspace);
-    auto* use_inverse = reinterpret_cast<int*>(inverses + inverse_elements(panel.cols()));
-    factor_columns<T>(stream, panel, 0, panel.cols(), info, inverses, use_inverse);
+    auto* use_inverse = reinterpret_cast<int*>(inverses + in_leaves(panel.cols()) * block::tile);
+    if (design == CholeskyPanelDesign::fused) {
+        int* const counters = use_inverse + in_leaves(panel.cols()) / block::tile;
+        factor_fused<T>(stream,
+                        {panel.data(), panel.row_stride(), squares_of(panel.rows(), panel.cols()), inverses,
+                         use_inverse, counters},
+                        info);
+    } else {
+        factor_columns<T>(stream, panel, 0, panel.cols(), info, inverses, use_inverse);
+    }
 }
 
 template <class T>
@@ -171,10 +215,10 @@ void restore_above_diagonal(Stream stream, std::type_identity_t<View<const T>> s
     copy_band<T, true>(stream, a, writable(saved));
 }
 
-template std::size_t cholesky_workspace<float>(Index);
-template std::size_t cholesky_workspace<double>(Index);
-template void cholesky_panel<float>(Stream, View<float>, Index*, void*);
-template void cholesky_panel<double>(Stream, View<double>, Index*, void*);
+template std::size_t cholesky_workspace<float>(Index, Index);
+template std::size_t cholesky_workspace<double>(Index, Index);
+template void cholesky_panel<float>(Stream, View<float>, CholeskyPanelDesign, Index*, void*);
+template void cholesky_panel<double>(Stream, View<double>, CholeskyPanelDesign, Index*, void*);
 template void subtract_transposed_products<float>(Stream, Index, Strided<const float>, Strided<const float>,
                                                   Strided<float>);
 template void subtract_transposed_products<double>(Stream, Index, Strided<const double>, Strided<const double>,

@@ -13,21 +13,29 @@
 /// CPU twins: kernels/cpu/cholesky_panel.hpp.
 namespace basalt::cuda_kernels {
 
-/// Bytes that cholesky_panel() needs for a panel of so many columns.
+/// How a panel is factored.
+enum class CholeskyPanelDesign {
+    /// In halves with a product between them, down to leaves of 128 columns, which one block of threads factors; rows
+    /// below a leaf are solved for by a launch of their own.
+    recursive,
+    /// By one kernel, left-looking in squares of 64 x 64 (cholesky_fused.hpp).
+    fused,
+};
+
+/// Bytes that cholesky_panel() needs for a panel of at most so many rows and columns.
 template <class T>
-std::size_t cholesky_workspace(Index cols);
+std::size_t cholesky_workspace(Index rows, Index cols);
 
 /// panel = L in place: the square D on top becomes its Cholesky factor L(k, k), the rows P below it P L(k, k)^-T.
 /// `panel` is m x n, m >= n; the square's strictly upper triangle is not read and may be written. *info is 0 or the
 /// number, from 1, of the first pivot that is not positive or is NaN; what is computed then has no meaning. The same
-/// input gives the same bits. `workspace` holds cholesky_workspace() bytes, aligned to 256; its contents are of no
-/// matter.
+/// input and design give the same bits. `workspace` holds cholesky_workspace() bytes, aligned to 256; its contents are
+/// of no matter.
 ///
-/// Recursive down to leaves of 128 columns, which one block of threads factors in its shared memory; rows below a leaf
-/// are multiplied by the inverses of its 32 x 32 tiles, or solved by substitution where these are too large. Source:
-/// Abdelfattah, Haidar, Tomov, Dongarra (IEEE TPDS 29, 2018), section 6.3.
+/// Rows are multiplied by the inverses of 32 x 32 tiles on the diagonal, or solved for by substitution where these are
+/// too large. Source of the blocking: Abdelfattah, Haidar, Tomov, Dongarra (IEEE TPDS 29, 2018), section 6.3.
 template <class T>
-void cholesky_panel(Stream stream, View<T> panel, Index* info, void* workspace);
+void cholesky_panel(Stream stream, View<T> panel, CholeskyPanelDesign design, Index* info, void* workspace);
 
 /// C_i -= A_i B_i^T for i < count: A_i m x k, B_i n x k, C_i m x n.
 template <class T>

@@ -18,33 +18,36 @@
 ///     1 warp                     stores both one group behind
 namespace basalt::cuda_detail::cholesky {
 
-constexpr int identity_row = leaf;  // of the matrix in shared memory
-constexpr int leaf_rows = leaf + tile;
-constexpr int row_warps = leaf_rows / lanes;
-constexpr int reporting_warp = row_warps - 1;  // the identity's, which sees all pivots
-constexpr int update_warps = leaf_rows / 16;
-constexpr int storing_warp = row_warps + update_warps;
-constexpr int leaf_warps = storing_warp + 1;
-
-template <class T>
+/// Of a leaf of at most `most` columns.
+template <class T, int most>
 struct LeafMemory {
-    alignas(16) T a[leaf_rows * leaf_ld];  ///< row-major; what is right of the diagonal is of no matter
-    alignas(16) T square[group * group];   ///< of the group on the diagonal, before it is factored
+    static constexpr int tiles = most / tile;
+    /// Of rows: lanes that load pairs, each from a row of its own, meet in no bank.
+    static constexpr int ld = most + 2;
+    static constexpr int identity_row = most;  ///< where the rows of the identity begin
+    static constexpr int rows = most + tile;
+    static constexpr int row_warps = rows / lanes;
+    static constexpr int reporting_warp = row_warps - 1;  ///< the identity's, which sees all pivots
+    static constexpr int storing_warp = row_warps + rows / 16;
+    static constexpr int warps = storing_warp + 1;
+
+    alignas(16) T a[rows * ld];           ///< row-major; what is right of the diagonal is of no matter
+    alignas(16) T square[group * group];  ///< of the group on the diagonal, before it is factored
 };
 
-/// Filled up with the identity to whole tiles, so that nothing else has to know where it ends. Several rows are on
-/// their way at once.
-template <class T, class Thread>
-BASALT_DEVICE void load_leaf(const Thread& thread, LeafMemory<T>& memory, const Leaf<T>& l) {
-    constexpr int rows_at_once = 4;
+/// Into shared memory, filled up with the identity to whole tiles, so that nothing else has to know where it ends.
+/// Several rows are on their way at once.
+template <class T, int most, class Thread>
+BASALT_DEVICE void load_leaf(const Thread& thread, LeafMemory<T, most>& memory, const Leaf<T>& l) {
+    constexpr int rows_at_once = 4, tiles = LeafMemory<T, most>::tiles;
     const int padded = l.padded();
     for (int top = thread.warp; top < padded; top += rows_at_once * thread.warps) {
-        T value[rows_at_once][leaf_tiles];
+        T value[rows_at_once][tiles];
         BASALT_UNROLL
         for (int r = 0; r < rows_at_once; ++r) {
             const int i = top + r * thread.warps;
             BASALT_UNROLL
-            for (int c = 0; c < leaf_tiles; ++c) {
+            for (int c = 0; c < tiles; ++c) {
                 const int j = c * lanes + thread.lane;
                 value[r][c] = i == j ? T{1} : T{0};
                 if (i < l.order && j <= i) value[r][c] = l.a[i * l.ld + j];
@@ -54,20 +57,20 @@ BASALT_DEVICE void load_leaf(const Thread& thread, LeafMemory<T>& memory, const 
         for (int r = 0; r < rows_at_once; ++r) {
             const int i = top + r * thread.warps;
             BASALT_UNROLL
-            for (int c = 0; c < leaf_tiles; ++c) {
+            for (int c = 0; c < tiles; ++c) {
                 const int j = c * lanes + thread.lane;
-                if (i < padded) memory.a[i * leaf_ld + j] = value[r][c];
+                if (i < padded) memory.a[i * memory.ld + j] = value[r][c];
                 if (i < group && j < group) memory.square[i * group + j] = value[r][c];
             }
         }
     }
     for (int i = thread.warp; i < tile; i += thread.warps) {
-        memory.a[(identity_row + i) * leaf_ld + thread.lane] = i == thread.lane ? T{1} : T{0};
+        memory.a[(memory.identity_row + i) * memory.ld + thread.lane] = i == thread.lane ? T{1} : T{0};
     }
 }
 
-/// The largest magnitude, by the bits that order it: in double precision the upper half's, cut off behind 20 bits. NaN is
-/// above all numbers.
+/// The largest magnitude, by the bits that order it: in double precision the upper half's, cut off behind 20 bits. NaN
+/// is above all numbers.
 template <class T>
 class Magnitude {
   public:
@@ -133,14 +136,14 @@ BASALT_DEVICE void eliminate(const Thread& thread, const T* square, int first, T
 
 /// The warps with a row a thread. Returns, in the one of the identity's rows, the number of the first pivot that is not
 /// positive, or 0.
-template <class T, class Thread>
-BASALT_DEVICE int factor_groups(const Thread& thread, LeafMemory<T>& memory, int padded) {
-    const bool identity = thread.warp == reporting_warp;
+template <class T, int most, class Thread>
+BASALT_DEVICE int factor_groups(const Thread& thread, LeafMemory<T, most>& memory, int padded) {
+    const bool identity = thread.warp == memory.reporting_warp;
     int failed = 0;
     BASALT_ROLLED
     for (int first = 0; first < padded; first += group) {
         if (identity || (thread.warp >= first / tile && thread.warp * tile < padded)) {
-            T* const own = memory.a + (thread.warp * lanes + thread.lane) * leaf_ld + first;
+            T* const own = memory.a + (thread.warp * lanes + thread.lane) * memory.ld + first;
             T row[group];
             BASALT_UNROLL
             for (int c = 0; c < group; c += 2) {
@@ -159,17 +162,17 @@ BASALT_DEVICE int factor_groups(const Thread& thread, LeafMemory<T>& memory, int
 }
 
 /// The warps behind: 16 rows each. Columns from `begin` on contribute: of the identity's rows those of their tile.
-template <bool identity, class T, class Thread>
-BASALT_DEVICE void update_groups(const Thread& thread, LeafMemory<T>& memory, int padded) {
-    const int top = (thread.warp - row_warps) * 16;
+template <bool identity, class T, int most, class Thread>
+BASALT_DEVICE void update_groups(const Thread& thread, LeafMemory<T, most>& memory, int padded) {
+    const int top = (thread.warp - memory.row_warps) * 16;
     const int row = top + thread.lane / 4, pair = 2 * (thread.lane % 4);
-    const T* const upper = memory.a + row * leaf_ld;
-    const T* const lower = upper + 8 * leaf_ld;
+    const T* const upper = memory.a + row * memory.ld;
+    const T* const lower = upper + 8 * memory.ld;
     BASALT_ROLLED
     for (int first = 0; first < padded; first += group) {
         const int next = first + group, begin = identity ? next / tile * tile : 0;
         const bool busy = next < padded && (identity || (top < padded && top + 16 > next));
-        const T* const b = memory.a + (next + thread.lane / 4) * leaf_ld;
+        const T* const b = memory.a + (next + thread.lane / 4) * memory.ld;
         Part even{}, odd{};
         Pair<T> rest[2];
         const auto step = [&](Part& part, int col) {
@@ -187,9 +190,9 @@ BASALT_DEVICE void update_groups(const Thread& thread, LeafMemory<T>& memory, in
             BASALT_UNROLL
             for (int half = 0; half < 2; ++half) {
                 const int own_row = row + 8 * half;
-                rest[half] = load_pair<true>(memory.a + own_row * leaf_ld + next + pair);
+                rest[half] = load_pair<true>(memory.a + own_row * memory.ld + next + pair);
                 if constexpr (identity) {
-                    const int one = begin + own_row - identity_row - next - pair;
+                    const int one = begin + own_row - memory.identity_row - next - pair;
                     rest[half] = {one == 0 ? T{1} : T{0}, one == 1 ? T{1} : T{0}};
                 }
                 rest[half] = less(less(rest[half], half == 0 ? even.upper : even.lower), half == 0 ? odd.upper : odd.lower);
@@ -203,7 +206,7 @@ BASALT_DEVICE void update_groups(const Thread& thread, LeafMemory<T>& memory, in
             for (int half = 0; half < 2; ++half) {
                 const int own_row = row + 8 * half;
                 rest[half] = less(rest[half], half == 0 ? last.upper : last.lower);
-                store_pair<true>(memory.a + own_row * leaf_ld + next + pair, rest[half]);
+                store_pair<true>(memory.a + own_row * memory.ld + next + pair, rest[half]);
                 if (top + 8 * half == next) {
                     store_pair<true>(memory.square + (own_row - next) * group + pair, rest[half]);
                 }
@@ -214,8 +217,8 @@ BASALT_DEVICE void update_groups(const Thread& thread, LeafMemory<T>& memory, in
 }
 
 /// L's columns of a group.
-template <class T, class Thread>
-BASALT_DEVICE void store_factor(const Thread& thread, const LeafMemory<T>& memory, const Leaf<T>& l, int first) {
+template <class T, int most, class Thread>
+BASALT_DEVICE void store_factor(const Thread& thread, const LeafMemory<T, most>& memory, const Leaf<T>& l, int first) {
     constexpr int rows_at_once = lanes / group, unrolled = 4;
     const int col = first + thread.lane % group, padded = l.padded();
     BASALT_ROLLED
@@ -223,7 +226,7 @@ BASALT_DEVICE void store_factor(const Thread& thread, const LeafMemory<T>& memor
         T value[unrolled];
         BASALT_UNROLL
         for (int r = 0; r < unrolled; ++r) {
-            value[r] = memory.a[(top + r * rows_at_once) * leaf_ld + col];  // beyond the last row is the identity's
+            value[r] = memory.a[(top + r * rows_at_once) * memory.ld + col];  // beyond the last row is the identity's
         }
         BASALT_UNROLL
         for (int r = 0; r < unrolled; ++r) {
@@ -234,8 +237,8 @@ BASALT_DEVICE void store_factor(const Thread& thread, const LeafMemory<T>& memor
 }
 
 /// The last warp, one group behind: L and the inverses, which row r of the identity has become column r of.
-template <class T, class Thread>
-BASALT_DEVICE void store_groups(const Thread& thread, const LeafMemory<T>& memory, const Leaf<T>& l) {
+template <class T, int most, class Thread>
+BASALT_DEVICE void store_groups(const Thread& thread, const LeafMemory<T, most>& memory, const Leaf<T>& l) {
     const int padded = l.padded();
     Magnitude<T> largest_l, largest_x;
     BASALT_ROLLED
@@ -244,8 +247,8 @@ BASALT_DEVICE void store_groups(const Thread& thread, const LeafMemory<T>& memor
         thread.sync();
         store_factor(thread, memory, l, first);
         const int own_tile = first / tile, col = first % tile;
-        const T* const l_row = memory.a + (own_tile * tile + thread.lane) * leaf_ld + first;
-        const T* const x_row = memory.a + (identity_row + thread.lane) * leaf_ld + first;
+        const T* const l_row = memory.a + (own_tile * tile + thread.lane) * memory.ld + first;
+        const T* const x_row = memory.a + (memory.identity_row + thread.lane) * memory.ld + first;
         T* const inverse = l.inverses + own_tile * tile * tile + col * tile + thread.lane;
         BASALT_UNROLL
         for (int c = 0; c < group; ++c) {
@@ -261,20 +264,24 @@ BASALT_DEVICE void store_groups(const Thread& thread, const LeafMemory<T>& memor
     }
 }
 
-/// Called by all threads of a block of leaf_warps warps. Returns in reporting_warp the number from 1 of the first pivot
-/// that is not positive, or 0; in the others 0.
-template <class T, class Thread>
-BASALT_DEVICE int factor_leaf(const Thread& thread, LeafMemory<T>& memory, const Leaf<T>& l) {
+/// The leaf is in `memory`, and the threads have met. Called by all threads of a block of at least the memory's
+/// `warps`. Returns in its reporting_warp the number from 1 of the first pivot that is not positive, or 0; in the
+/// others 0.
+template <class T, int most, class Thread>
+BASALT_DEVICE int factor_leaf(const Thread& thread, LeafMemory<T, most>& memory, const Leaf<T>& l) {
     const int padded = l.padded();
-    load_leaf(thread, memory, l);
-    thread.sync();
-    if (thread.warp < row_warps) return factor_groups(thread, memory, padded);
-    if (thread.warp < storing_warp - tile / 16) {
+    if (thread.warp < memory.row_warps) return factor_groups(thread, memory, padded);
+    if (thread.warp < memory.storing_warp - tile / 16) {
         update_groups<false>(thread, memory, padded);
-    } else if (thread.warp < storing_warp) {
+    } else if (thread.warp < memory.storing_warp) {
         update_groups<true>(thread, memory, padded);
-    } else {
+    } else if (thread.warp == memory.storing_warp) {
         store_groups(thread, memory, l);
+    } else {
+        for (int first = 0; first < padded; first += group) {
+            thread.sync();
+            thread.sync();
+        }
     }
     return 0;
 }
