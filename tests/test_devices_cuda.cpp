@@ -1,4 +1,5 @@
 // GPUs by CUDA: what every device promises, and what only these do.
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -64,6 +65,36 @@ TEST_CASE("copies of GPUs move the pieces they name and nothing else", "[cuda]")
     const Machine machine = gpus();
     if (machine.size() == 0) SKIP(no_gpu);
     check_copies(machine);
+}
+
+TEST_CASE("small copies of host memory that is not pinned hold up nobody", "[cuda]") {
+    const Machine machine = gpus();
+    if (machine.size() == 0) SKIP(no_gpu);
+    const Watchdog watchdog;
+    constexpr std::size_t bytes = 4096;
+    for (const auto& device : machine.devices) {
+        device->attach_thread();
+        const Buffer buffer(*device, bytes);
+        Bytes there(bytes, std::byte{7}), back(bytes);
+        std::atomic<bool> open{false};
+        device->launch(StreamRole::compute, [&](Stream stream) {
+            cudaLaunchHostFunc(
+                native(stream), [](void* gate) { static_cast<std::atomic<bool>*>(gate)->wait(false); }, &open);
+        });
+        device->wait_for(StreamRole::from_host, *device, StreamRole::compute, device->record(StreamRole::compute, false));
+        device->copy(StreamRole::from_host, {.to = buffer.get(), .from = there.data(), .row_bytes = bytes});
+        const Ticket arrived = device->record(StreamRole::from_host, false);
+        device->wait_for(StreamRole::to_host, *device, StreamRole::from_host, arrived);
+        // rows of 16 bytes go 32 apart
+        device->copy(StreamRole::to_host, {back.data(), buffer.get(), 16, bytes / 32, 32, 16});
+        const Ticket returned = device->record(StreamRole::to_host, false);
+        CHECK_FALSE(device->reached(StreamRole::to_host, returned));
+        there.assign(bytes, std::byte{9});  // read when the copy runs, not when it is enqueued
+        open = true;
+        open.notify_all();
+        await(*device, StreamRole::to_host, returned);
+        for (std::size_t i = 0; i < bytes; ++i) REQUIRE(back[i] == (i % 32 < 16 ? std::byte{9} : std::byte{0}));
+    }
 }
 
 TEST_CASE("tickets of a GPU are reached in order and stay reached", "[cuda]") {

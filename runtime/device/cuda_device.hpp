@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "runtime/device/cuda_clock.hpp"
+#include "runtime/device/cuda_staging.hpp"
 #include "runtime/device/cuda_stream.hpp"
 #include "runtime/device/device.hpp"
 #include "runtime/device/pinned_ranges.hpp"
@@ -72,6 +73,7 @@ class CudaDevice final : public Device {
     /// Whether this device's own context has a sticky error. A call may also meet one of another device: of a peer that
     /// it concerns, or of the thread's former one.
     bool context_is_spoilt() const noexcept;
+    bool stage(StreamRole role, const Copy& copy);
     void enqueue_copy(const char* call, StreamRole role, const Copy& copy, cudaMemcpyKind kind);
 
     const int index_;
@@ -83,6 +85,7 @@ class CudaDevice final : public Device {
     const std::shared_ptr<PinnedRanges> pinned_;
     std::vector<bool> reached_peers_;
     std::optional<CudaClock> clock_;
+    std::array<CudaStaging, stream_roles> staging_;
     std::array<std::unique_ptr<CudaStream>, stream_roles> streams_;
 
     mutable std::atomic<bool> lost_{false};
