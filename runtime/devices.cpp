@@ -86,6 +86,12 @@ bool Engine::at_home(const Datum& datum) {
     return residency == nullptr || residency->valid_on(host_node);
 }
 
+bool Engine::valid_on(const Datum& datum, int device) {
+    const std::lock_guard guard(root_.lock);
+    const Residency* residency = datum.current->residency.get();
+    return residency != nullptr && residency->valid_on(node_of_device(device));
+}
+
 std::size_t Engine::memory_of(int device) {
     const std::lock_guard guard(root_.lock);
     return coherence_->capacity(node_of_device(device));

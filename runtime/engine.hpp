@@ -116,8 +116,9 @@ class Engine {
     void prepare_memory(int device, std::size_t bytes, std::size_t count);
     /// Whether the datum has memory on that GPU, once everything submitted has run.
     bool has_memory_on(const Datum& datum, int device);
-    /// Whether the host's memory holds the contents, once everything submitted has run.
+    /// Whether the host's memory holds the contents, or the GPU's, once everything submitted has run.
     bool at_home(const Datum& datum);
+    bool valid_on(const Datum& datum, int device);
     /// Bytes of the GPU's memory that data may take up.
     std::size_t memory_of(int device);
     /// Those that the runtime has already taken: a lower bound of memory_of() that is known without asking the device.

@@ -45,24 +45,29 @@ void MatrixStorage::pin() {
     pinned_ = true;
 }
 
+void MatrixStorage::pin_what_is_at_home() {
+    for (Index j = 0; j < grid_.tile_cols(); ++j) {
+        if (runtime_.engine().at_home(*datum(j))) return pin();
+    }
+}
+
 void MatrixStorage::make_room_on_gpus(Index columns) const {
     const Index gpus = runtime_.gpus();
-    const std::size_t bytes = static_cast<std::size_t>(grid_.tile_column_size()) * element_size_;
     for (Index gpu = 0; gpu < std::min(gpus, columns); ++gpu) {
         if (runtime_.engine().has_memory_on(*datum(gpu), static_cast<int>(gpu))) continue;
-        runtime_.engine().prepare_memory(static_cast<int>(gpu), bytes, static_cast<std::size_t>((columns + gpus - 1) / gpus));
+        runtime_.engine().prepare_memory(static_cast<int>(gpu), column_bytes(), static_cast<std::size_t>((columns + gpus - 1) / gpus));
     }
 }
 
 void MatrixStorage::adopt(Index j, int gpu, void* memory) {
     runtime_.engine().adopt(*datum(j), gpu, memory);
     adopted_.gpu = gpu;
-    adopted_.bytes += static_cast<std::size_t>(grid_.tile_column_size()) * element_size_;
+    adopted_.bytes += column_bytes();
 }
 
 void* MatrixStorage::column(Index j) const {
     return static_cast<std::byte*>(slab_.data()) +
-           static_cast<std::size_t>(j * grid_.tile_column_size()) * element_size_;
+           static_cast<std::size_t>(j) * column_bytes();
 }
 
 void MatrixStorage::check(Index j, Index row_begin, Index row_end, Index col_begin, Index col_end) const {

@@ -25,8 +25,11 @@ class MatrixStorage {
     const TileGrid& grid() const { return grid_; }
     Datum* datum(Index j) const { return columns_[static_cast<std::size_t>(j)].get(); }
     void* column(Index j) const;
+    std::size_t column_bytes() const { return static_cast<std::size_t>(grid_.tile_column_size()) * element_size_; }
     /// Makes the slab fit for copies to and from GPUs, if it is not already.
     void pin();
+    /// The same where the host's memory holds some of the contents, once everything submitted so far has run.
+    void pin_what_is_at_home();
     /// Room on the GPUs for the first `columns` tile columns, dealt to them in turn, at constant stride; unless they
     /// have some already.
     void make_room_on_gpus(Index columns) const;

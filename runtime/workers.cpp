@@ -16,8 +16,8 @@ constexpr int polls_before_sleep = 30;
 constexpr int first_pause = 160;
 constexpr int longest_pause = 400;
 
-// Whoever waits for GPUs polls for up to 5 ms: waking it would take longer than a small kernel does.
-constexpr int polls_before_sleep_beside_gpus = 400;
+// Who waits for all that GPUs do polls for longer: waking it would take as long as a small factorization does.
+constexpr auto polling_beside_gpus = std::chrono::milliseconds(5);
 
 // Looking whether one may stop costs reading every place's counter, so between short tasks it is done once in many,
 // and after each task that takes long.
@@ -156,8 +156,9 @@ void Engine::work_until(Worker& worker, int min_level, const void* awaited, cons
     sleeper.may_join = worker.gangs == 0;
     // a destructor of a kernel may wait before its task's successors have been handed on
     Task* next = choose_next(worker, min_level);
-    const int most_polls =
-        awaited != nullptr && has_real_gpus() ? polls_before_sleep_beside_gpus : polls_before_sleep;
+    // the stand-in waits for nobody
+    const bool patient = awaited == &root_ && has_real_gpus() && !stand_in_works_.load(std::memory_order_relaxed);
+    std::chrono::steady_clock::time_point idle_since;
     int idle = 0;
     LookInterval look;
     Stretch stretch;
@@ -185,7 +186,9 @@ void Engine::work_until(Worker& worker, int min_level, const void* awaited, cons
                 for (int i = 0; i < pauses_after_short_tasks && !done(); i += first_pause) pause_for(1);
             }
         }
-        if (++idle < most_polls) {
+        if (++idle == 1 && patient) idle_since = std::chrono::steady_clock::now();
+        if (idle < polls_before_sleep ||
+            (patient && std::chrono::steady_clock::now() - idle_since < polling_beside_gpus)) {
             pause_for(idle);
             continue;
         }
@@ -204,7 +207,7 @@ void Engine::work_until(Worker& worker, int min_level, const void* awaited, cons
             wake_up = deadline ? std::min(*deadline, nap_end) : nap_end;
         }
         const bool woken = parking_.sleep(sleeper, wake_up);
-        if (!woken) idle = most_polls - 1;  // a nap's end is no reason to poll for long
+        if (!woken) idle = polls_before_sleep - 1;  // a nap's end is no reason to poll for long
     }
 }
 

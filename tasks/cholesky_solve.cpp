@@ -1,6 +1,7 @@
 // Solving with a Cholesky factor: forward and backward, as tasks on blocks of rows; and the calls on the user's arrays.
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "basalt/cholesky.hpp"
 #include "kernels/cpu/blas.hpp"
@@ -135,8 +136,8 @@ void cholesky_solve(Runtime& runtime, const CholeskyFactors<T>& cholesky, Matrix
             "cholesky_solve: factor, B and runtime do not belong together");
     require(b.rows() == n,
             "cholesky_solve: B has " + std::to_string(b.rows()) + " rows; the factor has " + std::to_string(n));
-    if (detail::only_on_gpus(*state->a)) {
-        const detail::SubstitutionOnGpus<T> on_gpus(*state->a, n, b);
+    if (auto gpus = detail::gpus_to_solve_on(*state->a, b.share_storage()->column_bytes()); !gpus.empty()) {
+        const detail::SubstitutionOnGpus<T> on_gpus(*state->a, std::move(gpus), n, b);
         const bool lower = state->triangle == Triangle::lower;
         on_gpus.solve(state->triangle, Diagonal::stored, !lower);  // L Y = B
         on_gpus.solve(state->triangle, Diagonal::stored, lower);   // L^T X = Y

@@ -5,18 +5,37 @@
 
 namespace basalt::detail {
 
+namespace {
+
+/// Elements on a GPU.
+template <class T>
+struct Sizes {
+    Sizes(Runtime& runtime, Index rows, Index nb, Index columns) : reflectors(aligned(rows * nb)) {
+        // on an emulated GPU the CPU's kernels have their own workspace
+        if (runtime.engine().device(0).emulated()) return;
+        workspace = aligned(cuda_kernels::reflect_columns_workspace(rows, nb, columns));
+    }
+    const Index reflectors;
+    Index workspace = line;
+
+    Index sum() const { return reflectors + workspace; }
+};
+
+}  // namespace
+
+template <class T>
+std::size_t GpuReflections<T>::bytes(Runtime& runtime, Index rows, Index nb, Index columns) {
+    return static_cast<std::size_t>(Sizes<T>(runtime, rows, nb, columns).sum()) * sizeof(T);
+}
+
 template <class T>
 GpuReflections<T>::GpuReflections(Runtime& runtime, Index rows, Index nb, Index columns) : columns(columns) {
-    // on an emulated GPU the CPU's kernels have their own workspace
-    const bool emulated = runtime.engine().device(0).emulated();
-    const Index reflectors = aligned(rows * nb);
-    const Index workspace = emulated ? line : aligned(cuda_kernels::reflect_columns_workspace(rows, nb, columns));
-    addresses_ = HostBuffer(static_cast<std::size_t>(runtime.gpus() * (reflectors + workspace)) * sizeof(T),
-                            HostBacking::untouched);
+    const Sizes<T> sizes(runtime, rows, nb, columns);
+    addresses_ = HostBuffer(static_cast<std::size_t>(runtime.gpus() * sizes.sum()) * sizeof(T), HostBacking::untouched);
     T* next = static_cast<T*>(addresses_.data());
-    for (int gpu = 0; gpu < runtime.gpus(); ++gpu, next += reflectors + workspace) {
+    for (int gpu = 0; gpu < runtime.gpus(); ++gpu, next += sizes.sum()) {
         v.emplace_back(runtime, next, rows, nb, "reflectors");
-        workspaces.emplace_back(runtime, next + reflectors, workspace, 1, "workspace of reflections");
+        workspaces.emplace_back(runtime, next + sizes.reflectors, sizes.workspace, 1, "workspace of reflections");
     }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "runtime/host_memory.hpp"
@@ -7,11 +8,14 @@
 
 namespace basalt::detail {
 
-/// What multiplying by Q on GPUs needs: by a Q of order `rows` in panels of nb columns at most, for matrices whose tile
-/// columns are not wider than `columns`.
+/// What multiplying by Q on GPUs needs: by a Q of order `rows` in panels of nb columns at most, `columns` columns of the
+/// other matrix at a time.
 template <class T>
 struct GpuReflections {
     GpuReflections(Runtime& runtime, Index rows, Index nb, Index columns);
+
+    /// Of a GPU's memory.
+    static std::size_t bytes(Runtime& runtime, Index rows, Index nb, Index columns);
 
     const Index columns;
 

@@ -39,7 +39,7 @@ ModeChoice choose_mode(const Runtime& runtime, FactorMode asked, const ModeRules
     const int gpus = free ? runtime.engine().gpus_to_deal_to() : runtime.gpus();
     const FactorMode by_rule = rules.by_tables(gpus);
     if (!free) return {by_rule, "as asked for"};
-    if (gpus == 0) return {by_rule, "there is no GPU"};
+    if (gpus == 0) return {by_rule, "there is no GPU to deal work to"};
     return learnt_mode(runtime, by_rule, rules.modes(gpus), rules.case_of);
 }
 

@@ -19,10 +19,10 @@ namespace basalt {
 
 namespace {
 
-using detail::gpu_with;
+using detail::ColumnGpus;
 using detail::GpuReflections;
+using detail::gpus_to_solve_on;
 using detail::on_any_device;
-using detail::only_on_gpus;
 using detail::Panel;
 using detail::QrState;
 using detail::StepFromRight;
@@ -40,14 +40,12 @@ class Reflections {
         : qr_(qr),
           reflection_(reflection),
           c_(c),
-          rows_a_task_(qr.runtime.tuning().cpu.qr.apply_rows),
-          on_gpus_(!qr.by_tiles && only_on_gpus(*qr.a)) {}
+          rows_a_task_(qr.runtime.tuning().cpu.qr.apply_rows) {}
 
     /// C = op(Q) C. Columns of C left of `first_col` of a panel are known to be zero from its first row on, if
     /// `triangular`.
     void from_left(bool triangular) {
-        std::unique_lock<std::mutex> guard;
-        if (on_gpus_) guard = prepare_gpus();
+        if (!qr_.by_tiles) prepare_gpus();
         // Q = H_1 H_2 ...: its transpose applies the first one first
         for_each_panel(reflection_ == Reflection::transposed, [&](int k, const Panel& p) {
             const Index first_col = triangular ? p.first : 0;
@@ -81,7 +79,7 @@ class Reflections {
         const Region<T> column = c_.column(j);
         if (qr_.by_tiles)
             return submit_tile_reflections(qr_, k, reflection_, *c_.share_storage(), j, begin, column.cols, 0);
-        if (on_gpus_) return from_left_on_gpu(k, p, j, begin);
+        if (!gpus_.empty()) return from_left_on_gpu(k, p, j, begin);
         qr_.runtime.submit({.name = "apply Q", .tile = {k, static_cast<int>(j), -1}, .place = Place::cpu()},
                            read(qr_.region(p, p.first, rows())), read(qr_.t_of(k)),
                            readwrite(c_.block(j, p.first, rows(), begin, column.cols)),
@@ -95,20 +93,21 @@ class Reflections {
                            });
     }
 
-    /// The workspace is C's until all tasks are submitted.
-    std::unique_lock<std::mutex> prepare_gpus() {
-        std::unique_lock guard(qr_.reflections_lock);
-        const Index columns = c_.tile_shape().width;
-        if (!qr_.reflections_on_gpus || qr_.reflections_on_gpus->columns < columns) {
+    void prepare_gpus() {
+        const Index columns = qr_.grid().shape().width;
+        const std::size_t own = GpuReflections<T>::bytes(qr_.runtime, rows(), qr_.nb, columns);
+        const std::size_t t = static_cast<std::size_t>(qr_.nb * qr_.nb) * sizeof(T);
+        gpus_ = gpus_to_solve_on(*qr_.a, own + t + c_.share_storage()->column_bytes());
+        if (gpus_.empty()) return;
+        std::call_once(qr_.reflections_made, [&] {
             qr_.reflections_on_gpus = std::make_shared<GpuReflections<T>>(qr_.runtime, rows(), qr_.nb, columns);
-        }
-        if (c_.tile_cols() > 0 && qr_.runtime.engine().at_home(*c_.share_storage()->datum(0))) c_.pin();
-        return guard;
+        });
+        c_.share_storage()->pin_what_is_at_home();
     }
 
     /// Where the panel is.
     void from_left_on_gpu(int k, const Panel& p, Index j, Index begin) {
-        const int gpu = gpu_with(*qr_.a, p.tile_column);
+        const int gpu = gpus_[static_cast<std::size_t>(p.tile_column)];
         const auto device = static_cast<std::size_t>(gpu);
         const GpuReflections<T>& own = *qr_.reflections_on_gpus;
         qr_.runtime.submit(
@@ -116,12 +115,15 @@ class Reflections {
             read(qr_.region(p, p.first, rows())), read(qr_.t_of(k)),
             readwrite(c_.block(j, p.first, rows(), begin, c_.column(j).cols)),
             write(own.v[device].rows(0, rows() - p.first, p.width)), write(own.workspaces[device].region()),
-            on_any_device([reflection = reflection_](Stream stream, View<const T> a, View<const T> t, View<T> c, View<T> v,
-                                                     View<T> memory) {
+            on_any_device([reflection = reflection_, most = own.columns](
+                              Stream stream, View<const T> a, View<const T> t, View<T> c, View<T> v, View<T> memory) {
                 on_stream::explicit_reflectors<T>(stream, a, v);
-                on_stream::reflect_columns<T>(stream, v, reflection == Reflection::plain ? transposed(t) : t,
-                                              TileColumns<T>{c.data(), 1, 0, c.rows(), c.cols(), c.row_stride()},
-                                              memory.data(), false);
+                const View<const T> factor = reflection == Reflection::plain ? transposed(t) : t;
+                for (Index first = 0; first < c.cols(); first += most) {
+                    const TileColumns<T> part{&c(0, first), 1, 0, c.rows(), std::min(most, c.cols() - first),
+                                              c.row_stride()};
+                    on_stream::reflect_columns<T>(stream, v, factor, part, memory.data(), false);
+                }
             }));
     }
 
@@ -180,7 +182,7 @@ class Reflections {
     const Reflection reflection_;
     Matrix<T>& c_;
     const Index rows_a_task_;  ///< from the right
-    const bool on_gpus_;       ///< from the left
+    ColumnGpus gpus_;          ///< from the left; empty: on cores
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Least squares with QR factors: Q by reflections, R by substitution, as tasks on blocks of rows.
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "basalt/qr.hpp"
 #include "kernels/cpu/blas.hpp"
@@ -112,8 +113,9 @@ template <class T>
 void qr_solve(Runtime& runtime, const QrFactors<T>& qr, Matrix<T>& b) {
     QrState<T>& state = state_for("qr_solve", runtime, qr, b);
     qr_apply(runtime, qr, QrSide::left, QrOp::transposed, b);
-    if (detail::only_on_gpus(*state.a)) {
-        return detail::SubstitutionOnGpus<T>(*state.a, qr.cols(), b).solve(Triangle::upper, Diagonal::stored);
+    if (auto gpus = detail::gpus_to_solve_on(*state.a, b.share_storage()->column_bytes()); !gpus.empty()) {
+        const detail::SubstitutionOnGpus<T> on_gpus(*state.a, std::move(gpus), qr.cols(), b);
+        return on_gpus.solve(Triangle::upper, Diagonal::stored);
     }
     for (Index j = 0; j < b.tile_cols(); ++j) ColumnSubstitution<T>(state, b, j).backward();
 }
@@ -121,14 +123,15 @@ void qr_solve(Runtime& runtime, const QrFactors<T>& qr, Matrix<T>& b) {
 template <class T>
 void qr_solve_transposed(Runtime& runtime, const QrFactors<T>& qr, Matrix<T>& b) {
     QrState<T>& state = state_for("qr_solve_transposed", runtime, qr, b);
-    const bool on_gpus = detail::only_on_gpus(*state.a);
-    if (on_gpus) {
-        detail::SubstitutionOnGpus<T>(*state.a, qr.cols(), b).solve(Triangle::upper, Diagonal::stored, true);
-    }
+    auto gpus = detail::gpus_to_solve_on(*state.a, b.share_storage()->column_bytes());
     for (Index j = 0; j < b.tile_cols(); ++j) {
         ColumnSubstitution<T> column(state, b, j);
-        if (!on_gpus) column.forward();
         column.clear_below();
+        if (gpus.empty()) column.forward();
+    }
+    if (!gpus.empty()) {
+        const detail::SubstitutionOnGpus<T> on_gpus(*state.a, std::move(gpus), qr.cols(), b);
+        on_gpus.solve(Triangle::upper, Diagonal::stored, true);
     }
     qr_apply(runtime, qr, QrSide::left, QrOp::plain, b);
 }

@@ -78,8 +78,8 @@ struct QrState {
     std::shared_ptr<CpuQrState<T>> on_cores;
     std::shared_ptr<GpuQrState<T>> on_gpus;
     std::shared_ptr<TileQrState<T>> by_tiles;  ///< QrMethod::tile alone
-    std::mutex reflections_lock;  ///< guards what follows: one Q is applied by several threads
-    std::shared_ptr<GpuReflections<T>> reflections_on_gpus;  ///< once Q was applied there
+    std::once_flag reflections_made;
+    std::shared_ptr<GpuReflections<T>> reflections_on_gpus;  ///< from when Q is first applied there on
 };
 
 extern template struct QrState<float>;

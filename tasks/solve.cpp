@@ -1,6 +1,7 @@
 // Solving with LU factors: permute, forward with L, backward with U, as tasks on blocks of rows.
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "basalt/lu.hpp"
@@ -11,7 +12,6 @@
 #include "kernels/cpu/row_swap.hpp"
 #include "kernels/on_stream.hpp"
 #include "runtime/engine.hpp"
-#include "tasks/gpu_lu_state.hpp"
 #include "tasks/lu_state.hpp"
 #include "tasks/substitution_on_gpus.hpp"
 
@@ -19,6 +19,8 @@ namespace basalt {
 
 namespace {
 
+using detail::ColumnGpus;
+using detail::gpus_to_solve_on;
 using detail::LuState;
 using detail::Panel;
 using detail::SubstitutionOnGpus;
@@ -108,11 +110,11 @@ void require(bool condition, const std::string& message) {
 
 /// X(:, c) = column c behind the factors' square part, where its tile column is: on a GPU.
 template <class T>
-void take_on_gpu(LuState<T>& lu, const Matrix<T>& x, Index c) {
+void take_on_gpu(LuState<T>& lu, const ColumnGpus& gpus, const Matrix<T>& x, Index c) {
     const TileGrid& grid = lu.grid();
     const Index n = grid.rows(), j = grid.tile_col_of(n + c), from = n + c - grid.first_col(j);
     const Index width = x.tile_shape().width, to = c % width;
-    lu.runtime.submit({.name = "take b", .place = Place::gpu(lu.on_gpus->device_of(j))},
+    lu.runtime.submit({.name = "take b", .place = Place::gpu(gpus[static_cast<std::size_t>(j)])},
                       read(lu.a->template region<T>(j, 0, n, from, from + 1)),
                       write(x.block(c / width, 0, n, to, to + 1)),
                       detail::on_any_device([](Stream stream, View<const T> b, View<T> column) {
@@ -136,9 +138,9 @@ void lu_solve(Runtime& runtime, const LuFactors<T>& lu, Matrix<T>& b) {
     require(state->left_interchanges, "lu_solve: the matrix was factored without left_interchanges");
     require(b.rows() == lu.rows(), "lu_solve: B has " + std::to_string(b.rows()) + " rows; the factors have " +
                                        std::to_string(lu.rows()));
-    if (detail::only_on_gpus(*state->a)) {
+    if (auto gpus = gpus_to_solve_on(*state->a, b.share_storage()->column_bytes()); !gpus.empty()) {
         for (Index j = 0; j < b.tile_cols(); ++j) ColumnSolve<T>(*state, b, j).permute();
-        const SubstitutionOnGpus<T> on_gpus(*state->a, lu.rows(), b);
+        const SubstitutionOnGpus<T> on_gpus(*state->a, std::move(gpus), lu.rows(), b);
         on_gpus.solve(Triangle::lower, Diagonal::unit);
         on_gpus.solve(Triangle::upper, Diagonal::stored);
         return;
@@ -161,9 +163,9 @@ Matrix<T> lu_solve_augmented(Runtime& runtime, const LuFactors<T>& lu) {
     require(&state->runtime == &runtime, "lu_solve_augmented: the factors belong to another runtime");
     const TileGrid& grid = state->grid();
     Matrix<T> x(runtime, n, k, {grid.shape().height, std::min(k, grid.shape().width)}, "x");
-    if (state->on_gpus && !state->on_gpus->out_of_core()) {
-        for (Index c = 0; c < k; ++c) take_on_gpu(*state, x, c);
-        SubstitutionOnGpus<T>(*state->a, n, x).solve(Triangle::upper, Diagonal::stored);
+    if (auto gpus = gpus_to_solve_on(*state->a, x.share_storage()->column_bytes()); !gpus.empty()) {
+        for (Index c = 0; c < k; ++c) take_on_gpu(*state, gpus, x, c);
+        SubstitutionOnGpus<T>(*state->a, std::move(gpus), n, x).solve(Triangle::upper, Diagonal::stored);
         return x;
     }
     // X starts as what the factorization made of B: U(:, n:)
@@ -196,7 +198,8 @@ Index solve(Runtime& runtime, Index n, Index nrhs, T* a, Index lda, Index* ipiv,
 
     const LuMode mode = choose_lu_mode(runtime, {}, {n, n, sizeof(T) == 4 ? 's' : 'd'}).mode;
     const Place converted_on = mode == LuMode::cpu ? Place::cpu() : Place::any();
-    Matrix<T> matrix(runtime, n, n, {}, "A");
+    Matrix<T> matrix(runtime, n, n, default_lu_tile(runtime.tuning(), n, n, mode == LuMode::cpu ? 0 : runtime.gpus()),
+                     "A");
     matrix.load(View<const T>::column_major(a, n, n, lda), converted_on);
     const LuFactors<T> lu = lu_factor(runtime, matrix, {.mode = mode});
     const TileShape tile{matrix.tile_shape().height, std::clamp<Index>(nrhs, 1, matrix.tile_shape().width)};

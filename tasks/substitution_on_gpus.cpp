@@ -1,34 +1,33 @@
 #include "tasks/substitution_on_gpus.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "kernels/on_stream.hpp"
 #include "runtime/engine.hpp"
-#include "runtime/matrix_storage.hpp"
 
 namespace basalt::detail {
 
-bool only_on_gpus(const MatrixStorage& a) {
+ColumnGpus gpus_to_solve_on(const MatrixStorage& a, std::size_t bytes) {
     Engine& engine = a.runtime().engine();
-    if (engine.gpus_to_deal_to() == 0 || a.grid().tile_cols() == 0) return false;
+    if (engine.gpus_to_deal_to() == 0) return {};
+    // a column in the middle of the memory leaves two pieces, of which one is to take all of the rest
+    const std::size_t needed = a.column_bytes() + 2 * bytes;
+    ColumnGpus gpus;
     for (Index j = 0; j < a.grid().tile_cols(); ++j) {
-        if (engine.at_home(*a.datum(j))) return false;
+        if (engine.at_home(*a.datum(j))) return {};
+        int gpu = 0;
+        while (gpu < engine.gpus() && !engine.valid_on(*a.datum(j), gpu)) ++gpu;
+        if (gpu == engine.gpus() || engine.memory_of(gpu) < needed) return {};
+        gpus.push_back(gpu);
     }
-    return true;
-}
-
-int gpu_with(const MatrixStorage& a, Index j) {
-    Engine& engine = a.runtime().engine();
-    for (int gpu = 0; gpu < engine.gpus(); ++gpu) {
-        if (engine.has_memory_on(*a.datum(j), gpu)) return gpu;
-    }
-    return -1;
+    return gpus;
 }
 
 template <class T>
-SubstitutionOnGpus<T>::SubstitutionOnGpus(const MatrixStorage& a, Index order, const Matrix<T>& x)
-    : a_(a), order_(order), x_(x) {
-    if (x.tile_cols() > 0 && a.runtime().engine().at_home(*x.share_storage()->datum(0))) x.share_storage()->pin();
+SubstitutionOnGpus<T>::SubstitutionOnGpus(const MatrixStorage& a, ColumnGpus gpus, Index order, const Matrix<T>& x)
+    : a_(a), gpus_(std::move(gpus)), order_(order), x_(x) {
+    x.share_storage()->pin_what_is_at_home();
 }
 
 template <class T>
@@ -54,7 +53,7 @@ void SubstitutionOnGpus<T>::solve(Index tile_column, Index column, Triangle tria
     a_.runtime().submit(
         {.name = "solve",
          .tile = {static_cast<int>(tile_column), static_cast<int>(column), -1},
-         .place = Place::gpu(gpu_with(a_, tile_column))},
+         .place = Place::gpu(gpus_[static_cast<std::size_t>(tile_column)])},
         read(a_.template region<T>(tile_column, row_begin, row_end, 0, width)),
         readwrite(x_.block(column, row_begin, row_end, 0, x_.column(column).cols)),
         on_any_device([=](Stream stream, View<const T> a, View<T> x) {

@@ -1,4 +1,7 @@
+#include <atomic>
+#include <cmath>
 #include <memory>
+#include <thread>
 #include <utility>
 
 #include "tests/solve_on_gpus_cases.hpp"
@@ -69,6 +72,99 @@ TEST_CASE("larger than the GPUs' memory, factors are solved with all the same", 
     Matrix<double> x = to_tiles(runtime, b, {32, 5});
     lu_solve(runtime, lu, x);
     CHECK(solve_ratio(a, from_tiles(runtime, x), b) < 30);
+}
+
+TEST_CASE("where the factors fit a GPU and the right-hand sides do not, cores solve or some columns go home", "[solve]") {
+    const Watchdog watchdog;
+    const Index n = 256;
+    const Dense<double> a = symmetric(Triangle::lower, spd_dense<double>(Triangle::lower, n, 83));
+    const Dense<double> b = random_dense<double>(n, n, 84);
+    for (const Index width : {Index{32}, n}) {
+        for (std::size_t kilobytes = 780; kilobytes <= 1800; kilobytes += 85) {
+            INFO("tiles " << width << " wide, " << kilobytes << " KiB");
+            Config config = emulated(1);
+            config.gpu_memory = kilobytes * 1024;
+            const auto check = [&](const auto& solve) {
+                Runtime runtime(config);
+                Matrix<double> tiles = to_tiles(runtime, a, {32, width}), x = to_tiles(runtime, b, {32, n});
+                solve(runtime, tiles, x);
+                CHECK(solve_ratio(a, from_tiles(runtime, x), b) < 30);
+            };
+            check([](Runtime& runtime, Matrix<double>& tiles, Matrix<double>& x) {
+                lu_solve(runtime, lu_factor(runtime, tiles, {.mode = LuMode::gpu, .panel_width = 16}), x);
+            });
+            check([](Runtime& runtime, Matrix<double>& tiles, Matrix<double>& x) {
+                const CholeskyOptions options{.mode = FactorMode::gpu, .panel_width = 16};
+                cholesky_solve(runtime, cholesky_factor(runtime, tiles, Triangle::lower, options), x);
+            });
+            check([](Runtime& runtime, Matrix<double>& tiles, Matrix<double>& x) {
+                qr_solve(runtime, qr_factor(runtime, tiles, {.mode = FactorMode::gpu, .panel_width = 16}), x);
+            });
+        }
+    }
+}
+
+TEST_CASE("factors that another matrix drove from a GPU are solved with all the same", "[solve]") {
+    const Watchdog watchdog;
+    const Index n = 256;
+    const Dense<double> a = random_dense<double>(n, n + 1, 85);
+    Dense<double> square(n, n), b(n, 1);
+    for (Index i = 0; i < n; ++i) {
+        for (Index j = 0; j < n; ++j) square(i, j) = a(i, j);
+        b(i, 0) = a(i, n);
+    }
+    for (const std::size_t kilobytes : {1000, 1200, 1500}) {
+        INFO(kilobytes << " KiB");
+        Config config = emulated(1);
+        config.gpu_memory = kilobytes * 1024;
+        Runtime runtime(config);
+        Matrix<double> tiles = to_tiles(runtime, a, {32, 32}), other = to_tiles(runtime, a, {32, 32});
+        const LuFactors<double> lu = lu_factor(runtime, tiles, {.mode = LuMode::gpu, .panel_width = 16});
+        const LuFactors<double> of_other = lu_factor(runtime, other, {.mode = LuMode::gpu, .panel_width = 16});
+        CHECK(solve_ratio(square, from_tiles(runtime, lu_solve_augmented(runtime, lu)), b) < 30);
+        CHECK(solve_ratio(square, from_tiles(runtime, lu_solve_augmented(runtime, of_other)), b) < 30);
+    }
+}
+
+TEST_CASE("what a GPU once had of a matrix is not taken for the factors", "[solve]") {
+    const Watchdog watchdog;
+    Runtime runtime(emulated(2));
+    const Index n = 128;
+    const Dense<double> a = random_dense<double>(n, n, 86), b = random_dense<double>(n, 1, 87);
+    Matrix<double> tiles(runtime, n, n, {32, 32});
+    tiles.load(View<const double>::column_major(a.values.data(), n, n, a.ld), Place::gpu(0));
+    const LuFactors<double> lu = lu_factor(runtime, tiles, {.mode = LuMode::gpu});
+    Matrix<double> x = to_tiles(runtime, b, {32, 1});
+    lu_solve(runtime, lu, x);
+    CHECK(solve_ratio(a, from_tiles(runtime, x), b) < 30);
+    for (Index j = 1; j < tiles.tile_cols(); j += 2) {
+        CHECK_FALSE(runtime.engine().valid_on(*tiles.share_storage()->datum(j), 0));  // it was not sent there
+    }
+}
+
+TEST_CASE("two threads apply one Q that is on GPUs, to matrices of any width", "[solve][sanitize]") {
+    const Watchdog watchdog;
+    Runtime runtime(emulated(2));
+    const Index n = 96;
+    const Dense<double> a = random_dense<double>(n, n, 88), c = random_dense<double>(n, 150, 89);
+    Matrix<double> tiles = to_tiles(runtime, a, {32, 32});
+    const QrFactors<double> qr = qr_factor(runtime, tiles, {.mode = FactorMode::gpu});
+    std::atomic<int> wrong{0};
+    const auto apply = [&](Index width) {
+        for (int i = 0; i < 4; ++i) {
+            Matrix<double> x = to_tiles(runtime, c, {32, width + 8 * i});
+            qr_apply(runtime, qr, QrSide::left, QrOp::transposed, x);
+            qr_apply(runtime, qr, QrSide::left, QrOp::plain, x);
+            const Dense<double> back = from_tiles(runtime, x);
+            for (Index j = 0; j < c.n; ++j) {
+                for (Index k = 0; k < n; ++k) wrong += std::abs(back(k, j) - c(k, j)) > 1e-12;
+            }
+        }
+    };
+    std::thread other(apply, 150);
+    apply(20);
+    other.join();
+    CHECK(wrong == 0);
 }
 
 TEST_CASE("solve() inside a task runs on cores, also where there are GPUs", "[solve]") {

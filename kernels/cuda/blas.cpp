@@ -68,17 +68,14 @@ void batched_gemm(Stream stream, Index batch, std::type_identity_t<T> alpha,
 }
 
 template <class T>
-void product_with_vector(Stream stream, std::type_identity_t<T> alpha, std::type_identity_t<View<const T>> a,
-                         std::type_identity_t<View<const T>> x, View<T> y) {
-    assert(x.cols() == 1 && y.cols() == 1);
+void subtract_transposed_from_vector(Stream stream, std::type_identity_t<View<const T>> a,
+                                     std::type_identity_t<View<const T>> x, View<T> y) {
+    assert(x.cols() == 1 && y.cols() == 1 && a.rows() == x.rows() && a.cols() == y.rows());
     if (y.empty() || x.empty()) return;
-    const bool row_major = is_row_major(a);
-    const View<const T> stored = row_major ? a : transposed(a);
-    const T one{1};
+    const T one{1}, minus_one{-1};
     const auto multiply = precision_of<T>(&cublasSgemv, &cublasDgemv);
-    check(multiply(handle(stream), row_major ? CUBLAS_OP_T : CUBLAS_OP_N, blas_int(stored.cols()),
-                   blas_int(stored.rows()), &alpha, stored.data(), leading_dimension(stored), x.data(),
-                   blas_int(x.row_stride()), &one, y.data(), blas_int(y.row_stride())),
+    check(multiply(handle(stream), CUBLAS_OP_N, blas_int(a.cols()), blas_int(a.rows()), &minus_one, a.data(),
+                   leading_dimension(a), x.data(), blas_int(x.row_stride()), &one, y.data(), blas_int(y.row_stride())),
           "cublas<t>gemv", stream);
 }
 
@@ -107,8 +104,8 @@ void triangular_solve(Stream stream, Triangle triangle, Diagonal diagonal, std::
           "cublas<t>trsm", stream);
 }
 
-template void product_with_vector<float>(Stream, float, View<const float>, View<const float>, View<float>);
-template void product_with_vector<double>(Stream, double, View<const double>, View<const double>, View<double>);
+template void subtract_transposed_from_vector<float>(Stream, View<const float>, View<const float>, View<float>);
+template void subtract_transposed_from_vector<double>(Stream, View<const double>, View<const double>, View<double>);
 template void triangular_solve<float>(Stream, Triangle, Diagonal, View<const float>, View<float>);
 template void triangular_solve<double>(Stream, Triangle, Diagonal, View<const double>, View<double>);
 

@@ -33,10 +33,10 @@ bool is_row_major(View<T> a) {
     return a.col_stride() == 1 || a.cols() <= 1;
 }
 
-/// y += alpha A x, for A row-major or the transpose of such a matrix; one column each. Errors as above.
+/// y -= A^T x for a row-major A; x and y are one column each. Errors as above.
 template <class T>
-void product_with_vector(Stream stream, std::type_identity_t<T> alpha, std::type_identity_t<View<const T>> a,
-                         std::type_identity_t<View<const T>> x, View<T> y);
+void subtract_transposed_from_vector(Stream stream, std::type_identity_t<View<const T>> a,
+                                     std::type_identity_t<View<const T>> x, View<T> y);
 
 /// X = T^-1 X for the named triangle of `t`, row-major or the transpose of such a matrix; X is row-major. Errors as
 /// above.

@@ -8,10 +8,11 @@
 namespace basalt::cuda_kernels {
 
 template <class T>
-void solve_triangle(Stream stream, Triangle triangle, Diagonal diagonal, std::type_identity_t<View<const T>> t, View<T> x) {
+void solve_triangle(Stream stream, Triangle triangle, Diagonal diagonal, std::type_identity_t<View<const T>> t,
+                    View<T> x) {
     assert(t.rows() == t.cols() && t.rows() == x.rows());
-    const bool plain_upper = cuda_detail::is_row_major(t) && triangle == Triangle::upper && diagonal == Diagonal::stored;
-    if (plain_upper && x.cols() == 1) return solve_upper<T>(stream, t, x);
+    const bool stored_upper = triangle == Triangle::upper && diagonal == Diagonal::stored;
+    if (stored_upper && cuda_detail::is_row_major(t) && x.cols() == 1) return solve_upper<T>(stream, t, x);
     cuda_detail::triangular_solve<T>(stream, triangle, diagonal, t, x);
 }
 
@@ -21,8 +22,8 @@ void subtract_from_rows(Stream stream, std::type_identity_t<View<const T>> a, st
     assert(a.rows() == y.rows() && a.cols() == x.rows() && x.cols() == y.cols());
     const bool row_major = cuda_detail::is_row_major(a);
     if (row_major && x.cols() == 1) return subtract_product<T, T>(stream, a, MatrixPart::all, 0, x, y);
-    if (x.cols() == 1) return cuda_detail::product_with_vector<T>(stream, T{-1}, a, x, y);
     const View<const T> stored = row_major ? a : transposed(a);
+    if (x.cols() == 1) return cuda_detail::subtract_transposed_from_vector<T>(stream, stored, x, y);
     cuda_detail::batched_gemm<T>(stream, 1, T{-1}, {stored, 0, !row_major}, {x}, T{1}, {y});
 }
 
