@@ -398,6 +398,7 @@ BASALT_DEVICE void compress_element(int i, int j, const View<const T>& top, cons
         for (int l = i; l <= j; ++l) r += f(i, l) * leaf.r1[l * w + j];
         leaf.x[n] = i > j ? T{0} : (i == j ? T{1} : T{0}) - f(i, j);
         const T step = leaf.gram[n] - (i == j ? T{1} : T{0});
+        // who looks later, and finds no `twice` any more, leaves out what nobody reads of a refused leaf
         if (!(std::abs(step) <= GramRange<T>::step)) *leaf.way = QrLeafWay::householder;
     }
     compressed(w + i, j) = r;
