@@ -118,6 +118,7 @@ GpuTuning sm_86() {
     GpuTuning gpu = sm_80();
     gpu.architecture = "sm_86";
     gpu.lu.update_rate = 0.5e12;
+    gpu.cholesky.smallest_order = Index{1} << 40;  // none: its kernels take more shared memory than these have
     return gpu;
 }
 
