@@ -22,7 +22,7 @@ CholeskyPlan cholesky_plan(const Settings& settings, const Runtime& runtime, Ind
     plan.reason = choice.reason;
     plan.run = cholesky_run_case(runtime, options, options.mode, problem);
     Index& panel = plan.options.panel_width;
-    if (panel == 0) panel = default_cholesky_panel(runtime.tuning(), plan.mode, n);
+    if (panel == 0) panel = default_cholesky_panel(runtime.tuning(), plan.mode, n, plan.tile.width);
     panel = std::min(panel, plan.tile.width);
     plan_moves_by_size(plan, runtime, n, n, element_size);
     return plan;

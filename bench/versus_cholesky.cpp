@@ -90,7 +90,7 @@ class CholeskyContest {
         if (options.m > 0 && options.m != n)
             throw std::invalid_argument("--m: Cholesky is of square matrices, allowed is --n");
         cholesky_options_.mode = basalt::FactorMode::cpu;
-        const Index nb = options.nb > 0 ? options.nb : basalt::default_cholesky_panel(runtime.tuning(), cholesky_options_.mode, n_);
+        const Index nb = options.nb > 0 ? options.nb : basalt::default_cholesky_panel(runtime.tuning(), cholesky_options_.mode, n_, n_);
         cholesky_options_.panel_width = std::min(nb, tile_.width);
         cholesky_options_.lookahead = options.lookahead;
         basalt::make_generator<T>("spd", n_, n_, options.seed)->fill(columns(original_), 0, 0);

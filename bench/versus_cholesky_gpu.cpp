@@ -51,8 +51,12 @@ class CholeskyContest {
         if (options.m > 0 && options.m != n)
             throw std::invalid_argument("--m: Cholesky is of square matrices, allowed is --n");
         cholesky_options_.mode = options.mode == "gpu" ? basalt::FactorMode::gpu : basalt::FactorMode::hybrid;
+        tile_ = options.tile == basalt::TileShape{}
+                    ? basalt::default_cholesky_tile(runtime.tuning(), n_, runtime.gpus())
+                    : options.tile;
         cholesky_options_.panel_width =
-            options.nb > 0 ? options.nb : basalt::default_cholesky_panel(runtime.tuning(), cholesky_options_.mode, n_);
+            options.nb > 0 ? options.nb
+                           : basalt::default_cholesky_panel(runtime.tuning(), cholesky_options_.mode, n_, tile_.width);
         cholesky_options_.lookahead = options.lookahead;
         cholesky_options_.narrow_at_end = options.narrow_at_end;
         cholesky_options_.split_products = options.split_products;
@@ -60,9 +64,6 @@ class CholeskyContest {
         cholesky_options_.keep_other_side = false;  // only the triangle is loaded
         if (options.upper && options.data == "devices")
             throw std::invalid_argument("--upper: of an array in one place, allowed is --data host or device");
-        tile_ = options.tile == basalt::TileShape{}
-                    ? basalt::default_cholesky_tile(runtime.tuning(), n_, runtime.gpus())
-                    : options.tile;
     }
 
     void run() {

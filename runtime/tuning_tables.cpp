@@ -119,6 +119,7 @@ GpuTuning sm_86() {
     gpu.architecture = "sm_86";
     gpu.lu.update_rate = 0.5e12;
     gpu.cholesky.smallest_order = Index{1} << 40;  // none: its kernels take more shared memory than these have
+    gpu.cholesky.fused_order = 0;                  // it multiplies in doubles
     return gpu;
 }
 

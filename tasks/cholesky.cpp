@@ -189,7 +189,7 @@ CholeskyFactors<T> cholesky_factor(Runtime& runtime, Matrix<T>& a, Triangle tria
     }
     CholeskyOptions decided = options;
     decided.mode = choose_cholesky_mode(runtime, options, detail::problem_of(runtime, a, options.mode)).mode;
-    const detail::CholeskyChoices choices(runtime.tuning(), decided, a.rows(), runtime.gpus());
+    const detail::CholeskyChoices choices(runtime.tuning(), decided, a.rows(), a.tile_shape().width, runtime.gpus());
     auto state = std::make_shared<CholeskyState<T>>(runtime, a.share_storage(), triangle, choices.widths);
     if (choices.mode == FactorMode::cpu) {
         CholeskySubmission<T>(*state, choices.lookahead).submit();

@@ -13,7 +13,7 @@ RunCase cholesky_run_case(const Runtime& runtime, const CholeskyOptions& options
     const Index nb = options.panel_width;
     detail::Differences differences;
     differences.note(tile != usual, "tile={}x{}", tile.height, tile.width);
-    differences.note(nb != 0 && nb != default_cholesky_panel(tuning, mode, problem.n), "nb={}", nb);
+    differences.note(nb != 0 && nb != default_cholesky_panel(tuning, mode, problem.n, tile.width), "nb={}", nb);
     differences.note(options.lookahead >= 0 && options.lookahead != 1, "lookahead={}", options.lookahead);
     differences.note(on_gpus && !options.narrow_at_end, "not narrow at the end");
     differences.note(on_gpus && problem.precision == 's' && !options.split_products, "plain-products");

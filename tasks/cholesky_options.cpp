@@ -9,9 +9,10 @@ namespace basalt {
 
 using detail::entry_for;
 
-Index default_cholesky_panel(const Tuning& tuning, FactorMode mode, Index n) {
+Index default_cholesky_panel(const Tuning& tuning, FactorMode mode, Index n, Index tile_width) {
     if (mode == FactorMode::cpu) return entry_for(tuning.cpu.cholesky.sizes, n).panel;
-    if (mode == FactorMode::gpu && n <= tuning.gpu.cholesky.fused_order) return std::max<Index>(n, 1);
+    const bool fused = mode == FactorMode::gpu && n <= std::min(tuning.gpu.cholesky.fused_order, tile_width);
+    if (fused) return std::max<Index>(n, 1);
     const GpuSizes& sizes = entry_for(tuning.gpu.cholesky.sizes, n);
     return mode == FactorMode::gpu ? sizes.gpu_panel : sizes.hybrid_panel;
 }
@@ -19,7 +20,10 @@ Index default_cholesky_panel(const Tuning& tuning, FactorMode mode, Index n) {
 TileShape default_cholesky_tile(const Tuning& tuning, Index n, int gpus) {
     const GpuTuning::Cholesky& cholesky = tuning.gpu.cholesky;
     if (gpus == 0 || n < cholesky.smallest_order) return entry_for(tuning.cpu.cholesky.sizes, n).tile;
-    return {cholesky.tile_height, detail::dealt_tile(entry_for(cholesky.sizes, n).tile, cholesky.deal, n, gpus)};
+    // one tile column, where it is, is no wider than the matrix
+    constexpr Index unit = 64;
+    const Index width = detail::dealt_tile(entry_for(cholesky.sizes, n).tile, cholesky.deal, n, gpus);
+    return {cholesky.tile_height, std::min(width, (std::max<Index>(n, 1) + unit - 1) / unit * unit)};
 }
 
 FactorMode chosen_cholesky_mode(const Tuning& tuning, const CholeskyOptions& options, Index n, int gpus) {
@@ -46,7 +50,8 @@ FactorMode chosen_cholesky_mode(const Tuning& tuning, const CholeskyOptions& opt
 
 namespace detail {
 
-CholeskyChoices::CholeskyChoices(const Tuning& tuning, const CholeskyOptions& options, Index n, int gpus)
+CholeskyChoices::CholeskyChoices(const Tuning& tuning, const CholeskyOptions& options, Index n, Index tile_width,
+                                 int gpus)
     : mode(chosen_cholesky_mode(tuning, options, n, gpus)),
       widths{options.panel_width},
       lookahead(options.lookahead),
@@ -65,7 +70,7 @@ CholeskyChoices::CholeskyChoices(const Tuning& tuning, const CholeskyOptions& op
         throw UsageError("CholeskyOptions::lookahead = " + std::to_string(lookahead) +
                          "; allowed is -1 (chosen) or at least 0");
     }
-    if (widths.width == 0) widths.width = default_cholesky_panel(tuning, mode, n);
+    if (widths.width == 0) widths.width = default_cholesky_panel(tuning, mode, n, tile_width);
     if (lookahead < 0) lookahead = 1;
     if (mode != FactorMode::cpu && options.narrow_at_end && widths.width < n) {
         widths.left_a_column = tuning.gpu.cholesky.narrowing.left_a_panel_column;

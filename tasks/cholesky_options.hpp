@@ -7,7 +7,7 @@ namespace basalt::detail {
 
 /// CholeskyOptions with every choice made. Throws UsageError for options out of range.
 struct CholeskyChoices {
-    CholeskyChoices(const Tuning& tuning, const CholeskyOptions& options, Index n, int gpus);
+    CholeskyChoices(const Tuning& tuning, const CholeskyOptions& options, Index n, Index tile_width, int gpus);
 
     FactorMode mode;  ///< never automatic
     PanelWidths widths;

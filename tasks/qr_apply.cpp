@@ -94,6 +94,7 @@ class Reflections {
     }
 
     void prepare_gpus() {
+        if (qr_.runtime.gpus() == 0) return;
         const Index columns = qr_.grid().shape().width;
         const std::size_t own = GpuReflections<T>::bytes(qr_.runtime, rows(), qr_.nb, columns);
         const std::size_t t = static_cast<std::size_t>(qr_.nb * qr_.nb) * sizeof(T);

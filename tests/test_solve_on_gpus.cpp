@@ -84,11 +84,13 @@ TEST_CASE("where the factors fit a GPU and the right-hand sides do not, cores so
             INFO("tiles " << width << " wide, " << kilobytes << " KiB");
             Config config = emulated(1);
             config.gpu_memory = kilobytes * 1024;
+            const bool ample = kilobytes > 1700 && width < n;
             const auto check = [&](const auto& solve) {
                 Runtime runtime(config);
                 Matrix<double> tiles = to_tiles(runtime, a, {32, width}), x = to_tiles(runtime, b, {32, n});
                 solve(runtime, tiles, x);
                 CHECK(solve_ratio(a, from_tiles(runtime, x), b) < 30);
+                if (ample) CHECK_FALSE(is_at_home(tiles));
             };
             check([](Runtime& runtime, Matrix<double>& tiles, Matrix<double>& x) {
                 lu_solve(runtime, lu_factor(runtime, tiles, {.mode = LuMode::gpu, .panel_width = 16}), x);
@@ -137,6 +139,7 @@ TEST_CASE("what a GPU once had of a matrix is not taken for the factors", "[solv
     Matrix<double> x = to_tiles(runtime, b, {32, 1});
     lu_solve(runtime, lu, x);
     CHECK(solve_ratio(a, from_tiles(runtime, x), b) < 30);
+    CHECK_FALSE(is_at_home(tiles));
     for (Index j = 1; j < tiles.tile_cols(); j += 2) {
         CHECK_FALSE(runtime.engine().valid_on(*tiles.share_storage()->datum(j), 0));  // it was not sent there
     }
@@ -165,6 +168,7 @@ TEST_CASE("two threads apply one Q that is on GPUs, to matrices of any width", "
     apply(20);
     other.join();
     CHECK(wrong == 0);
+    CHECK_FALSE(is_at_home(tiles));
 }
 
 TEST_CASE("solve() inside a task runs on cores, also where there are GPUs", "[solve]") {

@@ -112,8 +112,10 @@ TEST_CASE("Cholesky and QR take tiles, panels and modes from the tables") {
     Tuning tuning = measured();
     CHECK(basalt::default_cholesky_tile(tuning, 2000) == basalt::TileShape{512, 128});
     CHECK(basalt::default_cholesky_tile(tuning, 2048, 1) == basalt::TileShape{512, 2048});
-    CHECK(basalt::default_cholesky_panel(tuning, FactorMode::gpu, 8192) == 8192);
-    CHECK(basalt::default_cholesky_panel(tuning, FactorMode::cpu, 8192) == 256);
+    CHECK(basalt::default_cholesky_tile(tuning, 3000, 1) == basalt::TileShape{512, 3008});
+    CHECK(basalt::default_cholesky_panel(tuning, FactorMode::gpu, 8192, 8192) == 8192);
+    CHECK(basalt::default_cholesky_panel(tuning, FactorMode::gpu, 8192, 2048) == 512);
+    CHECK(basalt::default_cholesky_panel(tuning, FactorMode::cpu, 8192, 8192) == 256);
     CHECK(basalt::chosen_cholesky_mode(tuning, {}, 2047, 1) == FactorMode::cpu);
     CHECK(basalt::chosen_cholesky_mode(tuning, {}, 2048, 1) == FactorMode::gpu);
     CHECK(basalt::default_qr_tile(tuning, 3000, 3000) == basalt::TileShape{512, 128});

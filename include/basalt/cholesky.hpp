@@ -112,7 +112,8 @@ RunCase cholesky_run_case(const Runtime& runtime, const CholeskyOptions& options
 /// Tiles that Cholesky of order n uses on so many GPUs when none are given; on cores alone their width is the panel's
 /// too.
 TileShape default_cholesky_tile(const Tuning& tuning, Index n, int gpus = 0);
-/// Panel width that Cholesky uses in a mode when none is given, at most a tile's width.
-Index default_cholesky_panel(const Tuning& tuning, FactorMode mode, Index n);
+/// Panel width that Cholesky uses in a mode when none is given, in tiles of a width; tiles narrower than that bound it.
+/// On a GPU a small matrix that is one tile column is one panel.
+Index default_cholesky_panel(const Tuning& tuning, FactorMode mode, Index n, Index tile_width);
 
 }  // namespace basalt

@@ -173,7 +173,8 @@ block::Squares squares_of(Index rows, Index cols) {
 template <class T>
 std::size_t cholesky_workspace(Index rows, Index cols) {
     const Index tiles = in_leaves(cols) / block::tile;
-    const Index counters = block::FusedPanel<T>::counters_of(squares_of(rows, cols));
+    // with fewer columns there may be one block of rows more
+    const Index counters = block::FusedPanel<T>::counters_of(squares_of(rows, cols)) + 1;
     return static_cast<std::size_t>(in_leaves(cols) * block::tile) * sizeof(T) +
            static_cast<std::size_t>(tiles + counters) * sizeof(int);
 }

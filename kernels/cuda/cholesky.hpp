@@ -22,7 +22,7 @@ enum class CholeskyPanelDesign {
     fused,
 };
 
-/// Bytes that cholesky_panel() needs for a panel of at most so many rows and columns.
+/// Bytes that cholesky_panel() needs for a panel of at most so many rows and of so many columns or fewer.
 template <class T>
 std::size_t cholesky_workspace(Index rows, Index cols);
 

@@ -202,17 +202,17 @@ void CudaDevice::enqueue_copy(const char* call, StreamRole role, const Copy& cop
 
 void CudaDevice::copy(StreamRole stream, const Copy& copy) {
     const bool inwards = stream == StreamRole::from_host;
-    if (copy.rows > 0 && copy.row_bytes > 0 && stage(stream, copy)) return;
+    if (copy.rows > 0 && copy.row_bytes > 0 && stage(stream, in_one_piece_where_possible(copy))) return;
     enqueue_copy(inwards ? "cudaMemcpyAsync from the host" : "cudaMemcpyAsync to the host", stream, copy,
                  inwards ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost);
 }
 
-/// False where CUDA copies by itself without holding up the thread, or where there is too much to copy.
+/// False where CUDA copies by itself without holding up the thread, where there is too much to copy, or no pinned memory.
 bool CudaDevice::stage(StreamRole role, const Copy& copy) {
     const bool inwards = role == StreamRole::from_host;
     return guarded("copy of host memory that is not pinned", [&] {
-        if (!CudaStaging::wants(copy, inwards ? copy.from : copy.to)) return false;
         CudaStaging& staging = staging_[static_cast<std::size_t>(role)];
+        if (!CudaStaging::wants(copy, inwards ? copy.from : copy.to) || !staging.ready()) return false;
         if (inwards) {
             staging.from_host(stream(role).native(), copy);
         } else {

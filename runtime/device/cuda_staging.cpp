@@ -64,19 +64,24 @@ bool CudaStaging::wants(const Copy& copy, const void* host) {
     return attributes.type == cudaMemoryTypeUnregistered;
 }
 
-void* CudaStaging::memory() {
-    if (memory_ == nullptr) check_cuda(cudaHostAlloc(&memory_, most_bytes, cudaHostAllocPortable), "cudaHostAlloc");
-    return memory_;
+bool CudaStaging::ready() {
+    if (memory_ != nullptr) return true;
+    return try_cuda(cudaHostAlloc(&memory_, most_bytes, cudaHostAllocPortable), "cudaHostAlloc");
 }
 
 void CudaStaging::from_host(cudaStream_t stream, const Copy& copy) {
-    enqueue_on_host(stream, into(memory(), pitched(copy)));
-    enqueue_on_device(stream, out_of(memory(), pitched(copy)), cudaMemcpyHostToDevice);
+    enqueue_on_host(stream, into(memory_, pitched(copy)));
+    try {
+        enqueue_on_device(stream, out_of(memory_, pitched(copy)), cudaMemcpyHostToDevice);
+    } catch (...) {  // the function still reads memory of the caller's
+        try_cuda(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+        throw;
+    }
 }
 
 void CudaStaging::to_host(cudaStream_t stream, const Copy& copy) {
-    enqueue_on_device(stream, into(memory(), pitched(copy)), cudaMemcpyDeviceToHost);
-    enqueue_on_host(stream, out_of(memory(), pitched(copy)));
+    enqueue_on_device(stream, into(memory_, pitched(copy)), cudaMemcpyDeviceToHost);
+    enqueue_on_host(stream, out_of(memory_, pitched(copy)));
 }
 
 }  // namespace basalt::detail

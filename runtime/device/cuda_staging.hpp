@@ -23,13 +23,13 @@ class CudaStaging {
     /// Whether the copy is one of those; `host` is its side there.
     static bool wants(const Copy& copy, const void* host);
 
-    /// The device that the stream belongs to is the thread's. Throw CudaFailure.
+    /// False where no memory can be pinned.
+    bool ready();
+    /// When ready(). The device that the stream belongs to is the thread's. Throw CudaFailure; what was enqueued has run.
     void from_host(cudaStream_t stream, const Copy& copy);
     void to_host(cudaStream_t stream, const Copy& copy);
 
   private:
-    void* memory();
-
     void* memory_ = nullptr;
 };
 
