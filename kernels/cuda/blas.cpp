@@ -60,10 +60,10 @@ void batched_gemm(Stream stream, Index batch, std::type_identity_t<T> alpha,
         return;
     }
     const auto multiply = precision_of<T>(&cublasSgemmStridedBatched, &cublasDgemmStridedBatched);
-    check(multiply(handle(stream), operation(b.transposed), operation(a.transposed), blas_int(n),
-                               blas_int(m), blas_int(k), &alpha, b.first.data(), leading_dimension(b.first),
-                               b.stride, a.first.data(), leading_dimension(a.first), a.stride, &beta,
-                               c.first.data(), leading_dimension(c.first), c.stride, blas_int(batch)),
+    check(multiply(handle(stream), operation(b.transposed), operation(a.transposed), blas_int(n), blas_int(m),
+                   blas_int(k), &alpha, b.first.data(), leading_dimension(b.first), b.stride, a.first.data(),
+                   leading_dimension(a.first), a.stride, &beta, c.first.data(), leading_dimension(c.first), c.stride,
+                   blas_int(batch)),
           "cublas<t>gemmStridedBatched", stream);
 }
 

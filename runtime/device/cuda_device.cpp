@@ -207,7 +207,8 @@ void CudaDevice::copy(StreamRole stream, const Copy& copy) {
                  inwards ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost);
 }
 
-/// False where CUDA copies by itself without holding up the thread, where there is too much to copy, or no pinned memory.
+/// False where CUDA copies by itself without holding up the thread, where there is too much to copy, or no memory can be
+/// pinned.
 bool CudaDevice::stage(StreamRole role, const Copy& copy) {
     const bool inwards = role == StreamRole::from_host;
     return guarded("copy of host memory that is not pinned", [&] {

@@ -41,7 +41,8 @@ Copy into(void* memory, Copy copy) {
 }
 
 void enqueue_on_device(cudaStream_t stream, const Copy& copy, cudaMemcpyKind kind) {
-    check_cuda(cudaMemcpy2DAsync(copy.to, copy.to_pitch, copy.from, copy.from_pitch, copy.row_bytes, copy.rows, kind, stream),
+    check_cuda(cudaMemcpy2DAsync(copy.to, copy.to_pitch, copy.from, copy.from_pitch, copy.row_bytes, copy.rows, kind,
+                                 stream),
                "cudaMemcpy2DAsync");
 }
 
