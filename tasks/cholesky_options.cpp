@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "tasks/scratch_matrix.hpp"
 #include "tasks/tuning_entry.hpp"
 
 namespace basalt {
@@ -21,9 +22,8 @@ TileShape default_cholesky_tile(const Tuning& tuning, Index n, int gpus) {
     const GpuTuning::Cholesky& cholesky = tuning.gpu.cholesky;
     if (gpus == 0 || n < cholesky.smallest_order) return entry_for(tuning.cpu.cholesky.sizes, n).tile;
     // one tile column, where it is, is no wider than the matrix
-    constexpr Index unit = 64;
     const Index width = detail::dealt_tile(entry_for(cholesky.sizes, n).tile, cholesky.deal, n, gpus);
-    return {cholesky.tile_height, std::min(width, (std::max<Index>(n, 1) + unit - 1) / unit * unit)};
+    return {cholesky.tile_height, std::min(width, detail::aligned(std::max<Index>(n, 1)))};
 }
 
 FactorMode chosen_cholesky_mode(const Tuning& tuning, const CholeskyOptions& options, Index n, int gpus) {

@@ -46,9 +46,8 @@ Region<T> GpuCholeskyTasks<T>::triangle(int k) const {
 
 template <class T>
 void GpuCholeskyTasks<T>::pin_what_is_at_home() {
-    for (Index j = 0; j < grid().tile_cols(); ++j) {
-        if (g_.out_of_core() || rt_.engine().at_home(*g_.a->datum(j))) return g_.a->pin();
-    }
+    if (g_.out_of_core()) return g_.a->pin();
+    g_.a->pin_what_is_at_home();
 }
 
 template <class T>

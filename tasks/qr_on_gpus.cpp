@@ -97,9 +97,8 @@ class GpuQrSubmission {
     }
 
     void pin_what_is_at_home() {
-        for (Index j = 0; j < s_.grid().tile_cols(); ++j) {
-            if (g_.out_of_core() || rt_.engine().at_home(*s_.a->datum(j))) return s_.a->pin();
-        }
+        if (g_.out_of_core()) return s_.a->pin();
+        s_.a->pin_what_is_at_home();
     }
 
     void bring_to_devices(const ColumnGroup& group) {

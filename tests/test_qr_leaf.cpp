@@ -174,16 +174,17 @@ double distance(const std::vector<T>& a, const std::vector<T>& b) {
     return largest;
 }
 
+struct Case {
+    int m, w;
+    double distance;  // of columns
+    QrLeafWay way;
+};
+
 }  // namespace
 
 TEMPLATE_TEST_CASE("a leaf's reflectors out of its Gram matrices are Householder's", "", float, double) {
     using T = TestType;
     constexpr double roundoff = std::numeric_limits<T>::epsilon();
-    struct Case {
-        int m, w;
-        double distance;  // of columns
-        QrLeafWay way;
-    };
     for (const auto& [m, w, distance, way] : {Case{300, 64, 1, QrLeafWay::once},
                                               {129, 64, 1, QrLeafWay::once},
                                               {100, 17, 1, QrLeafWay::once},
@@ -258,11 +259,6 @@ TEMPLATE_TEST_CASE("a block's Gram matrix and product with a triangle are those 
 TEMPLATE_TEST_CASE("a wide leaf's reflectors are those of its compressed form", "", float, double) {
     using T = TestType;
     constexpr double roundoff = std::numeric_limits<T>::epsilon();
-    struct Case {
-        int m, w;
-        double distance;  // of columns
-        QrLeafWay way;
-    };
     for (const auto& [m, w, near, way] : {Case{700, 128, 1, QrLeafWay::once},
                                           {300, 70, 1, QrLeafWay::once},
                                           {700, 100, 0.3, QrLeafWay::twice}}) {
@@ -295,11 +291,6 @@ TEMPLATE_TEST_CASE("a wide leaf's reflectors are those of its compressed form", 
 TEMPLATE_TEST_CASE("the Gram matrix of a wide leaf is factored and inverted", "", float, double) {
     using T = TestType;
     constexpr double roundoff = std::numeric_limits<T>::epsilon();
-    struct Case {
-        int m, w;
-        double distance;  // of columns
-        QrLeafWay way;
-    };
     for (const auto& [m, w, near, way] : {Case{1000, 128, 1, QrLeafWay::once},
                                           {500, 70, 1, QrLeafWay::once},
                                           {1000, 128, 0.3, QrLeafWay::twice},

@@ -168,9 +168,7 @@ int current_device(Stream stream, cudaDeviceAttr attribute) {
 
 template <int width, class T>
 void launch(Stream stream, View<T> v, QrLeafData<T> leaf, T* workspace, Index most_blocks) {
-    check(cudaFuncSetAttribute(householder_kernel<width, T>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               static_cast<int>(triangle_size<width, T>)),
-          "cudaFuncSetAttribute", stream);
+    allow_shared(reinterpret_cast<const void*>(&householder_kernel<width, T>), triangle_size<width, T>, stream);
     cudaLaunchAttribute together{};
     together.id = cudaLaunchAttributeCooperative;
     together.val.cooperative = 1;

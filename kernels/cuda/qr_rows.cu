@@ -96,9 +96,7 @@ void launch_on_rows(Stream stream, const char* name, unsigned blocks, Index cols
         constexpr std::size_t bytes = row_bytes(order);
         const auto kernel =
             whole && cols == order ? kernels(order, std::true_type()) : kernels(order, std::false_type());
-        check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                   static_cast<int>(bytes)),
-              "cudaFuncSetAttribute", stream);
+        allow_shared(reinterpret_cast<const void*>(kernel), bytes, stream);
         kernel<<<blocks, row_threads, bytes, native(stream)>>>(argument...);
     };
     if (cols <= leaf_order) {
