@@ -14,6 +14,7 @@ namespace bench {
 ///   flags    the ring, chunks announced by words in GPU memory that streams write and wait for, instead of events
 ///   rings    two rings in opposite directions, half the buffer each
 ///   scatter  a share to each target, which passes it on to all others
+///   batches  the same in rounds, what a GPU sends in a round being one batch of copies; a chunk is a round
 /// By kernels that pass on a piece when the block of the same number before them has written it, and announce it by a
 /// word in the memory of the GPU of the next kernel:
 ///   relay       16 bytes a thread and instruction, from local memory to the next GPU's

@@ -173,11 +173,39 @@ void await(cudaStream_t stream, const std::string& method) {
     check(status, "cudaStreamQuery");
 }
 
+/// Copies enqueued as one, in any order among themselves.
+class Batch {
+  public:
+    void add(void* to, const void* from, std::size_t bytes) {
+        if (bytes == 0) return;
+        to_.push_back(to);
+        from_.push_back(from);
+        bytes_.push_back(bytes);
+    }
+    void enqueue(cudaStream_t stream) {
+        if (to_.empty()) return;
+        cudaMemcpyAttributes attributes{};
+        attributes.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
+        std::size_t first = 0;
+        check(cudaMemcpyBatchAsync(to_.data(), from_.data(), bytes_.data(), to_.size(), &attributes, &first, 1, stream),
+              "cudaMemcpyBatchAsync");
+        to_.clear();
+        from_.clear();
+        bytes_.clear();
+    }
+
+  private:
+    std::vector<void*> to_;
+    std::vector<const void*> from_;
+    std::vector<std::size_t> bytes_;
+};
+
 class Trials final : public BroadcastTrials {
   public:
     explicit Trials(int gpus) : resources_(gpus) {}
 
     double run(const BroadcastTrial& trial, const std::vector<void*>& buffers) override {
+        if (trial.method == "batches") return run_batches(trial, buffers);
         BroadcastTrial copies = trial;
         copies.bytes -= trial.relayed;
         const Route route = copies.bytes > 0 ? route_of(copies) : Route();
@@ -303,6 +331,62 @@ class Trials final : public BroadcastTrials {
         }
     }
 
+    /// Shares in rounds: a round gives each target a part of its own, which it passes on to all others. What a GPU sends
+    /// in a round is one batch of copies.
+    double run_batches(const BroadcastTrial& trial, const std::vector<void*>& buffers) {
+        const std::vector<std::size_t> ends = rounds(trial);
+        resources_.event(0, start_edge, 0);
+        for (std::size_t round = 0; round < ends.size(); ++round) resources_.event(0, 0, round);
+        for (int place = 0; place <= trial.targets; ++place) resources_.stream(place, 0);
+        const Stopwatch watch;
+        std::size_t begin = 0;
+        for (std::size_t round = 0; round < ends.size(); ++round) {
+            const std::size_t bytes = ends[round] - begin;
+            const auto copy = [&](int from, int to, int share) {
+                const std::size_t first = begin + part(bytes, share - 1, trial.targets);
+                batch_.add(at(buffers[static_cast<std::size_t>(to)], first),
+                           at(buffers[static_cast<std::size_t>(from)], first),
+                           begin + part(bytes, share, trial.targets) - first);
+            };
+            cudaEvent_t sent = resources_.event(0, 0, round);
+            for (int i = 1; i <= trial.targets; ++i) copy(0, i, i);
+            batch_.enqueue(resources_.stream(0, 0));
+            check(cudaEventRecord(sent, resources_.stream(0, 0)), "cudaEventRecord");
+            for (int i = 1; i <= trial.targets && trial.targets > 1; ++i) {
+                check(cudaStreamWaitEvent(resources_.stream(i, 0), sent, 0), "cudaStreamWaitEvent");
+                for (int k = 1; k < trial.targets; ++k) copy(i, (i - 1 + k) % trial.targets + 1, i);
+                batch_.enqueue(resources_.stream(i, 0));
+            }
+            begin = ends[round];
+        }
+        const double seconds = watch.elapsed().wall;
+        for (int place = 0; place <= trial.targets; ++place) await(resources_.stream(place, 0), trial.method);
+        return seconds;
+    }
+
+    /// Where rounds end: short ones first, so that targets begin early, and last, as they pass on those of all.
+    static std::vector<std::size_t> rounds(const BroadcastTrial& trial) {
+        const std::size_t most = trial.chunk == 0 ? std::size_t{24} << 20 : trial.chunk;
+        std::vector<std::size_t> first;
+        std::vector<std::size_t> last;
+        std::size_t rest = trial.bytes;
+        for (const std::size_t length : {most / 4, most / 2}) {
+            if (rest < 4 * length) break;
+            first.push_back(length);
+            last.insert(last.begin(), length);
+            rest -= 2 * length;
+        }
+        const std::size_t middle = (rest + most - 1) / most;
+        std::vector<std::size_t> ends;
+        std::size_t end = 0;
+        for (const std::size_t length : first) ends.push_back(end += length);
+        for (std::size_t i = 1; i <= middle; ++i)
+            ends.push_back(end + part(rest, static_cast<int>(i), static_cast<int>(middle)));
+        end += rest;
+        for (std::size_t i = last.size(); i > 0; --i) ends.push_back(end += last[last.size() - i]);
+        return ends;
+    }
+
     /// Where an edge announces its chunks: in the memory that gets them.
     std::uint32_t* word_of(const Route& route, std::size_t edge) {
         return resources_.words(route.edges[edge].to) + most_words - 1 - edge;
@@ -336,6 +420,7 @@ class Trials final : public BroadcastTrials {
     static constexpr std::size_t start_edge = 1000, relay_edge = 1001;
 
     Resources resources_;
+    Batch batch_;
     std::unique_ptr<StreamWords> stream_words_;
     std::uint32_t base_ = 0;
     std::uint32_t kernel_base_ = 0;
@@ -343,7 +428,7 @@ class Trials final : public BroadcastTrials {
 
 }  // namespace
 
-const std::vector<std::string> trial_methods{"pull", "both", "flags", "rings", "scatter",
+const std::vector<std::string> trial_methods{"pull", "both", "flags", "rings", "scatter", "batches",
                                              "relay", "relay-bulk", "relay-pull", "mixed"};
 const bool has_trials = true;
 
