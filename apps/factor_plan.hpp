@@ -53,8 +53,7 @@ template <class T>
 void return_matrix(const FactorPlan& plan, Runtime& runtime, const Matrix<T>& matrix) {
     if (runtime.gpus() == 0 || (!plan.data.is_cpu() && plan.moves)) return;
     for (Index j = 0; j < matrix.tile_cols(); ++j) {
-        const int gpu = static_cast<int>(j % runtime.gpus());
-        runtime.prefetch(matrix.column(j), plan.data.is_cpu() ? Place::cpu() : Place::gpu(gpu));
+        runtime.prefetch(matrix.column(j), plan.data.is_cpu() ? Place::cpu() : matrix.dealt_to(j));
     }
 }
 

@@ -36,6 +36,7 @@ namespace bench {
 
 namespace {
 
+using basalt::ColumnDeal;
 using basalt::DealtColumns;
 using basalt::DealtView;
 using basalt::Index;
@@ -76,7 +77,7 @@ class GpuContest {
     }
 
     void run() {
-        const UserMatrix<T> user(options_.data, n_, dealt(tile_.width));
+        const UserMatrix<T> user(options_.data, n_, dealt());
         basalt::Matrix<T> a;  // none beside the user's where that is factored in place
         if (!options_.in_place) a = basalt::Matrix<T>(runtime_, n_, n_, tile_);
         if (user.on_host()) a.pin();
@@ -159,7 +160,8 @@ class GpuContest {
     double gemm_rate() const { return gemm_gflops(gemm_); }
     /// The vendor's one GPU takes the matrix beside our tiles.
     bool fits_one_gpu(const UserMatrix<T>& user) const { return !user.on_host() || n_ <= 32768; }
-    DealtColumns dealt(Index block) const { return {n_, std::max<Index>(block, 1), runtime_.gpus()}; }
+    DealtColumns dealt() const { return {n_, std::max<Index>(tile_.width, 1), ColumnDeal::balanced(runtime_.gpus())}; }
+    DealtColumns dealt_for_vendor(Index block) const { return {n_, block, ColumnDeal::cyclic(runtime_.gpus())}; }
 
     void fill(basalt::Matrix<T>& a, const UserMatrix<T>& user) {
         if (!options_.in_place) return generate(a, user, "random", options_.seed);
@@ -227,7 +229,7 @@ class GpuContest {
 
     /// The copy and the workspace are there for this alone: ours may need the memory.
     VendorRun run_vendor_gpus(const UserMatrix<T>& user, Index block, int round) {
-        const DealtMatrix<T> a(n_, dealt(block));
+        const DealtMatrix<T> a(n_, dealt_for_vendor(block));
         copy_columns(user.columns(), a.view());
         VendorLuGpus<T> lu(*vendor_gpus_, a.view());
         begin_energy(vendor_energy_, round);
@@ -259,12 +261,12 @@ class GpuContest {
     /// y = A x for a vector of random signs, before the factorization.
     void expect(const UserMatrix<T>& user) {
         signs_ = random_signs(n_);
-        expected_ = user.on_gpus(dealt(tile_.width), [&](const DealtView<T>& a) { return times(a, signs_); });
+        expected_ = user.on_gpus(dealt(), [&](const DealtView<T>& a) { return times(a, signs_); });
     }
 
     void check(const UserMatrix<T>& user) {
         constexpr double tf32_epsilon = 0x1p-10;
-        ratio_ = user.on_gpus(dealt(tile_.width), [&](const DealtView<T>& factors) {
+        ratio_ = user.on_gpus(dealt(), [&](const DealtView<T>& factors) {
             return residual_ratio(factors, pivots_, lu_options_.tf32 ? tf32_epsilon : epsilon);
         });
     }

@@ -11,7 +11,12 @@
 namespace basalt::detail {
 
 MatrixStorage::MatrixStorage(Runtime& runtime, const TileGrid& grid, std::size_t element_size, const char* name)
-    : runtime_(runtime), grid_(grid), element_size_(element_size), name_(name), stripes_(runtime, element_size) {
+    : runtime_(runtime),
+      grid_(grid),
+      deal_(ColumnDeal::balanced(std::max(runtime.gpus(), 1))),
+      element_size_(element_size),
+      name_(name),
+      stripes_(runtime, element_size) {
     const auto elements = static_cast<std::size_t>(grid.tile_column_size()) * static_cast<std::size_t>(grid.tile_cols());
     if (elements > static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) / element_size ||
         grid.shape().width > (Index{1} << 28)) {

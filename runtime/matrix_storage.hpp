@@ -8,6 +8,7 @@
 #include "basalt/runtime.hpp"
 #include "runtime/host_memory.hpp"
 #include "runtime/host_stripes.hpp"
+#include "tiles/dealt_columns.hpp"
 #include "tiles/grid.hpp"
 
 namespace basalt::detail {
@@ -26,11 +27,14 @@ class MatrixStorage {
     Datum* datum(Index j) const { return columns_[static_cast<std::size_t>(j)].get(); }
     void* column(Index j) const;
     std::size_t column_bytes() const { return static_cast<std::size_t>(grid_.tile_column_size()) * element_size_; }
+    /// How tile columns are dealt to the GPUs, and the one that has column j; Place::cpu() without any.
+    const ColumnDeal& deal() const { return deal_; }
+    Place place_of(Index j) const { return runtime_.gpus() > 0 ? Place::gpu(deal_.gpu_of(j)) : Place::cpu(); }
     /// Makes the slab fit for copies to and from GPUs, if it is not already.
     void pin();
     /// The same where the host's memory holds some of the contents, once everything submitted so far has run.
     void pin_what_is_at_home();
-    /// Room on the GPUs for the first `columns` tile columns, dealt to them in turn, at constant stride; unless they
+    /// Room on the GPUs for the first `columns` tile columns, as they are dealt, at constant stride; unless they
     /// have some already.
     void make_room_on_gpus(Index columns) const;
     /// Memory of the user's on a GPU becomes tile column j's there. A task that writes all of it comes next. Throws
@@ -72,6 +76,7 @@ class MatrixStorage {
 
     Runtime& runtime_;
     TileGrid grid_;
+    ColumnDeal deal_;
     std::size_t element_size_;
     const char* name_;
     HostBuffer slab_;

@@ -14,6 +14,7 @@ GpuCholeskyState<T>::GpuCholeskyState(CholeskyState<T>& cholesky, std::shared_pt
       a(std::move(storage)),
       upper(triangle == Triangle::upper),
       gpus(runtime.gpus()),
+      deal(a->deal()),
       memory(cholesky, *a, triangle, choices),
       nb(memory.panel_width()),
       group_columns(memory.fitting_columns()),

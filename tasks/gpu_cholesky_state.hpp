@@ -25,8 +25,7 @@ struct GpuCholeskyState {
                cholesky.grid().tile_cols();
     }
 
-    /// Tile columns are dealt 1D block-cyclically.
-    int device_of(Index tile_column) const { return static_cast<int>(tile_column % gpus); }
+    int device_of(Index tile_column) const { return deal.gpu_of(tile_column); }
     bool out_of_core() const { return group_columns < a->grid().tile_cols(); }
 
     Runtime& runtime;
@@ -35,6 +34,7 @@ struct GpuCholeskyState {
     /// columns; in buffers they are columns too, L = U^T.
     const bool upper;
     const int gpus;
+    const ColumnDeal deal;  ///< of tile columns
     const GpuCholeskyMemory<T> memory;
     const Index nb;             ///< widest panel
     const Index group_columns;  ///< tile columns of a group

@@ -161,8 +161,7 @@ template <class T>
 auto GpuCholeskyTasks<T>::row_pieces(int k, int gpu) const -> std::vector<RowPiece> {
     std::vector<RowPiece> pieces;
     const Index begin = top(k);
-    for (Index j = grid().tile_col_of(begin); j < grid().tile_cols(); ++j) {
-        if (g_.device_of(j) != gpu) continue;
+    for (const Index j : g_.deal.of_gpu(gpu, grid().tile_col_of(begin), grid().tile_cols())) {
         const Index col = std::max<Index>(begin - grid().first_col(j), 0);
         pieces.push_back({j, col, grid().tile_width(j) - col, grid().first_col(j) + col,
                           j / g_.gpus * tile_width() + col});

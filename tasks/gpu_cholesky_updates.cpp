@@ -92,8 +92,7 @@ auto GpuCholeskyTasks<T>::lower_update(int k, PanelRange range, int gpu) const -
     Update update;
     std::vector<PanelRange> ranges;
     const Index last_column = panel(range.last - 1).tile_column;
-    for (Index j = panel(range.first).tile_column; j <= last_column; ++j) {
-        if (g_.device_of(j) != gpu) continue;
+    for (const Index j : g_.deal.of_gpu(gpu, panel(range.first).tile_column, last_column + 1)) {
         const PanelRange own = panels_of(j), columns{std::max(range.first, own.first), std::min(range.last, own.last)};
         const Panel &first = panel(columns.first), &last = panel(columns.last - 1);
         if (ranges.empty()) update.data.read(panel_rows(k, first.first));
@@ -110,8 +109,7 @@ auto GpuCholeskyTasks<T>::upper_update(int k, PanelRange range, int gpu) const -
     Update update;
     std::vector<PanelRange> own_panels;
     const Panel& top = panel(range.first);
-    for (Index j = top.tile_column; j < grid().tile_cols(); ++j) {
-        if (g_.device_of(j) != gpu) continue;
+    for (const Index j : g_.deal.of_gpu(gpu, top.tile_column, grid().tile_cols())) {
         const PanelRange columns = panels_of(j);
         if (own_panels.empty()) update.data.read(panel_rows(k, top.first));
         const Index end = panel(std::min(range.last, columns.last) - 1).end();
@@ -177,8 +175,7 @@ void GpuCholeskyTasks<T>::upper_from_left(int target, int last) {
         data.read(left);
         GpuColumns<T> columns{rows(), tile_width(), 0, 0};
         std::vector<Region<T>> targets;
-        for (Index j = t.tile_column; j < grid().tile_cols(); ++j) {
-            if (g_.device_of(j) != gpu) continue;
+        for (const Index j : g_.deal.of_gpu(gpu, t.tile_column, grid().tile_cols())) {
             const Index begin = j == t.tile_column ? t.col_begin : 0;
             if (targets.empty()) columns.col_begin = begin;
             columns.col_end = grid().tile_width(j);

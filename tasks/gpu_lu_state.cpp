@@ -22,6 +22,7 @@ template <class T>
 GpuLuState<T>::GpuLuState(LuState<T>& lu, const LuChoices& choices)
     : lu(lu),
       gpus(lu.runtime.gpus()),
+      deal(lu.a->deal()),
       memory_(lu.grid(), sizeof(T), choices, lu.runtime.engine().device(0).emulated()),
       nb(memory_.panel_width()),
       block_width(memory_.block_width()),

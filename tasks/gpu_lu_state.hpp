@@ -19,14 +19,14 @@ template <class T>
 struct GpuLuState {
     GpuLuState(LuState<T>& lu, const LuChoices& choices);
 
-    /// Tile columns are dealt 1D block-cyclically.
-    int device_of(Index tile_column) const { return static_cast<int>(tile_column % gpus); }
+    int device_of(Index tile_column) const { return deal.gpu_of(tile_column); }
     /// All columns at once, or groups that fit when memory is short.
     std::vector<ColumnGroup> column_groups() const;
     bool out_of_core() const { return group_columns < lu.grid().tile_cols(); }
 
     LuState<T>& lu;
     const int gpus;
+    const ColumnDeal deal;  ///< of tile columns
 
   private:
     const GpuLuMemory memory_;

@@ -1,6 +1,7 @@
 // LU in the modes hybrid and gpu: what a panel does to the columns beside it.
 #include <algorithm>
 #include <type_traits>
+#include <vector>
 
 #include "kernels/on_stream.hpp"
 #include "runtime/engine.hpp"
@@ -71,19 +72,18 @@ void GpuLuTasks<T>::update_columns(const Factors& factors, const ColumnPlace& fi
     const bool cut = end.tile_column < group_.last && end.col > 0;  // in the last tile column
     const Index last = std::min(end.tile_column, group_.last) - (cut ? 0 : 1);
     for (int g = 0; g < g_.gpus; ++g) {
-        const Index ahead = (g - g_.device_of(begin) + g_.gpus) % g_.gpus;
-        const Index mine = begin + ahead;
-        if (mine > last) continue;
-        const Index count = (last - mine) / g_.gpus + 1;
-        const Index col_begin = ahead == 0 && begin == first.tile_column ? first.col : 0;
-        const Index col_end = cut && mine + (count - 1) * g_.gpus == last ? end.col : tile_width();
+        const std::vector<Index> mine = g_.deal.of_gpu(g, begin, last + 1);
+        if (mine.empty()) continue;
+        const auto count = static_cast<Index>(mine.size());
+        const Index col_begin = mine.front() == first.tile_column ? first.col : 0;
+        const Index col_end = cut && mine.back() == last ? end.col : tile_width();
         if (count == 1 && col_begin >= col_end) continue;
         const GpuColumns<T> columns{rows(), tile_width(), col_begin, col_end};
         const Index cols = (count - 1) * tile_width() + col_end - col_begin;
         submit_update(factors, {.gpu = g, .gate = gate_on(g, next), .cols = cols}, columns, [&](AccessList& data) {
-            for (Index c = 0; c < count; ++c) {
-                data.readwrite(matrix(mine + c * g_.gpus, panel(factors.first).first, rows(), c == 0 ? col_begin : 0,
-                                      c + 1 == count ? col_end : tile_width()));
+            for (const Index j : mine) {
+                data.readwrite(matrix(j, panel(factors.first).first, rows(), j == mine.front() ? col_begin : 0,
+                                      j == mine.back() ? col_end : tile_width()));
             }
         });
     }
@@ -176,16 +176,16 @@ void GpuLuTasks<T>::interchange_left(int k, int next) {
     const Panel& p = panel(k);
     const bool partial = p.col_begin > 0;  // the panel's own tile column
     const Index end = p.tile_column + (partial ? 1 : 0);
-    for (int g = 0; g < g_.gpus && g < end; ++g) {
-        const Index count = (end - g + g_.gpus - 1) / g_.gpus;
-        const bool last_is_partial = partial && g_.device_of(p.tile_column) == g;
-        const Index col_end = last_is_partial ? p.col_begin : tile_width();
+    for (int g = 0; g < g_.gpus; ++g) {
+        const std::vector<Index> mine = g_.deal.of_gpu(g, 0, end);
+        if (mine.empty()) continue;
+        const Index col_end = partial && mine.back() == p.tile_column ? p.col_begin : tile_width();
         AccessList data;
         data.read(moves(k)).write(g_.rest_rows[static_cast<std::size_t>(g)].region());
         if (const int opened = gate_on(g, next); opened >= 0) data.read(gate(opened));
         const std::size_t first_column = data.records().size();
-        for (Index c = 0; c < count; ++c) {
-            data.readwrite(matrix(g + c * g_.gpus, p.first, rows(), 0, c + 1 == count ? col_end : tile_width()));
+        for (const Index j : mine) {
+            data.readwrite(matrix(j, p.first, rows(), 0, j == mine.back() ? col_end : tile_width()));
         }
         rt_.submit({.name = "interchange",
                     .priority = patience(k, interchanges_last),

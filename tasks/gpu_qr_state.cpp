@@ -44,6 +44,7 @@ template <class T>
 GpuQrState<T>::GpuQrState(QrState<T>& qr, const QrChoices& choices)
     : qr(qr),
       gpus(qr.runtime.gpus()),
+      deal(qr.a->deal()),
       by_pieces(std::is_same_v<T, float> && choices.mode == QrMode::gpu && choices.split_products),
       group_columns(fitting_columns(
           qr.runtime, qr.grid(), sizeof(T), [&](Index columns) { return workspace_bytes(qr, by_pieces, columns); },

@@ -14,8 +14,7 @@ template <class T>
 struct GpuQrState {
     GpuQrState(QrState<T>& qr, const QrChoices& choices);
 
-    /// Tile columns are dealt 1D block-cyclically.
-    int device_of(Index tile_column) const { return static_cast<int>(tile_column % gpus); }
+    int device_of(Index tile_column) const { return deal.gpu_of(tile_column); }
     /// All columns at once, or groups that fit when memory is short.
     std::vector<ColumnGroup> column_groups() const;
     bool out_of_core() const { return group_columns < qr.grid().tile_cols(); }
@@ -24,6 +23,7 @@ struct GpuQrState {
 
     QrState<T>& qr;
     const int gpus;
+    const ColumnDeal deal;  ///< of tile columns
     const bool by_pieces;       ///< large updates in single precision
     const Index group_columns;  ///< tile columns of a group
     /// Whether panels are factored where they lie, and updates read them there: one GPU that has all columns.

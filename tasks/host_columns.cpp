@@ -95,7 +95,7 @@ class HostColumns {
         return std::min((wanted + width - 1) / width * width, grid_.rows());
     }
 
-    int gpu_of(Index tile_column) const { return static_cast<int>(tile_column % rt_.gpus()); }
+    int gpu_of(Index tile_column) const { return storage_.deal().gpu_of(tile_column); }
     TaskOptions options(TaskName name, const Block& block, Place place) const {
         return {.name = name,
                 .tile = {static_cast<int>(block.row / grid_.shape().height), static_cast<int>(block.tile_column), -1},

@@ -10,7 +10,7 @@ template <class T>
 bool gpus_can_convert(const MatrixStorage& storage, View<const T> array);
 
 /// Submits tasks that overwrite the matrix with `source`, an array in the host's memory. Tile columns are dealt to the
-/// GPUs in turn: stripes of columns go there as they are and are converted there. Pinned memory is copied from by the
+/// GPUs: stripes of columns go there as they are and are converted there. Pinned memory is copied from by the
 /// GPUs themselves, other memory by cores into pinned buffers.
 template <class T>
 void load_by_gpus(MatrixStorage& storage, View<const T> source);

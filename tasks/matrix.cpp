@@ -57,12 +57,6 @@ void require_leading_dimension(const char* what, Index lda, Index least, const v
     if (a == nullptr && m > 0 && n > 0) throw UsageError(std::string(what) + ": the array is missing (null)");
 }
 
-/// Where tile column j is dealt to.
-Place place_of_column(const Runtime& runtime, Place place, Index j) {
-    if (!place.is_any()) return place;
-    return runtime.gpus() > 0 ? Place::gpu(static_cast<int>(j % runtime.gpus())) : Place::cpu();
-}
-
 /// Submits one task for each tile column, on GPUs: body(stream, deal, columns), `columns` being the tile column.
 template <class T, class Body>
 void for_each_column_on_gpu(const detail::MatrixStorage& storage, TaskName name, AccessMode mode, Place place,
@@ -72,7 +66,7 @@ void for_each_column_on_gpu(const detail::MatrixStorage& storage, TaskName name,
         const auto region = storage.region<T>(j, 0, grid.padded_rows(), 0, grid.shape().width);
         const TaskOptions options{.name = name,
                                   .tile = {static_cast<int>(j), -1, -1},
-                                  .place = place_of_column(storage.runtime(), place, j)};
+                                  .place = place.is_any() ? storage.place_of(j) : place};
         storage.runtime().submit(options, detail::make_access<T>(region, mode),
                                  detail::on_any_device([body, j, &grid](Stream stream, View<T> a) {
                                      body(stream, TileDeal{j, 1}, stored_tile_columns(grid, a.data(), 1));
@@ -206,6 +200,12 @@ Region<T> Matrix<T>::column(Index j) const {
 }
 
 template <class T>
+Place Matrix<T>::dealt_to(Index j) const {
+    runtime();  // throws for an empty matrix
+    return storage_->place_of(j);
+}
+
+template <class T>
 Region<T> Matrix<T>::block(Index j, Index row_begin, Index row_end, Index col_begin, Index col_end) const {
     runtime();  // throws for an empty matrix
     return storage_->template region<T>(j, row_begin, row_end, col_begin, col_end);
@@ -304,7 +304,7 @@ void Matrix<T>::fill(std::shared_ptr<const Generator<T>> generator, Place place)
                                 });
     if (place.is_cpu()) return;
     for (Index j = 0; j < storage.grid().tile_cols(); ++j) {
-        this->runtime().prefetch(column(j), place_of_column(this->runtime(), place, j));
+        this->runtime().prefetch(column(j), place.is_any() ? dealt_to(j) : place);
     }
 }
 

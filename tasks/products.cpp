@@ -43,9 +43,10 @@ class Product {
         std::vector<Array<double>> sums;
         for (int g = 0; g < rt_.gpus(); ++g) sums.emplace_back(rt_, y.size(), "partial product");
         for (Index j = 0; j < columns(); ++j) {
-            const Index gpu = j % rt_.gpus();
-            rt_.submit({.name = "product", .tile = {static_cast<int>(j), -1, -1}, .place = Place::gpu(static_cast<int>(gpu))},
-                       read(block(j, 0, grid_.rows())), read(factors(j)), readwrite(sums[static_cast<std::size_t>(gpu)]),
+            const Place place = a_.dealt_to(j);
+            const Array<double>& sum = sums[static_cast<std::size_t>(place.gpu_number())];
+            rt_.submit({.name = "product", .tile = {static_cast<int>(j), -1, -1}, .place = place},
+                       read(block(j, 0, grid_.rows())), read(factors(j)), readwrite(sum),
                        detail::on_any_device([part = part_, diagonal = -grid_.first_col(j)](
                                                  Stream stream, View<const T> a, View<const double> x, View<double> to) {
                            on_stream::subtract_product<T, double>(stream, a, part, diagonal, x, to);

@@ -2,6 +2,7 @@
 #include "tasks/qr_on_gpus.hpp"
 
 #include <algorithm>
+#include <vector>
 
 #include "kernels/cpu/block_reflector.hpp"
 #include "kernels/on_stream.hpp"
@@ -187,8 +188,8 @@ class GpuQrSubmission {
     /// The step on the columns of the next panel alone, so that it can be factored first.
     void update_leading(int k, int next) {
         const Panel& p = panel(next);
-        submit_update(k, p.tile_column, 1, p.col_begin, p.col_end(), g_.device_of(p.tile_column),
-                      g_.in_place ? next : -1, true);
+        submit_update(k, {p.tile_column}, p.col_begin, p.col_end(), g_.device_of(p.tile_column), g_.in_place ? next : -1,
+                      true);
     }
 
     /// The step on all columns of the group from `first` on, a task for each GPU. `next`: the panel that was taken out,
@@ -197,13 +198,11 @@ class GpuQrSubmission {
     void update_rest(int k, const Columns& first, int next = -1) {
         const Index begin = std::max(first.tile_column, group_.first);
         for (int g = 0; g < g_.gpus; ++g) {
-            const Index ahead = (g - g_.device_of(begin) + g_.gpus) % g_.gpus;
-            const Index mine = begin + ahead;
-            if (mine >= group_.last) continue;
-            const Index count = (group_.last - mine + g_.gpus - 1) / g_.gpus;
-            const Index col_begin = ahead == 0 && begin == first.tile_column ? first.col_begin : 0;
+            const std::vector<Index> mine = g_.deal.of_gpu(g, begin, group_.last);
+            if (mine.empty()) continue;
+            const Index col_begin = mine.front() == first.tile_column ? first.col_begin : 0;
             const bool waits = next >= 0 && on_gpu() && g_.device_of(panel(next).tile_column) == g;
-            submit_update(k, mine, count, col_begin, tile_width(), g, waits ? next : -1, false);
+            submit_update(k, mine, col_begin, tile_width(), g, waits ? next : -1, false);
         }
     }
 
@@ -212,9 +211,9 @@ class GpuQrSubmission {
         return g_.by_pieces && (rt_.engine().device(0).emulated() || worth_splitting(rows, depth, cols));
     }
 
-    /// Step k on `count` of the GPU's tile columns from `tile_column` on, the first from col_begin. `next`: the panel
-    /// whose gate it opens (leading) or waits for, or -1.
-    void submit_update(int k, Index tile_column, Index count, Index col_begin, Index col_end, int gpu, int next,
+    /// Step k on the GPU's tile columns, the first from col_begin. `next`: the panel whose gate it opens (leading) or
+    /// waits for, or -1.
+    void submit_update(int k, const std::vector<Index>& tile_columns, Index col_begin, Index col_end, int gpu, int next,
                        bool leading) {
         const Panel& p = panel(k);
         const auto device = static_cast<std::size_t>(gpu);
@@ -224,16 +223,16 @@ class GpuQrSubmission {
         if (next >= 0 && leading) data.write(taken_out(next));
         if (next >= 0 && !leading) data.read(choices_.lookahead > 0 ? taken_out(next) : factored(next));
         const std::size_t first_column = next >= 0 ? 4 : 3;
-        for (Index c = 0; c < count; ++c) {
-            const Index j = tile_column + c * g_.gpus;
-            data.readwrite(matrix(j, p.first, c == 0 ? col_begin : 0, c == 0 ? col_end : tile_width()));
+        for (const Index j : tile_columns) {
+            const bool first = j == tile_columns.front();
+            data.readwrite(matrix(j, p.first, first ? col_begin : 0, first ? col_end : tile_width()));
         }
         const GpuColumns<T> columns{rows(), tile_width(), col_begin, col_end};
-        const bool by_pieces = in_pieces(rows() - p.first, p.width, count * tile_width());
+        const bool by_pieces = in_pieces(rows() - p.first, p.width, static_cast<Index>(tile_columns.size()) * tile_width());
         rt_.submit(
             {.name = leading ? TaskName("update leading") : TaskName("update"),
              .priority = leading ? urgent : -k - 1,
-             .tile = {k, static_cast<int>(tile_column), -1},
+             .tile = {k, static_cast<int>(tile_columns.front()), -1},
              .step = k,
              .place = Place::gpu(gpu)},
             data,

@@ -7,32 +7,59 @@
 
 namespace basalt {
 
-/// Columns in blocks that are dealt to GPUs 0 .. gpus - 1 in turn, one behind the other on each: block b is
-/// block b / gpus of GPU b % gpus. ScaLAPACK's 1D block-cyclic distribution, cuSOLVERMg's, and that of our
-/// tile columns.
+/// Who gets which of columns, or of blocks of them, that GPUs 0 .. gpus - 1 are dealt in rounds of one each: column j is
+/// the one of round j / gpus.
+class ColumnDeal {
+  public:
+    /// As our tile columns are dealt, gpus >= 1. A factorization has fewer columns left from step to step. If all rounds
+    /// began with GPU 0, the last GPU would at all times have the most of them, and others wait for it; so each round
+    /// begins one GPU further. Not with two: one of them would then have two panels in a row to factor.
+    static ColumnDeal balanced(int gpus) { return {gpus, gpus > 2 ? 1 : 0}; }
+    /// Each round begins with GPU 0: ScaLAPACK's 1D block-cyclic distribution, cuSOLVERMg's.
+    static ColumnDeal cyclic(int gpus) { return {gpus, 0}; }
+
+    int gpus() const { return gpus_; }
+    int gpu_of(Index column) const { return static_cast<int>((column + column / gpus_ * further_) % gpus_); }
+    /// Those of [begin, end) that a GPU has.
+    std::vector<Index> of_gpu(int gpu, Index begin, Index end) const {
+        std::vector<Index> columns;
+        for (Index j = begin; j < end; ++j) {
+            if (gpu_of(j) == gpu) columns.push_back(j);
+        }
+        return columns;
+    }
+
+  private:
+    ColumnDeal(int gpus, int further) : gpus_(gpus), further_(further) {}
+
+    int gpus_;
+    int further_;  ///< GPUs from where a round begins to where the next one does
+};
+
+/// Columns in blocks that are dealt to GPUs, one behind the other on each.
 class DealtColumns {
   public:
-    /// cols >= 0, block >= 1, gpus >= 1.
-    DealtColumns(Index cols, Index block, int gpus) : cols_(cols), block_(block), gpus_(gpus) {}
+    /// cols >= 0, block >= 1.
+    DealtColumns(Index cols, Index block, const ColumnDeal& deal) : cols_(cols), block_(block), deal_(deal) {}
 
     Index cols() const { return cols_; }
     Index block() const { return block_; }
-    int gpus() const { return gpus_; }
+    int gpus() const { return deal_.gpus(); }
 
     /// Who has column j, and the number it has there.
-    int gpu_of(Index j) const { return static_cast<int>(j / block_ % gpus_); }
-    Index number_there(Index j) const { return j / block_ / gpus_ * block_ + j % block_; }
+    int gpu_of(Index j) const { return deal_.gpu_of(j / block_); }
+    Index number_there(Index j) const { return j / block_ / gpus() * block_ + j % block_; }
     /// The column behind the block that j is in.
     Index block_end(Index j) const { return std::min((j / block_ + 1) * block_, cols_); }
     /// Columns for which a GPU needs room: whole blocks, as many on each, as the vendor's samples have it.
     Index room() const {
-        const Index turn = block_ * gpus_;
+        const Index turn = block_ * gpus();
         return (cols_ + turn - 1) / turn * block_;
     }
 
   private:
     Index cols_, block_;
-    int gpus_;
+    ColumnDeal deal_;
 };
 
 /// visit(first, cols) for the blocks, from the left.

@@ -47,7 +47,7 @@ class Matrix {
     static Matrix wrap(Runtime& runtime, T* a, Index m, Index n, Index lda, TileShape tile, Place place);
 
     /// The leading m x n part of what the generator makes, in the memory of `place`: Place::any() deals the tile
-    /// columns to the GPUs in turn, where there are any. Returns at once.
+    /// columns to the GPUs (dealt_to()), where there are any. Returns at once.
     static Matrix generate(Runtime& runtime, std::shared_ptr<const Generator<T>> generator, Index m, Index n,
                            TileShape tile = {}, Place place = Place::cpu());
 
@@ -61,6 +61,10 @@ class Matrix {
     Region<T> tile(Index i, Index j) const;
     /// Tile column j, all rows of the matrix.
     Region<T> column(Index j) const;
+    /// The GPU that tile column j is dealt to, where tasks are free to choose: in rounds of one column to each GPU, of
+    /// which, with three GPUs or more, each begins one GPU further. Place::cpu() without GPUs. Users' tasks on the
+    /// column had best run there.
+    Place dealt_to(Index j) const;
     /// Rows [row_begin, row_end) of the matrix and columns [col_begin, col_end) of tile column j.
     Region<T> block(Index j, Index row_begin, Index row_end, Index col_begin, Index col_end) const;
 
@@ -69,8 +73,8 @@ class Matrix {
     void load(View<const T> source);
     /// Submits tasks that copy the matrix to `target` (m x n, any strides); it is complete after wait().
     void store(View<T> target) const;
-    /// The same by GPUs. With Place::any(), the array is in the host's memory: tile columns are dealt to the GPUs in
-    /// turn, as in generate(), and converted there while others are on their way; fastest where the array's memory is
+    /// The same by GPUs. With Place::any(), the array is in the host's memory: tile columns are dealt to the GPUs
+    /// (dealt_to()) and converted there while others are on their way; fastest where the array's memory is
     /// pinned. Without GPUs, for arrays without unit row stride, and with Place::cpu(), it is what load(source) and
     /// store(target) do. With Place::gpu(g), the array is in that GPU's memory and column-major; throws UsageError for
     /// any other row stride than 1.
