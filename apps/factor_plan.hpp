@@ -18,6 +18,7 @@ struct FactorPlan {
     std::string reason;  ///< why, in words that end a sentence; empty: as asked for or by the tuning tables
     RunCase run;                        ///< what runs by this plan are learnt as; no routine: they are not
     TileShape tile;
+    Deal deal = Deal::balanced;
     Place data = Place::cpu();  ///< where the matrix begins and ends: the cores, or any(), which stands for all GPUs
     bool fits_gpus = false;     ///< whether the GPUs can hold the matrix and what the factorization needs
     bool moves = false;         ///< the GPUs get the matrix from the host's memory, which then has to be pinned
@@ -41,7 +42,9 @@ void plan_moves_by_size(FactorPlan& plan, const Runtime& runtime, Index m, Index
 template <class T>
 Matrix<T> make_matrix(const FactorPlan& plan, Runtime& runtime, std::shared_ptr<const Generator<T>> generator, Index m,
                       Index n) {
-    auto matrix = Matrix<T>::generate(runtime, std::move(generator), m, n, plan.tile, plan.data);
+    Matrix<T> matrix(runtime, m, n, plan.tile);
+    matrix.set_deal(plan.deal);
+    matrix.fill(std::move(generator), plan.data);
     if (plan.moves) matrix.pin();
     runtime.wait();
     return matrix;

@@ -29,7 +29,8 @@ class DealtMatrix {
 /// The whole of an array, in the host's memory or a GPU's, as one block; its leading dimension is `rows`.
 template <class T>
 basalt::DealtView<T> whole(T* a, basalt::Index rows, basalt::Index cols) {
-    return {rows, basalt::DealtColumns(cols, std::max<basalt::Index>(cols, 1), basalt::ColumnDeal::cyclic(1)), {a}};
+    const basalt::ColumnDeal deal(basalt::Deal::cyclic, 1);
+    return {rows, basalt::DealtColumns(cols, std::max<basalt::Index>(cols, 1), deal), {a}};
 }
 
 /// target = source, of as many rows and columns, wherever they lie; waits. For int, float and double. Throws

@@ -48,7 +48,7 @@ TEST_CASE("a dealt array becomes tiles and tiles a dealt array, each GPU with wh
         for (const auto& [m, n] : {std::pair{Index{90}, Index{70}}, {Index{64}, Index{96}}, {Index{5}, Index{1}}}) {
             Runtime runtime(with_emulated(gpus));
             const TileShape tile{32, 16};
-            const DealtColumns dealt(n, tile.width, ColumnDeal::balanced(gpus));
+            const DealtColumns dealt(n, tile.width, ColumnDeal(Deal::balanced, gpus));
             DealtArray source(m, dealt, 0), target(m, dealt, -1);
             for (Index j = 0; j < n; ++j) {
                 for (Index i = 0; i < m; ++i) source(i, j) = static_cast<double>(1000 * i + j);
@@ -70,7 +70,7 @@ TEST_CASE("of a dealt triangle nothing above the diagonal is read or written") {
         for (const Index n : {1, 70, 96}) {
             Runtime runtime(with_emulated(gpus));
             const TileShape tile{32, 16};
-            const DealtColumns dealt(n, tile.width, ColumnDeal::balanced(gpus));
+            const DealtColumns dealt(n, tile.width, ColumnDeal(Deal::balanced, gpus));
             DealtArray source(n, dealt, std::numeric_limits<double>::quiet_NaN());
             DealtArray target(n, dealt, -1);
             for (Index j = 0; j < n; ++j) {

@@ -33,6 +33,7 @@ namespace bench {
 namespace {
 
 using basalt::ColumnDeal;
+using basalt::Deal;
 using basalt::DealtColumns;
 using basalt::DealtView;
 using basalt::Index;
@@ -68,8 +69,9 @@ class CholeskyContest {
     }
 
     void run() {
-        const UserMatrix<T> user(options_.data, n_, dealt());
+        const UserMatrix<T> user(options_.data, n_, dealt(tile_.width));
         basalt::Matrix<T> a(runtime_, n_, n_, tile_);
+        a.set_deal(Deal::cyclic);
         if (user.on_host()) a.pin();
         if (vendor_.vendor == GpuVendor::cusolvermg) vendor_gpus_.emplace(vendor_.gpus);
         for (int round = 0; round <= options_.repeat; ++round) {
@@ -142,8 +144,7 @@ class CholeskyContest {
 
     /// The vendor's one GPU takes the matrix beside our tiles.
     bool fits_one_gpu(const UserMatrix<T>& user) const { return !user.on_host() || n_ <= 32768; }
-    DealtColumns dealt() const { return {n_, tile_.width, ColumnDeal::balanced(runtime_.gpus())}; }
-    DealtColumns dealt_for_vendor(Index block) const { return {n_, block, ColumnDeal::cyclic(runtime_.gpus())}; }
+    DealtColumns dealt(Index block) const { return {n_, block, ColumnDeal(Deal::cyclic, runtime_.gpus())}; }
 
     double time_ours(basalt::Matrix<T>& a, const UserMatrix<T>& user, int round) {
         let_others_rest();
@@ -198,7 +199,7 @@ class CholeskyContest {
 
     /// The copy and the workspace are there for this alone: ours may need the memory.
     VendorRun run_vendor_gpus(const UserMatrix<T>& user, Index block) {
-        const DealtMatrix<T> a(n_, dealt_for_vendor(block));
+        const DealtMatrix<T> a(n_, dealt(block));
         copy_columns(user.columns(), a.view());
         VendorCholeskyGpus<T> cholesky(*vendor_gpus_, a.view());
         const double seconds = cholesky.factor();
@@ -209,14 +210,14 @@ class CholeskyContest {
     /// y = A x for a vector of random signs, before the factorization.
     void expect(const UserMatrix<T>& user) {
         signs_ = random_signs(n_);
-        expected_ = user.on_gpus(dealt(),
+        expected_ = user.on_gpus(dealt(tile_.width),
                                  [&](const DealtView<T>& a) { return times_symmetric(a, signs_); });
     }
 
     /// NaN where INFO is not 0.
     void check(const UserMatrix<T>& user) {
         if (info_ != 0) return;
-        ratio_ = user.on_gpus(dealt(), [&](const DealtView<T>& l) { return residual_ratio(l); });
+        ratio_ = user.on_gpus(dealt(tile_.width), [&](const DealtView<T>& l) { return residual_ratio(l); });
     }
 
     /// ||(A - L L^T) x||_oo / (n ||A||_oo eps), with ||A||_oo = 5/4 n: n on the diagonal and uniform numbers

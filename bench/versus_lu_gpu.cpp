@@ -37,6 +37,7 @@ namespace bench {
 namespace {
 
 using basalt::ColumnDeal;
+using basalt::Deal;
 using basalt::DealtColumns;
 using basalt::DealtView;
 using basalt::Index;
@@ -160,8 +161,8 @@ class GpuContest {
     double gemm_rate() const { return gemm_gflops(gemm_); }
     /// The vendor's one GPU takes the matrix beside our tiles.
     bool fits_one_gpu(const UserMatrix<T>& user) const { return !user.on_host() || n_ <= 32768; }
-    DealtColumns dealt() const { return {n_, std::max<Index>(tile_.width, 1), ColumnDeal::balanced(runtime_.gpus())}; }
-    DealtColumns dealt_for_vendor(Index block) const { return {n_, block, ColumnDeal::cyclic(runtime_.gpus())}; }
+    DealtColumns dealt() const { return {n_, std::max<Index>(tile_.width, 1), ColumnDeal(Deal::balanced, runtime_.gpus())}; }
+    DealtColumns dealt_for_vendor(Index block) const { return {n_, block, ColumnDeal(Deal::cyclic, runtime_.gpus())}; }
 
     void fill(basalt::Matrix<T>& a, const UserMatrix<T>& user) {
         if (!options_.in_place) return generate(a, user, "random", options_.seed);

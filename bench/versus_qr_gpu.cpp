@@ -58,7 +58,8 @@ class QrContest {
     }
 
     void run() {
-        const UserMatrix<T> user(options_.data, m_, DealtColumns(n_, tile_.width, basalt::ColumnDeal::balanced(runtime_.gpus())));
+        const basalt::ColumnDeal deal(basalt::Deal::balanced, runtime_.gpus());
+        const UserMatrix<T> user(options_.data, m_, DealtColumns(n_, tile_.width, deal));
         basalt::Matrix<T> a(runtime_, m_, n_, tile_);
         if (user.on_host()) a.pin();
         const bool vendor = vendor_.vendor != GpuVendor::none && (!user.on_host() || n_ <= 32768);

@@ -13,7 +13,7 @@ namespace basalt::detail {
 MatrixStorage::MatrixStorage(Runtime& runtime, const TileGrid& grid, std::size_t element_size, const char* name)
     : runtime_(runtime),
       grid_(grid),
-      deal_(ColumnDeal::balanced(std::max(runtime.gpus(), 1))),
+      deal_(Deal::balanced, std::max(runtime.gpus(), 1)),
       element_size_(element_size),
       name_(name),
       stripes_(runtime, element_size) {

@@ -29,6 +29,7 @@ class MatrixStorage {
     std::size_t column_bytes() const { return static_cast<std::size_t>(grid_.tile_column_size()) * element_size_; }
     /// How tile columns are dealt to the GPUs, and the one that has column j; Place::cpu() without any.
     const ColumnDeal& deal() const { return deal_; }
+    void set_deal(Deal deal) { deal_ = ColumnDeal(deal, deal_.gpus()); }
     Place place_of(Index j) const { return runtime_.gpus() > 0 ? Place::gpu(deal_.gpu_of(j)) : Place::cpu(); }
     /// Makes the slab fit for copies to and from GPUs, if it is not already.
     void pin();

@@ -96,7 +96,7 @@ GpuTuning sm_90() {
     gpu.cholesky.batched_below = 2048;
     gpu.cholesky.fused_order = 8192;
     gpu.qr.sizes = {{4096, 128, 128, 512}, {8192, 128, 256, 1024}, {16384, 256, 512, 4096}, {any_size, 256, 1024, 4096}};
-    gpu.qr.deal = gpu.lu.deal;
+    gpu.qr.deal = {.tile_columns_a_gpu = 8, .smallest_tile = 512, .widest_tile = 1024, .panels_alone_below = any_size};
     gpu.qr.narrowing = {.left_a_panel_column = 16, .narrowest_panel = 256};
     gpu.qr.least_work = 1e10;
     return gpu;

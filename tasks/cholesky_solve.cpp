@@ -107,6 +107,7 @@ class FactoredArray {
           converted_on_(mode_ == FactorMode::cpu ? Place::cpu() : Place::any()),
           matrix_(runtime, n, n,
                   default_cholesky_tile(runtime.tuning(), n, mode_ == FactorMode::cpu ? 0 : runtime.gpus()), "A") {
+        matrix_.set_deal(Deal::cyclic);
         matrix_.load_triangle(Triangle::lower, array_, converted_on_);
         CholeskyOptions options;
         options.mode = mode_;

@@ -226,6 +226,11 @@ void GpuLuTasks<T>::update_on_cores(int k, int j) {
 // --- on GPUs ---
 
 template <class T>
+bool GpuLuTasks<T>::goes_alone(int k) const {
+    return on_gpu(k) && s_.grid().cols() - panel(k).first < choices_.panels_alone_below;
+}
+
+template <class T>
 void GpuLuTasks<T>::factor_on_gpu(int k) {
     const Panel& p = panel(k);
     const auto gpu = static_cast<std::size_t>(g_.device_of(p.tile_column));
@@ -235,8 +240,9 @@ void GpuLuTasks<T>::factor_on_gpu(int k) {
         {.name = "panel", .priority = urgent + 1, .tile = {k, k, -1}, .step = k, .place = device_of(p.tile_column)},
         readwrite(panel_rows(k)), write(result(k)), write(workspace.region()), write(moves(k)),
         write(g_.logs.empty() ? workspace.rows(0, 0, 0) : g_.logs.region(k)),
+        write(goes_alone(k) ? gate(k) : workspace.rows(0, 0, 0)),
         on_any_device([designs](Stream stream, View<T> a, View<Index> numbers, View<Index> memory, View<Index> to,
-                                View<Index> log) {
+                                View<Index> log, View<Index>) {
             Index* const pivots = numbers.data();
             on_stream::panel_factor<T>(stream, a, pivots, pivots + a.cols(), memory.data(), *designs,
                                        PanelLogs::log_in(log));

@@ -30,6 +30,8 @@ class GpuLuTasks {
     int first_panel(Index tile_column) const;
     /// Whether a GPU factors panel k, not the cores.
     bool on_gpu(int k) const;
+    /// Whether that GPU does nothing else meanwhile. It is then submitted in front of the GPU's other work.
+    bool goes_alone(int k) const;
     /// Where the columns right of panel k begin.
     ColumnPlace behind(int k) const;
     /// Where the columns begin that panel k does not update at once, but together with the other panels of its block:

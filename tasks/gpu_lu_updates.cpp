@@ -90,7 +90,7 @@ void GpuLuTasks<T>::update_columns(const Factors& factors, const ColumnPlace& fi
 }
 
 /// Where a GPU factors panel `next`, the rest of its work begins behind the leading update, so that the panel finds
-/// multiprocessors that are free: the number of the gate that tells, or -1.
+/// multiprocessors that are free, or behind the panel where that goes alone: the number of the gate that tells, or -1.
 template <class T>
 int GpuLuTasks<T>::gate_on(int gpu, int next) const {
     return next >= 0 && on_gpu(next) && g_.device_of(panel(next).tile_column) == gpu ? next : -1;

@@ -39,6 +39,15 @@ class GpuLuSubmission {
     }
 
   private:
+    void factor(int k) {
+        if (tasks_.on_gpu(k)) {
+            tasks_.factor_on_gpu(k);
+        } else {
+            tasks_.factor(k);   // A(k:, k) = P L U on cores
+            tasks_.prepare(k);  // L(k, k)^-1 and what the interchanges move
+        }
+    }
+
     void factor_group(const ColumnGroup& group) {
         const int begin = tasks_.first_panel(group.first);
         const int end = tasks_.first_panel(group.last);
@@ -49,13 +58,10 @@ class GpuLuSubmission {
             tasks_.send_to_cores(j);
         }
         if (separate && begin + ahead < end) tasks_.take_out(begin + ahead, tasks_.panel(begin).first, 0);
+        bool factored = false;
         for (int k = begin; k < end; ++k) {
-            if (tasks_.on_gpu(k)) {
-                tasks_.factor_on_gpu(k);
-            } else {
-                tasks_.factor(k);   // A(k:, k) = P L U on cores
-                tasks_.prepare(k);  // L(k, k)^-1 and what the interchanges move
-            }
+            if (!factored) factor(k);
+            factored = false;
             tasks_.broadcast(k);
             for (int j = k + 1; j < std::min(k + ahead, end); ++j) tasks_.update_on_cores(k, j);
             const int next = k + ahead;  // the column panel whose turn comes
@@ -64,6 +70,8 @@ class GpuLuSubmission {
             } else if (separate) {
                 tasks_.update_leading(k, next);
                 tasks_.send_to_cores(next);
+                factored = ahead == 1 && tasks_.goes_alone(next);
+                if (factored) factor(next);
                 tasks_.update_rest(k, tasks_.behind(next), tasks_.reach(k), next);
                 if (g_.block_width > 0) tasks_.gather(k);
                 if (tasks_.ends_block(k)) tasks_.update_beyond(k, next);

@@ -109,6 +109,7 @@ LuChoices::LuChoices(const Tuning& tuning, const LuOptions& options, Index m, In
     }
     if (mode != LuMode::cpu) widths.width = std::min(widths.width, widest_gpu_panel);
     if (lookahead < 0) lookahead = 1;
+    panels_alone_below = detail::panels_alone_below(tuning.gpu.lu.deal, gpus);
     if (mode == LuMode::gpu) {
         gpu_panels_below = std::numeric_limits<Index>::max();
     } else if (mode == LuMode::cpu || lookahead > 1) {

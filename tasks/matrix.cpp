@@ -206,6 +206,12 @@ Place Matrix<T>::dealt_to(Index j) const {
 }
 
 template <class T>
+void Matrix<T>::set_deal(Deal deal) {
+    runtime();
+    storage_->set_deal(deal);
+}
+
+template <class T>
 Region<T> Matrix<T>::block(Index j, Index row_begin, Index row_end, Index col_begin, Index col_end) const {
     runtime();  // throws for an empty matrix
     return storage_->template region<T>(j, row_begin, row_end, col_begin, col_end);

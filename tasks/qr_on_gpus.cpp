@@ -192,9 +192,12 @@ class GpuQrSubmission {
                       true);
     }
 
+    /// Whether a GPU that factors the panel does nothing else meanwhile.
+    bool goes_alone(int k) const { return s_.grid().cols() - panel(k).first < choices_.panels_alone_below; }
+
     /// The step on all columns of the group from `first` on, a task for each GPU. `next`: the panel that was taken out,
-    /// or -1. The GPU that factors it begins its own update behind that: with a lookahead when the panel finds
-    /// multiprocessors that are free, without one when it is done.
+    /// or -1. The GPU that factors it begins its own update behind that: when the panel is done where it goes alone,
+    /// otherwise when it finds multiprocessors that are free.
     void update_rest(int k, const Columns& first, int next = -1) {
         const Index begin = std::max(first.tile_column, group_.first);
         for (int g = 0; g < g_.gpus; ++g) {
@@ -221,7 +224,7 @@ class GpuQrSubmission {
         AccessList data;
         data.read(panel_rows(k)).read(s_.t_of(k)).write(workspace.region());
         if (next >= 0 && leading) data.write(taken_out(next));
-        if (next >= 0 && !leading) data.read(choices_.lookahead > 0 ? taken_out(next) : factored(next));
+        if (next >= 0 && !leading) data.read(goes_alone(next) ? factored(next) : taken_out(next));
         const std::size_t first_column = next >= 0 ? 4 : 3;
         for (const Index j : tile_columns) {
             const bool first = j == tile_columns.front();

@@ -23,6 +23,7 @@ struct QrChoices {
     int panel_threads;
     bool panel_threads_given;
     int lookahead;
+    Index panels_alone_below;  ///< columns left below which a GPU that factors a panel does nothing else meanwhile
     bool split_products;
 
   private:

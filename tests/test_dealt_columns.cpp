@@ -32,8 +32,8 @@ constexpr Shape shapes[] = {{0, 4, 2},     {1, 4, 3},    {7, 1, 3},   {8, 4, 2},
 std::vector<DealtColumns> all_dealt() {
     std::vector<DealtColumns> dealt;
     for (const Shape& s : shapes) {
-        dealt.emplace_back(s.cols, s.block, ColumnDeal::cyclic(s.gpus));
-        dealt.emplace_back(s.cols, s.block, ColumnDeal::balanced(s.gpus));
+        dealt.emplace_back(s.cols, s.block, ColumnDeal(Deal::cyclic, s.gpus));
+        dealt.emplace_back(s.cols, s.block, ColumnDeal(Deal::balanced, s.gpus));
     }
     return dealt;
 }
@@ -55,15 +55,15 @@ void check_hands(const DealtColumns& columns, const std::vector<std::vector<Inde
 TEST_CASE("each column is where dealing block after block puts it") {
     for (const Shape& s : shapes) {
         const auto gpus = static_cast<std::size_t>(s.gpus);
-        check_hands({s.cols, s.block, ColumnDeal::cyclic(s.gpus)}, dealt_one_by_one(s.cols, s.block, gpus, 0));
-        check_hands({s.cols, s.block, ColumnDeal::balanced(s.gpus)},
+        check_hands({s.cols, s.block, ColumnDeal(Deal::cyclic, s.gpus)}, dealt_one_by_one(s.cols, s.block, gpus, 0));
+        check_hands({s.cols, s.block, ColumnDeal(Deal::balanced, s.gpus)},
                     dealt_one_by_one(s.cols, s.block, gpus, s.gpus > 2 ? 1 : 0));
     }
 }
 
 TEST_CASE("a balanced deal gives no GPU two columns in a row, and all the same sum of positions") {
     for (const int gpus : {2, 3, 4, 5, 8}) {
-        const ColumnDeal deal = ColumnDeal::balanced(gpus);
+        const ColumnDeal deal(Deal::balanced, gpus);
         const Index cols = 3 * gpus * gpus;
         std::vector<Index> sums(static_cast<std::size_t>(gpus));
         for (Index j = 0; j < cols; ++j) {
@@ -76,7 +76,7 @@ TEST_CASE("a balanced deal gives no GPU two columns in a row, and all the same s
 
 TEST_CASE("the columns of a GPU between two are those that it is dealt, in order") {
     for (const int gpus : {1, 3, 4}) {
-        const ColumnDeal deal = ColumnDeal::balanced(gpus);
+        const ColumnDeal deal(Deal::balanced, gpus);
         for (Index begin = 0; begin < 20; ++begin) {
             std::vector<Index> all;
             for (int gpu = 0; gpu < gpus; ++gpu) {
@@ -116,7 +116,7 @@ TEST_CASE("blocks follow each other from the first column to the last") {
 TEST_CASE("common runs of two ways to deal lie together in both and end where one of them has to") {
     for (const DealtColumns& a : all_dealt()) {
         for (const auto& [block, gpus] : {std::pair{Index{1}, 2}, {Index{3}, 1}, {Index{8}, 4}, {Index{1000}, 1}}) {
-            const DealtColumns b(a.cols(), block, ColumnDeal::cyclic(gpus));
+            const DealtColumns b(a.cols(), block, ColumnDeal(Deal::cyclic, gpus));
             Index next = 0;
             for_each_common_run(a, b, [&](Index first, Index cols) {
                 REQUIRE(cols > 0);

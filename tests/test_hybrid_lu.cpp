@@ -8,6 +8,7 @@
 
 #include "kernels/tf32.hpp"
 #include "tests/hybrid_lu_cases.hpp"
+#include "tests/panels_alone.hpp"
 #include "tests/mentions.hpp"
 
 using namespace basalt;
@@ -32,6 +33,22 @@ TEST_CASE("hybrid LU of nothing is nothing") {
     for (const LuShape& shape : {LuShape{0, 0, {8, 8}, 4}, LuShape{0, 9, {8, 8}, 4}, LuShape{9, 0, {8, 8}, 4}}) {
         check_exact<double>({.gpus = 2}, shape, hybrid(shape.panel_width));
     }
+}
+
+TEST_CASE("LU's panels on one of several GPUs go alone where the table says so, and the factors are the same") {
+    const LuShape shape{200, 190, {32, 32}, 16};
+    const Dense<double> a = random_dense<double>(shape.m, shape.n, 12);
+    std::vector<Factored<double>> factored;
+    for (const Index columns : {Index{0}, any_size}) {
+        Config config = LuMachine{.gpus = 3}.config();
+        config.tuning = tables_with_panels_alone_below(columns);
+        Runtime runtime(config);
+        runtime.start_trace();
+        factored.push_back(factor(runtime, a, shape, gpu_alone(16)));
+        if (columns > 0) check_panels_alone(runtime.take_trace());
+    }
+    CHECK(factored[0].lu.values == factored[1].lu.values);
+    CHECK(factored[0].pivots == factored[1].pivots);
 }
 
 TEST_CASE("the variants for comparison give the same factors") {

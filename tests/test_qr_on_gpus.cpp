@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "basalt/tuning.hpp"
+#include "tests/panels_alone.hpp"
 #include "tests/qr_on_gpus_cases.hpp"
 
 using namespace basalt;
@@ -92,6 +93,21 @@ TEST_CASE("QR on GPUs gives the same bits again") {
         CHECK(first.a.values == again.a.values);
         CHECK(first.tau == again.tau);
     }
+}
+
+TEST_CASE("QR's panels on one of several GPUs go alone where the table says so, and the factors are the same") {
+    const Dense<double> a = random_dense<double>(200, 190, 12);
+    std::vector<QrResult<double>> factored;
+    for (const Index columns : {Index{0}, any_size}) {
+        Config config = QrMachine{.gpus = 3}.config();
+        config.tuning = tables_with_panels_alone_below(columns);
+        Runtime runtime(config);
+        runtime.start_trace();
+        factored.push_back(factor_qr(runtime, a, {32, 32}, qr_options(QrMode::gpu, 16)));
+        if (columns > 0) check_panels_alone(runtime.take_trace());
+    }
+    CHECK(factored[0].a.values == factored[1].a.values);
+    CHECK(factored[0].tau == factored[1].tau);
 }
 
 TEST_CASE("panels in mode gpu get narrower where few columns are left") {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "basalt/view.hpp"
+#include "basalt/tile_shape.hpp"
 
 namespace basalt {
 
@@ -11,12 +11,9 @@ namespace basalt {
 /// the one of round j / gpus.
 class ColumnDeal {
   public:
-    /// As our tile columns are dealt, gpus >= 1. A factorization has fewer columns left from step to step. If all rounds
-    /// began with GPU 0, the last GPU would at all times have the most of them, and others wait for it; so each round
-    /// begins one GPU further. Not with two: one of them would then have two panels in a row to factor.
-    static ColumnDeal balanced(int gpus) { return {gpus, gpus > 2 ? 1 : 0}; }
-    /// Each round begins with GPU 0: ScaLAPACK's 1D block-cyclic distribution, cuSOLVERMg's.
-    static ColumnDeal cyclic(int gpus) { return {gpus, 0}; }
+    /// gpus >= 1. A factorization has fewer columns left from step to step: if all rounds begin with GPU 0, the last GPU
+    /// has the most of them at all times. With two, one would have two panels in a row to factor if they did not.
+    ColumnDeal(Deal deal, int gpus) : gpus_(gpus), further_(deal == Deal::balanced && gpus > 2 ? 1 : 0) {}
 
     int gpus() const { return gpus_; }
     int gpu_of(Index column) const { return static_cast<int>((column + column / gpus_ * further_) % gpus_); }
@@ -30,8 +27,6 @@ class ColumnDeal {
     }
 
   private:
-    ColumnDeal(int gpus, int further) : gpus_(gpus), further_(further) {}
-
     int gpus_;
     int further_;  ///< GPUs from where a round begins to where the next one does
 };

@@ -58,6 +58,7 @@ void visit_gpu_sizes(Visitor& visitor, Lists& sizes, Deal& deal) {
         v.number("tile_columns_a_gpu", deal.tile_columns_a_gpu, Index{1}, tuning_limits::extent);
         v.number("smallest_tile", deal.smallest_tile, Index{1}, tuning_limits::extent);
         v.number("widest_tile", deal.widest_tile, Index{1}, tuning_limits::extent);
+        v.size("panels_alone_below", deal.panels_alone_below);
     });
 }
 

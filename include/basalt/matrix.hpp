@@ -61,10 +61,12 @@ class Matrix {
     Region<T> tile(Index i, Index j) const;
     /// Tile column j, all rows of the matrix.
     Region<T> column(Index j) const;
-    /// The GPU that tile column j is dealt to, where tasks are free to choose: in rounds of one column to each GPU, of
-    /// which, with three GPUs or more, each begins one GPU further. Place::cpu() without GPUs. Users' tasks on the
-    /// column had best run there.
+    /// The GPU that tile column j is dealt to, where tasks are free to choose; Place::cpu() without GPUs. Users' tasks on
+    /// the column had best run there.
     Place dealt_to(Index j) const;
+    /// Deals tile columns otherwise from now on (default: Deal::balanced). Those that are on GPUs stay until a task needs
+    /// them elsewhere. Not to be called while another thread submits tasks on the matrix.
+    void set_deal(Deal deal);
     /// Rows [row_begin, row_end) of the matrix and columns [col_begin, col_end) of tile column j.
     Region<T> block(Index j, Index row_begin, Index row_end, Index col_begin, Index col_end) const;
 

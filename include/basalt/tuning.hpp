@@ -91,6 +91,9 @@ struct GpuDeal {
     Index tile_columns_a_gpu = 1;
     Index smallest_tile = 1;
     Index widest_tile = Index{1} << 20;
+    /// With fewer columns left for each of several GPUs, the one that factors a panel does nothing else meanwhile: the
+    /// others wait for it less, since it is done several times as soon as beside an update.
+    Index panels_alone_below = 0;
 };
 
 /// Panels that GPUs factor beside updates get narrower, down to the narrowest, where fewer columns are left for each of a
