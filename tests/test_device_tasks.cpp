@@ -609,6 +609,24 @@ TEST_CASE("what never fits is refused when it is submitted, naming task and byte
     check_usable(*runtime);
 }
 
+TEST_CASE("a ring of GPUs begins behind its source") {
+    const Watchdog watchdog;
+    const auto runtime = DeviceSetting{.gpus = 4}.runtime();
+    Array<int> x(*runtime, 2 << 20);  // small data go to each from the source
+    for (const int source : {0, 1, 3}) {
+        runtime->submit({.place = Place::gpu(source)}, readwrite(x), Add{1}, cuda(Add{0}));
+        runtime->wait();
+        const auto sent = [&](int gpu) { return statistics(*runtime, gpu).copies_to_peers; };
+        const std::vector<std::uint64_t> before{sent(0), sent(1), sent(2), sent(3)};
+        runtime->broadcast(x.region());
+        runtime->wait();
+        for (int hop = 0; hop < 4; ++hop) {
+            const int gpu = (source + hop) % 4;
+            CHECK((sent(gpu) > before[static_cast<std::size_t>(gpu)]) == (hop < 3));
+        }
+    }
+}
+
 TEST_CASE("the data used longest ago make room, copies before the only ones") {
     const Watchdog watchdog;
     const auto runtime = DeviceSetting{.gpus = 1, .gpu_memory = 12'288}.runtime();
