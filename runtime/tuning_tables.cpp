@@ -69,6 +69,7 @@ GpuTuning sm_90() {
     gpu.links.host_bytes_a_second = 55e9;
     gpu.links.least_ring_bytes = 4 * MiB;
     gpu.links.least_share_bytes = 256 * KiB;
+    gpu.links.relay = {.blocks = 128, .warps = 3, .piece_bytes = 8 * KiB};
     gpu.links.stripe_bytes = 64 * MiB;  // a millisecond: hides what it costs to begin; an urgent copy need not wait long
     gpu.lu.sizes = {{2047, 64, 128, 512},
                     {4096, 128, 128, 512},
@@ -110,6 +111,7 @@ GpuTuning sm_80() {
     gpu.panels.erase(gpu.panels.begin());
     gpu.lu.update_rate = 16e12;
     gpu.links.host_bytes_a_second = 25e9;
+    gpu.links.relay = {};  // not measured there
     return gpu;
 }
 

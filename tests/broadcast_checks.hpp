@@ -20,6 +20,7 @@ struct BroadcastCase {
     std::size_t bytes = 0;
     std::size_t chunk_bytes = 0;
     bool from_source_only = false;
+    bool idle = false;  ///< no device has anything to compute meanwhile: where tuned for it, they relay
 };
 
 /// A broadcast with memory for it: targets are the devices behind the source, in turn.
@@ -54,11 +55,11 @@ class BroadcastSetting {
 
     /// Kernels that still use the targets' memory; what comes on the home stream waits for them.
     void occupy_targets() {
+        const StreamRole stream = what_.idle ? StreamRole::to_host : StreamRole::compute;
         for (const BroadcastPlan::Target& target : plan_.targets) {
             target.device->attach_thread();
-            launch_fill(machine_, *target.device, StreamRole::compute, target.to, 0xEE, what_.bytes);
-            home_device().wait_for(home_stream(), *target.device, StreamRole::compute,
-                                   target.device->record(StreamRole::compute, false));
+            launch_fill(machine_, *target.device, stream, target.to, 0xEE, what_.bytes);
+            home_device().wait_for(home_stream(), *target.device, stream, target.device->record(stream, false));
         }
     }
 
@@ -93,7 +94,7 @@ class BroadcastSetting {
 /// Every target gets everything, behind the end that serves it and not in front of what the home stream waits
 /// for.
 inline void check_broadcast(const Machine& machine, const BroadcastCase& what) {
-    CAPTURE(what.source, what.targets, what.bytes, what.chunk_bytes, what.from_source_only);
+    CAPTURE(what.source, what.targets, what.bytes, what.chunk_bytes, what.from_source_only, what.idle);
     BroadcastSetting setting(machine, what);
     setting.occupy_targets();
     const std::vector<StreamPoint> ends = enqueue_broadcast(setting.plan());

@@ -23,6 +23,7 @@ namespace basalt_tests {
 using basalt::DeviceError;
 using basalt::detail::Copy;
 using basalt::detail::Device;
+using basalt::detail::RelayMark;
 using basalt::detail::StreamRole;
 using basalt::detail::Ticket;
 
@@ -99,6 +100,16 @@ inline void launch_fill(const Machine& machine, Device& device, StreamRole strea
     device.launch(stream, [&fill = machine.fill, memory, value, bytes](basalt::Stream s) {
         fill(s, memory, value, bytes);
     });
+}
+
+/// Tables by which devices relay what goes round a ring of them, small buffers too.
+inline basalt::TuningTables relaying_tables() {
+    basalt::TuningTables tables = basalt::TuningTables::built_in();
+    for (basalt::GpuTuning& gpu : tables.gpus) {
+        gpu.links.least_ring_bytes = 4096;
+        gpu.links.relay = {.blocks = 4, .warps = 3, .piece_bytes = 1024};
+    }
+    return tables;
 }
 
 inline void check_order_in_a_stream(const Machine& machine) {
@@ -257,6 +268,66 @@ inline void check_copies(const Machine& machine) {
             peer.attach_thread();
             CHECK(contents(peer, there.get(), to_bytes) == expected);
         }
+    }
+}
+
+/// A buffer that travels along all devices of a machine, from the first to the last or back.
+class RelayLine {
+  public:
+    RelayLine(const Machine& machine, bool downwards, const Bytes& sent) : sent_(sent) {
+        for (std::size_t i = 0; i < machine.size(); ++i) {
+            devices_.push_back(&machine[downwards ? machine.size() - 1 - i : i]);
+            devices_.back()->attach_thread();
+            buffers_.push_back(std::make_unique<Buffer>(*devices_.back(), sent.size()));
+            put(*devices_.back(), buffers_.back()->get(), i == 0 ? sent : Bytes(sent.size()));
+        }
+    }
+    void enqueue() const {
+        RelayMark mark;
+        for (std::size_t i = 0; i + 1 < devices_.size(); ++i) {
+            const Copy copy{.to = buffers_[i + 1]->get(), .from = buffers_[i]->get(), .row_bytes = sent_.size()};
+            mark = devices_[i]->relay_to_peer(*devices_[i + 1], copy, mark, i + 2 == devices_.size());
+        }
+    }
+    /// Everything has been enqueued.
+    void check() const {
+        for (std::size_t i = 0; i + 1 < devices_.size(); ++i) {
+            await(*devices_[i], StreamRole::relay, devices_[i]->record(StreamRole::relay, false));
+        }
+        for (std::size_t i = 0; i < devices_.size(); ++i) {
+            devices_[i]->attach_thread();
+            CHECK((contents(*devices_[i], buffers_[i]->get(), sent_.size()) == sent_));
+        }
+    }
+
+  private:
+    const Bytes sent_;
+    std::vector<Device*> devices_;
+    std::vector<std::unique_ptr<Buffer>> buffers_;
+};
+
+/// Relays in both directions at once, enqueued by two threads, each one behind others: every device gets all bytes of
+/// each, and no kernel waits for one that cannot begin. The machine is made by relaying_tables().
+inline void check_relays(const Machine& machine) {
+    for (std::size_t i = 0; i + 1 < machine.size(); ++i) {
+        if (!machine[i].reaches(machine[i + 1]) || !machine[i + 1].reaches(machine[i])) return;
+    }
+    std::array<std::vector<std::unique_ptr<RelayLine>>, 2> directions;
+    for (const std::size_t bytes : {1, 16, 1024, 4099, 300007, 5, 70000}) {
+        for (std::size_t d = 0; d < directions.size(); ++d) {
+            const auto first = static_cast<unsigned>(bytes + d);
+            directions[d].push_back(std::make_unique<RelayLine>(machine, d == 1, ramp(bytes, first)));
+        }
+    }
+    std::vector<std::thread> threads;
+    for (const auto& lines : directions) {
+        threads.emplace_back([&lines] {
+            for (const auto& line : lines) line->enqueue();
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (const auto& lines : directions) {
+        for (const auto& line : lines) line->check();
     }
 }
 

@@ -1,10 +1,13 @@
 // Broadcasts on emulated devices: with and without peer access, from the host and from devices.
+#include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "basalt/array.hpp"
 #include "basalt/runtime.hpp"
 #include "runtime/device/broadcast_route.hpp"
 #include "runtime/device/emulated_device.hpp"
+#include "runtime/device/relay_shape.hpp"
 #include "tests/broadcast_checks.hpp"
 #include "tests/watchdog.hpp"
 
@@ -17,11 +20,12 @@ using basalt::detail::EmulatedDevice;
 using basalt::detail::EmulatedStatistics;
 using basalt::detail::Hop;
 using basalt::detail::make_emulated_devices;
+using basalt::detail::RelayShape;
 
 namespace {
 
-Machine machine_of(const Emulation& emulation) {
-    return {make_emulated_devices(emulation),
+Machine machine_of(const Emulation& emulation, bool relays = false) {
+    return {make_emulated_devices(emulation, relays ? relaying_tables() : TuningTables::built_in()),
             [](Stream, void* memory, int value, std::size_t bytes) { std::memset(memory, value, bytes); }};
 }
 
@@ -43,6 +47,8 @@ std::vector<BroadcastCase> cases_for(int gpus) {
                 }
             }
             cases.push_back({source, static_cast<std::size_t>(targets), 70001, 0, true});
+            for (const std::size_t bytes : {4096, 70001})
+                cases.push_back({source, static_cast<std::size_t>(targets), bytes, 0, false, true});
         }
     }
     return cases;
@@ -79,8 +85,9 @@ TEST_CASE("a broadcast brings everything to every device", "[sanitize]") {
     const Watchdog watchdog;
     const int gpus = GENERATE(1, 2, 3, 4);
     const bool peers = GENERATE(true, false);
-    CAPTURE(gpus, peers);
-    const Machine machine = machine_of({.gpus = gpus, .memory = memory, .peer_access = peers});
+    const bool relays = GENERATE(true, false);
+    CAPTURE(gpus, peers, relays);
+    const Machine machine = machine_of({.gpus = gpus, .memory = memory, .peer_access = peers}, relays);
     for (const BroadcastCase& what : cases_for(gpus)) check_broadcast(machine, what);
     for (const auto& device : machine.devices) CHECK(statistics(*device).bytes_allocated == 0);
 }
@@ -89,9 +96,11 @@ TEST_CASE("a broadcast is right however long each copy takes", "[sanitize]") {
     const Watchdog watchdog;
     const int source = GENERATE(-1, 0);
     const bool peers = GENERATE(true, false);
+    const bool relays = GENERATE(true, false);
     const Machine machine =
-        machine_of({.gpus = 4, .memory = memory, .peer_access = peers, .longest_delay = 300us, .seed = 9});
-    check_broadcast(machine, {source, source < 0 ? std::size_t{4} : std::size_t{3}, 300000, 16384});
+        machine_of({.gpus = 4, .memory = memory, .peer_access = peers, .longest_delay = 300us, .seed = 9}, relays);
+    const std::size_t chunk = relays ? 0 : 16384;
+    check_broadcast(machine, {source, source < 0 ? std::size_t{4} : std::size_t{3}, 300000, chunk, false, relays});
 }
 
 TEST_CASE("in a ring every device sends once, and the source no more than the others") {
@@ -106,6 +115,64 @@ TEST_CASE("in a ring every device sends once, and the source no more than the ot
     CHECK(statistics(machine[2]).bytes_copied == bytes);
     CHECK(statistics(machine[3]).bytes_copied == 0);
     CHECK(statistics(machine[1]).copies_to_peers == 30);
+}
+
+TEST_CASE("devices relay what goes round a ring where they are tuned for it and have nothing to compute") {
+    const Machine machine = machine_of({.gpus = 4, .memory = memory}, true);
+    const auto relays = [&](const BroadcastCase& what) {
+        BroadcastSetting setting(machine, what);
+        const std::vector<Hop> hops = broadcast_route(setting.plan());
+        const auto relayed = [](const Hop& hop) { return hop.role == StreamRole::relay && hop.chunks() == 1; };
+        const auto count = std::count_if(hops.begin(), hops.end(), relayed);
+        CHECK((count == 0 || count == static_cast<std::ptrdiff_t>(what.targets)));
+        return count > 0;
+    };
+    CHECK(relays({0, 3, 50000}));
+    CHECK(relays({2, 2, 50000}));
+    CHECK_FALSE(relays({0, 1, 50000}));
+    CHECK_FALSE(relays({0, 3, 4000}));
+    CHECK_FALSE(relays({0, 3, 50000, 4096}));
+    CHECK_FALSE(relays({0, 3, 50000, 0, true}));
+    CHECK_FALSE(relays({-1, 4, 5000000}));
+
+    BroadcastSetting setting(machine, {0, 3, 50000});
+    for (const StreamRole stream : {StreamRole::compute, StreamRole::urgent_compute}) {
+        std::atomic<bool> go{false};
+        machine[2].launch(stream, [&go](Stream) { go.wait(false); });
+        const Ticket computed = machine[2].record(stream, false);
+        CHECK_FALSE(machine[2].is_idle());
+        CHECK_FALSE(relays({0, 3, 50000}));
+        CHECK(relays({3, 2, 50000}));  // GPUs 3, 0 and 1
+        go = true;
+        go.notify_one();
+        await(machine[2], stream, computed);
+        CHECK(relays({0, 3, 50000}));
+    }
+
+    enqueue_broadcast(setting.plan());
+    for (std::size_t d = 0; d < 4; ++d) machine[d].synchronize();
+    for (std::size_t d = 0; d < 3; ++d) CHECK(statistics(machine[d]).relays_to_peers == 1);
+    CHECK(statistics(machine[3]).relays_to_peers == 0);
+
+    setting.plan().targets[1].to = static_cast<std::byte*>(setting.plan().targets[1].to) + 8;
+    setting.plan().bytes -= 8;
+    for (const Hop& hop : broadcast_route(setting.plan())) CHECK(hop.role == StreamRole::peer);
+}
+
+TEST_CASE("the channels of a relay share all pieces of a buffer") {
+    const RelayShape shape{.blocks = 3, .warps = 2, .piece_bytes = 32};
+    for (const std::size_t bytes : {1, 32, 33, 192, 193, 1000}) {
+        std::vector<int> times((bytes + 31) / 32);
+        for (std::size_t channel = 0; channel < shape.channels(); ++channel) {
+            CHECK(shape.pieces_of(channel, bytes) <= shape.pieces_of(0, bytes));
+            for (std::uint32_t i = 0; i < shape.pieces_of(channel, bytes); ++i) {
+                const std::size_t begin = shape.begin_of(channel, i);
+                REQUIRE(begin < bytes);
+                ++times[begin / 32];
+            }
+        }
+        CHECK(times == std::vector<int>(times.size(), 1));
+    }
 }
 
 TEST_CASE("from the host each device gets a share and the rest from its neighbour") {
@@ -171,16 +238,40 @@ TEST_CASE("a copy of a broadcast that fails is reported once, and nothing runs o
     }
 }
 
+TEST_CASE("a hop of a relay that fails is reported once, and nobody waits for it", "[sanitize]") {
+    const Watchdog watchdog;
+    const int failing_gpu = GENERATE(0, 1);
+    const int failing = GENERATE(2, 3);  // in the call, and in the stream's turn
+    CAPTURE(failing_gpu, failing);
+    const Machine machine = machine_of({.gpus = 3,
+                                        .memory = memory,
+                                        .longest_delay = 100us,
+                                        .failing_copy = static_cast<std::uint64_t>(failing),
+                                        .failing_gpu = failing_gpu},
+                                       true);
+    Device& device = machine[static_cast<std::size_t>(failing_gpu)];
+    const Buffer other(device, 1);
+    const int copies_before = failing_gpu == 0 ? 1 : 0;  // that of the source's contents
+    for (int copy = copies_before + 1; copy < failing; ++copy) put(device, other.get(), Bytes(1));
+    {
+        BroadcastSetting setting(machine, {0, 2, 100000});
+        CHECK(count_errors(machine, setting) == 1);
+    }
+    check_broadcast(machine, {0, 2, 100000, 0, false, true});
+}
+
 TEST_CASE("tasks on every GPU read what was broadcast, wherever it was written", "[sanitize]") {
     const Watchdog watchdog;
     const bool peers = GENERATE(true, false);
     const Index n = GENERATE(1, 120000);
     const Place writer = GENERATE(Place::cpu(), Place::gpu(0), Place::gpu(2));
-    CAPTURE(peers, n, writer.is_cpu());
+    const bool relays = GENERATE(true, false);
+    CAPTURE(peers, n, writer.is_cpu(), relays);
     constexpr int gpus = 3;
     constexpr int rounds = 4;
     Config config;
     config.workers = 2;
+    if (relays) config.tuning = std::make_shared<const TuningTables>(relaying_tables());
     config.emulation = {
         .gpus = gpus, .memory = std::size_t{8} << 20, .peer_access = peers, .longest_delay = 100us};
     Runtime runtime(config);

@@ -25,24 +25,24 @@ using basalt::detail::make_emulated_devices;
 
 namespace {
 
-Machine machine_of(const Emulation& emulation) {
-    return {make_emulated_devices(emulation),
+Machine machine_of(const Emulation& emulation, const TuningTables& tables = TuningTables::built_in()) {
+    return {make_emulated_devices(emulation, tables),
             [](Stream, void* memory, int value, std::size_t bytes) { std::memset(memory, value, bytes); }};
 }
 
-Machine any_machine() {
+Machine any_machine(const TuningTables& tables = TuningTables::built_in()) {
     const int gpus = GENERATE(1, 2, 3);
     const auto delay = GENERATE(0ns, 200us);
     CAPTURE(gpus, delay.count());
-    return machine_of({.gpus = gpus, .memory = std::size_t{1} << 28, .longest_delay = delay});
+    return machine_of({.gpus = gpus, .memory = std::size_t{1} << 28, .longest_delay = delay}, tables);
 }
 
 EmulatedStatistics statistics(const Device& device) {
     return dynamic_cast<const EmulatedDevice&>(device).statistics();
 }
 
-const std::array<StreamRole, 5> all_roles{StreamRole::compute, StreamRole::urgent_compute,
-                                          StreamRole::from_host, StreamRole::to_host, StreamRole::peer};
+const std::array<StreamRole, 6> all_roles{StreamRole::compute, StreamRole::urgent_compute, StreamRole::from_host,
+                                          StreamRole::to_host, StreamRole::peer,           StreamRole::relay};
 
 /// Adds one to each of `count` numbers on the device.
 void launch_increment(Device& device, StreamRole stream, double* numbers, std::size_t count) {
@@ -89,6 +89,38 @@ TEST_CASE("a device's streams wait for tickets of other devices", "[sanitize]") 
 
 TEST_CASE("copies in every direction move the pieces they name and nothing else") {
     check_copies(any_machine());
+}
+
+TEST_CASE("relays bring everything to all devices, in whatever directions they run", "[sanitize]") {
+    const Watchdog watchdog;
+    check_relays(any_machine(relaying_tables()));
+}
+
+TEST_CASE("a hop of a relay is refused where it does not fit") {
+    const Machine machine = machine_of({.gpus = 2, .memory = 1 << 20}, relaying_tables());
+    const Buffer here(machine[0], 64);
+    const Buffer there(machine[1], 64);
+    const auto relay = [&](const Copy& copy) { machine[0].relay_to_peer(machine[1], copy, {}, true); };
+    CHECK_THROWS_AS(relay({there.get() + 8, here.get(), 16}), DeviceError);
+    CHECK_THROWS_AS(relay({there.get(), here.get() + 8, 16}), DeviceError);
+    CHECK_THROWS_AS(relay({there.get(), here.get(), 16, 2, 16, 32}), DeviceError);
+    CHECK_THROWS_AS(relay({there.get(), here.get(), 65}), DeviceError);
+    CHECK_NOTHROW(relay({there.get() + 16, here.get() + 32, 32}));
+}
+
+TEST_CASE("nobody waits for a hop that a lost device leaves out") {
+    const Watchdog watchdog;
+    const Machine machine = machine_of(
+        {.gpus = 3, .memory = 1 << 20, .failing_copy = 1, .failures_are_sticky = true, .failing_gpu = 0},
+        relaying_tables());
+    const Buffer first(machine[0], 5000);
+    const Buffer second(machine[1], 5000);
+    const Buffer third(machine[2], 5000);
+    const RelayMark mark = machine[0].relay_to_peer(machine[1], {second.get(), first.get(), 5000}, {}, false);
+    machine[1].relay_to_peer(machine[2], {third.get(), second.get(), 5000}, mark, true);
+    await(machine[1], StreamRole::relay, machine[1].record(StreamRole::relay, false));
+    machine[0].synchronize();
+    CHECK(machine[0].lost());
 }
 
 TEST_CASE("tickets are reached in order and stay reached", "[sanitize]") {

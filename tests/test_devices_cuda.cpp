@@ -33,8 +33,8 @@ cublasHandle_t blas(Stream stream) {
     return static_cast<cublasHandle_t>(stream.context()->blas);
 }
 
-Machine gpus() {
-    return {make_cuda_devices(4), [](Stream stream, void* memory, int value, std::size_t bytes) {
+Machine gpus(const TuningTables& tables = TuningTables::built_in()) {
+    return {make_cuda_devices(4, tables), [](Stream stream, void* memory, int value, std::size_t bytes) {
                 cudaMemsetAsync(memory, value, bytes, native(stream));
             }};
 }
@@ -97,6 +97,13 @@ TEST_CASE("small copies of host memory that is not pinned hold up nobody", "[cud
     }
 }
 
+TEST_CASE("relays bring everything to all GPUs, in whatever directions they run", "[cuda]") {
+    const Watchdog watchdog;
+    const Machine machine = gpus(relaying_tables());
+    if (machine.size() == 0) SKIP(no_gpu);
+    check_relays(machine);
+}
+
 TEST_CASE("tickets of a GPU are reached in order and stay reached", "[cuda]") {
     const Machine machine = gpus();
     if (machine.size() == 0) SKIP(no_gpu);
@@ -135,7 +142,9 @@ TEST_CASE("GPUs that wait for each other may be destroyed in any order", "[cuda]
 }
 
 TEST_CASE("a broadcast brings everything to every GPU", "[cuda]") {
-    const Machine machine = gpus();
+    const bool relays = GENERATE(false, true);
+    CAPTURE(relays);
+    const Machine machine = relays ? gpus(relaying_tables()) : gpus();
     if (machine.size() == 0) SKIP(no_gpu);
     const Watchdog watchdog;
     for (int source = -1; source < 1; ++source) {
@@ -146,6 +155,7 @@ TEST_CASE("a broadcast brings everything to every GPU", "[cuda]") {
                 check_broadcast(machine, {source, targets, bytes, 0});
                 check_broadcast(machine, {source, targets, bytes, 300000});
                 check_broadcast(machine, {source, targets, bytes, 0, true});
+                check_broadcast(machine, {source, targets, bytes, 0, false, true});
             }
         }
     }

@@ -125,6 +125,11 @@ void visit_gpu_tuning(Visitor& visitor, Entry& entry) {
         v.number("least_ring_bytes", links.least_ring_bytes, std::size_t{0}, bytes);
         v.number("least_share_bytes", links.least_share_bytes, std::size_t{0}, bytes);
         v.number("stripe_bytes", links.stripe_bytes, std::size_t{4096}, bytes);
+        v.group("relay", [&relay = links.relay](Visitor& v) {
+            v.number("blocks", relay.blocks, 0, 1024);
+            v.number("warps", relay.warps, 1, 16);
+            v.number("piece_bytes", relay.piece_bytes, std::size_t{1}, std::size_t{1} << 30);
+        });
     });
     visitor.group("lu", [&lu = entry.lu](Visitor& v) {
         visit_gpu_sizes(v, lu.sizes, lu.deal);

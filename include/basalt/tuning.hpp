@@ -129,6 +129,15 @@ struct GpuTuning {
         std::size_t least_ring_bytes = 0;   ///< smaller buffers go from the source to each GPU
         std::size_t least_share_bytes = 0;  ///< smaller shares of a buffer on the host do not go round a ring of GPUs
         std::size_t stripe_bytes = 1;       ///< at most, of a matrix on its way between host and GPU
+
+        /// Kernels that pass on what goes round a ring of GPUs with nothing to compute; others get copies in chunks.
+        struct Relay {
+            int blocks = 0;                ///< of the kernel of each GPU; 0: always copies
+            int warps = 1;                 ///< of a block
+            std::size_t piece_bytes = 16;  ///< what a warp passes on at once, rounded up to 16
+
+            friend bool operator==(const Relay&, const Relay&) = default;
+        } relay;
     } links;
 
     struct Lu {

@@ -40,6 +40,7 @@ class Enqueueing {
     /// a step the hops that lie deep come first: the newest chunk of a parent is then the one that is to be
     /// passed on.
     void enqueue() {
+        if (!hops_.empty() && hops_.front().role == StreamRole::relay) return enqueue_relay();
         std::vector<std::size_t> order(hops_.size());
         for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
         std::stable_sort(order.begin(), order.end(),
@@ -123,6 +124,31 @@ class Enqueueing {
         }
         const bool last = chunk + 1 == hop.chunks();
         if (hop.has_children || last) newest_[number] = record(stream, last);
+    }
+
+    /// A kernel for each hop, all of which run at once. Nobody waits for ever, as every kind of waiting leads to what
+    /// was enqueued earlier: work in front on the same stream, points of other streams, and the kernel of the hop
+    /// before, which is enqueued in front of this one's or neither is. No kernel waits for what comes behind it: it
+    /// needs no leave to write. What remains is room on a device. A kernel gets none before that of the hop before has
+    /// nothing left to wait for but room (`begins`), so it never keeps room from work that its own relay waits for. A
+    /// device's relays run one after the other; hence what holds room where a hop wants to run are other kernels, and
+    /// these end by themselves, cooperative ones too, which get their room at once or not at all.
+    void enqueue_relay() {
+        const Ticket start = home_.device->record(home_.role, false);
+        std::vector<Arrival> begins(hops_.size());
+        std::vector<RelayMark> marks(hops_.size());
+        for (std::size_t i = 0; i < hops_.size(); ++i) {
+            const Hop& hop = hops_[i];
+            const DeviceStream stream = stream_of(hop);
+            const auto parent = static_cast<std::size_t>(hop.parent);
+            const bool first = hop.parent < 0;
+            used_.emplace(stream, 0);
+            wait(stream, first ? Arrival{home_, start} : begins[parent]);
+            if (hop.has_children) begins[i] = record(stream, false);
+            marks[i] = hop.driver->relay_to_peer(*hop.peer, {hop.to, hop.from, hop.end},
+                                                 first ? RelayMark{} : marks[parent], !hop.has_children);
+        }
+        for (std::size_t i = 0; i < hops_.size(); ++i) newest_[i] = record(stream_of(hops_[i]), true);
     }
 
     /// Where the last of the copies to a target has run: the streams that bring it something are joined.

@@ -125,12 +125,28 @@ class Route {
         int deepest = 0;
         for (const Hop& hop : hops_) deepest = std::max(deepest, hop.depth);
         if (deepest == 0) return;
+        if (may_be_relayed()) {
+            for (Hop& hop : hops_) hop.role = StreamRole::relay;
+            return;
+        }
         const auto most_hops = static_cast<std::size_t>(deepest) + 1;
         for (Hop& hop : hops_) {
             hop.chunk = is_chunked_by_hand()
                             ? plan_.chunk_bytes
                             : broadcast_chunk(links_, hop.end - hop.begin, most_hops, plan_.source == nullptr);
         }
+    }
+
+    /// Kernels pass on smaller pieces than copies can, but they take multiprocessors away from whatever computes.
+    bool may_be_relayed() const {
+        const auto ready = [this](Device& device) {
+            return device.tuning().links.relay == links_.relay && device.is_idle();
+        };
+        return plan_.source != nullptr && links_.relay.blocks > 0 && !is_chunked_by_hand() &&
+               std::all_of(hops_.begin(), hops_.end(), [&](const Hop& hop) {
+                   return hop.peer != nullptr && fit_for_relays({hop.to, hop.from, plan_.bytes}) &&
+                          ready(*hop.driver) && ready(*hop.peer);
+               });
     }
 
     const BroadcastPlan& plan_;

@@ -7,7 +7,8 @@
 
 namespace basalt::detail {
 
-/// The copies of a slice of the buffer, bytes [begin, end), from one place to the next, in chunks.
+/// The copies of a slice of the buffer, bytes [begin, end), from one place to the next, in chunks; or, on the stream
+/// `relay`, one hop of a relay.
 struct Hop {
     Device* driver;  ///< whose stream copies
     StreamRole role;
@@ -25,7 +26,8 @@ struct Hop {
     std::size_t chunks() const { return (end - begin + chunk - 1) / chunk; }
 };
 
-/// The hops of a broadcast, parents in front of children; none where there is nothing to copy.
+/// The hops of a broadcast, parents in front of children; none where there is nothing to copy. Either all of them are
+/// of a relay or none.
 std::vector<Hop> broadcast_route(const BroadcastPlan& plan);
 
 /// The best length of a chunk for `bytes` bytes that travel through `hops` hops. A chunk of c bytes costs

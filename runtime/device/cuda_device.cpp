@@ -40,6 +40,17 @@ auto CudaDevice::guarded(const char* call, const F& calls, std::source_location 
     }
 }
 
+template <class F>
+auto CudaDevice::guarded_with(const CudaDevice& peer, const F& calls) const {
+    peer.guarded("call that concerns this peer", [] {});
+    try {
+        return calls();
+    } catch (const DeviceError&) {
+        peer.notice_if_lost();
+        throw;
+    }
+}
+
 bool CudaDevice::context_is_spoilt() const noexcept {
     const auto& any_stream = streams_.front();
     if (any_stream == nullptr) return true;
@@ -74,9 +85,11 @@ CudaDevice::CudaDevice(int index, int devices, std::shared_ptr<PinnedRanges> pin
         architecture_ = "sm_" + std::to_string(properties.major) + std::to_string(properties.minor);
         tuning_ = tables.for_gpu(architecture_);
         for (int role = 0; role < stream_roles; ++role) {
-            const bool urgent = static_cast<StreamRole>(role) == StreamRole::urgent_compute;
+            const auto stream = static_cast<StreamRole>(role);
+            const bool urgent = stream == StreamRole::urgent_compute || stream == StreamRole::relay;
             streams_[static_cast<std::size_t>(role)] = std::make_unique<CudaStream>(index, urgent, devices);
         }
+        relay_.emplace(tuning_.links.relay, index, devices);
         clock_.emplace();
         for (const StreamRole role : {StreamRole::compute, StreamRole::urgent_compute}) {
             // its own workspace would be allocated when a kernel first needs it
@@ -89,6 +102,7 @@ CudaDevice::~CudaDevice() {
     const CurrentDevice current(index_);
     synchronize();
     for (auto& stream : streams_) stream.reset();
+    relay_.reset();
     clock_.reset();
 }
 
@@ -228,15 +242,21 @@ void CudaDevice::copy_within(StreamRole stream, const Copy& copy) {
 }
 
 void CudaDevice::copy_to_peer(StreamRole stream, Device& peer, const Copy& copy) {
-    const auto& target = static_cast<const CudaDevice&>(peer);
-    target.guarded("cudaMemcpyAsync from a peer", [] {});  // throws where the peer is lost
-    try {
+    guarded_with(static_cast<const CudaDevice&>(peer), [&] {
         enqueue_copy("cudaMemcpyAsync to a peer", stream, copy,
                      cudaMemcpyDefault);  // CUDA knows where both sides lie
-    } catch (const DeviceError&) {
-        target.notice_if_lost();
-        throw;
-    }
+    });
+}
+
+RelayMark CudaDevice::relay_to_peer(Device& peer, const Copy& copy, const RelayMark& before, bool is_last) {
+    auto& target = static_cast<CudaDevice&>(peer);
+    const CurrentDevice current(index_);
+    return guarded_with(target, [&] {
+        return guarded("relay to a peer", [&] {
+            CudaRelay* const next = is_last ? nullptr : &*target.relay_;
+            return relay_->enqueue(copy, before, next, stream(StreamRole::relay).native());
+        });
+    });
 }
 
 void CudaDevice::launch(StreamRole stream, std::function<void(Stream)> kernel) {
@@ -258,6 +278,13 @@ Ticket CudaDevice::record(StreamRole stream, bool timed) {
 
 bool CudaDevice::reached(StreamRole stream, Ticket ticket) {
     return guarded("cudaEventQuery", [&] { return this->stream(stream).reached(ticket); });
+}
+
+bool CudaDevice::is_idle() {
+    return guarded("cudaEventQuery", [&] {
+        const auto is_through = [this](StreamRole role) { return stream(role).reached(stream(role).recorded()); };
+        return is_through(StreamRole::compute) && is_through(StreamRole::urgent_compute);
+    });
 }
 
 std::int64_t CudaDevice::time_of(StreamRole stream, Ticket ticket) {

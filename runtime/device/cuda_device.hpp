@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "runtime/device/cuda_clock.hpp"
+#include "runtime/device/cuda_relay.hpp"
 #include "runtime/device/cuda_staging.hpp"
 #include "runtime/device/cuda_stream.hpp"
 #include "runtime/device/device.hpp"
@@ -53,10 +54,12 @@ class CudaDevice final : public Device {
     void copy(StreamRole stream, const Copy& copy) override;
     void copy_within(StreamRole stream, const Copy& copy) override;
     void copy_to_peer(StreamRole stream, Device& peer, const Copy& copy) override;
+    RelayMark relay_to_peer(Device& peer, const Copy& copy, const RelayMark& before, bool is_last) override;
     void launch(StreamRole stream, std::function<void(Stream)> kernel) override;
 
     Ticket record(StreamRole stream, bool timed) override;
     bool reached(StreamRole stream, Ticket ticket) override;
+    bool is_idle() override;
     std::int64_t time_of(StreamRole stream, Ticket ticket) override;
     std::int64_t host_time_of(std::int64_t timer) override;
 
@@ -74,6 +77,9 @@ class CudaDevice final : public Device {
     /// it concerns, or of the thread's former one.
     bool context_is_spoilt() const noexcept;
     bool stage(StreamRole role, const Copy& copy);
+    /// Runs `calls`, which concern the peer as well: throws its error where it is lost.
+    template <class F>
+    auto guarded_with(const CudaDevice& peer, const F& calls) const;
     void enqueue_copy(const char* call, StreamRole role, const Copy& copy, cudaMemcpyKind kind);
 
     const int index_;
@@ -86,6 +92,7 @@ class CudaDevice final : public Device {
     std::vector<bool> reached_peers_;
     std::optional<CudaClock> clock_;
     std::array<CudaStaging, stream_roles> staging_;
+    std::optional<CudaRelay> relay_;
     std::array<std::unique_ptr<CudaStream>, stream_roles> streams_;
 
     mutable std::atomic<bool> lost_{false};

@@ -32,6 +32,8 @@ class CudaStream {
     const StreamContext& context() const { return context_; }
 
     Ticket record(bool timed);
+    /// The newest ticket.
+    Ticket recorded() const { return recorded_.load(std::memory_order_acquire); }
     bool reached(Ticket ticket);
     /// As far as is known without asking.
     bool known_reached(Ticket ticket) const { return ticket <= reached_.load(std::memory_order_acquire); }
@@ -59,9 +61,9 @@ class CudaStream {
     std::atomic<Ticket> reached_{0};
 
     std::mutex mutex_;
-    std::array<Mark, Device::remembered_tickets> marks_;  // guarded by mutex_, like the two below
-    Ticket recorded_ = 0;
-    std::vector<Ticket> awaited_;  // newest awaited ticket of each stream of each device
+    std::array<Mark, Device::remembered_tickets> marks_;  // guarded by mutex_, like awaited_
+    std::atomic<Ticket> recorded_{0};  // grows under mutex_
+    std::vector<Ticket> awaited_;      // newest awaited ticket of each stream of each device
 };
 
 }  // namespace basalt::detail

@@ -21,8 +21,9 @@ enum class StreamRole : std::uint8_t {
     from_host,       ///< copies to the device
     to_host,         ///< copies from the device
     peer,            ///< copies to other devices
+    relay,           ///< kernels that pass on what other devices send, of high priority: see relay_to_peer()
 };
-inline constexpr int stream_roles = 5;
+inline constexpr int stream_roles = 6;
 const char* name_of(StreamRole role);
 
 /// A point in a stream: all that was enqueued on it up to some record(). Tickets of a stream count from 1; 0 is
@@ -37,6 +38,19 @@ struct Copy {
     std::size_t rows = 1;
     std::size_t to_pitch = 0;
     std::size_t from_pitch = 0;
+};
+
+/// Whether a copy in one piece may be a hop of a relay.
+inline bool fit_for_relays(const Copy& copy) {
+    const auto aligned = [](const void* memory) { return reinterpret_cast<std::uintptr_t>(memory) % 16 == 0; };
+    return aligned(copy.to) && aligned(copy.from);
+}
+
+/// What a hop of a relay tells the next one, made by relay_to_peer(): by whom it is told, and where among all that this
+/// device has ever told the next one this relay begins.
+struct RelayMark {
+    int device = -1;  ///< -1: nobody, everything is there
+    std::uint64_t base = 0;
 };
 
 /// One GPU, or an emulated one: memory, streams, events, copies and kernels, all asynchronous.
@@ -94,6 +108,13 @@ class Device {
     /// Enqueues a copy from this device's memory to the peer's; reaches(peer) holds. Where the peer is lost, the error
     /// is the peer's.
     virtual void copy_to_peer(StreamRole stream, Device& peer, const Copy& copy) = 0;
+    /// Enqueues a hop of a relay on the stream `relay`: a kernel that copies a buffer from this device's memory to the
+    /// peer's, each piece as soon as the hop that `before` comes from has brought it, and tells the hop behind it, if
+    /// there is one, which relays the same bytes on from `peer`. The copy is in one piece, both its addresses are
+    /// multiples of 16; tuning().links.relay is the same for all hops, with at least one block; reaches(peer) holds.
+    /// Hops are enqueued in their order, by one thread at a time a relay. Where the peer is lost, the error is the
+    /// peer's.
+    virtual RelayMark relay_to_peer(Device& peer, const Copy& copy, const RelayMark& before, bool is_last) = 0;
     /// Has `kernel` called with the stream: at once on a GPU, where it launches; in the stream's turn on an emulated
     /// device, where it computes. It must stay callable until the next recorded ticket is reached.
     virtual void launch(StreamRole stream, std::function<void(Stream)> kernel) = 0;
@@ -102,6 +123,9 @@ class Device {
     virtual Ticket record(StreamRole stream, bool timed) = 0;
     /// Whether the stream has got there. Throws DeviceError for what failed on the way, each failure once.
     virtual bool reached(StreamRole stream, Ticket ticket) = 0;
+    /// Whether its compute streams have got to their newest tickets: it has nothing to compute, as far as is known.
+    /// Throws DeviceError. Any thread may ask.
+    virtual bool is_idle() = 0;
     /// When the stream got to a timed ticket, in nanoseconds of std::chrono::steady_clock; the ticket was reached, and
     /// fewer than `remembered_tickets` have been recorded on the stream since.
     virtual std::int64_t time_of(StreamRole stream, Ticket ticket) = 0;

@@ -1,5 +1,6 @@
 #include "runtime/device/emulated_device.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -62,7 +63,9 @@ EmulatedDevice::EmulatedDevice(int index, const Emulation& emulation, std::share
       memory_(host_->memory(index)),
       allocations_{fails_here(emulation, index) ? emulation.failing_allocation : 0},
       copies_{fails_here(emulation, index) ? emulation.failing_copy : 0},
-      kernels_{fails_here(emulation, index) ? emulation.failing_kernel : 0} {
+      kernels_{fails_here(emulation, index) ? emulation.failing_kernel : 0},
+      told_(static_cast<std::size_t>(emulation.gpus)) {
+    for (int device = 0; device < emulation.gpus; ++device) told_by_.push_back(std::make_shared<Timeline>());
     for (std::size_t role = 0; role < queues_.size(); ++role) {
         const std::uint64_t seed = emulation.seed + static_cast<std::uint64_t>(index) * queues_.size() + role;
         queues_[role] = std::make_unique<Queue>(emulation, seed, lost_, emulation.gpus);
@@ -161,7 +164,8 @@ void EmulatedDevice::check_side(const char* call, const Copy& copy, const Side& 
 }
 
 void EmulatedDevice::enqueue_copy(const char* call, StreamRole stream, const Copy& copy, EmulatedMemory* to,
-                                  EmulatedMemory* from, std::atomic<std::uint64_t>& counter) {
+                                  EmulatedMemory* from, std::atomic<std::uint64_t>& counter,
+                                  std::function<void()> move) {
     check_alive(call);
     if (is_empty(copy)) return;
     if (copy.rows > 1 && (copy.to_pitch < copy.row_bytes || copy.from_pitch < copy.row_bytes)) {
@@ -177,10 +181,17 @@ void EmulatedDevice::enqueue_copy(const char* call, StreamRole stream, const Cop
     ++counter;
     bytes_copied_ += copy.rows * copy.row_bytes;
     // once more in its turn: the memory may have been released too early
-    enqueue(stream, call, copies_, [check, copy] {
+    enqueue(stream, call, copies_, [check, copy, move = std::move(move)] {
         check();
+        if (move) return move();
         copy_rows(copy);
     });
+}
+
+EmulatedMemory& EmulatedDevice::memory_of(const char* call, const Device& peer) const {
+    if (!reaches(peer)) throw error(call, name_ + " does not reach " + peer.name());
+    static_cast<const EmulatedDevice&>(peer).check_alive(call);
+    return host_->memory(peer.index());
 }
 
 void EmulatedDevice::enqueue(StreamRole stream, const char* call, Injection& injection,
@@ -206,9 +217,34 @@ void EmulatedDevice::copy_within(StreamRole stream, const Copy& copy) {
 }
 
 void EmulatedDevice::copy_to_peer(StreamRole stream, Device& peer, const Copy& copy) {
-    if (!reaches(peer)) throw error("copy_to_peer", name_ + " does not reach " + peer.name());
-    static_cast<const EmulatedDevice&>(peer).check_alive("copy_to_peer");
-    enqueue_copy("copy_to_peer", stream, copy, &host_->memory(peer.index()), &memory_, copies_to_peers_);
+    enqueue_copy("copy_to_peer", stream, copy, &memory_of("copy_to_peer", peer), &memory_, copies_to_peers_);
+}
+
+RelayMark EmulatedDevice::relay_to_peer(Device& peer, const Copy& copy, const RelayMark& before, bool is_last) {
+    constexpr const char* call = "relay_to_peer";
+    EmulatedMemory& memory = memory_of(call, peer);
+    if (copy.rows != 1 || !fit_for_relays(copy)) throw error(call, "not in one piece, or not at multiples of 16");
+    const std::size_t piece = tuning_.links.relay.piece_bytes;
+    const std::uint64_t pieces = (copy.row_bytes + piece - 1) / piece;
+    const auto arrived = before.device < 0 ? nullptr : told_by(before.device);
+    const auto copied = is_last ? nullptr : static_cast<EmulatedDevice&>(peer).told_by(index_);
+
+    const std::lock_guard lock(relays_mutex_);  // relays begin in the order of their places among what is told
+    std::uint64_t& told = told_[static_cast<std::size_t>(peer.index())];
+    const RelayMark mark = is_last ? RelayMark{} : RelayMark{index_, told};
+    if (!is_last) told += pieces;
+    enqueue_copy(call, StreamRole::relay, copy, &memory, &memory_, relays_to_peers_, [=] {
+        for (std::uint64_t i = 0; i < pieces; ++i) {
+            if (arrived) arrived->await(before.base + i + 1);
+            const std::size_t begin = i * piece;
+            std::memmove(static_cast<std::byte*>(copy.to) + begin, static_cast<const std::byte*>(copy.from) + begin,
+                         std::min(piece, copy.row_bytes - begin));
+            if (copied) copied->advance(mark.base + i + 1);
+        }
+    });
+    // where that is left out or fails, so that nobody waits for it
+    if (copied) queue(StreamRole::relay).stream.enqueue_always([=] { copied->advance(mark.base + pieces); });
+    return mark;
 }
 
 void EmulatedDevice::launch(StreamRole stream, std::function<void(Stream)> kernel) {
@@ -238,6 +274,15 @@ bool EmulatedDevice::reached(StreamRole stream, Ticket ticket) {
     return true;
 }
 
+bool EmulatedDevice::is_idle() {
+    check_alive("is_idle");
+    const auto is_through = [this](StreamRole role) {
+        const EmulatedStream& stream = queue(role).stream;
+        return stream.timeline()->reached() >= stream.recorded();
+    };
+    return is_through(StreamRole::compute) && is_through(StreamRole::urgent_compute);
+}
+
 std::int64_t EmulatedDevice::time_of(StreamRole stream, Ticket ticket) {
     check_alive("time_of");
     const auto time = queue(stream).stream.time_of(ticket);
@@ -258,6 +303,7 @@ EmulatedStatistics EmulatedDevice::statistics() const {
             .copies_to_host = copies_to_host_,
             .copies_within = copies_within_,
             .copies_to_peers = copies_to_peers_,
+            .relays_to_peers = relays_to_peers_,
             .bytes_copied = bytes_copied_,
             .kernels = kernels_.calls,
             .records = records_,

@@ -27,6 +27,7 @@ struct EmulatedStatistics {
     std::uint64_t copies_to_host = 0;
     std::uint64_t copies_within = 0;
     std::uint64_t copies_to_peers = 0;
+    std::uint64_t relays_to_peers = 0;
     std::uint64_t bytes_copied = 0;
     std::uint64_t kernels = 0;
     std::uint64_t records = 0;
@@ -87,10 +88,12 @@ class EmulatedDevice final : public Device {
     void copy(StreamRole stream, const Copy& copy) override;
     void copy_within(StreamRole stream, const Copy& copy) override;
     void copy_to_peer(StreamRole stream, Device& peer, const Copy& copy) override;
+    RelayMark relay_to_peer(Device& peer, const Copy& copy, const RelayMark& before, bool is_last) override;
     void launch(StreamRole stream, std::function<void(Stream)> kernel) override;
 
     Ticket record(StreamRole stream, bool timed) override;
     bool reached(StreamRole stream, Ticket ticket) override;
+    bool is_idle() override;
     std::int64_t time_of(StreamRole stream, Ticket ticket) override;
     std::int64_t host_time_of(std::int64_t timer) override { return timer; }
 
@@ -128,8 +131,12 @@ class EmulatedDevice final : public Device {
     /// The failure of call number `number`; marks the device lost where failures are sticky.
     DeviceError injected(const char* call, std::uint64_t number, bool out_of_memory = false);
     void check_side(const char* call, const Copy& copy, const Side& side) const;
-    void enqueue_copy(const char* call, StreamRole stream, const Copy& copy, EmulatedMemory* to,
-                      EmulatedMemory* from, std::atomic<std::uint64_t>& counter);
+    const std::shared_ptr<Timeline>& told_by(int device) const { return told_by_[static_cast<std::size_t>(device)]; }
+    /// The peer's memory; throws where it is out of reach or lost.
+    EmulatedMemory& memory_of(const char* call, const Device& peer) const;
+    /// `move` does it, in the stream's turn; empty: row by row.
+    void enqueue_copy(const char* call, StreamRole stream, const Copy& copy, EmulatedMemory* to, EmulatedMemory* from,
+                      std::atomic<std::uint64_t>& counter, std::function<void()> move = {});
     void enqueue(StreamRole stream, const char* call, Injection& injection, std::function<void()> work);
 
     const int index_;
@@ -155,10 +162,16 @@ class EmulatedDevice final : public Device {
     std::atomic<std::uint64_t> copies_to_host_{0};
     std::atomic<std::uint64_t> copies_within_{0};
     std::atomic<std::uint64_t> copies_to_peers_{0};
+    std::atomic<std::uint64_t> relays_to_peers_{0};
     std::atomic<std::uint64_t> bytes_copied_{0};
     std::atomic<std::uint64_t> records_{0};
     std::atomic<std::uint64_t> waits_{0};
     std::atomic<std::uint64_t> waits_dropped_{0};
+
+    /// Of relays, in pieces: what each other device has told this one, and the end of what this one will tell it.
+    std::vector<std::shared_ptr<Timeline>> told_by_;
+    std::mutex relays_mutex_;
+    std::vector<std::uint64_t> told_;  // guarded by relays_mutex_
 
     std::array<std::unique_ptr<Queue>, stream_roles> queues_;  // their threads end before the rest goes
 };

@@ -35,15 +35,19 @@ void EmulatedStream::enqueue(std::function<void()> work) {
     push(lock, {Kind::work, std::move(work)});
 }
 
-void EmulatedStream::enqueue_wait(std::shared_ptr<Timeline> other, Ticket ticket) {
+void EmulatedStream::enqueue_always(std::function<void()> operation) {
     std::unique_lock lock(mutex_);
-    push(lock, {Kind::wait, [other = std::move(other), ticket] { other->await(ticket); }});
+    push(lock, {Kind::always, std::move(operation)});
+}
+
+void EmulatedStream::enqueue_wait(std::shared_ptr<Timeline> other, Ticket ticket) {
+    enqueue_always([other = std::move(other), ticket] { other->await(ticket); });
 }
 
 Ticket EmulatedStream::record(bool timed) {
     std::unique_lock lock(mutex_);
     const Ticket ticket = ++recorded_;
-    push(lock, {Kind::record, [this, ticket, timed] {
+    push(lock, {Kind::always, [this, ticket, timed] {
                     const auto now = std::chrono::steady_clock::now().time_since_epoch();
                     times_[ticket % times_.size()] =
                         timed ? std::chrono::duration_cast<std::chrono::nanoseconds>(now).count() : 0;

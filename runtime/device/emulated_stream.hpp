@@ -24,7 +24,7 @@ class Timeline {
   public:
     Ticket reached() const { return reached_.load(std::memory_order_acquire); }
 
-    /// The stream got to `ticket`, one more than before.
+    /// The stream got to `ticket`, which is not before the last one.
     void advance(Ticket ticket);
     /// Returns once the stream has got to `ticket`.
     void await(Ticket ticket);
@@ -47,6 +47,8 @@ class EmulatedStream {
     EmulatedStream& operator=(const EmulatedStream&) = delete;
 
     void enqueue(std::function<void()> work);
+    /// What is done even where work is left out. Does not throw.
+    void enqueue_always(std::function<void()> operation);
     /// What is enqueued from now on starts when `other` has reached `ticket`.
     void enqueue_wait(std::shared_ptr<Timeline> other, Ticket ticket);
     Ticket record(bool timed);
@@ -62,7 +64,7 @@ class EmulatedStream {
     void drain();
 
   private:
-    enum class Kind : std::uint8_t { work, wait, record };
+    enum class Kind : std::uint8_t { work, always };
     struct Operation {
         Kind kind;
         std::function<void()> run;

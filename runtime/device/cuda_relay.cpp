@@ -1,0 +1,41 @@
+#include "runtime/device/cuda_relay.hpp"
+
+#include "runtime/device/cuda_check.hpp"
+
+namespace basalt::detail {
+
+CudaRelay::CudaRelay(const GpuTuning::Links::Relay& tuning, int device, int devices)
+    : shape_{tuning.blocks, tuning.warps, (tuning.piece_bytes + 15) / 16 * 16},
+      device_(device),
+      told_(static_cast<std::size_t>(devices)) {
+    const std::size_t bytes = told_.size() * shape_.words() * sizeof(std::uint32_t);
+    if (bytes == 0) return;
+    check_cuda(cudaMalloc(reinterpret_cast<void**>(&words_), bytes), "cudaMalloc of the words of relays");
+    check_cuda(cudaMemset(words_, 0, bytes), "cudaMemset of the words of relays");
+    check_cuda(cudaDeviceSynchronize(), "cudaMemset of the words of relays");
+}
+
+CudaRelay::~CudaRelay() {
+    if (words_ != nullptr) try_cuda(cudaFree(words_), "cudaFree");
+}
+
+RelayMark CudaRelay::enqueue(const Copy& copy, const RelayMark& before, CudaRelay* next, cudaStream_t stream) {
+    RelayHop hop{copy.from, copy.to, copy.row_bytes, nullptr, 0, nullptr, 0};
+    if (before.device >= 0) {
+        hop.before = told_by(before.device);
+        hop.before_base = static_cast<std::uint32_t>(before.base);
+    }
+    const std::lock_guard lock(mutex_);  // relays begin in the order of their places among what is told
+    RelayMark mark;
+    if (next != nullptr) {
+        std::uint32_t& told = told_[static_cast<std::size_t>(next->device_)];
+        mark = {device_, told};
+        hop.after = next->told_by(device_);
+        hop.after_base = told;
+        told += shape_.pieces_of(0, copy.row_bytes);
+    }
+    check_cuda(enqueue_relay(hop, shape_, stream), "launch of a relay's kernel");
+    return mark;
+}
+
+}  // namespace basalt::detail

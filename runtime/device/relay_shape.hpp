@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace basalt::detail {
+
+/// How the kernels of a relay share a buffer: the same for all its hops. Each of their warps is a channel of its own:
+/// of `channels()` in all, number c copies the pieces c, c + channels, ..., so that data arrive in the order of
+/// addresses, and announces them in a word of its own. What is constexpr is called by kernels as well.
+struct RelayShape {
+    int blocks = 1;
+    int warps = 1;                  ///< of a block
+    std::size_t piece_bytes = 512;  ///< a multiple of 16
+
+    static constexpr int most_warps = 16;
+    /// Words of a block, whose first ones are its warps': each block has a line of memory to itself.
+    static constexpr int block_words = 32;
+
+    std::size_t words() const { return static_cast<std::size_t>(blocks) * block_words; }
+
+    constexpr std::size_t channels() const {
+        return static_cast<std::size_t>(blocks) * static_cast<std::size_t>(warps);
+    }
+    /// How many pieces of `bytes` bytes are a channel's. Channel 0 has the most.
+    constexpr std::uint32_t pieces_of(std::size_t channel, std::size_t bytes) const {
+        const std::size_t pieces = (bytes + piece_bytes - 1) / piece_bytes;
+        return static_cast<std::uint32_t>(pieces > channel ? (pieces - channel - 1) / channels() + 1 : 0);
+    }
+    /// Where piece `i` of a channel begins.
+    constexpr std::size_t begin_of(std::size_t channel, std::uint32_t i) const {
+        return (i * channels() + channel) * piece_bytes;
+    }
+};
+
+}  // namespace basalt::detail
