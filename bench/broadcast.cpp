@@ -1,6 +1,6 @@
-// bench_broadcast: one buffer to several GPUs: our ring of chunks (shares from the host), the source sending
-// to each, NCCL, and other ways that were tried, in turn.
-#include "runtime/device/broadcast.hpp"
+// bench_broadcast: one buffer to several GPUs: our ring (shares from the host), the same by copies alone, the source
+// sending to each, and NCCL, in turn.
+#include "runtime/device/broadcast_route.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -20,7 +20,6 @@
 #include <CLI/CLI.hpp>
 
 #include "bench/broadcast_nccl.hpp"
-#include "bench/broadcast_trials.hpp"
 #include "bench/build_commit.hpp"
 #include "bench/clock.hpp"
 #include "bench/command_line.hpp"
@@ -30,6 +29,7 @@
 namespace {
 
 using namespace bench;
+using basalt::detail::broadcast_chunk;
 using basalt::detail::BroadcastPlan;
 using basalt::detail::Device;
 using basalt::detail::enqueue_broadcast;
@@ -39,24 +39,18 @@ using basalt::detail::StreamRole;
 const std::vector<std::string> all_sources{"device", "host"};
 constexpr int most_targets = 8;
 
-std::vector<std::string> all_methods() {
-    std::vector<std::string> methods{"ring", "source", "nccl"};
-    methods.insert(methods.end(), trial_methods.begin(), trial_methods.end());
-    return methods;
-}
+const std::vector<std::string> all_methods{"ring", "copies", "source", "nccl"};
 
 struct Options {
     std::vector<std::string> sources = all_sources;
-    std::vector<std::string> methods{"ring", "source", "nccl"};
+    std::vector<std::string> methods = all_methods;
     std::vector<std::uint64_t> sizes{1 << 20, 4 << 20, 16 << 20, 64 << 20, 128 << 20, 512 << 20};
     std::vector<std::uint64_t> chunks{0};
-    std::vector<int> blocks{16};
-    std::vector<std::uint64_t> pieces{64 << 10};
-    std::vector<std::uint64_t> relayed{26 << 20};
     std::vector<int> targets;
     int gpus = 8;
     int emulated_gpus = 0;
     int repeat = 21;
+    std::string tuning;
     std::string json;
 };
 
@@ -67,9 +61,6 @@ struct Line {
     int targets;
     std::size_t bytes;
     std::size_t chunk;
-    std::size_t piece = 0;
-    int blocks = 0;
-    std::size_t relayed = 0;
     std::vector<double> seconds = {};
     std::vector<double> issue_seconds = {};
 
@@ -115,14 +106,6 @@ class Bench {
             NcclBroadcast& nccl = nccl_for(line.targets + 1);
             const Stopwatch watch;
             nccl.run(buffers_, line.bytes);
-            line.seconds.push_back(watch.elapsed().wall);
-            return;
-        }
-        if (is_trial(line)) {
-            BroadcastTrials& trials = this->trials();
-            const Stopwatch watch;
-            line.issue_seconds.push_back(trials.run(
-                {line.method, line.targets, line.bytes, line.chunk, line.piece, line.blocks, line.relayed}, buffers_));
             line.seconds.push_back(watch.elapsed().wall);
             return;
         }
@@ -186,13 +169,6 @@ class Bench {
             fmt::format("byte {} of {} did not arrive on {}", wrong, line.bytes, at(place).name()));
     }
 
-    static bool is_trial(const Line& line) {
-        return std::find(trial_methods.begin(), trial_methods.end(), line.method) != trial_methods.end();
-    }
-    BroadcastTrials& trials() {
-        if (trials_ == nullptr) trials_ = make_broadcast_trials(devices());
-        return *trials_;
-    }
     NcclBroadcast& nccl_for(int gpus) {
         auto& nccl = nccl_[gpus];
         if (nccl == nullptr) nccl = make_nccl_broadcast(gpus);
@@ -205,13 +181,13 @@ class Bench {
     std::unique_ptr<std::byte, Free> seen_;
     std::vector<void*> buffers_;
     std::map<int, std::unique_ptr<NcclBroadcast>> nccl_;
-    std::unique_ptr<BroadcastTrials> trials_;
 };
 
 std::vector<std::unique_ptr<Device>> make_devices(const Options& options) {
     if (options.emulated_gpus > 0)
         return basalt::detail::make_emulated_devices({.gpus = options.emulated_gpus});
-    return basalt::detail::make_cuda_devices(options.gpus);
+    if (options.tuning.empty()) return basalt::detail::make_cuda_devices(options.gpus);
+    return basalt::detail::make_cuda_devices(options.gpus, basalt::read_tuning_file(options.tuning));
 }
 
 /// The numbers of targets to measure: those asked for, otherwise all that the devices allow.
@@ -232,30 +208,21 @@ std::vector<int> numbers_of_targets(const std::string& source, const Options& op
 std::vector<Line> lines_for(const std::string& source, int targets, std::size_t bytes, const Options& options,
                             const Bench& bench) {
     std::vector<Line> lines;
-    const auto add_kernels = [&](const std::string& method, std::size_t chunk, std::size_t relayed) {
-        for (const std::uint64_t piece : options.pieces) {
-            for (const int blocks : options.blocks) {
-                lines.push_back({source, method, targets, bytes, chunk, piece, blocks, relayed});
-            }
-        }
-    };
     for (const std::string& method : options.methods) {
-        const bool ours = method == "ring" || method == "source";
+        const bool nccl = method == "nccl";
         const bool round_again = targets >= bench.devices() && source == "device";
-        if (round_again && (method == "source" || method == "nccl")) continue;
-        if (!ours && (source != "device" || bench.device(0).emulated() || (method == "nccl" && !has_nccl))) continue;
-        if (method == "source" || method == "nccl") {
+        if (round_again && (method == "source" || nccl)) continue;
+        if (nccl && (source != "device" || bench.device(0).emulated() || !has_nccl)) continue;
+        if (method == "source" || nccl) {
             lines.push_back({source, method, targets, bytes, 0});
-        } else if (is_relay(method)) {
-            add_kernels(method, 0, bytes);
-        } else {
-            for (const std::uint64_t chunk : options.chunks) {
-                if (chunk >= bytes) continue;
-                if (method != "mixed") lines.push_back({source, method, targets, bytes, chunk});
-                for (const std::uint64_t relayed : options.relayed) {
-                    if (method == "mixed" && relayed < bytes) add_kernels(method, chunk, relayed);
-                }
+        } else if (method == "ring") {
+            for (const std::size_t chunk : options.chunks) {
+                if (chunk < bytes) lines.push_back({source, method, targets, bytes, chunk});
             }
+        } else if (source == "device" && targets > 1) {
+            const auto& links = bench.device(0).tuning().links;
+            const std::size_t chunk = broadcast_chunk(links, bytes, static_cast<std::size_t>(targets), false);
+            lines.push_back({source, method, targets, bytes, chunk});
         }
     }
     return lines;
@@ -270,23 +237,17 @@ class Report {
     void head(const Bench& bench, int repeat) {
         fmt::print(table_, "broadcast among {} x {}; median of {} rounds in turn, by the host's clock\n",
                    bench.devices(), bench.device(0).model(), repeat);
-        fmt::print(table_, "{:<6} {:>7} {:>9} {:<10} {:>9} {:>6} {:>9} {:>11} {:>9} {:>9} {:>9} {:>8}\n", "source",
-                   "targets", "MiB", "method", "chunk KiB", "blocks", "piece KiB", "relayed MiB", "ms", "best ms",
-                   "issue ms", "GB/s");
+        fmt::print(table_, "{:<6} {:>7} {:>9} {:<6} {:>9} {:>9} {:>9} {:>9} {:>8}\n", "source", "targets", "MiB",
+                   "method", "chunk KiB", "ms", "best ms", "issue ms", "GB/s");
     }
 
     void line(const Line& line, const Bench& bench) {
         const double issue = line.issue_seconds.empty() ? 0 : basalt::median(line.issue_seconds);
         const double rate = static_cast<double>(line.bytes) / line.median() * 1e-9;
-        const bool whole = line.method == "source" || line.method == "nccl" || is_relay(line.method);
-        const auto in = [](std::size_t bytes, int shift) {
-            return bytes == 0 ? "-" : fmt::format("{}", bytes >> shift);
-        };
-        fmt::print(table_, "{:<6} {:>7} {:>9.2f} {:<10} {:>9} {:>6} {:>9} {:>11} {:>9.4f} {:>9.4f} {:>9.4f} {:>8.1f}\n",
-                   line.source, line.targets, static_cast<double>(line.bytes) / (1 << 20), line.method,
-                   line.chunk == 0 && !whole ? "auto" : in(line.chunk, 10),
-                   line.blocks == 0 ? "-" : fmt::format("{}", line.blocks), in(line.piece, 10), in(line.relayed, 20),
-                   line.median() * 1e3, line.best() * 1e3, issue * 1e3, rate);
+        const std::string chunk = line.chunk == 0 ? "auto" : fmt::format("{}", line.chunk >> 10);
+        fmt::print(table_, "{:<6} {:>7} {:>9.2f} {:<6} {:>9} {:>9.4f} {:>9.4f} {:>9.4f} {:>8.1f}\n", line.source,
+                   line.targets, static_cast<double>(line.bytes) / (1 << 20), line.method, chunk, line.median() * 1e3,
+                   line.best() * 1e3, issue * 1e3, rate);
         std::fflush(table_);
         if (!records_) return;
         basalt::JsonRecord record;
@@ -297,11 +258,6 @@ class Report {
         record["bytes"] = line.bytes;
         record["method"] = line.method;
         record["chunk_bytes"] = line.chunk;
-        if (line.relayed > 0) {
-            record["blocks"] = line.blocks;
-            record["piece_bytes"] = line.piece;
-            record["relayed_bytes"] = line.relayed;
-        }
         record["milliseconds"] = line.median() * 1e3;
         record["best_milliseconds"] = line.best() * 1e3;
         record["issue_milliseconds"] = issue * 1e3;
@@ -323,8 +279,8 @@ bool works(const Line& line, Bench& bench) {
         bench.verify(line);
         return true;
     } catch (const std::exception& error) {
-        fmt::print(stderr, "bench_broadcast: {} from the {} to {}, chunks of {}, {} blocks: {}\n", line.method,
-                   line.source, line.targets, line.chunk, line.blocks, error.what());
+        fmt::print(stderr, "bench_broadcast: {} from the {} to {}, chunks of {}: {}\n", line.method, line.source,
+                   line.targets, line.chunk, error.what());
         return false;
     }
 }
@@ -366,32 +322,19 @@ void add_options(CLI::App& app, Options& options) {
     app.add_option("--source", options.sources, "where the buffer is: device, host")
         ->delimiter(',')
         ->check(CLI::IsMember(all_sources));
-    app.add_option(
-           "--method", options.methods,
-           "ring (from the host: shares), source (which sends to each), nccl (from a device); tried beside them, from "
-           "a device: " +
-               fmt::format("{}", fmt::join(trial_methods, ", ")))
+    app.add_option("--method", options.methods,
+                   "ring (from the host: shares), copies (from a device: the ring, never relayed), "
+                   "source (which sends to each), nccl (from a device)")
         ->delimiter(',')
-        ->check(CLI::IsMember(all_methods()));
+        ->check(CLI::IsMember(all_methods));
     app.add_option("--size", options.sizes, "of the buffer, e.g. 128MiB,100MB")
         ->delimiter(',')
         ->transform(size)
         ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 36));
-    app.add_option("--chunk", options.chunks, "of a ring, e.g. 2MiB,4MiB; 0: chosen by size and length")
+    app.add_option("--chunk", options.chunks, "of a ring, by copies then, e.g. 2MiB,4MiB; 0: what the runtime does")
         ->delimiter(',')
         ->transform(size)
         ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 36));
-    app.add_option("--blocks", options.blocks, "of the kernels that are tried")
-        ->delimiter(',')
-        ->check(CLI::Range(1, 1024));
-    app.add_option("--piece", options.pieces, "what a block of such a kernel announces at once, e.g. 64KiB")
-        ->delimiter(',')
-        ->transform(size)
-        ->check(CLI::Range(std::uint64_t{16}, std::uint64_t{1} << 30));
-    app.add_option("--relayed", options.relayed, "what they move of the buffer where copies move the rest, e.g. 26MiB")
-        ->delimiter(',')
-        ->transform(size)
-        ->check(CLI::Range(std::uint64_t{16}, std::uint64_t{1} << 36));
     app.add_option(
            "--targets", options.targets,
            "how many GPUs get the buffer; default: 1 to all. More than there are: the ring goes round them again, with "
@@ -403,13 +346,14 @@ void add_options(CLI::App& app, Options& options) {
         ->check(CLI::Range(1, 8));
     app.add_option("--repeat", options.repeat, "rounds; the table shows their median")
         ->check(CLI::Range(1, 1000));
+    app.add_option("--tuning", options.tuning, "a tuning file whose links our ring goes by");
     app.add_option("--json", options.json, "append a record a line to this file; - for standard output");
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app("One buffer to several GPUs: ring of chunks, the source alone, NCCL", "bench_broadcast");
+    CLI::App app("One buffer to several GPUs: our ring, the source alone, NCCL", "bench_broadcast");
     Options options;
     add_options(app, options);
     if (const auto status = parse(app, argc, argv)) return *status;
@@ -418,9 +362,5 @@ int main(int argc, char** argv) {
     } catch (const std::exception& error) {
         fmt::print(stderr, "bench_broadcast: {}\n", error.what());
         return 3;
-    } catch (const TrialHangs& trial) {
-        fmt::print(stderr, "bench_broadcast: {} does not end\n", trial.method);
-        std::fflush(nullptr);
-        std::_Exit(4);  // freeing the memory would wait for it
     }
 }
