@@ -19,6 +19,7 @@
 #include "bench/command_line.hpp"
 #include "bench/machine_line.hpp"
 #include "io/json_record.hpp"
+#include "kernels/cholesky_on_stream.hpp"
 #include "kernels/cpu/row_swap.hpp"
 #include "kernels/inverted_block.hpp"
 #include "kernels/on_stream.hpp"
@@ -168,6 +169,12 @@ class Cases {
         });
         add_whole("columns to tiles in place", 2, [this](Stream stream) {
             on_stream::pack_in_place<T>(stream, grid_, matrix_.data(), other_.data());
+        });
+        const Index n = std::min(grid_.rows(), grid_.cols());
+        add("triangle, columns to rows", fmt::format("{} x {}", n, n), n * (n + 1), 0, [=, this](Stream stream) {
+            on_stream::copy_triangle<T>(stream, basalt::Triangle::lower, 0,
+                                        View<T>::column_major(other_.data(), n, n, n),
+                                        View<T>::row_major(matrix_.data(), n, n, n));
         });
         add_whole("tiles CRRB to CCRB", 2, [this](Stream stream) {
             on_stream::reorder_tiles<T>(stream, grid_.shape(), ElementOrder::row_major, tiles(),

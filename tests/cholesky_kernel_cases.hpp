@@ -232,7 +232,8 @@ void check_triangle_copies(Kernels& kernels) {
                                              {64, 64, 64},
                                              {64, 64, -64},
                                              {50, 50, 1},
-                                             {130, 97, -200}}) {
+                                             {130, 97, -200},
+                                             {200, 150, 3}}) {
         for (const Triangle triangle : both_triangles) {
             for (const int layouts : {0, 1, 2, 3}) {
                 const Index most = (rows + 3) * (cols + 3);

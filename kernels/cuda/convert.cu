@@ -5,19 +5,19 @@
 
 #include "kernels/cuda/copy.hpp"
 #include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/square.cuh"
 
 namespace basalt::cuda_kernels {
 
 namespace {
 
 using cuda_detail::divide_up;
+using cuda_detail::for_each_element;
 
 // Every conversion is a batch of transpositions: to the device, a column-major array is a row-major one of
 // its transpose.
 
-constexpr int side = 64;  // of the square that a block transposes in shared memory
-constexpr int lanes = 32;
-constexpr int lines = 8;
+constexpr int side = cuda_detail::square_side;
 
 /// Row-major matrices at two strides: batch b is number b % inner_count of group b / inner_count.
 template <class T>
@@ -91,32 +91,36 @@ struct Unpacking {
 
 /// target(c, r) = source(r, c), or the padding where the source has no such element.
 template <class T, class Shape>
-__global__ void __launch_bounds__(lanes* lines, 4)
+__global__ void __launch_bounds__(cuda_detail::square_threads, cuda_detail::square_blocks)
     transpose_kernel(Batch<const T> source, Batch<T> target, Index batches, Shape shape) {
     __shared__ T square[side][side + 1];
     const Index row0 = static_cast<Index>(blockIdx.y) * side, col0 = static_cast<Index>(blockIdx.x) * side;
+    const int line = static_cast<int>(threadIdx.y), lane = static_cast<int>(threadIdx.x);
     for (Index b = blockIdx.z; b < batches; b += gridDim.z) {
         const Extent read = shape.read(b), written = shape.written(b);
-        const T* const from = source.matrix(b);
-        T* const to = target.matrix(b);
-#pragma unroll
-        for (int i = 0; i < side; i += lines) {
-#pragma unroll
-            for (int j = 0; j < side; j += lanes) {
-                const int r = i + threadIdx.y, c = j + threadIdx.x;
-                if (read.holds(row0 + r, col0 + c)) square[r][c] = from[(row0 + r) * source.ld + col0 + c];
-            }
+        // inside, no element is asked whether there is one, so that a thread has all its reads on their way at once
+        const Index last_row = row0 + side - 1, last_col = col0 + side - 1;
+        const bool whole = read.holds(last_row, last_col) && written.holds(last_row, last_col);
+        const T* const from = source.matrix(b) + (row0 + line) * source.ld + col0 + lane;
+        T* const to = target.matrix(b) + (col0 + line) * target.ld + row0 + lane;
+        const auto load = [&](int i, int j) { square[i + line][j + lane] = from[i * source.ld + j]; };
+        const auto element = [&](int i, int j) { return square[j + lane][i + line]; };
+        if (whole) {
+            for_each_element(load);
+        } else {
+            for_each_element([&](int i, int j) {
+                if (read.holds(row0 + i + line, col0 + j + lane)) load(i, j);
+            });
         }
         __syncthreads();
-#pragma unroll
-        for (int i = 0; i < side; i += lines) {
-#pragma unroll
-            for (int j = 0; j < side; j += lanes) {
-                const int r = j + threadIdx.x, c = i + threadIdx.y;
-                const Index row = row0 + r, col = col0 + c;
-                if (!written.holds(row, col)) continue;
-                to[col * target.ld + row] = read.holds(row, col) ? square[r][c] : T(shape.one(b, row, col));
-            }
+        if (whole) {
+            for_each_element([&](int i, int j) { to[i * target.ld + j] = element(i, j); });
+        } else {
+            for_each_element([&](int i, int j) {
+                const Index row = row0 + j + lane, col = col0 + i + line;
+                if (!written.holds(row, col)) return;
+                to[i * target.ld + j] = read.holds(row, col) ? element(i, j) : T(shape.one(b, row, col));
+            });
         }
         __syncthreads();
     }
@@ -130,8 +134,8 @@ void transpose(Stream stream, Batch<const T> source, Batch<T> target, Index batc
     const dim3 grid(static_cast<unsigned>(divide_up(largest.cols, side)),
                     static_cast<unsigned>(divide_up(largest.rows, side)),
                     static_cast<unsigned>(std::min<Index>(batches, 65535)));
-    transpose_kernel<T>
-        <<<grid, dim3(lanes, lines), 0, cuda_detail::native(stream)>>>(source, target, batches, shape);
+    const dim3 threads(cuda_detail::square_lanes, cuda_detail::square_lines);
+    transpose_kernel<T><<<grid, threads, 0, cuda_detail::native(stream)>>>(source, target, batches, shape);
     cuda_detail::check_launch("transpose_kernel", stream);
 }
 
