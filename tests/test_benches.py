@@ -273,7 +273,7 @@ class Kernels(unittest.TestCase):
             counts[record["kernel"]] = counts.get(record["kernel"], 0) + 1
             self.assertGreater(record["microseconds"], 0, record)
         self.assertEqual(counts["exchange rows"], 2)
-        self.assertEqual(len(counts), 18)
+        self.assertEqual(len(counts), 19)
 
     def test_wrong_use_is_refused_with_what_is_allowed(self):
         result = run(KERNELS, "--rows", "20", "--nb", "32")

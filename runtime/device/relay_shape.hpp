@@ -17,7 +17,7 @@ struct RelayShape {
     /// Words of a block, whose first ones are its warps': each block has a line of memory to itself.
     static constexpr int block_words = 32;
 
-    std::size_t words() const { return static_cast<std::size_t>(blocks) * block_words; }
+    constexpr std::size_t words() const { return static_cast<std::size_t>(blocks) * block_words; }
 
     constexpr std::size_t channels() const {
         return static_cast<std::size_t>(blocks) * static_cast<std::size_t>(warps);
