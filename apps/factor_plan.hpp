@@ -18,7 +18,7 @@ struct FactorPlan {
     std::string reason;  ///< why, in words that end a sentence; empty: as asked for or by the tuning tables
     RunCase run;                        ///< what runs by this plan are learnt as; no routine: they are not
     TileShape tile;
-    Deal deal = Deal::balanced;
+    Deal deal = Deal::balanced;  ///< of tile columns to GPUs
     Place data = Place::cpu();  ///< where the matrix begins and ends: the cores, or any(), which stands for all GPUs
     bool fits_gpus = false;     ///< whether the GPUs can hold the matrix and what the factorization needs
     bool moves = false;         ///< the GPUs get the matrix from the host's memory, which then has to be pinned

@@ -6,8 +6,8 @@
 
 namespace bench {
 
-/// Matrix::load() and its kin for an array whose blocks are as wide as the matrix's tile columns and lie with
-/// all of its runtime's GPUs in turn: each converts what it has. Errors are those of Runtime::submit().
+/// Matrix::load() and its kin for an array whose blocks are as wide as the matrix's tile columns and best dealt
+/// as these are: each of the runtime's GPUs converts what it has. Errors are those of Runtime::submit().
 template <class T>
 void load_dealt(basalt::Matrix<T>& a, const basalt::DealtView<T>& source);
 template <class T>

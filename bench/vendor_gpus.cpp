@@ -80,8 +80,8 @@ class Described {
     Described(const VendorGpus::State& vendor, const DealtView<T>& a)
         : handle(vendor.handle), order(static_cast<int>(a.rows)), pieces(a.pieces.begin(), a.pieces.end()) {
         const auto gpus = static_cast<int>(vendor.gpus.size());
-        if (a.rows != a.columns.cols() || a.columns.gpus() != gpus) {
-            throw std::invalid_argument("cuSOLVERMg: the matrix is not square or is dealt to other GPUs");
+        if (a.rows != a.columns.cols() || !(a.columns.deal() == basalt::ColumnDeal(basalt::Deal::cyclic, gpus))) {
+            throw std::invalid_argument("cuSOLVERMg: the matrix is not square or not dealt to its GPUs in turn");
         }
         check_cusolver(
             cusolverMgCreateDeviceGrid(&grid_, 1, gpus, vendor.gpus.data(), CUDALIBMG_GRID_MAPPING_COL_MAJOR),

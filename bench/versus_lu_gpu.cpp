@@ -161,7 +161,9 @@ class GpuContest {
     double gemm_rate() const { return gemm_gflops(gemm_); }
     /// The vendor's one GPU takes the matrix beside our tiles.
     bool fits_one_gpu(const UserMatrix<T>& user) const { return !user.on_host() || n_ <= 32768; }
-    DealtColumns dealt() const { return {n_, std::max<Index>(tile_.width, 1), ColumnDeal(Deal::balanced, runtime_.gpus())}; }
+    DealtColumns dealt() const {
+        return {n_, std::max<Index>(tile_.width, 1), ColumnDeal(Deal::balanced, runtime_.gpus())};  // as a matrix's
+    }
     DealtColumns dealt_for_vendor(Index block) const { return {n_, block, ColumnDeal(Deal::cyclic, runtime_.gpus())}; }
 
     void fill(basalt::Matrix<T>& a, const UserMatrix<T>& user) {

@@ -128,6 +128,7 @@ void submit_cholesky_on_gpus(CholeskyState<T>& state, const CholeskyChoices& cho
     }
     const auto copy = std::make_shared<MatrixStorage>(state.runtime, transposed_grid(state.grid()), sizeof(T),
                                                       "transposed copy");
+    copy->set_deal(Deal::cyclic);
     const auto on_gpus = std::make_shared<GpuCholeskyState<T>>(state, copy, Triangle::lower, choices);
     submit_transposition<T>(state.runtime, *state.a, *copy, Triangle::lower);
     submit_where_it_lies(state, on_gpus, choices);

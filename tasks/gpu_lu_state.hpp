@@ -67,7 +67,7 @@ struct GpuLuState {
     std::vector<ScratchMatrix<T>> inverses;     ///< those of diagonal blocks of L(k, k), one below the other
     std::vector<ScratchMatrix<Index>> moves;    ///< the numbers of RowMoves
     std::vector<ScratchMatrix<Index>> results;  ///< pivots and INFO of one that a GPU factors
-    std::vector<ScratchMatrix<Index>> gates;    ///< nothing, but who writes it lets the GPU's other work begin
+    std::vector<ScratchMatrix<Index>> gates;    ///< nothing, but the last one that writes it lets updates begin
     // by GPU
     std::vector<ScratchMatrix<T>> lead_rows;             ///< the exchanged top rows of the leading column
     std::vector<ScratchMatrix<T>> rest_rows;             ///< those of other columns of its own

@@ -30,7 +30,7 @@ class GpuLuTasks {
     int first_panel(Index tile_column) const;
     /// Whether a GPU factors panel k, not the cores.
     bool on_gpu(int k) const;
-    /// Whether that GPU does nothing else meanwhile. It is then submitted in front of the GPU's other work.
+    /// Whether that GPU updates nothing meanwhile. The panel is then submitted in front of the update.
     bool goes_alone(int k) const;
     /// Where the columns right of panel k begin.
     ColumnPlace behind(int k) const;

@@ -70,7 +70,7 @@ class GpuLuSubmission {
             } else if (separate) {
                 tasks_.update_leading(k, next);
                 tasks_.send_to_cores(next);
-                factored = ahead == 1 && tasks_.goes_alone(next);
+                factored = tasks_.goes_alone(next);  // never with more than one panel ahead, which cores factor
                 if (factored) factor(next);
                 tasks_.update_rest(k, tasks_.behind(next), tasks_.reach(k), next);
                 if (g_.block_width > 0) tasks_.gather(k);

@@ -17,7 +17,7 @@ struct LuChoices {
     int panel_threads;
     bool panel_threads_given;
     int lookahead;
-    Index panels_alone_below;  ///< columns left below which a GPU that factors a panel does nothing else meanwhile
+    Index panels_alone_below;  ///< columns left below which a GPU that factors a panel updates nothing meanwhile
     bool left_interchanges;
     LuMode mode;             ///< never automatic
     Index gpu_panels_below;  ///< rows left from which on GPUs factor the panels

@@ -201,13 +201,20 @@ Region<T> Matrix<T>::column(Index j) const {
 
 template <class T>
 Place Matrix<T>::dealt_to(Index j) const {
-    runtime();  // throws for an empty matrix
+    column(j);  // throws where there is none
     return storage_->place_of(j);
 }
 
 template <class T>
 void Matrix<T>::set_deal(Deal deal) {
-    runtime();
+    for (Index j = 0; j < tile_cols(); ++j) {
+        for (int gpu = 0; gpu < runtime().gpus(); ++gpu) {
+            if (!runtime().engine().has_memory_on(*storage_->datum(j), gpu)) continue;
+            throw UsageError("Matrix::set_deal: tile column " + std::to_string(j) + " has been on GPU " +
+                             std::to_string(gpu) + "; allowed is a matrix that is new to the GPUs");
+        }
+    }
+    runtime();  // throws for an empty matrix
     storage_->set_deal(deal);
 }
 

@@ -192,7 +192,7 @@ class GpuQrSubmission {
                       true);
     }
 
-    /// Whether a GPU that factors the panel does nothing else meanwhile.
+    /// Whether a GPU that factors the panel updates nothing meanwhile.
     bool goes_alone(int k) const { return s_.grid().cols() - panel(k).first < choices_.panels_alone_below; }
 
     /// The step on all columns of the group from `first` on, a task for each GPU. `next`: the panel that was taken out,

@@ -118,6 +118,7 @@ QrChoices::QrChoices(const Tuning& tuning, const QrOptions& options, Index m, In
         widths.narrowest = tuning.gpu.qr.narrowing.narrowest_panel;
     }
     if (lookahead < 0) lookahead = 1;
+    // without a lookahead all panels go alone
     panels_alone_below = lookahead == 0 ? n + 1 : detail::panels_alone_below(tuning.gpu.qr.deal, gpus);
     // where there is enough to update meanwhile, half of the cores do that
     const bool shared = mode == QrMode::cpu && n / 4 > panel_width;

@@ -23,7 +23,7 @@ struct QrChoices {
     int panel_threads;
     bool panel_threads_given;
     int lookahead;
-    Index panels_alone_below;  ///< columns left below which a GPU that factors a panel does nothing else meanwhile
+    Index panels_alone_below;  ///< columns left below which a GPU that factors a panel updates nothing meanwhile
     bool split_products;
 
   private:

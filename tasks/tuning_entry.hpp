@@ -24,7 +24,7 @@ inline Index dealt_tile(Index tile, const GpuDeal& deal, Index n, int gpus) {
     return tile;
 }
 
-/// Columns left below which a GPU that factors a panel does nothing else meanwhile, as GpuDeal says.
+/// Columns left below which a GPU that factors a panel updates nothing meanwhile, as GpuDeal says.
 inline Index panels_alone_below(const GpuDeal& deal, int gpus) {
     if (gpus < 2) return 0;
     return deal.panels_alone_below > any_size / gpus ? any_size : deal.panels_alone_below * gpus;

@@ -152,8 +152,9 @@ bool other_side_untouched(Triangle triangle, const Dense<T>& before, const Dense
 
 template <class T>
 CholeskyResult<T> factor(Runtime& runtime, Triangle triangle, const Dense<T>& a, TileShape tile,
-                         const CholeskyOptions& options) {
+                         const CholeskyOptions& options, basalt::Deal deal = basalt::Deal::balanced) {
     auto matrix = Matrix<T>::from_columns(runtime, a.values.data(), a.m, a.n, a.ld, tile);
+    matrix.set_deal(deal);
     const auto cholesky = cholesky_factor(runtime, matrix, triangle, options);
     CholeskyResult<T> result{a, 0};
     matrix.store(result.factor.view());

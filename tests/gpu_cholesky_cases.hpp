@@ -50,7 +50,7 @@ struct CholeskyShape {
     Index panel_width;
 };
 
-/// Both triangles in both modes: LAPACK's residual, and the other side as it was.
+/// Both triangles in both modes, dealt in both ways where these differ: LAPACK's residual, and the other side as it was.
 template <class T>
 void check_on_gpus(const CholeskyMachine& machine, const CholeskyShape& shape, int lookahead = -1) {
     const Watchdog watchdog;
@@ -63,6 +63,9 @@ void check_on_gpus(const CholeskyMachine& machine, const CholeskyShape& shape, i
                             << ", " << machine.gpus << " GPUs, memory " << machine.memory);
             const auto options = on_gpus(mode, shape.panel_width, lookahead);
             check_cholesky(triangle, a, factor(runtime, triangle, a, shape.tile, options));
+            if (machine.gpus < 3) continue;
+            INFO("dealt cyclically");
+            check_cholesky(triangle, a, factor(runtime, triangle, a, shape.tile, options, basalt::Deal::cyclic));
         }
     }
 }

@@ -1,4 +1,5 @@
 // Matrices that live on GPUs, emulated here: systems larger than the host's memory could be.
+#include "runtime/engine.hpp"
 #include "tests/device_matrix_cases.hpp"
 #include "tests/mentions.hpp"
 
@@ -74,4 +75,28 @@ TEST_CASE("the bytes that LU takes of a GPU are those that it finds there") {
     LuOptions on_cores;
     on_cores.mode = LuMode::cpu;
     CHECK(lu_gpu_bytes(measured, on_cores, n, n, tile, sizeof(double)) == 0);
+}
+
+TEST_CASE("tile columns are dealt as the matrix says, and not otherwise once they are on GPUs") {
+    const auto owners = [](const Matrix<double>& matrix) {
+        std::vector<int> numbers;
+        for (Index j = 0; j < matrix.tile_cols(); ++j) numbers.push_back(matrix.dealt_to(j).gpu_number());
+        return numbers;
+    };
+    Runtime runtime(LuMachine{.gpus = 3}.config());
+    Matrix<double> a(runtime, 20, 56, {8, 8});
+    CHECK(owners(a) == std::vector<int>{0, 1, 2, 1, 2, 0, 2});
+    a.set_deal(Deal::cyclic);
+    CHECK(owners(a) == std::vector<int>{0, 1, 2, 0, 1, 2, 0});
+    a.fill(make_generator<double>("random", 20, 56), Place::any());
+    runtime.wait();
+    for (Index j = 0; j < a.tile_cols(); ++j) {
+        CHECK(runtime.engine().has_memory_on(*a.share_storage()->datum(j), static_cast<int>(j % 3)));
+    }
+    CHECK_THROWS_AS(a.set_deal(Deal::balanced), UsageError);
+    CHECK_THROWS_AS(a.dealt_to(7), UsageError);
+    CHECK_THROWS_AS(a.dealt_to(-1), UsageError);
+
+    Runtime cores({.workers = 1});
+    CHECK(Matrix<double>(cores, 9, 9, {8, 8}).dealt_to(1).is_cpu());
 }

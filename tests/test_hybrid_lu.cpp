@@ -51,6 +51,28 @@ TEST_CASE("LU's panels on one of several GPUs go alone where the table says so, 
     CHECK(factored[0].pivots == factored[1].pivots);
 }
 
+TEST_CASE("panels of LU that go alone in blocks of panels, in mode hybrid and under a cap give the same factors") {
+    const LuShape shape{200, 190, {32, 32}, 16};
+    const Dense<double> a = random_dense<double>(shape.m, shape.n, 12);
+    LuOptions blocks = gpu_alone(16), late = hybrid(16);
+    blocks.coarse_width = 64;
+    late.gpu_panels_below = 120;
+    for (const LuOptions& options : {blocks, late, gpu_alone(16)}) {
+        const bool capped = options.mode == LuMode::gpu && options.coarse_width == 0;
+        std::vector<Factored<double>> factored;
+        for (const Index columns : {Index{0}, any_size}) {
+            const Watchdog watchdog;
+            Config config = LuMachine{.gpus = 3, .memory = capped ? std::size_t{160'000} : 0}.config();
+            config.tuning = tables_with_panels_alone_below(columns);
+            Runtime runtime(config);
+            factored.push_back(factor(runtime, a, shape, options));
+        }
+        INFO(name_of(options));
+        CHECK(factored[0].lu.values == factored[1].lu.values);
+        CHECK(factored[0].pivots == factored[1].pivots);
+    }
+}
+
 TEST_CASE("the variants for comparison give the same factors") {
     const LuShape shape{150, 150, {32, 48}, 16};
     for (int gpus : {1, 3}) {

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "basalt/tile_shape.hpp"
+#include "basalt/deal.hpp"
+#include "basalt/view.hpp"
 
 namespace basalt {
 
@@ -26,6 +27,8 @@ class ColumnDeal {
         return columns;
     }
 
+    friend bool operator==(const ColumnDeal&, const ColumnDeal&) = default;
+
   private:
     int gpus_;
     int further_;  ///< GPUs from where a round begins to where the next one does
@@ -39,6 +42,7 @@ class DealtColumns {
 
     Index cols() const { return cols_; }
     Index block() const { return block_; }
+    const ColumnDeal& deal() const { return deal_; }
     int gpus() const { return deal_.gpus(); }
 
     /// Who has column j, and the number it has there.

@@ -6,8 +6,7 @@
 
 namespace basalt {
 
-/// Which tile columns of a matrix a group holds: the l-th of them is tile column first + l * step. A 1D
-/// block-cyclic distribution over G devices gives device d the deal {d, G}.
+/// Which tile columns of a matrix a group holds: the l-th of them is tile column first + l * step.
 struct TileDeal {
     Index first = 0;
     Index step = 1;

@@ -8,6 +8,7 @@
 #include <basalt/cgroup.hpp>
 #include <basalt/cholesky.hpp>
 #include <basalt/cuda_info.hpp>
+#include <basalt/deal.hpp>
 #include <basalt/device.hpp>
 #include <basalt/emulation.hpp>
 #include <basalt/error.hpp>

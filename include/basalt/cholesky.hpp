@@ -68,9 +68,9 @@ class CholeskyFactors {
 
 /// Factors a symmetric positive definite A (n x n) in place, LAPACK's potrf: one triangle is read and becomes the
 /// factor, elements on the other side of the diagonal keep their values. float and double. Submits tasks and returns at
-/// once. Equal input, options and numbers of workers and GPUs give equal bits. On three GPUs or more, matrices dealt
-/// Deal::cyclic (Matrix::set_deal()) are factored fastest. On GPUs a pivot below the smallest normal
-/// number may be taken for zero, and so reported in INFO, where LAPACK goes on.
+/// once. Equal input, options, deal and numbers of workers and GPUs give equal bits. On three GPUs or more, a matrix that
+/// was dealt Deal::cyclic (Matrix::set_deal()) when it was new is factored fastest. On GPUs a pivot below the smallest
+/// normal number may be taken for zero, and so reported in INFO, where LAPACK goes on.
 ///
 /// Throws UsageError for options out of range and for a matrix that is not square. Numerical outcomes are INFO, not
 /// exceptions. Sources: Buttari, Langou, Kurzak, Dongarra, "A class of parallel tiled linear algebra algorithms for

@@ -99,7 +99,7 @@ class LuFactors {
 /// Factors A = P L U by partial pivoting in place, LAPACK's getrf: any m x n, float and double. Submits tasks
 /// and returns at once; A's regions hold the factors afterwards, in LAPACK's arrangement. The largest
 /// magnitude of a column, the first one of equals, becomes the pivot; a NaN never does unless it is on the
-/// diagonal. Equal input, options and numbers of workers and GPUs give equal bits.
+/// diagonal. Equal input, options, deal and numbers of workers and GPUs give equal bits.
 ///
 /// Throws UsageError for options out of range. Numerical outcomes are INFO, not exceptions.
 /// Source: Kurzak, Luszczek, Faverge, Dongarra, "LU Factorization with Partial Pivoting for a Multicore System

@@ -5,6 +5,7 @@
 #include "basalt/access.hpp"
 #include "basalt/generator.hpp"
 #include "basalt/runtime.hpp"
+#include "basalt/deal.hpp"
 #include "basalt/tile_shape.hpp"
 #include "basalt/triangle.hpp"
 
@@ -61,11 +62,11 @@ class Matrix {
     Region<T> tile(Index i, Index j) const;
     /// Tile column j, all rows of the matrix.
     Region<T> column(Index j) const;
-    /// The GPU that tile column j is dealt to, where tasks are free to choose; Place::cpu() without GPUs. Users' tasks on
-    /// the column had best run there.
+    /// The GPU that tile column j is dealt to: where the library's own tasks on it run, and users' had best too.
+    /// Place::cpu() without GPUs. Throws UsageError where there is no such column.
     Place dealt_to(Index j) const;
-    /// Deals tile columns otherwise from now on (default: Deal::balanced). Those that are on GPUs stay until a task needs
-    /// them elsewhere. Not to be called while another thread submits tasks on the matrix.
+    /// Deals the tile columns of a new matrix otherwise than by Deal::balanced. Throws UsageError once one of them has
+    /// been on a GPU. Not to be called while another thread submits tasks on the matrix.
     void set_deal(Deal deal);
     /// Rows [row_begin, row_end) of the matrix and columns [col_begin, col_end) of tile column j.
     Region<T> block(Index j, Index row_begin, Index row_end, Index col_begin, Index col_end) const;

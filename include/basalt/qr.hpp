@@ -34,7 +34,8 @@ struct QrOptions {
     /// Method blocked: threads that factor a panel together.
     int panel_threads = 0;
     /// Panels ahead of the trailing update that get priority, -1: the library chooses. It never changes results.
-    /// Modes hybrid and gpu: 0 or 1. With 0 a GPU finishes its update before the next panel, with 1 both share it.
+    /// Modes hybrid and gpu: 0 or 1. With 0 the GPU that factors a panel begins its update behind it, with 1 beside it,
+    /// or behind it where the tuning table says so for several GPUs.
     int lookahead = -1;
     /// Mode cpu. Method blocked: panels 32 times as tall as wide, for each of their threads, by a reduction tree
     /// (TSQR), whose threads meet four times instead of once a column for twice the operations. Method tile: some tile
@@ -96,7 +97,7 @@ class QrFactors {
 /// Factors A = Q R in place, LAPACK's geqrf: any m x n, float and double. Submits tasks and returns at once. Columns of
 /// any scale and rank are safe; a NaN or infinity makes NaN of R from its column on. A column that is zero below the
 /// diagonal where its turn comes may get tau = 0, as in LAPACK, or a reflector that changes its sign. Equal input,
-/// options and numbers of workers and GPUs give equal bits; with QrMethod::tile the number of workers does not matter.
+/// options, deal and numbers of workers and GPUs give equal bits; with QrMethod::tile the number of workers does not matter.
 ///
 /// Throws UsageError for options out of range, and for ones that the mode has not. Sources: blocks of reflectors in
 /// compact WY form, Schreiber, Van Loan (SIAM J. Sci. Stat. Comput. 10, 1989); tiles, Buttari, Langou, Kurzak, Dongarra

@@ -91,8 +91,8 @@ struct GpuDeal {
     Index tile_columns_a_gpu = 1;
     Index smallest_tile = 1;
     Index widest_tile = Index{1} << 20;
-    /// With fewer columns left for each of several GPUs, the one that factors a panel does nothing else meanwhile: the
-    /// others wait for it less, since it is done several times as soon as beside an update.
+    /// Not of tiles: with fewer than so many columns times the number of GPUs left, the one of several GPUs that factors a
+    /// panel updates nothing meanwhile. The panel is done sooner than beside an update, and the others wait for it less.
     Index panels_alone_below = 0;
 };
 

@@ -117,7 +117,7 @@ void Coherence::broadcast(Version& version, const std::vector<Node>& nodes, Purp
     }
     if (targets.empty()) return;
     const Node from = source_for(r, targets.front());
-    // a ring begins behind its source: a factorization deals what it needs next to the GPU there
+    // a ring begins behind its source: in most steps of a factorization that GPU needs the panel first
     std::rotate(targets.begin(), std::upper_bound(targets.begin(), targets.end(), from), targets.end());
     const auto direct = [&](Node node) {
         return from == host_node || device_of(from).reaches(device_of(node));
