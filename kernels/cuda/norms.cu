@@ -75,9 +75,9 @@ __device__ Value join_block(Value value, Join join) {
     values[threadIdx.x] = value;
     for (int half = threads / 2; half > 0; half /= 2) {
         __syncthreads();
-        if (threadIdx.x < half) values[threadIdx.x] = join(values[threadIdx.x], values[threadIdx.x + half]);
+        if (threadIdx.x < half) values[threadIdx.x] = value = join(value, values[threadIdx.x + half]);
     }
-    return threadIdx.x == 0 ? values[0] : value;  // the others would read while thread 0 may still write
+    return value;  // not read from shared memory, where compilers let all threads read what thread 0 may still write
 }
 
 __device__ unsigned long long larger(unsigned long long a, unsigned long long b) {
