@@ -92,12 +92,12 @@ bool Engine::valid_on(const Datum& datum, int device) {
     return residency != nullptr && residency->valid_on(node_of_device(device));
 }
 
-std::size_t Engine::memory_of(int device) {
+std::size_t Engine::memory_of(int device) const {
     const std::lock_guard guard(root_.lock);
     return coherence_->capacity(node_of_device(device));
 }
 
-std::size_t Engine::memory_taken(int device) {
+std::size_t Engine::memory_taken(int device) const {
     const std::lock_guard guard(root_.lock);
     return coherence_->taken(node_of_device(device));
 }

@@ -120,9 +120,9 @@ class Engine {
     bool at_home(const Datum& datum);
     bool valid_on(const Datum& datum, int device);
     /// Bytes of the GPU's memory that data may take up.
-    std::size_t memory_of(int device);
+    std::size_t memory_of(int device) const;
     /// Those that the runtime has already taken: a lower bound of memory_of() that is known without asking the device.
-    std::size_t memory_taken(int device);
+    std::size_t memory_taken(int device) const;
     /// Bytes that data have of it at present.
     std::size_t memory_in_use(int device);
     /// The most that data had at once of any GPU, since forget_most_in_use().

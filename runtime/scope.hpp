@@ -36,7 +36,7 @@ class Scope {
     std::atomic<bool> cancelled{false};
 
     // -- what submitting changes for each task
-    alignas(64) SpinLock lock;
+    alignas(64) mutable SpinLock lock;
     std::atomic<std::uint64_t> submitted{0};  ///< written under the lock; every node, internal ones too
     std::uint64_t next_stamp = 0;
     std::uint64_t user_tasks = 0;

@@ -105,8 +105,7 @@ class FactoredArray {
         : array_(triangle == Triangle::lower ? View<T>::column_major(a, n, n, lda) : View<T>::row_major(a, n, n, lda)),
           mode_(choose_cholesky_mode(runtime, {}, {n, n, sizeof(T) == 4 ? 's' : 'd'}).mode),
           converted_on_(mode_ == FactorMode::cpu ? Place::cpu() : Place::any()),
-          matrix_(runtime, n, n,
-                  default_cholesky_tile(runtime.tuning(), n, mode_ == FactorMode::cpu ? 0 : runtime.gpus()), "A") {
+          matrix_(runtime, n, n, tile_for(runtime, n, mode_), "A") {
         matrix_.set_deal(Deal::cyclic);
         matrix_.load_triangle(Triangle::lower, array_, converted_on_);
         CholeskyOptions options;
@@ -120,6 +119,11 @@ class FactoredArray {
     void store() { matrix_.store_triangle(Triangle::lower, array_, converted_on_); }
 
   private:
+    static TileShape tile_for(Runtime& runtime, Index n, FactorMode mode) {
+        if (mode == FactorMode::cpu) return default_cholesky_tile(runtime.tuning(), n);
+        return fitting_tile(runtime, default_cholesky_tile(runtime.tuning(), n, runtime.gpus()), n, sizeof(T));
+    }
+
     View<T> array_;
     const FactorMode mode_;
     const Place converted_on_;

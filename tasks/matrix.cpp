@@ -100,7 +100,9 @@ void submit_store(const detail::MatrixStorage& storage, View<T> target) {
 
 template <class T>
 Matrix<T>::Matrix(Runtime& runtime, Index m, Index n, TileShape tile, const char* name) {
-    if (tile == TileShape{}) tile = default_lu_tile(runtime.tuning(), m, n, runtime.gpus());
+    if (tile == TileShape{}) {
+        tile = fitting_tile(runtime, default_lu_tile(runtime.tuning(), m, n, runtime.gpus()), m, sizeof(T));
+    }
     storage_ = std::make_shared<detail::MatrixStorage>(runtime, TileGrid(m, n, tile), sizeof(T), name);
 }
 
@@ -201,7 +203,11 @@ Region<T> Matrix<T>::column(Index j) const {
 
 template <class T>
 Place Matrix<T>::dealt_to(Index j) const {
-    column(j);  // throws where there is none
+    runtime();  // throws for an empty matrix
+    if (j < 0 || j >= tile_cols()) {
+        throw UsageError("Matrix::dealt_to: tile column " + std::to_string(j) + "; allowed is 0 to " +
+                         std::to_string(tile_cols() - 1));
+    }
     return storage_->place_of(j);
 }
 
@@ -210,7 +216,7 @@ void Matrix<T>::set_deal(Deal deal) {
     for (Index j = 0; j < tile_cols(); ++j) {
         for (int gpu = 0; gpu < runtime().gpus(); ++gpu) {
             if (!runtime().engine().has_memory_on(*storage_->datum(j), gpu)) continue;
-            throw UsageError("Matrix::set_deal: tile column " + std::to_string(j) + " has been on GPU " +
+            throw UsageError("Matrix::set_deal: tile column " + std::to_string(j) + " has memory on GPU " +
                              std::to_string(gpu) + "; allowed is a matrix that is new to the GPUs");
         }
     }

@@ -197,9 +197,10 @@ Index solve(Runtime& runtime, Index n, Index nrhs, T* a, Index lda, Index* ipiv,
     require(b != nullptr || n == 0 || nrhs == 0, "solve: the right-hand sides are missing (null)");
 
     const LuMode mode = choose_lu_mode(runtime, {}, {n, n, sizeof(T) == 4 ? 's' : 'd'}).mode;
-    const Place converted_on = mode == LuMode::cpu ? Place::cpu() : Place::any();
-    Matrix<T> matrix(runtime, n, n, default_lu_tile(runtime.tuning(), n, n, mode == LuMode::cpu ? 0 : runtime.gpus()),
-                     "A");
+    const bool on_cores = mode == LuMode::cpu;
+    const TileShape usual = default_lu_tile(runtime.tuning(), n, n, on_cores ? 0 : runtime.gpus());
+    Matrix<T> matrix(runtime, n, n, on_cores ? usual : fitting_tile(runtime, usual, n, sizeof(T)), "A");
+    const Place converted_on = on_cores ? Place::cpu() : Place::any();
     matrix.load(View<const T>::column_major(a, n, n, lda), converted_on);
     const LuFactors<T> lu = lu_factor(runtime, matrix, {.mode = mode});
     const TileShape tile{matrix.tile_shape().height, std::clamp<Index>(nrhs, 1, matrix.tile_shape().width)};

@@ -100,3 +100,21 @@ TEST_CASE("tile columns are dealt as the matrix says, and not otherwise once the
     Runtime cores({.workers = 1});
     CHECK(Matrix<double>(cores, 9, 9, {8, 8}).dealt_to(1).is_cpu());
 }
+
+TEST_CASE("arrays are solved with tiles that the GPUs' memory takes, where the usual ones are too wide") {
+    const Watchdog watchdog;
+    const Index n = 2100;  // large enough for GPUs to be chosen; the usual tile of Cholesky is all of the matrix
+    Runtime runtime(LuMachine{.gpus = 1, .memory = std::size_t{8} << 20}.config());
+    CHECK(fitting_tile(runtime, {512, 4096}, n, sizeof(double)) == TileShape{64, 64});
+    CHECK(fitting_tile(runtime, {32, 32}, n, sizeof(double)) == TileShape{32, 32});
+    // a diagonal and a constant: A x = b has the solution 1
+    const double diagonal = static_cast<double>(n);
+    std::vector<double> a(static_cast<std::size_t>(n * n), 1), b(static_cast<std::size_t>(n), 2 * diagonal);
+    for (Index i = 0; i < n; ++i) a[static_cast<std::size_t>(i * (n + 1))] += diagonal;
+    std::vector<double> factors = a, x = b;
+    CHECK(cholesky_solve(runtime, Triangle::lower, n, Index{1}, factors.data(), n, x.data(), n) == 0);
+    CHECK(std::all_of(x.begin(), x.end(), [](double value) { return std::abs(value - 1) < 1e-12; }));
+    factors = a, x = b;
+    CHECK(solve(runtime, n, Index{1}, factors.data(), n, static_cast<Index*>(nullptr), x.data(), n) == 0);
+    CHECK(std::all_of(x.begin(), x.end(), [](double value) { return std::abs(value - 1) < 1e-12; }));
+}

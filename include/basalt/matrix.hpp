@@ -3,9 +3,9 @@
 #include <memory>
 
 #include "basalt/access.hpp"
+#include "basalt/deal.hpp"
 #include "basalt/generator.hpp"
 #include "basalt/runtime.hpp"
-#include "basalt/deal.hpp"
 #include "basalt/tile_shape.hpp"
 #include "basalt/triangle.hpp"
 
@@ -25,8 +25,8 @@ class Matrix {
   public:
     Matrix() = default;
 
-    /// Zeros. `tile` 0 x 0: chosen by size. `name` (a literal, or kept alive by the caller) shows in errors.
-    /// Throws UsageError for sizes out of range and std::bad_alloc.
+    /// Zeros. `tile` 0 x 0: chosen by size and by the GPUs' memory. `name` (a literal, or kept alive by the caller) shows
+    /// in errors. Throws UsageError for sizes out of range and std::bad_alloc.
     Matrix(Runtime& runtime, Index m, Index n, TileShape tile = {}, const char* name = "matrix");
 
     /// A copy of LAPACK's column-major array, element (i, j) at a[i + j * lda], lda >= max(1, m).
@@ -49,6 +49,7 @@ class Matrix {
 
     /// The leading m x n part of what the generator makes, in the memory of `place`: Place::any() deals the tile
     /// columns to the GPUs (dealt_to()), where there are any. Returns at once.
+    /// (To deal them otherwise: a matrix of zeros, set_deal(), fill().)
     static Matrix generate(Runtime& runtime, std::shared_ptr<const Generator<T>> generator, Index m, Index n,
                            TileShape tile = {}, Place place = Place::cpu());
 
@@ -65,8 +66,8 @@ class Matrix {
     /// The GPU that tile column j is dealt to: where the library's own tasks on it run, and users' had best too.
     /// Place::cpu() without GPUs. Throws UsageError where there is no such column.
     Place dealt_to(Index j) const;
-    /// Deals the tile columns of a new matrix otherwise than by Deal::balanced. Throws UsageError once one of them has
-    /// been on a GPU. Not to be called while another thread submits tasks on the matrix.
+    /// Deals the tile columns of a new matrix otherwise than by Deal::balanced; fill() or load() it afterwards. Throws
+    /// UsageError while one of them has memory on a GPU. Not to be called while another thread submits tasks on it.
     void set_deal(Deal deal);
     /// Rows [row_begin, row_end) of the matrix and columns [col_begin, col_end) of tile column j.
     Region<T> block(Index j, Index row_begin, Index row_end, Index col_begin, Index col_end) const;
@@ -107,5 +108,9 @@ class Matrix {
   private:
     std::shared_ptr<detail::MatrixStorage> storage_;
 };
+
+/// The tile, or a smaller one where a GPU's memory (Config::gpu_memory) holds less than four such tile columns of m rows,
+/// so that a factorization has some beside its panels: halved as far as 64 columns. Without GPUs it is `usual`.
+TileShape fitting_tile(const Runtime& runtime, TileShape usual, Index m, std::size_t element_size);
 
 }  // namespace basalt
