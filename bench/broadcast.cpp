@@ -184,10 +184,11 @@ class Bench {
 };
 
 std::vector<std::unique_ptr<Device>> make_devices(const Options& options) {
+    const basalt::TuningTables tables =
+        options.tuning.empty() ? basalt::TuningTables::built_in() : basalt::read_tuning_file(options.tuning);
     if (options.emulated_gpus > 0)
-        return basalt::detail::make_emulated_devices({.gpus = options.emulated_gpus});
-    if (options.tuning.empty()) return basalt::detail::make_cuda_devices(options.gpus);
-    return basalt::detail::make_cuda_devices(options.gpus, basalt::read_tuning_file(options.tuning));
+        return basalt::detail::make_emulated_devices({.gpus = options.emulated_gpus}, tables);
+    return basalt::detail::make_cuda_devices(options.gpus, tables);
 }
 
 /// The numbers of targets to measure: those asked for, otherwise all that the devices allow.

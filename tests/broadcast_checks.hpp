@@ -21,6 +21,7 @@ struct BroadcastCase {
     std::size_t chunk_bytes = 0;
     bool from_source_only = false;
     bool idle = false;  ///< no device has anything to compute meanwhile: where tuned for it, they relay
+    bool relayed = false;  ///< that they do is checked
 };
 
 /// A broadcast with memory for it: targets are the devices behind the source, in turn.
@@ -99,6 +100,7 @@ inline void check_broadcast(const Machine& machine, const BroadcastCase& what) {
     setting.occupy_targets();
     const std::vector<StreamPoint> ends = enqueue_broadcast(setting.plan());
     CHECK(ends.size() <= basalt::detail::DeviceWork::most_ends);
+    if (what.relayed) CHECK(ends.front().role == basalt::detail::StreamRole::relay);
     for (std::size_t target = 0; target < what.targets; ++target) {
         CHECK(ends[target].serves == setting.plan().targets[target].device->index());
         CHECK((setting.read_behind(ends, target) == setting.contents()));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <mutex>
 #include <utility>
 
 #include "runtime/device/broadcast_route.hpp"
@@ -131,9 +132,12 @@ class Enqueueing {
     /// before, which is enqueued in front of this one's or neither is. No kernel waits for what comes behind it: it
     /// needs no leave to write. What remains is room on a device. A kernel gets none before that of the hop before has
     /// nothing left to wait for but room (`begins`), so it never keeps room from work that its own relay waits for. A
-    /// device's relays run one after the other; hence what holds room where a hop wants to run are other kernels, and
+    /// device's relays run one after the other, in one order on all devices, since they are enqueued one at a time; hence
+    /// what holds room where a hop wants to run are other kernels, and
     /// these end by themselves, cooperative ones too, which get their room at once or not at all.
     void enqueue_relay() {
+        static std::mutex one_at_a_time;  // no other relay comes between `begins` and its kernel
+        const std::lock_guard lock(one_at_a_time);
         const Ticket start = home_.device->record(home_.role, false);
         std::vector<Arrival> begins(hops_.size());
         std::vector<RelayMark> marks(hops_.size());

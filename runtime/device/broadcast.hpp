@@ -30,8 +30,8 @@ struct BroadcastPlan {
 /// runs any more. All are timed.
 ///
 /// From a device: a ring, along the list of targets. In chunks, each device passing on one while it gets the
-/// next, so that n devices take hardly longer than one; or, where tuning().links.relay says so and none of them has
-/// anything to compute, by kernels that pass on far smaller pieces. From the host, where targets reach each other: each
+/// next, so that n devices take hardly longer than one; or, where tuning().links.relay says so and neither the source
+/// nor any target has anything to compute when it is enqueued, by kernels that pass on far smaller pieces. From the host, where targets reach each other: each
 /// gets a share from the host over its own link, and all shares go round the ring (an all-gather), since one
 /// link to the host is slower than those between devices by far. A target that its predecessor does not reach
 /// gets its copy from the source, or from the host.

@@ -144,7 +144,7 @@ class Route {
         };
         return plan_.source != nullptr && links_.relay.blocks > 0 && !is_chunked_by_hand() &&
                std::all_of(hops_.begin(), hops_.end(), [&](const Hop& hop) {
-                   return hop.peer != nullptr && fit_for_relays({hop.to, hop.from, plan_.bytes}) &&
+                   return hop.peer != nullptr && hop.driver->reaches(*hop.peer) && fit_for_relays({hop.to, hop.from, plan_.bytes}) &&
                           ready(*hop.driver) && ready(*hop.peer);
                });
     }

@@ -1,5 +1,7 @@
 #include "runtime/device/cuda_relay.hpp"
 
+#include <cassert>
+
 #include "runtime/device/cuda_check.hpp"
 
 namespace basalt::detail {
@@ -20,6 +22,7 @@ CudaRelay::~CudaRelay() {
 }
 
 RelayMark CudaRelay::enqueue(const Copy& copy, const RelayMark& before, CudaRelay* next, cudaStream_t stream) {
+    assert(copy.rows == 1 && fit_for_relays(copy) && shape_.blocks > 0);
     RelayHop hop{copy.from, copy.to, copy.row_bytes, nullptr, 0, nullptr, 0};
     if (before.device >= 0) {
         hop.before = told_by(before.device);
