@@ -133,10 +133,11 @@ class Enqueueing {
     /// needs no leave to write. What remains is room on a device. A kernel gets none before that of the hop before has
     /// nothing left to wait for but room (`begins`), so it never keeps room from work that its own relay waits for. A
     /// device's relays run one after the other, in one order on all devices, since they are enqueued one at a time; hence
-    /// what holds room where a hop wants to run are other kernels, and
-    /// these end by themselves, cooperative ones too, which get their room at once or not at all.
+    /// what holds room where a hop wants to run are other kernels, and these end by themselves, cooperative ones too,
+    /// which get their room at once or not at all.
     void enqueue_relay() {
-        static std::mutex one_at_a_time;  // no other relay comes between `begins` and its kernel
+        // No other relay comes between `begins` and its kernel, and kernels begin in the order of what their devices tell.
+        static std::mutex one_at_a_time;
         const std::lock_guard lock(one_at_a_time);
         const Ticket start = home_.device->record(home_.role, false);
         std::vector<Arrival> begins(hops_.size());

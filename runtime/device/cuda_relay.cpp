@@ -28,7 +28,6 @@ RelayMark CudaRelay::enqueue(const Copy& copy, const RelayMark& before, CudaRela
         hop.before = told_by(before.device);
         hop.before_base = static_cast<std::uint32_t>(before.base);
     }
-    const std::lock_guard lock(mutex_);  // relays begin in the order of their places among what is told
     RelayMark mark;
     if (next != nullptr) {
         std::uint32_t& told = told_[static_cast<std::size_t>(next->device_)];

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <vector>
 
 #include "runtime/device/cuda_relay_kernel.hpp"
@@ -15,7 +14,7 @@ namespace basalt::detail {
 /// A GPU's relay kernels run one after the other, so what it tells another one only grows: a hop that runs after a
 /// later relay of the same two GPUs has begun finds all its pieces announced, rightly.
 ///
-/// Safe to use from several threads.
+/// One thread at a time: one relay is enqueued at a time in the process, see Device::relay_to_peer().
 class CudaRelay {
   public:
     /// On the current device, number `device` of `devices`. Throws CudaFailure.
@@ -34,9 +33,7 @@ class CudaRelay {
     const RelayShape shape_;
     const int device_;
     std::uint32_t* words_ = nullptr;
-
-    std::mutex mutex_;
-    std::vector<std::uint32_t> told_;  // to each other device; guarded by mutex_
+    std::vector<std::uint32_t> told_;  // to each other device
 };
 
 }  // namespace basalt::detail

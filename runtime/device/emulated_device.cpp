@@ -229,7 +229,6 @@ RelayMark EmulatedDevice::relay_to_peer(Device& peer, const Copy& copy, const Re
     const auto arrived = before.device < 0 ? nullptr : told_by(before.device);
     const auto copied = is_last ? nullptr : static_cast<EmulatedDevice&>(peer).told_by(index_);
 
-    const std::lock_guard lock(relays_mutex_);  // relays begin in the order of their places among what is told
     std::uint64_t& told = told_[static_cast<std::size_t>(peer.index())];
     const RelayMark mark = is_last ? RelayMark{} : RelayMark{index_, told};
     if (!is_last) told += pieces;

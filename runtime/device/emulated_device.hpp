@@ -170,8 +170,7 @@ class EmulatedDevice final : public Device {
 
     /// Of relays, in pieces: what each other device has told this one, and the end of what this one will tell it.
     std::vector<std::shared_ptr<Timeline>> told_by_;
-    std::mutex relays_mutex_;
-    std::vector<std::uint64_t> told_;  // guarded by relays_mutex_
+    std::vector<std::uint64_t> told_;  // used by relay_to_peer() alone: by one thread at a time
 
     std::array<std::unique_ptr<Queue>, stream_roles> queues_;  // their threads end before the rest goes
 };
