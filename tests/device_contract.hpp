@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -32,6 +33,8 @@ struct Machine {
     std::vector<std::unique_ptr<Device>> devices;
     /// Sets `bytes` bytes of the device's memory to `value`, in the stream's turn.
     std::function<void(basalt::Stream, void*, int value, std::size_t bytes)> fill;
+    /// Keeps the stream, in its turn, until the gate is open.
+    std::function<void(basalt::Stream, const std::atomic<bool>* open)> hold;
 
     Device& operator[](std::size_t i) const { return *devices[i]; }
     std::size_t size() const { return devices.size(); }
@@ -40,6 +43,25 @@ struct Machine {
 inline void await(Device& device, StreamRole stream, Ticket ticket) {
     while (!device.reached(stream, ticket)) std::this_thread::yield();
 }
+
+/// Keeps a stream from now on until it is opened, or at the latest destroyed.
+class Gate {
+  public:
+    Gate(const Machine& machine, Device& device, StreamRole stream) {
+        device.launch(stream, [&hold = machine.hold, open = &open_](basalt::Stream s) { hold(s, open); });
+    }
+    ~Gate() { open(); }
+    Gate(const Gate&) = delete;
+    Gate& operator=(const Gate&) = delete;
+
+    void open() {
+        open_ = true;
+        open_.notify_all();
+    }
+
+  private:
+    std::atomic<bool> open_{false};
+};
 
 /// Memory of a device for the length of a test.
 class Buffer {
@@ -328,6 +350,23 @@ inline void check_relays(const Machine& machine) {
     for (std::thread& thread : threads) thread.join();
     for (const auto& lines : directions) {
         for (const auto& line : lines) line->check();
+    }
+}
+
+/// A device is idle unless one of its compute streams has not got to its newest ticket.
+inline void check_idleness(const Machine& machine) {
+    for (const auto& device : machine.devices) {
+        device->attach_thread();
+        CHECK(device->is_idle());
+        for (const StreamRole stream : {StreamRole::compute, StreamRole::urgent_compute, StreamRole::peer}) {
+            const bool computes = stream != StreamRole::peer;
+            Gate gate(machine, *device, stream);
+            const Ticket ticket = device->record(stream, false);
+            for (const auto& any : machine.devices) CHECK(any->is_idle() == (any != device || !computes));
+            gate.open();
+            await(*device, stream, ticket);
+            CHECK(device->is_idle());
+        }
     }
 }
 

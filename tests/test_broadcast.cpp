@@ -26,7 +26,8 @@ namespace {
 
 Machine machine_of(const Emulation& emulation, bool relays = false) {
     return {make_emulated_devices(emulation, relays ? relaying_tables() : TuningTables::built_in()),
-            [](Stream, void* memory, int value, std::size_t bytes) { std::memset(memory, value, bytes); }};
+            [](Stream, void* memory, int value, std::size_t bytes) { std::memset(memory, value, bytes); },
+            [](Stream, const std::atomic<bool>* open) { open->wait(false); }};
 }
 
 EmulatedStatistics statistics(const Device& device) {
@@ -138,14 +139,12 @@ TEST_CASE("devices relay what goes round a ring where they are tuned for it and 
 
     BroadcastSetting setting(machine, {0, 3, 50000});
     for (const StreamRole stream : {StreamRole::compute, StreamRole::urgent_compute}) {
-        std::atomic<bool> go{false};
-        machine[2].launch(stream, [&go](Stream) { go.wait(false); });
+        Gate gate(machine, machine[2], stream);
         const Ticket computed = machine[2].record(stream, false);
         CHECK_FALSE(machine[2].is_idle());
         CHECK_FALSE(relays({0, 3, 50000}));
         CHECK(relays({3, 2, 50000}));  // GPUs 3, 0 and 1
-        go = true;
-        go.notify_one();
+        gate.open();
         await(machine[2], stream, computed);
         CHECK(relays({0, 3, 50000}));
     }

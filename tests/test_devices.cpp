@@ -27,7 +27,8 @@ namespace {
 
 Machine machine_of(const Emulation& emulation, const TuningTables& tables = TuningTables::built_in()) {
     return {make_emulated_devices(emulation, tables),
-            [](Stream, void* memory, int value, std::size_t bytes) { std::memset(memory, value, bytes); }};
+            [](Stream, void* memory, int value, std::size_t bytes) { std::memset(memory, value, bytes); },
+            [](Stream, const std::atomic<bool>* open) { open->wait(false); }};
 }
 
 Machine any_machine(const TuningTables& tables = TuningTables::built_in()) {
@@ -121,6 +122,10 @@ TEST_CASE("nobody waits for a hop that a lost device leaves out") {
     await(machine[1], StreamRole::relay, machine[1].record(StreamRole::relay, false));
     machine[0].synchronize();
     CHECK(machine[0].lost());
+}
+
+TEST_CASE("a device is idle when it has nothing to compute", "[sanitize]") {
+    check_idleness(any_machine());
 }
 
 TEST_CASE("tickets are reached in order and stay reached", "[sanitize]") {
@@ -257,6 +262,7 @@ TEST_CASE("the statistics count calls, bytes and memory") {
         put(machine[0], a.get(), host);
         machine[0].copy_to_peer(StreamRole::peer, machine[1], {b.get(), a.get(), 100, 2, 100, 150});
         machine[0].copy_within(StreamRole::compute, {more.get(), a.get(), 50});
+        machine[0].synchronize();
         launch_fill(machine, machine[0], StreamRole::compute, a.get(), 0, 300);
         CHECK(contents(machine[0], a.get(), 300) == Bytes(300));
         CHECK(statistics(machine[0]).bytes_allocated == 512 + 5120);

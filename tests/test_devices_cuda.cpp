@@ -36,6 +36,10 @@ cublasHandle_t blas(Stream stream) {
 Machine gpus(const TuningTables& tables = TuningTables::built_in()) {
     return {make_cuda_devices(4, tables), [](Stream stream, void* memory, int value, std::size_t bytes) {
                 cudaMemsetAsync(memory, value, bytes, native(stream));
+            },
+            [](Stream stream, const std::atomic<bool>* open) {
+                const auto wait = [](void* gate) { static_cast<const std::atomic<bool>*>(gate)->wait(false); };
+                cudaLaunchHostFunc(native(stream), wait, const_cast<std::atomic<bool>*>(open));
             }};
 }
 
@@ -76,11 +80,7 @@ TEST_CASE("small copies of host memory that is not pinned hold up nobody", "[cud
         device->attach_thread();
         const Buffer buffer(*device, bytes);
         Bytes there(bytes, std::byte{7}), back(bytes);
-        std::atomic<bool> open{false};
-        device->launch(StreamRole::compute, [&](Stream stream) {
-            cudaLaunchHostFunc(
-                native(stream), [](void* gate) { static_cast<std::atomic<bool>*>(gate)->wait(false); }, &open);
-        });
+        Gate gate(machine, *device, StreamRole::compute);
         device->wait_for(StreamRole::from_host, *device, StreamRole::compute, device->record(StreamRole::compute, false));
         device->copy(StreamRole::from_host, {.to = buffer.get(), .from = there.data(), .row_bytes = bytes});
         const Ticket arrived = device->record(StreamRole::from_host, false);
@@ -90,8 +90,7 @@ TEST_CASE("small copies of host memory that is not pinned hold up nobody", "[cud
         const Ticket returned = device->record(StreamRole::to_host, false);
         CHECK_FALSE(device->reached(StreamRole::to_host, returned));
         there.assign(bytes, std::byte{9});  // read when the copy runs, not when it is enqueued
-        open = true;
-        open.notify_all();
+        gate.open();
         await(*device, StreamRole::to_host, returned);
         for (std::size_t i = 0; i < bytes; ++i) REQUIRE(back[i] == (i % 32 < 16 ? std::byte{9} : std::byte{0}));
     }
@@ -102,6 +101,12 @@ TEST_CASE("relays bring everything to all GPUs, in whatever directions they run"
     const Machine machine = gpus(relaying_tables());
     if (machine.size() == 0) SKIP(no_gpu);
     check_relays(machine);
+}
+
+TEST_CASE("a GPU is idle when it has nothing to compute", "[cuda]") {
+    const Machine machine = gpus();
+    if (machine.size() == 0) SKIP(no_gpu);
+    check_idleness(machine);
 }
 
 TEST_CASE("tickets of a GPU are reached in order and stay reached", "[cuda]") {

@@ -6,14 +6,22 @@
 
 namespace basalt::detail {
 
+namespace {
+
+/// What all words hold at first: they wrap round in the first relay of each process, so that they may later on. Its
+/// bytes are all the same.
+constexpr std::uint32_t first_base = 0xFFFFFFFF;
+
+}  // namespace
+
 CudaRelay::CudaRelay(const GpuTuning::Links::Relay& tuning, int device, int devices)
     : shape_{tuning.blocks, tuning.warps, (tuning.piece_bytes + 15) / 16 * 16},
       device_(device),
-      told_(static_cast<std::size_t>(devices)) {
+      told_(static_cast<std::size_t>(devices), first_base) {
     const std::size_t bytes = told_.size() * shape_.words() * sizeof(std::uint32_t);
     if (bytes == 0) return;
     check_cuda(cudaMalloc(reinterpret_cast<void**>(&words_), bytes), "cudaMalloc of the words of relays");
-    check_cuda(cudaMemset(words_, 0, bytes), "cudaMemset of the words of relays");
+    check_cuda(cudaMemset(words_, first_base & 0xFF, bytes), "cudaMemset of the words of relays");
     check_cuda(cudaDeviceSynchronize(), "cudaMemset of the words of relays");
 }
 
