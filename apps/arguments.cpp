@@ -25,8 +25,7 @@ bool parse_whole(std::string_view text, T& value) {
 
 }  // namespace
 
-Index parse_integer(std::string_view name, std::string_view text, Index low, Index high,
-                    std::string_view note) {
+Index parse_integer(std::string_view name, std::string_view text, Index low, Index high, std::string_view note) {
     Index value = 0;
     if (parse_whole(text, value) && low <= value && value <= high) return value;
     refuse(name, text, fmt::format("{} to {}{}{}", low, high, note.empty() ? "" : ", ", note));
@@ -38,8 +37,7 @@ std::uint64_t parse_seed(std::string_view name, std::string_view text) {
     refuse(name, text, fmt::format("0 to {}", std::numeric_limits<std::uint64_t>::max()));
 }
 
-std::string parse_choice(std::string_view name, std::string_view text,
-                         const std::vector<std::string>& choices) {
+std::string parse_choice(std::string_view name, std::string_view text, const std::vector<std::string>& choices) {
     if (std::find(choices.begin(), choices.end(), text) == choices.end()) refuse(name, text, joined(choices));
     return std::string(text);
 }
@@ -49,8 +47,8 @@ TileShape parse_tile(std::string_view name, std::string_view text, Index high) {
     const auto cross = text.find('x');
     TileShape size;
     if (cross != text.npos && parse_whole(text.substr(0, cross), size.height) &&
-        parse_whole(text.substr(cross + 1), size.width) && 1 <= size.height && size.height <= high &&
-        1 <= size.width && size.width <= high) {
+        parse_whole(text.substr(cross + 1), size.width) && 1 <= size.height && size.height <= high && 1 <= size.width &&
+        size.width <= high) {
         return size;
     }
     refuse(name, text, fmt::format("auto, or HEIGHTxWIDTH with both from 1 to {}, e.g. 512x1024", high));

@@ -16,15 +16,13 @@ namespace basalt {
 // allowed.
 
 /// An integer from `low` to `high`, both included. `note` is appended to what is allowed.
-Index parse_integer(std::string_view name, std::string_view text, Index low, Index high,
-                    std::string_view note = {});
+Index parse_integer(std::string_view name, std::string_view text, Index low, Index high, std::string_view note = {});
 
 /// A seed: any integer from 0 to 2^64 - 1.
 std::uint64_t parse_seed(std::string_view name, std::string_view text);
 
 /// One of `choices`.
-std::string parse_choice(std::string_view name, std::string_view text,
-                         const std::vector<std::string>& choices);
+std::string parse_choice(std::string_view name, std::string_view text, const std::vector<std::string>& choices);
 
 /// "auto", which gives 0 x 0, or "HEIGHTxWIDTH" with both from 1 to `high`.
 TileShape parse_tile(std::string_view name, std::string_view text, Index high);

@@ -61,9 +61,9 @@ class CholeskyRuns {
           generator_(std::move(matrix)),
           plan_(cholesky_plan(settings, runtime, options.n, sizeof(T))) {
         require_memory(run_bytes(), fmt::format("a {} x {} matrix", options.rows(), options.n));
-        spdlog::debug("mode {} ({}), tiles of {} x {}, panels of {}, {} workers, {} GPUs, scheduler {}", plan_.mode_name(),
-                      plan_.reason, plan_.tile.height, plan_.tile.width, plan_.options.panel_width, runtime.workers(),
-                      runtime.gpus(), runtime.config().scheduler);
+        spdlog::debug("mode {} ({}), tiles of {} x {}, panels of {}, {} workers, {} GPUs, scheduler {}",
+                      plan_.mode_name(), plan_.reason, plan_.tile.height, plan_.tile.width, plan_.options.panel_width,
+                      runtime.workers(), runtime.gpus(), runtime.config().scheduler);
         if (options.gpu.energy) meter_ = make_energy_meter(runtime, plan_.mode != FactorMode::cpu, files);
     }
 

@@ -13,16 +13,13 @@ namespace {
 
 using Vector = std::vector<double>;
 
-double& at(Vector& x, Index i) {
-    return x[static_cast<std::size_t>(i)];
-}
+double& at(Vector& x, Index i) { return x[static_cast<std::size_t>(i)]; }
 
 /// L in a tile column: rows from its first column's on.
 template <class T>
 struct LowerPart {
     View<const T> rows;  ///< of the whole tile column
     Index first;         ///< matrix column of its first one
-
 };
 
 template <class T>

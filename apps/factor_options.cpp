@@ -47,13 +47,16 @@ void add_factor_options(CLI::App& command, Settings& settings, FactorOptions& op
     add_option(command, "--precision", "s (single) or d (double) (default: d)", [&options](const std::string& text) {
         options.precision = parse_choice("--precision", text, {"s", "d"}).front();
     });
-    add_option(command, "--matrix",
-               fmt::format("a Matrix Market file (FILE.mtx) or a generator; list prints those (default: {})", options.matrix),
-               [&options](const std::string& text) { parse_matrix(text, options); });
+    add_option(
+        command, "--matrix",
+        fmt::format("a Matrix Market file (FILE.mtx) or a generator; list prints those (default: {})", options.matrix),
+        [&options](const std::string& text) { parse_matrix(text, options); });
     add_option(command, "--seed", "seed of random matrices (default: 0)",
                [&options](const std::string& text) { options.seed = parse_seed("--seed", text); });
-    command.add_flag_callback("--check", [&options] { options.check = true; }, "check the result (the default)");
-    command.add_flag_callback("--no-check", [&options] { options.check = false; }, "do not check the result");
+    command.add_flag_callback(
+        "--check", [&options] { options.check = true; }, "check the result (the default)");
+    command.add_flag_callback(
+        "--no-check", [&options] { options.check = false; }, "do not check the result");
     add_setting_options(command, settings, factor_settings());
     add_setting_options(command, settings, {"BASALT_NB"});
     add_energy_option(command, options.gpu);
@@ -61,8 +64,7 @@ void add_factor_options(CLI::App& command, Settings& settings, FactorOptions& op
 
 std::string generator_list() {
     std::string lines;
-    for (const auto& info : generator_names())
-        lines += fmt::format("{:<12} {}\n", info.name, info.description);
+    for (const auto& info : generator_names()) lines += fmt::format("{:<12} {}\n", info.name, info.description);
     return lines;
 }
 

@@ -16,12 +16,12 @@ namespace basalt {
 struct FactorPlan {
     FactorMode mode = FactorMode::cpu;  ///< never automatic
     std::string reason;  ///< why, in words that end a sentence; empty: as asked for or by the tuning tables
-    RunCase run;                        ///< what runs by this plan are learnt as; no routine: they are not
+    RunCase run;         ///< what runs by this plan are learnt as; no routine: they are not
     TileShape tile;
     Deal deal = Deal::balanced;  ///< of tile columns to GPUs
-    Place data = Place::cpu();  ///< where the matrix begins and ends: the cores, or any(), which stands for all GPUs
-    bool fits_gpus = false;     ///< whether the GPUs can hold the matrix and what the factorization needs
-    bool moves = false;         ///< the GPUs get the matrix from the host's memory, which then has to be pinned
+    Place data = Place::cpu();   ///< where the matrix begins and ends: the cores, or any(), which stands for all GPUs
+    bool fits_gpus = false;      ///< whether the GPUs can hold the matrix and what the factorization needs
+    bool moves = false;          ///< the GPUs get the matrix from the host's memory, which then has to be pinned
 
     bool on_gpus() const { return mode != FactorMode::cpu; }
     /// Whether the matrix lives on GPUs from beginning to end, and takes no memory of the host's.

@@ -12,9 +12,7 @@ namespace {
 
 constexpr Index most_rows = Index{1} << 40;
 
-std::string named(const Settings::Value& value) {
-    return fmt::format("{} {}", value.origin, value.text);
-}
+std::string named(const Settings::Value& value) { return fmt::format("{} {}", value.origin, value.text); }
 
 }  // namespace
 
@@ -56,8 +54,9 @@ void add_energy_option(CLI::App& command, GpuOptions& options) {
 }
 
 void add_lu_options(CLI::App& command, GpuOptions& options) {
-    command.add_flag("--tf32", options.tf32,
-                     "GPUs, --precision s: trailing updates multiply in TF32; the check is by its unit roundoff, 2^-11");
+    command.add_flag(
+        "--tf32", options.tf32,
+        "GPUs, --precision s: trailing updates multiply in TF32; the check is by its unit roundoff, 2^-11");
     command.add_flag("--panel-log", options.panel_log,
                      "GPUs, --precision d: the trace shows what each block of a panel that a GPU factors is busy with");
 }
@@ -85,9 +84,7 @@ void require_gpus(const Settings& settings, const Runtime& runtime) {
     }
 }
 
-bool data_on_gpus(const Settings& settings) {
-    return settings.text("BASALT_DATA") == "device";
-}
+bool data_on_gpus(const Settings& settings) { return settings.text("BASALT_DATA") == "device"; }
 
 std::string why_no_gpu(const CudaInfo& cuda) {
     if (cuda.built_with == 0) return "built without CUDA";

@@ -54,10 +54,7 @@ HplInput read_input(const std::string& path) {
 class HplRun {
   public:
     HplRun(const HplOptions& options, const HplInput& input, const Settings& settings)
-        : options_(options),
-          input_(input),
-          settings_(settings),
-          runtime_(settings.runtime_config()) {
+        : options_(options), input_(input), settings_(settings), runtime_(settings.runtime_config()) {
         require_gpus(settings, runtime_);
         require_memory_for_all();
     }
@@ -83,13 +80,11 @@ class HplRun {
     const Settings& settings_;
     Runtime runtime_;
     std::ofstream file_;
-    Index done_ = 0;                       // cases run or skipped
-    std::unique_ptr<EnergyMeter> meter_;   // only where energy is asked for
+    Index done_ = 0;                      // cases run or skipped
+    std::unique_ptr<EnergyMeter> meter_;  // only where energy is asked for
 };
 
-LuPlan HplRun::plan_of(Index n, Index nb) const {
-    return hpl_plan(settings_, options_.gpu, runtime_, n, nb);
-}
+LuPlan HplRun::plan_of(Index n, Index nb) const { return hpl_plan(settings_, options_.gpu, runtime_, n, nb); }
 
 Index HplRun::last_case_that_runs() const {
     Index k = hpl_case_count(input_) - 1;
@@ -129,12 +124,11 @@ std::ostream& HplRun::open_output(OutputFiles& files) {
     if (input_.device == 7) return std::cerr;
     file_.open(input_.output_file);
     if (file_) return file_;
-    throw WrongUse(fmt::format("{}:3: output file \"{}\": {}; allowed: a file in an existing folder",
-                               options_.file, input_.output_file, std::generic_category().message(errno)));
+    throw WrongUse(fmt::format("{}:3: output file \"{}\": {}; allowed: a file in an existing folder", options_.file,
+                               input_.output_file, std::generic_category().message(errno)));
 }
 
-JsonRecord HplRun::record_of(const HplCase& test, const HplTiming& timing,
-                             std::optional<HplCheck> check) const {
+JsonRecord HplRun::record_of(const HplCase& test, const HplTiming& timing, std::optional<HplCheck> check) const {
     const LuPlan plan = plan_of(test.n, test.nb);
     FactorRecord record = run_record(plan, plan.options.panel_width, runtime_);
     record.routine = "hpl";
@@ -158,8 +152,7 @@ std::optional<HplCheck> HplRun::checked(HplSystem& system) const {
     return check;
 }
 
-void HplRun::run_case(const HplCase& test, bool last, HplReport& report, OutputFiles& files,
-                      Progress& progress) {
+void HplRun::run_case(const HplCase& test, bool last, HplReport& report, OutputFiles& files, Progress& progress) {
     const LuPlan plan = plan_of(test.n, test.nb);
     spdlog::debug("N = {}: mode {} ({}), tiles of {} x {}, panels of {}, {} workers, {} GPUs", test.n, plan.mode_name(),
                   plan.reason, plan.tile.height, plan.tile.width, plan.options.panel_width, runtime_.workers(),
@@ -194,9 +187,8 @@ void HplRun::run_cases(HplReport& report, OutputFiles& files) {
             continue;
         }
         if (grid.p * grid.q > 1) {
-            std::cerr << fmt::format(
-                "basalt: the grid of {} x {} processes runs as one process (--ignore-grid)\n", grid.p,
-                grid.q);
+            std::cerr << fmt::format("basalt: the grid of {} x {} processes runs as one process (--ignore-grid)\n",
+                                     grid.p, grid.q);
         }
         for (const Index end = done_ + cases_a_grid; done_ < end && !Interrupt::requested(); ++done_) {
             run_case(hpl_case(input_, done_), done_ == last, report, files, progress);
@@ -221,8 +213,7 @@ int HplRun::run() {
     report.summary();
     if (!out) throw MachineFailure("the report could not be written");
     if (report.ran() + report.skipped() < hpl_case_count(input_)) {
-        throw Interrupted(
-            fmt::format("interrupted after {} of {} tests", report.ran(), hpl_case_count(input_)));
+        throw Interrupted(fmt::format("interrupted after {} of {} tests", report.ran(), hpl_case_count(input_)));
     }
     return report.failed() == 0 && report.ran() > 0 ? exit_done : exit_check_failed;
 }
@@ -235,8 +226,7 @@ int hpl(const HplOptions& options, const Settings& settings) {
 }  // namespace
 
 void add_hpl(CLI::App& program, Settings& settings, Command& chosen) {
-    auto* command =
-        program.add_subcommand("hpl", "run the HPL benchmark that an HPL.dat describes, on HPL's matrix");
+    auto* command = program.add_subcommand("hpl", "run the HPL benchmark that an HPL.dat describes, on HPL's matrix");
     const auto options = std::make_shared<HplOptions>();
     command->add_option("FILE", options->file, "input in HPL 2.3's format (default: HPL.dat)");
     command->add_flag("--ignore-grid", options->ignore_grid, "run grids of several processes as one process");

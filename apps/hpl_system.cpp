@@ -46,10 +46,13 @@ LuPlan hpl_plan(const Settings& settings, const GpuOptions& gpu, const Runtime& 
 void require_room_for_hpl(const Settings& settings, const GpuOptions& gpu, const Runtime& runtime, Index n, Index nb) {
     const LuPlan plan = hpl_plan(settings, gpu, runtime, n, nb);
     constexpr double vectors = 6;  // b, x, the residual, the row sums, and what is multiplied by
-    const double others = matrix_bytes(n, 1, plan.tile, sizeof(double)) + vectors * static_cast<double>(n) * sizeof(double);
+    const double others =
+        matrix_bytes(n, 1, plan.tile, sizeof(double)) + vectors * static_cast<double>(n) * sizeof(double);
     const std::string advice =
-        plan.fits_gpus ? "" : fmt::format("; the largest N for that is {}", largest_hpl_order(settings, gpu, runtime, nb));
-    require_room(plan, runtime, n, n + 1, sizeof(double), others, fmt::format("the system of N = {} (NB = {})", n, nb), advice);
+        plan.fits_gpus ? ""
+                       : fmt::format("; the largest N for that is {}", largest_hpl_order(settings, gpu, runtime, nb));
+    require_room(plan, runtime, n, n + 1, sizeof(double), others, fmt::format("the system of N = {} (NB = {})", n, nb),
+                 advice);
 }
 
 Index largest_hpl_order(const Settings& settings, const GpuOptions& gpu, const Runtime& runtime, Index nb) {
@@ -62,9 +65,7 @@ Index largest_hpl_order(const Settings& settings, const GpuOptions& gpu, const R
     return hpl_plan(settings, gpu, runtime, fits, nb).mode == LuMode::cpu ? 0 : fits;
 }
 
-double hpl_flops(Index n) {
-    return hpl_gflops(n, 1.0) * 1e9;
-}
+double hpl_flops(Index n) { return hpl_gflops(n, 1.0) * 1e9; }
 
 HplSystem::HplSystem(Runtime& runtime, Index n, const LuPlan& plan)
     : runtime_(runtime),
@@ -93,8 +94,8 @@ HplCheck HplSystem::check() {
     std::vector<double> b(static_cast<std::size_t>(n_));
     generator_->fill(View<double>(b.data(), n_), 0, n_);
     if (stays_on_gpus_) system_.fill(generator_, Place::any());
-    const SystemNorms norms = stays_on_gpus_ ? system_norms_on_gpus(runtime_, system_, x, b)
-                                             : system_norms(runtime_, *generator_, x, b);
+    const SystemNorms norms =
+        stays_on_gpus_ ? system_norms_on_gpus(runtime_, system_, x, b) : system_norms(runtime_, *generator_, x, b);
     constexpr double epsilon = 0x1p-53;
     check.residual_inf = norms.residual_inf;
     check.a_inf = norms.a_inf;
@@ -106,8 +107,6 @@ HplCheck HplSystem::check() {
     return check;
 }
 
-double HplSystem::a_one() const {
-    return one_norm(runtime_, *generator_, n_);
-}
+double HplSystem::a_one() const { return one_norm(runtime_, *generator_, n_); }
 
 }  // namespace basalt

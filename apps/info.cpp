@@ -37,13 +37,11 @@ std::string size_text(std::uint64_t bytes) {
 
 void print_machine(const MachineInfo& machine) {
     print("machine\n  CPU              {}\n", machine.cpu_model);
-    print("  cores            {} ({} hardware threads, {} packages), {}\n", machine.cores,
-          machine.hardware_threads, machine.packages,
-          machine.vector_units.empty() ? "no known vector unit" : joined(machine.vector_units));
+    print("  cores            {} ({} hardware threads, {} packages), {}\n", machine.cores, machine.hardware_threads,
+          machine.packages, machine.vector_units.empty() ? "no known vector unit" : joined(machine.vector_units));
     print("  affinity mask    {} ({} cores, {} hardware threads)\n", machine.affinity, machine.allowed_cores,
           machine.allowed_threads);
-    print("  CPU quota        {}\n",
-          machine.cgroup.cpus ? fmt::format("{:.2f} cores", *machine.cgroup.cpus) : "none");
+    print("  CPU quota        {}\n", machine.cgroup.cpus ? fmt::format("{:.2f} cores", *machine.cgroup.cpus) : "none");
     for (const auto& cache : machine.caches) {
         print("  cache {:<10} {} x {}\n", cache.name, cache.count, size_text(cache.bytes));
     }
@@ -51,10 +49,9 @@ void print_machine(const MachineInfo& machine) {
         print("  NUMA node {:<6} {}, cores {}\n", i, size_text(machine.numa[i].bytes), machine.numa[i].cores);
     }
     const MemoryLimit memory = available_memory();
-    print("  memory           {}, available {} ({})\n", size_text(machine.memory_bytes),
-          size_text(memory.bytes), memory.reason);
-    print("  memory limit     {}\n",
-          machine.cgroup.memory_bytes ? size_text(*machine.cgroup.memory_bytes) : "none");
+    print("  memory           {}, available {} ({})\n", size_text(machine.memory_bytes), size_text(memory.bytes),
+          memory.reason);
+    print("  memory limit     {}\n", machine.cgroup.memory_bytes ? size_text(*machine.cgroup.memory_bytes) : "none");
     print("  governor         {}\n", machine.governor.value_or("not told by the kernel"));
     print("  locked memory    {}\n",
           machine.locked_memory ? size_text(*machine.locked_memory) + " (ulimit -l)" : "no limit");
@@ -130,8 +127,10 @@ void print_tuning(const CudaInfo& cuda, const Settings& settings) {
 void print_models(const Settings& settings) {
     const std::string path = settings.runtime_config().models;
     if (path.empty()) return print("models (none: mode auto goes by the tuning tables)\n");
-    print("models ({}): mode auto takes the fastest where runs near the size are known, else it goes by the tuning tables\n",
-          path);
+    print(
+        "models ({}): mode auto takes the fastest where runs near the size are known, else it goes by the tuning "
+        "tables\n",
+        path);
     const std::vector<std::string> lines = RunModels(path).lines();
     for (const std::string& line : lines) print("  {}\n", line);
     if (lines.empty()) print("  nothing learnt yet\n");

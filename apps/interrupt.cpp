@@ -50,9 +50,7 @@ Interrupt::~Interrupt() {
     wake_pipe = {-1, -1};
 }
 
-bool Interrupt::requested() {
-    return signal_came != 0;
-}
+bool Interrupt::requested() { return signal_came != 0; }
 
 void Interrupt::watch() {
     for (char byte = 0;;) {

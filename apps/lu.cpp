@@ -46,8 +46,8 @@ class LuRuns {
         const double lengths = static_cast<double>(options.rows()) + static_cast<double>(options.n);
         require_room(plan_, runtime, options.rows(), options.n, sizeof(T), vectors * lengths * sizeof(double),
                      fmt::format("a {} x {} matrix", options.rows(), options.n));
-        spdlog::debug("mode {} ({}), tiles of {} x {}, panels of {}, {} workers, {} GPUs, scheduler {}", plan_.mode_name(),
-                      plan_.reason, plan_.tile.height, plan_.tile.width, plan_.options.panel_width,
+        spdlog::debug("mode {} ({}), tiles of {} x {}, panels of {}, {} workers, {} GPUs, scheduler {}",
+                      plan_.mode_name(), plan_.reason, plan_.tile.height, plan_.tile.width, plan_.options.panel_width,
                       runtime.workers(), runtime.gpus(), runtime.config().scheduler);
         if (options.gpu.energy) meter_ = make_energy_meter(runtime, plan_.mode != LuMode::cpu, files);
     }
@@ -129,9 +129,9 @@ template <class T>
 void LuRuns<T>::write_line() const {
     const double seconds = seconds_.back();
     const double gflops = seconds > 0 ? lu_flops(options_.rows(), options_.n) / seconds * 1e-9 : 0;
-    const std::string check =
-        options_.check ? fmt::format("ratio {:.3g} {}", ratio_, ratio_ < max_ratio ? "passed" : "FAILED")
-                       : "not checked";
+    const std::string check = options_.check
+                                  ? fmt::format("ratio {:.3g} {}", ratio_, ratio_ < max_ratio ? "passed" : "FAILED")
+                                  : "not checked";
     const std::string energy =
         meter_ ? "  " + energy_text(meter_->last(), lu_flops(options_.rows(), options_.n)) : std::string();
     files_.human() << fmt::format("lu {}{} {} x {}  run {} of {}  {:.4f} s  {:.2f} Gflop/s  info {}  {}{}\n",
@@ -175,8 +175,7 @@ int lu(const FactorOptions& options, const Settings& settings) {
 }  // namespace
 
 void add_lu(CLI::App& program, Settings& settings, Command& chosen) {
-    auto* command =
-        program.add_subcommand("lu", "factor one matrix by LU with partial pivoting, check it, time it");
+    auto* command = program.add_subcommand("lu", "factor one matrix by LU with partial pivoting, check it, time it");
     const auto options = std::make_shared<FactorOptions>();
     add_factor_options(*command, settings, *options);
     add_gpu_options(*command, options->gpu);

@@ -14,12 +14,8 @@ namespace {
 
 using Vector = std::vector<double>;
 
-double& at(Vector& x, Index i) {
-    return x[static_cast<std::size_t>(i)];
-}
-double at(const Vector& x, Index i) {
-    return x[static_cast<std::size_t>(i)];
-}
+double& at(Vector& x, Index i) { return x[static_cast<std::size_t>(i)]; }
+double at(const Vector& x, Index i) { return x[static_cast<std::size_t>(i)]; }
 
 Vector random_signs(Index size) {
     std::mt19937_64 random(1);
@@ -75,8 +71,7 @@ void undo_interchanges(const std::vector<Index>& pivots, Vector& x) {
 
 /// P L U v
 template <class T>
-Vector factor_product(Runtime& runtime, const Matrix<T>& factors, const std::vector<Index>& pivots,
-                      const Vector& v) {
+Vector factor_product(Runtime& runtime, const Matrix<T>& factors, const std::vector<Index>& pivots, const Vector& v) {
     const Rows<T> rows(factors);
     const Index m = factors.rows();
     const Index n = factors.cols();
@@ -125,18 +120,16 @@ double lu_residual_ratio(Runtime& runtime, const Generator<T>& generator, const 
 }
 
 template <class T>
-double lu_residual_ratio_on_gpus(Runtime& runtime, const std::shared_ptr<const Generator<T>>& generator, Matrix<T>& factors,
-                                 const std::vector<Index>& pivots) {
+double lu_residual_ratio_on_gpus(Runtime& runtime, const std::shared_ptr<const Generator<T>>& generator,
+                                 Matrix<T>& factors, const std::vector<Index>& pivots) {
     const Vector v = random_signs(factors.cols());
     const Vector product = factor_product_on_gpus(runtime, factors, pivots, v);
     factors.fill(generator, Place::any());
     return ratio_of<T>(system_norms_on_gpus(runtime, factors, v, product), factors.cols());
 }
 
-template double lu_residual_ratio(Runtime&, const Generator<float>&, const Matrix<float>&,
-                                  const std::vector<Index>&);
-template double lu_residual_ratio(Runtime&, const Generator<double>&, const Matrix<double>&,
-                                  const std::vector<Index>&);
+template double lu_residual_ratio(Runtime&, const Generator<float>&, const Matrix<float>&, const std::vector<Index>&);
+template double lu_residual_ratio(Runtime&, const Generator<double>&, const Matrix<double>&, const std::vector<Index>&);
 template double lu_residual_ratio_on_gpus(Runtime&, const std::shared_ptr<const Generator<float>>&, Matrix<float>&,
                                           const std::vector<Index>&);
 template double lu_residual_ratio_on_gpus(Runtime&, const std::shared_ptr<const Generator<double>>&, Matrix<double>&,

@@ -21,9 +21,10 @@ std::size_t least_gpu_memory(const Runtime& runtime) {
 std::string lacking_text(const LuPlan& plan, const Runtime& runtime, Index m, Index n, std::size_t element_size) {
     const std::size_t bytes = lu_gpu_bytes(runtime, plan.options, m, n, plan.tile, element_size);
     const std::size_t there = least_gpu_memory(runtime);
-    return fmt::format("to stay on {} GPU{} it needs {} bytes ({:.1f} GiB) of each, available are {} bytes ({:.1f} GiB)",
-                       runtime.gpus(), runtime.gpus() == 1 ? "" : "s", bytes, static_cast<double>(bytes) / 0x1p30, there,
-                       static_cast<double>(there) / 0x1p30);
+    return fmt::format(
+        "to stay on {} GPU{} it needs {} bytes ({:.1f} GiB) of each, available are {} bytes ({:.1f} GiB)",
+        runtime.gpus(), runtime.gpus() == 1 ? "" : "s", bytes, static_cast<double>(bytes) / 0x1p30, there,
+        static_cast<double>(there) / 0x1p30);
 }
 
 }  // namespace
@@ -42,7 +43,8 @@ void require_room(const LuPlan& plan, const Runtime& runtime, Index m, Index n, 
         require_memory(home + emulated_bytes(runtime, matrix), what);
     } catch (const MachineFailure& lacking) {
         if (!plan.on_gpus() || plan.fits_gpus) throw;
-        throw MachineFailure(fmt::format("{}; {}{}", lacking.what(), lacking_text(plan, runtime, m, n, element_size), advice));
+        throw MachineFailure(
+            fmt::format("{}; {}{}", lacking.what(), lacking_text(plan, runtime, m, n, element_size), advice));
     }
 }
 

@@ -47,8 +47,7 @@ std::vector<CacheInfo> caches_of(hwloc_topology_t topology) {
     std::vector<CacheInfo> caches;
     for (const auto& level : levels) {
         const hwloc_obj_t cache = hwloc_get_obj_by_type(topology, level.type, 0);
-        if (cache != nullptr)
-            caches.push_back({level.name, count(topology, level.type), cache->attr->cache.size});
+        if (cache != nullptr) caches.push_back({level.name, count(topology, level.type), cache->attr->cache.size});
     }
     return caches;
 }
@@ -56,8 +55,7 @@ std::vector<CacheInfo> caches_of(hwloc_topology_t topology) {
 std::vector<NumaInfo> numa_of(hwloc_topology_t topology) {
     std::vector<NumaInfo> nodes;
     for (int i = 0; i < count(topology, HWLOC_OBJ_NUMANODE); ++i) {
-        const hwloc_obj_t node =
-            hwloc_get_obj_by_type(topology, HWLOC_OBJ_NUMANODE, static_cast<unsigned>(i));
+        const hwloc_obj_t node = hwloc_get_obj_by_type(topology, HWLOC_OBJ_NUMANODE, static_cast<unsigned>(i));
         nodes.push_back({node->attr->numanode.local_memory, list_of(node->cpuset)});
     }
     return nodes;
@@ -117,8 +115,8 @@ MachineInfo inspect_machine() {
     read_affinity(topology.get(), machine);
     machine.caches = caches_of(topology.get());
     machine.numa = numa_of(topology.get());
-    machine.memory_bytes = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
-                           static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+    machine.memory_bytes =
+        static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
     machine.cgroup = read_cgroup_limits();
     machine.locked_memory = locked_memory_limit();
     machine.vector_units = vector_units();

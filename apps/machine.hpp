@@ -36,9 +36,9 @@ struct MachineInfo {
     std::uint64_t memory_bytes = 0;
     CgroupLimits cgroup;
     std::optional<std::uint64_t> locked_memory;  ///< bytes that the process may lock; empty: no limit
-    std::vector<std::string> vector_units;  ///< widest last, e.g. {"AVX2", "AVX-512"}
-    std::optional<std::string> governor;    ///< of CPU frequency; empty where the kernel does not say
-    double load = 0;                        ///< runnable threads over the last minute
+    std::vector<std::string> vector_units;       ///< widest last, e.g. {"AVX2", "AVX-512"}
+    std::optional<std::string> governor;         ///< of CPU frequency; empty where the kernel does not say
+    double load = 0;                             ///< runnable threads over the last minute
     std::string hwloc_version;
 };
 

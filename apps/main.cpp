@@ -41,8 +41,8 @@ std::string explain(const CLI::App& program, const CLI::ParseError& error) {
     const CLI::App& command = parsed_command(program);
     const auto extras = program.remaining(true);
     if (!extras.empty()) {
-        return &command == &program ? fmt::format("{}: no such subcommand or option; allowed: {}",
-                                                  extras.front(), subcommand_names(program))
+        return &command == &program ? fmt::format("{}: no such subcommand or option; allowed: {}", extras.front(),
+                                                  subcommand_names(program))
                                     : fmt::format("{}: not allowed for {}; allowed: {}", extras.front(),
                                                   command.get_name(), option_names(command));
     }
@@ -123,6 +123,4 @@ int guarded_run(int argc, char** argv) {
 
 }  // namespace basalt
 
-int main(int argc, char** argv) {
-    return basalt::guarded_run(argc, argv);
-}
+int main(int argc, char** argv) { return basalt::guarded_run(argc, argv); }

@@ -46,9 +46,7 @@ class LoadedMatrix : public Generator<T> {
 
 }  // namespace
 
-bool names_matrix_file(const std::string& text) {
-    return text.ends_with(".mtx");
-}
+bool names_matrix_file(const std::string& text) { return text.ends_with(".mtx"); }
 
 template <class T>
 std::shared_ptr<const Generator<T>> load_matrix_file(const std::string& path) {

@@ -22,8 +22,7 @@ std::uint64_t machine_available() {
     for (std::string line; std::getline(in, line);) {
         if (line.rfind("MemAvailable:", 0) == 0) return std::stoull(line.substr(13)) * 1024;
     }
-    return static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
-           static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+    return static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
 std::uint64_t address_space_used() {
@@ -68,9 +67,9 @@ MemoryLimit available_memory() {
 void require_memory(double bytes, const std::string& what) {
     const MemoryLimit limit = available_memory();
     if (bytes <= static_cast<double>(limit.bytes)) return;
-    throw MachineFailure(fmt::format(
-        "{} needs {:.0f} bytes ({:.1f} GiB), available are {} bytes ({:.1f} GiB): {}", what, bytes,
-        bytes / 0x1p30, limit.bytes, static_cast<double>(limit.bytes) / 0x1p30, limit.reason));
+    throw MachineFailure(fmt::format("{} needs {:.0f} bytes ({:.1f} GiB), available are {} bytes ({:.1f} GiB): {}",
+                                     what, bytes, bytes / 0x1p30, limit.bytes,
+                                     static_cast<double>(limit.bytes) / 0x1p30, limit.reason));
 }
 
 }  // namespace basalt

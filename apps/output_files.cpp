@@ -21,8 +21,7 @@ void require_writable(const std::string& path, const std::string& origin) {
     if (!existed) std::filesystem::remove(path, ignored);
 }
 
-OutputFiles::OutputFiles(const Settings& settings)
-    : human_(&std::cout), trace_path_(settings.text("BASALT_TRACE")) {
+OutputFiles::OutputFiles(const Settings& settings) : human_(&std::cout), trace_path_(settings.text("BASALT_TRACE")) {
     if (!trace_path_.empty()) require_writable(trace_path_, settings.value("BASALT_TRACE").origin);
     const auto& json = settings.value("BASALT_JSON");
     if (json.text.empty()) return;

@@ -21,9 +21,7 @@ double seconds_since(Progress::Clock::time_point start) {
 
 }  // namespace
 
-bool Progress::wanted() {
-    return isatty(STDOUT_FILENO) == 1 && isatty(STDERR_FILENO) == 1;
-}
+bool Progress::wanted() { return isatty(STDOUT_FILENO) == 1 && isatty(STDERR_FILENO) == 1; }
 
 Progress::Progress(double total_flops, double rate) : total_flops_(total_flops), rate_(rate) {
     if (wanted()) drawer_ = std::thread([this] { draw_until_stopped(); });

@@ -14,9 +14,7 @@ namespace {
 constexpr Index block_rows = 256;
 constexpr Index block_cols = 128;
 
-double larger(double a, double b) {
-    return a > b || std::isnan(a) ? a : b;
-}
+double larger(double a, double b) { return a > b || std::isnan(a) ? a : b; }
 
 /// Calls use(block, first_col) for the blocks of rows [row, row + rows), from left to right.
 template <class T, class Use>
@@ -113,7 +111,8 @@ SystemNorms system_norms(Runtime& runtime, const Generator<T>& generator, const 
 }
 
 template <class T>
-SystemNorms system_norms_on_gpus(Runtime& runtime, const Matrix<T>& matrix, std::vector<double> x, std::vector<double> b) {
+SystemNorms system_norms_on_gpus(Runtime& runtime, const Matrix<T>& matrix, std::vector<double> x,
+                                 std::vector<double> b) {
     std::vector<double> row_sums(b.size(), 0.0), ones(x.size(), 1.0);
     const auto wrap = [&](std::vector<double>& v) { return Array<double>::wrap(runtime, v.data(), std::ssize(v)); };
     subtract_product(runtime, matrix, MatrixPart::all, wrap(x), wrap(b));

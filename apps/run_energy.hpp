@@ -2,9 +2,9 @@
 
 #include <memory>
 
-#include "io/energy_meter.hpp"
 #include "apps/output_files.hpp"
 #include "basalt/runtime.hpp"
+#include "io/energy_meter.hpp"
 
 namespace basalt {
 

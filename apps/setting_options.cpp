@@ -6,9 +6,9 @@ namespace basalt {
 
 const std::vector<std::string>& factor_settings() {
     static const std::vector<std::string> names = {
-        "BASALT_WORKERS", "BASALT_SCHEDULER", "BASALT_MODE",      "BASALT_GPUS",          "BASALT_EMULATED_GPUS",
-        "BASALT_GPU_MEM", "BASALT_DATA",      "BASALT_TILE",      "BASALT_LOOKAHEAD",     "BASALT_PANEL_THREADS",
-        "BASALT_TUNING",  "BASALT_MODELS",    "BASALT_TRACE",     "BASALT_JSON"};
+        "BASALT_WORKERS", "BASALT_SCHEDULER", "BASALT_MODE",  "BASALT_GPUS",      "BASALT_EMULATED_GPUS",
+        "BASALT_GPU_MEM", "BASALT_DATA",      "BASALT_TILE",  "BASALT_LOOKAHEAD", "BASALT_PANEL_THREADS",
+        "BASALT_TUNING",  "BASALT_MODELS",    "BASALT_TRACE", "BASALT_JSON"};
     return names;
 }
 
@@ -18,9 +18,7 @@ void add_setting_options(CLI::App& command, Settings& settings, const std::vecto
         command
             .add_option_function<std::string>(
                 info.option,
-                [&settings, &info](const std::string& text) {
-                    settings.set(info.variable, text, info.option);
-                },
+                [&settings, &info](const std::string& text) { settings.set(info.variable, text, info.option); },
                 info.initial.empty() ? info.meaning : info.meaning + " (default: " + info.initial + ")")
             ->type_name("VALUE");
     }

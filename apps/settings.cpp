@@ -30,9 +30,7 @@ void check_lookahead(std::string_view name, std::string_view text) {
     parse_integer(name, text, -1, 1024, "-1: chosen by the program");
 }
 
-void check_scheduler(std::string_view name, std::string_view text) {
-    parse_choice(name, text, scheduler_names());
-}
+void check_scheduler(std::string_view name, std::string_view text) { parse_choice(name, text, scheduler_names()); }
 
 void check_mode(std::string_view name, std::string_view text) {
     parse_choice(name, text, {"auto", "cpu", "hybrid", "gpu"});
@@ -42,17 +40,11 @@ void check_gpus(std::string_view name, std::string_view text) {
     parse_integer(name, text, -1, Config::most_gpus, "-1: all there are");
 }
 
-void check_gpu_memory(std::string_view name, std::string_view text) {
-    parse_bytes(name, text, "0: all there is");
-}
+void check_gpu_memory(std::string_view name, std::string_view text) { parse_bytes(name, text, "0: all there is"); }
 
-void check_data(std::string_view name, std::string_view text) {
-    parse_choice(name, text, {"host", "device"});
-}
+void check_data(std::string_view name, std::string_view text) { parse_choice(name, text, {"host", "device"}); }
 
-void check_tile(std::string_view name, std::string_view text) {
-    parse_tile(name, text, max_extent);
-}
+void check_tile(std::string_view name, std::string_view text) { parse_tile(name, text, max_extent); }
 
 void check_models(std::string_view name, std::string_view text) {
     if (text.empty()) throw WrongUse(fmt::format("{} = \"\"; allowed: auto, none, or a file's name", name));
@@ -72,7 +64,8 @@ const std::vector<SettingInfo>& setting_table() {
     static const std::vector<SettingInfo> table = {
         {"BASALT_WORKERS", "--cpus", "0", "threads that run tasks, 0: all cores the process may use",
          check_integer_or_auto<Config::most_workers>},
-        {"BASALT_SCHEDULER", "--scheduler", "priority", "which ready task runs where: " + joined(scheduler_names()), check_scheduler},
+        {"BASALT_SCHEDULER", "--scheduler", "priority", "which ready task runs where: " + joined(scheduler_names()),
+         check_scheduler},
         {"BASALT_WINDOW", "", "4096", "tasks in flight before their submitter helps",
          check_integer<1, static_cast<Index>(Config::most_window)>},
         {"BASALT_BIND", "", "1", "1: workers are bound to cores", check_integer<0, 1>},
@@ -95,10 +88,10 @@ const std::vector<SettingInfo>& setting_table() {
         {"BASALT_TUNING", "--tuning", "",
          "tuning file, whose numbers take the place of the built-in tables', empty: none", check_any},
         {"BASALT_MODELS", "--models", "auto",
-         "file of what runs took, which mode auto goes by, auto: models.json in the user's cache, none: no file", check_models},
+         "file of what runs took, which mode auto goes by, auto: models.json in the user's cache, none: no file",
+         check_models},
         {"BASALT_TRACE", "--trace", "", "file that gets the trace, empty: none", check_any},
-        {"BASALT_JSON", "--json", "", "file that gets a JSON record a run, -: standard output, empty: none",
-         check_any},
+        {"BASALT_JSON", "--json", "", "file that gets a JSON record a run, -: standard output, empty: none", check_any},
         {"BASALT_VERBOSE", "", "0", "1: as with --verbose", check_integer<0, 1>},
     };
     return table;
@@ -112,8 +105,7 @@ Settings::Settings(const char* const* environment) {
         const auto equals = std::min(entry.find('='), entry.size());
         const std::string name(entry.substr(0, equals));
         if (values_.count(name) == 0) {
-            throw WrongUse(
-                fmt::format("{}: no such setting; allowed in the environment: {}", name, known_variables()));
+            throw WrongUse(fmt::format("{}: no such setting; allowed in the environment: {}", name, known_variables()));
         }
         set(name, entry.substr(std::min(equals + 1, entry.size())), name);
     }
@@ -121,19 +113,14 @@ Settings::Settings(const char* const* environment) {
 
 void Settings::set(const std::string& variable, std::string_view text, const std::string& origin) {
     const auto& table = setting_table();
-    const auto info =
-        std::find_if(table.begin(), table.end(), [&](const auto& i) { return i.variable == variable; });
+    const auto info = std::find_if(table.begin(), table.end(), [&](const auto& i) { return i.variable == variable; });
     info->check(origin, text);
     values_.at(variable) = {std::string(text), origin};
 }
 
-Index Settings::integer(const std::string& variable) const {
-    return std::stoll(text(variable));
-}
+Index Settings::integer(const std::string& variable) const { return std::stoll(text(variable)); }
 
-TileShape Settings::tile() const {
-    return parse_tile("BASALT_TILE", text("BASALT_TILE"), max_extent);
-}
+TileShape Settings::tile() const { return parse_tile("BASALT_TILE", text("BASALT_TILE"), max_extent); }
 
 LuOptions Settings::lu_options() const {
     const std::string& mode = text("BASALT_MODE");

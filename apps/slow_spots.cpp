@@ -14,10 +14,10 @@ namespace {
 void add_blas_spots(std::vector<std::string>& spots, const MachineInfo& machine, const BlasInfo& blas) {
     const bool has_avx512 = !machine.vector_units.empty() && machine.vector_units.back() == "AVX-512";
     if (has_avx512 && !uses_avx512(blas.core)) {
-        spots.push_back(fmt::format(
-            "OpenBLAS runs kernels for {}{} on a CPU with AVX-512: set "
-            "OPENBLAS_CORETYPE=SkylakeX (dgemm was 1.6 times as fast on a Zen 5)",
-            blas.core, std::getenv("OPENBLAS_CORETYPE") != nullptr ? ", as OPENBLAS_CORETYPE asks," : ""));
+        spots.push_back(
+            fmt::format("OpenBLAS runs kernels for {}{} on a CPU with AVX-512: set "
+                        "OPENBLAS_CORETYPE=SkylakeX (dgemm was 1.6 times as fast on a Zen 5)",
+                        blas.core, std::getenv("OPENBLAS_CORETYPE") != nullptr ? ", as OPENBLAS_CORETYPE asks," : ""));
     }
     if (blas.threading != "pthread") {
         spots.push_back(
@@ -30,8 +30,8 @@ void add_blas_spots(std::vector<std::string>& spots, const MachineInfo& machine,
 void add_core_spots(std::vector<std::string>& spots, const MachineInfo& machine, const Settings& settings) {
     const auto workers = settings.integer("BASALT_WORKERS");
     if (workers > usable_cores(machine)) {
-        spots.push_back(fmt::format("{} workers ({}) share {} cores", workers,
-                                    settings.value("BASALT_WORKERS").origin, usable_cores(machine)));
+        spots.push_back(fmt::format("{} workers ({}) share {} cores", workers, settings.value("BASALT_WORKERS").origin,
+                                    usable_cores(machine)));
     }
     if (machine.load > 0.5 * usable_cores(machine)) {
         spots.push_back(fmt::format("other programs are running: the load is {:.1f}", machine.load));

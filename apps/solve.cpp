@@ -59,8 +59,9 @@ class SolveRuns {
         require_memory(run_bytes(), fmt::format("a {} x {} matrix with {} right-hand sides", matrix_->rows(),
                                                 matrix_->cols(), b_.cols));
         const FactorRecord common = method_->record();
-        spdlog::debug("{}, mode {}, tiles of {}, panels of {}, {} workers, {} GPUs, scheduler {}", method_name_, common.mode,
-                      common.tile, common.nb, runtime.workers(), runtime.gpus(), runtime.config().scheduler);
+        spdlog::debug("{}, mode {}, tiles of {}, panels of {}, {} workers, {} GPUs, scheduler {}", method_name_,
+                      common.mode, common.tile, common.nb, runtime.workers(), runtime.gpus(),
+                      runtime.config().scheduler);
         if (options.matrix.gpu.energy) meter_ = make_energy_meter(runtime, method_->on_gpus(), files);
     }
 
@@ -256,8 +257,7 @@ void add_solve(CLI::App& program, Settings& settings, Command& chosen) {
     const auto options = std::make_shared<SolveOptions>();
     command->add_option("A.mtx", options->file, "the matrix A; without it, --n and --matrix generate one")
         ->type_name("FILE");
-    command
-        ->add_option("b.mtx", options->right_hand_sides, "right-hand sides, one a column (default: A * ones)")
+    command->add_option("b.mtx", options->right_hand_sides, "right-hand sides, one a column (default: A * ones)")
         ->type_name("FILE");
     command->add_option("-o,--output", options->output, "file that gets the solution, a Matrix Market array")
         ->type_name("x.mtx");

@@ -18,9 +18,7 @@ Columns<double> in_double(const Columns<T>& columns) {
 }
 
 /// The quotient, and 0 for 0 / 0.
-double share(double part, double whole) {
-    return part == 0 ? 0 : part / whole;
-}
+double share(double part, double whole) { return part == 0 ? 0 : part / whole; }
 
 void keep_worst(double& worst, double value) {
     if (value > worst || std::isnan(value)) worst = value;

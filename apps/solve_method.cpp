@@ -20,9 +20,7 @@ const std::vector<std::string>& solve_method_names() {
     return names;
 }
 
-std::string usual_solve_method(Index rows, Index cols) {
-    return rows == cols ? "lu" : "qr";
-}
+std::string usual_solve_method(Index rows, Index cols) { return rows == cols ? "lu" : "qr"; }
 
 template <class T>
 std::unique_ptr<SolveMethod<T>> make_solve_method(const std::string& name, const SolveInput<T>& input) {

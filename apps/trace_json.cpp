@@ -6,9 +6,7 @@ namespace basalt {
 
 namespace {
 
-double seconds(std::int64_t nanoseconds) {
-    return static_cast<double>(nanoseconds) * 1e-9;
-}
+double seconds(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-9; }
 
 /// Null where there is no whole to be part of.
 JsonRecord share(std::int64_t part, std::int64_t whole) {

@@ -20,9 +20,7 @@ void print(std::ostream& out, fmt::format_string<Args...> format, Args&&... args
     out << fmt::format(format, std::forward<Args>(args)...);
 }
 
-double share(std::int64_t part, double whole) {
-    return whole > 0 ? 100 * static_cast<double>(part) / whole : 0;
-}
+double share(std::int64_t part, double whole) { return whole > 0 ? 100 * static_cast<double>(part) / whole : 0; }
 
 std::string bytes_text(std::int64_t bytes) {
     const auto value = static_cast<double>(bytes);
@@ -61,14 +59,13 @@ void print_gap_line(std::ostream& out, std::string_view label, const GapStatisti
 }
 
 void print_gaps(std::ostream& out, const TraceSummary& summary) {
-    print(
-        out,
-        "\ngaps between dependent tasks of a device\n"
-        "  Counted are tasks with a known predecessor that ran on the same device: from the latest end of all known\n"
-        "  predecessors, wherever they ran, to the task's begin, unless the device computed something in between.\n"
-        "  Predecessors that the trace does not name are unknown, and may make a gap look longer than it was.\n"
-        "  {:<24} {:>8} {:>10} {:>10} {:>10} {:>10}\n",
-        "", "gaps", "median", "90 %", "max", "sum");
+    print(out,
+          "\ngaps between dependent tasks of a device\n"
+          "  Counted are tasks with a known predecessor that ran on the same device: from the latest end of all known\n"
+          "  predecessors, wherever they ran, to the task's begin, unless the device computed something in between.\n"
+          "  Predecessors that the trace does not name are unknown, and may make a gap look longer than it was.\n"
+          "  {:<24} {:>8} {:>10} {:>10} {:>10} {:>10}\n",
+          "", "gaps", "median", "90 %", "max", "sum");
     for (const DeviceSummary& device : summary.devices) {
         const DependentGaps& gaps = device.gaps;
         print_gap_line(out, device.name, gaps.counted);
@@ -100,8 +97,8 @@ void print_hidden(std::ostream& out, const TraceSummary& summary) {
 }
 
 void print_copies(std::ostream& out, const TraceSummary& summary) {
-    print(out, "\ncopies by direction\n  {:<18} {:<8} {:>8} {:>10} {:>10} {:>16}\n", "", "", "copies", "bytes",
-          "time", "while copying");
+    print(out, "\ncopies by direction\n  {:<18} {:<8} {:>8} {:>10} {:>10} {:>16}\n", "", "", "copies", "bytes", "time",
+          "while copying");
     for (const CopyTime& copy : summary.directions) {
         const auto seconds = static_cast<double>(copy.busy_ns) * 1e-9;
         const std::string rate =
@@ -115,8 +112,7 @@ void print_copies(std::ostream& out, const TraceSummary& summary) {
 void print_names(std::ostream& out, const TraceSummary& summary) {
     std::int64_t all = 0;
     for (const NameTime& time : summary.names) all += time.total_ns;
-    print(out,
-          "\ntime by kind of task (without what ran inside it)\n  {:<24} {:<7} {:>9} {:>10} {:>8} {:>10} {:>10}\n",
+    print(out, "\ntime by kind of task (without what ran inside it)\n  {:<24} {:<7} {:>9} {:>10} {:>8} {:>10} {:>10}\n",
           "", "on", "count", "time", "share", "mean", "max");
     for (const NameTime& time : summary.names) {
         print(out, "  {:<24} {:<7} {:>9} {:>10} {:>6.1f} % {:>10} {:>10}\n", time.name, place_name(time.where),
@@ -129,8 +125,8 @@ void print_names(std::ostream& out, const TraceSummary& summary) {
 void print_block_states(std::ostream& out, const TraceSummary& summary) {
     std::int64_t all = 0;
     for (const BlockStateTime& time : summary.block_states) all += time.total_ns;
-    print(out, "\ntime by state of {} blocks inside kernels\n  {:<24} {:>9} {:>10} {:>8} {:>10} {:>10}\n", summary.blocks,
-          "", "count", "time", "share", "mean", "max");
+    print(out, "\ntime by state of {} blocks inside kernels\n  {:<24} {:>9} {:>10} {:>8} {:>10} {:>10}\n",
+          summary.blocks, "", "count", "time", "share", "mean", "max");
     for (const BlockStateTime& time : summary.block_states) {
         print(out, "  {:<24} {:>9} {:>10} {:>6.1f} % {:>10} {:>10}\n", time.name, time.count,
               duration_text(time.total_ns), share(time.total_ns, static_cast<double>(all)),
@@ -166,8 +162,8 @@ void print_steps(std::ostream& out, const TraceSummary& summary) {
     if (steps.size() == unnumbered) return;
     const auto count = static_cast<std::int64_t>(steps.size() - unnumbered);
     const auto group = static_cast<std::size_t>((count + step_lines - 1) / step_lines);
-    print(out, "\ntime by step\n  {:<14} {:>9} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}\n", "", "bars", "begin",
-          "end", "lasts", "cores", "GPUs", "copies");
+    print(out, "\ntime by step\n  {:<14} {:>9} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}\n", "", "bars", "begin", "end",
+          "lasts", "cores", "GPUs", "copies");
     for (std::size_t first = unnumbered; first < steps.size(); first += group) {
         const std::size_t last = std::min(first + group, steps.size()) - 1;
         print_step(out,

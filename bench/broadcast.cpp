@@ -343,10 +343,8 @@ void add_options(CLI::App& app, Options& options) {
         ->delimiter(',')
         ->check(CLI::Range(1, most_targets));
     app.add_option("--gpus", options.gpus, "how many GPUs to use")->check(CLI::Range(1, 8));
-    app.add_option("--emulated-gpus", options.emulated_gpus, "use so many emulated ones")
-        ->check(CLI::Range(1, 8));
-    app.add_option("--repeat", options.repeat, "rounds; the table shows their median")
-        ->check(CLI::Range(1, 1000));
+    app.add_option("--emulated-gpus", options.emulated_gpus, "use so many emulated ones")->check(CLI::Range(1, 8));
+    app.add_option("--repeat", options.repeat, "rounds; the table shows their median")->check(CLI::Range(1, 1000));
     app.add_option("--tuning", options.tuning, "a tuning file whose links our ring goes by");
     app.add_option("--json", options.json, "append a record a line to this file; - for standard output");
 }

@@ -21,8 +21,7 @@ void check(cudaError_t status) {
 
 class Broadcast final : public NcclBroadcast {
   public:
-    explicit Broadcast(int gpus)
-        : communicators_(static_cast<std::size_t>(gpus)), streams_(communicators_.size()) {
+    explicit Broadcast(int gpus) : communicators_(static_cast<std::size_t>(gpus)), streams_(communicators_.size()) {
         setenv("NCCL_NVLS_ENABLE", "0", 0);  // multicast over NVLink stays off
         std::vector<int> numbers(communicators_.size());
         std::iota(numbers.begin(), numbers.end(), 0);
@@ -59,8 +58,6 @@ class Broadcast final : public NcclBroadcast {
 
 const bool has_nccl = true;
 
-std::unique_ptr<NcclBroadcast> make_nccl_broadcast(int gpus) {
-    return std::make_unique<Broadcast>(gpus);
-}
+std::unique_ptr<NcclBroadcast> make_nccl_broadcast(int gpus) { return std::make_unique<Broadcast>(gpus); }
 
 }  // namespace bench

@@ -5,8 +5,6 @@ namespace bench {
 
 const bool has_nccl = false;
 
-std::unique_ptr<NcclBroadcast> make_nccl_broadcast(int) {
-    return nullptr;
-}
+std::unique_ptr<NcclBroadcast> make_nccl_broadcast(int) { return nullptr; }
 
 }  // namespace bench

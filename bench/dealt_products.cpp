@@ -46,9 +46,7 @@ class ProductOnGpu {
         const T* const below = square + cols;
         const Index rows_below = rows_ - first - cols;
         switch (part) {
-            case Part::all:
-                add(CUBLAS_OP_N, rows_, cols, a, first, 0);
-                return;
+            case Part::all: add(CUBLAS_OP_N, rows_, cols, a, first, 0); return;
             case Part::upper:
                 add(CUBLAS_OP_N, first, cols, a, first, 0);
                 add_triangle(CUBLAS_FILL_MODE_UPPER, CUBLAS_OP_N, CUBLAS_DIAG_NON_UNIT, square, first, cols);

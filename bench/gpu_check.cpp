@@ -19,20 +19,13 @@ namespace {
 /// cuSOLVER has no function for it.
 std::string cusolver_text(int status) {
     switch (status) {
-        case CUSOLVER_STATUS_NOT_INITIALIZED:
-            return "not initialized";
-        case CUSOLVER_STATUS_INVALID_VALUE:
-            return "invalid value";
-        case CUSOLVER_STATUS_ARCH_MISMATCH:
-            return "architecture mismatch";
-        case CUSOLVER_STATUS_EXECUTION_FAILED:
-            return "execution failed";
-        case CUSOLVER_STATUS_INTERNAL_ERROR:
-            return "internal error";
-        case CUSOLVER_STATUS_NOT_SUPPORTED:
-            return "not supported";
-        default:
-            return "other";
+        case CUSOLVER_STATUS_NOT_INITIALIZED: return "not initialized";
+        case CUSOLVER_STATUS_INVALID_VALUE: return "invalid value";
+        case CUSOLVER_STATUS_ARCH_MISMATCH: return "architecture mismatch";
+        case CUSOLVER_STATUS_EXECUTION_FAILED: return "execution failed";
+        case CUSOLVER_STATUS_INTERNAL_ERROR: return "internal error";
+        case CUSOLVER_STATUS_NOT_SUPPORTED: return "not supported";
+        default: return "other";
     }
 }
 

@@ -83,8 +83,7 @@ int gpu_contests(const VersusOptions& options, const char* factorization, const 
                factorization, options.precision, options.tf32 ? " (ours: products in TF32)" : "", runtime.workers(),
                runtime.gpus(), options.repeat);
     fmt::print(table, "ours: {}\n", data_line(options.data, runtime.gpus()));
-    fmt::print(table, "vendor: {}\n",
-               vendor_line(vendor_runs(options, runtime.gpus(), blocks), runtime.gpus()));
+    fmt::print(table, "vendor: {}\n", vendor_line(vendor_runs(options, runtime.gpus(), blocks), runtime.gpus()));
     fmt::print(table, "gemm: {} x {}, K = {}, on one GPU; Tflop/s\n{}\n", gemm_order, gemm_order, gemm_depth, columns);
     if (options.precision == 's') return gpu_contests_in<float, Contest>(options, runtime, table, records.get());
     return gpu_contests_in<double, Contest>(options, runtime, table, records.get());

@@ -11,9 +11,7 @@ GpuMemory::GpuMemory(std::size_t bytes, int gpu) {
     const basalt::detail::CurrentDevice current(gpu);
     if (bytes > 0) check_cuda(cudaMalloc(&data_, bytes), "cudaMalloc");
 }
-GpuMemory::~GpuMemory() {
-    cudaFree(data_);
-}
+GpuMemory::~GpuMemory() { cudaFree(data_); }
 
 void synchronize_gpus(int gpus) {
     for (int gpu = gpus - 1; gpu >= 0; --gpu) {

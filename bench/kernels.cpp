@@ -64,8 +64,7 @@ class Array {
   public:
     Array(Device& device, Index size)
         : device_(device),
-          data_(static_cast<T*>(
-              device.allocate(static_cast<std::size_t>(std::max<Index>(size, 1)) * sizeof(T)))) {}
+          data_(static_cast<T*>(device.allocate(static_cast<std::size_t>(std::max<Index>(size, 1)) * sizeof(T)))) {}
     Array(Device& device, const std::vector<T>& values) : Array(device, std::ssize(values)) {
         device.copy(StreamRole::from_host, {data_, values.data(), values.size() * sizeof(T)});
         await(device, StreamRole::from_host);
@@ -123,9 +122,7 @@ class Cases {
   private:
     Index stored() const { return grid_.tile_cols() * grid_.tile_column_size(); }
     TileColumns<T> tiles() const { return stored_tile_columns(grid_, matrix_.data(), grid_.tile_cols()); }
-    TileColumns<T> other_tiles() const {
-        return stored_tile_columns(grid_, other_.data(), grid_.tile_cols());
-    }
+    TileColumns<T> other_tiles() const { return stored_tile_columns(grid_, other_.data(), grid_.tile_cols()); }
     View<T> columns() const {
         return View<T>::column_major(other_.data(), grid_.rows(), grid_.cols(), grid_.padded_rows());
     }
@@ -155,21 +152,17 @@ class Cases {
         const Index half = grid_.shape().width / 2;
         add("copy half of each row", fmt::format("{} x {}", grid_.rows(), grid_.cols() / 2),
             2 * grid_.tile_cols() * grid_.rows() * half, 0, [=, this](Stream stream) {
-                on_stream::copy_tile_columns<T>(stream, tiles().col_range(0, half),
-                                                other_tiles().col_range(0, half));
+                on_stream::copy_tile_columns<T>(stream, tiles().col_range(0, half), other_tiles().col_range(0, half));
             });
     }
 
     void add_conversions() {
-        add_whole("columns to tiles", 2, [this](Stream stream) {
-            on_stream::pack_tile_columns<T>(stream, grid_, {}, columns(), tiles());
-        });
-        add_whole("tiles to columns", 2, [this](Stream stream) {
-            on_stream::unpack_tile_columns<T>(stream, grid_, {}, tiles(), columns());
-        });
-        add_whole("columns to tiles in place", 2, [this](Stream stream) {
-            on_stream::pack_in_place<T>(stream, grid_, matrix_.data(), other_.data());
-        });
+        add_whole("columns to tiles", 2,
+                  [this](Stream stream) { on_stream::pack_tile_columns<T>(stream, grid_, {}, columns(), tiles()); });
+        add_whole("tiles to columns", 2,
+                  [this](Stream stream) { on_stream::unpack_tile_columns<T>(stream, grid_, {}, tiles(), columns()); });
+        add_whole("columns to tiles in place", 2,
+                  [this](Stream stream) { on_stream::pack_in_place<T>(stream, grid_, matrix_.data(), other_.data()); });
         const Index n = std::min(grid_.rows(), grid_.cols());
         add("triangle, columns to rows", fmt::format("{} x {}", n, n), n * (n + 1), 0, [=, this](Stream stream) {
             on_stream::copy_triangle<T>(stream, basalt::Triangle::lower, 0,
@@ -177,15 +170,13 @@ class Cases {
                                         View<T>::row_major(matrix_.data(), n, n, n));
         });
         add_whole("tiles CRRB to CCRB", 2, [this](Stream stream) {
-            on_stream::reorder_tiles<T>(stream, grid_.shape(), ElementOrder::row_major, tiles(),
-                                        other_tiles());
+            on_stream::reorder_tiles<T>(stream, grid_.shape(), ElementOrder::row_major, tiles(), other_tiles());
         });
     }
 
     void add_norms() {
-        add_whole("max norm", 1, [this](Stream stream) {
-            on_stream::max_norm<T>(stream, grid_, {}, tiles(), numbers_.data());
-        });
+        add_whole("max norm", 1,
+                  [this](Stream stream) { on_stream::max_norm<T>(stream, grid_, {}, tiles(), numbers_.data()); });
         add_whole("column sums", 1, [this](Stream stream) {
             on_stream::absolute_column_sums<T>(stream, grid_, {}, tiles(), numbers_.data(), scratch_.data());
         });
@@ -206,16 +197,14 @@ class Cases {
         const auto inverse = View<T>::row_major(keep(random_triangle<T>(nb)), nb, nb, nb);
         const auto w = dense_tile_columns(other_.data(), grid_.tile_cols(), nb, grid_.shape().width);
         const auto u = tiles().row_range(0, nb);
-        const double order = static_cast<double>(nb),
-                     solve = order * order * static_cast<double>(grid_.cols());
+        const double order = static_cast<double>(nb), solve = order * order * static_cast<double>(grid_.cols());
         const std::string panel = fmt::format("nb {}", nb), rows = fmt::format("{} x {}", nb, grid_.cols());
         add("interchanges to moves", panel, 0, 0,
             [=](Stream stream) { on_stream::find_row_moves(stream, pivots, moves); });
         add("exchange rows", rows, 4 * nb * grid_.cols(), 0,
             [=, this](Stream stream) { on_stream::exchange_rows<T>(stream, moves, tiles(), w); });
-        add("invert triangle", panel, 0, order * order * order / 3, [=, this](Stream stream) {
-            on_stream::invert_unit_lower<T>(stream, l, inverse, numbers_.data());
-        });
+        add("invert triangle", panel, 0, order * order * order / 3,
+            [=, this](Stream stream) { on_stream::invert_unit_lower<T>(stream, l, inverse, numbers_.data()); });
         add("solve by inverse", rows, 0, solve,
             [=](Stream stream) { on_stream::solve_by_inverse<T>(stream, inverse, w, u); });
         for (const Index cols : {Index{256}, Index{4096}, grid_.cols()}) add_solves(l, std::min(cols, grid_.cols()));
@@ -226,7 +215,8 @@ class Cases {
         const Index nb = l.rows(), width = std::min(grid_.shape().width, cols), columns = (cols + width - 1) / width;
         const auto w = dense_tile_columns(other_.data(), columns, nb, width);
         const auto u = tiles().some(0, columns).row_range(0, nb).col_range(0, width);
-        const auto inverses = View<const T>::row_major(keep(random_triangle<T>(nb)), nb, inverted_block, inverted_block);
+        const auto inverses =
+            View<const T>::row_major(keep(random_triangle<T>(nb)), nb, inverted_block, inverted_block);
         const std::string rows = fmt::format("{} x {}", nb, columns * width);
         const double solve = static_cast<double>(nb * nb) * static_cast<double>(columns * width);
         add("solve by block inverses", rows, 2 * nb * columns * width, solve,
@@ -258,8 +248,7 @@ double time_calls(Device& device, const Case& each, int calls) {
     for (int i = 0; i < calls; ++i) device.launch(StreamRole::compute, each.call);
     const Ticket end = device.record(StreamRole::compute, true);
     while (!device.reached(StreamRole::compute, end)) std::this_thread::yield();
-    const auto nanoseconds =
-        device.time_of(StreamRole::compute, end) - device.time_of(StreamRole::compute, start);
+    const auto nanoseconds = device.time_of(StreamRole::compute, end) - device.time_of(StreamRole::compute, start);
     return static_cast<double>(nanoseconds) * 1e-9 / calls;
 }
 
@@ -316,11 +305,10 @@ void run(Device& device, const Options& options) {
 int run(const Options& options) {
     const Index widest = *std::max_element(options.panels.begin(), options.panels.end());
     if (widest > options.rows) {
-        throw std::invalid_argument(
-            fmt::format("--nb {}: allowed is up to {}, --rows", widest, options.rows));
+        throw std::invalid_argument(fmt::format("--nb {}: allowed is up to {}, --rows", widest, options.rows));
     }
-    const auto devices = options.emulated ? basalt::detail::make_emulated_devices({.gpus = 1})
-                                          : basalt::detail::make_cuda_devices(1);
+    const auto devices =
+        options.emulated ? basalt::detail::make_emulated_devices({.gpus = 1}) : basalt::detail::make_cuda_devices(1);
     if (devices.empty()) throw std::runtime_error("no GPU; --emulated shows that it works");
     devices.front()->attach_thread();
     options.precision == 's' ? run<float>(*devices.front(), options) : run<double>(*devices.front(), options);
@@ -332,9 +320,7 @@ void add_options(CLI::App& app, Options& options) {
     app.add_option("--rows", options.rows, "of the matrix")->check(sizes);
     app.add_option("--cols", options.cols, "of the matrix")->check(sizes);
     app.add_option("--width", options.width, "of the tiles")->check(sizes);
-    app.add_option("--nb", options.panels, "panel widths: 256,512")
-        ->delimiter(',')
-        ->check(CLI::Range(1, 4096));
+    app.add_option("--nb", options.panels, "panel widths: 256,512")->delimiter(',')->check(CLI::Range(1, 4096));
     app.add_option("--precision", options.precision, "s or d")->check(CLI::IsMember({"s", "d"}));
     app.add_option("--turns", options.turns, "the table shows their median")->check(CLI::Range(1, 1000));
     app.add_option("--seconds", options.seconds, "of a turn")->check(CLI::Range(0.0001, 100.0));

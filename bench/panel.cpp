@@ -46,9 +46,7 @@ std::vector<int> usual_threads() {
     return threads;
 }
 
-double best(const std::vector<double>& seconds) {
-    return *std::min_element(seconds.begin(), seconds.end());
-}
+double best(const std::vector<double>& seconds) { return *std::min_element(seconds.begin(), seconds.end()); }
 
 /// Binds the calling thread as the runtime binds its worker of that place, and gives all cores back at the end.
 class Binding {
@@ -69,8 +67,7 @@ class Binding {
 template <class T>
 class PanelBench {
   public:
-    PanelBench(Index m, Index nb)
-        : m_(m), nb_(nb), rows_(count()), columns_(count()), work_(count() * sizeof(T)) {
+    PanelBench(Index m, Index nb) : m_(m), nb_(nb), rows_(count()), columns_(count()), work_(count() * sizeof(T)) {
         std::mt19937_64 random(1);
         for (T& x : rows_) x = static_cast<T>(static_cast<double>(random() >> 11) * 0x1p-53 - 0.5);
         for (Index i = 0; i < m; ++i) {
@@ -288,8 +285,9 @@ int main(int argc, char** argv) {
         ->check(CLI::Range(0, 1024));
     app.add_flag("--beside-update", options.beside_update,
                  "also beside gemms (K = 512) on a stream of low priority, and what becomes of their rate");
-    app.add_option("--log", options.log,
-                   "GPU, double: write what the blocks of each design are busy with, in a run more, as a trace to this file");
+    app.add_option(
+        "--log", options.log,
+        "GPU, double: write what the blocks of each design are busy with, in a run more, as a trace to this file");
     if (const auto status = parse(app, argc, argv)) return *status;
     try {
         if (options.mode == "gpu") return bench_panel_gpu(options), 0;

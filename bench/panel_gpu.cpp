@@ -50,9 +50,7 @@ void check(cusolverStatus_t status, const char* what) {
         throw std::runtime_error(std::string(what) + " failed: " + std::to_string(status));
 }
 
-cudaStream_t native(Stream stream) {
-    return static_cast<cudaStream_t>(stream.native());
-}
+cudaStream_t native(Stream stream) { return static_cast<cudaStream_t>(stream.native()); }
 
 /// A point in a stream, with its time.
 class Event {
@@ -232,7 +230,8 @@ class DeviceLog {
 
     const PanelLog& log() const { return log_; }
 
-    /// Adds it to the trace, a row a block: those of `name`. Times count from its begin, so that designs can be compared.
+    /// Adds it to the trace, a row a block: those of `name`. Times count from its begin, so that designs can be
+    /// compared.
     void add_to(basalt::Trace& trace, const std::string& name) const {
         std::vector<basalt::PanelLogEntry> entries = entries_.read();
         const PanelLog log{entries.data(), log_.blocks, log_.capacity};
@@ -313,7 +312,8 @@ class PanelContest {
         const DeviceLog log(device_, n_);
         for (const Contestant<T>& each : contestants_) {
             if (each.design == "cusolver" || each.design == "steps") continue;
-            time(each, [] {}, log.log());
+            time(
+                each, [] {}, log.log());
             log.add_to(trace, fmt::format("{} {}", each.design, m_));
         }
     }
@@ -350,7 +350,8 @@ class PanelContest {
     }
 
     void factor(Stream stream, View<T> panel, PanelPlan plan, PanelLog log) {
-        basalt::cuda_kernels::panel_factor<T>(stream, panel, pivots_.data(), info_.data(), workspace_.data(), plan, log);
+        basalt::cuda_kernels::panel_factor<T>(stream, panel, pivots_.data(), info_.data(), workspace_.data(), plan,
+                                              log);
     }
 
     void factor_greedily(Stream stream, View<T> panel, PanelPlan plan, PanelLog log) {
@@ -362,9 +363,8 @@ class PanelContest {
 
     void enter_vendor() {
         vendor_.emplace(device_, m_, n_);
-        contestants_.push_back(
-            {"cusolver", 0, &columns_,
-             [this](Stream stream, T* a, PanelLog) { vendor_->factor(stream, a, pivots_.data()); }});
+        contestants_.push_back({"cusolver", 0, &columns_,
+                                [this](Stream stream, T* a, PanelLog) { vendor_->factor(stream, a, pivots_.data()); }});
     }
 
     /// Seconds of the GPU from the first kernel to the end; `meanwhile` is called until then.

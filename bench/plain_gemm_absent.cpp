@@ -12,9 +12,7 @@ void plain_gemm(basalt::Stream, Index, Index, Index, const T*, const T*, T*) {
     throw std::runtime_error("this build has no cuBLAS");
 }
 
-const char* plain_gemm_version() {
-    return "no cuBLAS in this build";
-}
+const char* plain_gemm_version() { return "no cuBLAS in this build"; }
 
 template void plain_gemm<float>(basalt::Stream, Index, Index, Index, const float*, const float*, float*);
 template void plain_gemm<double>(basalt::Stream, Index, Index, Index, const double*, const double*, double*);

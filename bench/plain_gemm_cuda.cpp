@@ -15,16 +15,15 @@ using basalt::Index;
 template <class T>
 void plain_gemm(basalt::Stream stream, Index m, Index n, Index k, const T* a, const T* b, T* c) {
     const auto handle = static_cast<cublasHandle_t>(stream.context()->blas);
-    const int rows = basalt::blas::blas_int(m), cols = basalt::blas::blas_int(n),
-              depth = basalt::blas::blas_int(k);
+    const int rows = basalt::blas::blas_int(m), cols = basalt::blas::blas_int(n), depth = basalt::blas::blas_int(k);
     const T minus_one{-1}, one{1};
     const cublasStatus_t status = [&] {
         if constexpr (std::is_same_v<T, float>) {
-            return cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, rows, cols, depth, &minus_one, a, rows, b,
-                               depth, &one, c, rows);
+            return cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, rows, cols, depth, &minus_one, a, rows, b, depth, &one,
+                               c, rows);
         } else {
-            return cublasDgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, rows, cols, depth, &minus_one, a, rows, b,
-                               depth, &one, c, rows);
+            return cublasDgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, rows, cols, depth, &minus_one, a, rows, b, depth, &one,
+                               c, rows);
         }
     }();
     if (status != CUBLAS_STATUS_SUCCESS) {

@@ -1,5 +1,5 @@
-// bench_submission: what it costs to submit hybrid LU's task graph. The graph is that of a large matrix; the elements are
-// few, since the cost is one of tasks and accesses, and a gate keeps the tasks from running meanwhile.
+// bench_submission: what it costs to submit hybrid LU's task graph. The graph is that of a large matrix; the elements
+// are few, since the cost is one of tasks and accesses, and a gate keeps the tasks from running meanwhile.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -83,9 +83,11 @@ int run(const Options& options) {
     }
     std::FILE* table = options.json == "-" ? stderr : stdout;
     const double median = basalt::median(seconds);
-    fmt::print(table, "submission of hybrid LU, n = {}, NB = {}, tiles of {}, {} GPUs: {} tasks in {:.4f} s, {:.2f} us a task (median of {})\n",
-               options.n, options.nb, options.tile, options.gpus, tasks, median, median / static_cast<double>(tasks) * 1e6,
-               options.repeat);
+    fmt::print(table,
+               "submission of hybrid LU, n = {}, NB = {}, tiles of {}, {} GPUs: {} tasks in {:.4f} s, {:.2f} us a task "
+               "(median of {})\n",
+               options.n, options.nb, options.tile, options.gpus, tasks, median,
+               median / static_cast<double>(tasks) * 1e6, options.repeat);
     if (options.json.empty()) return 0;
     basalt::JsonRecord record;
     record["bench"] = "submission";
@@ -109,8 +111,10 @@ int main(int argc, char** argv) {
     CLI::App app("The cost of submitting hybrid LU's task graph, on emulated GPUs", "bench_submission");
     Options options;
     app.add_option("--n", options.n, "order of the matrix")->check(CLI::Range(Index{scale}, Index{1} << 24));
-    app.add_option("--nb", options.nb, "panel width, a multiple of 64")->check(CLI::Range(Index{scale}, Index{1} << 16));
-    app.add_option("--tile", options.tile, "tile width, a multiple of 64")->check(CLI::Range(Index{scale}, Index{1} << 16));
+    app.add_option("--nb", options.nb, "panel width, a multiple of 64")
+        ->check(CLI::Range(Index{scale}, Index{1} << 16));
+    app.add_option("--tile", options.tile, "tile width, a multiple of 64")
+        ->check(CLI::Range(Index{scale}, Index{1} << 16));
     app.add_option("--gpus", options.gpus, "emulated GPUs")->check(CLI::Range(1, 8));
     app.add_option("--repeat", options.repeat, "rounds that count")->check(CLI::Range(1, 1000));
     app.add_option("--json", options.json, "append a record to this file; - for standard output");

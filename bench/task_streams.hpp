@@ -33,8 +33,7 @@ struct Stream {
         if (name == "independent") return {Kind::independent, tasks, 0};
         if (name == "chain") return {Kind::chain, tasks, 0};
         if (name == "cholesky") {
-            const auto tiles =
-                static_cast<std::int64_t>(std::llround(std::cbrt(6.0 * static_cast<double>(tasks)))) - 1;
+            const auto tiles = static_cast<std::int64_t>(std::llround(std::cbrt(6.0 * static_cast<double>(tasks)))) - 1;
             return cholesky(tiles < 1 ? 1 : tiles);
         }
         throw std::invalid_argument("no stream of tasks is called '" + std::string(name) + "'");
@@ -60,16 +59,13 @@ void insert(const Stream& stream, System& system) {
         for (std::int64_t i = 0; i < stream.tasks; ++i) system.update(0);
         return;
     }
-    const auto tile = [](std::int64_t i, std::int64_t j) {
-        return static_cast<std::size_t>(i * (i + 1) / 2 + j);
-    };
+    const auto tile = [](std::int64_t i, std::int64_t j) { return static_cast<std::size_t>(i * (i + 1) / 2 + j); };
     for (std::int64_t k = 0; k < stream.tiles; ++k) {
         system.update(tile(k, k));                                                                  // potrf
         for (std::int64_t i = k + 1; i < stream.tiles; ++i) system.update(tile(k, k), tile(i, k));  // trsm
         for (std::int64_t i = k + 1; i < stream.tiles; ++i) {
-            for (std::int64_t j = k + 1; j < i; ++j)
-                system.update(tile(i, k), tile(j, k), tile(i, j));  // gemm
-            system.update(tile(i, k), tile(i, i));                  // syrk
+            for (std::int64_t j = k + 1; j < i; ++j) system.update(tile(i, k), tile(j, k), tile(i, j));  // gemm
+            system.update(tile(i, k), tile(i, i));                                                       // syrk
         }
     }
 }

@@ -47,8 +47,7 @@ Stream stream_of(const std::string& name, const Options& options) {
 
 std::vector<std::int64_t> scaling_sizes(const Options& options) {
     std::vector<std::int64_t> sizes;
-    for (auto tasks = std::min<std::int64_t>(10'000, options.largest); tasks <= options.largest;
-         tasks *= 10) {
+    for (auto tasks = std::min<std::int64_t>(10'000, options.largest); tasks <= options.largest; tasks *= 10) {
         sizes.push_back(tasks);
     }
     return sizes;
@@ -113,8 +112,8 @@ double own_peak_mb(const Options& options) {
 
 std::optional<double> peak_mb(const Line& line, const Options& options) {
     return number_from_self({"--print-memory", "--case", line.stream, "--system", line.system, "--workers",
-                             std::to_string(line.workers), "--tasks", std::to_string(options.tasks),
-                             "--tiles", std::to_string(options.tiles)});
+                             std::to_string(line.workers), "--tasks", std::to_string(options.tasks), "--tiles",
+                             std::to_string(options.tiles)});
 }
 
 class Report {
@@ -158,12 +157,12 @@ void compare(const std::string& stream, const Options& options, Report& report) 
         }
     }
     measure(lines, options.repeat);
-    report.print("\n{}, {} tasks\n{:<8} {:>7} {:>9} {:>9} {:>9} {:>9}\n", stream, lines[0].tasks.tasks,
-                 "system", "workers", "ns/task", "best", "cpu ns", "peak MB");
+    report.print("\n{}, {} tasks\n{:<8} {:>7} {:>9} {:>9} {:>9} {:>9}\n", stream, lines[0].tasks.tasks, "system",
+                 "workers", "ns/task", "best", "cpu ns", "peak MB");
     for (Line& line : lines) {
         line.peak_mb = peak_mb(line, options);
-        report.print("{:<8} {:>7} {:>9.1f} {:>9.1f} {:>9.1f} {:>9.1f}\n", line.system, line.workers,
-                     line.median_ns(), line.best_ns(), line.cpu_ns(), line.peak_mb.value_or(0));
+        report.print("{:<8} {:>7} {:>9.1f} {:>9.1f} {:>9.1f} {:>9.1f}\n", line.system, line.workers, line.median_ns(),
+                     line.best_ns(), line.cpu_ns(), line.peak_mb.value_or(0));
         report.record(stream, line);
     }
 }
@@ -195,8 +194,7 @@ void scale(const std::string& stream, int workers, const Options& options, Repor
 }
 
 void scale_all(const Options& options, Report& report) {
-    report.print("\nscaling of basalt, ns/task by number of tasks\n{:<12} {:>7} {:<4}", "stream", "workers",
-                 "time");
+    report.print("\nscaling of basalt, ns/task by number of tasks\n{:<12} {:>7} {:<4}", "stream", "workers", "time");
     for (const std::int64_t tasks : scaling_sizes(options)) report.print(" {:>9}", tasks);
     report.print(" {:>10}\n", "spread");
     for (const std::string& stream : streams) {
@@ -209,21 +207,18 @@ void add_options(CLI::App& app, Options& options) {
     app.add_option("--case", options.cases, "what to run: independent, chain, cholesky, scaling (of basalt)")
         ->delimiter(',')
         ->check(CLI::IsMember(all_cases));
-    app.add_option("--system", options.systems,
-                   "who runs it: basalt, openmp, onetbb, bare (loop, hash table)")
+    app.add_option("--system", options.systems, "who runs it: basalt, openmp, onetbb, bare (loop, hash table)")
         ->delimiter(',')
         ->check(CLI::IsMember(all_systems));
     app.add_option("--workers", options.workers, "threads that insert or run tasks")
         ->delimiter(',')
         ->check(CLI::Range(1, 1024));
-    app.add_option("--repeat", options.repeat, "rounds; the table shows their median")
-        ->check(CLI::Range(1, 1000));
+    app.add_option("--repeat", options.repeat, "rounds; the table shows their median")->check(CLI::Range(1, 1000));
     app.add_option("--tasks", options.tasks, "tasks of independent and chain")->check(any_count);
     app.add_option("--tiles", options.tiles, "tiles a side in cholesky")->check(CLI::Range(1, 390));
     app.add_option("--largest", options.largest, "most tasks in scaling")->check(any_count);
     app.add_option("--json", options.json, "append a record a line to this file; - for standard output");
-    app.add_flag("--print-memory", options.print_memory)
-        ->group("");  // one case, a process: see own_peak_mb()
+    app.add_flag("--print-memory", options.print_memory)->group("");  // one case, a process: see own_peak_mb()
 }
 
 int run(const Options& options) {

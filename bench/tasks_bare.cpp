@@ -9,9 +9,7 @@ namespace bench {
 
 namespace {
 
-inline void use(const double* a, const double* b, double* c) {
-    asm volatile("" : : "r"(a), "r"(b), "r"(c));
-}
+inline void use(const double* a, const double* b, double* c) { asm volatile("" : : "r"(a), "r"(b), "r"(c)); }
 
 class BareLoop final : public TaskSystem {
   public:
@@ -76,8 +74,6 @@ class BareLoop final : public TaskSystem {
 
 }  // namespace
 
-std::unique_ptr<TaskSystem> make_bare_loop() {
-    return std::make_unique<BareLoop>();
-}
+std::unique_ptr<TaskSystem> make_bare_loop() { return std::make_unique<BareLoop>(); }
 
 }  // namespace bench

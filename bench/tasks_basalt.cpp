@@ -49,8 +49,6 @@ class BasaltSystem final : public TaskSystem {
 
 }  // namespace
 
-std::unique_ptr<TaskSystem> make_basalt_system(int workers) {
-    return std::make_unique<BasaltSystem>(workers);
-}
+std::unique_ptr<TaskSystem> make_basalt_system(int workers) { return std::make_unique<BasaltSystem>(workers); }
 
 }  // namespace bench

@@ -21,9 +21,7 @@ namespace {
 namespace flow = oneapi::tbb::flow;
 using Node = flow::continue_node<flow::continue_msg>;
 
-inline void use(const double* a, const double* b, double* c) {
-    asm volatile("" : : "r"(a), "r"(b), "r"(c));
-}
+inline void use(const double* a, const double* b, double* c) { asm volatile("" : : "r"(a), "r"(b), "r"(c)); }
 
 class Graph {
   public:
@@ -37,9 +35,7 @@ class Graph {
 
     void task() { throw std::logic_error("tasks without data need no graph"); }
     void update(std::size_t c) { add(nullptr, nullptr, c, {last_writer_[c]}); }
-    void update(std::size_t a, std::size_t c) {
-        add(&data_[a], nullptr, c, {last_writer_[a], last_writer_[c]});
-    }
+    void update(std::size_t a, std::size_t c) { add(&data_[a], nullptr, c, {last_writer_[a], last_writer_[c]}); }
     void update(std::size_t a, std::size_t b, std::size_t c) {
         add(&data_[a], &data_[b], c, {last_writer_[a], last_writer_[b], last_writer_[c]});
     }
@@ -109,8 +105,6 @@ class OneTbbSystem final : public TaskSystem {
 
 }  // namespace
 
-std::unique_ptr<TaskSystem> make_onetbb_system(int workers) {
-    return std::make_unique<OneTbbSystem>(workers);
-}
+std::unique_ptr<TaskSystem> make_onetbb_system(int workers) { return std::make_unique<OneTbbSystem>(workers); }
 
 }  // namespace bench

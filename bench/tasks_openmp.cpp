@@ -10,9 +10,7 @@ namespace bench {
 namespace {
 
 /// What stands for a kernel: nothing, but the compiler may not know.
-inline void use(const double* a, const double* b, double* c) {
-    asm volatile("" : : "r"(a), "r"(b), "r"(c));
-}
+inline void use(const double* a, const double* b, double* c) { asm volatile("" : : "r"(a), "r"(b), "r"(c)); }
 
 class OpenMpSystem final : public TaskSystem {
   public:
@@ -62,8 +60,6 @@ class OpenMpSystem final : public TaskSystem {
 
 }  // namespace
 
-std::unique_ptr<TaskSystem> make_openmp_system(int workers) {
-    return std::make_unique<OpenMpSystem>(workers);
-}
+std::unique_ptr<TaskSystem> make_openmp_system(int workers) { return std::make_unique<OpenMpSystem>(workers); }
 
 }  // namespace bench

@@ -63,14 +63,12 @@ template <class T>
 class RandomArray {
   public:
     RandomArray(Device& device, Index size)
-        : device_(device),
-          data_(static_cast<T*>(device.allocate(static_cast<std::size_t>(size) * sizeof(T)))) {
+        : device_(device), data_(static_cast<T*>(device.allocate(static_cast<std::size_t>(size) * sizeof(T)))) {
         const basalt::TileGrid grid(1, size, {1, size});
         const basalt::GeneratorSpec spec{basalt::DeviceGenerator::random, 1, size, 1};
         const auto all = basalt::stored_tile_columns(grid, data_, 1);
-        device.launch(StreamRole::compute, [=](Stream stream) {
-            basalt::on_stream::generate_tile_columns<T>(stream, spec, grid, {}, all);
-        });
+        device.launch(StreamRole::compute,
+                      [=](Stream stream) { basalt::on_stream::generate_tile_columns<T>(stream, spec, grid, {}, all); });
     }
     ~RandomArray() { device_.release(data_); }
     RandomArray(const RandomArray&) = delete;
@@ -106,8 +104,7 @@ class Bench {
             each.rates.clear();
         }
         for (int i = 0; i < options_.turns; ++i) {
-            for (Contestant& each : all)
-                take_turn(each, std::max(1, static_cast<int>(turn / each.call_seconds)));
+            for (Contestant& each : all) take_turn(each, std::max(1, static_cast<int>(turn / each.call_seconds)));
         }
         return all;
     }
@@ -180,9 +177,8 @@ class Report {
         : options_(options),
           gpu_(device.model()),
           table_(options.json == "-" ? stderr : stdout),
-          records_(options.json.empty()
-                       ? nullptr
-                       : std::make_unique<basalt::JsonRecordWriter>(options.json, std::cout)) {
+          records_(options.json.empty() ? nullptr
+                                        : std::make_unique<basalt::JsonRecordWriter>(options.json, std::cout)) {
         fmt::print(table_,
                    "trailing update C -= L U, {} rows by {} columns, precision {}, on {}\n"
                    "tile columns beside one plain gemm ({}): Gflop/s, median of {} turns of {:.3g} s\n",
@@ -241,11 +237,11 @@ void run(Device& device, const Options& options) {
 int run(const Options& options) {
     for (const Index width : options.widths) {
         if (width <= options.cols) continue;
-        throw std::invalid_argument(fmt::format(
-            "--width {}: no tile column is as wide; allowed is up to {}, --cols", width, options.cols));
+        throw std::invalid_argument(
+            fmt::format("--width {}: no tile column is as wide; allowed is up to {}, --cols", width, options.cols));
     }
-    const auto devices = options.emulated ? basalt::detail::make_emulated_devices({.gpus = 1})
-                                          : basalt::detail::make_cuda_devices(1);
+    const auto devices =
+        options.emulated ? basalt::detail::make_emulated_devices({.gpus = 1}) : basalt::detail::make_cuda_devices(1);
     if (devices.empty()) throw std::runtime_error("no GPU; --emulated shows that it works");
     devices.front()->attach_thread();
     options.precision == 's' ? run<float>(*devices.front(), options) : run<double>(*devices.front(), options);

@@ -18,16 +18,10 @@ namespace {
 constexpr const char* core_variable = "OPENBLAS_CORETYPE";
 constexpr const char* cache_variable = "OPENBLAS_L2_SIZE";
 
-lapack_int narrow(Index value) {
-    return static_cast<lapack_int>(value);
-}
-lapack_int leading(Index rows) {
-    return narrow(rows < 1 ? 1 : rows);
-}
+lapack_int narrow(Index value) { return static_cast<lapack_int>(value); }
+lapack_int leading(Index rows) { return narrow(rows < 1 ? 1 : rows); }
 
-bool same(const std::string& a, const std::string& b) {
-    return strcasecmp(a.c_str(), b.c_str()) == 0;
-}
+bool same(const std::string& a, const std::string& b) { return strcasecmp(a.c_str(), b.c_str()) == 0; }
 
 bool core_uses_avx512(const std::string& core) {
     return same(core, "SkylakeX") || same(core, "Cooperlake") || same(core, "SapphireRapids");
@@ -43,17 +37,15 @@ Index Vendor<float>::getrf(Index m, Index n, float* a, std::vector<lapack_int>& 
 }
 
 void Vendor<double>::gemm(Index m, Index n, Index k, const double* a, const double* b, double* c) {
-    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, narrow(m), narrow(n), narrow(k), -1, a, leading(m),
-                b, leading(k), 1, c, leading(m));
+    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, narrow(m), narrow(n), narrow(k), -1, a, leading(m), b,
+                leading(k), 1, c, leading(m));
 }
 void Vendor<float>::gemm(Index m, Index n, Index k, const float* a, const float* b, float* c) {
-    cblas_sgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, narrow(m), narrow(n), narrow(k), -1, a, leading(m),
-                b, leading(k), 1, c, leading(m));
+    cblas_sgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, narrow(m), narrow(n), narrow(k), -1, a, leading(m), b,
+                leading(k), 1, c, leading(m));
 }
 
-void set_vendor_threads(int threads) {
-    openblas_set_num_threads(threads);
-}
+void set_vendor_threads(int threads) { openblas_set_num_threads(threads); }
 
 std::string vendor_version() {
     const std::string config = openblas_get_config();  // "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH ..."
@@ -61,9 +53,7 @@ std::string vendor_version() {
     return config.substr(0, name_end == config.npos ? name_end : config.find(' ', name_end + 1));
 }
 
-std::string vendor_core() {
-    return openblas_get_corename();
-}
+std::string vendor_core() { return openblas_get_corename(); }
 
 std::string vendor_note() {
     std::string note;
@@ -82,8 +72,8 @@ std::string vendor_note() {
 void require_vendor_core(const std::string& core, char** argv) {
     const bool by_itself = core == "auto";
     const char* told = std::getenv(core_variable);
-    const bool as_wanted = by_itself ? told == nullptr && std::getenv(cache_variable) == nullptr
-                                     : told != nullptr && same(told, core);
+    const bool as_wanted =
+        by_itself ? told == nullptr && std::getenv(cache_variable) == nullptr : told != nullptr && same(told, core);
     if (!as_wanted) {
         if (by_itself) {
             unsetenv(core_variable);
@@ -95,10 +85,10 @@ void require_vendor_core(const std::string& core, char** argv) {
         throw std::system_error(errno, std::generic_category(), "starting this program again");
     }
     if (by_itself || same(vendor_core(), core)) return;
-    throw std::invalid_argument(
-        "--vendor-coretype: this OpenBLAS has no kernels called " + core + " (it took " + vendor_core() +
-        "); allowed: auto and, as far as it was built with them, SkylakeX, Cooperlake, "
-        "SapphireRapids, Haswell, Zen, Sandybridge, Nehalem, Prescott");
+    throw std::invalid_argument("--vendor-coretype: this OpenBLAS has no kernels called " + core + " (it took " +
+                                vendor_core() +
+                                "); allowed: auto and, as far as it was built with them, SkylakeX, Cooperlake, "
+                                "SapphireRapids, Haswell, Zen, Sandybridge, Nehalem, Prescott");
 }
 
 }  // namespace bench

@@ -18,15 +18,13 @@ struct Vendor<double> {
     /// LAPACKE_dgetrf; returns INFO.
     static basalt::Index getrf(basalt::Index m, basalt::Index n, double* a, std::vector<lapack_int>& pivots);
     /// c -= a b, m x n and k between.
-    static void gemm(basalt::Index m, basalt::Index n, basalt::Index k, const double* a, const double* b,
-                     double* c);
+    static void gemm(basalt::Index m, basalt::Index n, basalt::Index k, const double* a, const double* b, double* c);
 };
 
 template <>
 struct Vendor<float> {
     static basalt::Index getrf(basalt::Index m, basalt::Index n, float* a, std::vector<lapack_int>& pivots);
-    static void gemm(basalt::Index m, basalt::Index n, basalt::Index k, const float* a, const float* b,
-                     float* c);
+    static void gemm(basalt::Index m, basalt::Index n, basalt::Index k, const float* a, const float* b, float* c);
 };
 
 /// Threads of OpenBLAS's calls from now on.

@@ -145,9 +145,7 @@ void* allocate_pinned(std::size_t bytes) {
     check_cuda(cudaHostAlloc(&memory, bytes, cudaHostAllocPortable), "cudaHostAlloc");
     return memory;
 }
-void free_pinned(void* memory) {
-    cudaFreeHost(memory);
-}
+void free_pinned(void* memory) { cudaFreeHost(memory); }
 
 template class VendorGpu<float>;
 template class VendorGpu<double>;

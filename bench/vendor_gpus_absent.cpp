@@ -22,13 +22,9 @@ namespace {
 
 }  // namespace
 
-std::string vendor_gpus_version() {
-    return "";
-}
+std::string vendor_gpus_version() { return ""; }
 
-VendorGpus::VendorGpus(int) {
-    absent();
-}
+VendorGpus::VendorGpus(int) { absent(); }
 VendorGpus::~VendorGpus() = default;
 
 template <class T>

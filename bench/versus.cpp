@@ -39,17 +39,15 @@ bool read_tile(const std::string& text, basalt::TileShape& tile) {
         return error == std::errc() && stop == end && 1 <= value && value <= max_size;
     };
     const char* begin = text.data();
-    return read(begin, begin + cross, tile.height) &&
-           read(begin + cross + 1, begin + text.size(), tile.width);
+    return read(begin, begin + cross, tile.height) && read(begin + cross + 1, begin + text.size(), tile.width);
 }
 
 CLI::Validator tile_shape() {
     return CLI::Validator(
         [](std::string& text) {
             basalt::TileShape tile;
-            return read_tile(text, tile)
-                       ? std::string()
-                       : text + ": allowed are auto and HEIGHTxWIDTH, both from 1 to 1000000";
+            return read_tile(text, tile) ? std::string()
+                                         : text + ": allowed are auto and HEIGHTxWIDTH, both from 1 to 1000000";
         },
         "HEIGHTxWIDTH");
 }
@@ -61,8 +59,7 @@ void add_options(CLI::App& command, VersusOptions& options, std::string& core) {
     command.add_option("--nb", options.nb, "panel width (default: by table)")->check(sizes);
     command
         .add_option_function<std::string>(
-            "--tile", [&options](const std::string& text) { read_tile(text, options.tile); },
-            "default: by table")
+            "--tile", [&options](const std::string& text) { read_tile(text, options.tile); }, "default: by table")
         ->check(tile_shape());
     command.add_option("--precision", options.precision, "s or d")->check(CLI::IsMember({"s", "d"}));
     command.add_option("--mode", options.mode, "where it runs: cpu (beside OpenBLAS), hybrid or gpu (beside cuSOLVER)")
@@ -82,7 +79,8 @@ void add_options(CLI::App& command, VersusOptions& options, std::string& core) {
                     "hybrid and gpu: auto (cuSOLVERMg on as many GPUs as ours where these are several, otherwise "
                     "cuSOLVER), cusolver (one GPU), cusolvermg or none")
         ->check(CLI::IsMember({"auto", "cusolver", "cusolvermg", "none"}));
-    command.add_flag_callback("--no-vendor", [&options] { options.vendor = "none"; }, "as --vendor none");
+    command.add_flag_callback(
+        "--no-vendor", [&options] { options.vendor = "none"; }, "as --vendor none");
     command
         .add_option("--vendor-block", options.vendor_blocks,
                     "columns of a block dealt to a GPU for cuSOLVERMg; several: the fastest (default: by routine)")
@@ -103,14 +101,16 @@ void add_options(CLI::App& command, VersusOptions& options, std::string& core) {
         ->check(CLI::Range(basalt::Index{0}, basalt::Index{1} << 30));
     // as callbacks: a flag's variable becomes 0 where the flag is not given
     const auto looking = [&command, &options](const char* flag, int left, const char* text) {
-        return command.add_flag_callback(flag, [&options, left] { options.left_looking = left; }, text);
+        return command.add_flag_callback(
+            flag, [&options, left] { options.left_looking = left; }, text);
     };
     looking("--left-looking", 1, "gpu, Cholesky: a panel gets all former ones at once (default: the library chooses)")
         ->excludes(looking("--right-looking", 0, "gpu, Cholesky: a panel updates all that is right of it"));
     command.add_flag("--upper", options.upper,
                      "hybrid and gpu, Cholesky: the array read by rows, whose upper triangle its lower one is");
-    command.add_option("--gpu-panels-below", options.gpu_panels_below,
-                       "hybrid: rows left from which on GPUs factor panels too; 0: never, -1: the library chooses")
+    command
+        .add_option("--gpu-panels-below", options.gpu_panels_below,
+                    "hybrid: rows left from which on GPUs factor panels too; 0: never, -1: the library chooses")
         ->check(CLI::Range(-1, 1 << 30));
     command.add_flag("--tf32", options.tf32, "hybrid and gpu, --precision s: our trailing updates multiply in TF32");
     command.add_flag("--energy", options.energy, "hybrid and gpu: measure the energy of GPUs and processor packages");
@@ -118,12 +118,9 @@ void add_options(CLI::App& command, VersusOptions& options, std::string& core) {
     command.add_option("--trace", options.trace, "hybrid and gpu: write the trace of the last run to this file");
     command.add_option("--cpus", options.threads, "threads of both sides (default: all cores)")
         ->check(CLI::Range(1, 1024));
-    command.add_option("--repeat", options.repeat, "rounds that count, at least 3")
-        ->check(CLI::Range(3, 1000));
-    command.add_option("--panel-threads", options.panel_threads, "threads of a panel")
-        ->check(CLI::Range(1, 1024));
-    command.add_option("--lookahead", options.lookahead, "panels ahead of the update")
-        ->check(CLI::Range(0, 1000));
+    command.add_option("--repeat", options.repeat, "rounds that count, at least 3")->check(CLI::Range(3, 1000));
+    command.add_option("--panel-threads", options.panel_threads, "threads of a panel")->check(CLI::Range(1, 1024));
+    command.add_option("--lookahead", options.lookahead, "panels ahead of the update")->check(CLI::Range(0, 1000));
     command.add_option("--seed", options.seed, "of the random matrix")
         ->check(CLI::Range(std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max()));
     command.add_option("--vendor-coretype", core,
@@ -143,13 +140,13 @@ int main(int argc, char** argv) {
     app.require_subcommand(1);
     VersusOptions options;
     std::string core;
-    add_options(*app.add_subcommand("lu", "LU with partial pivoting beside OpenBLAS's getrf and gemm"),
-                options, core);
+    add_options(*app.add_subcommand("lu", "LU with partial pivoting beside OpenBLAS's getrf and gemm"), options, core);
     CLI::App* const qr = app.add_subcommand("qr", "QR beside OpenBLAS's or cuSOLVER's geqrf and gemm");
     add_options(*qr, options, core);
     qr->add_option("--method", options.method, "cpu: blocked (LAPACK's form), tile, or auto: by shape")
         ->check(CLI::IsMember({"blocked", "tile", "auto"}));
-    const CLI::App* const cholesky = app.add_subcommand("cholesky", "Cholesky beside OpenBLAS's or cuSOLVER's potrf and gemm");
+    const CLI::App* const cholesky =
+        app.add_subcommand("cholesky", "Cholesky beside OpenBLAS's or cuSOLVER's potrf and gemm");
     add_options(*app.get_subcommand("cholesky"), options, core);
     if (const auto status = parse(app, argc, argv)) return *status;
     try {

@@ -31,9 +31,7 @@ using basalt::View;
 
 constexpr double max_ratio = 30;  // LAPACK's own tests pass below this
 
-lapack_int narrow(Index value) {
-    return static_cast<lapack_int>(value);
-}
+lapack_int narrow(Index value) { return static_cast<lapack_int>(value); }
 
 template <class T>
 void vendor_potrf(Index n, T* a) {
@@ -79,7 +77,8 @@ class CholeskyContest {
         : options_(options),
           runtime_(runtime),
           n_(n),
-          tile_(options.tile == basalt::TileShape{} ? basalt::default_cholesky_tile(runtime.tuning(), n) : options.tile),
+          tile_(options.tile == basalt::TileShape{} ? basalt::default_cholesky_tile(runtime.tuning(), n)
+                                                    : options.tile),
           original_(count(n_, n_)),
           work_(count(n_, n_)),
           matrix_(runtime, n_, n_, tile_),
@@ -90,7 +89,9 @@ class CholeskyContest {
         if (options.m > 0 && options.m != n)
             throw std::invalid_argument("--m: Cholesky is of square matrices, allowed is --n");
         cholesky_options_.mode = basalt::FactorMode::cpu;
-        const Index nb = options.nb > 0 ? options.nb : basalt::default_cholesky_panel(runtime.tuning(), cholesky_options_.mode, n_, n_);
+        const Index nb = options.nb > 0
+                             ? options.nb
+                             : basalt::default_cholesky_panel(runtime.tuning(), cholesky_options_.mode, n_, n_);
         cholesky_options_.panel_width = std::min(nb, tile_.width);
         cholesky_options_.lookahead = options.lookahead;
         basalt::make_generator<T>("spd", n_, n_, options.seed)->fill(columns(original_), 0, 0);

@@ -210,8 +210,7 @@ class CholeskyContest {
     /// y = A x for a vector of random signs, before the factorization.
     void expect(const UserMatrix<T>& user) {
         signs_ = random_signs(n_);
-        expected_ = user.on_gpus(dealt(tile_.width),
-                                 [&](const DealtView<T>& a) { return times_symmetric(a, signs_); });
+        expected_ = user.on_gpus(dealt(tile_.width), [&](const DealtView<T>& a) { return times_symmetric(a, signs_); });
     }
 
     /// NaN where INFO is not 0.

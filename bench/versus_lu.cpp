@@ -35,12 +35,8 @@ double operations(Index m, Index n) {
     return k * k * (l - k / 3);
 }
 
-double rate(double flops, const std::vector<double>& seconds) {
-    return flops / basalt::median(seconds) * 1e-9;
-}
-double best(const std::vector<double>& seconds) {
-    return *std::min_element(seconds.begin(), seconds.end());
-}
+double rate(double flops, const std::vector<double>& seconds) { return flops / basalt::median(seconds) * 1e-9; }
+double best(const std::vector<double>& seconds) { return *std::min_element(seconds.begin(), seconds.end()); }
 
 double infinity_norm(const std::vector<double>& x) {
     double norm = 0;
@@ -50,8 +46,7 @@ double infinity_norm(const std::vector<double>& x) {
 
 /// y += A x for rows [first(j), last(j)) of column j.
 template <class T, class First, class Last>
-void add_product(View<const T> a, const std::vector<double>& x, std::vector<double>& y, First first,
-                 Last last) {
+void add_product(View<const T> a, const std::vector<double>& x, std::vector<double>& y, First first, Last last) {
     for (Index j = 0; j < a.cols(); ++j) {
         const double factor = x[static_cast<std::size_t>(j)];
         for (Index i = first(j); i < last(j); ++i) {
@@ -143,8 +138,7 @@ Contest<T>::Contest(const VersusOptions& options, basalt::Runtime& runtime, Inde
       runtime_(runtime),
       m_(options.m > 0 ? options.m : n),
       n_(n),
-      tile_(options.tile == basalt::TileShape{} ? basalt::default_lu_tile(runtime.tuning(), m_, n_)
-                                                : options.tile),
+      tile_(options.tile == basalt::TileShape{} ? basalt::default_lu_tile(runtime.tuning(), m_, n_) : options.tile),
       original_(count(m_, n_)),
       work_(count(m_, n_)),
       pivots_(static_cast<std::size_t>(std::min(m_, n_))),
@@ -242,8 +236,7 @@ basalt::JsonRecord Contest<T>::record() const {
     return json;
 }
 
-constexpr const char* header =
-    "{:>7} {:>7} {:>9} {:>5} | {:>9} {:>7} | {:>9} {:>7} | {:>6} {:>9} | {:>7} {:>8} | {}\n";
+constexpr const char* header = "{:>7} {:>7} {:>9} {:>5} | {:>9} {:>7} | {:>9} {:>7} | {:>6} {:>9} | {:>7} {:>8} | {}\n";
 
 template <class T>
 void Contest<T>::print(std::FILE* table) const {
@@ -284,13 +277,12 @@ int versus_lu(const VersusOptions& options) {
 
     const std::string note = vendor_note();
     if (!note.empty()) fmt::print(stderr, "{}\n", note);
-    fmt::print(
-        table,
-        "LU, precision {}, {} threads, conversion from and to column-major timed, median of {} in turn\n"
-        "vendor: {}, kernels of {}; gemm: K = {}\n",
-        options.precision, runtime.workers(), options.repeat, vendor_version(), vendor_core(), 1024);
-    fmt::print(table, fmt::runtime(header), "m", "n", "tile", "nb", "ours s", "Gflop/s", "vendor s",
-               "Gflop/s", "ratio", "best/best", "gemm", "fraction", "||(A - PLU) x|| / (n ||A|| eps)");
+    fmt::print(table,
+               "LU, precision {}, {} threads, conversion from and to column-major timed, median of {} in turn\n"
+               "vendor: {}, kernels of {}; gemm: K = {}\n",
+               options.precision, runtime.workers(), options.repeat, vendor_version(), vendor_core(), 1024);
+    fmt::print(table, fmt::runtime(header), "m", "n", "tile", "nb", "ours s", "Gflop/s", "vendor s", "Gflop/s", "ratio",
+               "best/best", "gemm", "fraction", "||(A - PLU) x|| / (n ||A|| eps)");
     if (options.precision == 's') return contests<float>(options, runtime, table, records.get());
     return contests<double>(options, runtime, table, records.get());
 }

@@ -74,7 +74,9 @@ class GpuContest {
             const std::vector<basalt::DeviceInfo> gpus = runtime.devices();
             vendor_energy_ = meter_of({gpus.begin(), gpus.begin() + vendor_.gpus});  // all that it uses
         }
-        if (lu_options_.panel_width == 0) lu_options_.panel_width = basalt::default_lu_panel(runtime.tuning(), lu_options_.mode, n, n, runtime.gpus());
+        if (lu_options_.panel_width == 0)
+            lu_options_.panel_width =
+                basalt::default_lu_panel(runtime.tuning(), lu_options_.mode, n, n, runtime.gpus());
     }
 
     void run() {
@@ -104,12 +106,14 @@ class GpuContest {
 
     void print(std::FILE* table) const {
         const basalt::JsonRecord r = record();
-        fmt::print(table, "{:>7} {:>10} {:>5} {:>6} | {:>9.4f} {:>7.2f} | {:>7.2f} {:>6.3f} | {:>7.2f} {:>6.3f} | {:.3g} {}{}\n", n_,
-                   r["tile"].get<std::string>(), r["nb"].get<Index>(), options_.data, basalt::median(ours_),
-                   r["gflops"].get<double>() * 1e-3, gemm_rate() * 1e-3, r["gemm_fraction"].get<double>(),
-                   vendor_.seconds.empty() ? 0 : flops() / basalt::median(vendor_.seconds) * 1e-12,
-                   vendor_.seconds.empty() ? 0 : basalt::median(vendor_.seconds) / basalt::median(ours_), ratio_,
-                   passed() ? "passed" : "FAILED", vendor_.verdict());
+        fmt::print(
+            table,
+            "{:>7} {:>10} {:>5} {:>6} | {:>9.4f} {:>7.2f} | {:>7.2f} {:>6.3f} | {:>7.2f} {:>6.3f} | {:.3g} {}{}\n", n_,
+            r["tile"].get<std::string>(), r["nb"].get<Index>(), options_.data, basalt::median(ours_),
+            r["gflops"].get<double>() * 1e-3, gemm_rate() * 1e-3, r["gemm_fraction"].get<double>(),
+            vendor_.seconds.empty() ? 0 : flops() / basalt::median(vendor_.seconds) * 1e-12,
+            vendor_.seconds.empty() ? 0 : basalt::median(vendor_.seconds) / basalt::median(ours_), ratio_,
+            passed() ? "passed" : "FAILED", vendor_.verdict());
         if (our_energy_) fmt::print(table, "ours:   {}\n", energy_text(our_energy_->total(), flops_of(ours_)));
         if (our_energy_ && !vendor_.seconds.empty()) {
             fmt::print(table, "vendor: {}\n", energy_text(vendor_energy_->total(), flops_of(vendor_.seconds)));
@@ -245,7 +249,8 @@ class GpuContest {
     static std::unique_ptr<basalt::EnergyMeter> meter_of(const std::vector<basalt::DeviceInfo>& gpus) {
         basalt::EnergyCounters counters = basalt::machine_energy_counters(gpus);
         if (!counters.counters.empty()) return std::make_unique<basalt::EnergyMeter>(std::move(counters));
-        throw std::runtime_error("--energy: no energy counter can be read: " + basalt::uncounted_text(counters.uncounted));
+        throw std::runtime_error("--energy: no energy counter can be read: " +
+                                 basalt::uncounted_text(counters.uncounted));
     }
     /// Of the rounds that count.
     static void begin_energy(const std::unique_ptr<basalt::EnergyMeter>& meter, int round) {
@@ -307,8 +312,8 @@ class GpuContest {
 
 int versus_lu_gpu(const VersusOptions& options) {
     const std::string columns =
-        fmt::format("{:>7} {:>10} {:>5} {:>6} | {:>9} {:>7} | {:>7} {:>6} | {:>7} {:>6} | {}", "n", "tile", "nb", "data",
-                    "ours s", "Tflop/s", "gemm", "share", "vendor", "ratio", "||(A - PLU) x|| / (n ||A|| eps)");
+        fmt::format("{:>7} {:>10} {:>5} {:>6} | {:>9} {:>7} | {:>7} {:>6} | {:>7} {:>6} | {}", "n", "tile", "nb",
+                    "data", "ours s", "Tflop/s", "gemm", "share", "vendor", "ratio", "||(A - PLU) x|| / (n ||A|| eps)");
     return gpu_contests<GpuContest>(options, "LU", vendor_blocks(), columns);
 }
 

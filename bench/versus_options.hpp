@@ -21,7 +21,7 @@ struct VersusOptions {
     int threads = 0;  ///< of both sides; 0: all that the process may use
     int repeat = 3;
     std::uint64_t seed = 0;
-    bool in_place = false;  ///< the user's array in a GPU's memory becomes the tiles' memory
+    bool in_place = false;           ///< the user's array in a GPU's memory becomes the tiles' memory
     std::string method = "blocked";  ///< QR, mode cpu: blocked, tile or auto
     std::string json;
     std::string mode = "cpu";
@@ -29,7 +29,7 @@ struct VersusOptions {
     int gpus = -1;
     std::size_t gpu_memory = 0;
     std::string data = "device";
-    std::string vendor = "auto";      ///< auto, cusolver, cusolvermg or none
+    std::string vendor = "auto";  ///< auto, cusolver, cusolvermg or none
     /// Columns of a block that is dealt to a GPU for cuSOLVERMg, the fastest of them; none: by routine.
     std::vector<basalt::Index> vendor_blocks;
     bool single_update_task = false;
@@ -37,8 +37,8 @@ struct VersusOptions {
     bool narrow_at_end = true;
     basalt::Index coarse_width = 0;
     bool split_products = true;
-    int left_looking = -1;      ///< Cholesky: 1, or 0: right-looking; -1: the library chooses
-    bool upper = false;         ///< Cholesky: of the array read by rows, whose upper triangle its lower one is
+    int left_looking = -1;  ///< Cholesky: 1, or 0: right-looking; -1: the library chooses
+    bool upper = false;     ///< Cholesky: of the array read by rows, whose upper triangle its lower one is
     int gpu_panels_below = -1;
     bool tf32 = false;
     bool energy = false;  ///< measure it, of ours and of the vendor's

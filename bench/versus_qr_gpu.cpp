@@ -48,7 +48,8 @@ class QrContest {
           vendor_(vendor_runs(options, runtime.gpus(), vendor_blocks())) {
         if (m_ < n_) throw std::invalid_argument("--m: in the modes hybrid and gpu at least --n");
         qr_options_.mode = options.mode == "gpu" ? basalt::QrMode::gpu : basalt::QrMode::hybrid;
-        qr_options_.panel_width = options.nb > 0 ? options.nb : basalt::default_qr_panel(runtime.tuning(), qr_options_.mode, m_, n_);
+        qr_options_.panel_width =
+            options.nb > 0 ? options.nb : basalt::default_qr_panel(runtime.tuning(), qr_options_.mode, m_, n_);
         qr_options_.panel_threads = options.panel_threads;
         qr_options_.lookahead = options.lookahead;
         qr_options_.narrow_at_end = options.narrow_at_end;
@@ -189,10 +190,9 @@ class QrContest {
 }  // namespace
 
 int versus_qr_gpu(const VersusOptions& options) {
-    const std::string columns =
-        fmt::format("{:>8} {:>7} {:>10} {:>5} {:>6} | {:>9} {:>7} | {:>7} {:>6} | {:>7} {:>6} | {}", "m", "n",
-               "tile", "nb", "data", "ours s", "Tflop/s", "gemm", "share", "vendor", "ratio",
-               "||(A - QR) x|| / (m ||A|| eps)");
+    const std::string columns = fmt::format(
+        "{:>8} {:>7} {:>10} {:>5} {:>6} | {:>9} {:>7} | {:>7} {:>6} | {:>7} {:>6} | {}", "m", "n", "tile", "nb", "data",
+        "ours s", "Tflop/s", "gemm", "share", "vendor", "ratio", "||(A - QR) x|| / (m ||A|| eps)");
     return gpu_contests<QrContest>(options, "QR", vendor_blocks(), columns);
 }
 

@@ -19,8 +19,8 @@ int main() {
         for (Index i = 0; i < x.size(); ++i) x[i] = 1, y[i] = 3;
     });
     for (Index begin = 0; begin < n; begin += block) {
-        rt.submit({.name = "axpy"}, read(x.rows(begin, begin + block)),
-                  readwrite(y.rows(begin, begin + block)), [](View<const double> x, View<double> y) {
+        rt.submit({.name = "axpy"}, read(x.rows(begin, begin + block)), readwrite(y.rows(begin, begin + block)),
+                  [](View<const double> x, View<double> y) {
                       for (Index i = 0; i < x.size(); ++i) y[i] += 2 * x[i];
                   });
     }

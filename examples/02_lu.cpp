@@ -52,8 +52,7 @@ Columns factor_and_solve(basalt::Runtime& rt, const Columns& a, const Columns& b
 
 int main() {
     Columns a(n * n), b(n, 1.0);
-    basalt::make_generator<double>("random", n, n)
-        ->fill(basalt::View<double>::column_major(a.data(), n, n, n), 0, 0);
+    basalt::make_generator<double>("random", n, n)->fill(basalt::View<double>::column_major(a.data(), n, n, n), 0, 0);
 
     basalt::Runtime rt;
     const bool first = report("factor and solve", residual_ratio(a, factor_and_solve(rt, a, b), b));

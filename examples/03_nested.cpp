@@ -26,9 +26,7 @@ struct Block {
 
     Region<double> region() const { return matrix->block(col / n, row, row + size, col, col + size); }
     /// Quarter (i, j) of it.
-    Block quarter(Index i, Index j) const {
-        return {matrix, row + i * size / 2, col + j * size / 2, size / 2};
-    }
+    Block quarter(Index i, Index j) const { return {matrix, row + i * size / 2, col + j * size / 2, size / 2}; }
 };
 
 /// C += A B. A task's children may use parts of what it has itself; it is done when they are.
@@ -39,8 +37,7 @@ void multiply(basalt::Runtime& rt, const Block& A, const Block& B, const Block& 
                       // Quarters of C are independent; the two products for each follow one another.
                       for (Index k : {0, 1}) {
                           for (Index i : {0, 1}) {
-                              for (Index j : {0, 1})
-                                  multiply(rt, A.quarter(i, k), B.quarter(k, j), C.quarter(i, j));
+                              for (Index j : {0, 1}) multiply(rt, A.quarter(i, k), B.quarter(k, j), C.quarter(i, j));
                           }
                       }
                       return;

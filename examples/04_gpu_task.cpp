@@ -39,9 +39,8 @@ int main() {
                 [](View<const double> x, View<double> y) {
                     for (Index i = 0; i < x.rows(); ++i) y[i] += 2 * x[i];
                 },
-                basalt::cuda([](basalt::Stream stream, View<const double> x, View<double> y) {
-                    axpy_on_gpu(stream, 2, x, y);
-                }));
+                basalt::cuda(
+                    [](basalt::Stream stream, View<const double> x, View<double> y) { axpy_on_gpu(stream, 2, x, y); }));
         }
         rt.wait();  // an error of a task, on a core or a GPU, would come out here
         for (const auto& part : y) {

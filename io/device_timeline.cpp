@@ -148,9 +148,8 @@ IdleStretch DeviceTimeline::described(Interval stretch, Interval span) const {
     IdleStretch result;
     result.begin_ns = stretch.begin - span.begin;
     result.length_ns = stretch.end - stretch.begin;
-    const auto next =
-        std::lower_bound(tasks_.begin(), tasks_.end(), stretch.end,
-                         [](const TraceEvent* task, std::int64_t time) { return task->begin_ns < time; });
+    const auto next = std::lower_bound(tasks_.begin(), tasks_.end(), stretch.end,
+                                       [](const TraceEvent* task, std::int64_t time) { return task->begin_ns < time; });
     if (next == tasks_.end()) return result;
     result.ended_by = label_of(**next);
     result.step = (*next)->step;

@@ -18,8 +18,6 @@ std::string duration_text(double nanoseconds) {
     return fmt::format("{:.4g} {}", nanoseconds, units[unit]);
 }
 
-std::string duration_text(std::int64_t nanoseconds) {
-    return duration_text(static_cast<double>(nanoseconds));
-}
+std::string duration_text(std::int64_t nanoseconds) { return duration_text(static_cast<double>(nanoseconds)); }
 
 }  // namespace basalt

@@ -28,8 +28,7 @@ std::vector<std::string_view> words_of(std::string_view line) {
 /// True when the whole of `word` is one number; `value` is unspecified otherwise.
 template <class T>
 bool parse_whole(std::string_view word, T& value) {
-    if (word.size() > 1 && word[0] == '+' && word[1] != '-')
-        word.remove_prefix(1);  // from_chars takes no plus
+    if (word.size() > 1 && word[0] == '+' && word[1] != '-') word.remove_prefix(1);  // from_chars takes no plus
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
     return error == std::errc() && end == word.data() + word.size();
 }
@@ -63,9 +62,7 @@ class Reader {
     bool flag(const std::string& what) { return integer(what, {0, 1}) != 0; }
     double threshold();
     std::vector<Index> list(const std::string& what, Range range) { return values(what, count(what), range); }
-    Index count(const std::string& what) {
-        return integer("number of " + what + "s", {1, HplLimits::values});
-    }
+    Index count(const std::string& what) { return integer("number of " + what + "s", {1, HplLimits::values}); }
     std::vector<Index> values(const std::string& what, Index count, Range range);
     [[noreturn]] void fail(const std::string& message) const {
         throw HplDatError(fmt::format("{}:{}: {}", name_, line_number_, message));
@@ -137,9 +134,8 @@ int Reader::device(const std::string& output_file) {
     const Range range{0, HplLimits::integer};
     const Index value = word == "file" ? 0 : checked_integer("output device", word, range);
     if (value != 6 && value != 7 && output_file.empty()) {
-        fail(fmt::format(
-            "output device = {} writes to a file, but line {} names none; allowed: 6 (stdout), 7 (stderr)",
-            quoted_text(word), line_number_ - 1));
+        fail(fmt::format("output device = {} writes to a file, but line {} names none; allowed: 6 (stdout), 7 (stderr)",
+                         quoted_text(word), line_number_ - 1));
     }
     return static_cast<int>(value);
 }
@@ -180,8 +176,7 @@ std::vector<HplGrid> read_grids(Reader& reader) {
     std::vector<HplGrid> grids;
     for (Index i = 0; i < count; ++i) {
         if (p[i] > HplLimits::integer / q[i]) {
-            reader.fail(
-                fmt::format("{} x {} processes; allowed: P x Q at most {}", p[i], q[i], HplLimits::integer));
+            reader.fail(fmt::format("{} x {} processes; allowed: P x Q at most {}", p[i], q[i], HplLimits::integer));
         }
         grids.push_back({p[i], q[i]});
     }
@@ -211,8 +206,8 @@ HplInput read_hpl_dat(std::istream& in, const std::string& name) {
     input.broadcasts = as_enum<HplBroadcast>(reader.list("BCAST", {0, 5}));
     input.depths = reader.list("DEPTH", any);
     if (hpl_case_count(input) > HplLimits::cases) {
-        reader.fail(fmt::format("the lists up to here ask for {} tests; allowed: at most {}",
-                                hpl_case_count(input), HplLimits::cases));
+        reader.fail(fmt::format("the lists up to here ask for {} tests; allowed: at most {}", hpl_case_count(input),
+                                HplLimits::cases));
     }
     input.swap = static_cast<HplSwap>(reader.integer("SWAP", {0, 2}));
     input.swap_threshold = reader.integer("swapping threshold", any);

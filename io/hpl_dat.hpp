@@ -17,13 +17,12 @@ class HplDatError : public std::runtime_error {
 
 /// Limits on what an HPL.dat may hold. Where HPL 2.3 has one, it is HPL's.
 struct HplLimits {
-    static constexpr int values = 20;             ///< values in one list (HPL_MAX_PARAM)
-    static constexpr int line_length = 252;       ///< characters in a line: HPL reads a longer one as two
-    static constexpr Index integer = 2147483647;  ///< HPL's int
-    static constexpr Index problem_size =
-        2147483646;                           ///< [A b] has N + 1 columns, which HPL counts in an int
-    static constexpr double threshold = 1e6;  ///< ours: a larger one would pass any result at all
-    static constexpr Index cases = 999999;    ///< ours: what the summary's six columns can count
+    static constexpr int values = 20;                  ///< values in one list (HPL_MAX_PARAM)
+    static constexpr int line_length = 252;            ///< characters in a line: HPL reads a longer one as two
+    static constexpr Index integer = 2147483647;       ///< HPL's int
+    static constexpr Index problem_size = 2147483646;  ///< [A b] has N + 1 columns, which HPL counts in an int
+    static constexpr double threshold = 1e6;           ///< ours: a larger one would pass any result at all
+    static constexpr Index cases = 999999;             ///< ours: what the summary's six columns can count
 };
 
 /// Values are HPL.dat's own numbers, here and below.
@@ -40,9 +39,9 @@ struct HplGrid {
 
 /// What an HPL.dat says, line by line. Every list has 1 to HplLimits::values entries.
 struct HplInput {
-    std::string output_file;   ///< used when device is neither 6 nor 7
-    int device = 6;            ///< 6: stdout, 7: stderr, anything else (and the word "file"): output_file
-    std::vector<Index> sizes;  ///< N, order of the matrix
+    std::string output_file;         ///< used when device is neither 6 nor 7
+    int device = 6;                  ///< 6: stdout, 7: stderr, anything else (and the word "file"): output_file
+    std::vector<Index> sizes;        ///< N, order of the matrix
     std::vector<Index> block_sizes;  ///< NB
     HplOrder order = HplOrder::row_major;
     std::vector<HplGrid> grids;

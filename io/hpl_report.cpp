@@ -35,8 +35,7 @@ constexpr std::string_view explanation =
 constexpr std::string_view table_head =
     "T/V                N    NB     P     Q               Time                 Gflops\n";
 
-constexpr double epsilon =
-    0x1p-53;  // of double, as HPL takes it: half of the distance from 1 to the next number
+constexpr double epsilon = 0x1p-53;  // of double, as HPL takes it: half of the distance from 1 to the next number
 
 /// One row of the parameter table: eight values a line, each in nine columns.
 template <class List, class Text>
@@ -49,9 +48,7 @@ void write_list(std::ostream& out, std::string_view name, const List& values, Te
     out << '\n';
 }
 
-Index same(Index value) {
-    return value;
-}
+Index same(Index value) { return value; }
 
 std::string_view name_of(HplFactor factor) {
     constexpr std::array<std::string_view, 3> names = {"Left", "Crout", "Right"};
@@ -59,8 +56,7 @@ std::string_view name_of(HplFactor factor) {
 }
 
 std::string_view name_of(HplBroadcast broadcast) {
-    constexpr std::array<std::string_view, 6> names = {"1ring",  "1ringM", "2ring",
-                                                       "2ringM", "Blong",  "BlongM"};
+    constexpr std::array<std::string_view, 6> names = {"1ring", "1ringM", "2ring", "2ringM", "Blong", "BlongM"};
     return names.at(static_cast<std::size_t>(broadcast));
 }
 
@@ -70,16 +66,13 @@ std::string name_of(HplSwap swap, Index threshold) {
     return fmt::format("Mix (threshold = {})", threshold);
 }
 
-std::string_view form(bool transposed) {
-    return transposed ? "transposed form" : "no-transposed form";
-}
+std::string_view form(bool transposed) { return transposed ? "transposed form" : "no-transposed form"; }
 
 void write_parameters(std::ostream& out, const HplInput& input) {
     const auto factor_name = [](HplFactor factor) { return name_of(factor); };
     write_list(out, "N", input.sizes, same);
     write_list(out, "NB", input.block_sizes, same);
-    out << "PMAP   : " << (input.order == HplOrder::row_major ? "Row" : "Column")
-        << "-major process mapping\n";
+    out << "PMAP   : " << (input.order == HplOrder::row_major ? "Row" : "Column") << "-major process mapping\n";
     write_list(out, "P", input.grids, [](const HplGrid& grid) { return grid.p; });
     write_list(out, "Q", input.grids, [](const HplGrid& grid) { return grid.q; });
     write_list(out, "PFACT", input.panel_factors, factor_name);
@@ -100,8 +93,7 @@ void write_check_explanation(std::ostream& out, double threshold) {
         << "- The following scaled residual check will be computed:\n"
         << "      ||Ax-b||_oo / ( eps * ( || x ||_oo * || A ||_oo + || b ||_oo ) * N )\n"
         << fmt::format("- The relative machine precision (eps) is taken to be {:26.6e}\n", epsilon)
-        << fmt::format("- Computational tests pass if scaled residuals are less than {:19.1f}\n\n",
-                       threshold);
+        << fmt::format("- Computational tests pass if scaled residuals are less than {:19.1f}\n\n", threshold);
 }
 
 /// ctime's text, which ends a line: "Sat Nov 21 01:01:53 2026\n".
@@ -113,9 +105,7 @@ std::string local_time(std::time_t time) {
     return std::string(text.data(), length);
 }
 
-char letter(HplFactor factor) {
-    return name_of(factor).front();
-}
+char letter(HplFactor factor) { return name_of(factor).front(); }
 
 }  // namespace
 
@@ -144,8 +134,8 @@ void HplReport::timing_lines(const HplCase& test, const HplTiming& timing) {
     table_head_due_ = checks();  // without checks the results form one table
     if (!(timing.seconds > 0)) return;
     out_ << hpl_variant(test)
-         << fmt::format("{:12d} {:5d} {:5d} {:5d} {:18.2f}    {:19.4e}\n", test.n, test.nb, test.grid.p,
-                        test.grid.q, timing.seconds, hpl_gflops(test.n, timing.seconds))
+         << fmt::format("{:12d} {:5d} {:5d} {:5d} {:18.2f}    {:19.4e}\n", test.n, test.nb, test.grid.p, test.grid.q,
+                        timing.seconds, hpl_gflops(test.n, timing.seconds))
          << "HPL_pdgesv() start time " << local_time(timing.start) << "\nHPL_pdgesv() end time   "
          << local_time(timing.end) << '\n';
 }
@@ -155,8 +145,8 @@ bool HplReport::checked_result(const HplCase& test, const HplTiming& timing, con
     const bool passes = check.scaled_residual < input_.threshold;
     ++(passes ? passed_ : failed_);
     out_ << single_rule
-         << fmt::format("||Ax-b||_oo/(eps*(||A||_oo*||x||_oo+||b||_oo)*N)= {:16.8e} ...... {}\n",
-                        check.scaled_residual, passes ? "PASSED" : "FAILED");
+         << fmt::format("||Ax-b||_oo/(eps*(||A||_oo*||x||_oo+||b||_oo)*N)= {:16.8e} ...... {}\n", check.scaled_residual,
+                        passes ? "PASSED" : "FAILED");
     if (check.scaled_residual >= input_.threshold) {  // not where it is NaN, as HPL does
         out_ << fmt::format("||Ax-b||_oo  . . . . . . . . . . . . . . . . . = {:18.6f}\n", check.residual_inf)
              << fmt::format("||A||_oo . . . . . . . . . . . . . . . . . . . = {:18.6f}\n", check.a_inf)
@@ -193,8 +183,8 @@ void HplReport::summary() {
     } else {
         out_ << fmt::format("         {:6d} tests completed without checking,\n", passed_);
     }
-    out_ << fmt::format("         {:6d} tests skipped because of illegal input values.\n", skipped_)
-         << single_rule << "\nEnd of Tests.\n"
+    out_ << fmt::format("         {:6d} tests skipped because of illegal input values.\n", skipped_) << single_rule
+         << "\nEnd of Tests.\n"
          << double_rule;
     out_.flush();
 }

@@ -8,7 +8,8 @@ namespace basalt {
 
 namespace {
 
-/// CUDA numbers its GPUs as the runtime does, NVML does not (CUDA_VISIBLE_DEVICES): their places on the bus tell which is which.
+/// CUDA numbers its GPUs as the runtime does, NVML does not (CUDA_VISIBLE_DEVICES): their places on the bus tell which
+/// is which.
 std::vector<MeteredGpu> metered_gpus(const std::vector<DeviceInfo>& gpus) {
     const CudaInfo cuda = cuda_info();
     std::vector<MeteredGpu> metered;

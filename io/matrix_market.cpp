@@ -68,12 +68,9 @@ Index first_stored_row(MatrixMarketSymmetry symmetry, Index j) {
 Index array_entries(const MatrixMarketHeader& header) {
     const Index n = header.cols;
     switch (header.symmetry) {
-        case MatrixMarketSymmetry::general:
-            return header.rows * n;
-        case MatrixMarketSymmetry::symmetric:
-            return n * (n + 1) / 2;
-        case MatrixMarketSymmetry::skew_symmetric:
-            return n * (n - 1) / 2;
+        case MatrixMarketSymmetry::general: return header.rows * n;
+        case MatrixMarketSymmetry::symmetric: return n * (n + 1) / 2;
+        case MatrixMarketSymmetry::skew_symmetric: return n * (n - 1) / 2;
     }
     return 0;
 }

@@ -73,7 +73,8 @@ struct RunModels::Store {
     }
 };
 
-RunModels::RunModels(std::string path) : path_(std::move(path)), known_(std::make_unique<const Store>(Store::read(path_))) {
+RunModels::RunModels(std::string path)
+    : path_(std::move(path)), known_(std::make_unique<const Store>(Store::read(path_))) {
     if (!known_->trouble.empty()) {
         spdlog::warn("{}: nothing is learnt from it, since it is no file of run models ({})", path_, known_->trouble);
     }
@@ -130,16 +131,17 @@ std::vector<std::string> RunModels::lines() const {
             sizes += fmt::format("{}{:.0f} ({})", sizes.empty() ? "" : ", ", bucket.back().order, bucket.size());
         }
         const RunKey& key = model.key;
-        lines.push_back(fmt::format("{} {} {}, data on {}{}{}: n = {}; {}, {} cores{}{}", key.routine, key.precision, key.mode,
-                                    key.on_gpus ? "device" : "host", key.options.empty() ? "" : ", ", key.options, sizes,
-                                    key.cpu, key.cores, key.gpus.empty() ? "" : ", ", key.gpus));
+        lines.push_back(fmt::format("{} {} {}, data on {}{}{}: n = {}; {}, {} cores{}{}", key.routine, key.precision,
+                                    key.mode, key.on_gpus ? "device" : "host", key.options.empty() ? "" : ", ",
+                                    key.options, sizes, key.cpu, key.cores, key.gpus.empty() ? "" : ", ", key.gpus));
     }
     return lines;
 }
 
 std::string RunModels::default_path() {
     const char* const cache = std::getenv("XDG_CACHE_HOME");
-    if (cache != nullptr && *cache == '/') return std::string(cache) + "/basalt/models.json";  // others are to be ignored
+    // relative paths are to be ignored
+    if (cache != nullptr && *cache == '/') return std::string(cache) + "/basalt/models.json";
     const char* const home = std::getenv("HOME");
     if (home != nullptr && *home != '\0') return std::string(home) + "/.cache/basalt/models.json";
     return {};

@@ -10,8 +10,8 @@ namespace basalt {
 namespace {
 
 constexpr double buckets_an_octave = 16;
-constexpr double believed_beyond = 1.25;   // of a measured order
-constexpr double believed_between = 4;     // two of them
+constexpr double believed_beyond = 1.25;  // of a measured order
+constexpr double believed_between = 4;    // two of them
 
 /// Of an odd number; of an even one the lower of the middle two: what disturbs a run makes it slower.
 double low_median(std::vector<double> values) {

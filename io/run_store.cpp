@@ -17,12 +17,17 @@ constexpr int format_version = 1;
 
 Json to_json(const RunModel& model) {
     const RunKey& key = model.key;
-    Json json = {{"cpu", key.cpu},         {"cores", key.cores},
-                 {"gpus", key.gpus},       {"routine", key.routine},
+    Json json = {{"cpu", key.cpu},
+                 {"cores", key.cores},
+                 {"gpus", key.gpus},
+                 {"routine", key.routine},
                  {"precision", std::string(1, key.precision)},
-                 {"mode", key.mode},       {"data", key.on_gpus ? "device" : "host"},
-                 {"options", key.options}, {"shape", key.shape},
-                 {"last", model.last},     {"runs", Json::array()}};
+                 {"mode", key.mode},
+                 {"data", key.on_gpus ? "device" : "host"},
+                 {"options", key.options},
+                 {"shape", key.shape},
+                 {"last", model.last},
+                 {"runs", Json::array()}};
     for (const auto& [number, bucket] : model.samples.buckets()) {
         for (const RunSamples::Run& run : bucket) json["runs"].push_back({run.order, run.seconds});
     }

@@ -33,9 +33,8 @@ constexpr double bar_height = 13;
 constexpr double axis_height = 30;
 constexpr double titled_width = 4;  // narrower bars are hard to point at
 
-constexpr std::array<std::string_view, 12> palette = {"#4e79a7", "#f28e2b", "#59a14f", "#e15759",
-                                                      "#76b7b2", "#edc948", "#b07aa1", "#9c755f",
-                                                      "#ff9da7", "#86bcb6", "#d37295", "#a0cbe8"};
+constexpr std::array<std::string_view, 12> palette = {"#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#76b7b2", "#edc948",
+                                                      "#b07aa1", "#9c755f", "#ff9da7", "#86bcb6", "#d37295", "#a0cbe8"};
 constexpr std::string_view colour_of_the_rest = "#bab0ac";
 /// Of states of blocks: lighter ones, so that they are told from tasks.
 constexpr std::array<std::string_view, 12> state_palette = {"#aec7e8", "#ffbb78", "#98df8a", "#ff9896",
@@ -64,7 +63,8 @@ std::string escaped(std::string_view text) {
 /// A number from `first` on for the `most` names with most time, in alphabetical order so that charts of similar runs
 /// agree.
 template <class Time>
-std::map<std::string_view, std::size_t> colours_of(const std::vector<Time>& names, std::size_t first, std::size_t most) {
+std::map<std::string_view, std::size_t> colours_of(const std::vector<Time>& names, std::size_t first,
+                                                   std::size_t most) {
     std::map<std::string_view, std::size_t> colours;
     for (const Time& time : names) {
         if (colours.size() < most) colours.emplace(time.name, 0);
@@ -142,8 +142,7 @@ class RowDrawing {
             std::back_inserter(out),
             "<rect class=\"c{}\" x=\"{:.1f}\" width=\"{:.1f}\" height=\"{}\"><title>{}{}: {}</title></rect>\n",
             bar.colour, bar.begin, bar.end - bar.begin, bar_height, escaped(label_of(event)),
-            event.step < 0 ? "" : fmt::format(" (step {})", event.step),
-            duration_text(event.end_ns - event.begin_ns));
+            event.step < 0 ? "" : fmt::format(" (step {})", event.step), duration_text(event.end_ns - event.begin_ns));
     }
 
     std::vector<Bar> plain_;

@@ -80,8 +80,7 @@ void TraceWriter::microseconds(std::int64_t nanoseconds) {
     const auto rest = static_cast<int>(nanoseconds % 1000);
     if (rest == 0) return;
     const std::array<char, 4> decimals = {'.', static_cast<char>('0' + rest / 100),
-                                          static_cast<char>('0' + rest / 10 % 10),
-                                          static_cast<char>('0' + rest % 10)};
+                                          static_cast<char>('0' + rest / 10 % 10), static_cast<char>('0' + rest % 10)};
     buffer_.append(decimals.data(), decimals.size());
 }
 

@@ -256,8 +256,7 @@ bool TraceBuilder::end_array() {
 /// Only what no reader of ours looks at may be an object or an array.
 void TraceBuilder::require_plain(std::string_view found) const {
     const bool known = (place() == Place::event || place() == Place::args) && key_ != Key::other;
-    if (place() == Place::events || place() == Place::after || known)
-        fail(fmt::format("{} where none can be", found));
+    if (place() == Place::events || place() == Place::after || known) fail(fmt::format("{} where none can be", found));
 }
 
 // --- values ------------------------------------------------------------------------------------------------
@@ -267,9 +266,7 @@ bool TraceBuilder::number(Number value) {
     switch (place()) {
         case Place::event: number_of_event(value); break;
         case Place::args: number_of_args(value); break;
-        case Place::after:
-            raw_.event.after.push_back(natural(value, "after"));
-            break;
+        case Place::after: raw_.event.after.push_back(natural(value, "after")); break;
         case Place::events: fail("a number in \"traceEvents\"; allowed: objects");
         case Place::top:
         case Place::skipped: break;

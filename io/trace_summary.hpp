@@ -98,13 +98,13 @@ struct TraceSummary {
     std::int64_t span_ns = 0;   ///< first begin to last end; shares refer to it
     std::int64_t tasks = 0;
     std::int64_t copies = 0;
-    std::vector<RowBusy> cores;          ///< rows of kind cpu, in the order of the trace
-    std::vector<DeviceSummary> devices;  ///< by number
-    std::vector<NameTime> names;         ///< most time first
-    std::vector<StepTime> steps;         ///< by number
-    std::int64_t blocks = 0;             ///< rows of kind block
+    std::vector<RowBusy> cores;                ///< rows of kind cpu, in the order of the trace
+    std::vector<DeviceSummary> devices;        ///< by number
+    std::vector<NameTime> names;               ///< most time first
+    std::vector<StepTime> steps;               ///< by number
+    std::int64_t blocks = 0;                   ///< rows of kind block
     std::vector<BlockStateTime> block_states;  ///< most time first; they are a part of what the compute rows did
-    std::vector<CopyTime> directions;    ///< by name, then device
+    std::vector<CopyTime> directions;          ///< by name, then device
 };
 
 /// What a trace says of its run. A bar on a copy row is a copy whatever its kind is, and one on a compute row is

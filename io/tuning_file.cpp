@@ -58,12 +58,12 @@ class Writer {
 };
 
 [[noreturn]] void refuse(const std::string& path, const Json& value, const std::string& allowed) {
-    throw UsageError(fmt::format("{} = {}; allowed is {}", path, value.dump(-1, ' ', false, Json::error_handler_t::replace),
-                                 allowed));
+    throw UsageError(fmt::format("{} = {}; allowed is {}", path,
+                                 value.dump(-1, ' ', false, Json::error_handler_t::replace), allowed));
 }
 
-/// A visitor that gives an entry the numbers of an object; what the object does not name stays as it is, unless all of it
-/// has to be there. `path` names the object: file and keys.
+/// A visitor that gives an entry the numbers of an object; what the object does not name stays as it is, unless all of
+/// it has to be there. `path` names the object: file and keys.
 class Reader {
   public:
     Reader(const Json& object, std::string path, bool whole = false)
@@ -156,8 +156,9 @@ class Reader {
     }
 
     Index integer(std::string_view name, const Json& found, const std::string& allowed) const {
-        const bool fits = found.is_number_integer() &&
-                          (!found.is_number_unsigned() || found.get<std::uint64_t>() <= static_cast<std::uint64_t>(any_size));
+        const bool fits =
+            found.is_number_integer() &&
+            (!found.is_number_unsigned() || found.get<std::uint64_t>() <= static_cast<std::uint64_t>(any_size));
         if (!fits) refuse(path_of(name), found, allowed);
         return found.get<Index>();
     }
@@ -183,15 +184,16 @@ Entry& entry_of(std::vector<Entry>& entries, const Entry& nearest, const std::st
 bool is_gpu(std::string_view name) {
     constexpr std::string_view prefix = "sm_", digits = "0123456789";
     const std::string_view number = name.substr(std::min(prefix.size(), name.size()));
-    return name.substr(0, prefix.size()) == prefix && (number.size() == 2 || number.size() == 3) && number.front() != '0' &&
-           number.find_first_not_of(digits) == number.npos;
+    return name.substr(0, prefix.size()) == prefix && (number.size() == 2 || number.size() == 3) &&
+           number.front() != '0' && number.find_first_not_of(digits) == number.npos;
 }
 
 void read_cpus(TuningTables& tables, const Json& cpus, const std::string& path) {
     if (!cpus.is_object()) refuse(path, cpus, "an object");
     for (const auto& [name, numbers] : cpus.items()) {
         if (name != "avx512" && name != "avx2" && name != "generic") {
-            throw UsageError(fmt::format("{}.{}: no such instruction set; allowed are avx512, avx2, generic", path, name));
+            throw UsageError(
+                fmt::format("{}.{}: no such instruction set; allowed are avx512, avx2, generic", path, name));
         }
         Reader reader(numbers, fmt::format("{}.{}", path, name));
         visit_cpu_tuning(reader, entry_of(tables.cpus, tables.for_cpu(name), name));
@@ -203,8 +205,10 @@ void read_gpus(TuningTables& tables, const Json& gpus, const std::string& path) 
     if (!gpus.is_object()) refuse(path, gpus, "an object");
     for (const auto& [name, numbers] : gpus.items()) {
         if (!is_gpu(name)) {
-            throw UsageError(fmt::format("{}.{}: no such architecture; allowed is sm_ with a compute capability, "
-                                         "e.g. sm_90", path, name));
+            throw UsageError(
+                fmt::format("{}.{}: no such architecture; allowed is sm_ with a compute capability, "
+                            "e.g. sm_90",
+                            path, name));
         }
         Reader reader(numbers, fmt::format("{}.{}", path, name));
         visit_gpu_tuning(reader, entry_of(tables.gpus, tables.for_gpu(name), name));

@@ -19,8 +19,6 @@ std::optional<DeviceGenerator> find_device_generator(std::string_view name) {
     return static_cast<DeviceGenerator>(found - std::begin(names));
 }
 
-std::string_view name_of(DeviceGenerator generator) {
-    return names[static_cast<int>(generator)];
-}
+std::string_view name_of(DeviceGenerator generator) { return names[static_cast<int>(generator)]; }
 
 }  // namespace basalt

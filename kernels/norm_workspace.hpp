@@ -9,12 +9,8 @@ inline constexpr Index norm_block_rows = 1024;
 inline constexpr Index norm_block_cols = 256;
 
 /// Blocks down and across one tile column.
-constexpr Index norm_blocks_down(Index rows) {
-    return (rows + norm_block_rows - 1) / norm_block_rows;
-}
-constexpr Index norm_blocks_across(Index width) {
-    return (width + norm_block_cols - 1) / norm_block_cols;
-}
+constexpr Index norm_blocks_down(Index rows) { return (rows + norm_block_rows - 1) / norm_block_rows; }
+constexpr Index norm_blocks_across(Index width) { return (width + norm_block_cols - 1) / norm_block_cols; }
 
 /// Doubles that absolute_column_sums() takes as workspace.
 template <class T>

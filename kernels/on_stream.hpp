@@ -36,9 +36,7 @@
 /// device. Their declarations in kernels/cuda say what they do.
 namespace basalt::on_stream {
 
-inline bool emulated(Stream stream) {
-    return stream.context()->emulated;
-}
+inline bool emulated(Stream stream) { return stream.context()->emulated; }
 
 template <class T>
 void copy_elements(Stream stream, std::type_identity_t<View<const T>> source, View<T> target) {
@@ -47,15 +45,14 @@ void copy_elements(Stream stream, std::type_identity_t<View<const T>> source, Vi
 }
 
 template <class T>
-void copy_tile_columns(Stream stream, std::type_identity_t<TileColumns<const T>> source,
-                       TileColumns<T> target) {
+void copy_tile_columns(Stream stream, std::type_identity_t<TileColumns<const T>> source, TileColumns<T> target) {
     if (emulated(stream)) return cpu_kernels::copy_tile_columns<T>(source, target);
     cuda_kernels::copy_tile_columns<T>(stream, source, target);
 }
 
 template <class T>
-void pack_tile_columns(Stream stream, const TileGrid& grid, TileDeal deal,
-                       std::type_identity_t<View<const T>> source, TileColumns<T> target) {
+void pack_tile_columns(Stream stream, const TileGrid& grid, TileDeal deal, std::type_identity_t<View<const T>> source,
+                       TileColumns<T> target) {
     if (emulated(stream)) return cpu_kernels::pack_tile_columns<T>(grid, deal, source, target);
     cuda_kernels::pack_tile_columns<T>(stream, grid, deal, source, target);
 }
@@ -113,15 +110,14 @@ void max_norm(Stream stream, const TileGrid& grid, TileDeal deal, TileColumns<co
 }
 
 template <class T>
-void absolute_column_sums(Stream stream, const TileGrid& grid, TileDeal deal, TileColumns<const T> a,
-                          double* sums, double* workspace) {
+void absolute_column_sums(Stream stream, const TileGrid& grid, TileDeal deal, TileColumns<const T> a, double* sums,
+                          double* workspace) {
     if (emulated(stream)) return cpu_kernels::absolute_column_sums<T>(grid, deal, a, sums, workspace);
     cuda_kernels::absolute_column_sums<T>(stream, grid, deal, a, sums, workspace);
 }
 
 template <class T>
-void absolute_row_sums(Stream stream, const TileGrid& grid, TileDeal deal, TileColumns<const T> a,
-                       double* sums) {
+void absolute_row_sums(Stream stream, const TileGrid& grid, TileDeal deal, TileColumns<const T> a, double* sums) {
     if (emulated(stream)) return cpu_kernels::absolute_row_sums<T>(grid, deal, a, sums);
     cuda_kernels::absolute_row_sums<T>(stream, grid, deal, a, sums);
 }
@@ -177,9 +173,8 @@ void solve_by_substitution(Stream stream, std::type_identity_t<View<const T>> l,
 }
 
 template <class T>
-void update_trailing(Stream stream, std::type_identity_t<View<const T>> l,
-                     std::type_identity_t<TileColumns<const T>> u, TileColumns<T> c,
-                     ProductPrecision precision = ProductPrecision::full) {
+void update_trailing(Stream stream, std::type_identity_t<View<const T>> l, std::type_identity_t<TileColumns<const T>> u,
+                     TileColumns<T> c, ProductPrecision precision = ProductPrecision::full) {
     if (emulated(stream)) return cpu_kernels::update_trailing<T>(l, u, c, precision);
     cuda_kernels::update_trailing<T>(stream, l, u, c, precision);
 }

@@ -58,9 +58,7 @@ void AccessMap::touch(Segment& segment, TaskRef task, AccessMode mode, Dependenc
 
 void AccessMap::record_in_band(Band& band, TaskRef task, const BoundAccess& access, DependencySink& sink) {
     std::size_t first = split_rows(band, access.row_begin, access.row_end);
-    auto in_region = [&](std::size_t i) {
-        return i < band.segments.size() && band.segments[i].begin < access.row_end;
-    };
+    auto in_region = [&](std::size_t i) { return i < band.segments.size() && band.segments[i].begin < access.row_end; };
     if (access.mode == AccessMode::read || access.mode == AccessMode::commute) {
         for (std::size_t i = first; in_region(i); ++i) {
             share(band.segments[i], task, access.mode == AccessMode::commute, sink);
@@ -110,8 +108,8 @@ void AccessMap::share(Segment& segment, TaskRef task, bool commuting, Dependency
 /// Returns the index of the first segment inside.
 std::size_t AccessMap::split_rows(Band& band, Index begin, Index end) {
     std::vector<Segment>& segments = band.segments;
-    auto position = std::partition_point(segments.begin(), segments.end(),
-                                         [&](const Segment& s) { return s.end <= begin; });
+    auto position =
+        std::partition_point(segments.begin(), segments.end(), [&](const Segment& s) { return s.end <= begin; });
     const auto first = static_cast<std::size_t>(position - segments.begin());
     if (position != segments.end() && position->begin == begin && position->end == end) return first;
 
@@ -128,7 +126,8 @@ std::size_t AccessMap::split_rows(Band& band, Index begin, Index end) {
     while (covered < end) {
         if (i == segments.size() || segments[i].begin > covered) {
             const Index gap_end = i == segments.size() ? end : std::min(end, segments[i].begin);
-            segments.insert(segments.begin() + static_cast<std::ptrdiff_t>(i), Segment{covered, gap_end, {}, false, {}});
+            segments.insert(segments.begin() + static_cast<std::ptrdiff_t>(i),
+                            Segment{covered, gap_end, {}, false, {}});
         } else if (segments[i].end > end) {
             Segment tail = segments[i];
             tail.begin = end;

@@ -33,8 +33,7 @@ std::uint64_t reclaimable(const std::string& group) {
     return 0;
 }
 
-void apply_memory(const std::string& group, const char* limit_file, const char* usage_file,
-                  CgroupLimits& limits) {
+void apply_memory(const std::string& group, const char* limit_file, const char* usage_file, CgroupLimits& limits) {
     const auto limit = read_bytes(group + "/" + limit_file);
     if (!limit) return;
     const std::uint64_t usage = read_bytes(group + "/" + usage_file).value_or(0);
@@ -59,8 +58,7 @@ void apply_version1(const std::string& group, CgroupLimits& limits) {
     apply_memory(group, "memory.limit_in_bytes", "memory.usage_in_bytes", limits);
     double quota = 0;
     double period = 0;
-    if (std::ifstream(group + "/cpu.cfs_quota_us") >> quota &&
-        std::ifstream(group + "/cpu.cfs_period_us") >> period) {
+    if (std::ifstream(group + "/cpu.cfs_quota_us") >> quota && std::ifstream(group + "/cpu.cfs_period_us") >> period) {
         apply_quota(quota, period, limits);
     }
 }
@@ -95,8 +93,7 @@ CgroupLimits read_cgroup_limits(const std::string& root) {
         std::istringstream controllers(line.substr(first + 1, second - first - 1));
         for (std::string controller; std::getline(controllers, controller, ',');) {
             if (controller != "memory" && controller != "cpu") continue;
-            walk_up(mounts + "/" + controller, path,
-                    [&](const std::string& group) { apply_version1(group, limits); });
+            walk_up(mounts + "/" + controller, path, [&](const std::string& group) { apply_version1(group, limits); });
         }
     }
     return limits;

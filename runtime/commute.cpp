@@ -9,16 +9,15 @@ namespace basalt::detail {
 namespace {
 
 bool overlap(const BoundAccess& a, const BoundAccess& b) {
-    return a.version == b.version && a.row_begin < b.row_end && b.row_begin < a.row_end &&
-           a.col_begin < b.col_end && b.col_begin < a.col_end;
+    return a.version == b.version && a.row_begin < b.row_end && b.row_begin < a.row_end && a.col_begin < b.col_end &&
+           b.col_begin < a.col_end;
 }
 
 template <class F>
 bool any_commute(const Task& task, F&& predicate) {
     const BoundAccess* access = task.access_begin();
-    return std::any_of(access, access + task.access_count, [&](const BoundAccess& a) {
-        return a.mode == AccessMode::commute && predicate(a);
-    });
+    return std::any_of(access, access + task.access_count,
+                       [&](const BoundAccess& a) { return a.mode == AccessMode::commute && predicate(a); });
 }
 
 /// Whether `task` works on behalf of `holder`: is its child, or a child's child.

@@ -104,8 +104,8 @@ void Engine::run_kernel(Task& task, Worker& worker, const Team& team) {
     if (team.size() > 1) failed ? team.poison() : team.drop();
 }
 
-/// Calls the task's device kernel, which may neither submit nor wait. Where it computes in its stream's turn, its graph may have
-/// been cancelled meanwhile.
+/// Calls the task's device kernel, which may neither submit nor wait. Where it computes in its stream's turn, its graph
+/// may have been cancelled meanwhile.
 void Engine::run_on_device(Task& task, Stream stream) {
     if (task.scope->drained()) return;
     struct Inside {
@@ -252,7 +252,8 @@ Task* Engine::choose_next(Worker& worker, int min_level) {
     Task* best = nullptr;
     std::size_t kept = 0;
     for (Task* task : released) {
-        if (task->scope->level >= min_level && !task->commutes && (best == nullptr || task->priority > best->priority)) {
+        if (task->scope->level >= min_level && !task->commutes &&
+            (best == nullptr || task->priority > best->priority)) {
             std::swap(best, task);
         }
         if (task != nullptr) released[kept++] = task;

@@ -16,7 +16,8 @@ Datum* Engine::create_datum(void* base, std::size_t element_size, Index rows, st
     constexpr std::int32_t most_columns = 1 << 28;
     const auto most = static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max());
     if (rows < 0 || cols < 0 || cols > most_columns ||
-        (rows > 0 && cols > 0 && static_cast<std::size_t>(rows) > most / element_size / static_cast<std::size_t>(cols))) {
+        (rows > 0 && cols > 0 &&
+         static_cast<std::size_t>(rows) > most / element_size / static_cast<std::size_t>(cols))) {
         throw UsageError(std::string(name) + ": " + std::to_string(rows) + " x " + std::to_string(cols) +
                          " elements; allowed are sizes from 0 to what memory can address");
     }
@@ -82,7 +83,8 @@ void Engine::destroy_datum(Datum* datum) noexcept {
     Scope& home = home_of(*datum);
     const bool used_here = used_around_here(*datum);
     if (used_here && !datum->renameable) {
-        spdlog::critical("basalt: '{}' is given up inside a task that uses it; its registration is leaked", datum->name);
+        spdlog::critical("basalt: '{}' is given up inside a task that uses it; its registration is leaked",
+                         datum->name);
         return;
     }
     if (!used_here && (!datum->renameable || may_wait_here(*datum))) {

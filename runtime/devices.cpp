@@ -20,7 +20,8 @@ void Engine::start_drivers() {
 int Engine::gpus_to_deal_to() const {
     const ThreadContext* context = context_of(this);
     if (context != nullptr && context->task != nullptr) return 0;
-    return std::any_of(devices_.begin(), devices_.end(), [](const auto& device) { return device->lost(); }) ? 0 : gpus();
+    return std::any_of(devices_.begin(), devices_.end(), [](const auto& device) { return device->lost(); }) ? 0
+                                                                                                            : gpus();
 }
 
 std::vector<DeviceInfo> Engine::device_infos() {
@@ -115,7 +116,8 @@ void Engine::forget_most_in_use() {
 }
 
 void Engine::adopt(const Datum& datum, int device, void* memory) {
-    if (&current_scope() != &root_) throw UsageError("memory of a GPU is wrapped inside a task; allowed is outside of tasks");
+    if (&current_scope() != &root_)
+        throw UsageError("memory of a GPU is wrapped inside a task; allowed is outside of tasks");
     const std::lock_guard guard(root_.lock);
     coherence_->adopt(*datum.current, node_of_device(device), memory);
 }

@@ -110,7 +110,8 @@ Scope& Engine::current_scope() {
     if (context == nullptr || context->task == nullptr) return root_;
     Task& task = *context->task;
     if (context->worker == nullptr) {
-        throw UsageError("task '" + task_label(task) + "': the runtime is used inside its GPU kernel, which may only enqueue "
+        throw UsageError("task '" + task_label(task) +
+                         "': the runtime is used inside its GPU kernel, which may only enqueue "
                          "work on its stream");
     }
     Scope* children = task.children.load(std::memory_order_acquire);
@@ -118,8 +119,7 @@ Scope& Engine::current_scope() {
     auto* fresh = new Scope(&task, task.scope, next_scope_.fetch_add(1, std::memory_order_relaxed));
     fresh->inside_gang = context->worker->gangs > 0;
     // acq_rel: members of a gang may race for the first child; all of them use the scope that got there first
-    if (task.children.compare_exchange_strong(children, fresh, std::memory_order_acq_rel,
-                                              std::memory_order_acquire)) {
+    if (task.children.compare_exchange_strong(children, fresh, std::memory_order_acq_rel, std::memory_order_acquire)) {
         return *fresh;
     }
     delete fresh;

@@ -33,8 +33,8 @@ namespace basalt::detail {
 /// What a thread is doing for an engine; a stack, since a task of one runtime may use another one.
 struct ThreadContext {
     Engine* engine;
-    Worker* worker;      ///< the place it works; nullptr for a thread outside, or inside a device kernel
-    Task* task;          ///< what it runs; nullptr between tasks
+    Worker* worker;  ///< the place it works; nullptr for a thread outside, or inside a device kernel
+    Task* task;      ///< what it runs; nullptr between tasks
     ThreadContext* outer;
 };
 
@@ -64,8 +64,8 @@ class Engine {
     Engine& operator=(const Engine&) = delete;
 
     // submission.cpp
-    void submit(const TaskOptions& options, const AccessRecord* records, std::size_t count,
-                const KernelOps& ops, void* source);
+    void submit(const TaskOptions& options, const AccessRecord* records, std::size_t count, const KernelOps& ops,
+                void* source);
     /// Submits a task of the runtime's own on one datum; it runs even when its graph is cancelled.
     /// `at_home`: it finds the contents in the host's memory.
     void submit_internal(Scope& scope, Version& version, bool at_home, std::function<void()> action);

@@ -16,8 +16,8 @@ SlotCache& Engine::slot_cache(Scope& scope) {
     return context != nullptr && context->worker != nullptr ? context->worker->cache : *scope.cache;
 }
 
-void Engine::submit(const TaskOptions& options, const AccessRecord* records, std::size_t count,
-                    const KernelOps& ops, void* source) {
+void Engine::submit(const TaskOptions& options, const AccessRecord* records, std::size_t count, const KernelOps& ops,
+                    void* source) {
     constexpr std::size_t few = 16;
     if (options.threads.min < 1 || options.threads.max < options.threads.min) {
         throw UsageError("task '" + std::string(options.name.c_str()) + "': threads {" +

@@ -23,11 +23,10 @@ constexpr std::string_view prefix = "BASALT_";
 
 // Those of the program `basalt` too: it runs on this library and they are no mistake in its environment.
 constexpr std::array<std::string_view, 18> known_variables{
-    "BASALT_WORKERS", "BASALT_SCHEDULER",     "BASALT_WINDOW",  "BASALT_BIND",
-    "BASALT_GPUS",    "BASALT_EMULATED_GPUS", "BASALT_GPU_MEM", "BASALT_DATA",
-    "BASALT_MODE",    "BASALT_NB",            "BASALT_TILE",    "BASALT_LOOKAHEAD",
-    "BASALT_TRACE",   "BASALT_PANEL_THREADS", "BASALT_JSON",    "BASALT_VERBOSE",
-    "BASALT_TUNING",  "BASALT_MODELS"};
+    "BASALT_WORKERS",       "BASALT_SCHEDULER", "BASALT_WINDOW", "BASALT_BIND",          "BASALT_GPUS",
+    "BASALT_EMULATED_GPUS", "BASALT_GPU_MEM",   "BASALT_DATA",   "BASALT_MODE",          "BASALT_NB",
+    "BASALT_TILE",          "BASALT_LOOKAHEAD", "BASALT_TRACE",  "BASALT_PANEL_THREADS", "BASALT_JSON",
+    "BASALT_VERBOSE",       "BASALT_TUNING",    "BASALT_MODELS"};
 
 void warn(std::string_view name, std::string_view value, std::string_view allowed) {
     spdlog::warn("basalt: {} = '{}' is ignored; allowed: {}", name, value, allowed);

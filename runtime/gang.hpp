@@ -19,9 +19,9 @@ struct Gang {
 
     Task& task;
     const int wanted;
-    const bool strict;     ///< waits for its minimum; otherwise it starts with whom it gets
-    const int package;     ///< the socket whose workers may join, or any_package
-    bool dropped = false;  ///< its graph was cancelled: members leave at once
+    const bool strict;                     ///< waits for its minimum; otherwise it starts with whom it gets
+    const int package;                     ///< the socket whose workers may join, or any_package
+    bool dropped = false;                  ///< its graph was cancelled: members leave at once
     std::atomic<std::uint32_t> joined{1};  ///< the leader has rank 0
     /// 0 while the gang assembles; 1 once it is complete, `barrier` is there and members may enter.
     std::atomic<std::uint32_t> entered{0};

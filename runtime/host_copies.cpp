@@ -26,9 +26,11 @@ Copy copy_of(const HostWindow& window, void* on_device, bool inwards) {
 
 }  // namespace
 
-void Engine::submit_host_copy(const TaskOptions& options, const AccessRecord& record, int device, const HostWindow& window) {
+void Engine::submit_host_copy(const TaskOptions& options, const AccessRecord& record, int device,
+                              const HostWindow& window) {
     Scope& scope = current_scope();
-    if (&scope != &root_) throw UsageError("task '" + std::string(options.name.c_str()) + "': inside a task the data are where they are");
+    if (&scope != &root_)
+        throw UsageError("task '" + std::string(options.name.c_str()) + "': inside a task the data are where they are");
     throttle(scope);
     const std::lock_guard guard(scope.lock);
     if (scope.drained()) return;
@@ -43,7 +45,8 @@ void Engine::submit_host_copy(const TaskOptions& options, const AccessRecord& re
 
     const Datum& datum = *record.datum;
     const std::size_t row = datum.element_size * static_cast<std::size_t>(datum.cols);
-    const Copy copy = copy_of(window, static_cast<std::byte*>(base) + row * static_cast<std::size_t>(record.row_begin), inwards);
+    const Copy copy =
+        copy_of(window, static_cast<std::byte*>(base) + row * static_cast<std::size_t>(record.row_begin), inwards);
     work.bytes = static_cast<std::int64_t>(copy.row_bytes * copy.rows);
     work.operation = [copy, role = work.role, &scope](Driver& driver, std::vector<StreamPoint>&) {
         if (!scope.drained()) driver.copy(role, nullptr, copy);

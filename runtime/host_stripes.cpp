@@ -22,7 +22,8 @@ std::unique_lock<std::mutex> HostStripes::begin(Index elements, bool through_hos
     }
     auto* memory = static_cast<std::byte*>(through_host ? pinned_.data() : addresses_.data());
     for (std::size_t b = 0; b < count; ++b) {
-        buffers_.emplace_back(engine, create_datum(engine, memory + b * bytes, element_size_, elements, 1, Storage::scratch, "stripe"));
+        buffers_.emplace_back(
+            engine, create_datum(engine, memory + b * bytes, element_size_, elements, 1, Storage::scratch, "stripe"));
     }
     taken_.assign(gpus, 0);
     elements_ = elements;

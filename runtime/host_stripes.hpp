@@ -39,7 +39,7 @@ class HostStripes {
     Index elements_ = 0;
     bool through_host_ = false;
     PinnedBuffer pinned_;
-    HostBuffer addresses_;  // in its place where only GPUs use the buffers: never touched
+    HostBuffer addresses_;              // in its place where only GPUs use the buffers: never touched
     std::vector<DatumHandle> buffers_;  // behind the memory: destroyed, and so waited for, before it
     std::vector<std::size_t> taken_;    ///< by GPU
 };

@@ -17,7 +17,8 @@ MatrixStorage::MatrixStorage(Runtime& runtime, const TileGrid& grid, std::size_t
       element_size_(element_size),
       name_(name),
       stripes_(runtime, element_size) {
-    const auto elements = static_cast<std::size_t>(grid.tile_column_size()) * static_cast<std::size_t>(grid.tile_cols());
+    const auto elements =
+        static_cast<std::size_t>(grid.tile_column_size()) * static_cast<std::size_t>(grid.tile_cols());
     if (elements > static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) / element_size ||
         grid.shape().width > (Index{1} << 28)) {
         throw UsageError(std::string(name) + ": " + std::to_string(grid.rows()) + " x " + std::to_string(grid.cols()) +
@@ -60,7 +61,8 @@ void MatrixStorage::make_room_on_gpus(Index columns) const {
     const Index gpus = runtime_.gpus();
     for (Index gpu = 0; gpu < std::min(gpus, columns); ++gpu) {
         if (runtime_.engine().has_memory_on(*datum(gpu), static_cast<int>(gpu))) continue;
-        runtime_.engine().prepare_memory(static_cast<int>(gpu), column_bytes(), static_cast<std::size_t>((columns + gpus - 1) / gpus));
+        runtime_.engine().prepare_memory(static_cast<int>(gpu), column_bytes(),
+                                         static_cast<std::size_t>((columns + gpus - 1) / gpus));
     }
 }
 
@@ -71,8 +73,7 @@ void MatrixStorage::adopt(Index j, int gpu, void* memory) {
 }
 
 void* MatrixStorage::column(Index j) const {
-    return static_cast<std::byte*>(slab_.data()) +
-           static_cast<std::size_t>(j) * column_bytes();
+    return static_cast<std::byte*>(slab_.data()) + static_cast<std::size_t>(j) * column_bytes();
 }
 
 void MatrixStorage::check(Index j, Index row_begin, Index row_end, Index col_begin, Index col_end) const {
@@ -80,7 +81,8 @@ void MatrixStorage::check(Index j, Index row_begin, Index row_end, Index col_beg
                         row_end <= grid_.padded_rows() && 0 <= col_begin && col_begin <= col_end &&
                         col_end <= grid_.shape().width;
     if (given_back_.load(std::memory_order_relaxed)) {
-        throw UsageError(std::string(name_) + ": its memory, an array on a GPU, was given back by wait(); wrap the array again");
+        throw UsageError(std::string(name_) +
+                         ": its memory, an array on a GPU, was given back by wait(); wrap the array again");
     }
     if (exists) return;
     throw UsageError(std::string(name_) + ": rows [" + std::to_string(row_begin) + ", " + std::to_string(row_end) +

@@ -15,7 +15,8 @@ namespace {
 
 [[noreturn]] void refuse_lost(const TaskOptions& options, const Device& device, const char* others = "") {
     const std::string why = " is lost after an earlier error";
-    throw DeviceError("task '" + std::string(options.name.c_str()) + "': " + device.name() + why + others, device.index(), true);
+    throw DeviceError("task '" + std::string(options.name.c_str()) + "': " + device.name() + why + others,
+                      device.index(), true);
 }
 
 }  // namespace
@@ -27,7 +28,8 @@ Node TaskSubmission::choose_node(const TaskOptions& options, const KernelOps& op
     if (options.place.is_gpu()) {
         const int gpu = options.place.gpu_number();
         if (gpu < 0 || gpu >= gpus) {
-            refuse(options, "Place::gpu(" + std::to_string(gpu) + "); the runtime has " + std::to_string(gpus) + " GPUs");
+            refuse(options,
+                   "Place::gpu(" + std::to_string(gpu) + "); the runtime has " + std::to_string(gpus) + " GPUs");
         }
         if (ops.run_on_device == nullptr) refuse(options, "placed on a GPU but without a cuda kernel");
         if (inside) refuse(options, "placed on a GPU inside a task; tasks submitted there run on CPU cores");
@@ -36,8 +38,8 @@ Node TaskSubmission::choose_node(const TaskOptions& options, const KernelOps& op
         if (device.lost()) refuse_lost(options, device);
         return node_of_device(gpu);
     }
-    const bool may_use_gpu = ops.run_on_device != nullptr && gpus > 0 && !inside && !task_->gang && options.place.is_any() &&
-                             (ops.emulates || !engine_.device(0).emulated());
+    const bool may_use_gpu = ops.run_on_device != nullptr && gpus > 0 && !inside && !task_->gang &&
+                             options.place.is_any() && (ops.emulates || !engine_.device(0).emulated());
     if (may_use_gpu) {
         const int device = engine_.coherence_->choose_device(access_begin(), access_count());
         if (device >= 0) return node_of_device(device);

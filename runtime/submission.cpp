@@ -81,8 +81,7 @@ TaskSubmission::~TaskSubmission() {
 
 std::string TaskSubmission::label() const { return task_label(*task_); }
 
-void TaskSubmission::bind_accesses(const AccessRecord* records, std::size_t count, const KernelOps& ops,
-                                   void** bases) {
+void TaskSubmission::bind_accesses(const AccessRecord* records, std::size_t count, const KernelOps& ops, void** bases) {
     for (std::size_t i = 0; i < count; ++i) {
         if (records[i].datum != nullptr) records[i].datum->prefetch();
     }
@@ -112,11 +111,11 @@ void TaskSubmission::store_kernel(const KernelOps& ops, void* source, void* cons
         ops.construct(task.kernel.data(), source, bases);
         return;
     }
-    void* storage = ::operator new(ops.size, std::align_val_t{ops.align});
+    void* storage = ::operator new (ops.size, std::align_val_t{ops.align});
     try {
         ops.construct(storage, source, bases);
     } catch (...) {
-        ::operator delete(storage, std::align_val_t{ops.align});
+        ::operator delete (storage, std::align_val_t{ops.align});
         throw;
     }
     *reinterpret_cast<void**>(task.kernel.data()) = storage;
@@ -166,8 +165,8 @@ bool TaskSubmission::may_rename(const AccessRecord& record, const AccessRecord* 
     if (datum.home_scope != scope_.id) return false;
     if (record.row_begin != 0 || record.row_end != datum.rows) return false;
     if (record.col_begin != 0 || record.col_end != datum.cols) return false;
-    const auto times = std::count_if(records, records + count,
-                                     [&](const AccessRecord& other) { return other.datum == &datum; });
+    const auto times =
+        std::count_if(records, records + count, [&](const AccessRecord& other) { return other.datum == &datum; });
     if (times != 1 || !datum.current->accesses.busy(*this)) return false;
     const std::lock_guard guard(datum.retired_lock);
     return datum.retired_versions < most_versions;
@@ -290,8 +289,8 @@ void TaskSubmission::add_edge(TaskRef predecessor, bool in_part) {
     ++edges_;
 }
 
-/// The predecessor is on its way in a stream: it is enough that this one's stream waits for it. (If it completes just now and
-/// `before` is some other task's already, that one is waited for without need.)
+/// The predecessor is on its way in a stream: it is enough that this one's stream waits for it. (If it completes just
+/// now and `before` is some other task's already, that one is waited for without need.)
 void TaskSubmission::wait_behind(const DeviceWork& before) {
     std::array<StreamPoint, DeviceWork::most_ends> ends;
     DeviceWork& self = *task_->on_device();

@@ -91,7 +91,7 @@ struct alignas(64) Task {
     bool commutes : 1 = false;
     bool gang : 1 = false;
     std::uint8_t used_edges : 3 = 0;
-    std::atomic<std::uint8_t> node{0};  ///< memory node it runs on, or several_nodes
+    std::atomic<std::uint8_t> node{0};      ///< memory node it runs on, or several_nodes
     std::atomic<std::uint8_t> recorded{0};  ///< entries of `predecessors`
     std::array<std::uint32_t, inline_edges> next_edge{};
     std::atomic<std::uint64_t> stamp{0};
@@ -125,14 +125,10 @@ struct alignas(64) Task {
     std::uint32_t generation() const { return generation_of(successors.load(std::memory_order_relaxed)); }
     DeviceWork* on_device() const { return device_work.load(std::memory_order_relaxed); }
     TaskRef ref() const { return {slot, generation()}; }
-    const BoundAccess* access_begin() const {
-        return more_accesses != nullptr ? more_accesses : accesses.data();
-    }
+    const BoundAccess* access_begin() const { return more_accesses != nullptr ? more_accesses : accesses.data(); }
     BoundAccess* access_begin() { return more_accesses != nullptr ? more_accesses : accesses.data(); }
 
-    bool kernel_is_inline() const {
-        return ops->size <= inline_kernel && ops->align <= alignof(void*);
-    }
+    bool kernel_is_inline() const { return ops->size <= inline_kernel && ops->align <= alignof(void*); }
     void* kernel_storage() {
         return kernel_is_inline() ? static_cast<void*>(kernel.data()) : *reinterpret_cast<void**>(kernel.data());
     }
@@ -146,7 +142,7 @@ inline void destroy_kernel(Task& task) {
     if (task.ops == nullptr) return;
     void* storage = task.kernel_storage();
     if (task.ops->destroy != nullptr) task.ops->destroy(storage);
-    if (!task.kernel_is_inline()) ::operator delete(storage, std::align_val_t{task.ops->align});
+    if (!task.kernel_is_inline()) ::operator delete (storage, std::align_val_t{task.ops->align});
     task.ops = nullptr;
 }
 

@@ -12,8 +12,8 @@ TaskPool::TaskPool() : chunks_(new std::atomic<Task*>[max_slots / chunk_slots]()
 
 TaskPool::~TaskPool() {
     for (std::uint32_t first = 0; first < slots_; first += chunk_slots) {
-        tbb::cache_aligned_allocator<Task>().deallocate(
-            chunks_[first / chunk_slots].load(std::memory_order_relaxed), chunk_slots);
+        tbb::cache_aligned_allocator<Task>().deallocate(chunks_[first / chunk_slots].load(std::memory_order_relaxed),
+                                                        chunk_slots);
     }
 }
 

@@ -68,7 +68,8 @@ class Machine {
 
 int usable_cores() {
     int cores = std::max(1, static_cast<int>(Machine::instance().cores().size()));
-    if (const auto quota = read_cgroup_limits().cpus) cores = std::min(cores, std::max(1, static_cast<int>(std::ceil(*quota))));
+    if (const auto quota = read_cgroup_limits().cpus)
+        cores = std::min(cores, std::max(1, static_cast<int>(std::ceil(*quota))));
     return cores;
 }
 
@@ -91,8 +92,8 @@ int package_of(int place) {
     const Machine& machine = Machine::instance();
     if (machine.cores().empty()) return 0;
     const auto core = static_cast<std::size_t>(place) % machine.cores().size();
-    const hwloc_obj_t package = hwloc_get_next_obj_covering_cpuset_by_type(
-        machine.topology(), machine.cores()[core], HWLOC_OBJ_PACKAGE, nullptr);
+    const hwloc_obj_t package = hwloc_get_next_obj_covering_cpuset_by_type(machine.topology(), machine.cores()[core],
+                                                                           HWLOC_OBJ_PACKAGE, nullptr);
     return package != nullptr ? static_cast<int>(package->logical_index) : 0;
 }
 

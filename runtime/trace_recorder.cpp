@@ -49,7 +49,8 @@ void TraceRecorder::take_row(std::size_t index, Trace& trace) {
         trace.rows.push_back({"worker " + std::to_string(index), TraceRowKind::cpu, -1});
     } else {
         const auto device_row = static_cast<int>(index - places_);
-        trace.rows.push_back(row_of_device(device_row / stream_roles, static_cast<StreamRole>(device_row % stream_roles)));
+        trace.rows.push_back(
+            row_of_device(device_row / stream_roles, static_cast<StreamRole>(device_row % stream_roles)));
     }
     const TraceKind kind = trace.rows.back().kind == TraceRowKind::copy ? TraceKind::copy : TraceKind::task;
     for (const Event& event : rows_[index].events) {

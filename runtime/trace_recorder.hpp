@@ -34,8 +34,7 @@ class TraceRecorder {
     void start() { enabled_.store(true, std::memory_order_relaxed); }
 
     static std::int64_t now() {
-        return std::chrono::duration_cast<std::chrono::nanoseconds>(
-                   std::chrono::steady_clock::now().time_since_epoch())
+        return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
             .count();
     }
 

@@ -12,7 +12,8 @@ template <class T>
 std::string text_of(T value) {
     if constexpr (std::is_floating_point_v<T>) {
         std::string text(32, ' ');
-        text.resize(static_cast<std::size_t>(std::snprintf(text.data(), text.size(), "%g", static_cast<double>(value))));
+        text.resize(
+            static_cast<std::size_t>(std::snprintf(text.data(), text.size(), "%g", static_cast<double>(value))));
         return text;
     } else {
         return std::to_string(value);

@@ -1,5 +1,5 @@
-// What was measured, by architecture. docs/decisions names the measurements: 0004 and 0005 for cores, 0007 for links, 0009
-// and 0010 for GPUs, 0011 for Cholesky, 0012 for QR.
+// What was measured, by architecture. docs/decisions names the measurements: 0004 and 0005 for cores, 0007 for links,
+// 0009 and 0010 for GPUs, 0011 for Cholesky, 0012 for QR.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -31,10 +31,12 @@ CpuTuning avx512() {
     cpu.lu.panel_element_seconds = 3.5e-12;
     cpu.lu.update_rows = 2048;
     cpu.lu.solve_rows = 1024;
-    cpu.cholesky.sizes = {{256, {128, 32}, 32}, {768, {256, 64}, 64}, {2000, {512, 128}, 128}, {any_size, {512, 256}, 256}};
+    cpu.cholesky.sizes = {
+        {256, {128, 32}, 32}, {768, {256, 64}, 64}, {2000, {512, 128}, 128}, {any_size, {512, 256}, 256}};
     cpu.cholesky.solve_rows = 256;  // below, a core takes longer to wake up
     cpu.qr.sizes = {{256, {128, 32}, 32}, {768, {256, 64}, 64}, {any_size, {512, 128}, 128}};
-    cpu.qr.team = {.rows_a_thread = 512, .most = 32};  // below, a member's column of products costs no more than the meeting
+    // below, a member's column of products costs no more than the meeting
+    cpu.qr.team = {.rows_a_thread = 512, .most = 32};
     // with two threads: with more of them flat trees are deeper than they need to be, which was not measured
     cpu.qr.tile_sizes = {{512, {512, 128}, 32}, {any_size, {512, 128}, 64}};
     cpu.qr.tile_aspect = 3;
@@ -70,7 +72,8 @@ GpuTuning sm_90() {
     gpu.links.least_ring_bytes = 4 * MiB;
     gpu.links.least_share_bytes = 256 * KiB;
     gpu.links.relay = {.blocks = 128, .warps = 3, .piece_bytes = 8 * KiB};
-    gpu.links.stripe_bytes = 64 * MiB;  // a millisecond: hides what it costs to begin; an urgent copy need not wait long
+    // a millisecond: hides what it costs to begin; an urgent copy need not wait long
+    gpu.links.stripe_bytes = 64 * MiB;
     gpu.lu.sizes = {{2047, 64, 128, 512},
                     {4096, 128, 128, 512},
                     {8192, 128, 256, 1024},
@@ -83,10 +86,8 @@ GpuTuning sm_90() {
     gpu.lu.narrow_hybrid_below = 12288;
     gpu.lu.wide_hybrid_above = 40960;
     gpu.lu.wide_hybrid_panel = 512;
-    gpu.cholesky.sizes = {{2048, 128, 256, 2048},
-                          {8192, 256, 512, 8192},
-                          {16384, 256, 1024, 4096},
-                          {any_size, 512, 1024, 4096}};
+    gpu.cholesky.sizes = {
+        {2048, 128, 256, 2048}, {8192, 256, 512, 8192}, {16384, 256, 1024, 4096}, {any_size, 512, 1024, 4096}};
     gpu.cholesky.deal = {.tile_columns_a_gpu = 8, .smallest_tile = 512};
     gpu.cholesky.narrowing = {.left_a_panel_column = 8, .narrowest_panel = 256};
     gpu.cholesky.smallest_order = 2048;
@@ -96,15 +97,16 @@ GpuTuning sm_90() {
     gpu.cholesky.least_split_side = 512;
     gpu.cholesky.batched_below = 2048;
     gpu.cholesky.fused_order = 8192;
-    gpu.qr.sizes = {{4096, 128, 128, 512}, {8192, 128, 256, 1024}, {16384, 256, 512, 4096}, {any_size, 256, 1024, 4096}};
+    gpu.qr.sizes = {
+        {4096, 128, 128, 512}, {8192, 128, 256, 1024}, {16384, 256, 512, 4096}, {any_size, 256, 1024, 4096}};
     gpu.qr.deal = {.tile_columns_a_gpu = 8, .smallest_tile = 512, .widest_tile = 1024, .panels_alone_below = any_size};
     gpu.qr.narrowing = {.left_a_panel_column = 16, .narrowest_panel = 256};
     gpu.qr.least_work = 1e10;
     return gpu;
 }
 
-/// An estimate: there are no clusters before Hopper, and the update runs at four fifths of what the vendor publishes for
-/// products of doubles (19.5 Tflop/s for an A100); PCIe 4 moves half as much as PCIe 5.
+/// An estimate: there are no clusters before Hopper, and the update runs at four fifths of what the vendor publishes
+/// for products of doubles (19.5 Tflop/s for an A100); PCIe 4 moves half as much as PCIe 5.
 GpuTuning sm_80() {
     GpuTuning gpu = sm_90();
     gpu.architecture = "sm_80";
@@ -146,7 +148,8 @@ std::size_t narrowness(std::string_view architecture) {
 /// The entry of least distance; the first of equals.
 template <class Entry, class Distance>
 const Entry& nearest(const std::vector<Entry>& entries, const char* list, const Distance& distance) {
-    if (entries.empty()) throw UsageError(std::string("TuningTables::") + list + " is empty; allowed is one entry or more");
+    if (entries.empty())
+        throw UsageError(std::string("TuningTables::") + list + " is empty; allowed is one entry or more");
     return *std::min_element(entries.begin(), entries.end(),
                              [&](const Entry& a, const Entry& b) { return distance(a) < distance(b); });
 }
@@ -154,7 +157,8 @@ const Entry& nearest(const std::vector<Entry>& entries, const char* list, const 
 }  // namespace
 
 const TuningTables& TuningTables::built_in() {
-    static const TuningTables tables{{avx512(), like_avx512("avx2"), like_avx512("generic")}, {sm_80(), sm_86(), sm_90()}};
+    static const TuningTables tables{{avx512(), like_avx512("avx2"), like_avx512("generic")},
+                                     {sm_80(), sm_86(), sm_90()}};
     return tables;
 }
 

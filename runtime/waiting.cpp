@@ -120,8 +120,9 @@ void Engine::run_all_before_wait() {
 
 void Engine::wait_children(Scope& scope, Deadline deadline) {
     ThreadContext* context = context_of(this);
-    work_until(*context->worker, scope.level, &scope,
-               [&] { return scope.outstanding.load(std::memory_order_acquire) == 1; }, deadline);
+    work_until(
+        *context->worker, scope.level, &scope, [&] { return scope.outstanding.load(std::memory_order_acquire) == 1; },
+        deadline);
 }
 
 bool Engine::wait_until(Deadline deadline) {
@@ -206,8 +207,8 @@ void Engine::run_before_wait(const void* key) {
     std::function<void()> action;
     {
         const std::lock_guard guard(before_wait_lock_);
-        const auto entry = std::find_if(before_wait_.begin(), before_wait_.end(),
-                                        [&](const BeforeWait& e) { return e.key == key; });
+        const auto entry =
+            std::find_if(before_wait_.begin(), before_wait_.end(), [&](const BeforeWait& e) { return e.key == key; });
         if (entry == before_wait_.end()) return;
         action = std::move(entry->action);
         before_wait_.erase(entry);

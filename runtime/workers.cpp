@@ -92,7 +92,8 @@ Scheduler& Engine::make_level(int index) {
 }
 
 bool Engine::ready_tasks(int min_level) const {
-    for (int level = deepest_level_.load(std::memory_order_seq_cst); level >= std::min(min_level, levels - 1); --level) {
+    for (int level = deepest_level_.load(std::memory_order_seq_cst); level >= std::min(min_level, levels - 1);
+         --level) {
         Scheduler* queue = schedulers_[static_cast<std::size_t>(level)].load(std::memory_order_acquire);
         if (queue != nullptr && !queue->empty()) return true;
     }

@@ -67,7 +67,8 @@ Task* PriorityBuckets::pop_newest() {
     Task* task = top.pop_back();
     // Stolen tasks lie in another core's caches: have the one that comes a few turns later on its way.
     if (top.count >= ahead) {
-        const auto* soon = reinterpret_cast<const char*>(top.ring[(top.first + top.count - ahead) & (top.ring.size() - 1)]);
+        const auto* soon =
+            reinterpret_cast<const char*>(top.ring[(top.first + top.count - ahead) & (top.ring.size() - 1)]);
         __builtin_prefetch(soon, 1);
         __builtin_prefetch(soon + 64, 1);
     }
@@ -139,7 +140,8 @@ Task* PriorityStealing::steal(Queue& thief, int place) {
         if (thief.loot.size() > 1) {
             const std::lock_guard guard(thief.lock);
             // the oldest on top: it runs next, as it would have at its owner's other end
-            for (std::size_t k = thief.loot.size() - 1; k > 0; --k) thief.tasks.push(thief.loot[k], thief.loot[k]->priority);
+            for (std::size_t k = thief.loot.size() - 1; k > 0; --k)
+                thief.tasks.push(thief.loot[k], thief.loot[k]->priority);
             thief.publish_size();
         }
         thief.loot.clear();

@@ -17,7 +17,8 @@ RunCase cholesky_run_case(const Runtime& runtime, const CholeskyOptions& options
     differences.note(options.lookahead >= 0 && options.lookahead != 1, "lookahead={}", options.lookahead);
     differences.note(on_gpus && !options.narrow_at_end, "not narrow at the end");
     differences.note(on_gpus && problem.precision == 's' && !options.split_products, "plain-products");
-    differences.note(mode == FactorMode::gpu && options.left_looking >= 0, "{}-looking", options.left_looking > 0 ? "left" : "right");
+    differences.note(mode == FactorMode::gpu && options.left_looking >= 0, "{}-looking",
+                     options.left_looking > 0 ? "left" : "right");
     return {problem.routine.empty() ? "potrf" : problem.routine,
             problem.precision,
             problem.n,
@@ -26,8 +27,7 @@ RunCase cholesky_run_case(const Runtime& runtime, const CholeskyOptions& options
             differences.text()};
 }
 
-ModeChoice choose_cholesky_mode(const Runtime& runtime, const CholeskyOptions& options,
-                                const FactorProblem& problem) {
+ModeChoice choose_cholesky_mode(const Runtime& runtime, const CholeskyOptions& options, const FactorProblem& problem) {
     const auto modes = [&](int gpus) {
         std::vector<FactorMode> all{FactorMode::cpu};
         if (options.left_looking > 0) return std::vector<FactorMode>{FactorMode::gpu};

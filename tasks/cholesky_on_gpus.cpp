@@ -23,8 +23,7 @@ bool looks_left(const GpuCholeskyState<T>& on_gpus, const CholeskyChoices& choic
 template <class T>
 class GpuCholeskySubmission {
   public:
-    GpuCholeskySubmission(CholeskyState<T>& state, GpuCholeskyState<T>& on_gpus,
-                          const CholeskyChoices& choices)
+    GpuCholeskySubmission(CholeskyState<T>& state, GpuCholeskyState<T>& on_gpus, const CholeskyChoices& choices)
         : g_(on_gpus),
           tasks_(state, on_gpus, choices),
           lookahead_(choices.lookahead > 0),
@@ -82,8 +81,8 @@ class GpuCholeskySubmission {
             tasks_.broadcast(k);
             const int next = k + 1;
             if (next < panels.last && lookahead_) {
-                tasks_.update_from_left(
-                    next, k);  // A(j, next) -= L(j, :k) L(next, :k)^T, beside the factorization of k
+                tasks_.update_from_left(next,
+                                        k);  // A(j, next) -= L(j, :k) L(next, :k)^T, beside the factorization of k
                 tasks_.update(k, {next, next + 1}, true);
                 tasks_.take_out(next);
             }
@@ -115,19 +114,17 @@ template <class T>
 void submit_cholesky_on_gpus(CholeskyState<T>& state, const CholeskyChoices& choices) {
     if (choices.left_looking > 0 && state.triangle == Triangle::lower && state.runtime.gpus() > 1) {
         throw UsageError("CholeskyOptions::left_looking of a lower triangle on " +
-                         std::to_string(state.runtime.gpus()) +
-                         " GPUs; allowed are one GPU, or the upper triangle");
+                         std::to_string(state.runtime.gpus()) + " GPUs; allowed are one GPU, or the upper triangle");
     }
     if (state.panels.empty()) return;
     // column groups go from left to right, which the rows of an upper triangle's panels do not fit
-    const bool copied =
-        state.triangle == Triangle::upper && GpuCholeskyState<T>::needs_groups(state, choices);
+    const bool copied = state.triangle == Triangle::upper && GpuCholeskyState<T>::needs_groups(state, choices);
     if (!copied) {
         return submit_where_it_lies(
             state, std::make_shared<GpuCholeskyState<T>>(state, state.a, state.triangle, choices), choices);
     }
-    const auto copy = std::make_shared<MatrixStorage>(state.runtime, transposed_grid(state.grid()), sizeof(T),
-                                                      "transposed copy");
+    const auto copy =
+        std::make_shared<MatrixStorage>(state.runtime, transposed_grid(state.grid()), sizeof(T), "transposed copy");
     copy->set_deal(Deal::cyclic);
     const auto on_gpus = std::make_shared<GpuCholeskyState<T>>(state, copy, Triangle::lower, choices);
     submit_transposition<T>(state.runtime, *state.a, *copy, Triangle::lower);

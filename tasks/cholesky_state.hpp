@@ -32,7 +32,7 @@ struct CholeskyState {
     Index info_value = 0;
 
     std::shared_ptr<MatrixStorage> a;
-    Array<Index> info;  ///< wraps info_value
+    Array<Index> info;                ///< wraps info_value
     std::shared_ptr<void> workspace;  ///< last: its tasks use what is above
 };
 

@@ -32,8 +32,8 @@ GpuCholeskyMemory<T>::GpuCholeskyMemory(const CholeskyState<T>& cholesky, const 
       fused_(choices.mode == FactorMode::gpu && cholesky.panels.size() == 1 &&
              cholesky.grid().rows() <= tuning_.cholesky.fused_order),
       nb_(std::min(choices.widths.width, cholesky.grid().shape().width)),
-      panel_numbers_(workspace_numbers<T>(cholesky.runtime.engine().device(0).emulated(), cholesky.grid().rows(),
-                                          nb_)) {
+      panel_numbers_(
+          workspace_numbers<T>(cholesky.runtime.engine().device(0).emulated(), cholesky.grid().rows(), nb_)) {
     const TileGrid& grid = cholesky.grid();
     if (choices.mode == FactorMode::hybrid) {
         for (const Panel& p : cholesky.panels) triangle_ = std::max(triangle_, strips(p.width).elements());
@@ -46,8 +46,8 @@ GpuCholeskyMemory<T>::GpuCholeskyMemory(const CholeskyState<T>& cholesky, const 
     const bool by_pieces = sizeof(T) == sizeof(float) && choices.split_products && choices.left_looking <= 0 &&
                            grid.rows() >= tuning_.cholesky.least_split_order;
     if (by_pieces && !emulated) {
-        piece_numbers_ = aligned(
-            static_cast<Index>(split_workspace(grid.rows(), nb_, grid.shape().width) / sizeof(Index)) + 1);
+        piece_numbers_ =
+            aligned(static_cast<Index>(split_workspace(grid.rows(), nb_, grid.shape().width) / sizeof(Index)) + 1);
     }
 }
 
@@ -64,18 +64,16 @@ Index GpuCholeskyMemory<T>::band() const {
 template <class T>
 std::size_t GpuCholeskyMemory<T>::workspace(Index columns) const {
     const TileGrid& grid = storage_.grid();
-    const Index elements = panel_slots() * (aligned(grid.rows() * nb_) + aligned(triangle_)) +
-                           columns * band() + runtime_.gpus() * aligned(collected_ * nb_) + 2 * left_;
-    const Index numbers =
-        panel_numbers_ + piece_numbers_ + aligned(ceil_div(grid.cols(), nb_) * grid.shape().width);
+    const Index elements = panel_slots() * (aligned(grid.rows() * nb_) + aligned(triangle_)) + columns * band() +
+                           runtime_.gpus() * aligned(collected_ * nb_) + 2 * left_;
+    const Index numbers = panel_numbers_ + piece_numbers_ + aligned(ceil_div(grid.cols(), nb_) * grid.shape().width);
     return static_cast<std::size_t>(elements) * sizeof(T) + static_cast<std::size_t>(numbers) * sizeof(Index);
 }
 
 template <class T>
 Index GpuCholeskyMemory<T>::fitting_columns() const {
     return detail::fitting_columns(
-        runtime_, storage_.grid(), sizeof(T), [this](Index columns) { return workspace(columns); },
-        storage_.adopted());
+        runtime_, storage_.grid(), sizeof(T), [this](Index columns) { return workspace(columns); }, storage_.adopted());
 }
 
 template class GpuCholeskyMemory<float>;

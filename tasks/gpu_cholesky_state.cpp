@@ -36,24 +36,21 @@ void GpuCholeskyState<T>::register_panels(bool come_home) {
     const Index n = a->grid().rows(), panel = aligned(n * nb), triangle = aligned(memory.triangle_elements());
     const Index collect = aligned(memory.collected_rows() * nb), left = memory.left_elements();
     const std::size_t bytes =
-        static_cast<std::size_t>(memory.panel_slots() * (panel + triangle) + gpus * collect + 2 * left) *
-        sizeof(T);
+        static_cast<std::size_t>(memory.panel_slots() * (panel + triangle) + gpus * collect + 2 * left) * sizeof(T);
     if (come_home) {
         travelling_ = PinnedBuffer(runtime.engine().pinned(), bytes);
     } else {
         panel_addresses_ = HostBuffer(bytes, HostBacking::untouched);
     }
     T* next = static_cast<T*>(come_home ? travelling_.data() : panel_addresses_.data());
-    for (Index s = 0; s < memory.panel_slots(); ++s, next += panel)
-        panels.emplace_back(runtime, next, n, nb, "panel");
+    for (Index s = 0; s < memory.panel_slots(); ++s, next += panel) panels.emplace_back(runtime, next, n, nb, "panel");
     for (Index s = 0; s < memory.panel_slots() && triangle > 0; ++s, next += triangle) {
         triangles.emplace_back(runtime, next, memory.triangle_elements(), 1, "triangle");
     }
     for (int g = 0; g < gpus && collect > 0; ++g, next += collect) {
         collected.emplace_back(runtime, next, memory.collected_rows(), nb, "rows of a panel");
     }
-    for (int s = 0; s < 2 && left > 0; ++s, next += left)
-        lefts.emplace_back(runtime, next, left, 1, "left of a panel");
+    for (int s = 0; s < 2 && left > 0; ++s, next += left) lefts.emplace_back(runtime, next, left, 1, "left of a panel");
 }
 
 template <class T>

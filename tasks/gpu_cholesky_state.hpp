@@ -57,16 +57,12 @@ struct GpuCholeskyState {
     // by slot; none in place
     std::vector<ScratchMatrix<T>> panels;     ///< n x nb, in the matrix's rows
     std::vector<ScratchMatrix<T>> triangles;  ///< mode hybrid: panels' squares in strips, an array
-    std::vector<ScratchMatrix<T>>
-        solvers;  ///< mode hybrid: split_diagonal() of these, nb x nb and one more row
-    std::vector<ScratchMatrix<T>>
-        lefts;  ///< upper, left-looking: U(:, k)^T above panel k's own rows, an array
+    std::vector<ScratchMatrix<T>> solvers;    ///< mode hybrid: split_diagonal() of these, nb x nb and one more row
+    std::vector<ScratchMatrix<T>> lefts;      ///< upper, left-looking: U(:, k)^T above panel k's own rows, an array
     // by tile column
-    std::vector<ScratchMatrix<T>>
-        above;  ///< what lies right of its diagonal, of the upper triangle below; band by row
+    std::vector<ScratchMatrix<T>> above;  ///< what lies right of its diagonal, of the upper triangle below; band by row
     // by GPU
-    std::vector<ScratchMatrix<T>>
-        collected;  ///< rows of a panel that come from its tile columns, in their order
+    std::vector<ScratchMatrix<T>> collected;       ///< rows of a panel that come from its tile columns, in their order
     std::vector<ScratchMatrix<Index>> workspaces;  ///< of its panels
     std::vector<ScratchMatrix<Index>> pieces;      ///< of products' operands, where they are made by pieces
     std::vector<ScratchMatrix<Index>> info;        ///< of its panels, a number for each of all

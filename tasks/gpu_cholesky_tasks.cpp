@@ -63,12 +63,11 @@ void GpuCholeskyTasks<T>::save_other_side(const ColumnGroup& group) {
     for (Index j = group.first; j < group.last; ++j) {
         const Index first = grid().first_col(j), width = grid().tile_width(j);
         const auto square = g_.a->template region<T>(j, first, first + width, 0, width);
-        rt_.submit(
-            {.name = "save", .tile = {static_cast<int>(j), -1, -1}, .place = Place::gpu(g_.device_of(j))},
-            read(square), write(g_.above[static_cast<std::size_t>(j)].rows(0, width, g_.nb)),
-            on_any_device([upper = g_.upper](Stream stream, View<const T> a, View<T> saved) {
-                on_stream::save_above_diagonal<T>(stream, flipped_if(upper, a), saved);
-            }));
+        rt_.submit({.name = "save", .tile = {static_cast<int>(j), -1, -1}, .place = Place::gpu(g_.device_of(j))},
+                   read(square), write(g_.above[static_cast<std::size_t>(j)].rows(0, width, g_.nb)),
+                   on_any_device([upper = g_.upper](Stream stream, View<const T> a, View<T> saved) {
+                       on_stream::save_above_diagonal<T>(stream, flipped_if(upper, a), saved);
+                   }));
     }
 }
 
@@ -77,12 +76,11 @@ void GpuCholeskyTasks<T>::restore_other_side(const ColumnGroup& group) {
     for (Index j = group.first; j < group.last; ++j) {
         const Index first = grid().first_col(j), width = grid().tile_width(j);
         const auto square = g_.a->template region<T>(j, first, first + width, 0, width);
-        rt_.submit(
-            {.name = "restore", .tile = {static_cast<int>(j), -1, -1}, .place = Place::gpu(g_.device_of(j))},
-            read(g_.above[static_cast<std::size_t>(j)].rows(0, width, g_.nb)), readwrite(square),
-            on_any_device([upper = g_.upper](Stream stream, View<const T> saved, View<T> a) {
-                on_stream::restore_above_diagonal<T>(stream, saved, flipped_if(upper, a));
-            }));
+        rt_.submit({.name = "restore", .tile = {static_cast<int>(j), -1, -1}, .place = Place::gpu(g_.device_of(j))},
+                   read(g_.above[static_cast<std::size_t>(j)].rows(0, width, g_.nb)), readwrite(square),
+                   on_any_device([upper = g_.upper](Stream stream, View<const T> saved, View<T> a) {
+                       on_stream::restore_above_diagonal<T>(stream, saved, flipped_if(upper, a));
+                   }));
     }
 }
 
@@ -126,34 +124,32 @@ void GpuCholeskyTasks<T>::put_back(int k) {
 template <class T>
 void GpuCholeskyTasks<T>::take_out_triangle(int k) {
     const Panel& p = panel(k);
-    rt_.submit(step_task("take out triangle", k, owner(k), urgent), read(matrix(p, p.first, p.end())),
-               write(triangle(k)),
-               on_any_device([strips = g_.memory.strips(p.width), upper = g_.upper](
-                                 Stream stream, View<const T> square, View<T> array) {
-                   const View<const T> l = flipped_if(upper, square);
-                   for (Index s = 0; s < strips.count(); ++s) {
-                       const View<T> strip = strips.strip(array.data(), s);
-                       on_stream::copy_window<T>(
-                           stream, l.block(strips.first(s), 0, strip.rows(), strip.cols()), strip);
-                   }
-               }));
+    rt_.submit(
+        step_task("take out triangle", k, owner(k), urgent), read(matrix(p, p.first, p.end())), write(triangle(k)),
+        on_any_device(
+            [strips = g_.memory.strips(p.width), upper = g_.upper](Stream stream, View<const T> square, View<T> array) {
+                const View<const T> l = flipped_if(upper, square);
+                for (Index s = 0; s < strips.count(); ++s) {
+                    const View<T> strip = strips.strip(array.data(), s);
+                    on_stream::copy_window<T>(stream, l.block(strips.first(s), 0, strip.rows(), strip.cols()), strip);
+                }
+            }));
     rt_.prefetch(triangle(k), Place::cpu(), urgent);
 }
 
 template <class T>
 void GpuCholeskyTasks<T>::put_back_triangle(int k) {
     const Panel& p = panel(k);
-    rt_.submit(step_task("put back triangle", k, owner(k)), read(triangle(k)),
-               readwrite(matrix(p, p.first, p.end())),
-               on_any_device([strips = g_.memory.strips(p.width), upper = g_.upper](
-                                 Stream stream, View<const T> array, View<T> square) {
-                   const View<T> l = flipped_if(upper, square);
-                   for (Index s = 0; s < strips.count(); ++s) {
-                       const View<const T> strip = strips.strip(array.data(), s);
-                       on_stream::copy_window<T>(stream, strip,
-                                                 l.block(strips.first(s), 0, strip.rows(), strip.cols()));
-                   }
-               }));
+    rt_.submit(
+        step_task("put back triangle", k, owner(k)), read(triangle(k)), readwrite(matrix(p, p.first, p.end())),
+        on_any_device(
+            [strips = g_.memory.strips(p.width), upper = g_.upper](Stream stream, View<const T> array, View<T> square) {
+                const View<T> l = flipped_if(upper, square);
+                for (Index s = 0; s < strips.count(); ++s) {
+                    const View<const T> strip = strips.strip(array.data(), s);
+                    on_stream::copy_window<T>(stream, strip, l.block(strips.first(s), 0, strip.rows(), strip.cols()));
+                }
+            }));
 }
 
 /// Those of one GPU's tile columns, from left to right.
@@ -163,8 +159,8 @@ auto GpuCholeskyTasks<T>::row_pieces(int k, int gpu) const -> std::vector<RowPie
     const Index begin = top(k);
     for (const Index j : g_.deal.of_gpu(gpu, grid().tile_col_of(begin), grid().tile_cols())) {
         const Index col = std::max<Index>(begin - grid().first_col(j), 0);
-        pieces.push_back({j, col, grid().tile_width(j) - col, grid().first_col(j) + col,
-                          j / g_.gpus * tile_width() + col});
+        pieces.push_back(
+            {j, col, grid().tile_width(j) - col, grid().first_col(j) + col, j / g_.gpus * tile_width() + col});
     }
     return pieces;
 }
@@ -180,8 +176,7 @@ void GpuCholeskyTasks<T>::take_out_rows(int k) {
     const Panel& p = panel(k);
     if (!g_.upper) {
         rt_.submit(step_task("take out", k, owner(k), urgent), read(matrix(p, top(k), rows())),
-                   write(panel_rows(k, top(k))),
-                   on_any_device([](Stream stream, View<const T> a, View<T> to) {
+                   write(panel_rows(k, top(k))), on_any_device([](Stream stream, View<const T> a, View<T> to) {
                        on_stream::copy_elements<T>(stream, a, to);
                    }));
     } else {
@@ -206,23 +201,22 @@ void GpuCholeskyTasks<T>::take_out_pieces(int k) {
         others.push_back(std::move(pieces));
     }
     data.write(panel_rows(k, top(k)));
-    rt_.submit(step_task("take out", k, owner(k), urgent), data,
-               on_any_device([p, own, others = std::move(others), shape = layout()](Stream stream,
-                                                                                    const Addresses& at) {
-                   const View<T> to = shape.panel(at.back(), p.width);
-                   for (std::size_t i = 0; i < own.size(); ++i) {
-                       on_stream::copy_window<T>(stream, transposed(shape.piece(at[i], p, own[i])),
-                                                 to.block(own[i].row, 0, own[i].width, p.width));
-                   }
-                   for (std::size_t g = 0; g < others.size(); ++g) {
-                       const View<T> from = shape.collection(at[own.size() + g], p.width);
-                       for (const RowPiece& piece : others[g]) {
-                           on_stream::copy_elements<T>(stream,
-                                                       from.block(piece.collected, 0, piece.width, p.width),
-                                                       to.block(piece.row, 0, piece.width, p.width));
-                       }
-                   }
-               }));
+    rt_.submit(
+        step_task("take out", k, owner(k), urgent), data,
+        on_any_device([p, own, others = std::move(others), shape = layout()](Stream stream, const Addresses& at) {
+            const View<T> to = shape.panel(at.back(), p.width);
+            for (std::size_t i = 0; i < own.size(); ++i) {
+                on_stream::copy_window<T>(stream, transposed(shape.piece(at[i], p, own[i])),
+                                          to.block(own[i].row, 0, own[i].width, p.width));
+            }
+            for (std::size_t g = 0; g < others.size(); ++g) {
+                const View<T> from = shape.collection(at[own.size() + g], p.width);
+                for (const RowPiece& piece : others[g]) {
+                    on_stream::copy_elements<T>(stream, from.block(piece.collected, 0, piece.width, p.width),
+                                                to.block(piece.row, 0, piece.width, p.width));
+                }
+            }
+        }));
 }
 
 template <class T>
@@ -261,8 +255,7 @@ void GpuCholeskyTasks<T>::put_back_rows(int k) {
                    on_any_device([p, pieces, shape = layout()](Stream stream, const Addresses& at) {
                        const View<const T> from = shape.panel(at[0], p.width);
                        for (std::size_t i = 0; i < pieces.size(); ++i) {
-                           on_stream::copy_window<T>(stream,
-                                                     from.block(pieces[i].row, 0, pieces[i].width, p.width),
+                           on_stream::copy_window<T>(stream, from.block(pieces[i].row, 0, pieces[i].width, p.width),
                                                      transposed(shape.piece(at[i + 1], p, pieces[i])));
                        }
                    }));
@@ -291,8 +284,7 @@ template <class T>
 void GpuCholeskyTasks<T>::factor_on_cores(int k) {
     const Panel& p = panel(k);
     const auto& solver = g_.solvers[slot(k)];
-    TaskOptions options{
-        .name = "panel", .priority = urgent + 1, .tile = {k, k, -1}, .step = k, .place = Place::cpu()};
+    TaskOptions options{.name = "panel", .priority = urgent + 1, .tile = {k, k, -1}, .step = k, .place = Place::cpu()};
     rt_.submit(options, readwrite(triangle(k)), write(solver.region()), readwrite(s_.info),
                [p, strips = g_.memory.strips(p.width)](View<T> array, View<T> divided, View<Index> info) {
                    if (info[0] != 0) return;
@@ -301,8 +293,8 @@ void GpuCholeskyTasks<T>::factor_on_cores(int k) {
                        info[0] = p.first + found;
                    } else {
                        const Index scale = divided.rows() - 1;
-                       cpu_kernels::split_diagonal<T>(
-                           strips, array.data(), divided.block(0, 0, p.width, p.width), &divided(scale, 0));
+                       cpu_kernels::split_diagonal<T>(strips, array.data(), divided.block(0, 0, p.width, p.width),
+                                                      &divided(scale, 0));
                    }
                });
     const Index below = rows() - p.end();

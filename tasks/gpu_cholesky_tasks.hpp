@@ -75,9 +75,7 @@ class GpuCholeskyTasks {
     Index tile_width() const { return grid().shape().width; }
     Layout layout() const { return {rows(), tile_width(), g_.nb, g_.memory.collected_rows()}; }
     const Panel& panel(int k) const { return s_.panels[static_cast<std::size_t>(k)]; }
-    PanelRange panels_of(Index tile_column) const {
-        return {first_panel(tile_column), first_panel(tile_column + 1)};
-    }
+    PanelRange panels_of(Index tile_column) const { return {first_panel(tile_column), first_panel(tile_column + 1)}; }
     int owner(int k) const { return g_.device_of(panel(k).tile_column); }
     bool hybrid() const { return choices_.mode == FactorMode::hybrid; }
     /// First row of what travels as one: in mode hybrid the square has its own way.
@@ -87,8 +85,7 @@ class GpuCholeskyTasks {
         return g_.a->template region<T>(p.tile_column, row_begin, row_end, p.col_begin, p.col_end());
     }
     Region<T> matrix(const Panel& p, const RowPiece& piece) const {
-        return g_.a->template region<T>(piece.tile_column, p.first, p.end(), piece.col,
-                                        piece.col + piece.width);
+        return g_.a->template region<T>(piece.tile_column, p.first, p.end(), piece.col, piece.col + piece.width);
     }
     std::size_t slot(int k) const { return static_cast<std::size_t>(slot_[static_cast<std::size_t>(k)]); }
     void take_slot(int k) {

@@ -12,8 +12,8 @@ namespace basalt::detail {
 
 namespace {
 
-/// C_i -= A_i B_i^T: small products together, large ones one by one (cuBLAS is a fifth faster so at 4096 x 4096), by pieces
-/// where there is a workspace for them and enough to do.
+/// C_i -= A_i B_i^T: small products together, large ones one by one (cuBLAS is a fifth faster so at 4096 x 4096), by
+/// pieces where there is a workspace for them and enough to do.
 template <class T>
 void subtract_products(Stream stream, const GpuTuning::Cholesky& tuning, Index count, Strided<const T> a,
                        Strided<const T> b, Strided<T> c, void* pieces) {
@@ -34,8 +34,8 @@ void subtract_products(Stream stream, const GpuTuning::Cholesky& tuning, Index c
     }
 }
 
-/// Elements from each tile column of the batch to the next, `columns` being the list that it counts in; nothing where they
-/// are not equally far apart.
+/// Elements from each tile column of the batch to the next, `columns` being the list that it counts in; nothing where
+/// they are not equally far apart.
 template <class T>
 std::optional<Index> column_stride(const Addresses& columns, const ProductBatch& batch) {
     if (batch.count < 2) return 0;
@@ -56,8 +56,8 @@ void GpuCholeskyTasks<T>::update(int k, PanelRange range, bool leading) {
         if (update.products.empty()) continue;
         const bool by_pieces = !leading && !g_.pieces.empty();
         if (by_pieces) update.data.write(g_.pieces[static_cast<std::size_t>(gpu)].region());
-        TaskOptions options = step_task(leading ? TaskName("update leading") : TaskName("update"), k, gpu,
-                                        leading ? urgent : -k - 1);
+        TaskOptions options =
+            step_task(leading ? TaskName("update leading") : TaskName("update"), k, gpu, leading ? urgent : -k - 1);
         options.tile[1] = range.first;
         const Index offset = g_.in_place ? panel(k).col_begin : 0;
         rt_.submit(options, update.data,
@@ -96,8 +96,7 @@ auto GpuCholeskyTasks<T>::lower_update(int k, PanelRange range, int gpu) const -
         const PanelRange own = panels_of(j), columns{std::max(range.first, own.first), std::min(range.last, own.last)};
         const Panel &first = panel(columns.first), &last = panel(columns.last - 1);
         if (ranges.empty()) update.data.read(panel_rows(k, first.first));
-        update.data.readwrite(
-            g_.a->template region<T>(j, first.first, rows(), first.col_begin, last.col_end()));
+        update.data.readwrite(g_.a->template region<T>(j, first.first, rows(), first.col_begin, last.col_end()));
         ranges.push_back(columns);
     }
     update.products = lower_batches(s_.panels, rows(), ranges);
@@ -144,17 +143,16 @@ void GpuCholeskyTasks<T>::lower_from_left(int target, int last) {
         data.read(g_.a->template region<T>(j, t.first, rows(), 0, depths.back()));
     }
     data.readwrite(matrix(t, t.first, rows()));
-    rt_.submit(
-        step_task("update from left", target, owner(target)), data,
-        on_any_device([t, depths = std::move(depths), shape = layout()](Stream stream, const Addresses& at) {
-            const Index below = shape.rows - t.first;
-            const View<T> a = shape.column(at.back()).block(t.first, t.col_begin, below, t.width);
-            for (std::size_t j = 0; j < depths.size(); ++j) {
-                const View<T> l = shape.column(at[j]).block(t.first, 0, below, depths[j]);
-                on_stream::subtract_transposed_products<T>(stream, 1, {l}, {l.block(0, 0, t.width, depths[j])},
-                                                           Strided<T>{a});
-            }
-        }));
+    rt_.submit(step_task("update from left", target, owner(target)), data,
+               on_any_device([t, depths = std::move(depths), shape = layout()](Stream stream, const Addresses& at) {
+                   const Index below = shape.rows - t.first;
+                   const View<T> a = shape.column(at.back()).block(t.first, t.col_begin, below, t.width);
+                   for (std::size_t j = 0; j < depths.size(); ++j) {
+                       const View<T> l = shape.column(at[j]).block(t.first, 0, below, depths[j]);
+                       on_stream::subtract_transposed_products<T>(stream, 1, {l}, {l.block(0, 0, t.width, depths[j])},
+                                                                  Strided<T>{a});
+                   }
+               }));
 }
 
 /// One product as deep as there are rows above the panel's, A(t, j) -= U(:last, t)^T U(:last, j), for all
@@ -184,15 +182,14 @@ void GpuCholeskyTasks<T>::upper_from_left(int target, int last) {
         }
         if (targets.empty()) continue;
         for (const Region<T>& region : targets) data.readwrite(region);
-        rt_.submit(
-            step_task("update from left", target, gpu), data,
-            on_any_device([t, depth, columns, count = targets.size()](Stream stream, const Addresses& at) {
-                const auto l = View<const T>::row_major(static_cast<const T*>(at[0]), t.width, depth, depth);
-                columns.for_each_group(at.data() + 1, count, [&](TileColumns<T> group) {
-                    on_stream::update_trailing<T>(stream, l, group.row_range(0, depth),
-                                                  group.row_range(t.first, t.width));
-                });
-            }));
+        rt_.submit(step_task("update from left", target, gpu), data,
+                   on_any_device([t, depth, columns, count = targets.size()](Stream stream, const Addresses& at) {
+                       const auto l = View<const T>::row_major(static_cast<const T*>(at[0]), t.width, depth, depth);
+                       columns.for_each_group(at.data() + 1, count, [&](TileColumns<T> group) {
+                           on_stream::update_trailing<T>(stream, l, group.row_range(0, depth),
+                                                         group.row_range(t.first, t.width));
+                       });
+                   }));
     }
 }
 

@@ -35,7 +35,8 @@ GpuLuMemory::GpuLuMemory(const TileGrid& grid, std::size_t element_size, const L
       panel_numbers_(aligned(1)),
       by_pieces_(!emulated && element_size == sizeof(float) && choices.split_products && !choices.tf32) {
     constexpr std::size_t size = sizeof(Index);
-    if (!emulated) panel_numbers_ = aligned(static_cast<Index>((cuda_kernels::panel_workspace(rows_, nb_) + size - 1) / size));
+    if (!emulated)
+        panel_numbers_ = aligned(static_cast<Index>((cuda_kernels::panel_workspace(rows_, nb_) + size - 1) / size));
 }
 
 Index GpuLuMemory::pieces_numbers(Index cols) const {

@@ -41,8 +41,8 @@ struct GpuLuState {
     const bool panels_come_home;
     const Index gpu_panels_below;  ///< rows left from which on GPUs factor the panels
 
-    PanelLogs logs;                      ///< of panels that GPUs factor, where they are wanted and a trace is recorded
-    std::vector<char> inverse_is_safe;   ///< by panel; written before the GPUs' tasks that read it are enqueued
+    PanelLogs logs;                     ///< of panels that GPUs factor, where they are wanted and a trace is recorded
+    std::vector<char> inverse_is_safe;  ///< by panel; written before the GPUs' tasks that read it are enqueued
 
   private:
     void register_panels();
@@ -51,27 +51,27 @@ struct GpuLuState {
     void register_blocks();
     void register_on_devices();
 
-    PinnedBuffer travelling_;     // what cores and GPUs exchange
+    PinnedBuffer travelling_;  // what cores and GPUs exchange
     PinnedBuffer travelling_panels_;
     HostBuffer panel_addresses_;  // in their place where panels never come home
     HostBuffer block_addresses_;
-    HostBuffer on_devices_;       // addresses for what only GPUs use: never touched here
+    HostBuffer on_devices_;  // addresses for what only GPUs use: never touched here
     HostBuffer packed_memory_;
 
   public:
     // by slot
-    std::vector<ScratchMatrix<T>> panels;            ///< m x nb, in the matrix's rows
-    std::vector<ScratchMatrix<T>> blocks;            ///< m x block_width, in the matrix's rows: two, if any
-    std::vector<ScratchMatrix<T>> packed;            ///< packed U of a column that cores update
+    std::vector<ScratchMatrix<T>> panels;  ///< m x nb, in the matrix's rows
+    std::vector<ScratchMatrix<T>> blocks;  ///< m x block_width, in the matrix's rows: two, if any
+    std::vector<ScratchMatrix<T>> packed;  ///< packed U of a column that cores update
     // by panel
     std::vector<ScratchMatrix<T>> inverses;     ///< those of diagonal blocks of L(k, k), one below the other
     std::vector<ScratchMatrix<Index>> moves;    ///< the numbers of RowMoves
     std::vector<ScratchMatrix<Index>> results;  ///< pivots and INFO of one that a GPU factors
     std::vector<ScratchMatrix<Index>> gates;    ///< nothing, but the last one that writes it lets updates begin
     // by GPU
-    std::vector<ScratchMatrix<T>> lead_rows;             ///< the exchanged top rows of the leading column
-    std::vector<ScratchMatrix<T>> rest_rows;             ///< those of other columns of its own
-    std::vector<ScratchMatrix<Index>> panel_workspaces;  ///< of its panels
+    std::vector<ScratchMatrix<T>> lead_rows;                     ///< the exchanged top rows of the leading column
+    std::vector<ScratchMatrix<T>> rest_rows;                     ///< those of other columns of its own
+    std::vector<ScratchMatrix<Index>> panel_workspaces;          ///< of its panels
     std::vector<ScratchMatrix<Index>> lead_pieces, rest_pieces;  ///< workspaces of products by pieces, of the two above
 };
 

@@ -170,8 +170,7 @@ template <class T>
 void GpuLuTasks<T>::factor(int k) {
     const Panel& p = panel(k);
     rt_.submit(gang_panel(k, choices_.panel_threads_for(rows() - p.first), urgent + 1), readwrite(panel_rows(k)),
-               write(s_.pivots_of(p)),
-               [s = &s_, k](const Team& member, View<T> a, View<Index> pivots) {
+               write(s_.pivots_of(p)), [s = &s_, k](const Team& member, View<T> a, View<Index> pivots) {
                    Team team = member;
                    const Index info = panel_factor(team, a, pivots.data(), s->workspace);
                    if (team.rank() == 0) s->panel_info[static_cast<std::size_t>(k)] = info;

@@ -146,7 +146,7 @@ class GpuLuTasks {
     Runtime& rt_;
     const LuChoices choices_;
     ColumnGroup group_{};
-    int steps_before_ = 0;  ///< of former groups
+    int steps_before_ = 0;     ///< of former groups
     std::vector<int> slot_;    ///< by panel: where it is while it is on its way
     std::vector<Index> tops_;  ///< by panel: first row that left the matrix
     Index slots_taken_ = 0;

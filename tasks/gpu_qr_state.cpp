@@ -72,8 +72,7 @@ void GpuQrState<T>::register_travelling() {
     T* next = static_cast<T*>(travelling_.data());
     T* next_panel = panels_come_home ? next : static_cast<T*>(panel_addresses_.data());
     next += pinned_panels * panel;
-    for (Index s = 0; s < buffers; ++s, next_panel += panel)
-        panels.emplace_back(runtime, next_panel, m, nb, "panel");
+    for (Index s = 0; s < buffers; ++s, next_panel += panel) panels.emplace_back(runtime, next_panel, m, nb, "panel");
     for (Index s = 0; s < panel_slots; ++s, next += triangle) r.emplace_back(runtime, next, nb, nb, "R");
     Index* number = reinterpret_cast<Index*>(next);
     for (Index k = 0; k < steps; ++k, number += 2 * line) {

@@ -23,7 +23,7 @@ struct GpuQrState {
 
     QrState<T>& qr;
     const int gpus;
-    const ColumnDeal deal;  ///< of tile columns
+    const ColumnDeal deal;      ///< of tile columns
     const bool by_pieces;       ///< large updates in single precision
     const Index group_columns;  ///< tile columns of a group
     /// Whether panels are factored where they lie, and updates read them there: one GPU that has all columns.

@@ -8,8 +8,8 @@
 
 namespace basalt::detail {
 
-/// What multiplying by Q on GPUs needs: by a Q of order `rows` in panels of nb columns at most, `columns` columns of the
-/// other matrix at a time.
+/// What multiplying by Q on GPUs needs: by a Q of order `rows` in panels of nb columns at most, `columns` columns of
+/// the other matrix at a time.
 template <class T>
 struct GpuReflections {
     GpuReflections(Runtime& runtime, Index rows, Index nb, Index columns);

@@ -17,7 +17,8 @@ constexpr std::size_t memory_share = 32;
 
 template <class T>
 std::size_t bytes_of(const View<T>& array) {
-    return array.empty() ? 0 : sizeof(T) * static_cast<std::size_t>((array.cols() - 1) * array.col_stride() + array.rows());
+    return array.empty() ? 0
+                         : sizeof(T) * static_cast<std::size_t>((array.cols() - 1) * array.col_stride() + array.rows());
 }
 
 /// Rows [row, row + rows) of columns [col, col + cols) of tile column `tile_column`.
@@ -68,8 +69,8 @@ class HostColumns {
             }
             return;
         }
-        // U above the diagonal blocks is final first, L not before the last interchange: in this order nothing waits in a buffer
-        // for long.
+        // U above the diagonal blocks is final first, L not before the last interchange: in this order nothing waits in
+        // a buffer for long.
         for (const bool upper : {true, false}) {
             for_each_row_block([&](Index row, Index rows) {
                 for (Index j = 0; j < grid_.tile_cols(); ++j) {
@@ -88,7 +89,8 @@ class HostColumns {
     std::size_t most_bytes() const { return std::min(rt_.tuning().gpu.links.stripe_bytes, memory() / memory_share); }
     Index stripe_elements() const { return std::max<Index>(1, static_cast<Index>(most_bytes() / sizeof(T))); }
 
-    /// Whole tile widths, so that blocks end where steps of a factorization do, and large enough for a copy to be worth it.
+    /// Whole tile widths, so that blocks end where steps of a factorization do, and large enough for a copy to be worth
+    /// it.
     Index balanced_rows() const {
         const Index width = grid_.shape().width;
         const Index wanted = std::max<Index>(1, stripe_elements() / 8 / width);
@@ -107,7 +109,8 @@ class HostColumns {
     }
     template <class F>
     void for_each_row_block(const F& visit) const {
-        for (Index row = 0; row < grid_.rows(); row += block_rows_) visit(row, std::min(block_rows_, grid_.rows() - row));
+        for (Index row = 0; row < grid_.rows(); row += block_rows_)
+            visit(row, std::min(block_rows_, grid_.rows() - row));
     }
     template <class F>
     void for_each_block(Index j, Index row, Index rows, const F& visit) const {
@@ -119,11 +122,12 @@ class HostColumns {
         return storage_.stripes().template next<T>(gpu_of(block.tile_column), block.rows, block.cols);
     }
 
-    /// Says that all of the tile column will be new. Its old contents would be copied to the GPU otherwise; and where all are claimed
-    /// before anything else takes memory, they lie at constant stride.
+    /// Says that all of the tile column will be new. Its old contents would be copied to the GPU otherwise; and where
+    /// all are claimed before anything else takes memory, they lie at constant stride.
     void claim(Index j) const {
         const auto all = storage_.template region<T>(j, 0, grid_.padded_rows(), 0, grid_.shape().width);
-        rt_.submit(options("claim", Block{j, 0, 0, 0, 0}, Place::gpu(gpu_of(j))), write(all), on_any_device([](Stream, View<T>) {}));
+        rt_.submit(options("claim", Block{j, 0, 0, 0, 0}, Place::gpu(gpu_of(j))), write(all),
+                   on_any_device([](Stream, View<T>) {}));
     }
 
     void load_tile_column(Index j, View<const T> source) const {
@@ -160,7 +164,9 @@ class HostColumns {
         const auto source = storage_.template region<T>(block.tile_column, block.row, block.row + block.rows, block.col,
                                                         block.col + block.cols);
         rt_.submit(options("unpack", block, Place::gpu(gpu_of(block.tile_column))), read(source), write(buffer),
-                   on_any_device([](Stream stream, View<const T> from, View<T> to) { on_stream::unpack_window<T>(stream, from, to); }));
+                   on_any_device([](Stream stream, View<const T> from, View<T> to) {
+                       on_stream::unpack_window<T>(stream, from, to);
+                   }));
     }
 
     // --- between the user's array and the buffers ---
@@ -186,7 +192,8 @@ class HostColumns {
                               [from](const Team& team, View<T> to) { copy_share(team, from, to); });
         }
         const int gpu = gpu_of(block.tile_column);
-        rt_.engine().submit_host_copy(options("copy in", block, Place::gpu(gpu)), write(buffer).record, gpu, host_window(from));
+        rt_.engine().submit_host_copy(options("copy in", block, Place::gpu(gpu)), write(buffer).record, gpu,
+                                      host_window(from));
     }
 
     void copy_out(const Block& block, const Region<T>& buffer, View<T> to) const {
@@ -195,7 +202,8 @@ class HostColumns {
                               [to](const Team& team, View<const T> from) { copy_share(team, from, to); });
         }
         const int gpu = gpu_of(block.tile_column);
-        rt_.engine().submit_host_copy(options("copy out", block, Place::gpu(gpu)), read(buffer).record, gpu, host_window(to));
+        rt_.engine().submit_host_copy(options("copy out", block, Place::gpu(gpu)), read(buffer).record, gpu,
+                                      host_window(to));
     }
 
     MatrixStorage& storage_;

@@ -15,7 +15,11 @@ template <class T>
 class InPlaceColumns {
   public:
     InPlaceColumns(MatrixStorage& storage, T* a, int gpu)
-        : storage_(storage), grid_(storage.grid()), a_(a), place_(Place::gpu(gpu)), turn_(storage.runtime(), 1, "turn") {
+        : storage_(storage),
+          grid_(storage.grid()),
+          a_(a),
+          place_(Place::gpu(gpu)),
+          turn_(storage.runtime(), 1, "turn") {
         // the last column of the array need not have more elements than the matrix has rows
         for (Index j = 1; j < grid_.tile_cols(); ++j) storage.adopt(j, gpu, place_of(j - 1));
     }
@@ -24,13 +28,15 @@ class InPlaceColumns {
         for (Index j = 0; j < grid_.tile_cols(); ++j) {
             submit<AccessMode::write>("pack in place", j, [this, j](Stream stream, View<T> tiles) {
                 for_each_part(j, [&](const TileGrid& rows, View<T> columns, Index first, Index end) {
-                    on_stream::pack_columns<T>(stream, rows, j, first, columns, tiles.block(0, first, tiles.rows(), end - first));
+                    on_stream::pack_columns<T>(stream, rows, j, first, columns,
+                                               tiles.block(0, first, tiles.rows(), end - first));
                 });
             });
         }
     }
 
-    /// After whoever uses the tile columns: from the last on, each leaves its place before the one in front of it moves there.
+    /// After whoever uses the tile columns: from the last on, each leaves its place before the one in front of it moves
+    /// there.
     void unpack() {
         for (Index j = grid_.tile_cols() - 1; j >= 0; --j) {
             submit<AccessMode::readwrite>("unpack in place", j, [this, j](Stream stream, View<T> tiles) {
@@ -68,9 +74,9 @@ class InPlaceColumns {
     template <AccessMode mode, class Body>
     void submit(TaskName name, Index j, Body body) {
         const auto tiles = storage_.region<T>(j, 0, grid_.padded_rows(), 0, grid_.shape().width);
-        storage_.runtime().submit({.name = name, .tile = {static_cast<int>(j), -1, -1}, .place = place_},
-                                  make_access<T>(tiles, mode), readwrite(turn_),
-                                  on_any_device([body](Stream stream, View<T> all, View<Index>) { body(stream, all); }));
+        storage_.runtime().submit(
+            {.name = name, .tile = {static_cast<int>(j), -1, -1}, .place = place_}, make_access<T>(tiles, mode),
+            readwrite(turn_), on_any_device([body](Stream stream, View<T> all, View<Index>) { body(stream, all); }));
     }
 
     MatrixStorage& storage_;

@@ -8,8 +8,8 @@
 #include "kernels/cpu/panel.hpp"
 #include "kernels/cpu/row_swap.hpp"
 #include "runtime/engine.hpp"
-#include "tasks/lu_on_gpus.hpp"
 #include "tasks/lu_interchanges.hpp"
+#include "tasks/lu_on_gpus.hpp"
 #include "tasks/lu_options.hpp"
 #include "tasks/lu_state.hpp"
 #include "tasks/mode_choice.hpp"
@@ -26,9 +26,7 @@ class LuPriorities {
   public:
     LuPriorities(std::size_t steps, int lookahead) : steps_(static_cast<int>(steps)), lookahead_(lookahead) {}
     int panel(int k) const { return 4 * steps_ - k; }
-    int update(int k, Index columns_ahead) const {
-        return (columns_ahead <= lookahead_ ? 2 * steps_ : steps_) - k;
-    }
+    int update(int k, Index columns_ahead) const { return (columns_ahead <= lookahead_ ? 2 * steps_ : steps_) - k; }
 
   private:
     int steps_;
@@ -89,10 +87,7 @@ class LuSubmission {
     void factor(int k, const Panel& panel) {
         const Index m = s_.grid().rows();
         const int threads = choices_.panel_threads_for(m - panel.first);
-        rt_.submit({.name = "panel",
-                    .priority = priority_.panel(k),
-                    .threads = {threads, threads},
-                    .tile = {k, k, -1}},
+        rt_.submit({.name = "panel", .priority = priority_.panel(k), .threads = {threads, threads}, .tile = {k, k, -1}},
                    readwrite(s_.region(panel, panel.first, m)), write(s_.pivots_of(panel)),
                    [s = &s_, k](const Team& member, View<T> a, View<Index> pivots) {
                        Team team = member;
@@ -103,8 +98,8 @@ class LuSubmission {
 
     void swap_and_solve(int k, const Panel& panel, const TrailingColumns& columns) {
         const Index m = s_.grid().rows();
-        const auto target = s_.a->template region<T>(columns.tile_column, panel.first, m, columns.col_begin,
-                                                     columns.col_end);
+        const auto target =
+            s_.a->template region<T>(columns.tile_column, panel.first, m, columns.col_begin, columns.col_end);
         rt_.submit({.name = "swap+solve",
                     .priority = priority_.update(k, columns.tile_column - panel.tile_column),
                     .tile = {k, static_cast<int>(columns.tile_column), -1}},
@@ -117,8 +112,8 @@ class LuSubmission {
     }
 
     void update(int k, const Panel& panel, const TrailingColumns& columns, Index begin, Index end) {
-        const auto target = s_.a->template region<T>(columns.tile_column, begin, end, columns.col_begin,
-                                                     columns.col_end);
+        const auto target =
+            s_.a->template region<T>(columns.tile_column, begin, end, columns.col_begin, columns.col_end);
         const int i = static_cast<int>(begin / s_.grid().shape().height);
         rt_.submit({.name = "update",
                     .priority = priority_.update(k, columns.tile_column - panel.tile_column),
@@ -139,7 +134,8 @@ class LuSubmission {
 template <class T>
 void check_precision(const LuOptions& options) {
     constexpr bool is_single = std::is_same_v<T, float>;
-    if (options.tf32 && !is_single) throw UsageError("LuOptions::tf32 for a matrix of double; it is of float's products");
+    if (options.tf32 && !is_single)
+        throw UsageError("LuOptions::tf32 for a matrix of double; it is of float's products");
     if (options.panel_log && is_single) {
         throw UsageError("LuOptions::panel_log for a matrix of float; panels log in double precision alone");
     }
@@ -152,8 +148,8 @@ LuFactors<T> lu_factor(Runtime& runtime, Matrix<T>& a, const LuOptions& options)
     LuOptions decided = options;
     decided.mode = choose_lu_mode(runtime, options, detail::problem_of(runtime, a, options.mode)).mode;
     const detail::LuChoices choices(runtime.tuning(), decided, a.rows(), a.cols(), runtime.workers(), runtime.gpus());
-    auto state = std::make_shared<LuState<T>>(runtime, a.share_storage(), choices.mode, choices.widths,
-                                              choices.panel_threads);
+    auto state =
+        std::make_shared<LuState<T>>(runtime, a.share_storage(), choices.mode, choices.widths, choices.panel_threads);
     state->left_interchanges = choices.left_interchanges;
     if (choices.mode != LuMode::cpu) {
         submit_lu_on_gpus(*state, choices);

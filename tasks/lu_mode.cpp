@@ -24,7 +24,8 @@ RunCase lu_run_case(const Runtime& runtime, const LuOptions& options, FactorMode
     const bool hybrid = mode == FactorMode::hybrid, on_gpus = mode != FactorMode::cpu;
     const TileShape usual = default_lu_tile(tuning, problem.m, problem.n, on_gpus ? runtime.gpus() : 0);
     const TileShape tile = problem.tile == TileShape{} ? usual : problem.tile;
-    const Index nb = options.panel_width, usual_nb = default_lu_panel(tuning, mode, problem.m, problem.n, runtime.gpus());
+    const Index nb = options.panel_width,
+                usual_nb = default_lu_panel(tuning, mode, problem.m, problem.n, runtime.gpus());
     detail::Differences differences;
     differences.note(tile != usual, "tile={}x{}", tile.height, tile.width);
     differences.note(nb != 0 && nb != usual_nb, "nb={}", nb);
@@ -40,7 +41,12 @@ RunCase lu_run_case(const Runtime& runtime, const LuOptions& options, FactorMode
     differences.note(on_gpus && problem.precision == 's' && !options.split_products, "plain-products");
     differences.note(on_gpus && options.panel_log, "panel-log");
     differences.note(!options.left_interchanges, "no left interchanges");
-    return {problem.routine.empty() ? "getrf" : problem.routine, problem.precision, problem.m, problem.n, problem.on_gpus, differences.text()};
+    return {problem.routine.empty() ? "getrf" : problem.routine,
+            problem.precision,
+            problem.m,
+            problem.n,
+            problem.on_gpus,
+            differences.text()};
 }
 
 ModeChoice choose_lu_mode(const Runtime& runtime, const LuOptions& options, const LuProblem& problem) {

@@ -50,7 +50,9 @@ LuMode chosen_lu_mode(const Tuning& tuning, const LuOptions& options, Index m, I
     LuMode mode = options.mode;
     if (mode == LuMode::automatic) {
         const LuMode on_gpus = options.lookahead > 1 ? LuMode::hybrid : LuMode::gpu;
-        mode = gpus > 0 && (options.tf32 || options.coarse_width > 0 || std::min(m, n) >= tuning.gpu.lu.smallest_order) ? on_gpus : LuMode::cpu;
+        mode = gpus > 0 && (options.tf32 || options.coarse_width > 0 || std::min(m, n) >= tuning.gpu.lu.smallest_order)
+                   ? on_gpus
+                   : LuMode::cpu;
     }
     if (options.tf32 && mode == LuMode::cpu) {
         throw UsageError("LuOptions::tf32 in mode cpu, which has no such products; allowed is hybrid or gpu");
@@ -117,7 +119,8 @@ LuChoices::LuChoices(const Tuning& tuning, const LuOptions& options, Index m, In
     }
     if (widths.width == 0) widths.width = default_lu_panel(tuning, mode, m, n, gpus);
     if (gpu_panels_below < 0) gpu_panels_below = rows_that_keep_cores_ahead(tuning, gpus, widths.width);
-    // where so few columns are left the GPUs wait for panels: narrow ones come sooner, and the products are short anyway
+    // where so few columns are left the GPUs wait for panels: narrow ones come sooner, and the products are short
+    // anyway
     const Index narrow_below = tuning.gpu.lu.narrow_hybrid_below;
     const bool waits_for_cores = mode == LuMode::hybrid && gpu_panels_below < narrow_below;
     if (waits_for_cores && options.narrow_at_end && widths.width >= 128) widths.narrow_below = narrow_below;

@@ -35,11 +35,11 @@ struct LuState {
     std::vector<Index> pivot_numbers;  ///< counted from 0, from the panel's first row
     std::vector<Index> panel_info;
     bool left_interchanges = true;  ///< whether L is in LAPACK's arrangement
-    HostBuffer packed_slab;  ///< for each tile column, room for one packed block row of U
+    HostBuffer packed_slab;         ///< for each tile column, room for one packed block row of U
 
     std::shared_ptr<MatrixStorage> a;
-    Array<Index> pivots;              ///< wraps pivot_numbers; stands for panel_info too
-    std::vector<DatumHandle> packed;  ///< one a tile column
+    Array<Index> pivots;                     ///< wraps pivot_numbers; stands for panel_info too
+    std::vector<DatumHandle> packed;         ///< one a tile column
     std::shared_ptr<GpuLuState<T>> on_gpus;  ///< last: its tasks use what is above
 
     T* packed_block(Index tile_column) const;

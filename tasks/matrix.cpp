@@ -64,9 +64,8 @@ void for_each_column_on_gpu(const detail::MatrixStorage& storage, TaskName name,
     const TileGrid& grid = storage.grid();
     for (Index j = 0; j < grid.tile_cols(); ++j) {
         const auto region = storage.region<T>(j, 0, grid.padded_rows(), 0, grid.shape().width);
-        const TaskOptions options{.name = name,
-                                  .tile = {static_cast<int>(j), -1, -1},
-                                  .place = place.is_any() ? storage.place_of(j) : place};
+        const TaskOptions options{
+            .name = name, .tile = {static_cast<int>(j), -1, -1}, .place = place.is_any() ? storage.place_of(j) : place};
         storage.runtime().submit(options, detail::make_access<T>(region, mode),
                                  detail::on_any_device([body, j, &grid](Stream stream, View<T> a) {
                                      body(stream, TileDeal{j, 1}, stored_tile_columns(grid, a.data(), 1));
@@ -90,10 +89,11 @@ View<T> columns_of(const TileGrid& grid, View<T> array, Index j) {
 
 template <class T>
 void submit_store(const detail::MatrixStorage& storage, View<T> target) {
-    for_each_piece_of_matrix<T>(storage, "store", AccessMode::read, [target, &storage](Index j, Index begin, Index end) {
-        unpack_tile_column<T>(storage.grid(), j, begin, end, ElementOrder::row_major,
-                              static_cast<const T*>(storage.column(j)), target);
-    });
+    for_each_piece_of_matrix<T>(storage, "store", AccessMode::read,
+                                [target, &storage](Index j, Index begin, Index end) {
+                                    unpack_tile_column<T>(storage.grid(), j, begin, end, ElementOrder::row_major,
+                                                          static_cast<const T*>(storage.column(j)), target);
+                                });
 }
 
 }  // namespace
@@ -141,11 +141,13 @@ Matrix<T> Matrix<T>::wrap(Runtime& runtime, T* a, Index m, Index n, Index lda, T
     if (place.is_cpu()) return wrap(runtime, a, m, n, lda, tile);
     require_leading_dimension("Matrix::wrap", lda, m, a, m, n);
     if (place.is_any() || place.gpu_number() < 0 || place.gpu_number() >= runtime.gpus()) {
-        throw UsageError("Matrix::wrap: " + (place.is_any() ? "Place::any()" : "Place::gpu(" + std::to_string(place.gpu_number()) + ")") +
+        throw UsageError("Matrix::wrap: " +
+                         (place.is_any() ? "Place::any()" : "Place::gpu(" + std::to_string(place.gpu_number()) + ")") +
                          "; allowed is Place::cpu() or the GPU in whose memory the array is, of " +
                          std::to_string(runtime.gpus()));
     }
-    const Index width = tile.width > 0 ? tile.width : detail::in_place_tile_width(runtime.tuning(), m, n, runtime.gpus());
+    const Index width =
+        tile.width > 0 ? tile.width : detail::in_place_tile_width(runtime.tuning(), m, n, runtime.gpus());
     Matrix matrix(runtime, m, n, {lda, width}, "wrapped array");
     detail::wrap_on_gpu<T>(matrix.storage_, a, place.gpu_number());
     return matrix;
@@ -235,10 +237,11 @@ void Matrix<T>::load(View<const T> source) {
     runtime();
     const detail::MatrixStorage& storage = *storage_;
     require_shape("Matrix::load", source, storage.grid());
-    for_each_piece_of_matrix<T>(storage, "load", AccessMode::write, [source, &storage](Index j, Index begin, Index end) {
-        pack_tile_column<T>(storage.grid(), j, begin, end, ElementOrder::row_major, source,
-                            static_cast<T*>(storage.column(j)));
-    });
+    for_each_piece_of_matrix<T>(storage, "load", AccessMode::write,
+                                [source, &storage](Index j, Index begin, Index end) {
+                                    pack_tile_column<T>(storage.grid(), j, begin, end, ElementOrder::row_major, source,
+                                                        static_cast<T*>(storage.column(j)));
+                                });
 }
 
 template <class T>
@@ -258,11 +261,11 @@ void Matrix<T>::load(View<const T> source, Place place) {
         return by_gpus ? detail::load_by_gpus(storage, source) : load(source);
     }
     require_column_major("Matrix::load", source);
-    for_each_column_on_gpu<T>(storage, "load", AccessMode::write, place,
-                              [source, &storage](Stream stream, TileDeal deal, TileColumns<T> a) {
-                                  const TileGrid& grid = storage.grid();
-                                  on_stream::pack_tile_columns<T>(stream, grid, deal, columns_of(grid, source, deal.first), a);
-                              });
+    for_each_column_on_gpu<T>(
+        storage, "load", AccessMode::write, place, [source, &storage](Stream stream, TileDeal deal, TileColumns<T> a) {
+            const TileGrid& grid = storage.grid();
+            on_stream::pack_tile_columns<T>(stream, grid, deal, columns_of(grid, source, deal.first), a);
+        });
 }
 
 template <class T>

@@ -59,7 +59,8 @@ void PanelLogs::record(const PanelLog& log, Engine& engine, int k, int device) {
         }
         const std::int64_t begin = spans.empty() ? 0 : clock.host_time_of(first);
         const std::int64_t end = spans.empty() ? 0 : clock.host_time_of(last);
-        const double rate = static_cast<double>(end - begin) / static_cast<double>(std::max<std::int64_t>(last - first, 1));
+        const double rate =
+            static_cast<double>(end - begin) / static_cast<double>(std::max<std::int64_t>(last - first, 1));
         const auto host_time = [&](std::int64_t time) {
             return begin + std::llround(rate * static_cast<double>(time - first));
         };

@@ -37,10 +37,7 @@ template <class T>
 class Reflections {
   public:
     Reflections(QrState<T>& qr, Reflection reflection, Matrix<T>& c)
-        : qr_(qr),
-          reflection_(reflection),
-          c_(c),
-          rows_a_task_(qr.runtime.tuning().cpu.qr.apply_rows) {}
+        : qr_(qr), reflection_(reflection), c_(c), rows_a_task_(qr.runtime.tuning().cpu.qr.apply_rows) {}
 
     /// C = op(Q) C. Columns of C left of `first_col` of a panel are known to be zero from its first row on, if
     /// `triangular`.
@@ -121,7 +118,7 @@ class Reflections {
                 on_stream::explicit_reflectors<T>(stream, a, v);
                 const View<const T> factor = reflection == Reflection::plain ? transposed(t) : t;
                 for (Index first = 0; first < c.cols(); first += most) {
-                    const TileColumns<T> part{&c(0, first), 1, 0, c.rows(), std::min(most, c.cols() - first),
+                    const TileColumns<T> part{&c(0, first),  1, 0, c.rows(), std::min(most, c.cols() - first),
                                               c.row_stride()};
                     on_stream::reflect_columns<T>(stream, v, factor, part, memory.data(), false);
                 }
@@ -132,10 +129,9 @@ class Reflections {
     void from_right(int k, const Panel& p, Index begin, Index end) {
         if (qr_.by_tiles) {
             const StepFromRight<T> step(qr_, k);
-            return from_right(k, p, begin, end, step.data(),
-                              [step, reflection = reflection_](const Addresses& at, View<T> c) {
-                                  step.multiply(reflection, at, c);
-                              });
+            return from_right(
+                k, p, begin, end, step.data(),
+                [step, reflection = reflection_](const Addresses& at, View<T> c) { step.multiply(reflection, at, c); });
         }
         const Region<T> panel_region = qr_.region(p, p.first, rows());
         AccessList data;

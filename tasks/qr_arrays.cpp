@@ -47,7 +47,8 @@ constexpr char precision_of = sizeof(T) == sizeof(float) ? 's' : 'd';
 struct ArrayPlan {
     ArrayPlan(Runtime& runtime, const QrOptions& given, char precision, Index m, Index n) : options(given) {
         const int gpus = runtime.engine().gpus_to_deal_to();
-        options = with_chosen_qr_method(runtime.tuning(), given, choose_qr_mode(runtime, given, {m, n, precision}).mode, m, n);
+        options = with_chosen_qr_method(runtime.tuning(), given, choose_qr_mode(runtime, given, {m, n, precision}).mode,
+                                        m, n);
         const bool on_cores = options.mode == QrMode::cpu;
         tile = default_qr_tile(runtime.tuning(), m, n, on_cores ? 0 : gpus, options.method);
         if (!on_cores) tile = fitting_tile(runtime, tile, m, precision == 's' ? sizeof(float) : sizeof(double));

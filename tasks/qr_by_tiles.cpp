@@ -43,9 +43,7 @@ namespace {
 
 using Kind = TileReflection::Kind;
 
-constexpr QrBelow below(Kind kind) {
-    return kind == Kind::square ? QrBelow::square : QrBelow::triangle;
-}
+constexpr QrBelow below(Kind kind) { return kind == Kind::square ? QrBelow::square : QrBelow::triangle; }
 
 /// The data of one step.
 template <class T>

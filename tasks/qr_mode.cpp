@@ -4,15 +4,13 @@
 
 namespace basalt {
 
-RunCase qr_run_case(const Runtime& runtime, const QrOptions& options, FactorMode mode,
-                    const FactorProblem& problem) {
+RunCase qr_run_case(const Runtime& runtime, const QrOptions& options, FactorMode mode, const FactorProblem& problem) {
     const Tuning& tuning = runtime.tuning();
     const bool on_cores = mode == FactorMode::cpu;
     const QrMethod method =
         on_cores ? chosen_qr_method(tuning, options, mode, problem.m, problem.n) : QrMethod::blocked;
     const bool by_tiles = method == QrMethod::tile;
-    const TileShape usual =
-        default_qr_tile(tuning, problem.m, problem.n, on_cores ? 0 : runtime.gpus(), method);
+    const TileShape usual = default_qr_tile(tuning, problem.m, problem.n, on_cores ? 0 : runtime.gpus(), method);
     const TileShape tile = problem.tile == TileShape{} ? usual : problem.tile;
     const Index nb = options.panel_width;
     const Index usual_nb = by_tiles ? tile.width : default_qr_panel(tuning, mode, problem.m, problem.n);
@@ -21,8 +19,7 @@ RunCase qr_run_case(const Runtime& runtime, const QrOptions& options, FactorMode
     differences.note(tile != usual, "tile={}x{}", tile.height, tile.width);
     differences.note(nb != 0 && nb != usual_nb, "nb={}", nb);
     differences.note(by_tiles && options.inner_width > 0, "inner={}", options.inner_width);
-    differences.note(options.panel_threads > 0 && mode != FactorMode::gpu, "panel-threads={}",
-                     options.panel_threads);
+    differences.note(options.panel_threads > 0 && mode != FactorMode::gpu, "panel-threads={}", options.panel_threads);
     differences.note(options.lookahead >= 0 && options.lookahead != 1, "lookahead={}", options.lookahead);
     differences.note(mode == FactorMode::gpu && !options.narrow_at_end, "not narrow at the end");
     differences.note(!on_cores && problem.precision == 's' && !options.split_products, "plain-products");
@@ -47,8 +44,8 @@ ModeChoice choose_qr_mode(const Runtime& runtime, const QrOptions& options, cons
     };
     return detail::choose_mode(
         runtime, options.mode,
-        {[&](int gpus) { return chosen_qr_mode(runtime.tuning(), options, problem.m, problem.n, gpus); },
-         modes, [&](FactorMode mode) { return qr_run_case(runtime, options, mode, problem); }});
+        {[&](int gpus) { return chosen_qr_mode(runtime.tuning(), options, problem.m, problem.n, gpus); }, modes,
+         [&](FactorMode mode) { return qr_run_case(runtime, options, mode, problem); }});
 }
 
 }  // namespace basalt

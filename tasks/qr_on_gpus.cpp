@@ -188,8 +188,8 @@ class GpuQrSubmission {
     /// The step on the columns of the next panel alone, so that it can be factored first.
     void update_leading(int k, int next) {
         const Panel& p = panel(next);
-        submit_update(k, {p.tile_column}, p.col_begin, p.col_end(), g_.device_of(p.tile_column), g_.in_place ? next : -1,
-                      true);
+        submit_update(k, {p.tile_column}, p.col_begin, p.col_end(), g_.device_of(p.tile_column),
+                      g_.in_place ? next : -1, true);
     }
 
     /// Whether a GPU that factors the panel updates nothing meanwhile.
@@ -231,7 +231,8 @@ class GpuQrSubmission {
             data.readwrite(matrix(j, p.first, first ? col_begin : 0, first ? col_end : tile_width()));
         }
         const GpuColumns<T> columns{rows(), tile_width(), col_begin, col_end};
-        const bool by_pieces = in_pieces(rows() - p.first, p.width, static_cast<Index>(tile_columns.size()) * tile_width());
+        const bool by_pieces =
+            in_pieces(rows() - p.first, p.width, static_cast<Index>(tile_columns.size()) * tile_width());
         rt_.submit(
             {.name = leading ? TaskName("update leading") : TaskName("update"),
              .priority = leading ? urgent : -k - 1,
@@ -239,8 +240,7 @@ class GpuQrSubmission {
              .step = k,
              .place = Place::gpu(gpu)},
             data,
-            on_any_device([=, v_region = panel_rows(k), t_region = s_.t_of(k)](
-                              Stream stream, const Addresses& at) {
+            on_any_device([=, v_region = panel_rows(k), t_region = s_.t_of(k)](Stream stream, const Addresses& at) {
                 const View<const T> v = read(v_region).view(at[0]), t = read(t_region).view(at[1]);
                 columns.for_each_group(at.data() + first_column, at.size() - first_column, [&](TileColumns<T> group) {
                     on_stream::reflect_columns<T>(stream, v, t, group.row_range(p.first, columns.rows - p.first),

@@ -57,7 +57,8 @@ QrMethod chosen_qr_method(const Tuning& tuning, const QrOptions& options, QrMode
     if (mode != QrMode::cpu) {
         const std::string in_mode = std::string(" in mode ") + (mode == QrMode::gpu ? "gpu" : "hybrid");
         require(options.method != QrMethod::tile, "method = tile" + in_mode + "; allowed is blocked, or mode cpu");
-        require(options.tree != QrTree::always, "tree = always" + in_mode + "; allowed is automatic or never, or mode cpu");
+        require(options.tree != QrTree::always,
+                "tree = always" + in_mode + "; allowed is automatic or never, or mode cpu");
         return QrMethod::blocked;
     }
     if (options.method != QrMethod::automatic) return options.method;

@@ -6,16 +6,12 @@
 
 namespace basalt::detail {
 
-constexpr Index ceil_div(Index a, Index b) {
-    return (a + b - 1) / b;
-}
+constexpr Index ceil_div(Index a, Index b) { return (a + b - 1) / b; }
 
 inline constexpr Index line = 64;  ///< elements; keeps everything aligned
 
 /// So many elements or a few more: scratch matrices of such sizes one behind the other are all aligned.
-constexpr Index aligned(Index elements) {
-    return ceil_div(elements, line) * line;
-}
+constexpr Index aligned(Index elements) { return ceil_div(elements, line) * line; }
 
 /// rows x cols elements of the runtime's own that tasks access as one datum, row-major and dense. A task that writes
 /// some of its rows says that the others have no contents any more. Does not own the memory.
@@ -26,9 +22,8 @@ class ScratchMatrix {
         : data_(memory),
           rows_(rows),
           cols_(cols),
-          datum_(runtime.engine(),
-                 create_datum(runtime.engine(), memory, sizeof(T), rows, static_cast<std::int32_t>(cols),
-                              Storage::scratch, name)) {}
+          datum_(runtime.engine(), create_datum(runtime.engine(), memory, sizeof(T), rows,
+                                                static_cast<std::int32_t>(cols), Storage::scratch, name)) {}
 
     T* data() const { return data_; }
     Index ld() const { return cols_; }

@@ -50,14 +50,14 @@ class ColumnSolve {
           update_rows_(lu.runtime.tuning().cpu.lu.solve_rows) {}
 
     void permute() {
-        lu_.runtime.submit({.name = "permute", .tile = {static_cast<int>(column_), -1, -1}},
-                            read(lu_.pivots), readwrite(b_.column(column_)),
-                            [lu = &lu_](View<const Index> pivots, View<T> b) {
-                                std::vector<Interchanges> lists;
-                                for (const Panel& p : lu->panels) lists.push_back({p.first, pivots.data() + p.first, p.width});
-                                std::vector<T> row(static_cast<std::size_t>(b.cols()));
-                                RowPermutation(b.rows(), lists).apply(b, row.data());
-                            });
+        lu_.runtime.submit({.name = "permute", .tile = {static_cast<int>(column_), -1, -1}}, read(lu_.pivots),
+                           readwrite(b_.column(column_)), [lu = &lu_](View<const Index> pivots, View<T> b) {
+                               std::vector<Interchanges> lists;
+                               for (const Panel& p : lu->panels)
+                                   lists.push_back({p.first, pivots.data() + p.first, p.width});
+                               std::vector<T> row(static_cast<std::size_t>(b.cols()));
+                               RowPermutation(b.rows(), lists).apply(b, row.data());
+                           });
     }
 
     void forward(const Panel& panel) {
@@ -79,18 +79,17 @@ class ColumnSolve {
 
     void solve(const Panel& panel, Triangle triangle, Diagonal diagonal) {
         lu_.runtime.submit({.name = "solve", .priority = 1, .tile = tile(panel)},
-                            read(lu_.region(panel, panel.first, panel.end())),
-                            readwrite(rows(panel.first, panel.end())),
-                            [triangle, diagonal](View<const T> t, View<T> b) {
-                                const BlasSerial serial;
-                                blas::trsm(Side::left, triangle, diagonal, T{1}, t, b);
-                            });
+                           read(lu_.region(panel, panel.first, panel.end())), readwrite(rows(panel.first, panel.end())),
+                           [triangle, diagonal](View<const T> t, View<T> b) {
+                               const BlasSerial serial;
+                               blas::trsm(Side::left, triangle, diagonal, T{1}, t, b);
+                           });
     }
 
     void update(const Panel& panel, Index begin, Index end) {
         lu_.runtime.submit({.name = "solve update", .tile = tile(panel)}, read(lu_.region(panel, begin, end)),
-                            read(rows(panel.first, panel.end())), readwrite(rows(begin, end)),
-                            [](View<const T> a, View<const T> x, View<T> b) { subtract_product(a, x, b); });
+                           read(rows(panel.first, panel.end())), readwrite(rows(begin, end)),
+                           [](View<const T> a, View<const T> x, View<T> b) { subtract_product(a, x, b); });
     }
 
     std::array<int, 3> tile(const Panel& panel) const {
@@ -134,10 +133,11 @@ void lu_solve(Runtime& runtime, const LuFactors<T>& lu, Matrix<T>& b) {
     require(lu.rows() == lu.cols(), "lu_solve: the factored matrix is " + std::to_string(lu.rows()) + " x " +
                                         std::to_string(lu.cols()) + "; allowed are square ones");
     const auto& state = lu.share_state();
-    require(&state->runtime == &runtime && &b.runtime() == &runtime, "lu_solve: factors, B and runtime do not belong together");
+    require(&state->runtime == &runtime && &b.runtime() == &runtime,
+            "lu_solve: factors, B and runtime do not belong together");
     require(state->left_interchanges, "lu_solve: the matrix was factored without left_interchanges");
-    require(b.rows() == lu.rows(), "lu_solve: B has " + std::to_string(b.rows()) + " rows; the factors have " +
-                                       std::to_string(lu.rows()));
+    require(b.rows() == lu.rows(),
+            "lu_solve: B has " + std::to_string(b.rows()) + " rows; the factors have " + std::to_string(lu.rows()));
     if (auto gpus = gpus_to_solve_on(*state->a, b.share_storage()->column_bytes()); !gpus.empty()) {
         for (Index j = 0; j < b.tile_cols(); ++j) ColumnSolve<T>(*state, b, j).permute();
         const SubstitutionOnGpus<T> on_gpus(*state->a, std::move(gpus), lu.rows(), b);
@@ -174,8 +174,7 @@ Matrix<T> lu_solve_augmented(Runtime& runtime, const LuFactors<T>& lu) {
         const Index from = n + c - grid.first_col(j);
         const Index to = c % x.tile_shape().width;
         runtime.submit({.name = "take b"}, read(state->a->template region<T>(j, 0, n, from, from + 1)),
-                       write(x.block(c / x.tile_shape().width, 0, n, to, to + 1)),
-                       [](View<const T> b, View<T> column) {
+                       write(x.block(c / x.tile_shape().width, 0, n, to, to + 1)), [](View<const T> b, View<T> column) {
                            for (Index i = 0; i < b.rows(); ++i) column[i] = b[i];
                        });
     }

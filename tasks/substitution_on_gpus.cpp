@@ -50,26 +50,25 @@ void SubstitutionOnGpus<T>::solve(Index tile_column, Index column, Triangle tria
     const Index first = grid.first_col(tile_column), end = std::min(order_, first + grid.tile_width(tile_column));
     const Index width = end - first, row_begin = lower ? first : 0, row_end = lower ? order_ : end;
     const Index square = first - row_begin, rest = lower ? width : 0;
-    a_.runtime().submit(
-        {.name = "solve",
-         .tile = {static_cast<int>(tile_column), static_cast<int>(column), -1},
-         .place = Place::gpu(gpus_[static_cast<std::size_t>(tile_column)])},
-        read(a_.template region<T>(tile_column, row_begin, row_end, 0, width)),
-        readwrite(x_.block(column, row_begin, row_end, 0, x_.column(column).cols)),
-        on_any_device([=](Stream stream, View<const T> a, View<T> x) {
-            const View<const T> t = a.block(square, 0, width, width);
-            const View<const T> other = a.block(rest, 0, a.rows() - width, width);
-            const View<T> own = x.block(square, 0, width, x.cols());
-            const View<T> others = x.block(rest, 0, x.rows() - width, x.cols());
-            if (transposed) {
-                on_stream::subtract_from_rows<T>(stream, basalt::transposed(other), others, own);
-                on_stream::solve_triangle<T>(stream, lower ? Triangle::upper : Triangle::lower, diagonal,
-                                             basalt::transposed(t), own);
-            } else {
-                on_stream::solve_triangle<T>(stream, triangle, diagonal, t, own);
-                on_stream::subtract_from_rows<T>(stream, other, own, others);
-            }
-        }));
+    a_.runtime().submit({.name = "solve",
+                         .tile = {static_cast<int>(tile_column), static_cast<int>(column), -1},
+                         .place = Place::gpu(gpus_[static_cast<std::size_t>(tile_column)])},
+                        read(a_.template region<T>(tile_column, row_begin, row_end, 0, width)),
+                        readwrite(x_.block(column, row_begin, row_end, 0, x_.column(column).cols)),
+                        on_any_device([=](Stream stream, View<const T> a, View<T> x) {
+                            const View<const T> t = a.block(square, 0, width, width);
+                            const View<const T> other = a.block(rest, 0, a.rows() - width, width);
+                            const View<T> own = x.block(square, 0, width, x.cols());
+                            const View<T> others = x.block(rest, 0, x.rows() - width, x.cols());
+                            if (transposed) {
+                                on_stream::subtract_from_rows<T>(stream, basalt::transposed(other), others, own);
+                                on_stream::solve_triangle<T>(stream, lower ? Triangle::upper : Triangle::lower,
+                                                             diagonal, basalt::transposed(t), own);
+                            } else {
+                                on_stream::solve_triangle<T>(stream, triangle, diagonal, t, own);
+                                on_stream::subtract_from_rows<T>(stream, other, own, others);
+                            }
+                        }));
 }
 
 template class SubstitutionOnGpus<float>;

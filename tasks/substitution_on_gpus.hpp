@@ -13,8 +13,8 @@ namespace basalt::detail {
 using ColumnGpus = std::vector<int>;
 
 /// Where a matrix's tile columns are, once everything submitted so far has run: on GPUs alone, with room for tasks that
-/// need `bytes` beside one of them. Then solving with it there costs less than bringing it home. Empty where that is not
-/// so, and inside a task: cores solve. Asked before anything of it is submitted, which may move columns.
+/// need `bytes` beside one of them. Then solving with it there costs less than bringing it home. Empty where that is
+/// not so, and inside a task: cores solve. Asked before anything of it is submitted, which may move columns.
 ColumnGpus gpus_to_solve_on(const MatrixStorage& a, std::size_t bytes);
 
 /// Solving with the triangles of a factored matrix on GPUs: tile column after tile column, each where it is. The

@@ -16,13 +16,10 @@ Region<T> meeting(const MatrixStorage& storage, Index rows_of, Index cols_of) {
 
 }  // namespace
 
-TileGrid transposed_grid(const TileGrid& grid) {
-    return TileGrid(grid.cols(), grid.rows(), grid.shape());
-}
+TileGrid transposed_grid(const TileGrid& grid) { return TileGrid(grid.cols(), grid.rows(), grid.shape()); }
 
 template <class T>
-void submit_transposition(Runtime& runtime, const MatrixStorage& from, const MatrixStorage& to,
-                          Triangle of_to) {
+void submit_transposition(Runtime& runtime, const MatrixStorage& from, const MatrixStorage& to, Triangle of_to) {
     const bool lower = of_to == Triangle::lower;
     const Index columns = from.grid().tile_cols();
     for (Index j = 0; j < columns; ++j) {
@@ -33,12 +30,11 @@ void submit_transposition(Runtime& runtime, const MatrixStorage& from, const Mat
             // off the diagonal all of the tile belongs to the triangle
             const Index everything = lower ? -source.cols - source.rows : source.cols + source.rows;
             const Index offset = i == j ? 0 : everything;
-            runtime.submit({.name = "transpose",
-                            .tile = {static_cast<int>(i), static_cast<int>(j), -1},
-                            .place = Place::cpu()},
-                           read(source), readwrite(target), [of_to, offset](View<const T> a, View<T> b) {
-                               cpu_kernels::copy_triangle<T>(of_to, offset, transposed(a), b);
-                           });
+            runtime.submit(
+                {.name = "transpose", .tile = {static_cast<int>(i), static_cast<int>(j), -1}, .place = Place::cpu()},
+                read(source), readwrite(target), [of_to, offset](View<const T> a, View<T> b) {
+                    cpu_kernels::copy_triangle<T>(of_to, offset, transposed(a), b);
+                });
         }
     }
 }

@@ -20,7 +20,7 @@ struct BroadcastCase {
     std::size_t bytes = 0;
     std::size_t chunk_bytes = 0;
     bool from_source_only = false;
-    bool idle = false;  ///< no device has anything to compute meanwhile: where tuned for it, they relay
+    bool idle = false;     ///< no device has anything to compute meanwhile: where tuned for it, they relay
     bool relayed = false;  ///< that they do is checked
 };
 
@@ -50,9 +50,7 @@ class BroadcastSetting {
 
     BroadcastPlan& plan() { return plan_; }
     Device& home_device() const { return plan_.source != nullptr ? *plan_.source : *plan_.targets[0].device; }
-    StreamRole home_stream() const {
-        return plan_.source != nullptr ? StreamRole::peer : StreamRole::from_host;
-    }
+    StreamRole home_stream() const { return plan_.source != nullptr ? StreamRole::peer : StreamRole::from_host; }
 
     /// Kernels that still use the targets' memory; what comes on the home stream waits for them.
     void occupy_targets() {
@@ -70,8 +68,7 @@ class BroadcastSetting {
         device.attach_thread();
         for (const StreamPoint& end : ends) {
             if (end.serves != device.index()) continue;
-            device.wait_for(StreamRole::to_host, machine_[static_cast<std::size_t>(end.device)], end.role,
-                            end.ticket);
+            device.wait_for(StreamRole::to_host, machine_[static_cast<std::size_t>(end.device)], end.role, end.ticket);
         }
         Bytes found(what_.bytes);
         device.copy(StreamRole::to_host,

@@ -24,14 +24,10 @@ using basalt::Triangle;
 
 inline constexpr Triangle both_triangles[] = {Triangle::lower, Triangle::upper};
 
-inline const char* text(Triangle triangle) {
-    return triangle == Triangle::lower ? "lower" : "upper";
-}
+inline const char* text(Triangle triangle) { return triangle == Triangle::lower ? "lower" : "upper"; }
 
 /// Whether (i, j) is on the other side of the diagonal.
-inline bool outside(Triangle triangle, Index i, Index j) {
-    return triangle == Triangle::lower ? i < j : i > j;
-}
+inline bool outside(Triangle triangle, Index i, Index j) { return triangle == Triangle::lower ? i < j : i > j; }
 
 /// Random and positive definite, with NaN where the triangle is not.
 template <class T>

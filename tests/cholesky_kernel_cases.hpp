@@ -162,9 +162,14 @@ void check_repeated_panel(Kernels& kernels, Index rows, Index cols) {
 
 template <class T, class Kernels>
 void check_transposed_products(Kernels& kernels) {
-    for (const auto& [m, n, k, count] :
-         {std::array<Index, 4>{0, 3, 3, 2}, {3, 0, 3, 1}, {5, 7, 0, 2}, {5, 7, 3, 0}, {1, 1, 1, 1}, {33, 17, 40, 1},
-          {130, 64, 65, 1}, {33, 17, 40, 3}}) {
+    for (const auto& [m, n, k, count] : {std::array<Index, 4>{0, 3, 3, 2},
+                                         {3, 0, 3, 1},
+                                         {5, 7, 0, 2},
+                                         {5, 7, 3, 0},
+                                         {1, 1, 1, 1},
+                                         {33, 17, 40, 1},
+                                         {130, 64, 65, 1},
+                                         {33, 17, 40, 3}}) {
         // one A for all, B from consecutive rows, C from matrices with a row between them
         const Index lda = k + 3, ldb = k + 1, ldc = n + 2, c_rows = (m + 1) * count;
         const auto elements = [](Index rows, Index ld, unsigned seed) {

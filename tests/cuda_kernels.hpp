@@ -36,8 +36,7 @@ class CudaKernels {
         Memory(CudaKernels& kernels, const std::vector<T>& values)
             : kernels_(kernels),
               size_(values.size()),
-              memory_(
-                  static_cast<T*>(kernels.device_.allocate(std::max<std::size_t>(size_, 1) * sizeof(T)))) {
+              memory_(static_cast<T*>(kernels.device_.allocate(std::max<std::size_t>(size_, 1) * sizeof(T)))) {
             kernels_.copy(Role::from_host, memory_, values.data(), size_ * sizeof(T));
         }
         ~Memory() { kernels_.device_.release(memory_); }

@@ -45,14 +45,14 @@ inline void await(Device& device, StreamRole stream, Ticket ticket) {
 }
 
 /// Keeps a stream from now on until it is opened, or at the latest destroyed.
-class Gate {
+class StreamGate {
   public:
-    Gate(const Machine& machine, Device& device, StreamRole stream) {
+    StreamGate(const Machine& machine, Device& device, StreamRole stream) {
         device.launch(stream, [&hold = machine.hold, open = &open_](basalt::Stream s) { hold(s, open); });
     }
-    ~Gate() { open(); }
-    Gate(const Gate&) = delete;
-    Gate& operator=(const Gate&) = delete;
+    ~StreamGate() { open(); }
+    StreamGate(const StreamGate&) = delete;
+    StreamGate& operator=(const StreamGate&) = delete;
 
     void open() {
         open_ = true;
@@ -119,9 +119,8 @@ inline void put(Device& device, void* memory, const Bytes& values) {
 inline void launch_fill(const Machine& machine, Device& device, StreamRole stream, void* memory, int value,
                         std::size_t bytes) {
     if (bytes == 0) return;
-    device.launch(stream, [&fill = machine.fill, memory, value, bytes](basalt::Stream s) {
-        fill(s, memory, value, bytes);
-    });
+    device.launch(stream,
+                  [&fill = machine.fill, memory, value, bytes](basalt::Stream s) { fill(s, memory, value, bytes); });
 }
 
 /// Tables by which devices relay what goes round a ring of them, small buffers too.
@@ -204,9 +203,8 @@ inline void check_waits_between_devices(const Machine& machine) {
             } else {
                 machine[i].wait_for(StreamRole::peer, machine[i - 1], from, ready);
             }
-            machine[i].copy_to_peer(
-                StreamRole::peer, machine[i + 1],
-                {.to = buffers[i + 1]->get(), .from = buffers[i]->get(), .row_bytes = bytes});
+            machine[i].copy_to_peer(StreamRole::peer, machine[i + 1],
+                                    {.to = buffers[i + 1]->get(), .from = buffers[i]->get(), .row_bytes = bytes});
             ready = machine[i].record(StreamRole::peer, false);
             from = StreamRole::peer;
         }
@@ -360,7 +358,7 @@ inline void check_idleness(const Machine& machine) {
         CHECK(device->is_idle());
         for (const StreamRole stream : {StreamRole::compute, StreamRole::urgent_compute, StreamRole::peer}) {
             const bool computes = stream != StreamRole::peer;
-            Gate gate(machine, *device, stream);
+            StreamGate gate(machine, *device, stream);
             const Ticket ticket = device->record(stream, false);
             for (const auto& any : machine.devices) CHECK(any->is_idle() == (any != device || !computes));
             gate.open();
@@ -467,8 +465,7 @@ inline void check_pinning(const Machine& machine) {
     for (const auto& device : machine.devices) {
         device->attach_thread();
         const Buffer there(*device, host.size());
-        device->copy(StreamRole::from_host,
-                     {.to = there.get(), .from = pages.get(), .row_bytes = host.size()});
+        device->copy(StreamRole::from_host, {.to = there.get(), .from = pages.get(), .row_bytes = host.size()});
         CHECK(contents(*device, there.get(), host.size()) == host);
         CHECK(device->is_pinned(pages.get(), pages.size()));
         CHECK(device->is_pinned(pages.get() + 10, 20));

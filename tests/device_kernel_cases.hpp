@@ -18,10 +18,10 @@
 #include "kernels/device_generator.hpp"
 #include "kernels/inverted_block.hpp"
 #include "kernels/reference/gemm.hpp"
-#include "kernels/split_product.hpp"
 #include "kernels/reference/row_moves.hpp"
 #include "kernels/reference/tile_columns.hpp"
 #include "kernels/reference/trsm.hpp"
+#include "kernels/split_product.hpp"
 #include "tests/catch.hpp"
 #include "tests/host_columns.hpp"
 #include "tiles/norms.hpp"
@@ -30,9 +30,7 @@ namespace basalt_tests {
 
 using namespace basalt;
 
-inline std::size_t at(Index i) {
-    return static_cast<std::size_t>(i);
-}
+inline std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 /// Pivot lists of a panel of `rows` rows: random, and the ones with the longest chains.
 inline std::vector<std::vector<Index>> pivot_lists(Index rows, Index count) {
@@ -165,9 +163,8 @@ void check_solves(Kernels& kernels) {
             for (Index j = 0; j < columns; ++j) {
                 reference::gemm<T>(T{1}, inverse.column(0), w.column(j), T{0}, u.column(j));
             }
-            typename Kernels::template Memory<T> device_l(kernels, l.values),
-                device_inverse(kernels, inverse.values), device_w(kernels, w.values),
-                first(kernels, by_inverse.values), second(kernels, by_substitution.values);
+            typename Kernels::template Memory<T> device_l(kernels, l.values), device_inverse(kernels, inverse.values),
+                device_w(kernels, w.values), first(kernels, by_inverse.values), second(kernels, by_substitution.values);
             kernels.template solve_by_inverse<T>(View<const T>(inverse.on(device_inverse.data()).column(0)),
                                                  w.on(device_w.data()), u.on(first.data()));
             kernels.template solve_by_substitution<T>(View<const T>(l.on(device_l.data()).column(0)),
@@ -201,8 +198,8 @@ HostColumns<T> block_inverses(View<const T> l, Index gap) {
 template <class T, class Kernels>
 void check_solves_by_blocks(Kernels& kernels, std::vector<Index> orders) {
     for (const Index k : orders) {
-        for (const auto& [columns, width, odd] : {std::array<Index, 3>{1, 1, 1}, {3, 9, 1}, {2, 300, 0}, {1, 64, 1},
-                                                  {3, 50, 0}, {0, 4, 0}, {2, 0, 0}}) {
+        for (const auto& [columns, width, odd] :
+             {std::array<Index, 3>{1, 1, 1}, {3, 9, 1}, {2, 300, 0}, {1, 64, 1}, {3, 50, 0}, {0, 4, 0}, {2, 0, 0}}) {
             HostColumns<T> l = small_triangle<T>(k, 2 + (k + odd) % 2),
                            w(columns, k, width, 2, 2 + (width + odd) % 2, 6),
                            u(columns, k, width, 3, 4 + (width + odd) % 2, 2);
@@ -247,8 +244,8 @@ void check_update(Kernels& kernels) {
             HostColumns<T> l(1, m, k, 1), u(columns, k, width, 2, gap), c(columns, m, width, 3, gap + 1);
             typename Kernels::template Memory<T> device_l(kernels, l.values), device_u(kernels, u.values),
                 device_c(kernels, c.values);
-            kernels.template update_trailing<T>(View<const T>(l.on(device_l.data()).column(0)),
-                                                u.on(device_u.data()), c.on(device_c.data()));
+            kernels.template update_trailing<T>(View<const T>(l.on(device_l.data()).column(0)), u.on(device_u.data()),
+                                                c.on(device_c.data()));
             for (Index j = 0; j < columns; ++j) {
                 reference::gemm<T>(T{-1}, l.column(0), u.column(j), T{1}, c.column(j));
             }
@@ -451,8 +448,7 @@ void check_copies(Kernels& kernels, const std::vector<std::array<Index, 3>>& sha
         INFO(columns << " columns of " << rows << " x " << width);
         REQUIRE(target.read() == to.values);
 
-        typename Kernels::template Memory<T> again(kernels,
-                                                   HostColumns<T>(columns, rows, width, 2, 5).values);
+        typename Kernels::template Memory<T> again(kernels, HostColumns<T>(columns, rows, width, 2, 5).values);
         for (Index l = 0; l < columns; ++l) {
             kernels.template copy_elements<T>(View<const T>(from.on(source.data()).column(l)),
                                               to.on(again.data()).column(l));
@@ -468,26 +464,17 @@ struct Dealt {
     TileDeal deal;
 
     Index columns() const {
-        return deal.first < grid.tile_cols() ? (grid.tile_cols() - deal.first + deal.step - 1) / deal.step
-                                             : 0;
+        return deal.first < grid.tile_cols() ? (grid.tile_cols() - deal.first + deal.step - 1) / deal.step : 0;
     }
     TileColumns<char> shape() const { return stored_tile_columns<char>(grid, nullptr, columns()); }
 };
 
 inline std::vector<Dealt> dealt_matrices() {
     std::vector<Dealt> cases;
-    for (const auto& [m, n] : {std::array<Index, 2>{0, 0},
-                               {1, 1},
-                               {0, 9},
-                               {9, 0},
-                               {64, 64},
-                               {70, 130},
-                               {130, 71},
-                               {200, 33},
-                               {33, 200}}) {
+    for (const auto& [m, n] :
+         {std::array<Index, 2>{0, 0}, {1, 1}, {0, 9}, {9, 0}, {64, 64}, {70, 130}, {130, 71}, {200, 33}, {33, 200}}) {
         for (const TileShape shape : {TileShape{1, 1}, {32, 32}, {16, 50}, {64, 7}, {300, 128}}) {
-            for (const TileDeal deal : {TileDeal{0, 1}, {1, 2}, {0, 3}})
-                cases.push_back({TileGrid(m, n, shape), deal});
+            for (const TileDeal deal : {TileDeal{0, 1}, {1, 2}, {0, 3}}) cases.push_back({TileGrid(m, n, shape), deal});
         }
     }
     return cases;
@@ -509,18 +496,16 @@ void check_conversion(Kernels& kernels, const std::vector<Dealt>& matrices) {
         const std::vector<T> array = random_values<T>(ld * cols + 2, 1);
         std::vector<T> expected(at(stored));
         const auto source = View<const T>::column_major(array.data(), grid.rows(), cols, ld);
-        reference::fill_tile_columns<T>(
-            grid, deal, stored_tile_columns(grid, expected.data(), columns), [&](Index i, Index j) {
-                const Index tile = grid.tile_col_of(j);
-                return source(i, (tile - deal.first) / deal.step * width + j % width);
-            });
+        reference::fill_tile_columns<T>(grid, deal, stored_tile_columns(grid, expected.data(), columns),
+                                        [&](Index i, Index j) {
+                                            const Index tile = grid.tile_col_of(j);
+                                            return source(i, (tile - deal.first) / deal.step * width + j % width);
+                                        });
 
-        typename Kernels::template Memory<T> device_array(kernels, array),
-            tiles(kernels, random_values<T>(stored, 2));
+        typename Kernels::template Memory<T> device_array(kernels, array), tiles(kernels, random_values<T>(stored, 2));
         const auto device_columns = stored_tile_columns(grid, tiles.data(), columns);
         kernels.template pack_tile_columns<T>(
-            grid, deal, View<const T>::column_major(device_array.data(), grid.rows(), cols, ld),
-            device_columns);
+            grid, deal, View<const T>::column_major(device_array.data(), grid.rows(), cols, ld), device_columns);
         INFO(describe(dealt));
         REQUIRE(tiles.read() == expected);
 
@@ -586,8 +571,7 @@ void check_conversion_in_place(Kernels& kernels, const std::vector<Dealt>& matri
         const Index ld = grid.padded_rows();
         const std::vector<T> array = random_values<T>(grid.tile_cols() * grid.tile_column_size(), 1);
         std::vector<T> expected(array.size());
-        reference::fill_tile_columns<T>(grid, deal,
-                                        stored_tile_columns(grid, expected.data(), grid.tile_cols()),
+        reference::fill_tile_columns<T>(grid, deal, stored_tile_columns(grid, expected.data(), grid.tile_cols()),
                                         [&](Index i, Index j) { return array[at(j * ld + i)]; });
         typename Kernels::template Memory<T> memory(kernels, array),
             buffer(kernels, std::vector<T>(at(grid.tile_column_size())));
@@ -613,8 +597,8 @@ void check_conversion_one_place_ahead(Kernels& kernels) {
                                     [&](Index i, Index j) { return array[at(size + j * grid.rows() + i)]; });
     typename Kernels::template Memory<T> memory(kernels, array);
     for (Index j = 0; j < grid.tile_cols(); ++j) {
-        const auto source = View<const T>::column_major(memory.data() + (j + 1) * size, grid.rows(),
-                                                        grid.tile_width(j), grid.rows());
+        const auto source =
+            View<const T>::column_major(memory.data() + (j + 1) * size, grid.rows(), grid.tile_width(j), grid.rows());
         kernels.template pack_tile_columns<T>(grid, TileDeal{j, 1}, source,
                                               stored_tile_columns(grid, memory.data() + j * size, 1));
     }
@@ -636,8 +620,7 @@ void check_reordering(Kernels& kernels) {
                 for (Index i = 0; i < crrb.shape.rows; ++i) {
                     for (Index c = 0; c < shape.width; ++c) {
                         const Index tile = i / shape.height * shape.height * shape.width;
-                        ccrb.columns()
-                            .data[l * ccrb.shape.stride + tile + c * shape.height + i % shape.height] =
+                        ccrb.columns().data[l * ccrb.shape.stride + tile + c * shape.height + i % shape.height] =
                             crrb.column(l)(i, c);
                     }
                 }
@@ -674,8 +657,7 @@ void check_generators(Kernels& kernels) {
             std::vector<T> all(at(grid.rows() * grid.cols())), expected(at(stored));
             const auto elements = View<T>::column_major(all.data(), grid.rows(), grid.cols(), grid.rows());
             matrix->fill(elements, 0, 0);
-            reference::fill_tile_columns<T>(grid, deal, stored_tile_columns(grid, expected.data(), columns),
-                                            elements);
+            reference::fill_tile_columns<T>(grid, deal, stored_tile_columns(grid, expected.data(), columns), elements);
             typename Kernels::template Memory<T> tiles(kernels, random_values<T>(stored, 2));
             kernels.template generate_tile_columns<T>(spec, grid, deal,
                                                       stored_tile_columns(grid, tiles.data(), columns));
@@ -727,8 +709,8 @@ void require_equal_norms(const reference::Norms& found, const reference::Norms& 
     const auto close = [](double a, double b) {
         return std::isnan(b) ? std::isnan(a) : a == b || std::abs(a - b) <= 1e-12 * b;
     };
-    CAPTURE(found.max, expected.max, found.one, expected.one, found.infinity, expected.infinity,
-            found.frobenius, expected.frobenius);
+    CAPTURE(found.max, expected.max, found.one, expected.one, found.infinity, expected.infinity, found.frobenius,
+            expected.frobenius);
     REQUIRE((close(found.max, expected.max) && close(found.one, expected.one)));
     REQUIRE((close(found.infinity, expected.infinity) && close(found.frobenius, expected.frobenius)));
 }
@@ -747,8 +729,8 @@ void check_norms_of_extreme_elements(Kernels& kernels) {
     using Limits = std::numeric_limits<T>;
     const Dealt dealt{TileGrid(70, 130, {32, 50}), {}};
     const std::vector<T> plain = random_values<T>(dealt.columns() * dealt.grid.tile_column_size(), 4);
-    for (const T extreme : {Limits::max() / 256, Limits::min(), Limits::denorm_min(), Limits::infinity(),
-                            Limits::quiet_NaN()}) {
+    for (const T extreme :
+         {Limits::max() / 256, Limits::min(), Limits::denorm_min(), Limits::infinity(), Limits::quiet_NaN()}) {
         for (const bool everywhere : {false, true}) {
             std::vector<T> values = plain;
             if (everywhere) {
@@ -764,8 +746,7 @@ void check_norms_of_extreme_elements(Kernels& kernels) {
 template <class T, class Kernels>
 void check_that_padding_has_no_norm(Kernels& kernels) {
     const Dealt dealt{TileGrid(40, 41, {32, 32}), {}};
-    std::vector<T> values(at(dealt.columns() * dealt.grid.tile_column_size()),
-                          std::numeric_limits<T>::quiet_NaN());
+    std::vector<T> values(at(dealt.columns() * dealt.grid.tile_column_size()), std::numeric_limits<T>::quiet_NaN());
     const auto tiles = stored_tile_columns(dealt.grid, values.data(), dealt.columns());
     for (Index i = 0; i < 40; ++i) {
         for (Index j = 0; j < 41; ++j) tiles.column(j / 32)(i, j % 32) = T{2};
@@ -797,8 +778,12 @@ void check_repeated_bits(Kernels& kernels) {
         kernels.template solve_by_inverses<T>(triangle, View<const T>(x.on(device_x.data()).column(0)),
                                               u.on(device_u.data()), c.on(solved.data()));
         kernels.template solve_by_substitution<T>(triangle, u.on(device_u.data()), c.on(substituted.data()));
-        return Outcome{measured_norms(kernels, dealt, values), inverse_norms.read(), inverse.read(), device_c.read(),
-                       solved.read(), substituted.read()};
+        return Outcome{measured_norms(kernels, dealt, values),
+                       inverse_norms.read(),
+                       inverse.read(),
+                       device_c.read(),
+                       solved.read(),
+                       substituted.read()};
     };
     const Outcome first = compute(), second = compute();
     CHECK(first.norms.one == second.norms.one);

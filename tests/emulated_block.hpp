@@ -82,8 +82,8 @@ class EmulatedBlock {
         }
 
         /// Fragments as the PTX ISA has them for mma.m16n8k8 with .f64.
-        void mma_16x8x8(double& c0, double& c1, double& c2, double& c3, double a0, double a1, double a2, double a3, double b0,
-                        double b1) const {
+        void mma_16x8x8(double& c0, double& c1, double& c2, double& c3, double a0, double a1, double a2, double a3,
+                        double b0, double b1) const {
             double all[] = {c0, c1, c2, c3, a0, a1, a2, a3, b0, b1};
             block_->wait(*this, {Call::mma, all});
             c0 = all[0], c1 = all[1], c2 = all[2], c3 = all[3];

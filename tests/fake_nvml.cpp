@@ -1,5 +1,5 @@
-// An NVML whose GPUs are what the environment says: FAKE_NVML="0000:1b:00.0=1500 0000:ad:00.0=none" has two, the first at 1500
-// millijoules, the second without a counter. FAKE_NVML unset: no driver.
+// An NVML whose GPUs are what the environment says: FAKE_NVML="0000:1b:00.0=1500 0000:ad:00.0=none" has two, the first
+// at 1500 millijoules, the second without a counter. FAKE_NVML unset: no driver.
 #include <array>
 #include <cstdint>
 #include <cstdlib>

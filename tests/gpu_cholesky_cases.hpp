@@ -50,7 +50,8 @@ struct CholeskyShape {
     Index panel_width;
 };
 
-/// Both triangles in both modes, dealt in both ways where these differ: LAPACK's residual, and the other side as it was.
+/// Both triangles in both modes, dealt in both ways where these differ: LAPACK's residual, and the other side as it
+/// was.
 template <class T>
 void check_on_gpus(const CholeskyMachine& machine, const CholeskyShape& shape, int lookahead = -1) {
     const Watchdog watchdog;

@@ -26,8 +26,7 @@ std::vector<T> random_values(Index count, unsigned seed) {
 /// may touch.
 template <class T>
 struct HostColumns {
-    HostColumns(Index columns, Index rows, Index width, unsigned seed, Index row_gap = 3,
-                Index column_gap = 5)
+    HostColumns(Index columns, Index rows, Index width, unsigned seed, Index row_gap = 3, Index column_gap = 5)
         : shape{nullptr, columns, rows * (width + row_gap) + column_gap, rows, width, width + row_gap},
           values(random_values<T>(columns * shape.stride + 1, seed)) {}
 

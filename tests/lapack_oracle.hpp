@@ -28,10 +28,7 @@ inline constexpr double gap_mark = -12345;
 template <class T>
 struct Dense {
     Dense(Index m, Index n, Index gap = 0)
-        : m(m),
-          n(n),
-          ld(std::max<Index>(1, m + gap)),
-          values(static_cast<std::size_t>(ld * n) + 1, T(gap_mark)) {}
+        : m(m), n(n), ld(std::max<Index>(1, m + gap)), values(static_cast<std::size_t>(ld * n) + 1, T(gap_mark)) {}
 
     T& operator()(Index i, Index j) { return values[static_cast<std::size_t>(i + j * ld)]; }
     const T& operator()(Index i, Index j) const { return values[static_cast<std::size_t>(i + j * ld)]; }
@@ -120,8 +117,7 @@ struct Factored {
 template <class T>
 Factored<T> lapack_getrf(const Dense<T>& a) {
     Factored<T> result{a, {}, 0};
-    const auto m = static_cast<lapack_int>(a.m), n = static_cast<lapack_int>(a.n),
-               ld = static_cast<lapack_int>(a.ld);
+    const auto m = static_cast<lapack_int>(a.m), n = static_cast<lapack_int>(a.n), ld = static_cast<lapack_int>(a.ld);
     std::vector<lapack_int> pivots(static_cast<std::size_t>(std::min(m, n)) + 1);
     if constexpr (std::is_same_v<T, float>) {
         result.info = LAPACKE_sgetrf_work(LAPACK_COL_MAJOR, m, n, result.lu.values.data(), ld, pivots.data());
@@ -147,11 +143,11 @@ Solved<T> lapack_gesv(const Dense<T>& a, const Dense<T>& b) {
     const auto lda = static_cast<lapack_int>(a.ld), ldb = static_cast<lapack_int>(b.ld);
     std::vector<lapack_int> pivots(static_cast<std::size_t>(n) + 1);
     if constexpr (std::is_same_v<T, float>) {
-        result.info = LAPACKE_sgesv_work(LAPACK_COL_MAJOR, n, nrhs, result.lu.values.data(), lda,
-                                         pivots.data(), result.x.values.data(), ldb);
+        result.info = LAPACKE_sgesv_work(LAPACK_COL_MAJOR, n, nrhs, result.lu.values.data(), lda, pivots.data(),
+                                         result.x.values.data(), ldb);
     } else {
-        result.info = LAPACKE_dgesv_work(LAPACK_COL_MAJOR, n, nrhs, result.lu.values.data(), lda,
-                                         pivots.data(), result.x.values.data(), ldb);
+        result.info = LAPACKE_dgesv_work(LAPACK_COL_MAJOR, n, nrhs, result.lu.values.data(), lda, pivots.data(),
+                                         result.x.values.data(), ldb);
     }
     result.pivots.assign(pivots.begin(), pivots.end() - 1);
     return result;
@@ -200,9 +196,7 @@ template <class T>
 inline constexpr double roundoff = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
 
 /// error / scale, where 0 / 0 is 0.
-inline double ratio_of(double error, double scale) {
-    return error == 0 ? 0 : error / scale;
-}
+inline double ratio_of(double error, double scale) { return error == 0 ? 0 : error / scale; }
 
 /// LAPACK's test ratio of a factorization (dget01): ||P^T A - L U|| / (n ||A|| eps) in the one-norm.
 template <class T>
@@ -220,8 +214,7 @@ double factor_ratio(const Dense<T>& a, const Dense<T>& lu, const std::vector<Ind
         for (Index i = 0; i < k; ++i) u(i, j) = i <= j ? static_cast<double>(lu(i, j)) : 0;
     }
     subtract_product(difference, l, u);
-    return ratio_of(one_norm(difference),
-                    static_cast<double>(std::max<Index>(n, 1)) * one_norm(a) * roundoff<T>);
+    return ratio_of(one_norm(difference), static_cast<double>(std::max<Index>(n, 1)) * one_norm(a) * roundoff<T>);
 }
 
 /// ||B - A X|| / (n ||A|| ||X|| eps), the largest over the columns of B.

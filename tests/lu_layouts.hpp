@@ -92,9 +92,7 @@ inline std::vector<Config> configurations() {
     return all;
 }
 
-inline std::string text(const Config& c) {
-    return std::to_string(c.workers) + " workers, " + c.scheduler;
-}
+inline std::string text(const Config& c) { return std::to_string(c.workers) + " workers, " + c.scheduler; }
 
 inline Config two_workers() {
     Config config;

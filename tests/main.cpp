@@ -24,14 +24,10 @@ std::string current_name;
 
 #if __has_include(<catch2/catch_all.hpp>)
 using ListenerBase = Catch::EventListenerBase;
-int skipped_by_catch(const Catch::TestCaseStats& stats) {
-    return static_cast<int>(stats.totals.testCases.skipped);
-}
+int skipped_by_catch(const Catch::TestCaseStats& stats) { return static_cast<int>(stats.totals.testCases.skipped); }
 #else
 using ListenerBase = Catch::TestEventListenerBase;
-int skipped_by_catch(const Catch::TestCaseStats&) {
-    return 0;
-}
+int skipped_by_catch(const Catch::TestCaseStats&) { return 0; }
 #endif
 
 /// Counts test cases (not assertions) for the closing line of `./run test`.
@@ -70,8 +66,7 @@ int main(int argc, char** argv) {
     const int status = session.run(argc, argv);
     if (counts.passed + counts.failed + counts.skipped == 0) {
         const auto& options = session.configData();
-        const bool only_shows =
-            options.showHelp || options.listTests || options.listTags || options.listReporters;
+        const bool only_shows = options.showHelp || options.listTests || options.listTags || options.listReporters;
         // Catch2 2.13 takes a filter that matches no case for success.
         return status != 0 || only_shows ? status : EXIT_FAILURE;
     }

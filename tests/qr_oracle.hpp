@@ -108,9 +108,24 @@ void equilibrate(const Dense<T>& a, Dense<double>& scaled) {
 }
 
 /// Rows and columns of matrices of every form.
-inline constexpr std::array<std::array<Index, 2>, 18> qr_shapes{
-    {{0, 0}, {0, 5}, {5, 0}, {1, 1}, {1, 40}, {40, 1}, {2, 2}, {17, 17}, {32, 32}, {33, 33},
-     {67, 67}, {200, 33}, {33, 200}, {64, 65}, {300, 96}, {96, 300}, {129, 127}, {700, 40}}};
+inline constexpr std::array<std::array<Index, 2>, 18> qr_shapes{{{0, 0},
+                                                                 {0, 5},
+                                                                 {5, 0},
+                                                                 {1, 1},
+                                                                 {1, 40},
+                                                                 {40, 1},
+                                                                 {2, 2},
+                                                                 {17, 17},
+                                                                 {32, 32},
+                                                                 {33, 33},
+                                                                 {67, 67},
+                                                                 {200, 33},
+                                                                 {33, 200},
+                                                                 {64, 65},
+                                                                 {300, 96},
+                                                                 {96, 300},
+                                                                 {129, 127},
+                                                                 {700, 40}}};
 
 struct QrRatios {
     double residual;       ///< ||A - Q R||_1 / (m ||A||_1 eps), columns of A scaled to 1

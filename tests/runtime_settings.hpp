@@ -20,9 +20,7 @@ struct Setting {
         return config;
     }
     std::string text() const { return scheduler + ", " + std::to_string(workers) + " workers"; }
-    friend std::ostream& operator<<(std::ostream& out, const Setting& setting) {
-        return out << setting.text();
-    }
+    friend std::ostream& operator<<(std::ostream& out, const Setting& setting) { return out << setting.text(); }
 };
 
 inline std::vector<Setting> every_setting(const std::vector<int>& workers = {1, 2, 4, 8}) {

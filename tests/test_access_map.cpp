@@ -26,8 +26,7 @@ class Graph final : public DependencySink {
     void complete(std::uint32_t task) { completed_.insert(task); }
 
     void depend_on(TaskRef predecessor) override {
-        if (predecessor.valid() && predecessor.slot != current_)
-            predecessors_[current_].insert(predecessor.slot);
+        if (predecessor.valid() && predecessor.slot != current_) predecessors_[current_].insert(predecessor.slot);
     }
     bool completed(TaskRef task) const override { return completed_.contains(task.slot); }
     TaskRef join(const TaskGroup& tasks) override {
@@ -89,8 +88,7 @@ bool overlap(const BoundAccess& a, const BoundAccess& b) {
 bool conflict(const OneTask& a, const OneTask& b) {
     for (const BoundAccess& x : a.accesses) {
         for (const BoundAccess& y : b.accesses) {
-            const bool shared =
-                x.mode == y.mode && (x.mode == AccessMode::read || x.mode == AccessMode::commute);
+            const bool shared = x.mode == y.mode && (x.mode == AccessMode::read || x.mode == AccessMode::commute);
             if (overlap(x, y) && !shared) return true;
         }
     }

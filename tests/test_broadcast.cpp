@@ -30,9 +30,7 @@ Machine machine_of(const Emulation& emulation, bool relays = false) {
             [](Stream, const std::atomic<bool>* open) { open->wait(false); }};
 }
 
-EmulatedStatistics statistics(const Device& device) {
-    return dynamic_cast<const EmulatedDevice&>(device).statistics();
-}
+EmulatedStatistics statistics(const Device& device) { return dynamic_cast<const EmulatedDevice&>(device).statistics(); }
 
 constexpr std::size_t memory = std::size_t{1} << 26;
 
@@ -139,7 +137,7 @@ TEST_CASE("devices relay what goes round a ring where they are tuned for it and 
 
     BroadcastSetting setting(machine, {0, 3, 50000});
     for (const StreamRole stream : {StreamRole::compute, StreamRole::urgent_compute}) {
-        Gate gate(machine, machine[2], stream);
+        StreamGate gate(machine, machine[2], stream);
         const Ticket computed = machine[2].record(stream, false);
         CHECK_FALSE(machine[2].is_idle());
         CHECK_FALSE(relays({0, 3, 50000}));
@@ -272,8 +270,7 @@ TEST_CASE("tasks on every GPU read what was broadcast, wherever it was written",
     Config config;
     config.workers = 2;
     if (relays) config.tuning = std::make_shared<const TuningTables>(relaying_tables());
-    config.emulation = {
-        .gpus = gpus, .memory = std::size_t{8} << 20, .peer_access = peers, .longest_delay = 100us};
+    config.emulation = {.gpus = gpus, .memory = std::size_t{8} << 20, .peer_access = peers, .longest_delay = 100us};
     Runtime runtime(config);
     Array<double> x(runtime, n);
     std::vector<Array<double>> copies;
@@ -287,8 +284,7 @@ TEST_CASE("tasks on every GPU read what was broadcast, wherever it was written",
         runtime.broadcast(x.region());
         for (int g = 0; g < gpus; ++g) {
             runtime.submit(
-                {.name = "keep", .place = Place::gpu(g)}, read(x),
-                readwrite(copies[static_cast<std::size_t>(g)]),
+                {.name = "keep", .place = Place::gpu(g)}, read(x), readwrite(copies[static_cast<std::size_t>(g)]),
                 [=](View<const double> x, View<double> kept) {
                     for (Index i = 0; i < n; ++i) kept[round * n + i] = x[i];
                 },

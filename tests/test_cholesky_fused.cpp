@@ -27,7 +27,7 @@ class LonelyBlock : public CholeskyTwins {
         const auto tiles = static_cast<std::size_t>(squares.block_cols() * block::side / block::tile);
         std::vector<T> inverses(tiles * block::tile * block::tile, std::numeric_limits<T>::quiet_NaN());
         std::vector<int> use_inverse(tiles, -1), counters(block::FusedPanel<T>::counters_of(squares));
-        const block::FusedPanel<T> fused{panel.data(),       panel.row_stride(), squares,
+        const block::FusedPanel<T> fused{panel.data(),    panel.row_stride(), squares,
                                          inverses.data(), use_inverse.data(), counters.data()};
         const auto memory = std::make_unique<block::FusedMemory<T>>();
         const bool wide = panel.row_stride() * Index{sizeof(T)} % 16 == 0;
@@ -48,7 +48,8 @@ class LonelyBlock : public CholeskyTwins {
 class Progress {
   public:
     explicit Progress(block::Squares squares)
-        : schedule_(squares), finished_(static_cast<std::size_t>(squares.block_rows())),
+        : schedule_(squares),
+          finished_(static_cast<std::size_t>(squares.block_rows())),
           left_(static_cast<std::size_t>(squares.block_cols())) {}
 
     void run_task(const block::Task& t) {

@@ -45,7 +45,8 @@ TEST_CASE("Cholesky on one GPU is left-looking unless asked not to be", "[choles
         runtime.start_trace();
         check_cholesky(Triangle::lower, a, factor(runtime, Triangle::lower, a, {32, 64}, options));
         int from_left = 0;
-        for (const auto& event : runtime.take_trace().events) from_left += std::string(event.name) == "update from left";
+        for (const auto& event : runtime.take_trace().events)
+            from_left += std::string(event.name) == "update from left";
         CHECK((from_left > 0) == (left != 0));
     }
 }
@@ -159,7 +160,8 @@ TEST_CASE("left-looking Cholesky has LAPACK's residual, other side and INFO", "[
                     const Watchdog watchdog;
                     CholeskyOptions options = on_gpus(FactorMode::gpu, shape.panel_width, lookahead);
                     options.left_looking = 1;
-                    INFO(text(triangle) << ", n = " << shape.n << ", lookahead " << lookahead << ", " << gpus << " GPUs");
+                    INFO(text(triangle) << ", n = " << shape.n << ", lookahead " << lookahead << ", " << gpus
+                                        << " GPUs");
                     const Dense<double> a = spd_dense<double>(triangle, shape.n, 3);
                     check_cholesky(triangle, a, factor(runtime, triangle, a, shape.tile, options));
                     if (shape.n != 130) continue;

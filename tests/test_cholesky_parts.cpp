@@ -1,4 +1,5 @@
-// What Cholesky on GPUs is made of: triangles in strips, the model of their transfer, and which blocks an update computes.
+// What Cholesky on GPUs is made of: triangles in strips, the model of their transfer, and which blocks an update
+// computes.
 #include <vector>
 
 #include "kernels/cpu/cholesky.hpp"
@@ -32,8 +33,8 @@ void copy_strips(const TriangleStrips& strips, View<T> dense, std::vector<T>& ar
 }
 
 /// How often the products write each element.
-std::vector<int> written(Index n, const std::vector<Panel>& panels, const std::vector<std::vector<BlockProduct>>& by_column,
-                         double& operations, Index depth) {
+std::vector<int> written(Index n, const std::vector<Panel>& panels,
+                         const std::vector<std::vector<BlockProduct>>& by_column, double& operations, Index depth) {
     std::vector<int> times(static_cast<std::size_t>(n * n));
     for (const auto& products : by_column) {
         for (const BlockProduct& b : products) {
@@ -93,8 +94,8 @@ TEST_CASE("strips hold the lower triangle and nothing twice", "[cholesky]") {
     CHECK(TriangleStrips(100, 4).elements() == 6250);
 }
 
-TEMPLATE_TEST_CASE("a triangle in strips gets the factor, INFO and divided triangle of a dense one", "[cholesky]", float,
-                   double) {
+TEMPLATE_TEST_CASE("a triangle in strips gets the factor, INFO and divided triangle of a dense one", "[cholesky]",
+                   float, double) {
     using T = TestType;
     for (const Index n : {1, 6, 33, 70, 129}) {
         for (const Index count : {1, 2, 3, 8}) {
@@ -141,9 +142,15 @@ TEST_CASE("the update of a triangle of tile columns takes few batches", "[choles
 
 TEST_CASE("updates write their triangle once, less than a panel beyond it, and no more operations than allowed",
           "[cholesky]") {
-    for (const auto& [n, width, nb, gpus] :
-         {std::array<Index, 4>{1, 8, 4, 1}, {40, 8, 4, 1}, {77, 24, 8, 1}, {77, 24, 8, 2}, {100, 32, 12, 3}, {64, 64, 16, 1},
-          {168, 8, 8, 1}, {200, 8, 4, 3}, {130, 16, 8, 2}}) {
+    for (const auto& [n, width, nb, gpus] : {std::array<Index, 4>{1, 8, 4, 1},
+                                             {40, 8, 4, 1},
+                                             {77, 24, 8, 1},
+                                             {77, 24, 8, 2},
+                                             {100, 32, 12, 3},
+                                             {64, 64, 16, 1},
+                                             {168, 8, 8, 1},
+                                             {200, 8, 4, 3},
+                                             {130, 16, 8, 2}}) {
         const TileGrid grid(n, n, {width, width});
         const std::vector<Panel> panels = detail::cut_panels(grid, {nb});
         const int steps = static_cast<int>(panels.size());
@@ -171,8 +178,9 @@ TEST_CASE("updates write their triangle once, less than a panel beyond it, and n
                             own_columns.push_back(j);
                             ranges.push_back(upper ? own : columns);
                         }
-                        const std::vector<detail::ProductBatch> batches = upper ? detail::upper_batches(panels, range, ranges)
-                                                                        : detail::lower_batches(panels, n, ranges);
+                        const std::vector<detail::ProductBatch> batches =
+                            upper ? detail::upper_batches(panels, range, ranges)
+                                  : detail::lower_batches(panels, n, ranges);
                         for (const detail::ProductBatch& batch : batches) {
                             for (Index i = 0; i < batch.count; ++i) {
                                 const Index column = own_columns[static_cast<std::size_t>(batch.column_of(i))];

@@ -11,7 +11,8 @@ using namespace basalt;
 
 namespace {
 
-/// By dealing block after block in rounds, each of which begins so many GPUs further: what each GPU holds, in its order.
+/// By dealing block after block in rounds, each of which begins so many GPUs further: what each GPU holds, in its
+/// order.
 std::vector<std::vector<Index>> dealt_one_by_one(Index cols, Index block, std::size_t gpus, std::size_t further) {
     std::vector<std::vector<Index>> hands(gpus);
     std::size_t first = 0, dealt = 0;

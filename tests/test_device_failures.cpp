@@ -1,5 +1,6 @@
-// Devices that fail: the k-th allocation, copy or kernel, with and without the loss of the device. The error is reported once and
-// names what failed; what the failed graph did not write keeps its contents; nothing leaks; the runtime goes on.
+// Devices that fail: the k-th allocation, copy or kernel, with and without the loss of the device. The error is
+// reported once and names what failed; what the failed graph did not write keeps its contents; nothing leaks; the
+// runtime goes on.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -65,8 +66,8 @@ struct Failing {
     }
 };
 
-/// Two graphs on a runtime with little device memory. The first one leaves data on the devices, the second one reads them and
-/// writes others.
+/// Two graphs on a runtime with little device memory. The first one leaves data on the devices, the second one reads
+/// them and writes others.
 class Workload {
   public:
     Workload(Runtime& runtime, Size size)
@@ -122,11 +123,12 @@ class Workload {
 
     /// x += y + amount
     void submit(Place place, const Array<int>& x, const Array<int>& y, int amount) {
-        runtime_.submit({.name = "step", .priority = amount % 2, .tile = {amount, -1, -1}, .place = place}, read(y), readwrite(x),
-                        [amount](View<const int> y, View<int> x) {
-                            for (Index i = 0; i < x.size(); ++i) x[i] += y[i] + amount;
-                        },
-                        cuda([](Stream) {}));
+        runtime_.submit(
+            {.name = "step", .priority = amount % 2, .tile = {amount, -1, -1}, .place = place}, read(y), readwrite(x),
+            [amount](View<const int> y, View<int> x) {
+                for (Index i = 0; i < x.size(); ++i) x[i] += y[i] + amount;
+            },
+            cuda([](Stream) {}));
     }
     static std::int64_t sum(const Array<int>& x) {
         const View<int> view = x.host_view();
@@ -162,7 +164,8 @@ struct Errors {
             if (!consequence) texts.emplace_back(error.what());
         } catch (const DeviceError& error) {
             const std::string text = error.what();
-            const bool consequence = mentions(text, "is lost after") || mentions(text, ", which is lost") || mentions(text, "wait() tells why");
+            const bool consequence = mentions(text, "is lost after") || mentions(text, ", which is lost") ||
+                                     mentions(text, "wait() tells why");
             if (!consequence) texts.push_back(text);
         }
     }
@@ -229,7 +232,8 @@ bool check_failure(const Failing& failing, Size size, std::int64_t expected) {
     const int workers = 1 + static_cast<int>(failing.call % 2);
     CAPTURE(failing.text(), workers, size.n);
     const auto runtime =
-        DeviceSetting{.gpus = gpus, .workers = workers, .gpu_memory = size.gpu_memory, .emulation = failing.emulation()}.runtime();
+        DeviceSetting{.gpus = gpus, .workers = workers, .gpu_memory = size.gpu_memory, .emulation = failing.emulation()}
+            .runtime();
     {
         Workload workload(*runtime, size);
         Errors first;
@@ -288,12 +292,14 @@ void check_calls(std::uint64_t first, std::uint64_t step, std::uint64_t last, in
 
 }  // namespace
 
-TEST_CASE("a call that fails is reported once, spares what was not written and leaves the runtime usable", "[sanitize]") {
+TEST_CASE("a call that fails is reported once, spares what was not written and leaves the runtime usable",
+          "[sanitize]") {
     check_calls(1, 3, 30, 1);
 }
 
-TEST_CASE("each of the first calls that fails is reported once, spares what was not written and leaves the runtime usable",
-          "[.soak]") {
+TEST_CASE(
+    "each of the first calls that fails is reported once, spares what was not written and leaves the runtime usable",
+    "[.soak]") {
     check_calls(1, 1, 200, 24);
 }
 
@@ -316,8 +322,9 @@ TEST_CASE("when every GPU is lost, tasks run on the cores, and those that need a
     Array<int> x(*runtime, 100);
     std::vector<Array<int>> lost;
     for (int gpu = 0; gpu < gpus; ++gpu) {
-        runtime->submit({.place = Place::gpu(gpu)}, read(kept), write(lost.emplace_back(*runtime, 100)),
-                        [](View<const int>, View<int>) {}, cuda([](Stream) {}));
+        runtime->submit(
+            {.place = Place::gpu(gpu)}, read(kept), write(lost.emplace_back(*runtime, 100)),
+            [](View<const int>, View<int>) {}, cuda([](Stream) {}));
         CHECK_THROWS_AS(runtime->wait(), TaskError);
     }
     for (int i = 0; i < 3; ++i) runtime->submit({}, readwrite(x), Add{1}, cuda(Add{1}));

@@ -26,13 +26,12 @@ TEST_CASE("interchanges of a panel become a permutation of few rows", "[kernels]
     check_row_moves(twins, {{0, 0}, {1, 1}, {5, 5}, {7, 3}, {100, 64}, {64, 64}, {513, 512}, {3000, 1100}});
 }
 
-TEMPLATE_TEST_CASE("rows exchanged out of place are those that interchanges leave", "[kernels][sanitize]",
-                   float, double) {
+TEMPLATE_TEST_CASE("rows exchanged out of place are those that interchanges leave", "[kernels][sanitize]", float,
+                   double) {
     check_row_exchange<TestType>(twins);
 }
 
-TEMPLATE_TEST_CASE("a unit triangle is inverted and its inverse measured", "[kernels][sanitize]", float,
-                   double) {
+TEMPLATE_TEST_CASE("a unit triangle is inverted and its inverse measured", "[kernels][sanitize]", float, double) {
     check_triangle_inverse<TestType>(twins, {0, 1, 2, 7, 8, 33, 63, 64, 65, 200, 300});
 }
 
@@ -40,8 +39,7 @@ TEMPLATE_TEST_CASE("the norms of an inverse that holds a NaN are NaN", "[kernels
     check_inverse_of_a_triangle_with_a_nan<TestType>(twins);
 }
 
-TEMPLATE_TEST_CASE("the inverse and substitution solve for the same rows of U", "[kernels][sanitize]", float,
-                   double) {
+TEMPLATE_TEST_CASE("the inverse and substitution solve for the same rows of U", "[kernels][sanitize]", float, double) {
     check_solves<TestType>(twins);
 }
 
@@ -63,9 +61,7 @@ TEMPLATE_TEST_CASE("triangles are solved with, as they lie and transposed", "[ke
     check_solve_steps<TestType>(twins, {0, 1, 2, 63, 64, 65, 200});
 }
 
-TEST_CASE("the update in TF32 rounds its operands, and nothing else does") {
-    check_update_in_tf32(twins);
-}
+TEST_CASE("the update in TF32 rounds its operands, and nothing else does") { check_update_in_tf32(twins); }
 
 TEST_CASE("products by pieces are as accurate as those of single precision", "[kernels][sanitize]") {
     check_update_by_pieces(twins);
@@ -73,7 +69,8 @@ TEST_CASE("products by pieces are as accurate as those of single precision", "[k
 
 TEST_CASE("three pieces of 8 bits make up a number of single precision", "[kernels]") {
     std::mt19937 random(3);
-    std::vector<float> numbers{0, -0.0F, 1, 0x1.fffffep127F, -0x1.fffffep127F, 0x1p-126F, 0x1.fffffep-126F, 0x1p-149F, 0x1.ffp0F};
+    std::vector<float> numbers{0,         -0.0F,    1, 0x1.fffffep127F, -0x1.fffffep127F, 0x1p-126F, 0x1.fffffep-126F,
+                               0x1p-149F, 0x1.ffp0F};
     for (int i = 0; i < 10000; ++i) {
         const float x = std::bit_cast<float>(static_cast<std::uint32_t>(random()));
         if (std::isfinite(x)) numbers.push_back(x);
@@ -92,34 +89,32 @@ TEST_CASE("three pieces of 8 bits make up a number of single precision", "[kerne
     CHECK(std::isnan(cpu_kernels::pieces_of(std::numeric_limits<float>::quiet_NaN())[0]));
 }
 
-TEMPLATE_TEST_CASE("groups of tile columns are copied and nothing else is written", "[kernels][sanitize]",
-                   float, double) {
+TEMPLATE_TEST_CASE("groups of tile columns are copied and nothing else is written", "[kernels][sanitize]", float,
+                   double) {
     check_copies<TestType>(twins, {{0, 3, 3}, {1, 0, 3}, {2, 3, 0}, {1, 1, 1}, {3, 50, 33}, {2, 9, 1030}});
 }
 
-TEMPLATE_TEST_CASE("dealt tile columns are packed with their padding and come back", "[kernels][sanitize]",
-                   float, double) {
+TEMPLATE_TEST_CASE("dealt tile columns are packed with their padding and come back", "[kernels][sanitize]", float,
+                   double) {
     check_conversion<TestType>(twins, dealt_matrices());
     check_conversion_one_place_ahead<TestType>(twins);
 }
 
-TEMPLATE_TEST_CASE("strips of tile columns are packed with their padding and windows come back", "[kernels][sanitize]", float,
-                   double) {
+TEMPLATE_TEST_CASE("strips of tile columns are packed with their padding and windows come back", "[kernels][sanitize]",
+                   float, double) {
     check_conversion_of_strips<TestType>(twins, dealt_matrices());
 }
 
-TEMPLATE_TEST_CASE("a matrix becomes tile columns in its own memory and comes back", "[kernels][sanitize]",
-                   float, double) {
+TEMPLATE_TEST_CASE("a matrix becomes tile columns in its own memory and comes back", "[kernels][sanitize]", float,
+                   double) {
     check_conversion_in_place<TestType>(twins, dealt_matrices());
 }
 
-TEMPLATE_TEST_CASE("tiles change their order of elements and change it back", "[kernels][sanitize]", float,
-                   double) {
+TEMPLATE_TEST_CASE("tiles change their order of elements and change it back", "[kernels][sanitize]", float, double) {
     check_reordering<TestType>(twins);
 }
 
-TEMPLATE_TEST_CASE("generators on a device give the matrices of the host", "[kernels][sanitize]", float,
-                   double) {
+TEMPLATE_TEST_CASE("generators on a device give the matrices of the host", "[kernels][sanitize]", float, double) {
     check_generators<TestType>(twins);
 }
 
@@ -129,8 +124,8 @@ TEMPLATE_TEST_CASE("norms on a device are those of plain loops", "[kernels][sani
     check_that_padding_has_no_norm<TestType>(twins);
 }
 
-TEMPLATE_TEST_CASE("norms on a device neither overflow nor underflow, and propagate NaN",
-                   "[kernels][sanitize]", float, double) {
+TEMPLATE_TEST_CASE("norms on a device neither overflow nor underflow, and propagate NaN", "[kernels][sanitize]", float,
+                   double) {
     check_norms_of_extreme_elements<TestType>(twins);
 }
 

@@ -1,5 +1,5 @@
-// Tasks on emulated GPUs: where they run, how they follow each other without the host, what moves their data, and what the
-// runtime refuses.
+// Tasks on emulated GPUs: where they run, how they follow each other without the host, what moves their data, and what
+// the runtime refuses.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -34,7 +34,8 @@ std::string refusal(Call&& call) {
 
 void check_usable(Runtime& runtime) {
     Array<int> x(runtime, 10);
-    for (int gpu = 0; gpu < runtime.gpus(); ++gpu) runtime.submit({.place = Place::gpu(gpu)}, readwrite(x), Add{1}, cuda(Add{1}));
+    for (int gpu = 0; gpu < runtime.gpus(); ++gpu)
+        runtime.submit({.place = Place::gpu(gpu)}, readwrite(x), Add{1}, cuda(Add{1}));
     runtime.submit({}, readwrite(x), Add{1});
     runtime.wait();
     CHECK(x.host_view()[9] == runtime.gpus() + 1);
@@ -139,7 +140,8 @@ TEST_CASE("a task with a high priority does not wait for kernels that are queued
     runtime->submit({.place = Place::gpu(0)}, readwrite(x), gpu_kernel([&](Stream, View<int>) { gate.pass(); }));
     gate.await_arrival();
     std::atomic<bool> ran{false};
-    runtime->submit({.priority = 1, .place = Place::gpu(0)}, readwrite(y), gpu_kernel([&](Stream, View<int>) { ran = true; }));
+    runtime->submit({.priority = 1, .place = Place::gpu(0)}, readwrite(y),
+                    gpu_kernel([&](Stream, View<int>) { ran = true; }));
     CHECK(comes_true([&] { return ran.load(); }));
     gate.open();
     runtime->wait();
@@ -154,7 +156,8 @@ TEST_CASE("waits that are implied are not enqueued") {
     runtime->submit({.place = Place::gpu(0)}, gpu_kernel([&](Stream) { gate.pass(); }));
     gate.await_arrival();
     for (const Array<int>& x : data) {
-        runtime->submit({.name = "short", .place = Place::gpu(0)}, write(x), gpu_kernel([](Stream, View<int> x) { x[0] = 1; }));
+        runtime->submit({.name = "short", .place = Place::gpu(0)}, write(x),
+                        gpu_kernel([](Stream, View<int> x) { x[0] = 1; }));
     }
     // of tasks that are new only a few are enqueued ahead; now these have a time
     gate.open();
@@ -166,13 +169,15 @@ TEST_CASE("waits that are implied are not enqueued") {
     second.await_arrival();
     AccessList all;
     for (const Array<int>& x : data) {
-        runtime->submit({.name = "short", .place = Place::gpu(0)}, readwrite(x), gpu_kernel([](Stream, View<int> x) { ++x[0]; }));
+        runtime->submit({.name = "short", .place = Place::gpu(0)}, readwrite(x),
+                        gpu_kernel([](Stream, View<int> x) { ++x[0]; }));
         all.read(x);
     }
     std::atomic<int> ran{0};
     // the other stream waits for the last of them and so for all, and that once
     for (int i = 0; i < 3; ++i) {
-        runtime->submit({.name = "all", .priority = 1, .place = Place::gpu(0)}, all, gpu_kernel([&](Stream) { ++ran; }));
+        runtime->submit({.name = "all", .priority = 1, .place = Place::gpu(0)}, all,
+                        gpu_kernel([&](Stream) { ++ran; }));
     }
     CHECK(comes_true([&] { return statistics(*runtime, 0).kernels >= 52 + 50 + 3; }));
     CHECK(ran == 0);
@@ -188,7 +193,8 @@ TEST_CASE("what was prefetched or broadcast needs no copy any more", "[sanitize]
     const bool from_device = GENERATE(true, false);
     CAPTURE(peers, from_device);
     const Watchdog watchdog;
-    const auto runtime = DeviceSetting{.gpus = 4, .emulation = {.peer_access = peers, .longest_delay = 100us}}.runtime();
+    const auto runtime =
+        DeviceSetting{.gpus = 4, .emulation = {.peer_access = peers, .longest_delay = 100us}}.runtime();
     Array<int> x(*runtime, 100'000);
     Array<int> y(*runtime, 100);
     if (from_device) {
@@ -209,7 +215,8 @@ TEST_CASE("what was prefetched or broadcast needs no copy any more", "[sanitize]
                             right += all;
                         }));
     }
-    runtime->submit({.place = Place::gpu(3)}, read(y), gpu_kernel([&](Stream, View<const int> y) { right += y[99] == 1; }));
+    runtime->submit({.place = Place::gpu(3)}, read(y),
+                    gpu_kernel([&](Stream, View<const int> y) { right += y[99] == 1; }));
     runtime->wait();
     CHECK(right == 5);
     CHECK(copies(*runtime) == before);
@@ -244,10 +251,11 @@ TEST_CASE("where a task runs: with its data, else where least was given, and on 
     CHECK(ran_on == std::vector{1, 1, 0, 2, 1});
     std::atomic<int> on_cores{0};
     runtime->submit({}, readwrite(data[0]), [&](View<int>) { ++on_cores; });
-    runtime->submit({.place = Place::cpu()}, readwrite(data[0]), [&](View<int>) { ++on_cores; },
-                    cuda([](Stream, View<int>) {}));
-    runtime->submit({.threads = {1, 2}}, readwrite(data[0]), [&](const Team& team, View<int>) { on_cores += team.rank() == 0; },
-                    cuda([](Stream, View<int>) {}));
+    runtime->submit(
+        {.place = Place::cpu()}, readwrite(data[0]), [&](View<int>) { ++on_cores; }, cuda([](Stream, View<int>) {}));
+    runtime->submit(
+        {.threads = {1, 2}}, readwrite(data[0]), [&](const Team& team, View<int>) { on_cores += team.rank() == 0; },
+        cuda([](Stream, View<int>) {}));
     runtime->wait();
     CHECK(on_cores == 3);
     CHECK(ran_on.size() == 5);
@@ -304,7 +312,8 @@ TEST_CASE("a kernel may be the last to hold what tasks on its device use", "[san
     for (int round = 0; round < 20; ++round) {
         auto x = std::make_shared<Array<int>>(*runtime, 1000);
         Gate gate;
-        runtime->submit({.place = Place::gpu(0)}, readwrite(*x), gpu_kernel([x, &gate](Stream, View<int>) { gate.pass(); }));
+        runtime->submit({.place = Place::gpu(0)}, readwrite(*x),
+                        gpu_kernel([x, &gate](Stream, View<int>) { gate.pass(); }));
         // these do not hold the array, and are not enqueued before the first has left
         for (int i = 0; i < 300; ++i) runtime->submit({.place = Place::gpu(0)}, readwrite(*x), Add{1}, cuda(Add{0}));
         x.reset();
@@ -393,7 +402,8 @@ TEST_CASE("copies are not held up by a long queue of kernels") {
     runtime->submit({.place = Place::gpu(0)}, readwrite(x), Add{1}, cuda(Add{0}));
     Gate gate;
     for (int i = 0; i < 100; ++i) {
-        runtime->submit({.name = "new", .priority = 9, .place = Place::gpu(0)}, gpu_kernel([&](Stream) { gate.pass(); }));
+        runtime->submit({.name = "new", .priority = 9, .place = Place::gpu(0)},
+                        gpu_kernel([&](Stream) { gate.pass(); }));
     }
     gate.await_arrival();
     CHECK(x.host_view()[0] == 1);
@@ -404,9 +414,10 @@ TEST_CASE("copies are not held up by a long queue of kernels") {
 TEST_CASE("the trace has rows for devices and copy engines, and nothing begins before what it waited for ends") {
     const bool peers = GENERATE(true, false);
     const Watchdog watchdog;
-    const auto runtime = DeviceSetting{.gpus = 3, .gpu_memory = 40'000, .emulation = {.peer_access = peers, .longest_delay = 50us},
-                                       .trace = true}
-                             .runtime();
+    const auto runtime =
+        DeviceSetting{
+            .gpus = 3, .gpu_memory = 40'000, .emulation = {.peer_access = peers, .longest_delay = 50us}, .trace = true}
+            .runtime();
     constexpr int tasks = 300;
     {
         std::vector<Array<int>> data;
@@ -415,8 +426,9 @@ TEST_CASE("the trace has rows for devices and copy engines, and nothing begins b
             const auto& x = data[static_cast<std::size_t>(i * 7 % 6)];
             const auto& y = data[static_cast<std::size_t>(i * 5 % 3)];
             const Place place = i % 5 == 4 ? Place::cpu() : Place::gpu(i % 3);
-            runtime->submit({.name = "work", .priority = i % 2, .tile = {i, -1, -1}, .step = i / 10, .place = place}, read(y),
-                            readwrite(x), [](View<const int>, View<int> x) { ++x[0]; }, cuda([](Stream) {}));
+            runtime->submit(
+                {.name = "work", .priority = i % 2, .tile = {i, -1, -1}, .step = i / 10, .place = place}, read(y),
+                readwrite(x), [](View<const int>, View<int> x) { ++x[0]; }, cuda([](Stream) {}));
             if (i % 20 == 0) runtime->broadcast(y.region());
         }
         runtime->wait();
@@ -463,13 +475,15 @@ TEST_CASE("a copy belongs to the step of the task that needs it, or its memory, 
         std::vector<Array<int>> data;  // of which a GPU holds two
         for (int i = 0; i < 3; ++i) data.emplace_back(*runtime, 4000);
         const auto use = [&](int step, Place place, const Array<int>& x) {
-            runtime->submit({.name = "use", .step = step, .place = place}, readwrite(x), [](View<int> x) { ++x[0]; },
-                            cuda([](Stream) {}));
+            runtime->submit(
+                {.name = "use", .step = step, .place = place}, readwrite(x), [](View<int> x) { ++x[0]; },
+                cuda([](Stream) {}));
         };
         use(1, Place::gpu(0), data[0]);  // from the host
         use(2, Place::gpu(1), data[0]);  // from GPU 0
         use(3, Place::cpu(), data[0]);   // home
-        for (int i = 0; i < 3; ++i) use(4 + i, Place::gpu(1), data[static_cast<std::size_t>(i)]);  // 6: and home with the first
+        // 6: and home with the first
+        for (int i = 0; i < 3; ++i) use(4 + i, Place::gpu(1), data[static_cast<std::size_t>(i)]);
         runtime->prefetch(data[1], Place::gpu(0), 0, 7);
         runtime->broadcast(data[2].region(), 0, 8);
         runtime->wait();
@@ -544,7 +558,8 @@ TEST_CASE("a GPU kernel that uses the runtime is told that it must not") {
     const auto runtime = DeviceSetting{.gpus = 1}.runtime();
     Array<int> x(*runtime, 10);
     const auto told = [&](auto misuse) {
-        runtime->submit({.name = "odd", .place = Place::gpu(0)}, readwrite(x), gpu_kernel([misuse](Stream, View<int>) { misuse(); }));
+        runtime->submit({.name = "odd", .place = Place::gpu(0)}, readwrite(x),
+                        gpu_kernel([misuse](Stream, View<int>) { misuse(); }));
         return refusal<TaskError>([&] { runtime->wait(); });
     };
     const std::string why = "inside its GPU kernel";
@@ -576,7 +591,8 @@ TEST_CASE("what never fits is refused when it is submitted, naming task and byte
     for (int i = 0; i < 5; ++i) data.emplace_back(*runtime, 1024);
     if (other_work) {
         for (int i = 0; i < 20; ++i) {
-            runtime->submit({.place = Place::gpu(0)}, readwrite(data[static_cast<std::size_t>(i % 5)]), Add{1}, cuda(Add{0}));
+            runtime->submit({.place = Place::gpu(0)}, readwrite(data[static_cast<std::size_t>(i % 5)]), Add{1},
+                            cuda(Add{0}));
         }
     }
     const auto submit_all_of = [&](std::size_t count) {
@@ -602,8 +618,10 @@ TEST_CASE("what never fits is refused when it is submitted, naming task and byte
     Array<int> large(*runtime, 10'000);
     runtime->prefetch(large, Place::gpu(0));
     runtime->broadcast(large.region());
-    CHECK(mentions(refusal<DeviceError>([&] { runtime->submit({.name = "whole", .place = Place::gpu(0)}, readwrite(large), Add{1},
-                                                              cuda(Add{1})); }),
+    CHECK(mentions(refusal<DeviceError>([&] {
+                       runtime->submit({.name = "whole", .place = Place::gpu(0)}, readwrite(large), Add{1},
+                                       cuda(Add{1}));
+                   }),
                    "task whole needs 40448 bytes"));
     CHECK(large.host_view()[9999] == 0);
     check_usable(*runtime);
@@ -640,7 +658,8 @@ TEST_CASE("the data used longest ago make room, copies before the only ones") {
         if (writes) {
             runtime->submit({.place = Place::gpu(0)}, readwrite(data[i]), Add{1}, cuda(Add{0}));
         } else {
-            runtime->submit({.place = Place::gpu(0)}, read(data[i]), [](View<const int>) {}, cuda([](Stream) {}));
+            runtime->submit(
+                {.place = Place::gpu(0)}, read(data[i]), [](View<const int>) {}, cuda([](Stream) {}));
         }
         runtime->wait();
         return copies(*runtime) - before;
@@ -649,7 +668,7 @@ TEST_CASE("the data used longest ago make room, copies before the only ones") {
     CHECK(use(1, false) == 1);
     CHECK(use(2, false) == 1);
     CHECK(use(1, false) == 0);
-    CHECK(use(3, true) == 1);   // in the place of 2: a copy, and used before 1
+    CHECK(use(3, true) == 1);  // in the place of 2: a copy, and used before 1
     CHECK(use(1, false) == 0);
     CHECK(use(0, false) == 0);  // the only one: it stayed although it was used long ago
     CHECK(use(2, true) == 1);   // in the place of 1

@@ -38,9 +38,7 @@ Machine any_machine(const TuningTables& tables = TuningTables::built_in()) {
     return machine_of({.gpus = gpus, .memory = std::size_t{1} << 28, .longest_delay = delay}, tables);
 }
 
-EmulatedStatistics statistics(const Device& device) {
-    return dynamic_cast<const EmulatedDevice&>(device).statistics();
-}
+EmulatedStatistics statistics(const Device& device) { return dynamic_cast<const EmulatedDevice&>(device).statistics(); }
 
 const std::array<StreamRole, 6> all_roles{StreamRole::compute, StreamRole::urgent_compute, StreamRole::from_host,
                                           StreamRole::to_host, StreamRole::peer,           StreamRole::relay};
@@ -76,21 +74,15 @@ void await_counting(Device& device, StreamRole stream, Ticket ticket, Attempt& a
 
 }  // namespace
 
-TEST_CASE("work on a stream runs in order", "[sanitize]") {
-    check_order_in_a_stream(any_machine());
-}
+TEST_CASE("work on a stream runs in order", "[sanitize]") { check_order_in_a_stream(any_machine()); }
 
-TEST_CASE("streams wait for tickets of each other", "[sanitize]") {
-    check_waits_between_streams(any_machine());
-}
+TEST_CASE("streams wait for tickets of each other", "[sanitize]") { check_waits_between_streams(any_machine()); }
 
 TEST_CASE("a device's streams wait for tickets of other devices", "[sanitize]") {
     check_waits_between_devices(any_machine());
 }
 
-TEST_CASE("copies in every direction move the pieces they name and nothing else") {
-    check_copies(any_machine());
-}
+TEST_CASE("copies in every direction move the pieces they name and nothing else") { check_copies(any_machine()); }
 
 TEST_CASE("relays bring everything to all devices, in whatever directions they run", "[sanitize]") {
     const Watchdog watchdog;
@@ -111,9 +103,9 @@ TEST_CASE("a hop of a relay is refused where it does not fit") {
 
 TEST_CASE("nobody waits for a hop that a lost device leaves out") {
     const Watchdog watchdog;
-    const Machine machine = machine_of(
-        {.gpus = 3, .memory = 1 << 20, .failing_copy = 1, .failures_are_sticky = true, .failing_gpu = 0},
-        relaying_tables());
+    const Machine machine =
+        machine_of({.gpus = 3, .memory = 1 << 20, .failing_copy = 1, .failures_are_sticky = true, .failing_gpu = 0},
+                   relaying_tables());
     const Buffer first(machine[0], 5000);
     const Buffer second(machine[1], 5000);
     const Buffer third(machine[2], 5000);
@@ -124,21 +116,13 @@ TEST_CASE("nobody waits for a hop that a lost device leaves out") {
     CHECK(machine[0].lost());
 }
 
-TEST_CASE("a device is idle when it has nothing to compute", "[sanitize]") {
-    check_idleness(any_machine());
-}
+TEST_CASE("a device is idle when it has nothing to compute", "[sanitize]") { check_idleness(any_machine()); }
 
-TEST_CASE("tickets are reached in order and stay reached", "[sanitize]") {
-    check_tickets(any_machine());
-}
+TEST_CASE("tickets are reached in order and stay reached", "[sanitize]") { check_tickets(any_machine()); }
 
-TEST_CASE("timed tickets have times in order, on the host's clock") {
-    check_times(any_machine(), 0ns);
-}
+TEST_CASE("timed tickets have times in order, on the host's clock") { check_times(any_machine(), 0ns); }
 
-TEST_CASE("device memory is aligned, counted and limited") {
-    check_memory(any_machine());
-}
+TEST_CASE("device memory is aligned, counted and limited") { check_memory(any_machine()); }
 
 TEST_CASE("host memory may be pinned more than once") {
     const Machine machine = any_machine();
@@ -146,9 +130,7 @@ TEST_CASE("host memory may be pinned more than once") {
     CHECK(dynamic_cast<EmulatedDevice&>(machine[0]).pinned_ranges() == 0);
 }
 
-TEST_CASE("any thread may allocate, release, pin and look", "[sanitize]") {
-    check_foreign_threads(any_machine());
-}
+TEST_CASE("any thread may allocate, release, pin and look", "[sanitize]") { check_foreign_threads(any_machine()); }
 
 TEST_CASE("devices that wait for each other may be destroyed in any order", "[sanitize]") {
     const Watchdog watchdog;
@@ -156,8 +138,7 @@ TEST_CASE("devices that wait for each other may be destroyed in any order", "[sa
 }
 
 TEST_CASE("an emulated device says what it is") {
-    const Machine machine =
-        machine_of({.gpus = 2, .memory = 12345 * 512, .peer_access = GENERATE(true, false)});
+    const Machine machine = machine_of({.gpus = 2, .memory = 12345 * 512, .peer_access = GENERATE(true, false)});
     CHECK(machine[1].name() == "gpu 1");
     CHECK(machine[1].index() == 1);
     CHECK(machine[1].emulated());
@@ -176,8 +157,7 @@ TEST_CASE("without peer access a copy to a peer is refused") {
     const Machine machine = machine_of({.gpus = 2, .memory = 1 << 20, .peer_access = false});
     const Buffer a(machine[0], 100), b(machine[1], 100);
     CHECK_FALSE(machine[0].reaches(machine[1]));
-    CHECK_THROWS_AS(machine[0].copy_to_peer(StreamRole::peer, machine[1], {b.get(), a.get(), 100}),
-                    DeviceError);
+    CHECK_THROWS_AS(machine[0].copy_to_peer(StreamRole::peer, machine[1], {b.get(), a.get(), 100}), DeviceError);
 }
 
 TEST_CASE("fresh device memory is full of NaN") {
@@ -341,9 +321,7 @@ TEST_CASE("the k-th call of a kind fails once, is reported once, and the device 
     CAPTURE(k, kind, failing_gpu);
     Emulation emulation{.gpus = 2, .memory = 1 << 20, .failing_gpu = failing_gpu};
     const auto number = static_cast<std::uint64_t>(k);
-    (kind == 0   ? emulation.failing_allocation
-     : kind == 1 ? emulation.failing_copy
-                 : emulation.failing_kernel) = number;
+    (kind == 0 ? emulation.failing_allocation : kind == 1 ? emulation.failing_copy : emulation.failing_kernel) = number;
     const Machine machine = machine_of(emulation);
     for (const auto& device : machine.devices) {
         CAPTURE(device->index());
@@ -357,9 +335,7 @@ TEST_CASE("the k-th call of a kind fails once, is reported once, and the device 
             });
             if (work == nullptr) continue;
             attempt([&] { launch_fill(machine, *device, StreamRole::compute, work, i, 100); });
-            attempt([&] {
-                device->copy_within(StreamRole::compute, {static_cast<char*>(work) + 50, work, 50});
-            });
+            attempt([&] { device->copy_within(StreamRole::compute, {static_cast<char*>(work) + 50, work, 50}); });
             await_counting(*device, StreamRole::compute, device->record(StreamRole::compute, false), attempt);
         }
         REQUIRE(attempt.errors == (failing_gpu < 0 || failing_gpu == device->index() ? 1 : 0));
@@ -465,8 +441,7 @@ TEST_CASE("many threads drive many streams, ordered by tickets alone", "[sanitiz
         drivers.emplace_back([&, start] {
             Device* at = &machine[start];
             std::vector<std::unique_ptr<Buffer>> buffers;
-            for (const auto& device : machine.devices)
-                buffers.push_back(std::make_unique<Buffer>(*device, bytes));
+            for (const auto& device : machine.devices) buffers.push_back(std::make_unique<Buffer>(*device, bytes));
             std::vector<double>& home = results[start];
             at->copy(StreamRole::from_host, {buffers[start]->get(), home.data(), bytes});
             StreamRole stream = StreamRole::from_host;
@@ -480,17 +455,15 @@ TEST_CASE("many threads drive many streams, ordered by tickets alone", "[sanitiz
                 ticket = at->record(compute, true);
                 Device& next = machine[(i + 1) % machine.size()];
                 at->wait_for(StreamRole::peer, *at, compute, ticket);
-                at->copy_to_peer(
-                    StreamRole::peer, next,
-                    {buffers[static_cast<std::size_t>(next.index())]->get(), buffers[i]->get(), bytes});
+                at->copy_to_peer(StreamRole::peer, next,
+                                 {buffers[static_cast<std::size_t>(next.index())]->get(), buffers[i]->get(), bytes});
                 ticket = at->record(StreamRole::peer, false);
                 ticket_of = at;
                 stream = StreamRole::peer;
                 at = &next;
             }
             at->wait_for(StreamRole::to_host, *ticket_of, stream, ticket);
-            at->copy(StreamRole::to_host,
-                     {home.data(), buffers[static_cast<std::size_t>(at->index())]->get(), bytes});
+            at->copy(StreamRole::to_host, {home.data(), buffers[static_cast<std::size_t>(at->index())]->get(), bytes});
             await(*at, StreamRole::to_host, at->record(StreamRole::to_host, false));
         });
     }

@@ -26,15 +26,12 @@ namespace {
 
 constexpr auto clock_accuracy = 100us;
 
-cudaStream_t native(Stream stream) {
-    return static_cast<cudaStream_t>(stream.native());
-}
-cublasHandle_t blas(Stream stream) {
-    return static_cast<cublasHandle_t>(stream.context()->blas);
-}
+cudaStream_t native(Stream stream) { return static_cast<cudaStream_t>(stream.native()); }
+cublasHandle_t blas(Stream stream) { return static_cast<cublasHandle_t>(stream.context()->blas); }
 
 Machine gpus(const TuningTables& tables = TuningTables::built_in()) {
-    return {make_cuda_devices(4, tables), [](Stream stream, void* memory, int value, std::size_t bytes) {
+    return {make_cuda_devices(4, tables),
+            [](Stream stream, void* memory, int value, std::size_t bytes) {
                 cudaMemsetAsync(memory, value, bytes, native(stream));
             },
             [](Stream stream, const std::atomic<bool>* open) {
@@ -80,8 +77,9 @@ TEST_CASE("small copies of host memory that is not pinned hold up nobody", "[cud
         device->attach_thread();
         const Buffer buffer(*device, bytes);
         Bytes there(bytes, std::byte{7}), back(bytes);
-        Gate gate(machine, *device, StreamRole::compute);
-        device->wait_for(StreamRole::from_host, *device, StreamRole::compute, device->record(StreamRole::compute, false));
+        StreamGate gate(machine, *device, StreamRole::compute);
+        device->wait_for(StreamRole::from_host, *device, StreamRole::compute,
+                         device->record(StreamRole::compute, false));
         device->copy(StreamRole::from_host, {.to = buffer.get(), .from = there.data(), .row_bytes = bytes});
         const Ticket arrived = device->record(StreamRole::from_host, false);
         device->wait_for(StreamRole::to_host, *device, StreamRole::from_host, arrived);
@@ -293,6 +291,4 @@ TEST_CASE("without a visible GPU there are no devices and not a word", "[cuda]")
     CHECK(outcome.said.empty());
 }
 
-TEST_CASE(blind_case, "[.]") {
-    CHECK(make_cuda_devices(8).empty());
-}
+TEST_CASE(blind_case, "[.]") { CHECK(make_cuda_devices(8).empty()); }

@@ -149,21 +149,23 @@ TEST_CASE("GPUs are found by their places on the bus, whatever their numbers") {
 
 TEST_CASE("GPUs without a counter are named, the others are counted") {
     set_gpus("0000:1b:00.0=none 0000:ad:00.0=50000");
-    const EnergyCounters found = nvml_counters(
-        {{"gpu 0", "0000:1b:00.0"}, {"gpu 1", "0000:ad:00.0"}, {"gpu 2", "0000:ff:00.0"}, {"gpu 3", ""}});
+    const EnergyCounters found =
+        nvml_counters({{"gpu 0", "0000:1b:00.0"}, {"gpu 1", "0000:ad:00.0"}, {"gpu 2", "0000:ff:00.0"}, {"gpu 3", ""}});
     REQUIRE(found.counters.size() == 1);
     CHECK(found.counters[0].name == "gpu 1");
-    CHECK(uncounted_text(found.uncounted) ==
-          "gpu 0 (nvmlDeviceGetTotalEnergyConsumption: Not Supported), gpu 2 (nvmlDeviceGetHandleByPciBusId: Not Found), "
-          "gpu 3 (it is emulated)");
+    CHECK(
+        uncounted_text(found.uncounted) ==
+        "gpu 0 (nvmlDeviceGetTotalEnergyConsumption: Not Supported), gpu 2 (nvmlDeviceGetHandleByPciBusId: Not Found), "
+        "gpu 3 (it is emulated)");
 }
 
 TEST_CASE("a driver that is not loaded, a missing library and one that is not NVML leave all GPUs uncounted") {
     unsetenv("FAKE_NVML");
     const std::vector<MeteredGpu> gpus = {{"gpu 0", "0000:1b:00.0"}, {"gpu 1", "0000:ad:00.0"}};
-    for (const auto& [library, why] : {std::pair<const char*, const char*>{FAKE_NVML_LIBRARY, "nvmlInit: Driver Not Loaded"},
-                                       {"libno-such-library.so.1", "libno-such-library.so.1"},
-                                       {"libm.so.6", "nvmlInit_v2"}}) {
+    for (const auto& [library, why] :
+         {std::pair<const char*, const char*>{FAKE_NVML_LIBRARY, "nvmlInit: Driver Not Loaded"},
+          {"libno-such-library.so.1", "libno-such-library.so.1"},
+          {"libm.so.6", "nvmlInit_v2"}}) {
         INFO(library);
         const EnergyCounters found = nvml_counters(gpus, library);
         CHECK(found.counters.empty());
@@ -193,7 +195,12 @@ TEST_CASE("a counter that wraps around several times in a region is looked at in
     constexpr std::uint64_t range = 1000;
     std::atomic<std::uint64_t> value{0}, looks{0};
     EnergyCounters counters;
-    counters.counters.push_back({"cpu package 0", [&] { ++looks; return value.load(); }, range});
+    counters.counters.push_back({"cpu package 0",
+                                 [&] {
+                                     ++looks;
+                                     return value.load();
+                                 },
+                                 range});
     EnergyMeter meter(std::move(counters), std::chrono::milliseconds(1));
     meter.start();
     for (int step = 0; step < 10; ++step) {
@@ -235,9 +242,11 @@ TEST_CASE("a meter may be taken down in the middle of a region") {
 
 TEST_CASE("a reading is reported in joules, watts and Gflop/s per watt") {
     const EnergyReading reading{2, {{"gpu 0", 900}, {"cpu package 0", 100}}, {{"gpu 1", "it is emulated"}}};
-    CHECK(energy_text(reading, 4e12) == "energy 1000.0 J, 500.0 W, 4.00 Gflop/s per W (gpu 0 900.0 J, cpu package 0 100.0 J)");
-    CHECK(to_json(reading, 4e12).dump() ==
-          R"({"seconds":2.0,"joules":1000.0,"watts":500.0,"gflops_per_watt":4.0,)"
-          R"("parts":[{"name":"gpu 0","joules":900.0,"watts":450.0},{"name":"cpu package 0","joules":100.0,"watts":50.0}],)"
-          R"("uncounted":[{"name":"gpu 1","reason":"it is emulated"}]})");
+    CHECK(energy_text(reading, 4e12) ==
+          "energy 1000.0 J, 500.0 W, 4.00 Gflop/s per W (gpu 0 900.0 J, cpu package 0 100.0 J)");
+    CHECK(
+        to_json(reading, 4e12).dump() ==
+        R"({"seconds":2.0,"joules":1000.0,"watts":500.0,"gflops_per_watt":4.0,)"
+        R"("parts":[{"name":"gpu 0","joules":900.0,"watts":450.0},{"name":"cpu package 0","joules":100.0,"watts":50.0}],)"
+        R"("uncounted":[{"name":"gpu 1","reason":"it is emulated"}]})");
 }

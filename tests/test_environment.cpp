@@ -104,7 +104,8 @@ TEST_CASE("values that are not allowed and unknown names are ignored with a warn
     CHECK(config.gpu_memory == 0);
     CHECK(config.tuning == nullptr);
     for (const char* words : {"BASALT_GPUS = 'all' is ignored; allowed: -1 to 8", "BASALT_EMULATED_GPUS = '9'",
-                              "BASALT_GPU_MEM = '3 GB'", "BASALT_TUNING is ignored: /nowhere.json: No such file", "BASALT_COLOUR in the environment is no such setting"}) {
+                              "BASALT_GPU_MEM = '3 GB'", "BASALT_TUNING is ignored: /nowhere.json: No such file",
+                              "BASALT_COLOUR in the environment is no such setting"}) {
         INFO(warnings);
         CHECK(warnings.find(words) != std::string::npos);
     }

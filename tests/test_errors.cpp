@@ -34,8 +34,8 @@ namespace {
 class LogCapture {
   public:
     LogCapture() : before_(spdlog::default_logger()) {
-        spdlog::set_default_logger(std::make_shared<spdlog::logger>(
-            "test", std::make_shared<spdlog::sinks::ostream_sink_mt>(text_)));
+        spdlog::set_default_logger(
+            std::make_shared<spdlog::logger>("test", std::make_shared<spdlog::sinks::ostream_sink_mt>(text_)));
     }
     ~LogCapture() { spdlog::set_default_logger(before_); }
     LogCapture(const LogCapture&) = delete;
@@ -133,8 +133,7 @@ TEST_CASE("a parent that catches its child's error goes on, and so does the grap
     std::atomic<int> siblings{0};
     for (int i = 0; i < 20; ++i) {
         runtime.submit({.name = "parent"}, readwrite(x), [&](View<int> value) {
-            runtime.submit({.name = "child"}, readwrite(x),
-                           [](View<int>) { throw std::runtime_error("naughty"); });
+            runtime.submit({.name = "child"}, readwrite(x), [](View<int>) { throw std::runtime_error("naughty"); });
             runtime.submit({}, readwrite(x), [&](View<int>) { ++siblings; });
             try {
                 runtime.wait();
@@ -186,8 +185,7 @@ TEST_CASE("a kernel that throws while it is moved in leaves data and runtime as 
     for (int moves = 1; refused; ++moves) {
         REQUIRE(moves < 20);
         Gate gate;
-        runtime.submit({}, read(x),
-                       [&](View<const int>) { gate.pass(); });  // so that a writer would be renamed
+        runtime.submit({}, read(x), [&](View<const int>) { gate.pass(); });  // so that a writer would be renamed
         gate.await_arrival();
         int fuse = moves;
         try {
@@ -286,8 +284,7 @@ TEST_CASE("a runtime that goes away with tasks in flight runs them first") {
     {
         Runtime runtime(setting.config());
         for (int i = 0; i < 500; ++i)
-            runtime.submit({.threads = {1, i % 10 == 0 ? 3 : 1}},
-                           [&](const Team& team) { ran += team.rank() == 0; });
+            runtime.submit({.threads = {1, i % 10 == 0 ? 3 : 1}}, [&](const Team& team) { ran += team.rank() == 0; });
     }
     CHECK(ran == 500);
 }

@@ -1,5 +1,5 @@
-// A kernel that faults. CUDA may fail the other GPUs of the process as well (docs/decisions/0007): what holds for each of
-// them is that it either serves or says that it is lost. The CPU cores go on.
+// A kernel that faults. CUDA may fail the other GPUs of the process as well (docs/decisions/0007): what holds for each
+// of them is that it either serves or says that it is lost. The CPU cores go on.
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -33,9 +33,7 @@ Machine gpus() {
 }
 
 /// How far the test case has got, whatever ends its process.
-void say_step(const std::string& where, const char* step) {
-    std::fprintf(stderr, "%s: %s\n", where.c_str(), step);
-}
+void say_step(const std::string& where, const char* step) { std::fprintf(stderr, "%s: %s\n", where.c_str(), step); }
 void say_step(const Device& device, const char* step) { say_step(device.name(), step); }
 
 cublasHandle_t blas(Stream stream) { return static_cast<cublasHandle_t>(stream.context()->blas); }
@@ -72,8 +70,8 @@ void check_reported(Device& device, Ticket ticket) {
     check_lost(device);
 }
 
-/// Memory that was there, new memory, kernels, copies and host memory of a GPU beside one that is lost. Returns whether all
-/// values are right; throws DeviceError.
+/// Memory that was there, new memory, kernels, copies and host memory of a GPU beside one that is lost. Returns whether
+/// all values are right; throws DeviceError.
 bool serves(const Machine& machine, Device& device, void* old_memory, const HostPages& pages) {
     constexpr std::size_t bytes = 100;
     const auto filled = [&](void* memory, int value) {
@@ -132,8 +130,9 @@ class FaultyProgram {
         const View<double> kept = kept_.host_view();
         for (Index i = 0; i < n; ++i) kept[i] = static_cast<double>(i);
         for (int gpu = 0; gpu < gpus(); ++gpu) {
-            runtime_.submit({.name = "read", .place = Place::gpu(gpu)}, read(kept_), [](View<const double>) {},
-                           cuda([](Stream, View<const double>) {}));
+            runtime_.submit(
+                {.name = "read", .place = Place::gpu(gpu)}, read(kept_), [](View<const double>) {},
+                cuda([](Stream, View<const double>) {}));
         }
         runtime_.wait();
     }
@@ -144,8 +143,9 @@ class FaultyProgram {
     void check_fault() {
         Array<double> x(runtime_, n);
         say_step("runtime", "the task that faults");
-        runtime_.submit({.name = "faults", .tile = {3, -1, -1}, .place = Place::gpu(0)}, write(x), [](View<double>) {},
-                       cuda([](Stream stream, View<double>) { fault(stream); }));
+        runtime_.submit(
+            {.name = "faults", .tile = {3, -1, -1}, .place = Place::gpu(0)}, write(x), [](View<double>) {},
+            cuda([](Stream stream, View<double>) { fault(stream); }));
         try {
             runtime_.wait();
             FAIL("the kernel wrote nowhere");

@@ -78,8 +78,7 @@ TEST_CASE("a gang with a senseless number of threads is refused, naming it") {
         } catch (const UsageError& error) {
             CAPTURE(error.what());
             CHECK(mentions(error.what(), "trio"));
-            CHECK(mentions(error.what(),
-                           "{" + std::to_string(threads.min) + ", " + std::to_string(threads.max) + "}"));
+            CHECK(mentions(error.what(), "{" + std::to_string(threads.min) + ", " + std::to_string(threads.max) + "}"));
         }
     }
 }
@@ -126,21 +125,19 @@ TEST_CASE("a gang takes part in the order of accesses like any task") {
     CHECK(x.host_view()[0] == expected);
 }
 
-TEST_CASE("when a member throws, the others leave their barrier and wait() rethrows that error",
-          "[sanitize]") {
+TEST_CASE("when a member throws, the others leave their barrier and wait() rethrows that error", "[sanitize]") {
     const Setting setting = GENERATE(from_range(every_setting()));
     CAPTURE(setting);
     const Watchdog watchdog(setting.text());
     Runtime runtime(setting.config());
     for (int repeat = 0; repeat < 20; ++repeat) {
         std::atomic<int> too_far{0};
-        runtime.submit({.name = "quarrel", .threads = {4, 4}, .tile = {repeat, -1, -1}},
-                       [&](const Team& team) {
-                           team.barrier();
-                           if (team.rank() == repeat % team.size()) throw std::runtime_error("I go");
-                           team.barrier();
-                           ++too_far;
-                       });
+        runtime.submit({.name = "quarrel", .threads = {4, 4}, .tile = {repeat, -1, -1}}, [&](const Team& team) {
+            team.barrier();
+            if (team.rank() == repeat % team.size()) throw std::runtime_error("I go");
+            team.barrier();
+            ++too_far;
+        });
         try {
             runtime.wait();
             FAIL("no exception");
@@ -164,9 +161,8 @@ TEST_CASE("when all members throw, one of their errors is rethrown and the runti
     CAPTURE(setting);
     const Watchdog watchdog(setting.text());
     Runtime runtime(setting.config());
-    runtime.submit({.name = "all", .threads = {8, 8}}, [](const Team& team) {
-        throw std::runtime_error("member " + std::to_string(team.rank()));
-    });
+    runtime.submit({.name = "all", .threads = {8, 8}},
+                   [](const Team& team) { throw std::runtime_error("member " + std::to_string(team.rank())); });
     CHECK_THROWS_AS(runtime.wait(), TaskError);
     runtime.submit({}, [] {});
     runtime.wait();

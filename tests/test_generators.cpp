@@ -95,18 +95,12 @@ double element(const Generator<double>& generator, Index i, Index j) {
 
 // Printed with %.17g by HPL 2.3 itself: N = 5, the six columns of [A b].
 constexpr double hpl_5[6][5] = {
-    {-5.1599441937666413e-05, 0.38413122531282284, 0.44368366759894268, -0.46046395121548966,
-     -0.45958772011929283},
-    {0.34562064452403346, -0.11136713687225697, -0.047680656152731316, 0.49361358048305759,
-     -0.35630564973669032},
-    {-0.16823369577055691, -0.090831820623165749, 0.29068848961522353, 0.085691074133398604,
-     -0.21413395171812966},
-    {0.28788494260027764, -0.17371051400182458, 0.30216059901126585, 0.4753296170688478,
-     -0.23966144380975285},
-    {0.0093221841384155679, 0.015331159708422748, -0.12411527527500799, -0.073042461116776924,
-     0.4730770021832989},
-    {0.31511113229176213, 0.15813947822606234, 0.047074525499273268, -0.453643472551302,
-     -0.048103255443626813},
+    {-5.1599441937666413e-05, 0.38413122531282284, 0.44368366759894268, -0.46046395121548966, -0.45958772011929283},
+    {0.34562064452403346, -0.11136713687225697, -0.047680656152731316, 0.49361358048305759, -0.35630564973669032},
+    {-0.16823369577055691, -0.090831820623165749, 0.29068848961522353, 0.085691074133398604, -0.21413395171812966},
+    {0.28788494260027764, -0.17371051400182458, 0.30216059901126585, 0.4753296170688478, -0.23966144380975285},
+    {0.0093221841384155679, 0.015331159708422748, -0.12411527527500799, -0.073042461116776924, 0.4730770021832989},
+    {0.31511113229176213, 0.15813947822606234, 0.047074525499273268, -0.453643472551302, -0.048103255443626813},
 };
 
 }  // namespace
@@ -165,8 +159,7 @@ TEST_CASE("hpl elements of a matrix no memory holds are reached at once") {
     CHECK(element(*generator, 0, n) == 0.5 - static_cast<double>(next) * 0x1p-64);
 }
 
-TEMPLATE_TEST_CASE("every generator gives the same values whatever the blocking and strides", "", float,
-                   double) {
+TEMPLATE_TEST_CASE("every generator gives the same values whatever the blocking and strides", "", float, double) {
     const std::vector<std::pair<Index, Index>> shapes = {{23, 23}, {37, 11}, {11, 300}};
     for (const GeneratorInfo& info : generator_names()) {
         for (const auto& [m, n] : shapes) {
@@ -234,8 +227,7 @@ TEST_CASE("an unknown generator, a negative size and a block outside are refused
     CHECK_NOTHROW(generator->fill(scratch.view().block(0, 0, 2, 2), 3, 4));
 }
 
-TEMPLATE_TEST_CASE("random elements are uniform, differ by seed and have no equal columns", "", float,
-                   double) {
+TEMPLATE_TEST_CASE("random elements are uniform, differ by seed and have no equal columns", "", float, double) {
     const Index n = 300;
     const auto a = made<TestType>("random", n, n, 1);
     const auto b = made<TestType>("random", n, n, 2);
@@ -270,8 +262,7 @@ TEST_CASE("random matrices do not change from one release to the next") {
     const std::uint64_t step = 0x9e3779b97f4a7c15U;
     REQUIRE(mix(step) == 0xe220a8397b1dcdafU);  // the published first output for state 0
     const std::uint64_t bits = mix(mix(mix(1 + step) + step * 4) + step * 3);
-    CHECK(element(*make_generator<double>("random", 9, 9, 1), 2, 3) ==
-          static_cast<double>(bits >> 11) * 0x1p-53 - 0.5);
+    CHECK(element(*make_generator<double>("random", 9, 9, 1), 2, 3) == static_cast<double>(bits >> 11) * 0x1p-53 - 0.5);
 }
 
 TEST_CASE("spd matrices are symmetric and have a Cholesky factor") {
@@ -326,8 +317,7 @@ TEST_CASE("orthogonal matrices have orthonormal rows or columns, whichever are l
     }
 }
 
-TEMPLATE_TEST_CASE("integer matrices factor exactly, with unique pivots that are no identity", "", float,
-                   double) {
+TEMPLATE_TEST_CASE("integer matrices factor exactly, with unique pivots that are no identity", "", float, double) {
     for (const auto& [m, n] : {std::pair<Index, Index>{64, 64}, {90, 31}, {30, 77}, {1, 1}, {2, 2}}) {
         for (const std::uint64_t seed : {1, 2, 3}) {
             CAPTURE(m, n, seed);

@@ -30,8 +30,8 @@ std::size_t tiny_memory(const LuShape& shape, std::size_t element_size) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("an array on the host goes to the tiles and back by GPUs as by cores, padding included", "[sanitize]", float,
-                   double) {
+TEMPLATE_TEST_CASE("an array on the host goes to the tiles and back by GPUs as by cores, padding included",
+                   "[sanitize]", float, double) {
     using T = TestType;
     const Watchdog watchdog;
     for (const int gpus : {1, 2, 4}) {

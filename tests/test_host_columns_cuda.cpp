@@ -5,11 +5,14 @@
 using namespace basalt;
 using namespace basalt_tests;
 
-TEMPLATE_TEST_CASE("an array on the host goes to the tiles and back by GPUs as by cores, padding included", "[cuda]", float, double) {
+TEMPLATE_TEST_CASE("an array on the host goes to the tiles and back by GPUs as by cores, padding included", "[cuda]",
+                   float, double) {
     if (gpus_here() == 0) SKIP(no_gpu);
     for (const int gpus : {1, 2, 4}) {
         if (gpus > gpus_here()) continue;
-        for (const LuShape& shape : {LuShape{1, 1, {16, 16}, 16}, {130, 200, {8, 24}, 24}, {1000, 700, {256, 128}, 64},
+        for (const LuShape& shape : {LuShape{1, 1, {16, 16}, 16},
+                                     {130, 200, {8, 24}, 24},
+                                     {1000, 700, {256, 128}, 64},
                                      {700, 1000, {64, 512}, 64}}) {
             for (const std::size_t memory : {std::size_t{0}, std::size_t{4} << 20}) {
                 const Watchdog watchdog;

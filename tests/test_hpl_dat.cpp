@@ -143,12 +143,9 @@ TEST_CASE("every line malformed in turn is an error that names the line, the val
         {12, "-1", "Q = -1 is out of range; " + positive},
         {13, "nan", "threshold = \"nan\"; allowed: a number from -1000000 to 1000000 (0 and less: no check)"},
         {13, "inf", "threshold = \"inf\"; allowed: a number from -1000000 to 1000000 (0 and less: no check)"},
-        {13, "1e308",
-         "threshold = \"1e308\"; allowed: a number from -1000000 to 1000000 (0 and less: no check)"},
-        {13, "-1e309",
-         "threshold = \"-1e309\"; allowed: a number from -1000000 to 1000000 (0 and less: no check)"},
-        {13, "16,0",
-         "threshold = \"16,0\"; allowed: a number from -1000000 to 1000000 (0 and less: no check)"},
+        {13, "1e308", "threshold = \"1e308\"; allowed: a number from -1000000 to 1000000 (0 and less: no check)"},
+        {13, "-1e309", "threshold = \"-1e309\"; allowed: a number from -1000000 to 1000000 (0 and less: no check)"},
+        {13, "16,0", "threshold = \"16,0\"; allowed: a number from -1000000 to 1000000 (0 and less: no check)"},
         {14, "21", "number of PFACTs = 21 is out of range; " + counts},
         {15, "3", "PFACT = 3 is out of range; allowed: 0 to 2"},
         {16, "none", "number of NBMINs = \"none\" is not an integer; " + counts},
@@ -176,8 +173,7 @@ TEST_CASE("binary junk and endless text in any line are errors with the line num
         INFO("line " << line);
         CHECK(error_at(line, std::string("\0\x01\xff", 3)) ==
               "byte 0x00 in column 1 of \"\\x00\\x01\\xff\"; allowed: text");
-        CHECK(error_at(line, std::string(100000, '7'))
-                  .find("the line is longer than HPL's line buffer: \"77777") == 0);
+        CHECK(error_at(line, std::string(100000, '7')).find("the line is longer than HPL's line buffer: \"77777") == 0);
         CHECK(error_at(line, sample_lines()[line - 1] + std::string(100000, ' ')).find("longer than") !=
               std::string::npos);
     }
@@ -196,8 +192,7 @@ TEST_CASE("a file that ends early is an error at the first line that is missing"
     for (int kept = 1; kept < 31; ++kept) {
         auto lines = sample_lines();
         lines.resize(kept);
-        const std::string start =
-            "HPL.dat:" + std::to_string(kept + 1) + ": the file ends before this line; expected ";
+        const std::string start = "HPL.dat:" + std::to_string(kept + 1) + ": the file ends before this line; expected ";
         CHECK(error_of(joined(lines)).rfind(start, 0) == 0);
     }
 }
@@ -205,8 +200,7 @@ TEST_CASE("a file that ends early is an error at the first line that is missing"
 TEST_CASE("grids of more processes than an int counts are refused") {
     auto lines = sample_lines();
     lines[10] = lines[11] = "65536";
-    CHECK(error_of(joined(lines)) ==
-          "HPL.dat:12: 65536 x 65536 processes; allowed: P x Q at most 2147483647");
+    CHECK(error_of(joined(lines)) == "HPL.dat:12: 65536 x 65536 processes; allowed: P x Q at most 2147483647");
 }
 
 TEST_CASE("the number of tests is bounded") {
@@ -216,8 +210,7 @@ TEST_CASE("the number of tests is bounded") {
         lines[count_line - 1] = "20";
         lines[count_line] = twenty;
     }
-    CHECK(error_of(joined(lines)) ==
-          "HPL.dat:25: the lists up to here ask for 3200000 tests; allowed: at most 999999");
+    CHECK(error_of(joined(lines)) == "HPL.dat:25: the lists up to here ask for 3200000 tests; allowed: at most 999999");
 }
 
 TEST_CASE("tests come in HPL's order, NDIV innermost and grids outermost") {

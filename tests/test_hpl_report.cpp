@@ -30,13 +30,9 @@ std::time_t local_time_of_sample(int seconds) {
 }
 
 /// The time in which a test of order n reaches `gflops`.
-double seconds_at(Index n, double gflops) {
-    return hpl_gflops(n, 1.0) / gflops;
-}
+double seconds_at(Index n, double gflops) { return hpl_gflops(n, 1.0) / gflops; }
 
-HplTiming timing_of(double seconds) {
-    return {seconds, local_time_of_sample(53), local_time_of_sample(53)};
-}
+HplTiming timing_of(double seconds) { return {seconds, local_time_of_sample(53), local_time_of_sample(53)}; }
 
 HplCheck check_of(double scaled_residual) {
     HplCheck check;
@@ -84,13 +80,12 @@ TEST_CASE("lists of the parameter table wrap after eight and sixteen values") {
     std::ostringstream out;
     HplReport(out, input).header();
     const std::string text = out.str();
-    CHECK(text.find(
-              "\nN      :100000000 200000000 300000000 400000000 500000000 600000000 700000000 800000000 \n"
-              "        900000000 1000000000 1100000000 1200000000 1300000000 1400000000 1500000000 "
-              "1600000000 \n"
-              "        1700000000 \n"
-              "NB     :      32       32       32       32       32       32       32       32 \n"
-              "PMAP   : Row-major process mapping\n") != text.npos);
+    CHECK(text.find("\nN      :100000000 200000000 300000000 400000000 500000000 600000000 700000000 800000000 \n"
+                    "        900000000 1000000000 1100000000 1200000000 1300000000 1400000000 1500000000 "
+                    "1600000000 \n"
+                    "        1700000000 \n"
+                    "NB     :      32       32       32       32       32       32       32       32 \n"
+                    "PMAP   : Row-major process mapping\n") != text.npos);
     CHECK(text.find("RFACT  :    Left     Left     Left     Left     Left     Left     Left     Left \n"
                     "            Left \n"
                     "BCAST  :   1ring    2ring   2ringM    Blong   BlongM \n") != text.npos);
@@ -141,8 +136,7 @@ TEST_CASE("a failed test prints its norms and is counted") {
                          "||A||_1  . . . . . . . . . . . . . . . . . . . =           3.000000\n"
                          "||x||_oo . . . . . . . . . . . . . . . . . . . =           4.000000\n"
                          "||x||_1  . . . . . . . . . . . . . . . . . . . =           5.000000\n"
-                         "||b||_oo . . . . . . . . . . . . . . . . . . . =           0.500000\n") !=
-          std::string::npos);
+                         "||b||_oo . . . . . . . . . . . . . . . . . . . =           0.500000\n") != std::string::npos);
     CHECK_FALSE(report.checked_result(hpl_case(input, 1), timing_of(1.0), check_of(std::nan(""))));
     CHECK_FALSE(report.checked_result(hpl_case(input, 1), timing_of(1.0), check_of(INFINITY)));
     CHECK(report.failed() == 3);
@@ -172,8 +166,7 @@ TEST_CASE("a grid larger than the processes there are is skipped with HPL's mess
     CHECK(out.str().find("Finished      4 tests with the following results:\n"
                          "              0 tests completed and passed residual checks,\n"
                          "              0 tests completed and failed residual checks,\n"
-                         "              4 tests skipped because of illegal input values.\n") !=
-          std::string::npos);
+                         "              4 tests skipped because of illegal input values.\n") != std::string::npos);
     CHECK(report.ran() == 0);
 }
 
@@ -191,6 +184,5 @@ TEST_CASE("with a threshold of zero nothing is checked and the results form one 
     CHECK(count_of(out.str(), "WR11C2R4") == 2);
     CHECK(out.str().find("Finished      2 tests with the following results:\n"
                          "              2 tests completed without checking,\n"
-                         "              0 tests skipped because of illegal input values.\n") !=
-          std::string::npos);
+                         "              0 tests skipped because of illegal input values.\n") != std::string::npos);
 }

@@ -8,16 +8,16 @@
 
 #include "kernels/tf32.hpp"
 #include "tests/hybrid_lu_cases.hpp"
-#include "tests/panels_alone.hpp"
 #include "tests/mentions.hpp"
+#include "tests/panels_alone.hpp"
 
 using namespace basalt;
 using namespace basalt_tests;
 
 TEST_CASE("hybrid LU gives what the cores give, at ragged sizes and with 1 to 4 GPUs", "[sanitize]") {
-    const std::vector<LuShape> shapes{{1, 1, {8, 8}, 4},       {7, 5, {8, 8}, 4},      {5, 7, {8, 8}, 8},
-                                    {97, 97, {16, 32}, 16},  {130, 61, {32, 24}, 8}, {61, 130, {32, 24}, 10},
-                                    {200, 200, {64, 64}, 64}, {33, 200, {16, 16}, 16}, {128, 128, {32, 32}, 32}};
+    const std::vector<LuShape> shapes{{1, 1, {8, 8}, 4},        {7, 5, {8, 8}, 4},       {5, 7, {8, 8}, 8},
+                                      {97, 97, {16, 32}, 16},   {130, 61, {32, 24}, 8},  {61, 130, {32, 24}, 10},
+                                      {200, 200, {64, 64}, 64}, {33, 200, {16, 16}, 16}, {128, 128, {32, 32}, 32}};
     int which = 0;
     for (const LuShape& shape : shapes) {
         for (int gpus = 1; gpus <= 4; ++gpus) {
@@ -196,8 +196,8 @@ TEST_CASE("memory that cannot hold a task's data is refused with the task and th
 TEMPLATE_TEST_CASE("LU on GPUs has LAPACK's residual at ragged, tall and wide sizes", "", float, double) {
     using T = TestType;
     const std::vector<LuShape> shapes{{1, 1, {8, 8}, 4},          {31, 33, {16, 16}, 16},   {300, 40, {64, 32}, 32},
-                                    {40, 300, {64, 32}, 32},    {257, 131, {96, 64}, 40}, {131, 257, {96, 64}, 40},
-                                    {333, 333, {128, 256}, 128}};
+                                      {40, 300, {64, 32}, 32},    {257, 131, {96, 64}, 40}, {131, 257, {96, 64}, 40},
+                                      {333, 333, {128, 256}, 128}};
     for (const LuShape& shape : shapes) {
         const Dense<T> a = random_dense<T>(shape.m, shape.n, 3);
         for (const int gpus : {1, 2, 4}) {
@@ -260,7 +260,8 @@ TEST_CASE("repeated runs on GPUs give the same bits while the machine has other 
     const Watchdog watchdog;
     const LuShape shape{160, 160, {32, 64}, 32};
     const LuMachine machine{.gpus = 3, .delay = std::chrono::microseconds(50)};
-    for (const LuOptions& options : with_gpu_panels(hybrid(32), shape)) check_repeated<double>(machine, shape, options, 4, 96);
+    for (const LuOptions& options : with_gpu_panels(hybrid(32), shape))
+        check_repeated<double>(machine, shape, options, 4, 96);
     LuOptions tf32 = gpu_alone(32);
     tf32.tf32 = true;
     check_repeated<float>(machine, shape, tf32, 4, 96);

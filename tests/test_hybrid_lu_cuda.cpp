@@ -131,7 +131,8 @@ TEST_CASE("in TF32 LU on real GPUs is as accurate as that, and in full precision
         const Factored<float> full = factor(runtime, a, shape, options);
         options.tf32 = true;
         const Factored<float> rounded = factor(runtime, a, shape, options);
-        const double ratio = factor_ratio(a, rounded.lu, rounded.pivots), full_ratio = factor_ratio(a, full.lu, full.pivots);
+        const double ratio = factor_ratio(a, rounded.lu, rounded.pivots),
+                     full_ratio = factor_ratio(a, full.lu, full.pivots);
         CHECK(full_ratio < 1);  // of TF32 it would be far above
         CHECK(ratio < 30 * basalt::tf32_roundoff / 0x1p-24);
         CHECK(ratio > 10 * full_ratio);

@@ -43,9 +43,17 @@ struct EmulatedArrays {
 }  // namespace
 
 TEMPLATE_TEST_CASE("an array on a GPU is the same after it was wrapped", "[sanitize]", float, double) {
-    for (const InPlaceShape& shape :
-         {InPlaceShape{1, 1, 1, 1}, {1, 1, 5, 4}, {50, 60, 50, 20}, {50, 60, 53, 20}, {50, 61, 50, 20}, {50, 61, 70, 20},
-          {60, 7, 61, 20}, {3, 40, 300, 8}, {40, 40, 41, 39}, {0, 5, 3, 2}, {5, 0, 5, 2}}) {
+    for (const InPlaceShape& shape : {InPlaceShape{1, 1, 1, 1},
+                                      {1, 1, 5, 4},
+                                      {50, 60, 50, 20},
+                                      {50, 60, 53, 20},
+                                      {50, 61, 50, 20},
+                                      {50, 61, 70, 20},
+                                      {60, 7, 61, 20},
+                                      {3, 40, 300, 8},
+                                      {40, 40, 41, 39},
+                                      {0, 5, 3, 2},
+                                      {5, 0, 5, 2}}) {
         const Watchdog watchdog;
         check_round_trip<TestType, EmulatedArrays>({.gpus = 1}, shape);
         check_round_trip<TestType, EmulatedArrays>({.gpus = 2, .delay = std::chrono::microseconds(50)}, shape);
@@ -53,8 +61,12 @@ TEMPLATE_TEST_CASE("an array on a GPU is the same after it was wrapped", "[sanit
 }
 
 TEST_CASE("an array on a GPU is factored in place", "[sanitize]") {
-    for (const InPlaceShape& shape : {InPlaceShape{120, 120, 120, 32}, {120, 121, 120, 40}, {150, 100, 157, 32},
-                                      {100, 150, 103, 32}, {128, 128, 130, 64}, {9, 9, 12, 4}}) {
+    for (const InPlaceShape& shape : {InPlaceShape{120, 120, 120, 32},
+                                      {120, 121, 120, 40},
+                                      {150, 100, 157, 32},
+                                      {100, 150, 103, 32},
+                                      {128, 128, 130, 64},
+                                      {9, 9, 12, 4}}) {
         for (const int gpus : {1, 3}) {
             const Watchdog watchdog;
             check_factors_in_place<double, EmulatedArrays>({.gpus = gpus}, shape, gpu_alone(16));

@@ -27,7 +27,8 @@ LuMachine machine(int gpus) { return {.gpus = gpus, .workers = 4, .emulated = fa
 
 TEMPLATE_TEST_CASE("an array on a real GPU is the same after it was wrapped", "[cuda]", float, double) {
     if (gpus_here() == 0) SKIP(no_gpu);
-    for (const InPlaceShape& shape : {InPlaceShape{1, 1, 1, 1}, {500, 600, 500, 128}, {500, 611, 513, 200}, {30, 400, 3000, 64}}) {
+    for (const InPlaceShape& shape :
+         {InPlaceShape{1, 1, 1, 1}, {500, 600, 500, 128}, {500, 611, 513, 200}, {30, 400, 3000, 64}}) {
         const Watchdog watchdog;
         check_round_trip<TestType, CudaArrays>(machine(1), shape);
     }
@@ -35,7 +36,8 @@ TEMPLATE_TEST_CASE("an array on a real GPU is the same after it was wrapped", "[
 
 TEST_CASE("an array on a real GPU is factored in place", "[cuda]") {
     if (gpus_here() == 0) SKIP(no_gpu);
-    for (const InPlaceShape& shape : {InPlaceShape{1200, 1200, 1200, 256}, {1100, 900, 1111, 256}, {900, 1100, 1024, 192}}) {
+    for (const InPlaceShape& shape :
+         {InPlaceShape{1200, 1200, 1200, 256}, {1100, 900, 1111, 256}, {900, 1100, 1024, 192}}) {
         for (int gpus = 1; gpus <= gpus_here(); gpus *= 2) {
             const Watchdog watchdog;
             check_factors_in_place<double, CudaArrays>(machine(gpus), shape, gpu_alone(128));

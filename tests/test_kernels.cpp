@@ -84,8 +84,7 @@ std::vector<Index> random_pivots(Index rows, Index count, unsigned seed) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("BLAS wrappers agree with the reference in every mix of layouts", "[kernels]", float,
-                   double) {
+TEMPLATE_TEST_CASE("BLAS wrappers agree with the reference in every mix of layouts", "[kernels]", float, double) {
     using T = TestType;
     for (int layout = 0; layout < 8; ++layout) {
         for (const auto& [m, n, k] :
@@ -119,8 +118,7 @@ TEMPLATE_TEST_CASE("a transposed triangle solves the transposed system", "[kerne
     using T = TestType;
     const Matrix<T> l = triangle<T>(5);
     Matrix<T> b(5, 3, 9), x(b);
-    reference::trsm<T>(Side::left, Triangle::upper, Diagonal::stored, transposed(View<const T>(l.view)),
-                       x.view);
+    reference::trsm<T>(Side::left, Triangle::upper, Diagonal::stored, transposed(View<const T>(l.view)), x.view);
     for (Index j = 0; j < 3; ++j) {
         for (Index i = 0; i < 5; ++i) {
             T sum{};
@@ -130,8 +128,7 @@ TEMPLATE_TEST_CASE("a transposed triangle solves the transposed system", "[kerne
     }
 }
 
-TEMPLATE_TEST_CASE("every instruction set's packed GEMM agrees with the reference", "[kernels]", float,
-                   double) {
+TEMPLATE_TEST_CASE("every instruction set's packed GEMM agrees with the reference", "[kernels]", float, double) {
     using T = TestType;
     for (const simd::Kernels<T>* kernels : all_kernels<T>()) {
         INFO(kernels->name);
@@ -143,8 +140,8 @@ TEMPLATE_TEST_CASE("every instruction set's packed GEMM agrees with the referenc
                     const Index width = (n + kernels->strip - 1) / kernels->strip * kernels->strip;
                     std::vector<T> packed(static_cast<std::size_t>(k * width));
                     kernels->pack_b(k, n, b.view.data(), b.view.row_stride(), packed.data());
-                    kernels->gemm_minus(m, n, k, c.view.data(), c.view.row_stride(), a.view.data(),
-                                        a.view.row_stride(), packed.data());
+                    kernels->gemm_minus(m, n, k, c.view.data(), c.view.row_stride(), a.view.data(), a.view.row_stride(),
+                                        packed.data());
                     reference::gemm<T>(T{-1}, a.view, b.view, T{1}, expected.view);
                     INFO(m << " x " << n << " x " << k);
                     REQUIRE(distance(c, expected) <= tolerance<T>(k));
@@ -154,8 +151,8 @@ TEMPLATE_TEST_CASE("every instruction set's packed GEMM agrees with the referenc
     }
 }
 
-TEMPLATE_TEST_CASE("every instruction set's strip solve agrees with the reference and packs its result",
-                   "[kernels]", float, double) {
+TEMPLATE_TEST_CASE("every instruction set's strip solve agrees with the reference and packs its result", "[kernels]",
+                   float, double) {
     using T = TestType;
     for (const simd::Kernels<T>* kernels : all_kernels<T>()) {
         INFO(kernels->name);
@@ -195,13 +192,12 @@ TEMPLATE_TEST_CASE("a block loaded into columns is updated on the way, unpacked 
                     for (Index i = 0; i < rows; ++i) {
                         for (Index j = 0; j < cols; ++j) expected.view(i, j) = c(i, j);
                     }
-                    reference::gemm<T>(T{-1}, left, b.view.block(0, 0, depth, cols), T{1},
-                                       expected.view);
+                    reference::gemm<T>(T{-1}, left, b.view.block(0, 0, depth, cols), T{1}, expected.view);
                     kernels->load_block(rows, cols, depth, c.data(), left.data(), a.view.row_stride(), packed.data(),
                                         depth + 2, loaded.view.data(), loaded.view.col_stride());
                     REQUIRE(distance(loaded, expected) <= tolerance<T>(depth));
-                    kernels->unpack_columns(rows, cols, loaded.view.data(), loaded.view.col_stride(),
-                                            back.view.data(), back.view.row_stride());
+                    kernels->unpack_columns(rows, cols, loaded.view.data(), loaded.view.col_stride(), back.view.data(),
+                                            back.view.row_stride());
                     for (Index i = 0; i < rows; ++i) {
                         for (Index j = 0; j < cols; ++j) home.view(i, j) = loaded.view(i, j);
                     }
@@ -212,8 +208,7 @@ TEMPLATE_TEST_CASE("a block loaded into columns is updated on the way, unpacked 
     }
 }
 
-TEMPLATE_TEST_CASE("a column sweep scales, updates and finds the first largest magnitude", "[kernels]", float,
-                   double) {
+TEMPLATE_TEST_CASE("a column sweep scales, updates and finds the first largest magnitude", "[kernels]", float, double) {
     using T = TestType;
     for (const simd::Kernels<T>* kernels : all_kernels<T>()) {
         INFO(kernels->name);
@@ -225,8 +220,8 @@ TEMPLATE_TEST_CASE("a column sweep scales, updates and finds the first largest m
                     const std::vector<T> u{T(0.5), T(-0.25), T(0.75), T(1.5)};
                     const T scale(4);  // a power of two: both ways of scaling are exact
                     T* x = &l.values[static_cast<std::size_t>(rank * l.view.col_stride())];
-                    const auto found = kernels->update_column(rows, rank, l.view.data(), l.view.col_stride(),
-                                                              scaling, scale, u.data(), x);
+                    const auto found = kernels->update_column(rows, rank, l.view.data(), l.view.col_stride(), scaling,
+                                                              scale, u.data(), x);
                     simd::Candidate<T> best{T{-1}, -1};
                     for (Index i = 0; i < rows; ++i) {
                         if (rank > 0) {
@@ -255,8 +250,8 @@ TEMPLATE_TEST_CASE("the search takes the first of equals and never a NaN", "[ker
     for (const simd::Kernels<T>* kernels : all_kernels<T>()) {
         INFO(kernels->name);
         const auto search = [kernels](std::vector<T> x) {
-            return kernels->update_column(static_cast<Index>(x.size()), 0, nullptr, 0, simd::Scaling::none,
-                                          T{}, nullptr, x.data());
+            return kernels->update_column(static_cast<Index>(x.size()), 0, nullptr, 0, simd::Scaling::none, T{},
+                                          nullptr, x.data());
         };
         for (const Index size : {1, 5, 64, 131, 300}) {
             std::vector<T> x(static_cast<std::size_t>(size), nan);
@@ -324,16 +319,13 @@ TEMPLATE_TEST_CASE("solve_and_pack leaves the operand of the trailing update", "
     CHECK(packed == repacked);
 }
 
-TEMPLATE_TEST_CASE("row interchanges and their composition move rows as laswp does", "[kernels]", float,
-                   double) {
+TEMPLATE_TEST_CASE("row interchanges and their composition move rows as laswp does", "[kernels]", float, double) {
     using T = TestType;
     for (const Index rows : {1, 2, 17, 100}) {
         const Index first = (rows + 1) / 2, second = rows / 3;
-        const std::vector<Index> p = random_pivots(rows, first, 1),
-                                 q = random_pivots(rows - second, rows - second, 2);
+        const std::vector<Index> p = random_pivots(rows, first, 1), q = random_pivots(rows - second, rows - second, 2);
         Matrix<T> a(rows, 9, 3), expected(a), permuted(a);
-        const View<T> a_columns = a.view.block(0, 2, rows, 5),
-                      expected_columns = expected.view.block(0, 2, rows, 5);
+        const View<T> a_columns = a.view.block(0, 2, rows, 5), expected_columns = expected.view.block(0, 2, rows, 5);
         swap_rows(a_columns, p.data(), first);
         swap_rows(a_columns.block(second, 0, rows - second, 5), q.data(), rows - second);
         reference::laswp(expected_columns, p.data(), first);

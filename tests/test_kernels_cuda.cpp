@@ -69,20 +69,19 @@ TEMPLATE_TEST_CASE("groups of tile columns are copied and nothing else is writte
     check_copies<TestType>(*gpu(), {{0, 3, 3}, {1, 0, 3}, {2, 3, 0}, {1, 1, 1}, {3, 50, 33}, {2, 9, 1030}});
 }
 
-TEMPLATE_TEST_CASE("dealt tile columns are packed with their padding and come back", "[cuda]", float,
-                   double) {
+TEMPLATE_TEST_CASE("dealt tile columns are packed with their padding and come back", "[cuda]", float, double) {
     if (gpu() == nullptr) SKIP(no_gpu);
     check_conversion<TestType>(*gpu(), dealt_matrices());
     check_conversion_one_place_ahead<TestType>(*gpu());
 }
 
-TEMPLATE_TEST_CASE("strips of tile columns are packed with their padding and windows come back", "[cuda]", float, double) {
+TEMPLATE_TEST_CASE("strips of tile columns are packed with their padding and windows come back", "[cuda]", float,
+                   double) {
     if (gpu() == nullptr) SKIP(no_gpu);
     check_conversion_of_strips<TestType>(*gpu(), dealt_matrices());
 }
 
-TEMPLATE_TEST_CASE("a matrix becomes tile columns in its own memory and comes back", "[cuda]", float,
-                   double) {
+TEMPLATE_TEST_CASE("a matrix becomes tile columns in its own memory and comes back", "[cuda]", float, double) {
     if (gpu() == nullptr) SKIP(no_gpu);
     check_conversion_in_place<TestType>(*gpu(), dealt_matrices());
 }
@@ -104,8 +103,7 @@ TEMPLATE_TEST_CASE("norms on a device are those of plain loops", "[cuda]", float
     check_that_padding_has_no_norm<TestType>(*gpu());
 }
 
-TEMPLATE_TEST_CASE("norms on a device neither overflow nor underflow, and propagate NaN", "[cuda]", float,
-                   double) {
+TEMPLATE_TEST_CASE("norms on a device neither overflow nor underflow, and propagate NaN", "[cuda]", float, double) {
     if (gpu() == nullptr) SKIP(no_gpu);
     check_norms_of_extreme_elements<TestType>(*gpu());
 }

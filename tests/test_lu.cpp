@@ -40,8 +40,8 @@ const std::array<std::array<Index, 2>, 18> shapes{{{0, 0},
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("LU of any shape has LAPACK's residual with any tiles, panels, workers and policy", "[lu]",
-                   float, double) {
+TEMPLATE_TEST_CASE("LU of any shape has LAPACK's residual with any tiles, panels, workers and policy", "[lu]", float,
+                   double) {
     using T = TestType;
     for (const Config& config : configurations()) {
         Runtime rt(config);
@@ -65,8 +65,7 @@ TEMPLATE_TEST_CASE("LU of order 1000 is as exact as LAPACK's", "[lu]", float, do
         Config config;
         config.workers = workers;
         Runtime rt(config);
-        for (const Layout& layout :
-             {Layout{}, Layout{{128, 96}, {.panel_width = 40, .panel_threads = workers}}}) {
+        for (const Layout& layout : {Layout{}, Layout{{128, 96}, {.panel_width = 40, .panel_threads = workers}}}) {
             INFO(text(layout) << ", " << text(config));
             const Factored<T> f = factor(rt, a, layout);
             check_factors(a, f);
@@ -104,8 +103,7 @@ TEMPLATE_TEST_CASE("pivots equal LAPACK's where magnitudes are well separated", 
     }
 }
 
-TEMPLATE_TEST_CASE("exact-integer matrices have LAPACK's factors and pivots, bit for bit", "[lu]", float,
-                   double) {
+TEMPLATE_TEST_CASE("exact-integer matrices have LAPACK's factors and pivots, bit for bit", "[lu]", float, double) {
     using T = TestType;
     for (const Config& config : configurations()) {
         Runtime rt(config);
@@ -171,8 +169,8 @@ std::vector<Singular<T>> singular_matrices(Index m, Index n) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("INFO of an exactly singular matrix is LAPACK's and the factors are complete", "[lu]",
-                   float, double) {
+TEMPLATE_TEST_CASE("INFO of an exactly singular matrix is LAPACK's and the factors are complete", "[lu]", float,
+                   double) {
     using T = TestType;
     for (const int workers : {1, 2, 8}) {
         Config config;
@@ -185,8 +183,7 @@ TEMPLATE_TEST_CASE("INFO of an exactly singular matrix is LAPACK's and the facto
                 const auto exact =
                     static_cast<std::size_t>(matrix.exact_to_the_end ? std::min(m, n) : expected.info - 1);
                 for (const Layout& layout : layouts) {
-                    INFO(m << " x " << n << ", " << matrix.name << ", " << text(layout) << ", "
-                           << text(config));
+                    INFO(m << " x " << n << ", " << matrix.name << ", " << text(layout) << ", " << text(config));
                     const Factored<T> f = factor(rt, matrix.a, layout);
                     CHECK(f.info == expected.info);
                     CHECK(std::equal(f.pivots.begin(), f.pivots.begin() + static_cast<Index>(exact),
@@ -233,8 +230,7 @@ TEST_CASE("Wilkinson's matrix grows by two to the n - 1 without an interchange",
     }
 }
 
-TEMPLATE_TEST_CASE("NaN and infinity never hang the factorization nor choose a row outside", "[lu]", float,
-                   double) {
+TEMPLATE_TEST_CASE("NaN and infinity never hang the factorization nor choose a row outside", "[lu]", float, double) {
     using T = TestType;
     for (const Config& config : configurations()) {
         Runtime rt(config);
@@ -270,8 +266,7 @@ TEMPLATE_TEST_CASE("equal input, options and workers give equal bits", "[lu]", f
             config.scheduler = scheduler;
             Runtime rt(config);
             for (int run = 0; run < 5; ++run) {
-                const Factored<T> f =
-                    factor(rt, a, {{64, 48}, {.panel_width = 20, .panel_threads = workers}});
+                const Factored<T> f = factor(rt, a, {{64, 48}, {.panel_width = 20, .panel_threads = workers}});
                 if (!first) first = f;
                 CHECK(f.lu.values == first->lu.values);
                 CHECK(f.pivots == first->pivots);
@@ -338,8 +333,7 @@ TEMPLATE_TEST_CASE("NaN and infinity read nothing outside", "[lu][sanitize]", fl
     }
 }
 
-TEMPLATE_TEST_CASE("random shapes, tiles, panels and workers agree with LAPACK", "[lu][.soak]", float,
-                   double) {
+TEMPLATE_TEST_CASE("random shapes, tiles, panels and workers agree with LAPACK", "[lu][.soak]", float, double) {
     using T = TestType;
     const unsigned seed = std::random_device{}();
     std::mt19937 random(seed);

@@ -37,11 +37,9 @@ TEST_CASE("LU options out of range are refused by name", "[lu]") {
 TEST_CASE("extreme options in range are clamped to what the matrix and the machine have", "[lu]") {
     Runtime rt(two_workers());
     const Dense<double> a = random_dense<double>(90, 90, 16);
-    check_factors(
-        a,
-        factor(rt, a, {{16, 16}, {.panel_width = std::numeric_limits<Index>::max(), .panel_threads = 1000}}));
-    check_factors(
-        a, factor(rt, a, {{16, 16}, {.panel_width = 1, .lookahead = std::numeric_limits<int>::max()}}));
+    check_factors(a,
+                  factor(rt, a, {{16, 16}, {.panel_width = std::numeric_limits<Index>::max(), .panel_threads = 1000}}));
+    check_factors(a, factor(rt, a, {{16, 16}, {.panel_width = 1, .lookahead = std::numeric_limits<int>::max()}}));
     check_factors(a, factor(rt, a, {{1, 1}, {}}));
 }
 
@@ -135,8 +133,7 @@ TEST_CASE("several factorizations in flight at once do not disturb one another",
     std::vector<Dense<double>> inputs;
     std::vector<Matrix<double>> tiles;
     std::vector<LuFactors<double>> factors;
-    for (unsigned k = 0; k < 6; ++k)
-        inputs.push_back(random_dense<double>(60 + 20 * k, 140 - 10 * k, 19 + k));
+    for (unsigned k = 0; k < 6; ++k) inputs.push_back(random_dense<double>(60 + 20 * k, 140 - 10 * k, 19 + k));
     for (const Dense<double>& a : inputs) tiles.push_back(to_tiles(rt, a, {nb, nb}));
     for (Matrix<double>& a : tiles) factors.push_back(lu_factor(rt, a));
     rt.wait();

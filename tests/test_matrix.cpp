@@ -18,18 +18,8 @@ using namespace basalt_tests;
 
 namespace {
 
-const std::array<std::array<Index, 2>, 12> shapes{{{0, 0},
-                                                   {0, 4},
-                                                   {4, 0},
-                                                   {1, 1},
-                                                   {1, 50},
-                                                   {50, 1},
-                                                   {16, 16},
-                                                   {17, 15},
-                                                   {33, 70},
-                                                   {70, 33},
-                                                   {128, 96},
-                                                   {301, 97}}};
+const std::array<std::array<Index, 2>, 12> shapes{
+    {{0, 0}, {0, 4}, {4, 0}, {1, 1}, {1, 50}, {50, 1}, {16, 16}, {17, 15}, {33, 70}, {70, 33}, {128, 96}, {301, 97}}};
 
 const std::array<TileShape, 6> tiles_to_try{{{16, 16}, {8, 24}, {40, 8}, {512, 512}, {1, 1}, {}}};
 
@@ -98,8 +88,7 @@ TEMPLATE_TEST_CASE("a matrix comes back from its tiles as it went in", "[matrix]
                 CHECK(back_rows.gap_untouched());
                 Index wrong = 0;
                 for (Index j = 0; j < n; ++j) {
-                    for (Index i = 0; i < m; ++i)
-                        wrong += back(i, j) != a(i, j) || back_rows(j, i) != a(i, j);
+                    for (Index i = 0; i < m; ++i) wrong += back(i, j) != a(i, j) || back_rows(j, i) != a(i, j);
                 }
                 CHECK(wrong == 0);
             }

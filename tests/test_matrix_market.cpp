@@ -57,9 +57,7 @@ T number(const std::string& text) {
     return static_cast<T>(read<T>(array("real general", "1 1\n" + text + "\n")).at(0).at(0));
 }
 
-bool same_bits(double a, double b) {
-    return std::memcmp(&a, &b, sizeof a) == 0;
-}
+bool same_bits(double a, double b) { return std::memcmp(&a, &b, sizeof a) == 0; }
 
 struct Refused {
     std::string text;

@@ -112,8 +112,8 @@ TEST_CASE("a child that accesses what its parent does not hold is refused, namin
     CAPTURE(other);
     CHECK(mentions(other, "foreign rows [0, 10)"));
     CHECK(mentions(other, "parent task 'parent'"));
-    const std::string beyond = complaint_about(
-        runtime, held, [&] { runtime.submit({}, read(x.rows(3, 7)), [](View<const int>) {}); });
+    const std::string beyond =
+        complaint_about(runtime, held, [&] { runtime.submit({}, read(x.rows(3, 7)), [](View<const int>) {}); });
     CHECK(mentions(beyond, "held rows [3, 7)"));
     std::string stronger;
     runtime.submit({.name = "reader"}, read(x), [&](View<const int>) {

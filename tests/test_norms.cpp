@@ -51,8 +51,7 @@ Norms gathered(View<const T> a, Index height, Index width) {
     int turn = 0;
     for (Index col = 0; col < a.cols(); col += width) {
         for (Index row = 0; row < a.rows(); row += height) {
-            const auto block =
-                a.block(row, col, std::min(height, a.rows() - row), std::min(width, a.cols() - col));
+            const auto block = a.block(row, col, std::min(height, a.rows() - row), std::min(width, a.cols() - col));
             max[turn].accumulate(block, row, col);
             one[turn].accumulate(block, row, col);
             infinity[turn].accumulate(block, row, col);
@@ -214,8 +213,8 @@ TEST_CASE("residuals refuse vectors and rows that do not fit") {
 TEST_CASE("products are subtracted from residuals in either layout") {
     std::vector<double> a = {1, 2, 3, 4, 5, 6};
     const std::vector<double> x = {10, 100};
-    for (const auto& block : {View<const double>::column_major(a.data(), 3, 2, 3),
-                              View<const double>::row_major(a.data(), 3, 2, 2)}) {
+    for (const auto& block :
+         {View<const double>::column_major(a.data(), 3, 2, 3), View<const double>::row_major(a.data(), 3, 2, 2)}) {
         std::vector<double> residual = {1, 1, 1};
         subtract_product<double>(block, View<const double>(x.data(), 2), View<double>(residual.data(), 3));
         for (Index i = 0; i < 3; ++i) CHECK(residual[i] == 1 - block(i, 0) * 10 - block(i, 1) * 100);

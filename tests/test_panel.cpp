@@ -42,9 +42,7 @@ struct Panel {
 
 using Fill = std::function<double(Index, Index, std::mt19937&)>;
 
-double uniform(Index, Index, std::mt19937& random) {
-    return random() * 0x1p-32 - 0.5;
-}
+double uniform(Index, Index, std::mt19937& random) { return random() * 0x1p-32 - 0.5; }
 
 template <class T>
 Panel<T> make(Index rows, Index cols, const Fill& fill = uniform, Index padding = 3) {
@@ -68,8 +66,7 @@ Outcome factor(View<T> panel, int members) {
     PanelWorkspace<T> workspace(members, panel.rows(), panel.cols());
     std::vector<Index> infos(static_cast<std::size_t>(members), -1);
     reference::run_gang(members, [&](Team& team) {
-        infos[static_cast<std::size_t>(team.rank())] =
-            panel_factor(team, panel, outcome.pivots.data(), workspace);
+        infos[static_cast<std::size_t>(team.rank())] = panel_factor(team, panel, outcome.pivots.data(), workspace);
     });
     outcome.info = infos[0];
     for (const Index info : infos) CHECK(info == outcome.info);
@@ -102,8 +99,7 @@ double residual_ratio(View<const T> a, View<const T> lu, const std::vector<Index
         error = std::max(error, sum);
     }
     if (norm == 0) return error == 0 ? 0 : std::numeric_limits<double>::infinity();
-    return static_cast<double>(error /
-                               (static_cast<long double>(n) * norm * std::numeric_limits<T>::epsilon()));
+    return static_cast<double>(error / (static_cast<long double>(n) * norm * std::numeric_limits<T>::epsilon()));
 }
 
 template <class T>
@@ -137,16 +133,15 @@ Outcome lapack(View<const T> a) {
 const std::array<int, 4> gangs{1, 2, 3, 8};
 
 /// Ragged around the leaf (16), the block (64), and the usual trouble-makers: empty, tall, wide.
-const std::array<std::array<Index, 2>, 25> shapes{{{0, 0},    {0, 5},    {5, 0},     {1, 1},     {1, 20},
-                                                   {20, 1},   {2, 2},    {7, 15},    {16, 16},   {17, 17},
-                                                   {15, 48},  {48, 15},  {99, 48},   {47, 48},   {49, 48},
-                                                   {300, 33}, {33, 300}, {515, 256}, {1000, 64}, {64, 65},
-                                                   {130, 129}, {129, 130}, {70, 300},  {400, 127}, {700, 200}}};
+const std::array<std::array<Index, 2>, 25> shapes{
+    {{0, 0},     {0, 5},   {5, 0},     {1, 1},     {1, 20},   {20, 1},    {2, 2},    {7, 15},   {16, 16},
+     {17, 17},   {15, 48}, {48, 15},   {99, 48},   {47, 48},  {49, 48},   {300, 33}, {33, 300}, {515, 256},
+     {1000, 64}, {64, 65}, {130, 129}, {129, 130}, {70, 300}, {400, 127}, {700, 200}}};
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("the gang panel factors any shape with any number of threads as the reference does",
-                   "[panel]", float, double) {
+TEMPLATE_TEST_CASE("the gang panel factors any shape with any number of threads as the reference does", "[panel]",
+                   float, double) {
     using T = TestType;
     for (const auto& [m, n] : shapes) {
         const Panel<T> a = make<T>(m, n);
@@ -162,8 +157,7 @@ TEMPLATE_TEST_CASE("the gang panel factors any shape with any number of threads 
             CHECK(residual_ratio<T>(a.view, lu.view, outcome.pivots) < 30);
             CHECK(largest_multiplier<T>(lu.view) <= 1);
             for (Index i = 0; i < m; ++i) {
-                for (Index j = n; j < lu.ld; ++j)
-                    REQUIRE(lu.values[static_cast<std::size_t>(i * lu.ld + j)] == T{-99});
+                for (Index j = n; j < lu.ld; ++j) REQUIRE(lu.values[static_cast<std::size_t>(i * lu.ld + j)] == T{-99});
             }
         }
     }
@@ -223,17 +217,15 @@ TEMPLATE_TEST_CASE("pivots of an exact-integer matrix equal LAPACK's", "[panel]"
 TEMPLATE_TEST_CASE("among equal magnitudes the lowest row is the pivot", "[panel]", float, double) {
     using T = TestType;
     for (const int members : gangs) {
-        Panel<T> a = make<T>(500, 1, [](Index i, Index, std::mt19937&) {
-            return i < 3 ? 1.0 : i % 2 ? -2.0 : 2.0;
-        });
+        Panel<T> a = make<T>(500, 1, [](Index i, Index, std::mt19937&) { return i < 3 ? 1.0 : i % 2 ? -2.0 : 2.0; });
         CHECK(factor(a.view, members).pivots == std::vector<Index>{3});
         Panel<T> ones = make<T>(500, 1, [](Index, Index, std::mt19937&) { return 1.0; });
         CHECK(factor(ones.view, members).pivots == std::vector<Index>{0});
     }
 }
 
-TEMPLATE_TEST_CASE("INFO names the first pivot that is exactly zero and the factorization goes on", "[panel]",
-                   float, double) {
+TEMPLATE_TEST_CASE("INFO names the first pivot that is exactly zero and the factorization goes on", "[panel]", float,
+                   double) {
     using T = TestType;
     for (const Index zero : {0, 1, 15, 16, 40, 63}) {
         const Panel<T> a = make<T>(200, 64, [zero](Index i, Index j, std::mt19937& random) {
@@ -275,14 +267,13 @@ TEMPLATE_TEST_CASE("a denormal pivot divides instead of overflowing", "[panel]",
 
 TEMPLATE_TEST_CASE("NaN and infinity neither hang nor choose a row outside", "[panel]", float, double) {
     using T = TestType;
-    constexpr double nan = std::numeric_limits<double>::quiet_NaN(),
-                     inf = std::numeric_limits<double>::infinity();
+    constexpr double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
     for (const double bad : {nan, inf, -inf}) {
         for (int where = 0; where < 4; ++where) {
             const auto fill = [bad, where](Index i, Index j, std::mt19937& random) {
                 const double x = uniform(i, j, random);
-                const bool hit = where == 0 || (where == 1 && j == 20) || (where == 2 && i == 150) ||
-                                 (where == 3 && i == j);
+                const bool hit =
+                    where == 0 || (where == 1 && j == 20) || (where == 2 && i == 150) || (where == 3 && i == j);
                 return hit ? bad : x;
             };
             for (const int members : gangs) {
@@ -297,8 +288,7 @@ TEMPLATE_TEST_CASE("NaN and infinity neither hang nor choose a row outside", "[p
     }
 }
 
-TEMPLATE_TEST_CASE("a NaN on the diagonal stays the pivot, one below it is not chosen", "[panel]", float,
-                   double) {
+TEMPLATE_TEST_CASE("a NaN on the diagonal stays the pivot, one below it is not chosen", "[panel]", float, double) {
     using T = TestType;
     for (const int members : gangs) {
         for (const Index row : {0, 90}) {
@@ -316,15 +306,12 @@ TEST_CASE("a panel that does not fit its workspace or is not row-major is refuse
     PanelWorkspace<double> workspace(1, 10, 5);
     std::vector<double> values(200);
     std::vector<Index> pivots(20);
-    CHECK_THROWS_AS(
-        panel_factor(team, View<double>::row_major(values.data(), 11, 5, 5), pivots.data(), workspace),
-        std::invalid_argument);
-    CHECK_THROWS_AS(
-        panel_factor(team, View<double>::row_major(values.data(), 10, 6, 6), pivots.data(), workspace),
-        std::invalid_argument);
-    CHECK_THROWS_AS(
-        panel_factor(team, View<double>::column_major(values.data(), 10, 5, 10), pivots.data(), workspace),
-        std::invalid_argument);
+    CHECK_THROWS_AS(panel_factor(team, View<double>::row_major(values.data(), 11, 5, 5), pivots.data(), workspace),
+                    std::invalid_argument);
+    CHECK_THROWS_AS(panel_factor(team, View<double>::row_major(values.data(), 10, 6, 6), pivots.data(), workspace),
+                    std::invalid_argument);
+    CHECK_THROWS_AS(panel_factor(team, View<double>::column_major(values.data(), 10, 5, 10), pivots.data(), workspace),
+                    std::invalid_argument);
 }
 
 TEST_CASE("a panel's rows are dealt out without gap or overlap", "[panel]") {
@@ -373,8 +360,7 @@ TEST_CASE("one workspace serves many panels and gangs of every size under stress
         std::vector<Panel<double>> panels(repeats, a);
         std::vector<std::vector<Index>> pivots(repeats, std::vector<Index>(90));
         reference::run_gang(members, [&](Team& team) {
-            for (std::size_t r = 0; r < repeats; ++r)
-                panel_factor(team, panels[r].view, pivots[r].data(), workspace);
+            for (std::size_t r = 0; r < repeats; ++r) panel_factor(team, panels[r].view, pivots[r].data(), workspace);
         });
         for (std::size_t r = 0; r < repeats; ++r) {
             REQUIRE(pivots[r] == expected_pivots);

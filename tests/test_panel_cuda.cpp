@@ -67,7 +67,8 @@ TEMPLATE_TEST_CASE("the GPU panel factors as accurately as LAPACK demands", "[cu
 
 TEST_CASE("blocks of the GPU panel record what they are busy with, and factor all the same", "[cuda]") {
     if (gpu() == nullptr) SKIP(no_gpu);
-    const PanelPlans recorded{{PanelDesign::cluster}, {PanelDesign::grid}, {PanelDesign::grid, 32}, {PanelDesign::fused}};
+    const PanelPlans recorded{
+        {PanelDesign::cluster}, {PanelDesign::grid}, {PanelDesign::grid, 32}, {PanelDesign::fused}};
     check_panel_log(*gpu(), recorded, {{40, 32}, {1000, 64}, {3000, 256}, {2500, 600}});
 }
 

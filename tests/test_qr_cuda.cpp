@@ -132,8 +132,8 @@ TEST_CASE("QR on GPUs repeated gives the same bits", "[cuda]") {
     }
 }
 
-TEMPLATE_TEST_CASE("tall panels on a GPU keep residual and orthogonality, whatever their condition",
-                   "[cuda][large]", float, double) {
+TEMPLATE_TEST_CASE("tall panels on a GPU keep residual and orthogonality, whatever their condition", "[cuda][large]",
+                   float, double) {
     using T = TestType;
     if (gpus_here() == 0) SKIP(no_gpu);
     Runtime runtime(machine(1).config());

@@ -54,9 +54,7 @@ struct Leaf {
           shared_memory(3 * leaf_order * cuda_detail::square_ld, std::numeric_limits<T>::quiet_NaN()) {}
 
     cuda_detail::QrLeafData<T> data() { return {gram.data(), r1.data(), x.data(), r.data(), t.data(), &way}; }
-    Square<T> square(int number) {
-        return {shared_memory.data() + number * leaf_order * cuda_detail::square_ld};
-    }
+    Square<T> square(int number) { return {shared_memory.data() + number * leaf_order * cuda_detail::square_ld}; }
 
     std::size_t size;
     std::vector<T> gram, r1, x, r, t, shared_memory;
@@ -89,8 +87,8 @@ void make_gram(View<const T> a, bool backwards, std::vector<T>& gram) {
         if (a.cols() <= leaf_order) {
             cuda_detail::gram_block<false, T>(thread, a, gram.data(), shared.square());
         } else {
-            cuda_detail::wide_gram_block<false, T>(
-                thread, a, gram.data(), cuda_detail::WideStage<T>{reinterpret_cast<T*>(shared.memory)});
+            cuda_detail::wide_gram_block<false, T>(thread, a, gram.data(),
+                                                   cuda_detail::WideStage<T>{reinterpret_cast<T*>(shared.memory)});
         }
     });
 }
@@ -103,8 +101,8 @@ void factor_wide_gram(View<T> a, bool backwards, Leaf<T>& leaf) {
     std::vector<T> squares(wide_order);
     EmulatedBlock(leaf_threads / 32, backwards).run([&](const EmulatedBlock::Thread& thread) {
         cuda_detail::factor_wide_gram_block<T>(LeafThread(thread, votes), static_cast<int>(a.cols()), T{32},
-                                               leaf.data(), leaf.shared, squares.data(), leaf.square(0),
-                                               leaf.square(1), leaf.square(2));
+                                               leaf.data(), leaf.shared, squares.data(), leaf.square(0), leaf.square(1),
+                                               leaf.square(2));
     });
 }
 
@@ -114,8 +112,7 @@ void multiply_rows(View<const T> a, const std::vector<T>& y, bool backwards, Vie
     RowMemory shared;
     EmulatedBlock(4, backwards).run([&](const EmulatedBlock::Thread& thread) {
         const auto multiply = [&](auto order) {
-            cuda_detail::load_triangle<order>(thread, static_cast<int>(a.cols()), y.data(),
-                                              shared.triangle());
+            cuda_detail::load_triangle<order>(thread, static_cast<int>(a.cols()), y.data(), shared.triangle());
             cuda_detail::multiply_block<order, false, T>(thread, a, shared.triangle(), c);
         };
         if (a.cols() <= leaf_order) {
@@ -143,8 +140,8 @@ void factor(std::vector<T>& a, int w, bool backwards, Leaf<T>& leaf) {
     }
     EmulatedBlock(leaf_threads / 32, backwards).run([&](const EmulatedBlock::Thread& thread) {
         cuda_detail::reconstruct_block<T>(LeafThread(thread, votes), w, av.block(0, 0, w, w),
-                                          rows(q1, w).block(0, 0, w, w), leaf.data(), leaf.shared,
-                                          leaf.square(0), leaf.square(1));
+                                          rows(q1, w).block(0, 0, w, w), leaf.data(), leaf.shared, leaf.square(0),
+                                          leaf.square(1));
     });
     const View<T> below = below_top(a, w);
     multiply_rows<T>(leaf.way == QrLeafWay::twice ? below_top(q1, w) : below, leaf.x, backwards, below);
@@ -159,8 +156,7 @@ std::vector<T> columns(Index m, Index w, double distance) {
     for (Index i = 0; i < m; ++i) {
         for (Index j = 1; j < w; ++j) {
             T& x = a[static_cast<std::size_t>(i * w + j)];
-            x = static_cast<T>((1 - distance) * double(a[static_cast<std::size_t>(i * w)]) +
-                               distance * double(x));
+            x = static_cast<T>((1 - distance) * double(a[static_cast<std::size_t>(i * w)]) + distance * double(x));
         }
     }
     return a;
@@ -169,8 +165,7 @@ std::vector<T> columns(Index m, Index w, double distance) {
 template <class T>
 double distance(const std::vector<T>& a, const std::vector<T>& b) {
     double largest = 0;
-    for (std::size_t i = 0; i < a.size(); ++i)
-        largest = std::max(largest, std::abs(double(a[i]) - double(b[i])));
+    for (std::size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(double(a[i]) - double(b[i])));
     return largest;
 }
 
@@ -203,8 +198,8 @@ TEMPLATE_TEST_CASE("a leaf's reflectors out of its Gram matrices are Householder
                     if (i > j) v = std::max(v, std::abs(rows(a, w)(i, j) - wanted));
                     if (i <= j) r = std::max(r, std::abs(rows(leaf.r, w)(i, j) - wanted));
                     if (i == j)
-                        t = std::max(t, std::abs(double(rows(leaf.t, w)(i, j)) -
-                                                 double(tau[static_cast<std::size_t>(j)])));
+                        t = std::max(
+                            t, std::abs(double(rows(leaf.t, w)(i, j)) - double(tau[static_cast<std::size_t>(j)])));
                     if (i <= j) CHECK(rows(a, w)(i, j) == (i == j ? T{1} : T{0}));
                     if (i > j && i < w) CHECK(rows(leaf.t, w)(i, j) == T{0});
                 }
@@ -223,9 +218,8 @@ TEMPLATE_TEST_CASE("a leaf's reflectors out of its Gram matrices are Householder
             double error = 0;
             for (Index i = 0; i < w; ++i) {
                 for (Index j = 0; j < w; ++j) {
-                    error = std::max(error,
-                                     std::abs(double(rows(whole, w)(i, j)) - double(rows(leaf.t, w)(i, j)) -
-                                              double(rows(leaf.t, w)(j, i))));
+                    error = std::max(error, std::abs(double(rows(whole, w)(i, j)) - double(rows(leaf.t, w)(i, j)) -
+                                                     double(rows(leaf.t, w)(j, i))));
                 }
             }
             CHECK(error < 100 * roundoff);
@@ -233,8 +227,7 @@ TEMPLATE_TEST_CASE("a leaf's reflectors out of its Gram matrices are Householder
     }
 }
 
-TEMPLATE_TEST_CASE("a block's Gram matrix and product with a triangle are those of plain loops", "", float,
-                   double) {
+TEMPLATE_TEST_CASE("a block's Gram matrix and product with a triangle are those of plain loops", "", float, double) {
     using T = TestType;
     constexpr double roundoff = std::numeric_limits<T>::epsilon();
     for (const auto& [m, w] :
@@ -259,9 +252,8 @@ TEMPLATE_TEST_CASE("a block's Gram matrix and product with a triangle are those 
 TEMPLATE_TEST_CASE("a wide leaf's reflectors are those of its compressed form", "", float, double) {
     using T = TestType;
     constexpr double roundoff = std::numeric_limits<T>::epsilon();
-    for (const auto& [m, w, near, way] : {Case{700, 128, 1, QrLeafWay::once},
-                                          {300, 70, 1, QrLeafWay::once},
-                                          {700, 100, 0.3, QrLeafWay::twice}}) {
+    for (const auto& [m, w, near, way] :
+         {Case{700, 128, 1, QrLeafWay::once}, {300, 70, 1, QrLeafWay::once}, {700, 100, 0.3, QrLeafWay::twice}}) {
         std::vector<T> a = columns<T>(m, w, near), expected = a, tau(static_cast<std::size_t>(w));
         reference::geqrf<T>(rows(expected, w), tau.data());
         Leaf<T> leaf(w);

@@ -125,9 +125,8 @@ TEST_CASE("panels in mode gpu get narrower where few columns are left") {
             runtime.start_trace();
             check_qr(a, factor_qr(runtime, a, {64, 64}, options));
             const auto events = runtime.take_trace().events;
-            CHECK(std::count_if(events.begin(), events.end(), [](const auto& event) {
-                      return std::string(event.name) == "panel";
-                  }) == panels);
+            CHECK(std::count_if(events.begin(), events.end(),
+                                [](const auto& event) { return std::string(event.name) == "panel"; }) == panels);
         }
     }
 }

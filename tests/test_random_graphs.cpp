@@ -32,26 +32,21 @@ std::vector<RuntimeChoice> every_choice() {
 GraphSetting setting_of(std::uint64_t number) {
     static const std::vector<RuntimeChoice> choices = every_choice();
     const RuntimeChoice& choice = choices[number % choices.size()];
-    GraphSetting setting{choice.setting.config(), {}, choice.setting.text() + ", window " + std::to_string(choice.window)};
+    GraphSetting setting{
+        choice.setting.config(), {}, choice.setting.text() + ", window " + std::to_string(choice.window)};
     setting.config.window = choice.window;
     setting.config.bind = number % 3 != 0;
     return setting;
 }
 
-SeedRunner runner() {
-    return {"BASALT_GRAPH_SEED", block, 500, setting_of};
-}
+SeedRunner runner() { return {"BASALT_GRAPH_SEED", block, 500, setting_of}; }
 
 }  // namespace
 
-TEST_CASE("ten thousand random graphs give what they give serially") {
-    runner().run(1, 10'000);
-}
+TEST_CASE("ten thousand random graphs give what they give serially") { runner().run(1, 10'000); }
 
 TEST_CASE("random graphs give what they give serially, under a sanitizer", "[sanitize]") {
     runner().run(1, 10'000, [](std::uint64_t seed) { return seed % block < 4; });
 }
 
-TEST_CASE("a million random graphs give what they give serially", "[.soak]") {
-    runner().run(10'001, 1'010'000);
-}
+TEST_CASE("a million random graphs give what they give serially", "[.soak]") { runner().run(10'001, 1'010'000); }

@@ -80,11 +80,10 @@ TraceEvent event_at(std::int64_t begin_ns, std::int64_t end_ns) {
 }  // namespace
 
 TEST_CASE("a factorization's record has the contract's keys in the contract's order, on one line") {
-    CHECK(
-        to_json(sample_record()).dump() ==
-        R"({"routine":"getrf","precision":"d","m":300,"n":200,"nb":64,"tile":"512x1024","mode":"cpu",)"
-        R"("cpus":2,"gpus":0,"emulated":false,"data":"host","seconds":0.5,"gflops":2.0,"residual_ratio":0.125,)"
-        R"("passed":true,"info":0,"runs":[0.5,0.25,4.0],"machine":"a \"fast\" one","commit":"0123abc"})");
+    CHECK(to_json(sample_record()).dump() ==
+          R"({"routine":"getrf","precision":"d","m":300,"n":200,"nb":64,"tile":"512x1024","mode":"cpu",)"
+          R"("cpus":2,"gpus":0,"emulated":false,"data":"host","seconds":0.5,"gflops":2.0,"residual_ratio":0.125,)"
+          R"("passed":true,"info":0,"runs":[0.5,0.25,4.0],"machine":"a \"fast\" one","commit":"0123abc"})");
 }
 
 TEST_CASE("numbers that are not finite, and a check that was not made, are null") {
@@ -95,8 +94,7 @@ TEST_CASE("numbers that are not finite, and a check that was not made, are null"
     CHECK(to_json(record).dump().find(R"("residual_ratio":null)") != std::string::npos);
     record.residual_ratio.reset();
     record.runs.clear();
-    CHECK(to_json(record).dump().find(R"("seconds":null,"gflops":0.0,"residual_ratio":null)") !=
-          std::string::npos);
+    CHECK(to_json(record).dump().find(R"("seconds":null,"gflops":0.0,"residual_ratio":null)") != std::string::npos);
     record.passed.reset();
     CHECK(to_json(record).dump().find(R"("passed":null)") != std::string::npos);
 }
@@ -129,9 +127,8 @@ TEST_CASE("the name - writes records to the standard output, and a bad path is a
     JsonRecordWriter writer("-", out);
     writer.write({{"a", 1}});
     CHECK(out.str() == "{\"a\":1}\n");
-    CHECK(error_of([&] {
-              JsonRecordWriter("/nowhere/at/all.json", out);
-          }).find("/nowhere/at/all.json: No such file") == 0);
+    CHECK(error_of([&] { JsonRecordWriter("/nowhere/at/all.json", out); }).find("/nowhere/at/all.json: No such file") ==
+          0);
     out.setstate(std::ios::badbit);
     CHECK(error_of([&] { writer.write({{"a", 1}}); }) == "-: the record could not be written");
 }
@@ -149,8 +146,7 @@ TEST_CASE("a trace has a named row a worker and keeps nanoseconds") {
     CHECK(events[2] == nlohmann::json::parse(
                            R"({"ph":"M","pid":0,"tid":1,"name":"thread_name",
                                "args":{"name":"worker 1","kind":"cpu"}})"));
-    CHECK(events[4] ==
-          nlohmann::json::parse(R"({"ph":"X","pid":0,"tid":1,"ts":1.234,"dur":2.001,"name":"update",
+    CHECK(events[4] == nlohmann::json::parse(R"({"ph":"X","pid":0,"tid":1,"ts":1.234,"dur":2.001,"name":"update",
                                                  "args":{"tiles":"3,5","priority":-3}})"));
     CHECK(events[5].at("ts") == 0.0);
     CHECK(events[5].at("dur") == 0.007);
@@ -172,9 +168,7 @@ TEST_CASE("any text is a valid name in a trace") {
     CHECK(events[4].at("name") == "");
 }
 
-TEST_CASE("a trace without events is still a trace") {
-    CHECK(parsed_trace({}).at("traceEvents").empty());
-}
+TEST_CASE("a trace without events is still a trace") { CHECK(parsed_trace({}).at("traceEvents").empty()); }
 
 TEST_CASE("a trace larger than the writer's buffer arrives whole") {
     Trace trace;

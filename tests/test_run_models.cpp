@@ -39,7 +39,8 @@ RunCase lu_of(Index n) { return {"getrf", 'd', n, n, false, {}}; }
 double cube(double x) { return x * x * x; }
 
 /// What a new reader of the file expects.
-std::optional<double> expected(const std::string& path, const RunCase& run, FactorMode mode, const RunMachine& on = machine) {
+std::optional<double> expected(const std::string& path, const RunCase& run, FactorMode mode,
+                               const RunMachine& on = machine) {
     const auto estimate = RunModels(path).estimate(on, run, mode);
     return estimate ? std::optional(estimate->seconds) : std::nullopt;
 }
@@ -133,10 +134,12 @@ TEST_CASE("cores alone are the same machine with a few cores more or less, and s
     const TemporaryFolder folder;
     const std::string path = folder.path("models.json");
     RunModels(path).record({"a CPU", 16, ""}, lu_of(1000), FactorMode::cpu, {1.5});
-    CHECK(expected(path, lu_of(1000), FactorMode::cpu, {"a CPU", 15, "1 x a GPU"}).value() == Approx(1.6).epsilon(1e-9));
+    CHECK(expected(path, lu_of(1000), FactorMode::cpu, {"a CPU", 15, "1 x a GPU"}).value() ==
+          Approx(1.6).epsilon(1e-9));
     CHECK_FALSE(expected(path, lu_of(1000), FactorMode::cpu, {"a CPU", 8, "1 x a GPU"}));
     RunModels(path).record({"a CPU", 15, ""}, lu_of(1000), FactorMode::cpu, {1.7});
-    CHECK(expected(path, lu_of(1000), FactorMode::cpu, {"a CPU", 15, "1 x a GPU"}).value() == Approx(1.7).epsilon(1e-9));
+    CHECK(expected(path, lu_of(1000), FactorMode::cpu, {"a CPU", 15, "1 x a GPU"}).value() ==
+          Approx(1.7).epsilon(1e-9));
 }
 
 TEST_CASE("times and sizes that mean nothing teach nothing") {
@@ -161,9 +164,17 @@ TEST_CASE("a file that is damaged or none of ours is kept aside and begun anew")
     newer.replace(newer.find("\"version\": 1"), 12, "\"version\": 2");
     std::string negative = whole;
     negative.replace(negative.find("0.25"), 4, "-0.5");
-    const std::vector<std::string> bad{"", "{", whole.substr(0, whole.size() / 2), "[1, 2]", "null", "not JSON at all",
+    const std::vector<std::string> bad{"",
+                                       "{",
+                                       whole.substr(0, whole.size() / 2),
+                                       "[1, 2]",
+                                       "null",
+                                       "not JSON at all",
                                        R"({"format": "something else", "version": 1, "models": []})",
-                                       std::string("\0\1\2\xff", 4), wrong_type, newer, negative};
+                                       std::string("\0\1\2\xff", 4),
+                                       wrong_type,
+                                       newer,
+                                       negative};
     for (std::size_t i = 0; i < bad.size(); ++i) {
         INFO(bad[i]);
         folder.write("models.json", bad[i]);

@@ -24,8 +24,7 @@ using basalt_tests::mentions;
 using basalt_tests::Setting;
 using basalt_tests::Watchdog;
 
-TEST_CASE("tasks on one datum run in program order and readers in between see what was written",
-          "[sanitize]") {
+TEST_CASE("tasks on one datum run in program order and readers in between see what was written", "[sanitize]") {
     const Setting setting = GENERATE(from_range(every_setting()));
     CAPTURE(setting);
     const Watchdog watchdog(setting.text());
@@ -69,8 +68,7 @@ TEST_CASE("a region named twice in one list is accessed in the strongest mode") 
     for (int i = 0; i < 100; ++i) {
         runtime.submit({}, read(x), readwrite(x.rows(1, 3)),
                        [](View<const int> all, View<int> part) { part[0] = all[1] + 1; });
-        runtime.submit({}, commute(x), read(x),
-                       [](View<int> x, View<const int> same) { x[2] = same[2] + 1; });
+        runtime.submit({}, commute(x), read(x), [](View<int> x, View<const int> same) { x[2] = same[2] + 1; });
     }
     CHECK(x.host_view()[1] == 100);
     CHECK(x.host_view()[2] == 100);
@@ -129,8 +127,7 @@ TEST_CASE("a writer of a whole owned array overtakes its readers on fresh memory
     CHECK(old_value == 1);
 }
 
-TEST_CASE(
-    "a writer waits for the readers of what is borrowed, only partly written, or written without views") {
+TEST_CASE("a writer waits for the readers of what is borrowed, only partly written, or written without views") {
     const Setting setting = GENERATE(from_range(every_setting({2, 4})));
     const int kind = GENERATE(0, 1, 2);
     CAPTURE(setting, kind);
@@ -203,8 +200,7 @@ TEST_CASE("a writer behind a hundred thousand readers sees them all") {
     Array<int> x = Array<int>::wrap(runtime, memory.data(), 1);
     std::atomic<int> readers{0};
     for (int i = 0; i < 100'000; ++i)
-        runtime.submit({}, read(x),
-                       [&](View<const int>) { readers.fetch_add(1, std::memory_order_relaxed); });
+        runtime.submit({}, read(x), [&](View<const int>) { readers.fetch_add(1, std::memory_order_relaxed); });
     runtime.submit({}, readwrite(x), [&](View<int> x) { x[0] = readers; });
     CHECK(x.host_view()[0] == 100'000);
 }
@@ -248,14 +244,12 @@ TEST_CASE("kernels may be large, over-aligned or movable only, and are destroyed
         std::array<int, 5000> large{};
         std::iota(large.begin(), large.end(), 0);
         runtime.submit({}, [large, &right] { right += large[4999] == 4999; });
-        runtime.submit({}, [aligned = Aligned{}, &right] {
-            right += reinterpret_cast<std::uintptr_t>(&aligned) % 256 == 0;
-        });
+        runtime.submit(
+            {}, [aligned = Aligned{}, &right] { right += reinterpret_cast<std::uintptr_t>(&aligned) % 256 == 0; });
         runtime.submit({}, [owner = std::make_unique<int>(7), &right] { right += *owner == 7; });
-        runtime.submit({}, readwrite(x),
-                       [owner = std::make_unique<int>(7), aligned = Aligned{}, &right](View<int>) {
-                           right += *owner == 7 && reinterpret_cast<std::uintptr_t>(&aligned) % 256 == 0;
-                       });
+        runtime.submit({}, readwrite(x), [owner = std::make_unique<int>(7), aligned = Aligned{}, &right](View<int>) {
+            right += *owner == 7 && reinterpret_cast<std::uintptr_t>(&aligned) % 256 == 0;
+        });
         for (int i = 0; i < 10; ++i) runtime.submit({}, [shared, &right] { right += *shared == 5; });
         runtime.wait();
         CHECK(shared.use_count() == 1);
@@ -329,9 +323,8 @@ TEST_CASE("a trace has a row a worker and a bar a task, with name, tile and prio
     runtime.wait();
     runtime.start_trace();
     for (int i = 0; i < 50; ++i) {
-        runtime.submit(
-            {.name = TaskName::intern("update" + std::to_string(i % 2)), .priority = i, .tile = {i, 7, -1}},
-            [] {});
+        runtime.submit({.name = TaskName::intern("update" + std::to_string(i % 2)), .priority = i, .tile = {i, 7, -1}},
+                       [] {});
     }
     runtime.wait();
     const Trace trace = runtime.take_trace();

@@ -21,9 +21,7 @@ using basalt_tests::Watchdog;
 
 namespace {
 
-std::vector<Task> make_tasks(std::size_t count) {
-    return std::vector<Task>(count);
-}
+std::vector<Task> make_tasks(std::size_t count) { return std::vector<Task>(count); }
 
 std::size_t number_of(const Task* task, const std::vector<Task>& tasks) {
     return static_cast<std::size_t>(task - tasks.data());

@@ -64,16 +64,13 @@ std::string usage_error_of(const F& call) {
     return {};
 }
 
-bool mentions(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
+bool mentions(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 const std::array<Index, 8> orders{0, 1, nb - 1, nb, nb + 1, 2 * nb + 3, 150, 300};
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("lu_solve solves for any number of right-hand sides with any tiles", "[solve]", float,
-                   double) {
+TEMPLATE_TEST_CASE("lu_solve solves for any number of right-hand sides with any tiles", "[solve]", float, double) {
     using T = TestType;
     for (const Config& config : configurations()) {
         Runtime rt(config);
@@ -183,8 +180,7 @@ TEMPLATE_TEST_CASE("solve() of order 1000 with gaps below the columns", "[solve]
     }
 }
 
-TEMPLATE_TEST_CASE("solve() of a singular matrix returns LAPACK's INFO and leaves B alone", "[solve]", float,
-                   double) {
+TEMPLATE_TEST_CASE("solve() of a singular matrix returns LAPACK's INFO and leaves B alone", "[solve]", float, double) {
     using T = TestType;
     Runtime rt(two_workers());
     for (const Index n : {Index{1}, nb, Index{100}}) {
@@ -239,8 +235,7 @@ TEST_CASE("factors and right-hand sides that do not belong together are refused"
     Runtime rt(two_workers()), other(two_workers());
     Matrix<double> a = to_tiles(rt, random_dense<double>(40, 40, 55)),
                    wide = to_tiles(rt, random_dense<double>(40, 41, 56));
-    Matrix<double> b = to_tiles(rt, random_dense<double>(40, 1, 57)), shorter(rt, 39, 1),
-                   foreign(other, 40, 1), none;
+    Matrix<double> b = to_tiles(rt, random_dense<double>(40, 1, 57)), shorter(rt, 39, 1), foreign(other, 40, 1), none;
     const LuFactors<double> lu = lu_factor(rt, a), of_wide = lu_factor(rt, wide), no_factors;
     CHECK(mentions(usage_error_of([&] { lu_solve(rt, of_wide, b); }), "40 x 41"));
     CHECK(mentions(usage_error_of([&] { lu_solve(rt, lu, shorter); }), "39 rows"));

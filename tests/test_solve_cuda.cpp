@@ -10,8 +10,10 @@ TEMPLATE_TEST_CASE("factors on real GPUs are solved with where they are", "[cuda
     const Watchdog watchdog;
     Runtime runtime;
     for (const FactorMode mode : {FactorMode::gpu, FactorMode::hybrid}) {
-        for (const SolveShape& shape : {SolveShape{1, 1, {8, 8}, {8, 8}}, {333, 1, {32, 64}, {32, 1}},
-                                        {1000, 3, {128, 256}, {128, 2}}, {3000, 700, {512, 512}, {512, 512}}}) {
+        for (const SolveShape& shape : {SolveShape{1, 1, {8, 8}, {8, 8}},
+                                        {333, 1, {32, 64}, {32, 1}},
+                                        {1000, 3, {128, 256}, {128, 2}},
+                                        {3000, 700, {512, 512}, {512, 512}}}) {
             check_solves_on_gpus<TestType>(runtime, mode, shape);
             if (shape.n <= 1000) check_reflections_on_gpus<TestType>(runtime, mode, shape);
         }

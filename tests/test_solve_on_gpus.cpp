@@ -26,8 +26,10 @@ TEMPLATE_TEST_CASE("factors on GPUs are solved with where they are", "[solve][sa
     for (const int gpus : {1, 3}) {
         Runtime runtime(emulated(gpus));
         for (const FactorMode mode : {FactorMode::gpu, FactorMode::hybrid}) {
-            for (const SolveShape& shape : {SolveShape{1, 1, {8, 8}, {8, 8}}, {33, 1, {32, 32}, {32, 1}},
-                                            {100, 3, {48, 32}, {32, 2}}, {160, 70, {32, 32}, {64, 32}}}) {
+            for (const SolveShape& shape : {SolveShape{1, 1, {8, 8}, {8, 8}},
+                                            {33, 1, {32, 32}, {32, 1}},
+                                            {100, 3, {48, 32}, {32, 2}},
+                                            {160, 70, {32, 32}, {64, 32}}}) {
                 check_solves_on_gpus<TestType>(runtime, mode, shape);
                 check_reflections_on_gpus<TestType>(runtime, mode, shape);
             }
@@ -74,7 +76,8 @@ TEST_CASE("larger than the GPUs' memory, factors are solved with all the same", 
     CHECK(solve_ratio(a, from_tiles(runtime, x), b) < 30);
 }
 
-TEST_CASE("where the factors fit a GPU and the right-hand sides do not, cores solve or some columns go home", "[solve]") {
+TEST_CASE("where the factors fit a GPU and the right-hand sides do not, cores solve or some columns go home",
+          "[solve]") {
     const Watchdog watchdog;
     const Index n = 256;
     const Dense<double> a = symmetric(Triangle::lower, spd_dense<double>(Triangle::lower, n, 83));

@@ -20,7 +20,11 @@ constexpr Index gap = 6;  // even, for pairs
 template <class T>
 struct Problem {
     Problem(int n, int cols)
-        : l(1, n, n, 1, gap), inverses(1, n, solved_rows, 2, 2 * gap), w(1, n, cols, 3, gap), u(1, n, cols, 4, gap), expected(w) {
+        : l(1, n, n, 1, gap),
+          inverses(1, n, solved_rows, 2, 2 * gap),
+          w(1, n, cols, 3, gap),
+          u(1, n, cols, 4, gap),
+          expected(w) {
         constexpr T nan = std::numeric_limits<T>::quiet_NaN();
         std::fill(inverses.values.begin(), inverses.values.end(), nan);
         for (Index i = 0; i < n; ++i) {
@@ -32,7 +36,8 @@ struct Problem {
             for (Index i = 0; i < order; ++i) {
                 for (Index j = 0; j < order; ++j) x(i, j) = i == j ? T{1} : T{0};
             }
-            reference::trsm<T>(Side::left, Triangle::lower, Diagonal::unit, l.column(0).block(top, top, order, order), x);
+            reference::trsm<T>(Side::left, Triangle::lower, Diagonal::unit, l.column(0).block(top, top, order, order),
+                               x);
         }
         for (Index i = 0; i < n; ++i) {
             for (Index c = 0; c < cols; ++c) {
@@ -47,8 +52,16 @@ struct Problem {
 
     cuda_detail::Strip<T> strip() {
         const View<T> lv = l.column(0), xv = inverses.column(0), wv = w.column(0), uv = u.column(0);
-        return {lv.data(), lv.row_stride(), xv.data(), xv.row_stride(), wv.data(), wv.row_stride(), uv.data(), uv.row_stride(),
-                static_cast<int>(lv.rows()), static_cast<int>(wv.cols())};
+        return {lv.data(),
+                lv.row_stride(),
+                xv.data(),
+                xv.row_stride(),
+                wv.data(),
+                wv.row_stride(),
+                uv.data(),
+                uv.row_stride(),
+                static_cast<int>(lv.rows()),
+                static_cast<int>(wv.cols())};
     }
 
     static constexpr int solved_rows = cuda_detail::solved_rows;
@@ -100,7 +113,8 @@ void check_strips() {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("a block of threads solves a strip with the inverses of diagonal blocks", "[kernels]", float, double) {
+TEMPLATE_TEST_CASE("a block of threads solves a strip with the inverses of diagonal blocks", "[kernels]", float,
+                   double) {
     check_strips<cuda_detail::ByInverse, TestType>();
 }
 

@@ -25,8 +25,7 @@ void run_team(int size, Member&& member) {
 
 }  // namespace
 
-TEST_CASE("nobody passes the barrier before all have arrived, and what was written before is seen",
-          "[sanitize]") {
+TEST_CASE("nobody passes the barrier before all have arrived, and what was written before is seen", "[sanitize]") {
     const int size = GENERATE(1, 2, 3, 8);
     CAPTURE(size);
     const Watchdog watchdog;

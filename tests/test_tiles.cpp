@@ -111,9 +111,7 @@ std::string message_of(Index m, Index n, TileShape shape) {
     return "";
 }
 
-bool mentions(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
+bool mentions(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 
@@ -282,6 +280,5 @@ TEMPLATE_TEST_CASE("generating tile columns equals packing the generated matrix"
     }
     const auto small = make_generator<TestType>("random", m - 1, n);
     std::vector<TestType> column(static_cast<std::size_t>(grid.tile_column_size()));
-    CHECK_THROWS_AS(generate_tile_column(grid, 0, 0, 1, ElementOrder::row_major, *small, column.data()),
-                    UsageError);
+    CHECK_THROWS_AS(generate_tile_column(grid, 0, 0, 1, ElementOrder::row_major, *small, column.data()), UsageError);
 }

@@ -34,9 +34,7 @@ std::string refusal_of(const std::string& text) {
 }
 
 /// An object with one event of these keys.
-std::string with_event(const std::string& keys) {
-    return "{\"traceEvents\":[\n{" + keys + "}\n]}";
-}
+std::string with_event(const std::string& keys) { return "{\"traceEvents\":[\n{" + keys + "}\n]}"; }
 
 Trace sample_trace() {
     Trace trace;
@@ -104,10 +102,10 @@ TEST_CASE("an event writes only what is not the default, and a row its kind and 
     const std::string text = written(sample_trace());
     CHECK(text.find(R"("name":"thread_name","args":{"name":"gpu 1 from host","kind":"copy","device":1}})") !=
           text.npos);
-    CHECK(text.find(
-              R"({"ph":"X","pid":0,"tid":2,"ts":1.234,"dur":987654319.775,"name":"copy","args":{"priority":0,)"
-              R"("kind":"copy","step":2147483647,"bytes":1099511627776,"id":18446744073709551615,"after":[1]}})") !=
-          text.npos);
+    CHECK(
+        text.find(R"({"ph":"X","pid":0,"tid":2,"ts":1.234,"dur":987654319.775,"name":"copy","args":{"priority":0,)"
+                  R"("kind":"copy","step":2147483647,"bytes":1099511627776,"id":18446744073709551615,"after":[1]}})") !=
+        text.npos);
     CHECK(text.find(R"("ts":0.007,"dur":0,"name":"update","args":{"priority":0,"after":[)") != text.npos);
 }
 

@@ -90,7 +90,7 @@ TEST_CASE("states of blocks inside kernels are counted and drawn apart from task
 
     const std::string chart = chart_of(trace);
     CHECK(occurrences(chart, ">gpu 0 panel block 1<") == 1);
-    CHECK(occurrences(chart, ">meeting<") == 1);        // in the legend
+    CHECK(occurrences(chart, ">meeting<") == 1);  // in the legend
     CHECK(occurrences(chart, "<title>meeting") == 2);
     CHECK(occurrences(chart, "<title>panel") == 1);
 }

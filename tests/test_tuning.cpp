@@ -51,9 +51,14 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 
 TEST_CASE("an architecture without an entry gets the nearest one below it, or the lowest there is") {
     const TuningTables& tables = TuningTables::built_in();
-    for (const auto& [architecture, entry] : {std::pair{"sm_80", "sm_80"}, {"sm_86", "sm_86"}, {"sm_89", "sm_86"},
-                                              {"sm_90", "sm_90"}, {"sm_100", "sm_90"}, {"sm_121", "sm_90"},
-                                              {"sm_75", "sm_80"}, {"an unknown GPU", "sm_80"}}) {
+    for (const auto& [architecture, entry] : {std::pair{"sm_80", "sm_80"},
+                                              {"sm_86", "sm_86"},
+                                              {"sm_89", "sm_86"},
+                                              {"sm_90", "sm_90"},
+                                              {"sm_100", "sm_90"},
+                                              {"sm_121", "sm_90"},
+                                              {"sm_75", "sm_80"},
+                                              {"an unknown GPU", "sm_80"}}) {
         INFO(architecture);
         CHECK(tables.for_gpu(architecture).architecture == entry);
     }
@@ -103,7 +108,7 @@ TEST_CASE("LU takes tiles, panels and modes from the tables") {
     CHECK(basalt::default_lu_tile(tuning, 100, 100) == basalt::TileShape{96, 48});
     CHECK(basalt::default_lu_panel(tuning, LuMode::cpu, 100, 100, 0) == 24);
     CHECK(basalt::default_lu_panel(tuning, LuMode::gpu, 20, 50, 1) == 8);
-    CHECK(basalt::default_lu_panel(tuning, LuMode::gpu, 5000, 5000, 1) == 12);  // the last entry is for all that is larger
+    CHECK(basalt::default_lu_panel(tuning, LuMode::gpu, 5000, 5000, 1) == 12);  // by the last entry
     CHECK(basalt::chosen_lu_mode(tuning, {}, 9, 9, 1) == LuMode::cpu);
     CHECK(basalt::chosen_lu_mode(tuning, {}, 10, 10, 1) == LuMode::gpu);
 }
@@ -149,9 +154,12 @@ TEST_CASE("numbers of Config that are out of range are refused with their name")
     };
     CHECK(refused([](TuningTables& t) { t.gpus[2].lu.sizes[1].gpu_panel = 0; }) ==
           "Config::tuning: gpu.sm_90.lu.sizes[1].gpu_panel = 0; allowed is 1 to 1024");
-    CHECK(has(refused([](TuningTables& t) { t.cpus[0].lu.sizes.clear(); }), "cpu.avx512.lu.sizes = []; allowed is one"));
-    CHECK(has(refused([](TuningTables& t) { t.cpus[0].lu.sizes[1].up_to = 3; }), "sizes[1].up_to = 3; allowed is not below"));
-    CHECK(has(refused([](TuningTables& t) { t.gpus[0].links.peer_chunk_bytes = 0.0 / 0.0; }), "sm_80.links.peer_chunk_bytes"));
+    CHECK(
+        has(refused([](TuningTables& t) { t.cpus[0].lu.sizes.clear(); }), "cpu.avx512.lu.sizes = []; allowed is one"));
+    CHECK(has(refused([](TuningTables& t) { t.cpus[0].lu.sizes[1].up_to = 3; }),
+              "sizes[1].up_to = 3; allowed is not below"));
+    CHECK(has(refused([](TuningTables& t) { t.gpus[0].links.peer_chunk_bytes = 0.0 / 0.0; }),
+              "sm_80.links.peer_chunk_bytes"));
     CHECK(has(refused([](TuningTables& t) { t.gpus.clear(); }), "TuningTables::gpus is empty"));
 }
 
@@ -195,22 +203,27 @@ TEST_CASE("what a tuning file must not say is refused with file, key and what is
     CHECK(has(refusal_of(R"({"gpu": {"sm_90": {)"), "tuning.json: no JSON"));
     CHECK(has(refusal_of("[]"), "tuning.json = []; allowed is an object"));
     CHECK(has(refusal_of(R"({"gpus": {}})"), "tuning.json: gpus: no such name; allowed are cpu, gpu"));
-    CHECK(has(refusal_of(R"({"cpu": {"sse": {}}})"), "cpu.sse: no such instruction set; allowed are avx512, avx2, generic"));
+    CHECK(has(refusal_of(R"({"cpu": {"sse": {}}})"),
+              "cpu.sse: no such instruction set; allowed are avx512, avx2, generic"));
     CHECK(has(refusal_of(R"({"gpu": {"sm_9x": {}}})"), "gpu.sm_9x: no such architecture"));
     CHECK(has(refusal_of(R"({"gpu": {"sm_90": 3}})"), "gpu.sm_90 = 3; allowed is an object"));
     CHECK(has(refusal_of(R"({"gpu": {"sm_90": {"lu": {"smalest_order": 3}}}})"),
               "gpu.sm_90.lu.smalest_order: no such name; allowed are sizes, deal, narrowing, smallest_order"));
     CHECK(has(refusal_of(R"({"gpu": {"sm_90": {"lu": {"smallest_order": "many"}}}})"),
               "gpu.sm_90.lu.smallest_order = \"many\"; allowed is 0 to "));
-    CHECK(has(refusal_of(R"({"gpu": {"sm_90": {"lu": {"smallest_order": 2.5}}}})"), "smallest_order = 2.5; allowed is 0 to "));
-    CHECK(has(refusal_of(R"({"gpu": {"sm_90": {"lu": {"smallest_order": 18446744073709551615}}}})"), "allowed is 0 to "));
+    CHECK(has(refusal_of(R"({"gpu": {"sm_90": {"lu": {"smallest_order": 2.5}}}})"),
+              "smallest_order = 2.5; allowed is 0 to "));
+    CHECK(
+        has(refusal_of(R"({"gpu": {"sm_90": {"lu": {"smallest_order": 18446744073709551615}}}})"), "allowed is 0 to "));
     CHECK(has(refusal_of(R"({"gpu": {"sm_90": {"lu": {"update_rate": 0}}}})"), "update_rate = 0; allowed is "));
-    CHECK(has(refusal_of(R"({"gpu": {"sm_90": {"panels": [{"up_to": 5, "design": "magic", "blocks": 1, "leaf_width": 0}]}}})"),
+    CHECK(has(refusal_of(
+                  R"({"gpu": {"sm_90": {"panels": [{"up_to": 5, "design": "magic", "blocks": 1, "leaf_width": 0}]}}})"),
               "panels[0].design = \"magic\"; allowed is cluster, grid, fused, steps"));
     CHECK(has(refusal_of(R"({"gpu": {"sm_90": {"panels": [{"design": "grid", "blocks": 1, "leaf_width": 0}]}}})"),
               "panels[0].up_to is missing"));
     CHECK(has(refusal_of(R"({"cpu": {"avx512": {"lu": {"sizes": []}}}})"), "cpu.avx512.lu.sizes = []; allowed is one"));
-    CHECK(has(refusal_of(R"({"cpu": {"avx512": {"lu": {"sizes": {}}}}})"), "cpu.avx512.lu.sizes = {}; allowed is a list"));
+    CHECK(has(refusal_of(R"({"cpu": {"avx512": {"lu": {"sizes": {}}}}})"),
+              "cpu.avx512.lu.sizes = {}; allowed is a list"));
     CHECK(has(refusal_of(R"({"cpu": {"avx512": {"lu": {"sizes": [{"up_to": "all", "height": 1, "width": 1}]}}}})"),
               "sizes[0].up_to = \"all\"; allowed is \"any\" or a whole number"));
 }

@@ -78,8 +78,7 @@ TEST_CASE("the window bounds the tasks in flight and the submitter goes on when 
     runtime.submit({}, readwrite(x), [&](View<int>) { gate.pass(); });
     gate.await_arrival();
     std::thread submitter([&] {
-        for (submitted = 1; submitted < 200; ++submitted)
-            runtime.submit({}, readwrite(x), [](View<int> x) { ++x[0]; });
+        for (submitted = 1; submitted < 200; ++submitted) runtime.submit({}, readwrite(x), [](View<int> x) { ++x[0]; });
     });
     CHECK(comes_true([&] { return submitted >= window; }));
     std::this_thread::sleep_for(10ms);
@@ -207,8 +206,7 @@ TEST_CASE("an idle runtime uses under one per cent of a core") {
     CAPTURE(setting);
     const Watchdog watchdog(setting.text());
     Runtime runtime(setting.config());
-    for (int i = 0; i < 100; ++i)
-        runtime.submit({.threads = {1, 2}}, [](const Team& team) { team.barrier(); });
+    for (int i = 0; i < 100; ++i) runtime.submit({.threads = {1, 2}}, [](const Team& team) { team.barrier(); });
     runtime.wait();
     std::this_thread::sleep_for(50ms);
     const auto before = used_time();
@@ -264,9 +262,7 @@ TEST_CASE("a task of one runtime uses another one and passes on its errors") {
     inner.wait();
 }
 
-TEST_CASE("the affinity mask decides how many workers there are") {
-    CHECK(succeeds_on_one_processor(one_worker_case));
-}
+TEST_CASE("the affinity mask decides how many workers there are") { CHECK(succeeds_on_one_processor(one_worker_case)); }
 
 TEST_CASE("in a process bound to one processor there is one worker", "[.child]") {
     const Runtime runtime;

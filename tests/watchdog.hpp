@@ -48,8 +48,8 @@ class Watchdog {
         std::unique_lock guard(lock_);
         while (!over_) {
             if (std::chrono::steady_clock::now() >= deadline_) {
-                std::fprintf(stderr, "\nwatchdog: '%s' %s did not end within %lld s\n", test_.c_str(),
-                             what_.c_str(), static_cast<long long>(limit_.count()));
+                std::fprintf(stderr, "\nwatchdog: '%s' %s did not end within %lld s\n", test_.c_str(), what_.c_str(),
+                             static_cast<long long>(limit_.count()));
                 std::abort();
             }
             const auto deadline = deadline_;

@@ -102,7 +102,8 @@ std::vector<BlockProduct> upper_products(const std::vector<Panel>& panels, Panel
     }
     for (int p = begin; p < columns.last; ++p) {
         const Panel own = panel(p);
-        products.push_back({top.first, std::min(own.end(), panel(rows.last - 1).end()), own.col_begin, own.width, own.first});
+        products.push_back(
+            {top.first, std::min(own.end(), panel(rows.last - 1).end()), own.col_begin, own.width, own.first});
     }
     return products;
 }

@@ -6,8 +6,8 @@
 
 namespace basalt::detail {
 
-/// A block of an update: rows [row, end) of a tile column's columns [col, col + width), which are the matrix's columns from
-/// `first` on, get C -= L(row:end, k) L(first:first + width, k)^T. Of the upper triangle L is U^T.
+/// A block of an update: rows [row, end) of a tile column's columns [col, col + width), which are the matrix's columns
+/// from `first` on, get C -= L(row:end, k) L(first:first + width, k)^T. Of the upper triangle L is U^T.
 struct BlockProduct {
     Index row, end;
     Index col, width;
@@ -36,14 +36,15 @@ struct ProductBatch {
 };
 
 /// What a step does to the rows of some panels in one tile column of an upper triangle, whose panels `columns` are: the
-/// rows above them in one product, and the triangle beside them panel by panel, so that no more than a panel's square lies
-/// on the other side of the diagonal. Rows below the diagonal are not its own.
+/// rows above them in one product, and the triangle beside them panel by panel, so that no more than a panel's square
+/// lies on the other side of the diagonal. Rows below the diagonal are not its own.
 std::vector<BlockProduct> upper_products(const std::vector<Panel>& panels, PanelRange rows, PanelRange columns);
 
-/// What a step does to some panels of several tile columns, ascending, of a lower triangle with `rows` rows: the panels are
-/// halved, with the rectangle below the left half between the two triangles, down to single ones, so that no more than a
-/// panel's square lies right of the diagonal. All of it costs at most 1 + 3/2 nb/n times the operations of Cholesky, in few
-/// batches of large products: a product of small rectangles, or a launch for each of many, keeps a GPU waiting.
+/// What a step does to some panels of several tile columns, ascending, of a lower triangle with `rows` rows: the panels
+/// are halved, with the rectangle below the left half between the two triangles, down to single ones, so that no more
+/// than a panel's square lies right of the diagonal. All of it costs at most 1 + 3/2 nb/n times the operations of
+/// Cholesky, in few batches of large products: a product of small rectangles, or a launch for each of many, keeps a GPU
+/// waiting.
 std::vector<ProductBatch> lower_batches(const std::vector<Panel>& panels, Index rows,
                                         const std::vector<PanelRange>& columns);
 

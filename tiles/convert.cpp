@@ -10,8 +10,7 @@ namespace {
 void check_shape(const TileGrid& grid, Index rows, Index cols) {
     if (rows != grid.rows() || cols != grid.cols()) {
         throw UsageError("conversion: the array is " + std::to_string(rows) + " x " + std::to_string(cols) +
-                         ", the tiled matrix " + std::to_string(grid.rows()) + " x " +
-                         std::to_string(grid.cols()));
+                         ", the tiled matrix " + std::to_string(grid.rows()) + " x " + std::to_string(grid.cols()));
     }
 }
 
@@ -30,8 +29,7 @@ void pad_piece(const TileGrid& grid, View<T> piece, Index row, Index col) {
 }  // namespace
 
 template <class T>
-void fill_padding(const TileGrid& grid, Index j, Index row_begin, Index row_end, ElementOrder order,
-                  T* column) {
+void fill_padding(const TileGrid& grid, Index j, Index row_begin, Index row_end, ElementOrder order, T* column) {
     check_tile_column_rows(grid, j, row_begin, row_end);
     // Rows above the bottom padding hold none unless the tile column is the ragged one.
     const bool full_width = grid.tile_width(j) == grid.shape().width;
@@ -68,11 +66,8 @@ void unpack_tile_column(const TileGrid& grid, Index j, Index row_begin, Index ro
 template void fill_padding(const TileGrid&, Index, Index, Index, ElementOrder, float*);
 template void fill_padding(const TileGrid&, Index, Index, Index, ElementOrder, double*);
 template void pack_tile_column(const TileGrid&, Index, Index, Index, ElementOrder, View<const float>, float*);
-template void pack_tile_column(const TileGrid&, Index, Index, Index, ElementOrder, View<const double>,
-                               double*);
-template void unpack_tile_column(const TileGrid&, Index, Index, Index, ElementOrder, const float*,
-                                 View<float>);
-template void unpack_tile_column(const TileGrid&, Index, Index, Index, ElementOrder, const double*,
-                                 View<double>);
+template void pack_tile_column(const TileGrid&, Index, Index, Index, ElementOrder, View<const double>, double*);
+template void unpack_tile_column(const TileGrid&, Index, Index, Index, ElementOrder, const float*, View<float>);
+template void unpack_tile_column(const TileGrid&, Index, Index, Index, ElementOrder, const double*, View<double>);
 
 }  // namespace basalt

@@ -33,7 +33,6 @@ void unpack_tile_column(const TileGrid& grid, Index j, Index row_begin, Index ro
 
 /// Writes the padding among rows [row_begin, row_end) of tile column j and leaves the true elements alone.
 template <class T>
-void fill_padding(const TileGrid& grid, Index j, Index row_begin, Index row_end, ElementOrder order,
-                  T* column);
+void fill_padding(const TileGrid& grid, Index j, Index row_begin, Index row_end, ElementOrder order, T* column);
 
 }  // namespace basalt

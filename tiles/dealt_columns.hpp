@@ -8,12 +8,12 @@
 
 namespace basalt {
 
-/// Who gets which of columns, or of blocks of them, that GPUs 0 .. gpus - 1 are dealt in rounds of one each: column j is
-/// the one of round j / gpus.
+/// Who gets which of columns, or of blocks of them, that GPUs 0 .. gpus - 1 are dealt in rounds of one each: column j
+/// is the one of round j / gpus.
 class ColumnDeal {
   public:
-    /// gpus >= 1. A factorization has fewer columns left from step to step: if all rounds begin with GPU 0, the last GPU
-    /// has the most of them at all times. With two, one would have two panels in a row to factor if they did not.
+    /// gpus >= 1. A factorization has fewer columns left from step to step: if all rounds begin with GPU 0, the last
+    /// GPU has the most of them at all times. With two, one would have two panels in a row to factor if they did not.
     ColumnDeal(Deal deal, int gpus) : gpus_(gpus), further_(deal == Deal::balanced && gpus > 2 ? 1 : 0) {}
 
     int gpus() const { return gpus_; }

@@ -10,8 +10,8 @@ void generate_tile_column(const TileGrid& grid, Index j, Index row_begin, Index 
                           const Generator<T>& generator, T* column) {
     if (generator.rows() < grid.rows() || generator.cols() < grid.cols()) {
         throw UsageError("generation: the generator is " + std::to_string(generator.rows()) + " x " +
-                         std::to_string(generator.cols()) + ", the matrix " + std::to_string(grid.rows()) +
-                         " x " + std::to_string(grid.cols()));
+                         std::to_string(generator.cols()) + ", the matrix " + std::to_string(grid.rows()) + " x " +
+                         std::to_string(grid.cols()));
     }
     check_tile_column_rows(grid, j, row_begin, row_end);
     for_each_piece(grid, row_begin, row_end, order, column, [&](View<T> piece, Index row) {
@@ -21,9 +21,8 @@ void generate_tile_column(const TileGrid& grid, Index j, Index row_begin, Index 
     fill_padding(grid, j, row_begin, row_end, order, column);
 }
 
-template void generate_tile_column(const TileGrid&, Index, Index, Index, ElementOrder,
-                                   const Generator<float>&, float*);
-template void generate_tile_column(const TileGrid&, Index, Index, Index, ElementOrder,
-                                   const Generator<double>&, double*);
+template void generate_tile_column(const TileGrid&, Index, Index, Index, ElementOrder, const Generator<float>&, float*);
+template void generate_tile_column(const TileGrid&, Index, Index, Index, ElementOrder, const Generator<double>&,
+                                   double*);
 
 }  // namespace basalt

@@ -10,24 +10,21 @@ namespace {
 
 void require_at_least(const char* what, Index value, Index least) {
     if (value < least) {
-        throw UsageError("tile grid: " + std::string(what) + " is " + std::to_string(value) +
-                         "; it must be at least " + std::to_string(least));
+        throw UsageError("tile grid: " + std::string(what) + " is " + std::to_string(value) + "; it must be at least " +
+                         std::to_string(least));
     }
 }
 
 Index checked_product(const char* what, Index a, Index b) {
     Index product = 0;
     if (__builtin_mul_overflow(a, b, &product)) {
-        throw UsageError("tile grid: " + std::string(what) + ", " + std::to_string(a) + " x " +
-                         std::to_string(b) + ", is more than the largest 64-bit index, " +
-                         std::to_string(INT64_MAX));
+        throw UsageError("tile grid: " + std::string(what) + ", " + std::to_string(a) + " x " + std::to_string(b) +
+                         ", is more than the largest 64-bit index, " + std::to_string(INT64_MAX));
     }
     return product;
 }
 
-Index tiles_needed(Index size, Index extent) {
-    return size / extent + (size % extent != 0 ? 1 : 0);
-}
+Index tiles_needed(Index size, Index extent) { return size / extent + (size % extent != 0 ? 1 : 0); }
 
 }  // namespace
 

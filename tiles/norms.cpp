@@ -52,8 +52,7 @@ void add_column_sums(View<const T> block, double* sums) {
 void check_range(const char* what, Index first, Index count, Index covered_first, std::size_t covered) {
     if (first < covered_first || first + count > covered_first + static_cast<Index>(covered)) {
         throw UsageError(std::string("norm: ") + what + " [" + std::to_string(first) + ", " +
-                         std::to_string(first + count) +
-                         ") are not among the accumulator's, which starts at " +
+                         std::to_string(first + count) + ") are not among the accumulator's, which starts at " +
                          std::to_string(covered_first) + " and covers " + std::to_string(covered));
     }
 }
@@ -106,13 +105,9 @@ void OneNorm::accumulate(View<const T> block, Index, Index col0) {
     if (!block.empty()) add_column_sums(block, sums_.data() + (col0 - first_col_));
 }
 
-void OneNorm::merge(const OneNorm& other) {
-    merge_sums("columns", sums_, first_col_, other.sums_, other.first_col_);
-}
+void OneNorm::merge(const OneNorm& other) { merge_sums("columns", sums_, first_col_, other.sums_, other.first_col_); }
 
-double OneNorm::value() const {
-    return largest(sums_);
-}
+double OneNorm::value() const { return largest(sums_); }
 
 InfinityNorm::InfinityNorm(Index rows, Index first_row)
     : first_row_(first_row), sums_(static_cast<std::size_t>(std::max<Index>(rows, 0))) {}
@@ -127,15 +122,11 @@ void InfinityNorm::merge(const InfinityNorm& other) {
     merge_sums("rows", sums_, first_row_, other.sums_, other.first_row_);
 }
 
-double InfinityNorm::value() const {
-    return largest(sums_);
-}
+double InfinityNorm::value() const { return largest(sums_); }
 
 namespace {
 
-double square(double x) {
-    return x * x;
-}
+double square(double x) { return x * x; }
 
 }  // namespace
 

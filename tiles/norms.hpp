@@ -16,9 +16,7 @@ namespace basalt {
 // a time.
 
 /// The larger of the two, or NaN where either is.
-inline double max_or_nan(double a, double b) {
-    return (a > b || a != a) ? a : b;
-}
+inline double max_or_nan(double a, double b) { return (a > b || a != a) ? a : b; }
 
 /// max |a_ij|; 0 for an empty matrix.
 class MaxNorm {

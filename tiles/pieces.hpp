@@ -26,8 +26,7 @@ inline void check_tile_column_rows(const TileGrid& grid, Index j, Index row_begi
 /// column: `piece` is as wide as a tile, padding included, and `row` is the matrix row of its first. That is
 /// one window in CRRB and one a tile in CCRB.
 template <class T, class Visit>
-void for_each_piece(const TileGrid& grid, Index row_begin, Index row_end, ElementOrder order, T* column,
-                    Visit visit) {
+void for_each_piece(const TileGrid& grid, Index row_begin, Index row_end, ElementOrder order, T* column, Visit visit) {
     const auto [height, width] = grid.shape();
     if (order == ElementOrder::row_major) {
         const Index rows = row_end - row_begin;

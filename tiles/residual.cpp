@@ -21,9 +21,8 @@ void check_system(Index rows, Index cols, Index row_begin, Index row_end, Index 
                          ") are not among the matrix's " + std::to_string(rows));
     }
     if (x_rows > cols || b_rows != rows) {
-        throw UsageError("residual: x has " + std::to_string(x_rows) + " elements and b " +
-                         std::to_string(b_rows) + "; the matrix is " + std::to_string(rows) + " x " +
-                         std::to_string(cols));
+        throw UsageError("residual: x has " + std::to_string(x_rows) + " elements and b " + std::to_string(b_rows) +
+                         "; the matrix is " + std::to_string(rows) + " x " + std::to_string(cols));
     }
 }
 
@@ -76,9 +75,7 @@ ResidualNorms residual_norms(const Generator<T>& generator, Index row_begin, Ind
 
 template void subtract_product(View<const float>, View<const float>, View<double>);
 template void subtract_product(View<const double>, View<const double>, View<double>);
-template ResidualNorms residual_norms(const Generator<float>&, Index, Index, View<const float>,
-                                      View<const float>);
-template ResidualNorms residual_norms(const Generator<double>&, Index, Index, View<const double>,
-                                      View<const double>);
+template ResidualNorms residual_norms(const Generator<float>&, Index, Index, View<const float>, View<const float>);
+template ResidualNorms residual_norms(const Generator<double>&, Index, Index, View<const double>, View<const double>);
 
 }  // namespace basalt

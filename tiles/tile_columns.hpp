@@ -24,8 +24,7 @@ struct TileColumns {
     Index stride = 0;   ///< elements from one to the next
     Index rows = 0;
     Index width = 0;
-    Index ld =
-        0;  ///< elements from one row to the next; the tile width, unless this is a part of the columns
+    Index ld = 0;  ///< elements from one row to the next; the tile width, unless this is a part of the columns
 
     constexpr bool empty() const { return columns <= 0 || rows <= 0 || width <= 0; }
 
@@ -47,8 +46,7 @@ struct TileColumns {
     }
 
     template <class U, class = std::enable_if_t<std::is_same_v<const T, U> && !std::is_const_v<T>>>
-    constexpr operator TileColumns<U>()
-        const {  // NOLINT(google-explicit-constructor): adding const is harmless
+    constexpr operator TileColumns<U>() const {  // NOLINT(google-explicit-constructor): adding const is harmless
         return {data, columns, stride, rows, width, ld};
     }
 };
@@ -56,8 +54,7 @@ struct TileColumns {
 /// `columns` whole tile columns of the grid, one behind the other from `data` on.
 template <class T>
 TileColumns<T> stored_tile_columns(const TileGrid& grid, T* data, Index columns) {
-    return {
-        data, columns, grid.tile_column_size(), grid.padded_rows(), grid.shape().width, grid.shape().width};
+    return {data, columns, grid.tile_column_size(), grid.padded_rows(), grid.shape().width, grid.shape().width};
 }
 
 /// `columns` arrays of rows x width, one behind the other from `data` on: a workspace.
@@ -67,9 +64,7 @@ constexpr TileColumns<T> dense_tile_columns(T* data, Index columns, Index rows, 
 }
 
 /// Elements of the matrix, without padding, that the l-th of the dealt tile columns is wide.
-inline Index dealt_width(const TileGrid& grid, TileDeal deal, Index l) {
-    return grid.tile_width(deal.column(l));
-}
+inline Index dealt_width(const TileGrid& grid, TileDeal deal, Index l) { return grid.tile_width(deal.column(l)); }
 
 /// The same of `columns` tile columns together. Only the matrix's last may be narrower than a tile.
 inline Index dealt_cols(const TileGrid& grid, TileDeal deal, Index columns) {

@@ -72,7 +72,11 @@ namespace detail {
 template <class Element, class T>
 Access<Element> make_access(const Region<T>& r, AccessMode mode) {
     return {{r.datum, r.row_begin, r.row_end, r.col_begin, r.col_end, mode},
-            r.offset, r.rows, r.cols, r.row_stride, r.col_stride};
+            r.offset,
+            r.rows,
+            r.cols,
+            r.row_stride,
+            r.col_stride};
 }
 
 }  // namespace detail
@@ -103,7 +107,9 @@ Access<T> commute(const Region<T>& region) {
 
 /// Anything with a region(), such as an Array, stands for the whole of it.
 template <class D>
-concept HasRegion = requires(const D& data) { data.region(); };
+concept HasRegion = requires(const D& data) {
+    data.region();
+};
 
 template <HasRegion D>
 auto read(const D& data) {

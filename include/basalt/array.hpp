@@ -95,9 +95,7 @@ class Array {
     }
 
     /// Waits for the tasks that use the array and returns its elements, in the host's memory.
-    View<T> host_view() const {
-        return View<T>(static_cast<T*>(detail::wait_datum(handle_)), size_);
-    }
+    View<T> host_view() const { return View<T>(static_cast<T*>(detail::wait_datum(handle_)), size_); }
 
     /// Waits for the tasks that use the array, then gives it up; a wrapped array is the user's again.
     void release() {
@@ -107,9 +105,8 @@ class Array {
 
   private:
     Array(Runtime& runtime, T* data, Index size, detail::Storage storage, const char* name)
-        : handle_(runtime.engine(),
-                  detail::create_datum(runtime.engine(), data, sizeof(T), size, 1, storage,
-                                       name != nullptr ? name : detail::default_name("array"))),
+        : handle_(runtime.engine(), detail::create_datum(runtime.engine(), data, sizeof(T), size, 1, storage,
+                                                         name != nullptr ? name : detail::default_name("array"))),
           size_(size) {}
 
     [[noreturn]] void throw_out_of_range(Index begin, Index end) const {

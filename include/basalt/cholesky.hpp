@@ -20,16 +20,17 @@ struct CholeskyOptions {
     int lookahead = -1;
     /// GPUs: narrower panels where few columns are left, as the updates that hide them get shorter.
     bool narrow_at_end = true;
-    /// GPUs: elements on the other side of the diagonal keep their values, for which the GPU sets a band of them aside and
-    /// brings it back. false: they may be overwritten, which saves both and the memory.
+    /// GPUs: elements on the other side of the diagonal keep their values, for which the GPU sets a band of them aside
+    /// and brings it back. false: they may be overwritten, which saves both and the memory.
     bool keep_other_side = true;
-    /// GPUs, single precision: large products of the update by three pieces of 8 bits a number on tensor cores, as accurate as
-    /// plain ones and faster; where an operand is infinite they may give NaN. false: plain ones.
+    /// GPUs, single precision: large products of the update by three pieces of 8 bits a number on tensor cores, as
+    /// accurate as plain ones and faster; where an operand is infinite they may give NaN. false: plain ones.
     bool split_products = true;
-    /// Mode gpu: a panel gets all former ones at once, in products as deep as there are columns on its left, instead of each
-    /// panel updating all that is right of it. The last one apart (with lookahead 1), whose factoring the others are beside.
-    /// A lower triangle on one GPU, an upper one on any number; single precision multiplies plainly. Where the matrix does not
-    /// fit the GPUs' memory, column groups are what is left-looking. 1: so, 0: not, -1: the library chooses.
+    /// Mode gpu: a panel gets all former ones at once, in products as deep as there are columns on its left, instead of
+    /// each panel updating all that is right of it. The last one apart (with lookahead 1), whose factoring the others
+    /// are beside. A lower triangle on one GPU, an upper one on any number; single precision multiplies plainly. Where
+    /// the matrix does not fit the GPUs' memory, column groups are what is left-looking. 1: so, 0: not, -1: the library
+    /// chooses.
     int left_looking = -1;
 };
 
@@ -68,9 +69,9 @@ class CholeskyFactors {
 
 /// Factors a symmetric positive definite A (n x n) in place, LAPACK's potrf: one triangle is read and becomes the
 /// factor, elements on the other side of the diagonal keep their values. float and double. Submits tasks and returns at
-/// once. Equal input, options, deal and numbers of workers and GPUs give equal bits. On three GPUs or more, a matrix that
-/// was dealt Deal::cyclic (Matrix::set_deal()) when it was new is factored fastest. On GPUs a pivot below the smallest
-/// normal number may be taken for zero, and so reported in INFO, where LAPACK goes on.
+/// once. Equal input, options, deal and numbers of workers and GPUs give equal bits. On three GPUs or more, a matrix
+/// that was dealt Deal::cyclic (Matrix::set_deal()) when it was new is factored fastest. On GPUs a pivot below the
+/// smallest normal number may be taken for zero, and so reported in INFO, where LAPACK goes on.
 ///
 /// Throws UsageError for options out of range and for a matrix that is not square. Numerical outcomes are INFO, not
 /// exceptions. Sources: Buttari, Langou, Kurzak, Dongarra, "A class of parallel tiled linear algebra algorithms for
@@ -103,11 +104,11 @@ Index cholesky_solve(Runtime& runtime, Triangle triangle, Index n, Index nrhs, T
 /// choice where that is automatic. Throws UsageError for hybrid and gpu without GPUs, and for options that the mode has
 /// not.
 FactorMode chosen_cholesky_mode(const Tuning& tuning, const CholeskyOptions& options, Index n, int gpus);
-/// options.mode, or where that is automatic the fastest one by what the runtime's models have learnt; without them the tuning
-/// tables' choice. Throws as chosen_cholesky_mode() does.
+/// options.mode, or where that is automatic the fastest one by what the runtime's models have learnt; without them the
+/// tuning tables' choice. Throws as chosen_cholesky_mode() does.
 ModeChoice choose_cholesky_mode(const Runtime& runtime, const CholeskyOptions& options, const FactorProblem& problem);
-/// What its runs in a mode are learnt as (Runtime::learn_run()), "potrf" where the problem names nothing else: with whatever
-/// the options and the tile change of what the library would choose in that mode.
+/// What its runs in a mode are learnt as (Runtime::learn_run()), "potrf" where the problem names nothing else: with
+/// whatever the options and the tile change of what the library would choose in that mode.
 RunCase cholesky_run_case(const Runtime& runtime, const CholeskyOptions& options, FactorMode mode,
                           const FactorProblem& problem);
 /// Tiles that Cholesky of order n uses on so many GPUs when none are given; on cores alone their width is the panel's

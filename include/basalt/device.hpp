@@ -66,8 +66,8 @@ class Place {
 
 /// One GPU of a Runtime.
 struct DeviceInfo {
-    std::string name;   ///< as errors and traces call it, "gpu 0"
-    std::string model;  ///< e.g. "NVIDIA H200"
+    std::string name;        ///< as errors and traces call it, "gpu 0"
+    std::string model;       ///< e.g. "NVIDIA H200"
     std::size_t memory = 0;  ///< bytes that the runtime may use of it
     bool emulated = false;
 };

@@ -24,8 +24,7 @@ class UsageError : public std::invalid_argument {
 /// The original exception is cause(); std::rethrow_exception(error.cause()) brings it back.
 class TaskError : public Error {
   public:
-    TaskError(const std::string& what, std::string task, std::string data, std::string device,
-              std::exception_ptr cause)
+    TaskError(const std::string& what, std::string task, std::string data, std::string device, std::exception_ptr cause)
         : Error(what),
           task_(std::move(task)),
           data_(std::move(data)),

@@ -25,8 +25,8 @@ class Matrix {
   public:
     Matrix() = default;
 
-    /// Zeros. `tile` 0 x 0: chosen by size and by the GPUs' memory. `name` (a literal, or kept alive by the caller) shows
-    /// in errors. Throws UsageError for sizes out of range and std::bad_alloc.
+    /// Zeros. `tile` 0 x 0: chosen by size and by the GPUs' memory. `name` (a literal, or kept alive by the caller)
+    /// shows in errors. Throws UsageError for sizes out of range and std::bad_alloc.
     Matrix(Runtime& runtime, Index m, Index n, TileShape tile = {}, const char* name = "matrix");
 
     /// A copy of LAPACK's column-major array, element (i, j) at a[i + j * lda], lda >= max(1, m).
@@ -109,8 +109,8 @@ class Matrix {
     std::shared_ptr<detail::MatrixStorage> storage_;
 };
 
-/// The tile, or a smaller one where a GPU's memory (Config::gpu_memory) holds less than four such tile columns of m rows,
-/// so that a factorization has some beside its panels: halved as far as 64 columns. Without GPUs it is `usual`.
+/// The tile, or a smaller one where a GPU's memory (Config::gpu_memory) holds less than four such tile columns of m
+/// rows, so that a factorization has some beside its panels: halved as far as 64 columns. Without GPUs it is `usual`.
 TileShape fitting_tile(const Runtime& runtime, TileShape usual, Index m, std::size_t element_size);
 
 }  // namespace basalt

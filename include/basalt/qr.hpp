@@ -97,7 +97,8 @@ class QrFactors {
 /// Factors A = Q R in place, LAPACK's geqrf: any m x n, float and double. Submits tasks and returns at once. Columns of
 /// any scale and rank are safe; a NaN or infinity makes NaN of R from its column on. A column that is zero below the
 /// diagonal where its turn comes may get tau = 0, as in LAPACK, or a reflector that changes its sign. Equal input,
-/// options, deal and numbers of workers and GPUs give equal bits; with QrMethod::tile the number of workers does not matter.
+/// options, deal and numbers of workers and GPUs give equal bits; with QrMethod::tile the number of workers does not
+/// matter.
 ///
 /// Throws UsageError for options out of range, and for ones that the mode has not. Sources: blocks of reflectors in
 /// compact WY form, Schreiber, Van Loan (SIAM J. Sci. Stat. Comput. 10, 1989); tiles, Buttari, Langou, Kurzak, Dongarra

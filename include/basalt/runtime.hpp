@@ -25,9 +25,9 @@
 
 namespace basalt {
 
-struct RunCase;      // run_models.hpp
+struct RunCase;  // run_models.hpp
 struct RunEstimate;
-struct Tuning;       // tuning.hpp
+struct Tuning;  // tuning.hpp
 struct TuningTables;
 
 /// What a Runtime is made of; the defaults use the whole machine.
@@ -107,11 +107,11 @@ struct TaskOptions {
 
 /// Counts since the runtime started, for tests and tuning. Exact when nothing is in flight.
 struct Statistics {
-    std::uint64_t tasks = 0;        ///< tasks submitted by the user
-    std::uint64_t edges = 0;        ///< dependencies recorded on tasks that had not completed
-    std::uint64_t dropped = 0;      ///< dependencies found redundant: repeated or implied by another one
-    std::uint64_t sync_nodes = 0;   ///< internal nodes that stand for many readers
-    std::uint64_t renamed = 0;      ///< write-only accesses that got fresh storage instead of waiting
+    std::uint64_t tasks = 0;       ///< tasks submitted by the user
+    std::uint64_t edges = 0;       ///< dependencies recorded on tasks that had not completed
+    std::uint64_t dropped = 0;     ///< dependencies found redundant: repeated or implied by another one
+    std::uint64_t sync_nodes = 0;  ///< internal nodes that stand for many readers
+    std::uint64_t renamed = 0;     ///< write-only accesses that got fresh storage instead of waiting
     /// The most bytes of a GPU's memory that data had at once, of the GPU where they were most; memory of the user's
     /// does not count.
     std::uint64_t most_gpu_bytes = 0;
@@ -153,10 +153,8 @@ template <class F>
 struct AnyDeviceKernel {
     F function;
     template <class... Argument>
-        requires std::is_invocable_v<F&, Stream, Argument...>
-    void operator()(Stream stream, const Argument&... argument) {
-        function(stream, argument...);
-    }
+    requires std::is_invocable_v<F&, Stream, Argument...>
+    void operator()(Stream stream, const Argument&... argument) { function(stream, argument...); }
 };
 template <class G>
 struct RunsAnywhere : std::false_type {};
@@ -195,12 +193,12 @@ inline constexpr bool is_cpu_kernel = std::is_same_v<F, NoKernel> || std::is_inv
                                       std::is_invocable_v<F&, const Team&, Argument...> || std::is_invocable_v<F&> ||
                                       std::is_invocable_v<F&, const Team&>;
 template <class G, class... Argument>
-inline constexpr bool is_cuda_kernel = std::is_same_v<G, NoKernel> || std::is_invocable_v<G&, Stream, Argument...> ||
-                                       std::is_invocable_v<G&, Stream>;
+inline constexpr bool is_cuda_kernel =
+    std::is_same_v<G, NoKernel> || std::is_invocable_v<G&, Stream, Argument...> || std::is_invocable_v<G&, Stream>;
 template <class F, class G, class... Argument>
-inline constexpr bool takes_arguments = std::is_invocable_v<F&, Argument...> ||
-                                        std::is_invocable_v<F&, const Team&, Argument...> ||
-                                        std::is_invocable_v<G&, Stream, Argument...>;
+inline constexpr bool takes_arguments =
+    std::is_invocable_v<F&, Argument...> || std::is_invocable_v<F&, const Team&, Argument...> ||
+    std::is_invocable_v<G&, Stream, Argument...>;
 
 /// A task's kernels and the arguments they get. Stored in the task.
 template <class F, class G, class... Argument>
@@ -267,8 +265,8 @@ struct ViewOps {
     using Kernel = BoundKernel<F, G, View<Element>...>;
     template <std::size_t... I>
     static void bind(void* storage, Source& source, void* const* bases, std::index_sequence<I...>) {
-        ::new (storage) Kernel{
-            std::move(source.cpu), std::move(source.gpu), {std::get<I>(source.accesses).view(bases[I])...}};
+        ::new (storage)
+            Kernel{std::move(source.cpu), std::move(source.gpu), {std::get<I>(source.accesses).view(bases[I])...}};
     }
     static void construct(void* storage, void* source, void* const* bases) {
         bind(storage, *static_cast<Source*>(source), bases, std::index_sequence_for<Element...>{});
@@ -340,9 +338,12 @@ class Runtime {
         constexpr std::size_t count = sizeof...(Args);
         constexpr bool on_gpu = detail::IsCudaKernel<std::tuple_element_t<count - 1, Types>>::value;
         constexpr std::size_t accesses = [] {
-            if constexpr (!on_gpu) return count - 1;
-            else if constexpr (count == 1) return std::size_t{0};
-            else return detail::IsAccess<std::tuple_element_t<count - 2, Types>>::value ? count - 1 : count - 2;
+            if constexpr (!on_gpu)
+                return count - 1;
+            else if constexpr (count == 1)
+                return std::size_t{0};
+            else
+                return detail::IsAccess<std::tuple_element_t<count - 2, Types>>::value ? count - 1 : count - 2;
         }();
         submit_tuple<on_gpu>(options, std::forward_as_tuple(std::forward<Args>(args)...),
                              std::make_index_sequence<accesses>{});
@@ -351,7 +352,7 @@ class Runtime {
     /// The same with a list of any length; the kernels take no views but nothing or the list's Addresses:
     /// f(), f(team), f(addresses), f(team, addresses); g(stream), g(stream, addresses).
     template <class List, class F>
-        requires std::is_same_v<std::remove_cvref_t<List>, AccessList>
+    requires std::is_same_v<std::remove_cvref_t<List>, AccessList>
     void submit(const TaskOptions& options, List&& list, F&& kernel) {
         if constexpr (detail::IsCudaKernel<std::remove_cvref_t<F>>::value) {
             submit_list(options, list, detail::NoKernel{}, std::forward<F>(kernel).function);
@@ -360,7 +361,7 @@ class Runtime {
         }
     }
     template <class List, class F, class G>
-        requires std::is_same_v<std::remove_cvref_t<List>, AccessList>
+    requires std::is_same_v<std::remove_cvref_t<List>, AccessList>
     void submit(const TaskOptions& options, List&& list, F&& kernel, CudaKernel<G> gpu_kernel) {
         submit_list(options, list, std::forward<F>(kernel), std::move(gpu_kernel.function));
     }

@@ -59,7 +59,7 @@ struct CpuTuning {
         double panel_column_seconds = 0;
         double panel_element_seconds = 0;
         Index update_rows = 1;  ///< of a task that updates a lookahead column in mode hybrid
-        Index solve_rows = 1;   ///< of a task that updates right-hand sides: it moves the factors' memory and little else
+        Index solve_rows = 1;   ///< of a task that updates right-hand sides, which mostly moves the factors' memory
     } lu;
 
     struct Cholesky {
@@ -73,8 +73,8 @@ struct CpuTuning {
         std::vector<TileQrSizes> tile_sizes;
         /// The tile form is faster, where the factors may have it, from so many rows for each column on.
         double tile_aspect = 0;
-        /// Tile QR: from so many rows for each column on, so many tile rows are reduced by themselves, and their triangles
-        /// by a binary tree.
+        /// Tile QR: from so many rows for each column on, so many tile rows are reduced by themselves, and their
+        /// triangles by a binary tree.
         double domain_aspect = 0;
         Index domain_tiles = 1;
         /// Tall panels in LAPACK's form are reduced by a tree where each of their threads has so many bytes of them.
@@ -85,19 +85,20 @@ struct CpuTuning {
 };
 
 /// How many GPUs share out tiles: these are halved until they are no wider than the widest, and then, down to the
-/// smallest, until each GPU has so many tile columns. So all have work until the end, and none has many panels in a row to
-/// factor while the others wait for it.
+/// smallest, until each GPU has so many tile columns. So all have work until the end, and none has many panels in a row
+/// to factor while the others wait for it.
 struct GpuDeal {
     Index tile_columns_a_gpu = 1;
     Index smallest_tile = 1;
     Index widest_tile = Index{1} << 20;
-    /// Not of tiles: with fewer than so many columns times the number of GPUs left, the one of several GPUs that factors a
-    /// panel updates nothing meanwhile. The panel is done sooner than beside an update, and the others wait for it less.
+    /// Not of tiles: with fewer than so many columns times the number of GPUs left, the one of several GPUs that
+    /// factors a panel updates nothing meanwhile. The panel is done sooner than beside an update, and the others wait
+    /// for it less.
     Index panels_alone_below = 0;
 };
 
-/// Panels that GPUs factor beside updates get narrower, down to the narrowest, where fewer columns are left for each of a
-/// panel's: the update then lasts no longer than the panel.
+/// Panels that GPUs factor beside updates get narrower, down to the narrowest, where fewer columns are left for each of
+/// a panel's: the update then lasts no longer than the panel.
 struct GpuNarrowing {
     Index left_a_panel_column = 1;
     Index narrowest_panel = 1;
@@ -110,8 +111,8 @@ struct GpuTuning {
     std::size_t blas_workspace_bytes = 0;  ///< of each cuBLAS handle
     double launch_seconds = 0;             ///< of a kernel
 
-    /// Panels of LU factored beside updates. Tried in order: the first entry that reaches up to the panel's rows and that
-    /// the GPU can run; kernels for each step where there is none.
+    /// Panels of LU factored beside updates. Tried in order: the first entry that reaches up to the panel's rows and
+    /// that the GPU can run; kernels for each step where there is none.
     struct Panel {
         Index up_to = any_size;
         GpuPanelDesign design = GpuPanelDesign::steps;
@@ -121,8 +122,8 @@ struct GpuTuning {
     std::vector<Panel> panels;
 
     struct Links {
-        /// What a chunk of a broadcast costs beside its bytes, in bytes that the link moves meanwhile: between two GPUs,
-        /// and from the host.
+        /// What a chunk of a broadcast costs beside its bytes, in bytes that the link moves meanwhile: between two
+        /// GPUs, and from the host.
         double peer_chunk_bytes = 0;
         double host_chunk_bytes = 0;
         double host_bytes_a_second = 1;     ///< between pinned memory of the host and one GPU
@@ -166,8 +167,8 @@ struct GpuTuning {
         Index least_split_side = 1;
         /// Products of fewer elements than a square of this order are made together where they are alike.
         Index batched_below = 1;
-        /// Mode gpu: a matrix of at most this order, all of whose columns are in one tile column, is one panel, which one
-        /// kernel factors.
+        /// Mode gpu: a matrix of at most this order, all of whose columns are in one tile column, is one panel, which
+        /// one kernel factors.
         Index fused_order = 0;
     } cholesky;
 
@@ -175,12 +176,12 @@ struct GpuTuning {
         std::vector<GpuSizes> sizes;  ///< tiles are squares, but no wider than the matrix
         GpuDeal deal;
         GpuNarrowing narrowing;  ///< mode gpu
-        double least_work = 0;  ///< operations, below which the cores alone are faster
+        double least_work = 0;   ///< operations, below which the cores alone are faster
     } qr;
 };
 
-/// The entries that a Runtime works by. With GPUs of several kinds an algorithm goes by those of the first; kernels go by
-/// those of their own GPU.
+/// The entries that a Runtime works by. With GPUs of several kinds an algorithm goes by those of the first; kernels go
+/// by those of their own GPU.
 struct Tuning {
     CpuTuning cpu;
     GpuTuning gpu;
@@ -194,8 +195,8 @@ struct TuningTables {
     /// What comes with the library.
     static const TuningTables& built_in();
 
-    /// The entry of that name, or the nearest: of GPUs the highest capability below it, else the lowest there is; of CPUs
-    /// the widest instruction set that is not wider. Throws UsageError where the table is empty.
+    /// The entry of that name, or the nearest: of GPUs the highest capability below it, else the lowest there is; of
+    /// CPUs the widest instruction set that is not wider. Throws UsageError where the table is empty.
     const CpuTuning& for_cpu(std::string_view architecture) const;
     const GpuTuning& for_gpu(std::string_view architecture) const;
 
@@ -204,14 +205,14 @@ struct TuningTables {
     void check(std::string_view origin) const;
 };
 
-/// The built-in tables with what a tuning file says in their place: JSON, {"cpu": {"avx512": {...}}, "gpu": {"sm_90": {...}}}
-/// with the members of CpuTuning and GpuTuning by name. What an entry does not name stays; a list replaces the whole list;
-/// an architecture without an entry gets one, made of the nearest. Throws UsageError for a file that cannot be read and for
-/// names and values that are not allowed, naming file, key and what is.
+/// The built-in tables with what a tuning file says in their place: JSON, {"cpu": {"avx512": {...}}, "gpu": {"sm_90":
+/// {...}}} with the members of CpuTuning and GpuTuning by name. What an entry does not name stays; a list replaces the
+/// whole list; an architecture without an entry gets one, made of the nearest. Throws UsageError for a file that cannot
+/// be read and for names and values that are not allowed, naming file, key and what is.
 TuningTables read_tuning_file(const std::string& path);
 
-/// Writes the entries of `tables`, so that read_tuning_file() reads them. Throws std::runtime_error where the file cannot
-/// be written.
+/// Writes the entries of `tables`, so that read_tuning_file() reads them. Throws std::runtime_error where the file
+/// cannot be written.
 void write_tuning_file(const std::string& path, const TuningTables& tables);
 
 /// What the CPU kernels of this machine use, as CpuTuning::architecture names it.

@@ -34,9 +34,7 @@ class View {
     }
 
     /// C's layout: element (i, j) at data[i * ld + j].
-    static constexpr View row_major(T* data, Index rows, Index cols, Index ld) {
-        return View(data, rows, cols, ld, 1);
-    }
+    static constexpr View row_major(T* data, Index rows, Index cols, Index ld) { return View(data, rows, cols, ld, 1); }
 
     template <class U, class = std::enable_if_t<std::is_same_v<const U, T>>>
     constexpr View(const View<U>& other)  // NOLINT(google-explicit-constructor): adding const is harmless

@@ -53,8 +53,8 @@ Operand operand(View<T> a, bool row_major) {
 
 /// C = alpha A B + beta C, every operand in either layout.
 template <class T>
-void gemm(std::type_identity_t<T> alpha, std::type_identity_t<View<const T>> a,
-          std::type_identity_t<View<const T>> b, std::type_identity_t<T> beta, View<T> c) {
+void gemm(std::type_identity_t<T> alpha, std::type_identity_t<View<const T>> a, std::type_identity_t<View<const T>> b,
+          std::type_identity_t<T> beta, View<T> c) {
     static_assert(std::is_floating_point_v<T>, "complex is not wired yet");
     assert(a.rows() == c.rows() && b.cols() == c.cols() && a.cols() == b.rows());
     if (c.empty()) return;
@@ -63,11 +63,9 @@ void gemm(std::type_identity_t<T> alpha, std::type_identity_t<View<const T>> a,
     const Operand as = operand(a, cs.row_major), bs = operand(b, cs.row_major);
     const int m = blas_int(c.rows()), n = blas_int(c.cols()), k = blas_int(a.cols());
     if constexpr (std::is_same_v<T, float>) {
-        cblas_sgemm(order, as.op, bs.op, m, n, k, alpha, a.data(), as.ld, b.data(), bs.ld, beta, c.data(),
-                    cs.ld);
+        cblas_sgemm(order, as.op, bs.op, m, n, k, alpha, a.data(), as.ld, b.data(), bs.ld, beta, c.data(), cs.ld);
     } else {
-        cblas_dgemm(order, as.op, bs.op, m, n, k, alpha, a.data(), as.ld, b.data(), bs.ld, beta, c.data(),
-                    cs.ld);
+        cblas_dgemm(order, as.op, bs.op, m, n, k, alpha, a.data(), as.ld, b.data(), bs.ld, beta, c.data(), cs.ld);
     }
 }
 

@@ -47,8 +47,7 @@ Index factor_strips(const TriangleStrips& strips, T* array) {
     for (Index s = 0; s < strips.count(); ++s) {
         for (Index t = 0; t < s; ++t) {  // L(s, t) = (A(s, t) - L(s, :t) L(t, :t)^T) L(t, t)^-T
             const View<T> block = strips.block(array, s, t), triangle = strips.block(array, t, t);
-            blas::gemm<T>(T{-1}, strips.left_of(array, s, t), transposed(strips.left_of(array, t, t)), T{1},
-                          block);
+            blas::gemm<T>(T{-1}, strips.left_of(array, s, t), transposed(strips.left_of(array, t, t)), T{1}, block);
             blas::trsm<T>(Side::right, Triangle::upper, Diagonal::stored, T{1}, transposed(triangle), block);
         }
         const View<T> diagonal = strips.block(array, s, s);

@@ -33,20 +33,20 @@ void pack_tile_columns(const TileGrid& grid, TileDeal deal, std::type_identity_t
 }
 
 template <class T>
-void unpack_tile_columns(const TileGrid& grid, TileDeal deal,
-                         std::type_identity_t<TileColumns<const T>> source, View<T> target) {
+void unpack_tile_columns(const TileGrid& grid, TileDeal deal, std::type_identity_t<TileColumns<const T>> source,
+                         View<T> target) {
     assert(target.cols() == dealt_cols(grid, deal, source.columns) && target.rows() == grid.rows());
     assert(source.rows == grid.padded_rows() && source.ld == grid.shape().width);
     for (Index l = 0; l < source.columns; ++l) {
         const TileGrid column = alone(grid, deal, l);
-        unpack_tile_column<T>(column, 0, 0, grid.padded_rows(), ElementOrder::row_major,
-                              source.column(l).data(),
+        unpack_tile_column<T>(column, 0, 0, grid.padded_rows(), ElementOrder::row_major, source.column(l).data(),
                               target.block(0, l * grid.shape().width, grid.rows(), column.cols()));
     }
 }
 
 template <class T>
-void pack_columns(const TileGrid& grid, Index j, Index first, std::type_identity_t<View<const T>> source, View<T> target) {
+void pack_columns(const TileGrid& grid, Index j, Index first, std::type_identity_t<View<const T>> source,
+                  View<T> target) {
     assert(source.rows() == grid.rows() && target.rows() == grid.padded_rows() && source.cols() <= target.cols());
     copy_elements<T>(source, target.block(0, 0, source.rows(), source.cols()));
     const Index first_col = grid.first_col(j) + first;
@@ -68,8 +68,7 @@ void pack_in_place(const TileGrid& grid, T* memory, T* buffer) {
     const Index size = grid.tile_column_size(), rows = grid.rows();
     for (Index j = 0; j < grid.tile_cols(); ++j) {
         T* const column = memory + j * size;
-        pack_tile_columns<T>(grid, {j, 1},
-                             View<T>::column_major(column, rows, grid.tile_width(j), grid.padded_rows()),
+        pack_tile_columns<T>(grid, {j, 1}, View<T>::column_major(column, rows, grid.tile_width(j), grid.padded_rows()),
                              stored_tile_columns(grid, buffer, 1));
         std::copy_n(buffer, size, column);
     }

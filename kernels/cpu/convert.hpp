@@ -17,8 +17,8 @@ void pack_tile_columns(const TileGrid& grid, TileDeal deal, std::type_identity_t
 
 /// The way back; the padding is not read.
 template <class T>
-void unpack_tile_columns(const TileGrid& grid, TileDeal deal,
-                         std::type_identity_t<TileColumns<const T>> source, View<T> target);
+void unpack_tile_columns(const TileGrid& grid, TileDeal deal, std::type_identity_t<TileColumns<const T>> source,
+                         View<T> target);
 
 /// Writes columns of elements [first, first + target.cols()) of tile column j, all padded rows of them with their
 /// padding: `target` is row-major. `source` holds the true ones of these columns, grid.rows() x 0 or more,

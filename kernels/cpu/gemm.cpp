@@ -50,8 +50,8 @@ void gemm_minus(View<T> c, std::type_identity_t<View<const T>> a, const T* packe
     assert(c.col_stride() == 1 || c.cols() <= 1);
     assert(a.col_stride() == 1 || a.cols() <= 1);
     assert(a.rows() == c.rows());
-    simd::kernels<T>().gemm_minus(c.rows(), c.cols(), a.cols(), c.data(), c.row_stride(), a.data(),
-                                  a.row_stride(), packed_b);
+    simd::kernels<T>().gemm_minus(c.rows(), c.cols(), a.cols(), c.data(), c.row_stride(), a.data(), a.row_stride(),
+                                  packed_b);
 }
 
 template <class T>
@@ -59,8 +59,8 @@ void solve_and_pack(std::type_identity_t<View<const T>> l, View<T> b, T* packed)
     assert(l.rows() == b.rows() && l.cols() == b.rows());
     const simd::Kernels<T>& kernels = simd::kernels<T>();
     for (Index j = 0; j < b.cols(); j += kernels.strip) {
-        kernels.solve_strip(0, b.rows(), std::min(kernels.strip, b.cols() - j), l.data(), l.row_stride(),
-                            b.data() + j, b.row_stride(), packed + j * b.rows());
+        kernels.solve_strip(0, b.rows(), std::min(kernels.strip, b.cols() - j), l.data(), l.row_stride(), b.data() + j,
+                            b.row_stride(), packed + j * b.rows());
     }
 }
 

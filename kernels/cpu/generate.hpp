@@ -9,7 +9,6 @@ namespace basalt::cpu_kernels {
 /// with the generator's elements, which may be a larger matrix than the grid's. CPU twin of
 /// kernels/cuda/generate.hpp. Single-threaded, reentrant. For float and double.
 template <class T>
-void generate_tile_columns(const GeneratorSpec& generator, const TileGrid& grid, TileDeal deal,
-                           TileColumns<T> target);
+void generate_tile_columns(const GeneratorSpec& generator, const TileGrid& grid, TileDeal deal, TileColumns<T> target);
 
 }  // namespace basalt::cpu_kernels

@@ -30,8 +30,7 @@ void max_norm(const TileGrid& grid, TileDeal deal, TileColumns<const T> a, doubl
 }
 
 template <class T>
-void absolute_column_sums(const TileGrid& grid, TileDeal deal, TileColumns<const T> a, double* sums,
-                          double*) {
+void absolute_column_sums(const TileGrid& grid, TileDeal deal, TileColumns<const T> a, double* sums, double*) {
     std::fill_n(sums, a.columns * a.width, 0.0);
     for (Index l = 0; l < a.columns; ++l, sums += a.width) {
         const View<const T> column = true_column(grid, deal, a, l);
@@ -67,10 +66,8 @@ void largest(const double* values, Index count, double* result) {
 
 template void max_norm<float>(const TileGrid&, TileDeal, TileColumns<const float>, double*);
 template void max_norm<double>(const TileGrid&, TileDeal, TileColumns<const double>, double*);
-template void absolute_column_sums<float>(const TileGrid&, TileDeal, TileColumns<const float>, double*,
-                                          double*);
-template void absolute_column_sums<double>(const TileGrid&, TileDeal, TileColumns<const double>, double*,
-                                           double*);
+template void absolute_column_sums<float>(const TileGrid&, TileDeal, TileColumns<const float>, double*, double*);
+template void absolute_column_sums<double>(const TileGrid&, TileDeal, TileColumns<const double>, double*, double*);
 template void absolute_row_sums<float>(const TileGrid&, TileDeal, TileColumns<const float>, double*);
 template void absolute_row_sums<double>(const TileGrid&, TileDeal, TileColumns<const double>, double*);
 template void square_sums<float>(const TileGrid&, TileDeal, TileColumns<const float>, blue::Sums*, double*);

@@ -16,8 +16,7 @@ void max_norm(const TileGrid& grid, TileDeal deal, TileColumns<const T> a, doubl
 /// sums[l * width + c] = sum_i |a_ic| for each column c of the l-th tile column, 0 for padding. `workspace`
 /// holds column_sums_workspace() elements.
 template <class T>
-void absolute_column_sums(const TileGrid& grid, TileDeal deal, TileColumns<const T> a, double* sums,
-                          double* workspace);
+void absolute_column_sums(const TileGrid& grid, TileDeal deal, TileColumns<const T> a, double* sums, double* workspace);
 
 /// sums[i] = sum_j |a_ij| over the true columns of this group, for i < grid.rows().
 template <class T>
@@ -26,8 +25,7 @@ void absolute_row_sums(const TileGrid& grid, TileDeal deal, TileColumns<const T>
 /// *sums: what FrobeniusNorm (tiles/norms.hpp) makes the norm of. `workspace` holds square_sums_workspace()
 /// elements.
 template <class T>
-void square_sums(const TileGrid& grid, TileDeal deal, TileColumns<const T> a, blue::Sums* sums,
-                 double* workspace);
+void square_sums(const TileGrid& grid, TileDeal deal, TileColumns<const T> a, blue::Sums* sums, double* workspace);
 
 /// *result = the largest of `count` numbers that are not negative, or NaN where one is.
 void largest(const double* values, Index count, double* result);

@@ -74,9 +74,7 @@ class PanelBlock {
     bool owns(Index row) const { return row >= low_ && row < low_ + rows_; }
     Index leaf_start(Index j) const { return j / kernels_.leaf * kernels_.leaf; }
     Index leaf_end(Index j) const { return std::min(leaf_start(j) + kernels_.leaf, cols_); }
-    Index group_start(Index j) const {
-        return leaf_start(j) + (j - leaf_start(j)) / kernels_.rank * kernels_.rank;
-    }
+    Index group_start(Index j) const { return leaf_start(j) + (j - leaf_start(j)) / kernels_.rank * kernels_.rank; }
     Index local(Index row) const { return std::min(std::max(row, low_) - low_, rows_); }
     std::uint32_t step(Index j) const { return step_ + static_cast<std::uint32_t>(j) + 1; }
     T* column(Index j, Index row) const { return scratch_ + j * ld_ + row; }
@@ -110,10 +108,10 @@ class PanelBlock {
         const Index start = local(col_ + j);
         kernels_.update_block(rows_ - start, leaf_end(j) - j, j, column(0, start), ld_, upper(0, j), max_block_cols,
                               column(j, start), ld_);
-        announce(j,
-                 kernels_.update_column(rows_ - start, 0, nullptr, ld_, simd::Scaling::none, T{}, nullptr,
-                                        column(j, start)),
-                 start);
+        announce(
+            j,
+            kernels_.update_column(rows_ - start, 0, nullptr, ld_, simd::Scaling::none, T{}, nullptr, column(j, start)),
+            start);
     }
 
     /// `found.row` counts from the local row `searched_from`.
@@ -122,8 +120,7 @@ class PanelBlock {
         const int me = team_.rank();
         const Index diagonal = col_ + j, row = low_ + searched_from + found.row;
         const bool has_diagonal = owns(diagonal);
-        exchange_.announce(me, step(j),
-                           {found.magnitude, row, has_diagonal ? *column(j, diagonal - low_) : T{}});
+        exchange_.announce(me, step(j), {found.magnitude, row, has_diagonal ? *column(j, diagonal - low_) : T{}});
         if (found.row >= 0) {
             load_row(row, exchange_.candidate(me, step(j)));
             exchange_.publish_candidate(me, step(j));

@@ -103,9 +103,8 @@ class PanelMember {
 template <class T, class Clock>
 Index factor_timed(Team& team, View<T> panel, Index* pivots, PanelWorkspace<T>& shared, Clock& clock) {
     if (!shared.fits(team.size(), panel.rows(), panel.cols())) {
-        throw std::invalid_argument("panel of " + std::to_string(panel.rows()) + " x " +
-                                    std::to_string(panel.cols()) + " for " + std::to_string(team.size()) +
-                                    " threads does not fit its workspace");
+        throw std::invalid_argument("panel of " + std::to_string(panel.rows()) + " x " + std::to_string(panel.cols()) +
+                                    " for " + std::to_string(team.size()) + " threads does not fit its workspace");
     }
     if (panel.col_stride() != 1 && panel.cols() > 1) {
         throw std::invalid_argument("panel is not row-major: column stride " + std::to_string(panel.col_stride()));

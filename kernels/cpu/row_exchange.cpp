@@ -15,8 +15,7 @@ void find_row_moves(const Index* pivots, RowMoves moves) {
     const auto count = static_cast<std::size_t>(moves.count);
     std::vector<std::size_t> steps(count);  // in the order of the rows exchanged with, then in time
     std::iota(steps.begin(), steps.end(), std::size_t{0});
-    std::stable_sort(steps.begin(), steps.end(),
-                     [&](std::size_t a, std::size_t b) { return pivots[a] < pivots[b]; });
+    std::stable_sort(steps.begin(), steps.end(), [&](std::size_t a, std::size_t b) { return pivots[a] < pivots[b]; });
 
     std::vector<Index> held(count, -1), previous(count, -1), last(count);
     for (std::size_t begin = 0, end = 0; begin < count; begin = end) {
@@ -36,8 +35,7 @@ void find_row_moves(const Index* pivots, RowMoves moves) {
     for (std::size_t k = 0; k < count; ++k) {
         const bool untouched = previous[k] < 0;
         moves.top_source[k] = untouched ? pivots[k] : held[static_cast<std::size_t>(previous[k])];
-        moves.refill[k] =
-            untouched && pivots[k] >= moves.count ? held[static_cast<std::size_t>(last[k])] : -1;
+        moves.refill[k] = untouched && pivots[k] >= moves.count ? held[static_cast<std::size_t>(last[k])] : -1;
     }
 }
 

@@ -27,7 +27,8 @@ void split(View<const float> from, View<float> to, Index piece_rows, Index piece
     for (Index i = 0; i < from.rows(); ++i) {
         for (Index j = 0; j < from.cols(); ++j) {
             const std::array<float, split_pieces> pieces = pieces_of(from(i, j));
-            for (int p = 0; p < split_pieces; ++p) to(i + p * piece_rows, j + p * piece_cols) = pieces[static_cast<std::size_t>(p)];
+            for (int p = 0; p < split_pieces; ++p)
+                to(i + p * piece_rows, j + p * piece_cols) = pieces[static_cast<std::size_t>(p)];
         }
     }
 }
@@ -35,7 +36,8 @@ void split(View<const float> from, View<float> to, Index piece_rows, Index piece
 /// update_by_pieces() for a depth of at most split_depth.
 void update_by_short_pieces(View<const float> l, TileColumns<const float> u, TileColumns<float> c) {
     const Index m = l.rows(), k = l.cols(), n = u.width;
-    std::vector<float> l_memory(static_cast<std::size_t>(split_pieces * m * k)), u_memory(static_cast<std::size_t>(split_pieces * k * n));
+    std::vector<float> l_memory(static_cast<std::size_t>(split_pieces * m * k)),
+        u_memory(static_cast<std::size_t>(split_pieces * k * n));
     const auto of_l = View<float>::row_major(l_memory.data(), m, split_pieces * k, split_pieces * k);
     const auto of_u = View<float>::row_major(u_memory.data(), split_pieces * k, n, n);
     split(l, of_l, 0, k);  // L_1 L_2 L_3
@@ -44,7 +46,8 @@ void update_by_short_pieces(View<const float> l, TileColumns<const float> u, Til
         float alpha = -1 / (split_step * split_step);
         for (int sum = split_pieces - 1; sum >= 0; --sum, alpha *= split_step) {
             for (int p = 0; p <= sum; ++p) {
-                blas::gemm<float>(alpha, of_l.block(0, (sum - p) * k, m, k), of_u.block(p * k, 0, k, n), 1, c.column(j));
+                blas::gemm<float>(alpha, of_l.block(0, (sum - p) * k, m, k), of_u.block(p * k, 0, k, n), 1,
+                                  c.column(j));
             }
         }
     }

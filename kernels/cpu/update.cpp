@@ -68,7 +68,8 @@ void solve_by_inverse(std::type_identity_t<View<const T>> x, std::type_identity_
 template <class T>
 void solve_by_inverses(std::type_identity_t<View<const T>> l, std::type_identity_t<View<const T>> x,
                        std::type_identity_t<TileColumns<const T>> w, TileColumns<T> u) {
-    assert(l.rows() == u.rows && l.cols() == u.rows && w.rows == u.rows && w.columns == u.columns && w.width == u.width);
+    assert(l.rows() == u.rows && l.cols() == u.rows && w.rows == u.rows && w.columns == u.columns &&
+           w.width == u.width);
     assert(x.rows() == u.rows && x.cols() == inverted_block);
     if (w.data != u.data) copy_tile_columns<T>(w, u);
     std::vector<T> packed = pack_space(u.row_range(0, std::min(inverted_block, u.rows)));
@@ -78,15 +79,15 @@ void solve_by_inverses(std::type_identity_t<View<const T>> l, std::type_identity
             const View<T> solved = u.column(j).block(top, first, order, cols);
             multiply<T>(x.block(top, 0, order, order), solved, solved, packed);
             pack_b<T>(solved, packed.data());
-            gemm_minus<T>(u.column(j).block(below, first, u.rows - below, cols), l.block(below, top, u.rows - below, order),
-                          packed.data());
+            gemm_minus<T>(u.column(j).block(below, first, u.rows - below, cols),
+                          l.block(below, top, u.rows - below, order), packed.data());
         }
     });
 }
 
 template <class T>
-void solve_by_substitution(std::type_identity_t<View<const T>> l,
-                           std::type_identity_t<TileColumns<const T>> w, TileColumns<T> u) {
+void solve_by_substitution(std::type_identity_t<View<const T>> l, std::type_identity_t<TileColumns<const T>> w,
+                           TileColumns<T> u) {
     assert(l.rows() == u.rows && l.cols() == u.rows && w.rows == u.rows);
     copy_tile_columns<T>(w, u);
     std::vector<T> packed = pack_space(u);
@@ -119,12 +120,12 @@ void update_trailing(std::type_identity_t<View<const T>> l, std::type_identity_t
 
 template void solve_by_inverse<float>(View<const float>, TileColumns<const float>, TileColumns<float>);
 template void solve_by_inverse<double>(View<const double>, TileColumns<const double>, TileColumns<double>);
-template void solve_by_inverses<float>(View<const float>, View<const float>, TileColumns<const float>, TileColumns<float>);
+template void solve_by_inverses<float>(View<const float>, View<const float>, TileColumns<const float>,
+                                       TileColumns<float>);
 template void solve_by_inverses<double>(View<const double>, View<const double>, TileColumns<const double>,
                                         TileColumns<double>);
 template void solve_by_substitution<float>(View<const float>, TileColumns<const float>, TileColumns<float>);
-template void solve_by_substitution<double>(View<const double>, TileColumns<const double>,
-                                            TileColumns<double>);
+template void solve_by_substitution<double>(View<const double>, TileColumns<const double>, TileColumns<double>);
 template void update_trailing<float>(View<const float>, TileColumns<const float>, TileColumns<float>, ProductPrecision);
 template void update_trailing<double>(View<const double>, TileColumns<const double>, TileColumns<double>,
                                       ProductPrecision);

@@ -26,8 +26,8 @@ void solve_by_inverses(std::type_identity_t<View<const T>> l, std::type_identity
 /// U_j = L^-1 W_j by substitution, with the unit lower triangle of `l` (k x k, row-major) instead of its
 /// inverse.
 template <class T>
-void solve_by_substitution(std::type_identity_t<View<const T>> l,
-                           std::type_identity_t<TileColumns<const T>> w, TileColumns<T> u);
+void solve_by_substitution(std::type_identity_t<View<const T>> l, std::type_identity_t<TileColumns<const T>> w,
+                           TileColumns<T> u);
 
 /// C_j -= L U_j for all tile columns j: L is m x k, row-major, shared by all of them; C_j is m x width, U_j k
 /// x width. In TF32, L and U are rounded first. `precision` is full for double.

@@ -27,20 +27,14 @@ namespace {
 
 }  // namespace
 
-void find_row_moves(Stream, const Index*, RowMoves) {
-    refuse();
-}
-void largest(Stream, const double*, Index, double*) {
+void find_row_moves(Stream, const Index*, RowMoves) { refuse(); }
+void largest(Stream, const double*, Index, double*) { refuse(); }
+template <class T>
+void pack_tile_columns(Stream, const TileGrid&, TileDeal, std::type_identity_t<View<const T>>, TileColumns<T>) {
     refuse();
 }
 template <class T>
-void pack_tile_columns(Stream, const TileGrid&, TileDeal, std::type_identity_t<View<const T>>,
-                       TileColumns<T>) {
-    refuse();
-}
-template <class T>
-void unpack_tile_columns(Stream, const TileGrid&, TileDeal, std::type_identity_t<TileColumns<const T>>,
-                         View<T>) {
+void unpack_tile_columns(Stream, const TileGrid&, TileDeal, std::type_identity_t<TileColumns<const T>>, View<T>) {
     refuse();
 }
 template <class T>
@@ -60,8 +54,7 @@ void unpack_in_place(Stream, const TileGrid&, T*, T*) {
     refuse();
 }
 template <class T>
-void reorder_tiles(Stream, TileShape, ElementOrder, std::type_identity_t<TileColumns<const T>>,
-                   TileColumns<T>) {
+void reorder_tiles(Stream, TileShape, ElementOrder, std::type_identity_t<TileColumns<const T>>, TileColumns<T>) {
     refuse();
 }
 template <class T>
@@ -111,16 +104,14 @@ void solve_by_inverses(Stream, std::type_identity_t<View<const T>>, std::type_id
     refuse();
 }
 template <class T>
-void solve_by_substitution(Stream, std::type_identity_t<View<const T>>,
-                           std::type_identity_t<TileColumns<const T>>, TileColumns<T>) {
+void solve_by_substitution(Stream, std::type_identity_t<View<const T>>, std::type_identity_t<TileColumns<const T>>,
+                           TileColumns<T>) {
     refuse();
 }
 void subtract_transposed_product_by_pieces(Stream, View<const float>, View<const float>, View<float>, void*) {
     refuse();
 }
-void update_by_pieces(Stream, View<const float>, TileColumns<const float>, TileColumns<float>, void*) {
-    refuse();
-}
+void update_by_pieces(Stream, View<const float>, TileColumns<const float>, TileColumns<float>, void*) { refuse(); }
 template <class T>
 void update_trailing(Stream, std::type_identity_t<View<const T>>, std::type_identity_t<TileColumns<const T>>,
                      TileColumns<T>, ProductPrecision) {
@@ -162,12 +153,10 @@ template <class T>
 void qr_panel_factor(Stream, View<T>, std::type_identity_t<View<T>>, std::type_identity_t<View<T>>, void*) {
     refuse();
 }
-Index reflect_columns_workspace(Index, Index, Index, bool) {
-    return 0;
-}
+Index reflect_columns_workspace(Index, Index, Index, bool) { return 0; }
 template <class T>
-void reflect_columns(Stream, std::type_identity_t<View<const T>>, std::type_identity_t<View<const T>>, TileColumns<T>, T*,
-                     bool) {
+void reflect_columns(Stream, std::type_identity_t<View<const T>>, std::type_identity_t<View<const T>>, TileColumns<T>,
+                     T*, bool) {
     refuse();
 }
 template <class T>
@@ -179,8 +168,8 @@ void store_reflectors(Stream, std::type_identity_t<View<const T>>, std::type_ide
     refuse();
 }
 template <class T, class V>
-void subtract_product(Stream, std::type_identity_t<View<const T>>, MatrixPart, Index, std::type_identity_t<View<const V>>,
-                      View<V>) {
+void subtract_product(Stream, std::type_identity_t<View<const T>>, MatrixPart, Index,
+                      std::type_identity_t<View<const V>>, View<V>) {
     refuse();
 }
 template <class T>
@@ -192,14 +181,10 @@ void subtract_from_rows(Stream, std::type_identity_t<View<const T>>, std::type_i
     refuse();
 }
 
-template void pack_tile_columns<float>(Stream, const TileGrid&, TileDeal, View<const float>,
-                                       TileColumns<float>);
-template void pack_tile_columns<double>(Stream, const TileGrid&, TileDeal, View<const double>,
-                                        TileColumns<double>);
-template void unpack_tile_columns<float>(Stream, const TileGrid&, TileDeal, TileColumns<const float>,
-                                         View<float>);
-template void unpack_tile_columns<double>(Stream, const TileGrid&, TileDeal, TileColumns<const double>,
-                                          View<double>);
+template void pack_tile_columns<float>(Stream, const TileGrid&, TileDeal, View<const float>, TileColumns<float>);
+template void pack_tile_columns<double>(Stream, const TileGrid&, TileDeal, View<const double>, TileColumns<double>);
+template void unpack_tile_columns<float>(Stream, const TileGrid&, TileDeal, TileColumns<const float>, View<float>);
+template void unpack_tile_columns<double>(Stream, const TileGrid&, TileDeal, TileColumns<const double>, View<double>);
 template void pack_columns<float>(Stream, const TileGrid&, Index, Index, View<const float>, View<float>);
 template void pack_columns<double>(Stream, const TileGrid&, Index, Index, View<const double>, View<double>);
 template void unpack_window<float>(Stream, View<const float>, View<float>);
@@ -208,52 +193,43 @@ template void pack_in_place<float>(Stream, const TileGrid&, float*, float*);
 template void pack_in_place<double>(Stream, const TileGrid&, double*, double*);
 template void unpack_in_place<float>(Stream, const TileGrid&, float*, float*);
 template void unpack_in_place<double>(Stream, const TileGrid&, double*, double*);
-template void reorder_tiles<float>(Stream, TileShape, ElementOrder, TileColumns<const float>,
-                                   TileColumns<float>);
-template void reorder_tiles<double>(Stream, TileShape, ElementOrder, TileColumns<const double>,
-                                    TileColumns<double>);
+template void reorder_tiles<float>(Stream, TileShape, ElementOrder, TileColumns<const float>, TileColumns<float>);
+template void reorder_tiles<double>(Stream, TileShape, ElementOrder, TileColumns<const double>, TileColumns<double>);
 template void copy_elements<float>(Stream, View<const float>, View<float>);
 template void copy_elements<double>(Stream, View<const double>, View<double>);
 template void copy_tile_columns<float>(Stream, TileColumns<const float>, TileColumns<float>);
 template void copy_tile_columns<double>(Stream, TileColumns<const double>, TileColumns<double>);
-template void generate_tile_columns<float>(Stream, const GeneratorSpec&, const TileGrid&, TileDeal,
-                                           TileColumns<float>);
+template void generate_tile_columns<float>(Stream, const GeneratorSpec&, const TileGrid&, TileDeal, TileColumns<float>);
 template void generate_tile_columns<double>(Stream, const GeneratorSpec&, const TileGrid&, TileDeal,
                                             TileColumns<double>);
 template void max_norm<float>(Stream, const TileGrid&, TileDeal, TileColumns<const float>, double*);
 template void max_norm<double>(Stream, const TileGrid&, TileDeal, TileColumns<const double>, double*);
-template void absolute_column_sums<float>(Stream, const TileGrid&, TileDeal, TileColumns<const float>,
-                                          double*, double*);
-template void absolute_column_sums<double>(Stream, const TileGrid&, TileDeal, TileColumns<const double>,
-                                           double*, double*);
+template void absolute_column_sums<float>(Stream, const TileGrid&, TileDeal, TileColumns<const float>, double*,
+                                          double*);
+template void absolute_column_sums<double>(Stream, const TileGrid&, TileDeal, TileColumns<const double>, double*,
+                                           double*);
 template void absolute_row_sums<float>(Stream, const TileGrid&, TileDeal, TileColumns<const float>, double*);
-template void absolute_row_sums<double>(Stream, const TileGrid&, TileDeal, TileColumns<const double>,
-                                        double*);
-template void square_sums<float>(Stream, const TileGrid&, TileDeal, TileColumns<const float>, blue::Sums*,
-                                 double*);
-template void square_sums<double>(Stream, const TileGrid&, TileDeal, TileColumns<const double>, blue::Sums*,
-                                  double*);
+template void absolute_row_sums<double>(Stream, const TileGrid&, TileDeal, TileColumns<const double>, double*);
+template void square_sums<float>(Stream, const TileGrid&, TileDeal, TileColumns<const float>, blue::Sums*, double*);
+template void square_sums<double>(Stream, const TileGrid&, TileDeal, TileColumns<const double>, blue::Sums*, double*);
 template void exchange_rows<float>(Stream, RowMoves, TileColumns<float>, TileColumns<float>);
 template void exchange_rows<double>(Stream, RowMoves, TileColumns<double>, TileColumns<double>);
 template void invert_unit_lower<float>(Stream, View<const float>, View<float>, double*);
 template void invert_unit_lower<double>(Stream, View<const double>, View<double>, double*);
-template void solve_by_inverse<float>(Stream, View<const float>, TileColumns<const float>,
-                                      TileColumns<float>);
-template void solve_by_inverse<double>(Stream, View<const double>, TileColumns<const double>,
-                                       TileColumns<double>);
+template void solve_by_inverse<float>(Stream, View<const float>, TileColumns<const float>, TileColumns<float>);
+template void solve_by_inverse<double>(Stream, View<const double>, TileColumns<const double>, TileColumns<double>);
 template void solve_by_inverses<float>(Stream, View<const float>, View<const float>, TileColumns<const float>,
                                        TileColumns<float>);
 template void solve_by_inverses<double>(Stream, View<const double>, View<const double>, TileColumns<const double>,
                                         TileColumns<double>);
-template void solve_by_substitution<float>(Stream, View<const float>, TileColumns<const float>,
-                                           TileColumns<float>);
-template void solve_by_substitution<double>(Stream, View<const double>, TileColumns<const double>,
-                                            TileColumns<double>);
+template void solve_by_substitution<float>(Stream, View<const float>, TileColumns<const float>, TileColumns<float>);
+template void solve_by_substitution<double>(Stream, View<const double>, TileColumns<const double>, TileColumns<double>);
 template void update_trailing<float>(Stream, View<const float>, TileColumns<const float>, TileColumns<float>,
                                      ProductPrecision);
 template void update_trailing<double>(Stream, View<const double>, TileColumns<const double>, TileColumns<double>,
                                       ProductPrecision);
-template void subtract_product<float, float>(Stream, View<const float>, MatrixPart, Index, View<const float>, View<float>);
+template void subtract_product<float, float>(Stream, View<const float>, MatrixPart, Index, View<const float>,
+                                             View<float>);
 template void subtract_product<float, double>(Stream, View<const float>, MatrixPart, Index, View<const double>,
                                               View<double>);
 template void subtract_product<double, double>(Stream, View<const double>, MatrixPart, Index, View<const double>,
@@ -280,7 +256,8 @@ template std::size_t qr_panel_workspace<double>(Index, Index);
 template void qr_panel_factor<float>(Stream, View<float>, View<float>, View<float>, void*);
 template void qr_panel_factor<double>(Stream, View<double>, View<double>, View<double>, void*);
 template void reflect_columns<float>(Stream, View<const float>, View<const float>, TileColumns<float>, float*, bool);
-template void reflect_columns<double>(Stream, View<const double>, View<const double>, TileColumns<double>, double*, bool);
+template void reflect_columns<double>(Stream, View<const double>, View<const double>, TileColumns<double>, double*,
+                                      bool);
 template void explicit_reflectors<float>(Stream, View<const float>, View<float>);
 template void explicit_reflectors<double>(Stream, View<const double>, View<double>);
 template void store_reflectors<float>(Stream, View<const float>, View<const float>, View<float>);

@@ -33,16 +33,14 @@ auto precision_of(Single single, Double other) {
     }
 }
 
-cublasHandle_t handle(Stream stream) {
-    return static_cast<cublasHandle_t>(stream.context()->blas);
-}
+cublasHandle_t handle(Stream stream) { return static_cast<cublasHandle_t>(stream.context()->blas); }
 
 }  // namespace
 
 template <class T>
-void batched_gemm(Stream stream, Index batch, std::type_identity_t<T> alpha,
-                  std::type_identity_t<Batched<const T>> a, std::type_identity_t<Batched<const T>> b,
-                  std::type_identity_t<T> beta, Batched<T> c, ProductPrecision precision) {
+void batched_gemm(Stream stream, Index batch, std::type_identity_t<T> alpha, std::type_identity_t<Batched<const T>> a,
+                  std::type_identity_t<Batched<const T>> b, std::type_identity_t<T> beta, Batched<T> c,
+                  ProductPrecision precision) {
     const Index m = c.first.rows(), n = c.first.cols(), k = a.transposed ? a.first.rows() : a.first.cols();
     assert((a.transposed ? a.first.cols() : a.first.rows()) == m);
     assert((b.transposed ? b.first.cols() : b.first.rows()) == k);
@@ -52,10 +50,10 @@ void batched_gemm(Stream stream, Index batch, std::type_identity_t<T> alpha,
     if (std::is_same_v<T, float> && precision == ProductPrecision::tf32) {
         constexpr cudaDataType_t type = CUDA_R_32F;
         check(cublasGemmStridedBatchedEx(
-                  handle(stream), operation(b.transposed), operation(a.transposed), blas_int(n), blas_int(m), blas_int(k),
-                  &alpha, b.first.data(), type, leading_dimension(b.first), b.stride, a.first.data(), type,
-                  leading_dimension(a.first), a.stride, &beta, c.first.data(), type, leading_dimension(c.first), c.stride,
-                  blas_int(batch), CUBLAS_COMPUTE_32F_FAST_TF32, CUBLAS_GEMM_DEFAULT),
+                  handle(stream), operation(b.transposed), operation(a.transposed), blas_int(n), blas_int(m),
+                  blas_int(k), &alpha, b.first.data(), type, leading_dimension(b.first), b.stride, a.first.data(), type,
+                  leading_dimension(a.first), a.stride, &beta, c.first.data(), type, leading_dimension(c.first),
+                  c.stride, blas_int(batch), CUBLAS_COMPUTE_32F_FAST_TF32, CUBLAS_GEMM_DEFAULT),
               "cublasGemmStridedBatchedEx", stream);
         return;
     }
@@ -98,10 +96,10 @@ void triangular_solve(Stream stream, Triangle triangle, Diagonal diagonal, std::
     // and of X: it is asked for X^T T^T = B^T
     const T one{1};
     const auto solve = precision_of<T>(&cublasStrsm, &cublasDtrsm);
-    check(solve(handle(stream), CUBLAS_SIDE_RIGHT, fill, row_major ? CUBLAS_OP_N : CUBLAS_OP_T, ones,
-                blas_int(x.cols()), blas_int(x.rows()), &one, stored.data(), leading_dimension(stored), x.data(),
-                leading_dimension(x)),
-          "cublas<t>trsm", stream);
+    check(
+        solve(handle(stream), CUBLAS_SIDE_RIGHT, fill, row_major ? CUBLAS_OP_N : CUBLAS_OP_T, ones, blas_int(x.cols()),
+              blas_int(x.rows()), &one, stored.data(), leading_dimension(stored), x.data(), leading_dimension(x)),
+        "cublas<t>trsm", stream);
 }
 
 template void subtract_transposed_from_vector<float>(Stream, View<const float>, View<const float>, View<float>);
@@ -111,7 +109,7 @@ template void triangular_solve<double>(Stream, Triangle, Diagonal, View<const do
 
 template void batched_gemm<float>(Stream, Index, float, Batched<const float>, Batched<const float>, float,
                                   Batched<float>, ProductPrecision);
-template void batched_gemm<double>(Stream, Index, double, Batched<const double>, Batched<const double>,
-                                   double, Batched<double>, ProductPrecision);
+template void batched_gemm<double>(Stream, Index, double, Batched<const double>, Batched<const double>, double,
+                                   Batched<double>, ProductPrecision);
 
 }  // namespace basalt::cuda_detail

@@ -23,9 +23,9 @@ struct Batched {
 /// std::length_error where a dimension exceeds 32 bits. For float and double, of which the latter is always multiplied
 /// in full.
 template <class T>
-void batched_gemm(Stream stream, Index batch, std::type_identity_t<T> alpha,
-                  std::type_identity_t<Batched<const T>> a, std::type_identity_t<Batched<const T>> b,
-                  std::type_identity_t<T> beta, Batched<T> c, ProductPrecision precision = ProductPrecision::full);
+void batched_gemm(Stream stream, Index batch, std::type_identity_t<T> alpha, std::type_identity_t<Batched<const T>> a,
+                  std::type_identity_t<Batched<const T>> b, std::type_identity_t<T> beta, Batched<T> c,
+                  ProductPrecision precision = ProductPrecision::full);
 
 /// Whether element (i, j) lies at i ld + j; otherwise the view is of such a matrix's transpose.
 template <class T>

@@ -75,7 +75,8 @@ void reflect_columns(Stream stream, std::type_identity_t<View<const T>> v, std::
     if constexpr (std::is_same_v<T, float>) {
         if (by_pieces) {
             const auto bytes = static_cast<std::size_t>(k * c.columns * c.width) * sizeof(float);
-            cuda_detail::check(cudaMemsetAsync(w.data, 0, bytes, cuda_detail::native(stream)), "cudaMemsetAsync", stream);
+            cuda_detail::check(cudaMemsetAsync(w.data, 0, bytes, cuda_detail::native(stream)), "cudaMemsetAsync",
+                               stream);
             update_by_pieces(stream, transposed(v), c, w, parts);
             batched_gemm<T>(stream, c.columns, T{-1}, factor, batched(read_w), T{0}, batched(x));
             update_by_pieces(stream, v, x, c, parts);
@@ -108,7 +109,8 @@ void explicit_reflectors(Stream stream, std::type_identity_t<View<const T>> a, V
 }
 
 template void reflect_columns<float>(Stream, View<const float>, View<const float>, TileColumns<float>, float*, bool);
-template void reflect_columns<double>(Stream, View<const double>, View<const double>, TileColumns<double>, double*, bool);
+template void reflect_columns<double>(Stream, View<const double>, View<const double>, TileColumns<double>, double*,
+                                      bool);
 template void store_reflectors<float>(Stream, View<const float>, View<const float>, View<float>);
 template void store_reflectors<double>(Stream, View<const double>, View<const double>, View<double>);
 template void explicit_reflectors<float>(Stream, View<const float>, View<float>);

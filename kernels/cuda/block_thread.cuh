@@ -76,8 +76,8 @@ struct BlockThread {
     /// Between two looks at a counter.
     __device__ void pause() const {}
 
-    /// 1 / sqrt(x) for normal x, good to 20 bits. What CUDA's own function does for denormal numbers would keep everything
-    /// around it from being scheduled beside it.
+    /// 1 / sqrt(x) for normal x, good to 20 bits. What CUDA's own function does for denormal numbers would keep
+    /// everything around it from being scheduled beside it.
     __device__ double reciprocal_root_estimate(double x) const {
         double y;
         asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));

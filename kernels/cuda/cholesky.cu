@@ -160,13 +160,9 @@ View<T> writable(View<const T> a) {
     return View<T>(const_cast<T*>(a.data()), a.rows(), a.cols(), a.row_stride(), a.col_stride());
 }
 
-constexpr Index in_leaves(Index cols) {
-    return divide_up(cols, block::leaf) * block::leaf;
-}
+constexpr Index in_leaves(Index cols) { return divide_up(cols, block::leaf) * block::leaf; }
 
-block::Squares squares_of(Index rows, Index cols) {
-    return {static_cast<int>(rows), static_cast<int>(cols)};
-}
+block::Squares squares_of(Index rows, Index cols) { return {static_cast<int>(rows), static_cast<int>(cols)}; }
 
 }  // namespace
 
@@ -190,10 +186,10 @@ void cholesky_panel(Stream stream, View<T> panel, CholeskyPanelDesign design, In
     auto* use_inverse = reinterpret_cast<int*>(inverses + in_leaves(panel.cols()) * block::tile);
     if (design == CholeskyPanelDesign::fused) {
         int* const counters = use_inverse + in_leaves(panel.cols()) / block::tile;
-        factor_fused<T>(stream,
-                        {panel.data(), panel.row_stride(), squares_of(panel.rows(), panel.cols()), inverses,
-                         use_inverse, counters},
-                        info);
+        factor_fused<T>(
+            stream,
+            {panel.data(), panel.row_stride(), squares_of(panel.rows(), panel.cols()), inverses, use_inverse, counters},
+            info);
     } else {
         factor_columns<T>(stream, panel, 0, panel.cols(), info, inverses, use_inverse);
     }

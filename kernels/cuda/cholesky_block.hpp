@@ -13,8 +13,9 @@
 /// (cholesky_leaf.hpp factors it), written without CUDA so that a test can run it on the host: `Thread` is a thread of
 /// the block (`warp`, `warps`, `lane`, `sync()`, `reciprocal_root_estimate()`, `from_lane()`, `mma_16x8x8()`).
 ///
-/// Three levels of blocking, Abdelfattah et al. (section 6.3): a leaf (their rnb) of up to 128 columns, in tiles (ib) of
-/// 32 whose inverses serve the rows below, in groups (kb) of 8 columns, whose triangle fits into a thread's registers.
+/// Three levels of blocking, Abdelfattah et al. (section 6.3): a leaf (their rnb) of up to 128 columns, in tiles (ib)
+/// of 32 whose inverses serve the rows below, in groups (kb) of 8 columns, whose triangle fits into a thread's
+/// registers.
 namespace basalt::cuda_detail::cholesky {
 
 constexpr int lanes = 32;
@@ -75,8 +76,8 @@ BASALT_DEVICE void next_group(T (&row)[tile]) {
     for (int c = 0; c + group < tile; ++c) row[c] = row[c + group];
 }
 
-/// Two neighbours of a row of an operand, as one step of a product has them: mma.m16n8k8's columns t and t + 4 are taken
-/// to be ours 2t and 2t + 1. Single precision is multiplied in double, which tensor cores do as fast.
+/// Two neighbours of a row of an operand, as one step of a product has them: mma.m16n8k8's columns t and t + 4 are
+/// taken to be ours 2t and 2t + 1. Single precision is multiplied in double, which tensor cores do as fast.
 template <bool wide, class T>
 BASALT_DEVICE Pair<T> operand(int lane, const T* row, int col) {
     return load_pair<wide>(row + col + 2 * (lane % 4));
@@ -100,7 +101,8 @@ BASALT_DEVICE void add_step(const Thread& thread, Part& part, const T* upper, co
 /// A lane's pair of C less what its part has of it.
 template <class T>
 BASALT_DEVICE Pair<T> less(Pair<T> c, const double (&part)[2]) {
-    return {static_cast<T>(static_cast<double>(c.first) - part[0]), static_cast<T>(static_cast<double>(c.second) - part[1])};
+    return {static_cast<T>(static_cast<double>(c.first) - part[0]),
+            static_cast<T>(static_cast<double>(c.second) - part[1])};
 }
 
 /// A leaf: the lower triangle of `a` (order x order, row-major, ld) becomes L. Of its tiles on the diagonal the
@@ -162,12 +164,12 @@ BASALT_DEVICE void load_rows(const Thread& thread, RowsMemory<T>& memory, const 
     }
 }
 
-/// What a warp multiplies P and the right-hand sides by to get its 16 x 8 of tile j of P: 8 rows of L left of its tile on
-/// the diagonal, and of that one's inverse, which ends at the diagonal. They are on their way long before they are
+/// What a warp multiplies P and the right-hand sides by to get its 16 x 8 of tile j of P: 8 rows of L left of its tile
+/// on the diagonal, and of that one's inverse, which ends at the diagonal. They are on their way long before they are
 /// waited for.
 template <int j, class T>
 struct TileOperands {
-    Pair<T> l[j > 0 ? j * groups : 1];
+    Pair<T> l[j > 0 ? j* groups : 1];
     Pair<T> inverse[groups];
 
     template <bool wide>

@@ -139,9 +139,7 @@ struct RowsOfSquare {
 BASALT_DEVICE Part difference(const Part& a, const Part& b) {
     return {{a.upper[0] - b.upper[0], a.upper[1] - b.upper[1]}, {a.lower[0] - b.lower[0], a.lower[1] - b.lower[1]}};
 }
-BASALT_DEVICE Part negative(const Part& p) {
-    return {{-p.upper[0], -p.upper[1]}, {-p.lower[0], -p.lower[1]}};
-}
+BASALT_DEVICE Part negative(const Part& p) { return {{-p.upper[0], -p.upper[1]}, {-p.lower[0], -p.lower[1]}}; }
 
 /// sum += A B^T over 8 columns, A being a lane's part of a tile.
 template <class T, class Thread>
@@ -313,7 +311,11 @@ template <bool wide, class T, class Thread>
 class TaskBlock {
   public:
     BASALT_DEVICE TaskBlock(const Thread& thread, FusedMemory<T>& memory, const FusedPanel<T>& panel, const Task& task)
-        : thread_(thread), memory_(memory), p_(panel), t_(task), first_(panel.squares.first_row(task.row)),
+        : thread_(thread),
+          memory_(memory),
+          p_(panel),
+          t_(task),
+          first_(panel.squares.first_row(task.row)),
           end_(panel.squares.first_row(task.row + task.squares)) {}
 
     BASALT_DEVICE void run() {
@@ -448,8 +450,8 @@ BASALT_DEVICE_CALL void do_task(Thread thread, FusedMemory<T>& memory, FusedPane
     TaskBlock<wide, T, Thread>(thread, memory, panel, task).run();
 }
 
-/// Between two squares of the chain: the rows of the next one are solved for with the leaf in shared memory, and take its
-/// place there as well as theirs in the panel.
+/// Between two squares of the chain: the rows of the next one are solved for with the leaf in shared memory, and take
+/// its place there as well as theirs in the panel.
 template <bool wide, class T, class Thread>
 BASALT_DEVICE_CALL void solve_next_rows(Thread thread, FusedMemory<T>& memory, FusedPanel<T> panel, int col) {
     using Memory = LeafMemory<T, side>;
@@ -510,7 +512,8 @@ class FusedBlock {
     BASALT_DEVICE int draw_below(int count) {
         if (is_first()) {
             int drawn = thread_.load_acquire(p_.drawn());
-            while (drawn < count && !thread_.compare_exchange(p_.drawn(), drawn, drawn + 1)) {}
+            while (drawn < count && !thread_.compare_exchange(p_.drawn(), drawn, drawn + 1)) {
+            }
             memory_.ticket = std::min(drawn, count);
         }
         thread_.sync();

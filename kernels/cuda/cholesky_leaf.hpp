@@ -195,7 +195,8 @@ BASALT_DEVICE void update_groups(const Thread& thread, LeafMemory<T, most>& memo
                     const int one = begin + own_row - memory.identity_row - next - pair;
                     rest[half] = {one == 0 ? T{1} : T{0}, one == 1 ? T{1} : T{0}};
                 }
-                rest[half] = less(less(rest[half], half == 0 ? even.upper : even.lower), half == 0 ? odd.upper : odd.lower);
+                rest[half] =
+                    less(less(rest[half], half == 0 ? even.upper : even.lower), half == 0 ? odd.upper : odd.lower);
             }
         }
         thread.sync();

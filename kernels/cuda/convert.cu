@@ -28,9 +28,7 @@ struct Batch {
     Index inner_stride = 0;
     Index inner_count = 1;
 
-    __device__ T* matrix(Index b) const {
-        return data + b / inner_count * stride + b % inner_count * inner_stride;
-    }
+    __device__ T* matrix(Index b) const { return data + b / inner_count * stride + b % inner_count * inner_stride; }
 };
 
 struct Extent {
@@ -57,7 +55,8 @@ struct DealtWidths {
     __device__ Index true_width(Index b) const { return min(n - first_col(b), width); }
 };
 
-/// Some columns of one tile column of a matrix of m rows: the first is column `first` of the matrix, and `cols` of them are true.
+/// Some columns of one tile column of a matrix of m rows: the first is column `first` of the matrix, and `cols` of them
+/// are true.
 struct StripWidths {
     Index m, first, width, cols;
 
@@ -128,8 +127,7 @@ __global__ void __launch_bounds__(cuda_detail::square_threads, cuda_detail::squa
 
 /// `largest`: what the matrices of the source are at most, padding included.
 template <class T, class Shape>
-void transpose(Stream stream, Batch<const T> source, Batch<T> target, Index batches, Extent largest,
-               Shape shape) {
+void transpose(Stream stream, Batch<const T> source, Batch<T> target, Index batches, Extent largest, Shape shape) {
     if (batches <= 0 || largest.rows <= 0 || largest.cols <= 0) return;
     const dim3 grid(static_cast<unsigned>(divide_up(largest.cols, side)),
                     static_cast<unsigned>(divide_up(largest.rows, side)),
@@ -146,8 +144,8 @@ DealtWidths widths_of(const TileGrid& grid, TileDeal deal) {
 }  // namespace
 
 template <class T>
-void pack_tile_columns(Stream stream, const TileGrid& grid, TileDeal deal,
-                       std::type_identity_t<View<const T>> source, TileColumns<T> target) {
+void pack_tile_columns(Stream stream, const TileGrid& grid, TileDeal deal, std::type_identity_t<View<const T>> source,
+                       TileColumns<T> target) {
     assert(source.cols() == dealt_cols(grid, deal, target.columns) && source.rows() == grid.rows());
     assert(target.rows == grid.padded_rows() && source.row_stride() == 1);
     const Index width = grid.shape().width;
@@ -183,7 +181,8 @@ void unpack_window(Stream stream, std::type_identity_t<View<const T>> source, Vi
     assert(source.cols() <= 1 || source.col_stride() == 1);
     assert(target.rows() <= 1 || target.row_stride() == 1);
     const Extent all{source.rows(), source.cols()};
-    transpose<T>(stream, {source.data(), source.row_stride(), 0}, {target.data(), target.col_stride(), 0}, 1, all, Whole{all});
+    transpose<T>(stream, {source.data(), source.row_stride(), 0}, {target.data(), target.col_stride(), 0}, 1, all,
+                 Whole{all});
 }
 
 template <class T>
@@ -191,9 +190,9 @@ void pack_in_place(Stream stream, const TileGrid& grid, T* memory, T* buffer) {
     const auto packed = stored_tile_columns(grid, buffer, 1);
     for (Index j = 0; j < grid.tile_cols(); ++j) {
         const auto column = stored_tile_columns(grid, memory + j * grid.tile_column_size(), 1);
-        pack_tile_columns<T>(
-            stream, grid, {j, 1},
-            View<T>::column_major(column.data, grid.rows(), grid.tile_width(j), grid.padded_rows()), packed);
+        pack_tile_columns<T>(stream, grid, {j, 1},
+                             View<T>::column_major(column.data, grid.rows(), grid.tile_width(j), grid.padded_rows()),
+                             packed);
         copy_tile_columns<T>(stream, packed, column);
     }
 }
@@ -203,9 +202,8 @@ void unpack_in_place(Stream stream, const TileGrid& grid, T* memory, T* buffer) 
     const auto unpacked = stored_tile_columns(grid, buffer, 1);
     for (Index j = 0; j < grid.tile_cols(); ++j) {
         const auto column = stored_tile_columns(grid, memory + j * grid.tile_column_size(), 1);
-        unpack_tile_columns<T>(
-            stream, grid, {j, 1}, column,
-            View<T>::column_major(buffer, grid.rows(), grid.tile_width(j), grid.padded_rows()));
+        unpack_tile_columns<T>(stream, grid, {j, 1}, column,
+                               View<T>::column_major(buffer, grid.rows(), grid.tile_width(j), grid.padded_rows()));
         copy_tile_columns<T>(stream, unpacked, column);
     }
 }
@@ -219,18 +217,13 @@ void reorder_tiles(Stream stream, TileShape shape, ElementOrder order,
     const Extent tile = from_rows ? Extent{shape.height, shape.width} : Extent{shape.width, shape.height};
     const Index tiles = source.rows / shape.height, size = shape.height * shape.width;
     transpose<T>(stream, {source.data, tile.cols, source.stride, size, tiles},
-                 {target.data, tile.rows, target.stride, size, tiles}, source.columns * tiles, tile,
-                 Whole{tile});
+                 {target.data, tile.rows, target.stride, size, tiles}, source.columns * tiles, tile, Whole{tile});
 }
 
-template void pack_tile_columns<float>(Stream, const TileGrid&, TileDeal, View<const float>,
-                                       TileColumns<float>);
-template void pack_tile_columns<double>(Stream, const TileGrid&, TileDeal, View<const double>,
-                                        TileColumns<double>);
-template void unpack_tile_columns<float>(Stream, const TileGrid&, TileDeal, TileColumns<const float>,
-                                         View<float>);
-template void unpack_tile_columns<double>(Stream, const TileGrid&, TileDeal, TileColumns<const double>,
-                                          View<double>);
+template void pack_tile_columns<float>(Stream, const TileGrid&, TileDeal, View<const float>, TileColumns<float>);
+template void pack_tile_columns<double>(Stream, const TileGrid&, TileDeal, View<const double>, TileColumns<double>);
+template void unpack_tile_columns<float>(Stream, const TileGrid&, TileDeal, TileColumns<const float>, View<float>);
+template void unpack_tile_columns<double>(Stream, const TileGrid&, TileDeal, TileColumns<const double>, View<double>);
 template void pack_columns<float>(Stream, const TileGrid&, Index, Index, View<const float>, View<float>);
 template void pack_columns<double>(Stream, const TileGrid&, Index, Index, View<const double>, View<double>);
 template void unpack_window<float>(Stream, View<const float>, View<float>);
@@ -239,9 +232,7 @@ template void pack_in_place<float>(Stream, const TileGrid&, float*, float*);
 template void pack_in_place<double>(Stream, const TileGrid&, double*, double*);
 template void unpack_in_place<float>(Stream, const TileGrid&, float*, float*);
 template void unpack_in_place<double>(Stream, const TileGrid&, double*, double*);
-template void reorder_tiles<float>(Stream, TileShape, ElementOrder, TileColumns<const float>,
-                                   TileColumns<float>);
-template void reorder_tiles<double>(Stream, TileShape, ElementOrder, TileColumns<const double>,
-                                    TileColumns<double>);
+template void reorder_tiles<float>(Stream, TileShape, ElementOrder, TileColumns<const float>, TileColumns<float>);
+template void reorder_tiles<double>(Stream, TileShape, ElementOrder, TileColumns<const double>, TileColumns<double>);
 
 }  // namespace basalt::cuda_kernels

@@ -21,8 +21,8 @@ namespace basalt::cuda_kernels {
 /// next to each other in column-major storage: grid.rows() x dealt_cols(grid, deal, target.columns). `target`
 /// holds tile columns `deal` of the grid, all padded rows of them. The two do not overlap.
 template <class T>
-void pack_tile_columns(Stream stream, const TileGrid& grid, TileDeal deal,
-                       std::type_identity_t<View<const T>> source, TileColumns<T> target);
+void pack_tile_columns(Stream stream, const TileGrid& grid, TileDeal deal, std::type_identity_t<View<const T>> source,
+                       TileColumns<T> target);
 
 /// The way back; the padding is not read.
 template <class T>

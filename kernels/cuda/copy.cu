@@ -67,15 +67,14 @@ void copy_elements(Stream stream, std::type_identity_t<View<const T>> source, Vi
 }
 
 template <class T>
-void copy_tile_columns(Stream stream, std::type_identity_t<TileColumns<const T>> source,
-                       TileColumns<T> target) {
+void copy_tile_columns(Stream stream, std::type_identity_t<TileColumns<const T>> source, TileColumns<T> target) {
     assert(source.columns == target.columns && source.rows == target.rows && source.width == target.width);
     if (target.empty()) return;
     if (dense(source) && dense(target)) {
         const auto bytes = sizeof(T) * static_cast<std::size_t>(target.columns * target.rows * target.width);
-        cuda_detail::check(cudaMemcpyAsync(target.data, source.data, bytes, cudaMemcpyDeviceToDevice,
-                                           cuda_detail::native(stream)),
-                           "cudaMemcpyAsync", stream);
+        cuda_detail::check(
+            cudaMemcpyAsync(target.data, source.data, bytes, cudaMemcpyDeviceToDevice, cuda_detail::native(stream)),
+            "cudaMemcpyAsync", stream);
         return;
     }
     if (cuda_detail::fits_wide_words(source) && cuda_detail::fits_wide_words(target)) {

@@ -16,7 +16,6 @@ void copy_elements(Stream stream, std::type_identity_t<View<const T>> source, Vi
 
 /// The same for each tile column of two groups of equal shape, apart.
 template <class T>
-void copy_tile_columns(Stream stream, std::type_identity_t<TileColumns<const T>> source,
-                       TileColumns<T> target);
+void copy_tile_columns(Stream stream, std::type_identity_t<TileColumns<const T>> source, TileColumns<T> target);
 
 }  // namespace basalt::cuda_kernels

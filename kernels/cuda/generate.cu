@@ -32,8 +32,7 @@ struct Random {
 
     class Column {
       public:
-        __device__ Column(const Random& random, Index row, Index col)
-            : key_(column_key(random.seed, col)), row_(row) {}
+        __device__ Column(const Random& random, Index row, Index col) : key_(column_key(random.seed, col)), row_(row) {}
         __device__ T value() const { return uniform<T>(element_bits(key_, row_)); }
         __device__ void next() { ++row_; }
 
@@ -95,8 +94,7 @@ __global__ void __launch_bounds__(threads)
     const Index col = deal.column(l) * target.width + c;
     T* const column = target.data + l * target.stride + c;
     for (Index top = blockIdx.y * rows_a_block; top < target.rows; top += gridDim.y * rows_a_block) {
-        const Index bottom = min(top + rows_a_block, target.rows),
-                    true_bottom = col < n ? min(bottom, m) : top;
+        const Index bottom = min(top + rows_a_block, target.rows), true_bottom = col < n ? min(bottom, m) : top;
         typename Rule::Column elements(rule, top, col);
         Index row = top;
         for (; row < true_bottom; ++row, elements.next()) column[row * target.ld] = elements.value();
@@ -109,8 +107,8 @@ void launch(Stream stream, const Rule& rule, const TileGrid& grid, TileDeal deal
     const Index segments = divide_up(target.width, threads), down = divide_up(target.rows, rows_a_block);
     const dim3 blocks(static_cast<unsigned>(target.columns * segments),
                       static_cast<unsigned>(std::min<Index>(down, 65535)));
-    generate_kernel<T><<<blocks, threads, 0, cuda_detail::native(stream)>>>(rule, grid.rows(), grid.cols(),
-                                                                            deal, target, segments);
+    generate_kernel<T>
+        <<<blocks, threads, 0, cuda_detail::native(stream)>>>(rule, grid.rows(), grid.cols(), deal, target, segments);
     cuda_detail::check_launch("generate_kernel", stream);
 }
 
@@ -124,33 +122,21 @@ void generate_tile_columns(Stream stream, const GeneratorSpec& generator, const 
     if (target.empty()) return;
     const auto [kind, m, n, seed] = generator;
     const auto make = [&](const auto& rule) { launch<T>(stream, rule, grid, deal, target); };
-    const auto make_formula = [&]<class Formula>(const Formula& formula) {
-        make(Positional<T, Formula>{formula});
-    };
+    const auto make_formula = [&]<class Formula>(const Formula& formula) { make(Positional<T, Formula>{formula}); };
     switch (kind) {
-        case DeviceGenerator::random:
-            return make(Random<T>{seed});
-        case DeviceGenerator::hpl:
-            return make(Hpl<T>{hpl_step, hpl_start, static_cast<std::uint64_t>(m)});
-        case DeviceGenerator::spd:
-            return make_formula(Spd{seed, static_cast<double>(std::max(m, n))});
-        case DeviceGenerator::hilbert:
-            return make_formula(Hilbert{});
-        case DeviceGenerator::wilkinson:
-            return make_formula(Wilkinson{n - 1});
-        case DeviceGenerator::graded:
-            return make_formula(Graded{seed, std::max<Index>(m, 1), std::max<Index>(n, 1)});
-        case DeviceGenerator::deficient:
-            return make_formula(Deficient{seed, std::min(m, n) / 2});
-        case DeviceGenerator::zero:
-            return make_formula(Zero{});
-        case DeviceGenerator::identity:
-            return make_formula(Identity{});
+        case DeviceGenerator::random: return make(Random<T>{seed});
+        case DeviceGenerator::hpl: return make(Hpl<T>{hpl_step, hpl_start, static_cast<std::uint64_t>(m)});
+        case DeviceGenerator::spd: return make_formula(Spd{seed, static_cast<double>(std::max(m, n))});
+        case DeviceGenerator::hilbert: return make_formula(Hilbert{});
+        case DeviceGenerator::wilkinson: return make_formula(Wilkinson{n - 1});
+        case DeviceGenerator::graded: return make_formula(Graded{seed, std::max<Index>(m, 1), std::max<Index>(n, 1)});
+        case DeviceGenerator::deficient: return make_formula(Deficient{seed, std::min(m, n) / 2});
+        case DeviceGenerator::zero: return make_formula(Zero{});
+        case DeviceGenerator::identity: return make_formula(Identity{});
     }
 }
 
-template void generate_tile_columns<float>(Stream, const GeneratorSpec&, const TileGrid&, TileDeal,
-                                           TileColumns<float>);
+template void generate_tile_columns<float>(Stream, const GeneratorSpec&, const TileGrid&, TileDeal, TileColumns<float>);
 template void generate_tile_columns<double>(Stream, const GeneratorSpec&, const TileGrid&, TileDeal,
                                             TileColumns<double>);
 

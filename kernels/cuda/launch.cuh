@@ -12,9 +12,7 @@
 /// What every kernel file needs to enqueue work and to report that it could not.
 namespace basalt::cuda_detail {
 
-inline cudaStream_t native(Stream stream) {
-    return static_cast<cudaStream_t>(stream.native());
-}
+inline cudaStream_t native(Stream stream) { return static_cast<cudaStream_t>(stream.native()); }
 
 /// Throws a DeviceError that names the call `what`, the file and the device unless `status` is success.
 void check(cudaError_t status, const char* what, Stream stream,
@@ -28,14 +26,12 @@ inline void check_launch(const char* name, Stream stream,
     check(cudaGetLastError(), name, stream, where);
 }
 
-/// Allows a kernel more than 48 kB of shared memory; of one kernel always as much. CUDA is asked once a device and kernel.
-/// Thread-safe.
+/// Allows a kernel more than 48 kB of shared memory; of one kernel always as much. CUDA is asked once a device and
+/// kernel. Thread-safe.
 void allow_shared(const void* kernel, std::size_t bytes, Stream stream,
                   std::source_location where = std::source_location::current());
 
 /// ceil(a / b) for a >= 0, b > 0.
-constexpr Index divide_up(Index a, Index b) {
-    return (a + b - 1) / b;
-}
+constexpr Index divide_up(Index a, Index b) { return (a + b - 1) / b; }
 
 }  // namespace basalt::cuda_detail

@@ -80,9 +80,7 @@ __device__ Value join_block(Value value, Join join) {
     return value;  // not read from shared memory, where compilers let all threads read what thread 0 may still write
 }
 
-__device__ unsigned long long larger(unsigned long long a, unsigned long long b) {
-    return max(a, b);
-}
+__device__ unsigned long long larger(unsigned long long a, unsigned long long b) { return max(a, b); }
 
 __device__ blue::Sums sum_of(blue::Sums a, const blue::Sums& b) {
     a.add(b);
@@ -92,8 +90,7 @@ __device__ blue::Sums sum_of(blue::Sums a, const blue::Sums& b) {
 template <class T>
 __global__ void __launch_bounds__(threads) max_kernel(Dealt<T> dealt, double* result) {
     unsigned long long found = 0;
-    Part(dealt).for_each_magnitude(dealt,
-                                   [&](double magnitude) { found = max(found, order_bits(magnitude)); });
+    Part(dealt).for_each_magnitude(dealt, [&](double magnitude) { found = max(found, order_bits(magnitude)); });
     found = join_block(found, larger);
     if (threadIdx.x == 0) raise_to(result, found);
 }
@@ -127,8 +124,7 @@ __global__ void __launch_bounds__(threads)
 /// Sums over norm_block_rows rows: partial[block of rows][l * width + c]. A warp's lanes are neighbouring
 /// columns, its block's warps share out the rows.
 template <class T>
-__global__ void __launch_bounds__(threads)
-    column_sums_kernel(Dealt<T> dealt, double* partial, Index segments) {
+__global__ void __launch_bounds__(threads) column_sums_kernel(Dealt<T> dealt, double* partial, Index segments) {
     __shared__ double sums[warps][warp];
     const int lane = threadIdx.x % warp, own = threadIdx.x / warp;
     const Index l = blockIdx.x / segments, c = blockIdx.x % segments * warp + lane;
@@ -183,10 +179,9 @@ void max_norm(Stream stream, const TileGrid& grid, TileDeal deal, TileColumns<co
 }
 
 template <class T>
-void absolute_column_sums(Stream stream, const TileGrid& grid, TileDeal deal, TileColumns<const T> a,
-                          double* sums, double* workspace) {
-    const Index count = a.columns * a.width, down = norm_blocks_down(a.rows),
-                segments = divide_up(a.width, warp);
+void absolute_column_sums(Stream stream, const TileGrid& grid, TileDeal deal, TileColumns<const T> a, double* sums,
+                          double* workspace) {
+    const Index count = a.columns * a.width, down = norm_blocks_down(a.rows), segments = divide_up(a.width, warp);
     if (count == 0) return;
     if (down == 0) return set_zero(stream, sums, sizeof(double) * static_cast<std::size_t>(count));
     const dim3 blocks(static_cast<unsigned>(a.columns * segments), static_cast<unsigned>(down));
@@ -198,8 +193,7 @@ void absolute_column_sums(Stream stream, const TileGrid& grid, TileDeal deal, Ti
 }
 
 template <class T>
-void absolute_row_sums(Stream stream, const TileGrid& grid, TileDeal deal, TileColumns<const T> a,
-                       double* sums) {
+void absolute_row_sums(Stream stream, const TileGrid& grid, TileDeal deal, TileColumns<const T> a, double* sums) {
     if (grid.rows() == 0) return;
     row_sums_kernel<T><<<static_cast<unsigned>(divide_up(grid.rows(), warps)), threads, 0, native(stream)>>>(
         dealt(grid, deal, a), sums);
@@ -228,16 +222,13 @@ void largest(Stream stream, const double* values, Index count, double* result) {
 
 template void max_norm<float>(Stream, const TileGrid&, TileDeal, TileColumns<const float>, double*);
 template void max_norm<double>(Stream, const TileGrid&, TileDeal, TileColumns<const double>, double*);
-template void absolute_column_sums<float>(Stream, const TileGrid&, TileDeal, TileColumns<const float>,
-                                          double*, double*);
-template void absolute_column_sums<double>(Stream, const TileGrid&, TileDeal, TileColumns<const double>,
-                                           double*, double*);
+template void absolute_column_sums<float>(Stream, const TileGrid&, TileDeal, TileColumns<const float>, double*,
+                                          double*);
+template void absolute_column_sums<double>(Stream, const TileGrid&, TileDeal, TileColumns<const double>, double*,
+                                           double*);
 template void absolute_row_sums<float>(Stream, const TileGrid&, TileDeal, TileColumns<const float>, double*);
-template void absolute_row_sums<double>(Stream, const TileGrid&, TileDeal, TileColumns<const double>,
-                                        double*);
-template void square_sums<float>(Stream, const TileGrid&, TileDeal, TileColumns<const float>, blue::Sums*,
-                                 double*);
-template void square_sums<double>(Stream, const TileGrid&, TileDeal, TileColumns<const double>, blue::Sums*,
-                                  double*);
+template void absolute_row_sums<double>(Stream, const TileGrid&, TileDeal, TileColumns<const double>, double*);
+template void square_sums<float>(Stream, const TileGrid&, TileDeal, TileColumns<const float>, blue::Sums*, double*);
+template void square_sums<double>(Stream, const TileGrid&, TileDeal, TileColumns<const double>, blue::Sums*, double*);
 
 }  // namespace basalt::cuda_kernels

@@ -20,13 +20,12 @@ void max_norm(Stream stream, const TileGrid& grid, TileDeal deal, TileColumns<co
 /// sums[l * width + c] = sum_i |a_ic| for each column c of the l-th tile column, 0 for padding. `workspace`
 /// holds column_sums_workspace() elements.
 template <class T>
-void absolute_column_sums(Stream stream, const TileGrid& grid, TileDeal deal, TileColumns<const T> a,
-                          double* sums, double* workspace);
+void absolute_column_sums(Stream stream, const TileGrid& grid, TileDeal deal, TileColumns<const T> a, double* sums,
+                          double* workspace);
 
 /// sums[i] = sum_j |a_ij| over the true columns of this group, for i < grid.rows().
 template <class T>
-void absolute_row_sums(Stream stream, const TileGrid& grid, TileDeal deal, TileColumns<const T> a,
-                       double* sums);
+void absolute_row_sums(Stream stream, const TileGrid& grid, TileDeal deal, TileColumns<const T> a, double* sums);
 
 /// *sums: what FrobeniusNorm (tiles/norms.hpp) makes the norm of. `workspace` holds square_sums_workspace()
 /// elements.

@@ -24,8 +24,8 @@ int fused_leaf_width(PanelPlan plan) {
 void begin_log(Stream stream, const PanelLog& log) {
     if (!log) return;
     const std::size_t pitch = log.bytes() / static_cast<std::size_t>(log.blocks);
-    cuda_detail::check(cudaMemset2DAsync(log.memory, pitch, 0, sizeof(PanelLogEntry), static_cast<std::size_t>(log.blocks),
-                                         cuda_detail::native(stream)),
+    cuda_detail::check(cudaMemset2DAsync(log.memory, pitch, 0, sizeof(PanelLogEntry),
+                                         static_cast<std::size_t>(log.blocks), cuda_detail::native(stream)),
                        "cudaMemset2DAsync", stream);
 }
 

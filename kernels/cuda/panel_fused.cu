@@ -165,9 +165,8 @@ class FusedColumn {
 /// A block a column. All of them run at once, or they would wait for each other forever. `multipliers`: segments *
 /// threads elements a column; `flags`: one a column, zero.
 template <bool logs, int segments, int piece, class T>
-__global__ void __launch_bounds__(threads, 1)
-    fused_kernel(View<T> leaf, Index first, Index* pivots, Index* info, T* multipliers, ColumnFlags* flags,
-                 PanelLog log) {
+__global__ void __launch_bounds__(threads, 1) fused_kernel(View<T> leaf, Index first, Index* pivots, Index* info,
+                                                           T* multipliers, ColumnFlags* flags, PanelLog log) {
     const int own = static_cast<int>(blockIdx.x), cols = static_cast<int>(gridDim.x);
     const auto enter = [](PanelState state) {
         if constexpr (logs) block_log().enter(state);
@@ -309,8 +308,7 @@ void factor_fused(Stream stream, View<T> panel, Index* pivots, Index* info, void
     const std::size_t bytes = flag_bytes(panel.cols());
     check(cudaMemsetAsync(flags, 0, bytes, native(stream)), "cudaMemsetAsync", stream);
     void* const rest = static_cast<char*>(workspace) + bytes;
-    const FusedLeaf<T> leaf{stream, panel, pivots, info, flags, rest, width == 0 ? fused_width : width, update,
-                            log};
+    const FusedLeaf<T> leaf{stream, panel, pivots, info, flags, rest, width == 0 ? fused_width : width, update, log};
     factor_recursively<T>(stream, panel, leaf);
 }
 

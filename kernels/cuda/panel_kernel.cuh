@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(team_threads, 1)
         const int leaf_pivots = min(count, panel.rows - col);
         if (leaf_pivots > 0) {
             team = factor_leaf<T, width, rows_a_thread>(team, panel, col, count, leaf_pivots, own, staged,
-                                                              rank == 0 ? pivots : nullptr, info);
+                                                        rank == 0 ? pivots : nullptr, info);
             team.enter(PanelState::barrier);
             team.wait();
             team.enter(PanelState::move);

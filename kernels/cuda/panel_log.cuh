@@ -4,37 +4,47 @@
 
 namespace basalt::cuda_detail {
 
-/// A block's place in a log. It lies in shared memory, since only thread 0 uses it; the others' calls do nothing.
+/// A block's place in a log. It lies in shared memory, since only thread 0 uses it; the others' calls do nothing. It is
+/// volatile, or the compiler has all threads read it before they know that they are not thread 0: they would not use
+/// what they read while thread 0 writes, but it is a race.
 class PanelLogCursor {
   public:
     __device__ void open(PanelLog log, int block) {
         if (threadIdx.x != 0) return;
         counts_ = nullptr;
         if (!log || block >= log.blocks) return;
-        counts_ = log.of_block(block);
-        next_ = counts_ + 1 + counts_->clock;
-        end_ = counts_ + 1 + log.capacity;
-        if (end_ - next_ < 2) {  // two readings at least
-            ++counts_->state;
-            counts_ = nullptr;
+        PanelLogEntry* const counts = log.of_block(block);
+        PanelLogEntry* const next = counts + 1 + counts->clock;
+        end_ = counts + 1 + log.capacity;
+        if (end_ - next < 2) {  // two readings at least
+            ++counts->state;
             return;
         }
-        *next_++ = reading();
+        *next = reading();
+        next_ = next + 1;
+        counts_ = counts;
     }
 
     __device__ void enter(PanelState state) {
-        if (threadIdx.x != 0 || counts_ == nullptr) return;
-        if (end_ - next_ < 2) {
-            ++counts_->state;
+        if (threadIdx.x != 0) return;
+        PanelLogEntry* const counts = counts_;
+        if (counts == nullptr) return;
+        PanelLogEntry* const next = next_;
+        if (end_ - next < 2) {
+            ++counts->state;
         } else {
-            *next_++ = {clock64(), static_cast<std::int64_t>(state)};
+            *next = {clock64(), static_cast<std::int64_t>(state)};
+            next_ = next + 1;
         }
     }
 
     __device__ void close() {
-        if (threadIdx.x != 0 || counts_ == nullptr) return;
-        *next_++ = reading();
-        counts_->clock = next_ - (counts_ + 1);
+        if (threadIdx.x != 0) return;
+        PanelLogEntry* const counts = counts_;
+        if (counts == nullptr) return;
+        PanelLogEntry* const next = next_;
+        *next = reading();
+        counts->clock = next - counts;
     }
 
   private:
@@ -44,9 +54,9 @@ class PanelLogCursor {
         return {clock64(), ~timer};
     }
 
-    PanelLogEntry* counts_;  ///< nullptr: nothing is recorded
-    PanelLogEntry* next_;
-    PanelLogEntry* end_;
+    PanelLogEntry* volatile counts_;  ///< nullptr: nothing is recorded
+    PanelLogEntry* volatile next_;
+    PanelLogEntry* volatile end_;
 };
 
 /// The block's cursor.

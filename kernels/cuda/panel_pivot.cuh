@@ -61,7 +61,9 @@ class Scaling {
   public:
     explicit __device__ Scaling(T pivot)
         : divides_(pivot != T{0} && !(fabs(pivot) >= std::numeric_limits<T>::min())),
-          factor_(divides_ ? pivot : pivot == T{0} ? T{1} : T{1} / pivot) {}
+          factor_(divides_        ? pivot
+                  : pivot == T{0} ? T{1}
+                                  : T{1} / pivot) {}
 
     __device__ T operator()(T value) const { return divides_ ? quotient(value, factor_) : value * factor_; }
 

@@ -53,7 +53,7 @@ struct ResidentLeaf {
         launch(panel.block(first, first, panel.rows() - first, cols), pivots + first, leaf_info());
         cuda_kernels::find_row_moves(stream, pivots + first, RowMoves(moves(), cols));
         take_over_kernel<<<1, static_cast<unsigned>(cols), 0, native(stream)>>>(pivots + first, cols, first, info,
-                                                                               leaf_info());
+                                                                                leaf_info());
         check_launch("take_over_kernel", stream);
     }
 

@@ -72,8 +72,8 @@ __device__ inline int best_lane(const PivotKey& mine) { return best_lane(mine, h
 /// What a column is multiplied by where an element becomes the pivot.
 template <class T>
 struct alignas(16) PivotScale {
-    T inverse;            ///< of the pivot, of the pivot times 2^k, or 1 where the pivot is zero
-    unsigned denormal;    ///< whether the column is multiplied by 2^k first, since the pivot's own inverse may overflow
+    T inverse;          ///< of the pivot, of the pivot times 2^k, or 1 where the pivot is zero
+    unsigned denormal;  ///< whether the column is multiplied by 2^k first, since the pivot's own inverse may overflow
 };
 
 /// A row that some threads propose as pivot.
@@ -144,10 +144,10 @@ class ClusterTeam {
             reinterpret_cast<const uint4*>(&of_warps[best_candidate(of_warps, team_warps, thread.lane)]);
         const uint4 word = thread.lane < Message::words ? from[thread.lane] : uint4{};
         if (threadIdx.x == warp_lanes - 1) {
-            asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(
-                             address(&shared().barrier[half])),
-                         "r"(static_cast<unsigned>(size_ * sizeof(Message)))
-                         : "memory");
+            asm volatile(
+                "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address(&shared().barrier[half])),
+                "r"(static_cast<unsigned>(size_ * sizeof(Message)))
+                : "memory");
         }
 #pragma unroll
         for (int n = 0; n < blocks_a_warp; ++n) {

@@ -15,9 +15,7 @@ namespace {
 constexpr Index rows_a_block = 256;  // fewer are not worth the company
 
 /// Rows that a block's threads are at, a column each: many where the leaf is in memory and not in a cache.
-constexpr int lanes_of(int width) {
-    return width == qr_leaf_width ? 4 : 8;
-}
+constexpr int lanes_of(int width) { return width == qr_leaf_width ? 4 : 8; }
 
 /// What blocks tell each other of a column, in alternation between two places: each its sums, one of them the
 /// diagonal's row.
@@ -61,8 +59,7 @@ __device__ void scale(const OwnRows<width, T>& own, const Meeting<width, T>& mee
     cooperative_groups::this_grid().sync();
     if (lane == 0) {
         most = 0;
-        for (int block = 0; block < static_cast<int>(gridDim.x); ++block)
-            most = max(most, meeting.sums(0, block)[c]);
+        for (int block = 0; block < static_cast<int>(gridDim.x); ++block) most = max(most, meeting.sums(0, block)[c]);
         exponents[c] = scaling_exponent(most);
     }
     __syncthreads();
@@ -89,8 +86,7 @@ __device__ void meet(int j, int parity, const OwnRows<width, T>& own, const Meet
     if (lane == 1 && c < w && j >= own.begin && j < own.end) meeting.row(parity)[c] = own.v(j, c);
     cooperative_groups::this_grid().sync();
     sum = 0;
-    for (int block = lane; block < static_cast<int>(gridDim.x); block += lanes)
-        sum += meeting.sums(parity, block)[c];
+    for (int block = lane; block < static_cast<int>(gridDim.x); block += lanes) sum += meeting.sums(parity, block)[c];
     part[lane][c] = sum;
     __syncthreads();
     if (lane == 0) {
@@ -128,8 +124,7 @@ __global__ void __launch_bounds__(width* lanes_of(width))
     if (*leaf.way != QrLeafWay::householder) return;  // the same for all blocks
     const int c = static_cast<int>(threadIdx.x) % width, lane = static_cast<int>(threadIdx.x) / width,
               w = static_cast<int>(v.cols());
-    const Index share = divide_up(v.rows(), static_cast<Index>(gridDim.x)),
-                begin = min(v.rows(), share * blockIdx.x);
+    const Index share = divide_up(v.rows(), static_cast<Index>(gridDim.x)), begin = min(v.rows(), share * blockIdx.x);
     const OwnRows<width, T> own{v, begin, min(v.rows(), begin + share)};
     const Meeting<width, T> meeting{workspace};
     scale<width>(own, meeting, part, exponents);
@@ -140,8 +135,7 @@ __global__ void __launch_bounds__(width* lanes_of(width))
         const Reflector<T> h = make_reflector(row[j], values[j]);
         const T factor = c > j && c < w && h.tau != 0 ? h.tau * (row[c] + h.scale * values[c]) : T{0};
         if (c > j && c < w && h.tau != 0) {
-            for (Index i = own.behind(j); i < own.end; i += lanes)
-                own.v(i, c) -= h.scale * own.v(i, j) * factor;
+            for (Index i = own.behind(j); i < own.end; i += lanes) own.v(i, c) -= h.scale * own.v(i, j) * factor;
         }
         if (blockIdx.x == 0) extend_triangle<width>(j, h, row, values, products, t);
         __syncthreads();  // column j is read above
@@ -173,15 +167,13 @@ void launch(Stream stream, View<T> v, QrLeafData<T> leaf, T* workspace, Index mo
     together.id = cudaLaunchAttributeCooperative;
     together.val.cooperative = 1;
     cudaLaunchConfig_t shape{};
-    shape.gridDim =
-        static_cast<unsigned>(std::clamp<Index>(divide_up(v.rows(), rows_a_block), 1, most_blocks));
+    shape.gridDim = static_cast<unsigned>(std::clamp<Index>(divide_up(v.rows(), rows_a_block), 1, most_blocks));
     shape.blockDim = width * lanes_of(width);
     shape.dynamicSmemBytes = triangle_size<width, T>;
     shape.stream = native(stream);
     shape.attrs = &together;
     shape.numAttrs = 1;
-    check(cudaLaunchKernelEx(&shape, householder_kernel<width, T>, v, leaf, workspace), "householder_kernel",
-          stream);
+    check(cudaLaunchKernelEx(&shape, householder_kernel<width, T>, v, leaf, workspace), "householder_kernel", stream);
 }
 
 }  // namespace
@@ -199,8 +191,7 @@ void factor_by_householder(Stream stream, View<T> v, QrLeafData<T> leaf, T* work
     if (v.cols() <= qr_leaf_width) {
         launch<qr_leaf_width>(stream, v, leaf, workspace, std::min<Index>(processors, few_blocks));
     } else {
-        launch<qr_wide_width>(stream, v, leaf, workspace,
-                              std::min<Index>(processors, most_householder_blocks));
+        launch<qr_wide_width>(stream, v, leaf, workspace, std::min<Index>(processors, most_householder_blocks));
     }
 }
 

@@ -28,23 +28,20 @@ __device__ Square<T> shared_square(int number) {
 }
 
 template <class T>
-__global__ void __launch_bounds__(threads)
-    factor_gram_kernel(int w, T largest_condition, QrLeafData<T> leaf) {
+__global__ void __launch_bounds__(threads) factor_gram_kernel(int w, T largest_condition, QrLeafData<T> leaf) {
     __shared__ LeafShared<T> shared;
     factor_gram_block(LeafThread(), w, largest_condition, leaf, shared, shared_square<T>(0));
 }
 
 template <class T>
-__global__ void __launch_bounds__(threads)
-    reconstruct_kernel(View<T> top, View<const T> q1_top, QrLeafData<T> leaf) {
+__global__ void __launch_bounds__(threads) reconstruct_kernel(View<T> top, View<const T> q1_top, QrLeafData<T> leaf) {
     __shared__ LeafShared<T> shared;
-    reconstruct_block(LeafThread(), static_cast<int>(top.cols()), top, q1_top, leaf, shared,
-                      shared_square<T>(0), shared_square<T>(1));
+    reconstruct_block(LeafThread(), static_cast<int>(top.cols()), top, q1_top, leaf, shared, shared_square<T>(0),
+                      shared_square<T>(1));
 }
 
 template <class T>
-__global__ void __launch_bounds__(threads)
-    factor_wide_gram_kernel(int w, T largest_condition, QrLeafData<T> leaf) {
+__global__ void __launch_bounds__(threads) factor_wide_gram_kernel(int w, T largest_condition, QrLeafData<T> leaf) {
     __shared__ LeafShared<T> shared;
     __shared__ T squares[qr_wide_width];
     factor_wide_gram_block(LeafThread(), w, largest_condition, leaf, shared, squares, shared_square<T>(0),
@@ -52,8 +49,7 @@ __global__ void __launch_bounds__(threads)
 }
 
 template <class T>
-__global__ void __launch_bounds__(threads)
-    compress_kernel(View<const T> top, View<T> compressed, QrLeafData<T> leaf) {
+__global__ void __launch_bounds__(threads) compress_kernel(View<const T> top, View<T> compressed, QrLeafData<T> leaf) {
     const int w = static_cast<int>(top.cols()),
               n = static_cast<int>(blockIdx.x) * threads + static_cast<int>(threadIdx.x);
     if (n < w * w) compress_element(n / w, n % w, top, compressed, leaf);
@@ -119,19 +115,18 @@ T largest_condition(Index rows) {
 template <class T>
 void factor_gram(Stream stream, Index rows, int w, QrLeafData<T> leaf) {
     if (w <= leaf_order) {
-        launch_alone<T>(stream, "factor_gram_kernel", factor_gram_kernel<T>, 1, w, largest_condition<T>(rows),
-                        leaf);
+        launch_alone<T>(stream, "factor_gram_kernel", factor_gram_kernel<T>, 1, w, largest_condition<T>(rows), leaf);
     } else {
-        launch_alone<T>(stream, "factor_wide_gram_kernel", factor_wide_gram_kernel<T>, 3, w,
-                        largest_condition<T>(rows), leaf);
+        launch_alone<T>(stream, "factor_wide_gram_kernel", factor_wide_gram_kernel<T>, 3, w, largest_condition<T>(rows),
+                        leaf);
     }
 }
 
 template <class T>
 void reconstruct_reflectors(Stream stream, View<T> a, View<const T> q1, QrLeafData<T> leaf) {
     const Index w = a.cols();
-    launch_alone<T>(stream, "reconstruct_kernel", reconstruct_kernel<T>, 2, a.block(0, 0, w, w),
-                    q1.block(0, 0, w, w), leaf);
+    launch_alone<T>(stream, "reconstruct_kernel", reconstruct_kernel<T>, 2, a.block(0, 0, w, w), q1.block(0, 0, w, w),
+                    leaf);
 }
 
 template <class T>
@@ -142,8 +137,8 @@ void compress_leaf(Stream stream, View<const T> top, View<T> compressed, QrLeafD
 }
 
 template <class T>
-void place_wide_leaf(Stream stream, View<T> columns, View<T> r_above, View<const T> compressed, View<T> r,
-                     View<T> t, QrLeafData<T> leaf) {
+void place_wide_leaf(Stream stream, View<T> columns, View<T> r_above, View<const T> compressed, View<T> r, View<T> t,
+                     QrLeafData<T> leaf) {
     const auto blocks = static_cast<unsigned>(r_above.rows() + r.rows());
     place_wide_kernel<T><<<blocks, threads, 0, native(stream)>>>(columns, r_above, compressed, r, t, leaf);
     check_launch("place_wide_kernel", stream);
@@ -151,24 +146,22 @@ void place_wide_leaf(Stream stream, View<T> columns, View<T> r_above, View<const
 
 template <class T>
 void place_leaf(Stream stream, View<T> above, View<T> r_above, View<T> r, View<T> t, QrLeafData<T> leaf) {
-    place_kernel<T><<<static_cast<unsigned>(above.rows() + r.rows()), threads, 0, native(stream)>>>(
-        above, r_above, r, t, leaf);
+    place_kernel<T>
+        <<<static_cast<unsigned>(above.rows() + r.rows()), threads, 0, native(stream)>>>(above, r_above, r, t, leaf);
     check_launch("place_kernel", stream);
 }
 
 template void factor_gram<float>(Stream, Index, int, QrLeafData<float>);
 template void reconstruct_reflectors<float>(Stream, View<float>, View<const float>, QrLeafData<float>);
 template void compress_leaf<float>(Stream, View<const float>, View<float>, QrLeafData<float>);
-template void place_wide_leaf<float>(Stream, View<float>, View<float>, View<const float>, View<float>,
-                                     View<float>, QrLeafData<float>);
-template void place_leaf<float>(Stream, View<float>, View<float>, View<float>, View<float>,
-                                QrLeafData<float>);
+template void place_wide_leaf<float>(Stream, View<float>, View<float>, View<const float>, View<float>, View<float>,
+                                     QrLeafData<float>);
+template void place_leaf<float>(Stream, View<float>, View<float>, View<float>, View<float>, QrLeafData<float>);
 template void factor_gram<double>(Stream, Index, int, QrLeafData<double>);
 template void reconstruct_reflectors<double>(Stream, View<double>, View<const double>, QrLeafData<double>);
 template void compress_leaf<double>(Stream, View<const double>, View<double>, QrLeafData<double>);
 template void place_wide_leaf<double>(Stream, View<double>, View<double>, View<const double>, View<double>,
                                       View<double>, QrLeafData<double>);
-template void place_leaf<double>(Stream, View<double>, View<double>, View<double>, View<double>,
-                                 QrLeafData<double>);
+template void place_leaf<double>(Stream, View<double>, View<double>, View<double>, View<double>, QrLeafData<double>);
 
 }  // namespace basalt::cuda_detail

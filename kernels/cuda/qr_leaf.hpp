@@ -30,8 +30,7 @@ struct QrLeafData {
 };
 
 /// Elements of the workspace `parts` of the next two.
-inline constexpr Index most_gram_blocks = 264,
-                       gram_workspace = most_gram_blocks * qr_leaf_width * qr_leaf_width,
+inline constexpr Index most_gram_blocks = 264, gram_workspace = most_gram_blocks * qr_leaf_width * qr_leaf_width,
                        wide_gram_workspace = most_gram_blocks * qr_wide_width * qr_wide_width;
 
 /// leaf.gram = A^T A.
@@ -71,8 +70,8 @@ void factor_by_householder(Stream stream, View<T> v, QrLeafData<T> leaf, T* work
 /// place_leaf() of a wide leaf: r and t are in their places unless Householder's method has made them, and
 /// V's first rows are those of the compressed form. `columns`: the leaf and what is above it.
 template <class T>
-void place_wide_leaf(Stream stream, View<T> columns, View<T> r_above, View<const T> compressed, View<T> r,
-                     View<T> t, QrLeafData<T> leaf);
+void place_wide_leaf(Stream stream, View<T> columns, View<T> r_above, View<const T> compressed, View<T> r, View<T> t,
+                     QrLeafData<T> leaf);
 
 /// What the leaf's columns hold above it belongs to R: r = a, then a = 0, and leaf.r and leaf.t go to their
 /// places.

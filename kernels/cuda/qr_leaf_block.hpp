@@ -25,8 +25,7 @@ struct Patch {
 /// A thread's place: rows row(p) and columns col(q).
 struct PatchPlace {
     int first_row, first_col;
-    BASALT_DEVICE explicit PatchPlace(int thread)
-        : first_row(thread / patch_step), first_col(thread % patch_step) {}
+    BASALT_DEVICE explicit PatchPlace(int thread) : first_row(thread / patch_step), first_col(thread % patch_step) {}
     BASALT_DEVICE int row(int p) const { return first_row + p * patch_step; }
     BASALT_DEVICE int col(int q) const { return first_col + q * patch_step; }
 };
@@ -88,11 +87,9 @@ BASALT_DEVICE bool eliminate(const Thread& thread, const PatchPlace& place, Patc
             if (place.first_row / 2 * 2 == inner) {
                 const int which = place.first_row % 2;
                 BASALT_UNROLL
-                for (int q = block; q < patch_size; ++q)
-                    lines.row[parity][which][place.col(q)] = a.at[block][q];
+                for (int q = block; q < patch_size; ++q) lines.row[parity][which][place.col(q)] = a.at[block][q];
                 BASALT_UNROLL
-                for (int q = 0; q <= block; ++q)
-                    lines.unit_row[parity][which][place.col(q)] = unit.at[block][q];
+                for (int q = 0; q <= block; ++q) lines.unit_row[parity][which][place.col(q)] = unit.at[block][q];
             }
             if (place.first_col / 2 * 2 == inner) {
                 BASALT_UNROLL
@@ -117,8 +114,7 @@ BASALT_DEVICE bool eliminate(const Thread& thread, const PatchPlace& place, Patc
             for (int q = block; q < patch_size; ++q) {
                 // left of the pivots are multipliers, which stay
                 const int c = place.col(q);
-                const T above = c > j ? row[0][c] : T{0},
-                        next = c > j + 1 ? row[1][c] - between * above : T{0};
+                const T above = c > j ? row[0][c] : T{0}, next = c > j + 1 ? row[1][c] - between * above : T{0};
                 BASALT_UNROLL
                 for (int p = block; p < patch_size; ++p) a.at[p][q] -= first[p] * above + second[p] * next;
             }
@@ -133,8 +129,7 @@ BASALT_DEVICE bool eliminate(const Thread& thread, const PatchPlace& place, Patc
                 const bool is_second = place.first_col % 2 == 1;
                 BASALT_UNROLL
                 for (int p = block; p < patch_size; ++p) {
-                    if (place.row(p) > j + (is_second ? 1 : 0))
-                        a.at[p][block] = is_second ? second[p] : first[p];
+                    if (place.row(p) > j + (is_second ? 1 : 0)) a.at[p][block] = is_second ? second[p] : first[p];
                 }
             }
         }
@@ -156,8 +151,7 @@ BASALT_DEVICE void invert_upper(const Thread& thread, const PatchPlace& place, c
             const int which = place.first_row % 2;
             if (own) {
                 BASALT_UNROLL
-                for (int q = block; q < patch_size; ++q)
-                    lines.row[parity][which][place.col(q)] = x.at[block][q];
+                for (int q = block; q < patch_size; ++q) lines.row[parity][which][place.col(q)] = x.at[block][q];
             }
             if (place.first_col / 2 * 2 == inner) {
                 BASALT_UNROLL
@@ -286,8 +280,8 @@ BASALT_DEVICE QrLeafWay way_of(bool good, bool once) {
 
 /// `largest_condition`: of any column, its norm times that of its row of the inverse.
 template <class T, class Thread>
-BASALT_DEVICE void factor_gram_block(const Thread& thread, int w, T largest_condition,
-                                     const QrLeafData<T>& leaf, LeafShared<T>& shared, Square<T> square) {
+BASALT_DEVICE void factor_gram_block(const Thread& thread, int w, T largest_condition, const QrLeafData<T>& leaf,
+                                     LeafShared<T>& shared, Square<T> square) {
     const PatchPlace place(thread.number);
     Patch<T> a, inverse;
     for_patch(place, [&](int i, int j, int p, int q) {
@@ -315,9 +309,9 @@ BASALT_DEVICE void factor_gram_block(const Thread& thread, int w, T largest_cond
 ///
 /// `squares`: of the rows of X, 2 x 64.
 template <class T, class Thread>
-BASALT_DEVICE void factor_wide_gram_block(const Thread& thread, int w, T largest_condition,
-                                          const QrLeafData<T>& leaf, LeafShared<T>& shared, T* squares,
-                                          Square<T> x11, Square<T> left, Square<T> right) {
+BASALT_DEVICE void factor_wide_gram_block(const Thread& thread, int w, T largest_condition, const QrLeafData<T>& leaf,
+                                          LeafShared<T>& shared, T* squares, Square<T> x11, Square<T> left,
+                                          Square<T> right) {
     constexpr int half = leaf_order;
     const PatchPlace place(thread.number);
     const auto gram = [&](int i, int j) { return filled(w, leaf.gram, w, i, j); };
@@ -350,10 +344,8 @@ BASALT_DEVICE void factor_wide_gram_block(const Thread& thread, int w, T largest
         left(j, i) = right(i, j) = r12.at[p][q];
     });
     thread.sync();
-    const Patch<T> taken = multiply<false, false>(place, left, right),
-                   xr = multiply<true, false>(place, x11, right);
-    for_patch(place,
-              [&](int i, int j, int p, int q) { a.at[p][q] = gram(half + i, half + j) - taken.at[p][q]; });
+    const Patch<T> taken = multiply<false, false>(place, left, right), xr = multiply<true, false>(place, x11, right);
+    for_patch(place, [&](int i, int j, int p, int q) { a.at[p][q] = gram(half + i, half + j) - taken.at[p][q]; });
     good = cholesky(thread, place, a, inverse, shared) && good;
     for_patch(place, [&](int i, int j, int p, int q) {
         store(leaf.r1, half + i, half + j, a.at[p][q]);
@@ -408,8 +400,7 @@ BASALT_DEVICE void compress_element(int i, int j, const View<const T>& top, cons
 /// S L^-T. Once: F = 0 and V = (L, A x) with x = R1^-1 U^-1. `top`: the first rows of A, which become V's.
 template <class T, class Thread>
 BASALT_DEVICE void reconstruct_block(const Thread& thread, int w, View<T> top, View<const T> q1_top,
-                                     const QrLeafData<T>& leaf, LeafShared<T>& shared, Square<T> f,
-                                     Square<T> other) {
+                                     const QrLeafData<T>& leaf, LeafShared<T>& shared, Square<T> f, Square<T> other) {
     if (*leaf.way == QrLeafWay::householder) return;  // the same for all threads
     const bool twice = *leaf.way == QrLeafWay::twice;
     const PatchPlace place(thread.number);
@@ -429,9 +420,8 @@ BASALT_DEVICE void reconstruct_block(const Thread& thread, int w, View<T> top, V
     });
     good = thread.all(good);
     const Patch<T> product = multiply<false, true>(place, other, f);
-    for_patch(place, [&](int, int, int p, int q) {
-        lu.at[p][q] = twice ? lu.at[p][q] - product.at[p][q] : product.at[p][q];
-    });
+    for_patch(place,
+              [&](int, int, int p, int q) { lu.at[p][q] = twice ? lu.at[p][q] - product.at[p][q] : product.at[p][q]; });
     eliminate(thread, place, lu, unit, true, shared.lines, shared.pivots);
     invert_upper(thread, place, lu, x, shared.lines, shared.pivots);
     for_patch(place, [&](int i, int j, int p, int q) { other(i, j) = x.at[p][q]; });

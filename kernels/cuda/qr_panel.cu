@@ -25,9 +25,7 @@ constexpr Index wide_width = cuda_detail::qr_wide_width, wide_size = wide_width 
 // From so many rows on a wide leaf takes less: passes between two halves cost more than its compressed form.
 constexpr Index tall_rows = Index{1} << 17;
 
-Index widest_leaf(Index rows) {
-    return rows < tall_rows ? leaf_width : wide_width;
-}
+Index widest_leaf(Index rows) { return rows < tall_rows ? leaf_width : wide_width; }
 
 /// The workspace in parts.
 template <class T>
@@ -91,9 +89,7 @@ class Panel {
     friend void basalt::factor_by_halves(Panel&, Index, Index, Index);
 
     /// Columns from row `first` on.
-    View<T> from(Index first, Index col, Index cols) const {
-        return v_.block(first, col, v_.rows() - first, cols);
-    }
+    View<T> from(Index first, Index col, Index cols) const { return v_.block(first, col, v_.rows() - first, cols); }
 
     void leaf(Index first, Index cols) {
         if (cols > leaf_width) return wide_leaf(first, cols);
@@ -107,17 +103,15 @@ class Panel {
                                         q1.block(cols, 0, a.rows() - cols, cols), data);
         cuda_detail::factor_by_householder<T>(stream_, a, data, memory_.householder);
         cuda_detail::place_leaf<T>(stream_, v_.block(0, first, first, cols), r_.block(0, first, first, cols),
-                                   r_.block(first, first, cols, cols), t_.block(first, first, cols, cols),
-                                   data);
+                                   r_.block(first, first, cols, cols), t_.block(first, first, cols, cols), data);
     }
 
     /// The rows below the top square are Q R, and their reflectors Q times those of R: V = A x V'.
     void wide_leaf(Index first, Index cols) {
         const View<T> a = from(first, first, cols), below = a.block(cols, 0, a.rows() - cols, cols),
                       q1 = dense(memory_.q1, below.rows(), cols),
-                      compressed = dense(memory_.compressed, 2 * cols, cols),
-                      z = dense(memory_.z, cols, cols), r = r_.block(first, first, cols, cols),
-                      t = t_.block(first, first, cols, cols);
+                      compressed = dense(memory_.compressed, 2 * cols, cols), z = dense(memory_.z, cols, cols),
+                      r = r_.block(first, first, cols, cols), t = t_.block(first, first, cols, cols);
         const QrLeafData<T>& data = memory_.leaf;
         cuda_detail::make_gram<T>(stream_, below, data, memory_.parts);
         cuda_detail::factor_gram<T>(stream_, a.rows(), static_cast<int>(cols), data);
@@ -129,8 +123,8 @@ class Panel {
         made.x = memory_.z;
         cuda_detail::make_reflectors<T>(stream_, below, q1, made);
         cuda_detail::factor_by_householder<T>(stream_, a, data, memory_.householder);
-        cuda_detail::place_wide_leaf<T>(stream_, v_.block(0, first, v_.rows(), cols),
-                                        r_.block(0, first, first, cols), compressed, r, t, data);
+        cuda_detail::place_wide_leaf<T>(stream_, v_.block(0, first, v_.rows(), cols), r_.block(0, first, first, cols),
+                                        compressed, r, t, data);
     }
 
     /// A2 -= V1 T1^T (V1^T A2)
@@ -168,16 +162,16 @@ std::size_t qr_panel_workspace(Index rows, Index cols) {
 }
 
 template <class T>
-void qr_panel_factor(Stream stream, View<T> panel, std::type_identity_t<View<T>> r,
-                     std::type_identity_t<View<T>> t, void* workspace) {
+void qr_panel_factor(Stream stream, View<T> panel, std::type_identity_t<View<T>> r, std::type_identity_t<View<T>> t,
+                     void* workspace) {
     const Index k = panel.cols();
     assert(panel.rows() >= k && r.rows() == k && t.rows() == k);
     if (k == 0) return;
     for (const View<T>& triangle : {r, t}) {
         const auto row = static_cast<std::size_t>(k) * sizeof(T);
         cuda_detail::check(
-            cudaMemset2DAsync(triangle.data(), static_cast<std::size_t>(triangle.row_stride()) * sizeof(T), 0,
-                              row, static_cast<std::size_t>(k), cuda_detail::native(stream)),
+            cudaMemset2DAsync(triangle.data(), static_cast<std::size_t>(triangle.row_stride()) * sizeof(T), 0, row,
+                              static_cast<std::size_t>(k), cuda_detail::native(stream)),
             "cudaMemset2DAsync", stream);
     }
     Panel<T>(stream, panel, r, t, workspace).factor();

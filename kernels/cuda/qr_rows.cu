@@ -26,15 +26,12 @@ constexpr std::size_t row_bytes(int order) {
                       staged = sizeof(double) * WideStage<double>::elements;
     return std::max(triangle, order == leaf_order ? sums : staged);
 }
-__device__ Pair<double>* shared_triangle() {
-    return reinterpret_cast<Pair<double>*>(shared_bytes);
-}
+__device__ Pair<double>* shared_triangle() { return reinterpret_cast<Pair<double>*>(shared_bytes); }
 
 /// A block's share of the rows.
 template <class T>
 __device__ View<T> own_rows(View<T> a) {
-    const Index share = divide_up(divide_up(a.rows(), rows_at_once), static_cast<Index>(gridDim.x)) *
-                        rows_at_once,
+    const Index share = divide_up(divide_up(a.rows(), rows_at_once), static_cast<Index>(gridDim.x)) * rows_at_once,
                 begin = min(a.rows(), share * blockIdx.x);
     return a.block(begin, 0, min(share, a.rows() - begin), a.cols());
 }
@@ -67,9 +64,7 @@ __global__ void __launch_bounds__(row_threads, 2)
 }
 
 /// Blocks of make_kernel that a multiprocessor has at once.
-constexpr int make_blocks(int order) {
-    return order == leaf_order ? 3 : 2;
-}
+constexpr int make_blocks(int order) { return order == leaf_order ? 3 : 2; }
 
 template <int order, bool whole, class T>
 __global__ void __launch_bounds__(row_threads, make_blocks(order))
@@ -79,8 +74,7 @@ __global__ void __launch_bounds__(row_threads, make_blocks(order))
     const BlockThread thread;
     const View<T> own = own_rows(a);
     load_triangle<order>(thread, static_cast<int>(a.cols()), leaf.x, shared_triangle());
-    multiply_block<order, whole, T>(thread, way == QrLeafWay::once ? own : own_rows(q1), shared_triangle(),
-                                    own);
+    multiply_block<order, whole, T>(thread, way == QrLeafWay::once ? own : own_rows(q1), shared_triangle(), own);
 }
 
 unsigned row_blocks(Index rows, Index most) {
@@ -90,8 +84,8 @@ unsigned row_blocks(Index rows, Index most) {
 /// kernels(order, whole): the kernel for leaves of so many columns at most, whole ones with aligned pairs if
 /// so.
 template <class Kernels, class... Argument>
-void launch_on_rows(Stream stream, const char* name, unsigned blocks, Index cols, bool whole,
-                    const Kernels& kernels, Argument... argument) {
+void launch_on_rows(Stream stream, const char* name, unsigned blocks, Index cols, bool whole, const Kernels& kernels,
+                    Argument... argument) {
     const auto launch = [&](auto order) {
         constexpr std::size_t bytes = row_bytes(order);
         const auto kernel =
@@ -148,8 +142,7 @@ template void make_gram<float>(Stream, View<const float>, QrLeafData<float>, flo
 template void orthogonalize_again<float>(Stream, View<const float>, View<float>, QrLeafData<float>, float*);
 template void make_reflectors<float>(Stream, View<float>, View<const float>, QrLeafData<float>);
 template void make_gram<double>(Stream, View<const double>, QrLeafData<double>, double*);
-template void orthogonalize_again<double>(Stream, View<const double>, View<double>, QrLeafData<double>,
-                                          double*);
+template void orthogonalize_again<double>(Stream, View<const double>, View<double>, QrLeafData<double>, double*);
 template void make_reflectors<double>(Stream, View<double>, View<const double>, QrLeafData<double>);
 
 }  // namespace basalt::cuda_detail

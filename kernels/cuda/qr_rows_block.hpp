@@ -14,9 +14,7 @@ namespace basalt::cuda_detail {
 constexpr int wide_order = qr_wide_width;
 constexpr int row_lanes = 32;
 constexpr int group_width = 8;  // columns of a product's tile
-constexpr int groups_of(int order) {
-    return order / group_width;
-}
+constexpr int groups_of(int order) { return order / group_width; }
 
 /// Elements (row, col) and (row, col + 1); zeros outside. `whole`: a leaf of full width whose pairs are
 /// aligned.
@@ -28,8 +26,7 @@ BASALT_DEVICE Pair<double> load_row_pair(const View<const T>& a, Index row, int 
         const Pair<T> pair = load_pair<true>(at);
         return {static_cast<double>(pair.first), static_cast<double>(pair.second)};
     }
-    return {col < a.cols() ? static_cast<double>(at[0]) : 0,
-            col + 1 < a.cols() ? static_cast<double>(at[1]) : 0};
+    return {col < a.cols() ? static_cast<double>(at[0]) : 0, col + 1 < a.cols() ? static_cast<double>(at[1]) : 0};
 }
 
 template <bool whole, class T>
@@ -47,9 +44,7 @@ BASALT_DEVICE void store_row_pair(const View<T>& a, Index row, int col, double f
 // --- Gram matrices ---
 
 /// The leaf's column that is number n of a product's group: of neighbours each is in one of two groups.
-BASALT_DEVICE constexpr int gram_col(int group, int n) {
-    return group / 2 * 16 + 2 * n + group % 2;
-}
+BASALT_DEVICE constexpr int gram_col(int group, int n) { return group / 2 * 16 + 2 * n + group % 2; }
 
 constexpr int gram_rows = 8;  // of the leaf, in a product
 constexpr int leaf_groups = groups_of(leaf_order);
@@ -68,12 +63,8 @@ BASALT_DEVICE void for_gram_tiles(F visit) {
 }
 
 /// Element e of a lane's four of a tile: where it is in the Gram matrix.
-BASALT_DEVICE constexpr int tile_row(int lane, int side, int e) {
-    return gram_col(2 * side + e / 2, lane / 4);
-}
-BASALT_DEVICE constexpr int tile_col(int lane, int group, int e) {
-    return gram_col(group, lane % 4 * 2 + e % 2);
-}
+BASALT_DEVICE constexpr int tile_row(int lane, int side, int e) { return gram_col(2 * side + e / 2, lane / 4); }
+BASALT_DEVICE constexpr int tile_col(int lane, int group, int e) { return gram_col(group, lane % 4 * 2 + e % 2); }
 
 /// A lane's elements of 8 rows in two groups beside each other: in the rows that its number in four names and
 /// four behind. Each group is a right operand of a product; both are a left one, transposed.
@@ -83,8 +74,8 @@ struct GramOperand {
 
 /// C += X^T Y for the left group of Y, or the right one.
 template <class Thread>
-BASALT_DEVICE void add_gram_tile(const Thread& thread, double (&c)[4], const GramOperand& x,
-                                 const GramOperand& y, bool right) {
+BASALT_DEVICE void add_gram_tile(const Thread& thread, double (&c)[4], const GramOperand& x, const GramOperand& y,
+                                 bool right) {
     thread.mma_16x8x8(c[0], c[1], c[2], c[3], x.upper.first, x.upper.second, x.lower.first, x.lower.second,
                       right ? y.upper.second : y.upper.first, right ? y.lower.second : y.lower.first);
 }
@@ -146,9 +137,7 @@ struct WideStage {
     static constexpr int elements = 2 * rows * ld;
     T* at;
 
-    BASALT_DEVICE T* place(int stage, int row, int col) const {
-        return at + (stage % 2 * rows + row) * ld + col;
-    }
+    BASALT_DEVICE T* place(int stage, int row, int col) const { return at + (stage % 2 * rows + row) * ld + col; }
     BASALT_DEVICE Pair<double> pair(int stage, int row, int col) const {
         const Pair<T> p = load_pair<true>(place(stage, row, col));
         return {static_cast<double>(p.first), static_cast<double>(p.second)};
@@ -157,8 +146,7 @@ struct WideStage {
 
 /// Starts the copy of rows from `stage` times as many on.
 template <bool whole, class T, class Thread>
-BASALT_DEVICE void load_stage(const Thread& thread, const View<const T>& a, int stage,
-                              const WideStage<T>& to) {
+BASALT_DEVICE void load_stage(const Thread& thread, const View<const T>& a, int stage, const WideStage<T>& to) {
     constexpr int pairs = wide_order / 2;
     for (int n = thread.warp * row_lanes + thread.lane; n < to.rows * pairs; n += thread.warps * row_lanes) {
         const int i = n / pairs, col = n % pairs * 2;
@@ -167,8 +155,7 @@ BASALT_DEVICE void load_stage(const Thread& thread, const View<const T>& a, int 
             thread.copy(to.place(stage, i, col), a.data() + row * a.row_stride() + col);
         } else {
             const Pair<double> pair = load_row_pair<false, T>(a, row, col);
-            store_pair<true>(to.place(stage, i, col),
-                             Pair<T>{static_cast<T>(pair.first), static_cast<T>(pair.second)});
+            store_pair<true>(to.place(stage, i, col), Pair<T>{static_cast<T>(pair.first), static_cast<T>(pair.second)});
         }
     }
 }
@@ -176,8 +163,7 @@ BASALT_DEVICE void load_stage(const Thread& thread, const View<const T>& a, int 
 /// gram_block() for twice as many columns, by four warps that share the tiles: side p and the p-th from
 /// behind are warp p's, 18 tiles in all.
 template <bool whole, class T, class Thread>
-BASALT_DEVICE void wide_gram_block(const Thread& thread, View<const T> a, T* part,
-                                   const WideStage<T>& staged) {
+BASALT_DEVICE void wide_gram_block(const Thread& thread, View<const T> a, T* part, const WideStage<T>& staged) {
     constexpr int sides = wide_order / 16, couples = sides + 1;  // of tiles beside each other
     const int lane = thread.lane, near = thread.warp, far = sides - 1 - near;
     const auto is_far = [&](int n) { return n >= sides - near; };
@@ -219,12 +205,8 @@ BASALT_DEVICE void wide_gram_block(const Thread& thread, View<const T> a, T* par
 // --- products with a triangle ---
 
 /// Tiles of an upper triangle; that of groups (k, j) is number j (j + 1) / 2 + k.
-constexpr int triangle_tiles(int order) {
-    return groups_of(order) * (groups_of(order) + 1) / 2;
-}
-constexpr int triangle_fragments(int order) {
-    return triangle_tiles(order) * row_lanes;
-}
+constexpr int triangle_tiles(int order) { return groups_of(order) * (groups_of(order) + 1) / 2; }
+constexpr int triangle_fragments(int order) { return triangle_tiles(order) * row_lanes; }
 
 /// The upper triangle Y (w x w, dense) as the right operand of products, for all warps: of tile (k, j) a lane
 /// has the rows 8 k + 2 (lane % 4) and the one below it, in column 8 j + lane / 4.
@@ -234,9 +216,7 @@ BASALT_DEVICE void load_triangle(const Thread& thread, int w, const T* y, Pair<d
         for (int k = 0; k <= j; ++k, ++tile) {
             if (tile % thread.warps != thread.warp) continue;
             const int row = 8 * k + 2 * (thread.lane % 4), col = 8 * j + thread.lane / 4;
-            const auto element = [&](int i) {
-                return i < w && col < w ? static_cast<double>(y[i * w + col]) : 0;
-            };
+            const auto element = [&](int i) { return i < w && col < w ? static_cast<double>(y[i * w + col]) : 0; };
             fragments[tile * row_lanes + thread.lane] = {element(row), element(row + 1)};
         }
     }
@@ -268,8 +248,8 @@ BASALT_DEVICE void multiply_block(const Thread& thread, View<const T> a, const P
                     const int j = begin + n;
                     if (k > j) continue;
                     const Pair<double> b = y[(j * (j + 1) / 2 + k) * row_lanes + thread.lane];
-                    thread.mma_16x8x8(sums[n][0], sums[n][1], sums[n][2], sums[n][3], x[k][0].first,
-                                      x[k][1].first, x[k][0].second, x[k][1].second, b.first, b.second);
+                    thread.mma_16x8x8(sums[n][0], sums[n][1], sums[n][2], sums[n][3], x[k][0].first, x[k][1].first,
+                                      x[k][0].second, x[k][1].second, b.first, b.second);
                 }
             }
             BASALT_UNROLL

@@ -19,12 +19,8 @@ constexpr int moves_threads = 1024;
 /// Four numbers of a list, whose length is rounded up to a multiple of four and filled with -1.
 struct Four {
     int4 value;
-    __device__ bool holds(int x) const {
-        return value.x == x || value.y == x || value.z == x || value.w == x;
-    }
-    __device__ int operator[](int q) const {
-        return q == 0 ? value.x : q == 1 ? value.y : q == 2 ? value.z : value.w;
-    }
+    __device__ bool holds(int x) const { return value.x == x || value.y == x || value.z == x || value.w == x; }
+    __device__ int operator[](int q) const { return q == 0 ? value.x : q == 1 ? value.y : q == 2 ? value.z : value.w; }
 };
 
 /// The row whose contents row `step` holds just before that step: step by step back to the row they started
@@ -43,8 +39,7 @@ __global__ void __launch_bounds__(moves_threads)
     const int fours = (count + 3) / 4;
     int* const pivot = reinterpret_cast<int*>(shared);
     int* const parent = pivot + 4 * fours;
-    for (int k = threadIdx.x; k < 4 * fours; k += blockDim.x)
-        pivot[k] = k < count ? static_cast<int>(pivots[k]) : -1;
+    for (int k = threadIdx.x; k < 4 * fours; k += blockDim.x) pivot[k] = k < count ? static_cast<int>(pivots[k]) : -1;
     __syncthreads();
     for (int k = threadIdx.x; k < count; k += blockDim.x) {
         const int row = pivot[k];
@@ -65,8 +60,7 @@ __global__ void __launch_bounds__(moves_threads)
     }
     __syncthreads();
     for (int k = threadIdx.x; k < count; k += blockDim.x) {
-        const int row = pivot[k], previous = static_cast<int>(top_source[k]),
-                  last = static_cast<int>(refill[k]);
+        const int row = pivot[k], previous = static_cast<int>(top_source[k]), last = static_cast<int>(refill[k]);
         top_source[k] = previous < 0 ? row : held_before(previous, parent);
         refill[k] = previous < 0 && row >= count ? held_before(last, parent) : -1;
     }
@@ -84,8 +78,7 @@ struct Segment {
     Index word;
 
     __device__ explicit Segment(Index segments_a_row)
-        : column(blockIdx.x / segments_a_row),
-          word(blockIdx.x % segments_a_row * move_threads + threadIdx.x) {}
+        : column(blockIdx.x / segments_a_row), word(blockIdx.x % segments_a_row * move_threads + threadIdx.x) {}
 };
 
 template <class Word>
@@ -101,8 +94,7 @@ __global__ void __launch_bounds__(move_threads)
     Word to_top[rows_a_block], to_below[rows_a_block];
 #pragma unroll
     for (int r = 0; r < rows_a_block; ++r) {
-        row[r] = first + r < moves.count ? first + r
-                                         : moves.count - 1;  // the last one again, with the same outcome
+        row[r] = first + r < moves.count ? first + r : moves.count - 1;  // the last one again, with the same outcome
         source[r] = moves.top_source[row[r]];
         refill[r] = moves.refill[row[r]];
     }

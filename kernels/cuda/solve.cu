@@ -24,11 +24,11 @@ __global__ void __launch_bounds__(most_threads, 1)
     solve_kernel(View<const T> l, View<const T> inverses, TileColumns<const T> w, TileColumns<T> u, unsigned strips) {
     __shared__ StripMemory<T> shared;
     const Index column = blockIdx.x / strips, first = blockIdx.x % strips * strip_cols;
-    solve_strip<Method, wide>(BlockThread(), shared,
-                                Strip<T>{l.data(), l.row_stride(), inverses.data(), inverses.row_stride(),
-                                         w.data + column * w.stride + first, w.ld, u.data + column * u.stride + first, u.ld,
-                                         static_cast<int>(u.rows),
-                                         static_cast<int>(min(static_cast<Index>(strip_cols), u.width - first))});
+    solve_strip<Method, wide>(
+        BlockThread(), shared,
+        Strip<T>{l.data(), l.row_stride(), inverses.data(), inverses.row_stride(), w.data + column * w.stride + first,
+                 w.ld, u.data + column * u.stride + first, u.ld, static_cast<int>(u.rows),
+                 static_cast<int>(min(static_cast<Index>(strip_cols), u.width - first))});
 }
 
 template <class T>
@@ -57,7 +57,8 @@ void solve_at_once(Stream stream, View<const T> l, View<const T> inverses, TileC
 /// Any number of rows: W_i - L_ij U_j goes where U_i will be.
 template <class Method, class T>
 void solve(Stream stream, View<const T> l, View<const T> inverses, TileColumns<const T> w, TileColumns<T> u) {
-    assert(l.rows() == u.rows && l.cols() == u.rows && w.rows == u.rows && w.columns == u.columns && w.width == u.width);
+    assert(l.rows() == u.rows && l.cols() == u.rows && w.rows == u.rows && w.columns == u.columns &&
+           w.width == u.width);
     assert(l.col_stride() == 1 && inverses.col_stride() == 1);
     if (u.empty()) return;
     if (l.row_stride() > std::numeric_limits<int>::max() / most_solved_rows) {
@@ -74,7 +75,8 @@ void solve(Stream stream, View<const T> l, View<const T> inverses, TileColumns<c
             right = part;
         }
         solve_at_once<Method, T>(stream, l.block(first, first, rows, rows),
-                                   inverses.empty() ? inverses : inverses.block(first, 0, rows, inverted_block), right, part);
+                                 inverses.empty() ? inverses : inverses.block(first, 0, rows, inverted_block), right,
+                                 part);
     }
 }
 

@@ -153,9 +153,10 @@ void subtract_transposed_product_by_pieces(Stream stream, View<const float> a, V
     for (int depth = split_pieces; depth > 0; --depth, alpha *= split_step) {
         // the last `depth` pieces in a row of A, which are A_depth .. A_1, by the first in a row of B
         check(cublasGemmEx(static_cast<cublasHandle_t>(stream.context()->blas), CUBLAS_OP_T, CUBLAS_OP_N,
-                           static_cast<int>(n), static_cast<int>(m), static_cast<int>(depth * k), &alpha, of_b, CUDA_R_16BF,
-                           static_cast<int>(ld), of_a + (split_pieces - depth) * k, CUDA_R_16BF, static_cast<int>(ld), &one,
-                           c.data(), CUDA_R_32F, static_cast<int>(c.row_stride()), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+                           static_cast<int>(n), static_cast<int>(m), static_cast<int>(depth * k), &alpha, of_b,
+                           CUDA_R_16BF, static_cast<int>(ld), of_a + (split_pieces - depth) * k, CUDA_R_16BF,
+                           static_cast<int>(ld), &one, c.data(), CUDA_R_32F, static_cast<int>(c.row_stride()),
+                           CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
               "cublasGemmEx", stream);
     }
 }

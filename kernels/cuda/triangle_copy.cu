@@ -111,8 +111,8 @@ void copy_triangle(Stream stream, Triangle triangle, Index offset, std::type_ide
                       static_cast<unsigned>(std::min(divide_up(source.rows(), side), most_blocks)));
     const dim3 threads(cuda_detail::square_lanes, cuda_detail::square_lines);
     const Part part{source.rows(), source.cols(), triangle == Triangle::lower, offset};
-    copy_triangle_kernel<T><<<blocks, threads, 0, cuda_detail::native(stream)>>>(Lines<const T>(source),
-                                                                                           Lines<T>(target), part);
+    copy_triangle_kernel<T>
+        <<<blocks, threads, 0, cuda_detail::native(stream)>>>(Lines<const T>(source), Lines<T>(target), part);
     cuda_detail::check_launch("copy_triangle_kernel", stream);
 }
 

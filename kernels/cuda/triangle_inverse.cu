@@ -43,8 +43,7 @@ __device__ T sum_over_lanes(T (&values)[2 * half]) {
 /// read once and coalesced, and each warp makes four rows; then each warp solves one column with a row a
 /// lane.
 template <class T>
-__global__ void __launch_bounds__(base_threads)
-    invert_base_kernel(View<const T> l, View<T> inverse, double* norms) {
+__global__ void __launch_bounds__(base_threads) invert_base_kernel(View<const T> l, View<T> inverse, double* norms) {
     __shared__ T x[strip][base + 1];
     __shared__ T right[warp][strip + 1];
     __shared__ T diagonal[warp][warp + 1];
@@ -132,8 +131,7 @@ __global__ void __launch_bounds__(warp* warp) finish_kernel(View<T> inverse, dou
 /// Joins neighbouring inverses of `half` rows each. L21 L11^-1 waits, transposed, in the block right of the
 /// diagonal.
 template <class T>
-void join(Stream stream, View<const T> l, View<T> inverse, Index first, Index half, Index lower,
-          Index pairs) {
+void join(Stream stream, View<const T> l, View<T> inverse, Index first, Index half, Index lower, Index pairs) {
     using cuda_detail::Batched;
     using cuda_detail::batched_gemm;
     const auto at = [&](auto matrix, Index row, Index rows, Index col, Index cols, bool transposed = false) {
@@ -144,8 +142,8 @@ void join(Stream stream, View<const T> l, View<T> inverse, Index first, Index ha
     const View<const T> made = inverse;
     batched_gemm<T>(stream, pairs, 1, at(made, 0, half, 0, half, true), at(l, half, lower, 0, half, true), 0,
                     at(inverse, 0, half, half, lower));
-    batched_gemm<T>(stream, pairs, -1, at(made, half, lower, half, lower),
-                    at(made, 0, half, half, lower, true), 0, at(inverse, half, lower, 0, half));
+    batched_gemm<T>(stream, pairs, -1, at(made, half, lower, half, lower), at(made, 0, half, half, lower, true), 0,
+                    at(inverse, half, lower, 0, half));
 }
 
 /// What waited there is gone: before the joined inverses become operands themselves.
@@ -153,8 +151,8 @@ template <class T>
 void clear_waiting(Stream stream, View<T> inverse, Index first, Index half, Index lower, Index pairs) {
     for (Index p = 0; p < pairs; ++p, first += 2 * half) {
         T* const used = &inverse(first, first + half);
-        cuda_detail::check(cudaMemset2DAsync(used, sizeof(T) * static_cast<std::size_t>(inverse.row_stride()),
-                                             0, sizeof(T) * static_cast<std::size_t>(lower),
+        cuda_detail::check(cudaMemset2DAsync(used, sizeof(T) * static_cast<std::size_t>(inverse.row_stride()), 0,
+                                             sizeof(T) * static_cast<std::size_t>(lower),
                                              static_cast<std::size_t>(half), native(stream)),
                            "cudaMemset2DAsync", stream);
     }

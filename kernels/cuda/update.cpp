@@ -25,16 +25,14 @@ void solve_by_inverse(Stream stream, std::type_identity_t<View<const T>> x,
 }
 
 template <class T>
-void update_trailing(Stream stream, std::type_identity_t<View<const T>> l,
-                     std::type_identity_t<TileColumns<const T>> u, TileColumns<T> c, ProductPrecision precision) {
+void update_trailing(Stream stream, std::type_identity_t<View<const T>> l, std::type_identity_t<TileColumns<const T>> u,
+                     TileColumns<T> c, ProductPrecision precision) {
     assert(l.rows() == c.rows && l.cols() == u.rows && u.columns == c.columns && u.width == c.width);
     cuda_detail::batched_gemm<T>(stream, c.columns, T{-1}, {l}, batched(u), T{1}, batched(c), precision);
 }
 
-template void solve_by_inverse<float>(Stream, View<const float>, TileColumns<const float>,
-                                      TileColumns<float>);
-template void solve_by_inverse<double>(Stream, View<const double>, TileColumns<const double>,
-                                       TileColumns<double>);
+template void solve_by_inverse<float>(Stream, View<const float>, TileColumns<const float>, TileColumns<float>);
+template void solve_by_inverse<double>(Stream, View<const double>, TileColumns<const double>, TileColumns<double>);
 template void update_trailing<float>(Stream, View<const float>, TileColumns<const float>, TileColumns<float>,
                                      ProductPrecision);
 template void update_trailing<double>(Stream, View<const double>, TileColumns<const double>, TileColumns<double>,

@@ -36,8 +36,7 @@ void solve_by_substitution(Stream stream, std::type_identity_t<View<const T>> l,
 /// C_j -= L U_j for all tile columns j: L is m x k, row-major, shared by all of them; C_j is m x width, U_j k
 /// x width. One strided-batched GEMM. `precision` is full for double.
 template <class T>
-void update_trailing(Stream stream, std::type_identity_t<View<const T>> l,
-                     std::type_identity_t<TileColumns<const T>> u, TileColumns<T> c,
-                     ProductPrecision precision = ProductPrecision::full);
+void update_trailing(Stream stream, std::type_identity_t<View<const T>> l, std::type_identity_t<TileColumns<const T>> u,
+                     TileColumns<T> c, ProductPrecision precision = ProductPrecision::full);
 
 }  // namespace basalt::cuda_kernels

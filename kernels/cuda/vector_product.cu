@@ -26,8 +26,9 @@ __global__ void __launch_bounds__(warp* warps)
     if (first >= a.rows()) return;
     const Index on_diagonal = min(max(first + diagonal, Index{0}), a.cols());
     const Index begin = part == MatrixPart::upper ? on_diagonal / warp * warp : 0;
-    const Index end =
-        part == MatrixPart::strictly_lower ? min(max(first + rows_a_warp - 1 + diagonal, Index{0}), a.cols()) : a.cols();
+    const Index end = part == MatrixPart::strictly_lower
+                          ? min(max(first + rows_a_warp - 1 + diagonal, Index{0}), a.cols())
+                          : a.cols();
     V sums[rows_a_warp] = {};
     for (Index c = begin + lane; c < end; c += warp) {
         const V factor = x(c, blockIdx.y);
@@ -106,7 +107,8 @@ void solve_upper(Stream stream, std::type_identity_t<View<const T>> u, View<T> x
     }
 }
 
-template void subtract_product<float, float>(Stream, View<const float>, MatrixPart, Index, View<const float>, View<float>);
+template void subtract_product<float, float>(Stream, View<const float>, MatrixPart, Index, View<const float>,
+                                             View<float>);
 template void subtract_product<float, double>(Stream, View<const float>, MatrixPart, Index, View<const double>,
                                               View<double>);
 template void subtract_product<double, double>(Stream, View<const double>, MatrixPart, Index, View<const double>,

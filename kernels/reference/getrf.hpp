@@ -41,8 +41,7 @@ Index getrf(View<T> a, Index* pivots) {
             // the reciprocal of a denormal pivot may overflow where the quotients do not
             const bool safe = std::abs(a(j, j)) >= std::numeric_limits<T>::min();
             const T reciprocal = T{1} / a(j, j);
-            for (Index i = j + 1; i < a.rows(); ++i)
-                a(i, j) = safe ? a(i, j) * reciprocal : a(i, j) / a(j, j);
+            for (Index i = j + 1; i < a.rows(); ++i) a(i, j) = safe ? a(i, j) * reciprocal : a(i, j) / a(j, j);
         }
         for (Index i = j + 1; i < a.rows(); ++i) {
             for (Index k = j + 1; k < a.cols(); ++k) a(i, k) -= a(i, j) * a(j, k);

@@ -47,10 +47,8 @@ class Enqueueing {
         std::stable_sort(order.begin(), order.end(),
                          [this](std::size_t a, std::size_t b) { return hops_[a].depth > hops_[b].depth; });
         std::size_t steps = 0;
-        for (const Hop& hop : hops_)
-            steps = std::max(steps, static_cast<std::size_t>(hop.depth) + hop.chunks());
-        if (starts_elsewhere())
-            start_ = home_.device->record(home_.role, false);  // before it gets anything to do
+        for (const Hop& hop : hops_) steps = std::max(steps, static_cast<std::size_t>(hop.depth) + hop.chunks());
+        if (starts_elsewhere()) start_ = home_.device->record(home_.role, false);  // before it gets anything to do
         for (std::size_t step = 0; step < steps; ++step) {
             for (const std::size_t hop : order) {
                 const auto depth = static_cast<std::size_t>(hops_[hop].depth);
@@ -132,11 +130,12 @@ class Enqueueing {
     /// before, which is enqueued in front of this one's or neither is. No kernel waits for what comes behind it: it
     /// needs no leave to write. What remains is room on a device. A kernel gets none before that of the hop before has
     /// nothing left to wait for but room (`begins`), so it never keeps room from work that its own relay waits for. A
-    /// device's relays run one after the other, in one order on all devices, since they are enqueued one at a time; hence
-    /// what holds room where a hop wants to run are other kernels, and these end by themselves, cooperative ones too,
-    /// which get their room at once or not at all.
+    /// device's relays run one after the other, in one order on all devices, since they are enqueued one at a time;
+    /// hence what holds room where a hop wants to run are other kernels, and these end by themselves, cooperative ones
+    /// too, which get their room at once or not at all.
     void enqueue_relay() {
-        // No other relay comes between `begins` and its kernel, and kernels begin in the order of what their devices tell.
+        // No other relay comes between `begins` and its kernel, and kernels begin in the order of what their devices
+        // tell.
         static std::mutex one_at_a_time;
         const std::lock_guard lock(one_at_a_time);
         const Ticket start = home_.device->record(home_.role, false);

@@ -31,10 +31,10 @@ struct BroadcastPlan {
 ///
 /// From a device: a ring, along the list of targets. In chunks, each device passing on one while it gets the
 /// next, so that n devices take hardly longer than one; or, where tuning().links.relay says so and neither the source
-/// nor any target has anything to compute when it is enqueued, by kernels that pass on far smaller pieces. From the host, where targets reach each other: each
-/// gets a share from the host over its own link, and all shares go round the ring (an all-gather), since one
-/// link to the host is slower than those between devices by far. A target that its predecessor does not reach
-/// gets its copy from the source, or from the host.
+/// nor any target has anything to compute when it is enqueued, by kernels that pass on far smaller pieces. From the
+/// host, where targets reach each other: each gets a share from the host over its own link, and all shares go round the
+/// ring (an all-gather), since one link to the host is slower than those between devices by far. A target that its
+/// predecessor does not reach gets its copy from the source, or from the host.
 ///
 /// What happens before: all that `home` waits for, which is the peer stream of the source, or from_host of
 /// the first target. When a call fails the error is thrown, and `home` waits for what was enqueued until

@@ -10,9 +10,7 @@ namespace {
 
 constexpr std::size_t alignment = 4096;
 
-std::size_t round_up(std::size_t bytes, std::size_t unit) {
-    return (bytes + unit - 1) / unit * unit;
-}
+std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 struct Slice {
     std::size_t begin;
@@ -73,8 +71,7 @@ class Route {
     }
 
     void start_from_device() {
-        const bool ring =
-            !plan_.from_source_only && (is_chunked_by_hand() || plan_.bytes >= links_.least_ring_bytes);
+        const bool ring = !plan_.from_source_only && (is_chunked_by_hand() || plan_.bytes >= links_.least_ring_bytes);
         Parent to_host;
         std::size_t previous = 0;
         for (std::size_t i = 0; i < plan_.targets.size(); ++i) {
@@ -115,8 +112,7 @@ class Route {
             std::size_t previous = add_from_host(plan_.from, first, {}, slice);
             for (std::size_t step = 1; step < count; ++step) {
                 const std::size_t sender = (first + step - 1) % count;
-                previous =
-                    add_from_peer(target(sender), memory_of(sender), (sender + 1) % count, previous, slice);
+                previous = add_from_peer(target(sender), memory_of(sender), (sender + 1) % count, previous, slice);
             }
         }
     }
@@ -144,8 +140,8 @@ class Route {
         };
         return plan_.source != nullptr && links_.relay.blocks > 0 && !is_chunked_by_hand() &&
                std::all_of(hops_.begin(), hops_.end(), [&](const Hop& hop) {
-                   return hop.peer != nullptr && hop.driver->reaches(*hop.peer) && fit_for_relays({hop.to, hop.from, plan_.bytes}) &&
-                          ready(*hop.driver) && ready(*hop.peer);
+                   return hop.peer != nullptr && hop.driver->reaches(*hop.peer) &&
+                          fit_for_relays({hop.to, hop.from, plan_.bytes}) && ready(*hop.driver) && ready(*hop.peer);
                });
     }
 

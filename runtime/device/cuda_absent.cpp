@@ -8,9 +8,7 @@ CudaInfo cuda_info() { return {}; }
 
 namespace detail {
 
-std::vector<std::unique_ptr<Device>> make_cuda_devices(int, const TuningTables&) {
-    return {};
-}
+std::vector<std::unique_ptr<Device>> make_cuda_devices(int, const TuningTables&) { return {}; }
 
 }  // namespace detail
 

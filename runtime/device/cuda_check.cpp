@@ -27,10 +27,8 @@ bool is_sticky(cudaError_t status) {
         case cudaErrorNvlinkUncorrectable:
         case cudaErrorContextIsDestroyed:
         case cudaErrorExternalDevice:
-        case cudaErrorUnknown:
-            return true;
-        default:
-            return false;
+        case cudaErrorUnknown: return true;
+        default: return false;
     }
 }
 

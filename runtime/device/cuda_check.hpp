@@ -18,10 +18,8 @@ struct CudaFailure {
 };
 
 /// Throws a CudaFailure where the call failed, and clears the thread's last error.
-void check_cuda(cudaError_t status, const char* call,
-                std::source_location where = std::source_location::current());
-void check_cuda(cublasStatus_t status, const char* call,
-                std::source_location where = std::source_location::current());
+void check_cuda(cudaError_t status, const char* call, std::source_location where = std::source_location::current());
+void check_cuda(cublasStatus_t status, const char* call, std::source_location where = std::source_location::current());
 
 /// The twin for destructors: returns whether the call succeeded; what failed is in the log at debug level.
 bool try_cuda(cudaError_t status, const char* call,

@@ -14,8 +14,8 @@ namespace basalt::detail {
 namespace {
 
 // all in nanoseconds
-constexpr double period = 1e9;  // between two bases
-constexpr double continuous_to = 5e9;  // a base older than that is forgotten: nobody asks for events around it
+constexpr double period = 1e9;          // between two bases
+constexpr double continuous_to = 5e9;   // a base older than that is forgotten: nobody asks for events around it
 constexpr double largest_step = 200e3;  // what a rate may have to make up for; beyond that the time jumps
 constexpr double most_patience = 20e6;  // for measuring; a device may be busy
 
@@ -82,8 +82,7 @@ void CudaClock::renew() {
     before_.timer = now_.timer + std::llround(passed);  // events are timed by the same clock
     has_before_ = passed < continuous_to;
     if (has_before_ && std::abs(measured - mapped) < largest_step) {
-        before_.rate =
-            (measured - now_.measured_begin) / passed + (measured - mapped) / std::max(period, passed);
+        before_.rate = (measured - now_.measured_begin) / passed + (measured - mapped) / std::max(period, passed);
     } else {
         before_.begin = measured;
         before_.rate = 1;

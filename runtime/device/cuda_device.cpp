@@ -207,8 +207,8 @@ void CudaDevice::enqueue_copy(const char* call, StreamRole role, const Copy& cop
         if (pieces.rows == 1) {
             check_cuda(cudaMemcpyAsync(pieces.to, pieces.from, pieces.row_bytes, kind, queue), call);
         } else {
-            check_cuda(cudaMemcpy2DAsync(pieces.to, pieces.to_pitch, pieces.from, pieces.from_pitch,
-                                         pieces.row_bytes, pieces.rows, kind, queue),
+            check_cuda(cudaMemcpy2DAsync(pieces.to, pieces.to_pitch, pieces.from, pieces.from_pitch, pieces.row_bytes,
+                                         pieces.rows, kind, queue),
                        call);
         }
     });
@@ -221,8 +221,8 @@ void CudaDevice::copy(StreamRole stream, const Copy& copy) {
                  inwards ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost);
 }
 
-/// False where CUDA copies by itself without holding up the thread, where there is too much to copy, or no memory can be
-/// pinned.
+/// False where CUDA copies by itself without holding up the thread, where there is too much to copy, or no memory can
+/// be pinned.
 bool CudaDevice::stage(StreamRole role, const Copy& copy) {
     const bool inwards = role == StreamRole::from_host;
     return guarded("copy of host memory that is not pinned", [&] {

@@ -70,8 +70,7 @@ class CudaDevice final : public Device {
     /// Runs `calls`, which throw CudaFailure, and makes a DeviceError of that; refuses where the device is
     /// lost.
     template <class F>
-    auto guarded(const char* call, const F& calls,
-                 std::source_location where = std::source_location::current()) const;
+    auto guarded(const char* call, const F& calls, std::source_location where = std::source_location::current()) const;
     void mark_lost(const char* what) const noexcept;
     /// Whether this device's own context has a sticky error. A call may also meet one of another device: of a peer that
     /// it concerns, or of the thread's former one.

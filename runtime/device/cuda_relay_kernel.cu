@@ -16,7 +16,7 @@ namespace basalt::detail {
 namespace {
 
 constexpr int lanes = 32;
-constexpr int unrolled = 8;  // loads of a lane that are on their way before its first store
+constexpr int unrolled = 8;                            // loads of a lane that are on their way before its first store
 constexpr long long patience_cycles = 40'000'000'000;  // of a clock of 2 GHz
 
 using Word = cuda::atomic_ref<std::uint32_t, cuda::thread_scope_system>;
@@ -51,7 +51,7 @@ __device__ void copy(char* to, const char* from, int bytes, int lane) {
     if (rest < bytes) to[rest] = __ldcg(from + rest);
 }
 
-__global__ __launch_bounds__(RelayShape::most_warps * lanes) void relay(const RelayHop hop, const RelayShape shape) {
+__global__ __launch_bounds__(RelayShape::most_warps* lanes) void relay(const RelayHop hop, const RelayShape shape) {
     const int lane = static_cast<int>(threadIdx.x) % lanes;
     const unsigned warp = threadIdx.x / lanes;
     const std::size_t channel = blockIdx.x * static_cast<std::size_t>(shape.warps) + warp;

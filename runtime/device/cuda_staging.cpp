@@ -41,9 +41,9 @@ Copy into(void* memory, Copy copy) {
 }
 
 void enqueue_on_device(cudaStream_t stream, const Copy& copy, cudaMemcpyKind kind) {
-    check_cuda(cudaMemcpy2DAsync(copy.to, copy.to_pitch, copy.from, copy.from_pitch, copy.row_bytes, copy.rows, kind,
-                                 stream),
-               "cudaMemcpy2DAsync");
+    check_cuda(
+        cudaMemcpy2DAsync(copy.to, copy.to_pitch, copy.from, copy.from_pitch, copy.row_bytes, copy.rows, kind, stream),
+        "cudaMemcpy2DAsync");
 }
 
 /// With pitches also where there is one row.

@@ -9,9 +9,9 @@
 namespace basalt::detail {
 
 /// Copies between a GPU and a little host memory that is not pinned. CUDA itself would hold up the thread that enqueues
-/// such a copy, towards the host until everything in front of it has run. Here the bytes pass through pinned memory, to or
-/// from which a function in the stream copies them. One for each stream: a copy finds the memory free because the one
-/// before it has ended. Used by one thread at a time.
+/// such a copy, towards the host until everything in front of it has run. Here the bytes pass through pinned memory, to
+/// or from which a function in the stream copies them. One for each stream: a copy finds the memory free because the
+/// one before it has ended. Used by one thread at a time.
 class CudaStaging {
   public:
     CudaStaging() = default;
@@ -25,7 +25,8 @@ class CudaStaging {
 
     /// False where no memory can be pinned.
     bool ready();
-    /// When ready(). The device that the stream belongs to is the thread's. Throw CudaFailure; what was enqueued has run.
+    /// When ready(). The device that the stream belongs to is the thread's. Throw CudaFailure; what was enqueued has
+    /// run.
     void from_host(cudaStream_t stream, const Copy& copy);
     void to_host(cudaStream_t stream, const Copy& copy);
 

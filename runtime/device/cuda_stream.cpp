@@ -83,8 +83,8 @@ void CudaStream::know_reached(Ticket ticket) {
 void CudaStream::wait_for(CudaStream& other, int other_device, StreamRole other_role, Ticket ticket) {
     if (&other == this || other.known_reached(ticket)) return;
     const std::scoped_lock lock(mutex_, other.mutex_);
-    Ticket& awaited = awaited_[static_cast<std::size_t>(other_device) * stream_roles +
-                               static_cast<std::size_t>(other_role)];
+    Ticket& awaited =
+        awaited_[static_cast<std::size_t>(other_device) * stream_roles + static_cast<std::size_t>(other_role)];
     if (ticket <= awaited) return;
     const Mark& mark = other.mark_of(ticket);
     check_cuda(cudaStreamWaitEvent(stream_, mark.event(), 0), "cudaStreamWaitEvent");

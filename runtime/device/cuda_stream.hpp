@@ -62,8 +62,8 @@ class CudaStream {
 
     std::mutex mutex_;
     std::array<Mark, Device::remembered_tickets> marks_;  // guarded by mutex_, like awaited_
-    std::atomic<Ticket> recorded_{0};  // grows under mutex_
-    std::vector<Ticket> awaited_;      // newest awaited ticket of each stream of each device
+    std::atomic<Ticket> recorded_{0};                     // grows under mutex_
+    std::vector<Ticket> awaited_;                         // newest awaited ticket of each stream of each device
 };
 
 }  // namespace basalt::detail

@@ -4,9 +4,7 @@ namespace basalt::detail {
 
 namespace {
 
-__global__ void read_timer_kernel(std::int64_t* result) {
-    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(*result));
-}
+__global__ void read_timer_kernel(std::int64_t* result) { asm volatile("mov.u64 %0, %globaltimer;" : "=l"(*result)); }
 
 }  // namespace
 

@@ -56,8 +56,8 @@ struct RelayMark {
 /// One GPU, or an emulated one: memory, streams, events, copies and kernels, all asynchronous.
 ///
 /// Threads. One thread, the device's driver, enqueues; allocate(), release(), pin(), unpin(), is_pinned(), reached(),
-/// is_idle() and wait_for() with this device as the *other* one may be called by any thread at any time, and a broadcast enqueues
-/// peer copies on the streams of several devices from one thread: enqueueing is serialised a stream.
+/// is_idle() and wait_for() with this device as the *other* one may be called by any thread at any time, and a
+/// broadcast enqueues peer copies on the streams of several devices from one thread: enqueueing is serialised a stream.
 /// Errors: what a call itself finds is thrown as a DeviceError that names the call, the source file and the
 /// device; what shows later is thrown by reached(), once. After a sticky one, lost() holds and every call throws, but
 /// release(), unpin() and synchronize(), which never do. A device is lost only when its own calls fail: a call of
@@ -113,8 +113,8 @@ class Device {
     /// there is one, which relays the same bytes on from `peer`. The copy is in one piece, both its addresses are
     /// multiples of 16; tuning().links.relay is the same for all hops, with at least one block; reaches(peer) holds.
     /// Hops are enqueued in their order, by one thread, and one relay at a time in the process. A
-    /// kernel that hears nothing for some 20 s, as behind a device that was lost, ends in an error. Where the peer is lost, the error is the
-    /// peer's.
+    /// kernel that hears nothing for some 20 s, as behind a device that was lost, ends in an error. Where the peer is
+    /// lost, the error is the peer's.
     virtual RelayMark relay_to_peer(Device& peer, const Copy& copy, const RelayMark& before, bool is_last) = 0;
     /// Has `kernel` called with the stream: at once on a GPU, where it launches; in the stream's turn on an emulated
     /// device, where it computes. It must stay callable until the next recorded ticket is reached.

@@ -15,9 +15,8 @@ struct Failure {
 };
 
 /// The error "gpu 1: allocate (device.cpp:12): why". `call` is what failed, `device` is called `name`.
-inline DeviceError device_error(int device, std::string_view name, std::string_view call,
-                                std::string_view why, Failure failure = {},
-                                std::source_location where = std::source_location::current()) {
+inline DeviceError device_error(int device, std::string_view name, std::string_view call, std::string_view why,
+                                Failure failure = {}, std::source_location where = std::source_location::current()) {
     std::string_view file = where.file_name();
     file.remove_prefix(file.rfind('/') + 1);  // npos + 1 == 0
     std::string text;

@@ -33,8 +33,7 @@ class StreamPoints {
         auto& ticket = newest_[index(point.device, point.role)];
         Ticket known = ticket.load(std::memory_order_relaxed);
         // relaxed: published by the decrement of `pending` (or the scope's lock) that follows
-        while (known < point.ticket &&
-               !ticket.compare_exchange_weak(known, point.ticket, std::memory_order_relaxed)) {
+        while (known < point.ticket && !ticket.compare_exchange_weak(known, point.ticket, std::memory_order_relaxed)) {
         }
     }
     template <class F>
@@ -99,8 +98,7 @@ struct DeviceWork {
     }
 };
 
-inline std::size_t DeviceWork::ends_for(const DeviceWork& successor,
-                                        std::array<StreamPoint, most_ends>& found) const {
+inline std::size_t DeviceWork::ends_for(const DeviceWork& successor, std::array<StreamPoint, most_ends>& found) const {
     std::size_t kept = 0;
     const std::size_t count = std::min<std::size_t>(end_count.load(std::memory_order_acquire), most_ends);
     for (std::size_t i = 0; i < count; ++i) {

@@ -22,7 +22,8 @@ constexpr std::size_t most_in_flight = 256;
 // Copies that nobody has asked to hurry: an urgent one is to find few of them in front of it.
 constexpr std::size_t most_patient_copies = 4;
 
-// Between two looks at the device. A GPU has a core for its driver; an emulated one shares the cores with its own kernels.
+// Between two looks at the device. A GPU has a core for its driver; an emulated one shares the cores with its own
+// kernels.
 constexpr auto emulated_pause = std::chrono::microseconds(50);
 constexpr int pauses_between_looks = 20;
 
@@ -32,8 +33,7 @@ bool computes(StreamRole role) { return role == StreamRole::compute || role == S
 
 }  // namespace
 
-Driver::Driver(Engine& engine, Device& device, int place)
-    : engine_(engine), device_(device), worker_(place) {}
+Driver::Driver(Engine& engine, Device& device, int place) : engine_(engine), device_(device), worker_(place) {}
 
 Driver::~Driver() { stop(); }
 
@@ -79,7 +79,8 @@ void Driver::main() {
     }
 }
 
-void Driver::serve_until(const std::function<bool()>& done, std::optional<std::chrono::steady_clock::time_point> deadline) {
+void Driver::serve_until(const std::function<bool()>& done,
+                         std::optional<std::chrono::steady_clock::time_point> deadline) {
     engine_.hand_on(worker_);  // what the task that is being completed has released
     while (!done() && !(deadline && std::chrono::steady_clock::now() >= *deadline)) {
         if (!step()) pause();
@@ -171,8 +172,8 @@ void Driver::enqueue(Task& task) {
     engine_.release_enqueued(task);
 }
 
-/// On a device that is lost: nothing that was enqueued uses the task any more, and whoever is enqueued behind it is enqueued behind
-/// what it had to wait for itself.
+/// On a device that is lost: nothing that was enqueued uses the task any more, and whoever is enqueued behind it is
+/// enqueued behind what it had to wait for itself.
 std::vector<StreamPoint> Driver::ends_of_lost(const DeviceWork& work) const {
     device_.synchronize();
     for (int d = 0; d < engine_.gpus() && work.has_parts.load(std::memory_order_relaxed); ++d) {
@@ -206,8 +207,8 @@ bool Driver::complete_reached() {
     return any;
 }
 
-/// Whether the device has got to the task's ends, and the tasks in front of it have completed. What failed on the way counts as
-/// this task's: it is the first one of its stream that has not completed.
+/// Whether the device has got to the task's ends, and the tasks in front of it have completed. What failed on the way
+/// counts as this task's: it is the first one of its stream that has not completed.
 bool Driver::arrived(InFlight& flight) {
     while (!flight.ends.empty()) {
         const StreamPoint end = flight.ends.back();
@@ -278,6 +279,8 @@ void Driver::copy(StreamRole role, Device* peer, const Copy& copy) const {
     }
 }
 
-void Driver::broadcast(const BroadcastPlan& plan, std::vector<StreamPoint>& ends) const { ends = enqueue_broadcast(plan); }
+void Driver::broadcast(const BroadcastPlan& plan, std::vector<StreamPoint>& ends) const {
+    ends = enqueue_broadcast(plan);
+}
 
 }  // namespace basalt::detail

@@ -65,7 +65,7 @@ class Driver {
     struct InFlight {
         Task* task;
         std::vector<StreamPoint> ends;
-        Ticket begin;  ///< timed, when traced
+        Ticket begin;           ///< timed, when traced
         std::int64_t enqueued;  ///< when
         std::int64_t expected;  ///< nanoseconds that it is expected to take
     };
@@ -92,7 +92,7 @@ class Driver {
     Device& device_;
     Worker worker_;
 
-    std::mutex lock_;  // guards the queues, whether the thread sleeps and whether it is to end
+    std::mutex lock_;                        // guards the queues, whether the thread sleeps and whether it is to end
     std::array<Queue, stream_roles> ready_;  ///< one a stream: a long queue of kernels does not hold up copies
     std::uint64_t arrivals_ = 0;
     std::condition_variable pushed_;

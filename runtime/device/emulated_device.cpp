@@ -11,13 +11,9 @@ namespace basalt::detail {
 namespace {
 
 /// Bytes between the first and the last one of a side.
-std::size_t extent(const Copy& copy, std::size_t pitch) {
-    return (copy.rows - 1) * pitch + copy.row_bytes;
-}
+std::size_t extent(const Copy& copy, std::size_t pitch) { return (copy.rows - 1) * pitch + copy.row_bytes; }
 
-bool is_empty(const Copy& copy) {
-    return copy.rows == 0 || copy.row_bytes == 0;
-}
+bool is_empty(const Copy& copy) { return copy.rows == 0 || copy.row_bytes == 0; }
 
 void copy_rows(const Copy& copy) {
     auto* to = static_cast<std::byte*>(copy.to);
@@ -34,8 +30,7 @@ bool fails_here(const Emulation& emulation, int device) {
 }  // namespace
 
 EmulatedHost::EmulatedHost(int devices, std::size_t memory) {
-    for (int device = 0; device < devices; ++device)
-        memories_.push_back(std::make_unique<EmulatedMemory>(memory));
+    for (int device = 0; device < devices; ++device) memories_.push_back(std::make_unique<EmulatedMemory>(memory));
 }
 
 bool EmulatedHost::on_a_device(const void* begin, std::size_t bytes) const {
@@ -45,10 +40,8 @@ bool EmulatedHost::on_a_device(const void* begin, std::size_t bytes) const {
     return false;
 }
 
-EmulatedDevice::Queue::Queue(const Emulation& emulation, std::uint64_t seed, const std::atomic<bool>& lost,
-                             int devices)
-    : stream(emulation.longest_delay, seed, lost),
-      awaited(static_cast<std::size_t>(devices * stream_roles)) {}
+EmulatedDevice::Queue::Queue(const Emulation& emulation, std::uint64_t seed, const std::atomic<bool>& lost, int devices)
+    : stream(emulation.longest_delay, seed, lost), awaited(static_cast<std::size_t>(devices * stream_roles)) {}
 
 EmulatedDevice::EmulatedDevice(int index, const Emulation& emulation, std::shared_ptr<EmulatedHost> host,
                                const TuningTables& tables)
@@ -74,9 +67,7 @@ EmulatedDevice::EmulatedDevice(int index, const Emulation& emulation, std::share
 
 EmulatedDevice::~EmulatedDevice() = default;
 
-bool EmulatedDevice::reaches(const Device& peer) const {
-    return peer_access_ && peer.emulated() && &peer != this;
-}
+bool EmulatedDevice::reaches(const Device& peer) const { return peer_access_ && peer.emulated() && &peer != this; }
 
 DeviceError EmulatedDevice::error(const char* call, const std::string& why, bool sticky, bool out_of_memory,
                                   std::source_location where) const {
@@ -90,9 +81,8 @@ void EmulatedDevice::check_alive(const char* call, std::source_location where) c
 }
 
 DeviceError EmulatedDevice::injected(const char* call, std::uint64_t number, bool out_of_memory) {
-    const DeviceError failure =
-        error(call, "call " + std::to_string(number) + " fails, as the emulation was asked for",
-              failures_are_sticky_, out_of_memory && !failures_are_sticky_);
+    const DeviceError failure = error(call, "call " + std::to_string(number) + " fails, as the emulation was asked for",
+                                      failures_are_sticky_, out_of_memory && !failures_are_sticky_);
     if (failures_are_sticky_) {
         const std::lock_guard lock(mutex_);
         if (why_lost_.empty()) why_lost_ = failure.what();
@@ -108,8 +98,8 @@ void* EmulatedDevice::allocate(std::size_t bytes) {
     void* memory = memory_.allocate(bytes);
     if (memory == nullptr && bytes > 0) {
         throw error("allocate",
-                    "no room for " + std::to_string(bytes) + " bytes, " + std::to_string(free_bytes()) +
-                        " of " + std::to_string(memory_bytes()) + " are free",
+                    "no room for " + std::to_string(bytes) + " bytes, " + std::to_string(free_bytes()) + " of " +
+                        std::to_string(memory_bytes()) + " are free",
                     false, true);
     }
     return memory;
@@ -194,8 +184,7 @@ EmulatedMemory& EmulatedDevice::memory_of(const char* call, const Device& peer) 
     return host_->memory(peer.index());
 }
 
-void EmulatedDevice::enqueue(StreamRole stream, const char* call, Injection& injection,
-                             std::function<void()> work) {
+void EmulatedDevice::enqueue(StreamRole stream, const char* call, Injection& injection, std::function<void()> work) {
     const std::uint64_t number = ++injection.calls;
     if (!injection.fails_now(number)) return queue(stream).stream.enqueue(std::move(work));
     if (number % 2 == 0) throw injected(call, number);

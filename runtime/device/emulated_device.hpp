@@ -125,8 +125,7 @@ class EmulatedDevice final : public Device {
 
     Queue& queue(StreamRole stream) { return *queues_[static_cast<std::size_t>(stream)]; }
     void check_alive(const char* call, std::source_location where = std::source_location::current()) const;
-    DeviceError error(const char* call, const std::string& why, bool sticky = false,
-                      bool out_of_memory = false,
+    DeviceError error(const char* call, const std::string& why, bool sticky = false, bool out_of_memory = false,
                       std::source_location where = std::source_location::current()) const;
     /// The failure of call number `number`; marks the device lost where failures are sticky.
     DeviceError injected(const char* call, std::uint64_t number, bool out_of_memory = false);

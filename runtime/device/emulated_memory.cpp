@@ -14,8 +14,7 @@ constexpr std::byte guard{0xA5};
 constexpr int poison = 0xFF;
 
 [[noreturn]] void stop(const char* why, const void* memory, std::size_t bytes) {
-    std::fprintf(stderr, "basalt: emulated device memory: %s (allocation %p of %zu bytes)\n", why, memory,
-                 bytes);
+    std::fprintf(stderr, "basalt: emulated device memory: %s (allocation %p of %zu bytes)\n", why, memory, bytes);
     std::abort();
 }
 
@@ -29,9 +28,7 @@ EmulatedMemory::~EmulatedMemory() {
     for (const auto& allocation : live_) free_checked(allocation);
 }
 
-std::size_t EmulatedMemory::footprint(std::size_t bytes) {
-    return (bytes + alignment - 1) / alignment * alignment;
-}
+std::size_t EmulatedMemory::footprint(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
 void* EmulatedMemory::allocate(std::size_t bytes) {
     if (bytes == 0 || bytes > capacity_) return nullptr;

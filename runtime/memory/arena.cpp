@@ -56,7 +56,8 @@ Arena::Ranges::iterator Arena::next_unused_chunk(Ranges::iterator from) {
 /// what they had.
 std::size_t Arena::give_back_unused_chunks(std::size_t least) {
     std::size_t unused = 0;
-    for (auto chunk = next_unused_chunk(ranges_.begin()); chunk != ranges_.end(); chunk = next_unused_chunk(std::next(chunk))) {
+    for (auto chunk = next_unused_chunk(ranges_.begin()); chunk != ranges_.end();
+         chunk = next_unused_chunk(std::next(chunk))) {
         unused += chunk->second.bytes;
     }
     if (unused < least) return 0;
@@ -78,7 +79,8 @@ bool Arena::grow(std::size_t bytes) {
         return false;
     }
     // with a limit, all of it at once: nothing is lost to borders between chunks
-    const std::size_t wanted = limit_ != 0 ? most : std::min(most, std::max(bytes, device_.emulated() ? emulated_chunk : chunk));
+    const std::size_t wanted =
+        limit_ != 0 ? most : std::min(most, std::max(bytes, device_.emulated() ? emulated_chunk : chunk));
     void* memory = nullptr;
     try {
         memory = device_.allocate(wanted);

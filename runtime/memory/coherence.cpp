@@ -22,8 +22,8 @@ Residency::~Residency() { owner.forget(*this); }
 Coherence::Coherence(Engine& engine, const std::vector<std::unique_ptr<Device>>& devices, std::size_t memory_limit)
     : engine_(engine), devices_(devices), given_(devices.size()), residents_(devices.size() + 1) {
     for (const auto& device : devices) {
-        arenas_.push_back(std::make_unique<Arena>(*device, memory_limit,
-                                                  [&engine](TaskRef task) { return engine.completed(task); }));
+        arenas_.push_back(
+            std::make_unique<Arena>(*device, memory_limit, [&engine](TaskRef task) { return engine.completed(task); }));
     }
 }
 
@@ -79,7 +79,8 @@ void Coherence::commit(const TaskSubmission& task, Node node) {
         const bool all_columns = access.col_begin == 0 && access.col_end == datum.cols;
         r->valid = bit_of_node(node);
         if (all_rows && all_columns) {
-            // whoever comes next waits for this task, which waits for them; of other parts they are still to be waited for
+            // whoever comes next waits for this task, which waits for them; of other parts they are still to be waited
+            // for
             r->replica_on(node).former.clear();
             r->replica_on(node).arrival = {};
         }
@@ -97,7 +98,8 @@ Coherence::Purpose Coherence::purpose_of(const TaskSubmission& task) {
 /// Memory for all of the task's data at once, before any of them is moved.
 void Coherence::reserve(TaskSubmission& task, Node node) {
     std::vector<Residency*> needed;
-    for (std::uint32_t i = 0; i < task.access_count(); ++i) needed.push_back(&residency(*task.access_begin()[i].version));
+    for (std::uint32_t i = 0; i < task.access_count(); ++i)
+        needed.push_back(&residency(*task.access_begin()[i].version));
     std::sort(needed.begin(), needed.end());
     needed.erase(std::unique(needed.begin(), needed.end()), needed.end());
 
@@ -120,7 +122,8 @@ void Coherence::reserve(TaskSubmission& task, Node node) {
 
 /// False where it is too much. `needed` is sorted.
 bool Coherence::place_all(const std::vector<Residency*>& needed, Node node, int step) {
-    if (needed_bytes(needed, node) > arena(node).total() && needed_bytes(needed, node) > arena(node).capacity()) return false;
+    if (needed_bytes(needed, node) > arena(node).total() && needed_bytes(needed, node) > arena(node).capacity())
+        return false;
     const auto place_or_evict = [&](Residency* r) {
         while (!place(*r, node)) {
             if (!evict_one(node, needed, step)) return false;
@@ -195,8 +198,8 @@ bool Coherence::reserve_for(Residency& r, Node node, Purpose purpose) {
     try {
         return place_all({&r}, node, purpose.step);
     } catch (const DeviceError& error) {
-        throw DeviceError("moving '" + std::string(r.version->datum->name) + "' to a GPU: " + error.what(), error.device(),
-                          error.sticky());
+        throw DeviceError("moving '" + std::string(r.version->datum->name) + "' to a GPU: " + error.what(),
+                          error.device(), error.sticky());
     }
 }
 
@@ -318,7 +321,8 @@ void Coherence::distrust(Residency& r, Node node, std::uint64_t number) {
         more = false;
         for (std::size_t n = 0; n < bad_since.size(); ++n) {
             const Replica& replica = r.replicas[n];
-            if (bad_since[n] != sound || replica.arrived <= bad_since[static_cast<std::size_t>(replica.source)]) continue;
+            if (bad_since[n] != sound || replica.arrived <= bad_since[static_cast<std::size_t>(replica.source)])
+                continue;
             bad_since[n] = replica.arrived;
             more = true;
         }
@@ -333,8 +337,8 @@ void Coherence::distrust(Residency& r, Node node, std::uint64_t number) {
 void Coherence::throw_too_large(const TaskSubmission& task, Node node, const std::vector<Residency*>& needed) const {
     const Device& device = device_of(node);
     const std::string& refusal = arena(node).refusal();
-    throw DeviceError("task " + task.label() + " needs " + std::to_string(needed_bytes(needed, node)) + " bytes of " + device.name() +
-                          " at once; the runtime may use " + std::to_string(arena(node).capacity()) +
+    throw DeviceError("task " + task.label() + " needs " + std::to_string(needed_bytes(needed, node)) + " bytes of " +
+                          device.name() + " at once; the runtime may use " + std::to_string(arena(node).capacity()) +
                           (refusal.empty() ? "" : ": " + refusal),
                       device.index(), false, true);
 }

@@ -38,8 +38,8 @@ class Coherence {
     };
     /// Makes the contents valid on `node` as well, now that nobody has asked for them yet.
     void prefetch(Version& version, Node node, Purpose purpose);
-    /// The same for several nodes, in ascending order, at once: by a ring of devices that begins behind the one that has
-    /// the contents.
+    /// The same for several nodes, in ascending order, at once: by a ring of devices that begins behind the one that
+    /// has the contents.
     void broadcast(Version& version, const std::vector<Node>& nodes, Purpose purpose);
 
     /// The GPU that holds most bytes of the data; if none holds any, the one to which least was given.

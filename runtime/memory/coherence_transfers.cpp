@@ -17,7 +17,8 @@ namespace {
 std::byte* contents_at(const Residency& residency, Node node) {
     const Datum& datum = *residency.version->datum;
     const std::size_t row = datum.element_size * static_cast<std::size_t>(datum.cols);
-    return static_cast<std::byte*>(residency.replica_on(node).memory) + row * static_cast<std::size_t>(residency.row_begin);
+    return static_cast<std::byte*>(residency.replica_on(node).memory) +
+           row * static_cast<std::size_t>(residency.row_begin);
 }
 
 std::size_t contents_bytes(const Residency& residency) {
@@ -45,8 +46,8 @@ Node Coherence::source_for(const Residency& r, Node node) const {
     }
     if (r.valid_on(host_node)) return host_node;
     if (far >= 0) return far;
-    throw DeviceError("the contents of '" + std::string(r.version->datum->name) + "' were on " + device_of(lost).name() +
-                          ", which is lost",
+    throw DeviceError("the contents of '" + std::string(r.version->datum->name) + "' were on " +
+                          device_of(lost).name() + ", which is lost",
                       device_of_node(lost), true);
 }
 
@@ -60,8 +61,8 @@ void Coherence::fetch(Residency& r, Node node, Purpose purpose) {
     submit_copy(r, from, node, purpose);
 }
 
-/// What a copy to the node must not overtake: users of the replica that it overwrites, which may be readers that the copy
-/// need not wait for as a reader itself, and of the memory's former tenant.
+/// What a copy to the node must not overtake: users of the replica that it overwrites, which may be readers that the
+/// copy need not wait for as a reader itself, and of the memory's former tenant.
 TaskGroup Coherence::hazards_of_copy(Residency& r, Node node) {
     TaskGroup waits = r.replica_on(node).former;
     r.version->accesses.for_each_user([&](TaskRef user, bool exclusive) {
@@ -74,7 +75,9 @@ void Coherence::submit_copy(Residency& r, Node from, Node to, Purpose purpose) {
     const TaskGroup waits = hazards_of_copy(r, to);
     TaskSubmission copy(engine_, engine_.root_, engine_.slot_cache(engine_.root_));
     const int device = from == host_node ? device_of_node(to) : device_of_node(from);
-    const StreamRole role = from == host_node ? StreamRole::from_host : to == host_node ? StreamRole::to_host : StreamRole::peer;
+    const StreamRole role = from == host_node ? StreamRole::from_host
+                            : to == host_node ? StreamRole::to_host
+                                              : StreamRole::peer;
     DeviceWork& work = copy.make_runtime_work(device, role, to == host_node ? "to host" : "to gpu", purpose.priority,
                                               {device_of_node(from), device_of_node(to), -1});
     copy.task().step = purpose.step;
@@ -119,9 +122,7 @@ void Coherence::broadcast(Version& version, const std::vector<Node>& nodes, Purp
     const Node from = source_for(r, targets.front());
     // a ring begins behind its source: in most steps of a factorization that GPU needs the panel first
     std::rotate(targets.begin(), std::upper_bound(targets.begin(), targets.end(), from), targets.end());
-    const auto direct = [&](Node node) {
-        return from == host_node || device_of(from).reaches(device_of(node));
-    };
+    const auto direct = [&](Node node) { return from == host_node || device_of(from).reaches(device_of(node)); };
     if (targets.size() == 1 || !std::all_of(targets.begin(), targets.end(), direct)) {
         for (const Node node : targets) fetch(r, node, purpose);  // where peers do not reach each other: by the host
         return;
@@ -134,7 +135,8 @@ void Coherence::broadcast(Version& version, const std::vector<Node>& nodes, Purp
     TaskSubmission task(engine_, engine_.root_, engine_.slot_cache(engine_.root_));
     const int device = from == host_node ? device_of_node(targets.front()) : device_of_node(from);
     const StreamRole role = from == host_node ? StreamRole::from_host : StreamRole::peer;
-    DeviceWork& work = task.make_runtime_work(device, role, "broadcast", purpose.priority, {device_of_node(from), -1, -1});
+    DeviceWork& work =
+        task.make_runtime_work(device, role, "broadcast", purpose.priority, {device_of_node(from), -1, -1});
     task.task().step = purpose.step;
     work.has_parts.store(true, std::memory_order_relaxed);
     task.bind_all_rows(version, r.row_begin, r.row_end);

@@ -22,7 +22,8 @@ void PinnedPool::release(HostBuffer& buffer) {
 }
 
 Device* PinnedPool::living_device() const {
-    const auto found = std::find_if(devices_.begin(), devices_.end(), [](const auto& device) { return !device->lost(); });
+    const auto found =
+        std::find_if(devices_.begin(), devices_.end(), [](const auto& device) { return !device->lost(); });
     return found == devices_.end() ? nullptr : found->get();
 }
 

@@ -21,11 +21,11 @@ constexpr std::uint32_t bit_of_node(Node node) { return 1U << node; }
 
 /// A datum's memory on one node.
 struct Replica {
-    void* memory = nullptr;  ///< nullptr: none there
-    TaskRef arrival;         ///< the transfer that last brought the contents, which users wait for
+    void* memory = nullptr;     ///< nullptr: none there
+    TaskRef arrival;            ///< the transfer that last brought the contents, which users wait for
     std::uint64_t arrived = 0;  ///< its number; transfers are numbered in program order
     Node source = host_node;    ///< where it came from
-    TaskGroup former;        ///< users of the memory's former tenant, until somebody waited for them
+    TaskGroup former;           ///< users of the memory's former tenant, until somebody waited for them
     std::uint64_t last_use = 0;
     bool adopted = false;  ///< the user's memory: never evicted, never handed out
 };

@@ -27,12 +27,8 @@ const char* __ubsan_default_options();
 }
 
 /// Findings of the sanitizers end in SIGABRT, as those of the target.
-const char* __asan_default_options() {
-    return "abort_on_error=1:detect_stack_use_after_return=1";
-}
-const char* __ubsan_default_options() {
-    return "abort_on_error=1:halt_on_error=1:print_stacktrace=1";
-}
+const char* __asan_default_options() { return "abort_on_error=1:detect_stack_use_after_return=1"; }
+const char* __ubsan_default_options() { return "abort_on_error=1:halt_on_error=1:print_stacktrace=1"; }
 
 namespace {
 
@@ -89,30 +85,14 @@ class Mutation {
         const std::size_t length = below(std::min<std::size_t>(text.size() - at, 16) + 1);
         static constexpr char likely[] = "0123456789+-.eE \t\r\n%xnaif";
         switch (below(9)) {
-            case 0:
-                text.erase(at, length);
-                break;
-            case 1:
-                text.resize(at);
-                break;
-            case 2:
-                text.insert(at, text.substr(at, length));
-                break;
-            case 3:
-                text.insert(at, 1, static_cast<char>(below(256)));
-                break;
-            case 4:
-                text.insert(at, 1, likely[below(sizeof likely - 1)]);
-                break;
-            case 5:
-                text.replace(at, length, any_piece(" \n"));
-                break;
-            case 6:
-                text.insert(at, any_piece("\n") + "\n");
-                break;
-            case 7:
-                text.insert(at, 1 + below(30), likely[below(10)]);
-                break;
+            case 0: text.erase(at, length); break;
+            case 1: text.resize(at); break;
+            case 2: text.insert(at, text.substr(at, length)); break;
+            case 3: text.insert(at, 1, static_cast<char>(below(256))); break;
+            case 4: text.insert(at, 1, likely[below(sizeof likely - 1)]); break;
+            case 5: text.replace(at, length, any_piece(" \n")); break;
+            case 6: text.insert(at, any_piece("\n") + "\n"); break;
+            case 7: text.insert(at, 1 + below(30), likely[below(10)]); break;
             default:
                 if (at < text.size()) text[at] = likely[below(sizeof likely - 1)];
         }

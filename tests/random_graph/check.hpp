@@ -161,18 +161,15 @@ class GraphCheck {
         }
         if (!contents_count()) return;
         for (std::size_t d = 0; d < program_.data.size(); ++d) {
-            if (!same(execution_.look_at(d), oracle_.contents(d)))
-                complain("datum " + std::to_string(d) + " is wrong");
+            if (!same(execution_.look_at(d), oracle_.contents(d))) complain("datum " + std::to_string(d) + " is wrong");
         }
     }
 
     void compare_task(const TaskSpec& task) {
         const int runs = execution_.runs(task.id);
         const std::string label = "task " + std::to_string(task.id);
-        if (contents_count() ? runs != 1 : runs > 1)
-            complain(label + " ran " + std::to_string(runs) + " times");
-        if (contents_count() &&
-            !(execution_.hashes(task.id) == oracle_.hashes[static_cast<std::size_t>(task.id)])) {
+        if (contents_count() ? runs != 1 : runs > 1) complain(label + " ran " + std::to_string(runs) + " times");
+        if (contents_count() && !(execution_.hashes(task.id) == oracle_.hashes[static_cast<std::size_t>(task.id)])) {
             complain(label + " read something else than it does serially");
         }
         for (const TaskSpec& child : task.children) compare_task(child);
@@ -199,8 +196,8 @@ class GraphCheck {
 
     bool overwrites_all(const AccessSpec& a) const {
         const DatumSpec& datum = program_.data[static_cast<std::size_t>(a.datum)];
-        return a.mode == basalt::AccessMode::write && a.row_begin == 0 && a.row_end == datum.rows &&
-               a.col_begin == 0 && a.col_end == datum.cols;
+        return a.mode == basalt::AccessMode::write && a.row_begin == 0 && a.row_end == datum.rows && a.col_begin == 0 &&
+               a.col_end == datum.cols;
     }
 
     /// Whether sharing excludes the two uses; a task that also commutes on what it reads counts as commuting

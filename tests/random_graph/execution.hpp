@@ -28,9 +28,7 @@ struct LiveDatum {
     basalt::Array<Cell> array;
     basalt::detail::DatumHandle plane;
 
-    basalt::detail::Datum* handle() const {
-        return plane.get() != nullptr ? plane.get() : array.rows(0, 0).datum;
-    }
+    basalt::detail::Datum* handle() const { return plane.get() != nullptr ? plane.get() : array.rows(0, 0).datum; }
 };
 
 /// One run of a program through a runtime: submits its tasks and is their kernel.
@@ -52,8 +50,8 @@ class Execution {
     void submit_errand(const Errand& errand) {
         const auto datum = static_cast<std::size_t>(errand.datum);
         const DatumSpec& spec = program_.data[datum];
-        const basalt::Region<Cell> all{data_[datum].handle(), 0, spec.rows, 0, spec.cols, 0, spec.rows, spec.cols,
-                                       spec.cols, 1};
+        const basalt::Region<Cell> all{
+            data_[datum].handle(), 0, spec.rows, 0, spec.cols, 0, spec.rows, spec.cols, spec.cols, 1};
         if (errand.kind == Errand::prefetch) runtime_.prefetch(all, errand.place);
         if (errand.kind == Errand::broadcast) runtime_.broadcast(all);
     }
@@ -72,8 +70,8 @@ class Execution {
     /// Waits for the datum and returns its contents.
     std::vector<Cell> look_at(std::size_t datum) {
         LiveDatum& live = data_[datum];
-        const void* base = live.plane.get() != nullptr ? basalt::detail::wait_datum(live.plane)
-                                                       : live.array.host_view().data();
+        const void* base =
+            live.plane.get() != nullptr ? basalt::detail::wait_datum(live.plane) : live.array.host_view().data();
         const auto* cells = static_cast<const Cell*>(base);
         const DatumSpec& spec = program_.data[datum];
         std::vector<Cell> copy(static_cast<std::size_t>(spec.rows * spec.cols));
@@ -154,9 +152,7 @@ class Execution {
         const auto elements = static_cast<std::size_t>(spec.rows * spec.cols);
         if (!may_be_renamed(spec)) live.memory.resize(elements, Cell{0, 0});
         switch (spec.kind) {
-            case DatumKind::owned:
-                live.array = basalt::Array<Cell>(runtime_, spec.rows, "owned");
-                break;
+            case DatumKind::owned: live.array = basalt::Array<Cell>(runtime_, spec.rows, "owned"); break;
             case DatumKind::wrapped:
                 live.array = basalt::Array<Cell>::wrap(runtime_, live.memory.data(), spec.rows, "wrapped");
                 break;
@@ -175,8 +171,8 @@ class Execution {
 
     basalt::Access<Cell> access(const AccessSpec& spec) const {
         const basalt::Index cols = program_.data[static_cast<std::size_t>(spec.datum)].cols;
-        return {{data_[static_cast<std::size_t>(spec.datum)].handle(), spec.row_begin, spec.row_end,
-                 spec.col_begin, spec.col_end, spec.mode},
+        return {{data_[static_cast<std::size_t>(spec.datum)].handle(), spec.row_begin, spec.row_end, spec.col_begin,
+                 spec.col_end, spec.mode},
                 spec.row_begin * cols + spec.col_begin,
                 spec.row_end - spec.row_begin,
                 spec.col_end - spec.col_begin,
@@ -185,8 +181,7 @@ class Execution {
     }
 
     template <std::size_t... I>
-    void submit_with_views(const basalt::TaskOptions& options, const TaskSpec& task,
-                           std::index_sequence<I...>) {
+    void submit_with_views(const basalt::TaskOptions& options, const TaskSpec& task, std::index_sequence<I...>) {
         if (task.accesses.size() != sizeof...(I)) {
             if constexpr (sizeof...(I) < 8) {
                 return submit_with_views(options, task, std::make_index_sequence<sizeof...(I) + 1>{});
@@ -275,8 +270,7 @@ inline void Execution::submit(const TaskSpec& task) {
     }
 }
 
-inline void Execution::perform(const TaskSpec& task, const basalt::Team& team,
-                               const std::vector<CellView>& views) {
+inline void Execution::perform(const TaskSpec& task, const basalt::Team& team, const std::vector<CellView>& views) {
     enter(task, team);
     work(task, team, views, 0);
     if (task.throws && team.rank() == task.id % team.size()) {
@@ -297,8 +291,7 @@ inline void Execution::perform(const TaskSpec& task, const basalt::Team& team,
     }
 }
 
-inline void Execution::perform_on_gpu(const TaskSpec& task, basalt::Stream stream,
-                                      const std::vector<CellView>& views) {
+inline void Execution::perform_on_gpu(const TaskSpec& task, basalt::Stream stream, const std::vector<CellView>& views) {
     state(task.id).gpu = stream.device();
     if (task.place.is_gpu() && task.place.gpu_number() != stream.device()) complain(task, "is on the wrong GPU");
     if (task.place.is_cpu() || task.depth > 0) complain(task, "is on a GPU");
@@ -315,13 +308,12 @@ inline void Execution::enter(const TaskSpec& task, const basalt::Team& team) {
     const int most = std::min(task.threads.max, runtime_.workers());
     const bool on_gpu = task.place.is_gpu() || state(task.id).gpu >= 0;
     const int least = task.depth == 0 && !on_gpu ? std::min(task.threads.min, most) : 1;
-    if (team.size() < least || team.size() > most)
-        complain(task, "the gang has a size that was not asked for");
+    if (team.size() < least || team.size() > most) complain(task, "the gang has a size that was not asked for");
     team.barrier();
 }
 
-inline void Execution::work(const TaskSpec& task, const basalt::Team& team,
-                            const std::vector<CellView>& views, int round) {
+inline void Execution::work(const TaskSpec& task, const basalt::Team& team, const std::vector<CellView>& views,
+                            int round) {
     std::unique_ptr<Guard> guard;
     const bool moves = runtime_.gpus() > 0;  // guards would be copied along, perhaps while somebody holds them
     if (team.rank() == 0 && !moves) {

@@ -87,8 +87,7 @@ class Generator {
 
     /// A datum of the submitting thread's own.
     int own_datum() {
-        const int own =
-            (static_cast<int>(program_.data.size()) - (has_shared_datum() ? 1 : 0)) / program_.threads;
+        const int own = (static_cast<int>(program_.data.size()) - (has_shared_datum() ? 1 : 0)) / program_.threads;
         return random_.between(0, own - 1) * program_.threads + thread_;
     }
 

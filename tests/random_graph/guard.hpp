@@ -19,8 +19,7 @@ class Guard {
         for (std::size_t k = 0; k < views.size(); ++k) {
             const bool exclusive = task.accesses[k].mode != basalt::AccessMode::read;
             for (basalt::Index i = 0; i < views[k].rows(); ++i) {
-                for (basalt::Index j = 0; j < views[k].cols(); ++j)
-                    cells_.emplace_back(&views[k](i, j), exclusive);
+                for (basalt::Index j = 0; j < views[k].cols(); ++j) cells_.emplace_back(&views[k](i, j), exclusive);
             }
         }
         // of an element that is named several times, the strongest mode
@@ -46,9 +45,7 @@ class Guard {
     bool violated() const { return violated_; }
 
   private:
-    static std::atomic_ref<std::uint32_t> count(Cell& cell) {
-        return std::atomic_ref<std::uint32_t>(cell.guard);
-    }
+    static std::atomic_ref<std::uint32_t> count(Cell& cell) { return std::atomic_ref<std::uint32_t>(cell.guard); }
     static std::uint32_t weight(bool exclusive) { return exclusive ? 0x10000 : 1; }
 
     std::vector<std::pair<Cell*, bool>> cells_;

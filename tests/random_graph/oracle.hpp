@@ -11,8 +11,7 @@ namespace basalt_tests {
 /// Runs a program serially in submission order on plain vectors.
 class Oracle {
   public:
-    explicit Oracle(const Program& program)
-        : hashes(static_cast<std::size_t>(program.all_tasks)), program_(program) {
+    explicit Oracle(const Program& program) : hashes(static_cast<std::size_t>(program.all_tasks)), program_(program) {
         for (const DatumSpec& datum : program.data) {
             data_.emplace_back(static_cast<std::size_t>(datum.rows * datum.cols), Cell{0, 0});
             alive_.emplace_back(0, datum.rows);
@@ -65,8 +64,7 @@ class Oracle {
             const AccessSpec& a = task.accesses[k];
             const basalt::Index cols = program_.data[static_cast<std::size_t>(a.datum)].cols;
             const auto all = CellView::row_major(data_[static_cast<std::size_t>(a.datum)].data(), 0, 0, cols);
-            const CellView view =
-                all.block(a.row_begin, a.col_begin, a.row_end - a.row_begin, a.col_end - a.col_begin);
+            const CellView view = all.block(a.row_begin, a.col_begin, a.row_end - a.row_begin, a.col_end - a.col_begin);
             hashes[static_cast<std::size_t>(task.id)].read[round] += work.apply(k, view, 0, 1);
         }
     }

@@ -80,8 +80,8 @@ struct Errand {
 /// except the last one when there are several threads: all use it, with commute.
 struct Program {
     std::vector<DatumSpec> data;
-    std::vector<TaskSpec> tasks;  ///< in serial order
-    std::vector<int> thread_of;   ///< of each task
+    std::vector<TaskSpec> tasks;               ///< in serial order
+    std::vector<int> thread_of;                ///< of each task
     std::vector<std::vector<Errand>> errands;  ///< behind each task
     int threads = 1;
     int all_tasks = 0;       ///< with children and theirs

@@ -18,8 +18,7 @@ using CellView = basalt::View<Cell>;
 /// add, which does.
 class Work {
   public:
-    Work(const TaskSpec& task, int round)
-        : task_(task), salt_(mix(static_cast<std::uint64_t>(2 * task.id + round))) {}
+    Work(const TaskSpec& task, int round) : task_(task), salt_(mix(static_cast<std::uint64_t>(2 * task.id + round))) {}
 
     std::uint64_t apply(std::size_t number, const CellView& view, int rank, int size) const {
         const AccessSpec& access = task_.accesses[number];
@@ -34,15 +33,9 @@ class Work {
                     case basalt::AccessMode::read:
                         if (!commutes(access, i, j)) sum += mix(x ^ mix(key));
                         break;
-                    case basalt::AccessMode::write:
-                        x = mix(salt_ + key);
-                        break;
-                    case basalt::AccessMode::readwrite:
-                        x = x * 31 + salt_ + key;
-                        break;
-                    case basalt::AccessMode::commute:
-                        x += mix(salt_ ^ key);
-                        break;
+                    case basalt::AccessMode::write: x = mix(salt_ + key); break;
+                    case basalt::AccessMode::readwrite: x = x * 31 + salt_ + key; break;
+                    case basalt::AccessMode::commute: x += mix(salt_ ^ key); break;
                 }
             }
         }
@@ -72,8 +65,6 @@ struct Hashes {
     friend bool operator==(const Hashes&, const Hashes&) = default;
 };
 
-inline std::uint64_t local_step(std::uint64_t x, int step) {
-    return x * 31 + static_cast<std::uint64_t>(step);
-}
+inline std::uint64_t local_step(std::uint64_t x, int step) { return x * 31 + static_cast<std::uint64_t>(step); }
 
 }  // namespace basalt_tests

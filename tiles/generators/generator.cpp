@@ -53,19 +53,16 @@ std::string known_names() {
 
 }  // namespace
 
-std::span<const GeneratorInfo> generator_names() {
-    return infos;
-}
+std::span<const GeneratorInfo> generator_names() { return infos; }
 
 template <class T>
 void Generator<T>::fill(View<T> block, Index row0, Index col0) const {
     const bool rows_fit = row0 >= 0 && block.rows() >= 0 && row0 <= rows_ && block.rows() <= rows_ - row0;
     const bool cols_fit = col0 >= 0 && block.cols() >= 0 && col0 <= cols_ && block.cols() <= cols_ - col0;
     if (!rows_fit || !cols_fit) {
-        throw UsageError("generator " + std::string(name()) + ": the block of " +
-                         std::to_string(block.rows()) + " x " + std::to_string(block.cols()) + " at (" +
-                         std::to_string(row0) + ", " + std::to_string(col0) + ") is not inside the " +
-                         std::to_string(rows_) + " x " + std::to_string(cols_) + " matrix");
+        throw UsageError("generator " + std::string(name()) + ": the block of " + std::to_string(block.rows()) + " x " +
+                         std::to_string(block.cols()) + " at (" + std::to_string(row0) + ", " + std::to_string(col0) +
+                         ") is not inside the " + std::to_string(rows_) + " x " + std::to_string(cols_) + " matrix");
     }
     if (!block.empty()) fill_block(block, row0, col0);
 }
@@ -82,8 +79,7 @@ std::unique_ptr<Generator<T>> make_generator(std::string_view name, Index m, Ind
         generator->seed_ = seed;
         return generator;
     }
-    throw UsageError("generator: no matrix is called '" + std::string(name) + "'; known are " +
-                     known_names());
+    throw UsageError("generator: no matrix is called '" + std::string(name) + "'; known are " + known_names());
 }
 
 template class Generator<float>;

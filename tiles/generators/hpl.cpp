@@ -12,8 +12,7 @@ namespace {
 template <class T>
 class HplGenerator final : public Generator<T> {
   public:
-    HplGenerator(Index m, Index n)
-        : Generator<T>(m, n), next_column_(hpl_step.power(static_cast<std::uint64_t>(m))) {}
+    HplGenerator(Index m, Index n) : Generator<T>(m, n), next_column_(hpl_step.power(static_cast<std::uint64_t>(m))) {}
 
     std::string_view name() const override { return "hpl"; }
 

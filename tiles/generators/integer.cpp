@@ -18,11 +18,9 @@ class Integer {
   public:
     static constexpr std::string_view name = "integer";
 
-    Integer(Index m, Index n, std::uint64_t seed)
-        : m_(std::max<Index>(m, 1)), steps_(std::min(m, n)), seed_(seed) {
+    Integer(Index m, Index n, std::uint64_t seed) : m_(std::max<Index>(m, 1)), steps_(std::min(m, n)), seed_(seed) {
         // A multiplier near m / golden ratio scatters neighbours; the seed shifts it.
-        multiplier_ =
-            static_cast<Index>(0.618 * static_cast<double>(m_)) + static_cast<Index>(mix(seed) % 8) + 1;
+        multiplier_ = static_cast<Index>(0.618 * static_cast<double>(m_)) + static_cast<Index>(mix(seed) % 8) + 1;
         while (std::gcd(multiplier_, m_) != 1) ++multiplier_;
         shift_ = static_cast<Index>(mix(seed + 1) % static_cast<std::uint64_t>(m_));
     }

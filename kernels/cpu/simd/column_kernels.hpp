@@ -49,9 +49,7 @@ struct Columns {
 
         template <class Value>
         static Value scaled(Value value, T by) {
-            return scaling == Scaling::multiply ? value * by
-                   : scaling == Scaling::divide ? value / by
-                                                : value;
+            return scaling == Scaling::multiply ? value * by : scaling == Scaling::divide ? value / by : value;
         }
 
         __attribute__((always_inline)) Type vector_at(Index i) const {
@@ -89,8 +87,7 @@ struct Columns {
             if (size > best.magnitude) best = {size, i};
         };
         // up to a whole register: loads across cache lines cost double
-        const Index misplaced =
-            static_cast<Index>(reinterpret_cast<std::uintptr_t>(columns.x) % Bytes / sizeof(T));
+        const Index misplaced = static_cast<Index>(reinterpret_cast<std::uintptr_t>(columns.x) % Bytes / sizeof(T));
         Index i = 0;
         for (; misplaced + i < lanes && misplaced > 0 && i < rows; ++i) take_one(i);
         constexpr Index chunk = 4 * lanes;  // four chains of maxima hide the latency of compare and blend
@@ -110,31 +107,22 @@ struct Columns {
     }
 
     template <int Rank>
-    static Candidate<T> scaled_sweep(Index rows, T* l, Index ldl, Scaling scaling, T scale, const T* u,
-                                     T* x) {
+    static Candidate<T> scaled_sweep(Index rows, T* l, Index ldl, Scaling scaling, T scale, const T* u, T* x) {
         switch (scaling) {
-            case Scaling::multiply:
-                return sweep(rows, Sweep<Rank, Scaling::multiply>{l, ldl, scale, u, x});
-            case Scaling::divide:
-                return sweep(rows, Sweep<Rank, Scaling::divide>{l, ldl, scale, u, x});
-            default:
-                return sweep(rows, Sweep<Rank, Scaling::none>{l, ldl, scale, u, x});
+            case Scaling::multiply: return sweep(rows, Sweep<Rank, Scaling::multiply>{l, ldl, scale, u, x});
+            case Scaling::divide: return sweep(rows, Sweep<Rank, Scaling::divide>{l, ldl, scale, u, x});
+            default: return sweep(rows, Sweep<Rank, Scaling::none>{l, ldl, scale, u, x});
         }
     }
 
-    static Candidate<T> update_column(Index rows, Index rank, T* l, Index ldl, Scaling scaling, T scale,
-                                      const T* u, T* x) {
+    static Candidate<T> update_column(Index rows, Index rank, T* l, Index ldl, Scaling scaling, T scale, const T* u,
+                                      T* x) {
         switch (rank) {
-            case 0:
-                return sweep(rows, Sweep<0, Scaling::none>{l, ldl, scale, u, x});
-            case 1:
-                return scaled_sweep<1>(rows, l, ldl, scaling, scale, u, x);
-            case 2:
-                return scaled_sweep<2>(rows, l, ldl, scaling, scale, u, x);
-            case 3:
-                return scaled_sweep<3>(rows, l, ldl, scaling, scale, u, x);
-            default:
-                return scaled_sweep<4>(rows, l, ldl, scaling, scale, u, x);
+            case 0: return sweep(rows, Sweep<0, Scaling::none>{l, ldl, scale, u, x});
+            case 1: return scaled_sweep<1>(rows, l, ldl, scaling, scale, u, x);
+            case 2: return scaled_sweep<2>(rows, l, ldl, scaling, scale, u, x);
+            case 3: return scaled_sweep<3>(rows, l, ldl, scaling, scale, u, x);
+            default: return scaled_sweep<4>(rows, l, ldl, scaling, scale, u, x);
         }
     }
 
@@ -163,8 +151,7 @@ struct Columns {
     }
 
     template <int Depth>
-    static void block_row(Index cols, Index rank, const T* l, Index ldl, const T* u, Index ldu, T* x,
-                          Index ldx) {
+    static void block_row(Index cols, Index rank, const T* l, Index ldl, const T* u, Index ldu, T* x, Index ldx) {
         constexpr int wide = Bytes == 64 ? 8 : 4;  // 32 registers or 16
         Index c = 0;
         for (; c + wide <= cols; c += wide) block<Depth, wide>(rank, l, ldl, u + c, ldu, x + c * ldx, ldx);
@@ -172,8 +159,8 @@ struct Columns {
         for (; c < cols; ++c) block<Depth, 1>(rank, l, ldl, u + c, ldu, x + c * ldx, ldx);
     }
 
-    static void update_block(Index rows, Index cols, Index rank, const T* l, Index ldl, const T* u, Index ldu,
-                             T* x, Index ldx) {
+    static void update_block(Index rows, Index cols, Index rank, const T* l, Index ldl, const T* u, Index ldu, T* x,
+                             Index ldx) {
         constexpr int depth = Bytes == 64 ? 3 : 2;
         Index i = 0;
         for (; i + depth * lanes <= rows; i += depth * lanes)

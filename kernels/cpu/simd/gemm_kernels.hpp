@@ -65,8 +65,8 @@ struct Gemm {
 
     /// Rows x (Vectors vectors) of C; only the first `valid` columns are stored.
     template <int Rows, int Vectors>
-    __attribute__((noinline)) static void tile(Index depth, const T* a, Index lda, const T* b, T* c,
-                                               Index ldc, Index valid) {
+    __attribute__((noinline)) static void tile(Index depth, const T* a, Index lda, const T* b, T* c, Index ldc,
+                                               Index valid) {
         Type sum[Rows][Vectors] = {};
         accumulate<Rows, Vectors, Vectors * V::lanes>(depth, a, lda, b, sum);
         subtract<Rows, Vectors>(sum, c, ldc, valid);
@@ -97,8 +97,7 @@ struct Gemm {
 
     /// Up to TileRows rows of one strip.
     template <int Vectors>
-    static void tile_rows(Index rows, Index depth, const T* a, Index lda, const T* b, T* c, Index ldc,
-                          Index valid) {
+    static void tile_rows(Index rows, Index depth, const T* a, Index lda, const T* b, T* c, Index ldc, Index valid) {
         if (rows == TileRows) return tile<TileRows, Vectors>(depth, a, lda, b, c, ldc, valid);
         const auto some = [&]<int Rows>(std::integral_constant<int, Rows>) {
             for (; rows >= Rows; rows -= Rows, a += Rows * lda, c += Rows * ldc) {
@@ -110,8 +109,7 @@ struct Gemm {
         some(std::integral_constant<int, 1>{});
     }
 
-    static void strip_rows(Index rows, Index depth, const T* a, Index lda, const T* b, T* c, Index ldc,
-                           Index valid) {
+    static void strip_rows(Index rows, Index depth, const T* a, Index lda, const T* b, T* c, Index ldc, Index valid) {
         if (valid <= half_strip) return tile_rows<1>(rows, depth, a, lda, b, c, ldc, valid);
         return tile_rows<2>(rows, depth, a, lda, b, c, ldc, valid);
     }
@@ -123,8 +121,7 @@ struct Gemm {
         }
     }
 
-    static void gemm_minus(Index m, Index n, Index k, T* c, Index ldc, const T* a, Index lda,
-                           const T* packed) {
+    static void gemm_minus(Index m, Index n, Index k, T* c, Index ldc, const T* a, Index lda, const T* packed) {
         for (Index n0 = 0; n0 < n; n0 += column_block) {
             const Index cols = n - n0 < column_block ? n - n0 : column_block;
             for (Index k0 = 0; k0 < k; k0 += depth_block) {
@@ -135,8 +132,8 @@ struct Gemm {
     }
 
     /// One pass: C -= A times rows k0 .. k0 + depth - 1 of B, whose strips hold k rows.
-    static void multiply(Index m, Index n, Index depth, T* c, Index ldc, const T* a, Index lda,
-                         const T* packed, Index k, Index k0) {
+    static void multiply(Index m, Index n, Index depth, T* c, Index ldc, const T* a, Index lda, const T* packed,
+                         Index k, Index k0) {
         const Index ahead = TileRows * (1 + prefetch_work / (depth * n));
         for (Index i = 0; i < m; i += TileRows, a += TileRows * lda, c += TileRows * ldc) {
             const Index rows = m - i < TileRows ? m - i : TileRows;
@@ -156,8 +153,8 @@ struct Gemm {
     };
 
     /// multiply for up to TileRows rows.
-    static void multiply_rows(Index rows, Index n, Index depth, T* c, Index ldc, const T* a, Index lda,
-                              const T* packed, Index k, Index k0, const Ahead& ahead) {
+    static void multiply_rows(Index rows, Index n, Index depth, T* c, Index ldc, const T* a, Index lda, const T* packed,
+                              Index k, Index k0, const Ahead& ahead) {
         alignas(64) T copy[TileRows * copy_ld];
         // Rows a multiple of a page apart share one set of the first cache: such a block is copied.
         if (lda * static_cast<Index>(sizeof(T)) % 4096 == 0 && n > 2 * strip) {

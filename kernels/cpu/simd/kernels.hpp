@@ -62,12 +62,11 @@ struct Kernels {
 
     /// Scales the last of the `rank` columns at l, writes it back, then x -= sum_q l_q u[q], and returns the
     /// largest |x|. rank 0 only searches.
-    Candidate<T> (*update_column)(Index rows, Index rank, T* l, Index ldl, Scaling scaling, T scale,
-                                  const T* u, T* x);
+    Candidate<T> (*update_column)(Index rows, Index rank, T* l, Index ldl, Scaling scaling, T scale, const T* u, T* x);
 
     /// x_c -= sum_q l_q u[q * ldu + c] for `cols` columns at x, any rank.
-    void (*update_block)(Index rows, Index cols, Index rank, const T* l, Index ldl, const T* u, Index ldu,
-                         T* x, Index ldx);
+    void (*update_block)(Index rows, Index cols, Index rank, const T* l, Index ldl, const T* u, Index ldu, T* x,
+                         Index ldx);
 
     /// row(k) -= sum over from <= q < to of row(q) u(q, k), for first <= k < last only; reads and rewrites whole
     /// registers around them. from..to and first..last do not meet.

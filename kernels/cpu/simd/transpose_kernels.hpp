@@ -29,8 +29,7 @@ struct Transpose {
         if constexpr (Span < lanes) {
 #pragma GCC unroll 16
             for (int i = 0; i < lanes; ++i) {
-                if ((i & Span) == 0)
-                    exchange<Span>(rows[i], rows[i + Span], std::make_integer_sequence<int, lanes>{});
+                if ((i & Span) == 0) exchange<Span>(rows[i], rows[i + Span], std::make_integer_sequence<int, lanes>{});
             }
             butterflies<2 * Span>(rows);
         }
@@ -56,8 +55,7 @@ struct Transpose {
         Index i = 0;
         for (; i + lanes <= rows; i += lanes) {
             Index j = 0;
-            for (; j + lanes <= cols; j += lanes)
-                block(from + i * from_ld + j, from_ld, to + j * to_ld + i, to_ld);
+            for (; j + lanes <= cols; j += lanes) block(from + i * from_ld + j, from_ld, to + j * to_ld + i, to_ld);
             scalar(lanes, cols - j, from + i * from_ld + j, from_ld, to + j * to_ld + i, to_ld);
         }
         scalar(rows - i, cols, from + i * from_ld, from_ld, to + i, to_ld);
