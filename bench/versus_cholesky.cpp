@@ -4,10 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <iostream>
 #include <limits>
-#include <memory>
 #include <random>
 #include <stdexcept>
 #include <type_traits>
@@ -16,11 +13,7 @@
 #include <lapacke.h>
 #include <basalt/basalt.hpp>
 
-#include "bench/build_commit.hpp"
-#include "bench/clock.hpp"
-#include "bench/machine_line.hpp"
-#include "bench/vendor.hpp"
-#include "io/json_record.hpp"
+#include "bench/cpu_contest.hpp"
 
 namespace bench {
 
@@ -28,10 +21,6 @@ namespace {
 
 using basalt::Index;
 using basalt::View;
-
-constexpr double max_ratio = 30;  // LAPACK's own tests pass below this
-
-lapack_int narrow(Index value) { return static_cast<lapack_int>(value); }
 
 template <class T>
 void vendor_potrf(Index n, T* a) {
@@ -69,173 +58,58 @@ double residual_ratio(View<const T> a, View<const T> factor) {
     return error / (static_cast<double>(n) * norm * static_cast<double>(std::numeric_limits<T>::epsilon()) / 2);
 }
 
-/// The arrays of one size, and what is done with them.
 template <class T>
-class CholeskyContest {
+class CholeskyContest : public CpuContest<T> {
   public:
     CholeskyContest(const VersusOptions& options, basalt::Runtime& runtime, Index n)
-        : options_(options),
-          runtime_(runtime),
-          n_(n),
-          tile_(options.tile == basalt::TileShape{} ? basalt::default_cholesky_tile(runtime.tuning(), n)
-                                                    : options.tile),
-          original_(count(n_, n_)),
-          work_(count(n_, n_)),
-          matrix_(runtime, n_, n_, tile_),
-          gemm_n_(std::min(n_, gemm_limit)),
-          gemm_a_(count(gemm_n_, gemm_depth)),
-          gemm_b_(count(gemm_depth, gemm_n_)),
-          gemm_c_(count(gemm_n_, gemm_n_)) {
-        if (options.m > 0 && options.m != n)
-            throw std::invalid_argument("--m: Cholesky is of square matrices, allowed is --n");
+        : CpuContest<T>(options, runtime, n, n, tile_for(options, runtime.tuning(), n), "spd") {
         cholesky_options_.mode = basalt::FactorMode::cpu;
         const Index nb = options.nb > 0
                              ? options.nb
-                             : basalt::default_cholesky_panel(runtime.tuning(), cholesky_options_.mode, n_, n_);
-        cholesky_options_.panel_width = std::min(nb, tile_.width);
+                             : basalt::default_cholesky_panel(runtime.tuning(), cholesky_options_.mode, n, n);
+        cholesky_options_.panel_width = std::min(nb, this->matrix().tile_shape().width);
         cholesky_options_.lookahead = options.lookahead;
-        basalt::make_generator<T>("spd", n_, n_, options.seed)->fill(columns(original_), 0, 0);
-        for (std::size_t i = 0; i < gemm_a_.size(); ++i) gemm_a_[i] = original_[i % original_.size()];
-        for (std::size_t i = 0; i < gemm_b_.size(); ++i) gemm_b_[i] = original_[i % original_.size()];
     }
-
-    /// Rounds of ours, potrf, gemm; the first one is not counted, its result is checked.
-    void run() {
-        for (int round = 0; round <= options_.repeat; ++round) {
-            const double ours = time_ours(), vendor = time_vendor(), gemm = time_gemm();
-            if (round == 0) continue;
-            ours_.push_back(ours);
-            vendor_.push_back(vendor);
-            gemm_.push_back(gemm);
-        }
-    }
-
-    void print(std::FILE* table) const {
-        const basalt::JsonRecord r = record();
-        fmt::print(
-            table,
-            "{:>7} {:>9} {:>5} | {:>9.4f} {:>7.1f} | {:>9.4f} {:>7.1f} | {:>6.3f} | {:>7.1f} {:>8.3f} | {:.3g} {}\n",
-            n_, r["tile"].get<std::string>(), r["nb"].get<Index>(), basalt::median(ours_), r["gflops"].get<double>(),
-            basalt::median(vendor_), r["vendor_gflops"].get<double>(), r["ratio"].get<double>(),
-            r["gemm_gflops"].get<double>(), r["gemm_fraction"].get<double>(), ratio_, passed() ? "passed" : "FAILED");
-        std::fflush(table);
-    }
-
-    basalt::JsonRecord record() const {
-        basalt::FactorRecord factor;
-        factor.routine = "potrf";
-        factor.precision = options_.precision;
-        factor.m = factor.n = n_;
-        factor.nb = cholesky_options_.panel_width;
-        factor.tile = fmt::format("{}x{}", tile_.height, tile_.width);
-        factor.mode = "cpu";
-        factor.cpus = runtime_.workers();
-        factor.runs = ours_;
-        factor.flops = std::pow(static_cast<double>(n_), 3) / 3;
-        factor.residual_ratio = ratio_;
-        factor.passed = passed();
-        factor.machine = machine_line();
-        factor.commit = build_commit;
-        basalt::JsonRecord json = basalt::to_json(factor);
-        const auto rate = [](double flops, const std::vector<double>& seconds) {
-            return flops / basalt::median(seconds) * 1e-9;
-        };
-        json["vendor"] = vendor_version();
-        json["vendor_core"] = vendor_core();
-        json["vendor_gflops"] = rate(factor.flops, vendor_);
-        json["vendor_runs"] = vendor_;
-        json["ratio"] = basalt::median(vendor_) / basalt::median(ours_);
-        json["gemm_gflops"] = rate(2.0 * static_cast<double>(gemm_n_ * gemm_n_ * gemm_depth), gemm_);
-        json["gemm_fraction"] = rate(factor.flops, ours_) / json["gemm_gflops"].get<double>();
-        return json;
-    }
-
-    bool passed() const { return ratio_ < max_ratio; }
 
   private:
-    static std::size_t count(Index rows, Index cols) { return static_cast<std::size_t>(rows * cols); }
-    View<T> columns(std::vector<T>& array) { return View<T>::column_major(array.data(), n_, n_, n_); }
-
-    double time_ours() {
-        work_ = original_;
-        let_others_rest();
-        const double start = now();
-        matrix_.load_triangle(basalt::Triangle::lower, columns(work_));
-        const auto cholesky = basalt::cholesky_factor(runtime_, matrix_, basalt::Triangle::lower, cholesky_options_);
-        matrix_.store_triangle(basalt::Triangle::lower, columns(work_));
-        runtime_.wait();
-        const double seconds = now() - start;
-        if (ratio_ < 0) {
-            ratio_ = cholesky.info() == 0 ? residual_ratio<T>(columns(original_), columns(work_))
-                                          : std::numeric_limits<double>::quiet_NaN();
-        }
-        return seconds;
+    static basalt::TileShape tile_for(const VersusOptions& options, const basalt::Tuning& tuning, Index n) {
+        if (options.m > 0 && options.m != n)
+            throw std::invalid_argument("--m: Cholesky is of square matrices, allowed is --n");
+        if (options.upper) throw std::invalid_argument("--upper: of GPUs' arrays, allowed is --mode hybrid or gpu");
+        return options.tile == basalt::TileShape{} ? basalt::default_cholesky_tile(tuning, n) : options.tile;
     }
 
-    double time_vendor() {
-        work_ = original_;
-        let_others_rest();
-        const double start = now();
-        vendor_potrf<T>(n_, work_.data());
-        return now() - start;
+    void factor() override {
+        this->matrix().load_triangle(basalt::Triangle::lower, this->work());
+        const auto cholesky =
+            basalt::cholesky_factor(this->runtime(), this->matrix(), basalt::Triangle::lower, cholesky_options_);
+        this->matrix().store_triangle(basalt::Triangle::lower, this->work());
+        this->runtime().wait();
+        info_ = cholesky.info();
     }
 
-    double time_gemm() {
-        let_others_rest();
-        const double start = now();
-        Vendor<T>::gemm(gemm_n_, gemm_n_, gemm_depth, gemm_a_.data(), gemm_b_.data(), gemm_c_.data());
-        return now() - start;
+    void factor_by_vendor() override { vendor_potrf<T>(this->n(), this->work().data()); }
+
+    double checked_ratio() override {
+        if (info_ != 0) return std::numeric_limits<double>::quiet_NaN();
+        return residual_ratio<T>(this->original(), this->work());
     }
 
-    const VersusOptions& options_;
-    basalt::Runtime& runtime_;
-    const Index n_;
-    const basalt::TileShape tile_;
+    void describe(basalt::FactorRecord& record) const override {
+        record.routine = "potrf";
+        record.nb = cholesky_options_.panel_width;
+        record.flops = std::pow(static_cast<double>(this->n()), 3) / 3;
+        record.info = info_;
+    }
+
     basalt::CholeskyOptions cholesky_options_;
-    std::vector<T> original_, work_;  ///< column-major; work_ is the user's array that is factored
-    basalt::Matrix<T> matrix_;
-
-    static constexpr Index gemm_limit = 4096, gemm_depth = 1024;
-    const Index gemm_n_;
-    std::vector<T> gemm_a_, gemm_b_, gemm_c_;
-
-    std::vector<double> ours_, vendor_, gemm_;
-    double ratio_ = -1;  ///< before the check
+    Index info_ = 0;
 };
-
-template <class T>
-int contests(const VersusOptions& options, basalt::Runtime& runtime, std::FILE* table,
-             basalt::JsonRecordWriter* records) {
-    bool passed = true;
-    for (const Index n : options.sizes) {
-        CholeskyContest<T> contest(options, runtime, n);
-        contest.run();
-        contest.print(table);
-        if (records != nullptr) records->write(contest.record());
-        passed = passed && contest.passed();
-    }
-    return passed ? 0 : 1;
-}
 
 }  // namespace
 
 int versus_cholesky(const VersusOptions& options) {
-    std::FILE* table = options.json == "-" ? stderr : stdout;
-    std::unique_ptr<basalt::JsonRecordWriter> records;
-    if (!options.json.empty()) records = std::make_unique<basalt::JsonRecordWriter>(options.json, std::cout);
-    basalt::Runtime runtime({.workers = options.threads});
-    set_vendor_threads(runtime.workers());
-    const std::string note = vendor_note();
-    if (!note.empty()) fmt::print(stderr, "{}\n", note);
-    fmt::print(table,
-               "Cholesky, precision {}, {} threads, conversion from and to column-major timed, median of {} in turn\n"
-               "vendor: {}, kernels of {}; gemm: K = {}\n",
-               options.precision, runtime.workers(), options.repeat, vendor_version(), vendor_core(), 1024);
-    fmt::print(table, "{:>7} {:>9} {:>5} | {:>9} {:>7} | {:>9} {:>7} | {:>6} | {:>7} {:>8} | {}\n", "n", "tile", "nb",
-               "ours s", "Gflop/s", "vendor s", "Gflop/s", "ratio", "gemm", "fraction",
-               "||(A - LL') x|| / (n ||A|| eps)");
-    if (options.precision == 's') return contests<float>(options, runtime, table, records.get());
-    return contests<double>(options, runtime, table, records.get());
+    return cpu_contests<CholeskyContest>(options, "Cholesky", "||(A - LL') x|| / (n ||A|| eps)");
 }
 
 }  // namespace bench
