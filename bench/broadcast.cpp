@@ -30,9 +30,11 @@ namespace {
 
 using namespace bench;
 using basalt::detail::broadcast_chunk;
+using basalt::detail::broadcast_route;
 using basalt::detail::BroadcastPlan;
 using basalt::detail::Device;
 using basalt::detail::enqueue_broadcast;
+using basalt::detail::Hop;
 using basalt::detail::StreamPoint;
 using basalt::detail::StreamRole;
 
@@ -60,7 +62,8 @@ struct Line {
     std::string method;
     int targets;
     std::size_t bytes;
-    std::size_t chunk;
+    std::size_t chunk;     ///< as asked for; 0: what the runtime does
+    std::string way = {};  ///< how the bytes went
     std::vector<double> seconds = {};
     std::vector<double> issue_seconds = {};
 
@@ -117,6 +120,16 @@ class Bench {
         line.seconds.push_back(watch.elapsed().wall);
     }
 
+    /// How the line's bytes go while nothing else is enqueued.
+    std::string way_of(const Line& line) const {
+        if (line.method == "nccl") return "NCCL's";
+        const std::vector<Hop> hops = broadcast_route(plan_for(line));
+        if (hops.empty()) return "none";
+        if (hops.front().role == StreamRole::relay) return "relayed";
+        if (hops.front().chunks() == 1) return "whole";
+        return fmt::format("by {} KiB", hops.front().chunk >> 10);
+    }
+
     /// Throws where the line does not bring everything.
     void verify(Line line) {
         const int first = first_target(line);
@@ -133,10 +146,10 @@ class Bench {
     static std::byte pattern(std::size_t i) { return static_cast<std::byte>((i * 2654435761U) >> 13 & 0xFF); }
     static int first_target(const Line& line) { return line.source == "device" ? 1 : 0; }
 
-    Device& at(int place) { return *devices_[static_cast<std::size_t>(place) % devices_.size()]; }
-    std::byte* buffer(int place) { return static_cast<std::byte*>(buffers_[static_cast<std::size_t>(place)]); }
+    Device& at(int place) const { return *devices_[static_cast<std::size_t>(place) % devices_.size()]; }
+    std::byte* buffer(int place) const { return static_cast<std::byte*>(buffers_[static_cast<std::size_t>(place)]); }
 
-    BroadcastPlan plan_for(const Line& line) {
+    BroadcastPlan plan_for(const Line& line) const {
         BroadcastPlan plan;
         plan.source = line.source == "device" ? devices_[0].get() : nullptr;
         plan.from = line.source == "device" ? buffers_[0] : host_.get();
@@ -238,17 +251,16 @@ class Report {
     void head(const Bench& bench, int repeat) {
         fmt::print(table_, "broadcast among {} x {}; median of {} rounds in turn, by the host's clock\n",
                    bench.devices(), bench.device(0).model(), repeat);
-        fmt::print(table_, "{:<6} {:>7} {:>9} {:<6} {:>9} {:>9} {:>9} {:>9} {:>8}\n", "source", "targets", "MiB",
-                   "method", "chunk KiB", "ms", "best ms", "issue ms", "GB/s");
+        fmt::print(table_, "{:<6} {:>7} {:>9} {:<6} {:>11} {:>9} {:>9} {:>9} {:>8}\n", "source", "targets", "MiB",
+                   "method", "way", "ms", "best ms", "issue ms", "GB/s");
     }
 
     void line(const Line& line, const Bench& bench) {
         const double issue = line.issue_seconds.empty() ? 0 : basalt::median(line.issue_seconds);
         const double rate = static_cast<double>(line.bytes) / line.median() * 1e-9;
-        const std::string chunk = line.chunk == 0 ? "auto" : fmt::format("{}", line.chunk >> 10);
-        fmt::print(table_, "{:<6} {:>7} {:>9.2f} {:<6} {:>9} {:>9.4f} {:>9.4f} {:>9.4f} {:>8.1f}\n", line.source,
-                   line.targets, static_cast<double>(line.bytes) / (1 << 20), line.method, chunk, line.median() * 1e3,
-                   line.best() * 1e3, issue * 1e3, rate);
+        fmt::print(table_, "{:<6} {:>7} {:>9.2f} {:<6} {:>11} {:>9.4f} {:>9.4f} {:>9.4f} {:>8.1f}\n", line.source,
+                   line.targets, static_cast<double>(line.bytes) / (1 << 20), line.method, line.way,
+                   line.median() * 1e3, line.best() * 1e3, issue * 1e3, rate);
         std::fflush(table_);
         if (!records_) return;
         basalt::JsonRecord record;
@@ -259,6 +271,7 @@ class Report {
         record["bytes"] = line.bytes;
         record["method"] = line.method;
         record["chunk_bytes"] = line.chunk;
+        record["way"] = line.way;
         record["milliseconds"] = line.median() * 1e3;
         record["best_milliseconds"] = line.best() * 1e3;
         record["issue_milliseconds"] = issue * 1e3;
@@ -288,10 +301,10 @@ bool works(const Line& line, Bench& bench) {
 
 /// False where a line does not work: it is left out.
 bool compare(std::vector<Line> lines, Bench& bench, const Options& options, Report& report) {
-    const auto wrong =
-        std::remove_if(lines.begin(), lines.end(), [&](const Line& line) { return !works(line, bench); });
-    const bool all = wrong == lines.end();
-    lines.erase(wrong, lines.end());
+    const std::size_t asked = lines.size();
+    std::erase_if(lines, [&](const Line& line) { return !works(line, bench); });
+    const bool all = lines.size() == asked;
+    for (Line& line : lines) line.way = bench.way_of(line);
     for (int round = 0; round < options.repeat; ++round) {
         for (Line& line : lines) bench.measure(line);
     }
