@@ -44,23 +44,27 @@ TraceRecorder::Event::Event(const Task& task, std::int64_t begin, std::int64_t e
     }
 }
 
+TraceRow TraceRecorder::heading(std::size_t index) const {
+    if (index < places_) return {"worker " + std::to_string(index), TraceRowKind::cpu, -1};
+    const auto device_row = static_cast<int>(index - places_);
+    return row_of_device(device_row / stream_roles, static_cast<StreamRole>(device_row % stream_roles));
+}
+
 void TraceRecorder::take_row(std::size_t index, Trace& trace) {
-    if (index < places_) {
-        trace.rows.push_back({"worker " + std::to_string(index), TraceRowKind::cpu, -1});
-    } else {
-        const auto device_row = static_cast<int>(index - places_);
-        trace.rows.push_back(
-            row_of_device(device_row / stream_roles, static_cast<StreamRole>(device_row % stream_roles)));
-    }
-    const TraceKind kind = trace.rows.back().kind == TraceRowKind::copy ? TraceKind::copy : TraceKind::task;
+    TraceRow row = heading(index);
+    const bool copies = row.kind == TraceRowKind::copy;
+    // a worker or a device that does nothing is worth seeing, a way that nothing takes is not
+    if (copies && rows_[index].events.empty()) return;
+    const int number = static_cast<int>(trace.rows.size());
+    trace.rows.push_back(std::move(row));
     for (const Event& event : rows_[index].events) {
         trace.events.push_back({.name = event.name,
-                                .row = static_cast<int>(index),
+                                .row = number,
                                 .begin_ns = event.begin,
                                 .end_ns = event.end,
                                 .priority = event.priority,
                                 .detail = tile_text(event.tile),
-                                .kind = kind,
+                                .kind = copies ? TraceKind::copy : TraceKind::task,
                                 .step = event.step,
                                 .bytes = event.bytes,
                                 .id = event.id,

@@ -77,6 +77,7 @@ class TraceRecorder {
         int step;
         BlockState state;
     };
+    TraceRow heading(std::size_t index) const;
     void take_row(std::size_t index, Trace& trace);
     void take_blocks(Trace& trace);
 

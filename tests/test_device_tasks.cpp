@@ -411,6 +411,26 @@ TEST_CASE("copies are not held up by a long queue of kernels") {
     runtime->wait();
 }
 
+TEST_CASE("the trace has a row for each worker and GPU, and for copy engines that copied") {
+    const auto runtime = DeviceSetting{.gpus = 2, .trace = true}.runtime();
+    const Array<int> x(*runtime, 10);
+    runtime->submit(
+        {.place = Place::gpu(1)}, readwrite(x), [](View<int> x) { ++x[0]; }, cuda([](Stream) {}));
+    runtime->wait();
+    const auto names = [&] {
+        std::vector<std::string> names;
+        for (const TraceRow& row : runtime->take_trace().rows) {
+            if (row.kind != TraceRowKind::cpu) names.push_back(row.name);
+        }
+        return names;
+    };
+    CHECK(names() == std::vector<std::string>{"gpu 0", "gpu 0 urgent compute", "gpu 1", "gpu 1 urgent compute",
+                                              "gpu 1 from host"});
+    CHECK(x.host_view()[0] == 1);
+    CHECK(names() ==
+          std::vector<std::string>{"gpu 0", "gpu 0 urgent compute", "gpu 1", "gpu 1 urgent compute", "gpu 1 to host"});
+}
+
 TEST_CASE("the trace has rows for devices and copy engines, and nothing begins before what it waited for ends") {
     const bool peers = GENERATE(true, false);
     const Watchdog watchdog;

@@ -43,7 +43,7 @@ struct TraceRow {
 
 /// The record of what ran where and when; events are in no particular order.
 struct Trace {
-    std::vector<TraceRow> rows;
+    std::vector<TraceRow> rows;  ///< every worker and GPU; of copy engines those that copied
     std::vector<TraceEvent> events;
 };
 
