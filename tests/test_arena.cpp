@@ -84,6 +84,16 @@ TEST_CASE("memory that is cut and joined many times before a task ends names eac
     CHECK(users == std::vector<std::uint32_t>{1, 2, 3});
 }
 
+TEST_CASE("a limit below what memory is handed out in is one: there is none") {
+    const auto devices = make_emulated_devices({.gpus = 1});
+    for (const std::size_t limit : {1, 511}) {
+        Arena arena(*devices[0], limit, [](TaskRef) { return true; });
+        TaskGroup users;
+        CHECK(arena.capacity() == 0);
+        CHECK(arena.take(1, users) == nullptr);
+    }
+}
+
 TEST_CASE("chunks that nobody uses any more make room for a larger one") {
     constexpr std::size_t mib = 1024 * kib;
     const auto devices = make_emulated_devices({.gpus = 1, .memory = 8 * mib});

@@ -475,10 +475,11 @@ def little_memory_of_gpus_makes_tiles_smaller_unless_they_are_given():
 @test
 @in_folder
 def memory_that_can_never_hold_a_task_is_refused_naming_task_and_bytes(folder):
-    gpus = ["--mode", "hybrid", "--emulated-gpus", "2", "--gpu-mem", "20K"]
-    shown = basalt("lu", "--n", "500", *gpus)
-    expect_refused(shown, "gpu 0", "may use 20480", status=3)
-    expect(re.search(r"task [\w ]+\(\d+\) needs \d+ bytes", shown.err), shown)
+    for cap, allowed in (("20K", 20480), ("1", 0)):  # memory is handed out in units of 512 bytes
+        gpus = ["--mode", "hybrid", "--emulated-gpus", "2", "--gpu-mem", cap]
+        shown = basalt("lu", "--n", "500", *gpus)
+        expect_refused(shown, "gpu 0", f"may use {allowed}", status=3)
+        expect(re.search(r"task [\w ]+\(\d+\) needs \d+ bytes", shown.err), shown)
     shown = basalt("hpl", write_input(folder, hpl_lines("500", "32")), *gpus)
     expect(shown.status == 3 and re.search(r"task [\w ]+\(\d+\) needs \d+ bytes of gpu 0", shown.err), shown)
 

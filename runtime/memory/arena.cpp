@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <limits>
 #include <utility>
 
 #include "runtime/device/device.hpp"
@@ -11,6 +12,7 @@ namespace basalt::detail {
 namespace {
 
 constexpr std::size_t unit = 512;
+constexpr std::size_t none = std::numeric_limits<std::size_t>::max();  // as a limit
 constexpr std::size_t chunk = std::size_t{256} << 20;
 constexpr std::size_t emulated_chunk = std::size_t{1} << 20;  // all of it is poisoned
 // Left to the driver, library workspaces and other programs when no limit is given.
@@ -19,7 +21,7 @@ constexpr std::size_t spared = std::size_t{1} << 30;
 }  // namespace
 
 Arena::Arena(Device& device, std::size_t limit, std::function<bool(TaskRef)> completed)
-    : device_(device), limit_(limit / unit * unit), completed_(std::move(completed)) {}
+    : device_(device), limit_(limit == 0 ? none : limit / unit * unit), completed_(std::move(completed)) {}
 
 Arena::~Arena() {
     for (void* memory : chunks_) device_.release(memory);
@@ -31,7 +33,7 @@ std::size_t Arena::capacity() const {
     const std::size_t free = device_.lost() ? 0 : device_.free_bytes();
     const std::size_t spare = device_.emulated() ? 0 : spared;
     const std::size_t most = (total_ + (free > spare ? free - spare : 0)) / unit * unit;
-    return limit_ == 0 ? most : std::min(limit_, most);
+    return std::min(limit_, most);
 }
 
 /// Bytes that it may still get from the device.
@@ -80,7 +82,7 @@ bool Arena::grow(std::size_t bytes) {
     }
     // with a limit, all of it at once: nothing is lost to borders between chunks
     const std::size_t wanted =
-        limit_ != 0 ? most : std::min(most, std::max(bytes, device_.emulated() ? emulated_chunk : chunk));
+        limit_ != none ? most : std::min(most, std::max(bytes, device_.emulated() ? emulated_chunk : chunk));
     void* memory = nullptr;
     try {
         memory = device_.allocate(wanted);
