@@ -8,20 +8,11 @@
 #include "kernels/split_product.hpp"
 #include "tasks/column_groups.hpp"
 #include "tasks/scratch_matrix.hpp"
+#include "tiles/panels.hpp"
 
 namespace basalt {
 
 namespace detail {
-
-namespace {
-
-/// Not less than there are: some are narrower at borders of tile columns and, by halves, at the end.
-Index most_panels(const TileGrid& grid, Index nb) {
-    constexpr Index narrow = 64;
-    return 2 * ceil_div(std::min(grid.rows(), grid.cols()), std::max<Index>(nb, 1)) + grid.tile_cols() + narrow;
-}
-
-}  // namespace
 
 GpuLuMemory::GpuLuMemory(const TileGrid& grid, std::size_t element_size, const LuChoices& choices, bool emulated)
     : rows_(grid.rows()),
@@ -29,9 +20,9 @@ GpuLuMemory::GpuLuMemory(const TileGrid& grid, std::size_t element_size, const L
       element_size_(element_size),
       nb_(std::min(choices.widths.width, width_)),
       block_(choices.coarse_width == 0 ? 0 : std::clamp(choices.coarse_width, nb_, std::max(nb_, width_))),
-      panels_(most_panels(grid, nb_)),
+      panels_(std::ssize(cut_panels(grid, choices.widths))),
       inverted_rows_(choices.mode == LuMode::gpu ? 0 : panels_ * nb_),
-      slots_(std::max(choices.lookahead, 1) + 2),
+      slots_(std::clamp<Index>(panels_, 1, std::max<Index>(choices.lookahead, 1) + 2)),
       panel_numbers_(aligned(1)),
       by_pieces_(!emulated && element_size == sizeof(float) && choices.split_products && !choices.tf32) {
     constexpr std::size_t size = sizeof(Index);

@@ -16,13 +16,16 @@ struct CpuQrState {
     CpuQrState(QrState<T>& qr, const QrChoices& choices)
         : workspace(choices.panel_threads, qr.nb),
           r(static_cast<std::size_t>(qr.nb * qr.nb)),
-          memory(static_cast<std::size_t>(slots(choices) * qr.nb * line_padded<T>(qr.grid().rows())) * sizeof(T)) {
+          memory(static_cast<std::size_t>(slots(qr, choices) * qr.nb * line_padded<T>(qr.grid().rows())) * sizeof(T)) {
         const Index ld = line_padded<T>(qr.grid().rows());
         T* next = static_cast<T*>(memory.data());
-        for (Index s = 0; s < slots(choices); ++s, next += qr.nb * ld)
+        for (Index s = 0; s < slots(qr, choices); ++s, next += qr.nb * ld)
             vt.emplace_back(qr.runtime, next, qr.nb, ld, "V");
     }
-    static Index slots(const QrChoices& choices) { return std::max(choices.lookahead, 1) + 1; }
+    /// Panels on their way at once.
+    static Index slots(const QrState<T>& qr, const QrChoices& choices) {
+        return std::min<Index>(std::max<Index>(choices.lookahead, 1) + 1, std::ssize(qr.panels));
+    }
 
     QrPanelWorkspace<T> workspace;
     std::vector<T> r;  ///< of the panel at work

@@ -77,6 +77,16 @@ TEST_CASE("the bytes that LU takes of a GPU are those that it finds there") {
     CHECK(lu_gpu_bytes(measured, on_cores, n, n, tile, sizeof(double)) == 0);
 }
 
+TEST_CASE("a lookahead beyond the last panel takes no more of a GPU's memory") {
+    const Index n = 100, nb = 20;
+    const Runtime runtime(LuMachine{.gpus = 1}.config());
+    const auto bytes = [&](int lookahead) {
+        return lu_gpu_bytes(runtime, hybrid(nb, lookahead), n, n, {20, 20}, sizeof(double));
+    };
+    CHECK(bytes(1) < bytes(3));
+    CHECK(bytes(3) == bytes(1 << 30));
+}
+
 TEST_CASE("tile columns are dealt as the matrix says, and not otherwise once they are on GPUs") {
     const auto owners = [](const Matrix<double>& matrix) {
         std::vector<int> numbers;

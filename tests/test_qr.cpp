@@ -261,6 +261,12 @@ TEST_CASE("a NaN reaches what is right of its column and nothing left of it", "[
     }
 }
 
+TEST_CASE("a lookahead beyond the last panel takes no more memory", "[qr]") {
+    Runtime rt(with_workers(2));
+    const Dense<double> a = random_dense<double>(90, 70, 3);
+    check_qr(a, factor_qr(rt, a, {32, 32}, options_of({{}, 16, 1, 1 << 30})));
+}
+
 TEST_CASE("wrong use of QR is refused and named", "[qr]") {
     Runtime rt(with_workers(1));
     Matrix<double> a(rt, 10, 6), tall(rt, 9, 2);
