@@ -135,15 +135,15 @@ class PanelMember {
     /// T12 = -T1 (V1^T V2) T2
     void join(Index first, Index left, Index right) {
         const Index second = first + left;
-        sum_minus_products(own(second, first, left), own(second, second, right));
+        const Share share = sum_minus_products(own(second, first, left), own(second, second, right));
+        const Index cols = share.end - share.begin;
+        const View<T> product = matrix(shared_.factor(), left, right);
+        blas::gemm<T>(T{1}, t_.block(first, first, left, left),
+                      matrix(shared_.total(), left, right).block(0, share.begin, left, cols), T{0},
+                      product.block(0, share.begin, left, cols));
         team_.barrier();
-        if (leads()) {
-            const View<T> product = matrix(shared_.factor(), left, right);
-            blas::gemm<T>(T{1}, t_.block(first, first, left, left), matrix(shared_.total(), left, right), T{0},
-                          product);
-            blas::gemm<T>(T{1}, product, t_.block(second, second, right, right), T{0},
-                          t_.block(first, second, left, right));
-        }
+        blas::gemm<T>(T{1}, product, t_.block(second, second + share.begin, right, cols), T{0},
+                      t_.block(first, second + share.begin, left, cols));
         team_.barrier();
     }
 
@@ -226,6 +226,17 @@ class PanelMember {
     int parity_ = 0;
 };
 
+/// A few rows of all columns at a time: whole rows of what is row-major are then in the second cache.
+template <class T>
+void copy_own_rows(const Team& team, View<const T> from, View<T> to) {
+    constexpr Index rows_at_once = 64;
+    const QrPanelRows own(team, to.rows(), to.cols());
+    for (Index row = own.begin; row < own.end; row += rows_at_once) {
+        const Index rows = std::min(rows_at_once, own.end - row);
+        copy_elements<T>(from.block(row, 0, rows, to.cols()), to.block(row, 0, rows, to.cols()));
+    }
+}
+
 template <class T>
 constexpr std::size_t line_of = 64 / sizeof(T);
 
@@ -264,16 +275,12 @@ void qr_panel_factor(const Team& team, View<T> v, View<T> r, View<T> t, QrPanelW
 
 template <class T>
 void qr_panel_load(const Team& team, View<const T> a, View<T> v) {
-    const QrPanelRows own(team, v.rows(), v.cols());
-    const Index rows = own.end - own.begin;
-    copy_elements<T>(a.block(own.begin, 0, rows, v.cols()), v.block(own.begin, 0, rows, v.cols()));
+    copy_own_rows(team, a, v);
 }
 
 template <class T>
 void qr_panel_store_explicit(const Team& team, View<const T> v, View<T> a) {
-    const QrPanelRows own(team, v.rows(), v.cols());
-    const Index rows = own.end - own.begin;
-    copy_elements<T>(v.block(own.begin, 0, rows, v.cols()), a.block(own.begin, 0, rows, v.cols()));
+    copy_own_rows(team, v, a);
 }
 
 template <class T>
