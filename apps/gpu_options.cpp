@@ -30,7 +30,7 @@ LuOptions GpuOptions::lu_options(const Settings& settings) const {
     return options;
 }
 
-void add_gpu_options(CLI::App& command, GpuOptions& options) {
+void add_gpu_panels_option(CLI::App& command, GpuOptions& options) {
     constexpr const char* panels_below = "--gpu-panels-below";
     command
         .add_option_function<std::string>(
@@ -40,6 +40,10 @@ void add_gpu_options(CLI::App& command, GpuOptions& options) {
             },
             "hybrid: rows left from which on GPUs factor panels too, 0: never, -1: chosen by the program")
         ->type_name("VALUE");
+}
+
+void add_gpu_options(CLI::App& command, GpuOptions& options) {
+    add_gpu_panels_option(command, options);
     command.add_flag("--single-update-task", options.single_update_task,
                      "GPUs, for comparison: one update task a step and GPU, not the leading column first");
     command.add_flag("--broadcast-from-host", options.broadcast_from_host,

@@ -11,7 +11,7 @@ namespace basalt {
 
 /// Options of the subcommands that factor a matrix which have no environment variable: of GPUs, and --energy.
 struct GpuOptions {
-    Index panels_below = -1;  ///< LuOptions::gpu_panels_below
+    Index panels_below = -1;  ///< LuOptions::gpu_panels_below and QrOptions'
     bool single_update_task = false;
     bool broadcast_from_host = false;
     bool plain_solve = false;
@@ -25,6 +25,8 @@ struct GpuOptions {
 
 /// Add the options to `command`: those of LU, and --energy. `options` must outlive the parse.
 void add_gpu_options(CLI::App& command, GpuOptions& options);
+/// Adds --gpu-panels-below alone.
+void add_gpu_panels_option(CLI::App& command, GpuOptions& options);
 void add_energy_option(CLI::App& command, GpuOptions& options);
 
 /// Adds those that only `basalt lu` has.

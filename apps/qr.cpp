@@ -40,7 +40,7 @@ double qr_flops(Index m, Index n) {
 /// What `basalt qr` has beside the options of all factorizations.
 struct QrCommand {
     FactorOptions factor;
-    QrOptions qr;  ///< method, inner width and tree
+    QrOptions qr;  ///< method, inner width, tree and gpu_panels_below
 };
 
 const char* name_of(QrMethod method) { return method == QrMethod::tile ? "tile" : "blocked"; }
@@ -212,9 +212,11 @@ void add_qr(CLI::App& program, Settings& settings, Command& chosen) {
     auto* command = program.add_subcommand("qr", "factor one matrix by QR, check it, time it");
     const auto options = std::make_shared<QrCommand>();
     add_factor_options(*command, settings, options->factor);
+    add_gpu_panels_option(*command, options->factor.gpu);
     add_method_options(*command, options->qr);
     command->callback([options, &settings, &chosen] {
         require_used_options(options->qr);
+        options->qr.gpu_panels_below = options->factor.gpu.panels_below;
         chosen = [options, &settings] { return qr(*options, settings); };
     });
 }

@@ -47,7 +47,8 @@ QrPlan qr_plan(const Settings& settings, const Runtime& runtime, Index m, Index 
     plan.reason = choice.reason;
     plan.run = qr_run_case(runtime, options, options.mode, problem);
     Index& panel = plan.options.panel_width;
-    if (panel == 0) panel = by_tiles ? plan.tile.width : default_qr_panel(runtime.tuning(), plan.mode, m, n);
+    if (panel == 0)
+        panel = by_tiles ? plan.tile.width : default_qr_panel(runtime.tuning(), options, m, n, runtime.gpus());
     panel = std::min(panel, on_gpus ? std::min(plan.tile.width, widest_qr_gpu_panel) : plan.tile.width);
     plan_moves_by_size(plan, runtime, m, n, element_size);
     return plan;

@@ -21,7 +21,7 @@ class SolveByQr : public SolveMethod<T> {
           wide_(input.matrix->rows() < input.matrix->cols()),
           factored_(wide_ ? std::make_shared<const TransposedMatrix<T>>(input.matrix) : input.matrix),
           plan_(qr_plan(input.settings, input.runtime, factored_->rows(), factored_->cols(), sizeof(T),
-                        {.method = QrMethod::automatic})) {}
+                        {.method = QrMethod::automatic, .gpu_panels_below = input.gpu.panels_below})) {}
 
     std::string routine() const override { return "gels"; }
     double flops(Index right_hand_sides) const override {

@@ -88,7 +88,7 @@ class QrContest : public CpuContest<T> {
         const Index tile_width = this->matrix().tile_shape().width;
         if (qr_options_.panel_width == 0) {
             qr_options_.panel_width =
-                by_tiles() ? tile_width : basalt::default_qr_panel(runtime.tuning(), qr_options_.mode, m, n);
+                by_tiles() ? tile_width : basalt::default_qr_panel(runtime.tuning(), qr_options_, m, n, 0);
         }
         qr_options_.panel_width = std::min(qr_options_.panel_width, tile_width);
     }

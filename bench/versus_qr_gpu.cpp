@@ -48,8 +48,10 @@ class QrContest {
           vendor_(vendor_runs(options, runtime.gpus(), vendor_blocks())) {
         if (m_ < n_) throw std::invalid_argument("--m: in the modes hybrid and gpu at least --n");
         qr_options_.mode = options.mode == "gpu" ? basalt::QrMode::gpu : basalt::QrMode::hybrid;
-        qr_options_.panel_width =
-            options.nb > 0 ? options.nb : basalt::default_qr_panel(runtime.tuning(), qr_options_.mode, m_, n_);
+        qr_options_.gpu_panels_below = options.gpu_panels_below;
+        qr_options_.panel_width = options.nb > 0
+                                      ? options.nb
+                                      : basalt::default_qr_panel(runtime.tuning(), qr_options_, m_, n_, runtime.gpus());
         qr_options_.panel_threads = options.panel_threads;
         qr_options_.lookahead = options.lookahead;
         qr_options_.narrow_at_end = options.narrow_at_end;
@@ -112,6 +114,7 @@ class QrContest {
         factor.commit = build_commit;
         basalt::JsonRecord json = basalt::to_json(factor);
         json["lookahead"] = qr_options_.lookahead;
+        json["gpu_panels_below"] = qr_options_.gpu_panels_below;
         json["panel_threads"] = qr_options_.panel_threads;
         json["gpu_memory"] = runtime_.config().gpu_memory;
         add_vendor(json, factor.flops, ours_, vendor_);

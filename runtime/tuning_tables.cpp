@@ -37,6 +37,8 @@ CpuTuning avx512() {
     cpu.qr.sizes = {{256, {128, 32}, 32}, {768, {256, 64}, 64}, {any_size, {512, 128}, 128}};
     // below, a member's column of products costs no more than the meeting
     cpu.qr.team = {.rows_a_thread = 512, .most = 32};
+    cpu.qr.panel_column_seconds = 20e-6;
+    cpu.qr.panel_row_seconds = 3.4e-9;
     // with two threads: with more of them flat trees are deeper than they need to be, which was not measured
     cpu.qr.tile_sizes = {{512, {512, 128}, 32}, {any_size, {512, 128}, 64}};
     cpu.qr.tile_aspect = 3;
@@ -97,11 +99,15 @@ GpuTuning sm_90() {
     gpu.cholesky.least_split_side = 512;
     gpu.cholesky.batched_below = 2048;
     gpu.cholesky.fused_order = 8192;
-    gpu.qr.sizes = {
-        {4096, 128, 128, 512}, {8192, 128, 256, 1024}, {16384, 256, 512, 4096}, {any_size, 256, 1024, 4096}};
+    gpu.qr.sizes = {{4096, 128, 128, 512},
+                    {8192, 128, 256, 1024},
+                    {16384, 128, 512, 4096},
+                    {32768, 128, 1024, 4096},
+                    {any_size, 256, 1024, 4096}};
     gpu.qr.deal = {.tile_columns_a_gpu = 8, .smallest_tile = 512, .widest_tile = 1024, .panels_alone_below = any_size};
     gpu.qr.narrowing = {.left_a_panel_column = 16, .narrowest_panel = 256};
     gpu.qr.least_work = 1e10;
+    gpu.qr.update_rate = 45e12;
     return gpu;
 }
 
@@ -112,6 +118,7 @@ GpuTuning sm_80() {
     gpu.architecture = "sm_80";
     gpu.panels.erase(gpu.panels.begin());
     gpu.lu.update_rate = 16e12;
+    gpu.qr.update_rate = 16e12;
     gpu.links.host_bytes_a_second = 25e9;
     gpu.links.relay = {};  // not measured there
     return gpu;
@@ -122,6 +129,7 @@ GpuTuning sm_86() {
     GpuTuning gpu = sm_80();
     gpu.architecture = "sm_86";
     gpu.lu.update_rate = 0.5e12;
+    gpu.qr.update_rate = 0.5e12;
     gpu.cholesky.smallest_order = Index{1} << 40;  // none: its kernels take more shared memory than these have
     gpu.cholesky.fused_order = 0;                  // it multiplies in doubles
     return gpu;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/cpu/qr_columns.hpp"
 #include "kernels/cuda/block_reflector.hpp"
 #include "kernels/cuda/qr_panel.hpp"
 #include "runtime/engine.hpp"
@@ -52,7 +53,8 @@ GpuQrState<T>::GpuQrState(QrState<T>& qr, const QrChoices& choices)
       in_place(choices.mode == QrMode::gpu && gpus == 1 && !out_of_core()),
       panels_come_home(choices.mode != QrMode::gpu || out_of_core() || !gpus_reach_each_other(qr.runtime)),
       workspace(choices.mode == QrMode::hybrid ? choices.panel_threads : 0, qr.nb),
-      v(choices.mode == QrMode::hybrid ? static_cast<std::size_t>(qr.grid().rows() * qr.nb) : 0) {
+      v(choices.mode == QrMode::hybrid ? static_cast<std::size_t>(line_padded<T>(qr.grid().rows()) * qr.nb) * sizeof(T)
+                                       : 0) {
     register_travelling();
     register_on_devices();
 }

@@ -31,7 +31,7 @@ struct GpuQrState {
     const bool panels_come_home;
 
     QrPanelWorkspace<T> workspace;  ///< of panels that cores factor
-    std::vector<T> v;               ///< the panel at work there, column-major
+    HostBuffer v;                   ///< the panel at work there, column-major
 
   private:
     void register_travelling();

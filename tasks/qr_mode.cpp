@@ -13,7 +13,10 @@ RunCase qr_run_case(const Runtime& runtime, const QrOptions& options, FactorMode
     const TileShape usual = default_qr_tile(tuning, problem.m, problem.n, on_cores ? 0 : runtime.gpus(), method);
     const TileShape tile = problem.tile == TileShape{} ? usual : problem.tile;
     const Index nb = options.panel_width;
-    const Index usual_nb = by_tiles ? tile.width : default_qr_panel(tuning, mode, problem.m, problem.n);
+    QrOptions in_mode = options;
+    in_mode.mode = mode;
+    const Index usual_nb =
+        by_tiles ? tile.width : default_qr_panel(tuning, in_mode, problem.m, problem.n, runtime.gpus());
     detail::Differences differences;
     differences.note(by_tiles, "by tiles");
     differences.note(tile != usual, "tile={}x{}", tile.height, tile.width);
@@ -21,6 +24,8 @@ RunCase qr_run_case(const Runtime& runtime, const QrOptions& options, FactorMode
     differences.note(by_tiles && options.inner_width > 0, "inner={}", options.inner_width);
     differences.note(options.panel_threads > 0 && mode != FactorMode::gpu, "panel-threads={}", options.panel_threads);
     differences.note(options.lookahead >= 0 && options.lookahead != 1, "lookahead={}", options.lookahead);
+    differences.note(mode == FactorMode::hybrid && options.gpu_panels_below >= 0, "gpu-panels-below={}",
+                     options.gpu_panels_below);
     differences.note(mode == FactorMode::gpu && !options.narrow_at_end, "not narrow at the end");
     differences.note(!on_cores && problem.precision == 's' && !options.split_products, "plain-products");
     differences.note(on_cores && options.tree != QrTree::automatic, "{}",

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/cpu/block_reflector.hpp"
+#include "kernels/cpu/qr_columns.hpp"
 #include "kernels/on_stream.hpp"
 #include "runtime/engine.hpp"
 #include "tasks/gang_panel.hpp"
@@ -40,7 +41,7 @@ class GpuQrSubmission {
   private:
     // --- the loop nest ---
 
-    bool on_gpu() const { return choices_.mode == QrMode::gpu; }
+    bool on_gpu(int k) const { return choices_.on_gpu(panel(k), rows()); }
 
     void factor_group() {
         const int begin = first_panel(group_.first), end = first_panel(group_.last);
@@ -130,7 +131,7 @@ class GpuQrSubmission {
             on_any_device([](Stream stream, View<const T> a, View<T> to, View<Index>) {
                 on_stream::copy_elements<T>(stream, a, to);
             }));
-        if (!on_gpu()) rt_.prefetch(panel_rows(j), Place::cpu(), urgent, j);
+        if (!on_gpu(j)) rt_.prefetch(panel_rows(j), Place::cpu(), urgent, j);
     }
 
     /// The factors go to their place in the matrix; of a panel that never left it R does.
@@ -154,7 +155,7 @@ class GpuQrSubmission {
     // --- panels ---
 
     void factor(int k) {
-        if (on_gpu()) {
+        if (on_gpu(k)) {
             factor_on_gpu(k);
         } else {
             factor_on_cores(k);
@@ -162,14 +163,15 @@ class GpuQrSubmission {
     }
 
     void factor_on_cores(int k) {
-        rt_.submit(gang_panel(k, choices_.panel_threads_for(rows() - panel(k).first), urgent + 1),
-                   readwrite(panel_rows(k)), write(r(k)), write(s_.t_of(k)),
-                   [g = &g_](const Team& team, View<T> a, View<T> r, View<T> t) {
-                       const auto v = View<T>::column_major(g->v.data(), a.rows(), a.cols(), a.rows());
-                       qr_panel_load<T>(team, a, v);
-                       qr_panel_factor<T>(team, v, r, t, g->workspace);
-                       qr_panel_store_explicit<T>(team, v, a);
-                   });
+        rt_.submit(
+            gang_panel(k, choices_.panel_threads_for(rows() - panel(k).first), urgent + 1), readwrite(panel_rows(k)),
+            write(r(k)), write(s_.t_of(k)), [g = &g_](const Team& team, View<T> a, View<T> r, View<T> t) {
+                const auto v =
+                    View<T>::column_major(static_cast<T*>(g->v.data()), a.rows(), a.cols(), line_padded<T>(a.rows()));
+                qr_panel_load<T>(team, a, v);
+                qr_panel_factor<T>(team, v, r, t, g->workspace);
+                qr_panel_store_explicit<T>(team, v, a);
+            });
     }
 
     void factor_on_gpu(int k) {
@@ -204,7 +206,7 @@ class GpuQrSubmission {
             const std::vector<Index> mine = g_.deal.of_gpu(g, begin, group_.last);
             if (mine.empty()) continue;
             const Index col_begin = mine.front() == first.tile_column ? first.col_begin : 0;
-            const bool waits = next >= 0 && on_gpu() && g_.device_of(panel(next).tile_column) == g;
+            const bool waits = next >= 0 && on_gpu(next) && g_.device_of(panel(next).tile_column) == g;
             submit_update(k, mine, col_begin, tile_width(), g, waits ? next : -1, false);
         }
     }

@@ -1,6 +1,8 @@
 #include "tasks/qr_options.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <string>
 
 #include "tasks/tuning_entry.hpp"
@@ -9,19 +11,36 @@ namespace basalt {
 
 namespace {
 
+using detail::entry_for;
+
 void require(bool allowed, const std::string& what) {
     if (!allowed) throw UsageError("QrOptions::" + what);
 }
 
+/// Rows left at which GPUs update the columns left as fast as cores factor and send a panel. Behind that the GPUs
+/// would wait.
+Index rows_that_keep_cores_ahead(const Tuning& tuning, int gpus, Index m, Index n) {
+    const double column = tuning.cpu.qr.panel_column_seconds, row = tuning.cpu.qr.panel_row_seconds;
+    const double a = 4 / tuning.gpu.qr.update_rate / gpus;  // a r (r - (m - n)) = column + row r
+    const double b = row + a * static_cast<double>(m - n);
+    return static_cast<Index>((b + std::sqrt(b * b + 4 * a * column)) / (2 * a));
+}
+
+/// options.gpu_panels_below with the choice made.
+Index gpu_panels_below(const Tuning& tuning, const QrOptions& options, Index m, Index n, int gpus) {
+    if (options.mode == QrMode::gpu) return std::numeric_limits<Index>::max();
+    if (options.mode == QrMode::cpu) return 0;
+    if (options.gpu_panels_below >= 0) return options.gpu_panels_below;
+    return rows_that_keep_cores_ahead(tuning, gpus, m, n);
+}
+
 }  // namespace
 
-using detail::entry_for;
-
-Index default_qr_panel(const Tuning& tuning, QrMode mode, Index m, Index n) {
+Index default_qr_panel(const Tuning& tuning, const QrOptions& options, Index m, Index n, int gpus) {
     const Index steps = std::min(m, n);
-    if (mode == QrMode::cpu) return entry_for(tuning.cpu.qr.sizes, steps).panel;
+    if (options.mode == QrMode::cpu) return entry_for(tuning.cpu.qr.sizes, steps).panel;
     const GpuSizes& sizes = entry_for(tuning.gpu.qr.sizes, steps);
-    return mode == QrMode::gpu ? sizes.gpu_panel : sizes.hybrid_panel;
+    return m > gpu_panels_below(tuning, options, m, n, gpus) ? sizes.hybrid_panel : sizes.gpu_panel;
 }
 
 TileShape default_qr_tile(const Tuning& tuning, Index m, Index n, int gpus, QrMethod method) {
@@ -91,6 +110,7 @@ QrChoices::QrChoices(const Tuning& tuning, const QrOptions& options, Index m, In
       panel_threads(options.panel_threads),
       panel_threads_given(options.panel_threads > 0),
       lookahead(options.lookahead),
+      gpu_panels_below(options.gpu_panels_below),
       split_products(options.split_products),
       tree_(options.tree),
       tree_bytes_(tuning.cpu.qr.tree_bytes) {
@@ -112,7 +132,13 @@ QrChoices::QrChoices(const Tuning& tuning, const QrOptions& options, Index m, In
         if (inner_width == 0) inner_width = entry_for(tuning.cpu.qr.tile_sizes, std::min(m, n)).inner;
         if (panel_width == 0) panel_width = any_size;  // a tile's
     }
-    if (panel_width == 0) panel_width = default_qr_panel(tuning, mode, m, n);
+    require(gpu_panels_below >= -1,
+            "gpu_panels_below = " + std::to_string(gpu_panels_below) + "; allowed is -1 (chosen) or at least 0");
+    QrOptions decided = options;
+    decided.mode = mode;
+    if (panel_width == 0) panel_width = default_qr_panel(tuning, decided, m, n, gpus);
+    gpu_panels_below = basalt::gpu_panels_below(tuning, decided, m, n, gpus);
+    if (mode == QrMode::hybrid && m <= gpu_panels_below) mode = QrMode::gpu;
     if (mode != QrMode::cpu) panel_width = std::min(panel_width, widest_qr_gpu_panel);
     if (mode == QrMode::gpu && options.narrow_at_end) {
         widths.left_a_column = tuning.gpu.qr.narrowing.left_a_panel_column;

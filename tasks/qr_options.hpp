@@ -15,7 +15,13 @@ struct QrChoices {
     /// Whether so many threads are to reduce a panel of so many bytes by a tree, if it is tall enough.
     bool tree_for(int threads, double bytes) const;
 
-    QrMode mode;      ///< never automatic
+    /// Whether a GPU factors a panel of a matrix of m rows, not the cores.
+    bool on_gpu(const Panel& panel, Index m) const {
+        // the first one before there is anything that the GPUs could do meanwhile
+        return gpu_panels_below > 0 && (panel.first == 0 || m - panel.first <= gpu_panels_below);
+    }
+
+    QrMode mode;      ///< never automatic, and gpu where hybrid leaves the cores no panel
     QrMethod method;  ///< never automatic
     PanelWidths widths;
     Index inner_width;
@@ -24,6 +30,7 @@ struct QrChoices {
     bool panel_threads_given;
     int lookahead;
     Index panels_alone_below;  ///< columns left below which a GPU that factors a panel updates nothing meanwhile
+    Index gpu_panels_below;    ///< rows left from which on GPUs factor the panels
     bool split_products;
 
   private:

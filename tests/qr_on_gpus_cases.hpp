@@ -38,28 +38,40 @@ struct QrMachine {
     }
 };
 
+/// In mode hybrid cores factor to the end.
 inline basalt::QrOptions qr_options(basalt::QrMode mode, Index panel_width, int lookahead = -1) {
     basalt::QrOptions options;
     options.mode = mode;
     options.panel_width = panel_width;
     options.lookahead = lookahead;
+    options.gpu_panels_below = 0;
     return options;
 }
 
-/// Both modes, with and without lookahead.
-inline std::vector<basalt::QrOptions> gpu_variants(Index panel_width) {
+/// Rows left where half of the columns of a matrix, or of what can be factored of it, are.
+inline Index middle_row(const QrShape& shape) { return shape.m - std::min(shape.m, shape.n) / 2; }
+
+/// With and without lookahead: GPUs factor no panel, those from the middle on, and all.
+inline std::vector<basalt::QrOptions> gpu_variants(const QrShape& shape) {
     using basalt::QrMode;
-    return {qr_options(QrMode::hybrid, panel_width, 1), qr_options(QrMode::hybrid, panel_width, 0),
-            qr_options(QrMode::gpu, panel_width, 1), qr_options(QrMode::gpu, panel_width, 0)};
+    std::vector<basalt::QrOptions> all;
+    for (const int lookahead : {1, 0}) {
+        all.push_back(qr_options(QrMode::hybrid, shape.panel_width, lookahead));
+        all.push_back(all.back());
+        all.back().gpu_panels_below = middle_row(shape);
+        all.push_back(qr_options(QrMode::gpu, shape.panel_width, lookahead));
+    }
+    return all;
 }
 
 template <class T>
 void check_qr_on(basalt::Runtime& runtime, const Dense<T>& a, const QrShape& shape) {
-    for (const basalt::QrOptions& options : gpu_variants(shape.panel_width)) {
+    for (const basalt::QrOptions& options : gpu_variants(shape)) {
         const Watchdog watchdog;
         INFO(shape.m << " x " << shape.n << ", tiles " << shape.tile.height << " x " << shape.tile.width
                      << ", panels of " << shape.panel_width << ", " << basalt::name_of(options.mode) << ", lookahead "
-                     << options.lookahead << ", " << runtime.gpus() << " GPUs");
+                     << options.lookahead << ", GPU panels below " << options.gpu_panels_below << ", " << runtime.gpus()
+                     << " GPUs");
         check_qr(a, factor_qr(runtime, a, shape.tile, options));
     }
 }
@@ -69,9 +81,10 @@ inline void check_no_numbers(basalt::Runtime& runtime, const QrShape& shape, Ind
     for (const double bad : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
         Dense<double> a = random_dense<double>(shape.m, shape.n, 3);
         a(shape.m - 1, column) = bad;
-        for (const basalt::QrOptions& options : gpu_variants(shape.panel_width)) {
+        for (const basalt::QrOptions& options : gpu_variants(shape)) {
             const Watchdog watchdog;
-            INFO(bad << ", " << basalt::name_of(options.mode) << ", lookahead " << options.lookahead);
+            INFO(bad << ", " << basalt::name_of(options.mode) << ", lookahead " << options.lookahead
+                     << ", GPU panels below " << options.gpu_panels_below);
             const QrResult<double> f = factor_qr(runtime, a, shape.tile, options);
             for (Index k = 0; k < std::ssize(f.tau); ++k)
                 CHECK(std::isnan(f.tau[static_cast<std::size_t>(k)]) == (k >= column));

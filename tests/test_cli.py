@@ -285,7 +285,8 @@ def lu_writes_a_trace_with_a_row_a_worker(folder):
 def qr_takes_any_shape_and_mode():
     for m, n in ((0, 0), (0, 5), (5, 0), (1, 1), (300, 40), (40, 300), (129, 127)):
         for more in (["--precision", "s"], ["--mode", "gpu", "--emulated-gpus", "2"],
-                     ["--mode", "hybrid", "--emulated-gpus", "1", "--data", "device"]):
+                     ["--mode", "hybrid", "--emulated-gpus", "1", "--data", "device"],
+                     ["--mode", "hybrid", "--emulated-gpus", "2", "--gpu-panels-below", "100"]):
             shown = basalt("qr", "--m", str(m), "--n", str(n), "--nb", "16", "--tile", "48x32", "--cpus", "2", *more)
             expect(shown.status == 0 and "passed" in shown.out, shown)
 
@@ -300,6 +301,7 @@ def qr_writes_a_record_and_refuses_options_of_lu():
     expect(len(record["runs"]) == 2 and 0 <= record["residual_ratio"] < 30, shown)
     expect_refused(basalt("qr", "--single-update-task"), "--single-update-task", "--nb")
     expect_refused(basalt("qr", "--n", "-1"), "--n", '"-1"', "0 to")
+    expect_refused(basalt("qr", "--gpu-panels-below", "-2"), "--gpu-panels-below", '"-2"', "-1: chosen")
 
 
 @test

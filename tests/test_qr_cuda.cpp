@@ -1,6 +1,7 @@
 // QR in the modes hybrid and gpu on the GPUs there are: panels of all shapes, whole matrices, matrices larger than the
-// memory cap.
-#include <array>
+// memory cap. Cases tagged [large] are those that compute-sanitizer would take too long for, and [medium] those that
+// only its racecheck would.
+#include <vector>
 
 #include "tests/qr_on_gpus_cases.hpp"
 #include "tests/real_gpus.hpp"
@@ -22,43 +23,97 @@ QrMachine machine(int gpus, std::size_t memory = 0) {
     return {.gpus = gpus, .workers = 4, .memory = memory, .emulated = false};
 }
 
+template <class T>
+void check_panel(Runtime& runtime, Index m, Index k) {
+    const Watchdog watchdog;
+    const Dense<T> a = random_dense<T>(m, k, static_cast<unsigned>(m + 7 * k));
+    INFO(m << " x " << k);
+    check_qr(a, factor_qr(runtime, a, {512, 512}, qr_options(QrMode::gpu, k)));
+}
+
+/// Against LAPACK's, element by element.
+template <class T>
+void check_factors(Runtime& runtime, Index m, Index k) {
+    const Dense<T> a = random_dense<T>(m, k, 12);
+    const QrResult<T> expected = lapack_geqrf(a), got = factor_qr(runtime, a, {512, 512}, qr_options(QrMode::gpu, k));
+    double error = 0;
+    for (Index j = 0; j < k; ++j) {
+        for (Index i = 0; i < m; ++i) error = std::max(error, double(std::abs(got.a(i, j) - expected.a(i, j))));
+    }
+    for (std::size_t i = 0; i < got.tau.size(); ++i)
+        error = std::max(error, double(std::abs(got.tau[i] - expected.tau[i])));
+    INFO(m << " x " << k);
+    CHECK(error < 20000 * roundoff<T>);
+}
+
+/// Panels on both sides of where the device decides.
+void check_conditions(Runtime& runtime, Index m, Index n) {
+    const Dense<double> random = random_dense<double>(m, n, 31);
+    for (int digits = 0; digits <= 18; ++digits) {
+        Dense<double> a = random;
+        for (Index j = 1; j < n; ++j) {
+            for (Index i = 0; i < m; ++i) a(i, j) = random(i, 0) + std::pow(10.0, -digits / 2.0) * random(i, j);
+        }
+        INFO(m << " x " << n << ", columns 10^-" << digits / 2.0 << " apart");
+        check_qr(a, factor_qr(runtime, a, {128, 128}, qr_options(QrMode::gpu, n)));
+    }
+}
+
+template <class T>
+void check_shapes(const std::vector<QrShape>& shapes) {
+    for (const int gpus : gpu_counts()) {
+        Runtime runtime(machine(gpus).config());
+        for (const QrShape& shape : shapes) check_qr_on(runtime, random_dense<T>(shape.m, shape.n, 5), shape);
+    }
+}
+
 }  // namespace
 
 TEMPLATE_TEST_CASE("a panel of any height and width is factored on a GPU", "[cuda]", float, double) {
-    using T = TestType;
+    if (gpus_here() == 0) SKIP(no_gpu);
+    Runtime runtime(machine(1).config());
+    for (const Index k : {1, 2, 3, 17, 63, 64, 65, 100, 128}) {
+        for (const Index m : {k, k + 1, k + 63, 3 * k + 7}) check_panel<TestType>(runtime, m, k);
+    }
+}
+
+TEMPLATE_TEST_CASE("a panel that is tall or wide is factored on a GPU", "[cuda][medium]", float, double) {
     if (gpus_here() == 0) SKIP(no_gpu);
     Runtime runtime(machine(1).config());
     for (const Index k : {1, 2, 3, 17, 63, 64, 65, 100, 128, 200, 256, 300}) {
-        for (const Index m : {k, k + 1, k + 63, 3 * k + 7, Index{2000}, Index{9001}}) {
-            const Watchdog watchdog;
-            const Dense<T> a = random_dense<T>(m, k, static_cast<unsigned>(m + 7 * k));
-            INFO(m << " x " << k);
-            check_qr(a, factor_qr(runtime, a, {512, 512}, qr_options(QrMode::gpu, k)));
-        }
+        for (const Index m : {Index{2000}, Index{9001}}) check_panel<TestType>(runtime, m, k);
+    }
+    for (const Index k : {200, 256, 300}) {
+        for (const Index m : {k, k + 1, k + 63, 3 * k + 7}) check_panel<TestType>(runtime, m, k);
     }
 }
 
 TEMPLATE_TEST_CASE("a panel on a GPU has LAPACK's factors up to rounding", "[cuda]", float, double) {
+    if (gpus_here() == 0) SKIP(no_gpu);
+    Runtime runtime(machine(1).config());
+    for (const Index k : {64, 256}) check_factors<TestType>(runtime, 400, k);
+}
+
+TEMPLATE_TEST_CASE("a tall panel on a GPU has LAPACK's factors up to rounding", "[cuda][medium]", float, double) {
+    if (gpus_here() == 0) SKIP(no_gpu);
+    Runtime runtime(machine(1).config());
+    check_factors<TestType>(runtime, 2000, 64);
+    check_factors<TestType>(runtime, 1500, 200);
+}
+
+TEMPLATE_TEST_CASE("a panel on a GPU that is ill-conditioned, deficient or badly scaled has LAPACK's ratios", "[cuda]",
+                   float, double) {
     using T = TestType;
     if (gpus_here() == 0) SKIP(no_gpu);
     Runtime runtime(machine(1).config());
-    for (const auto& [m, k] : {std::array<Index, 2>{2000, 64}, {1500, 200}, {400, 256}}) {
-        const Dense<T> a = random_dense<T>(m, k, 12);
-        const QrResult<T> expected = lapack_geqrf(a),
-                          got = factor_qr(runtime, a, {512, 512}, qr_options(QrMode::gpu, k));
-        double error = 0;
-        for (Index j = 0; j < k; ++j) {
-            for (Index i = 0; i < m; ++i) error = std::max(error, double(std::abs(got.a(i, j) - expected.a(i, j))));
-        }
-        for (std::size_t i = 0; i < got.tau.size(); ++i)
-            error = std::max(error, double(std::abs(got.tau[i] - expected.tau[i])));
-        INFO(m << " x " << k);
-        CHECK(error < 20000 * roundoff<T>);
+    for (const HardMatrix<T>& hard : hard_matrices<T>(200, 100)) {
+        INFO(hard.what);
+        check_qr(hard.a, factor_qr(runtime, hard.a, {128, 128}, qr_options(QrMode::gpu, 100)));
     }
 }
 
-TEMPLATE_TEST_CASE("panels on GPUs that are ill-conditioned, deficient or badly scaled keep residual and orthogonality",
-                   "[cuda]", float, double) {
+TEMPLATE_TEST_CASE("QR on GPUs of matrices that are ill-conditioned, deficient or badly scaled has LAPACK's ratios",
+                   "[cuda][medium]", float, double) {
     using T = TestType;
     if (gpus_here() == 0) SKIP(no_gpu);
     Runtime runtime(machine(1).config());
@@ -74,32 +129,33 @@ TEMPLATE_TEST_CASE("panels on GPUs that are ill-conditioned, deficient or badly 
 TEST_CASE("panels on GPUs of every condition keep residual and orthogonality", "[cuda]") {
     if (gpus_here() == 0) SKIP(no_gpu);
     Runtime runtime(machine(1).config());
-    const Index m = 1000, n = 128;
-    const Dense<double> random = random_dense<double>(m, n, 31);
-    for (int digits = 0; digits <= 18; ++digits) {  // on both sides of where the device decides
-        Dense<double> a = random;
-        for (Index j = 1; j < n; ++j) {
-            for (Index i = 0; i < m; ++i) a(i, j) = random(i, 0) + std::pow(10.0, -digits / 2.0) * random(i, j);
-        }
-        INFO("columns 10^-" << digits / 2.0 << " apart");
-        check_qr(a, factor_qr(runtime, a, {128, 128}, qr_options(QrMode::gpu, 128)));
-    }
+    check_conditions(runtime, 300, 100);
 }
 
-TEMPLATE_TEST_CASE("QR on GPUs has LAPACK's ratios at ragged, tall and wide sizes", "[cuda]", float, double) {
-    using T = TestType;
+TEST_CASE("taller panels on GPUs of every condition keep residual and orthogonality", "[cuda][medium]") {
     if (gpus_here() == 0) SKIP(no_gpu);
-    const std::vector<QrShape> shapes{
-        {1, 1, {8, 8}, 4},           {97, 97, {16, 32}, 16},       {130, 61, {32, 24}, 8},
-        {61, 130, {32, 24}, 10},     {700, 700, {128, 256}, 64},   {1000, 1000, {256, 512}, 128},
-        {1500, 640, {128, 128}, 32}, {640, 1500, {128, 256}, 128}, {20000, 100, {512, 100}, 100}};
-    for (const int gpus : gpu_counts()) {
-        Runtime runtime(machine(gpus).config());
-        for (const QrShape& shape : shapes) check_qr_on(runtime, random_dense<T>(shape.m, shape.n, 5), shape);
-    }
+    Runtime runtime(machine(1).config());
+    check_conditions(runtime, 1000, 128);
 }
 
-TEST_CASE("QR of a matrix larger than the memory cap goes by column groups on GPUs", "[cuda]") {
+TEMPLATE_TEST_CASE("QR on GPUs has LAPACK's ratios", "[cuda]", float, double) {
+    if (gpus_here() == 0) SKIP(no_gpu);
+    check_shapes<TestType>({{1, 1, {8, 8}, 4}, {97, 97, {32, 48}, 48}, {61, 130, {32, 64}, 32}});
+}
+
+TEMPLATE_TEST_CASE("QR on GPUs has LAPACK's ratios at ragged, tall and wide sizes", "[cuda][medium]", float, double) {
+    if (gpus_here() == 0) SKIP(no_gpu);
+    check_shapes<TestType>({{97, 97, {16, 32}, 16},
+                            {130, 61, {32, 24}, 8},
+                            {61, 130, {32, 24}, 10},
+                            {700, 700, {128, 256}, 64},
+                            {1000, 1000, {256, 512}, 128},
+                            {1500, 640, {128, 128}, 32},
+                            {640, 1500, {128, 256}, 128},
+                            {20000, 100, {512, 100}, 100}});
+}
+
+TEST_CASE("QR of a matrix larger than the memory cap goes by column groups on GPUs", "[cuda][medium]") {
     if (gpus_here() == 0) SKIP(no_gpu);
     // 1500 columns of 1536 doubles in tile columns of 128: 1.6 MB each, 19 MB in all
     const Dense<double> a = random_dense<double>(1500, 1500, 7);
@@ -114,18 +170,25 @@ TEST_CASE("QR of a matrix larger than the memory cap goes by column groups on GP
 TEST_CASE("a NaN is reported the same by hybrid and gpu on GPUs", "[cuda]") {
     if (gpus_here() == 0) SKIP(no_gpu);
     Runtime runtime(machine(1).config());
+    check_no_numbers(runtime, {120, 100, {64, 64}, 32}, 53);
+}
+
+TEST_CASE("a NaN in a larger matrix is reported the same by hybrid and gpu on GPUs", "[cuda][medium]") {
+    if (gpus_here() == 0) SKIP(no_gpu);
+    Runtime runtime(machine(1).config());
     check_no_numbers(runtime, {120, 100, {32, 32}, 16}, 53);
     check_no_numbers(runtime, {1200, 300, {128, 128}, 128}, 77);
 }
 
-TEST_CASE("QR on GPUs repeated gives the same bits", "[cuda]") {
+TEST_CASE("QR on GPUs repeated gives the same bits", "[cuda][medium]") {
     if (gpus_here() == 0) SKIP(no_gpu);
     Runtime runtime(machine(gpu_counts().back()).config());
-    const Dense<double> a = random_dense<double>(1200, 1200, 9);
-    for (const QrOptions& options : gpu_variants(128)) {
-        const QrResult<double> first = factor_qr(runtime, a, {128, 256}, options);
+    const QrShape shape{1200, 1200, {128, 256}, 128};
+    const Dense<double> a = random_dense<double>(shape.m, shape.n, 9);
+    for (const QrOptions& options : gpu_variants(shape)) {
+        const QrResult<double> first = factor_qr(runtime, a, shape.tile, options);
         for (int i = 0; i < 5; ++i) {
-            const QrResult<double> again = factor_qr(runtime, a, {128, 256}, options);
+            const QrResult<double> again = factor_qr(runtime, a, shape.tile, options);
             CHECK(first.a.values == again.a.values);
             CHECK(first.tau == again.tau);
         }

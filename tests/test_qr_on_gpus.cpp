@@ -1,10 +1,12 @@
 // QR in the modes hybrid and gpu on emulated GPUs, against LAPACK's ratios.
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 
 #include "basalt/tuning.hpp"
+#include "tasks/qr_options.hpp"
 #include "tests/panels_alone.hpp"
 #include "tests/qr_on_gpus_cases.hpp"
 
@@ -66,7 +68,7 @@ TEST_CASE("a NaN is reported the same by hybrid and gpu") {
 TEST_CASE("Q of a factorization on GPUs multiplies, is formed and solves") {
     Runtime runtime(QrMachine{.gpus = 2}.config());
     const Dense<double> a = random_dense<double>(150, 90, 8);
-    for (const QrOptions& options : gpu_variants(16)) {
+    for (const QrOptions& options : gpu_variants({150, 90, {32, 32}, 16})) {
         auto tiles = Matrix<double>::from_columns(runtime, a.values.data(), a.m, a.n, a.ld, {32, 32});
         const auto qr = qr_factor(runtime, tiles, options);
         const Matrix<double> q = qr_form(runtime, qr);
@@ -79,17 +81,18 @@ TEST_CASE("Q of a factorization on GPUs multiplies, is formed and solves") {
         for (Index j = 0; j < 90; ++j) {
             for (Index i = 0; i < 150; ++i) error = std::max(error, std::abs(formed(i, j) - expected(i, j)));
         }
-        INFO(name_of(options.mode));
+        INFO(name_of(options.mode) << ", GPU panels below " << options.gpu_panels_below);
         CHECK(error < 1e-14);
     }
 }
 
 TEST_CASE("QR on GPUs gives the same bits again") {
     Runtime runtime(QrMachine{.gpus = 3}.config());
-    const Dense<double> a = random_dense<double>(160, 160, 9);
-    for (const QrOptions& options : gpu_variants(16)) {
-        const QrResult<double> first = factor_qr(runtime, a, {32, 32}, options),
-                               again = factor_qr(runtime, a, {32, 32}, options);
+    const QrShape shape{160, 160, {32, 32}, 16};
+    const Dense<double> a = random_dense<double>(shape.m, shape.n, 9);
+    for (const QrOptions& options : gpu_variants(shape)) {
+        const QrResult<double> first = factor_qr(runtime, a, shape.tile, options),
+                               again = factor_qr(runtime, a, shape.tile, options);
         CHECK(first.a.values == again.a.values);
         CHECK(first.tau == again.tau);
     }
@@ -97,17 +100,66 @@ TEST_CASE("QR on GPUs gives the same bits again") {
 
 TEST_CASE("QR's panels on one of several GPUs go alone where the table says so, and the factors are the same") {
     const Dense<double> a = random_dense<double>(200, 190, 12);
-    std::vector<QrResult<double>> factored;
-    for (const Index columns : {Index{0}, any_size}) {
-        Config config = QrMachine{.gpus = 3}.config();
-        config.tuning = tables_with_panels_alone_below(columns);
-        Runtime runtime(config);
-        runtime.start_trace();
-        factored.push_back(factor_qr(runtime, a, {32, 32}, qr_options(QrMode::gpu, 16)));
-        if (columns > 0) check_panels_alone(runtime.take_trace());
+    QrOptions late = qr_options(QrMode::hybrid, 16);
+    late.gpu_panels_below = 120;
+    for (const QrOptions& options : {qr_options(QrMode::gpu, 16), late}) {
+        INFO(name_of(options.mode));
+        std::vector<QrResult<double>> factored;
+        for (const Index columns : {Index{0}, any_size}) {
+            Config config = QrMachine{.gpus = 3}.config();
+            config.tuning = tables_with_panels_alone_below(columns);
+            Runtime runtime(config);
+            runtime.start_trace();
+            factored.push_back(factor_qr(runtime, a, {32, 32}, options));
+            if (columns > 0) check_panels_alone(runtime.take_trace());
+        }
+        CHECK(factored[0].a.values == factored[1].a.values);
+        CHECK(factored[0].tau == factored[1].tau);
     }
-    CHECK(factored[0].a.values == factored[1].a.values);
-    CHECK(factored[0].tau == factored[1].tau);
+}
+
+TEST_CASE("in mode hybrid GPUs factor the first panel of QR and those of the last rows, as far as they are asked to") {
+    const Index m = 200, n = 160, width = 16;
+    const Dense<double> a = random_dense<double>(m, n, 13);
+    for (const int gpus : {1, 2}) {
+        Runtime runtime(QrMachine{.gpus = gpus}.config());
+        for (const Index below : {Index{0}, Index{1}, Index{120}, m}) {
+            QrOptions options = qr_options(QrMode::hybrid, width);
+            options.gpu_panels_below = below;
+            runtime.start_trace();
+            check_qr(a, factor_qr(runtime, a, {32, 32}, options));
+            std::set<int> on_gpus;
+            const Trace trace = runtime.take_trace();
+            for (const TraceEvent& event : trace.events) {
+                const bool on_gpu = trace.rows[static_cast<std::size_t>(event.row)].kind == TraceRowKind::compute;
+                if (event.name == "panel" && on_gpu) on_gpus.insert(event.step);
+            }
+            INFO("below " << below << ", " << gpus << " GPUs");
+            for (int k = 0; k < n / width; ++k)
+                CHECK(on_gpus.count(k) == (below > 0 && (k == 0 || m - k * width <= below) ? 1 : 0));
+        }
+    }
+}
+
+TEST_CASE("QR's panels go to GPUs where cores would not keep ahead of the columns left") {
+    Tuning tuning{TuningTables::built_in().for_cpu("avx512"), TuningTables::built_in().for_gpu("sm_90")};
+    tuning.cpu.qr.panel_column_seconds = 0;
+    tuning.cpu.qr.panel_row_seconds = 1e-10;
+    tuning.gpu.qr.update_rate = 4e12;  // an element of the columns left takes 1 ps a column of the panel
+    const auto below = [&](QrMode mode, Index m, Index n, int gpus, Index given = -1) {
+        QrOptions options = qr_options(mode, 100);
+        options.gpu_panels_below = given;
+        return detail::QrChoices(tuning, options, m, n, 1, gpus).gpu_panels_below;
+    };
+    CHECK(below(QrMode::hybrid, 1000, 1000, 1) == 100);
+    CHECK(below(QrMode::hybrid, 1000, 1000, 3) == 300);
+    CHECK(below(QrMode::hybrid, 5000, 1000, 1) == 4100);  // 100 columns are left there
+    CHECK(below(QrMode::hybrid, 1000, 5000, 1) == 0);     // always more than 100 are
+    CHECK(below(QrMode::hybrid, 1000, 1000, 1, 0) == 0);
+    CHECK(below(QrMode::hybrid, 1000, 1000, 1, 70) == 70);
+    CHECK(below(QrMode::gpu, 1000, 1000, 1, 70) > 1000);
+    tuning.cpu.qr.panel_column_seconds = 1.1e-8;
+    CHECK(below(QrMode::hybrid, 1000, 1000, 1) == 166);  // r^2 = 11000 + 100 r
 }
 
 TEST_CASE("panels in mode gpu get narrower where few columns are left") {
@@ -136,5 +188,9 @@ TEST_CASE("options that QR on GPUs has not are refused") {
     Matrix<double> a(runtime, 20, 20);
     CHECK_THROWS_AS(qr_factor(runtime, a, qr_options(QrMode::hybrid, 4, 2)), UsageError);
     CHECK_THROWS_AS(qr_factor(runtime, a, qr_options(QrMode::gpu, 4, 3)), UsageError);
+    QrOptions options = qr_options(QrMode::hybrid, 4);
+    options.gpu_panels_below = -2;
+    CHECK_THROWS_WITH(qr_factor(runtime, a, options),
+                      "QrOptions::gpu_panels_below = -2; allowed is -1 (chosen) or at least 0");
     runtime.wait();
 }

@@ -366,5 +366,6 @@ TEST_CASE("mode auto of Cholesky and QR takes what was fastest, each by its own 
     CHECK(basalt::choose_cholesky_mode(runtime, {.mode = FactorMode::hybrid}, problem).mode == FactorMode::hybrid);
     CHECK(basalt::choose_qr_mode(runtime, {.panel_width = 7}, problem).mode == FactorMode::gpu);
     CHECK(basalt::choose_qr_mode(runtime, {}, {100, 400}).mode == FactorMode::gpu);
+    CHECK(basalt::choose_qr_mode(runtime, {.gpu_panels_below = 0}, problem).mode == FactorMode::gpu);
     CHECK(basalt::choose_qr_mode(runtime, {.mode = FactorMode::cpu}, problem).mode == FactorMode::cpu);
 }

@@ -125,8 +125,18 @@ TEST_CASE("Cholesky and QR take tiles, panels and modes from the tables") {
     CHECK(basalt::chosen_cholesky_mode(tuning, {}, 2048, 1) == FactorMode::gpu);
     CHECK(basalt::default_qr_tile(tuning, 3000, 3000) == basalt::TileShape{512, 128});
     CHECK(basalt::default_qr_tile(tuning, 100000, 300, 1) == basalt::TileShape{512, 300});
-    CHECK(basalt::default_qr_panel(tuning, FactorMode::cpu, 3000, 3000) == 128);
-    CHECK(basalt::default_qr_panel(tuning, FactorMode::gpu, 5000, 5000) == 256);
+    const auto qr_panel = [&](FactorMode mode, basalt::Index n, basalt::Index gpu_panels_below = -1) {
+        basalt::QrOptions options;
+        options.mode = mode;
+        options.gpu_panels_below = gpu_panels_below;
+        return basalt::default_qr_panel(tuning, options, n, n, mode == FactorMode::cpu ? 0 : 1);
+    };
+    CHECK(qr_panel(FactorMode::cpu, 3000) == 128);
+    CHECK(qr_panel(FactorMode::gpu, 5000, 0) == 256);
+    // in mode hybrid as in mode gpu where the cores are left no panel
+    CHECK(qr_panel(FactorMode::hybrid, 5000) == 256);
+    CHECK(qr_panel(FactorMode::hybrid, 5000, 5000) == 256);
+    CHECK(qr_panel(FactorMode::hybrid, 5000, 4999) == 128);
     CHECK(basalt::default_qr_tile(tuning, 100000, 32, 0, basalt::QrMethod::tile) == basalt::TileShape{512, 32});
     const basalt::QrOptions by_shape{.method = basalt::QrMethod::automatic};
     CHECK(basalt::chosen_qr_method(tuning, by_shape, FactorMode::cpu, 3000, 1000) == basalt::QrMethod::tile);

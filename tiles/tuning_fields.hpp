@@ -91,6 +91,8 @@ void visit_cpu_tuning(Visitor& visitor, Entry& entry) {
     visitor.group("qr", [&qr = entry.qr](Visitor& v) {
         visit_core_sizes(v, qr.sizes);
         visit_panel_team(v, "team", qr.team);
+        v.number("panel_column_seconds", qr.panel_column_seconds, 0.0, 1.0);
+        v.number("panel_row_seconds", qr.panel_row_seconds, 0.0, 1.0);
         v.list("tile_sizes", qr.tile_sizes, false, [](Visitor& inner, auto& size) {
             inner.size("up_to", size.up_to);
             inner.number("tile_height", size.tile.height, Index{1}, extent);
@@ -155,6 +157,7 @@ void visit_gpu_tuning(Visitor& visitor, Entry& entry) {
         visit_gpu_sizes(v, qr.sizes, qr.deal);
         visit_narrowing(v, qr.narrowing);
         v.number("least_work", qr.least_work, 0.0, 1e30);
+        v.number("update_rate", qr.update_rate, 1e6, 1e18);
     });
 }
 

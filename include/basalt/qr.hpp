@@ -42,6 +42,10 @@ struct QrOptions {
     /// rows are reduced one after the other, in parallel with others, and their triangles by a binary tree.
     /// `automatic`: by the tuning table, for panels of many bytes a thread (blocked) or tall matrices (tile).
     QrTree tree = QrTree::automatic;
+    /// Hybrid: where so many rows or fewer are left, GPUs factor the panels too, since the cores would not keep
+    /// ahead; 0: never, -1: the library chooses. Where no panel is left for the cores it is mode gpu, which ignores
+    /// this.
+    Index gpu_panels_below = -1;
     /// Mode gpu: narrower panels where few columns are left, as the updates that hide them get shorter.
     bool narrow_at_end = true;
     /// Mode gpu, single precision: the updates' large products by tensor cores, each number being the sum of three of 8
@@ -178,8 +182,8 @@ QrMethod chosen_qr_method(const Tuning& tuning, const QrOptions& options, QrMode
 QrOptions with_chosen_qr_method(const Tuning& tuning, const QrOptions& options, QrMode mode, Index m, Index n);
 /// Tiles that suit QR of an m x n matrix on so many GPUs, or on cores alone by a method that is not automatic.
 TileShape default_qr_tile(const Tuning& tuning, Index m, Index n, int gpus = 0, QrMethod method = QrMethod::blocked);
-/// Panel width that QrMethod::blocked uses in a mode when none is given, at most a tile's width. That of QrMethod::tile
-/// is the tile's.
-Index default_qr_panel(const Tuning& tuning, QrMode mode, Index m, Index n);
+/// Panel width that QrMethod::blocked uses with so many GPUs when none is given, at most a tile's width. `options.mode`
+/// must not be automatic. That of QrMethod::tile is the tile's.
+Index default_qr_panel(const Tuning& tuning, const QrOptions& options, Index m, Index n, int gpus);
 
 }  // namespace basalt

@@ -70,6 +70,10 @@ struct CpuTuning {
     struct Qr {
         std::vector<CoreSizes> sizes;
         PanelTeam team;
+        /// Mode hybrid: a column of a panel of r rows, with T and its way to the GPUs and back, takes
+        /// panel_column_seconds + r panel_row_seconds, whatever the panel's width.
+        double panel_column_seconds = 0;
+        double panel_row_seconds = 0;
         std::vector<TileQrSizes> tile_sizes;
         /// The tile form is faster, where the factors may have it, from so many rows for each column on.
         double tile_aspect = 0;
@@ -177,6 +181,7 @@ struct GpuTuning {
         GpuDeal deal;
         GpuNarrowing narrowing;  ///< mode gpu
         double least_work = 0;   ///< operations, below which the cores alone are faster
+        double update_rate = 1;  ///< of the trailing update, operations a second
     } qr;
 };
 

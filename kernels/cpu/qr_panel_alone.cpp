@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kernels/cpu/blas.hpp"
+#include "kernels/cpu/blas_serial.hpp"
 #include "kernels/cpu/block_reflector.hpp"
 #include "kernels/cpu/qr_panel.hpp"
 #include "kernels/cpu/split_product.hpp"
@@ -27,6 +28,7 @@ void qr_panel_factor(View<T> panel, std::type_identity_t<View<T>> r, std::type_i
 namespace {
 
 void reflect_by_pieces(View<const float> v, View<const float> t, TileColumns<float> c) {
+    const BlasSerial serial;
     const Index k = v.cols();
     std::vector<float> memory(static_cast<std::size_t>(2 * k * c.columns * c.width));
     const auto w = dense_tile_columns(memory.data(), c.columns, k, c.width),
