@@ -59,7 +59,7 @@ class CholeskyRuns {
           runtime_(runtime),
           files_(files),
           generator_(std::move(matrix)),
-          plan_(cholesky_plan(settings, runtime, options.n, sizeof(T))) {
+          plan_(cholesky_plan(settings, options.gpu, runtime, options.n, sizeof(T))) {
         require_memory(run_bytes(), fmt::format("a {} x {} matrix", options.rows(), options.n));
         spdlog::debug("mode {} ({}), tiles of {} x {}, panels of {}, {} workers, {} GPUs, scheduler {}",
                       plan_.mode_name(), plan_.reason, plan_.tile.height, plan_.tile.width, plan_.options.panel_width,
@@ -198,6 +198,7 @@ void add_cholesky(CLI::App& program, Settings& settings, Command& chosen) {
     const auto options = std::make_shared<FactorOptions>();
     options->matrix = "spd";
     add_factor_options(*command, settings, *options);
+    add_gpu_panels_option(*command, options->gpu);
     command->callback(
         [options, &settings, &chosen] { chosen = [options, &settings] { return cholesky(*options, settings); }; });
 }

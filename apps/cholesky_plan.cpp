@@ -2,16 +2,16 @@
 
 #include <algorithm>
 
-#include "apps/gpu_options.hpp"
-
 namespace basalt {
 
-CholeskyPlan cholesky_plan(const Settings& settings, const Runtime& runtime, Index n, std::size_t element_size) {
+CholeskyPlan cholesky_plan(const Settings& settings, const GpuOptions& gpu, const Runtime& runtime, Index n,
+                           std::size_t element_size) {
     const LuOptions set = settings.lu_options();
     CholeskyOptions options;
     options.mode = set.mode;
     options.panel_width = set.panel_width;
     options.lookahead = set.lookahead;
+    options.gpu_panels_below = gpu.panels_below;
     const char precision = element_size == sizeof(float) ? 's' : 'd';
     const FactorProblem problem{n, n, precision, data_on_gpus(settings), settings.tile()};
     const ModeChoice choice = choose_cholesky_mode(runtime, options, problem);
@@ -23,7 +23,7 @@ CholeskyPlan cholesky_plan(const Settings& settings, const Runtime& runtime, Ind
     plan.reason = choice.reason;
     plan.run = cholesky_run_case(runtime, options, options.mode, problem);
     Index& panel = plan.options.panel_width;
-    if (panel == 0) panel = default_cholesky_panel(runtime.tuning(), plan.mode, n, plan.tile.width);
+    if (panel == 0) panel = default_cholesky_panel(runtime.tuning(), options, n, plan.tile.width, gpus);
     panel = std::min(panel, plan.tile.width);
     plan_moves_by_size(plan, runtime, n, n, element_size);
     return plan;

@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "apps/factor_plan.hpp"
+#include "apps/gpu_options.hpp"
 #include "basalt/cholesky.hpp"
 
 namespace basalt {
@@ -15,6 +16,7 @@ struct CholeskyPlan : FactorPlan {
 /// The plan for a matrix of order n with elements of `element_size` bytes. Where the settings name no tile or panel
 /// width, they are the library's choice for the mode, with smaller tiles where the GPUs have little memory. Throws
 /// UsageError as choose_cholesky_mode() does.
-CholeskyPlan cholesky_plan(const Settings& settings, const Runtime& runtime, Index n, std::size_t element_size);
+CholeskyPlan cholesky_plan(const Settings& settings, const GpuOptions& gpu, const Runtime& runtime, Index n,
+                           std::size_t element_size);
 
 }  // namespace basalt

@@ -11,7 +11,7 @@ namespace basalt {
 
 /// Options of the subcommands that factor a matrix which have no environment variable: of GPUs, and --energy.
 struct GpuOptions {
-    Index panels_below = -1;  ///< LuOptions::gpu_panels_below and QrOptions'
+    Index panels_below = -1;  ///< gpu_panels_below of LuOptions, CholeskyOptions and QrOptions
     bool single_update_task = false;
     bool broadcast_from_host = false;
     bool plain_solve = false;

@@ -56,9 +56,11 @@ class CholeskyContest {
         tile_ = options.tile == basalt::TileShape{}
                     ? basalt::default_cholesky_tile(runtime.tuning(), n_, runtime.gpus())
                     : options.tile;
+        cholesky_options_.gpu_panels_below = options.gpu_panels_below;
         cholesky_options_.panel_width =
-            options.nb > 0 ? options.nb
-                           : basalt::default_cholesky_panel(runtime.tuning(), cholesky_options_.mode, n_, tile_.width);
+            options.nb > 0
+                ? options.nb
+                : basalt::default_cholesky_panel(runtime.tuning(), cholesky_options_, n_, tile_.width, runtime.gpus());
         cholesky_options_.lookahead = options.lookahead;
         cholesky_options_.narrow_at_end = options.narrow_at_end;
         cholesky_options_.split_products = options.split_products;
@@ -127,6 +129,7 @@ class CholeskyContest {
         factor.commit = build_commit;
         basalt::JsonRecord json = basalt::to_json(factor);
         json["lookahead"] = cholesky_options_.lookahead;
+        json["gpu_panels_below"] = cholesky_options_.gpu_panels_below;
         json["gpu_memory"] = runtime_.config().gpu_memory;
         json["looking"] = options_.left_looking < 0 ? "chosen" : options_.left_looking > 0 ? "left" : "right";
         json["triangle"] = options_.upper ? "upper" : "lower";

@@ -33,7 +33,8 @@ CpuTuning avx512() {
     cpu.lu.solve_rows = 1024;
     cpu.cholesky.sizes = {
         {256, {128, 32}, 32}, {768, {256, 64}, 64}, {2000, {512, 128}, 128}, {any_size, {512, 256}, 256}};
-    cpu.cholesky.solve_rows = 256;  // below, a core takes longer to wake up
+    cpu.cholesky.diagonal_seconds = 1e-4;
+    cpu.cholesky.diagonal_rate = 25e9;
     cpu.qr.sizes = {{256, {128, 32}, 32}, {768, {256, 64}, 64}, {any_size, {512, 128}, 128}};
     // below, a member's column of products costs no more than the meeting
     cpu.qr.team = {.rows_a_thread = 512, .most = 32};
@@ -93,6 +94,8 @@ GpuTuning sm_90() {
     gpu.cholesky.deal = {.tile_columns_a_gpu = 8, .smallest_tile = 512};
     gpu.cholesky.narrowing = {.left_a_panel_column = 8, .narrowest_panel = 256};
     gpu.cholesky.smallest_order = 2048;
+    gpu.cholesky.update_rate = 45e12;
+    gpu.cholesky.solve_rate = 4e12;
     gpu.cholesky.tile_height = 512;
     gpu.cholesky.least_split_order = 12288;
     gpu.cholesky.least_split_depth = 256;
@@ -118,6 +121,8 @@ GpuTuning sm_80() {
     gpu.architecture = "sm_80";
     gpu.panels.erase(gpu.panels.begin());
     gpu.lu.update_rate = 16e12;
+    gpu.cholesky.update_rate = 16e12;
+    gpu.cholesky.solve_rate = 1.5e12;
     gpu.qr.update_rate = 16e12;
     gpu.links.host_bytes_a_second = 25e9;
     gpu.links.relay = {};  // not measured there
@@ -129,6 +134,8 @@ GpuTuning sm_86() {
     GpuTuning gpu = sm_80();
     gpu.architecture = "sm_86";
     gpu.lu.update_rate = 0.5e12;
+    gpu.cholesky.update_rate = 0.5e12;
+    gpu.cholesky.solve_rate = 0.25e12;
     gpu.qr.update_rate = 0.5e12;
     gpu.cholesky.smallest_order = Index{1} << 40;  // none: its kernels take more shared memory than these have
     gpu.cholesky.fused_order = 0;                  // it multiplies in doubles

@@ -11,10 +11,16 @@ RunCase cholesky_run_case(const Runtime& runtime, const CholeskyOptions& options
     const TileShape usual = default_cholesky_tile(tuning, problem.n, on_gpus ? runtime.gpus() : 0);
     const TileShape tile = problem.tile == TileShape{} ? usual : problem.tile;
     const Index nb = options.panel_width;
+    CholeskyOptions in_mode = options;
+    in_mode.mode = mode;
+    in_mode.panel_width = 0;
+    const Index usual_nb = default_cholesky_panel(tuning, in_mode, problem.n, tile.width, runtime.gpus());
     detail::Differences differences;
     differences.note(tile != usual, "tile={}x{}", tile.height, tile.width);
-    differences.note(nb != 0 && nb != default_cholesky_panel(tuning, mode, problem.n, tile.width), "nb={}", nb);
+    differences.note(nb != 0 && nb != usual_nb, "nb={}", nb);
     differences.note(options.lookahead >= 0 && options.lookahead != 1, "lookahead={}", options.lookahead);
+    differences.note(mode == FactorMode::hybrid && options.gpu_panels_below >= 0, "gpu-panels-below={}",
+                     options.gpu_panels_below);
     differences.note(on_gpus && !options.narrow_at_end, "not narrow at the end");
     differences.note(on_gpus && problem.precision == 's' && !options.split_products, "plain-products");
     differences.note(mode == FactorMode::gpu && options.left_looking >= 0, "{}-looking",

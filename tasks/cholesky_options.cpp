@@ -1,6 +1,8 @@
 #include "tasks/cholesky_options.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <string>
 
 #include "tasks/scratch_matrix.hpp"
@@ -8,14 +10,39 @@
 
 namespace basalt {
 
+namespace {
+
 using detail::entry_for;
 
-Index default_cholesky_panel(const Tuning& tuning, FactorMode mode, Index n, Index tile_width) {
-    if (mode == FactorMode::cpu) return entry_for(tuning.cpu.cholesky.sizes, n).panel;
-    const bool fused = mode == FactorMode::gpu && n <= std::min(tuning.gpu.cholesky.fused_order, tile_width);
-    if (fused) return std::max<Index>(n, 1);
+/// Rows left at which GPUs update as fast as a core factors a diagonal block of order nb and one GPU solves for the
+/// rows below it. Behind that the GPUs would wait.
+Index rows_that_keep_cores_ahead(const Tuning& tuning, int gpus, Index nb) {
+    const auto& cpu = tuning.cpu.cholesky;
+    const auto& gpu = tuning.gpu.cholesky;
+    const auto order = static_cast<double>(nb);
+    const double block = cpu.diagonal_seconds + order * order * order / 3 / cpu.diagonal_rate;
+    const double row = order * order / gpu.solve_rate, a = order / gpu.update_rate / gpus;  // a r^2 = block + row r
+    return static_cast<Index>((row + std::sqrt(row * row + 4 * a * block)) / (2 * a));
+}
+
+/// options.gpu_panels_below with the choice made.
+Index gpu_panels_below(const Tuning& tuning, const CholeskyOptions& options, Index n, int gpus) {
+    if (options.mode == FactorMode::gpu) return std::numeric_limits<Index>::max();
+    if (options.mode == FactorMode::cpu) return 0;
+    if (options.gpu_panels_below >= 0) return options.gpu_panels_below;
+    const Index usual = entry_for(tuning.gpu.cholesky.sizes, n).hybrid_panel;
+    return rows_that_keep_cores_ahead(tuning, gpus, options.panel_width > 0 ? options.panel_width : usual);
+}
+
+}  // namespace
+
+Index default_cholesky_panel(const Tuning& tuning, const CholeskyOptions& options, Index n, Index tile_width,
+                             int gpus) {
+    if (options.mode == FactorMode::cpu) return entry_for(tuning.cpu.cholesky.sizes, n).panel;
     const GpuSizes& sizes = entry_for(tuning.gpu.cholesky.sizes, n);
-    return mode == FactorMode::gpu ? sizes.gpu_panel : sizes.hybrid_panel;
+    if (n > gpu_panels_below(tuning, options, n, gpus)) return sizes.hybrid_panel;
+    const bool fused = n <= std::min(tuning.gpu.cholesky.fused_order, tile_width);
+    return fused ? std::max<Index>(n, 1) : sizes.gpu_panel;
 }
 
 TileShape default_cholesky_tile(const Tuning& tuning, Index n, int gpus) {
@@ -55,6 +82,7 @@ CholeskyChoices::CholeskyChoices(const Tuning& tuning, const CholeskyOptions& op
     : mode(chosen_cholesky_mode(tuning, options, n, gpus)),
       widths{options.panel_width},
       lookahead(options.lookahead),
+      gpu_panels_below(options.gpu_panels_below),
       keep_other_side(options.keep_other_side),
       split_products(options.split_products),
       left_looking(options.left_looking) {
@@ -70,7 +98,15 @@ CholeskyChoices::CholeskyChoices(const Tuning& tuning, const CholeskyOptions& op
         throw UsageError("CholeskyOptions::lookahead = " + std::to_string(lookahead) +
                          "; allowed is -1 (chosen) or at least 0");
     }
-    if (widths.width == 0) widths.width = default_cholesky_panel(tuning, mode, n, tile_width);
+    if (gpu_panels_below < -1) {
+        throw UsageError("CholeskyOptions::gpu_panels_below = " + std::to_string(gpu_panels_below) +
+                         "; allowed is -1 (chosen) or at least 0");
+    }
+    CholeskyOptions decided = options;
+    decided.mode = mode;
+    if (widths.width == 0) widths.width = default_cholesky_panel(tuning, decided, n, tile_width, gpus);
+    gpu_panels_below = basalt::gpu_panels_below(tuning, decided, n, gpus);
+    if (mode == FactorMode::hybrid && n <= gpu_panels_below) mode = FactorMode::gpu;
     if (lookahead < 0) lookahead = 1;
     if (mode != FactorMode::cpu && options.narrow_at_end && widths.width < n) {
         widths.left_a_column = tuning.gpu.cholesky.narrowing.left_a_panel_column;

@@ -9,9 +9,16 @@ namespace basalt::detail {
 struct CholeskyChoices {
     CholeskyChoices(const Tuning& tuning, const CholeskyOptions& options, Index n, Index tile_width, int gpus);
 
-    FactorMode mode;  ///< never automatic
+    /// Whether a GPU factors a panel of a matrix of order n, not the cores.
+    bool on_gpu(const Panel& panel, Index n) const {
+        // the first one before there is anything that the GPUs could do meanwhile
+        return gpu_panels_below > 0 && (panel.first == 0 || n - panel.first <= gpu_panels_below);
+    }
+
+    FactorMode mode;  ///< never automatic, and gpu where hybrid leaves the cores no panel
     PanelWidths widths;
     int lookahead;
+    Index gpu_panels_below;  ///< rows left from which on GPUs factor the panels
     bool keep_other_side;
     bool split_products;
     int left_looking;  ///< -1: where it is faster

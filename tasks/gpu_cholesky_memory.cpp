@@ -35,8 +35,8 @@ GpuCholeskyMemory<T>::GpuCholeskyMemory(const CholeskyState<T>& cholesky, const 
       panel_numbers_(
           workspace_numbers<T>(cholesky.runtime.engine().device(0).emulated(), cholesky.grid().rows(), nb_)) {
     const TileGrid& grid = cholesky.grid();
-    if (choices.mode == FactorMode::hybrid) {
-        for (const Panel& p : cholesky.panels) triangle_ = std::max(triangle_, strips(p.width).elements());
+    for (const Panel& p : cholesky.panels) {
+        if (!choices.on_gpu(p, grid.rows())) triangle_ = std::max(triangle_, strips(p.width).elements());
     }
     if (triangle == Triangle::upper && cholesky.runtime.gpus() > 1) {
         collected_ = ceil_div(grid.tile_cols(), cholesky.runtime.gpus()) * grid.shape().width;

@@ -26,7 +26,7 @@ class GpuCholeskyMemory {
     Index panel_slots() const { return fused_ ? 1 : 3; }
     /// How the square of a panel of so many columns travels.
     TriangleStrips strips(Index width) const;
-    /// Of the largest triangle in strips; 0 where panels travel with their squares.
+    /// Of the largest triangle in strips; 0 where GPUs factor all panels.
     Index triangle_elements() const { return triangle_; }
     /// Rows of panels that a GPU collects for the one that factors them; 0 where it need not.
     Index collected_rows() const { return collected_; }

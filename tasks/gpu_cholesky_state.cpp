@@ -19,10 +19,8 @@ GpuCholeskyState<T>::GpuCholeskyState(CholeskyState<T>& cholesky, std::shared_pt
       nb(memory.panel_width()),
       group_columns(memory.fitting_columns()),
       in_place(choices.mode == FactorMode::gpu && gpus == 1 && !upper && !out_of_core()) {
-    if (!in_place) {
-        register_panels(choices.mode != FactorMode::gpu || out_of_core() || !gpus_reach_each_other(runtime));
-    }
-    if (choices.mode == FactorMode::hybrid) register_for_cores();
+    if (!in_place) register_panels(out_of_core() || !gpus_reach_each_other(runtime));
+    if (memory.triangle_elements() > 0) register_triangles();
     register_on_devices();
     const Index steps = std::max<Index>(std::ssize(cholesky.panels), 1);
     const Index numbers = aligned(steps);
@@ -33,10 +31,10 @@ GpuCholeskyState<T>::GpuCholeskyState(CholeskyState<T>& cholesky, std::shared_pt
 
 template <class T>
 void GpuCholeskyState<T>::register_panels(bool come_home) {
-    const Index n = a->grid().rows(), panel = aligned(n * nb), triangle = aligned(memory.triangle_elements());
+    const Index n = a->grid().rows(), panel = aligned(n * nb);
     const Index collect = aligned(memory.collected_rows() * nb), left = memory.left_elements();
     const std::size_t bytes =
-        static_cast<std::size_t>(memory.panel_slots() * (panel + triangle) + gpus * collect + 2 * left) * sizeof(T);
+        static_cast<std::size_t>(memory.panel_slots() * panel + gpus * collect + 2 * left) * sizeof(T);
     if (come_home) {
         travelling_ = PinnedBuffer(runtime.engine().pinned(), bytes);
     } else {
@@ -44,9 +42,6 @@ void GpuCholeskyState<T>::register_panels(bool come_home) {
     }
     T* next = static_cast<T*>(come_home ? travelling_.data() : panel_addresses_.data());
     for (Index s = 0; s < memory.panel_slots(); ++s, next += panel) panels.emplace_back(runtime, next, n, nb, "panel");
-    for (Index s = 0; s < memory.panel_slots() && triangle > 0; ++s, next += triangle) {
-        triangles.emplace_back(runtime, next, memory.triangle_elements(), 1, "triangle");
-    }
     for (int g = 0; g < gpus && collect > 0; ++g, next += collect) {
         collected.emplace_back(runtime, next, memory.collected_rows(), nb, "rows of a panel");
     }
@@ -54,12 +49,13 @@ void GpuCholeskyState<T>::register_panels(bool come_home) {
 }
 
 template <class T>
-void GpuCholeskyState<T>::register_for_cores() {
-    const Index solver = aligned((nb + 1) * nb);
-    solvers_memory_ = HostBuffer(static_cast<std::size_t>(memory.panel_slots() * solver) * sizeof(T));
-    T* next = static_cast<T*>(solvers_memory_.data());
-    for (Index s = 0; s < memory.panel_slots(); ++s, next += solver) {
-        solvers.emplace_back(runtime, next, nb + 1, nb, "divided triangle");
+void GpuCholeskyState<T>::register_triangles() {
+    const Index elements = memory.triangle_elements(), triangle = aligned(elements);
+    triangles_memory_ =
+        PinnedBuffer(runtime.engine().pinned(), static_cast<std::size_t>(memory.panel_slots() * triangle) * sizeof(T));
+    T* next = static_cast<T*>(triangles_memory_.data());
+    for (Index s = 0; s < memory.panel_slots(); ++s, next += triangle) {
+        triangles.emplace_back(runtime, next, elements, 1, "triangle");
     }
 }
 

@@ -44,20 +44,19 @@ struct GpuCholeskyState {
 
   private:
     void register_panels(bool come_home);
-    void register_for_cores();
+    void register_triangles();
     void register_on_devices();
 
     PinnedBuffer travelling_;     // panels and their parts, where they pass through the host's memory
     HostBuffer panel_addresses_;  // in their place where they never do
-    HostBuffer solvers_memory_;
+    PinnedBuffer triangles_memory_;
     PinnedBuffer info_memory_;
     HostBuffer on_devices_;  // addresses for what only GPUs use: never touched here
 
   public:
     // by slot; none in place
     std::vector<ScratchMatrix<T>> panels;     ///< n x nb, in the matrix's rows
-    std::vector<ScratchMatrix<T>> triangles;  ///< mode hybrid: panels' squares in strips, an array
-    std::vector<ScratchMatrix<T>> solvers;    ///< mode hybrid: split_diagonal() of these, nb x nb and one more row
+    std::vector<ScratchMatrix<T>> triangles;  ///< panels' squares in strips that cores factor, an array; none for GPUs
     std::vector<ScratchMatrix<T>> lefts;      ///< upper, left-looking: U(:, k)^T above panel k's own rows, an array
     // by tile column
     std::vector<ScratchMatrix<T>> above;  ///< what lies right of its diagonal, of the upper triangle below; band by row
@@ -65,7 +64,7 @@ struct GpuCholeskyState {
     std::vector<ScratchMatrix<T>> collected;       ///< rows of a panel that come from its tile columns, in their order
     std::vector<ScratchMatrix<Index>> workspaces;  ///< of its panels
     std::vector<ScratchMatrix<Index>> pieces;      ///< of products' operands, where they are made by pieces
-    std::vector<ScratchMatrix<Index>> info;        ///< of its panels, a number for each of all
+    std::vector<ScratchMatrix<Index>> info;        ///< of the panels that it factors, a number for each of all
 };
 
 extern template struct GpuCholeskyState<float>;

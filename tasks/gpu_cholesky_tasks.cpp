@@ -17,12 +17,29 @@ View<T> flipped_if(bool flip, View<T> a) {
     return flip ? transposed(a) : a;
 }
 
+/// P := P L^-T with L in strips: P_s := (P_s - P_:s L(s, :s)^T) L(s, s)^-T, one after the other.
+template <class T>
+void solve_rows(Stream stream, const TriangleStrips& strips, const T* array, View<T> p) {
+    for (Index s = 0; s < strips.count(); ++s) {
+        const View<T> columns = p.block(0, strips.first(s), p.rows(), strips.rows(s));
+        on_stream::subtract_transposed_products<T>(stream, 1, {p.block(0, 0, p.rows(), strips.first(s))},
+                                                   {strips.left_of(array, s, s)}, Strided<T>{columns});
+        on_stream::solve_triangle<T>(stream, Triangle::lower, Diagonal::stored, strips.block(array, s, s),
+                                     transposed(columns));
+    }
+}
+
 }  // namespace
 
 template <class T>
 GpuCholeskyTasks<T>::GpuCholeskyTasks(CholeskyState<T>& state, GpuCholeskyState<T>& on_gpus,
                                       const CholeskyChoices& choices)
-    : s_(state), g_(on_gpus), rt_(state.runtime), choices_(choices), slot_(state.panels.size(), -1) {}
+    : s_(state),
+      g_(on_gpus),
+      rt_(state.runtime),
+      choices_(choices),
+      slot_(state.panels.size(), -1),
+      factored_(static_cast<std::size_t>(on_gpus.gpus)) {}
 
 template <class T>
 int GpuCholeskyTasks<T>::first_panel(Index tile_column) const {
@@ -110,14 +127,14 @@ template <class T>
 void GpuCholeskyTasks<T>::take_out(int k) {
     if (g_.in_place) return;
     take_slot(k);
-    if (hybrid()) take_out_triangle(k);  // so that it is factored while the rows below it are on their way
+    if (!on_gpu(k)) take_out_triangle(k);
     if (top(k) < rows()) take_out_rows(k);
 }
 
 template <class T>
 void GpuCholeskyTasks<T>::put_back(int k) {
     if (g_.in_place) return;
-    if (hybrid()) put_back_triangle(k);
+    if (!on_gpu(k)) put_back_triangle(k);
     if (top(k) < rows()) put_back_rows(k);
 }
 
@@ -182,7 +199,6 @@ void GpuCholeskyTasks<T>::take_out_rows(int k) {
     } else {
         take_out_pieces(k);
     }
-    if (hybrid()) rt_.prefetch(panel_rows(k, top(k)), Place::cpu(), urgent);
 }
 
 /// Each GPU transposes what it has of the panel's rows; the panel's own puts them together.
@@ -266,10 +282,19 @@ void GpuCholeskyTasks<T>::put_back_rows(int k) {
 
 template <class T>
 void GpuCholeskyTasks<T>::factor(int k) {
-    if (hybrid()) return factor_on_cores(k);
+    if (on_gpu(k)) {
+        factor_on_gpu(k);
+    } else {
+        factor_on_cores(k);
+    }
+}
+
+template <class T>
+void GpuCholeskyTasks<T>::factor_on_gpu(int k) {
     const auto gpu = static_cast<std::size_t>(owner(k));
     const Region<Index> info = g_.info[gpu].region();
-    const bool gpus_first = panel(k).tile_column == owner(k) && first_panel(panel(k).tile_column) == k;
+    const bool gpus_first = factored_[gpu].empty();
+    factored_[gpu].push_back(k);
     using Design = cuda_kernels::CholeskyPanelDesign;
     const Design design = g_.memory.fused() ? Design::fused : Design::recursive;
     rt_.submit(step_task("panel", k, owner(k), urgent + 1), readwrite(panel_rows(k, panel(k).first)),
@@ -279,48 +304,33 @@ void GpuCholeskyTasks<T>::factor(int k) {
                }));
 }
 
-/// One core factors the square on top, then all solve for the rows below it.
+/// One core factors the square on top, then the GPU solves for the rows below it.
 template <class T>
 void GpuCholeskyTasks<T>::factor_on_cores(int k) {
     const Panel& p = panel(k);
-    const auto& solver = g_.solvers[slot(k)];
-    TaskOptions options{.name = "panel", .priority = urgent + 1, .tile = {k, k, -1}, .step = k, .place = Place::cpu()};
-    rt_.submit(options, readwrite(triangle(k)), write(solver.region()), readwrite(s_.info),
-               [p, strips = g_.memory.strips(p.width)](View<T> array, View<T> divided, View<Index> info) {
+    const TriangleStrips strips = g_.memory.strips(p.width);
+    rt_.submit({.name = "panel", .priority = urgent + 1, .tile = {k, k, -1}, .step = k, .place = Place::cpu()},
+               readwrite(triangle(k)), readwrite(s_.info), [p, strips](View<T> array, View<Index> info) {
                    if (info[0] != 0) return;
                    const Index found = cpu_kernels::factor_strips(strips, array.data());
-                   if (found > 0) {
-                       info[0] = p.first + found;
-                   } else {
-                       const Index scale = divided.rows() - 1;
-                       cpu_kernels::split_diagonal<T>(strips, array.data(), divided.block(0, 0, p.width, p.width),
-                                                      &divided(scale, 0));
-                   }
+                   if (found > 0) info[0] = p.first + found;
                });
-    const Index below = rows() - p.end();
-    const Index parts = std::clamp<Index>(below / rt_.tuning().cpu.cholesky.solve_rows, 1, rt_.workers());
-    options.name = "solve";
-    for (Index i = 0; i < parts && below > 0; ++i) {
-        const Index begin = p.end() + below * i / parts, end = p.end() + below * (i + 1) / parts;
-        rt_.submit(options, read(solver.region()), readwrite(panel_rows(k, begin, end)), read(s_.info),
-                   [width = p.width](View<const T> divided, View<T> a, View<const Index> info) {
-                       if (info[0] != 0) return;
-                       const Index scale = divided.rows() - 1;
-                       cpu_kernels::solve_rows<T>(divided.block(0, 0, width, width), &divided(scale, 0), a);
-                   });
-    }
+    if (p.end() == rows()) return;
+    rt_.submit(step_task("solve", k, owner(k), urgent + 1), read(triangle(k)), readwrite(panel_rows(k, p.end())),
+               on_any_device([strips](Stream stream, View<const T> array, View<T> below) {
+                   solve_rows<T>(stream, strips, array.data(), below);
+               }));
 }
 
 template <class T>
 void GpuCholeskyTasks<T>::collect_info() {
-    if (hybrid()) return;
-    for (int g = 0; g < g_.gpus; ++g) {
-        rt_.submit({.name = "info", .place = Place::cpu()}, read(g_.info[static_cast<std::size_t>(g)]),
-                   readwrite(s_.info), [s = &s_, h = &g_, g](View<const Index> found, View<Index> info) {
-                       for (int k = 0; k < static_cast<int>(s->panels.size()); ++k) {
-                           const Panel& p = s->panels[static_cast<std::size_t>(k)];
-                           if (h->device_of(p.tile_column) != g || found[k] == 0) continue;
-                           const Index number = p.first + found[k];
+    for (std::size_t g = 0; g < factored_.size(); ++g) {
+        if (factored_[g].empty()) continue;
+        rt_.submit({.name = "info", .place = Place::cpu()}, read(g_.info[g]), readwrite(s_.info),
+                   [s = &s_, panels = factored_[g]](View<const Index> found, View<Index> info) {
+                       for (const int k : panels) {
+                           if (found[k] == 0) continue;
+                           const Index number = s->panels[static_cast<std::size_t>(k)].first + found[k];
                            if (info[0] == 0 || number < info[0]) info[0] = number;
                        }
                    });

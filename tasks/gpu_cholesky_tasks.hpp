@@ -77,9 +77,10 @@ class GpuCholeskyTasks {
     const Panel& panel(int k) const { return s_.panels[static_cast<std::size_t>(k)]; }
     PanelRange panels_of(Index tile_column) const { return {first_panel(tile_column), first_panel(tile_column + 1)}; }
     int owner(int k) const { return g_.device_of(panel(k).tile_column); }
-    bool hybrid() const { return choices_.mode == FactorMode::hybrid; }
-    /// First row of what travels as one: in mode hybrid the square has its own way.
-    Index top(int k) const { return hybrid() ? panel(k).end() : panel(k).first; }
+    /// Whether a GPU factors panel k, not the cores.
+    bool on_gpu(int k) const { return choices_.on_gpu(panel(k), rows()); }
+    /// First row of what travels as one: the square of a panel that cores factor has its own way.
+    Index top(int k) const { return on_gpu(k) ? panel(k).first : panel(k).end(); }
 
     Region<T> matrix(const Panel& p, Index row_begin, Index row_end) const {
         return g_.a->template region<T>(p.tile_column, row_begin, row_end, p.col_begin, p.col_end());
@@ -107,6 +108,7 @@ class GpuCholeskyTasks {
     void collect(int k, int gpu, const std::vector<RowPiece>& pieces);
     void put_back_rows(int k);
     void factor_on_cores(int k);
+    void factor_on_gpu(int k);
 
     /// What a step does to the tile columns of one GPU.
     struct Update {
@@ -127,6 +129,7 @@ class GpuCholeskyTasks {
     const CholeskyChoices choices_;
     std::vector<int> slot_;  ///< by panel: where it is while it is on its way
     Index slots_taken_ = 0;
+    std::vector<std::vector<int>> factored_;  ///< by GPU: the panels that it factors
 };
 
 extern template class GpuCholeskyTasks<float>;

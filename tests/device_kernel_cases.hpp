@@ -330,6 +330,19 @@ void check_solve_steps(Kernels& kernels, std::vector<Index> orders) {
                    << (flipped ? ", transposed" : ""));
             REQUIRE(distance(device_b.read(), x.values) <= 4 * tolerance<T>(n));
 
+            HostColumns<T> rows_of_x(1, r, n, 2), rows_of_b(1, r, n, 2);
+            for (Index i = 0; i < n; ++i) {
+                for (Index c = 0; c < r; ++c) {
+                    rows_of_x.column(0)(c, i) = x.column(0)(i, c);
+                    rows_of_b.column(0)(c, i) = b.column(0)(i, c);
+                }
+            }
+            typename Kernels::template Memory<T> device_rows(kernels, rows_of_b.values);
+            kernels.template solve_triangle<T>(upper ? basalt::Triangle::upper : basalt::Triangle::lower,
+                                               unit ? basalt::Diagonal::unit : basalt::Diagonal::stored, on_device,
+                                               transposed(rows_of_b.on(device_rows.data()).column(0)));
+            REQUIRE(distance(device_rows.read(), rows_of_x.values) <= 4 * tolerance<T>(n));
+
             const Index m = n + 3;
             HostColumns<T> a(1, flipped ? n : m, flipped ? m : n, 3), y(1, m, r, 4);
             typename Kernels::template Memory<T> device_a(kernels, a.values), device_x(kernels, x.values),

@@ -2,6 +2,7 @@
 
 // What the tests of Cholesky in the modes hybrid and gpu share, on emulated GPUs and on real ones.
 #include <chrono>
+#include <string>
 #include <vector>
 
 #include "tests/cholesky_cases.hpp"
@@ -30,18 +31,30 @@ struct CholeskyMachine {
     }
 };
 
+/// In mode hybrid the cores factor all panels.
 inline CholeskyOptions on_gpus(FactorMode mode, Index panel_width = 0, int lookahead = -1) {
     CholeskyOptions options;
     options.mode = mode;
     options.panel_width = panel_width;
     options.lookahead = lookahead;
+    options.gpu_panels_below = 0;
     return options;
 }
 
 inline constexpr FactorMode gpu_modes[] = {FactorMode::gpu, FactorMode::hybrid};
 
-inline const char* text(FactorMode mode) {
-    return mode == FactorMode::gpu ? "gpu" : mode == FactorMode::hybrid ? "hybrid" : "cpu";
+/// For a matrix of order n, GPUs factoring all panels, none, and the first and those from the middle on.
+inline std::vector<CholeskyOptions> with_gpu_panels(Index n, Index panel_width = 0, int lookahead = -1) {
+    std::vector<CholeskyOptions> all;
+    for (const FactorMode mode : gpu_modes) all.push_back(on_gpus(mode, panel_width, lookahead));
+    all.push_back(all.back());
+    all.back().gpu_panels_below = n / 2;
+    return all;
+}
+
+inline std::string text(const CholeskyOptions& options) {
+    if (options.mode == FactorMode::gpu) return "gpu";
+    return "hybrid, GPU panels below " + std::to_string(options.gpu_panels_below);
 }
 
 struct CholeskyShape {
@@ -50,19 +63,18 @@ struct CholeskyShape {
     Index panel_width;
 };
 
-/// Both triangles in both modes, dealt in both ways where these differ: LAPACK's residual, and the other side as it
-/// was.
+/// Both triangles, panels on GPUs and cores, dealt in both ways where these differ: LAPACK's residual, and the other
+/// side as it was.
 template <class T>
 void check_on_gpus(const CholeskyMachine& machine, const CholeskyShape& shape, int lookahead = -1) {
     const Watchdog watchdog;
     Runtime runtime(machine.config());
-    for (const FactorMode mode : gpu_modes) {
+    for (const CholeskyOptions& options : with_gpu_panels(shape.n, shape.panel_width, lookahead)) {
         for (const Triangle triangle : both_triangles) {
             const Dense<T> a = spd_dense<T>(triangle, shape.n, 3);
-            INFO(text(mode) << ", " << text(triangle) << ", n = " << shape.n << ", tiles " << shape.tile.height << " x "
-                            << shape.tile.width << ", panels of " << shape.panel_width << ", lookahead " << lookahead
-                            << ", " << machine.gpus << " GPUs, memory " << machine.memory);
-            const auto options = on_gpus(mode, shape.panel_width, lookahead);
+            INFO(text(options) << ", " << text(triangle) << ", n = " << shape.n << ", tiles " << shape.tile.height
+                               << " x " << shape.tile.width << ", panels of " << shape.panel_width << ", lookahead "
+                               << lookahead << ", " << machine.gpus << " GPUs, memory " << machine.memory);
             check_cholesky(triangle, a, factor(runtime, triangle, a, shape.tile, options));
             if (machine.gpus < 3) continue;
             INFO("dealt cyclically");

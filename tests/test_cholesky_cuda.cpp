@@ -179,15 +179,17 @@ TEST_CASE("a positive definite matrix larger than the memory cap is factored on 
 TEMPLATE_TEST_CASE("INFO on real GPUs is that of the cores", "[cuda][large]", float, double) {
     if (gpus_here() == 0) SKIP(no_gpu);
     Runtime runtime(machine(gpu_counts().back()).config());
-    for (const FactorMode mode : gpu_modes)
-        check_info<TestType>(runtime, 310, {128, 128}, on_gpus(mode, 64), {0, 63, 64, 200, 309});
+    for (const CholeskyOptions& options : with_gpu_panels(310, 64)) {
+        INFO(text(options));
+        check_info<TestType>(runtime, 310, {128, 128}, options, {0, 63, 64, 130, 200, 309});
+    }
 }
 
 TEMPLATE_TEST_CASE("ill-conditioned matrices keep LAPACK's residual on real GPUs", "[cuda][large]", float, double) {
     if (gpus_here() == 0) SKIP(no_gpu);
     Runtime runtime(machine(gpu_counts().back()).config());
-    for (const FactorMode mode : gpu_modes)
-        check_ill_conditioned<TestType>(runtime, 300, {128, 128}, on_gpus(mode, 128));
+    for (const CholeskyOptions& options : with_gpu_panels(300, 128))
+        check_ill_conditioned<TestType>(runtime, 300, {128, 128}, options);
 }
 
 TEST_CASE("a triangle in a real GPU's memory is loaded, factored and stored there", "[cuda][large]") {
@@ -203,11 +205,10 @@ TEST_CASE("repeated Cholesky on real GPUs gives the same bits", "[cuda][large]")
     if (gpus_here() == 0) SKIP(no_gpu);
     Runtime runtime(machine(gpu_counts().back()).config());
     const Dense<double> a = symmetric(Triangle::lower, spd_dense<double>(Triangle::lower, 1200, 11));
-    for (const FactorMode mode : gpu_modes) {
-        const auto first = factor(runtime, Triangle::lower, a, {128, 512}, on_gpus(mode, 256));
+    for (const CholeskyOptions& options : with_gpu_panels(1200, 256)) {
+        const auto first = factor(runtime, Triangle::lower, a, {128, 512}, options);
         for (int i = 0; i < 5; ++i) {
-            CHECK(factor(runtime, Triangle::lower, a, {128, 512}, on_gpus(mode, 256)).factor.values ==
-                  first.factor.values);
+            CHECK(factor(runtime, Triangle::lower, a, {128, 512}, options).factor.values == first.factor.values);
         }
     }
 }

@@ -51,6 +51,43 @@ TEST_CASE("Cholesky on one GPU is left-looking unless asked not to be", "[choles
     }
 }
 
+TEST_CASE("in mode hybrid GPUs factor the first panel and those of the last rows, as asked for or by the tables",
+          "[cholesky]") {
+    const Index n = 160, nb = 32;
+    const auto factored = [&](const Config& config, Index gpu_panels_below) {
+        Runtime runtime(config);
+        CholeskyOptions options = on_gpus(FactorMode::hybrid, nb);
+        options.gpu_panels_below = gpu_panels_below;
+        const Dense<double> a = spd_dense<double>(Triangle::lower, n, 3);
+        runtime.start_trace();
+        check_cholesky(Triangle::lower, a, factor(runtime, Triangle::lower, a, {32, 64}, options));
+        const Trace trace = runtime.take_trace();
+        std::string by;  // who factors, panel by panel
+        for (int k = 0; k < n / nb; ++k) {
+            for (const TraceEvent& event : trace.events) {
+                if (event.name != "panel" || event.step != k) continue;
+                by += trace.rows[static_cast<std::size_t>(event.row)].kind == TraceRowKind::cpu ? 'c' : 'g';
+            }
+        }
+        return by;
+    };
+    for (const int gpus : {1, 3}) {
+        Config config = CholeskyMachine{.gpus = gpus}.config();
+        CHECK(factored(config, 0) == "ccccc");
+        CHECK(factored(config, 1) == "gcccc");
+        CHECK(factored(config, 64) == "gccgg");
+        CHECK(factored(config, n) == "ggggg");
+        CHECK(factored(config, -1) == "ggggg");  // of so few rows
+        auto tables = std::make_shared<TuningTables>(TuningTables::built_in());
+        for (GpuTuning& gpu : tables->gpus) gpu.cholesky.update_rate = 1e6;
+        config.tuning = tables;
+        for (CpuTuning& cpu : tables->cpus) cpu.cholesky.diagonal_seconds = 0;
+        CHECK(factored(config, -1) == "ccccc");
+        for (CpuTuning& cpu : tables->cpus) cpu.cholesky.diagonal_seconds = 4200e-6 * nb / gpus;
+        CHECK(factored(config, -1) == "gccgg");  // r^2 = 4200
+    }
+}
+
 TEST_CASE("Cholesky with slow devices, without peer access and with one worker", "[cholesky]") {
     using std::chrono::microseconds;
     const CholeskyShape shape{150, {32, 32}, 16};
@@ -78,7 +115,7 @@ TEST_CASE("panels get narrower at the end and give the same factor", "[cholesky]
     }
 }
 
-TEST_CASE("in mode hybrid a panel's triangle travels in the strips of the transfer model, and the rows below it",
+TEST_CASE("in mode hybrid a panel's triangle travels in the strips of the transfer model, and nothing else",
           "[cholesky]") {
     const Index n = 200, nb = 32;
     const TileShape tile{64, 64};
@@ -106,7 +143,7 @@ TEST_CASE("in mode hybrid a panel's triangle travels in the strips of the transf
                 const Index width = std::min(nb, n - first);
                 const auto strips = basalt::detail::strips_of_least_time(runtime.tuning().gpu, width, sizeof(double));
                 if (first == 0) counts.push_back(strips.count());
-                expected += (strips.elements() + (n - first - width) * nb) * 8;
+                expected += strips.elements() * 8;
             }
             INFO(text(triangle) << " at " << rate << " bytes a second");
             CHECK(home == expected);
@@ -125,7 +162,7 @@ TEST_CASE("in mode hybrid a panel's triangle travels in the strips of the transf
 
 TEST_CASE("an upper triangle on GPUs takes no second matrix", "[cholesky]") {
     const Index n = 500, nb = 16;
-    for (const FactorMode mode : gpu_modes) {
+    for (const CholeskyOptions& options : with_gpu_panels(n, nb)) {
         for (const int gpus : {1, 3}) {
             Runtime runtime(CholeskyMachine{.gpus = gpus}.config());
             auto a = Matrix<double>::generate(runtime, make_generator<double>("spd", n, n, 3), n, n, {64, 64},
@@ -135,11 +172,12 @@ TEST_CASE("an upper triangle on GPUs takes no second matrix", "[cholesky]") {
             const auto column = static_cast<std::uint64_t>(512 * 64) * sizeof(double);
             const std::uint64_t columns = (8 + static_cast<std::uint64_t>(gpus) - 1) / static_cast<std::uint64_t>(gpus);
             runtime.start_trace();
-            CHECK(cholesky_factor(runtime, a, Triangle::upper, on_gpus(mode, nb)).info() == 0);
+            CHECK(cholesky_factor(runtime, a, Triangle::upper, options).info() == 0);
             runtime.wait();
             const std::uint64_t panel = static_cast<std::uint64_t>(n * nb) * sizeof(double);
             const std::uint64_t most = runtime.statistics().most_gpu_bytes;
-            INFO(text(mode) << ", " << gpus << " GPUs: " << most << " bytes, " << columns * column << " of the matrix");
+            INFO(text(options) << ", " << gpus << " GPUs: " << most << " bytes, " << columns * column
+                               << " of the matrix");
             CHECK(most >= columns * column);
             // three panels on their way, what they are collected from, and what is kept of the other side
             CHECK(most <= columns * column + 5 * panel + columns * 64 * nb * sizeof(double) + 32768);
@@ -215,19 +253,19 @@ TEST_CASE("the other side of the diagonal may be given up", "[cholesky]") {
 
 TEMPLATE_TEST_CASE("INFO on GPUs is that of the cores", "[cholesky][sanitize]", float, double) {
     for (const int gpus : {1, 3}) {
-        for (const FactorMode mode : gpu_modes) {
+        for (const CholeskyOptions& options : with_gpu_panels(70, 16)) {
             const Watchdog watchdog;
             Runtime runtime(CholeskyMachine{.gpus = gpus}.config());
-            INFO(text(mode) << ", " << gpus << " GPUs");
-            check_info<TestType>(runtime, 70, {32, 32}, on_gpus(mode, 16), {0, 1, 31, 32, 50, 69});
+            INFO(text(options) << ", " << gpus << " GPUs");
+            check_info<TestType>(runtime, 70, {32, 32}, options, {0, 1, 15, 16, 31, 32, 50, 69});
         }
     }
 }
 
 TEMPLATE_TEST_CASE("ill-conditioned matrices keep LAPACK's residual on GPUs", "[cholesky]", float, double) {
-    for (const FactorMode mode : gpu_modes) {
+    for (const CholeskyOptions& options : with_gpu_panels(100, 32)) {
         Runtime runtime(CholeskyMachine{.gpus = 2}.config());
-        check_ill_conditioned<TestType>(runtime, 100, {64, 64}, on_gpus(mode, 32));
+        check_ill_conditioned<TestType>(runtime, 100, {64, 64}, options);
     }
 }
 
@@ -246,11 +284,11 @@ TEST_CASE("a triangle in a GPU's memory is loaded, factored and stored there", "
 TEST_CASE("repeated Cholesky on GPUs gives the same bits", "[cholesky]") {
     Runtime runtime(CholeskyMachine{.gpus = 3, .delay = std::chrono::microseconds(50)}.config());
     const Dense<double> a = symmetric(Triangle::lower, spd_dense<double>(Triangle::lower, 160, 11));
-    for (const FactorMode mode : gpu_modes) {
-        for (const int lookahead : {0, 1}) {  // which makes products of other shapes, and so may BLAS's sums be
-            const auto first = factor(runtime, Triangle::lower, a, {32, 64}, on_gpus(mode, 32, lookahead));
+    for (const int lookahead : {0, 1}) {  // which makes products of other shapes, and so may BLAS's sums be
+        for (const CholeskyOptions& options : with_gpu_panels(160, 32, lookahead)) {
+            const auto first = factor(runtime, Triangle::lower, a, {32, 64}, options);
             for (int i = 0; i < 3; ++i) {
-                const auto again = factor(runtime, Triangle::lower, a, {32, 64}, on_gpus(mode, 32, lookahead));
+                const auto again = factor(runtime, Triangle::lower, a, {32, 64}, options);
                 CHECK(again.factor.values == first.factor.values);
             }
         }
@@ -260,12 +298,12 @@ TEST_CASE("repeated Cholesky on GPUs gives the same bits", "[cholesky]") {
 TEST_CASE("the factor of a matrix made on the GPUs solves a system", "[cholesky]") {
     Runtime runtime(CholeskyMachine{.gpus = 2}.config());
     const Index n = 90;
-    for (const FactorMode mode : gpu_modes) {
+    for (const CholeskyOptions& options : with_gpu_panels(n, 16)) {
         auto a =
             Matrix<double>::generate(runtime, make_generator<double>("spd", n, n, 1), n, n, {32, 32}, Place::any());
         const Dense<double> dense = generated<double>("spd", n, n, 1), b = random_dense<double>(n, 3, 2);
         auto x = Matrix<double>::from_columns(runtime, b.values.data(), n, 3, b.ld, {32, 32});
-        cholesky_solve(runtime, cholesky_factor(runtime, a, Triangle::upper, on_gpus(mode, 16)), x);
+        cholesky_solve(runtime, cholesky_factor(runtime, a, Triangle::upper, options), x);
         Dense<double> got(n, 3);
         x.store(got.view());
         runtime.wait();
@@ -282,6 +320,10 @@ TEST_CASE("the modes of Cholesky that need a GPU say so, and those of GPUs have 
     for (const FactorMode mode : gpu_modes) {
         CHECK_THROWS_AS(cholesky_factor(cores, a, Triangle::lower, on_gpus(mode)), UsageError);
         CHECK_THROWS_AS(cholesky_factor(gpus, b, Triangle::lower, on_gpus(mode, 4, 2)), UsageError);
+        CholeskyOptions options = on_gpus(mode);
+        options.gpu_panels_below = -2;
+        CHECK_THROWS_WITH(cholesky_factor(gpus, b, Triangle::lower, options),
+                          "CholeskyOptions::gpu_panels_below = -2; allowed is -1 (chosen) or at least 0");
     }
     CHECK(chosen_cholesky_mode(gpus.tuning(), {}, 4000, 0) == FactorMode::cpu);
     CHECK(chosen_cholesky_mode(gpus.tuning(), {}, 4000, 1) == FactorMode::gpu);
@@ -289,11 +331,11 @@ TEST_CASE("the modes of Cholesky that need a GPU say so, and those of GPUs have 
 }
 
 TEST_CASE("a Cholesky factorization that a device fails reports it once and leaves the runtime usable", "[cholesky]") {
-    for (const FactorMode mode : gpu_modes) {
+    for (const CholeskyOptions& options : with_gpu_panels(160, 16)) {
         for (const std::uint64_t failing : {2, 5, 9}) {
             for (const bool kernel : {true, false}) {
                 const Watchdog watchdog;
-                INFO(text(mode) << ", " << (kernel ? "kernel " : "copy ") << failing << " fails");
+                INFO(text(options) << ", " << (kernel ? "kernel " : "copy ") << failing << " fails");
                 Config config = CholeskyMachine{.gpus = 2}.config();
                 (kernel ? config.emulation.failing_kernel : config.emulation.failing_copy) = failing;
                 config.emulation.failing_gpu = 0;
@@ -301,12 +343,12 @@ TEST_CASE("a Cholesky factorization that a device fails reports it once and leav
                 {
                     auto a = Matrix<double>::generate(runtime, make_generator<double>("spd", 160, 160, 2), 160, 160,
                                                       {32, 32});
-                    const auto cholesky = cholesky_factor(runtime, a, Triangle::lower, on_gpus(mode, 16));
+                    const auto cholesky = cholesky_factor(runtime, a, Triangle::lower, options);
                     CHECK_THROWS_AS(runtime.wait(), TaskError);
                 }
                 runtime.wait();
                 const Dense<double> a = spd_dense<double>(Triangle::lower, 160, 2);
-                check_cholesky(Triangle::lower, a, factor(runtime, Triangle::lower, a, {32, 32}, on_gpus(mode, 16)));
+                check_cholesky(Triangle::lower, a, factor(runtime, Triangle::lower, a, {32, 32}, options));
             }
         }
     }

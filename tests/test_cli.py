@@ -328,7 +328,9 @@ def qr_by_tiles_takes_any_shape_on_cores_alone():
 def cholesky_runs_in_every_mode_and_writes_a_record():
     for n in (0, 1, 130):
         for more in (["--precision", "s"], ["--mode", "gpu", "--emulated-gpus", "2"],
-                     ["--mode", "hybrid", "--emulated-gpus", "1", "--data", "device"]):
+                     ["--mode", "hybrid", "--emulated-gpus", "1", "--data", "device"],
+                     ["--mode", "hybrid", "--emulated-gpus", "2", "--gpu-panels-below", "0"],
+                     ["--mode", "hybrid", "--emulated-gpus", "2", "--gpu-panels-below", "70"]):
             shown = basalt("cholesky", "--n", str(n), "--nb", "16", "--tile", "48x32", "--cpus", "2", *more)
             expect(shown.status == 0 and "passed" in shown.out, shown)
     shown = basalt("cholesky", "--n", "100", "--nb", "32", "--tile", "64x64", "--json", "-", "--repeat", "2")
@@ -344,6 +346,21 @@ def cholesky_says_what_is_wrong_with_a_matrix():
     expect_refused(basalt("cholesky", "--n", "40", "--m", "41"), "--m", "square")
     shown = basalt("cholesky", "--n", "40", "--matrix", "zero", "--json", "-")
     expect(shown.status == 1 and json.loads(shown.out)["info"] == 1 and "not positive definite" in shown.err, shown)
+
+
+@test
+@in_folder
+def cholesky_has_its_panels_factored_by_whom_it_is_asked_to(folder):
+    expect_refused(basalt("cholesky", "--gpu-panels-below", "-2"), "--gpu-panels-below", '"-2"', "-1: chosen")
+    path = os.path.join(folder, "trace.json")
+    system = ["--n", "256", "--nb", "32", "--tile", "64x64", "--mode", "hybrid", "--emulated-gpus", "1", "--trace", path]
+    for below, places in (("0", ["cpu"]), ("128", ["compute", "cpu"]), ("256", ["compute"])):
+        for command in (["cholesky"], ["solve", "--method", "cholesky", "--matrix", "spd"]):
+            shown = basalt(*command, *system, "--gpu-panels-below", below)
+            expect(shown.status == 0 and "passed" in shown.out, shown)
+            shown = basalt("trace", path, "--json", "-")
+            names = json.loads(shown.out)["names"]
+            expect(sorted(name["on"] for name in names if name["name"] == "panel") == places, shown)
 
 
 @test

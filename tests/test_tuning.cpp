@@ -118,9 +118,22 @@ TEST_CASE("Cholesky and QR take tiles, panels and modes from the tables") {
     CHECK(basalt::default_cholesky_tile(tuning, 2000) == basalt::TileShape{512, 128});
     CHECK(basalt::default_cholesky_tile(tuning, 2048, 1) == basalt::TileShape{512, 2048});
     CHECK(basalt::default_cholesky_tile(tuning, 3000, 1) == basalt::TileShape{512, 3008});
-    CHECK(basalt::default_cholesky_panel(tuning, FactorMode::gpu, 8192, 8192) == 8192);
-    CHECK(basalt::default_cholesky_panel(tuning, FactorMode::gpu, 8192, 2048) == 512);
-    CHECK(basalt::default_cholesky_panel(tuning, FactorMode::cpu, 8192, 8192) == 256);
+    const auto panel = [&](FactorMode mode, basalt::Index n, basalt::Index tile_width, basalt::Index gpu_panels_below,
+                           int gpus) {
+        basalt::CholeskyOptions options;
+        options.mode = mode;
+        options.gpu_panels_below = gpu_panels_below;
+        return basalt::default_cholesky_panel(tuning, options, n, tile_width, gpus);
+    };
+    CHECK(panel(FactorMode::gpu, 8192, 8192, -1, 1) == 8192);
+    CHECK(panel(FactorMode::gpu, 8192, 2048, 0, 1) == 512);
+    CHECK(panel(FactorMode::cpu, 8192, 8192, -1, 0) == 256);
+    // in mode hybrid as in mode gpu where the cores are left no panel
+    CHECK(panel(FactorMode::hybrid, 8192, 8192, -1, 1) == 8192);
+    CHECK(panel(FactorMode::hybrid, 8192, 2048, 8192, 1) == 512);
+    CHECK(panel(FactorMode::hybrid, 8192, 8192, 8191, 1) == 256);
+    CHECK(panel(FactorMode::hybrid, 32768, 4096, -1, 1) == 512);
+    CHECK(panel(FactorMode::hybrid, 32768, 4096, -1, 8) == 1024);
     CHECK(basalt::chosen_cholesky_mode(tuning, {}, 2047, 1) == FactorMode::cpu);
     CHECK(basalt::chosen_cholesky_mode(tuning, {}, 2048, 1) == FactorMode::gpu);
     CHECK(basalt::default_qr_tile(tuning, 3000, 3000) == basalt::TileShape{512, 128});

@@ -86,7 +86,8 @@ void visit_cpu_tuning(Visitor& visitor, Entry& entry) {
     });
     visitor.group("cholesky", [&cholesky = entry.cholesky](Visitor& v) {
         visit_core_sizes(v, cholesky.sizes);
-        v.number("solve_rows", cholesky.solve_rows, Index{1}, extent);
+        v.number("diagonal_seconds", cholesky.diagonal_seconds, 0.0, 1.0);
+        v.number("diagonal_rate", cholesky.diagonal_rate, 1e3, 1e15);
     });
     visitor.group("qr", [&qr = entry.qr](Visitor& v) {
         visit_core_sizes(v, qr.sizes);
@@ -146,6 +147,8 @@ void visit_gpu_tuning(Visitor& visitor, Entry& entry) {
         visit_gpu_sizes(v, cholesky.sizes, cholesky.deal);
         visit_narrowing(v, cholesky.narrowing);
         v.number("smallest_order", cholesky.smallest_order, Index{0}, order);
+        v.number("update_rate", cholesky.update_rate, 1e6, 1e18);
+        v.number("solve_rate", cholesky.solve_rate, 1e6, 1e18);
         v.number("tile_height", cholesky.tile_height, Index{1}, extent);
         v.number("least_split_order", cholesky.least_split_order, Index{0}, order);
         v.number("least_split_depth", cholesky.least_split_depth, Index{1}, extent);

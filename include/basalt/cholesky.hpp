@@ -18,6 +18,10 @@ struct CholeskyOptions {
     /// Panels ahead of the trailing update that get priority: 0 or 1; mode cpu: any. -1: the library chooses. It never
     /// changes results.
     int lookahead = -1;
+    /// Hybrid: where so many rows or fewer are left, GPUs factor the panels too, since the cores would not keep
+    /// ahead; 0: never, -1: the library chooses. Where no panel is left for the cores it is mode gpu, which ignores
+    /// this.
+    Index gpu_panels_below = -1;
     /// GPUs: narrower panels where few columns are left, as the updates that hide them get shorter.
     bool narrow_at_end = true;
     /// GPUs: elements on the other side of the diagonal keep their values, for which the GPU sets a band of them aside
@@ -114,8 +118,8 @@ RunCase cholesky_run_case(const Runtime& runtime, const CholeskyOptions& options
 /// Tiles that Cholesky of order n uses on so many GPUs when none are given; on cores alone their width is the panel's
 /// too.
 TileShape default_cholesky_tile(const Tuning& tuning, Index n, int gpus = 0);
-/// Panel width that Cholesky uses in a mode when none is given, in tiles of a width; tiles narrower than that bound it.
-/// On a GPU a small matrix that is one tile column is one panel.
-Index default_cholesky_panel(const Tuning& tuning, FactorMode mode, Index n, Index tile_width);
+/// Panel width that Cholesky uses with so many GPUs when none is given, in tiles of a width; tiles narrower than that
+/// bound it. `options.mode` must not be automatic. On a GPU a small matrix that is one tile column is one panel.
+Index default_cholesky_panel(const Tuning& tuning, const CholeskyOptions& options, Index n, Index tile_width, int gpus);
 
 }  // namespace basalt

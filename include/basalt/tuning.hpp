@@ -64,7 +64,10 @@ struct CpuTuning {
 
     struct Cholesky {
         std::vector<CoreSizes> sizes;
-        Index solve_rows = 1;  ///< mode hybrid: rows of a panel that a task solves for, or more where cores are fewer
+        /// Mode hybrid: a diagonal block of order nb takes diagonal_seconds, with its ways from the GPU and back, and
+        /// its nb^3 / 3 operations at diagonal_rate a second.
+        double diagonal_seconds = 0;
+        double diagonal_rate = 1;
     } cholesky;
 
     struct Qr {
@@ -163,6 +166,10 @@ struct GpuTuning {
         GpuDeal deal;
         GpuNarrowing narrowing;
         Index smallest_order = 0;  ///< below, the cores alone are faster
+        /// Mode hybrid, operations a second: of the trailing update, and of the solution below a diagonal block of the
+        /// cores'.
+        double update_rate = 1;
+        double solve_rate = 1;
         Index tile_height = 1;
         /// Products are made by pieces (CholeskyOptions::split_products) from this order of the matrix, this depth, and
         /// this smaller side of the result on: below, getting the pieces takes longer than they save.

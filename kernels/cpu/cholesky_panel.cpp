@@ -6,7 +6,7 @@
 #include "kernels/cpu/blas.hpp"
 #include "kernels/cpu/blas_serial.hpp"
 #include "kernels/cpu/cholesky.hpp"
-#include "kernels/cpu/gemm.hpp"
+#include "kernels/cpu/copy.hpp"
 
 namespace basalt::cpu_kernels {
 
@@ -43,45 +43,16 @@ void restore_above_diagonal(std::type_identity_t<View<const T>> saved, View<T> a
 
 template <class T>
 Index factor_strips(const TriangleStrips& strips, T* array) {
-    const BlasSerial serial;
-    for (Index s = 0; s < strips.count(); ++s) {
-        for (Index t = 0; t < s; ++t) {  // L(s, t) = (A(s, t) - L(s, :t) L(t, :t)^T) L(t, t)^-T
-            const View<T> block = strips.block(array, s, t), triangle = strips.block(array, t, t);
-            blas::gemm<T>(T{-1}, strips.left_of(array, s, t), transposed(strips.left_of(array, t, t)), T{1}, block);
-            blas::trsm<T>(Side::right, Triangle::upper, Diagonal::stored, T{1}, transposed(triangle), block);
-        }
-        const View<T> diagonal = strips.block(array, s, s);
-        blas::syrk<T>(Triangle::lower, T{-1}, strips.left_of(array, s, s), T{1}, diagonal);
-        if (const Index info = factor_triangle(Triangle::lower, diagonal)) return strips.first(s) + info;
-    }
-    return 0;
-}
-
-template <class T>
-void split_diagonal(const TriangleStrips& strips, const T* array, View<T> unit, T* scale) {
-    for (Index s = 0; s < strips.count(); ++s) {
-        const View<const T> strip = strips.strip(array, s);
-        for (Index i = 0; i < strips.rows(s); ++i) {
-            const Index row = strips.first(s) + i;
-            scale[row] = T{1} / strip(i, row);
-            for (Index j = 0; j < row; ++j) unit(row, j) = strip(i, j) * scale[j];
-        }
-    }
-}
-
-template <class T>
-void solve_rows(std::type_identity_t<View<const T>> unit, const T* scale, View<T> p) {
-    constexpr Index rows_at_once = 256;
-    const Index n = unit.rows(), most = std::min(rows_at_once, p.rows());
-    std::vector<T> columns(static_cast<std::size_t>(n * most)),
-        packed(static_cast<std::size_t>(packed_size<T>(n, most)));
-    for (Index first = 0; first < p.rows(); first += rows_at_once) {
-        const View<T> rows = p.block(first, 0, std::min(rows_at_once, p.rows() - first), n);
-        const auto b = View<T>::row_major(columns.data(), n, rows.rows(), rows.rows());
-        transpose<T>(rows, b);
-        solve_scaled_and_pack<T>(unit, scale, b, packed.data());
-        transpose<T>(b, rows);
-    }
+    if (strips.count() == 1) return factor_triangle(Triangle::lower, strips.strip(array, 0));
+    // copied together and back, which costs less than products as small as strips would be slower
+    const Index n = strips.order();
+    std::vector<T> memory(static_cast<std::size_t>(n * n));
+    const auto square = View<T>::row_major(memory.data(), n, n, n);
+    const auto rows = [&](Index s) { return square.block(strips.first(s), 0, strips.rows(s), strips.end(s)); };
+    for (Index s = 0; s < strips.count(); ++s) copy_elements<T>(strips.strip(array, s), rows(s));
+    const Index info = factor_triangle(Triangle::lower, square);
+    for (Index s = 0; s < strips.count(); ++s) copy_elements<T>(rows(s), strips.strip(array, s));
+    return info;
 }
 
 template void cholesky_panel<float>(View<float>, Index*);
@@ -95,9 +66,5 @@ template void restore_above_diagonal<float>(View<const float>, View<float>);
 template void restore_above_diagonal<double>(View<const double>, View<double>);
 template Index factor_strips<float>(const TriangleStrips&, float*);
 template Index factor_strips<double>(const TriangleStrips&, double*);
-template void split_diagonal<float>(const TriangleStrips&, const float*, View<float>, float*);
-template void split_diagonal<double>(const TriangleStrips&, const double*, View<double>, double*);
-template void solve_rows<float>(View<const float>, const float*, View<float>);
-template void solve_rows<double>(View<const double>, const double*, View<double>);
 
 }  // namespace basalt::cpu_kernels

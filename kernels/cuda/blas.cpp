@@ -93,13 +93,16 @@ void triangular_solve(Stream stream, Triangle triangle, Diagonal diagonal, std::
               "cublas<t>trsv", stream);
         return;
     }
-    // and of X: it is asked for X^T T^T = B^T
+    // and of X: of a row-major one it is asked for X^T T^T = B^T
+    const bool rows_of_x = is_row_major(x);
+    const View<T> stored_x = rows_of_x ? x : transposed(x);
     const T one{1};
     const auto solve = precision_of<T>(&cublasStrsm, &cublasDtrsm);
-    check(
-        solve(handle(stream), CUBLAS_SIDE_RIGHT, fill, row_major ? CUBLAS_OP_N : CUBLAS_OP_T, ones, blas_int(x.cols()),
-              blas_int(x.rows()), &one, stored.data(), leading_dimension(stored), x.data(), leading_dimension(x)),
-        "cublas<t>trsm", stream);
+    check(solve(handle(stream), rows_of_x ? CUBLAS_SIDE_RIGHT : CUBLAS_SIDE_LEFT, fill,
+                row_major == rows_of_x ? CUBLAS_OP_N : CUBLAS_OP_T, ones, blas_int(stored_x.cols()),
+                blas_int(stored_x.rows()), &one, stored.data(), leading_dimension(stored), stored_x.data(),
+                leading_dimension(stored_x)),
+          "cublas<t>trsm", stream);
 }
 
 template void subtract_transposed_from_vector<float>(Stream, View<const float>, View<const float>, View<float>);

@@ -38,8 +38,7 @@ template <class T>
 void subtract_transposed_from_vector(Stream stream, std::type_identity_t<View<const T>> a,
                                      std::type_identity_t<View<const T>> x, View<T> y);
 
-/// X = T^-1 X for the named triangle of `t`, row-major or the transpose of such a matrix; X is row-major. Errors as
-/// above.
+/// X = T^-1 X for the named triangle of `t`; both are row-major or the transpose of such a matrix. Errors as above.
 template <class T>
 void triangular_solve(Stream stream, Triangle triangle, Diagonal diagonal, std::type_identity_t<View<const T>> t,
                       View<T> x);

@@ -11,8 +11,8 @@
 /// The same input gives the same bits. For float and double. CPU twins: kernels/cpu/triangle_solve.hpp.
 namespace basalt::cuda_kernels {
 
-/// X = T^-1 X for the named triangle of `t` (n x n, row-major or the transpose of such a matrix), whose other side is
-/// not read. X is n x r, row-major.
+/// X = T^-1 X for the named triangle of `t` (n x n), whose other side is not read; X is n x r. Either is row-major or
+/// the transpose of such a matrix.
 template <class T>
 void solve_triangle(Stream stream, Triangle triangle, Diagonal diagonal, std::type_identity_t<View<const T>> t,
                     View<T> x);
