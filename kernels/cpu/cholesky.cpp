@@ -4,9 +4,8 @@
 #include <array>
 #include <cassert>
 #include <cmath>
+#include <vector>
 
-#include "kernels/cpu/blas.hpp"
-#include "kernels/cpu/blas_serial.hpp"
 #include "kernels/cpu/gemm.hpp"
 #include "kernels/cpu/simd/kernels.hpp"
 
@@ -49,18 +48,55 @@ Index factor_leaf(View<T> a) {
     return info;
 }
 
+/// Columns of the left half in the recursion of a triangle of order n.
+Index left_half(Index n) { return (n / 2 + leaf - 1) / leaf * leaf; }
+
+/// Memory for the halves of a triangle of order n, and of smaller ones.
 template <class T>
-Index factor_lower(View<T> a) {
+class RecursionMemory {
+  public:
+    explicit RecursionMemory(Index n)
+        : widest_(std::max(left_half(n), n - left_half(n))),
+          scale_(static_cast<std::size_t>(widest_)),
+          unit_(static_cast<std::size_t>(widest_ * widest_)),
+          block_(unit_),
+          packed_(static_cast<std::size_t>(packed_size<T>(widest_, widest_))) {}
+
+    T* scale() { return scale_.data(); }
+    View<T> unit(Index n) { return View<T>::row_major(unit_.data(), n, n, n); }
+    View<T> block(Index rows, Index cols) { return View<T>::row_major(block_.data(), rows, cols, cols); }
+    T* packed() { return packed_.data(); }
+
+  private:
+    Index widest_;
+    std::vector<T> scale_, unit_, block_, packed_;
+};
+
+/// By halves, with the products of solve_and_pack(), which are faster here than OpenBLAS's trsm and syrk.
+template <class T>
+Index factor_lower(View<T> a, RecursionMemory<T>& memory) {
     const Index n = a.rows();
     if (n <= leaf) return factor_leaf(a);
-    const Index top = (n / 2 + leaf - 1) / leaf * leaf, below = n - top;
+    const Index top = left_half(n), below = n - top;
     const View<T> a00 = a.block(0, 0, top, top), a10 = a.block(top, 0, below, top),
                   a11 = a.block(top, top, below, below);
-    if (const Index info = factor_lower(a00)) return info;
-    // A10 L00^T = A10
-    blas::trsm<T>(Side::right, Triangle::upper, Diagonal::stored, T{1}, transposed(a00), a10);
-    blas::syrk<T>(Triangle::lower, T{-1}, a10, T{1}, a11);
-    const Index info = factor_lower(a11);
+    if (const Index info = factor_lower(a00, memory)) return info;
+    // A10^T = L00^-1 A10^T, A11 -= A10 A10^T
+    const View<T> unit = memory.unit(top);
+    split_diagonal<T>(a00, unit, memory.scale());
+    if (a.col_stride() == 1) {
+        const View<T> b = memory.block(top, below);
+        transpose<T>(a10, b);
+        solve_scaled_and_pack<T>(unit, memory.scale(), b, memory.packed());
+        transpose<T>(b, a10);
+        subtract_square<T>(Triangle::lower, a11, a10, memory.packed());
+    } else {
+        const View<T> b = memory.block(below, top);
+        solve_scaled_and_pack<T>(unit, memory.scale(), transposed(a10), memory.packed());
+        transpose<T>(transposed(a10), b);
+        subtract_square<T>(Triangle::upper, transposed(a11), b, memory.packed());
+    }
+    const Index info = factor_lower(a11, memory);
     return info == 0 ? 0 : top + info;
 }
 
@@ -69,8 +105,8 @@ Index factor_lower(View<T> a) {
 template <class T>
 Index factor_triangle(Triangle triangle, View<T> a) {
     assert(a.rows() == a.cols());
-    const BlasSerial serial;
-    return factor_lower<T>(triangle == Triangle::lower ? a : transposed(a));
+    RecursionMemory<T> memory(a.rows());
+    return factor_lower<T>(triangle == Triangle::lower ? a : transposed(a), memory);
 }
 
 template <class T>
