@@ -18,9 +18,9 @@ struct CholeskyOptions {
     /// Panels ahead of the trailing update that get priority: 0 or 1; mode cpu: any. -1: the library chooses. It never
     /// changes results.
     int lookahead = -1;
-    /// Hybrid: where so many rows or fewer are left, GPUs factor the panels too, since the cores would not keep
-    /// ahead; 0: never, -1: the library chooses. Where no panel is left for the cores it is mode gpu, which ignores
-    /// this.
+    /// Hybrid, where the cores factor the squares on top of panels: where so many rows or fewer are left, GPUs factor
+    /// these too, since the cores would not keep ahead; 0: never, -1: the library chooses. Where no panel is left for
+    /// the cores it is mode gpu, which ignores this.
     Index gpu_panels_below = -1;
     /// GPUs: narrower panels where few columns are left, as the updates that hide them get shorter.
     bool narrow_at_end = true;

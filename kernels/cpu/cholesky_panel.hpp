@@ -29,8 +29,8 @@ void save_above_diagonal(std::type_identity_t<View<const T>> a, View<T> saved);
 template <class T>
 void restore_above_diagonal(std::type_identity_t<View<const T>> saved, View<T> a);
 
-/// The triangle in `strips` becomes its Cholesky factor; elements right of the diagonal do not matter. Returns INFO as
-/// factor_triangle() does.
+/// The triangle in `strips` becomes its Cholesky factor; elements right of the diagonal keep their values. Returns INFO
+/// as factor_triangle() does.
 template <class T>
 Index factor_strips(const TriangleStrips& strips, T* array);
 
