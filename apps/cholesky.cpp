@@ -199,6 +199,8 @@ void add_cholesky(CLI::App& program, Settings& settings, Command& chosen) {
     options->matrix = "spd";
     add_factor_options(*command, settings, *options);
     add_gpu_panels_option(*command, options->gpu);
+    command->add_flag("--rows-on-cores", options->gpu.rows_on_cores,
+                      "hybrid, for comparison: the cores solve for a panel's rows below the square that they factor");
     command->callback(
         [options, &settings, &chosen] { chosen = [options, &settings] { return cholesky(*options, settings); }; });
 }

@@ -12,6 +12,7 @@ CholeskyPlan cholesky_plan(const Settings& settings, const GpuOptions& gpu, cons
     options.panel_width = set.panel_width;
     options.lookahead = set.lookahead;
     options.gpu_panels_below = gpu.panels_below;
+    options.rows_on_cores = gpu.rows_on_cores;
     const char precision = element_size == sizeof(float) ? 's' : 'd';
     const FactorProblem problem{n, n, precision, data_on_gpus(settings), settings.tile()};
     const ModeChoice choice = choose_cholesky_mode(runtime, options, problem);

@@ -15,9 +15,10 @@ struct GpuOptions {
     bool single_update_task = false;
     bool broadcast_from_host = false;
     bool plain_solve = false;
-    bool energy = false;     ///< measure it
-    bool tf32 = false;       ///< LuOptions::tf32; of `basalt lu` alone
-    bool panel_log = false;  ///< LuOptions::panel_log; of `basalt lu` alone
+    bool rows_on_cores = false;  ///< CholeskyOptions::rows_on_cores; of `basalt cholesky` alone
+    bool energy = false;         ///< measure it
+    bool tf32 = false;           ///< LuOptions::tf32; of `basalt lu` alone
+    bool panel_log = false;      ///< LuOptions::panel_log; of `basalt lu` alone
 
     /// The settings' options of LU and these. Throws WrongUse for a log of panels without the trace that shows it.
     LuOptions lu_options(const Settings& settings) const;

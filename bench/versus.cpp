@@ -112,6 +112,8 @@ void add_options(CLI::App& command, VersusOptions& options, std::string& core) {
         .add_option("--gpu-panels-below", options.gpu_panels_below,
                     "hybrid: rows left from which on GPUs factor panels too; 0: never, -1: the library chooses")
         ->check(CLI::Range(-1, 1 << 30));
+    command.add_flag("--rows-on-cores", options.rows_on_cores,
+                     "hybrid, Cholesky: the cores solve for a panel's rows below the square that they factor");
     command.add_flag("--tf32", options.tf32, "hybrid and gpu, --precision s: our trailing updates multiply in TF32");
     command.add_flag("--energy", options.energy, "hybrid and gpu: measure the energy of GPUs and processor packages");
     command.add_option("--tuning", options.tuning, "hybrid and gpu: file that overrides the tuning tables");

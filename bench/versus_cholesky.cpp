@@ -64,9 +64,8 @@ class CholeskyContest : public CpuContest<T> {
     CholeskyContest(const VersusOptions& options, basalt::Runtime& runtime, Index n)
         : CpuContest<T>(options, runtime, n, n, tile_for(options, runtime.tuning(), n), "spd") {
         cholesky_options_.mode = basalt::FactorMode::cpu;
-        const Index nb = options.nb > 0
-                             ? options.nb
-                             : basalt::default_cholesky_panel(runtime.tuning(), cholesky_options_, n, n, 0);
+        const Index nb =
+            options.nb > 0 ? options.nb : basalt::default_cholesky_panel(runtime.tuning(), cholesky_options_, n, n, 0);
         cholesky_options_.panel_width = std::min(nb, this->matrix().tile_shape().width);
         cholesky_options_.lookahead = options.lookahead;
     }

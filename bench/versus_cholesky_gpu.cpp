@@ -57,6 +57,7 @@ class CholeskyContest {
                     ? basalt::default_cholesky_tile(runtime.tuning(), n_, runtime.gpus())
                     : options.tile;
         cholesky_options_.gpu_panels_below = options.gpu_panels_below;
+        cholesky_options_.rows_on_cores = options.rows_on_cores;
         cholesky_options_.panel_width =
             options.nb > 0
                 ? options.nb
@@ -130,6 +131,7 @@ class CholeskyContest {
         basalt::JsonRecord json = basalt::to_json(factor);
         json["lookahead"] = cholesky_options_.lookahead;
         json["gpu_panels_below"] = cholesky_options_.gpu_panels_below;
+        if (cholesky_options_.rows_on_cores) json["rows_on_cores"] = true;
         json["gpu_memory"] = runtime_.config().gpu_memory;
         json["looking"] = options_.left_looking < 0 ? "chosen" : options_.left_looking > 0 ? "left" : "right";
         json["triangle"] = options_.upper ? "upper" : "lower";

@@ -40,6 +40,7 @@ struct VersusOptions {
     int left_looking = -1;  ///< Cholesky: 1, or 0: right-looking; -1: the library chooses
     bool upper = false;     ///< Cholesky: of the array read by rows, whose upper triangle its lower one is
     int gpu_panels_below = -1;
+    bool rows_on_cores = false;  ///< Cholesky
     bool tf32 = false;
     bool energy = false;  ///< measure it, of ours and of the vendor's
     std::string tuning;   ///< file that overrides the tables

@@ -33,8 +33,9 @@ CpuTuning avx512() {
     cpu.lu.solve_rows = 1024;
     cpu.cholesky.sizes = {
         {256, {128, 32}, 32}, {768, {256, 64}, 64}, {2000, {512, 128}, 128}, {any_size, {512, 256}, 256}};
-    cpu.cholesky.diagonal_seconds = 1e-4;
-    cpu.cholesky.diagonal_rate = 25e9;
+    cpu.cholesky.diagonal_seconds = 4e-4;
+    cpu.cholesky.diagonal_rate = 20e9;
+    cpu.cholesky.solve_rows = 256;  // below, a core takes longer to wake up
     cpu.qr.sizes = {{256, {128, 32}, 32}, {768, {256, 64}, 64}, {any_size, {512, 128}, 128}};
     // below, a member's column of products costs no more than the meeting
     cpu.qr.team = {.rows_a_thread = 512, .most = 32};
@@ -89,12 +90,11 @@ GpuTuning sm_90() {
     gpu.lu.narrow_hybrid_below = 12288;
     gpu.lu.wide_hybrid_above = 40960;
     gpu.lu.wide_hybrid_panel = 512;
-    gpu.cholesky.sizes = {
-        {2048, 128, 256, 2048}, {8192, 256, 512, 8192}, {16384, 256, 1024, 4096}, {any_size, 512, 1024, 4096}};
+    gpu.cholesky.sizes = {{2048, 128, 256, 2048}, {8192, 256, 512, 8192}, {any_size, 512, 1024, 4096}};
     gpu.cholesky.deal = {.tile_columns_a_gpu = 8, .smallest_tile = 512};
     gpu.cholesky.narrowing = {.left_a_panel_column = 8, .narrowest_panel = 256};
     gpu.cholesky.smallest_order = 2048;
-    gpu.cholesky.update_rate = 45e12;
+    gpu.cholesky.update_rate = 42e12;
     gpu.cholesky.solve_rate = 4e12;
     gpu.cholesky.tile_height = 512;
     gpu.cholesky.least_split_order = 12288;

@@ -21,6 +21,7 @@ RunCase cholesky_run_case(const Runtime& runtime, const CholeskyOptions& options
     differences.note(options.lookahead >= 0 && options.lookahead != 1, "lookahead={}", options.lookahead);
     differences.note(mode == FactorMode::hybrid && options.gpu_panels_below >= 0, "gpu-panels-below={}",
                      options.gpu_panels_below);
+    differences.note(mode == FactorMode::hybrid && options.rows_on_cores, "rows-on-cores");
     differences.note(on_gpus && !options.narrow_at_end, "not narrow at the end");
     differences.note(on_gpus && problem.precision == 's' && !options.split_products, "plain-products");
     differences.note(mode == FactorMode::gpu && options.left_looking >= 0, "{}-looking",

@@ -15,13 +15,14 @@ namespace {
 using detail::entry_for;
 
 /// Rows left at which GPUs update as fast as a core factors a diagonal block of order nb and one GPU solves for the
-/// rows below it. Behind that the GPUs would wait.
+/// rows below it. Behind that the GPUs would wait. The solution counts twice, since it slows the update beside it.
 Index rows_that_keep_cores_ahead(const Tuning& tuning, int gpus, Index nb) {
     const auto& cpu = tuning.cpu.cholesky;
     const auto& gpu = tuning.gpu.cholesky;
     const auto order = static_cast<double>(nb);
     const double block = cpu.diagonal_seconds + order * order * order / 3 / cpu.diagonal_rate;
-    const double row = order * order / gpu.solve_rate, a = order / gpu.update_rate / gpus;  // a r^2 = block + row r
+    // a r^2 = block + row r
+    const double row = 2 * order * order / gpu.solve_rate, a = order / gpu.update_rate / gpus;
     return static_cast<Index>((row + std::sqrt(row * row + 4 * a * block)) / (2 * a));
 }
 
@@ -83,6 +84,7 @@ CholeskyChoices::CholeskyChoices(const Tuning& tuning, const CholeskyOptions& op
       widths{options.panel_width},
       lookahead(options.lookahead),
       gpu_panels_below(options.gpu_panels_below),
+      rows_on_cores(options.rows_on_cores),
       keep_other_side(options.keep_other_side),
       split_products(options.split_products),
       left_looking(options.left_looking) {

@@ -19,6 +19,7 @@ struct CholeskyChoices {
     PanelWidths widths;
     int lookahead;
     Index gpu_panels_below;  ///< rows left from which on GPUs factor the panels
+    bool rows_on_cores;
     bool keep_other_side;
     bool split_products;
     int left_looking;  ///< -1: where it is faster

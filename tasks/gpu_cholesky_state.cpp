@@ -19,8 +19,10 @@ GpuCholeskyState<T>::GpuCholeskyState(CholeskyState<T>& cholesky, std::shared_pt
       nb(memory.panel_width()),
       group_columns(memory.fitting_columns()),
       in_place(choices.mode == FactorMode::gpu && gpus == 1 && !upper && !out_of_core()) {
-    if (!in_place) register_panels(out_of_core() || !gpus_reach_each_other(runtime));
-    if (memory.triangle_elements() > 0) register_triangles();
+    const bool cores_factor = memory.triangle_elements() > 0, cores_solve = cores_factor && choices.rows_on_cores;
+    if (!in_place) register_panels(cores_solve || out_of_core() || !gpus_reach_each_other(runtime));
+    if (cores_factor) register_triangles();
+    if (cores_solve) register_solvers();
     register_on_devices();
     const Index steps = std::max<Index>(std::ssize(cholesky.panels), 1);
     const Index numbers = aligned(steps);
@@ -56,6 +58,16 @@ void GpuCholeskyState<T>::register_triangles() {
     T* next = static_cast<T*>(triangles_memory_.data());
     for (Index s = 0; s < memory.panel_slots(); ++s, next += triangle) {
         triangles.emplace_back(runtime, next, elements, 1, "triangle");
+    }
+}
+
+template <class T>
+void GpuCholeskyState<T>::register_solvers() {
+    const Index solver = aligned((nb + 1) * nb);
+    solvers_memory_ = HostBuffer(static_cast<std::size_t>(memory.panel_slots() * solver) * sizeof(T));
+    T* next = static_cast<T*>(solvers_memory_.data());
+    for (Index s = 0; s < memory.panel_slots(); ++s, next += solver) {
+        solvers.emplace_back(runtime, next, nb + 1, nb, "divided triangle");
     }
 }
 

@@ -45,11 +45,13 @@ struct GpuCholeskyState {
   private:
     void register_panels(bool come_home);
     void register_triangles();
+    void register_solvers();
     void register_on_devices();
 
     PinnedBuffer travelling_;     // panels and their parts, where they pass through the host's memory
     HostBuffer panel_addresses_;  // in their place where they never do
     PinnedBuffer triangles_memory_;
+    HostBuffer solvers_memory_;
     PinnedBuffer info_memory_;
     HostBuffer on_devices_;  // addresses for what only GPUs use: never touched here
 
@@ -57,6 +59,7 @@ struct GpuCholeskyState {
     // by slot; none in place
     std::vector<ScratchMatrix<T>> panels;     ///< n x nb, in the matrix's rows
     std::vector<ScratchMatrix<T>> triangles;  ///< panels' squares in strips that cores factor, an array; none for GPUs
+    std::vector<ScratchMatrix<T>> solvers;    ///< split_diagonal() of these, nb x nb and one more row, if cores solve
     std::vector<ScratchMatrix<T>> lefts;      ///< upper, left-looking: U(:, k)^T above panel k's own rows, an array
     // by tile column
     std::vector<ScratchMatrix<T>> above;  ///< what lies right of its diagonal, of the upper triangle below; band by row

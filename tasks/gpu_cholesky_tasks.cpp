@@ -199,6 +199,7 @@ void GpuCholeskyTasks<T>::take_out_rows(int k) {
     } else {
         take_out_pieces(k);
     }
+    if (!on_gpu(k) && choices_.rows_on_cores) rt_.prefetch(panel_rows(k, top(k)), Place::cpu(), urgent);
 }
 
 /// Each GPU transposes what it has of the panel's rows; the panel's own puts them together.
@@ -304,22 +305,55 @@ void GpuCholeskyTasks<T>::factor_on_gpu(int k) {
                }));
 }
 
-/// One core factors the square on top, then the GPU solves for the rows below it.
+/// One core factors the square on top.
 template <class T>
 void GpuCholeskyTasks<T>::factor_on_cores(int k) {
     const Panel& p = panel(k);
-    const TriangleStrips strips = g_.memory.strips(p.width);
     rt_.submit({.name = "panel", .priority = urgent + 1, .tile = {k, k, -1}, .step = k, .place = Place::cpu()},
-               readwrite(triangle(k)), readwrite(s_.info), [p, strips](View<T> array, View<Index> info) {
+               readwrite(triangle(k)), readwrite(s_.info),
+               [p, strips = g_.memory.strips(p.width)](View<T> array, View<Index> info) {
                    if (info[0] != 0) return;
                    const Index found = cpu_kernels::factor_strips(strips, array.data());
                    if (found > 0) info[0] = p.first + found;
                });
     if (p.end() == rows()) return;
+    if (choices_.rows_on_cores) {
+        solve_on_cores(k);
+    } else {
+        solve_on_gpu(k);
+    }
+}
+
+template <class T>
+void GpuCholeskyTasks<T>::solve_on_gpu(int k) {
+    const Panel& p = panel(k);
     rt_.submit(step_task("solve", k, owner(k), urgent + 1), read(triangle(k)), readwrite(panel_rows(k, p.end())),
-               on_any_device([strips](Stream stream, View<const T> array, View<T> below) {
+               on_any_device([strips = g_.memory.strips(p.width)](Stream stream, View<const T> array, View<T> below) {
                    solve_rows<T>(stream, strips, array.data(), below);
                }));
+}
+
+template <class T>
+void GpuCholeskyTasks<T>::solve_on_cores(int k) {
+    const Panel& p = panel(k);
+    const Region<T> solver = g_.solvers[slot(k)].region();
+    TaskOptions options{.name = "divide", .priority = urgent + 1, .tile = {k, k, -1}, .step = k, .place = Place::cpu()};
+    rt_.submit(options, read(triangle(k)), write(solver),
+               [width = p.width, strips = g_.memory.strips(p.width)](View<const T> array, View<T> divided) {
+                   T* const scale = &divided(divided.rows() - 1, 0);
+                   cpu_kernels::split_diagonal<T>(strips, array.data(), divided.block(0, 0, width, width), scale);
+               });
+    options.name = "solve";
+    const Index below = rows() - p.end();
+    const Index parts = std::clamp<Index>(below / rt_.tuning().cpu.cholesky.solve_rows, 1, rt_.workers());
+    for (Index i = 0; i < parts; ++i) {
+        const Index begin = p.end() + below * i / parts, end = p.end() + below * (i + 1) / parts;
+        rt_.submit(options, read(solver), readwrite(panel_rows(k, begin, end)),
+                   [width = p.width](View<const T> divided, View<T> a) {
+                       const T* const scale = &divided(divided.rows() - 1, 0);
+                       cpu_kernels::solve_rows<T>(divided.block(0, 0, width, width), scale, a);
+                   });
+    }
 }
 
 template <class T>

@@ -108,6 +108,8 @@ class GpuCholeskyTasks {
     void collect(int k, int gpu, const std::vector<RowPiece>& pieces);
     void put_back_rows(int k);
     void factor_on_cores(int k);
+    void solve_on_cores(int k);
+    void solve_on_gpu(int k);
     void factor_on_gpu(int k);
 
     /// What a step does to the tile columns of one GPU.

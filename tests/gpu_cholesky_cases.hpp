@@ -43,18 +43,23 @@ inline CholeskyOptions on_gpus(FactorMode mode, Index panel_width = 0, int looka
 
 inline constexpr FactorMode gpu_modes[] = {FactorMode::gpu, FactorMode::hybrid};
 
-/// For a matrix of order n, GPUs factoring all panels, none, and the first and those from the middle on.
+/// For a matrix of order n, GPUs factoring all panels, none, and the first and those from the middle on, with the rows
+/// below the others' squares solved for by a GPU and by the cores.
 inline std::vector<CholeskyOptions> with_gpu_panels(Index n, Index panel_width = 0, int lookahead = -1) {
     std::vector<CholeskyOptions> all;
     for (const FactorMode mode : gpu_modes) all.push_back(on_gpus(mode, panel_width, lookahead));
-    all.push_back(all.back());
-    all.back().gpu_panels_below = n / 2;
+    for (const bool rows_on_cores : {false, true}) {
+        all.push_back(all.back());
+        all.back().gpu_panels_below = n / 2;
+        all.back().rows_on_cores = rows_on_cores;
+    }
     return all;
 }
 
 inline std::string text(const CholeskyOptions& options) {
     if (options.mode == FactorMode::gpu) return "gpu";
-    return "hybrid, GPU panels below " + std::to_string(options.gpu_panels_below);
+    return "hybrid, GPU panels below " + std::to_string(options.gpu_panels_below) +
+           (options.rows_on_cores ? ", rows on cores" : "");
 }
 
 struct CholeskyShape {

@@ -115,10 +115,11 @@ TEST_CASE("panels get narrower at the end and give the same factor", "[cholesky]
     }
 }
 
-TEST_CASE("in mode hybrid a panel's triangle travels in the strips of the transfer model, and nothing else",
+TEST_CASE("in mode hybrid a panel's triangle travels in the strips of the transfer model, rows only for cores",
           "[cholesky]") {
     const Index n = 200, nb = 32;
     const TileShape tile{64, 64};
+    const bool rows_on_cores = GENERATE(false, true);
     for (const Triangle triangle : both_triangles) {
         std::vector<Index> counts;
         for (const double rate : {1e6, 1e8, 55e9}) {
@@ -133,6 +134,7 @@ TEST_CASE("in mode hybrid a panel's triangle travels in the strips of the transf
             runtime.start_trace();
             CholeskyOptions options = on_gpus(FactorMode::hybrid, nb);
             options.narrow_at_end = false;
+            options.rows_on_cores = rows_on_cores;
             const auto cholesky = cholesky_factor(runtime, a, triangle, options);
             runtime.wait();
             std::int64_t home = 0, back = 0, expected = 0;
@@ -144,8 +146,9 @@ TEST_CASE("in mode hybrid a panel's triangle travels in the strips of the transf
                 const auto strips = basalt::detail::strips_of_least_time(runtime.tuning().gpu, width, sizeof(double));
                 if (first == 0) counts.push_back(strips.count());
                 expected += strips.elements() * 8;
+                if (rows_on_cores) expected += (n - first - width) * nb * 8;
             }
-            INFO(text(triangle) << " at " << rate << " bytes a second");
+            INFO(text(triangle) << " at " << rate << " bytes a second, rows on cores: " << rows_on_cores);
             CHECK(home == expected);
             CHECK(back == expected);
             CHECK(cholesky.info() == 0);

@@ -94,7 +94,8 @@ TEST_CASE("strips hold the lower triangle and nothing twice", "[cholesky]") {
     CHECK(TriangleStrips(100, 4).elements() == 6250);
 }
 
-TEMPLATE_TEST_CASE("a triangle in strips gets the factor and INFO of a dense one", "[cholesky]", float, double) {
+TEMPLATE_TEST_CASE("a triangle in strips gets the factor, INFO and divided triangle of a dense one", "[cholesky]",
+                   float, double) {
     using T = TestType;
     for (const Index n : {1, 6, 33, 65, 70, 129, 200}) {
         for (const Index count : {1, 2, 3, 8}) {
@@ -107,6 +108,14 @@ TEMPLATE_TEST_CASE("a triangle in strips gets the factor and INFO of a dense one
             got.info = cpu_kernels::factor_strips(strips, array.data());
             copy_strips<T, false>(strips, got.factor.view(), array);
             check_cholesky(Triangle::lower, a, got);
+
+            Dense<T> unit(n, n), expected(n, n);
+            std::vector<T> scale(static_cast<std::size_t>(n)), scale_expected(scale);
+            const auto rows = [n](Dense<T>& d) { return View<T>::row_major(d.values.data(), n, n, n); };
+            cpu_kernels::split_diagonal<T>(strips, array.data(), rows(unit), scale.data());
+            cpu_kernels::split_diagonal<T>(got.factor.view(), rows(expected), scale_expected.data());
+            CHECK(unit.values == expected.values);
+            CHECK(scale == scale_expected);
 
             for (const Index bad : {Index{0}, n / 2, n - 1}) {
                 Dense<T> broken = a;

@@ -330,6 +330,7 @@ def cholesky_runs_in_every_mode_and_writes_a_record():
         for more in (["--precision", "s"], ["--mode", "gpu", "--emulated-gpus", "2"],
                      ["--mode", "hybrid", "--emulated-gpus", "1", "--data", "device"],
                      ["--mode", "hybrid", "--emulated-gpus", "2", "--gpu-panels-below", "0"],
+                     ["--mode", "hybrid", "--emulated-gpus", "1", "--gpu-panels-below", "0", "--rows-on-cores"],
                      ["--mode", "hybrid", "--emulated-gpus", "2", "--gpu-panels-below", "70"]):
             shown = basalt("cholesky", "--n", str(n), "--nb", "16", "--tile", "48x32", "--cpus", "2", *more)
             expect(shown.status == 0 and "passed" in shown.out, shown)

@@ -132,6 +132,7 @@ TEST_CASE("Cholesky and QR take tiles, panels and modes from the tables") {
     CHECK(panel(FactorMode::hybrid, 8192, 8192, -1, 1) == 8192);
     CHECK(panel(FactorMode::hybrid, 8192, 2048, 8192, 1) == 512);
     CHECK(panel(FactorMode::hybrid, 8192, 8192, 8191, 1) == 256);
+    CHECK(panel(FactorMode::hybrid, 16384, 4096, -1, 1) == 1024);
     CHECK(panel(FactorMode::hybrid, 32768, 4096, -1, 1) == 512);
     CHECK(panel(FactorMode::hybrid, 32768, 4096, -1, 8) == 1024);
     CHECK(basalt::chosen_cholesky_mode(tuning, {}, 2047, 1) == FactorMode::cpu);

@@ -88,6 +88,7 @@ void visit_cpu_tuning(Visitor& visitor, Entry& entry) {
         visit_core_sizes(v, cholesky.sizes);
         v.number("diagonal_seconds", cholesky.diagonal_seconds, 0.0, 1.0);
         v.number("diagonal_rate", cholesky.diagonal_rate, 1e3, 1e15);
+        v.number("solve_rows", cholesky.solve_rows, Index{1}, extent);
     });
     visitor.group("qr", [&qr = entry.qr](Visitor& v) {
         visit_core_sizes(v, qr.sizes);

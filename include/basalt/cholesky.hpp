@@ -22,6 +22,9 @@ struct CholeskyOptions {
     /// these too, since the cores would not keep ahead; 0: never, -1: the library chooses. Where no panel is left for
     /// the cores it is mode gpu, which ignores this.
     Index gpu_panels_below = -1;
+    /// Hybrid, for comparison: the cores solve for the rows below those squares as well, instead of a GPU, which the
+    /// choice of gpu_panels_below does not reckon with.
+    bool rows_on_cores = false;
     /// GPUs: narrower panels where few columns are left, as the updates that hide them get shorter.
     bool narrow_at_end = true;
     /// GPUs: elements on the other side of the diagonal keep their values, for which the GPU sets a band of them aside

@@ -68,6 +68,7 @@ struct CpuTuning {
         /// its nb^3 / 3 operations at diagonal_rate a second.
         double diagonal_seconds = 0;
         double diagonal_rate = 1;
+        Index solve_rows = 1;  ///< of a panel that a task solves for, or more where cores are fewer (rows_on_cores)
     } cholesky;
 
     struct Qr {

@@ -7,6 +7,7 @@
 #include "kernels/cpu/blas_serial.hpp"
 #include "kernels/cpu/cholesky.hpp"
 #include "kernels/cpu/copy.hpp"
+#include "kernels/cpu/gemm.hpp"
 
 namespace basalt::cpu_kernels {
 
@@ -55,6 +56,33 @@ Index factor_strips(const TriangleStrips& strips, T* array) {
     return info;
 }
 
+template <class T>
+void split_diagonal(const TriangleStrips& strips, const T* array, View<T> unit, T* scale) {
+    for (Index s = 0; s < strips.count(); ++s) {
+        const View<const T> strip = strips.strip(array, s);
+        for (Index i = 0; i < strips.rows(s); ++i) {
+            const Index row = strips.first(s) + i;
+            scale[row] = T{1} / strip(i, row);
+            for (Index j = 0; j < row; ++j) unit(row, j) = strip(i, j) * scale[j];
+        }
+    }
+}
+
+template <class T>
+void solve_rows(std::type_identity_t<View<const T>> unit, const T* scale, View<T> p) {
+    constexpr Index rows_at_once = 256;
+    const Index n = unit.rows(), most = std::min(rows_at_once, p.rows());
+    std::vector<T> columns(static_cast<std::size_t>(n * most)),
+        packed(static_cast<std::size_t>(packed_size<T>(n, most)));
+    for (Index first = 0; first < p.rows(); first += rows_at_once) {
+        const View<T> rows = p.block(first, 0, std::min(rows_at_once, p.rows() - first), n);
+        const auto b = View<T>::row_major(columns.data(), n, rows.rows(), rows.rows());
+        transpose<T>(rows, b);
+        solve_scaled_and_pack<T>(unit, scale, b, packed.data());
+        transpose<T>(b, rows);
+    }
+}
+
 template void cholesky_panel<float>(View<float>, Index*);
 template void cholesky_panel<double>(View<double>, Index*);
 template void subtract_transposed_products<float>(Index, Strided<const float>, Strided<const float>, Strided<float>);
@@ -66,5 +94,9 @@ template void restore_above_diagonal<float>(View<const float>, View<float>);
 template void restore_above_diagonal<double>(View<const double>, View<double>);
 template Index factor_strips<float>(const TriangleStrips&, float*);
 template Index factor_strips<double>(const TriangleStrips&, double*);
+template void split_diagonal<float>(const TriangleStrips&, const float*, View<float>, float*);
+template void split_diagonal<double>(const TriangleStrips&, const double*, View<double>, double*);
+template void solve_rows<float>(View<const float>, const float*, View<float>);
+template void solve_rows<double>(View<const double>, const double*, View<double>);
 
 }  // namespace basalt::cpu_kernels
