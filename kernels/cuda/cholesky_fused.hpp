@@ -160,11 +160,32 @@ struct PanelTiles {
         return {p.a, p.ld, row, row_end, p.squares.first_col(block_col), p.squares.first_col(block_col + 1)};
     }
 
-    BASALT_DEVICE Part load(int lane, int n) const {
-        Part part{};
-        load(row + lane / 4, col + n * 8 + 2 * (lane % 4), part.upper);
-        load(row + lane / 4 + 8, col + n * 8 + 2 * (lane % 4), part.lower);
-        return part;
+    /// A lane's part of so many tiles, the first being number `first`.
+    template <int count>
+    BASALT_DEVICE void load(int lane, int first, Part* parts) const {
+        const int i = row + lane / 4, j = col + first * 8 + 2 * (lane % 4);
+        if (has_all(first, count)) {
+            const T* const upper = a + i * ld + j;
+            const T* const lower = upper + 8 * ld;
+            Pair<T> pairs[count][2];
+            BASALT_UNROLL
+            for (int n = 0; n < count; ++n) {  // no branch between them, so that all are on their way at once
+                pairs[n][0] = load_pair<wide>(upper + n * 8);
+                pairs[n][1] = load_pair<wide>(lower + n * 8);
+            }
+            BASALT_UNROLL
+            for (int n = 0; n < count; ++n) {
+                parts[n] = {{static_cast<double>(pairs[n][0].first), static_cast<double>(pairs[n][0].second)},
+                            {static_cast<double>(pairs[n][1].first), static_cast<double>(pairs[n][1].second)}};
+            }
+        } else {
+            BASALT_UNROLL
+            for (int n = 0; n < count; ++n) {
+                parts[n] = {};
+                load(i, j + n * 8, parts[n].upper);
+                load(i + 8, j + n * 8, parts[n].lower);
+            }
+        }
     }
     BASALT_DEVICE void store(int lane, int n, const Part& part) const {
         store(row + lane / 4, col + n * 8 + 2 * (lane % 4), part.upper);
@@ -173,6 +194,9 @@ struct PanelTiles {
 
   private:
     BASALT_DEVICE bool has(int i, int j) const { return i < row_end && j < col_end && j <= i; }
+    BASALT_DEVICE bool has_all(int first, int count) const {
+        return row + 15 < row_end && has(row, col + (first + count) * 8 - 1);
+    }
     BASALT_DEVICE void load(int i, int j, double (&values)[2]) const {
         const T* const at = a + i * ld + j;
         if (has(i, j + 1)) {
@@ -254,11 +278,21 @@ struct SharedLeaf {
     }
 };
 
+/// Which of a leaf's tiles are solved for by their inverses.
+struct ByInverse {
+    int first, second;
+
+    template <class T>
+    BASALT_DEVICE static ByInverse of(const Leaf<T>& l) {
+        return {l.use_inverse[0], l.use_inverse[l.order > tile ? 1 : 0]};
+    }
+};
+
 /// rows := rows L^-T for a warp's 16 rows: P_t = (A_t - P_0 L_t0^T) L_tt^-T, tile by tile of the leaf.
 template <class T, class Thread, class From>
-BASALT_DEVICE void solve_in_registers(const Thread& thread, RowsOfSquare& rows, const From& leaf, const Leaf<T>& l) {
+BASALT_DEVICE void solve_in_registers(const Thread& thread, RowsOfSquare& rows, const From& leaf, const Leaf<T>& l,
+                                      ByInverse by_inverse) {
     constexpr int steps = tile / 8;
-    const bool by_inverse[] = {l.use_inverse[0] != 0, l.order > tile && l.use_inverse[1] != 0};
     BASALT_UNROLL
     for (int top = 0; top < side; top += tile) {
         if (top >= l.order) return;
@@ -271,7 +305,7 @@ BASALT_DEVICE void solve_in_registers(const Thread& thread, RowsOfSquare& rows, 
                 add_product(thread, own[n], factor, leaf.factor(thread.lane, top + n * 8, s * 8));
             }
         }
-        if (by_inverse[top / tile]) {
+        if ((top == 0 ? by_inverse.first : by_inverse.second) != 0) {
             // a column of tiles gets those on its left, which still are right-hand sides if it is the last one first
             BASALT_UNROLL
             for (int n = steps - 1; n >= 0; --n) {
@@ -331,9 +365,14 @@ class TaskBlock {
             add_products(own, busy, done * side, ready * side);
             done = ready;
         }
+        constexpr int at_once = side_tiles / 2;  // as registers allow
         BASALT_UNROLL
-        for (int n = 0; n < side_tiles; ++n) {
-            if (busy) own.tiles[n] = difference(own.tiles[n], tiles.load(thread_.lane, n));
+        for (int first = 0; first < side_tiles; first += at_once) {
+            if (!busy) continue;
+            Part elements[at_once];
+            tiles.template load<at_once>(thread_.lane, first, elements);
+            BASALT_UNROLL
+            for (int n = 0; n < at_once; ++n) own.tiles[first + n] = difference(own.tiles[first + n], elements[n]);
         }
         if (t_.depth > 0) {
             wait_for_rows(t_.depth);
@@ -344,7 +383,7 @@ class TaskBlock {
         if (t_.solved) {
             wait_for(thread_, p_.finished(t_.col), t_.col + 1);
             const StoredLeaf<wide, T> leaf{p_.leaf(t_.col)};
-            if (busy) solve_in_registers(thread_, own, leaf, leaf.l);
+            if (busy) solve_in_registers(thread_, own, leaf, leaf.l, ByInverse::of(leaf.l));
         }
         BASALT_UNROLL
         for (int n = 0; n < side_tiles; ++n) {
@@ -460,12 +499,12 @@ BASALT_DEVICE_CALL void solve_next_rows(Thread thread, FusedMemory<T>& memory, F
     const bool solves = thread.warp < side / 16;
     RowsOfSquare own;
     if (solves) {
-        BASALT_UNROLL
-        for (int n = 0; n < side_tiles; ++n) own.tiles[n] = tiles.load(thread.lane, n);
         SharedLeaf<T> leaf{panel.leaf(col), memory.leaf.a + Memory::identity_row * Memory::ld};
+        const ByInverse by_inverse = ByInverse::of(leaf.l);
         leaf.l.a = memory.leaf.a;
         leaf.l.ld = Memory::ld;
-        solve_in_registers(thread, own, leaf, leaf.l);
+        tiles.template load<side_tiles>(thread.lane, 0, own.tiles);
+        solve_in_registers(thread, own, leaf, leaf.l, by_inverse);
     }
     thread.sync();  // all are done with the leaf
     if (solves) {
@@ -543,13 +582,13 @@ class FusedBlock {
             if (publishes<T>(thread_)) thread_.store_release(p_.finished(col), col + 1);
             if (col + 1 == schedule_.block_cols()) break;
             wait_for(thread_, p_.left(col), schedule_.for_chain(col));
-            SquareParts square = load_square(col + 1);  // on its way while the rows beside it are solved for
+            SquarePart square = load_square(col + 1);  // on its way while the rows beside it are solved for
+            if (thread_.warp == fused_warps - 1 && thread_.lane == 0) memory_.drawn = thread_.load_acquire(p_.drawn());
             solve_next_rows<wide>(thread_, memory_, p_, col);
-            if (publishes<T>(thread_)) {
-                thread_.store_release(p_.finished(col + 1), col + 1);
-                memory_.drawn = thread_.load_acquire(p_.drawn());
-            }
-            square = difference(square, product_of_rows());
+            if (publishes<T>(thread_)) thread_.store_release(p_.finished(col + 1), col + 1);
+            const SquarePart product = product_of_rows();
+            BASALT_UNROLL
+            for (int n = 0; n < 2; ++n) square.tiles[n] = difference(square.tiles[n], product.tiles[n]);
             thread_.sync();  // all are done with the rows
             help(col + 1);
             put_square(col + 1, square);
@@ -569,58 +608,44 @@ class FusedBlock {
         }
     }
 
-    /// What a warp has of a square on the diagonal: 16 x 16 parts of the lower triangle. The publishing warp has none.
-    struct SquareParts {
-        static constexpr int strips = side / 16, parts = strips * (strips + 1) / 2, workers = Memory::storing_warp;
-        static constexpr int each = (parts + workers - 1) / workers;
-        Part own[each][2];
-
-        friend BASALT_DEVICE SquareParts difference(const SquareParts& a, const SquareParts& b) {
-            SquareParts c;
-            BASALT_UNROLL
-            for (int n = 0; n < each; ++n) {
-                BASALT_UNROLL
-                for (int i = 0; i < 2; ++i) c.own[n][i] = difference(a.own[n][i], b.own[n][i]);
-            }
-            return c;
-        }
+    /// What a warp has of a square on the diagonal: 16 x 16 of the lower triangle. The publishing warp has none.
+    struct SquarePart {
+        static constexpr int strips = side / 16, parts = strips * (strips + 1) / 2;
+        static_assert(parts < fused_warps);
+        Part tiles[2];
     };
 
-    /// take(part, first row, first column) for those of the warp.
-    template <class Parts, class Take>
-    BASALT_DEVICE void for_each_part(Parts& square, const Take& take) const {
-        BASALT_UNROLL
-        for (int n = 0; n < Parts::each; ++n) {
-            const int part = thread_.warp + n * Parts::workers;
-            if (thread_.warp >= Parts::workers || part >= Parts::parts) continue;
-            int strip = 0;
-            while ((strip + 1) * (strip + 2) / 2 <= part) ++strip;
-            take(square.own[n], strip * 16, (part - strip * (strip + 1) / 2) * 16);
-        }
+    /// take(first row, first column) of the warp's part, if it has one.
+    template <class Take>
+    BASALT_DEVICE void with_part(const Take& take) const {
+        const int part = thread_.warp < Memory::storing_warp ? thread_.warp : thread_.warp - 1;
+        if (thread_.warp == Memory::storing_warp || part >= SquarePart::parts) return;
+        int strip = 0;
+        while ((strip + 1) * (strip + 2) / 2 <= part) ++strip;
+        take(strip * 16, (part - strip * (strip + 1) / 2) * 16);
     }
 
-    BASALT_DEVICE SquareParts load_square(int col) const {
+    BASALT_DEVICE SquarePart load_square(int col) const {
         const Leaf<T> l = p_.leaf(col);
-        SquareParts square{};
-        for_each_part(square, [&](Part(&part)[2], int row, int left) {
+        SquarePart square{};
+        with_part([&](int row, int left) {
             const PanelTiles<wide, T> tiles{l.a, l.ld, row, l.order, left, l.order};
-            BASALT_UNROLL
-            for (int n = 0; n < 2; ++n) part[n] = tiles.load(thread_.lane, n);
+            tiles.template load<2>(thread_.lane, 0, square.tiles);
         });
         return square;
     }
 
     /// Of the rows in shared memory by themselves.
-    BASALT_DEVICE SquareParts product_of_rows() const {
-        SquareParts square{};
-        for_each_part(square, [&](Part(&sums)[2], int row, int left) {
+    BASALT_DEVICE SquarePart product_of_rows() const {
+        SquarePart square{};
+        with_part([&](int row, int left) {
             const T* const a = memory_.leaf.a + (row + thread_.lane / 4) * Memory::ld;
             const T* const b = memory_.leaf.a + (left + thread_.lane / 4) * Memory::ld;
             BASALT_UNROLL
             for (int k = 0; k < side; k += 8) {
                 BASALT_UNROLL
                 for (int n = 0; n < 2; ++n) {
-                    add_step(thread_, sums[n], a, a + 8 * Memory::ld, k,
+                    add_step(thread_, square.tiles[n], a, a + 8 * Memory::ld, k,
                              operand<true>(thread_.lane, b + n * 8 * Memory::ld, k));
                 }
             }
@@ -629,14 +654,14 @@ class FusedBlock {
     }
 
     /// To shared memory, as a leaf has it.
-    BASALT_DEVICE void put_square(int col, const SquareParts& square) {
+    BASALT_DEVICE void put_square(int col, const SquarePart& square) {
         const int order = p_.leaf(col).order;
-        for_each_part(square, [&](const Part(&part)[2], int row, int left) {
+        with_part([&](int row, int left) {
             BASALT_UNROLL
             for (int n = 0; n < 2; ++n) {
                 const int i = row + thread_.lane / 4, j = left + n * 8 + 2 * (thread_.lane % 4);
-                put(order, i, j, part[n].upper);
-                put(order, i + 8, j, part[n].lower);
+                put(order, i, j, square.tiles[n].upper);
+                put(order, i + 8, j, square.tiles[n].lower);
             }
         });
         for (int i = thread_.warp; i < tile; i += thread_.warps) {
