@@ -61,13 +61,13 @@ void Engine::prefetch(const AccessRecord& record, Place place, Coherence::Purpos
     coherence_->prefetch(version, place.is_cpu() ? host_node : node_of_device(place.gpu_number()), purpose);
 }
 
-void Engine::broadcast(const AccessRecord& record, Coherence::Purpose purpose) {
+void Engine::broadcast(const AccessRecord& record, Coherence::Purpose purpose, bool by_source) {
     if (coherence_ == nullptr || record.datum == nullptr || &current_scope() != &root_) return;
     const std::lock_guard guard(root_.lock);
     if (record.datum->home_scope != root_.id) record.datum->home_scope = root_.id;
     std::vector<Node> nodes;
     for (int d = 0; d < gpus(); ++d) nodes.push_back(node_of_device(d));
-    coherence_->broadcast(*record.datum->current, nodes, purpose);
+    coherence_->broadcast(*record.datum->current, nodes, purpose, by_source);
 }
 
 void Engine::prepare_memory(int device, std::size_t bytes, std::size_t count) {

@@ -111,7 +111,7 @@ class Engine {
     Device& device(int index) const { return *devices_[static_cast<std::size_t>(index)]; }
     std::vector<DeviceInfo> device_infos();
     void prefetch(const AccessRecord& record, Place place, Coherence::Purpose purpose);
-    void broadcast(const AccessRecord& record, Coherence::Purpose purpose);
+    void broadcast(const AccessRecord& record, Coherence::Purpose purpose, bool by_source = false);
     /// Room on a GPU for `count` data of `bytes` each, side by side.
     void prepare_memory(int device, std::size_t bytes, std::size_t count);
     /// Whether the datum has memory on that GPU, once everything submitted has run.

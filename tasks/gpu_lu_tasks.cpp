@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include <spdlog/spdlog.h>
+
 #include "kernels/cpu/gemm.hpp"
 #include "kernels/cpu/panel.hpp"
 #include "kernels/cpu/row_swap.hpp"
@@ -102,10 +104,13 @@ void GpuLuTasks<T>::enter_group(const ColumnGroup& group) {
 template <class T>
 void GpuLuTasks<T>::broadcast(int k) {
     if (choices_.broadcast_from_host) {
-        for (int g = 0; g < g_.gpus; ++g) rt_.prefetch(panel_rows(k), Place::gpu(g), urgent, k);
-    } else {
-        rt_.broadcast(panel_rows(k), urgent, k);
+        const auto send = [&](const AccessRecord& what) { rt_.engine().broadcast(what, {urgent, k}, true); };
+        send(read(panel_rows(k)).record);
+        send(read(moves(k)).record);
+        if (!on_gpu(k)) send(read(inverse(k)).record);
+        return;
     }
+    rt_.broadcast(panel_rows(k), urgent, k);
     for (int g = 0; g < g_.gpus; ++g) {
         rt_.prefetch(moves(k), Place::gpu(g), urgent, k);
         if (!on_gpu(k)) rt_.prefetch(inverse(k), Place::gpu(g), urgent, k);
@@ -182,15 +187,19 @@ void GpuLuTasks<T>::prepare(int k) {
     const Panel& p = panel(k);
     rt_.submit({.name = "inverse", .priority = urgent, .tile = {k, -1, -1}, .step = k, .place = Place::cpu()},
                read(panel_rows(k, p.first, p.end())), write(inverse(k)),
-               [safe = &g_.inverse_is_safe[static_cast<std::size_t>(k)]](View<const T> l, View<T> x) {
+               [k, safe = &g_.inverse_is_safe[static_cast<std::size_t>(k)]](View<const T> l, View<T> x) {
                    *safe = 1;
+                   double norm = 0;  // that is too large
                    for (Index b = 0; b < l.rows(); b += inverted_block) {
                        const Index order = std::min(inverted_block, l.rows() - b);
                        double norms[2] = {};
                        cpu_kernels::invert_unit_lower<T>(l.block(b, b, order, order), x.block(b, 0, order, order),
                                                          norms);
-                       if (!(norms[0] <= largest_inverse)) *safe = 0;  // also where it is NaN
+                       if (norms[0] <= largest_inverse) continue;
+                       *safe = 0;  // also where it is NaN
+                       norm = norms[0];
                    }
+                   if (*safe == 0) spdlog::debug("basalt: LU solves step {} by substitution: |L^-1| = {:.3g}", k, norm);
                });
     rt_.submit({.name = "row moves", .priority = urgent, .tile = {k, -1, -1}, .step = k, .place = Place::cpu()},
                read(s_.pivots_of(p)), write(moves(k)), [](View<const Index> pivots, View<Index> numbers) {

@@ -107,6 +107,39 @@ double error_of(const Dense<T>& a, const Factored<T>& factored) {
     return norm == 0 ? error : error / (double(std::max(a.m, a.n)) * norm * std::numeric_limits<T>::epsilon());
 }
 
+/// L U whose factors are those of its LU factorization, without interchanges: blocks of 32 columns of L have inverses
+/// that grow with almost 2^32.
+inline Dense<double> matrix_of_large_inverses(Index n) {
+    const Dense<double> random = random_dense<double>(n, n, 17);  // below 0.5
+    Dense<double> a(n, n);
+    for (Index j = 0; j < n; ++j) {
+        for (Index i = 0; i < n; ++i) {
+            double sum = 0;
+            for (Index k = 0; k <= std::min(i, j); ++k) {
+                const double l = k == i ? 1 : k / 32 == i / 32 ? 0.001 * random(i, k) - 0.95 : 0.02 * random(i, k);
+                sum += l * (k == j ? 1 : 2 * random(k, j));
+            }
+            a(i, j) = sum;
+        }
+    }
+    return a;
+}
+
+/// Mode hybrid, where multiplication with these inverses would leave an error 1e5 times that of substitution.
+inline void check_large_inverses(const LuMachine& machine, Index n, Index panel_width) {
+    const Dense<double> a = matrix_of_large_inverses(n);
+    const double expected = error_of(a, lapack_getrf(a));
+    Runtime runtime(machine.config());
+    LuOptions options = hybrid(panel_width);
+    for (const bool by_inverse : {true, false}) {
+        options.solve_by_inverse = by_inverse;
+        const LuShape shape{n, n, {panel_width, 2 * panel_width}, panel_width};
+        const double error = error_of(a, factor(runtime, a, shape, options));
+        INFO((by_inverse ? "by inverse" : "by substitution") << ": " << error << ", LAPACK " << expected);
+        CHECK(error <= 2 * expected + 0.05);
+    }
+}
+
 /// These options, with GPUs factoring no panel, those from the middle on, and all: whatever the lookahead allows.
 inline std::vector<LuOptions> with_gpu_panels(const LuOptions& options, const LuShape& shape) {
     std::vector<LuOptions> all{options};

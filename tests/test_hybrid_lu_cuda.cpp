@@ -94,6 +94,11 @@ TEST_CASE("the error of LU on GPUs is at most twice that of LAPACK", "[cuda]") {
     }
 }
 
+TEST_CASE("hybrid LU solves by substitution where inverses are large, on real GPUs", "[cuda]") {
+    if (gpus_here() == 0) SKIP(no_gpu);
+    check_large_inverses(machine(gpu_counts().back()), 512, 128);
+}
+
 TEST_CASE("INFO of an exactly singular matrix on real GPUs is LAPACK's and the factors are complete", "[cuda]") {
     if (gpus_here() == 0) SKIP(no_gpu);
     for (const LuShape& shape :

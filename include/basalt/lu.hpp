@@ -49,8 +49,8 @@ struct LuOptions {
     /// accurate as single precision's own products and up to 2.8 times as fast; where an operand is infinite they may
     /// give NaN. false: single precision's own.
     bool split_products = true;
-    /// GPUs, for comparison: the panel is sent to each GPU by itself, in mode hybrid by the host as in the paper,
-    /// instead of along a ring of peer copies.
+    /// GPUs, for comparison: the panel is sent to each GPU by who factored it, in mode hybrid the host as in the paper,
+    /// instead of from GPU to GPU.
     bool broadcast_from_host = false;
     /// GPUs, single precision: the trailing updates multiply in TF32, whose operands have 11 significant bits, and add
     /// in single precision: several times as fast, and as accurate as that (unit roundoff 2^-11). Without it all

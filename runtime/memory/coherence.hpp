@@ -39,8 +39,8 @@ class Coherence {
     /// Makes the contents valid on `node` as well, now that nobody has asked for them yet.
     void prefetch(Version& version, Node node, Purpose purpose);
     /// The same for several nodes, in ascending order, at once: by a ring of devices that begins behind the one that
-    /// has the contents.
-    void broadcast(Version& version, const std::vector<Node>& nodes, Purpose purpose);
+    /// has the contents. `by_source`: that one sends to each of them instead.
+    void broadcast(Version& version, const std::vector<Node>& nodes, Purpose purpose, bool by_source);
 
     /// The GPU that holds most bytes of the data; if none holds any, the one to which least was given.
     int choose_device(const BoundAccess* accesses, std::size_t count);

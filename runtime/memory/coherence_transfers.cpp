@@ -112,7 +112,7 @@ void Coherence::prefetch(Version& version, Node node, Purpose purpose) {
     fetch(r, node, purpose);
 }
 
-void Coherence::broadcast(Version& version, const std::vector<Node>& nodes, Purpose purpose) {
+void Coherence::broadcast(Version& version, const std::vector<Node>& nodes, Purpose purpose, bool by_source) {
     Residency& r = residency(version);
     std::vector<Node> targets;
     for (const Node node : nodes) {
@@ -147,6 +147,7 @@ void Coherence::broadcast(Version& version, const std::vector<Node>& nodes, Purp
     plan.source = from == host_node ? nullptr : &device_of(from);
     plan.from = contents_at(r, from);
     plan.bytes = contents_bytes(r);
+    plan.from_source_only = by_source;
     for (const Node node : targets) {
         plan.targets.push_back({&device_of(node), contents_at(r, node)});
     }
