@@ -199,7 +199,9 @@ class Engine {
     // gangs.cpp
     void run_gang(Task& task, Worker& worker);
     void enter_gang(Gang& gang, int rank, Worker& worker);
-    int package_for(int threads, const Worker& leader) const;
+    int package_for(const Task& task, const Worker& leader) const;
+    int workers_of(int package) const;
+    int package_of_most_workers() const;
     bool join_gang(Worker& worker);
     /// Whether the worker may run the task: a member of a running gang leads no gang that waits for members.
     static bool may_lead(const Worker& worker, const Task& task) {

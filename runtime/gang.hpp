@@ -6,23 +6,30 @@
 
 #include "basalt/team.hpp"
 #include "runtime/task.hpp"
+#include "runtime/worker.hpp"
 
 namespace basalt::detail {
 
 /// The threads that run one gang task together, from assembly to the last member's leaving.
-/// Lives on the leader's stack: the leader leaves last.
+/// Lives on the leader's stack: the leader leaves last. It is a member itself, unless the gang is of another socket.
 struct Gang {
     static constexpr int any_package = -1;
 
-    Gang(Task& task, int wanted, bool strict, int package)
-        : task(task), wanted(wanted), strict(strict), package(package) {}
+    Gang(Task& task, bool strict, int package, const Worker& leader)
+        : task(task),
+          wanted(task.max_threads),
+          strict(strict),
+          package(package),
+          with_leader(package == any_package || package == leader.package),
+          joined(with_leader ? 1 : 0) {}
 
     Task& task;
     const int wanted;
-    const bool strict;                     ///< waits for its minimum; otherwise it starts with whom it gets
-    const int package;                     ///< the socket whose workers may join, or any_package
-    bool dropped = false;                  ///< its graph was cancelled: members leave at once
-    std::atomic<std::uint32_t> joined{1};  ///< the leader has rank 0
+    const bool strict;                  ///< waits for its minimum; otherwise it starts with whom it gets
+    const int package;                  ///< the socket whose workers may join, or any_package
+    const bool with_leader;             ///< who has rank 0 then
+    bool dropped = false;               ///< its graph was cancelled: members leave at once
+    std::atomic<std::uint32_t> joined;  ///< members so far
     /// 0 while the gang assembles; 1 once it is complete, `barrier` is there and members may enter.
     std::atomic<std::uint32_t> entered{0};
     std::atomic<std::uint32_t> inside{0};  ///< members that have not left
@@ -44,7 +51,7 @@ class GangHall {
     bool open(Gang& gang);
 
     /// Joins the gang that assembles, if there is one with room that takes workers of `package`; `any` or only one
-    /// that does not wait. Returns the rank in it, or 0.
+    /// that does not wait. Returns the rank in it, or -1.
     int join(Gang*& gang, bool any, int package);
 
     /// Closes the hall: the gang has all it wanted. Returns its size.

@@ -37,6 +37,7 @@ class TaskSubmission final : public DependencySink {
         task.max_threads = static_cast<std::uint16_t>(most);
         task.min_threads = static_cast<std::uint16_t>(std::min(options.threads.min, most));
         task.gang = most > 1;
+        task.near_pinned_memory = options.near_pinned_memory;
     }
     void bind_accesses(const AccessRecord* records, std::size_t count, const KernelOps& ops, void** bases);
     /// Decides where the task runs and has its data moved there; `bases` change to that node's addresses. Those of

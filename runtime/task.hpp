@@ -90,6 +90,7 @@ struct alignas(64) Task {
     TaskKind kind = TaskKind::user;
     bool commutes : 1 = false;
     bool gang : 1 = false;
+    bool near_pinned_memory : 1 = false;
     std::uint8_t used_edges : 3 = 0;
     std::atomic<std::uint8_t> node{0};      ///< memory node it runs on, or several_nodes
     std::atomic<std::uint8_t> recorded{0};  ///< entries of `predecessors`

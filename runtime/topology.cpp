@@ -97,4 +97,11 @@ int package_of(int place) {
     return package != nullptr ? static_cast<int>(package->logical_index) : 0;
 }
 
+void keep_near(int package, void* memory, std::size_t bytes) {
+    const hwloc_topology_t topology = Machine::instance().topology();
+    const hwloc_obj_t found = hwloc_get_obj_by_type(topology, HWLOC_OBJ_PACKAGE, static_cast<unsigned>(package));
+    if (found == nullptr || bytes == 0) return;
+    hwloc_set_area_membind(topology, memory, bytes, found->cpuset, HWLOC_MEMBIND_BIND, 0);
+}
+
 }  // namespace basalt::detail

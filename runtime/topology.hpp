@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 namespace basalt::detail {
@@ -16,5 +17,9 @@ std::string cpu_model();
 
 /// The processor package (socket) of that core, counted from 0; 0 where the system does not tell.
 int package_of(int place);
+
+/// Has pages of the memory that have not been touched yet come from near that package's cores, as far as there is room.
+/// Without effect where the system does not allow it.
+void keep_near(int package, void* memory, std::size_t bytes);
 
 }  // namespace basalt::detail

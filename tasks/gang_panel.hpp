@@ -11,7 +11,8 @@ inline TaskOptions gang_panel(int k, int threads, int priority) {
             .threads = {threads, threads},
             .tile = {k, k, -1},
             .step = k,
-            .place = Place::cpu()};
+            .place = Place::cpu(),
+            .near_pinned_memory = true};
 }
 
 }  // namespace basalt::detail

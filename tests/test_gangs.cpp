@@ -7,6 +7,7 @@
 #include <memory>
 #include <set>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -368,4 +369,33 @@ TEST_CASE("a gang that fits a socket has all its members from there", "[.two_soc
     }
     CHECK(sockets.size() == 200);
     CHECK(std::all_of(sockets.begin(), sockets.end(), [](const auto& pair) { return pair.second.size() == 1; }));
+}
+
+// Run under HWLOC_SYNTHETIC as well.
+TEST_CASE("a gang near pinned memory is of one socket, whoever leads it", "[.two_sockets]") {
+    const Watchdog watchdog("two sockets");
+    Config config{.workers = 4, .trace = true};
+    config.emulation.gpus = 1;
+    Runtime runtime(config);
+    std::atomic<int> members{0};
+    for (int round = 0; round < 300; ++round) {
+        runtime.submit({.name = "pair", .threads = {2, 2}, .place = Place::cpu(), .near_pinned_memory = true},
+                       [&](const Team& team) {
+                           team.barrier();
+                           members += team.size() == 2 && team.rank() < 2 ? 1 : 0;
+                       });
+        if (round % 10 == 0) {
+            runtime.submit({.name = "all", .threads = {4, 4}, .place = Place::cpu(), .near_pinned_memory = true},
+                           [](const Team& team) { team.barrier(); });
+            runtime.submit({.name = "any", .threads = {2, 2}, .place = Place::cpu()},
+                           [](const Team& team) { team.barrier(); });
+        }
+        for (int i = 0; i < 5; ++i) runtime.submit({.name = "single", .place = Place::cpu()}, [] {});
+    }
+    runtime.wait();
+    CHECK(members == 600);
+    std::map<std::string, std::set<int>> sockets;
+    for (const TraceEvent& event : runtime.take_trace().events) sockets[event.name].insert(event.row / 2);
+    CHECK(sockets["pair"] == std::set<int>{0});
+    CHECK(sockets["all"] == std::set<int>{0, 1});
 }

@@ -103,6 +103,9 @@ struct TaskOptions {
     int step = -1;
     /// Where it runs. A task submitted inside another one runs on the cores.
     Place place = Place::any();
+    /// For gangs whose data come from GPUs and go back: members are of the socket near which the runtime keeps host
+    /// memory that GPUs copy to and from, if it has as many workers; otherwise of the one of whoever leads.
+    bool near_pinned_memory = false;
 };
 
 /// Counts since the runtime started, for tests and tuning. Exact when nothing is in flight.

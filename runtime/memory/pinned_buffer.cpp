@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/device/device.hpp"
+#include "runtime/topology.hpp"
 
 namespace basalt::detail {
 
@@ -55,6 +56,7 @@ HostBuffer PinnedPool::take(std::size_t bytes) {
         }
     }
     HostBuffer fresh(bytes);
+    if (package_ >= 0) keep_near(package_, fresh.data(), bytes);  // pinning touches it
     if (bytes > 0) pin(fresh.data(), bytes);
     return fresh;
 }

@@ -19,11 +19,14 @@ class PinnedPool {
   public:
     using Devices = std::vector<std::unique_ptr<Device>>;
 
-    /// The first of the devices that is not lost pins for all; where there is none, nothing is pinned.
-    explicit PinnedPool(const Devices& devices) : devices_(devices) {}
+    /// The first of the devices that is not lost pins for all; where there is none, nothing is pinned. `package`: the
+    /// socket that the memory is to be near to, or -1.
+    PinnedPool(const Devices& devices, int package) : devices_(devices), package_(package) {}
     ~PinnedPool();
     PinnedPool(const PinnedPool&) = delete;
     PinnedPool& operator=(const PinnedPool&) = delete;
+
+    int package() const { return package_; }
 
     /// At least `bytes`, contents undefined. Throws std::bad_alloc, DeviceError.
     HostBuffer take(std::size_t bytes);
@@ -40,6 +43,7 @@ class PinnedPool {
     Device* living_device() const;
 
     const Devices& devices_;
+    const int package_;
     std::mutex lock_;  // guards what follows
     std::deque<HostBuffer> kept_;
 };
