@@ -114,7 +114,7 @@ class Bench {
         }
         const BroadcastPlan plan = plan_for(line);
         const Stopwatch watch;
-        const std::vector<StreamPoint> ends = enqueue_broadcast(plan);
+        const std::vector<StreamPoint> ends = enqueue_broadcast(plan).ends;
         line.issue_seconds.push_back(watch.elapsed().wall);
         for (const StreamPoint& end : ends) await(end);
         line.seconds.push_back(watch.elapsed().wall);

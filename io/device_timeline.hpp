@@ -12,8 +12,7 @@
 
 namespace basalt {
 
-/// Finds the predecessors of events. Bars that share an id (a gang, a broadcast) are one task that ends with the
-/// last.
+/// Finds the predecessors of events. Bars that share an id (a gang) are one task that ends with the last.
 class Predecessors {
   public:
     /// `trace` must outlive this.

@@ -48,7 +48,7 @@ void Engine::submit_host_copy(const TaskOptions& options, const AccessRecord& re
     const Copy copy =
         copy_of(window, static_cast<std::byte*>(base) + row * static_cast<std::size_t>(record.row_begin), inwards);
     work.bytes = static_cast<std::int64_t>(copy.row_bytes * copy.rows);
-    work.operation = [copy, role = work.role, &scope](Driver& driver, std::vector<StreamPoint>&) {
+    work.operation = [copy, role = work.role, &scope](Driver& driver, Enqueued&) {
         if (!scope.drained()) driver.copy(role, nullptr, copy);
     };
     ++scope.user_tasks;

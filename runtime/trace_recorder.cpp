@@ -3,6 +3,8 @@
 #include <map>
 #include <utility>
 
+#include "runtime/task_pool.hpp"
+
 namespace basalt::detail {
 
 namespace {
@@ -39,9 +41,17 @@ TraceRecorder::Event::Event(const Task& task, std::int64_t begin, std::int64_t e
       id(id_of(task.generation(), task.slot)) {
     predecessors = task.recorded.load(std::memory_order_relaxed);
     for (std::size_t i = 0; i < predecessors; ++i) {
-        const std::uint64_t word = task.predecessors[i].load(std::memory_order_relaxed) & ~Task::in_part;
-        after[i] = id_of(word >> 32, word & 0xffffffff);
+        const std::uint64_t word = task.predecessors[i].load(std::memory_order_relaxed);
+        after[i] = id_of((word & ~Task::in_part) >> 32, word & 0xffffffff) | (word & Task::in_part);
     }
+}
+
+void TraceRecorder::record_device(const Task& task, const StreamSpan& span, std::int64_t begin, std::int64_t end) {
+    Row& row = rows_[places_ + static_cast<std::size_t>(span.device * stream_roles + static_cast<int>(span.role))];
+    const std::lock_guard guard(row.lock);
+    Event& event = row.events.emplace_back(task, begin, end);
+    event.bytes = span.bytes;
+    event.target = span.target;
 }
 
 TraceRow TraceRecorder::heading(std::size_t index) const {
@@ -50,7 +60,39 @@ TraceRow TraceRecorder::heading(std::size_t index) const {
     return row_of_device(device_row / stream_roles, static_cast<StreamRole>(device_row % stream_roles));
 }
 
-void TraceRecorder::take_row(std::size_t index, Trace& trace) {
+/// Gives the bars of a broadcast ids of their own, since not all that wait for it wait for all of them.
+TraceRecorder::PartsOfTasks TraceRecorder::tell_parts_apart() {
+    PartsOfTasks parts;
+    for (std::size_t row = places_; row < rows_.size(); ++row) {
+        for (Event& event : rows_[row].events) {
+            if (!event.target) continue;
+            std::vector<Part>& known = parts[event.id];
+            event.id += (known.size() + 1) * TaskPool::max_slots;  // no task's: slots have lower numbers
+            known.push_back({event.id, heading(row).device, *event.target});
+        }
+    }
+    return parts;
+}
+
+/// Of a broadcast, all bars or those that concern the memory of `device`, which the event's row belongs to.
+std::vector<std::uint64_t> TraceRecorder::waited_for(const Event& event, int device, const PartsOfTasks& parts) {
+    std::vector<std::uint64_t> ids;
+    for (std::size_t i = 0; i < event.predecessors; ++i) {
+        const std::uint64_t id = event.after[i] & ~Task::in_part;
+        const auto found = parts.find(id);
+        if (found == parts.end()) {
+            ids.push_back(id);
+            continue;
+        }
+        const bool all = (event.after[i] & Task::in_part) == 0;
+        for (const Part& part : found->second) {
+            if (all || part.device == device || part.target == device) ids.push_back(part.id);
+        }
+    }
+    return ids;
+}
+
+void TraceRecorder::take_row(std::size_t index, const PartsOfTasks& parts, Trace& trace) {
     TraceRow row = heading(index);
     const bool copies = row.kind == TraceRowKind::copy;
     // a worker or a device that does nothing is worth seeing, a way that nothing takes is not
@@ -68,7 +110,7 @@ void TraceRecorder::take_row(std::size_t index, Trace& trace) {
                                 .step = event.step,
                                 .bytes = event.bytes,
                                 .id = event.id,
-                                .after = {event.after.begin(), event.after.begin() + event.predecessors}});
+                                .after = waited_for(event, trace.rows.back().device, parts)});
     }
     rows_[index].events.clear();
 }
@@ -100,7 +142,8 @@ void TraceRecorder::take_blocks(Trace& trace) {
 
 Trace TraceRecorder::take() {
     Trace trace;
-    for (std::size_t row = 0; row < rows_.size(); ++row) take_row(row, trace);
+    const PartsOfTasks parts = tell_parts_apart();
+    for (std::size_t row = 0; row < rows_.size(); ++row) take_row(row, parts, trace);
     take_blocks(trace);
     return trace;
 }

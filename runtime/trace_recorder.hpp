@@ -5,10 +5,12 @@
 #include <chrono>
 #include <cstdint>
 #include <mutex>
+#include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "basalt/trace.hpp"
-#include "runtime/device/device.hpp"
+#include "runtime/device/device_work.hpp"
 #include "runtime/task.hpp"
 
 namespace basalt::detail {
@@ -22,8 +24,8 @@ struct BlockState {
 };
 
 /// Records what ran where and when: a list for each place, then one for each stream of each device. Off, it costs one
-/// load and a branch a task. record() is called by the thread that works the place, record_device() by the device's
-/// driver, record_blocks() by any; take() when nothing is in flight.
+/// load and a branch a task. record() is called by the thread that works the place, record_device() and record_blocks()
+/// by any; take() when nothing is in flight.
 class TraceRecorder {
   public:
     TraceRecorder(int places, int devices)
@@ -41,13 +43,8 @@ class TraceRecorder {
     void record(int row, const Task& task, std::int64_t begin) {
         rows_[static_cast<std::size_t>(row)].events.push_back(Event(task, begin, now()));
     }
-    /// `bytes`: moved by a copy; 0 for a kernel.
-    void record_device(int device, StreamRole role, const Task& task, std::int64_t begin, std::int64_t end,
-                       std::int64_t bytes) {
-        const auto row = places_ + static_cast<std::size_t>(device * stream_roles) + static_cast<std::size_t>(role);
-        rows_[row].events.push_back(Event(task, begin, end));
-        rows_[row].events.back().bytes = bytes;
-    }
+    /// A span of the task's, from `begin` to `end`.
+    void record_device(const Task& task, const StreamSpan& span, std::int64_t begin, std::int64_t end);
 
     /// Of the panel of a step on a device. Blocks have rows of their own, where there are any.
     void record_blocks(int device, int step, const std::vector<BlockState>& states);
@@ -65,20 +62,31 @@ class TraceRecorder {
         std::int64_t begin;
         std::int64_t end;
         std::int64_t bytes = 0;
+        std::optional<int> target;  // see StreamSpan
         std::uint64_t id;
-        std::array<std::uint64_t, Task::recorded_predecessors> after{};
+        std::array<std::uint64_t, Task::recorded_predecessors> after{};  // ids, with Task::in_part
         std::uint8_t predecessors = 0;
     };
     struct alignas(64) Row {
+        std::mutex lock;  // of a device's: broadcasts are recorded by other devices' drivers
         std::vector<Event> events;
     };
+    /// A bar of a broadcast.
+    struct Part {
+        std::uint64_t id;
+        int device;  // whose row it is on
+        int target;
+    };
+    using PartsOfTasks = std::unordered_map<std::uint64_t, std::vector<Part>>;
     struct BlockEvent {
         int device;
         int step;
         BlockState state;
     };
     TraceRow heading(std::size_t index) const;
-    void take_row(std::size_t index, Trace& trace);
+    PartsOfTasks tell_parts_apart();
+    static std::vector<std::uint64_t> waited_for(const Event& event, int device, const PartsOfTasks& parts);
+    void take_row(std::size_t index, const PartsOfTasks& parts, Trace& trace);
     void take_blocks(Trace& trace);
 
     const std::size_t places_;

@@ -2,7 +2,11 @@
 
 // Broadcasts on whatever devices a Machine holds.
 
+#include <chrono>
+#include <map>
 #include <optional>
+#include <set>
+#include <tuple>
 
 #include "runtime/device/broadcast.hpp"
 #include "tests/device_contract.hpp"
@@ -11,7 +15,9 @@ namespace basalt_tests {
 
 using basalt::detail::BroadcastPlan;
 using basalt::detail::enqueue_broadcast;
+using basalt::detail::Enqueued;
 using basalt::detail::StreamPoint;
+using basalt::detail::StreamSpan;
 
 /// What is broadcast, and how; `source` -1 is the host.
 struct BroadcastCase {
@@ -89,25 +95,66 @@ class BroadcastSetting {
     BroadcastPlan plan_;
 };
 
+inline void await(const Machine& machine, const std::vector<StreamPoint>& ends) {
+    for (const StreamPoint& end : ends) await(machine[static_cast<std::size_t>(end.device)], end.role, end.ticket);
+}
+
 /// Every target gets everything, behind the end that serves it and not in front of what the home stream waits
 /// for.
 inline void check_broadcast(const Machine& machine, const BroadcastCase& what) {
     CAPTURE(what.source, what.targets, what.bytes, what.chunk_bytes, what.from_source_only, what.idle);
     BroadcastSetting setting(machine, what);
     setting.occupy_targets();
-    const std::vector<StreamPoint> ends = enqueue_broadcast(setting.plan());
+    const std::vector<StreamPoint> ends = enqueue_broadcast(setting.plan()).ends;
     CHECK(ends.size() <= basalt::detail::DeviceWork::most_ends);
     if (what.relayed) CHECK(ends.front().role == basalt::detail::StreamRole::relay);
     for (std::size_t target = 0; target < what.targets; ++target) {
         CHECK(ends[target].serves == setting.plan().targets[target].device->index());
         CHECK((setting.read_behind(ends, target) == setting.contents()));
     }
-    for (const StreamPoint& end : ends) {
-        Device& device = machine[static_cast<std::size_t>(end.device)];
-        await(device, end.role, end.ticket);
-        CHECK(device.time_of(end.role, end.ticket) > 0);
-    }
+    await(machine, ends);
     // nothing of it runs any more: the memory may go
+}
+
+/// When a stream was at work, in nanoseconds.
+struct SpanTimes {
+    SpanTimes(const Machine& machine, const StreamSpan& span)
+        : begin(machine[static_cast<std::size_t>(span.device)].time_of(span.role, span.begin)),
+          end(machine[static_cast<std::size_t>(span.device)].time_of(span.role, span.end)) {}
+    std::int64_t begin;
+    std::int64_t end;
+};
+
+/// A traced broadcast tells of each stream what it brought to whom and when; what is passed on comes first. The clocks
+/// of two devices may differ by `tolerance`.
+inline std::vector<StreamSpan> check_spans(const Machine& machine, const BroadcastCase& what,
+                                           std::chrono::nanoseconds tolerance = {}) {
+    CAPTURE(what.source, what.targets, what.bytes, what.chunk_bytes, what.from_source_only);
+    BroadcastSetting setting(machine, what);
+    const Enqueued streams = enqueue_broadcast(setting.plan(), true);
+    await(machine, streams.ends);
+    std::map<int, std::int64_t> brought;  // by target
+    std::map<int, std::int64_t> first;    // begin of what comes to it
+    std::set<std::tuple<int, StreamRole, int>> known;
+    for (const StreamSpan& span : streams.spans) {
+        REQUIRE(span.target);
+        CHECK(known.emplace(span.device, span.role, *span.target).second);
+        CHECK((span.role == StreamRole::relay) == what.relayed);
+        const SpanTimes times(machine, span);
+        CHECK(times.begin <= times.end);
+        brought[*span.target] += span.bytes;
+        const auto earlier = first.try_emplace(*span.target, times.begin).first;
+        earlier->second = std::min(earlier->second, times.begin);
+    }
+    for (const BroadcastPlan::Target& target : setting.plan().targets) {
+        CHECK(brought[target.device->index()] == static_cast<std::int64_t>(what.bytes));
+    }
+    for (const StreamSpan& span : streams.spans) {
+        const int giver = span.role == StreamRole::from_host ? -1 : span.device;
+        const auto came = first.find(giver);
+        if (came != first.end()) CHECK(came->second - tolerance.count() <= SpanTimes(machine, span).begin);
+    }
+    return streams.spans;
 }
 
 }  // namespace basalt_tests

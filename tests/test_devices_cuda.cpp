@@ -165,6 +165,22 @@ TEST_CASE("a broadcast brings everything to every GPU", "[cuda]") {
     }
 }
 
+TEST_CASE("a traced broadcast tells what each GPU's streams did and when", "[cuda]") {
+    const bool relays = GENERATE(false, true);
+    CAPTURE(relays);
+    const Machine machine = relays ? gpus(relaying_tables()) : gpus();
+    if (machine.size() == 0) SKIP(no_gpu);
+    const Watchdog watchdog;
+    constexpr std::size_t bytes = 40000000;
+    check_spans(machine, {-1, machine.size(), bytes, 300000}, clock_accuracy);
+    const std::size_t others = machine.size() - 1;
+    if (others == 0) return;
+    check_spans(machine, {0, others, bytes, 300000}, clock_accuracy);
+    check_spans(machine, {0, others, bytes, 0, true}, clock_accuracy);
+    const bool relayed = relays && others > 1;
+    if (relayed) check_spans(machine, {0, others, bytes, 0, false, true, relayed}, clock_accuracy);
+}
+
 TEST_CASE("a GPU says what it is, and its urgent stream has priority", "[cuda]") {
     const Machine machine = gpus();
     if (machine.size() == 0) SKIP(no_gpu);

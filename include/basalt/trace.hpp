@@ -12,7 +12,8 @@ enum class TraceKind : std::uint8_t {
     copy,  ///< a transfer
 };
 
-/// One task (or transfer) as it ran: a bar of the timeline.
+/// One task (or transfer) as it ran: a bar of the timeline. A broadcast has a bar for each place that a copy engine
+/// copies to, on that engine's row, from the first piece's begin to the last one's end.
 struct TraceEvent {
     std::string name;           ///< what ran, e.g. "update"
     int row = 0;                ///< the worker, device or copy engine it ran on: an index into Trace::rows
@@ -21,22 +22,22 @@ struct TraceEvent {
     int priority = 0;           ///< the task's priority; larger is more urgent
     std::string detail;         ///< tile indices and the like, e.g. "3,5"; empty where there are none
     TraceKind kind = TraceKind::task;
-    int step = -1;                     ///< step of the algorithm it belongs to; -1: none
-    std::int64_t bytes = 0;            ///< moved by a copy
-    std::uint64_t id = 0;              ///< of the task; 0: unknown
-    std::vector<std::uint64_t> after;  ///< ids of tasks it waited for, as far as they were kept (some may be missing)
+    int step = -1;           ///< step of the algorithm it belongs to; -1: none
+    std::int64_t bytes = 0;  ///< moved by a copy
+    std::uint64_t id = 0;    ///< of the task, which members of a gang share, or of the broadcast's bar; 0: unknown
+    std::vector<std::uint64_t> after;  ///< ids of what it waited for, as far as they were kept (some may be missing)
 };
 
 /// Rows of the timeline by what works there.
 enum class TraceRowKind : std::uint8_t {
     cpu,      ///< a worker thread
     compute,  ///< a device's kernels
-    copy,     ///< a device's copy engine
+    copy,     ///< a device's copy engine, or its kernels that pass on broadcasts
     block,    ///< a thread block inside a kernel, which a compute row shows as a part of one bar
 };
 
 struct TraceRow {
-    std::string name;  ///< e.g. "worker 0", "gpu 1", "gpu 1 from host", "gpu 1 panel block 3"
+    std::string name;  ///< e.g. "worker 0", "gpu 1", "gpu 1 from host", "gpu 1 relay", "gpu 1 panel block 3"
     TraceRowKind kind = TraceRowKind::cpu;
     int device = -1;  ///< number of the GPU; -1 for the host
 };

@@ -34,8 +34,8 @@ DeviceStream home_of(const BroadcastPlan& plan) {
 
 class Enqueueing {
   public:
-    Enqueueing(const BroadcastPlan& plan, const std::vector<Hop>& hops)
-        : plan_(plan), hops_(hops), home_(home_of(plan)), newest_(hops.size()) {}
+    Enqueueing(const BroadcastPlan& plan, const std::vector<Hop>& hops, bool traced)
+        : plan_(plan), hops_(hops), traced_(traced), home_(home_of(plan)), begins_(hops.size()), newest_(hops.size()) {}
 
     /// Chunk by chunk along all hops at once, so that the first ones travel while the others are enqueued. In
     /// a step the hops that lie deep come first: the newest chunk of a parent is then the one that is to be
@@ -72,6 +72,25 @@ class Enqueueing {
             if (!known) points.push_back(last);
         }
         return points;
+    }
+
+    /// What each stream does for each target, once all is enqueued; of a traced broadcast.
+    std::vector<StreamSpan> spans() const {
+        std::map<std::pair<DeviceStream, int>, StreamSpan> spans;
+        for (std::size_t i = 0; i < hops_.size(); ++i) {
+            const Hop& hop = hops_[i];
+            const Ticket begin = begins_[i].ticket, end = newest_[i].ticket;
+            const int written =
+                hop.target < 0 ? -1 : plan_.targets[static_cast<std::size_t>(hop.target)].device->index();
+            const StreamSpan fresh{hop.driver->index(), hop.role, begin, end, 0, written};
+            StreamSpan& span = spans.try_emplace({stream_of(hop), hop.target}, fresh).first->second;
+            span.begin = std::min(span.begin, begin);
+            span.end = std::max(span.end, end);
+            span.bytes += static_cast<std::int64_t>(hop.end - hop.begin);
+        }
+        std::vector<StreamSpan> found;
+        for (const auto& [key, span] : spans) found.push_back(span);
+        return found;
     }
 
     /// After an error: the home stream goes on when all others have done what they were given.
@@ -114,6 +133,7 @@ class Enqueueing {
         } else if (first_use && !(stream == home_)) {
             wait(stream, {home_, start_});
         }
+        if (traced_ && chunk == 0) begins_[number] = record(stream, true);
         const std::size_t begin = hop.begin + chunk * hop.chunk;
         const Copy copy{hop.to + begin, hop.from + begin, std::min(hop.chunk, hop.end - begin)};
         if (hop.peer != nullptr) {
@@ -122,24 +142,23 @@ class Enqueueing {
             hop.driver->copy(stream.role, copy);
         }
         const bool last = chunk + 1 == hop.chunks();
-        if (hop.has_children || last) newest_[number] = record(stream, last);
+        if (hop.has_children || last) newest_[number] = record(stream, traced_ && last);
     }
 
     /// A kernel for each hop, all of which run at once. Nobody waits for ever, as every kind of waiting leads to what
     /// was enqueued earlier: work in front on the same stream, points of other streams, and the kernel of the hop
     /// before, which is enqueued in front of this one's or neither is. No kernel waits for what comes behind it: it
     /// needs no leave to write. What remains is room on a device. A kernel gets none before that of the hop before has
-    /// nothing left to wait for but room (`begins`), so it never keeps room from work that its own relay waits for. A
+    /// nothing left to wait for but room (`begins_`), so it never keeps room from work that its own relay waits for. A
     /// device's relays run one after the other, in one order on all devices, since they are enqueued one at a time;
     /// hence what holds room where a hop wants to run are other kernels, and these end by themselves, cooperative ones
     /// too, which get their room at once or not at all.
     void enqueue_relay() {
-        // No other relay comes between `begins` and its kernel, and kernels begin in the order of what their devices
+        // No other relay comes between `begins_` and its kernel, and kernels begin in the order of what their devices
         // tell.
         static std::mutex one_at_a_time;
         const std::lock_guard lock(one_at_a_time);
         const Ticket start = home_.device->record(home_.role, false);
-        std::vector<Arrival> begins(hops_.size());
         std::vector<RelayMark> marks(hops_.size());
         for (std::size_t i = 0; i < hops_.size(); ++i) {
             const Hop& hop = hops_[i];
@@ -147,12 +166,12 @@ class Enqueueing {
             const auto parent = static_cast<std::size_t>(hop.parent);
             const bool first = hop.parent < 0;
             used_.emplace(stream, 0);
-            wait(stream, first ? Arrival{home_, start} : begins[parent]);
-            if (hop.has_children) begins[i] = record(stream, false);
+            wait(stream, first ? Arrival{home_, start} : begins_[parent]);
+            if (hop.has_children || traced_) begins_[i] = record(stream, traced_);
             marks[i] = hop.driver->relay_to_peer(*hop.peer, {hop.to, hop.from, hop.end},
                                                  first ? RelayMark{} : marks[parent], !hop.has_children);
         }
-        for (std::size_t i = 0; i < hops_.size(); ++i) newest_[i] = record(stream_of(hops_[i]), true);
+        for (std::size_t i = 0; i < hops_.size(); ++i) newest_[i] = record(stream_of(hops_[i]), traced_);
     }
 
     /// Where the last of the copies to a target has run: the streams that bring it something are joined.
@@ -161,14 +180,14 @@ class Enqueueing {
         for (std::size_t i = 0; i < hops_.size(); ++i) {
             if (hops_[i].target == target) arrivals.push_back(newest_[i]);
         }
-        if (arrivals.empty()) return record(home_, true);  // nothing to bring
+        if (arrivals.empty()) return record(home_, false);  // nothing to bring
         const Arrival& last = arrivals.back();
         const auto elsewhere = [&](const Arrival& arrival) { return !(arrival.stream == last.stream); };
         if (std::none_of(arrivals.begin(), arrivals.end(), elsewhere)) return newest_of(arrivals);
         for (const Arrival& arrival : arrivals) {
             if (elsewhere(arrival)) wait(last.stream, arrival);
         }
-        return record(last.stream, true);
+        return record(last.stream, false);
     }
 
     static Arrival newest_of(const std::vector<Arrival>& arrivals) {
@@ -178,21 +197,23 @@ class Enqueueing {
 
     const BroadcastPlan& plan_;
     const std::vector<Hop>& hops_;
+    const bool traced_;
     const DeviceStream home_;
     Ticket start_ = 0;
     std::map<DeviceStream, Ticket> used_;  // with the newest ticket of each
+    std::vector<Arrival> begins_;          // of each hop: in front of its first copy, where somebody wants to know
     std::vector<Arrival> newest_;          // of the chunks of each hop
 };
 
 }  // namespace
 
-std::vector<StreamPoint> enqueue_broadcast(const BroadcastPlan& plan) {
+Enqueued enqueue_broadcast(const BroadcastPlan& plan, bool traced) {
     if (plan.targets.empty()) return {};
     const std::vector<Hop> hops = broadcast_route(plan);
-    Enqueueing enqueueing(plan, hops);
+    Enqueueing enqueueing(plan, hops, traced);
     try {
         enqueueing.enqueue();
-        return enqueueing.ends();
+        return {enqueueing.ends(), traced ? enqueueing.spans() : std::vector<StreamSpan>()};
     } catch (...) {
         enqueueing.gather();
         throw;

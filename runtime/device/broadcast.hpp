@@ -27,7 +27,8 @@ struct BroadcastPlan {
 
 /// Enqueues the copies and returns where they end: first, for each target, one point at which it has
 /// everything (the one that `serves` it), then points (serving nobody) behind which nothing of this broadcast
-/// runs any more. All are timed.
+/// runs any more. `traced`: and what each stream does for each place it copies to, from its first chunk to its last;
+/// all shares that it passes on to one target are one span, as their chunks take turns.
 ///
 /// From a device: a ring, along the list of targets. In chunks, each device passing on one while it gets the
 /// next, so that n devices take hardly longer than one; or, where tuning().links.relay says so and neither the source
@@ -39,6 +40,6 @@ struct BroadcastPlan {
 /// What happens before: all that `home` waits for, which is the peer stream of the source, or from_host of
 /// the first target. When a call fails the error is thrown, and `home` waits for what was enqueued until
 /// then.
-std::vector<StreamPoint> enqueue_broadcast(const BroadcastPlan& plan);
+Enqueued enqueue_broadcast(const BroadcastPlan& plan, bool traced = false);
 
 }  // namespace basalt::detail

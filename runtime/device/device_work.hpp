@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "runtime/device/device.hpp"
@@ -20,6 +21,22 @@ struct StreamPoint {
     StreamRole role = StreamRole::compute;
     Ticket ticket = 0;
     int serves = -1;  ///< the device whose memory is written, where that is another one's
+};
+
+/// What a stream did from one timed ticket to another: a bar of the trace.
+struct StreamSpan {
+    int device = -1;
+    StreamRole role = StreamRole::compute;
+    Ticket begin = 0;
+    Ticket end = 0;
+    std::int64_t bytes = 0;     ///< that it copied
+    std::optional<int> target;  ///< in a broadcast: the device whose memory it wrote; -1: the host's
+};
+
+/// What a driver keeps of work that it has enqueued.
+struct Enqueued {
+    std::vector<StreamPoint> ends;  ///< behind all of them it has run
+    std::vector<StreamSpan> spans;  ///< what its streams do; empty where nothing is traced
 };
 
 /// The newest ticket of each stream of each device that a task has to wait for; older ones are implied.
@@ -60,10 +77,11 @@ struct DeviceWork {
     int device = 0;  ///< whose driver enqueues it
     StreamRole role = StreamRole::compute;
     StreamPoints waits;
-    /// For the runtime's own work: enqueues it and tells where it ends. Empty: the task's kernel.
-    std::function<void(Driver&, std::vector<StreamPoint>&)> operation;
+    /// For the runtime's own work: enqueues it and, where that is not all on `role`, tells on which streams. Empty: the
+    /// task's kernel.
+    std::function<void(Driver&, Enqueued&)> operation;
     std::function<void()> failed;  ///< called when it did not succeed; may be empty
-    std::int64_t bytes = 0;        ///< that a copy moves
+    std::int64_t bytes = 0;        ///< that a copy moves; a broadcast's spans tell theirs
 
     /// Predecessors on devices that have not completed. Its own completion waits for theirs, although the streams are
     /// in order: whoever has waited for a task may take down what its predecessors' accesses name.

@@ -140,15 +140,18 @@ Task* Driver::take_ready(StreamRole role) {
 
 void Driver::enqueue(Task& task) {
     DeviceWork& work = *task.on_device();
-    InFlight flight{&task, {}, 0, TraceRecorder::now(), computes(work.role) ? expected_time(task) : 0};
+    InFlight flight{&task, TraceRecorder::now(), computes(work.role) ? expected_time(task) : 0, {}};
+    auto& [ends, spans] = flight.streams;
+    const bool traced = engine_.trace().enabled() && !work.has_parts.load(std::memory_order_relaxed);
+    Ticket begin = 0;
     try {
         work.waits.for_each([&](const StreamPoint& point) {
             device_.wait_for(work.role, engine_.device(point.device), point.role, point.ticket);
         });
-        if (engine_.trace().enabled()) flight.begin = device_.record(work.role, true);
+        if (traced) begin = device_.record(work.role, true);
         // a task of a cancelled graph still holds its place in the order
         if (work.operation) {
-            work.operation(*this, flight.ends);
+            work.operation(*this, flight.streams);
         } else if (!task.scope->drained()) {
             device_.launch(work.role, [this, &task](Stream stream) { engine_.run_on_device(task, stream); });
         }
@@ -156,15 +159,16 @@ void Driver::enqueue(Task& task) {
         failed(task);
     }
     try {
-        if (flight.ends.empty()) {
-            flight.ends.push_back({device_.index(), work.role, device_.record(work.role, flight.begin != 0)});
+        if (ends.empty()) {
+            const Ticket end = device_.record(work.role, begin != 0);
+            ends.push_back({device_.index(), work.role, end});
+            if (begin != 0) spans.push_back({device_.index(), work.role, begin, end, work.bytes, {}});
         }
-        work.publish(flight.ends);
+        work.publish(ends);
     } catch (...) {  // a lost device has no place in its streams
         failed(task);
         work.publish(ends_of_lost(work));
-        flight.ends.clear();
-        flight.begin = 0;
+        flight.streams = {};
     }
     ahead(work.role) += flight.expected;
     ++in_flight_count_;
@@ -210,8 +214,9 @@ bool Driver::complete_reached() {
 /// Whether the device has got to the task's ends, and the tasks in front of it have completed. What failed on the way
 /// counts as this task's: it is the first one of its stream that has not completed.
 bool Driver::arrived(InFlight& flight) {
-    while (!flight.ends.empty()) {
-        const StreamPoint end = flight.ends.back();
+    auto& [ends, spans] = flight.streams;
+    while (!ends.empty()) {
+        const StreamPoint end = ends.back();
         Device& where = engine_.device(end.device);
         try {
             if (!where.reached(end.role, end.ticket)) return false;
@@ -219,12 +224,9 @@ bool Driver::arrived(InFlight& flight) {
             failed(*flight.task);
             if (!where.lost()) continue;  // reported; now for the point itself, or the next failure
             where.synchronize();          // it gets there no more; let it end what it has begun
-            flight.begin = 0;
-            flight.ends.pop_back();
-            continue;
+            spans.clear();
         }
-        if (flight.ends.size() == 1) break;  // kept for the trace
-        flight.ends.pop_back();
+        ends.pop_back();
     }
     // acquire: pairs with release_successors()
     return flight.task->on_device()->unfinished.load(std::memory_order_acquire) == 0;
@@ -233,21 +235,21 @@ bool Driver::arrived(InFlight& flight) {
 void Driver::complete(InFlight& flight) {
     Task& task = *flight.task;
     learn(flight);
-    if (flight.begin != 0 && !flight.ends.empty()) record_trace(flight);
+    record_trace(flight);
     engine_.finish(task, worker_);
     engine_.hand_on(worker_);
 }
 
 void Driver::record_trace(const InFlight& flight) {
-    const DeviceWork& work = *flight.task->on_device();
-    try {
-        const StreamPoint& end = flight.ends.front();
-        const std::int64_t begin_ns = device_.time_of(work.role, flight.begin);
-        const std::int64_t end_ns = engine_.device(end.device).time_of(end.role, end.ticket);
-        engine_.trace().record_device(device_.index(), work.role, *flight.task, begin_ns, std::max(begin_ns, end_ns),
-                                      work.bytes);
-    } catch (const DeviceError& error) {
-        spdlog::debug("basalt: no time for a task of the trace: {}", error.what());
+    for (const StreamSpan& span : flight.streams.spans) {
+        Device& device = engine_.device(span.device);
+        try {
+            const std::int64_t begin_ns = device.time_of(span.role, span.begin);
+            const std::int64_t end_ns = device.time_of(span.role, span.end);
+            engine_.trace().record_device(*flight.task, span, begin_ns, std::max(begin_ns, end_ns));
+        } catch (const DeviceError& error) {
+            spdlog::debug("basalt: no time for a task of the trace: {}", error.what());
+        }
     }
 }
 
@@ -279,8 +281,8 @@ void Driver::copy(StreamRole role, Device* peer, const Copy& copy) const {
     }
 }
 
-void Driver::broadcast(const BroadcastPlan& plan, std::vector<StreamPoint>& ends) const {
-    ends = enqueue_broadcast(plan);
+void Driver::broadcast(const BroadcastPlan& plan, Enqueued& streams) const {
+    streams = enqueue_broadcast(plan, engine_.trace().enabled());
 }
 
 }  // namespace basalt::detail

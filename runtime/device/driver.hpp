@@ -48,7 +48,7 @@ class Driver {
 
     /// For operations of the runtime's own: enqueue on this device's streams.
     void copy(StreamRole role, Device* peer, const Copy& copy) const;
-    void broadcast(const BroadcastPlan& plan, std::vector<StreamPoint>& ends) const;
+    void broadcast(const BroadcastPlan& plan, Enqueued& streams) const;
 
     void stop();
 
@@ -64,10 +64,9 @@ class Driver {
     using Queue = std::priority_queue<Ready>;
     struct InFlight {
         Task* task;
-        std::vector<StreamPoint> ends;
-        Ticket begin;           ///< timed, when traced
         std::int64_t enqueued;  ///< when
         std::int64_t expected;  ///< nanoseconds that it is expected to take
+        Enqueued streams;       ///< of its ends those that are not known to be reached
     };
 
     void main();

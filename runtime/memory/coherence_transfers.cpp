@@ -90,7 +90,7 @@ void Coherence::submit_copy(Residency& r, Node from, Node to, Purpose purpose) {
     work.bytes = static_cast<std::int64_t>(piece.row_bytes);
     const std::uint64_t number = ++transfers_;
     work.failed = [this, &r, to, number, device] { copy_failed(r, to, number, device); };
-    work.operation = [piece, role, peer](Driver& driver, std::vector<StreamPoint>&) { driver.copy(role, peer, piece); };
+    work.operation = [piece, role, peer](Driver& driver, Enqueued&) { driver.copy(role, peer, piece); };
     copy.record_hazards();
     note_arrival(r, from, to, copy.task().ref(), number);
     engine_.release_submission(copy);
@@ -151,12 +151,11 @@ void Coherence::broadcast(Version& version, const std::vector<Node>& nodes, Purp
     for (const Node node : targets) {
         plan.targets.push_back({&device_of(node), contents_at(r, node)});
     }
-    work.bytes = static_cast<std::int64_t>(plan.bytes * targets.size());
     const std::uint64_t number = ++transfers_;
     work.failed = [this, &r, targets, number, device] {
         for (const Node node : targets) copy_failed(r, node, number, device);
     };
-    work.operation = [plan](Driver& driver, std::vector<StreamPoint>& ends) { driver.broadcast(plan, ends); };
+    work.operation = [plan](Driver& driver, Enqueued& streams) { driver.broadcast(plan, streams); };
     task.record_hazards();
     for (const Node node : targets) note_arrival(r, from, node, task.task().ref(), number);
     engine_.release_submission(task);
