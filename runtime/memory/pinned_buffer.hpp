@@ -21,7 +21,7 @@ class PinnedPool {
 
     /// The first of the devices that is not lost pins for all; where there is none, nothing is pinned. `package`: the
     /// socket that the memory is to be near to, or -1.
-    PinnedPool(const Devices& devices, int package) : devices_(devices), package_(package) {}
+    PinnedPool(const Devices& devices, int package = -1) : devices_(devices), package_(package) {}
     ~PinnedPool();
     PinnedPool(const PinnedPool&) = delete;
     PinnedPool& operator=(const PinnedPool&) = delete;
