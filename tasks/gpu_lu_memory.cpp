@@ -20,7 +20,7 @@ GpuLuMemory::GpuLuMemory(const TileGrid& grid, std::size_t element_size, const L
       element_size_(element_size),
       nb_(std::min(choices.widths.width, width_)),
       block_(choices.coarse_width == 0 ? 0 : std::clamp(choices.coarse_width, nb_, std::max(nb_, width_))),
-      panels_(std::ssize(cut_panels(grid, choices.widths))),
+      panels_(count_panels(grid, choices.widths)),
       inverted_rows_(choices.mode == LuMode::gpu ? 0 : panels_ * nb_),
       slots_(std::clamp<Index>(panels_, 1, std::max<Index>(choices.lookahead, 1) + 2)),
       panel_numbers_(aligned(1)),

@@ -4,17 +4,32 @@
 
 namespace basalt::detail {
 
-std::vector<Panel> cut_panels(const TileGrid& grid, PanelWidths widths) {
-    std::vector<Panel> panels;
+namespace {
+
+template <class Visit>
+void for_each_panel(const TileGrid& grid, PanelWidths widths, const Visit& visit) {
     const Index steps = std::min(grid.rows(), grid.cols());
     for (Index first = 0; first < steps;) {
         const Index j = grid.tile_col_of(first);
         const Index begin = first - grid.first_col(j);
         const Index columns = std::min({widths.at(steps - first), grid.tile_width(j) - begin, steps - first});
-        panels.push_back({j, first, columns, begin});
+        visit(Panel{j, first, columns, begin});
         first += columns;
     }
+}
+
+}  // namespace
+
+std::vector<Panel> cut_panels(const TileGrid& grid, PanelWidths widths) {
+    std::vector<Panel> panels;
+    for_each_panel(grid, widths, [&](const Panel& panel) { panels.push_back(panel); });
     return panels;
+}
+
+Index count_panels(const TileGrid& grid, PanelWidths widths) {
+    Index count = 0;
+    for_each_panel(grid, widths, [&](const Panel&) { ++count; });
+    return count;
 }
 
 std::vector<PanelBlock> cut_blocks(const std::vector<Panel>& panels, Index width) {

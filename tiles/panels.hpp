@@ -41,6 +41,8 @@ struct PanelBlock {
 
 /// The panels of a factorization, none across a border of tile columns.
 std::vector<Panel> cut_panels(const TileGrid& grid, PanelWidths widths);
+/// How many there are.
+Index count_panels(const TileGrid& grid, PanelWidths widths);
 
 /// The panels in blocks of `width` columns at most, or of one panel. None across a border of tile columns.
 std::vector<PanelBlock> cut_blocks(const std::vector<Panel>& panels, Index width);
