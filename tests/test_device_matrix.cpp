@@ -87,6 +87,22 @@ TEST_CASE("a lookahead beyond the last panel takes no more of a GPU's memory") {
     CHECK(bytes(3) == bytes(1 << 30));
 }
 
+TEST_CASE("a GPU that fails to set memory aside for a matrix is named, with what that was and the call") {
+    Config config = LuMachine{.gpus = 2}.config();
+    config.emulation.failing_allocation = 1;
+    config.emulation.failing_gpu = 1;
+    config.emulation.failures_are_sticky = true;
+    Runtime runtime(config);
+    auto a = Matrix<double>::generate(runtime, make_generator<double>("random", 256, 256), 256, 256, {64, 64});
+    std::string why;
+    try {
+        lu_factor(runtime, a, hybrid(64));
+    } catch (const DeviceError& error) {
+        why = error.what();
+    }
+    CHECK(mentions(why, "room for 2 data of 131072 bytes side by side: gpu 1: allocate (emulated_device.cpp:"));
+}
+
 TEST_CASE("tile columns are dealt as the matrix says, and not otherwise once they are on GPUs") {
     const auto owners = [](const Matrix<double>& matrix) {
         std::vector<int> numbers;

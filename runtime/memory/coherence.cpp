@@ -224,7 +224,13 @@ int Coherence::choose_device(const BoundAccess* accesses, std::size_t count) {
 
 void Coherence::prepare_memory(Node node, std::size_t bytes, std::size_t count) {
     const std::lock_guard guard(lock_);
-    arena(node).prepare(Arena::rounded(bytes) * count);
+    try {
+        arena(node).prepare(Arena::rounded(bytes) * count);
+    } catch (const DeviceError& error) {
+        throw DeviceError("room for " + std::to_string(count) + " data of " + std::to_string(bytes) +
+                              " bytes side by side: " + error.what(),
+                          error.device(), error.sticky());
+    }
 }
 
 std::size_t Coherence::taken(Node node) {
