@@ -5,11 +5,12 @@
 #include <basalt/basalt.hpp>
 
 #include <cstdio>
+#include <exception>
 
 using basalt::Index;
 using basalt::View;
 
-int main() {
+int main() try {
     constexpr Index n = 1'000'000, block = 100'000;
 
     basalt::Runtime rt;                                    // all cores
@@ -32,4 +33,7 @@ int main() {
     const double result = sum.host_view()[0];
     std::printf("the sum is %.0f\n", result);
     return result == 5.0 * n ? 0 : 1;
+} catch (const std::exception& error) {  // what the library throws says what failed and where
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
 }

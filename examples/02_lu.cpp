@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <exception>
 #include <vector>
 
 using basalt::Index;
@@ -50,7 +51,7 @@ Columns factor_and_solve(basalt::Runtime& rt, const Columns& a, const Columns& b
 
 }  // namespace
 
-int main() {
+int main() try {
     Columns a(n * n), b(n, 1.0);
     basalt::make_generator<double>("random", n, n)->fill(basalt::View<double>::column_major(a.data(), n, n, n), 0, 0);
 
@@ -62,4 +63,7 @@ int main() {
     const Index info = basalt::solve(rt, n, 1, factors.data(), n, x.data(), n);
     const bool second = report("solve in one line", residual_ratio(a, x, b));
     return first && second && info == 0 ? 0 : 1;
+} catch (const std::exception& error) {  // what the library throws says what failed and where
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
 }

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <exception>
 #include <memory>
 #include <numeric>
 #include <vector>
@@ -68,7 +69,7 @@ void norm(basalt::Runtime& rt, const Block& C, basalt::Array<double>& result) {
 
 }  // namespace
 
-int main() {
+int main() try {
     basalt::Runtime rt;
     // Rows of an orthogonal matrix keep their length when multiplied with one: ||A A|| = sqrt(n).
     auto A = Matrix::generate(rt, basalt::make_generator<double>("orthogonal", n, n), n, n, {n, n});
@@ -83,4 +84,7 @@ int main() {
     const double result = length.host_view()[0];
     std::printf("the norm of A A is %.12f, the square root of n is %.12f\n", result, std::sqrt(double{n}));
     return std::abs(result - std::sqrt(double{n})) < 1e-10 ? 0 : 1;
+} catch (const std::exception& error) {  // what the library throws says what failed and where
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
 }

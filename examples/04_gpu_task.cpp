@@ -6,6 +6,7 @@
 #include <basalt/basalt.hpp>
 
 #include <cstdio>
+#include <exception>
 
 using basalt::Index;
 using basalt::View;
@@ -16,7 +17,7 @@ void axpy_on_gpu(basalt::Stream stream, double a, View<const double> x, View<dou
 void axpy_on_gpu(basalt::Stream, double, View<const double>, View<double>) {}  // built without CUDA: never called
 #endif
 
-int main() {
+int main() try {
     constexpr Index n = 1'000'000, blocks = 8;
 
     basalt::Config config = basalt::Config::from_environment();
@@ -50,4 +51,7 @@ int main() {
     }
     std::printf("the sum is %.0f\n", total);
     return total == 5.0 * n * blocks ? 0 : 1;
+} catch (const std::exception& error) {  // what the library throws says what failed and where
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
 }
