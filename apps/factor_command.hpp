@@ -18,6 +18,7 @@ int run_factorization(const FactorOptions& options, const Settings& settings, co
         std::cout << generator_list();
         return exit_done;
     }
+    options.gpu.require_effect(settings);
     Runtime runtime(settings.runtime_config());
     require_gpus(settings, runtime);
     OutputFiles files(settings);

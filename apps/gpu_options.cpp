@@ -30,6 +30,19 @@ LuOptions GpuOptions::lu_options(const Settings& settings) const {
     return options;
 }
 
+void GpuOptions::require_effect(const Settings& settings) const {
+    const auto& mode = settings.value("BASALT_MODE");
+    const auto refuse = [&mode](bool given, const char* option, const char* allowed) {
+        if (given) throw WrongUse(fmt::format("{} with {}; allowed: --mode {}", option, named(mode), allowed));
+    };
+    if (mode.text == "cpu") {
+        refuse(panels_below >= 0, "--gpu-panels-below", "hybrid or auto");
+        refuse(single_update_task, "--single-update-task", "hybrid, gpu or auto");
+        refuse(broadcast_from_host, "--broadcast-from-host", "hybrid, gpu or auto");
+    }
+    if (mode.text == "cpu" || mode.text == "gpu") refuse(plain_solve, "--plain-solve", "hybrid or auto");
+}
+
 void add_gpu_panels_option(CLI::App& command, GpuOptions& options) {
     constexpr const char* panels_below = "--gpu-panels-below";
     command
@@ -76,9 +89,10 @@ void require_gpus(const Settings& settings, const Runtime& runtime) {
         return;
     }
     if (settings.integer("BASALT_EMULATED_GPUS") == 0 && settings.integer("BASALT_GPUS") > runtime.gpus()) {
-        throw MachineFailure(runtime.gpus() == 0 ? fmt::format("{}: there is no GPU ({}); {}", named(gpus),
-                                                               why_no_gpu(cuda_info()), help)
-                                                 : fmt::format("{}: there are {} GPUs", named(gpus), runtime.gpus()));
+        throw MachineFailure(
+            runtime.gpus() == 0
+                ? fmt::format("{}: there is no GPU ({}); {}", named(gpus), why_no_gpu(cuda_info()), help)
+                : fmt::format("{}: GPUs that there are: {}", named(gpus), runtime.gpus()));
     }
     if (runtime.gpus() > 0) return;
     const std::string why = gpus.text == "0" ? named(gpus) : why_no_gpu(cuda_info());

@@ -22,6 +22,8 @@ struct GpuOptions {
 
     /// The settings' options of LU and these. Throws WrongUse for a log of panels without the trace that shows it.
     LuOptions lu_options(const Settings& settings) const;
+    /// Throws WrongUse for an option that the mode has no use for; the mode auto has one for each.
+    void require_effect(const Settings& settings) const;
 };
 
 /// Add the options to `command`: those of LU, and --energy. `options` must outlive the parse.

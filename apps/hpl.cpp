@@ -55,6 +55,7 @@ class HplRun {
   public:
     HplRun(const HplOptions& options, const HplInput& input, const Settings& settings)
         : options_(options), input_(input), settings_(settings), runtime_(settings.runtime_config()) {
+        options.gpu.require_effect(settings);
         require_gpus(settings, runtime_);
         require_memory_for_all();
     }

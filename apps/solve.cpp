@@ -240,6 +240,7 @@ int solve(SolveOptions options, const Settings& settings) {
     }
     if (matrix.file.empty() && !matrix.n_given)
         throw WrongUse("no matrix; allowed: a Matrix Market file, or --n N for a matrix that --matrix generates");
+    matrix.gpu.require_effect(settings);
     Runtime runtime(settings.runtime_config());
     require_gpus(settings, runtime);
     OutputFiles files(settings);

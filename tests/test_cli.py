@@ -410,6 +410,13 @@ def options_that_a_mode_has_not_are_refused_before_the_run(folder):
                        "mode gpu", "0 or 1")
         expect_refused(basalt(*command, "--mode", "hybrid", "--emulated-gpus", "1", "--lookahead", "3",
                               "--gpu-panels-below", "20"), "lookahead = 3", "gpu_panels_below = 20")
+        for option in (["--gpu-panels-below", "20"], ["--single-update-task"], ["--broadcast-from-host"],
+                       ["--plain-solve"]):
+            expect_refused(basalt(*command, "--mode", "cpu", *option), f"{option[0]} with --mode cpu", "hybrid")
+            expect(basalt(*command, "--mode", "auto", *option).status == 0, command)
+        expect_refused(basalt(*command, "--mode", "gpu", "--emulated-gpus", "1", "--plain-solve"),
+                       "--plain-solve with --mode gpu; allowed: --mode hybrid or auto")
+    expect_refused(basalt("qr", "--n", "50", "--gpu-panels-below", "20", env={"BASALT_MODE": "cpu"}), "BASALT_MODE cpu")
 
 
 @test
@@ -462,8 +469,8 @@ def lu_runs_on_emulated_gpus_and_says_so_in_its_record():
     for more, data in (([], "host"), (["--data", "device"], "device"), (["--gpu-mem", "400K"], "host"),
                        (["--gpu-mem", "400K", "--data", "device"], "device"),
                        (["--gpu-panels-below", "100"], "host"),
-                       (["--single-update-task", "--broadcast-from-host", "--plain-solve"], "host")):
-        for mode, m, n in (("hybrid", 211, 307), ("gpu", 307, 211)):
+                       (["--single-update-task", "--broadcast-from-host"], "host"), (["--plain-solve"], "host")):
+        for mode, m, n in (("hybrid", 211, 307), ("gpu", 307, 211))[:1 if "--plain-solve" in more else 2]:
             shown = basalt("lu", "--m", str(m), "--n", str(n), "--nb", "32", "--tile", "64x64", "--cpus", "2", "--json",
                            "-", "--mode", mode, "--emulated-gpus", "2", "--repeat", "2", *more)
             expect(shown.status == 0 and shown.err.count("passed") == 2, shown)
