@@ -72,17 +72,24 @@ void print_gpus(const CudaInfo& cuda, const Settings& settings) {
     if (cuda.gpus.empty()) print("  GPUs             none: {}\n", why_no_gpu(cuda));
     const Config config = settings.runtime_config();
     if (config.emulation.gpus > 0) {
-        print("  emulated GPUs    {} of {} each ({})\n", config.emulation.gpus, size_text(config.emulation.memory),
+        const std::size_t memory = config.gpu_memory > 0 ? config.gpu_memory : config.emulation.memory;
+        print("  emulated GPUs    {} of {} each ({})\n", config.emulation.gpus, size_text(memory),
               settings.value("BASALT_EMULATED_GPUS").origin);
     }
 }
 
 /// What to write into HPL.dat where GPUs are to be filled; it depends on what other programs leave of their memory.
-void print_largest_hpl_order(const Settings& settings) {
-    const Runtime runtime(settings.runtime_config());
-    const Index nb = settings.integer("BASALT_NB") > 0 ? settings.integer("BASALT_NB") : widest_gpu_panel;
-    const Index largest = largest_hpl_order(settings, {}, runtime, nb);
-    if (largest > 0) print("  hpl on GPUs      N up to {} stays in their memory (NB = {})\n", largest, nb);
+std::string hpl_line(const Settings& settings) {
+    constexpr const char* title = "  hpl on GPUs      ";
+    try {
+        const Runtime runtime(settings.runtime_config());
+        const Index nb = settings.integer("BASALT_NB") > 0 ? settings.integer("BASALT_NB") : widest_gpu_panel;
+        const Index largest = largest_hpl_order(settings, {}, runtime, nb);
+        if (largest == 0) return "";
+        return fmt::format("{}N up to {} stays in their memory (NB = {})\n", title, largest, nb);
+    } catch (const DeviceError& error) {  // an inventory goes on where a GPU does not
+        return fmt::format("{}{}\n", title, error.what());
+    }
 }
 
 std::string version_text(int cuda_version) {
@@ -146,17 +153,13 @@ void print_settings(const Settings& settings) {
 }
 
 int info(const Settings& settings) {
-    static_cast<void>(settings.runtime_config());  // refuses a tuning file before anything is printed
     const MachineInfo machine = inspect_machine();
     const BlasInfo blas = inspect_blas();
     const CudaInfo cuda = cuda_info();
+    const std::string hpl = hpl_line(settings);  // makes a runtime: refuses settings before anything is printed
     print_machine(machine);
     print_gpus(cuda, settings);
-    try {
-        print_largest_hpl_order(settings);
-    } catch (const DeviceError& error) {  // an inventory goes on where a GPU does not
-        print("  hpl on GPUs      {}\n", error.what());
-    }
+    print("{}", hpl);
     print_libraries(machine, blas, cuda);
     print_tuning(cuda, settings);
     print_models(settings);

@@ -153,7 +153,6 @@ Config Settings::runtime_config() const {
     config.gpus = static_cast<int>(integer("BASALT_GPUS"));
     config.emulation.gpus = static_cast<int>(integer("BASALT_EMULATED_GPUS"));
     config.gpu_memory = parse_bytes("BASALT_GPU_MEM", text("BASALT_GPU_MEM"));
-    config.emulation.memory = std::max(config.emulation.memory, config.gpu_memory);
     return config;
 }
 

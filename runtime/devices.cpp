@@ -1,6 +1,7 @@
 // What a runtime with GPUs has beside workers: devices, their drivers, and data that are moved on request.
 #include <algorithm>
 #include <mutex>
+#include <string>
 
 #include "runtime/engine.hpp"
 #include "runtime/submission.hpp"
@@ -15,6 +16,11 @@ void Engine::start_drivers() {
     for (std::size_t d = 0; d < devices_.size(); ++d) {
         drivers_.push_back(std::make_unique<Driver>(*this, *devices_[d], places() + static_cast<int>(d)));
     }
+}
+
+std::string Engine::no_such_gpu(int number) const {
+    return "Place::gpu(" + std::to_string(number) + "); the runtime has " + std::to_string(gpus()) +
+           (gpus() == 1 ? " GPU" : " GPUs");
 }
 
 int Engine::gpus_to_deal_to() const {
@@ -48,10 +54,10 @@ RunMachine Engine::run_machine() const {
 }
 
 void Engine::prefetch(const AccessRecord& record, Place place, Coherence::Purpose purpose) {
-    if (coherence_ == nullptr || place.is_any() || record.datum == nullptr) return;
-    if (place.is_gpu() && (place.gpu_number() < 0 || place.gpu_number() >= gpus())) {
-        throw UsageError("prefetch: Place::gpu(" + std::to_string(place.gpu_number()) + "); the runtime has " +
-                         std::to_string(gpus()) + " GPUs");
+    if (place.is_any()) throw UsageError("prefetch: Place::any(); allowed is Place::cpu() or Place::gpu(number)");
+    if (coherence_ == nullptr || record.datum == nullptr) return;
+    if (place.is_gpu() && !has_gpu(place.gpu_number())) {
+        throw UsageError("prefetch: " + no_such_gpu(place.gpu_number()));
     }
     if (&current_scope() != &root_) return;  // inside a task the data are where they are
     const std::lock_guard guard(root_.lock);

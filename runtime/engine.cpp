@@ -19,6 +19,29 @@ void require_range(const char* name, long value, long low, long high) {
                      std::to_string(low) + " to " + std::to_string(high));
 }
 
+/// The emulation that the runtime gets: its GPUs have what Config::gpu_memory lets it use. Refused are settings out of
+/// range, and memory that the host could never hold; what is there by default nobody has asked for.
+Emulation checked_emulation(const Config& config) {
+    Emulation emulation = config.emulation;
+    require_range("emulation.failing_gpu (-1: all)", emulation.failing_gpu, -1, emulation.gpus - 1);
+    if (emulation.longest_delay.count() < 0) {
+        throw UsageError("Config::emulation.longest_delay = " + std::to_string(emulation.longest_delay.count()) +
+                         " ns; allowed is 0 or more");
+    }
+    const std::size_t most = std::max(Emulation{}.memory, usable_memory() / static_cast<std::size_t>(emulation.gpus));
+    const auto require_room = [&](const char* name, std::size_t bytes) {
+        if (bytes <= most) return;
+        throw UsageError("Config::" + std::string(name) + " = " + std::to_string(bytes) + " with " +
+                         std::to_string(emulation.gpus) + (emulation.gpus == 1 ? " emulated GPU" : " emulated GPUs") +
+                         "; allowed is up to " + std::to_string(most) + " bytes each, of the host's " +
+                         std::to_string(usable_memory()));
+    };
+    require_room("emulation.memory", emulation.memory);
+    require_room("gpu_memory", config.gpu_memory);
+    emulation.memory = std::max(emulation.memory, config.gpu_memory);
+    return emulation;
+}
+
 const TuningTables& tables_of(const Config& config) {
     return config.tuning ? *config.tuning : TuningTables::built_in();
 }
@@ -28,7 +51,7 @@ std::vector<std::unique_ptr<Device>> open_devices(const Config& config) {
     require_range("emulation.gpus", config.emulation.gpus, 0, Config::most_gpus);
     const TuningTables& tables = tables_of(config);
     if (config.tuning) tables.check("Config::tuning");
-    if (config.emulation.gpus > 0) return make_emulated_devices(config.emulation, tables);
+    if (config.emulation.gpus > 0) return make_emulated_devices(checked_emulation(config), tables);
     return make_cuda_devices(config.gpus < 0 ? Config::most_gpus : config.gpus, tables);
 }
 

@@ -103,6 +103,9 @@ class Engine {
     // devices.cpp
     void start_drivers();
     int gpus() const { return static_cast<int>(devices_.size()); }
+    bool has_gpu(int number) const { return 0 <= number && number < gpus(); }
+    /// What to say of a GPU that there is not.
+    std::string no_such_gpu(int number) const;
     bool has_real_gpus() const { return !devices_.empty() && !devices_.front()->emulated(); }
     /// GPUs to which an algorithm may deal its work by number: all, or none where one is lost, and inside a task, whose
     /// children run on cores.

@@ -23,14 +23,10 @@ namespace {
 
 /// The node that the options and kernels allow. Throws UsageError where there is none.
 Node TaskSubmission::choose_node(const TaskOptions& options, const KernelOps& ops) const {
-    const int gpus = engine_.gpus();
     const bool inside = scope_.owner != nullptr;
     if (options.place.is_gpu()) {
         const int gpu = options.place.gpu_number();
-        if (gpu < 0 || gpu >= gpus) {
-            refuse(options,
-                   "Place::gpu(" + std::to_string(gpu) + "); the runtime has " + std::to_string(gpus) + " GPUs");
-        }
+        if (!engine_.has_gpu(gpu)) refuse(options, engine_.no_such_gpu(gpu));
         if (ops.run_on_device == nullptr) refuse(options, "placed on a GPU but without a cuda kernel");
         if (inside) refuse(options, "placed on a GPU inside a task; tasks submitted there run on CPU cores");
         const Device& device = engine_.device(gpu);
@@ -38,7 +34,7 @@ Node TaskSubmission::choose_node(const TaskOptions& options, const KernelOps& op
         if (device.lost()) refuse_lost(options, device);
         return node_of_device(gpu);
     }
-    const bool may_use_gpu = ops.run_on_device != nullptr && gpus > 0 && !inside && !task_->gang &&
+    const bool may_use_gpu = ops.run_on_device != nullptr && engine_.gpus() > 0 && !inside && !task_->gang &&
                              options.place.is_any() && (ops.emulates || !engine_.device(0).emulated());
     if (may_use_gpu) {
         const int device = engine_.coherence_->choose_device(access_begin(), access_count());

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <vector>
 
+#include <unistd.h>
+
 #include "basalt/cgroup.hpp"
 
 namespace basalt::detail {
@@ -71,6 +73,12 @@ int usable_cores() {
     if (const auto quota = read_cgroup_limits().cpus)
         cores = std::min(cores, std::max(1, static_cast<int>(std::ceil(*quota))));
     return cores;
+}
+
+std::size_t usable_memory() {
+    const std::size_t all =
+        static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    return std::min<std::size_t>(all, read_cgroup_limits().memory_bytes.value_or(all));
 }
 
 void bind_this_thread(int place) {

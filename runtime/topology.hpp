@@ -8,6 +8,9 @@ namespace basalt::detail {
 /// Cores that this process may use: the affinity mask's, no more than the cgroup's CPU quota. At least 1.
 int usable_cores();
 
+/// Bytes of memory that this process may use: the machine's, no more than the cgroup's limit.
+std::size_t usable_memory();
+
 /// Binds the calling thread to the core that belongs to a worker's place: places beyond the cores share
 /// them in turn. Without effect where the system does not allow it.
 void bind_this_thread(int place);

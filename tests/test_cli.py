@@ -144,10 +144,11 @@ def info_warns_about_kernels_that_are_too_old_for_the_processor():
 
 @test
 def info_tells_gpus_or_why_there_are_none():
-    shown = basalt("info", "--emulated-gpus", "2", env={"BASALT_GPU_MEM": "3G"})
-    expect(shown.status == 0, shown)
+    for cap, size in (("3M", "3.0 MiB"), ("3G", "3.0 GiB")):
+        shown = basalt("info", "--emulated-gpus", "1", env={"BASALT_GPU_MEM": cap})
+        expect(shown.status == 0, shown)
+        expect(re.search(rf"emulated GPUs +1 of {size} each \(--emulated-gpus\)", shown.out), shown)
     expect(re.search(r"GPUs +none: (built without CUDA|no NVIDIA driver|.*detected)", shown.out), shown)
-    expect(re.search(r"emulated GPUs +2 of 3.0 GiB each \(--emulated-gpus\)", shown.out), shown)
     expect("warning: emulated GPUs (--emulated-gpus)" in shown.out, shown)
     versions = r"built with \d+\.\d, runtime \d+\.\d, driver (none|for \d+\.\d)"
     expect(re.search(rf"CUDA +(built without|{versions})\n", shown.out), shown)
@@ -509,6 +510,17 @@ def memory_that_can_never_hold_a_task_is_refused_naming_task_and_bytes(folder):
         expect(re.search(r"task [\w ]+\(\d+\) needs \d+ bytes", shown.err), shown)
     shown = basalt("hpl", write_input(folder, hpl_lines("500", "32")), *gpus)
     expect(shown.status == 3 and re.search(r"task [\w ]+\(\d+\) needs \d+ bytes of gpu 0", shown.err), shown)
+
+
+@test
+def a_large_cap_makes_emulated_gpus_that_large_and_takes_no_memory_for_it():
+    gpus = ["--mode", "gpu", "--emulated-gpus", "1", "--gpu-mem"]
+    begin = time.monotonic()
+    shown = basalt("lu", "--n", "100", *gpus, "3G")
+    expect(shown.status == 0 and time.monotonic() - begin < 2, shown)
+    for command in (["lu", "--n", "100"], ["info"]):
+        shown = basalt(*command, *gpus, "1000T")
+        expect_refused(shown, "gpu_memory = 1099511627776000", "1 emulated GPU", "allowed is up to")
 
 
 @test

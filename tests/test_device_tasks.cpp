@@ -554,6 +554,7 @@ TEST_CASE("what a GPU task cannot have is refused, saying why, and the runtime g
     CHECK(mentions(refused(Place::cpu(), any_gpu), "cuda kernel only"));
     CHECK(mentions(refusal<UsageError>([&] { runtime->prefetch(x, Place::gpu(2)); }), "prefetch: Place::gpu(2)"));
     CHECK(mentions(refusal<UsageError>([&] { runtime->prefetch(x, Place::gpu(-3)); }), "prefetch: Place::gpu(-3)"));
+    CHECK(mentions(refusal<UsageError>([&] { runtime->prefetch(x, Place::any()); }), "prefetch: Place::any()"));
 
     std::string inside;
     runtime->submit({.name = "parent"}, readwrite(x), [&](View<int>) {
@@ -563,6 +564,10 @@ TEST_CASE("what a GPU task cannot have is refused, saying why, and the runtime g
     runtime->wait();
     CHECK(mentions(inside, "task 'child': placed on a GPU inside a task"));
 
+    const auto with_one = DeviceSetting{.gpus = 1}.runtime();
+    Array<int> y(*with_one, 10);
+    CHECK(refusal<UsageError>([&] { with_one->prefetch(y, Place::gpu(1)); }) ==
+          "prefetch: Place::gpu(1); the runtime has 1 GPU");
     const auto without = DeviceSetting{.gpus = 0}.runtime();
     const auto needs_gpu = gpu_kernel([](Stream) {});
     CHECK(mentions(refusal<UsageError>([&] { without->submit({.name = "odd"}, needs_gpu); }), "there is no GPU"));
@@ -598,6 +603,27 @@ TEST_CASE("settings of devices out of range are refused, naming them") {
     CHECK(mentions(refused([](Config& c) { c.gpus = Config::most_gpus + 1; }), "Config::gpus"));
     CHECK(mentions(refused([](Config& c) { c.emulation.gpus = -1; }), "Config::emulation.gpus"));
     CHECK(mentions(refused([](Config& c) { c.emulation.gpus = Config::most_gpus + 1; }), "Config::emulation.gpus"));
+    const auto refused_of_two = [&](auto change) {
+        return refused([&](Config& c) {
+            c.emulation.gpus = 2;
+            change(c);
+        });
+    };
+    for (const int gpu : {-2, 2}) {
+        CHECK(mentions(refused_of_two([&](Config& c) { c.emulation.failing_gpu = gpu; }), "allowed is -1 to 1"));
+    }
+    CHECK(mentions(refused_of_two([](Config& c) { c.emulation.longest_delay = -1ns; }), "longest_delay = -1 ns"));
+    constexpr std::size_t more_than_any_host = std::size_t{1} << 60;
+    CHECK(mentions(refused_of_two([](Config& c) { c.emulation.memory = more_than_any_host; }),
+                   "Config::emulation.memory = 1152921504606846976"));
+    CHECK(mentions(refused_of_two([](Config& c) { c.gpu_memory = more_than_any_host; }), "Config::gpu_memory"));
+}
+
+TEST_CASE("emulated GPUs have what Config::gpu_memory lets the runtime use") {
+    Emulation small;
+    small.memory = 1 << 20;
+    CHECK(DeviceSetting{.gpu_memory = 3 << 20, .emulation = small}.runtime()->devices()[0].memory == 3 << 20);
+    CHECK(DeviceSetting{.gpu_memory = 1 << 19, .emulation = small}.runtime()->devices()[0].memory == 1 << 19);
 }
 
 TEST_CASE("what never fits is refused when it is submitted, naming task and bytes; what just fits runs", "[sanitize]") {

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <stdexcept>
 #include <string>
 
@@ -167,6 +168,24 @@ TEST_CASE("fresh device memory is full of NaN") {
     machine[0].copy(StreamRole::to_host, {home.data(), buffer.get(), sizeof(home)});
     machine[0].synchronize();
     for (const double x : home) CHECK(std::isnan(x));
+}
+
+TEST_CASE("memory that nobody writes takes none of the host's") {
+    const auto resident_pages = [] {
+        std::ifstream in("/proc/self/statm");
+        std::size_t all = 0, resident = 0;
+        in >> all >> resident;
+        return resident;
+    };
+    constexpr std::size_t bytes = std::size_t{100} << 20;
+    const Machine machine = machine_of({.gpus = 1, .memory = bytes});
+    const std::size_t before = resident_pages();
+    const Buffer buffer(machine[0], bytes);
+    CHECK(resident_pages() < before + bytes / 4096 / 4);
+    Bytes last(1);
+    machine[0].copy(StreamRole::to_host, {last.data(), buffer.get() + bytes - 1, 1});
+    machine[0].synchronize();
+    CHECK(last[0] == std::byte{0xFF});
 }
 
 TEST_CASE("a copy of what is not on the device, or not on the host, is refused") {

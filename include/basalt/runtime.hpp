@@ -45,7 +45,7 @@ struct Config {
     /// (emulation.gpus > 0) real ones are left alone.
     int gpus = -1;
     Emulation emulation{};
-    /// Bytes of each GPU's memory that the runtime may use; 0: as much as there is.
+    /// Bytes of each GPU's memory that the runtime may use; 0: as much as there is. Emulated GPUs have no less.
     std::size_t gpu_memory = 0;
     /// Numbers that depend on the architecture; nullptr: TuningTables::built_in().
     std::shared_ptr<const TuningTables> tuning{};
@@ -369,8 +369,8 @@ class Runtime {
         submit_list(options, list, std::forward<F>(kernel), std::move(gpu_kernel.function));
     }
 
-    /// Has the data copied to a GPU, or home to the cores, ahead of the task that will need them there. `priority` and
-    /// `step` are the copies', as in TaskOptions.
+    /// Has the data copied to a GPU, or home to the cores, ahead of the task that will need them there; UsageError for
+    /// Place::any(). `priority` and `step` are the copies', as in TaskOptions.
     template <class T>
     void prefetch(const Region<T>& region, Place place, int priority = 0, int step = -1) {
         prefetch(read(region).record, place, priority, step);
@@ -379,7 +379,7 @@ class Runtime {
     void prefetch(const D& data, Place place, int priority = 0, int step = -1) {
         prefetch(data.region(), place, priority, step);
     }
-    /// The same for all GPUs, by a ring of copies from one to the next.
+    /// The same for all GPUs, from one to the next: by copies, or by kernels where they have nothing to compute.
     template <class T>
     void broadcast(const Region<T>& region, int priority = 0, int step = -1) {
         broadcast(read(region).record, priority, step);

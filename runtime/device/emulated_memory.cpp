@@ -1,9 +1,14 @@
 #include "runtime/device/emulated_memory.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
+#include <system_error>
+#include <vector>
+
+#include <sys/mman.h>
+#include <unistd.h>
 
 namespace basalt::detail {
 
@@ -11,7 +16,7 @@ namespace {
 
 constexpr std::size_t guard_bytes = EmulatedMemory::alignment;
 constexpr std::byte guard{0xA5};
-constexpr int poison = 0xFF;
+constexpr std::byte poison{0xFF};
 
 [[noreturn]] void stop(const char* why, const void* memory, std::size_t bytes) {
     std::fprintf(stderr, "basalt: emulated device memory: %s (allocation %p of %zu bytes)\n", why, memory, bytes);
@@ -21,6 +26,40 @@ constexpr int poison = 0xFF;
 bool is_guard(const std::byte* begin) {
     return std::all_of(begin, begin + guard_bytes, [](std::byte value) { return value == guard; });
 }
+
+/// A file of poison, to be mapped again and again: what nobody writes to takes no memory.
+class PoisonFile {
+  public:
+    PoisonFile() : file_(memfd_create("basalt-poison", MFD_CLOEXEC)) {
+        const std::vector<std::byte> bytes(length, poison);
+        if (file_ < 0 || write(file_, bytes.data(), length) != static_cast<ssize_t>(length)) {
+            throw std::system_error(errno, std::generic_category(), "memory of an emulated device: memfd_create");
+        }
+    }
+    ~PoisonFile() { close(file_); }
+    PoisonFile(const PoisonFile&) = delete;
+    PoisonFile& operator=(const PoisonFile&) = delete;
+
+    /// So many bytes of poison; nullptr where the system has no room.
+    std::byte* map(std::size_t bytes) const {
+        constexpr int own = MAP_PRIVATE | MAP_NORESERVE;
+        void* const room = mmap(nullptr, bytes, PROT_NONE, own | MAP_ANONYMOUS, -1, 0);
+        if (room == MAP_FAILED) return nullptr;
+        auto* const begin = static_cast<std::byte*>(room);
+        for (std::size_t done = 0; done < bytes; done += length) {
+            const std::size_t part = std::min(length, bytes - done);
+            if (mmap(begin + done, part, PROT_READ | PROT_WRITE, own | MAP_FIXED, file_, 0) == MAP_FAILED) {
+                munmap(begin, bytes);
+                return nullptr;
+            }
+        }
+        return begin;
+    }
+
+  private:
+    static constexpr std::size_t length = std::size_t{8} << 20;
+    const int file_;
+};
 
 }  // namespace
 
@@ -35,12 +74,12 @@ void* EmulatedMemory::allocate(std::size_t bytes) {
     const std::size_t size = footprint(bytes);
     const std::lock_guard lock(mutex_);
     if (size > capacity_ - used_) return nullptr;
-    auto* raw = static_cast<std::byte*>(std::aligned_alloc(alignment, size + 2 * guard_bytes));
+    static const PoisonFile file;
+    std::byte* const raw = file.map(guard_bytes + bytes + guard_bytes);
     if (raw == nullptr) return nullptr;
-    std::byte* begin = raw + guard_bytes;
-    std::memset(raw, static_cast<int>(guard), guard_bytes);
-    std::memset(begin, poison, bytes);
-    std::memset(begin + bytes, static_cast<int>(guard), guard_bytes);
+    std::byte* const begin = raw + guard_bytes;
+    std::fill_n(raw, guard_bytes, guard);
+    std::fill_n(begin + bytes, guard_bytes, guard);
     live_.emplace(begin, bytes);
     used_ += size;
     peak_ = std::max(peak_, used_);
@@ -62,8 +101,7 @@ void EmulatedMemory::free_checked(const Allocations::value_type& allocation) {
     std::byte* raw = const_cast<std::byte*>(begin) - guard_bytes;
     if (!is_guard(raw)) stop("someone wrote in front of an allocation", begin, bytes);
     if (!is_guard(begin + bytes)) stop("someone wrote past the end of an allocation", begin, bytes);
-    std::memset(raw, poison, bytes + 2 * guard_bytes);
-    std::free(raw);
+    munmap(raw, guard_bytes + bytes + guard_bytes);
 }
 
 bool EmulatedMemory::holds(const void* begin, std::size_t bytes) const {

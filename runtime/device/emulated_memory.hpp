@@ -9,8 +9,9 @@ namespace basalt::detail {
 /// The memory of an emulated device: a heap of limited size that knows its live allocations.
 ///
 /// Each allocation lies between guard bytes, checked when it is released: whoever writes past its ends, or
-/// releases what is not allocated, ends the program with a message. Memory is filled with 0xFF bytes (NaN in
-/// every floating-point type) when it is allocated and when it is released. Safe to use from several threads.
+/// releases what is not allocated, ends the program with a message. Fresh memory is full of 0xFF bytes (NaN in
+/// every floating-point type), but takes none of the host's where nobody writes; released memory is no longer there.
+/// Safe to use from several threads.
 class EmulatedMemory {
   public:
     static constexpr std::size_t alignment = 512;
@@ -20,7 +21,8 @@ class EmulatedMemory {
     EmulatedMemory(const EmulatedMemory&) = delete;
     EmulatedMemory& operator=(const EmulatedMemory&) = delete;
 
-    /// nullptr where there is no room, or for 0 bytes.
+    /// nullptr where there is no room, or for 0 bytes. Throws std::system_error where the system makes no file of
+    /// poison.
     void* allocate(std::size_t bytes);
     void release(void* memory) noexcept;
 

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t unit = 512;
 constexpr std::size_t none = std::numeric_limits<std::size_t>::max();  // as a limit
 constexpr std::size_t chunk = std::size_t{256} << 20;
-constexpr std::size_t emulated_chunk = std::size_t{1} << 20;  // all of it is poisoned
+constexpr std::size_t emulated_chunk = std::size_t{1} << 20;  // small graphs in tests have several too
 // Left to the driver, library workspaces and other programs when no limit is given.
 constexpr std::size_t spared = std::size_t{1} << 30;
 
