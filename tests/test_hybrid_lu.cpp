@@ -73,6 +73,23 @@ TEST_CASE("panels of LU that go alone in blocks of panels, in mode hybrid and un
     }
 }
 
+TEST_CASE("the team of the cores' panel shrinks with the panel's height") {
+    const auto tables = std::make_shared<TuningTables>(TuningTables::built_in());
+    for (CpuTuning& cpu : tables->cpus) cpu.lu.team_beside_gpus = {.rows_a_thread = 60, .most = 3};
+    Config config = LuMachine{.gpus = 1}.config();
+    config.workers = 4;
+    config.tuning = tables;
+    Runtime runtime(config);
+    runtime.start_trace();
+    factor(runtime, random_dense<double>(200, 200, 3), {200, 200, {40, 40}, 20}, hybrid(20));
+    std::map<int, int> members;  // of each step's panel
+    for (const TraceEvent& event : runtime.take_trace().events) {
+        if (event.name == "panel") ++members[event.step];
+    }
+    CHECK(members ==
+          std::map<int, int>{{0, 3}, {1, 3}, {2, 2}, {3, 2}, {4, 1}, {5, 1}, {6, 1}, {7, 1}, {8, 1}, {9, 1}});
+}
+
 TEST_CASE("the variants for comparison give the same factors") {
     const LuShape shape{150, 150, {32, 48}, 16};
     for (int gpus : {1, 3}) {
