@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "basalt/tuning.hpp"
-#include "tasks/qr_options.hpp"
 #include "tests/panels_alone.hpp"
 #include "tests/qr_on_gpus_cases.hpp"
 
@@ -146,20 +145,23 @@ TEST_CASE("QR's panels go to GPUs where cores would not keep ahead of the column
     tuning.cpu.qr.panel_column_seconds = 0;
     tuning.cpu.qr.panel_row_seconds = 1e-10;
     tuning.gpu.qr.update_rate = 4e12;  // an element of the columns left takes 1 ps a column of the panel
-    const auto below = [&](QrMode mode, Index m, Index n, int gpus, Index given = -1) {
-        QrOptions options = qr_options(mode, 100);
+    tuning.gpu.qr.sizes = {{any_size, 7, 9, 64}};
+    // whether the first panel, of m rows, is the cores': its width tells
+    const auto cores_factor = [&](Index m, Index n, int gpus, Index given = -1, QrMode mode = QrMode::hybrid) {
+        QrOptions options;
+        options.mode = mode;
         options.gpu_panels_below = given;
-        return detail::QrChoices(tuning, options, m, n, 1, gpus).gpu_panels_below;
+        return default_qr_panel(tuning, options, m, n, gpus) == 7;
     };
-    CHECK(below(QrMode::hybrid, 1000, 1000, 1) == 100);
-    CHECK(below(QrMode::hybrid, 1000, 1000, 3) == 300);
-    CHECK(below(QrMode::hybrid, 5000, 1000, 1) == 4100);  // 100 columns are left there
-    CHECK(below(QrMode::hybrid, 1000, 5000, 1) == 0);     // always more than 100 are
-    CHECK(below(QrMode::hybrid, 1000, 1000, 1, 0) == 0);
-    CHECK(below(QrMode::hybrid, 1000, 1000, 1, 70) == 70);
-    CHECK(below(QrMode::gpu, 1000, 1000, 1, 70) > 1000);
+    CHECK((!cores_factor(100, 100, 1) && cores_factor(101, 101, 1)));
+    CHECK((!cores_factor(300, 300, 3) && cores_factor(301, 301, 3)));
+    CHECK((!cores_factor(4100, 100, 1) && cores_factor(4101, 101, 1)));  // 100 columns are left
+    CHECK(cores_factor(1, 4001, 1));                                     // always more than 100 are
+    CHECK(cores_factor(1, 1, 1, 0));
+    CHECK((!cores_factor(70, 70, 1, 70) && cores_factor(71, 71, 1, 70)));
+    CHECK(!cores_factor(1000, 1000, 1, 70, QrMode::gpu));
     tuning.cpu.qr.panel_column_seconds = 1.1e-8;
-    CHECK(below(QrMode::hybrid, 1000, 1000, 1) == 166);  // r^2 = 11000 + 100 r
+    CHECK((!cores_factor(166, 166, 1) && cores_factor(167, 167, 1)));  // r^2 = 11000 + 100 r
 }
 
 TEST_CASE("panels in mode gpu get narrower where few columns are left") {
