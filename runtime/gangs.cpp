@@ -50,7 +50,8 @@ void Engine::run_gang(Task& task, Worker& worker) {
         // sleepers are not told apart by their sockets: those of another one go back to sleep
         parking_.wake_joiners(gang.strict, gang.package == Gang::any_package ? gang.wanted - 1 : places());
         const auto minimum = static_cast<std::uint32_t>(gang.strict ? task.min_threads : 1);
-        for (std::uint32_t joined = gang.with_leader ? 1 : 0; joined < minimum;) joined = wait_while_equal(gang.joined, joined);
+        for (std::uint32_t joined = gang.with_leader ? 1 : 0; joined < minimum;)
+            joined = wait_while_equal(gang.joined, joined);
         if (task.max_threads > minimum) {
             const auto limit = std::chrono::steady_clock::now() + grace;
             while (gang.joined.load(std::memory_order_relaxed) < task.max_threads &&
