@@ -40,7 +40,10 @@ void GpuOptions::require_effect(const Settings& settings) const {
         refuse(single_update_task, "--single-update-task", "hybrid, gpu or auto");
         refuse(broadcast_from_host, "--broadcast-from-host", "hybrid, gpu or auto");
     }
-    if (mode.text == "cpu" || mode.text == "gpu") refuse(plain_solve, "--plain-solve", "hybrid or auto");
+    if (mode.text == "cpu" || mode.text == "gpu") {
+        refuse(plain_solve, "--plain-solve", "hybrid or auto");
+        refuse(rows_on_cores, "--rows-on-cores", "hybrid or auto");
+    }
 }
 
 void add_gpu_panels_option(CLI::App& command, GpuOptions& options) {

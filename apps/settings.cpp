@@ -71,8 +71,7 @@ const std::vector<SettingInfo>& setting_table() {
         {"BASALT_BIND", "", "1", "1: workers are bound to cores", check_integer<0, 1>},
         {"BASALT_MODE", "--mode", "auto",
          "cpu: cores alone, hybrid: panels on cores, later on GPUs, gpu: GPUs alone, auto: gpu where there are GPUs "
-         "and "
-         "enough work",
+         "and enough work",
          check_mode},
         {"BASALT_GPUS", "--gpus", "-1", "GPUs to use, -1: all there are", check_gpus},
         {"BASALT_EMULATED_GPUS", "--emulated-gpus", "0", "GPUs to emulate on CPU threads in the place of real ones",

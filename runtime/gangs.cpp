@@ -47,7 +47,7 @@ void Engine::run_gang(Task& task, Worker& worker) {
     }
     int size = 1;
     if (open) {
-        // sleepers are not told apart by their sockets: those of another one go back to sleep
+        // sleepers are not told apart by their sockets: those of another one look on until the gang is complete
         parking_.wake_joiners(gang.strict, gang.package == Gang::any_package ? gang.wanted - 1 : places());
         const auto minimum = static_cast<std::uint32_t>(gang.strict ? task.min_threads : 1);
         for (std::uint32_t joined = gang.with_leader ? 1 : 0; joined < minimum;)

@@ -27,12 +27,13 @@ Index rows_that_keep_cores_ahead(const Tuning& tuning, int gpus, Index nb) {
 }
 
 /// options.gpu_panels_below with the choice made.
-Index gpu_panels_below(const Tuning& tuning, const CholeskyOptions& options, Index n, int gpus) {
+Index gpu_panels_below(const Tuning& tuning, const CholeskyOptions& options, Index n, Index tile_width, int gpus) {
     if (options.mode == FactorMode::gpu) return std::numeric_limits<Index>::max();
     if (options.mode == FactorMode::cpu) return 0;
     if (options.gpu_panels_below >= 0) return options.gpu_panels_below;
     const Index usual = entry_for(tuning.gpu.cholesky.sizes, n).hybrid_panel;
-    return rows_that_keep_cores_ahead(tuning, gpus, options.panel_width > 0 ? options.panel_width : usual);
+    const Index width = std::min(options.panel_width > 0 ? options.panel_width : usual, tile_width);
+    return rows_that_keep_cores_ahead(tuning, gpus, width);
 }
 
 }  // namespace
@@ -41,7 +42,7 @@ Index default_cholesky_panel(const Tuning& tuning, const CholeskyOptions& option
                              int gpus) {
     if (options.mode == FactorMode::cpu) return entry_for(tuning.cpu.cholesky.sizes, n).panel;
     const GpuSizes& sizes = entry_for(tuning.gpu.cholesky.sizes, n);
-    if (n > gpu_panels_below(tuning, options, n, gpus)) return sizes.hybrid_panel;
+    if (n > gpu_panels_below(tuning, options, n, tile_width, gpus)) return sizes.hybrid_panel;
     const bool fused = n <= std::min(tuning.gpu.cholesky.fused_order, tile_width);
     return fused ? std::max<Index>(n, 1) : sizes.gpu_panel;
 }
@@ -107,7 +108,7 @@ CholeskyChoices::CholeskyChoices(const Tuning& tuning, const CholeskyOptions& op
     CholeskyOptions decided = options;
     decided.mode = mode;
     if (widths.width == 0) widths.width = default_cholesky_panel(tuning, decided, n, tile_width, gpus);
-    gpu_panels_below = basalt::gpu_panels_below(tuning, decided, n, gpus);
+    gpu_panels_below = basalt::gpu_panels_below(tuning, decided, n, tile_width, gpus);
     if (mode == FactorMode::hybrid && n <= gpu_panels_below) mode = FactorMode::gpu;
     if (lookahead < 0) lookahead = 1;
     if (mode != FactorMode::cpu && options.narrow_at_end && widths.width < n) {

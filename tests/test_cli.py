@@ -354,6 +354,8 @@ def cholesky_says_what_is_wrong_with_a_matrix():
 @in_folder
 def cholesky_has_its_panels_factored_by_whom_it_is_asked_to(folder):
     expect_refused(basalt("cholesky", "--gpu-panels-below", "-2"), "--gpu-panels-below", '"-2"', "-1: chosen")
+    expect_refused(basalt("cholesky", "--n", "50", "--mode", "gpu", "--emulated-gpus", "1", "--rows-on-cores"),
+                   "--rows-on-cores", "hybrid or auto")
     path = os.path.join(folder, "trace.json")
     system = ["--n", "256", "--nb", "32", "--tile", "64x64", "--mode", "hybrid", "--emulated-gpus", "1", "--trace", path]
     for below, places in (("0", ["cpu"]), ("128", ["compute", "cpu"]), ("256", ["compute"])):

@@ -135,6 +135,8 @@ TEST_CASE("Cholesky and QR take tiles, panels and modes from the tables") {
     CHECK(panel(FactorMode::hybrid, 16384, 4096, -1, 1) == 1024);
     CHECK(panel(FactorMode::hybrid, 32768, 4096, -1, 1) == 512);
     CHECK(panel(FactorMode::hybrid, 32768, 4096, -1, 8) == 1024);
+    CHECK(panel(FactorMode::hybrid, 20000, 4096, -1, 1) == 1024);
+    CHECK(panel(FactorMode::hybrid, 20000, 256, -1, 1) == 512);  // panels as wide as tiles: cores keep ahead for longer
     CHECK(basalt::chosen_cholesky_mode(tuning, {}, 2047, 1) == FactorMode::cpu);
     CHECK(basalt::chosen_cholesky_mode(tuning, {}, 2048, 1) == FactorMode::gpu);
     CHECK(basalt::default_qr_tile(tuning, 3000, 3000) == basalt::TileShape{512, 128});
