@@ -8,6 +8,7 @@
 #include "tiles/convert.hpp"
 #include "tiles/copy.hpp"
 #include "tiles/generate.hpp"
+#include "tiles/panels.hpp"
 
 using namespace basalt;
 
@@ -281,4 +282,29 @@ TEMPLATE_TEST_CASE("generating tile columns equals packing the generated matrix"
     const auto small = make_generator<TestType>("random", m - 1, n);
     std::vector<TestType> column(static_cast<std::size_t>(grid.tile_column_size()));
     CHECK_THROWS_AS(generate_tile_column(grid, 0, 0, 1, ElementOrder::row_major, *small, column.data()), UsageError);
+}
+
+TEST_CASE("panels are counted as they are cut, and soon where there are very many") {
+    using detail::PanelWidths;
+    for (const TileShape tile : {TileShape{8, 7}, {16, 32}, {64, 100}}) {
+        for (const Index m : {0, 1, 31, 100, 257}) {
+            for (const Index n : {0, 1, 32, 99, 200, 300}) {
+                const TileGrid grid(m, n, tile);
+                for (const PanelWidths widths : {PanelWidths{1},
+                                                 {7},
+                                                 {32},
+                                                 {100},
+                                                 {1000},
+                                                 {32, 64},
+                                                 {32, 0, 4, 5},
+                                                 {16, 100, 8, 2},
+                                                 {31, 0, 100, 1}}) {
+                    INFO(m << " x " << n << ", tiles of " << tile.width << ", panels of " << widths.width);
+                    CHECK(detail::count_panels(grid, widths) == std::ssize(detail::cut_panels(grid, widths)));
+                }
+            }
+        }
+    }
+    const Index huge = 1'000'000'000;
+    CHECK(detail::count_panels(TileGrid(huge, huge, {4096, 4096}), {2}) == huge / 2);
 }

@@ -6,10 +6,11 @@ namespace basalt::detail {
 
 namespace {
 
+/// From column `first` on, which begins one.
 template <class Visit>
-void for_each_panel(const TileGrid& grid, PanelWidths widths, const Visit& visit) {
+void for_each_panel(const TileGrid& grid, PanelWidths widths, Index first, const Visit& visit) {
     const Index steps = std::min(grid.rows(), grid.cols());
-    for (Index first = 0; first < steps;) {
+    while (first < steps) {
         const Index j = grid.tile_col_of(first);
         const Index begin = first - grid.first_col(j);
         const Index columns = std::min({widths.at(steps - first), grid.tile_width(j) - begin, steps - first});
@@ -22,13 +23,20 @@ void for_each_panel(const TileGrid& grid, PanelWidths widths, const Visit& visit
 
 std::vector<Panel> cut_panels(const TileGrid& grid, PanelWidths widths) {
     std::vector<Panel> panels;
-    for_each_panel(grid, widths, [&](const Panel& panel) { panels.push_back(panel); });
+    for_each_panel(grid, widths, 0, [&](const Panel& panel) { panels.push_back(panel); });
     return panels;
 }
 
 Index count_panels(const TileGrid& grid, PanelWidths widths) {
-    Index count = 0;
-    for_each_panel(grid, widths, [&](const Panel&) { ++count; });
+    const Index steps = std::min(grid.rows(), grid.cols());
+    Index count = 0, first = 0;
+    // tile columns without a narrower panel: there may be very many, of matrices that are only asked about
+    for (Index end = 0; first < steps; first = end) {
+        end = first + grid.tile_width(grid.tile_col_of(first));
+        if (end >= steps || widths.at(steps - end) < widths.width) break;
+        count += (end - first + widths.width - 1) / widths.width;
+    }
+    for_each_panel(grid, widths, first, [&](const Panel&) { ++count; });
     return count;
 }
 
