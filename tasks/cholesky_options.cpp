@@ -1,8 +1,6 @@
 #include "tasks/cholesky_options.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <string>
 
 #include "tasks/scratch_matrix.hpp"
@@ -15,25 +13,23 @@ namespace {
 using detail::entry_for;
 
 /// Rows left at which GPUs update as fast as a core factors a diagonal block of order nb and one GPU solves for the
-/// rows below it. Behind that the GPUs would wait. The solution counts twice, since it slows the update beside it.
+/// rows below it. The solution counts twice, since it slows the update beside it.
 Index rows_that_keep_cores_ahead(const Tuning& tuning, int gpus, Index nb) {
     const auto& cpu = tuning.cpu.cholesky;
     const auto& gpu = tuning.gpu.cholesky;
     const auto order = static_cast<double>(nb);
     const double block = cpu.diagonal_seconds + order * order * order / 3 / cpu.diagonal_rate;
-    // a r^2 = block + row r
-    const double row = 2 * order * order / gpu.solve_rate, a = order / gpu.update_rate / gpus;
-    return static_cast<Index>((row + std::sqrt(row * row + 4 * a * block)) / (2 * a));
+    const double row = 2 * order * order / gpu.solve_rate, update = order / gpu.update_rate / gpus;
+    return detail::rows_that_keep_cores_ahead(update, row, block);
 }
 
 /// options.gpu_panels_below with the choice made.
 Index gpu_panels_below(const Tuning& tuning, const CholeskyOptions& options, Index n, Index tile_width, int gpus) {
-    if (options.mode == FactorMode::gpu) return std::numeric_limits<Index>::max();
-    if (options.mode == FactorMode::cpu) return 0;
-    if (options.gpu_panels_below >= 0) return options.gpu_panels_below;
-    const Index usual = entry_for(tuning.gpu.cholesky.sizes, n).hybrid_panel;
-    const Index width = std::min(options.panel_width > 0 ? options.panel_width : usual, tile_width);
-    return rows_that_keep_cores_ahead(tuning, gpus, width);
+    return detail::gpu_panels_below_in(options.mode, options.gpu_panels_below, [&] {
+        const Index usual = entry_for(tuning.gpu.cholesky.sizes, n).hybrid_panel;
+        const Index width = std::min(options.panel_width > 0 ? options.panel_width : usual, tile_width);
+        return rows_that_keep_cores_ahead(tuning, gpus, width);
+    });
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "basalt/cholesky.hpp"
-#include "tiles/panels.hpp"
+#include "tasks/gpu_panels.hpp"
 
 namespace basalt::detail {
 
@@ -10,10 +10,7 @@ struct CholeskyChoices {
     CholeskyChoices(const Tuning& tuning, const CholeskyOptions& options, Index n, Index tile_width, int gpus);
 
     /// Whether a GPU factors a panel of a matrix of order n, not the cores.
-    bool on_gpu(const Panel& panel, Index n) const {
-        // the first one before there is anything that the GPUs could do meanwhile
-        return gpu_panels_below > 0 && (panel.first == 0 || n - panel.first <= gpu_panels_below);
-    }
+    bool on_gpu(const Panel& panel, Index n) const { return is_factored_on_gpu(panel, n, gpu_panels_below); }
 
     FactorMode mode;  ///< never automatic, and gpu where hybrid leaves the cores no panel
     PanelWidths widths;

@@ -31,7 +31,6 @@ GpuLuState<T>::GpuLuState(LuState<T>& lu, const LuChoices& choices)
           lu.runtime, lu.grid(), sizeof(T), [&](Index columns) { return memory_.workspace(columns); },
           lu.a->adopted())),
       panels_come_home(choices.mode != LuMode::gpu || out_of_core() || !gpus_reach_each_other(lu.runtime)),
-      gpu_panels_below(choices.gpu_panels_below),
       logs(logs_of(lu, choices)),
       inverse_is_safe(lu.panels.size()) {
     register_panels();

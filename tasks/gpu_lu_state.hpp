@@ -39,7 +39,6 @@ struct GpuLuState {
     /// Whether panels pass through the host's memory: where cores factor them, where they are read from the matrix at
     /// home, and where GPUs do not reach each other.
     const bool panels_come_home;
-    const Index gpu_panels_below;  ///< rows left from which on GPUs factor the panels
 
     PanelLogs logs;                     ///< of panels that GPUs factor, where they are wanted and a trace is recorded
     std::vector<char> inverse_is_safe;  ///< by panel; written before the GPUs' tasks that read it are enqueued

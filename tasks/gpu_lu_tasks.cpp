@@ -37,12 +37,6 @@ GpuLuTasks<T>::GpuLuTasks(LuState<T>& state, GpuLuState<T>& on_gpus, const LuCho
 }
 
 template <class T>
-bool GpuLuTasks<T>::on_gpu(int k) const {
-    // the first one before there is anything that the GPUs could do meanwhile
-    return g_.gpu_panels_below > 0 && (k == 0 || rows() - panel(k).first <= g_.gpu_panels_below);
-}
-
-template <class T>
 int GpuLuTasks<T>::first_panel(Index tile_column) const {
     const auto it = std::partition_point(s_.panels.begin(), s_.panels.end(),
                                          [&](const Panel& p) { return p.tile_column < tile_column; });

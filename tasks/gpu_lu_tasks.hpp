@@ -29,7 +29,7 @@ class GpuLuTasks {
     /// The first panel at or right of a tile column.
     int first_panel(Index tile_column) const;
     /// Whether a GPU factors panel k, not the cores.
-    bool on_gpu(int k) const;
+    bool on_gpu(int k) const { return choices_.on_gpu(panel(k), rows()); }
     /// Whether that GPU updates nothing meanwhile. The panel is then submitted in front of the update.
     bool goes_alone(int k) const;
     /// Where the columns right of panel k begin.

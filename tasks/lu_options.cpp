@@ -1,8 +1,6 @@
 #include "tasks/lu_options.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <string>
 
 #include "basalt/tuning.hpp"
@@ -14,12 +12,11 @@ namespace {
 
 using detail::entry_for;
 
-/// Rows left at which GPUs update as fast as cores factor and send a panel. Behind that the GPUs would wait.
+/// Rows left at which GPUs update as fast as cores factor and send a panel of nb columns.
 Index rows_that_keep_cores_ahead(const Tuning& tuning, int gpus, Index nb) {
-    const double column = tuning.cpu.lu.panel_column_seconds, a_row = 2 / tuning.gpu.lu.update_rate;
-    const double element = tuning.cpu.lu.panel_element_seconds * static_cast<double>(nb);
-    const double a = a_row / gpus;  // a r^2 = column + element r
-    return static_cast<Index>((element + std::sqrt(element * element + 4 * a * column)) / (2 * a));
+    const double update = 2 / tuning.gpu.lu.update_rate / gpus;
+    return detail::rows_that_keep_cores_ahead(update, tuning.cpu.lu.panel_element_seconds * static_cast<double>(nb),
+                                              tuning.cpu.lu.panel_column_seconds);
 }
 
 }  // namespace
@@ -112,13 +109,10 @@ LuChoices::LuChoices(const Tuning& tuning, const LuOptions& options, Index m, In
     if (mode != LuMode::cpu) widths.width = std::min(widths.width, widest_gpu_panel);
     if (lookahead < 0) lookahead = 1;
     panels_alone_below = detail::panels_alone_below(tuning.gpu.lu.deal, gpus);
-    if (mode == LuMode::gpu) {
-        gpu_panels_below = std::numeric_limits<Index>::max();
-    } else if (mode == LuMode::cpu || lookahead > 1) {
-        gpu_panels_below = 0;
-    }
     if (widths.width == 0) widths.width = default_lu_panel(tuning, mode, m, n, gpus);
-    if (gpu_panels_below < 0) gpu_panels_below = rows_that_keep_cores_ahead(tuning, gpus, widths.width);
+    if (lookahead > 1) gpu_panels_below = 0;
+    gpu_panels_below = gpu_panels_below_in(
+        mode, gpu_panels_below, [&] { return basalt::rows_that_keep_cores_ahead(tuning, gpus, widths.width); });
     // where so few columns are left the GPUs wait for panels: narrow ones come sooner, and the products are short
     // anyway
     const Index narrow_below = tuning.gpu.lu.narrow_hybrid_below;

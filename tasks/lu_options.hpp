@@ -1,6 +1,7 @@
 #pragma once
 
 #include "basalt/lu.hpp"
+#include "tasks/gpu_panels.hpp"
 #include "tasks/lu_state.hpp"
 
 namespace basalt::detail {
@@ -11,6 +12,9 @@ struct LuChoices {
 
     /// Threads for a panel of so many rows: fewer for short ones, where synchronising costs more than it gains.
     int panel_threads_for(Index rows) const;
+
+    /// Whether a GPU factors a panel of a matrix of m rows, not the cores.
+    bool on_gpu(const Panel& panel, Index m) const { return is_factored_on_gpu(panel, m, gpu_panels_below); }
 
     PanelWidths widths;
     Index coarse_width;  ///< 0: one level of blocking

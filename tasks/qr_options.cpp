@@ -1,8 +1,6 @@
 #include "tasks/qr_options.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <string>
 
 #include "tasks/tuning_entry.hpp"
@@ -17,21 +15,17 @@ void require(bool allowed, const std::string& what) {
     if (!allowed) throw UsageError("QrOptions::" + what);
 }
 
-/// Rows left at which GPUs update the columns left as fast as cores factor and send a panel. Behind that the GPUs
-/// would wait.
+/// Rows r left at which GPUs update the columns left, r - (m - n), as fast as cores factor and send a panel.
 Index rows_that_keep_cores_ahead(const Tuning& tuning, int gpus, Index m, Index n) {
-    const double column = tuning.cpu.qr.panel_column_seconds, row = tuning.cpu.qr.panel_row_seconds;
-    const double a = 4 / tuning.gpu.qr.update_rate / gpus;  // a r (r - (m - n)) = column + row r
-    const double b = row + a * static_cast<double>(m - n);
-    return static_cast<Index>((b + std::sqrt(b * b + 4 * a * column)) / (2 * a));
+    const double update = 4 / tuning.gpu.qr.update_rate / gpus;
+    const double row = tuning.cpu.qr.panel_row_seconds + update * static_cast<double>(m - n);
+    return detail::rows_that_keep_cores_ahead(update, row, tuning.cpu.qr.panel_column_seconds);
 }
 
 /// options.gpu_panels_below with the choice made.
 Index gpu_panels_below(const Tuning& tuning, const QrOptions& options, Index m, Index n, int gpus) {
-    if (options.mode == QrMode::gpu) return std::numeric_limits<Index>::max();
-    if (options.mode == QrMode::cpu) return 0;
-    if (options.gpu_panels_below >= 0) return options.gpu_panels_below;
-    return rows_that_keep_cores_ahead(tuning, gpus, m, n);
+    return detail::gpu_panels_below_in(options.mode, options.gpu_panels_below,
+                                       [&] { return rows_that_keep_cores_ahead(tuning, gpus, m, n); });
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "basalt/qr.hpp"
-#include "tiles/panels.hpp"
+#include "tasks/gpu_panels.hpp"
 
 namespace basalt::detail {
 
@@ -16,10 +16,7 @@ struct QrChoices {
     bool tree_for(int threads, double bytes) const;
 
     /// Whether a GPU factors a panel of a matrix of m rows, not the cores.
-    bool on_gpu(const Panel& panel, Index m) const {
-        // the first one before there is anything that the GPUs could do meanwhile
-        return gpu_panels_below > 0 && (panel.first == 0 || m - panel.first <= gpu_panels_below);
-    }
+    bool on_gpu(const Panel& panel, Index m) const { return is_factored_on_gpu(panel, m, gpu_panels_below); }
 
     QrMode mode;      ///< never automatic, and gpu where hybrid leaves the cores no panel
     QrMethod method;  ///< never automatic
