@@ -51,12 +51,12 @@ Index factor_leaf(View<T> a) {
 /// Columns of the left half in the recursion of a triangle of order n.
 Index left_half(Index n) { return (n / 2 + leaf - 1) / leaf * leaf; }
 
-/// Memory for the halves of a triangle of order n, and of smaller ones.
+/// Memory for the halves of a triangle of order n, and of smaller ones; none for a leaf.
 template <class T>
 class RecursionMemory {
   public:
     explicit RecursionMemory(Index n)
-        : widest_(std::max(left_half(n), n - left_half(n))),
+        : widest_(n > leaf ? std::max(left_half(n), n - left_half(n)) : 0),
           scale_(static_cast<std::size_t>(widest_)),
           unit_(static_cast<std::size_t>(widest_ * widest_)),
           block_(unit_),
