@@ -99,6 +99,11 @@ bool Engine::valid_on(const Datum& datum, int device) {
     return residency != nullptr && residency->valid_on(node_of_device(device));
 }
 
+void Engine::leave(const Datum& datum, int device, Coherence::Purpose purpose) {
+    const std::lock_guard guard(root_.lock);
+    coherence_->leave(*datum.current, node_of_device(device), purpose);
+}
+
 std::size_t Engine::memory_of(int device) const {
     const std::lock_guard guard(root_.lock);
     return coherence_->capacity(node_of_device(device));

@@ -122,6 +122,9 @@ class Engine {
     /// Whether the host's memory holds the contents, or the GPU's, once everything submitted has run.
     bool at_home(const Datum& datum);
     bool valid_on(const Datum& datum, int device);
+    /// The datum gives up its memory on the GPU, which holds for whatever is submitted from now on. Its contents come
+    /// home first where they are nowhere else.
+    void leave(const Datum& datum, int device, Coherence::Purpose purpose);
     /// Bytes of the GPU's memory that data may take up.
     std::size_t memory_of(int device) const;
     /// Those that the runtime has already taken: a lower bound of memory_of() that is known without asking the device.
@@ -140,6 +143,10 @@ class Engine {
     /// behind the other, on the stream of that direction: to the user where `record` reads them, from the user where it
     /// writes them. Throws UsageError inside a task, and DeviceError as submit() does.
     void submit_host_copy(const TaskOptions& options, const AccessRecord& record, int device, const HostWindow& window);
+    /// Submits a task that copies elements of one datum, `from`, out of the host's memory to those of another, `to`, on
+    /// a GPU: no more of it travels, and what lies on the GPU of the former stays as it is. Neither is empty, and their
+    /// shapes are equal. The rest is as above.
+    void submit_fetch(const TaskOptions& options, const AccessRecord& from, const AccessRecord& to, int device);
     /// Nobody will ask for what everything submitted so far leaves in the datum: it is not worth a transfer.
     void abandon_contents(const Datum& datum);
 
@@ -173,6 +180,11 @@ class Engine {
     // submission.cpp
     void throttle(Scope& scope);
     SlotCache& slot_cache(Scope& scope);
+
+    // host_copies.cpp
+    template <class F>
+    void submit_copy(const TaskOptions& options, const std::array<AccessRecord, 2>& records, std::size_t count,
+                     std::uint32_t at_home, int device, StreamRole role, const F& copy_at);
 
     // completion.cpp
     Task* run_one(Task& task, Worker& worker, int min_level);

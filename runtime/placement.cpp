@@ -72,11 +72,12 @@ void TaskSubmission::place(const TaskOptions& options, const KernelOps& ops, voi
     engine_.coherence_->prepare(*this, node, bases);
 }
 
-DeviceWork& TaskSubmission::place_on_stream(int device, StreamRole role, void** bases) {
+DeviceWork& TaskSubmission::place_on_stream(int device, StreamRole role, void** bases, std::uint32_t at_home) {
     const Device& where = engine_.device(device);
     if (where.lost()) throw DeviceError(where.name() + " is lost after an earlier error", device, true);
     const Node node = node_of_device(device);
-    task_->node.store(static_cast<std::uint8_t>(node), std::memory_order_relaxed);
+    at_home_ = at_home;
+    task_->node.store(at_home > 0 ? Task::several_nodes : static_cast<std::uint8_t>(node), std::memory_order_relaxed);
     make_device_task(device, role);
     engine_.coherence_->prepare(*this, node, bases);
     return *task_->on_device();

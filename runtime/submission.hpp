@@ -23,6 +23,8 @@ class TaskSubmission final : public DependencySink {
     Task& task() { return *task_; }
     const BoundAccess* access_begin() const { return static_cast<const Task*>(task_)->access_begin(); }
     std::uint32_t access_count() const { return task_->access_count; }
+    /// Where the task uses what access number i names, when it runs on `node`.
+    Node node_of_access(std::uint32_t i, Node node) const { return i < at_home_ ? host_node : node; }
     int priority() const { return task_->priority; }
     int step() const { return task_->step; }
     std::string label() const;
@@ -43,9 +45,9 @@ class TaskSubmission final : public DependencySink {
     /// Decides where the task runs and has its data moved there; `bases` change to that node's addresses. Those of
     /// empty accesses, which are left out of the task, are nullptr.
     void place(const TaskOptions& options, const KernelOps& ops, void** bases);
-    /// The same for a task that runs on one stream of one device and nowhere else. Throws DeviceError where the device
-    /// is lost.
-    DeviceWork& place_on_stream(int device, StreamRole role, void** bases);
+    /// The same for a task that runs on one stream of one device and nowhere else. The first `at_home` accesses are to
+    /// the host's memory, which only copies can do. Throws DeviceError where the device is lost.
+    DeviceWork& place_on_stream(int device, StreamRole role, void** bases, std::uint32_t at_home = 0);
     void store_kernel(const KernelOps& ops, void* source, void* const* bases);
 
     /// For tasks of the runtime's own that a device runs: the kernel is `DeviceWork::operation`.
@@ -111,6 +113,7 @@ class TaskSubmission final : public DependencySink {
     std::uint64_t stamp_;
     std::int32_t edges_ = 0;
     std::uint32_t relay_used_ = 0;
+    std::uint32_t at_home_ = 0;  ///< accesses, the first ones, that are at home whatever the task's node
     bool block_ = false;
     bool released_ = false;
     bool hazards_begun_ = false;

@@ -58,10 +58,11 @@ void Coherence::prepare(TaskSubmission& task, Node node, void** bases) {
     for (std::uint32_t i = 0; i < task.access_count(); ++i, ++bases) {
         while (*bases == nullptr) ++bases;  // of an empty access
         Version& version = *accesses[i].version;
-        if (node == host_node && !version.residency) continue;
+        const Node used = task.node_of_access(i, node);
+        if (used == host_node && !version.residency) continue;
         Residency& r = residency(version);
-        if (!r.valid_on(node) && !overwritten(task, accesses[i])) fetch(r, node, purpose_of(task));
-        Replica& replica = r.replica_on(node);
+        if (!r.valid_on(used) && !overwritten(task, accesses[i])) fetch(r, used, purpose_of(task));
+        Replica& replica = r.replica_on(used);
         task.wait_for(replica.arrival);
         for (const TaskRef former : replica.former) task.wait_for(former);
         *bases = replica.memory;
@@ -98,8 +99,9 @@ Coherence::Purpose Coherence::purpose_of(const TaskSubmission& task) {
 /// Memory for all of the task's data at once, before any of them is moved.
 void Coherence::reserve(TaskSubmission& task, Node node) {
     std::vector<Residency*> needed;
-    for (std::uint32_t i = 0; i < task.access_count(); ++i)
-        needed.push_back(&residency(*task.access_begin()[i].version));
+    for (std::uint32_t i = 0; i < task.access_count(); ++i) {
+        if (task.node_of_access(i, node) == node) needed.push_back(&residency(*task.access_begin()[i].version));
+    }
     std::sort(needed.begin(), needed.end());
     needed.erase(std::unique(needed.begin(), needed.end()), needed.end());
 
@@ -134,7 +136,7 @@ bool Coherence::place_all(const std::vector<Residency*>& needed, Node node, int 
     // the room there is lies in pieces between the task's own data: start over with none of them
     for (Residency* r : needed) {
         const Replica& replica = r->replica_on(node);
-        if (replica.memory != nullptr && !replica.adopted) evict(*r, node, step);
+        if (replica.memory != nullptr && !replica.adopted) evict(*r, node, {.step = step});
     }
     return std::all_of(needed.begin(), needed.end(), place_or_evict);
 }
@@ -157,25 +159,25 @@ bool Coherence::place(Residency& r, Node node) {
     return true;
 }
 
-/// Frees the replica that is missed least: a stale one, one of which there are others, the only one; of equals the one
-/// that was not used for longest. False when there is none but `kept` (sorted).
+/// Frees the replica that is missed least: the one that was not used for longest of those that nobody has to save,
+/// being stale or valid elsewhere too, and else of all. Not the stale ones first: whoever gets the memory waits for its
+/// users, and buffers taken in turn would take each other's. False when there is none but `kept` (sorted).
 bool Coherence::evict_one(Node node, const std::vector<Residency*>& kept, int step) {
-    auto loss = [&](const Residency& r) { return !r.valid_on(node) ? 0 : r.valid != bit_of_node(node) ? 1 : 2; };
     Residency* victim = nullptr;
     for (Residency* r : residents_[static_cast<std::size_t>(node)]) {
         if (r->replica_on(node).adopted || std::binary_search(kept.begin(), kept.end(), r)) continue;
         const auto rank = [&](Residency& candidate) {
-            return std::make_pair(loss(candidate), candidate.replica_on(node).last_use);
+            return std::make_pair(candidate.valid == bit_of_node(node), candidate.replica_on(node).last_use);
         };
         if (victim == nullptr || rank(*r) < rank(*victim)) victim = r;
     }
     if (victim == nullptr) return false;
-    evict(*victim, node, step);
+    evict(*victim, node, {.step = step});
     return true;
 }
 
-void Coherence::evict(Residency& victim, Node node, int step) {
-    if (victim.valid == bit_of_node(node)) fetch(victim, host_node, {.step = step});
+void Coherence::evict(Residency& victim, Node node, Purpose purpose) {
+    if (victim.valid == bit_of_node(node)) fetch(victim, host_node, purpose);
     Replica& replica = victim.replica_on(node);
     TaskGroup users = replica.former;
     users.push_back(replica.arrival);
@@ -188,6 +190,13 @@ void Coherence::evict(Residency& victim, Node node, int step) {
     replica = Replica{};
     victim.valid &= ~bit_of_node(node);
     std::erase(residents_[static_cast<std::size_t>(node)], &victim);
+}
+
+void Coherence::leave(Version& version, Node node, Purpose purpose) {
+    Residency& r = residency(version);
+    const std::lock_guard guard(lock_);
+    const Replica& replica = r.replica_on(node);
+    if (replica.memory != nullptr && !replica.adopted && !lost(node)) evict(r, node, purpose);
 }
 
 /// Memory for one datum alone; false where it can never fit.

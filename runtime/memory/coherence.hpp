@@ -42,6 +42,9 @@ class Coherence {
     /// has the contents. `by_source`: that one sends to each of them instead.
     void broadcast(Version& version, const std::vector<Node>& nodes, Purpose purpose, bool by_source);
 
+    /// The version gives up its memory on the node, if it has any that is not adopted; the only contents come home.
+    void leave(Version& version, Node node, Purpose purpose);
+
     /// The GPU that holds most bytes of the data; if none holds any, the one to which least was given.
     int choose_device(const BoundAccess* accesses, std::size_t count);
     /// Room for `count` data of `bytes` each side by side.
@@ -89,7 +92,7 @@ class Coherence {
     bool place(Residency& residency, Node node);
     static std::size_t needed_bytes(const std::vector<Residency*>& needed, Node node);
     bool evict_one(Node node, const std::vector<Residency*>& kept, int step);
-    void evict(Residency& victim, Node node, int step);
+    void evict(Residency& victim, Node node, Purpose purpose);
     void fetch(Residency& residency, Node node, Purpose purpose);
     Node source_for(const Residency& residency, Node node) const;
     void submit_copy(Residency& residency, Node from, Node to, Purpose purpose);
