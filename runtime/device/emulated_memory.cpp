@@ -32,9 +32,10 @@ class PoisonFile {
   public:
     PoisonFile() : file_(memfd_create("basalt-poison", MFD_CLOEXEC)) {
         const std::vector<std::byte> bytes(length, poison);
-        if (file_ < 0 || write(file_, bytes.data(), length) != static_cast<ssize_t>(length)) {
-            throw std::system_error(errno, std::generic_category(), "memory of an emulated device: memfd_create");
-        }
+        if (file_ >= 0 && write(file_, bytes.data(), length) == static_cast<ssize_t>(length)) return;
+        const int why = errno;
+        if (file_ >= 0) close(file_);
+        throw std::system_error(why, std::generic_category(), "memory of an emulated device: memfd_create");
     }
     ~PoisonFile() { close(file_); }
     PoisonFile(const PoisonFile&) = delete;
