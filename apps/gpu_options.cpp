@@ -36,11 +36,11 @@ void GpuOptions::require_effect(const Settings& settings) const {
         if (given) throw WrongUse(fmt::format("{} with {}; allowed: --mode {}", option, named(mode), allowed));
     };
     if (mode.text == "cpu") {
-        refuse(panels_below >= 0, "--gpu-panels-below", "hybrid or auto");
         refuse(single_update_task, "--single-update-task", "hybrid, gpu or auto");
         refuse(broadcast_from_host, "--broadcast-from-host", "hybrid, gpu or auto");
     }
     if (mode.text == "cpu" || mode.text == "gpu") {
+        refuse(panels_below >= 0, "--gpu-panels-below", "hybrid or auto");
         refuse(plain_solve, "--plain-solve", "hybrid or auto");
         refuse(rows_on_cores, "--rows-on-cores", "hybrid or auto");
     }
@@ -54,7 +54,9 @@ void add_gpu_panels_option(CLI::App& command, GpuOptions& options) {
             [&options](const std::string& text) {
                 options.panels_below = parse_integer(panels_below, text, -1, most_rows, "-1: chosen by the program");
             },
-            "hybrid: rows left from which on GPUs factor panels too, 0: never, -1: chosen by the program")
+            "hybrid: rows left from which on GPUs factor panels too, as they do the first one, 0: never, -1: chosen by "
+            "the "
+            "program")
         ->type_name("VALUE");
 }
 

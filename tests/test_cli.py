@@ -417,8 +417,9 @@ def options_that_a_mode_has_not_are_refused_before_the_run(folder):
                        ["--plain-solve"]):
             expect_refused(basalt(*command, "--mode", "cpu", *option), f"{option[0]} with --mode cpu", "hybrid")
             expect(basalt(*command, "--mode", "auto", *option).status == 0, command)
-        expect_refused(basalt(*command, "--mode", "gpu", "--emulated-gpus", "1", "--plain-solve"),
-                       "--plain-solve with --mode gpu; allowed: --mode hybrid or auto")
+        for option in (["--gpu-panels-below", "20"], ["--plain-solve"]):
+            expect_refused(basalt(*command, "--mode", "gpu", "--emulated-gpus", "1", *option),
+                           f"{option[0]} with --mode gpu; allowed: --mode hybrid or auto")
     expect_refused(basalt("qr", "--n", "50", "--gpu-panels-below", "20", env={"BASALT_MODE": "cpu"}), "BASALT_MODE cpu")
 
 
@@ -473,7 +474,8 @@ def lu_runs_on_emulated_gpus_and_says_so_in_its_record():
                        (["--gpu-mem", "400K", "--data", "device"], "device"),
                        (["--gpu-panels-below", "100"], "host"),
                        (["--single-update-task", "--broadcast-from-host"], "host"), (["--plain-solve"], "host")):
-        for mode, m, n in (("hybrid", 211, 307), ("gpu", 307, 211))[:1 if "--plain-solve" in more else 2]:
+        only_hybrid = more[:1] in (["--plain-solve"], ["--gpu-panels-below"])
+        for mode, m, n in (("hybrid", 211, 307), ("gpu", 307, 211))[:1 if only_hybrid else 2]:
             shown = basalt("lu", "--m", str(m), "--n", str(n), "--nb", "32", "--tile", "64x64", "--cpus", "2", "--json",
                            "-", "--mode", mode, "--emulated-gpus", "2", "--repeat", "2", *more)
             expect(shown.status == 0 and shown.err.count("passed") == 2, shown)
@@ -556,9 +558,9 @@ def hpl_names_the_largest_order_that_gpus_hold(folder):
 @in_folder
 def a_trace_of_emulated_gpus_has_their_rows(folder):
     path = os.path.join(folder, "trace.json")
-    for mode, panels in (("hybrid", "cpu"), ("gpu", "compute")):
-        shown = basalt("lu", "--n", "256", "--nb", "32", "--tile", "64x64", "--mode", mode, "--gpu-panels-below", "0",
-                       "--emulated-gpus", "2", "--trace", path)
+    for mode, panels in (["hybrid", "--gpu-panels-below", "0"], "cpu"), (["gpu"], "compute"):
+        shown = basalt("lu", "--n", "256", "--nb", "32", "--tile", "64x64", "--mode", *mode, "--emulated-gpus", "2",
+                       "--trace", path)
         expect(shown.status == 0, shown)
         expect_rows_of_two_gpus(path, panels)
 

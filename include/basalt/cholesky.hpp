@@ -19,8 +19,8 @@ struct CholeskyOptions {
     /// changes results.
     int lookahead = -1;
     /// Hybrid, where the cores factor the squares on top of panels: where so many rows or fewer are left, GPUs factor
-    /// these too, since the cores would not keep ahead; 0: never, -1: the library chooses. Where no panel is left for
-    /// the cores it is mode gpu, which ignores this.
+    /// these too, since the cores would not keep ahead, and the first one, when GPUs have nothing else to do; 0: never,
+    /// -1: the library chooses. Where no panel is left for the cores it is mode gpu, which ignores this.
     Index gpu_panels_below = -1;
     /// Hybrid, for comparison: the cores solve for the rows below those squares as well, instead of a GPU, which the
     /// choice of gpu_panels_below does not reckon with.

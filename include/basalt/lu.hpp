@@ -29,7 +29,8 @@ struct LuOptions {
     /// as each panel left it, which is all that lu_solve_augmented() needs.
     bool left_interchanges = true;
     /// Hybrid: where so many rows or fewer are left, GPUs factor the panels too, since the cores would not keep
-    /// ahead; 0: never, -1: the library chooses. More than 0 needs a lookahead of 0 or 1. Mode gpu ignores it.
+    /// ahead, and the first one, when GPUs have nothing else to do; 0: never, -1: the library chooses. More than 0
+    /// needs a lookahead of 0 or 1. Mode gpu ignores it.
     Index gpu_panels_below = -1;
     /// GPUs: narrower panels where few columns are left. In mode gpu they get narrower, down to 128 columns, as the
     /// updates that hide them get shorter. In mode hybrid, where cores factor to the end (gpu_panels_below), those of

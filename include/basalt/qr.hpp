@@ -43,8 +43,8 @@ struct QrOptions {
     /// `automatic`: by the tuning table, for panels of many bytes a thread (blocked) or tall matrices (tile).
     QrTree tree = QrTree::automatic;
     /// Hybrid: where so many rows or fewer are left, GPUs factor the panels too, since the cores would not keep
-    /// ahead; 0: never, -1: the library chooses. Where no panel is left for the cores it is mode gpu, which ignores
-    /// this.
+    /// ahead, and the first one, when GPUs have nothing else to do; 0: never, -1: the library chooses. Where no panel
+    /// is left for the cores it is mode gpu, which ignores this.
     Index gpu_panels_below = -1;
     /// Mode gpu: narrower panels where few columns are left, as the updates that hide them get shorter.
     bool narrow_at_end = true;
