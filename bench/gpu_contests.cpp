@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <utility>
 
 #include <fmt/ranges.h>
 
 #include "bench/vendor_gpus.hpp"
+#include "io/energy_report.hpp"
+#include "io/machine_energy.hpp"
 
 namespace bench {
 
@@ -83,6 +86,12 @@ void add_vendor(basalt::JsonRecord& json, double flops, const std::vector<double
     json["vendor_gflops"] = flops / basalt::median(vendor.seconds) * 1e-9;
     json["vendor_runs"] = vendor.seconds;
     json["ratio"] = basalt::median(vendor.seconds) / basalt::median(ours);
+}
+
+std::unique_ptr<basalt::EnergyMeter> energy_meter_of(const std::vector<basalt::DeviceInfo>& gpus) {
+    basalt::EnergyCounters counters = basalt::machine_energy_counters(gpus);
+    if (!counters.counters.empty()) return std::make_unique<basalt::EnergyMeter>(std::move(counters));
+    throw std::runtime_error("--energy: no energy counter can be read: " + basalt::uncounted_text(counters.uncounted));
 }
 
 void add_gemm(basalt::JsonRecord& json, double flops, const std::vector<double>& ours, const std::vector<double>& gemm,

@@ -14,6 +14,7 @@
 #include "bench/vendor_gpu.hpp"
 #include "bench/vendor_runs.hpp"
 #include "bench/versus_options.hpp"
+#include "io/energy_meter.hpp"
 #include "io/json_record.hpp"
 
 /// What the comparisons with the GPU vendor's factorizations share.
@@ -42,6 +43,9 @@ std::string data_line(const std::string& data, int gpus);
 /// The vendor's rate and ours beside it, from the seconds of the rounds; nothing where the vendor was left
 /// out.
 void add_vendor(basalt::JsonRecord& json, double flops, const std::vector<double>& ours, const VendorRuns& vendor);
+/// Of the processor packages and those GPUs. Throws std::runtime_error where nothing can be read.
+std::unique_ptr<basalt::EnergyMeter> energy_meter_of(const std::vector<basalt::DeviceInfo>& gpus);
+
 /// The gemm's rate and ours as a share of it on so many GPUs.
 void add_gemm(basalt::JsonRecord& json, double flops, const std::vector<double>& ours, const std::vector<double>& gemm,
               int gpus);
@@ -61,11 +65,11 @@ int gpu_contests_in(const VersusOptions& options, basalt::Runtime& runtime, std:
     return passed ? 0 : 1;
 }
 
-/// A Contest<T> for each size: its lines below `columns`, its records. `blocks`: as vendor_runs()
-/// takes them. 1 where one has not passed. Throws std::runtime_error where there is no GPU.
+/// A Contest<T>, which is a GpuContest<T>, for each size: its lines, its records. `blocks`: as vendor_runs() takes
+/// them; `ratio`: what it checks. 1 where one has not passed. Throws std::runtime_error where there is no GPU.
 template <template <class> class Contest>
 int gpu_contests(const VersusOptions& options, const char* factorization, const std::vector<basalt::Index>& blocks,
-                 const std::string& columns) {
+                 const char* ratio) {
     std::FILE* table = options.json == "-" ? stderr : stdout;
     std::unique_ptr<basalt::JsonRecordWriter> records;
     if (!options.json.empty()) records = std::make_unique<basalt::JsonRecordWriter>(options.json, std::cout);
@@ -84,7 +88,8 @@ int gpu_contests(const VersusOptions& options, const char* factorization, const 
                runtime.gpus(), options.repeat);
     fmt::print(table, "ours: {}\n", data_line(options.data, runtime.gpus()));
     fmt::print(table, "vendor: {}\n", vendor_line(vendor_runs(options, runtime.gpus(), blocks), runtime.gpus()));
-    fmt::print(table, "gemm: {} x {}, K = {}, on one GPU; Tflop/s\n{}\n", gemm_order, gemm_order, gemm_depth, columns);
+    fmt::print(table, "gemm: {} x {}, K = {}, on one GPU; Tflop/s\n{}\n", gemm_order, gemm_order, gemm_depth,
+               Contest<double>::head(ratio));
     if (options.precision == 's') return gpu_contests_in<float, Contest>(options, runtime, table, records.get());
     return gpu_contests_in<double, Contest>(options, runtime, table, records.get());
 }

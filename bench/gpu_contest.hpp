@@ -1,0 +1,268 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <basalt/basalt.hpp>
+
+#include "bench/build_commit.hpp"
+#include "bench/clock.hpp"
+#include "bench/gpu_contests.hpp"
+#include "bench/machine_line.hpp"
+#include "bench/user_matrix.hpp"
+#include "bench/vendor_gpu.hpp"
+#include "bench/vendor_gpus.hpp"
+#include "bench/vendor_runs.hpp"
+#include "bench/versus_options.hpp"
+#include "io/energy_meter.hpp"
+#include "io/energy_report.hpp"
+#include "io/json_record.hpp"
+#include "io/trace_file.hpp"
+#include "runtime/engine.hpp"
+
+namespace bench {
+
+/// One factorization of one size in the modes hybrid and gpu: ours, a plain gemm and the GPU vendor's in turn. Ours and
+/// the vendor's start and end with a column-major matrix where --data says; conversion and transfers are timed,
+/// allocation and pinning are not. A derived class says what the factorization is.
+template <class T>
+class GpuContest {
+  public:
+    using Index = basalt::Index;
+
+    GpuContest(const GpuContest&) = delete;
+    GpuContest& operator=(const GpuContest&) = delete;
+    virtual ~GpuContest() = default;
+
+    /// The first round is not counted, its result is checked.
+    void run() {
+        const UserMatrix<T> user(options_.data, m_, dealt());
+        basalt::Matrix<T> a = new_matrix();
+        if (user.on_host()) a.pin();
+        if (vendor_.vendor == GpuVendor::cusolvermg) vendor_gpus_.emplace(vendor_.gpus);
+        runtime_.engine().forget_most_in_use();
+        for (int round = 0; round <= options_.repeat; ++round) {
+            fill(a, user);
+            if (round == 0) expect(user);
+            const double seconds = time_ours(a, user, round);
+            if (round == 0) ratio_ = checked_ratio(user);
+            const double gemm = gpu_.gemm(gemm_order, gemm_depth);
+            if (round > 0) {
+                ours_.push_back(seconds);
+                gemm_.push_back(gemm);
+            }
+            if (vendor_gpus_) {
+                fill(a, user);
+                time_vendor_gpus(user, round);
+            } else if (vendor_.vendor == GpuVendor::cusolver && fits_one_gpu(user)) {
+                fill(a, user);
+                const double theirs = time_vendor_gpu(user, round);
+                if (round > 0) vendor_.seconds.push_back(theirs);
+            }
+        }
+    }
+
+    static std::string head(const char* ratio) {
+        return fmt::format("{:>8} {:>7} {:>10} {:>5} {:>6} | {:>9} {:>7} | {:>7} {:>6} | {:>7} {:>6} | {}", "m", "n",
+                           "tile", "nb", "data", "ours s", "Tflop/s", "gemm", "share", "vendor", "ratio", ratio);
+    }
+
+    void print(std::FILE* table) const {
+        const basalt::JsonRecord r = record();
+        const bool alone = vendor_.seconds.empty();
+        fmt::print(table,
+                   "{:>8} {:>7} {:>10} {:>5} {:>6} | {:>9.4f} {:>7.2f} | {:>7.2f} {:>6.3f} | {:>7.2f} {:>6.3f} | "
+                   "{:.3g} {}{}\n",
+                   m_, n_, r["tile"].get<std::string>(), r["nb"].get<Index>(), options_.data, basalt::median(ours_),
+                   r["gflops"].get<double>() * 1e-3, gemm_gflops(gemm_) * 1e-3, r["gemm_fraction"].get<double>(),
+                   alone ? 0 : r["vendor_gflops"].get<double>() * 1e-3, alone ? 0 : r["ratio"].get<double>(), ratio_,
+                   passed() ? "passed" : "FAILED", vendor_.verdict());
+        if (our_energy_) fmt::print(table, "ours:   {}\n", energy_text(our_energy_->total(), flops_of(ours_)));
+        if (our_energy_ && !alone) {
+            fmt::print(table, "vendor: {}\n", energy_text(vendor_energy_->total(), flops_of(vendor_.seconds)));
+        }
+        std::fflush(table);
+    }
+
+    basalt::JsonRecord record() const {
+        basalt::FactorRecord factor;
+        factor.precision = options_.precision;
+        factor.m = m_;
+        factor.n = n_;
+        factor.tile = fmt::format("{}x{}", tile_.height, tile_.width);
+        factor.mode = options_.mode;
+        factor.cpus = runtime_.workers();
+        factor.gpus = runtime_.gpus();
+        factor.data = options_.data;
+        factor.runs = ours_;
+        factor.residual_ratio = ratio_;
+        factor.passed = passed();
+        factor.machine = machine_line() + ", " + runtime_.devices().front().model;
+        factor.commit = build_commit;
+        describe(factor);
+        basalt::JsonRecord json = basalt::to_json(factor);
+        json["lookahead"] = options_.lookahead;
+        json["gpu_panels_below"] = options_.gpu_panels_below;
+        json["gpu_memory"] = runtime_.config().gpu_memory;
+        json["gpu_peak_bytes"] = runtime_.statistics().most_gpu_bytes;  // beside the user's array
+        add_to(json);
+        add_vendor(json, factor.flops, ours_, vendor_);
+        if (our_energy_) json["energy"] = to_json(our_energy_->total(), flops_of(ours_));
+        if (our_energy_ && !vendor_.seconds.empty()) {
+            json["vendor_energy"] = to_json(vendor_energy_->total(), flops_of(vendor_.seconds));
+        }
+        add_gemm(json, factor.flops, ours_, gemm_, runtime_.gpus());
+        return json;
+    }
+
+    bool passed() const { return ratio_ < max_ratio; }
+    const VendorRuns& vendor() const { return vendor_; }
+
+  protected:
+    /// `tile`: that of the matrix, unless derived classes make one of their own. `blocks`: as vendor_runs() takes them.
+    GpuContest(const VersusOptions& options, basalt::Runtime& runtime, VendorGpu<T>& gpu, Index m, Index n,
+               basalt::TileShape tile, basalt::Deal deal, const std::vector<Index>& blocks)
+        : options_(options),
+          runtime_(runtime),
+          gpu_(gpu),
+          m_(m),
+          n_(n),
+          tile_(tile),
+          deal_(deal, runtime.gpus()),
+          vendor_(vendor_runs(options, runtime.gpus(), blocks)) {
+        if (!options.energy) return;
+        const std::vector<basalt::DeviceInfo> gpus = runtime.devices();
+        our_energy_ = energy_meter_of(gpus);
+        vendor_energy_ = energy_meter_of({gpus.begin(), gpus.begin() + vendor_.gpus});  // all that it uses
+    }
+
+    // --- ours ---
+
+    /// None beside the user's where that is factored in place.
+    virtual basalt::Matrix<T> new_matrix() {
+        basalt::Matrix<T> a(runtime_, m_, n_, tile_);
+        if (deal_ == basalt::ColumnDeal(basalt::Deal::cyclic, runtime_.gpus())) a.set_deal(basalt::Deal::cyclic);
+        return a;
+    }
+    /// The user's matrix as it is before each run; waits.
+    virtual void fill(basalt::Matrix<T>& a, const UserMatrix<T>& user) = 0;
+    /// Submits one factorization, from the user's array and back into it, and waits. What is timed is this.
+    virtual void factor(basalt::Matrix<T>& a, const UserMatrix<T>& user) = 0;
+    /// Notes what the check has to know, before the first run.
+    virtual void expect(const UserMatrix<T>& user) = 0;
+    /// Of the first run's factors; NaN where it failed.
+    virtual double checked_ratio(const UserMatrix<T>& user) = 0;
+    /// Routine, panel width and operations.
+    virtual void describe(basalt::FactorRecord& record) const = 0;
+    virtual void add_to(basalt::JsonRecord&) const {}
+
+    // --- the vendor's ---
+
+    /// Room for run_vendor_gpu().
+    virtual void prepare_vendor_gpu() = 0;
+    virtual void run_vendor_gpu(T* a) = 0;
+    /// On columns dealt to its GPUs, if it has the routine. Its own run goes through timed_vendor().
+    virtual VendorRun run_vendor_gpus(const VendorGpus&, const basalt::DealtView<T>&) { return {}; }
+    /// Seconds of factor(), of which energy is measured.
+    template <class F>
+    double timed_vendor(const F& factor) {
+        begin(vendor_energy_);
+        const double seconds = factor();
+        end(vendor_energy_);
+        return seconds;
+    }
+
+    const VersusOptions& options() const { return options_; }
+    basalt::Runtime& runtime() const { return runtime_; }
+    Index m() const { return m_; }
+    Index n() const { return n_; }
+    const basalt::TileShape& tile() const { return tile_; }
+    void set_tile(const basalt::TileShape& tile) { tile_ = tile; }
+    /// The matrix's columns as its tiles deal them.
+    basalt::DealtColumns dealt() const { return {n_, std::max<Index>(tile_.width, 1), deal_}; }
+
+  private:
+    /// The vendor's one GPU takes the matrix beside our tiles.
+    bool fits_one_gpu(const UserMatrix<T>& user) const { return !user.on_host() || n_ <= 32768; }
+    double flops_of(const std::vector<double>& rounds) const {
+        basalt::FactorRecord factor;
+        describe(factor);
+        return factor.flops * static_cast<double>(rounds.size());
+    }
+
+    double time_ours(basalt::Matrix<T>& a, const UserMatrix<T>& user, int round) {
+        let_others_rest();
+        // a trace, once begun, goes on: of the last size, and of nothing after it
+        const bool trace = round == options_.repeat && !options_.trace.empty() && n_ == options_.sizes.back();
+        if (trace) runtime_.start_trace();
+        counts_ = round > 0;
+        begin(our_energy_);
+        const double start = gpu_.synchronized_now();
+        factor(a, user);
+        const double seconds = gpu_.synchronized_now() - start;
+        end(our_energy_);
+        if (trace) {
+            std::ofstream file(options_.trace);
+            basalt::write_chrome_trace(file, runtime_.take_trace());
+        }
+        return seconds;
+    }
+
+    /// From and to the host its transfers are timed as ours are.
+    double time_vendor_gpu(const UserMatrix<T>& user, int round) {
+        counts_ = round > 0;
+        return user.on_first_gpu([&](T* a) {
+            prepare_vendor_gpu();
+            return timed_vendor([&] {
+                const double start = gpu_.synchronized_now();
+                if (user.on_host()) gpu_.to_gpu(a, user.data(), user.bytes());
+                run_vendor_gpu(a);
+                if (user.on_host()) gpu_.to_host(user.data(), a, user.bytes());
+                return gpu_.synchronized_now() - start;
+            });
+        });
+    }
+
+    void time_vendor_gpus(const UserMatrix<T>& user, int round) {
+        counts_ = round > 0;
+        const auto run = [&](Index block) {
+            // the copy and the workspace are there for this alone: ours may need the memory
+            const basalt::ColumnDeal cyclic(basalt::Deal::cyclic, runtime_.gpus());
+            const DealtMatrix<T> a(m_, {n_, block, cyclic});
+            copy_columns(user.columns(), a.view());
+            return run_vendor_gpus(*vendor_gpus_, a.view());
+        };
+        if (round == 0) return vendor_.choose_block(run);
+        vendor_.add(run(vendor_.block));
+    }
+
+    /// Energy is that of the rounds that count.
+    void begin(const std::unique_ptr<basalt::EnergyMeter>& energy) const {
+        if (energy && counts_) energy->start();
+    }
+    void end(const std::unique_ptr<basalt::EnergyMeter>& energy) const {
+        if (energy && counts_) energy->stop();
+    }
+
+    const VersusOptions& options_;
+    basalt::Runtime& runtime_;
+    VendorGpu<T>& gpu_;
+    const Index m_, n_;
+    basalt::TileShape tile_;
+    const basalt::ColumnDeal deal_;
+    VendorRuns vendor_;
+    std::optional<VendorGpus> vendor_gpus_;
+    std::unique_ptr<basalt::EnergyMeter> our_energy_, vendor_energy_;  // where energy is asked for
+    bool counts_ = false;                                              ///< the round at work
+    std::vector<double> ours_, gemm_;
+    double ratio_ = std::numeric_limits<double>::quiet_NaN();  ///< before the check
+};
+
+}  // namespace bench
