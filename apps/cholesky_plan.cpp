@@ -19,7 +19,7 @@ CholeskyPlan cholesky_plan(const Settings& settings, const GpuOptions& gpu, cons
     options.mode = choice.mode;
     const int gpus = options.mode == FactorMode::cpu ? 0 : runtime.gpus();
     const TileShape usual = default_cholesky_tile(runtime.tuning(), n, gpus);
-    CholeskyPlan plan{factor_plan(settings, runtime, options.mode, n, element_size, usual), options};
+    CholeskyPlan plan{factor_plan(settings, runtime, options.mode, n, n, element_size, usual), options};
     plan.deal = Deal::cyclic;
     plan.reason = choice.reason;
     plan.run = cholesky_run_case(runtime, options, options.mode, problem);

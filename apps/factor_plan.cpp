@@ -15,12 +15,12 @@ double gpu_memory(const Runtime& runtime) {
 
 }  // namespace
 
-FactorPlan factor_plan(const Settings& settings, const Runtime& runtime, FactorMode mode, Index m,
+FactorPlan factor_plan(const Settings& settings, const Runtime& runtime, FactorMode mode, Index m, Index n,
                        std::size_t element_size, TileShape usual) {
     FactorPlan plan;
     plan.mode = mode;
     plan.tile = settings.tile();
-    if (plan.tile == TileShape{}) plan.tile = plan.on_gpus() ? fitting_tile(runtime, usual, m, element_size) : usual;
+    if (plan.tile == TileShape{}) plan.tile = plan.on_gpus() ? fitting_tile(runtime, usual, m, n, element_size) : usual;
     if (data_on_gpus(settings)) plan.data = Place::any();
     return plan;
 }

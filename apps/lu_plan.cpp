@@ -58,7 +58,7 @@ LuPlan lu_plan(const Settings& settings, const GpuOptions& gpu, const Runtime& r
     options.mode = choice.mode;
     const bool on_gpus = options.mode != FactorMode::cpu;
     const TileShape usual = default_lu_tile(runtime.tuning(), m, n, on_gpus ? runtime.gpus() : 0);
-    LuPlan plan{factor_plan(settings, runtime, options.mode, m, element_size, usual), options};
+    LuPlan plan{factor_plan(settings, runtime, options.mode, m, n, element_size, usual), options};
     plan.reason = choice.reason;
     plan.run = lu_run_case(runtime, options, options.mode, problem);
     Index& panel = plan.options.panel_width;

@@ -43,7 +43,7 @@ QrPlan qr_plan(const Settings& settings, const Runtime& runtime, Index m, Index 
     const bool on_gpus = options.mode != FactorMode::cpu;
     const bool by_tiles = options.method == QrMethod::tile;
     const TileShape usual = default_qr_tile(runtime.tuning(), m, n, on_gpus ? runtime.gpus() : 0, options.method);
-    QrPlan plan{factor_plan(settings, runtime, options.mode, m, element_size, usual), options};
+    QrPlan plan{factor_plan(settings, runtime, options.mode, m, n, element_size, usual), options};
     plan.reason = choice.reason;
     plan.run = qr_run_case(runtime, options, options.mode, problem);
     Index& panel = plan.options.panel_width;

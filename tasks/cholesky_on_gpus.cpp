@@ -26,35 +26,42 @@ class GpuCholeskySubmission {
     GpuCholeskySubmission(CholeskyState<T>& state, GpuCholeskyState<T>& on_gpus, const CholeskyChoices& choices)
         : g_(on_gpus),
           tasks_(state, on_gpus, choices),
+          groups_(*on_gpus.a, on_gpus.fitting),
           lookahead_(choices.lookahead > 0),
           left_looking_(looks_left(on_gpus, choices)),
           // a copy of the runtime's own has no other side, and one kernel overwrites nothing there
           keeps_other_side_(choices.keep_other_side && state.a == on_gpus.a && !on_gpus.memory.fused()) {}
 
     void submit() {
-        const std::vector<ColumnGroup> groups = cut_column_groups(g_.a->grid().tile_cols(), g_.group_columns);
-        tasks_.pin_what_is_at_home();
-        if (!groups.empty()) tasks_.bring_to_devices(groups.front());
-        for (std::size_t g = 0; g < groups.size(); ++g) {
-            const PanelRange panels{tasks_.first_panel(groups[g].first), tasks_.first_panel(groups[g].last)};
-            if (keeps_other_side_) tasks_.save_other_side(groups[g]);
+        for (std::size_t g = 0; g < groups_.count(); ++g) {
+            const ColumnGroup& group = groups_[g];
+            const PanelRange panels{tasks_.first_panel(group.first), tasks_.first_panel(group.last)};
+            groups_.enter(g);
+            if (keeps_other_side_) tasks_.save_other_side(group);
             // what lies left of the group, in the order in which it was factored
             for (int k = 0; k < panels.first; ++k) {
                 tasks_.reload(k, panels.first);
                 tasks_.update(k, panels, false);
             }
-            if (g + 1 < groups.size()) tasks_.bring_to_devices(groups[g + 1]);
+            groups_.expect_next();
             if (left_looking_) {
                 factor_left_looking(panels);
             } else {
                 factor(panels);
             }
-            if (keeps_other_side_) tasks_.restore_other_side(groups[g]);
+            final_before(group.last);
         }
         tasks_.collect_info();
     }
 
   private:
+    /// Columns of the present group left of that one are as they shall be.
+    void final_before(Index column) {
+        if (keeps_other_side_) tasks_.restore_other_side({final_, column});
+        final_ = column;
+        groups_.final_before(column);
+    }
+
     void factor(PanelRange panels) {
         tasks_.take_out(panels.first);
         for (int k = panels.first; k < panels.last; ++k) {
@@ -71,6 +78,8 @@ class GpuCholeskySubmission {
                 tasks_.take_out(next);
             }
             tasks_.put_back(k);
+            // nobody waits for it where all columns are there
+            if (g_.out_of_core() && next < panels.last) final_before(tasks_.tile_column(next));
         }
     }
 
@@ -96,6 +105,8 @@ class GpuCholeskySubmission {
 
     GpuCholeskyState<T>& g_;
     GpuCholeskyTasks<T> tasks_;
+    ColumnGroups groups_;
+    Index final_ = 0;
     const bool lookahead_;
     const bool left_looking_;
     const bool keeps_other_side_;

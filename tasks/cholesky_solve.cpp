@@ -121,7 +121,7 @@ class FactoredArray {
   private:
     static TileShape tile_for(Runtime& runtime, Index n, FactorMode mode) {
         if (mode == FactorMode::cpu) return default_cholesky_tile(runtime.tuning(), n);
-        return fitting_tile(runtime, default_cholesky_tile(runtime.tuning(), n, runtime.gpus()), n, sizeof(T));
+        return fitting_tile(runtime, default_cholesky_tile(runtime.tuning(), n, runtime.gpus()), n, n, sizeof(T));
     }
 
     View<T> array_;

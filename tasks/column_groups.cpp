@@ -7,22 +7,28 @@
 
 namespace basalt::detail {
 
-std::vector<ColumnGroup> cut_column_groups(Index columns, Index group_columns) {
-    std::vector<ColumnGroup> groups;
-    for (Index first = 0; first < columns; first += group_columns) {
-        groups.push_back({first, std::min(first + group_columns, columns)});
-    }
-    return groups;
+namespace {
+
+/// Of `share` tile columns a GPU, where no more than `most` fit: groups of equal size, and room for a few columns
+/// beside them. One column's place is left for what lies in pieces between data of other sizes.
+FittingColumns cut_share(Index share, Index most) {
+    const Index coming = most < 3 ? most - 1 : std::max<Index>(1, most / 5), left = most < 4 ? 0 : 1;
+    const Index groups = ceil_div(share, std::max<Index>(1, most - coming - left));
+    const Index group = ceil_div(share, groups);
+    return {group, std::max<Index>(0, most - left - group)};
 }
 
-Index fitting_columns(Runtime& runtime, const TileGrid& grid, std::size_t element_size,
-                      const std::function<std::size_t(Index)>& workspace, const MatrixStorage::Adopted& adopted) {
+}  // namespace
+
+FittingColumns fitting_columns(Runtime& runtime, const TileGrid& grid, std::size_t element_size,
+                               const std::function<std::size_t(Index)>& workspace,
+                               const MatrixStorage::Adopted& adopted) {
     const Index all = grid.tile_cols();
     const Index gpus = runtime.gpus();
     const Index share = ceil_div(std::max<Index>(all, 1), gpus);
     const auto column = static_cast<std::size_t>(grid.tile_column_size()) * element_size;
-    const auto fits = [&](Index columns, std::size_t copies, std::size_t memory) {
-        return with_small_data(workspace(columns) + copies * static_cast<std::size_t>(columns) * column) <= memory;
+    const auto fits = [&](Index columns, std::size_t memory) {
+        return with_small_data(workspace(columns) + static_cast<std::size_t>(columns) * column) <= memory;
     };
     // the user's memory holds the tile columns that are there already, and no others
     const std::size_t of_user = std::min(adopted.bytes, static_cast<std::size_t>(share) * column);
@@ -35,12 +41,72 @@ Index fitting_columns(Runtime& runtime, const TileGrid& grid, std::size_t elemen
         return memory;
     };
     // the device need not be asked, which takes its time
-    if (fits(share, 1, least(&Engine::memory_taken, of_user))) return all;
-    if (fits(share, 1, least(&Engine::memory_of, of_user))) return all;
+    if (fits(share, least(&Engine::memory_taken, of_user))) return {all};
+    if (fits(share, least(&Engine::memory_of, of_user))) return {all};
     const std::size_t memory = least(&Engine::memory_of, 0);
     Index columns = share;
-    while (columns > 1 && !fits(columns, 2, memory)) --columns;
-    return columns * gpus;
+    while (columns > 1 && !fits(columns, memory)) --columns;
+    const FittingColumns mine = cut_share(share, columns);
+    return {mine.group * gpus, mine.coming * gpus};
+}
+
+ColumnGroups::ColumnGroups(MatrixStorage& matrix, const FittingColumns& fitting)
+    : matrix_(matrix),
+      deal_(matrix.deal()),
+      fitting_(fitting),
+      awaited_(static_cast<std::size_t>(matrix.runtime().gpus())) {
+    const Index columns = matrix.grid().tile_cols();
+    for (Index first = 0; first < columns; first += fitting.group) {
+        groups_.push_back({first, std::min(first + fitting.group, columns)});
+    }
+    if (groups_.size() > 1) {
+        matrix.pin();  // what is there now will come home
+    } else {
+        matrix.pin_what_is_at_home();
+    }
+    matrix.make_room_on_gpus(std::min(fitting.group + fitting.coming, columns));
+}
+
+void ColumnGroups::bring(Index column) const {
+    const AccessRecord all{matrix_.datum(column),
+                           0,
+                           matrix_.grid().padded_rows(),
+                           0,
+                           static_cast<std::int32_t>(matrix_.grid().shape().width),
+                           AccessMode::read};
+    matrix_.runtime().engine().prefetch(all, matrix_.place_of(column), {.priority = priority()});
+}
+
+void ColumnGroups::enter(std::size_t number) {
+    present_ = number;
+    final_ = present().first;
+    for (Index j = present().first; j < present().last; ++j) bring(j);
+    for (std::vector<Index>& of_gpu : awaited_) of_gpu.clear();
+    if (is_last()) return;
+    const ColumnGroup& next = groups_[number + 1];
+    for (Index j = next.last; j-- > next.first;) awaited_[static_cast<std::size_t>(deal_.gpu_of(j))].push_back(j);
+}
+
+void ColumnGroups::expect_next() {
+    for (int gpu = 0; gpu < deal_.gpus(); ++gpu) {
+        for (Index c = 0; c < fitting_.coming / deal_.gpus(); ++c) bring_next(gpu);
+    }
+}
+
+void ColumnGroups::bring_next(int gpu) {
+    std::vector<Index>& awaited = awaited_[static_cast<std::size_t>(gpu)];
+    if (awaited.empty()) return;
+    bring(awaited.back());
+    awaited.pop_back();
+}
+
+void ColumnGroups::final_before(Index column) {
+    if (is_last()) return;
+    for (; final_ < column; ++final_) {
+        const int gpu = deal_.gpu_of(final_);
+        matrix_.runtime().engine().leave(*matrix_.datum(final_), gpu, {.priority = priority()});
+        bring_next(gpu);
+    }
 }
 
 std::size_t with_small_data(std::size_t bytes) {

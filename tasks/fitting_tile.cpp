@@ -6,11 +6,14 @@
 
 namespace basalt {
 
-TileShape fitting_tile(const Runtime& runtime, TileShape usual, Index m, std::size_t element_size) {
-    constexpr Index columns = 4, smallest = 64;
+TileShape fitting_tile(const Runtime& runtime, TileShape usual, Index m, Index n, std::size_t element_size) {
+    constexpr Index fewest = 4, enough = 12, smallest = 64;
     TileShape tile = usual;
     const auto fits = [&](std::size_t memory) {
-        const double column = static_cast<double>(TileGrid(m, tile.width, tile).tile_column_size());
+        const TileGrid grid(m, n, tile);
+        const Index share = (grid.tile_cols() + runtime.gpus() - 1) / runtime.gpus();
+        const double columns = static_cast<double>(std::clamp(share, fewest, enough));
+        const double column = static_cast<double>(grid.padded_rows()) * static_cast<double>(tile.width);
         return columns * column * static_cast<double>(element_size) <= static_cast<double>(memory);
     };
     const detail::Engine& engine = runtime.engine();

@@ -5,7 +5,6 @@
 #include "kernels/cuda/cholesky.hpp"
 #include "kernels/split_product.hpp"
 #include "runtime/engine.hpp"
-#include "tasks/column_groups.hpp"
 #include "tasks/scratch_matrix.hpp"
 #include "tiles/triangle_transfer.hpp"
 
@@ -71,7 +70,7 @@ std::size_t GpuCholeskyMemory<T>::workspace(Index columns) const {
 }
 
 template <class T>
-Index GpuCholeskyMemory<T>::fitting_columns() const {
+FittingColumns GpuCholeskyMemory<T>::fitting_columns() const {
     return detail::fitting_columns(
         runtime_, storage_.grid(), sizeof(T), [this](Index columns) { return workspace(columns); }, storage_.adopted());
 }

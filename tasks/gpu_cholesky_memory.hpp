@@ -6,6 +6,7 @@
 
 #include "tasks/cholesky_options.hpp"
 #include "tasks/cholesky_state.hpp"
+#include "tasks/column_groups.hpp"
 #include "tiles/triangle_strips.hpp"
 
 namespace basalt::detail {
@@ -42,7 +43,7 @@ class GpuCholeskyMemory {
     /// Bytes beside `columns` tile columns.
     std::size_t workspace(Index columns) const;
     /// Tile columns, over all GPUs, that are there at once: all, or those of a group.
-    Index fitting_columns() const;
+    FittingColumns fitting_columns() const;
 
   private:
     Runtime& runtime_;

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "runtime/engine.hpp"
-#include "tasks/column_groups.hpp"
 
 namespace basalt::detail {
 
@@ -17,7 +16,7 @@ GpuCholeskyState<T>::GpuCholeskyState(CholeskyState<T>& cholesky, std::shared_pt
       deal(a->deal()),
       memory(cholesky, *a, triangle, choices),
       nb(memory.panel_width()),
-      group_columns(memory.fitting_columns()),
+      fitting(memory.fitting_columns()),
       in_place(choices.mode == FactorMode::gpu && gpus == 1 && !upper && !out_of_core()) {
     const bool cores_factor = memory.triangle_elements() > 0, cores_solve = cores_factor && choices.rows_on_cores;
     if (!in_place) register_panels(cores_solve || out_of_core() || !gpus_reach_each_other(runtime));

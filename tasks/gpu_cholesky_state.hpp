@@ -21,12 +21,12 @@ struct GpuCholeskyState {
 
     /// Whether the GPUs cannot hold all of the matrix where it is factored where it lies.
     static bool needs_groups(const CholeskyState<T>& cholesky, const CholeskyChoices& choices) {
-        return GpuCholeskyMemory<T>(cholesky, *cholesky.a, cholesky.triangle, choices).fitting_columns() <
+        return GpuCholeskyMemory<T>(cholesky, *cholesky.a, cholesky.triangle, choices).fitting_columns().group <
                cholesky.grid().tile_cols();
     }
 
     int device_of(Index tile_column) const { return deal.gpu_of(tile_column); }
-    bool out_of_core() const { return group_columns < a->grid().tile_cols(); }
+    bool out_of_core() const { return fitting.group < a->grid().tile_cols(); }
 
     Runtime& runtime;
     const std::shared_ptr<MatrixStorage> a;
@@ -36,8 +36,8 @@ struct GpuCholeskyState {
     const int gpus;
     const ColumnDeal deal;  ///< of tile columns
     const GpuCholeskyMemory<T> memory;
-    const Index nb;             ///< widest panel
-    const Index group_columns;  ///< tile columns of a group
+    const Index nb;  ///< widest panel
+    const FittingColumns fitting;
     /// Whether panels are factored where they lie, and updates read them there: one GPU that has all of the
     /// lower triangle.
     const bool in_place;

@@ -62,22 +62,8 @@ Region<T> GpuCholeskyTasks<T>::triangle(int k) const {
 }
 
 template <class T>
-void GpuCholeskyTasks<T>::pin_what_is_at_home() {
-    if (g_.out_of_core()) return g_.a->pin();
-    g_.a->pin_what_is_at_home();
-}
-
-template <class T>
-void GpuCholeskyTasks<T>::bring_to_devices(const ColumnGroup& group) {
-    if (group.first == 0) g_.a->make_room_on_gpus(std::min(g_.group_columns, grid().tile_cols()));
-    for (Index j = group.first; j < group.last; ++j) {
-        rt_.prefetch(g_.a->template region<T>(j, 0, rows(), 0, tile_width()), Place::gpu(g_.device_of(j)));
-    }
-}
-
-template <class T>
-void GpuCholeskyTasks<T>::save_other_side(const ColumnGroup& group) {
-    for (Index j = group.first; j < group.last; ++j) {
+void GpuCholeskyTasks<T>::save_other_side(const ColumnGroup& columns) {
+    for (Index j = columns.first; j < columns.last; ++j) {
         const Index first = grid().first_col(j), width = grid().tile_width(j);
         const auto square = g_.a->template region<T>(j, first, first + width, 0, width);
         rt_.submit({.name = "save", .tile = {static_cast<int>(j), -1, -1}, .place = Place::gpu(g_.device_of(j))},
@@ -89,8 +75,8 @@ void GpuCholeskyTasks<T>::save_other_side(const ColumnGroup& group) {
 }
 
 template <class T>
-void GpuCholeskyTasks<T>::restore_other_side(const ColumnGroup& group) {
-    for (Index j = group.first; j < group.last; ++j) {
+void GpuCholeskyTasks<T>::restore_other_side(const ColumnGroup& columns) {
+    for (Index j = columns.first; j < columns.last; ++j) {
         const Index first = grid().first_col(j), width = grid().tile_width(j);
         const auto square = g_.a->template region<T>(j, first, first + width, 0, width);
         rt_.submit({.name = "restore", .tile = {static_cast<int>(j), -1, -1}, .place = Place::gpu(g_.device_of(j))},
@@ -105,9 +91,9 @@ template <class T>
 void GpuCholeskyTasks<T>::reload(int k, int first) {
     take_slot(k);
     const Index begin = panel(first).first;
-    rt_.submit({.name = "reload", .priority = urgent, .tile = {k, -1, -1}, .step = k, .place = Place::cpu()},
-               read(matrix(panel(k), begin, rows())), write(panel_rows(k, begin)),
-               [](View<const T> a, View<T> to) { cpu_kernels::copy_elements<T>(a, to); });
+    rt_.engine().submit_fetch({.name = "reload", .priority = urgent, .tile = {k, -1, -1}, .step = k},
+                              read(matrix(panel(k), begin, rows())).record, write(panel_rows(k, begin)).record,
+                              k % g_.gpus);
     rt_.broadcast(panel_rows(k, begin), urgent);
 }
 

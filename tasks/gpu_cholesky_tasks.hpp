@@ -17,17 +17,15 @@ class GpuCholeskyTasks {
 
     /// The first panel at or right of a tile column.
     int first_panel(Index tile_column) const;
+    Index tile_column(int k) const { return panel(k).tile_column; }
 
-    /// Makes the matrix fit for copies, where it is not on the GPUs.
-    void pin_what_is_at_home();
-    void bring_to_devices(const ColumnGroup& group);
     /// What updates overwrite on the other side of the diagonal, less than a panel's width from it, is kept
     /// aside and brought back.
-    void save_other_side(const ColumnGroup& group);
-    void restore_other_side(const ColumnGroup& group);
+    void save_other_side(const ColumnGroup& columns);
+    void restore_other_side(const ColumnGroup& columns);
 
     /// Rows of panel k, which belongs to an earlier group, from panel `first`'s on, from where its factor
-    /// lies now.
+    /// lies now, to all GPUs.
     void reload(int k, int first);
     /// Panel k leaves the matrix for whoever factors it.
     void take_out(int k);

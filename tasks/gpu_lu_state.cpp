@@ -4,7 +4,6 @@
 
 #include "kernels/cpu/gemm.hpp"
 #include "runtime/engine.hpp"
-#include "tasks/column_groups.hpp"
 
 namespace basalt::detail {
 
@@ -27,7 +26,7 @@ GpuLuState<T>::GpuLuState(LuState<T>& lu, const LuChoices& choices)
       nb(memory_.panel_width()),
       block_width(memory_.block_width()),
       panel_slots(memory_.panel_slots()),
-      group_columns(fitting_columns(
+      fitting(fitting_columns(
           lu.runtime, lu.grid(), sizeof(T), [&](Index columns) { return memory_.workspace(columns); },
           lu.a->adopted())),
       panels_come_home(choices.mode != LuMode::gpu || out_of_core() || !gpus_reach_each_other(lu.runtime)),
@@ -99,7 +98,7 @@ template <class T>
 void GpuLuState<T>::register_on_devices() {
     Runtime& runtime = lu.runtime;
     const Index width = lu.grid().shape().width;
-    const Index share = ceil_div(std::min(group_columns, lu.grid().tile_cols()), gpus);
+    const Index share = ceil_div(std::min(fitting.group, lu.grid().tile_cols()), gpus);
     const Index lead = aligned(nb * nb), rest = aligned(memory_.deepest() * width * share);
     const Index panel_numbers = memory_.panel_numbers();
     const Index lead_numbers = memory_.pieces_numbers(nb), rest_numbers = memory_.pieces_numbers(width * share);
@@ -119,11 +118,6 @@ void GpuLuState<T>::register_on_devices() {
         lead_pieces.emplace_back(runtime, number + panel_numbers, lead_numbers, 1, "pieces");
         rest_pieces.emplace_back(runtime, number + panel_numbers + lead_numbers, rest_numbers, 1, "pieces");
     }
-}
-
-template <class T>
-std::vector<ColumnGroup> GpuLuState<T>::column_groups() const {
-    return cut_column_groups(lu.grid().tile_cols(), group_columns);
 }
 
 template struct GpuLuState<float>;

@@ -5,6 +5,7 @@
 
 #include "kernels/inverted_block.hpp"
 #include "runtime/memory/pinned_buffer.hpp"
+#include "tasks/column_groups.hpp"
 #include "tasks/gpu_columns.hpp"
 #include "tasks/gpu_lu_memory.hpp"
 #include "tasks/lu_options.hpp"
@@ -20,9 +21,8 @@ struct GpuLuState {
     GpuLuState(LuState<T>& lu, const LuChoices& choices);
 
     int device_of(Index tile_column) const { return deal.gpu_of(tile_column); }
-    /// All columns at once, or groups that fit when memory is short.
-    std::vector<ColumnGroup> column_groups() const;
-    bool out_of_core() const { return group_columns < lu.grid().tile_cols(); }
+    /// Whether the GPUs do not hold all columns at once.
+    bool out_of_core() const { return fitting.group < lu.grid().tile_cols(); }
 
     LuState<T>& lu;
     const int gpus;
@@ -32,12 +32,12 @@ struct GpuLuState {
     const GpuLuMemory memory_;
 
   public:
-    const Index nb;             ///< widest panel
-    const Index block_width;    ///< of blocks of panels, see LuOptions::coarse_width
-    const Index panel_slots;    ///< panels on their way at once
-    const Index group_columns;  ///< tile columns of a group
-    /// Whether panels pass through the host's memory: where cores factor them, where they are read from the matrix at
-    /// home, and where GPUs do not reach each other.
+    const Index nb;           ///< widest panel
+    const Index block_width;  ///< of blocks of panels, see LuOptions::coarse_width
+    const Index panel_slots;  ///< panels on their way at once
+    const FittingColumns fitting;
+    /// Whether panels pass through the host's memory: where cores factor them, where memory is so short that they might
+    /// have to leave, and where GPUs do not reach each other.
     const bool panels_come_home;
 
     PanelLogs logs;                     ///< of panels that GPUs factor, where they are wanted and a trace is recorded

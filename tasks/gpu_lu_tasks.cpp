@@ -76,20 +76,6 @@ Region<T> GpuLuTasks<T>::block_rows(int k) const {
 // --- data on their way ---
 
 template <class T>
-void GpuLuTasks<T>::pin_what_is_at_home() {
-    if (g_.out_of_core()) return s_.a->pin();
-    s_.a->pin_what_is_at_home();
-}
-
-template <class T>
-void GpuLuTasks<T>::bring_to_devices(const ColumnGroup& group) {
-    if (group.first == 0) s_.a->make_room_on_gpus(std::min(g_.group_columns, s_.grid().tile_cols()));
-    for (Index j = group.first; j < group.last; ++j) {
-        rt_.prefetch(matrix(j, 0, rows(), 0, tile_width()), device_of(j));
-    }
-}
-
-template <class T>
 void GpuLuTasks<T>::enter_group(const ColumnGroup& group) {
     steps_before_ += first_panel(group_.last);
     group_ = group;
@@ -115,22 +101,8 @@ template <class T>
 void GpuLuTasks<T>::reload(int k) {
     take_slot(k);
     const Panel& p = panel(k);
-    const int threads = std::min(rt_.workers(), rt_.tuning().cpu.copying_threads);
-    rt_.submit({.name = "reload",
-                .priority = urgent,
-                .threads = {1, threads},
-                .tile = {k, -1, -1},
-                .step = k,
-                .place = Place::cpu()},
-               read(s_.region(p, p.first, rows())), write(panel_rows(k)),
-               [](const Team& team, View<const T> a, View<T> to) { copy_share(team, a, to); });
-}
-
-template <class T>
-void GpuLuTasks<T>::copy_share(const Team& team, View<const T> a, View<T> to) {
-    const Index begin = a.rows() * team.rank() / team.size();
-    const Index end = a.rows() * (team.rank() + 1) / team.size();
-    copy_elements<T>(a.block(begin, 0, end - begin, a.cols()), to.block(begin, 0, end - begin, a.cols()));
+    rt_.engine().submit_fetch({.name = "reload", .priority = urgent, .tile = {k, -1, -1}, .step = k},
+                              read(s_.region(p, p.first, rows())).record, write(panel_rows(k)).record, k % g_.gpus);
 }
 
 template <class T>

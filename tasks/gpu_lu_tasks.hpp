@@ -41,13 +41,11 @@ class GpuLuTasks {
 
     // --- data on their way ---
 
-    void pin_what_is_at_home();
-    void bring_to_devices(const ColumnGroup& group);
     /// Tasks are about the columns of that group from now on.
     void enter_group(const ColumnGroup& group);
     /// Panel k and its row moves to all GPUs.
     void broadcast(int k);
-    /// A panel of an earlier group, from where its factors lie now.
+    /// A panel of an earlier group, from where its factors lie now, to one GPU.
     void reload(int k);
     /// Column panel j leaves the matrix for its own buffer, from row `top` on.
     void take_out(int j, Index top, int priority);
@@ -116,7 +114,6 @@ class GpuLuTasks {
     void submit_update(const Factors& factors, const Part& part, const GpuColumns<T>& columns, const F& add_columns);
     int gate_on(int gpu, int next) const;
     bool by_pieces(Index rows, Index depth, Index cols) const;
-    static void copy_share(const Team& team, View<const T> a, View<T> to);
 
     Index rows() const { return s_.grid().rows(); }
     Index tile_width() const { return s_.grid().shape().width; }

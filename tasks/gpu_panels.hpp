@@ -9,6 +9,9 @@
 /// Which panels are the GPUs' (gpu_panels_below of LuOptions, CholeskyOptions and QrOptions).
 namespace basalt::detail {
 
+/// As gpu_panels_below.
+inline constexpr Index all_panels_on_gpus = std::numeric_limits<Index>::max();
+
 /// Whether a GPU factors a panel of a matrix of so many rows, not the cores: where no more than gpu_panels_below rows
 /// are left, and the first one, before there is anything that the GPUs could do meanwhile.
 constexpr bool is_factored_on_gpu(const Panel& panel, Index rows, Index gpu_panels_below) {
@@ -18,7 +21,7 @@ constexpr bool is_factored_on_gpu(const Panel& panel, Index rows, Index gpu_pane
 /// gpu_panels_below in a mode that is not automatic: the option's, or chosen() where that is -1.
 template <class Choose>
 Index gpu_panels_below_in(FactorMode mode, Index option, const Choose& chosen) {
-    if (mode == FactorMode::gpu) return std::numeric_limits<Index>::max();
+    if (mode == FactorMode::gpu) return all_panels_on_gpus;
     if (mode == FactorMode::cpu) return 0;
     return option >= 0 ? option : chosen();
 }

@@ -6,7 +6,6 @@
 #include "kernels/cuda/block_reflector.hpp"
 #include "kernels/cuda/qr_panel.hpp"
 #include "runtime/engine.hpp"
-#include "tasks/column_groups.hpp"
 
 namespace basalt::detail {
 
@@ -47,7 +46,7 @@ GpuQrState<T>::GpuQrState(QrState<T>& qr, const QrChoices& choices)
       gpus(qr.runtime.gpus()),
       deal(qr.a->deal()),
       by_pieces(std::is_same_v<T, float> && choices.mode == QrMode::gpu && choices.split_products),
-      group_columns(fitting_columns(
+      fitting(fitting_columns(
           qr.runtime, qr.grid(), sizeof(T), [&](Index columns) { return workspace_bytes(qr, by_pieces, columns); },
           qr.a->adopted())),
       in_place(choices.mode == QrMode::gpu && gpus == 1 && !out_of_core()),
@@ -86,7 +85,7 @@ void GpuQrState<T>::register_travelling() {
 template <class T>
 void GpuQrState<T>::register_on_devices() {
     Runtime& runtime = qr.runtime;
-    const Workspaces<T> own(qr, by_pieces, ceil_div(std::min(group_columns, qr.grid().tile_cols()), gpus));
+    const Workspaces<T> own(qr, by_pieces, ceil_div(std::min(fitting.group, qr.grid().tile_cols()), gpus));
     on_devices_ = HostBuffer(static_cast<std::size_t>(gpus * (own.panel + own.leading + own.rest)) * sizeof(T),
                              HostBacking::untouched);
     T* next = static_cast<T*>(on_devices_.data());
@@ -98,11 +97,6 @@ void GpuQrState<T>::register_on_devices() {
         rest_workspaces.emplace_back(runtime, next, own.rest, 1, "update workspace");
         next += own.rest;
     }
-}
-
-template <class T>
-std::vector<ColumnGroup> GpuQrState<T>::column_groups() const {
-    return cut_column_groups(qr.grid().tile_cols(), group_columns);
 }
 
 template struct GpuQrState<float>;

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "runtime/memory/pinned_buffer.hpp"
+#include "tasks/column_groups.hpp"
 #include "tasks/gpu_columns.hpp"
 #include "tasks/qr_options.hpp"
 #include "tasks/qr_state.hpp"
@@ -15,17 +16,16 @@ struct GpuQrState {
     GpuQrState(QrState<T>& qr, const QrChoices& choices);
 
     int device_of(Index tile_column) const { return deal.gpu_of(tile_column); }
-    /// All columns at once, or groups that fit when memory is short.
-    std::vector<ColumnGroup> column_groups() const;
-    bool out_of_core() const { return group_columns < qr.grid().tile_cols(); }
+    /// Whether the GPUs do not hold all columns at once.
+    bool out_of_core() const { return fitting.group < qr.grid().tile_cols(); }
 
     static constexpr Index panel_slots = 3;  ///< panels on their way at once: one at work, the next, one that returns
 
     QrState<T>& qr;
     const int gpus;
-    const ColumnDeal deal;      ///< of tile columns
-    const bool by_pieces;       ///< large updates in single precision
-    const Index group_columns;  ///< tile columns of a group
+    const ColumnDeal deal;  ///< of tile columns
+    const bool by_pieces;   ///< large updates in single precision
+    const FittingColumns fitting;
     /// Whether panels are factored where they lie, and updates read them there: one GPU that has all columns.
     const bool in_place;
     const bool panels_come_home;

@@ -10,7 +10,7 @@ namespace basalt::detail {
 template <class T>
 RowPermutation left_permutation(const LuState<T>& state, int k);
 
-/// Submits the task that applies it on a core.
+/// Submits the tasks that apply it on cores, each to some of the columns.
 template <class T>
 void submit_interchange_left(LuState<T>& state, int k);
 

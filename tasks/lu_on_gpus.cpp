@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "tasks/column_groups.hpp"
 #include "tasks/gpu_lu_tasks.hpp"
 #include "tasks/lu_interchanges.hpp"
 
@@ -14,14 +15,12 @@ template <class T>
 class GpuLuSubmission {
   public:
     GpuLuSubmission(LuState<T>& state, GpuLuState<T>& on_gpus, const LuChoices& choices)
-        : s_(state), g_(on_gpus), choices_(choices), tasks_(state, on_gpus, choices) {}
+        : s_(state), g_(on_gpus), choices_(choices), tasks_(state, on_gpus, choices), groups_(*state.a, g_.fitting) {}
 
     void submit() {
-        const std::vector<ColumnGroup> groups = g_.column_groups();
-        tasks_.pin_what_is_at_home();
-        if (!groups.empty()) tasks_.bring_to_devices(groups.front());
-        for (std::size_t g = 0; g < groups.size(); ++g) {
-            const ColumnGroup& group = groups[g];
+        for (std::size_t g = 0; g < groups_.count(); ++g) {
+            const ColumnGroup& group = groups_[g];
+            groups_.enter(g);
             tasks_.enter_group(group);
             // what lies left of the group, in the order in which it was factored
             for (int k = 0; k < tasks_.first_panel(group.first); ++k) {
@@ -29,8 +28,9 @@ class GpuLuSubmission {
                 tasks_.broadcast(k);
                 tasks_.update_rest(k, {group.first, 0}, tasks_.end_of_group());
             }
-            if (g + 1 < groups.size()) tasks_.bring_to_devices(groups[g + 1]);
+            groups_.expect_next();
             factor_group(group);
+            groups_.final_before(group.last);
         }
         if (choices_.left_interchanges && g_.out_of_core()) {
             // the columns are at home, and one pass over them is cheaper than two transfers
@@ -83,6 +83,7 @@ class GpuLuSubmission {
                 tasks_.send_to_cores(next);
             }
             tasks_.put_back(k);
+            groups_.final_before(tasks_.behind(k).tile_column);
             if (choices_.left_interchanges && !g_.out_of_core()) {
                 tasks_.interchange_left(k, separate && next < end ? next : -1);
             }
@@ -93,6 +94,7 @@ class GpuLuSubmission {
     GpuLuState<T>& g_;
     const LuChoices choices_;
     GpuLuTasks<T> tasks_;
+    ColumnGroups groups_;
 };
 
 }  // namespace
@@ -100,7 +102,9 @@ class GpuLuSubmission {
 template <class T>
 void submit_lu_on_gpus(LuState<T>& state, const LuChoices& choices) {
     state.on_gpus = std::make_shared<GpuLuState<T>>(state, choices);
-    GpuLuSubmission<T>(state, *state.on_gpus, choices).submit();
+    LuChoices of_groups = choices;
+    of_groups.expect_updates_of(state.on_gpus->fitting.group * state.grid().shape().width);
+    GpuLuSubmission<T>(state, *state.on_gpus, of_groups).submit();
 }
 
 template void submit_lu_on_gpus(LuState<float>&, const LuChoices&);

@@ -111,6 +111,7 @@ LuChoices::LuChoices(const Tuning& tuning, const LuOptions& options, Index m, In
     panels_alone_below = detail::panels_alone_below(tuning.gpu.lu.deal, gpus);
     if (widths.width == 0) widths.width = default_lu_panel(tuning, mode, m, n, gpus);
     if (lookahead > 1) gpu_panels_below = 0;
+    gpu_panels_chosen_ = gpu_panels_below < 0;
     gpu_panels_below = gpu_panels_below_in(
         mode, gpu_panels_below, [&] { return basalt::rows_that_keep_cores_ahead(tuning, gpus, widths.width); });
     // where so few columns are left the GPUs wait for panels: narrow ones come sooner, and the products are short
@@ -127,6 +128,11 @@ LuChoices::LuChoices(const Tuning& tuning, const LuOptions& options, Index m, In
     rows_a_panel_thread_ = team.rows_a_thread;
     if (panel_threads == 0) panel_threads = std::min(workers, team.most);
     panel_threads = std::min(panel_threads, workers);
+}
+
+void LuChoices::expect_updates_of(Index columns) {
+    // cores that keep ahead of a square of that order do so by its columns: rows cost both about the same
+    if (gpu_panels_chosen_ && columns < gpu_panels_below) gpu_panels_below = all_panels_on_gpus;
 }
 
 int LuChoices::panel_threads_for(Index rows) const {

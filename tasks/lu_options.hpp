@@ -15,6 +15,9 @@ struct LuChoices {
 
     /// Whether a GPU factors a panel of a matrix of m rows, not the cores.
     bool on_gpu(const Panel& panel, Index m) const { return is_factored_on_gpu(panel, m, gpu_panels_below); }
+    /// A step updates no more than so many columns: where cores keep ahead of no such update, whatever its rows, all
+    /// panels are the GPUs', unless the options say which.
+    void expect_updates_of(Index columns);
 
     PanelWidths widths;
     Index coarse_width;  ///< 0: one level of blocking
@@ -34,6 +37,7 @@ struct LuChoices {
 
   private:
     Index rows_a_panel_thread_;
+    bool gpu_panels_chosen_;
 };
 
 }  // namespace basalt::detail

@@ -101,7 +101,7 @@ void submit_store(const detail::MatrixStorage& storage, View<T> target) {
 template <class T>
 Matrix<T>::Matrix(Runtime& runtime, Index m, Index n, TileShape tile, const char* name) {
     if (tile == TileShape{}) {
-        tile = fitting_tile(runtime, default_lu_tile(runtime.tuning(), m, n, runtime.gpus()), m, sizeof(T));
+        tile = fitting_tile(runtime, default_lu_tile(runtime.tuning(), m, n, runtime.gpus()), m, n, sizeof(T));
     }
     storage_ = std::make_shared<detail::MatrixStorage>(runtime, TileGrid(m, n, tile), sizeof(T), name);
 }

@@ -51,7 +51,7 @@ struct ArrayPlan {
                                         m, n);
         const bool on_cores = options.mode == QrMode::cpu;
         tile = default_qr_tile(runtime.tuning(), m, n, on_cores ? 0 : gpus, options.method);
-        if (!on_cores) tile = fitting_tile(runtime, tile, m, precision == 's' ? sizeof(float) : sizeof(double));
+        if (!on_cores) tile = fitting_tile(runtime, tile, m, n, precision == 's' ? sizeof(float) : sizeof(double));
         place = on_cores ? Place::cpu() : Place::any();
     }
     QrOptions options;  ///< with mode and method

@@ -8,6 +8,7 @@
 #include "kernels/cpu/qr_columns.hpp"
 #include "kernels/on_stream.hpp"
 #include "runtime/engine.hpp"
+#include "tasks/column_groups.hpp"
 #include "tasks/gang_panel.hpp"
 #include "tasks/gpu_qr_state.hpp"
 
@@ -19,22 +20,21 @@ template <class T>
 class GpuQrSubmission {
   public:
     GpuQrSubmission(QrState<T>& state, GpuQrState<T>& on_gpus, const QrChoices& choices)
-        : s_(state), g_(on_gpus), rt_(state.runtime), choices_(choices) {}
+        : s_(state), g_(on_gpus), rt_(state.runtime), choices_(choices), groups_(*state.a, g_.fitting) {}
 
     void submit() {
-        const std::vector<ColumnGroup> groups = g_.column_groups();
-        pin_what_is_at_home();
-        if (!groups.empty()) bring_to_devices(groups.front());
-        for (std::size_t g = 0; g < groups.size(); ++g) {
-            group_ = groups[g];
+        for (std::size_t g = 0; g < groups_.count(); ++g) {
+            group_ = groups_[g];
+            groups_.enter(g);
             // what lies left of the group, in the order in which it was factored
             for (int k = 0; k < first_panel(group_.first); ++k) {
                 reload(k);
                 broadcast(k);
                 update_rest(k, {group_.first, 0, 0});
             }
-            if (g + 1 < groups.size()) bring_to_devices(groups[g + 1]);
+            groups_.expect_next();
             factor_group();
+            groups_.final_before(group_.last);
         }
     }
 
@@ -60,6 +60,7 @@ class GpuQrSubmission {
                 update_rest(k, behind(k));
             }
             put_back(k);
+            groups_.final_before(behind(k).tile_column);
         }
     }
 
@@ -98,27 +99,20 @@ class GpuQrSubmission {
         return s_.a->template region<T>(tile_column, row_begin, rows(), col_begin, col_end);
     }
 
-    void pin_what_is_at_home() {
-        if (g_.out_of_core()) return s_.a->pin();
-        s_.a->pin_what_is_at_home();
-    }
-
-    void bring_to_devices(const ColumnGroup& group) {
-        if (group.first == 0) s_.a->make_room_on_gpus(std::min(g_.group_columns, s_.grid().tile_cols()));
-        for (Index j = group.first; j < group.last; ++j) rt_.prefetch(matrix(j, 0, 0, tile_width()), device_of(j));
-    }
-
     void broadcast(int k) {
         if (!g_.in_place) rt_.broadcast(panel_rows(k), urgent, k);
         for (int g = 0; g < g_.gpus; ++g) rt_.prefetch(s_.t_of(k), Place::gpu(g), urgent, k);
     }
 
-    /// V of an earlier group's panel, out of its factors, which are at home.
+    /// V of an earlier group's panel, out of its factors, to one GPU.
     void reload(int k) {
         const Panel& p = panel(k);
-        rt_.submit({.name = "reload", .priority = urgent, .tile = {k, -1, -1}, .step = k, .place = Place::cpu()},
-                   read(s_.region(p, p.first, rows())), write(panel_rows(k)),
-                   [](View<const T> a, View<T> v) { explicit_reflectors<T>(a, v); });
+        const int gpu = k % g_.gpus;
+        rt_.engine().submit_fetch({.name = "reload", .priority = urgent, .tile = {k, -1, -1}, .step = k},
+                                  read(s_.region(p, p.first, rows())).record, write(panel_rows(k)).record, gpu);
+        rt_.submit({.name = "explicit V", .priority = urgent, .tile = {k, -1, -1}, .step = k, .place = Place::gpu(gpu)},
+                   readwrite(g_.panels[slot(k)].rows(p.first, p.end(), p.width)),
+                   on_any_device([](Stream stream, View<T> v) { on_stream::explicit_reflectors<T>(stream, v, v); }));
     }
 
     /// Column panel j leaves the matrix for whoever factors it, unless that is done where it lies.
@@ -258,6 +252,7 @@ class GpuQrSubmission {
     GpuQrState<T>& g_;
     Runtime& rt_;
     const QrChoices choices_;
+    ColumnGroups groups_;
     ColumnGroup group_{};
 };
 

@@ -198,7 +198,7 @@ Index solve(Runtime& runtime, Index n, Index nrhs, T* a, Index lda, Index* ipiv,
     const LuMode mode = choose_lu_mode(runtime, {}, {n, n, sizeof(T) == 4 ? 's' : 'd'}).mode;
     const bool on_cores = mode == LuMode::cpu;
     const TileShape usual = default_lu_tile(runtime.tuning(), n, n, on_cores ? 0 : runtime.gpus());
-    Matrix<T> matrix(runtime, n, n, on_cores ? usual : fitting_tile(runtime, usual, n, sizeof(T)), "A");
+    Matrix<T> matrix(runtime, n, n, on_cores ? usual : fitting_tile(runtime, usual, n, n, sizeof(T)), "A");
     const Place converted_on = on_cores ? Place::cpu() : Place::any();
     matrix.load(View<const T>::column_major(a, n, n, lda), converted_on);
     const LuFactors<T> lu = lu_factor(runtime, matrix, {.mode = mode});

@@ -131,8 +131,8 @@ TEST_CASE("arrays are solved with tiles that the GPUs' memory takes, where the u
     const Watchdog watchdog;
     const Index n = 2100;  // large enough for GPUs to be chosen; the usual tile of Cholesky is all of the matrix
     Runtime runtime(LuMachine{.gpus = 1, .memory = std::size_t{8} << 20}.config());
-    CHECK(fitting_tile(runtime, {512, 4096}, n, sizeof(double)) == TileShape{64, 64});
-    CHECK(fitting_tile(runtime, {32, 32}, n, sizeof(double)) == TileShape{32, 32});
+    CHECK(fitting_tile(runtime, {512, 4096}, n, n, sizeof(double)) == TileShape{64, 64});
+    CHECK(fitting_tile(runtime, {32, 32}, n, n, sizeof(double)) == TileShape{32, 32});
     // a diagonal and a constant: A x = b has the solution 1
     const double diagonal = static_cast<double>(n);
     std::vector<double> a(static_cast<std::size_t>(n * n), 1), b(static_cast<std::size_t>(n), 2 * diagonal);

@@ -109,8 +109,9 @@ class Matrix {
     std::shared_ptr<detail::MatrixStorage> storage_;
 };
 
-/// The tile, or a smaller one where a GPU's memory (Config::gpu_memory) holds less than four such tile columns of m
-/// rows, so that a factorization has some beside its panels: halved as far as 64 columns. Without GPUs it is `usual`.
-TileShape fitting_tile(const Runtime& runtime, TileShape usual, Index m, std::size_t element_size);
+/// The tile for an m x n matrix, or a smaller one where a GPU's memory (Config::gpu_memory) holds less than the GPU's
+/// share of such tile columns, or less than 12 of them (4 where it has fewer), so that some come and go beside those
+/// that are factored: halved as far as 64 columns. Without GPUs it is `usual`.
+TileShape fitting_tile(const Runtime& runtime, TileShape usual, Index m, Index n, std::size_t element_size);
 
 }  // namespace basalt

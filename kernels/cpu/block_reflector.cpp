@@ -73,7 +73,7 @@ template <class T>
 void explicit_reflectors(std::type_identity_t<View<const T>> panel, View<T> v) {
     const Index k = panel.cols();
     assert(panel.rows() >= k && v.rows() == panel.rows() && v.cols() == k);
-    copy_elements<T>(panel, v);
+    if (panel.data() != v.data()) copy_elements<T>(panel, v);
     for (Index i = 0; i < k; ++i) {
         v(i, i) = T{1};
         for (Index j = i + 1; j < k; ++j) v(i, j) = T{0};

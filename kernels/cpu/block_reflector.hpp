@@ -24,6 +24,7 @@ void apply_block_reflector_right(Reflection reflection, std::type_identity_t<Vie
                                  std::type_identity_t<View<const T>> t, View<T> c);
 
 /// V out of a panel in LAPACK's form (m x k, m >= k): what is below the diagonal, zeros above and ones on it.
+/// They may be the same.
 template <class T>
 void explicit_reflectors(std::type_identity_t<View<const T>> panel, View<T> v);
 

@@ -26,7 +26,8 @@ template <class T>
 void store_reflectors(Stream stream, std::type_identity_t<View<const T>> v, std::type_identity_t<View<const T>> r,
                       View<T> a);
 
-/// V, explicit, out of LAPACK's form `a`: ones on the diagonal, zeros above it. Both row-major, m x k.
+/// V, explicit, out of LAPACK's form `a`: ones on the diagonal, zeros above it. Both row-major, m x k;
+/// they may be the same.
 template <class T>
 void explicit_reflectors(Stream stream, std::type_identity_t<View<const T>> a, View<T> v);
 
