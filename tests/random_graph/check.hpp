@@ -32,6 +32,7 @@ class GraphCheck {
                 const bool looks = errand.kind == Errand::look || errand.kind == Errand::renew;
                 expected_looks_[i].push_back(looks ? oracle_.contents(datum) : std::vector<Cell>());
                 if (errand.kind == Errand::renew) oracle_.renew(datum);
+                if (errand.kind == Errand::fetch) oracle_.fetch(errand.from, errand.to);
             }
         }
         if (program_.threads == 1) {
@@ -77,7 +78,9 @@ class GraphCheck {
                 break;
             }
             case Errand::prefetch:
-            case Errand::broadcast: execution_.submit_errand(errand); break;
+            case Errand::broadcast:
+            case Errand::fetch:
+            case Errand::leave: execution_.submit_errand(errand); break;
             case Errand::wait: runtime_.wait();
         }
     }

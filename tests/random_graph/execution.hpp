@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "basalt/array.hpp"
+#include "runtime/engine.hpp"
 #include "tests/random_graph/guard.hpp"
 
 namespace basalt_tests {
@@ -54,6 +55,11 @@ class Execution {
             data_[datum].handle(), 0, spec.rows, 0, spec.cols, 0, spec.rows, spec.cols, spec.cols, 1};
         if (errand.kind == Errand::prefetch) runtime_.prefetch(all, errand.place);
         if (errand.kind == Errand::broadcast) runtime_.broadcast(all);
+        if (errand.kind == Errand::leave) runtime_.engine().leave(*all.datum, errand.place.gpu_number(), {});
+        if (errand.kind == Errand::fetch) {
+            runtime_.engine().submit_fetch({.name = "fetch"}, access(errand.from).record, access(errand.to).record,
+                                           errand.place.gpu_number());
+        }
     }
 
     /// Gives the datum up and makes it anew. Returns what the test's memory held in between.

@@ -44,6 +44,7 @@ class Generator {
   private:
     static constexpr int deepest = 3;
 
+    const DatumSpec& spec_of(int datum) const { return program_.data[static_cast<std::size_t>(datum)]; }
     bool has_shared_datum() const { return program_.threads > 1; }
     int shared_datum() const { return static_cast<int>(program_.data.size()) - 1; }
 
@@ -70,6 +71,8 @@ class Generator {
         if (devices_.gpus == 0) return errands;
         if (random_.one_in(8)) errands.push_back({Errand::prefetch, own_datum(), any_place()});
         if (random_.one_in(12)) errands.push_back({Errand::broadcast, own_datum()});
+        if (random_.one_in(5)) add_fetch(errands);
+        if (random_.one_in(10)) errands.push_back({Errand::leave, own_datum(), any_gpu()});
         if (random_.one_in(15)) {
             errands.push_back({Errand::renew, own_datum()});
             const auto datum = static_cast<std::size_t>(errands.back().datum);
@@ -83,6 +86,26 @@ class Generator {
     basalt::Place any_place() {
         const int number = random_.between(-1, devices_.gpus - 1);
         return number < 0 ? basalt::Place::cpu() : basalt::Place::gpu(number);
+    }
+    basalt::Place any_gpu() { return basalt::Place::gpu(random_.between(0, devices_.gpus - 1)); }
+
+    /// Between two data, where the ones that were picked allow it.
+    void add_fetch(std::vector<Errand>& errands) {
+        const int from = own_datum(), to = own_datum();
+        const DatumSpec& target = spec_of(to);
+        if (from == to || device_bytes(target) > devices_.memory) return;
+        AccessSpec source = access_to(from, basalt::AccessMode::read);
+        const basalt::Index rows = std::min(source.row_end - source.row_begin, target.rows);
+        const std::int32_t cols = std::min(source.col_end - source.col_begin, target.cols);
+        // rows of scratch data get contents as a whole
+        if (rows == 0 || cols == 0 || (target.kind == DatumKind::scratch && cols < target.cols)) return;
+        const basalt::Index row = random_.between<basalt::Index>(0, target.rows - rows);
+        const std::int32_t col = random_.between<std::int32_t>(0, target.cols - cols);
+        source.row_end = source.row_begin + rows;
+        source.col_end = source.col_begin + cols;
+        if (target.kind == DatumKind::scratch) scratch_rows_[static_cast<std::size_t>(to)] = {row, row + rows};
+        errands.push_back(
+            {Errand::fetch, to, any_gpu(), source, {to, row, row + rows, col, col + cols, basalt::AccessMode::write}});
     }
 
     /// A datum of the submitting thread's own.
@@ -106,7 +129,7 @@ class Generator {
     }
 
     AccessSpec access_to(int datum, basalt::AccessMode mode) {
-        const DatumSpec& spec = program_.data[static_cast<std::size_t>(datum)];
+        const DatumSpec& spec = spec_of(datum);
         if (spec.kind == DatumKind::scratch) return access_to_scratch(datum, mode);
         const auto [row_begin, row_end] = interval<basalt::Index>(0, spec.rows);
         const auto [col_begin, col_end] = interval<std::int32_t>(0, spec.cols);
@@ -115,7 +138,7 @@ class Generator {
 
     /// Rows that have contents, or rows that get them.
     AccessSpec access_to_scratch(int datum, basalt::AccessMode mode) {
-        const DatumSpec& spec = program_.data[static_cast<std::size_t>(datum)];
+        const DatumSpec& spec = spec_of(datum);
         auto& rows = scratch_rows_[static_cast<std::size_t>(datum)];
         if (mode == basalt::AccessMode::write) {
             const basalt::Index begin = random_.between<basalt::Index>(0, spec.rows - 1);
@@ -164,7 +187,7 @@ class Generator {
             } else {
                 const int datum = own_datum();
                 // rows that one access of a task gives contents, another one would take
-                if (program_.data[static_cast<std::size_t>(datum)].kind == DatumKind::scratch && known(datum)) continue;
+                if (spec_of(datum).kind == DatumKind::scratch && known(datum)) continue;
                 access = access_to(datum, any_mode());
             }
             // a datum that is accessed in name only may be gone when its user's children come

@@ -24,7 +24,16 @@ class Oracle {
         for (int step = 0; step < task.local_steps; ++step) result.local = local_step(result.local, step);
         for (const TaskSpec& child : task.children) run(child);
         if (task.works_again) work(task, 1);
-        if (task.depth == 0) bury(task);
+        if (task.depth > 0) return;
+        for (const AccessSpec& access : task.accesses) bury(access);
+    }
+
+    void fetch(const AccessSpec& from, const AccessSpec& to) {
+        const CellView source = view(from), target = view(to);
+        for (basalt::Index i = 0; i < source.rows(); ++i) {
+            for (basalt::Index j = 0; j < source.cols(); ++j) target(i, j) = source(i, j);
+        }
+        bury(to);
     }
 
     /// The datum was given up and made anew.
@@ -48,24 +57,23 @@ class Oracle {
     std::vector<Hashes> hashes;  ///< by task
 
   private:
-    /// Rows of scratch data that a task does not write lose their contents when it writes others.
-    void bury(const TaskSpec& task) {
-        for (const AccessSpec& a : task.accesses) {
-            const auto datum = static_cast<std::size_t>(a.datum);
-            const bool written =
-                a.mode == basalt::AccessMode::write && a.row_begin < a.row_end && a.col_begin < a.col_end;
-            if (written && program_.data[datum].kind == DatumKind::scratch) alive_[datum] = {a.row_begin, a.row_end};
-        }
+    /// Rows of scratch data that are not written lose their contents when others are.
+    void bury(const AccessSpec& a) {
+        const auto datum = static_cast<std::size_t>(a.datum);
+        const bool written = a.mode == basalt::AccessMode::write && a.row_begin < a.row_end && a.col_begin < a.col_end;
+        if (written && program_.data[datum].kind == DatumKind::scratch) alive_[datum] = {a.row_begin, a.row_end};
+    }
+
+    CellView view(const AccessSpec& a) {
+        const auto datum = static_cast<std::size_t>(a.datum);
+        const auto all = CellView::row_major(data_[datum].data(), 0, 0, program_.data[datum].cols);
+        return all.block(a.row_begin, a.col_begin, a.row_end - a.row_begin, a.col_end - a.col_begin);
     }
 
     void work(const TaskSpec& task, int round) {
         const Work work(task, round);
         for (std::size_t k = 0; k < task.accesses.size(); ++k) {
-            const AccessSpec& a = task.accesses[k];
-            const basalt::Index cols = program_.data[static_cast<std::size_t>(a.datum)].cols;
-            const auto all = CellView::row_major(data_[static_cast<std::size_t>(a.datum)].data(), 0, 0, cols);
-            const CellView view = all.block(a.row_begin, a.col_begin, a.row_end - a.row_begin, a.col_end - a.col_begin);
-            hashes[static_cast<std::size_t>(task.id)].read[round] += work.apply(k, view, 0, 1);
+            hashes[static_cast<std::size_t>(task.id)].read[round] += work.apply(k, view(task.accesses[k]), 0, 1);
         }
     }
 

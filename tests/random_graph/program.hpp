@@ -69,11 +69,15 @@ struct Errand {
         renew,      ///< destroys the datum, perhaps in use, and makes it anew
         prefetch,   ///< to `place`
         broadcast,  ///< to all GPUs
+        fetch,      ///< copies `from` out of the host's memory to a region of the datum, `to`, on `place`
+        leave,      ///< the datum gives up its memory on `place`
         wait,
     };
     Kind kind;
     int datum = -1;
     basalt::Place place = basalt::Place::cpu();
+    AccessSpec from{};
+    AccessSpec to{};
 };
 
 /// A random program. Thread t of `threads` submits its tasks in order; datum d is thread d % threads' alone,
@@ -96,14 +100,19 @@ inline bool belongs_to_test(const DatumSpec& datum) {
     return datum.kind == DatumKind::wrapped || datum.kind == DatumKind::plane;
 }
 
+/// Bytes that the datum takes up on a device.
+inline std::size_t device_bytes(const DatumSpec& datum) {
+    constexpr std::size_t unit = 512;  // memory of devices is handed out in such
+    return (datum.bytes() + unit - 1) / unit * unit;
+}
+
 /// Bytes of all the data that the task uses.
 inline std::size_t working_set(const std::vector<DatumSpec>& data, const TaskSpec& task) {
-    constexpr std::size_t unit = 512;  // memory of devices is handed out in such
     std::set<int> used;
     std::size_t bytes = 0;
     for (const AccessSpec& a : task.accesses) {
         if (a.row_begin == a.row_end || a.col_begin == a.col_end || !used.insert(a.datum).second) continue;
-        bytes += (data[static_cast<std::size_t>(a.datum)].bytes() + unit - 1) / unit * unit;
+        bytes += device_bytes(data[static_cast<std::size_t>(a.datum)]);
     }
     return bytes;
 }
