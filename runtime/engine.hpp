@@ -144,8 +144,9 @@ class Engine {
     /// writes them. Throws UsageError inside a task, and DeviceError as submit() does.
     void submit_host_copy(const TaskOptions& options, const AccessRecord& record, int device, const HostWindow& window);
     /// Submits a task that copies elements of one datum, `from`, out of the host's memory to those of another, `to`, on
-    /// a GPU: no more of it travels, and what lies on the GPU of the former stays as it is. Neither is empty, and their
-    /// shapes are equal. The rest is as above.
+    /// a GPU: no more of it travels, and what lies on the GPU of the former stays as it is. Two data, neither record
+    /// empty, of as many rows; where `to` has more columns, the others of them have no contents then. The rest is as
+    /// above.
     void submit_fetch(const TaskOptions& options, const AccessRecord& from, const AccessRecord& to, int device);
     /// Nobody will ask for what everything submitted so far leaves in the datum: it is not worth a transfer.
     void abandon_contents(const Datum& datum);

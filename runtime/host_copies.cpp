@@ -1,5 +1,6 @@
 // Copies between the host's memory and data on GPUs beside those of whole data: pinned memory of the user's, past the
 // data's memory on the host, and parts of data.
+#include <cassert>
 #include <mutex>
 
 #include "runtime/engine.hpp"
@@ -75,6 +76,8 @@ void Engine::submit_host_copy(const TaskOptions& options, const AccessRecord& re
 }
 
 void Engine::submit_fetch(const TaskOptions& options, const AccessRecord& from, const AccessRecord& to, int device) {
+    assert(from.datum != to.datum && from.row_end - from.row_begin == to.row_end - to.row_begin &&
+           from.col_end - from.col_begin <= to.col_end - to.col_begin);
     submit_copy(options, {from, to}, 2, 1, device, StreamRole::from_host, [&](const std::array<void*, 2>& bases) {
         return Copy{first_element(to, bases[1]),
                     first_element(from, bases[0]),

@@ -88,6 +88,8 @@ class Workload {
             submit(place, written_[index(i % 4)], kept_[index(i % kept)], i);
             if (i == 5) runtime_.broadcast(borrowed_.region());
             if (i == 9) runtime_.prefetch(kept_[2], Place::gpu(1));
+            if (i % 8 == 3) fetch_half(i % gpus, kept_[index(i % kept)], written_[index(i % 3)]);
+            if (i % 8 == 6) runtime_.engine().leave(*kept_[index(i % kept)].region().datum, i % gpus, {});
         }
     }
 
@@ -129,6 +131,10 @@ class Workload {
                 for (Index i = 0; i < x.size(); ++i) x[i] += y[i] + amount;
             },
             cuda([](Stream) {}));
+    }
+    void fetch_half(int gpu, const Array<int>& from, const Array<int>& to) {
+        runtime_.engine().submit_fetch({.name = "fetch"}, read(from.rows(n / 2, n)).record,
+                                       write(to.rows(0, n - n / 2)).record, gpu);
     }
     static std::int64_t sum(const Array<int>& x) {
         const View<int> view = x.host_view();

@@ -193,7 +193,8 @@ void Coherence::evict(Residency& victim, Node node, Purpose purpose) {
 }
 
 void Coherence::leave(Version& version, Node node, Purpose purpose) {
-    Residency& r = residency(version);
+    if (!version.residency) return;
+    Residency& r = *version.residency;
     const std::lock_guard guard(lock_);
     const Replica& replica = r.replica_on(node);
     if (replica.memory != nullptr && !replica.adopted && !lost(node)) evict(r, node, purpose);
