@@ -106,6 +106,25 @@ TEST_CASE("pinned arrays go straight to the GPUs and nothing else does") {
     CHECK(equal(a, back));
 }
 
+TEST_CASE("the buffers of a store keep their places where memory is full") {
+    const bool pinned = GENERATE(false, true);
+    const Watchdog watchdog;
+    Runtime rt(LuMachine{.gpus = 1, .memory = std::size_t{64} << 10}.config());
+    // tile columns of 512 bytes, of which memory takes 128, and each is a block of its own
+    Dense<double> a = random_dense<double>(8, 1200, 14), back(8, 1200);
+    const PinnedArray<double> pinned_back(rt, back, pinned);
+    Matrix<double> tiles(rt, 8, 1200, {8, 8});
+    tiles.load(a.view(), Place::cpu());
+    tiles.store(back.view(), Place::any());
+    // in the place of another one a buffer would have to wait until that one's contents have left
+    for (int i = 0; i < 4; ++i) {
+        const detail::Datum* const buffer = tiles.share_storage()->stripes().next<double>(0, 8, 8).datum;
+        CHECK(rt.engine().has_memory_on(*buffer, 0));
+    }
+    rt.wait();
+    CHECK(equal(a, back));
+}
+
 TEST_CASE("tile columns that come from an array lie at constant stride on their GPU") {
     constexpr int gpus = 2;
     Runtime rt(LuMachine{.gpus = gpus}.config());
