@@ -79,11 +79,15 @@ void GpuCholeskyTasks<T>::restore_other_side(const ColumnGroup& columns) {
     for (Index j = columns.first; j < columns.last; ++j) {
         const Index first = grid().first_col(j), width = grid().tile_width(j);
         const auto square = g_.a->template region<T>(j, first, first + width, 0, width);
+        const auto saved = g_.above[static_cast<std::size_t>(j)].rows(0, width, g_.nb);
         rt_.submit({.name = "restore", .tile = {static_cast<int>(j), -1, -1}, .place = Place::gpu(g_.device_of(j))},
-                   read(g_.above[static_cast<std::size_t>(j)].rows(0, width, g_.nb)), readwrite(square),
+                   read(saved), readwrite(square),
                    on_any_device([upper = g_.upper](Stream stream, View<const T> saved, View<T> a) {
                        on_stream::restore_above_diagonal<T>(stream, saved, flipped_if(upper, a));
                    }));
+        // its place is planned for what the columns of the next group save
+        rt_.engine().abandon_contents(*saved.datum);
+        rt_.engine().leave(*saved.datum, g_.device_of(j), {});
     }
 }
 

@@ -254,6 +254,26 @@ TEST_CASE("the other side of the diagonal may be given up", "[cholesky]") {
     }
 }
 
+TEST_CASE("what is saved of the other side leaves the GPUs when it is restored", "[cholesky]") {
+    const Watchdog watchdog;
+    const Dense<double> a = spd_dense<double>(Triangle::lower, 320, 3);
+    for (const int gpus : {1, 2}) {
+        for (const std::size_t memory : {0, 450'000}) {
+            std::vector<std::size_t> in_use;
+            for (const bool kept : {false, true}) {
+                Runtime runtime(CholeskyMachine{.gpus = gpus, .memory = memory}.config());
+                auto matrix = Matrix<double>::from_columns(runtime, a.values.data(), 320, 320, a.ld, {32, 32});
+                CholeskyOptions options = on_gpus(FactorMode::gpu, 32);
+                options.keep_other_side = kept;
+                const auto cholesky = cholesky_factor(runtime, matrix, Triangle::lower, options);
+                runtime.wait();
+                in_use.push_back(runtime.engine().memory_in_use(0));
+            }
+            CHECK(in_use[0] == in_use[1]);
+        }
+    }
+}
+
 TEMPLATE_TEST_CASE("INFO on GPUs is that of the cores", "[cholesky][sanitize]", float, double) {
     for (const int gpus : {1, 3}) {
         for (const CholeskyOptions& options : with_gpu_panels(70, 16)) {
