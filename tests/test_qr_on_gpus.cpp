@@ -44,6 +44,11 @@ TEST_CASE("QR of a matrix larger than the GPUs' memory goes by column groups", "
             check_qr_on(runtime, a, {320, 320, {32, 32}, 16});
         }
     }
+    // columns right of the last panel, and rows below it
+    for (const QrShape& shape : {QrShape{200, 420, {32, 32}, 16}, {420, 200, {32, 32}, 16}}) {
+        Runtime runtime(QrMachine{.gpus = 2, .memory = 500'000}.config());
+        check_qr_on(runtime, random_dense<double>(shape.m, shape.n, 7), shape);
+    }
 }
 
 TEMPLATE_TEST_CASE(
