@@ -13,10 +13,9 @@ namespace {
     throw UsageError("task '" + std::string(options.name.c_str()) + "': " + why);
 }
 
-[[noreturn]] void refuse_lost(const TaskOptions& options, const Device& device, const char* others = "") {
+[[noreturn]] void refuse_lost(const char* task, const Device& device, const char* others = "") {
     const std::string why = " is lost after an earlier error";
-    throw DeviceError("task '" + std::string(options.name.c_str()) + "': " + device.name() + why + others,
-                      device.index(), true);
+    throw DeviceError("task '" + std::string(task) + "': " + device.name() + why + others, device.index(), true);
 }
 
 }  // namespace
@@ -31,7 +30,7 @@ Node TaskSubmission::choose_node(const TaskOptions& options, const KernelOps& op
         if (inside) refuse(options, "placed on a GPU inside a task; tasks submitted there run on CPU cores");
         const Device& device = engine_.device(gpu);
         if (device.emulated() && !ops.emulates) refuse(options, "an emulated GPU needs the task's CPU kernel");
-        if (device.lost()) refuse_lost(options, device);
+        if (device.lost()) refuse_lost(options.name.c_str(), device);
         return node_of_device(gpu);
     }
     const bool may_use_gpu = ops.run_on_device != nullptr && engine_.gpus() > 0 && !inside && !task_->gang &&
@@ -39,7 +38,7 @@ Node TaskSubmission::choose_node(const TaskOptions& options, const KernelOps& op
     if (may_use_gpu) {
         const int device = engine_.coherence_->choose_device(access_begin(), access_count());
         if (device >= 0) return node_of_device(device);
-        if (ops.run == nullptr) refuse_lost(options, engine_.device(0), ", and so is every other GPU");
+        if (ops.run == nullptr) refuse_lost(options.name.c_str(), engine_.device(0), ", and so is every other GPU");
     }
     if (ops.run == nullptr) refuse(options, "it has a cuda kernel only, and there is no GPU that may run it here");
     return host_node;
@@ -74,7 +73,7 @@ void TaskSubmission::place(const TaskOptions& options, const KernelOps& ops, voi
 
 DeviceWork& TaskSubmission::place_on_stream(int device, StreamRole role, void** bases, std::uint32_t at_home) {
     const Device& where = engine_.device(device);
-    if (where.lost()) throw DeviceError(where.name() + " is lost after an earlier error", device, true);
+    if (where.lost()) refuse_lost(task_->name, where);
     const Node node = node_of_device(device);
     at_home_ = at_home;
     task_->node.store(at_home > 0 ? Task::several_nodes : static_cast<std::uint8_t>(node), std::memory_order_relaxed);

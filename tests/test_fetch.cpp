@@ -192,7 +192,7 @@ TEST_CASE("a fetch is refused inside a task and on a lost GPU") {
     negate(*runtime, Place::gpu(0), other.all());
     CHECK_THROWS_AS(runtime->wait(), TaskError);
     CHECK(error_of<DeviceError>([&] { fetch(*runtime, 0, from.all(), to.all()); }) ==
-          "gpu 0 is lost after an earlier error");
+          "task 'fetch': gpu 0 is lost after an earlier error");
     negate(*runtime, Place::cpu(), from.all());
     CHECK(from.wrong([&](Index i, Index j) { return -from.number(i, j); }) == 0);
     runtime->wait();
