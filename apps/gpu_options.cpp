@@ -46,6 +46,15 @@ void GpuOptions::require_effect(const Settings& settings) const {
     }
 }
 
+void GpuOptions::require_effect_without_lu(const std::string& method) const {
+    const auto refuse = [&method](bool given, const char* option) {
+        if (given) throw WrongUse(fmt::format("{} with --method {}; allowed: --method lu", option, method));
+    };
+    refuse(single_update_task, "--single-update-task");
+    refuse(broadcast_from_host, "--broadcast-from-host");
+    refuse(plain_solve, "--plain-solve");
+}
+
 void add_gpu_panels_option(CLI::App& command, GpuOptions& options) {
     constexpr const char* panels_below = "--gpu-panels-below";
     command

@@ -24,6 +24,8 @@ struct GpuOptions {
     LuOptions lu_options(const Settings& settings) const;
     /// Throws WrongUse for an option that the mode has no use for; the mode auto has one for each.
     void require_effect(const Settings& settings) const;
+    /// Throws WrongUse for an option that LU alone has a use for; `method`, not LU, is what else is done.
+    void require_effect_without_lu(const std::string& method) const;
 };
 
 /// Add the options to `command`: those of LU, and --energy. `options` must outlive the parse.

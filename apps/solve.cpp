@@ -52,12 +52,9 @@ class SolveRuns {
           method_name_(options.method.empty() ? usual_solve_method(matrix_->rows(), matrix_->cols()) : options.method),
           method_(make_solve_method<T>(method_name_,
                                        {runtime, matrix_, options.matrix_name(), settings, options.matrix.gpu})),
-          b_(options.right_hand_sides.empty()
-                 ? row_sums<T>(runtime, *matrix_)
-                 : read_right_hand_sides<T>(options.right_hand_sides, matrix_->rows(), options.matrix_name())),
-          x_(matrix_->cols(), b_.cols) {
-        require_memory(run_bytes(), fmt::format("a {} x {} matrix with {} right-hand sides", matrix_->rows(),
-                                                matrix_->cols(), b_.cols));
+          b_(right_hand_sides()) {
+        require_run_memory(b_.cols);
+        x_ = Columns<T>(matrix_->cols(), b_.cols);
         const FactorRecord common = method_->record();
         spdlog::debug("{}, mode {}, tiles of {}, panels of {}, {} workers, {} GPUs, scheduler {}", method_name_,
                       common.mode, common.tile, common.nb, runtime.workers(), runtime.gpus(),
@@ -69,7 +66,8 @@ class SolveRuns {
     int run();
 
   private:
-    double run_bytes() const;
+    Columns<T> right_hand_sides() const;
+    void require_run_memory(Index right_hand_sides) const;
     void run_once();
     void load_right_hand_sides(Matrix<T>& b);
     double timed_solution(Matrix<T>& b);
@@ -97,11 +95,23 @@ class SolveRuns {
 };
 
 template <class T>
-double SolveRuns<T>::run_bytes() const {
+Columns<T> SolveRuns<T>::right_hand_sides() const {
+    if (!options_.right_hand_sides.empty())
+        return read_right_hand_sides<T>(options_.right_hand_sides, matrix_->rows(), options_.matrix_name());
+    require_run_memory(1);  // a matrix of few elements may have long rows or columns
+    return row_sums<T>(runtime_, *matrix_);
+}
+
+/// Of the matrix, B and X in tiles and as columns, and the check.
+template <class T>
+void SolveRuns<T>::require_run_memory(Index right_hand_sides) const {
     constexpr double vectors = 4;  // of the check in double, and a copy with padding
-    const double rows = static_cast<double>(b_.rows + x_.rows) * static_cast<double>(b_.cols);
-    return method_->bytes() + matrix_bytes(method_->rows(), b_.cols, method_->tile(b_.cols), sizeof(T)) +
-           vectors * rows * sizeof(double);
+    const auto lengths = static_cast<double>(matrix_->rows()) + static_cast<double>(matrix_->cols());
+    const double bytes = method_->bytes() +
+                         matrix_bytes(method_->rows(), right_hand_sides, method_->tile(right_hand_sides), sizeof(T)) +
+                         vectors * lengths * static_cast<double>(right_hand_sides) * sizeof(double);
+    require_memory(bytes, fmt::format("a {} x {} matrix with {} right-hand side{}", matrix_->rows(), matrix_->cols(),
+                                      right_hand_sides, right_hand_sides == 1 ? "" : "s"));
 }
 
 template <class T>
@@ -241,6 +251,7 @@ int solve(SolveOptions options, const Settings& settings) {
     if (matrix.file.empty() && !matrix.n_given)
         throw WrongUse("no matrix; allowed: a Matrix Market file, or --n N for a matrix that --matrix generates");
     matrix.gpu.require_effect(settings);
+    if (!options.method.empty() && options.method != "lu") matrix.gpu.require_effect_without_lu(options.method);
     Runtime runtime(settings.runtime_config());
     require_gpus(settings, runtime);
     OutputFiles files(settings);

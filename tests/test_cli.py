@@ -805,6 +805,13 @@ def solve_refuses_what_it_cannot_solve(folder):
     expect_refused(basalt("solve", a, "--matrix", "spd"), "a.mtx and --matrix; allowed: one of them")
     expect_refused(basalt("solve", a, "--n", "3"), "--n = 3; allowed: 2, as in ")
     expect_refused(basalt("solve", a, "--method", "mixed"), '--method = "mixed"', "allowed: lu, cholesky, qr")
+    for method in ("cholesky", "qr"):
+        for option in ("--single-update-task", "--broadcast-from-host", "--plain-solve"):
+            expect_refused(basalt("solve", "--n", "9", "--matrix", "spd", "--method", method, option), option,
+                           f"with --method {method}; allowed: --method lu")
+    for size in ("1000000000000 0 0", "0 1000000000000 0"):
+        no_elements = write_matrix(folder, "long.mtx", [size])
+        expect_refused(basalt("solve", no_elements), "needs 40000000000000 bytes", "available", status=3)
     expect_refused(basalt("solve", a, "-o", "/nowhere/x"), "-o", "/nowhere/x")
     expect_refused(basalt("solve", a, "-o", "-"), '-o = "-"')
     expect_refused(basalt("solve", folder), folder, "is a folder")
