@@ -84,6 +84,16 @@ Matrix<T> matrix_of(Runtime& runtime, Index m, Index n, const char* name) {
     return Matrix<T>(runtime, m, n, {usual.height, std::clamp<Index>(n, 1, widest)}, name);
 }
 
+template <class T>
+bool all_zero(View<const T> a) {
+    for (Index j = 0; j < a.cols(); ++j) {
+        for (Index i = 0; i < a.rows(); ++i) {
+            if (a(i, j) != T{0}) return false;
+        }
+    }
+    return true;
+}
+
 /// A^T as a matrix of its own.
 template <class T>
 View<const T> transposed_array(const T* a, Index m, Index n, Index lda) {
@@ -179,6 +189,10 @@ Index least_squares(Runtime& runtime, Index m, Index n, Index nrhs, T* a, Index 
     }
     matrix.store(tall ? View<T>::column_major(a, m, n, lda) : View<T>(a, n, m, lda, 1), place);
     runtime.wait();
+    if (all_zero(View<const T>::column_major(a, m, n, lda))) {  // so was A; LAPACK does not call it deficient
+        for (Index j = 0; j < nrhs; ++j) std::fill_n(b + j * ldb, rows, T{0});
+        return 0;
+    }
     const Index info = qr.info();
     if (info == 0) {
         x.store(right_hand_sides);

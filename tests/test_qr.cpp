@@ -238,6 +238,17 @@ TEST_CASE("least squares of deficient matrices report gels' INFO and leave B alo
     }
 }
 
+TEST_CASE("least squares of matrices that are empty or zero are LAPACK's gels", "[qr]") {
+    Runtime rt(with_workers(2));
+    for (const auto& [m, n] : {std::array<Index, 2>{50, 20}, {20, 50}, {9, 9}, {600, 2}, {5, 0}, {0, 5}}) {
+        const Dense<double> a = generated<double>("zero", m, n), b = random_dense<double>(std::max(m, n), 2, 4, 3);
+        Dense<double> factors = a, x = b;
+        INFO(m << " x " << n);
+        CHECK(least_squares<double>(rt, m, n, 2, factors.values.data(), factors.ld, x.values.data(), x.ld) == 0);
+        CHECK(x.values == lapack_gels(a, b).values);
+    }
+}
+
 TEST_CASE("a user's own array gets LAPACK's geqrf", "[qr]") {
     Runtime rt(with_workers(2));
     const Dense<double> a = random_dense<double>(80, 50, 3, 5);

@@ -156,7 +156,8 @@ void qr_form(Runtime& runtime, Index m, Index n, Index k, T* a, Index lda, const
 /// m >= n the first n rows of B become the X that minimises ||B - A X||, the sum of squares of the others is the
 /// residual's; for m < n they become the X of least norm with A X = B. A is overwritten: by LAPACK's factors where m >=
 /// n and the method is blocked, else by what QrFactors says, or by that of A^T. Returns INFO: 0, or k > 0 when the k-th
-/// diagonal element of the triangular factor is exactly zero; B then is untouched.
+/// diagonal element of the triangular factor is exactly zero; B then is untouched. For an A without elements or of
+/// zeros all max(m, n) rows of B become zero and INFO is 0, as in LAPACK.
 template <class T>
 Index least_squares(Runtime& runtime, Index m, Index n, Index nrhs, T* a, Index lda, T* b, Index ldb,
                     const QrOptions& options = {.method = QrMethod::automatic});
