@@ -1,4 +1,5 @@
 // Cholesky in the modes hybrid and gpu on emulated GPUs, against LAPACK.
+#include <algorithm>
 #include <memory>
 
 #include "runtime/engine.hpp"
@@ -285,10 +286,13 @@ TEMPLATE_TEST_CASE("INFO on GPUs is that of the cores", "[cholesky][sanitize]", 
     }
 }
 
-TEMPLATE_TEST_CASE("ill-conditioned matrices keep LAPACK's residual on GPUs", "[cholesky]", float, double) {
-    for (const CholeskyOptions& options : with_gpu_panels(100, 32)) {
-        Runtime runtime(CholeskyMachine{.gpus = 2}.config());
-        check_ill_conditioned<TestType>(runtime, 100, {64, 64}, options);
+TEMPLATE_TEST_CASE("ill-conditioned matrices keep LAPACK's residual on 1 to 4 GPUs", "[cholesky]", float, double) {
+    for (int gpus = 1; gpus <= 4; ++gpus) {
+        Runtime runtime(CholeskyMachine{.gpus = gpus}.config());
+        for (const CholeskyOptions& options : with_gpu_panels(100, 32)) {
+            INFO(text(options) << ", " << gpus << " GPUs");
+            check_ill_conditioned<TestType>(runtime, 100, {64, 64}, options);
+        }
     }
 }
 
@@ -300,6 +304,53 @@ TEST_CASE("a triangle in a GPU's memory is loaded, factored and stored there", "
                                         [](std::vector<double> v) { return HostArray<double>(std::move(v)); });
             check_arrays_on_gpu<float>(runtime, shape,
                                        [](std::vector<float> v) { return HostArray<float>(std::move(v)); });
+        }
+    }
+}
+
+TEMPLATE_TEST_CASE("potrf and posv on the user's arrays go to GPUs, with LAPACK's results and INFO", "[cholesky]",
+                   float, double) {
+    auto tables = std::make_shared<TuningTables>(TuningTables::built_in());
+    for (GpuTuning& gpu : tables->gpus) {
+        gpu.cholesky.smallest_order = 0;
+        gpu.cholesky.sizes = {{any_size, 16, 16, 32}};
+    }
+    for (int gpus = 1; gpus <= 4; ++gpus) {
+        Config config = CholeskyMachine{.gpus = gpus}.config();
+        config.tuning = tables;
+        Runtime runtime(config);
+        for (const Index n : {0, 1, 33, 200}) {
+            for (const Triangle triangle : both_triangles) {
+                const Watchdog watchdog;
+                INFO(text(triangle) << ", n = " << n << ", " << gpus << " GPUs");
+                const Dense<TestType> a = spd_dense<TestType>(triangle, n, 6, 3),
+                                      b = random_dense<TestType>(n, 3, 7, 2);
+                CholeskyResult<TestType> got{a, 0};
+                runtime.start_trace();
+                got.info = cholesky_factor(runtime, triangle, n, got.factor.values.data(), a.ld);
+                const Trace trace = runtime.take_trace();
+                CHECK((n == 0 || std::any_of(trace.events.begin(), trace.events.end(), [&](const TraceEvent& event) {
+                           return trace.rows[static_cast<std::size_t>(event.row)].kind == TraceRowKind::compute;
+                       })));
+                check_cholesky(triangle, a, got);
+                CHECK(got.factor.gap_untouched());
+
+                CholeskyResult<TestType> solved{a, 0};
+                Dense<TestType> x = b;
+                solved.info =
+                    cholesky_solve(runtime, triangle, n, 3, solved.factor.values.data(), a.ld, x.values.data(), x.ld);
+                check_cholesky(triangle, a, solved);
+                CHECK(x.gap_untouched());
+                CHECK(solve_ratio(rounded<TestType>(symmetric(triangle, a)), x, b) < 30);
+
+                if (n == 0) continue;
+                Dense<TestType> indefinite = a;
+                indefinite(n / 2, n / 2) = -1;
+                x = b;
+                CHECK(cholesky_solve(runtime, triangle, n, 3, indefinite.values.data(), a.ld, x.values.data(), x.ld) ==
+                      n / 2 + 1);
+                CHECK(x.values == b.values);
+            }
         }
     }
 }

@@ -52,14 +52,18 @@ TEST_CASE("QR of a matrix larger than the GPUs' memory goes by column groups", "
 }
 
 TEMPLATE_TEST_CASE(
-    "QR on GPUs of ill-conditioned, deficient and badly scaled matrices keeps residual and orthogonality", "", float,
-    double) {
+    "QR on 1 to 4 GPUs of ill-conditioned, deficient and badly scaled matrices keeps residual and orthogonality", "",
+    float, double) {
     using T = TestType;
-    Runtime runtime(QrMachine{.gpus = 2}.config());
-    for (const QrShape& shape : {QrShape{140, 140, {32, 32}, 16}, {300, 70, {64, 32}, 32}}) {
-        for (const HardMatrix<T>& hard : hard_matrices<T>(shape.m, shape.n)) {
-            INFO(hard.what);
-            check_qr_on(runtime, hard.a, shape);
+    for (int gpus = 1; gpus <= 4; ++gpus) {
+        Runtime runtime(QrMachine{.gpus = gpus}.config());
+        for (const QrShape& shape :
+             {QrShape{140, 140, {32, 32}, 16}, {300, 70, {64, 32}, 32}, {70, 150, {32, 32}, 16}}) {
+            if (shape.m != shape.n && gpus != 2) continue;
+            for (const HardMatrix<T>& hard : hard_matrices<T>(shape.m, shape.n)) {
+                INFO(hard.what);
+                check_qr_on(runtime, hard.a, shape);
+            }
         }
     }
 }
@@ -69,24 +73,80 @@ TEST_CASE("a NaN is reported the same by hybrid and gpu") {
     check_no_numbers(runtime, {120, 100, {32, 32}, 16}, 53);
 }
 
-TEST_CASE("Q of a factorization on GPUs multiplies, is formed and solves") {
+TEMPLATE_TEST_CASE("LAPACK's ormqr and orgqr and ours agree on the factors of GPUs", "", float, double) {
+    using T = TestType;
     Runtime runtime(QrMachine{.gpus = 2}.config());
-    const Dense<double> a = random_dense<double>(150, 90, 8);
-    for (const QrOptions& options : gpu_variants({150, 90, {32, 32}, 16})) {
-        auto tiles = Matrix<double>::from_columns(runtime, a.values.data(), a.m, a.n, a.ld, {32, 32});
-        const auto qr = qr_factor(runtime, tiles, options);
-        const Matrix<double> q = qr_form(runtime, qr);
-        Dense<double> formed(150, 90), factors(150, 90);
-        q.store(formed.view());
-        tiles.store(factors.view());
-        runtime.wait();
-        const Dense<double> expected = lapack_orgqr(QrResult<double>{factors, qr.tau()}, 90);
-        double error = 0;
-        for (Index j = 0; j < 90; ++j) {
-            for (Index i = 0; i < 150; ++i) error = std::max(error, std::abs(formed(i, j) - expected(i, j)));
+    for (const QrShape& shape : {QrShape{150, 90, {32, 32}, 16}, {60, 110, {32, 32}, 16}}) {
+        const Dense<T> a = random_dense<T>(shape.m, shape.n, 8);
+        for (const QrOptions& options : gpu_variants(shape)) {
+            INFO(shape.m << " x " << shape.n << ", " << name_of(options.mode) << ", lookahead " << options.lookahead
+                         << ", GPU panels below " << options.gpu_panels_below);
+            auto tiles = Matrix<T>::from_columns(runtime, a.values.data(), a.m, a.n, a.ld, shape.tile);
+            const auto qr = qr_factor(runtime, tiles, options);
+            const Matrix<T> q = qr_form(runtime, qr);
+            QrResult<T> f{Dense<T>(a.m, a.n), qr.tau()};
+            tiles.store(f.a.view());
+            const Index steps = std::min(a.m, a.n);
+            Dense<T> formed(a.m, steps);
+            q.store(formed.view());
+            runtime.wait();
+            CHECK(largest_difference(formed, lapack_orgqr(f, steps)) < 100 * roundoff<T>);
+            for (const QrSide side : {QrSide::left, QrSide::right}) {
+                for (const QrOp op : {QrOp::plain, QrOp::transposed}) {
+                    const bool left = side == QrSide::left;
+                    const Dense<T> c = left ? random_dense<T>(a.m, 37, 5) : random_dense<T>(37, a.m, 5);
+                    auto product = Matrix<T>::from_columns(runtime, c.values.data(), c.m, c.n, c.ld, {24, 16});
+                    qr_apply(runtime, qr, side, op, product);
+                    Dense<T> got(c.m, c.n);
+                    product.store(got.view());
+                    runtime.wait();
+                    const Dense<T> expected = lapack_ormqr(left ? 'L' : 'R', op == QrOp::plain ? 'N' : 'T', f, c);
+                    CHECK(largest_difference(got, expected) < 100 * roundoff<T>);
+                }
+            }
         }
-        INFO(name_of(options.mode) << ", GPU panels below " << options.gpu_panels_below);
-        CHECK(error < 1e-14);
+    }
+}
+
+TEMPLATE_TEST_CASE("least squares of arrays on GPUs are LAPACK's gels, INFO of deficient ones too", "", float, double) {
+    using T = TestType;
+    const Index nrhs = 3;
+    auto tables = std::make_shared<TuningTables>(TuningTables::built_in());
+    for (GpuTuning& gpu : tables->gpus) gpu.qr.sizes = {{any_size, 16, 16, 32}};  // several tile columns
+    for (const int gpus : {1, 3}) {
+        Config config = QrMachine{.gpus = gpus}.config();
+        config.tuning = tables;
+        Runtime runtime(config);
+        for (const auto& [m, n] : {std::array<Index, 2>{150, 60}, {60, 150}, {45, 45}, {1, 1}, {1, 30}}) {
+            const Dense<T> a = random_dense<T>(m, n, 23, 2), b = random_dense<T>(std::max(m, n), nrhs, 24, 3);
+            Dense<T> deficient = a;
+            const Index zero = std::min(m, n) / 2;
+            for (Index i = 0; i < std::max(m, n); ++i) (m >= n ? deficient(i, zero) : deficient(zero, i)) = 0;
+            for (const QrOptions& options : gpu_variants({m, n, {}, 16})) {
+                INFO(m << " x " << n << ", " << name_of(options.mode) << ", GPU panels below "
+                       << options.gpu_panels_below << ", " << gpus << " GPUs");
+                Dense<T> factors = a, x = b;
+                CHECK(least_squares<T>(runtime, m, n, nrhs, factors.values.data(), factors.ld, x.values.data(), x.ld,
+                                       options) == 0);
+                CHECK(factors.gap_untouched());
+                CHECK(x.gap_untouched());
+                const Dense<T> expected = lapack_gels(a, b);
+                double error = 0, size = 0;
+                for (Index j = 0; j < nrhs; ++j) {
+                    for (Index i = 0; i < n; ++i) {
+                        error = std::max(error, double(std::abs(x(i, j) - expected(i, j))));
+                        size = std::max(size, double(std::abs(expected(i, j))));
+                    }
+                }
+                CHECK(error <= 20000 * roundoff<T> * size);
+                factors = deficient;
+                x = b;
+                const bool all_zero = std::min(m, n) == 1;
+                CHECK(least_squares<T>(runtime, m, n, nrhs, factors.values.data(), factors.ld, x.values.data(), x.ld,
+                                       options) == (all_zero ? 0 : zero + 1));
+                CHECK(x.values == (all_zero ? lapack_gels(deficient, b) : b).values);
+            }
+        }
     }
 }
 
