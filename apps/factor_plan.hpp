@@ -29,9 +29,9 @@ struct FactorPlan {
     const char* mode_name() const { return name_of(mode); }
 };
 
-/// The plan for a matrix of m rows of elements of `element_size` bytes in a mode that is not automatic, but for whether
-/// it fits the GPUs and moves. Where the settings name no tile it is `usual`, or a smaller one where the GPUs have
-/// little memory.
+/// The plan for an m x n matrix of elements of `element_size` bytes in a mode that is not automatic, but for whether it
+/// fits the GPUs and moves. Where the settings name no tile it is `usual`, or a smaller one where the GPUs have little
+/// memory.
 FactorPlan factor_plan(const Settings& settings, const Runtime& runtime, FactorMode mode, Index m, Index n,
                        std::size_t element_size, TileShape usual);
 

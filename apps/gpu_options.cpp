@@ -64,8 +64,7 @@ void add_gpu_panels_option(CLI::App& command, GpuOptions& options) {
                 options.panels_below = parse_integer(panels_below, text, -1, most_rows, "-1: chosen by the program");
             },
             "hybrid: rows left from which on GPUs factor panels too, as they do the first one, 0: never, -1: chosen by "
-            "the "
-            "program")
+            "the program")
         ->type_name("VALUE");
 }
 

@@ -43,8 +43,8 @@ class ColumnGroups {
   private:
     const ColumnGroup& present() const { return groups_[present_]; }
     bool is_last() const { return present_ + 1 == groups_.size(); }
-    /// Of copies. Those of panels of former groups are enqueued on the same stream as soon as what they wait for is:
-    /// where there are such, columns must not come behind them, since many could come before.
+    /// Of copies of columns. Panels of former groups are enqueued on the same stream early, to wait there for their
+    /// turn: columns that a driver held back, as it does with copies of priority 0, would come behind them.
     int priority() const { return groups_.size() > 1 ? 1 : 0; }
     void bring(Index column) const;
     void bring_next(int gpu);
@@ -55,8 +55,8 @@ class ColumnGroups {
     std::vector<ColumnGroup> groups_;
     std::size_t present_ = 0;
     Index final_ = 0;  ///< where the present group's columns begin that are not final
-    std::vector<std::vector<Index>>
-        awaited_;  ///< by GPU: columns of the next group that it has not asked for, reversed
+    /// By GPU: columns of the next group that it has not asked for, the last one first.
+    std::vector<std::vector<Index>> awaited_;
 };
 
 /// Bytes to be planned with for data of so many: a little for rounding and small data included.

@@ -497,8 +497,8 @@ def the_mode_auto_takes_gpus_for_large_matrices_only():
 
 @test
 def little_memory_of_gpus_makes_tiles_smaller_unless_they_are_given():
-    for more, tile in ((["--gpu-mem", "8M"], "64x64"), (["--gpu-mem", "13M"], "128x128"), (["--gpu-mem", "8M", "--tile", "128x192"], "128x192"),
-                       ([], "512x512")):
+    for more, tile in (([], "512x512"), (["--gpu-mem", "13M"], "128x128"), (["--gpu-mem", "8M"], "64x64"),
+                       (["--gpu-mem", "8M", "--tile", "128x192"], "128x192")):
         shown = basalt("lu", "--n", "2048", "--precision", "s", "--mode", "gpu", "--emulated-gpus", "1", "--no-check",
                        "--json", "-", *more)
         expect(shown.status == 0 and json.loads(shown.out)["tile"] == tile, shown)
