@@ -103,6 +103,7 @@ GpuTuning sm_90() {
     gpu.cholesky.least_split_side = 512;
     gpu.cholesky.batched_below = 2048;
     gpu.cholesky.fused_order = 8192;
+    gpu.cholesky.fused_wide_from = 7168;
     gpu.qr.sizes = {{4096, 128, 128, 512},
                     {8192, 128, 256, 1024},
                     {16384, 128, 512, 4096},
@@ -122,6 +123,7 @@ GpuTuning sm_80() {
     gpu.architecture = "sm_80";
     gpu.panels.erase(gpu.panels.begin());
     gpu.lu.update_rate = 16e12;
+    gpu.cholesky.fused_wide_from = gpu.cholesky.fused_order + 1;  // none: it takes more shared memory than there is
     gpu.cholesky.update_rate = 16e12;
     gpu.cholesky.solve_rate = 1.5e12;
     gpu.qr.update_rate = 16e12;

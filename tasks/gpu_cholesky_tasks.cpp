@@ -287,7 +287,8 @@ void GpuCholeskyTasks<T>::factor_on_gpu(int k) {
     const bool gpus_first = factored_[gpu].empty();
     factored_[gpu].push_back(k);
     using Design = cuda_kernels::CholeskyPanelDesign;
-    const Design design = g_.memory.fused() ? Design::fused : Design::recursive;
+    const Design fused = rows() < rt_.tuning().gpu.cholesky.fused_wide_from ? Design::fused : Design::fused_wide;
+    const Design design = g_.memory.fused() ? fused : Design::recursive;
     rt_.submit(step_task("panel", k, owner(k), urgent + 1), readwrite(panel_rows(k, panel(k).first)),
                write(g_.workspaces[gpu].region()), gpus_first ? write(info) : readwrite(info),
                on_any_device([k, design](Stream stream, View<T> a, View<Index> workspace, View<Index> info) {

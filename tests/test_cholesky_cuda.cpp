@@ -53,14 +53,18 @@ CholeskyKernels* cholesky_gpu() {
     return kernels.get();
 }
 
-constexpr CholeskyPanelDesign designs[] = {CholeskyPanelDesign::recursive, CholeskyPanelDesign::fused};
+constexpr std::pair<CholeskyPanelDesign, const char*> designs[] = {
+    {CholeskyPanelDesign::recursive, "recursive"},
+    {CholeskyPanelDesign::fused, "fused"},
+    {CholeskyPanelDesign::fused_wide, "fused, wide stages"},
+};
 
 template <class Check>
 void for_each_design(const Check& check) {
     CholeskyKernels& kernels = *cholesky_gpu();
-    for (const CholeskyPanelDesign design : designs) {
+    for (const auto& [design, name] : designs) {
         kernels.design = design;
-        INFO((design == CholeskyPanelDesign::fused ? "fused" : "recursive"));
+        INFO(name);
         check(kernels);
     }
 }
@@ -131,9 +135,11 @@ TEMPLATE_TEST_CASE("wide and tall Cholesky panels on a GPU are as accurate as LA
 TEMPLATE_TEST_CASE("a whole matrix in one kernel is accurate and gives the same bits each time", "[cuda][large]", float,
                    double) {
     if (cholesky_gpu() == nullptr) SKIP(no_gpu);
-    cholesky_gpu()->design = CholeskyPanelDesign::fused;
-    check_repeated_panel<TestType>(*cholesky_gpu(), 2100, 2100);
-    check_panel<TestType>(*cholesky_gpu(), generated<TestType>("spd", 1700, 1700, 3), 1700, 0);
+    for (const auto design : {CholeskyPanelDesign::fused, CholeskyPanelDesign::fused_wide}) {
+        cholesky_gpu()->design = design;
+        check_repeated_panel<TestType>(*cholesky_gpu(), 2100, 2100);
+        check_panel<TestType>(*cholesky_gpu(), generated<TestType>("spd", 1700, 1700, 3), 1700, 0);
+    }
 }
 
 TEST_CASE("Cholesky on real GPUs has LAPACK's residual at ragged sizes", "[cuda][large]") {

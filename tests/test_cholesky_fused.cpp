@@ -17,6 +17,7 @@ namespace block = basalt::cuda_detail::cholesky;
 namespace {
 
 /// One block has the chain and does all tasks.
+template <int stage_cols>
 class LonelyBlock : public CholeskyTwins {
   public:
     explicit LonelyBlock(bool backwards) : backwards_(backwards) {}
@@ -29,13 +30,13 @@ class LonelyBlock : public CholeskyTwins {
         std::vector<int> use_inverse(tiles, -1), counters(block::FusedPanel<T>::counters_of(squares));
         const block::FusedPanel<T> fused{panel.data(),    panel.row_stride(), squares,
                                          inverses.data(), use_inverse.data(), counters.data()};
-        const auto memory = std::make_unique<block::FusedMemory<T>>();
+        const auto memory = std::make_unique<block::FusedMemory<T, stage_cols>>();
         const bool wide = panel.row_stride() * Index{sizeof(T)} % 16 == 0;
         EmulatedBlock(block::fused_warps, backwards_).run([&](const EmulatedBlock::Thread& thread) {
             if (wide) {
-                block::FusedBlock<true, T, EmulatedBlock::Thread>(thread, *memory, fused).run(info);
+                block::FusedBlock<true, T, stage_cols, EmulatedBlock::Thread>(thread, *memory, fused).run(info);
             } else {
-                block::FusedBlock<false, T, EmulatedBlock::Thread>(thread, *memory, fused).run(info);
+                block::FusedBlock<false, T, stage_cols, EmulatedBlock::Thread>(thread, *memory, fused).run(info);
             }
         });
     }
@@ -123,20 +124,23 @@ TEST_CASE("block rows of a Cholesky panel cover it without one that is on the di
 }
 
 TEMPLATE_TEST_CASE("a block that is alone factors a Cholesky panel", "[kernels]", float, double) {
-    for (const bool backwards : {false, true}) {
-        LonelyBlock kernels(backwards);
+    const auto check = [](auto kernels) {
         check_panels<TestType>(kernels, {{1, 1}, {5, 3}, {64, 64}, {70, 33}, {129, 65}, {300, 200}});
+    };
+    for (const bool backwards : {false, true}) {
+        check(LonelyBlock<block::narrow_stage>(backwards));
+        check(LonelyBlock<block::wide_stage>(backwards));
     }
 }
 
 TEMPLATE_TEST_CASE("a block that is alone keeps the accuracy of ill-conditioned panels", "[kernels]", float, double) {
-    LonelyBlock kernels(false);
+    LonelyBlock<block::narrow_stage> kernels(false);
     check_ill_conditioned_panels<TestType>(kernels);
     check_panels_by_substitution<TestType>(kernels);
 }
 
 TEMPLATE_TEST_CASE("a block that is alone names the first pivot that is not positive", "[kernels]", float, double) {
-    LonelyBlock kernels(true);
+    LonelyBlock<block::narrow_stage> kernels(true);
     check_panel_info<TestType>(kernels);
 }
 
@@ -150,7 +154,7 @@ TEMPLATE_TEST_CASE("a fused Cholesky panel neither reads nor writes what is righ
         for (Index j = i + 1; j < n; ++j) a(i, j) = std::numeric_limits<T>::quiet_NaN();
     }
     Index info = -1;
-    LonelyBlock(false).cholesky_panel<T>(a, &info, nullptr);
+    LonelyBlock<block::narrow_stage>(false).cholesky_panel<T>(a, &info, nullptr);
     REQUIRE(info == 0);
     for (Index i = 0; i < n; ++i) {
         for (Index j = 0; j < n; ++j) REQUIRE(std::isnan(a(i, j)) == (j > i));

@@ -156,6 +156,7 @@ void visit_gpu_tuning(Visitor& visitor, Entry& entry) {
         v.number("least_split_side", cholesky.least_split_side, Index{1}, order);
         v.number("batched_below", cholesky.batched_below, Index{1}, order);
         v.number("fused_order", cholesky.fused_order, Index{0}, extent);
+        v.number("fused_wide_from", cholesky.fused_wide_from, Index{0}, order);
     });
     visitor.group("qr", [&qr = entry.qr](Visitor& v) {
         visit_gpu_sizes(v, qr.sizes, qr.deal);

@@ -182,6 +182,9 @@ struct GpuTuning {
         /// Mode gpu: a matrix of at most this order, all of whose columns are in one tile column, is one panel, which
         /// one kernel factors.
         Index fused_order = 0;
+        /// From this order on, that kernel has operands in shared memory by 64 columns instead of 32: its products are
+        /// faster, the chain of pivots slower.
+        Index fused_wide_from = 0;
     } cholesky;
 
     struct Qr {

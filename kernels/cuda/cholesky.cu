@@ -105,24 +105,25 @@ void factor_columns(Stream stream, View<T> panel, Index first, Index cols, Index
     factor_columns<T>(stream, panel, next, right, info, inverses, use_inverse);
 }
 
-template <bool wide, class T>
+template <bool wide, int stage_cols, class T>
 __global__ void __launch_bounds__(block::fused_warps* block::lanes, 1)
     fused_kernel(block::FusedPanel<T> panel, Index* info) {
     extern __shared__ __align__(16) unsigned char raw[];
     const BlockThread thread;
-    block::FusedBlock<wide, T, BlockThread>(thread, *reinterpret_cast<block::FusedMemory<T>*>(raw), panel).run(info);
+    auto& memory = *reinterpret_cast<block::FusedMemory<T, stage_cols>*>(raw);
+    block::FusedBlock<wide, T, stage_cols, BlockThread>(thread, memory, panel).run(info);
 }
 
-template <class T>
+template <int stage_cols, class T>
 void factor_fused(Stream stream, const block::FusedPanel<T>& panel, Index* info) {
     check(cudaMemsetAsync(panel.counters, 0, panel.counters_of(panel.squares) * sizeof(int), native(stream)),
           "cudaMemsetAsync", stream);
     int processors = 0;
     check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, stream.device()),
           "cudaDeviceGetAttribute", stream);
-    constexpr std::size_t bytes = sizeof(block::FusedMemory<T>);
+    constexpr std::size_t bytes = sizeof(block::FusedMemory<T, stage_cols>);
     const bool wide = reinterpret_cast<std::uintptr_t>(panel.a) % 16 == 0 && panel.ld * Index{sizeof(T)} % 16 == 0;
-    const auto kernel = wide ? fused_kernel<true, T> : fused_kernel<false, T>;
+    const auto kernel = wide ? fused_kernel<true, stage_cols, T> : fused_kernel<false, stage_cols, T>;
     allow_shared(reinterpret_cast<const void*>(kernel), bytes, stream);
     const int blocks = std::min(processors, 1 + block::Schedule(panel.squares).tasks());
     kernel<<<static_cast<unsigned>(blocks), block::fused_warps * block::lanes, bytes, native(stream)>>>(panel, info);
@@ -184,14 +185,14 @@ void cholesky_panel(Stream stream, View<T> panel, CholeskyPanelDesign design, In
     }
     auto* inverses = static_cast<T*>(workspace);
     auto* use_inverse = reinterpret_cast<int*>(inverses + in_leaves(panel.cols()) * block::tile);
-    if (design == CholeskyPanelDesign::fused) {
-        int* const counters = use_inverse + in_leaves(panel.cols()) / block::tile;
-        factor_fused<T>(
-            stream,
-            {panel.data(), panel.row_stride(), squares_of(panel.rows(), panel.cols()), inverses, use_inverse, counters},
-            info);
-    } else {
-        factor_columns<T>(stream, panel, 0, panel.cols(), info, inverses, use_inverse);
+    int* const counters = use_inverse + in_leaves(panel.cols()) / block::tile;
+    const block::FusedPanel<T> fused{panel.data(), panel.row_stride(), squares_of(panel.rows(), panel.cols()),
+                                     inverses,     use_inverse,        counters};
+    switch (design) {
+        case CholeskyPanelDesign::recursive:
+            return factor_columns<T>(stream, panel, 0, panel.cols(), info, inverses, use_inverse);
+        case CholeskyPanelDesign::fused: return factor_fused<block::narrow_stage>(stream, fused, info);
+        case CholeskyPanelDesign::fused_wide: return factor_fused<block::wide_stage>(stream, fused, info);
     }
 }
 

@@ -20,6 +20,9 @@ enum class CholeskyPanelDesign {
     recursive,
     /// By one kernel, left-looking in squares of 64 x 64 (cholesky_fused.hpp).
     fused,
+    /// The same with twice the shared memory for operands: faster where the products take longer than the chain of
+    /// squares on the diagonal.
+    fused_wide,
 };
 
 /// Bytes that cholesky_panel() needs for a panel of at most so many rows and of so many columns or fewer.

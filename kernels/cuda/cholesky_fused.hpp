@@ -111,18 +111,22 @@ struct FusedPanel {
 
 /// Columns of rows on their way through shared memory: those of a task, behind them the square's that they are
 /// multiplied by.
-template <class T>
+template <class T, int columns>
 struct Stage {
-    static constexpr int cols = 32;
+    static constexpr int cols = columns;
     static constexpr int ld = cols + 8;  // a warp's operands meet in no bank
     alignas(16) T rows[(task_rows + side) * ld];
 };
 
-template <class T>
+/// With more columns a stage, a block's warps wait for each other less often, and a copy has longer to arrive; but the
+/// first cache, which the chain lives by, has what the stages leave.
+constexpr int narrow_stage = 32, wide_stage = 64;
+
+template <class T, int stage_cols>
 struct FusedMemory {
     static constexpr int stages = 2;
     union {
-        Stage<T> stage[stages];
+        Stage<T, stage_cols> stage[stages];
         LeafMemory<T, side> leaf;
     };
     int ticket, ready, drawn;  ///< from one thread to all
@@ -341,10 +345,12 @@ BASALT_DEVICE bool publishes(const Thread& thread) {
 }
 
 /// A task: eight warps have 16 rows each, the others copy what they multiply to shared memory.
-template <bool wide, class T, class Thread>
+template <bool wide, class T, int stage_cols, class Thread>
 class TaskBlock {
   public:
-    BASALT_DEVICE TaskBlock(const Thread& thread, FusedMemory<T>& memory, const FusedPanel<T>& panel, const Task& task)
+    using Memory = FusedMemory<T, stage_cols>;
+
+    BASALT_DEVICE TaskBlock(const Thread& thread, Memory& memory, const FusedPanel<T>& panel, const Task& task)
         : thread_(thread),
           memory_(memory),
           p_(panel),
@@ -400,7 +406,7 @@ class TaskBlock {
 
   private:
     static constexpr int computing_warps = task_rows / 16, copying_warps = fused_warps - computing_warps;
-    static constexpr int stages = FusedMemory<T>::stages, stage_cols = Stage<T>::cols, stage_ld = Stage<T>::ld;
+    static constexpr int stages = Memory::stages, stage_ld = Stage<T, stage_cols>::ld;
 
     /// Until the task's rows, and those that they are multiplied by, are L in so many block columns. Returns in how
     /// many they are.
@@ -478,37 +484,37 @@ class TaskBlock {
     }
 
     const Thread& thread_;
-    FusedMemory<T>& memory_;
+    Memory& memory_;
     const FusedPanel<T> p_;
     const Task t_;
     const int first_, end_;
 };
 
-template <bool wide, class T, class Thread>
-BASALT_DEVICE_CALL void do_task(Thread thread, FusedMemory<T>& memory, FusedPanel<T> panel, Task task) {
-    TaskBlock<wide, T, Thread>(thread, memory, panel, task).run();
+template <bool wide, class T, int stage_cols, class Thread>
+BASALT_DEVICE_CALL void do_task(Thread thread, FusedMemory<T, stage_cols>& memory, FusedPanel<T> panel, Task task) {
+    TaskBlock<wide, T, stage_cols, Thread>(thread, memory, panel, task).run();
 }
 
 /// Between two squares of the chain: the rows of the next one are solved for with the leaf in shared memory, and take
 /// its place there as well as theirs in the panel.
 template <bool wide, class T, class Thread>
-BASALT_DEVICE_CALL void solve_next_rows(Thread thread, FusedMemory<T>& memory, FusedPanel<T> panel, int col) {
+BASALT_DEVICE_CALL void solve_next_rows(Thread thread, LeafMemory<T, side>& memory, FusedPanel<T> panel, int col) {
     using Memory = LeafMemory<T, side>;
     const int first = panel.squares.first_row(col + 1) + thread.warp * 16, end = panel.squares.first_row(col + 2);
     const auto tiles = PanelTiles<wide, T>::of(panel, first, end, col);
     const bool solves = thread.warp < side / 16;
     RowsOfSquare own;
     if (solves) {
-        SharedLeaf<T> leaf{panel.leaf(col), memory.leaf.a + Memory::identity_row * Memory::ld};
+        SharedLeaf<T> leaf{panel.leaf(col), memory.a + Memory::identity_row * Memory::ld};
         const ByInverse by_inverse = ByInverse::of(leaf.l);
-        leaf.l.a = memory.leaf.a;
+        leaf.l.a = memory.a;
         leaf.l.ld = Memory::ld;
         tiles.template load<side_tiles>(thread.lane, 0, own.tiles);
         solve_in_registers(thread, own, leaf, leaf.l, by_inverse);
     }
     thread.sync();  // all are done with the leaf
     if (solves) {
-        T* const to = memory.leaf.a + (thread.warp * 16 + thread.lane / 4) * Memory::ld + 2 * (thread.lane % 4);
+        T* const to = memory.a + (thread.warp * 16 + thread.lane / 4) * Memory::ld + 2 * (thread.lane % 4);
         BASALT_UNROLL
         for (int n = 0; n < side_tiles; ++n) {
             const Part& part = own.tiles[n];
@@ -522,10 +528,10 @@ BASALT_DEVICE_CALL void solve_next_rows(Thread thread, FusedMemory<T>& memory, F
 }
 
 /// What the threads of a block do for a panel. All of them construct and call it.
-template <bool wide, class T, class Thread>
+template <bool wide, class T, int stage_cols, class Thread>
 class FusedBlock {
   public:
-    BASALT_DEVICE FusedBlock(const Thread& thread, FusedMemory<T>& memory, const FusedPanel<T>& panel)
+    BASALT_DEVICE FusedBlock(const Thread& thread, FusedMemory<T, stage_cols>& memory, const FusedPanel<T>& panel)
         : thread_(thread), memory_(memory), p_(panel), schedule_(panel.squares) {}
 
     BASALT_DEVICE void run(Index* info) {
@@ -584,7 +590,7 @@ class FusedBlock {
             wait_for(thread_, p_.left(col), schedule_.for_chain(col));
             SquarePart square = load_square(col + 1);  // on its way while the rows beside it are solved for
             if (thread_.warp == fused_warps - 1 && thread_.lane == 0) memory_.drawn = thread_.load_acquire(p_.drawn());
-            solve_next_rows<wide>(thread_, memory_, p_, col);
+            solve_next_rows<wide>(thread_, memory_.leaf, p_, col);
             if (publishes<T>(thread_)) thread_.store_release(p_.finished(col + 1), col + 1);
             const SquarePart product = product_of_rows();
             BASALT_UNROLL
@@ -679,7 +685,7 @@ class FusedBlock {
     }
 
     const Thread& thread_;
-    FusedMemory<T>& memory_;
+    FusedMemory<T, stage_cols>& memory_;
     const FusedPanel<T> p_;
     const Schedule schedule_;
     Task task_{};
