@@ -167,28 +167,35 @@ struct PanelTiles {
     /// A lane's part of so many tiles, the first being number `first`.
     template <int count>
     BASALT_DEVICE void load(int lane, int first, Part* parts) const {
-        const int i = row + lane / 4, j = col + first * 8 + 2 * (lane % 4);
         if (has_all(first, count)) {
-            const T* const upper = a + i * ld + j;
-            const T* const lower = upper + 8 * ld;
-            Pair<T> pairs[count][2];
-            BASALT_UNROLL
-            for (int n = 0; n < count; ++n) {  // no branch between them, so that all are on their way at once
-                pairs[n][0] = load_pair<wide>(upper + n * 8);
-                pairs[n][1] = load_pair<wide>(lower + n * 8);
-            }
-            BASALT_UNROLL
-            for (int n = 0; n < count; ++n) {
-                parts[n] = {{static_cast<double>(pairs[n][0].first), static_cast<double>(pairs[n][0].second)},
-                            {static_cast<double>(pairs[n][1].first), static_cast<double>(pairs[n][1].second)}};
-            }
+            load_below<count>(lane, first, parts);
         } else {
+            const int i = row + lane / 4, j = col + first * 8 + 2 * (lane % 4);
             BASALT_UNROLL
             for (int n = 0; n < count; ++n) {
                 parts[n] = {};
                 load(i, j + n * 8, parts[n].upper);
                 load(i + 8, j + n * 8, parts[n].lower);
             }
+        }
+    }
+    /// Where all columns are there and left of the diagonal; what is missing below the last row is that row again.
+    template <int count>
+    BASALT_DEVICE void load_below(int lane, int first, Part* parts) const {
+        const int i = row + lane / 4;
+        const T* const left = a + col + first * 8 + 2 * (lane % 4);
+        const T* const upper = left + std::min(i, row_end - 1) * ld;
+        const T* const lower = left + std::min(i + 8, row_end - 1) * ld;
+        Pair<T> pairs[count][2];
+        BASALT_UNROLL
+        for (int n = 0; n < count; ++n) {  // no branch between them, so that all are on their way at once
+            pairs[n][0] = load_pair<wide>(upper + n * 8);
+            pairs[n][1] = load_pair<wide>(lower + n * 8);
+        }
+        BASALT_UNROLL
+        for (int n = 0; n < count; ++n) {
+            parts[n] = {{static_cast<double>(pairs[n][0].first), static_cast<double>(pairs[n][0].second)},
+                        {static_cast<double>(pairs[n][1].first), static_cast<double>(pairs[n][1].second)}};
         }
     }
     BASALT_DEVICE void store(int lane, int n, const Part& part) const {
@@ -220,9 +227,10 @@ struct PanelTiles {
     }
 };
 
-/// x := x L^-T by substitution for 16 rows and the tile L at `l`, `order` of whose columns are there.
+/// x := x L^-T by substitution for 16 rows and the tile L at `l`, `order` of whose columns are there. Rare, and so a
+/// call: what is around it keeps its registers.
 template <class T, class Thread>
-BASALT_DEVICE void substitute(const Thread& thread, Part* x, const T* l, Index ld, int order) {
+BASALT_DEVICE_CALL void substitute(Thread thread, Part* x, const T* l, Index ld, int order) {
     const int own = thread.lane % 4;
     BASALT_UNROLL
     for (int n = 0; n < tile / 8; ++n) {
@@ -321,7 +329,12 @@ BASALT_DEVICE void solve_in_registers(const Thread& thread, RowsOfSquare& rows, 
                 own[n] = solved;
             }
         } else {
-            substitute(thread, own, l.a + top * l.ld + top, l.ld, l.order - top);
+            Part in_memory[steps];
+            BASALT_UNROLL
+            for (int n = 0; n < steps; ++n) in_memory[n] = own[n];
+            substitute(thread, in_memory, l.a + top * l.ld + top, l.ld, l.order - top);
+            BASALT_UNROLL
+            for (int n = 0; n < steps; ++n) own[n] = in_memory[n];
         }
     }
 }
@@ -495,6 +508,12 @@ BASALT_DEVICE_CALL void do_task(Thread thread, FusedMemory<T, stage_cols>& memor
     TaskBlock<wide, T, stage_cols, Thread>(thread, memory, panel, task).run();
 }
 
+/// A leaf of the chain, in shared memory; a call, so that what the chain keeps meanwhile takes no registers of it.
+template <class T, class Thread>
+BASALT_DEVICE_CALL int factor_square(Thread thread, LeafMemory<T, side>& memory, Leaf<T> leaf) {
+    return factor_leaf(thread, memory, leaf);
+}
+
 /// Between two squares of the chain: the rows of the next one are solved for with the leaf in shared memory, and take
 /// its place there as well as theirs in the panel.
 template <bool wide, class T, class Thread>
@@ -509,7 +528,7 @@ BASALT_DEVICE_CALL void solve_next_rows(Thread thread, LeafMemory<T, side>& memo
         const ByInverse by_inverse = ByInverse::of(leaf.l);
         leaf.l.a = memory.a;
         leaf.l.ld = Memory::ld;
-        tiles.template load<side_tiles>(thread.lane, 0, own.tiles);
+        tiles.template load_below<side_tiles>(thread.lane, 0, own.tiles);
         solve_in_registers(thread, own, leaf, leaf.l, by_inverse);
     }
     thread.sync();  // all are done with the leaf
@@ -582,7 +601,7 @@ class FusedBlock {
         int first_failed = 0;
         put_square(0, load_square(0));
         for (int col = 0;; ++col) {
-            const int failed = factor_leaf(thread_, memory_.leaf, p_.leaf(col));
+            const int failed = factor_square(thread_, memory_.leaf, p_.leaf(col));
             if (failed > 0 && first_failed == 0) first_failed = p_.squares.first_col(col) + failed;
             thread_.sync();
             if (publishes<T>(thread_)) thread_.store_release(p_.finished(col), col + 1);

@@ -173,44 +173,44 @@ BASALT_DEVICE void update_groups(const Thread& thread, LeafMemory<T, most>& memo
         const int next = first + group, begin = identity ? next / tile * tile : 0;
         const bool busy = next < padded && (identity || (top < padded && top + 16 > next));
         const T* const b = memory.a + (next + thread.lane / 4) * memory.ld;
+        if (!busy) {
+            thread.sync();
+            thread.sync();
+            continue;
+        }
         Part even{}, odd{};
         Pair<T> rest[2];
         const auto step = [&](Part& part, int col) {
             add_step(thread, part, upper, lower, col, operand<true>(thread.lane, b, col));
         };
-        if (busy) {
-            int col = begin;
-            BASALT_ROLLED
-            for (; col + 4 * group <= first; col += 4 * group) {
-                BASALT_UNROLL
-                for (int s = 0; s < 4; ++s) step(s % 2 == 0 ? even : odd, col + s * group);
-            }
-            BASALT_ROLLED
-            for (; col < first; col += group) step(even, col);
+        int col = begin;
+        BASALT_ROLLED
+        for (; col + 4 * group <= first; col += 4 * group) {
             BASALT_UNROLL
-            for (int half = 0; half < 2; ++half) {
-                const int own_row = row + 8 * half;
-                rest[half] = load_pair<true>(memory.a + own_row * memory.ld + next + pair);
-                if constexpr (identity) {
-                    const int one = begin + own_row - memory.identity_row - next - pair;
-                    rest[half] = {one == 0 ? T{1} : T{0}, one == 1 ? T{1} : T{0}};
-                }
-                rest[half] =
-                    less(less(rest[half], half == 0 ? even.upper : even.lower), half == 0 ? odd.upper : odd.lower);
+            for (int s = 0; s < 4; ++s) step(s % 2 == 0 ? even : odd, col + s * group);
+        }
+        BASALT_ROLLED
+        for (; col < first; col += group) step(even, col);
+        BASALT_UNROLL
+        for (int half = 0; half < 2; ++half) {
+            const int own_row = row + 8 * half;
+            rest[half] = load_pair<true>(memory.a + own_row * memory.ld + next + pair);
+            if constexpr (identity) {
+                const int one = begin + own_row - memory.identity_row - next - pair;
+                rest[half] = {one == 0 ? T{1} : T{0}, one == 1 ? T{1} : T{0}};
             }
+            rest[half] = less(less(rest[half], half == 0 ? even.upper : even.lower), half == 0 ? odd.upper : odd.lower);
         }
         thread.sync();
-        if (busy) {
-            Part last{};
-            if (begin <= first) step(last, first);
-            BASALT_UNROLL
-            for (int half = 0; half < 2; ++half) {
-                const int own_row = row + 8 * half;
-                rest[half] = less(rest[half], half == 0 ? last.upper : last.lower);
-                store_pair<true>(memory.a + own_row * memory.ld + next + pair, rest[half]);
-                if (top + 8 * half == next) {
-                    store_pair<true>(memory.square + (own_row - next) * group + pair, rest[half]);
-                }
+        Part last{};
+        if (begin <= first) step(last, first);
+        BASALT_UNROLL
+        for (int half = 0; half < 2; ++half) {
+            const int own_row = row + 8 * half;
+            rest[half] = less(rest[half], half == 0 ? last.upper : last.lower);
+            store_pair<true>(memory.a + own_row * memory.ld + next + pair, rest[half]);
+            if (top + 8 * half == next) {
+                store_pair<true>(memory.square + (own_row - next) * group + pair, rest[half]);
             }
         }
         thread.sync();
