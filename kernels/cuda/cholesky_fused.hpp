@@ -118,8 +118,8 @@ struct Stage {
     alignas(16) T rows[(task_rows + side) * ld];
 };
 
-/// With more columns a stage, a block's warps wait for each other less often, and a copy has longer to arrive; but the
-/// first cache, which the chain lives by, has what the stages leave.
+/// With more columns a stage a block's warps wait for each other less often, and a copy has longer to arrive; but the
+/// chain is the slower, the more shared memory there is.
 constexpr int narrow_stage = 32, wide_stage = 64;
 
 template <class T, int stage_cols>
