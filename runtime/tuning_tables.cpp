@@ -32,7 +32,7 @@ CpuTuning avx512() {
     cpu.lu.update_rows = 2048;
     cpu.lu.solve_rows = 1024;
     cpu.cholesky.sizes = {
-        {256, {128, 32}, 32}, {768, {256, 64}, 64}, {2000, {512, 128}, 128}, {any_size, {512, 256}, 256}};
+        {256, {128, 32}, 32}, {768, {256, 64}, 64}, {2000, {512, 128}, 128}, {any_size, {512, 192}, 192}};
     cpu.cholesky.diagonal_seconds = 4e-4;
     cpu.cholesky.diagonal_rate = 20e9;
     cpu.cholesky.solve_rows = 256;  // below, a core takes longer to wake up
