@@ -3,11 +3,14 @@
 #include <cstdio>
 #include <exception>
 #include <limits>
+#include <map>
 #include <new>
+#include <set>
 #include <stdexcept>
 #include <string>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
 #include "bench/command_line.hpp"
@@ -130,6 +133,25 @@ void add_options(CLI::App& command, VersusOptions& options, std::string& core) {
     command.add_option("--json", options.json, "append a record a size to this file; - for standard output");
 }
 
+/// Throws std::invalid_argument for an option that the chosen routine has no use for.
+void require_own_options(const CLI::App& routine) {
+    static const std::map<std::string, std::set<std::string>> routines_of = {{"--in-place", {"lu"}},
+                                                                             {"--single-update-task", {"lu"}},
+                                                                             {"--broadcast-from-host", {"lu"}},
+                                                                             {"--coarse", {"lu"}},
+                                                                             {"--tf32", {"lu"}},
+                                                                             {"--panel-threads", {"lu", "qr"}},
+                                                                             {"--upper", {"cholesky"}},
+                                                                             {"--left-looking", {"cholesky"}},
+                                                                             {"--right-looking", {"cholesky"}},
+                                                                             {"--rows-on-cores", {"cholesky"}}};
+    for (const auto& [option, routines] : routines_of) {
+        if (routine.count(option) == 0 || routines.contains(routine.get_name())) continue;
+        throw std::invalid_argument(
+            fmt::format("{}: not of {}; allowed with {}", option, routine.get_name(), fmt::join(routines, ", ")));
+    }
+}
+
 int fail(int status, const std::string& message) {
     fmt::print(stderr, "bench_versus: {}\n", message);
     return status;
@@ -153,7 +175,8 @@ int main(int argc, char** argv) {
     if (const auto status = parse(app, argc, argv)) return *status;
     try {
         if (!core.empty()) require_vendor_core(core, argv);
-        if (options.in_place && (qr->parsed() || options.mode == "cpu" || options.data != "device")) {
+        require_own_options(*app.get_subcommands().front());
+        if (options.in_place && (options.mode == "cpu" || options.data != "device")) {
             throw std::invalid_argument("--in-place: allowed with lu, --mode gpu or hybrid, and --data device");
         }
         if (qr->parsed() && options.vendor == "cusolvermg") {

@@ -116,6 +116,17 @@ class VersusLu(unittest.TestCase):
                 self.assertIn(word, result.stderr)
         self.assertEqual(run(VERSUS, "svd").returncode, 2)
 
+    def test_options_of_other_routines_are_refused(self):
+        for routine, *arguments, allowed in (
+                ("qr", "--left-looking", "cholesky"), ("qr", "--upper", "cholesky"), ("lu", "--upper", "cholesky"),
+                ("qr", "--rows-on-cores", "cholesky"), ("cholesky", "--single-update-task", "lu"),
+                ("cholesky", "--broadcast-from-host", "lu"), ("cholesky", "--coarse", "64", "lu"),
+                ("cholesky", "--tf32", "lu"), ("cholesky", "--panel-threads", "2", "lu, qr"),
+                ("cholesky", "--mode", "gpu", "--data", "device", "--in-place", "lu")):
+            result = run(VERSUS, routine, "--n", "40", *arguments)
+            self.assertEqual(result.returncode, 2, arguments)
+            self.assertIn(f"not of {routine}; allowed with {allowed}", result.stderr)
+
     def test_qr_has_no_vendor_on_several_gpus(self):
         result = run(VERSUS, "qr", "--mode", "gpu", "--vendor", "cusolvermg")
         self.assertEqual(result.returncode, 2)
