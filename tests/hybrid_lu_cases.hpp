@@ -107,6 +107,26 @@ double error_of(const Dense<T>& a, const Factored<T>& factored) {
     return norm == 0 ? error : error / (double(std::max(a.m, a.n)) * norm * std::numeric_limits<T>::epsilon());
 }
 
+/// At most twice LAPACK's error, but for one rounding of the largest element.
+template <class T>
+void check_errors(const LuMachine& machine, const std::vector<const char*>& generators, Index n, Index panel_width) {
+    const LuShape shape{n, n, {panel_width / 2, panel_width}, panel_width};
+    LuOptions by_solve = hybrid(panel_width);
+    by_solve.solve_by_inverse = false;
+    Runtime runtime(machine.config());
+    for (const char* name : generators) {
+        const Dense<T> a = generated<T>(name, n, n, 3);
+        const double expected = error_of(a, lapack_getrf(a));
+        for (const LuOptions& options : {hybrid(panel_width), by_solve, gpu_alone(panel_width)}) {
+            const Watchdog watchdog;
+            const double error = error_of(a, factor(runtime, a, shape, options));
+            INFO(name << ", " << name_of(options) << (options.solve_by_inverse ? "" : " by solve") << ": " << error
+                      << ", LAPACK " << expected);
+            CHECK(error <= 2 * expected + 1 / static_cast<double>(n));
+        }
+    }
+}
+
 /// L U whose factors are those of its LU factorization, without interchanges: blocks of 32 columns of L have inverses
 /// that grow with almost 2^32.
 inline Dense<double> matrix_of_large_inverses(Index n) {
@@ -149,6 +169,44 @@ inline std::vector<LuOptions> with_gpu_panels(const LuOptions& options, const Lu
     all.push_back(options);
     all.back().mode = LuMode::gpu;
     return all;
+}
+
+/// LAPACK's ratio of random matrices.
+template <class T>
+void check_residuals(const LuMachine& machine, const std::vector<LuShape>& shapes) {
+    Runtime runtime(machine.config());
+    for (const LuShape& shape : shapes) {
+        const Dense<T> a = random_dense<T>(shape.m, shape.n, 3);
+        for (const LuOptions& options : with_gpu_panels(hybrid(shape.panel_width), shape)) {
+            const Watchdog watchdog;
+            const Factored<T> got = factor(runtime, a, shape, options);
+            INFO(name_of(options) << ", " << shape.m << " x " << shape.n << ", " << machine.gpus << " GPUs");
+            CHECK(got.info == 0);
+            CHECK(factor_ratio(a, got.lu, got.pivots) < 30);
+            CHECK(largest_multiplier(got.lu) <= 1);
+        }
+    }
+}
+
+/// LAPACK's pivots, where rounding cannot change them: each far larger than what else there was to choose, or of exact
+/// integers with equal ones among them.
+template <class T>
+void check_pivots(const LuMachine& machine, const std::vector<LuShape>& shapes) {
+    Runtime runtime(machine.config());
+    for (const LuShape& shape : shapes) {
+        for (const bool exact : {false, true}) {
+            const Dense<T> a = exact ? incidence<T>(shape.m, shape.n, 7) : well_separated<T>(shape.m, shape.n, 5);
+            const Factored<T> expected = lapack_getrf(a);
+            for (const LuOptions& options : with_gpu_panels(hybrid(shape.panel_width), shape)) {
+                const Watchdog watchdog;
+                const Factored<T> got = factor(runtime, a, shape, options);
+                INFO(name_of(options) << ", " << shape.m << " x " << shape.n << (exact ? " of integers, " : ", ")
+                                      << machine.gpus << " GPUs");
+                CHECK(got.pivots == expected.pivots);
+                CHECK(got.info == expected.info);
+            }
+        }
+    }
 }
 
 /// Keeps a runtime of its own, on the same machine, busy with factorizations in mode gpu.

@@ -1,4 +1,5 @@
 // LU in the modes hybrid and gpu on emulated GPUs, against LAPACK and against the cores alone.
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -7,6 +8,8 @@
 #include <vector>
 
 #include "kernels/tf32.hpp"
+#include "tests/device_tasks.hpp"
+#include "tests/gate.hpp"
 #include "tests/hybrid_lu_cases.hpp"
 #include "tests/mentions.hpp"
 #include "tests/panels_alone.hpp"
@@ -171,6 +174,36 @@ TEST_CASE("two levels of blocking where the matrix is larger than the GPUs' memo
     check_exact<double>({.gpus = 3, .peers = false}, {150, 150, {32, 64}, 16}, options);
 }
 
+TEST_CASE("LU on GPUs alone comes to its end while all cores are busy with something else") {
+    const Index n = 160;
+    LuOptions blocks = gpu_alone(16), single = gpu_alone(16);
+    blocks.coarse_width = 32;
+    single.single_update_task = true;
+    for (const int gpus : {1, 3}) {
+        for (const LuOptions& options : {gpu_alone(16), gpu_alone(16, 0), blocks, single}) {
+            const Watchdog watchdog;
+            Runtime runtime(LuMachine{.gpus = gpus, .workers = 1}.config());
+            auto a =
+                Matrix<double>::generate(runtime, make_generator<double>("random", n, n), n, n, {32, 32}, Place::any());
+            runtime.wait();
+            Gate gate;
+            runtime.submit({.place = Place::cpu()}, [&gate] { gate.pass(); });
+            gate.await_arrival();
+            const auto lu = lu_factor(runtime, a, options);
+            std::atomic<int> done{0};
+            for (Index j = 0; j < 5; ++j) {
+                runtime.submit({.place = Place::gpu(static_cast<int>(j) % gpus)}, read(a.tile(4, j)),
+                               gpu_kernel([&done](basalt::Stream, basalt::View<const double>) { ++done; }));
+            }
+            INFO(gpus << " GPUs, lookahead " << options.lookahead << ", blocks of " << options.coarse_width);
+            CHECK(comes_true([&done] { return done == 5; }));
+            gate.open();
+            runtime.wait();
+            CHECK(lu.info() == 0);
+        }
+    }
+}
+
 TEST_CASE("copies of panels belong to the panel's step in the trace of LU on GPUs") {
     const Index n = 160;
     const LuShape shape{n, n, {32, 32}, 32};
@@ -234,44 +267,29 @@ TEST_CASE("memory that cannot hold a task's data is refused with the task and th
 }
 
 TEMPLATE_TEST_CASE("LU on GPUs has LAPACK's residual at ragged, tall and wide sizes", "", float, double) {
-    using T = TestType;
-    const std::vector<LuShape> shapes{{1, 1, {8, 8}, 4},          {31, 33, {16, 16}, 16},   {300, 40, {64, 32}, 32},
-                                      {40, 300, {64, 32}, 32},    {257, 131, {96, 64}, 40}, {131, 257, {96, 64}, 40},
-                                      {333, 333, {128, 256}, 128}};
-    for (const LuShape& shape : shapes) {
-        const Dense<T> a = random_dense<T>(shape.m, shape.n, 3);
-        for (const int gpus : {1, 2, 4}) {
-            const Watchdog watchdog;
-            Runtime runtime(LuMachine{.gpus = gpus}.config());
-            for (const LuOptions& options : with_gpu_panels(hybrid(shape.panel_width), shape)) {
-                const Factored<T> got = factor(runtime, a, shape, options);
-                INFO(name_of(options) << ", " << shape.m << " x " << shape.n << ", " << gpus << " GPUs");
-                CHECK(got.info == 0);
-                CHECK(factor_ratio(a, got.lu, got.pivots) < 30);
-                CHECK(largest_multiplier(got.lu) <= 1);
-            }
-        }
+    for (const int gpus : {1, 2, 4}) {
+        check_residuals<TestType>({.gpus = gpus}, {{1, 1, {8, 8}, 4},
+                                                   {31, 33, {16, 16}, 16},
+                                                   {300, 40, {64, 32}, 32},
+                                                   {40, 300, {64, 32}, 32},
+                                                   {257, 131, {96, 64}, 40},
+                                                   {131, 257, {96, 64}, 40},
+                                                   {333, 333, {128, 256}, 128}});
     }
 }
 
-TEST_CASE("the error of LU on GPUs is at most twice that of LAPACK") {
-    const Index n = 300;
-    const LuShape shape{n, n, {64, 128}, 128};
-    LuOptions by_solve = hybrid(128);
-    by_solve.solve_by_inverse = false;
-    for (const char* name : {"random", "hpl", "spd", "graded", "wilkinson", "deficient"}) {
-        const Dense<double> a = generated<double>(name, n, n, 3);
-        const double expected = error_of(a, lapack_getrf(a));
-        for (const LuOptions& options : {hybrid(128), by_solve, gpu_alone(128)}) {
-            const Watchdog watchdog;
-            Runtime runtime(LuMachine{.gpus = 2}.config());
-            const Factored<double> got = factor(runtime, a, shape, options);
-            const double error = error_of(a, got);
-            INFO(name << ", " << name_of(options) << (options.solve_by_inverse ? "" : " by solve") << ": " << error
-                      << ", LAPACK " << expected);
-            CHECK(error <= 2 * expected + 0.05);
-        }
+TEMPLATE_TEST_CASE("LU on GPUs has LAPACK's pivots where rounding cannot change them", "", float, double) {
+    for (const int gpus : {1, 2, 4}) {
+        check_pivots<TestType>({.gpus = gpus}, {{1, 1, {8, 8}, 4},
+                                                {120, 120, {32, 32}, 16},
+                                                {150, 61, {32, 24}, 8},
+                                                {61, 150, {32, 24}, 10},
+                                                {200, 200, {64, 96}, 40}});
     }
+}
+
+TEMPLATE_TEST_CASE("the error of LU on GPUs is at most twice that of LAPACK", "", float, double) {
+    check_errors<TestType>({.gpus = 2}, {"random", "hpl", "spd", "graded", "wilkinson", "deficient"}, 300, 128);
 }
 
 TEST_CASE("hybrid LU solves by substitution where inverses are large, as accurately as LAPACK") {

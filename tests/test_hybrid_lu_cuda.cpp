@@ -75,23 +75,30 @@ TEST_CASE("a matrix larger than the memory cap is factored on GPUs in column gro
     }
 }
 
-TEST_CASE("the error of LU on GPUs is at most twice that of LAPACK", "[cuda]") {
+TEMPLATE_TEST_CASE("LU on real GPUs has LAPACK's residual at ragged, tall and wide sizes", "[cuda]", float, double) {
     if (gpus_here() == 0) SKIP(no_gpu);
-    const Index n = 500;
-    LuOptions by_solve = hybrid(256);
-    by_solve.solve_by_inverse = false;
-    for (const char* name : {"random", "hpl", "spd", "graded", "wilkinson"}) {
-        const Dense<double> a = generated<double>(name, n, n, 3);
-        const double expected = error_of(a, lapack_getrf(a));
-        for (const LuOptions& options : {hybrid(256), by_solve, gpu_alone(256)}) {
-            const Watchdog watchdog;
-            Runtime runtime(machine(1).config());
-            const double error = error_of(a, factor(runtime, a, {n, n, {256, 256}, 256}, options));
-            INFO(name << ", " << name_of(options) << (options.solve_by_inverse ? "" : " by solve") << ": " << error
-                      << ", LAPACK " << expected);
-            CHECK(error <= 2 * expected + 0.05);
-        }
+    for (const int gpus : gpu_counts()) {
+        check_residuals<TestType>(machine(gpus), {{1, 1, {8, 8}, 4},
+                                                  {131, 257, {96, 64}, 40},
+                                                  {1100, 300, {128, 128}, 64},
+                                                  {300, 1100, {128, 128}, 64},
+                                                  {1501, 1501, {256, 512}, 256}});
     }
+}
+
+TEMPLATE_TEST_CASE("LU on real GPUs has LAPACK's pivots where rounding cannot change them", "[cuda]", float, double) {
+    if (gpus_here() == 0) SKIP(no_gpu);
+    for (const int gpus : gpu_counts()) {
+        check_pivots<TestType>(machine(gpus), {{120, 120, {32, 32}, 16},
+                                               {500, 261, {64, 96}, 48},
+                                               {261, 500, {64, 96}, 48},
+                                               {600, 600, {128, 256}, 128}});
+    }
+}
+
+TEST_CASE("the error of LU on real GPUs is at most twice that of LAPACK", "[cuda]") {
+    if (gpus_here() == 0) SKIP(no_gpu);
+    check_errors<double>(machine(1), {"random", "hpl", "spd", "graded", "wilkinson"}, 500, 256);
 }
 
 TEST_CASE("hybrid LU solves by substitution where inverses are large, on real GPUs", "[cuda]") {
