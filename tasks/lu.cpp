@@ -128,18 +128,17 @@ class LuSubmission {
     const LuPriorities priority_;
 };
 
-}  // namespace
-
 /// Throws UsageError for options that matrices of T have not.
 template <class T>
 void check_precision(const LuOptions& options) {
     constexpr bool is_single = std::is_same_v<T, float>;
-    if (options.tf32 && !is_single)
-        throw UsageError("LuOptions::tf32 for a matrix of double; it is of float's products");
+    if (options.tf32 && !is_single) throw UsageError("LuOptions::tf32 for a matrix of double; allowed is float");
     if (options.panel_log && is_single) {
-        throw UsageError("LuOptions::panel_log for a matrix of float; panels log in double precision alone");
+        throw UsageError("LuOptions::panel_log for a matrix of float, whose panels keep none; allowed is double");
     }
 }
+
+}  // namespace
 
 template <class T>
 LuFactors<T> lu_factor(Runtime& runtime, Matrix<T>& a, const LuOptions& options) {
