@@ -110,6 +110,7 @@ class GpuContest {
         basalt::JsonRecord json = basalt::to_json(factor);
         json["lookahead"] = options_.lookahead;
         json["gpu_panels_below"] = options_.gpu_panels_below;
+        if (!options_.narrow_at_end) json["narrow_at_end"] = false;
         json["gpu_memory"] = runtime_.config().gpu_memory;
         json["gpu_peak_bytes"] = runtime_.statistics().most_gpu_bytes;  // beside the user's array
         add_to(json);

@@ -89,7 +89,10 @@ class QrContest final : public GpuContest<T> {
         record.flops = qr_flops(m(), n());
     }
 
-    void add_to(basalt::JsonRecord& json) const override { json["panel_threads"] = qr_options_.panel_threads; }
+    void add_to(basalt::JsonRecord& json) const override {
+        if (options().precision == 's') json["split_products"] = qr_options_.split_products;
+        json["panel_threads"] = qr_options_.panel_threads;
+    }
 
     void prepare_vendor_gpu() override { vendor_gpu_.prepare(m(), n()); }
     void run_vendor_gpu(T* a) override { vendor_gpu_.geqrf(m(), n(), a); }
