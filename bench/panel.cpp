@@ -283,6 +283,9 @@ int main(int argc, char** argv) {
         ->check(CLI::Range(0, 1024));
     app.add_option("--leaf", options.leaf_width, "columns that a GPU panel factors on chip; 0: as its design likes it")
         ->check(CLI::Range(0, 1024));
+    app.add_option("--tallest-leaf", options.tallest_leaf,
+                   "rows of a leaf of the design fused, above which it goes by steps; 0: what its registers hold")
+        ->check(CLI::NonNegativeNumber);
     app.add_flag("--beside-update", options.beside_update,
                  "also beside gemms (K = 512) on a stream of low priority, and what becomes of their rate");
     app.add_option(

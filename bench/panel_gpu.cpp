@@ -339,7 +339,7 @@ class PanelContest {
         // taller ones would be timed as `steps` again
         if (design == PanelDesign::fused && m_ > basalt::cuda_detail::fused_height<T>()) return;
         for (const int blocks : by_blocks ? options_.blocks : std::vector<int>{0}) {
-            const PanelPlan plan{design, blocks, options_.leaf_width};
+            const PanelPlan plan{design, blocks, options_.leaf_width, options_.tallest_leaf};
             if (!basalt::cuda_kernels::panel_fits<T>(device_.index(), m_, plan)) continue;
             contestants_.push_back({name, blocks, &rows_, [this, plan, greedy](Stream stream, T* a, PanelLog log) {
                                         const auto panel = View<T>::row_major(a, m_, n_, n_);
@@ -358,7 +358,8 @@ class PanelContest {
         check(cudaMemsetAsync(info_.data(), 0, sizeof(Index), native(stream)), "cudaMemsetAsync");
         if (log) check(cudaMemsetAsync(log.memory, 0, log.bytes(), native(stream)), "cudaMemsetAsync");
         basalt::cuda_detail::factor_fused<T>(stream, panel, pivots_.data(), info_.data(), workspace_.data(),
-                                             plan.leaf_width, basalt::cuda_detail::FusedUpdate::greedy, log);
+                                             plan.leaf_width, plan.tallest_leaf,
+                                             basalt::cuda_detail::FusedUpdate::greedy, log);
     }
 
     void enter_vendor() {
@@ -474,6 +475,7 @@ class Report {
         record["design"] = contestant.design;
         record["blocks"] = contestant.blocks;
         record["leaf_width"] = options_.leaf_width;
+        if (options_.tallest_leaf > 0) record["tallest_leaf"] = options_.tallest_leaf;
         record["seconds"] = seconds;
         record["best_seconds"] = best;
         record["gflops"] = operations(m, nb) / seconds * 1e-9;

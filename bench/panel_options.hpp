@@ -25,6 +25,8 @@ struct PanelOptions {
     std::vector<std::string> designs{"cluster", "grid", "fused", "steps"};
     std::vector<int> blocks{0};  ///< of the designs `cluster` and `grid`; 0: as many as are good for the height
     int leaf_width = 0;          ///< 0: as the design likes it
+    /// Of the design `fused`: taller ones go by steps; 0: those that registers do not hold.
+    basalt::Index tallest_leaf = 0;
     bool beside_update = false;
     std::string log;  ///< file for the trace of what the blocks are busy with
 };

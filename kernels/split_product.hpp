@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <basalt/tuning.hpp>
 #include <basalt/view.hpp>
 
 /// Products in single precision by tensor cores that take numbers of 8 bits (bfloat16) and add in single precision.
@@ -30,9 +31,8 @@ inline constexpr float split_step = 256;
 inline constexpr Index split_depth = 1024;
 
 /// Whether getting the pieces of a product's operands takes less than they save: docs/decisions/0010-lu-on-gpus.md.
-constexpr bool worth_splitting(Index rows, Index depth, Index cols) {
-    constexpr Index least_depth = 256, least_volume = Index{1} << 33;
-    return depth >= least_depth && rows * depth * cols >= least_volume;
+constexpr bool worth_splitting(const GpuSplitting& from, Index rows, Index depth, Index cols) {
+    return depth >= from.least_depth && static_cast<double>(rows * depth * cols) >= from.least_multiplications;
 }
 
 /// Bytes of workspace for C -= A B by pieces, with A of rows x depth and B of depth x cols: 256 bytes aligned.

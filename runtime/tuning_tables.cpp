@@ -66,10 +66,10 @@ GpuTuning sm_90() {
     gpu.blas_workspace_bytes = 32 * MiB;  // what cuBLAS recommends for Hopper
     gpu.launch_seconds = 3.3e-6;
     // few blocks, as long as they hold the panel: the update runs beside them
-    gpu.panels = {{16384, GpuPanelDesign::cluster, 0, 0},
-                  {any_size, GpuPanelDesign::grid, 32, 0},
-                  {any_size, GpuPanelDesign::grid, 64, 0},
-                  {any_size, GpuPanelDesign::grid, 0, 0}};
+    gpu.panels = {{16384, GpuPanelDesign::cluster, 0, 0, 0},
+                  {any_size, GpuPanelDesign::grid, 32, 0, 0},
+                  {any_size, GpuPanelDesign::grid, 64, 0, 0},
+                  {any_size, GpuPanelDesign::grid, 0, 0, 0}};
     gpu.links.peer_chunk_bytes = 1.1e6;  // 2.8 us: copy, event and wait
     gpu.links.host_chunk_bytes = 1.6e6;  // 4 us
     gpu.links.host_bytes_a_second = 55e9;
@@ -84,7 +84,9 @@ GpuTuning sm_90() {
                     {16384, 256, 512, 4096},
                     {any_size, 256, 1024, 4096}};
     gpu.lu.deal = {.tile_columns_a_gpu = 8, .smallest_tile = 512, .widest_tile = 1024};
+    gpu.lu.in_place = {.tile_columns = 16, .narrowest_tile = 512};
     gpu.lu.narrowing = {.left_a_panel_column = 16, .narrowest_panel = 128};
+    gpu.lu.splitting = {.least_depth = 256, .least_multiplications = 0x1p33};
     gpu.lu.smallest_order = 2048;
     gpu.lu.update_rate = 50e12;
     gpu.lu.narrow_hybrid_below = 12288;
@@ -111,6 +113,7 @@ GpuTuning sm_90() {
                     {any_size, 256, 1024, 4096}};
     gpu.qr.deal = {.tile_columns_a_gpu = 8, .smallest_tile = 512, .widest_tile = 1024, .panels_alone_below = any_size};
     gpu.qr.narrowing = {.left_a_panel_column = 16, .narrowest_panel = 256};
+    gpu.qr.splitting = gpu.lu.splitting;
     gpu.qr.least_work = 1e10;
     gpu.qr.update_rate = 45e12;
     return gpu;

@@ -101,7 +101,7 @@ template <class T>
 bool GpuLuTasks<T>::by_pieces(Index rows, Index depth, Index cols) const {
     if (!std::is_same_v<T, float> || !choices_.split_products || choices_.tf32) return false;
     if (rt_.engine().device(0).emulated()) return true;
-    return worth_splitting(rows, depth, cols);
+    return worth_splitting(rt_.tuning().gpu.lu.splitting, rows, depth, cols);
 }
 
 /// Columns of a GPU: exchange of rows, U = L^-1 A beside the triangle, A -= L U below. add_columns(data) adds the

@@ -89,9 +89,9 @@ class InPlaceColumns {
 }  // namespace
 
 Index in_place_tile_width(const Tuning& tuning, Index m, Index n, int gpus) {
-    constexpr Index tile_columns = 16, narrowest = 512;
+    const GpuInPlace& in_place = tuning.gpu.lu.in_place;
     Index width = default_lu_tile(tuning, m, n, gpus).width;
-    while (width > narrowest && n / width < tile_columns) width /= 2;
+    while (width > in_place.narrowest_tile && n / width < in_place.tile_columns) width /= 2;
     return width;
 }
 

@@ -7,7 +7,7 @@
 
 #include <spdlog/spdlog.h>
 
-#include "kernels/cuda/panel.hpp"
+#include "kernels/cuda/panel_plan.hpp"
 #include "runtime/engine.hpp"
 
 namespace basalt::detail {
@@ -21,9 +21,10 @@ static_assert(sizeof(PanelLogEntry) % sizeof(Index) == 0);
 Index words(const Panel& panel) { return (PanelLog::enough_for(panel.width) + 1) * entry_words; }
 
 /// Blocks that write to it. GPUs are alike; the panel of an emulated one is a block.
-Index blocks(const Runtime& runtime, const Panel& panel, Index rows) {
-    const bool emulated = runtime.devices().front().emulated;
-    return emulated ? 1 : cuda_kernels::panel_log_blocks<double>(0, rows - panel.first);
+Index blocks(Runtime& runtime, const Panel& panel, Index rows) {
+    const Device& device = runtime.engine().device(0);
+    if (device.emulated()) return 1;
+    return cuda_kernels::panel_log_blocks<double>(0, rows - panel.first, device.tuning().panels);
 }
 
 }  // namespace

@@ -207,7 +207,8 @@ class GpuQrSubmission {
 
     /// Whether an update's products are made by pieces. On emulated devices all are that may be.
     bool in_pieces(Index rows, Index depth, Index cols) const {
-        return g_.by_pieces && (rt_.engine().device(0).emulated() || worth_splitting(rows, depth, cols));
+        return g_.by_pieces &&
+               (rt_.engine().device(0).emulated() || worth_splitting(rt_.tuning().gpu.qr.splitting, rows, depth, cols));
     }
 
     /// Step k on the GPU's tile columns, the first from col_begin. `next`: the panel whose gate it opens (leading) or

@@ -27,7 +27,8 @@ using Shapes = std::vector<std::array<Index, 2>>;
 inline std::string text_of(PanelPlan plan) {
     static constexpr std::array<const char*, 4> names{"cluster", "grid", "fused", "steps"};
     return std::string(names[static_cast<std::size_t>(plan.design)]) + ", " + std::to_string(plan.blocks) +
-           " blocks, leaf " + std::to_string(plan.leaf_width);
+           " blocks, leaf " + std::to_string(plan.leaf_width) + ", at most " + std::to_string(plan.tallest_leaf) +
+           " high";
 }
 
 /// A matrix as the panel takes it: row-major, with a gap right of its rows.

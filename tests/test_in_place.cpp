@@ -115,6 +115,28 @@ TEST_CASE("a wrapped array is solved with before it is given back, and no more a
     CHECK(lu.pivots().size() == static_cast<std::size_t>(n));
 }
 
+TEST_CASE("an array on a GPU is cut into as many tile columns as the tables ask for, but not into narrower ones") {
+    const auto tables = std::make_shared<basalt::TuningTables>(basalt::TuningTables::built_in());
+    for (basalt::GpuTuning& gpu : tables->gpus) {
+        gpu.lu.smallest_order = 1;
+        gpu.lu.sizes = {{basalt::any_size, 8, 8, 64}};
+        gpu.lu.in_place = {.tile_columns = 5, .narrowest_tile = 8};
+    }
+    Config config = LuMachine{.gpus = 1}.config();
+    config.tuning = tables;
+    Runtime runtime(config);
+    const auto width = [&](Index n) {
+        const auto array = EmulatedArrays::make(runtime, std::vector<double>(static_cast<std::size_t>(n * n)));
+        const auto matrix = Matrix<double>::wrap(runtime, array->data(), n, n, n, {}, Place::gpu(0));
+        return matrix.tile_shape().width;
+    };
+    CHECK(width(320) == 64);
+    CHECK(width(319) == 32);
+    CHECK(width(80) == 16);
+    CHECK(width(79) == 8);
+    CHECK(width(20) == 8);
+}
+
 TEST_CASE("arrays on GPUs that cannot be wrapped are refused") {
     Runtime runtime(LuMachine{.gpus = 1}.config());
     const auto array = EmulatedArrays::make(runtime, std::vector<double>(30));

@@ -43,7 +43,7 @@ class GreedyKernels : public CudaKernels {
             // *info = 0, and the log begun
             basalt::cuda_kernels::panel_factor<T>(stream, nothing, pivots, info, workspace, plan, log);
             basalt::cuda_detail::factor_fused<T>(stream, panel, pivots, info, workspace, plan.leaf_width,
-                                                 basalt::cuda_detail::FusedUpdate::greedy, log);
+                                                 plan.tallest_leaf, basalt::cuda_detail::FusedUpdate::greedy, log);
         });
     }
 };
@@ -122,6 +122,15 @@ TEMPLATE_TEST_CASE("blocks and leaves of a GPU panel may be chosen", "[cuda][med
             for (const int leaf : {0, 1, 5, 16, 33, 64}) plans.push_back({design.design, blocks, leaf});
         }
     }
+    check_panel_ratios<TestType>(*gpu(), plans, {{300, 70}});
+    check_tied_panel_pivots<TestType>(*gpu(), plans, {{300, 70}});
+}
+
+TEMPLATE_TEST_CASE("leaves of a fused GPU panel that are taller than its plan allows go by steps", "[cuda]", float,
+                   double) {
+    if (gpu() == nullptr) SKIP(no_gpu);
+    PanelPlans plans;
+    for (const Index tallest : {1, 100, 270, 1 << 20}) plans.push_back({PanelDesign::fused, 0, 0, tallest});
     check_panel_ratios<TestType>(*gpu(), plans, {{300, 70}});
     check_tied_panel_pivots<TestType>(*gpu(), plans, {{300, 70}});
 }

@@ -11,6 +11,7 @@
 #include "basalt/lu.hpp"
 #include "basalt/qr.hpp"
 #include "basalt/tuning.hpp"
+#include "kernels/split_product.hpp"
 #include "tests/catch.hpp"
 #include "tests/temporary_folder.hpp"
 
@@ -113,6 +114,21 @@ TEST_CASE("LU takes tiles, panels and modes from the tables") {
     CHECK(basalt::chosen_lu_mode(tuning, {}, 10, 10, 1) == LuMode::gpu);
 }
 
+TEST_CASE("products go by pieces from the depth and the number of multiplications on that the tables name") {
+    Tuning tuning = measured();
+    for (const basalt::GpuSplitting& from : {tuning.gpu.lu.splitting, tuning.gpu.qr.splitting}) {
+        CHECK(basalt::worth_splitting(from, 8192, 1024, 1024));
+        CHECK_FALSE(basalt::worth_splitting(from, 8192, 1024, 1023));
+        CHECK(basalt::worth_splitting(from, 32768, 256, 1024));
+        CHECK_FALSE(basalt::worth_splitting(from, 65536, 255, 65536));
+    }
+    const basalt::GpuSplitting from{.least_depth = 10, .least_multiplications = 1000};
+    CHECK(basalt::worth_splitting(from, 10, 10, 10));
+    CHECK_FALSE(basalt::worth_splitting(from, 1000, 9, 10));
+    CHECK_FALSE(basalt::worth_splitting(from, 9, 11, 10));
+    CHECK(basalt::worth_splitting(from, basalt::Index{1} << 40, 1 << 20, 1));
+}
+
 TEST_CASE("Cholesky and QR take tiles, panels and modes from the tables") {
     Tuning tuning = measured();
     CHECK(basalt::default_cholesky_tile(tuning, 2000) == basalt::TileShape{512, 128});
@@ -194,7 +210,10 @@ TEST_CASE("what is written to a tuning file is read from it") {
     TuningTables tables = TuningTables::built_in();
     tables.cpus[1].lu.team.most = 7;
     tables.gpus[2].lu.update_rate = 43.25e12;
-    tables.gpus[2].panels = {{5000, basalt::GpuPanelDesign::fused, 3, 8}};
+    tables.gpus[2].panels = {{5000, basalt::GpuPanelDesign::fused, 3, 8, 900}};
+    tables.gpus[2].lu.in_place.narrowest_tile = 48;
+    tables.gpus[2].lu.splitting.least_depth = 96;
+    tables.gpus[2].qr.splitting.least_multiplications = 12.5;
     basalt::write_tuning_file(folder.path("new/folder/tuning.json"), tables);
     const TuningTables read = basalt::read_tuning_file(folder.path("new/folder/tuning.json"));
     CHECK(read.for_cpu("avx2").lu.team.most == 7);
@@ -202,6 +221,10 @@ TEST_CASE("what is written to a tuning file is read from it") {
     CHECK(read.for_gpu("sm_90").panels.size() == 1);
     CHECK(read.for_gpu("sm_90").panels[0].design == basalt::GpuPanelDesign::fused);
     CHECK(read.for_gpu("sm_90").panels[0].leaf_width == 8);
+    CHECK(read.for_gpu("sm_90").panels[0].tallest_leaf == 900);
+    CHECK(read.for_gpu("sm_90").lu.in_place.narrowest_tile == 48);
+    CHECK(read.for_gpu("sm_90").lu.splitting.least_depth == 96);
+    CHECK(read.for_gpu("sm_90").qr.splitting.least_multiplications == 12.5);
     CHECK(read.for_gpu("sm_80").panels.size() == TuningTables::built_in().for_gpu("sm_80").panels.size());
     // all of it: written again it is the same text
     basalt::write_tuning_file(folder.path("again.json"), read);
@@ -234,7 +257,8 @@ TEST_CASE("what a tuning file must not say is refused with file, key and what is
     CHECK(has(refusal_of(R"({"gpu": {"sm_9x": {}}})"), "gpu.sm_9x: no such architecture"));
     CHECK(has(refusal_of(R"({"gpu": {"sm_90": 3}})"), "gpu.sm_90 = 3; allowed is an object"));
     CHECK(has(refusal_of(R"({"gpu": {"sm_90": {"lu": {"smalest_order": 3}}}})"),
-              "gpu.sm_90.lu.smalest_order: no such name; allowed are sizes, deal, narrowing, smallest_order"));
+              "gpu.sm_90.lu.smalest_order: no such name; allowed are sizes, deal, in_place, narrowing, splitting, "
+              "smallest_order"));
     CHECK(has(refusal_of(R"({"gpu": {"sm_90": {"lu": {"smallest_order": "many"}}}})"),
               "gpu.sm_90.lu.smallest_order = \"many\"; allowed is 0 to "));
     CHECK(has(refusal_of(R"({"gpu": {"sm_90": {"lu": {"smallest_order": 2.5}}}})"),

@@ -70,6 +70,14 @@ void visit_narrowing(Visitor& visitor, Narrowing& narrowing) {
     });
 }
 
+template <class Visitor, class Splitting>
+void visit_splitting(Visitor& visitor, Splitting& splitting) {
+    visitor.group("splitting", [&splitting](Visitor& v) {
+        v.number("least_depth", splitting.least_depth, Index{1}, tuning_limits::extent);
+        v.number("least_multiplications", splitting.least_multiplications, 0.0, 1e30);
+    });
+}
+
 /// The numbers of a CpuTuning.
 template <class Visitor, class Entry>
 void visit_cpu_tuning(Visitor& visitor, Entry& entry) {
@@ -121,6 +129,7 @@ void visit_gpu_tuning(Visitor& visitor, Entry& entry) {
         v.design("design", panel.design);
         v.number("blocks", panel.blocks, 0, 1024);
         v.number("leaf_width", panel.leaf_width, 0, 1024);
+        v.number("tallest_leaf", panel.tallest_leaf, Index{0}, order);
     });
     visitor.group("links", [&links = entry.links](Visitor& v) {
         v.number("peer_chunk_bytes", links.peer_chunk_bytes, 1.0, 1e12);
@@ -137,7 +146,12 @@ void visit_gpu_tuning(Visitor& visitor, Entry& entry) {
     });
     visitor.group("lu", [&lu = entry.lu](Visitor& v) {
         visit_gpu_sizes(v, lu.sizes, lu.deal);
+        v.group("in_place", [&in_place = lu.in_place](Visitor& inner) {
+            inner.number("tile_columns", in_place.tile_columns, Index{1}, extent);
+            inner.number("narrowest_tile", in_place.narrowest_tile, Index{1}, extent);
+        });
         visit_narrowing(v, lu.narrowing);
+        visit_splitting(v, lu.splitting);
         v.number("smallest_order", lu.smallest_order, Index{0}, order);
         v.number("update_rate", lu.update_rate, 1e6, 1e18);
         v.number("narrow_hybrid_below", lu.narrow_hybrid_below, Index{0}, order);
@@ -161,6 +175,7 @@ void visit_gpu_tuning(Visitor& visitor, Entry& entry) {
     visitor.group("qr", [&qr = entry.qr](Visitor& v) {
         visit_gpu_sizes(v, qr.sizes, qr.deal);
         visit_narrowing(v, qr.narrowing);
+        visit_splitting(v, qr.splitting);
         v.number("least_work", qr.least_work, 0.0, 1e30);
         v.number("update_rate", qr.update_rate, 1e6, 1e18);
     });

@@ -112,6 +112,20 @@ struct GpuNarrowing {
     Index narrowest_panel = 1;
 };
 
+/// Products in single precision are made by pieces (split_products of the options) from so many columns of the left
+/// operand and so many multiplications on: below, getting the pieces takes longer than they save.
+struct GpuSplitting {
+    Index least_depth = 1;
+    double least_multiplications = 0;
+};
+
+/// Default tiles of a column-major array in a GPU's memory that is factored there: halved from the usual ones, down to
+/// the narrowest, until there are so many tile columns. One more than these is what it takes beside the array.
+struct GpuInPlace {
+    Index tile_columns = 1;
+    Index narrowest_tile = 1;
+};
+
 /// What was measured on GPUs of one compute capability, with the links they usually have. Lists by size ascend.
 struct GpuTuning {
     std::string architecture;  ///< "sm_90" for compute capability 9.0
@@ -126,6 +140,8 @@ struct GpuTuning {
         GpuPanelDesign design = GpuPanelDesign::steps;
         int blocks = 0;      ///< thread blocks, one to a multiprocessor; 0: as many as are good for the height
         int leaf_width = 0;  ///< columns factored on chip; 0: as many as fit
+        /// Design fused: taller leaves are factored by steps; 0: those that registers do not hold.
+        Index tallest_leaf = 0;
     };
     std::vector<Panel> panels;
 
@@ -152,7 +168,9 @@ struct GpuTuning {
     struct Lu {
         std::vector<GpuSizes> sizes;  ///< tiles are squares
         GpuDeal deal;
+        GpuInPlace in_place;
         GpuNarrowing narrowing;    ///< mode gpu
+        GpuSplitting splitting;    ///< of updates
         Index smallest_order = 0;  ///< below this smaller dimension the cores alone are faster
         double update_rate = 1;    ///< of the trailing update, operations a second
         /// Mode hybrid: panels are half as wide where fewer columns are left.
@@ -191,6 +209,7 @@ struct GpuTuning {
         std::vector<GpuSizes> sizes;  ///< tiles are squares, but no wider than the matrix
         GpuDeal deal;
         GpuNarrowing narrowing;  ///< mode gpu
+        GpuSplitting splitting;  ///< of updates
         double least_work = 0;   ///< operations, below which the cores alone are faster
         double update_rate = 1;  ///< of the trailing update, operations a second
     } qr;

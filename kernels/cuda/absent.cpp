@@ -133,7 +133,7 @@ std::size_t panel_workspace(Index, Index) {
     return 0;  // the CPU panel, which emulated devices run, has its own
 }
 template <class T>
-int panel_log_blocks(int, Index) {
+int panel_log_blocks(int, Index, const std::vector<GpuTuning::Panel>&) {
     return 0;
 }
 template <class T>
@@ -244,8 +244,8 @@ template PanelPlan panel_plan<float>(int, Index);
 template PanelPlan panel_plan<double>(int, Index);
 template bool panel_fits<float>(int, Index, PanelPlan);
 template bool panel_fits<double>(int, Index, PanelPlan);
-template int panel_log_blocks<float>(int, Index);
-template int panel_log_blocks<double>(int, Index);
+template int panel_log_blocks<float>(int, Index, const std::vector<GpuTuning::Panel>&);
+template int panel_log_blocks<double>(int, Index, const std::vector<GpuTuning::Panel>&);
 template void panel_factor<float>(Stream, View<float>, Index*, Index*, void*, PanelLog);
 template void panel_factor<double>(Stream, View<double>, Index*, Index*, void*, PanelLog);
 template void panel_factor<float>(Stream, View<float>, Index*, Index*, void*, PanelPlan, PanelLog);

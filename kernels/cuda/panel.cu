@@ -56,7 +56,7 @@ bool panel_fits(int device, Index rows, PanelPlan plan) {
 template <class T>
 PanelPlan panel_plan(int device, Index rows, const std::vector<GpuTuning::Panel>& entries) {
     for (const GpuTuning::Panel& entry : entries) {
-        const PanelPlan plan{entry.design, entry.blocks, entry.leaf_width};
+        const PanelPlan plan{entry.design, entry.blocks, entry.leaf_width, entry.tallest_leaf};
         if (rows <= entry.up_to && panel_fits<T>(device, rows, plan)) return plan;
     }
     return {PanelDesign::steps};
@@ -73,12 +73,12 @@ std::size_t panel_workspace(Index rows, Index cols) {
 }
 
 template <class T>
-int panel_log_blocks(int device, Index rows) {
+int panel_log_blocks(int device, Index rows, const std::vector<GpuTuning::Panel>& entries) {
     constexpr int most = 64;
     int current = 0;
     static_cast<void>(cudaGetDevice(&current));
     static_cast<void>(cudaSetDevice(device));  // kernels are made fit for the current device when it is first asked
-    const PanelPlan plan = panel_plan<T>(device, rows);
+    const PanelPlan plan = panel_plan<T>(device, rows, entries);
     static_cast<void>(cudaSetDevice(current));
     if (plan.design == PanelDesign::cluster) return cuda_detail::most_resident_cluster;
     return plan.design == PanelDesign::grid && plan.blocks > 0 ? std::min(plan.blocks, most) : most;
@@ -97,7 +97,7 @@ void panel_factor(Stream stream, View<T> panel, Index* pivots, Index* info, void
             return cuda_detail::factor_resident<T>(stream, panel, pivots, info, workspace, plan, log);
         case PanelDesign::fused:
             return cuda_detail::factor_fused<T>(stream, panel, pivots, info, workspace, fused_leaf_width(plan),
-                                                cuda_detail::FusedUpdate::lazy, log);
+                                                plan.tallest_leaf, cuda_detail::FusedUpdate::lazy, log);
         case PanelDesign::steps:
             return cuda_detail::factor_by_steps<T>(stream, panel, pivots, info, workspace, plan.leaf_width);
     }
@@ -116,8 +116,8 @@ template PanelPlan panel_plan<float>(int, Index);
 template PanelPlan panel_plan<double>(int, Index);
 template bool panel_fits<float>(int, Index, PanelPlan);
 template bool panel_fits<double>(int, Index, PanelPlan);
-template int panel_log_blocks<float>(int, Index);
-template int panel_log_blocks<double>(int, Index);
+template int panel_log_blocks<float>(int, Index, const std::vector<GpuTuning::Panel>&);
+template int panel_log_blocks<double>(int, Index, const std::vector<GpuTuning::Panel>&);
 template void panel_factor<float>(Stream, View<float>, Index*, Index*, void*, PanelLog);
 template void panel_factor<double>(Stream, View<double>, Index*, Index*, void*, PanelLog);
 template void panel_factor<float>(Stream, View<float>, Index*, Index*, void*, PanelPlan, PanelLog);

@@ -18,6 +18,8 @@ struct PanelPlan {
     PanelDesign design = PanelDesign::cluster;
     int blocks = 0;      ///< thread blocks, one to an SM; 0: as many as are good for the height
     int leaf_width = 0;  ///< columns that are factored on chip; 0: as many as fit
+    /// Design fused: taller leaves are factored by steps, the paper's T; 0: those that registers do not hold.
+    Index tallest_leaf = 0;
 };
 
 /// The plan for a panel that is factored while the GPU also updates: few blocks, as long as they hold it. Every panel
@@ -50,9 +52,5 @@ void panel_factor(Stream stream, View<T> panel, Index* pivots, Index* info, void
 /// By panel_plan().
 template <class T>
 void panel_factor(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace, PanelLog log = {});
-
-/// Blocks that log a panel by panel_plan(), but 64 at most.
-template <class T>
-int panel_log_blocks(int device, Index rows);
 
 }  // namespace basalt::cuda_kernels

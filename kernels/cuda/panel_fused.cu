@@ -235,10 +235,11 @@ struct FusedLeaf {
     ColumnFlags* flags;  // one a column of the panel
     void* workspace;
     Index columns;
+    Index tallest;
     FusedUpdate update;
     PanelLog log;
 
-    Index width(Index rows) const { return rows <= fused_height<T>() ? columns : steps_width; }
+    Index width(Index rows) const { return rows <= tallest ? columns : steps_width; }
 
     void interchange_outside(Index first, Index cols) const {
         cuda_detail::interchange_outside<T>(stream, panel, first, cols, pivots);
@@ -246,7 +247,7 @@ struct FusedLeaf {
 
     void factor(Index first, Index cols) const {
         const View<T> leaf = panel.block(first, first, panel.rows() - first, cols);
-        if (leaf.rows() > fused_height<T>()) {
+        if (leaf.rows() > tallest) {
             return factor_leaf_by_steps<T>(stream, panel, first, cols, pivots, info, workspace);
         }
         cudaLaunchAttribute together{};
@@ -301,14 +302,16 @@ std::size_t fused_workspace(Index rows, Index cols) {
 }
 
 template <class T>
-void factor_fused(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace, int width,
+void factor_fused(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace, int width, Index tallest,
                   FusedUpdate update, PanelLog log) {
     if (panel.empty()) return;
     auto* const flags = static_cast<ColumnFlags*>(workspace);
     const std::size_t bytes = flag_bytes(panel.cols());
     check(cudaMemsetAsync(flags, 0, bytes, native(stream)), "cudaMemsetAsync", stream);
     void* const rest = static_cast<char*>(workspace) + bytes;
-    const FusedLeaf<T> leaf{stream, panel, pivots, info, flags, rest, width == 0 ? fused_width : width, update, log};
+    const Index columns = width == 0 ? fused_width : width,
+                height = tallest == 0 ? fused_height<T>() : std::min(tallest, fused_height<T>());
+    const FusedLeaf<T> leaf{stream, panel, pivots, info, flags, rest, columns, height, update, log};
     factor_recursively<T>(stream, panel, leaf);
 }
 
@@ -316,7 +319,7 @@ template Index fused_height<float>();
 template Index fused_height<double>();
 template int fused_width_limit<float>(int, Index);
 template int fused_width_limit<double>(int, Index);
-template void factor_fused<float>(Stream, View<float>, Index*, Index*, void*, int, FusedUpdate, PanelLog);
-template void factor_fused<double>(Stream, View<double>, Index*, Index*, void*, int, FusedUpdate, PanelLog);
+template void factor_fused<float>(Stream, View<float>, Index*, Index*, void*, int, Index, FusedUpdate, PanelLog);
+template void factor_fused<double>(Stream, View<double>, Index*, Index*, void*, int, Index, FusedUpdate, PanelLog);
 
 }  // namespace basalt::cuda_detail

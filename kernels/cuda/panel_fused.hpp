@@ -20,7 +20,7 @@ enum class FusedUpdate {
 inline constexpr int fused_width = 32;
 inline constexpr int most_fused_width = 64;
 
-/// Tallest leaf, the paper's T; taller ones go by steps.
+/// Tallest leaf that the registers hold.
 template <class T>
 Index fused_height();
 
@@ -32,12 +32,12 @@ int fused_width_limit(int device, Index rows);
 std::size_t fused_workspace(Index rows, Index cols);
 
 /// The design `fused` (see kernels/cuda/panel.hpp). `width`: columns of a leaf, at most fused_width_limit(), or 0.
-/// *info is 0 before. Leaves are one kernel each, launched cooperatively.
-/// Abdelfattah et al., section 6.5.2, design D2. Here multipliers go to the other blocks through a copy in the
-/// workspace, contiguous, so that the column's owner may go on exchanging its rows. In double precision, leaves no
-/// taller than fused_height() append to `log`.
+/// `tallest`: leaves of more rows go by steps, the paper's T; 0: those taller than fused_height(). *info is 0 before.
+/// Leaves are one kernel each, launched cooperatively. Abdelfattah et al., section 6.5.2, design D2. Here multipliers
+/// go to the other blocks through a copy in the workspace, contiguous, so that the column's owner may go on exchanging
+/// its rows. In double precision, leaves that do not go by steps append to `log`.
 template <class T>
 void factor_fused(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace, int width,
-                  FusedUpdate update = FusedUpdate::lazy, PanelLog log = {});
+                  Index tallest = 0, FusedUpdate update = FusedUpdate::lazy, PanelLog log = {});
 
 }  // namespace basalt::cuda_detail

@@ -13,4 +13,8 @@ namespace basalt::cuda_kernels {
 template <class T>
 PanelPlan panel_plan(int device, Index rows, const std::vector<GpuTuning::Panel>& entries);
 
+/// Blocks that log a panel by that plan, but 64 at most.
+template <class T>
+int panel_log_blocks(int device, Index rows, const std::vector<GpuTuning::Panel>& entries);
+
 }  // namespace basalt::cuda_kernels
