@@ -14,6 +14,8 @@ void Engine::start_drivers() {
     if (devices_.empty()) return;
     coherence_ = std::make_unique<Coherence>(*this, devices_, config_.gpu_memory);
     for (std::size_t d = 0; d < devices_.size(); ++d) {
+        // nothing more of the graph is computed; the error follows when the driver gets there
+        devices_[d]->on_failure([this] { root_.cancelled.store(true, std::memory_order_release); });
         drivers_.push_back(std::make_unique<Driver>(*this, *devices_[d], places() + static_cast<int>(d)));
     }
 }

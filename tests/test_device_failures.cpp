@@ -2,6 +2,7 @@
 // reported once and names what failed; what the failed graph did not write keeps its contents; nothing leaks; the
 // runtime goes on.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -344,6 +345,36 @@ TEST_CASE("when every GPU is lost, tasks run on the cores, and those that need a
           "task 'late': gpu 0 is lost after an earlier error, and so is every other GPU");
     runtime->wait();
     CHECK(x.host_view()[99] == 3);
+}
+
+TEST_CASE("behind what fails in its stream's turn nothing is computed, on that GPU or another", "[sanitize]") {
+    const Watchdog watchdog;
+    for (const What what : {What::kernel, What::copy}) {
+        CAPTURE(name_of(what));
+        Emulation emulation;
+        emulation.failing_gpu = 0;
+        (what == What::kernel ? emulation.failing_kernel : emulation.failing_copy) = what == What::kernel ? 3 : 1;
+        const auto runtime = DeviceSetting{.gpus = gpus, .emulation = emulation}.runtime();
+        const auto nothing = gpu_kernel([](Stream, View<int>) {});
+        std::atomic<int> computed{0};
+        const auto counted = gpu_kernel([&computed](Stream, View<int>) { ++computed; });
+        Array<int> x(*runtime, 100);
+        Gate gate;
+        runtime->submit({.place = Place::gpu(0)}, write(x), gpu_kernel([&gate](Stream, View<int>) { gate.pass(); }));
+        runtime->submit({.place = Place::gpu(0)}, readwrite(x), nothing);
+        if (what == What::kernel) {
+            runtime->submit({.name = "fails", .place = Place::gpu(0)}, readwrite(x), nothing);
+            runtime->submit({.place = Place::gpu(0)}, readwrite(x), counted);
+        }
+        runtime->submit({.place = Place::gpu(1)}, readwrite(x), counted);
+        REQUIRE(comes_true([&] { return statistics(*runtime, 1).kernels == 1; }));  // all of it is in the streams
+        gate.open();
+        CHECK_THROWS_AS(runtime->wait(), TaskError);
+        CHECK(computed == 0);
+        runtime->submit({.place = Place::gpu(1)}, readwrite(x), counted);
+        runtime->wait();
+        CHECK(computed == 1);
+    }
 }
 
 TEST_CASE("after the loss of a GPU a system of equations is solved by the cores") {

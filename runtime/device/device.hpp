@@ -120,6 +120,10 @@ class Device {
     /// device, where it computes. It must stay callable until the next recorded ticket is reached.
     virtual void launch(StreamRole stream, std::function<void(Stream)> kernel) = 0;
 
+    /// `noticed` is called where something fails in its stream's turn and the device goes on, before anything begins
+    /// that waits for it: on emulated devices, on the stream's thread. Set before anything is enqueued.
+    virtual void on_failure(std::function<void()>) {}
+
     /// Marks the present end of the stream. `timed`: time_of() can be asked for it.
     virtual Ticket record(StreamRole stream, bool timed) = 0;
     /// Whether the stream has got there. Throws DeviceError for what failed on the way, each failure once.

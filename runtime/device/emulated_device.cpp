@@ -248,6 +248,10 @@ void EmulatedDevice::launch(StreamRole stream, std::function<void(Stream)> kerne
     });
 }
 
+void EmulatedDevice::on_failure(std::function<void()> noticed) {
+    for (const auto& queue : queues_) queue->stream.on_failure(noticed);
+}
+
 Ticket EmulatedDevice::record(StreamRole stream, bool timed) {
     check_alive("record");
     ++records_;

@@ -90,6 +90,7 @@ class EmulatedDevice final : public Device {
     void copy_to_peer(StreamRole stream, Device& peer, const Copy& copy) override;
     RelayMark relay_to_peer(Device& peer, const Copy& copy, const RelayMark& before, bool is_last) override;
     void launch(StreamRole stream, std::function<void(Stream)> kernel) override;
+    void on_failure(std::function<void()> noticed) override;
 
     Ticket record(StreamRole stream, bool timed) override;
     bool reached(StreamRole stream, Ticket ticket) override;

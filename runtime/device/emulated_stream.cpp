@@ -113,8 +113,11 @@ void EmulatedStream::run(const Operation& operation) {
     try {
         operation.run();
     } catch (...) {
-        const std::lock_guard lock(mutex_);
-        failures_.push_back({timeline_->reached() + 1, std::current_exception()});
+        {
+            const std::lock_guard lock(mutex_);
+            failures_.push_back({timeline_->reached() + 1, std::current_exception()});
+        }
+        if (failure_noticed_) failure_noticed_();
     }
 }
 

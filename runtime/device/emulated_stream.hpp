@@ -14,6 +14,7 @@
 #include <optional>
 #include <random>
 #include <thread>
+#include <utility>
 
 #include "runtime/device/device.hpp"
 
@@ -51,6 +52,8 @@ class EmulatedStream {
     void enqueue_always(std::function<void()> operation);
     /// What is enqueued from now on starts when `other` has reached `ticket`.
     void enqueue_wait(std::shared_ptr<Timeline> other, Ticket ticket);
+    /// Called when work has thrown, before anything behind it begins. Set before anything is enqueued.
+    void on_failure(std::function<void()> noticed) { failure_noticed_ = std::move(noticed); }
     Ticket record(bool timed);
 
     const std::shared_ptr<Timeline>& timeline() const { return timeline_; }
@@ -81,7 +84,8 @@ class EmulatedStream {
 
     const std::chrono::nanoseconds longest_delay_;
     const std::atomic<bool>& lost_;
-    std::mt19937_64 random_;  // the thread's own
+    std::function<void()> failure_noticed_;  // published by the first operation
+    std::mt19937_64 random_;                 // the thread's own
     const std::shared_ptr<Timeline> timeline_ = std::make_shared<Timeline>();
     std::array<std::int64_t, Device::remembered_tickets> times_{};  // 0: not timed; published by the timeline
 
