@@ -9,7 +9,7 @@ namespace basalt::detail {
 namespace {
 
 /// Enough of a row to be moved at the memory's speed, and so few that all cores have a part of a wide panel: who comes
-/// for the first tile columns need not wait for the others.
+/// for the first tile columns, whose tasks go first, need not wait for the others.
 constexpr Index columns_a_task = 128;
 
 }  // namespace
