@@ -127,16 +127,18 @@ class GpuContest {
     const VendorRuns& vendor() const { return vendor_; }
 
   protected:
-    /// `tile`: that of the matrix, unless derived classes make one of their own. `blocks`: as vendor_runs() takes them.
+    /// `usual`: the tile where the options name none and the GPUs have the memory. `blocks`: as vendor_runs() takes
+    /// them.
     GpuContest(const VersusOptions& options, basalt::Runtime& runtime, VendorGpu<T>& gpu, Index m, Index n,
-               basalt::TileShape tile, basalt::Deal deal, const std::vector<Index>& blocks)
+               basalt::TileShape usual, basalt::Deal deal, const std::vector<Index>& blocks)
         : options_(options),
           runtime_(runtime),
           gpu_(gpu),
           m_(m),
           n_(n),
-          tile_(tile),
-          deal_(deal, runtime.gpus()),
+          tile_(options.tile == basalt::TileShape{} ? basalt::fitting_tile(runtime, usual, m, n, sizeof(T))
+                                                    : options.tile),
+          deal_(deal),
           vendor_(vendor_runs(options, runtime.gpus(), blocks)) {
         if (!options.energy) return;
         const std::vector<basalt::DeviceInfo> gpus = runtime.devices();
@@ -149,7 +151,7 @@ class GpuContest {
     /// None beside the user's where that is factored in place.
     virtual basalt::Matrix<T> new_matrix() {
         basalt::Matrix<T> a(runtime_, m_, n_, tile_);
-        if (deal_ == basalt::ColumnDeal(basalt::Deal::cyclic, runtime_.gpus())) a.set_deal(basalt::Deal::cyclic);
+        a.set_deal(deal_);
         return a;
     }
     /// The user's matrix as it is before each run; waits.
@@ -182,12 +184,15 @@ class GpuContest {
 
     const VersusOptions& options() const { return options_; }
     basalt::Runtime& runtime() const { return runtime_; }
+    VendorGpu<T>& gpu() const { return gpu_; }
     Index m() const { return m_; }
     Index n() const { return n_; }
     const basalt::TileShape& tile() const { return tile_; }
     void set_tile(const basalt::TileShape& tile) { tile_ = tile; }
     /// The matrix's columns as its tiles deal them.
-    basalt::DealtColumns dealt() const { return {n_, std::max<Index>(tile_.width, 1), deal_}; }
+    basalt::DealtColumns dealt() const {
+        return {n_, std::max<Index>(tile_.width, 1), basalt::ColumnDeal(deal_, runtime_.gpus())};
+    }
 
   private:
     /// The vendor's one GPU takes the matrix beside our tiles.
@@ -257,7 +262,7 @@ class GpuContest {
     VendorGpu<T>& gpu_;
     const Index m_, n_;
     basalt::TileShape tile_;
-    const basalt::ColumnDeal deal_;
+    const basalt::Deal deal_;
     VendorRuns vendor_;
     std::optional<VendorGpus> vendor_gpus_;
     std::unique_ptr<basalt::EnergyMeter> our_energy_, vendor_energy_;  // where energy is asked for

@@ -24,8 +24,8 @@ template <class T>
 class CholeskyContest final : public GpuContest<T> {
   public:
     CholeskyContest(const VersusOptions& options, basalt::Runtime& runtime, VendorGpu<T>& gpu, Index n)
-        : GpuContest<T>(options, runtime, gpu, n, n, tile_for(options, runtime, n), basalt::Deal::cyclic,
-                        vendor_blocks()) {
+        : GpuContest<T>(options, runtime, gpu, n, n, basalt::default_cholesky_tile(runtime.tuning(), n, runtime.gpus()),
+                        basalt::Deal::cyclic, vendor_blocks()) {
         if (options.m > 0 && options.m != n)
             throw std::invalid_argument("--m: Cholesky is of square matrices, allowed is --n");
         cholesky_options_.mode = options.mode == "gpu" ? basalt::FactorMode::gpu : basalt::FactorMode::hybrid;
@@ -51,12 +51,6 @@ class CholeskyContest final : public GpuContest<T> {
     using GpuContest<T>::tile;
     using GpuContest<T>::dealt;
     using GpuContest<T>::timed_vendor;
-
-    static basalt::TileShape tile_for(const VersusOptions& options, const basalt::Runtime& runtime, Index n) {
-        if (options.tile != basalt::TileShape{}) return options.tile;
-        return basalt::fitting_tile(runtime, basalt::default_cholesky_tile(runtime.tuning(), n, runtime.gpus()), n, n,
-                                    sizeof(T));
-    }
 
     void fill(basalt::Matrix<T>& a, const UserMatrix<T>& user) override {
         cholesky_ = {};

@@ -24,9 +24,9 @@ template <class T>
 class LuContest final : public GpuContest<T> {
   public:
     LuContest(const VersusOptions& options, basalt::Runtime& runtime, VendorGpu<T>& gpu, Index n)
-        : GpuContest<T>(options, runtime, gpu, n, n, tile_for(options, runtime, n), basalt::Deal::balanced,
-                        vendor_blocks()),
-          vendor_gpu_(gpu) {
+        : GpuContest<T>(options, runtime, gpu, n, n, basalt::default_lu_tile(runtime.tuning(), n, n, runtime.gpus()),
+                        basalt::Deal::balanced, vendor_blocks()) {
+        if (options.in_place) this->set_tile({n, options.tile.width});  // the rest is known when the array is wrapped
         lu_options_.mode = options.mode == "gpu" ? basalt::LuMode::gpu : basalt::LuMode::hybrid;
         lu_options_.gpu_panels_below = options.gpu_panels_below;
         lu_options_.panel_width = options.nb;
@@ -50,15 +50,6 @@ class LuContest final : public GpuContest<T> {
     using GpuContest<T>::tile;
     using GpuContest<T>::dealt;
     using GpuContest<T>::timed_vendor;
-
-    /// Of an array that is factored in place: known when it is wrapped.
-    static basalt::TileShape tile_for(const VersusOptions& options, const basalt::Runtime& runtime, Index n) {
-        if (options.in_place) return {n, options.tile.width};
-        return options.tile == basalt::TileShape{}
-                   ? basalt::fitting_tile(runtime, basalt::default_lu_tile(runtime.tuning(), n, n, runtime.gpus()), n,
-                                          n, sizeof(T))
-                   : options.tile;
-    }
 
     basalt::Matrix<T> new_matrix() override {
         return options().in_place ? basalt::Matrix<T>() : GpuContest<T>::new_matrix();
@@ -131,8 +122,8 @@ class LuContest final : public GpuContest<T> {
         json["panel_threads"] = lu_options_.panel_threads;
     }
 
-    void prepare_vendor_gpu() override { vendor_gpu_.prepare(n()); }
-    void run_vendor_gpu(T* a) override { vendor_gpu_.getrf(n(), a); }
+    void prepare_vendor_gpu() override { this->gpu().prepare(n()); }
+    void run_vendor_gpu(T* a) override { this->gpu().getrf(n(), a); }
     VendorRun run_vendor_gpus(const VendorGpus& gpus, const DealtView<T>& a) override {
         VendorLuGpus<T> lu(gpus, a);
         const double seconds = timed_vendor([&] { return lu.factor(); });
@@ -141,7 +132,6 @@ class LuContest final : public GpuContest<T> {
     }
 
     static constexpr double epsilon = static_cast<double>(std::numeric_limits<T>::epsilon());
-    VendorGpu<T>& vendor_gpu_;
     basalt::LuOptions lu_options_;
     basalt::LuFactors<T> lu_;
     std::vector<double> signs_, expected_;

@@ -23,7 +23,8 @@ template <class T>
 class QrContest final : public GpuContest<T> {
   public:
     QrContest(const VersusOptions& options, basalt::Runtime& runtime, VendorGpu<T>& gpu, Index n)
-        : GpuContest<T>(options, runtime, gpu, rows_for(options, n), n, tile_for(options, runtime, n),
+        : GpuContest<T>(options, runtime, gpu, rows_for(options, n), n,
+                        basalt::default_qr_tile(runtime.tuning(), rows_for(options, n), n, runtime.gpus()),
                         basalt::Deal::balanced, vendor_blocks()) {
         qr_options_.mode = options.mode == "gpu" ? basalt::QrMode::gpu : basalt::QrMode::hybrid;
         qr_options_.gpu_panels_below = options.gpu_panels_below;
@@ -46,13 +47,6 @@ class QrContest final : public GpuContest<T> {
         const Index m = options.m > 0 ? options.m : n;
         if (m < n) throw std::invalid_argument("--m: in the modes hybrid and gpu at least --n");
         return m;
-    }
-
-    static basalt::TileShape tile_for(const VersusOptions& options, const basalt::Runtime& runtime, Index n) {
-        if (options.tile != basalt::TileShape{}) return options.tile;
-        const Index m = rows_for(options, n);
-        return basalt::fitting_tile(runtime, basalt::default_qr_tile(runtime.tuning(), m, n, runtime.gpus()), m, n,
-                                    sizeof(T));
     }
 
     void fill(basalt::Matrix<T>& a, const UserMatrix<T>& user) override {

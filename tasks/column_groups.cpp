@@ -74,7 +74,7 @@ void ColumnGroups::bring(Index column) const {
                            0,
                            static_cast<std::int32_t>(matrix_.grid().shape().width),
                            AccessMode::read};
-    matrix_.runtime().engine().prefetch(all, matrix_.place_of(column), {.priority = priority()});
+    matrix_.runtime().engine().prefetch(all, Place::gpu(deal_.gpu_of(column)), {.priority = priority()});
 }
 
 void ColumnGroups::enter(std::size_t number) {
