@@ -76,6 +76,32 @@ void check_qr_on(basalt::Runtime& runtime, const Dense<T>& a, const QrShape& sha
     }
 }
 
+template <class T>
+void check_hard_matrices(basalt::Runtime& runtime, const std::vector<QrShape>& shapes) {
+    for (const QrShape& shape : shapes) {
+        for (const HardMatrix<T>& hard : hard_matrices<T>(shape.m, shape.n)) {
+            INFO(hard.what);
+            check_qr_on(runtime, hard.a, shape);
+        }
+    }
+}
+
+/// One panel of columns ever closer to the first, on both sides of where a GPU's leaves are no longer Cholesky QR's.
+template <class T>
+void check_conditions(basalt::Runtime& runtime, Index m, Index n) {
+    const Dense<T> random = random_dense<T>(m, n, 31);
+    for (int digits = 0; digits <= 18; ++digits) {
+        const Watchdog watchdog;
+        Dense<T> a = random;
+        for (Index j = 1; j < n; ++j) {
+            for (Index i = 0; i < m; ++i)
+                a(i, j) = static_cast<T>(random(i, 0) + std::pow(10.0, -digits / 2.0) * random(i, j));
+        }
+        INFO(m << " x " << n << ", columns 10^-" << digits / 2.0 << " apart");
+        check_qr(a, factor_qr(runtime, a, {n, n}, qr_options(basalt::QrMode::gpu, n)));
+    }
+}
+
 /// Where a NaN or infinity is, tau is NaN from its column on, in every mode.
 inline void check_no_numbers(basalt::Runtime& runtime, const QrShape& shape, Index column) {
     for (const double bad : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {

@@ -1,8 +1,12 @@
 // QR in the modes hybrid and gpu on the GPUs there are: panels of all shapes, whole matrices, matrices larger than the
 // memory cap. Cases tagged [large] are those that compute-sanitizer would take too long for, and [medium] those that
 // only its racecheck would.
+#include <array>
+#include <type_traits>
 #include <vector>
 
+#include "tests/cuda_kernels.hpp"
+#include "tests/qr_leaf_cases.hpp"
 #include "tests/qr_on_gpus_cases.hpp"
 #include "tests/real_gpus.hpp"
 
@@ -10,6 +14,11 @@ using namespace basalt;
 using namespace basalt_tests;
 
 namespace {
+
+using cuda_detail::QrLeafWay;
+
+/// Of panels so tall that their leaves are wide.
+constexpr Index rows_of_wide_leaves = 140000;
 
 std::vector<int> gpu_counts() {
     std::vector<int> counts;
@@ -46,17 +55,31 @@ void check_factors(Runtime& runtime, Index m, Index k) {
     CHECK(error < 20000 * roundoff<T>);
 }
 
-/// Panels on both sides of where the device decides.
-void check_conditions(Runtime& runtime, Index m, Index n) {
-    const Dense<double> random = random_dense<double>(m, n, 31);
-    for (int digits = 0; digits <= 18; ++digits) {
-        Dense<double> a = random;
-        for (Index j = 1; j < n; ++j) {
-            for (Index i = 0; i < m; ++i) a(i, j) = random(i, 0) + std::pow(10.0, -digits / 2.0) * random(i, j);
+/// The way that the kernels of a leaf decide on.
+template <class T>
+QrLeafWay way_on_gpu(const std::vector<T>& a, Index w) {
+    const bool wide = w > cuda_detail::qr_leaf_width;
+    const Index m = std::ssize(a) / w;
+    const std::vector<T> square(static_cast<std::size_t>(w * w));
+    CudaKernels::Memory<T> panel(*gpu(), a), q1(*gpu(), a), gram(*gpu(), square), r1(*gpu(), square), x(*gpu(), square),
+        r(*gpu(), square), t(*gpu(), square), compressed(*gpu(), std::vector<T>(static_cast<std::size_t>(2 * w * w))),
+        parts(*gpu(), std::vector<T>(wide ? cuda_detail::wide_gram_workspace : cuda_detail::gram_workspace));
+    CudaKernels::Memory<QrLeafWay> way(*gpu(), {QrLeafWay{-1}});
+    const cuda_detail::QrLeafData<T> leaf{gram.data(), r1.data(), x.data(), r.data(), t.data(), way.data()};
+    const auto rows = View<T>::row_major(panel.data(), m, w, w), again = View<T>::row_major(q1.data(), m, w, w),
+               top = rows.block(0, 0, w, w);
+    const auto looked_at = [&](View<T> all) { return wide ? all.block(w, 0, m - w, w) : all; };
+    gpu()->run([&](Stream stream) {
+        cuda_detail::make_gram<T>(stream, looked_at(rows), leaf, parts.data());
+        cuda_detail::factor_gram<T>(stream, m, static_cast<int>(w), leaf);
+        cuda_detail::orthogonalize_again<T>(stream, looked_at(rows), looked_at(again), leaf, parts.data());
+        if (wide) {
+            cuda_detail::compress_leaf<T>(stream, top, View<T>::row_major(compressed.data(), 2 * w, w, w), leaf);
+        } else {
+            cuda_detail::reconstruct_reflectors<T>(stream, rows, again, leaf);
         }
-        INFO(m << " x " << n << ", columns 10^-" << digits / 2.0 << " apart");
-        check_qr(a, factor_qr(runtime, a, {128, 128}, qr_options(QrMode::gpu, n)));
-    }
+    });
+    return way.read().front();
 }
 
 template <class T>
@@ -114,28 +137,34 @@ TEMPLATE_TEST_CASE("a panel on a GPU that is ill-conditioned, deficient or badly
 
 TEMPLATE_TEST_CASE("QR on GPUs of matrices that are ill-conditioned, deficient or badly scaled has LAPACK's ratios",
                    "[cuda][medium]", float, double) {
+    if (gpus_here() == 0) SKIP(no_gpu);
+    Runtime runtime(machine(1).config());
+    check_hard_matrices<TestType>(runtime, {{700, 200, {256, 256}, 200},
+                                            {300, 300, {128, 128}, 64},
+                                            {5000, 64, {64, 64}, 64},
+                                            {40, 17, {17, 17}, 17},
+                                            {129, 128, {128, 128}, 128}});
+}
+
+TEMPLATE_TEST_CASE("leaves on a GPU go by Cholesky QR, once or twice, or by Householder's method, as on the host",
+                   "[cuda][medium]", float, double) {
     using T = TestType;
     if (gpus_here() == 0) SKIP(no_gpu);
-    Runtime runtime(machine(1).config());
-    for (const QrShape& shape :
-         {QrShape{700, 200, {256, 256}, 200}, {300, 300, {128, 128}, 64}, {5000, 64, {64, 64}, 64}}) {
-        for (const HardMatrix<T>& hard : hard_matrices<T>(shape.m, shape.n)) {
-            INFO(hard.what);
-            check_qr_on(runtime, hard.a, shape);
-        }
-    }
+    for (const auto& [m, w] : leaf_shapes) check_leaf_ways<T>(m, w, way_on_gpu<T>);
+    for (const auto& [m, w] : {std::array<Index, 2>{100, 33}, {700, 128}}) check_leaf_ways<T>(m, w, way_on_gpu<T>);
 }
 
-TEST_CASE("panels on GPUs of every condition keep residual and orthogonality", "[cuda]") {
+TEMPLATE_TEST_CASE("panels on GPUs of every condition keep residual and orthogonality", "[cuda]", float, double) {
     if (gpus_here() == 0) SKIP(no_gpu);
     Runtime runtime(machine(1).config());
-    check_conditions(runtime, 300, 100);
+    check_conditions<TestType>(runtime, 300, 100);
 }
 
-TEST_CASE("taller panels on GPUs of every condition keep residual and orthogonality", "[cuda][medium]") {
+TEMPLATE_TEST_CASE("taller panels on GPUs of every condition keep residual and orthogonality", "[cuda][medium]", float,
+                   double) {
     if (gpus_here() == 0) SKIP(no_gpu);
     Runtime runtime(machine(1).config());
-    check_conditions(runtime, 1000, 128);
+    check_conditions<TestType>(runtime, 1000, 128);
 }
 
 TEMPLATE_TEST_CASE("QR on GPUs has LAPACK's ratios", "[cuda]", float, double) {
@@ -200,7 +229,7 @@ TEMPLATE_TEST_CASE("tall panels on a GPU keep residual and orthogonality, whatev
     using T = TestType;
     if (gpus_here() == 0) SKIP(no_gpu);
     Runtime runtime(machine(1).config());
-    const Index m = 140000;
+    const Index m = rows_of_wide_leaves;
     for (const Index n : {70, 128}) {
         const Dense<T> random = random_dense<T>(m, n, 31);
         for (const double distance : {1.0, 0.3, 0.05, 1e-3, 1e-9, 0.0}) {
@@ -216,6 +245,19 @@ TEMPLATE_TEST_CASE("tall panels on a GPU keep residual and orthogonality, whatev
             CHECK(first.a.values == again.a.values);
             CHECK(first.tau == again.tau);
         }
+    }
+}
+
+TEMPLATE_TEST_CASE("tall panels on a GPU that are deficient or badly scaled have LAPACK's ratios", "[cuda][large]",
+                   float, double) {
+    using T = TestType;
+    if (gpus_here() == 0) SKIP(no_gpu);
+    Runtime runtime(machine(1).config());
+    const Index n = std::is_same_v<T, float> ? 128 : 70;  // whole and ragged leaves
+    for (const HardMatrix<T>& hard : hard_matrices<T>(rows_of_wide_leaves, n)) {
+        const Watchdog watchdog;
+        INFO(n << " columns, " << hard.what);
+        check_qr(hard.a, factor_qr(runtime, hard.a, {512, 128}, qr_options(QrMode::gpu, 128)));
     }
 }
 
