@@ -5,7 +5,7 @@
 #include "basalt/qr.hpp"
 #include "kernels/cpu/block_reflector.hpp"
 #include "kernels/cpu/qr_panel.hpp"
-#include "runtime/engine.hpp"
+#include "tasks/qr_copy_plan.hpp"
 #include "tasks/qr_state.hpp"
 
 namespace basalt {
@@ -13,6 +13,7 @@ namespace basalt {
 namespace {
 
 using detail::Panel;
+using detail::QrCopyPlan;
 using detail::QrState;
 
 /// What LAPACK's routines check first.
@@ -39,25 +40,6 @@ class Arguments {
 };
 
 Index at_least_one(Index value) { return std::max<Index>(1, value); }
-
-template <class T>
-constexpr char precision_of = sizeof(T) == sizeof(float) ? 's' : 'd';
-
-/// How an array is to be factored: the method, the tiles of its copy and who makes that.
-struct ArrayPlan {
-    ArrayPlan(Runtime& runtime, const QrOptions& given, char precision, Index m, Index n) : options(given) {
-        const int gpus = runtime.engine().gpus_to_deal_to();
-        options = with_chosen_qr_method(runtime.tuning(), given, choose_qr_mode(runtime, given, {m, n, precision}).mode,
-                                        m, n);
-        const bool on_cores = options.mode == QrMode::cpu;
-        tile = default_qr_tile(runtime.tuning(), m, n, on_cores ? 0 : gpus, options.method);
-        if (!on_cores) tile = fitting_tile(runtime, tile, m, n, precision == 's' ? sizeof(float) : sizeof(double));
-        place = on_cores ? Place::cpu() : Place::any();
-    }
-    QrOptions options;  ///< with mode and method
-    TileShape tile;
-    Place place = Place::cpu();
-};
 
 /// Reflectors of anybody's as a factorization: T is made of them.
 template <class T>
@@ -115,7 +97,7 @@ void qr_factor(Runtime& runtime, Index m, Index n, T* a, Index lda, T* tau, cons
         throw UsageError(
             "qr_factor: method = tile or automatic for an array and tau; allowed is blocked, LAPACK's form");
     }
-    const ArrayPlan plan(runtime, options, precision_of<T>, m, n);
+    const QrCopyPlan<T> plan(runtime, options, m, n);
     Matrix<T> matrix(runtime, m, n, plan.tile, "A");
     const auto array = View<T>::column_major(a, m, n, lda);
     matrix.load(array, plan.place);
@@ -173,7 +155,7 @@ Index least_squares(Runtime& runtime, Index m, Index n, Index nrhs, T* a, Index 
     arguments.array("the matrix", a, m > 0 && n > 0).array("the right-hand sides", b, std::max(m, n) > 0 && nrhs > 0);
     const bool tall = m >= n;
     const Index rows = std::max(m, n), cols = std::min(m, n);
-    const ArrayPlan plan(runtime, options, precision_of<T>, rows, cols);
+    const QrCopyPlan<T> plan(runtime, options, rows, cols);
     const Place place = tall ? plan.place : Place::cpu();
     Matrix<T> matrix(runtime, rows, cols, plan.tile, "A");
     // the factors of A^T serve where there are fewer equations than unknowns

@@ -186,6 +186,41 @@ QrResult<T> factor_qr(basalt::Runtime& rt, const Dense<T>& a, basalt::TileShape 
     return result;
 }
 
+/// The X of least squares, or of least norm, is LAPACK's for these right-hand sides (max(m, n) rows) up to rounding.
+template <class T>
+void check_gels(const Dense<T>& a, const Dense<T>& b, const Dense<T>& x) {
+    const Dense<T> expected = lapack_gels(a, b);
+    double error = 0, size = 0;
+    for (Index j = 0; j < b.n; ++j) {
+        for (Index i = 0; i < a.n; ++i) {
+            const double difference = std::abs(double(x(i, j)) - double(expected(i, j)));
+            if (!(difference <= error)) error = difference;  // also where it is NaN
+            size = std::max(size, double(std::abs(expected(i, j))));
+        }
+    }
+    CHECK(error <= 20000 * roundoff<T> * size);
+}
+
+/// least_squares() of matrices in tiles, 3 right-hand sides. A stays where there are fewer equations than unknowns.
+template <class T>
+void check_gels_in_tiles(basalt::Runtime& rt, Index m, Index n, basalt::TileShape tile,
+                         const basalt::QrOptions& options) {
+    const Dense<T> a = random_dense<T>(m, n, 23), b = random_dense<T>(std::max(m, n), 3, 24);
+    Dense<T> left = a, x = b;
+    auto tiles = basalt::Matrix<T>::from_columns(rt, a.values.data(), m, n, a.ld, tile);
+    auto sides = basalt::Matrix<T>::from_columns(rt, b.values.data(), b.m, b.n, b.ld, {32, 16});
+    const auto qr = basalt::least_squares(rt, tiles, sides, options);
+    tiles.store(left.view());
+    sides.store(x.view());
+    rt.wait();
+    INFO(m << " x " << n << ", tiles " << tile.height << " x " << tile.width);
+    CHECK(qr.rows() == std::max(m, n));
+    CHECK(qr.cols() == std::min(m, n));
+    CHECK(qr.info() == 0);
+    check_gels(a, b, x);
+    if (m < n) CHECK(left.values == a.values);
+}
+
 /// Matrices that make Gram matrices, norms or reflectors fail; `what` names them.
 template <class T>
 struct HardMatrix {

@@ -132,15 +132,7 @@ TEMPLATE_TEST_CASE("least squares of arrays on GPUs are LAPACK's gels, INFO of d
                                        options) == 0);
                 CHECK(factors.gap_untouched());
                 CHECK(x.gap_untouched());
-                const Dense<T> expected = lapack_gels(a, b);
-                double error = 0, size = 0;
-                for (Index j = 0; j < nrhs; ++j) {
-                    for (Index i = 0; i < n; ++i) {
-                        error = std::max(error, double(std::abs(x(i, j) - expected(i, j))));
-                        size = std::max(size, double(std::abs(expected(i, j))));
-                    }
-                }
-                CHECK(error <= 20000 * roundoff<T> * size);
+                check_gels(a, b, x);
                 factors = deficient;
                 x = b;
                 const bool all_zero = std::min(m, n) == 1;
@@ -148,6 +140,20 @@ TEMPLATE_TEST_CASE("least squares of arrays on GPUs are LAPACK's gels, INFO of d
                                        options) == (all_zero ? 0 : zero + 1));
                 CHECK(x.values == (all_zero ? lapack_gels(deficient, b) : b).values);
             }
+        }
+    }
+}
+
+TEST_CASE("least squares and solutions of least norm of matrices in tiles are LAPACK's on GPUs") {
+    auto tables = std::make_shared<TuningTables>(TuningTables::built_in());
+    for (GpuTuning& gpu : tables->gpus) gpu.qr.sizes = {{any_size, 16, 16, 32}};
+    for (const int gpus : {1, 3}) {
+        Config config = QrMachine{.gpus = gpus}.config();
+        config.tuning = tables;
+        Runtime runtime(config);
+        for (const auto& [m, n] : {std::array<Index, 2>{150, 60}, {60, 150}, {0, 5}}) {
+            for (const QrOptions& options : gpu_variants({m, n, {}, 16}))
+                check_gels_in_tiles<double>(runtime, m, n, {32, 32}, options);
         }
     }
 }

@@ -133,6 +133,16 @@ void qr_solve(Runtime& runtime, const QrFactors<T>& qr, Matrix<T>& b);
 template <class T>
 void qr_solve_transposed(Runtime& runtime, const QrFactors<T>& qr, Matrix<T>& b);
 
+/// Factors and solves, LAPACK's gels for an A (m x n) of full rank: B (max(m, n) x nrhs) holds the right-hand sides in
+/// its first m rows. Where m >= n, A becomes its factors and B what qr_solve() makes of it; the factors are returned.
+/// Where m < n, the first n rows of B become the X of least norm with A X = B; A stays as it is, and the factors
+/// returned are those of A^T, which is copied by way of the host's memory. Submits tasks and returns at once. With
+/// info() > 0 of the factors, for an A of zeros too, the result holds Inf and NaN. Throws UsageError when the shapes do
+/// not fit.
+template <class T>
+QrFactors<T> least_squares(Runtime& runtime, Matrix<T>& a, Matrix<T>& b,
+                           const QrOptions& options = {.method = QrMethod::automatic});
+
 // --- on column-major arrays of the user's own; all wait for everything submitted to the runtime ---
 // They throw UsageError for sizes below 0, leading dimensions that are too small and missing arrays.
 
