@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <chrono>
+#include <iostream>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -185,6 +186,8 @@ int run_cholesky(FactorOptions options, const Settings& settings, Runtime& runti
 }
 
 int cholesky(const FactorOptions& options, const Settings& settings) {
+    if (panel_threads_given(settings))
+        std::cerr << "basalt: --panel-threads changes nothing for cholesky, in which no threads share a panel\n";
     return run_factorization(options, settings, [&]<class T>(T, Runtime& runtime, OutputFiles& files) {
         return run_cholesky<T>(options, settings, runtime, files);
     });

@@ -91,6 +91,18 @@ void add_lu_options(CLI::App& command, GpuOptions& options) {
                      "GPUs, --precision d: the trace shows what each block of a panel that a GPU factors is busy with");
 }
 
+bool panel_threads_given(const Settings& settings) {
+    return settings.value("BASALT_PANEL_THREADS").origin == "--panel-threads" &&
+           settings.integer("BASALT_PANEL_THREADS") > 0;
+}
+
+void require_panels_on_cores(const Settings& settings) {
+    const auto& mode = settings.value("BASALT_MODE");
+    if (mode.text != "gpu" || !panel_threads_given(settings)) return;
+    throw WrongUse(fmt::format("{} with {}; allowed: --mode cpu, hybrid or auto",
+                               named(settings.value("BASALT_PANEL_THREADS")), named(mode)));
+}
+
 void require_gpus(const Settings& settings, const Runtime& runtime) {
     constexpr const char* help = "--emulated-gpus 1 emulates one on CPU threads";
     const auto& mode = settings.value("BASALT_MODE");

@@ -37,6 +37,13 @@ void add_energy_option(CLI::App& command, GpuOptions& options);
 /// Adds those that only `basalt lu` has.
 void add_lu_options(CLI::App& command, GpuOptions& options);
 
+/// Whether the command line has --panel-threads with a number of its own. What the environment says is for all
+/// commands, so that one which has no use for it passes over it.
+bool panel_threads_given(const Settings& settings);
+
+/// Throws WrongUse where they are given in mode gpu, in which no cores factor panels.
+void require_panels_on_cores(const Settings& settings);
+
 /// Throws MachineFailure where the settings ask for GPUs that `runtime`, made from them, has not; it says why there
 /// are none and what would help.
 void require_gpus(const Settings& settings, const Runtime& runtime);

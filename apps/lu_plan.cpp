@@ -50,6 +50,7 @@ void require_room(const LuPlan& plan, const Runtime& runtime, Index m, Index n, 
 
 LuPlan lu_plan(const Settings& settings, const GpuOptions& gpu, const Runtime& runtime, Index m, Index n,
                std::size_t element_size, Index panel_width, const char* routine) {
+    require_panels_on_cores(settings);
     LuOptions options = gpu.lu_options(settings);
     if (panel_width > 0) options.panel_width = panel_width;
     const char precision = element_size == sizeof(float) ? 's' : 'd';

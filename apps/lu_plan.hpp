@@ -15,8 +15,8 @@ struct LuPlan : FactorPlan {
 
 /// The plan for an m x n matrix of elements of `element_size` bytes. Where the settings name no tile or panel width,
 /// they are the library's choice for the mode, with smaller tiles where the GPUs have little memory. Throws UsageError
-/// as choose_lu_mode() does. `panel_width` above 0 takes the place of the settings'; `routine` is what runs are learnt
-/// as.
+/// as choose_lu_mode() does, and WrongUse as require_panels_on_cores() does. `panel_width` above 0 takes the place of
+/// the settings'; `routine` is what runs are learnt as.
 LuPlan lu_plan(const Settings& settings, const GpuOptions& gpu, const Runtime& runtime, Index m, Index n,
                std::size_t element_size, Index panel_width = 0, const char* routine = "getrf");
 

@@ -29,6 +29,7 @@ void require_fitting(const QrOptions& options) {
 
 QrPlan qr_plan(const Settings& settings, const Runtime& runtime, Index m, Index n, std::size_t element_size,
                const QrOptions& wanted) {
+    require_panels_on_cores(settings);
     const LuOptions set = settings.lu_options();
     QrOptions options = wanted;
     options.mode = set.mode;

@@ -14,8 +14,8 @@ struct QrPlan : FactorPlan {
 
 /// The plan for an m x n matrix of elements of `element_size` bytes, with the method, inner width and tree of `wanted`.
 /// Where the settings name no tile or panel width, they are the library's choice for mode and method, with smaller
-/// tiles where the GPUs have little memory. Throws WrongUse for a method or tree that the mode has not, and UsageError
-/// as choose_qr_mode() does.
+/// tiles where the GPUs have little memory. Throws WrongUse for a method, tree or number of panel threads that the mode
+/// has no use for, and UsageError as choose_qr_mode() does.
 QrPlan qr_plan(const Settings& settings, const Runtime& runtime, Index m, Index n, std::size_t element_size,
                const QrOptions& wanted);
 

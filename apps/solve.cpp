@@ -252,6 +252,8 @@ int solve(SolveOptions options, const Settings& settings) {
         throw WrongUse("no matrix; allowed: a Matrix Market file, or --n N for a matrix that --matrix generates");
     matrix.gpu.require_effect(settings);
     if (!options.method.empty() && options.method != "lu") matrix.gpu.require_effect_without_lu(options.method);
+    if (options.method == "cholesky" && panel_threads_given(settings))
+        throw WrongUse("--panel-threads with --method cholesky; allowed: --method lu or qr");
     Runtime runtime(settings.runtime_config());
     require_gpus(settings, runtime);
     OutputFiles files(settings);

@@ -425,6 +425,26 @@ def options_that_a_mode_has_not_are_refused_before_the_run(folder):
 
 @test
 @in_folder
+def panel_threads_are_refused_where_no_cores_factor_panels_together(folder):
+    path = write_input(folder, hpl_lines("50"))
+    for command in (["lu", "--n", "50"], ["qr", "--n", "50"], ["hpl", path], ["solve", "--n", "50"]):
+        on_gpu = [*command, "--emulated-gpus", "1", "--cpus", "2"]
+        expect_refused(basalt(*on_gpu, "--mode", "gpu", "--panel-threads", "2"),
+                       "--panel-threads 2 with --mode gpu; allowed: --mode cpu, hybrid or auto")
+        expect(basalt(*on_gpu, "--mode", "gpu", "--panel-threads", "0").status == 0, command)
+        expect(basalt(*on_gpu, "--mode", "gpu", env={"BASALT_PANEL_THREADS": "2"}).status == 0, command)
+        for mode in ("auto", "cpu", "hybrid"):
+            expect(basalt(*on_gpu, "--mode", mode, "--panel-threads", "2").status == 0, command)
+    expect_refused(basalt("solve", "--n", "50", "--matrix", "spd", "--method", "cholesky", "--panel-threads", "2"),
+                   "--panel-threads with --method cholesky; allowed: --method lu or qr")
+    shown = basalt("cholesky", "--n", "50", "--panel-threads", "2")
+    expect(shown.status == 0 and "--panel-threads changes nothing" in shown.err, shown)
+    shown = basalt("cholesky", "--n", "50", env={"BASALT_PANEL_THREADS": "2"})
+    expect(shown.status == 0 and shown.err == "", shown)
+
+
+@test
+@in_folder
 def lu_and_hpl_say_that_they_need_a_gpu(folder):
     path = write_input(folder, hpl_lines("50"))
     for command in (["lu", "--n", "10"], ["hpl", path]):
