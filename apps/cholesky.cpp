@@ -36,6 +36,12 @@ double cholesky_flops(Index n) {
     return order * order * order / 3;
 }
 
+/// What `basalt cholesky` has beside the options of all factorizations.
+struct CholeskyCommand {
+    FactorOptions factor;
+    Triangle triangle = Triangle::lower;
+};
+
 /// flop/s of a small factorization, made now: what a larger one will reach at least.
 template <class T>
 double measured_rate(Runtime& runtime) {
@@ -53,19 +59,20 @@ double measured_rate(Runtime& runtime) {
 template <class T>
 class CholeskyRuns {
   public:
-    /// `options` must have the size of `matrix`.
-    CholeskyRuns(const FactorOptions& options, std::shared_ptr<const Generator<T>> matrix, const Settings& settings,
+    /// The options must have the size of `matrix`.
+    CholeskyRuns(const CholeskyCommand& command, std::shared_ptr<const Generator<T>> matrix, const Settings& settings,
                  Runtime& runtime, OutputFiles& files)
-        : options_(options),
+        : options_(command.factor),
+          triangle_(command.triangle),
           runtime_(runtime),
           files_(files),
           generator_(std::move(matrix)),
-          plan_(cholesky_plan(settings, options.gpu, runtime, options.n, sizeof(T))) {
-        require_memory(run_bytes(), fmt::format("a {} x {} matrix", options.rows(), options.n));
+          plan_(cholesky_plan(settings, options_.gpu, triangle_, runtime, options_.n, sizeof(T))) {
+        require_memory(run_bytes(), fmt::format("a {} x {} matrix", options_.rows(), options_.n));
         spdlog::debug("mode {} ({}), tiles of {} x {}, panels of {}, {} workers, {} GPUs, scheduler {}",
                       plan_.mode_name(), plan_.reason, plan_.tile.height, plan_.tile.width, plan_.options.panel_width,
                       runtime.workers(), runtime.gpus(), runtime.config().scheduler);
-        if (options.gpu.energy) meter_ = make_energy_meter(runtime, plan_.mode != FactorMode::cpu, files);
+        if (options_.gpu.energy) meter_ = make_energy_meter(runtime, plan_.mode != FactorMode::cpu, files);
     }
 
     /// All runs, or those before a Ctrl-C; returns the exit status.
@@ -83,6 +90,7 @@ class CholeskyRuns {
 
   private:
     double flops() const { return cholesky_flops(options_.n); }
+    bool upper() const { return triangle_ == Triangle::upper; }
 
     /// The matrix, on emulated GPUs another one, and the vectors of the check.
     double run_bytes() const {
@@ -100,7 +108,7 @@ class CholeskyRuns {
         if (last) files_.begin_trace(runtime_);
         if (meter_) meter_->start();
         const auto start = std::chrono::steady_clock::now();
-        const auto cholesky = cholesky_factor(runtime_, a, Triangle::lower, plan_.options);
+        const auto cholesky = cholesky_factor(runtime_, a, triangle_, plan_.options);
         return_matrix(plan_, runtime_, a);
         runtime_.wait();
         const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
@@ -109,7 +117,7 @@ class CholeskyRuns {
         info_ = cholesky.info();
         passed_ = passed_ && info_ == 0;
         if (checked()) {
-            ratio_ = cholesky_residual_ratio(runtime_, *generator_, a);
+            ratio_ = cholesky_residual_ratio(runtime_, *generator_, a, triangle_);
             passed_ = passed_ && ratio_ < max_ratio;
             if (!(ratio_ <= worst_ratio_)) worst_ratio_ = ratio_;  // also where it is NaN
         }
@@ -124,9 +132,9 @@ class CholeskyRuns {
                                   : options_.check ? "not positive definite"
                                                    : "not checked";
         const std::string energy = meter_ ? "  " + energy_text(meter_->last(), flops()) : std::string();
-        files_.human() << fmt::format("cholesky {} {} x {}  run {} of {}  {:.4f} s  {:.2f} Gflop/s  info {}  {}{}\n",
-                                      options_.precision, options_.rows(), options_.n, seconds_.size(), options_.repeat,
-                                      seconds, gflops, info_, check, energy)
+        files_.human() << fmt::format("cholesky {}{} {} x {}  run {} of {}  {:.4f} s  {:.2f} Gflop/s  info {}  {}{}\n",
+                                      options_.precision, upper() ? " (upper)" : "", options_.rows(), options_.n,
+                                      seconds_.size(), options_.repeat, seconds, gflops, info_, check, energy)
                        << std::flush;
     }
 
@@ -142,11 +150,14 @@ class CholeskyRuns {
         if (checked()) record.residual_ratio = worst_ratio_;
         if (options_.check) record.passed = passed_;
         JsonRecord json = to_json(record);
+        json["triangle"] = upper() ? "upper" : "lower";
+        if (plan_.options.left_looking >= 0) json["looking"] = plan_.options.left_looking > 0 ? "left" : "right";
         if (meter_) json["energy"] = to_json(meter_->total(), record.flops * static_cast<double>(seconds_.size()));
         files_.record(json);
     }
 
     const FactorOptions& options_;
+    const Triangle triangle_;
     Runtime& runtime_;
     OutputFiles& files_;
     const std::shared_ptr<const Generator<T>> generator_;
@@ -179,18 +190,28 @@ void require_symmetric(const FactorOptions& options, Runtime& runtime, const Gen
 }
 
 template <class T>
-int run_cholesky(FactorOptions options, const Settings& settings, Runtime& runtime, OutputFiles& files) {
-    auto matrix = input_matrix<T>(options);
-    require_symmetric(options, runtime, *matrix);
-    return CholeskyRuns<T>(options, std::move(matrix), settings, runtime, files).run();
+int run_cholesky(CholeskyCommand command, const Settings& settings, Runtime& runtime, OutputFiles& files) {
+    auto matrix = input_matrix<T>(command.factor);
+    require_symmetric(command.factor, runtime, *matrix);
+    return CholeskyRuns<T>(command, std::move(matrix), settings, runtime, files).run();
 }
 
-int cholesky(const FactorOptions& options, const Settings& settings) {
+int cholesky(const CholeskyCommand& command, const Settings& settings) {
     if (panel_threads_given(settings))
         std::cerr << "basalt: --panel-threads changes nothing for cholesky, in which no threads share a panel\n";
-    return run_factorization(options, settings, [&]<class T>(T, Runtime& runtime, OutputFiles& files) {
-        return run_cholesky<T>(options, settings, runtime, files);
+    return run_factorization(command.factor, settings, [&]<class T>(T, Runtime& runtime, OutputFiles& files) {
+        return run_cholesky<T>(command, settings, runtime, files);
     });
+}
+
+void add_looking_options(CLI::App& command, GpuOptions& options) {
+    // as callbacks: a flag's variable becomes 0 where the flag is not given
+    const auto add = [&](const char* flag, int left, const char* meaning) {
+        return command.add_flag_callback(
+            flag, [&options, left] { options.left_looking = left; }, meaning);
+    };
+    add("--left-looking", 1, "mode gpu: a panel gets all former ones at once (default: the library chooses)")
+        ->excludes(add("--right-looking", 0, "mode gpu: a panel updates all that is right of it"));
 }
 
 }  // namespace
@@ -198,11 +219,16 @@ int cholesky(const FactorOptions& options, const Settings& settings) {
 void add_cholesky(CLI::App& program, Settings& settings, Command& chosen) {
     auto* command =
         program.add_subcommand("cholesky", "factor one symmetric positive definite matrix, check it, time it");
-    const auto options = std::make_shared<FactorOptions>();
-    options->matrix = "spd";
-    add_factor_options(*command, settings, *options);
-    add_gpu_panels_option(*command, options->gpu);
-    command->add_flag("--rows-on-cores", options->gpu.rows_on_cores,
+    const auto options = std::make_shared<CholeskyCommand>();
+    FactorOptions& factor = options->factor;
+    factor.matrix = "spd";
+    add_factor_options(*command, settings, factor);
+    add_gpu_panels_option(*command, factor.gpu);
+    command->add_flag_callback(
+        "--upper", [options] { options->triangle = Triangle::upper; },
+        "the upper triangle, A = U^T U (default: the lower one, A = L L^T)");
+    add_looking_options(*command, factor.gpu);
+    command->add_flag("--rows-on-cores", factor.gpu.rows_on_cores,
                       "hybrid, for comparison: the cores solve for a panel's rows below the square that they factor");
     command->callback(
         [options, &settings, &chosen] { chosen = [options, &settings] { return cholesky(*options, settings); }; });

@@ -15,35 +15,42 @@ using Vector = std::vector<double>;
 
 double& at(Vector& x, Index i) { return x[static_cast<std::size_t>(i)]; }
 
-/// L in a tile column: rows from its first column's on.
+/// The triangle in a tile column.
 template <class T>
-struct LowerPart {
-    View<const T> rows;  ///< of the whole tile column
-    Index first;         ///< matrix column of its first one
+struct FactorPart {
+    View<const T> column;  ///< the whole tile column
+    Index first;           ///< matrix column of its first one
+    bool lower;
+
+    /// Rows in which there is something of the triangle, and its columns in row i.
+    Index begin() const { return lower ? first : 0; }
+    Index end() const { return lower ? column.rows() : first + column.cols(); }
+    Index col_begin(Index i) const { return lower ? 0 : std::max<Index>(i - first, 0); }
+    Index col_end(Index i) const { return lower ? std::min(i - first + 1, column.cols()) : column.cols(); }
 };
 
 template <class T>
-std::vector<LowerPart<T>> lower_parts(const Matrix<T>& factor) {
-    std::vector<LowerPart<T>> parts;
+std::vector<FactorPart<T>> factor_parts(const Matrix<T>& factor, Triangle triangle) {
+    std::vector<FactorPart<T>> parts;
     Index first = 0;
     for (Index j = 0; j < factor.tile_cols(); ++j) {
-        const View<T> rows = factor.host_view(j);
-        parts.push_back({rows, first});
-        first += rows.cols();
+        const View<T> column = factor.host_view(j);
+        parts.push_back({column, first, triangle == Triangle::lower});
+        first += column.cols();
     }
     return parts;
 }
 
-/// L^T v: a task for each tile column.
+/// F^T v: a task for each tile column.
 template <class T>
-Vector transposed_product(Runtime& runtime, const std::vector<LowerPart<T>>& parts, const Vector& v) {
+Vector transposed_product(Runtime& runtime, const std::vector<FactorPart<T>>& parts, const Vector& v) {
     Vector product(v.size());
-    for (const LowerPart<T>& part : parts) {
+    for (const FactorPart<T>& part : parts) {
         runtime.submit({.name = "check"}, [&product, &v, part] {
-            for (Index i = part.first; i < part.rows.rows(); ++i) {
+            for (Index i = part.begin(); i < part.end(); ++i) {
                 const double factor = v[static_cast<std::size_t>(i)];
-                for (Index c = 0; c < std::min(i - part.first + 1, part.rows.cols()); ++c) {
-                    at(product, part.first + c) += static_cast<double>(part.rows(i, c)) * factor;
+                for (Index c = part.col_begin(i); c < part.col_end(i); ++c) {
+                    at(product, part.first + c) += static_cast<double>(part.column(i, c)) * factor;
                 }
             }
         });
@@ -52,19 +59,19 @@ Vector transposed_product(Runtime& runtime, const std::vector<LowerPart<T>>& par
     return product;
 }
 
-/// L x: a task for some rows.
+/// F x: a task for some rows.
 template <class T>
-Vector product(Runtime& runtime, const std::vector<LowerPart<T>>& parts, const Vector& x) {
+Vector product(Runtime& runtime, const std::vector<FactorPart<T>>& parts, const Vector& x) {
     constexpr Index chunk = 128;
     Vector result(x.size());
     const auto n = std::ssize(x);
     for (Index first = 0; first < n; first += chunk) {
         runtime.submit({.name = "check"}, [&, first, end = std::min(first + chunk, n)] {
-            for (const LowerPart<T>& part : parts) {
-                for (Index i = std::max(first, part.first); i < end; ++i) {
+            for (const FactorPart<T>& part : parts) {
+                for (Index i = std::max(first, part.begin()); i < std::min(end, part.end()); ++i) {
                     double sum = 0;
-                    for (Index c = 0; c < std::min(i - part.first + 1, part.rows.cols()); ++c) {
-                        sum += static_cast<double>(part.rows(i, c)) * x[static_cast<std::size_t>(part.first + c)];
+                    for (Index c = part.col_begin(i); c < part.col_end(i); ++c) {
+                        sum += static_cast<double>(part.column(i, c)) * x[static_cast<std::size_t>(part.first + c)];
                     }
                     at(result, i) += sum;
                 }
@@ -78,19 +85,21 @@ Vector product(Runtime& runtime, const std::vector<LowerPart<T>>& parts, const V
 }  // namespace
 
 template <class T>
-double cholesky_residual_ratio(Runtime& runtime, const Generator<T>& generator, const Matrix<T>& factor) {
+double cholesky_residual_ratio(Runtime& runtime, const Generator<T>& generator, const Matrix<T>& factor,
+                               Triangle triangle) {
     std::mt19937_64 random(1);
     Vector v(static_cast<std::size_t>(factor.cols()));
     for (double& entry : v) entry = (random() >> 63) != 0 ? 1.0 : -1.0;
-    const auto parts = lower_parts(factor);
-    const Vector llv = product(runtime, parts, transposed_product(runtime, parts, v));
-    const SystemNorms norms = system_norms(runtime, generator, v, llv);
+    const auto parts = factor_parts(factor, triangle);
+    const Vector made = triangle == Triangle::lower ? product(runtime, parts, transposed_product(runtime, parts, v))
+                                                    : transposed_product(runtime, parts, product(runtime, parts, v));
+    const SystemNorms norms = system_norms(runtime, generator, v, made);
     if (norms.residual_inf == 0) return 0;
     constexpr double epsilon = std::numeric_limits<T>::epsilon() / 2;
     return norms.residual_inf / (static_cast<double>(factor.cols()) * norms.a_inf * epsilon);
 }
 
-template double cholesky_residual_ratio(Runtime&, const Generator<float>&, const Matrix<float>&);
-template double cholesky_residual_ratio(Runtime&, const Generator<double>&, const Matrix<double>&);
+template double cholesky_residual_ratio(Runtime&, const Generator<float>&, const Matrix<float>&, Triangle);
+template double cholesky_residual_ratio(Runtime&, const Generator<double>&, const Matrix<double>&, Triangle);
 
 }  // namespace basalt

@@ -4,8 +4,8 @@
 
 namespace basalt {
 
-CholeskyPlan cholesky_plan(const Settings& settings, const GpuOptions& gpu, const Runtime& runtime, Index n,
-                           std::size_t element_size) {
+CholeskyPlan cholesky_plan(const Settings& settings, const GpuOptions& gpu, Triangle triangle, const Runtime& runtime,
+                           Index n, std::size_t element_size) {
     const LuOptions set = settings.lu_options();
     CholeskyOptions options;
     options.mode = set.mode;
@@ -13,8 +13,10 @@ CholeskyPlan cholesky_plan(const Settings& settings, const GpuOptions& gpu, cons
     options.lookahead = set.lookahead;
     options.gpu_panels_below = gpu.panels_below;
     options.rows_on_cores = gpu.rows_on_cores;
+    options.left_looking = gpu.left_looking;
     const char precision = element_size == sizeof(float) ? 's' : 'd';
-    const FactorProblem problem{n, n, precision, data_on_gpus(settings), settings.tile()};
+    const char* const routine = triangle == Triangle::upper ? "potrf upper" : "";
+    const FactorProblem problem{n, n, precision, data_on_gpus(settings), settings.tile(), routine};
     const ModeChoice choice = choose_cholesky_mode(runtime, options, problem);
     options.mode = choice.mode;
     const int gpus = options.mode == FactorMode::cpu ? 0 : runtime.gpus();

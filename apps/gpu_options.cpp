@@ -39,6 +39,10 @@ void GpuOptions::require_effect(const Settings& settings) const {
         refuse(single_update_task, "--single-update-task", "hybrid, gpu or auto");
         refuse(broadcast_from_host, "--broadcast-from-host", "hybrid, gpu or auto");
     }
+    if (mode.text == "cpu" || mode.text == "hybrid") {
+        refuse(left_looking == 1, "--left-looking", "gpu or auto");
+        refuse(left_looking == 0, "--right-looking", "gpu or auto");
+    }
     if (mode.text == "cpu" || mode.text == "gpu") {
         refuse(panels_below >= 0, "--gpu-panels-below", "hybrid or auto");
         refuse(plain_solve, "--plain-solve", "hybrid or auto");

@@ -16,6 +16,7 @@ struct GpuOptions {
     bool broadcast_from_host = false;
     bool plain_solve = false;
     bool rows_on_cores = false;  ///< CholeskyOptions::rows_on_cores; of `basalt cholesky` alone
+    int left_looking = -1;       ///< CholeskyOptions::left_looking; of `basalt cholesky` alone
     bool energy = false;         ///< measure it
     bool tf32 = false;           ///< LuOptions::tf32; of `basalt lu` alone
     bool panel_log = false;      ///< LuOptions::panel_log; of `basalt lu` alone

@@ -27,7 +27,7 @@ class SolveByCholesky : public SolveMethod<T> {
         : runtime_(input.runtime),
           generator_(input.matrix),
           n_(input.matrix->rows()),
-          plan_(cholesky_plan(input.settings, input.gpu, input.runtime, n_, sizeof(T))) {}
+          plan_(cholesky_plan(input.settings, input.gpu, Triangle::lower, input.runtime, n_, sizeof(T))) {}
 
     std::string routine() const override { return "posv"; }
     double flops(Index right_hand_sides) const override {

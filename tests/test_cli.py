@@ -343,6 +343,42 @@ def cholesky_runs_in_every_mode_and_writes_a_record():
 
 
 @test
+def cholesky_factors_the_upper_triangle_in_every_mode():
+    for n in (0, 1, 130):
+        for more in (["--precision", "s"], ["--mode", "gpu", "--emulated-gpus", "2"],
+                     ["--mode", "gpu", "--emulated-gpus", "2", "--left-looking"],
+                     ["--mode", "hybrid", "--emulated-gpus", "2", "--gpu-panels-below", "0"]):
+            shown = basalt("cholesky", "--upper", "--n", str(n), "--nb", "16", "--tile", "48x32", "--cpus", "2", *more)
+            expect(shown.status == 0 and "(upper)" in shown.out and "passed" in shown.out, shown)
+    for option, triangle in ((["--upper"], "upper"), ([], "lower")):
+        record = json.loads(basalt("cholesky", "--n", "50", "--json", "-", *option).out)
+        expect(record["triangle"] == triangle and record["passed"] and "looking" not in record, record)
+
+
+@test
+@in_folder
+def cholesky_looks_left_or_right_as_it_is_asked_to(folder):
+    path = os.path.join(folder, "trace.json")
+    system = ["cholesky", "--n", "256", "--nb", "32", "--tile", "64x64", "--mode", "gpu", "--emulated-gpus", "1"]
+    updates = {}
+    for looking in ("left", "right"):
+        shown = basalt(*system, f"--{looking}-looking", "--json", "-", "--trace", path)
+        record = json.loads(shown.out)
+        expect(shown.status == 0 and record["passed"] and record["looking"] == looking, shown)
+        names = json.loads(basalt("trace", path, "--json", "-").out)["names"]
+        updates[looking] = {name["name"]: name["count"] for name in names if "update" in name["name"]}
+    expect(updates["left"] != updates["right"], updates)
+    for option in ("--left-looking", "--right-looking"):
+        for mode in ("cpu", "hybrid"):
+            expect_refused(basalt("cholesky", "--n", "50", "--mode", mode, "--emulated-gpus", "1", option),
+                           f"{option} with --mode {mode}; allowed: --mode gpu or auto")
+    expect_refused(basalt("cholesky", "--left-looking", "--right-looking"), "--left-looking", "--right-looking")
+    expect_refused(basalt("cholesky", "--n", "50", "--mode", "gpu", "--emulated-gpus", "2", "--left-looking"),
+                   "lower triangle on 2 GPUs", "one GPU, or the upper triangle")
+    expect_refused(basalt("lu", "--n", "50", "--upper"), "--upper")
+
+
+@test
 def cholesky_says_what_is_wrong_with_a_matrix():
     expect_refused(basalt("cholesky", "--n", "40", "--matrix", "random"), "random", "symmetric")
     expect_refused(basalt("cholesky", "--n", "40", "--m", "41"), "--m", "square")
