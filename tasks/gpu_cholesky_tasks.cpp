@@ -41,13 +41,6 @@ GpuCholeskyTasks<T>::GpuCholeskyTasks(CholeskyState<T>& state, GpuCholeskyState<
       slot_(state.panels.size(), -1),
       factored_(static_cast<std::size_t>(on_gpus.gpus)) {}
 
-template <class T>
-int GpuCholeskyTasks<T>::first_panel(Index tile_column) const {
-    const auto it = std::partition_point(s_.panels.begin(), s_.panels.end(),
-                                         [&](const Panel& p) { return p.tile_column < tile_column; });
-    return static_cast<int>(it - s_.panels.begin());
-}
-
 // --- data on their way ---
 
 template <class T>

@@ -16,7 +16,7 @@ class GpuCholeskyTasks {
     GpuCholeskyTasks(CholeskyState<T>& state, GpuCholeskyState<T>& on_gpus, const CholeskyChoices& choices);
 
     /// The first panel at or right of a tile column.
-    int first_panel(Index tile_column) const;
+    int first_panel(Index tile_column) const { return detail::first_panel(s_.panels, tile_column); }
     Index tile_column(int k) const { return panel(k).tile_column; }
 
     /// What updates overwrite on the other side of the diagonal, less than a panel's width from it, is kept

@@ -37,13 +37,6 @@ GpuLuTasks<T>::GpuLuTasks(LuState<T>& state, GpuLuState<T>& on_gpus, const LuCho
 }
 
 template <class T>
-int GpuLuTasks<T>::first_panel(Index tile_column) const {
-    const auto it = std::partition_point(s_.panels.begin(), s_.panels.end(),
-                                         [&](const Panel& p) { return p.tile_column < tile_column; });
-    return static_cast<int>(it - s_.panels.begin());
-}
-
-template <class T>
 ColumnPlace GpuLuTasks<T>::behind(int k) const {
     const Panel& p = panel(k);
     // the last panel may end inside a tile column: of fewer rows than columns, or of columns that do not fill it

@@ -27,7 +27,7 @@ class GpuLuTasks {
     int steps() const { return static_cast<int>(s_.panels.size()); }
     const Panel& panel(int k) const { return s_.panels[static_cast<std::size_t>(k)]; }
     /// The first panel at or right of a tile column.
-    int first_panel(Index tile_column) const;
+    int first_panel(Index tile_column) const { return detail::first_panel(s_.panels, tile_column); }
     /// Whether a GPU factors panel k, not the cores.
     bool on_gpu(int k) const { return choices_.on_gpu(panel(k), rows()); }
     /// Whether that GPU updates nothing meanwhile. The panel is then submitted in front of the update.

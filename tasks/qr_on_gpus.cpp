@@ -69,11 +69,7 @@ class GpuQrSubmission {
     Index tile_width() const { return s_.grid().shape().width; }
 
     /// The first panel at or right of a tile column.
-    int first_panel(Index tile_column) const {
-        const auto it = std::partition_point(s_.panels.begin(), s_.panels.end(),
-                                             [&](const Panel& p) { return p.tile_column < tile_column; });
-        return static_cast<int>(it - s_.panels.begin());
-    }
+    int first_panel(Index tile_column) const { return detail::first_panel(s_.panels, tile_column); }
 
     /// Where the columns right of panel k begin.
     Columns behind(int k) const {

@@ -284,7 +284,7 @@ TEMPLATE_TEST_CASE("generating tile columns equals packing the generated matrix"
     CHECK_THROWS_AS(generate_tile_column(grid, 0, 0, 1, ElementOrder::row_major, *small, column.data()), UsageError);
 }
 
-TEST_CASE("panels are counted as they are cut, and soon where there are very many") {
+TEST_CASE("panels are found by tile column and counted as they are cut, and soon where there are very many") {
     using detail::PanelWidths;
     for (const TileShape tile : {TileShape{8, 7}, {16, 32}, {64, 100}}) {
         for (const Index m : {0, 1, 31, 100, 257}) {
@@ -300,7 +300,13 @@ TEST_CASE("panels are counted as they are cut, and soon where there are very man
                                                  {16, 100, 8, 2},
                                                  {31, 0, 100, 1}}) {
                     INFO(m << " x " << n << ", tiles of " << tile.width << ", panels of " << widths.width);
-                    CHECK(detail::count_panels(grid, widths) == std::ssize(detail::cut_panels(grid, widths)));
+                    const std::vector<detail::Panel> panels = detail::cut_panels(grid, widths);
+                    CHECK(detail::count_panels(grid, widths) == std::ssize(panels));
+                    for (Index j = 0; j <= grid.tile_cols(); ++j) {
+                        CHECK(detail::first_panel(panels, j) ==
+                              std::count_if(panels.begin(), panels.end(),
+                                            [j](const detail::Panel& panel) { return panel.tile_column < j; }));
+                    }
                 }
             }
         }

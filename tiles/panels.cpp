@@ -40,6 +40,12 @@ Index count_panels(const TileGrid& grid, PanelWidths widths) {
     return count;
 }
 
+int first_panel(const std::vector<Panel>& panels, Index tile_column) {
+    const auto it = std::partition_point(panels.begin(), panels.end(),
+                                         [&](const Panel& panel) { return panel.tile_column < tile_column; });
+    return static_cast<int>(it - panels.begin());
+}
+
 std::vector<PanelBlock> cut_blocks(const std::vector<Panel>& panels, Index width) {
     std::vector<PanelBlock> blocks;
     for (int k = 0; k < std::ssize(panels); ++k) {

@@ -44,6 +44,9 @@ std::vector<Panel> cut_panels(const TileGrid& grid, PanelWidths widths);
 /// How many there are.
 Index count_panels(const TileGrid& grid, PanelWidths widths);
 
+/// The number of the first panel at or right of a tile column; how many there are, if none is.
+int first_panel(const std::vector<Panel>& panels, Index tile_column);
+
 /// The panels in blocks of `width` columns at most, or of one panel. None across a border of tile columns.
 std::vector<PanelBlock> cut_blocks(const std::vector<Panel>& panels, Index width);
 
