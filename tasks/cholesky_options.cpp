@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "tasks/option_range.hpp"
 #include "tasks/scratch_matrix.hpp"
 #include "tasks/tuning_entry.hpp"
 
@@ -85,22 +86,13 @@ CholeskyChoices::CholeskyChoices(const Tuning& tuning, const CholeskyOptions& op
       keep_other_side(options.keep_other_side),
       split_products(options.split_products),
       left_looking(options.left_looking) {
-    if (widths.width < 0) {
-        throw UsageError("CholeskyOptions::panel_width = " + std::to_string(widths.width) +
-                         "; allowed is 0 (chosen) or at least 1");
-    }
+    require_from("CholeskyOptions::panel_width", widths.width, 0);
     if (left_looking < -1 || left_looking > 1) {
         throw UsageError("CholeskyOptions::left_looking = " + std::to_string(left_looking) +
                          "; allowed is -1 (chosen), 0 or 1");
     }
-    if (lookahead < -1) {
-        throw UsageError("CholeskyOptions::lookahead = " + std::to_string(lookahead) +
-                         "; allowed is -1 (chosen) or at least 0");
-    }
-    if (gpu_panels_below < -1) {
-        throw UsageError("CholeskyOptions::gpu_panels_below = " + std::to_string(gpu_panels_below) +
-                         "; allowed is -1 (chosen) or at least 0");
-    }
+    require_from("CholeskyOptions::lookahead", lookahead, -1);
+    require_from("CholeskyOptions::gpu_panels_below", gpu_panels_below, -1);
     CholeskyOptions decided = options;
     decided.mode = mode;
     if (widths.width == 0) widths.width = default_cholesky_panel(tuning, decided, n, tile_width, gpus);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "basalt/tuning.hpp"
+#include "tasks/option_range.hpp"
 #include "tasks/tuning_entry.hpp"
 
 namespace basalt {
@@ -82,29 +83,14 @@ LuChoices::LuChoices(const Tuning& tuning, const LuOptions& options, Index m, In
       broadcast_from_host(options.broadcast_from_host),
       tf32(options.tf32),
       panel_log(options.panel_log) {
-    if (widths.width < 0) {
-        throw UsageError("LuOptions::panel_width = " + std::to_string(widths.width) +
-                         "; allowed is 0 (chosen) or at least 1");
-    }
-    if (panel_threads < 0) {
-        throw UsageError("LuOptions::panel_threads = " + std::to_string(panel_threads) +
-                         "; allowed is 0 (chosen) or at least 1");
-    }
-    if (lookahead < -1) {
-        throw UsageError("LuOptions::lookahead = " + std::to_string(lookahead) +
-                         "; allowed is -1 (chosen) or at least 0");
-    }
-    if (coarse_width < 0) {
-        throw UsageError("LuOptions::coarse_width = " + std::to_string(coarse_width) +
-                         "; allowed is 0 (none) or at least 1");
-    }
+    require_from("LuOptions::panel_width", widths.width, 0);
+    require_from("LuOptions::panel_threads", panel_threads, 0);
+    require_from("LuOptions::lookahead", lookahead, -1);
+    require_from("LuOptions::coarse_width", coarse_width, 0, "none");
+    require_from("LuOptions::gpu_panels_below", gpu_panels_below, -1);
     if (coarse_width > 0 && (mode != LuMode::gpu || lookahead == 0 || single_update_task)) {
         throw UsageError("LuOptions::coarse_width = " + std::to_string(coarse_width) +
                          "; allowed is 0 but in mode gpu with a lookahead of 1 and several update tasks a step");
-    }
-    if (gpu_panels_below < -1) {
-        throw UsageError("LuOptions::gpu_panels_below = " + std::to_string(gpu_panels_below) +
-                         "; allowed is -1 (chosen) or at least 0");
     }
     if (mode != LuMode::cpu) widths.width = std::min(widths.width, widest_gpu_panel);
     if (lookahead < 0) lookahead = 1;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "tasks/option_range.hpp"
 #include "tasks/tuning_entry.hpp"
 
 namespace basalt {
@@ -109,14 +110,14 @@ QrChoices::QrChoices(const Tuning& tuning, const QrOptions& options, Index m, In
       tree_(options.tree),
       tree_bytes_(tuning.cpu.qr.tree_bytes) {
     Index& panel_width = widths.width;
-    require(panel_width >= 0, "panel_width = " + std::to_string(panel_width) + "; allowed is 0 (chosen) or at least 1");
-    require(panel_threads >= 0,
-            "panel_threads = " + std::to_string(panel_threads) + "; allowed is 0 (chosen) or at least 1");
+    require_from("QrOptions::panel_width", panel_width, 0);
+    require_from("QrOptions::panel_threads", panel_threads, 0);
+    require_from("QrOptions::inner_width", inner_width, 0);
+    require_from("QrOptions::lookahead", lookahead, -1);
+    require_from("QrOptions::gpu_panels_below", gpu_panels_below, -1);
     require(panel_threads == 0 || options.method != QrMethod::tile,
             "panel_threads = " + std::to_string(panel_threads) +
                 " with method = tile, which has no gangs; allowed is 0, or method blocked");
-    require(lookahead >= -1, "lookahead = " + std::to_string(lookahead) + "; allowed is -1 (chosen) or at least 0");
-    require(inner_width >= 0, "inner_width = " + std::to_string(inner_width) + "; allowed is 0 (chosen) or at least 1");
     require(inner_width == 0 || options.method != QrMethod::blocked,
             "inner_width = " + std::to_string(inner_width) + " with method = blocked; allowed is 0, or method tile");
     if (method == QrMethod::tile) {
@@ -126,8 +127,6 @@ QrChoices::QrChoices(const Tuning& tuning, const QrOptions& options, Index m, In
         if (inner_width == 0) inner_width = entry_for(tuning.cpu.qr.tile_sizes, std::min(m, n)).inner;
         if (panel_width == 0) panel_width = any_size;  // a tile's
     }
-    require(gpu_panels_below >= -1,
-            "gpu_panels_below = " + std::to_string(gpu_panels_below) + "; allowed is -1 (chosen) or at least 0");
     QrOptions decided = options;
     decided.mode = mode;
     if (panel_width == 0) panel_width = default_qr_panel(tuning, decided, m, n, gpus);
