@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,10 +11,9 @@
 #include <fmt/format.h>
 #include <basalt/basalt.hpp>
 
-#include "bench/build_commit.hpp"
 #include "bench/clock.hpp"
+#include "bench/contest_record.hpp"
 #include "bench/gpu_contests.hpp"
-#include "bench/machine_line.hpp"
 #include "bench/user_matrix.hpp"
 #include "bench/vendor_gpu.hpp"
 #include "bench/vendor_gpus.hpp"
@@ -52,10 +50,10 @@ class GpuContest {
             fill(a, user);
             if (round == 0) expect(user);
             const double seconds = time_ours(a, user, round);
-            if (round == 0) ratio_ = checked_ratio(user);
+            if (round == 0) ours_.residual_ratio = checked_ratio(user);
             const double gemm = gpu_.gemm(gemm_order, gemm_depth);
             if (round > 0) {
-                ours_.push_back(seconds);
+                ours_.seconds.push_back(seconds);
                 gemm_.push_back(gemm);
             }
             if (vendor_gpus_) {
@@ -80,11 +78,12 @@ class GpuContest {
         fmt::print(table,
                    "{:>8} {:>7} {:>10} {:>5} {:>6} | {:>9.4f} {:>7.2f} | {:>7.2f} {:>6.3f} | {:>7.2f} {:>6.3f} | "
                    "{:.3g} {}{}\n",
-                   m_, n_, r["tile"].get<std::string>(), r["nb"].get<Index>(), options_.data, basalt::median(ours_),
-                   r["gflops"].get<double>() * 1e-3, gemm_gflops(gemm_) * 1e-3, r["gemm_fraction"].get<double>(),
-                   alone ? 0 : r["vendor_gflops"].get<double>() * 1e-3, alone ? 0 : r["ratio"].get<double>(), ratio_,
-                   passed() ? "passed" : "FAILED", vendor_.verdict());
-        if (our_energy_) fmt::print(table, "ours:   {}\n", energy_text(our_energy_->total(), flops_of(ours_)));
+                   m_, n_, r["tile"].get<std::string>(), r["nb"].get<Index>(), options_.data,
+                   basalt::median(ours_.seconds), r["gflops"].get<double>() * 1e-3, gemm_gflops(gemm_) * 1e-3,
+                   r["gemm_fraction"].get<double>(), alone ? 0 : r["vendor_gflops"].get<double>() * 1e-3,
+                   alone ? 0 : r["ratio"].get<double>(), ours_.residual_ratio, passed() ? "passed" : "FAILED",
+                   vendor_.verdict());
+        if (our_energy_) fmt::print(table, "ours:   {}\n", energy_text(our_energy_->total(), flops_of(ours_.seconds)));
         if (our_energy_ && !alone) {
             fmt::print(table, "vendor: {}\n", energy_text(vendor_energy_->total(), flops_of(vendor_.seconds)));
         }
@@ -92,20 +91,10 @@ class GpuContest {
     }
 
     basalt::JsonRecord record() const {
-        basalt::FactorRecord factor;
-        factor.precision = options_.precision;
-        factor.m = m_;
-        factor.n = n_;
-        factor.tile = fmt::format("{}x{}", tile_.height, tile_.width);
-        factor.mode = options_.mode;
-        factor.cpus = runtime_.workers();
+        basalt::FactorRecord factor = contest_record(options_, runtime_, m_, n_, tile_, ours_);
         factor.gpus = runtime_.gpus();
         factor.data = options_.data;
-        factor.runs = ours_;
-        factor.residual_ratio = ratio_;
-        factor.passed = passed();
-        factor.machine = machine_line() + ", " + runtime_.devices().front().model;
-        factor.commit = build_commit;
+        factor.machine += ", " + runtime_.devices().front().model;
         describe(factor);
         basalt::JsonRecord json = basalt::to_json(factor);
         json["lookahead"] = options_.lookahead;
@@ -114,16 +103,16 @@ class GpuContest {
         json["gpu_memory"] = runtime_.config().gpu_memory;
         json["gpu_peak_bytes"] = runtime_.statistics().most_gpu_bytes;  // beside the user's array
         add_to(json);
-        add_vendor(json, factor.flops, ours_, vendor_);
-        if (our_energy_) json["energy"] = to_json(our_energy_->total(), flops_of(ours_));
+        add_vendor(json, factor.flops, ours_.seconds, vendor_);
+        if (our_energy_) json["energy"] = to_json(our_energy_->total(), flops_of(ours_.seconds));
         if (our_energy_ && !vendor_.seconds.empty()) {
             json["vendor_energy"] = to_json(vendor_energy_->total(), flops_of(vendor_.seconds));
         }
-        add_gemm(json, factor.flops, ours_, gemm_, runtime_.gpus());
+        add_gemm(json, factor.flops, ours_.seconds, gemm_, runtime_.gpus());
         return json;
     }
 
-    bool passed() const { return ratio_ < max_ratio; }
+    bool passed() const { return ours_.passed(); }
     const VendorRuns& vendor() const { return vendor_; }
 
   protected:
@@ -267,8 +256,8 @@ class GpuContest {
     std::optional<VendorGpus> vendor_gpus_;
     std::unique_ptr<basalt::EnergyMeter> our_energy_, vendor_energy_;  // where energy is asked for
     bool counts_ = false;                                              ///< the round at work
-    std::vector<double> ours_, gemm_;
-    double ratio_ = std::numeric_limits<double>::quiet_NaN();  ///< before the check
+    OurRuns ours_;
+    std::vector<double> gemm_;
 };
 
 }  // namespace bench

@@ -6,9 +6,9 @@
 
 #include <basalt/view.hpp>
 
-namespace bench {
+#include "bench/our_runs.hpp"
 
-inline constexpr double max_ratio = 30;  // LAPACK's own tests pass below this
+namespace bench {
 
 /// Which of the GPU vendor's libraries is beside ours.
 enum class GpuVendor { none, cusolver, cusolvermg };
