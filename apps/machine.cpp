@@ -8,11 +8,11 @@
 #include <memory>
 
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <fmt/format.h>
 
 #include "apps/hwloc_topology.hpp"
+#include "basalt/machine.hpp"
 
 namespace basalt {
 
@@ -25,13 +25,6 @@ using Bitmap = std::unique_ptr<hwloc_bitmap_s, BitmapDeleter>;
 
 int count(hwloc_topology_t topology, hwloc_obj_type_t type) {
     return std::max(hwloc_get_nbobjs_by_type(topology, type), 0);
-}
-
-std::string cpu_model(hwloc_topology_t topology) {
-    const hwloc_obj_t package = hwloc_get_obj_by_type(topology, HWLOC_OBJ_PACKAGE, 0);
-    const char* model = package != nullptr ? hwloc_obj_get_info_by_name(package, "CPUModel") : nullptr;
-    if (model == nullptr) model = hwloc_obj_get_info_by_name(hwloc_get_root_obj(topology), "CPUModel");
-    return model != nullptr ? model : "unknown CPU";
 }
 
 std::vector<CacheInfo> caches_of(hwloc_topology_t topology) {
@@ -108,15 +101,14 @@ std::string hwloc_version() {
 MachineInfo inspect_machine() {
     const Topology topology = load_topology();
     MachineInfo machine;
-    machine.cpu_model = cpu_model(topology.get());
+    machine.cpu_model = cpu_model();
     machine.packages = count(topology.get(), HWLOC_OBJ_PACKAGE);
     machine.cores = count(topology.get(), HWLOC_OBJ_CORE);
     machine.hardware_threads = count(topology.get(), HWLOC_OBJ_PU);
     read_affinity(topology.get(), machine);
     machine.caches = caches_of(topology.get());
     machine.numa = numa_of(topology.get());
-    machine.memory_bytes =
-        static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+    machine.memory_bytes = machine_memory();
     machine.cgroup = read_cgroup_limits();
     machine.locked_memory = locked_memory_limit();
     machine.vector_units = vector_units();

@@ -11,6 +11,7 @@
 
 #include "apps/exit_status.hpp"
 #include "basalt/cgroup.hpp"
+#include "basalt/machine.hpp"
 
 namespace basalt {
 
@@ -22,7 +23,7 @@ std::uint64_t machine_available() {
     for (std::string line; std::getline(in, line);) {
         if (line.rfind("MemAvailable:", 0) == 0) return std::stoull(line.substr(13)) * 1024;
     }
-    return static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+    return machine_memory();
 }
 
 std::uint64_t address_space_used() {

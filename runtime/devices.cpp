@@ -3,9 +3,9 @@
 #include <mutex>
 #include <string>
 
+#include "basalt/machine.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/submission.hpp"
-#include "runtime/topology.hpp"
 
 namespace basalt::detail {
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "basalt/cgroup.hpp"
+#include "basalt/machine.hpp"
 
 namespace basalt::detail {
 
@@ -76,9 +77,8 @@ int usable_cores() {
 }
 
 std::size_t usable_memory() {
-    const std::size_t all =
-        static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    return std::min<std::size_t>(all, read_cgroup_limits().memory_bytes.value_or(all));
+    const std::uint64_t all = machine_memory();
+    return std::min(all, read_cgroup_limits().memory_bytes.value_or(all));
 }
 
 void bind_this_thread(int place) {
@@ -86,14 +86,6 @@ void bind_this_thread(int place) {
     if (machine.cores().empty()) return;
     const auto core = static_cast<std::size_t>(place) % machine.cores().size();
     hwloc_set_cpubind(machine.topology(), machine.cores()[core], HWLOC_CPUBIND_THREAD);
-}
-
-std::string cpu_model() {
-    const hwloc_topology_t topology = Machine::instance().topology();
-    const hwloc_obj_t package = hwloc_get_obj_by_type(topology, HWLOC_OBJ_PACKAGE, 0);
-    const char* model = package != nullptr ? hwloc_obj_get_info_by_name(package, "CPUModel") : nullptr;
-    if (model == nullptr) model = hwloc_obj_get_info_by_name(hwloc_get_root_obj(topology), "CPUModel");
-    return model != nullptr ? model : "unknown CPU";
 }
 
 int package_of(int place) {
@@ -113,3 +105,19 @@ void keep_near(int package, void* memory, std::size_t bytes) {
 }
 
 }  // namespace basalt::detail
+
+namespace basalt {
+
+std::string cpu_model() {
+    const hwloc_topology_t topology = detail::Machine::instance().topology();
+    const hwloc_obj_t package = hwloc_get_obj_by_type(topology, HWLOC_OBJ_PACKAGE, 0);
+    const char* model = package != nullptr ? hwloc_obj_get_info_by_name(package, "CPUModel") : nullptr;
+    if (model == nullptr) model = hwloc_obj_get_info_by_name(hwloc_get_root_obj(topology), "CPUModel");
+    return model != nullptr ? model : "unknown CPU";
+}
+
+std::uint64_t machine_memory() {
+    return static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+}  // namespace basalt

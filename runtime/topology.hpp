@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
 
 namespace basalt::detail {
 
@@ -14,9 +13,6 @@ std::size_t usable_memory();
 /// Binds the calling thread to the core that belongs to a worker's place: places beyond the cores share
 /// them in turn. Without effect where the system does not allow it.
 void bind_this_thread(int place);
-
-/// The processor's model; "unknown CPU" where the system does not tell.
-std::string cpu_model();
 
 /// The processor package (socket) of that core, counted from 0; 0 where the system does not tell.
 int package_of(int place);

@@ -15,6 +15,7 @@
 #include <basalt/factor_mode.hpp>
 #include <basalt/generator.hpp>
 #include <basalt/lu.hpp>
+#include <basalt/machine.hpp>
 #include <basalt/matrix.hpp>
 #include <basalt/matrix_part.hpp>
 #include <basalt/panel_design.hpp>
