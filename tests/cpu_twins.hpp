@@ -18,7 +18,7 @@
 
 namespace basalt_tests {
 
-/// Where the cases of device_kernel_cases.hpp run: the CPU twins, in host memory.
+/// Where the cases of kernel_cases/ run: the CPU twins, in host memory.
 struct CpuTwins {
     template <class T>
     class Memory {

@@ -21,7 +21,7 @@
 
 namespace basalt_tests {
 
-/// Where the cases of device_kernel_cases.hpp run: the kernels of a GPU, in its memory. Each call waits for
+/// Where the cases of kernel_cases/ run: the kernels of a GPU, in its memory. Each call waits for
 /// its kernel, and throws what went wrong in it.
 class CudaKernels {
     using Device = basalt::detail::Device;

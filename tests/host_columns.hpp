@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 #include <random>
 #include <vector>
@@ -13,6 +14,8 @@ namespace basalt_tests {
 using basalt::Index;
 using basalt::TileColumns;
 using basalt::View;
+
+inline std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 template <class T>
 std::vector<T> random_values(Index count, unsigned seed) {

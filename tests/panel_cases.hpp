@@ -1,6 +1,6 @@
 #pragma once
 
-// Cases of the GPU panel and of its CPU twin: `Kernels` calls the one or the other, as in device_kernel_cases.hpp, for
+// Cases of the GPU panel and of its CPU twin: `Kernels` calls the one or the other, as in kernel_cases/, for
 // the plans that it is given and that fit.
 
 #include <algorithm>

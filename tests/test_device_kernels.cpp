@@ -10,7 +10,13 @@
 #include <vector>
 
 #include "tests/cpu_twins.hpp"
-#include "tests/device_kernel_cases.hpp"
+#include "tests/kernel_cases/conversion.hpp"
+#include "tests/kernel_cases/generation.hpp"
+#include "tests/kernel_cases/norms.hpp"
+#include "tests/kernel_cases/row_exchange.hpp"
+#include "tests/kernel_cases/substitution.hpp"
+#include "tests/kernel_cases/triangles.hpp"
+#include "tests/kernel_cases/updates.hpp"
 #include "tests/panel_cases.hpp"
 
 using namespace basalt;

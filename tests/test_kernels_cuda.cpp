@@ -2,7 +2,14 @@
 // larger ones, tagged [large], which compute-sanitizer would take too long for.
 
 #include "tests/cuda_kernels.hpp"
-#include "tests/device_kernel_cases.hpp"
+#include "tests/kernel_cases/conversion.hpp"
+#include "tests/kernel_cases/generation.hpp"
+#include "tests/kernel_cases/norms.hpp"
+#include "tests/kernel_cases/repetition.hpp"
+#include "tests/kernel_cases/row_exchange.hpp"
+#include "tests/kernel_cases/substitution.hpp"
+#include "tests/kernel_cases/triangles.hpp"
+#include "tests/kernel_cases/updates.hpp"
 #include "tests/real_gpus.hpp"
 
 using namespace basalt_tests;
