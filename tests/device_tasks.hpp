@@ -2,6 +2,7 @@
 
 // What tests of tasks on emulated devices share.
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "basalt/runtime.hpp"
 #include "runtime/device/emulated_device.hpp"
 #include "runtime/engine.hpp"
+#include "tests/catch.hpp"
 
 namespace basalt_tests {
 
@@ -54,5 +56,25 @@ struct Add {
     }
     void operator()(basalt::Stream, basalt::View<int> x) const { (*this)(x); }
 };
+
+/// Copies that the runtime's GPUs have begun.
+inline std::uint64_t copies(basalt::Runtime& runtime) {
+    std::uint64_t sum = 0;
+    for (int gpu = 0; gpu < runtime.gpus(); ++gpu) {
+        const auto s = statistics(runtime, gpu);
+        sum += s.copies_from_host + s.copies_to_host + s.copies_to_peers;
+    }
+    return sum;
+}
+
+/// Tasks run on every GPU and on cores.
+inline void check_usable(basalt::Runtime& runtime) {
+    basalt::Array<int> x(runtime, 10);
+    for (int gpu = 0; gpu < runtime.gpus(); ++gpu)
+        runtime.submit({.place = basalt::Place::gpu(gpu)}, readwrite(x), Add{1}, basalt::cuda(Add{1}));
+    runtime.submit({}, readwrite(x), Add{1});
+    runtime.wait();
+    CHECK(x.host_view()[9] == runtime.gpus() + 1);
+}
 
 }  // namespace basalt_tests
