@@ -9,7 +9,8 @@
 #include <tuple>
 
 #include "runtime/device/broadcast.hpp"
-#include "tests/device_contract.hpp"
+#include "tests/catch.hpp"
+#include "tests/device_machine.hpp"
 
 namespace basalt_tests {
 
