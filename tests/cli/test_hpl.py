@@ -1,0 +1,122 @@
+"""`hpl`: HPL.dat in, the report out."""
+
+import json
+import os
+import re
+
+from program import basalt, counts, expect, expect_refused, hpl_lines, in_folder, main, test, write_input
+
+
+@test
+@in_folder
+def hpl_runs_every_test_of_its_input(folder):
+    path = write_input(folder, hpl_lines("200 301", "32 50"))
+    shown = basalt("hpl", path)
+    expect(shown.status == 0 and shown.err == "", shown)
+    expect(counts(shown.out) == (4, 0, 0) and shown.out.count("...... PASSED") == 4, shown)
+    expect(shown.out.startswith("=" * 80 + "\nHPLinpack 2.3  --"), shown)
+    result = r"^W[RC]\S+ +301 +50 +1 +1 +\d+\.\d\d +\d\.\d{4}e[+-]\d\d$"
+    expect(re.search(result, shown.out, re.MULTILINE), shown)
+    expect(basalt("hpl", cwd=folder).status == 0, shown)
+
+
+@test
+@in_folder
+def hpl_takes_the_smallest_systems(folder):
+    shown = basalt("hpl", write_input(folder, hpl_lines("0 1 2 3", "1 64")))
+    expect(shown.status == 0 and counts(shown.out) == (8, 0, 0), shown)
+
+
+@test
+@in_folder
+def hpl_skips_grids_that_are_too_large_unless_told_not_to(folder):
+    grids = {"line_10": "2", "line_11": "1 2", "line_12": "1 3"}
+    path = write_input(folder, hpl_lines("100", "32", **grids))
+    shown = basalt("hpl", path)
+    expect(shown.status == 0 and counts(shown.out) == (1, 0, 1), shown)
+    expect(">>> Need at least 6 processes for these tests <<<" in shown.out, shown)
+    path = write_input(folder, hpl_lines("100", "32", **{**grids, "line_11": "2 2"}))
+    shown = basalt("hpl", path)
+    expect(shown.status == 1 and counts(shown.out) == (0, 0, 2), shown)
+    shown = basalt("hpl", path, "--ignore-grid")
+    expect(shown.status == 0 and counts(shown.out) == (2, 0, 0), shown)
+    expect("2 x 3" in shown.err and "one process" in shown.err, shown)
+
+
+@test
+@in_folder
+def hpl_exits_with_1_when_a_test_fails(folder):
+    shown = basalt("hpl", write_input(folder, hpl_lines("100", "32", line_13="1e-30")))
+    expect(shown.status == 1 and counts(shown.out) == (0, 1, 0) and "...... FAILED" in shown.out, shown)
+
+
+@test
+@in_folder
+def hpl_does_not_check_with_a_threshold_of_zero(folder):
+    shown = basalt("hpl", write_input(folder, hpl_lines("100", "32", line_13="0.0")))
+    expect(shown.status == 0 and "1 tests completed without checking" in shown.out, shown)
+
+
+@test
+@in_folder
+def hpl_writes_a_record_a_test_and_a_trace(folder):
+    trace = os.path.join(folder, "trace.json")
+    shown = basalt("hpl", write_input(folder, hpl_lines("100 90", "32 16")), "--json", "-", "--trace", trace)
+    expect(shown.status == 0 and counts(shown.err) == (4, 0, 0), shown)
+    records = [json.loads(line) for line in shown.out.splitlines()]
+    expect([(r["routine"], r["n"], r["nb"], r["passed"]) for r in records] ==
+           [("hpl", n, nb, True) for n in (100, 90) for nb in (32, 16)], shown)
+    with open(trace, encoding="utf-8") as events:
+        assert any(event["ph"] == "X" for event in json.load(events)["traceEvents"])
+
+
+@test
+@in_folder
+def hpl_writes_where_the_device_line_says(folder):
+    shown = basalt("hpl", write_input(folder, hpl_lines("50", line_4="7")))
+    expect(shown.status == 0 and shown.out == "" and "HPLinpack 2.3" in shown.err, shown)
+    shown = basalt("hpl", write_input(folder, hpl_lines("50", line_3="result.txt", line_4="8")), cwd=folder)
+    expect(shown.status == 0 and shown.out == "" and shown.err == "", shown)
+    with open(os.path.join(folder, "result.txt"), encoding="utf-8") as report:
+        assert counts(report.read()) == (1, 0, 0)
+    shown = basalt("hpl", write_input(folder, hpl_lines("50", line_3="/nowhere/out", line_4="8")))
+    expect_refused(shown, "HPL.dat:3", "/nowhere/out")
+
+
+@test
+@in_folder
+def hpl_refuses_malformed_input_and_writes_nothing(folder):
+    report = os.path.join(folder, "HPL.out")
+    with open(report, "w", encoding="utf-8") as out:
+        out.write("precious")
+    malformed = [(4, "six"), (5, "0"), (6, "100 -3"), (6, "100 2147483647"), (7, "21"), (8, "0"), (9, "2"),
+                 (10, ""), (11, "x"), (12, "0"), (13, "nan"), (13, "1e308"), (14, "-1"), (15, "7"), (16, "z"),
+                 (17, "0"), (18, "99"), (19, "1"), (20, "0"), (21, "3"), (22, "0"), (23, "6"), (24, "0"),
+                 (25, "-1"), (26, "3"), (27, "-1"), (28, "2"), (29, "2"), (30, "2"), (31, "0"),
+                 (2, b"\0\1\2\xff"), (13, b"\x7fELF"), (6, "9" * 100000), (1, " " * 100000)]
+    for line, text in malformed:
+        changes = {"line_3": "HPL.out", "line_4": "8", f"line_{line}": text}
+        path = write_input(folder, hpl_lines("100 200", **changes))
+        expect_refused(basalt("hpl", path, cwd=folder), f"HPL.dat:{line}: ")
+    for kept in (0, 1, 12, 30):
+        path = write_input(folder, hpl_lines()[:kept])
+        if kept == 0:
+            open(path, "w", encoding="utf-8").close()
+        expect_refused(basalt("hpl", path, cwd=folder), f"HPL.dat:{kept + 1}: ")
+    with open(report, encoding="utf-8") as out:
+        assert out.read() == "precious"
+    assert sorted(os.listdir(folder)) == ["HPL.dat", "HPL.out"]
+
+
+@test
+@in_folder
+def hpl_refuses_what_it_cannot_read_or_hold(folder):
+    expect_refused(basalt("hpl", "/nowhere/HPL.dat"), "/nowhere/HPL.dat")
+    expect_refused(basalt("hpl", folder), folder, "is a folder")
+    path = write_input(folder, hpl_lines("100 9000000", line_3="o.txt", line_4="8"))
+    shown = basalt("hpl", path, cwd=folder)
+    expect_refused(shown, "9000000", "needs", "available", status=3)
+    assert not os.path.exists(os.path.join(folder, "o.txt"))
+
+
+main()

@@ -1,0 +1,183 @@
+"""Matrix Market files and `solve`."""
+
+import json
+import os
+import re
+
+from program import basalt, expect, expect_refused, in_folder, main, test, write_input
+
+
+def write_matrix(folder, name, lines, banner="coordinate real general"):
+    return write_input(folder, [f"%%MatrixMarket matrix {banner}", *lines], name)
+
+
+@test
+@in_folder
+def factorizations_take_the_matrix_of_a_file(folder):
+    path = write_matrix(folder, "a.mtx", ["4 3 4", "1 1 2", "2 2 1e-3", "4 3 5", "3 1 -1"])
+    for precision in "ds":
+        for more in ([], ["--m", "4", "--n", "3"], ["--mode", "hybrid", "--emulated-gpus", "1"]):
+            shown = basalt("lu", "--matrix", path, "--precision", precision, "--json", "-", *more)
+            expect(shown.status == 0 and "4 x 3" in shown.err and "info 0" in shown.err, shown)
+            record = json.loads(shown.out)
+            expect([record[key] for key in ("m", "n", "passed")] == [4, 3, True], shown)
+    for option, size in (("--m", 4), ("--n", 3)):
+        expect_refused(basalt("lu", "--matrix", path, option, "5"), f"{option} = 5; allowed: {size}, as in {path}")
+    for command, banner in (("qr", "general"), ("cholesky", "symmetric")):
+        square = write_matrix(folder, "c.mtx", ["2 2 3", "1 1 3", "2 1 1", "2 2 3"], f"coordinate real {banner}")
+        shown = basalt(command, "--matrix", square)
+        expect(shown.status == 0 and "2 x 2" in shown.out and "passed" in shown.out, shown)
+    singular = basalt("lu", "--matrix", write_matrix(folder, "b.mtx", ["2 2 1", "1 1 3"]))
+    expect(singular.status == 0 and "info 2" in singular.out, singular)
+
+
+@test
+@in_folder
+def matrix_files_that_are_wrong_are_refused_with_the_line(folder):
+    def refused(name, *words, status=2):
+        expect_refused(basalt("lu", "--matrix", os.path.join(folder, name)), *words, status=status)
+
+    write_matrix(folder, "cut.mtx", ["% a comment", "2 2 3", "1 1 1", "2 2 1"])
+    refused("cut.mtx", "cut.mtx:6: the file ends after 2 of 3 entries; allowed: ")
+    write_matrix(folder, "huge.mtx", ["4294967296 4294967296 1", "1 1 1"])
+    refused("huge.mtx", "huge.mtx:2: ", "147573952589676412928 bytes", "allowed: ")
+    write_matrix(folder, "large.mtx", ["100000000 100000000 1", "1 1 1"])
+    refused("large.mtx", "large.mtx", "needs 160000000000000000 bytes", "available", status=3)
+    write_matrix(folder, "complex.mtx", ["1 1 1", "1 1 1 0"], "coordinate complex general")
+    refused("complex.mtx", "complex.mtx:1: ", "real, double, integer, pattern")
+    refused("none.mtx", "none.mtx: No such file", "allowed: a Matrix Market file")
+    os.mkdir(os.path.join(folder, "folder.mtx"))
+    refused("folder.mtx", "folder.mtx: is a folder")
+
+
+def read_array(path):
+    """Columns of an array file without comments."""
+    with open(path, encoding="ascii") as text:
+        banner, size, *numbers = text.read().split("\n")
+    rows, cols = map(int, size.split())
+    assert banner == "%%MatrixMarket matrix array real general" and numbers.pop() == "" and len(numbers) == rows * cols
+    return [list(map(float, numbers[j * rows:(j + 1) * rows])) for j in range(cols)]
+
+
+@test
+@in_folder
+def solve_writes_the_solutions_of_all_right_hand_sides(folder):
+    a = write_matrix(folder, "a.mtx", ["3 3 5", "1 1 2", "2 2 4", "3 3 8", "1 3 1", "3 1 -1"])
+    b = write_matrix(folder, "b.txt", ["3 2", "5", "4", "23", "-4", "-4", "-7"], "array integer general")
+    x = os.path.join(folder, "x.mtx")
+    for precision, error in (("d", 1e-15), ("s", 1e-6)):
+        for more in ([], ["--mode", "hybrid", "--emulated-gpus", "1"], ["--tile", "2x1", "--repeat", "2"]):
+            shown = basalt("solve", a, b, "-o", x, "--precision", precision, "--json", "-", *more)
+            expect(shown.status == 0 and "2 right-hand sides" in shown.err and x in shown.err, shown)
+            expect(re.search(r"backward error \d\S* +ratio \d\S* passed", shown.err), shown)
+            record = json.loads(shown.out)
+            expect([record[key] for key in ("routine", "method", "factor_precision", "nrhs", "m", "n", "passed")] ==
+                   ["gesv", "lu", precision, 2, 3, 3, True], shown)
+            expect([record[key] for key in ("iterations", "fallback", "refine_seconds")] == [0, False, 0], shown)
+            found = [entry for column in read_array(x) for entry in column]
+            expect(max(abs(f - e) for f, e in zip(found, [1, 1, 3, -25 / 17, -1, -18 / 17])) < 8 * error, shown)
+
+
+@test
+@in_folder
+def solve_without_a_right_hand_side_finds_ones(folder):
+    a = write_matrix(folder, "a.mtx", ["2 2", "4", "1", "3"], "array real symmetric")
+    x = os.path.join(folder, "x.mtx")
+    shown = basalt("solve", a, "-o", x)
+    expect(shown.status == 0 and "1 right-hand side " in shown.out and shown.err == "", shown)
+    expect(max(abs(entry - 1) for entry in read_array(x)[0]) < 1e-15, shown)
+    for arguments in (["--n", "300"], ["--n", "0"], ["--n", "1", "--precision", "s"],
+                      ["--n", "400", "--matrix", "graded"],
+                      ["--n", "307", "--nb", "32", "--mode", "gpu", "--emulated-gpus", "2", "--data", "device"]):
+        shown = basalt("solve", *arguments, "-o", x)
+        expect(shown.status == 0 and "passed" in shown.out, shown)
+
+
+@test
+@in_folder
+def solve_with_a_singular_matrix_says_so_and_writes_nothing(folder):
+    a = write_matrix(folder, "a.mtx", ["3 3 2", "1 1 2", "2 2 4"])
+    x = os.path.join(folder, "x.mtx")
+    shown = basalt("solve", a, "-o", x, "--json", "-")
+    expect(shown.status == 1 and "info 3  no solution" in shown.err, shown)
+    expect(f"basalt: {a} is singular: U(3, 3) is exactly zero" in shown.err and not os.path.exists(x), shown)
+    record = json.loads(shown.out)
+    expect([record[key] for key in ("info", "residual_ratio", "passed")] == [3, None, None], shown)
+
+
+@test
+@in_folder
+def solve_has_a_method_for_every_shape(folder):
+    x = os.path.join(folder, "x.mtx")
+    symmetric = write_matrix(folder, "s.mtx", ["2 2 3", "1 1 4", "2 1 1", "2 2 3"], "coordinate integer symmetric")
+    tall = write_matrix(folder, "t.mtx", ["3 2", "1", "1", "1", "0", "1", "2"], "array real general")
+    wide = write_matrix(folder, "w.mtx", ["1 2", "3", "4"], "array real general")
+    three = write_matrix(folder, "3.mtx", ["3 1", "6", "0", "0"], "array real general")
+    one = write_matrix(folder, "1.mtx", ["1 1", "50"], "array real general")
+    for arguments, routine, method, solution in (
+            ([symmetric, "--method", "cholesky"], "posv", "cholesky", [1, 1]),
+            ([symmetric, "--method", "qr"], "gels", "qr", [1, 1]), ([symmetric], "gesv", "lu", [1, 1]),
+            ([tall, three], "gels", "qr", [5, -3]), ([wide, one], "gels", "qr", [6, 8])):
+        for more in ([], ["--precision", "s"]):
+            shown = basalt("solve", *arguments, "-o", x, "--json", "-", *more)
+            expect(shown.status == 0 and "passed" in shown.err, shown)
+            record = json.loads(shown.out)
+            expect([record[key] for key in ("routine", "method", "passed")] == [routine, method, True], shown)
+            expect(max(abs(f - e) for f, e in zip(read_array(x)[0], solution)) < 1e-4, shown)
+
+
+@test
+def solve_checks_every_method_on_matrices_of_many_tiles():
+    for arguments in (["--method", "cholesky", "--matrix", "spd"], ["--method", "qr"], ["--m", "400"], ["--m", "200"],
+                      ["--m", "400", "--mode", "gpu", "--emulated-gpus", "2", "--data", "device"],
+                      ["--m", "200", "--mode", "hybrid", "--emulated-gpus", "1", "--repeat", "2"]):
+        shown = basalt("solve", "--n", "301", "--nb", "32", "--tile", "64x64", *arguments)
+        expect(shown.status == 0 and shown.out.count("passed") == shown.out.count("\n"), shown)
+
+
+@test
+@in_folder
+def solve_says_what_a_matrix_lacks_for_a_method(folder):
+    indefinite = write_matrix(folder, "i.mtx", ["2 2 2", "1 1 4", "2 2 -3"], "coordinate real symmetric")
+    shown = basalt("solve", indefinite, "--method", "cholesky")
+    expect(shown.status == 1 and "leading minor of order 2 is not" in shown.err and "--method lu" in shown.err, shown)
+    expect(basalt("solve", indefinite).status == 0, shown)
+    shown = basalt("solve", "--n", "200", "--matrix", "wilkinson", "--json", "-")
+    expect(shown.status == 1 and "FAILED" in shown.err and json.loads(shown.out)["passed"] is False, shown)
+    shown = basalt("solve", "--m", "5", "--n", "3", "--matrix", "zero")
+    expect(shown.status == 1 and "R(1, 1) is exactly zero" in shown.err, shown)
+
+
+@test
+@in_folder
+def solve_refuses_what_it_cannot_solve(folder):
+    a = write_matrix(folder, "a.mtx", ["2 2", "1", "2", "3", "5"], "array real general")
+    b = write_matrix(folder, "b.mtx", ["3 1", "1", "2", "3"], "array real general")
+    x = os.path.join(folder, "x.mtx")
+    expect_refused(basalt("solve"), "no matrix", "Matrix Market file", "--n")
+    expect_refused(basalt("solve", a, b), "b.mtx: 3 rows; allowed: 2, as ", "a.mtx has")
+    for method in ("lu", "cholesky"):
+        expect_refused(basalt("solve", b, "--method", method), "b.mtx: 3 x 1", f"--method {method}",
+                       "as many rows as columns, or --method qr")
+    expect_refused(basalt("solve", a, "--method", "cholesky"), "a.mtx: elements (2, 1) and (1, 2) differ by 1",
+                   "a symmetric matrix, or --method lu")
+    expect_refused(basalt("solve", a, "--matrix", "spd"), "a.mtx and --matrix; allowed: one of them")
+    expect_refused(basalt("solve", a, "--n", "3"), "--n = 3; allowed: 2, as in ")
+    expect_refused(basalt("solve", a, "--method", "mixed"), '--method = "mixed"', "allowed: lu, cholesky, qr")
+    for method in ("cholesky", "qr"):
+        for option in ("--single-update-task", "--broadcast-from-host", "--plain-solve"):
+            expect_refused(basalt("solve", "--n", "9", "--matrix", "spd", "--method", method, option), option,
+                           f"with --method {method}; allowed: --method lu")
+    for size in ("1000000000000 0 0", "0 1000000000000 0"):
+        no_elements = write_matrix(folder, "long.mtx", [size])
+        expect_refused(basalt("solve", no_elements), "needs 40000000000000 bytes", "available", status=3)
+    expect_refused(basalt("solve", a, "-o", "/nowhere/x"), "-o", "/nowhere/x")
+    expect_refused(basalt("solve", a, "-o", "-"), '-o = "-"')
+    expect_refused(basalt("solve", folder), folder, "is a folder")
+    expect_refused(basalt("solve", a, os.path.join(folder, "none.mtx"), "-o", x), "none.mtx: No such file")
+    wrong = write_matrix(folder, "wrong.mtx", ["2 1", "1", "nan"], "array real general")
+    expect_refused(basalt("solve", a, wrong, "-o", x), 'wrong.mtx:4: value "nan"')
+    assert not os.path.exists(x)
+
+
+main()
