@@ -36,7 +36,7 @@ template <class T>
 struct Workspace {
     Workspace(Runtime& runtime, Triangle triangle, Index steps, Index width)
         : scale(ring),
-          units(runtime, ring, width * width, "unit triangle"),
+          triangles(runtime, ring, width * width, "prepared triangle"),
           packed(runtime, ring * steps, packed_size<T>(width, width), "packed block") {
         for (auto& numbers : scale) numbers.resize(static_cast<std::size_t>(width));
         if (triangle == Triangle::upper) {
@@ -45,8 +45,8 @@ struct Workspace {
     }
 
     static constexpr Index ring = 3;    ///< steps that may be under way at once
-    std::vector<std::vector<T>> scale;  ///< by step: of split_diagonal(); goes with `units`
-    detail::HostBlocks<T> units;        ///< by step: the diagonal block with a unit diagonal
+    std::vector<std::vector<T>> scale;  ///< by step: of prepare_solve(); goes with `triangles`
+    detail::HostBlocks<T> triangles;    ///< by step: of prepare_solve()
     detail::HostBlocks<T> packed;       ///< by step and block j: L(j, k)^T packed
     detail::HostBlocks<T> transposed;   ///< by step and block i, of an upper triangle: U(k, i)^T
 };
@@ -86,7 +86,7 @@ class CholeskySubmission {
 
     /// A(i, j) of the lower triangle, or A(j, i) in its place.
     Region<T> block(int i, int j) const { return lower_ ? s_.block(panel(i), panel(j)) : s_.block(panel(j), panel(i)); }
-    Region<T> unit(int k) const { return workspace_->units.block(k % Workspace<T>::ring); }
+    Region<T> triangle(int k) const { return workspace_->triangles.block(k % Workspace<T>::ring); }
     Region<T> packed(int k, int j) const { return workspace_->packed.block(k % Workspace<T>::ring * steps() + j); }
     Region<T> transposed_block(int k, int i) const {
         return workspace_->transposed.block(k % Workspace<T>::ring * steps() + i);
@@ -105,15 +105,15 @@ class CholeskySubmission {
              .tile = {k, k, -1},
              .step = k,
              .place = Place::cpu()},
-            readwrite(block(k, k)), write(unit(k)), readwrite(s_.info),
-            [lower = lower_, first = panel(k).first, scale = scale_of(k)](View<T> a, View<T> unit, View<Index> info) {
+            readwrite(block(k, k)), write(triangle(k)), readwrite(s_.info),
+            [lower = lower_, first = panel(k).first, scale = scale_of(k)](View<T> a, View<T> rows, View<Index> info) {
                 if (info[0] != 0) return;
                 const Triangle triangle = lower ? Triangle::lower : Triangle::upper;
                 if (const Index found = cpu_kernels::factor_triangle(triangle, a)) {
                     info[0] = first + found;
                     return;
                 }
-                cpu_kernels::split_diagonal<T>(lower ? a : transposed(a), square(unit, a.rows(), a.rows()), scale);
+                cpu_kernels::prepare_solve<T>(lower ? a : transposed(a), square(rows, a.rows(), a.rows()), scale);
             });
     }
 
@@ -124,22 +124,16 @@ class CholeskySubmission {
             .name = "solve", .priority = priority_.step(k, i), .tile = {i, k, -1}, .step = k, .place = Place::cpu()};
         const T* const scale = scale_of(k);
         if (lower_) {
-            rt_.submit(options, read(unit(k)), readwrite(block(i, k)), write(packed(k, i)),
-                       [scale](View<const T> unit, View<T> a, View<T> packed) {
-                           std::vector<T> memory(static_cast<std::size_t>(a.size()));
-                           const auto b = View<T>::row_major(memory.data(), a.cols(), a.rows(), a.rows());
-                           cpu_kernels::transpose<T>(a, b);
-                           cpu_kernels::solve_scaled_and_pack<T>(square(unit, a.cols(), a.cols()), scale, b,
-                                                                 packed.data());
-                           cpu_kernels::transpose<T>(b, a);
+            rt_.submit(options, read(triangle(k)), readwrite(block(i, k)), write(packed(k, i)),
+                       [scale](View<const T> l, View<T> a, View<T> packed) {
+                           solve_and_pack<T>(square(l, a.cols(), a.cols()), scale, transposed(a), packed.data());
                        });
         } else {
-            rt_.submit(
-                options, read(unit(k)), readwrite(block(i, k)), write(packed(k, i)), write(transposed_block(k, i)),
-                [scale](View<const T> unit, View<T> a, View<T> packed, View<T> to) {
-                    cpu_kernels::solve_scaled_and_pack<T>(square(unit, a.rows(), a.rows()), scale, a, packed.data());
-                    cpu_kernels::transpose<T>(a, square(to, a.cols(), a.rows()));
-                });
+            rt_.submit(options, read(triangle(k)), readwrite(block(i, k)), write(packed(k, i)),
+                       write(transposed_block(k, i)), [scale](View<const T> l, View<T> a, View<T> packed, View<T> to) {
+                           solve_and_pack<T>(square(l, a.rows(), a.rows()), scale, a, packed.data());
+                           cpu_kernels::transpose<T>(a, square(to, a.cols(), a.rows()));
+                       });
         }
     }
 

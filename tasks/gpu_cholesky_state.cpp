@@ -66,7 +66,7 @@ void GpuCholeskyState<T>::register_solvers() {
     solvers_memory_ = HostBuffer(static_cast<std::size_t>(memory.panel_slots() * solver) * sizeof(T));
     T* next = static_cast<T*>(solvers_memory_.data());
     for (Index s = 0; s < memory.panel_slots(); ++s, next += solver) {
-        solvers.emplace_back(runtime, next, nb + 1, nb, "divided triangle");
+        solvers.emplace_back(runtime, next, nb + 1, nb, "prepared triangle");
     }
 }
 

@@ -59,7 +59,7 @@ struct GpuCholeskyState {
     // by slot; none in place
     std::vector<ScratchMatrix<T>> panels;     ///< n x nb, in the matrix's rows
     std::vector<ScratchMatrix<T>> triangles;  ///< panels' squares in strips that cores factor, an array; none for GPUs
-    std::vector<ScratchMatrix<T>> solvers;    ///< split_diagonal() of these, nb x nb and one more row, if cores solve
+    std::vector<ScratchMatrix<T>> solvers;    ///< prepare_solve() of these, nb x nb and one more row, if cores solve
     std::vector<ScratchMatrix<T>> lefts;      ///< upper, left-looking: U(:, k)^T above panel k's own rows, an array
     // by tile column
     std::vector<ScratchMatrix<T>> above;  ///< what lies right of its diagonal, of the upper triangle below; band by row

@@ -321,11 +321,12 @@ template <class T>
 void GpuCholeskyTasks<T>::solve_on_cores(int k) {
     const Panel& p = panel(k);
     const Region<T> solver = g_.solvers[slot(k)].region();
-    TaskOptions options{.name = "divide", .priority = urgent + 1, .tile = {k, k, -1}, .step = k, .place = Place::cpu()};
+    TaskOptions options{
+        .name = "prepare", .priority = urgent + 1, .tile = {k, k, -1}, .step = k, .place = Place::cpu()};
     rt_.submit(options, read(triangle(k)), write(solver),
-               [width = p.width, strips = g_.memory.strips(p.width)](View<const T> array, View<T> divided) {
-                   T* const scale = &divided(divided.rows() - 1, 0);
-                   cpu_kernels::split_diagonal<T>(strips, array.data(), divided.block(0, 0, width, width), scale);
+               [width = p.width, strips = g_.memory.strips(p.width)](View<const T> array, View<T> prepared) {
+                   T* const scale = &prepared(prepared.rows() - 1, 0);
+                   cpu_kernels::prepare_solve<T>(strips, array.data(), prepared.block(0, 0, width, width), scale);
                });
     options.name = "solve";
     const Index below = rows() - p.end();
@@ -333,9 +334,9 @@ void GpuCholeskyTasks<T>::solve_on_cores(int k) {
     for (Index i = 0; i < parts; ++i) {
         const Index begin = p.end() + below * i / parts, end = p.end() + below * (i + 1) / parts;
         rt_.submit(options, read(solver), readwrite(panel_rows(k, begin, end)),
-                   [width = p.width](View<const T> divided, View<T> a) {
-                       const T* const scale = &divided(divided.rows() - 1, 0);
-                       cpu_kernels::solve_rows<T>(divided.block(0, 0, width, width), scale, a);
+                   [width = p.width](View<const T> prepared, View<T> a) {
+                       const T* const scale = &prepared(prepared.rows() - 1, 0);
+                       cpu_kernels::solve_rows<T>(prepared.block(0, 0, width, width), scale, a);
                    });
     }
 }

@@ -175,7 +175,7 @@ void GpuLuTasks<T>::update_on_cores(int k, int j) {
                readwrite(panel_rows(j, p.first, rows())),
                [](View<const T> l, View<const Index> pivots, View<T> u, View<T> a) {
                    swap_rows(a, pivots.data(), pivots.rows());
-                   solve_and_pack(l, a.block(0, 0, l.rows(), a.cols()), u.data());
+                   solve_and_pack<T>(l, nullptr, a.block(0, 0, l.rows(), a.cols()), u.data());
                });
     const Index update_rows = rt_.tuning().cpu.lu.update_rows;
     for (Index begin = p.end(); begin < rows(); begin += update_rows) {

@@ -107,7 +107,7 @@ class LuSubmission {
                    readwrite(s_.packed_region(columns.tile_column)), readwrite(target),
                    [](View<const T> l, View<const Index> pivots, View<T> packed, View<T> a) {
                        swap_rows(a, pivots.data(), pivots.rows());
-                       solve_and_pack(l, a.block(0, 0, l.rows(), a.cols()), packed.data());
+                       solve_and_pack<T>(l, nullptr, a.block(0, 0, l.rows(), a.cols()), packed.data());
                    });
     }
 

@@ -99,7 +99,7 @@ TEST_CASE("strips hold the lower triangle and nothing twice", "[cholesky]") {
     CHECK(TriangleStrips(100, 4).elements() == 6250);
 }
 
-TEMPLATE_TEST_CASE("a triangle in strips gets the factor, INFO and divided triangle of a dense one", "[cholesky]",
+TEMPLATE_TEST_CASE("a triangle in strips gets the factor, INFO and prepared triangle of a dense one", "[cholesky]",
                    float, double) {
     using T = TestType;
     for (const Index n : {1, 6, 33, 65, 70, 129, 200}) {
@@ -114,12 +114,12 @@ TEMPLATE_TEST_CASE("a triangle in strips gets the factor, INFO and divided trian
             copy_strips<T, false>(strips, got.factor.view(), array);
             check_cholesky(Triangle::lower, a, got);
 
-            Dense<T> unit(n, n), expected(n, n);
+            Dense<T> prepared(n, n), expected(n, n);
             std::vector<T> scale(static_cast<std::size_t>(n)), scale_expected(scale);
             const auto rows = [n](Dense<T>& d) { return View<T>::row_major(d.values.data(), n, n, n); };
-            cpu_kernels::split_diagonal<T>(strips, array.data(), rows(unit), scale.data());
-            cpu_kernels::split_diagonal<T>(got.factor.view(), rows(expected), scale_expected.data());
-            CHECK(unit.values == expected.values);
+            cpu_kernels::prepare_solve<T>(strips, array.data(), rows(prepared), scale.data());
+            cpu_kernels::prepare_solve<T>(got.factor.view(), rows(expected), scale_expected.data());
+            CHECK(prepared.values == expected.values);
             CHECK(scale == scale_expected);
 
             for (const Index bad : {Index{0}, n / 2, n - 1}) {

@@ -14,6 +14,7 @@
 #include "kernels/reference/laswp.hpp"
 #include "kernels/reference/trsm.hpp"
 #include "tests/catch.hpp"
+#include "tiles/copy.hpp"
 
 using namespace basalt;
 
@@ -47,6 +48,18 @@ double distance(const Matrix<T>& a, const Matrix<T>& b) {
     double largest = 0;
     for (std::size_t i = 0; i < a.values.size(); ++i) {
         largest = std::max(largest, static_cast<double>(std::abs(a.values[i] - b.values[i])));
+    }
+    return largest;
+}
+
+/// Largest difference of two matrices' elements.
+template <class T>
+double distance(View<const T> a, View<const T> b) {
+    double largest = 0;
+    for (Index i = 0; i < a.rows(); ++i) {
+        for (Index j = 0; j < a.cols(); ++j) {
+            largest = std::max(largest, static_cast<double>(std::abs(a(i, j) - b(i, j))));
+        }
     }
     return largest;
 }
@@ -158,18 +171,28 @@ TEMPLATE_TEST_CASE("every instruction set's strip solve agrees with the referenc
         INFO(kernels->name);
         for (const Index k : {0, 1, 2, 11, 12, 13, 40, 129}) {
             for (Index n = 1; n <= kernels->strip; ++n) {
-                const Matrix<T> l = triangle<T>(k);
-                Matrix<T> b(k, n, 5), expected(b);
-                const Index width = n <= kernels->half_strip ? kernels->half_strip : kernels->strip;
-                std::vector<T> packed(static_cast<std::size_t>(k * width), T{7}), repacked(packed);
-                for (const auto& [done, rows] : {std::pair{Index{0}, k / 2}, {k / 2, k}}) {  // as the panel does
-                    kernels->solve_strip(done, rows, n, l.view.data(), l.view.row_stride(), b.view.data(),
-                                         b.view.row_stride(), packed.data());
+                for (const Diagonal diagonal : {Diagonal::unit, Diagonal::stored}) {
+                    const Matrix<T> l = triangle<T>(k);
+                    const std::vector<T> inverses(static_cast<std::size_t>(k), T{0.5});  // of its diagonal
+                    const T* const scale = diagonal == Diagonal::unit ? nullptr : inverses.data();
+                    Matrix<T> b(k, n, 5), expected(b);
+                    const Index width = n <= kernels->half_strip ? kernels->half_strip : kernels->strip;
+                    std::vector<T> packed(static_cast<std::size_t>(k * width), T{7}), in_place(packed);
+                    kernels->pack_b(k, n, b.view.data(), b.view.row_stride(), in_place.data());
+                    for (const auto& [done, rows] : {std::pair{Index{0}, k / 2}, {k / 2, k}}) {  // as the panel does
+                        kernels->solve_strip(done, rows, n, l.view.data(), l.view.row_stride(), scale, b.view.data(),
+                                             b.view.row_stride(), packed.data());
+                    }
+                    reference::trsm<T>(Side::left, Triangle::lower, diagonal, l.view, expected.view);
+                    REQUIRE(distance(b, expected) <= tolerance<T>(k));
+                    std::vector<T> repacked(packed);
+                    kernels->pack_b(k, n, b.view.data(), b.view.row_stride(), repacked.data());
+                    REQUIRE(packed == repacked);
+                    kernels->solve_strip(0, k, width, l.view.data(), l.view.row_stride(), scale, in_place.data(), width,
+                                         in_place.data());
+                    REQUIRE(distance<T>(View<T>::row_major(in_place.data(), k, n, width), expected.view) <=
+                            tolerance<T>(k));
                 }
-                reference::trsm<T>(Side::left, Triangle::lower, Diagonal::unit, l.view, expected.view);
-                REQUIRE(distance(b, expected) <= tolerance<T>(k));
-                kernels->pack_b(k, n, b.view.data(), b.view.row_stride(), repacked.data());
-                REQUIRE(packed == repacked);
             }
         }
     }
@@ -305,18 +328,26 @@ TEMPLATE_TEST_CASE("a row is updated in the columns asked for and no others", "[
 
 TEMPLATE_TEST_CASE("solve_and_pack leaves the operand of the trailing update", "[kernels]", float, double) {
     using T = TestType;
-    const Index k = 50, n = 70, m = 90;
-    const Matrix<T> l = triangle<T>(k), a(m, k, 2);
-    Matrix<T> b(k, n, 3), c(m, n, 4), b_expected(b), c_expected(c);
-    std::vector<T> packed(static_cast<std::size_t>(packed_size<T>(k, n))), repacked(packed);
-    solve_and_pack<T>(l.view, b.view, packed.data());
-    gemm_minus<T>(c.view, a.view, packed.data());
-    reference::trsm<T>(Side::left, Triangle::lower, Diagonal::unit, l.view, b_expected.view);
-    reference::gemm<T>(T{-1}, a.view, b_expected.view, T{1}, c_expected.view);
-    CHECK(distance(b, b_expected) <= tolerance<T>(k));
-    CHECK(distance(c, c_expected) <= 4 * tolerance<T>(k));
-    pack_b<T>(b.view, repacked.data());
-    CHECK(packed == repacked);
+    const Index k = 50, m = 90;
+    for (const Index n : {70, 80, 100}) {
+        for (const bool row_major : {true, false}) {
+            for (const Diagonal diagonal : {Diagonal::unit, Diagonal::stored}) {
+                const Matrix<T> l = triangle<T>(k), a(m, k, 2);
+                const std::vector<T> scale(static_cast<std::size_t>(k), T{0.5});
+                Matrix<T> b(k, n, 3, row_major), c(m, n, 4), b_expected(b), c_expected(c), rows(k, n, 5);
+                std::vector<T> packed(static_cast<std::size_t>(packed_size<T>(k, n))), repacked(packed);
+                solve_and_pack<T>(l.view, diagonal == Diagonal::unit ? nullptr : scale.data(), b.view, packed.data());
+                gemm_minus<T>(c.view, a.view, packed.data());
+                reference::trsm<T>(Side::left, Triangle::lower, diagonal, l.view, b_expected.view);
+                reference::gemm<T>(T{-1}, a.view, b_expected.view, T{1}, c_expected.view);
+                CHECK(distance(b, b_expected) <= tolerance<T>(k));
+                CHECK(distance(c, c_expected) <= 4 * tolerance<T>(k));
+                copy_elements<T>(b.view, rows.view);
+                pack_b<T>(rows.view, repacked.data());
+                CHECK(packed == repacked);
+            }
+        }
+    }
 }
 
 TEMPLATE_TEST_CASE("row interchanges and their composition move rows as laswp does", "[kernels]", float, double) {

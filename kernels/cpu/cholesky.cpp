@@ -16,8 +16,9 @@ namespace {
 // Order of a triangle that is factored in a local array, columns contiguous, so that the compiler vectorises.
 constexpr Index leaf = 32;
 
-// Columns of a square block on the diagonal of C that is computed in full and then used by half.
-constexpr Index square = 64;
+// Strips of a square block on the diagonal of C that is computed in full and then used by half: the fewest that are
+// a multiple of the rows of a tile in registers, too.
+constexpr Index square_strips = 3;
 
 /// Right-looking, column by column, of the lower triangle.
 template <class T>
@@ -58,18 +59,18 @@ class RecursionMemory {
     explicit RecursionMemory(Index n)
         : widest_(n > leaf ? std::max(left_half(n), n - left_half(n)) : 0),
           scale_(static_cast<std::size_t>(widest_)),
-          unit_(static_cast<std::size_t>(widest_ * widest_)),
-          block_(unit_),
+          rows_(static_cast<std::size_t>(widest_ * widest_)),
+          block_(rows_),
           packed_(static_cast<std::size_t>(packed_size<T>(widest_, widest_))) {}
 
     T* scale() { return scale_.data(); }
-    View<T> unit(Index n) { return View<T>::row_major(unit_.data(), n, n, n); }
+    View<T> rows(Index n) { return View<T>::row_major(rows_.data(), n, n, n); }
     View<T> block(Index rows, Index cols) { return View<T>::row_major(block_.data(), rows, cols, cols); }
     T* packed() { return packed_.data(); }
 
   private:
     Index widest_;
-    std::vector<T> scale_, unit_, block_, packed_;
+    std::vector<T> scale_, rows_, block_, packed_;
 };
 
 /// By halves, with the products of solve_and_pack(), which are faster here than OpenBLAS's trsm and syrk.
@@ -82,17 +83,13 @@ Index factor_lower(View<T> a, RecursionMemory<T>& memory) {
                   a11 = a.block(top, top, below, below);
     if (const Index info = factor_lower(a00, memory)) return info;
     // A10^T = L00^-1 A10^T, A11 -= A10 A10^T
-    const View<T> unit = memory.unit(top);
-    split_diagonal<T>(a00, unit, memory.scale());
+    const View<T> l00 = memory.rows(top);
+    prepare_solve<T>(a00, l00, memory.scale());
+    solve_and_pack<T>(l00, memory.scale(), transposed(a10), memory.packed());
     if (a.col_stride() == 1) {
-        const View<T> b = memory.block(top, below);
-        transpose<T>(a10, b);
-        solve_scaled_and_pack<T>(unit, memory.scale(), b, memory.packed());
-        transpose<T>(b, a10);
         subtract_square<T>(Triangle::lower, a11, a10, memory.packed());
     } else {
         const View<T> b = memory.block(below, top);
-        solve_scaled_and_pack<T>(unit, memory.scale(), transposed(a10), memory.packed());
         transpose<T>(transposed(a10), b);
         subtract_square<T>(Triangle::upper, transposed(a11), b, memory.packed());
     }
@@ -110,20 +107,10 @@ Index factor_triangle(Triangle triangle, View<T> a) {
 }
 
 template <class T>
-void split_diagonal(std::type_identity_t<View<const T>> l, View<T> unit, T* scale) {
-    for (Index j = 0; j < l.rows(); ++j) scale[j] = T{1} / l(j, j);
+void prepare_solve(std::type_identity_t<View<const T>> l, View<T> rows, T* scale) {
     for (Index i = 0; i < l.rows(); ++i) {
-        for (Index j = 0; j < i; ++j) unit(i, j) = l(i, j) * scale[j];
-    }
-}
-
-template <class T>
-void solve_scaled_and_pack(std::type_identity_t<View<const T>> unit, const T* scale, View<T> b, T* packed) {
-    solve_and_pack<T>(unit, b, packed);
-    scale_packed<T>(b.rows(), b.cols(), scale, packed);
-    for (Index i = 0; i < b.rows(); ++i) {
-        T* const row = &b(i, 0);
-        for (Index j = 0; j < b.cols(); ++j) row[j] *= scale[i];
+        for (Index j = 0; j <= i; ++j) rows(i, j) = l(i, j);
+        scale[i] = T{1} / l(i, i);
     }
 }
 
@@ -131,7 +118,8 @@ template <class T>
 void subtract_square(Triangle triangle, View<T> c, std::type_identity_t<View<const T>> p, const T* packed) {
     const Index n = c.rows(), k = p.cols();
     assert(c.cols() == n && p.rows() == n);
-    std::array<T, square * square> scratch;
+    const Index square = square_strips * simd::kernels<T>().strip;
+    std::vector<T> scratch(static_cast<std::size_t>(square * square));
     for (Index first = 0; first < n; first += square) {
         const Index order = std::min(square, n - first), end = first + order;
         const View<const T> rows = p.block(first, 0, order, k);
@@ -161,10 +149,8 @@ void transpose(std::type_identity_t<View<const T>> source, View<T> target) {
 
 template Index factor_triangle<float>(Triangle, View<float>);
 template Index factor_triangle<double>(Triangle, View<double>);
-template void split_diagonal<float>(View<const float>, View<float>, float*);
-template void split_diagonal<double>(View<const double>, View<double>, double*);
-template void solve_scaled_and_pack<float>(View<const float>, const float*, View<float>, float*);
-template void solve_scaled_and_pack<double>(View<const double>, const double*, View<double>, double*);
+template void prepare_solve<float>(View<const float>, View<float>, float*);
+template void prepare_solve<double>(View<const double>, View<double>, double*);
 template void subtract_square<float>(Triangle, View<float>, View<const float>, const float*);
 template void subtract_square<double>(Triangle, View<double>, View<const double>, const double*);
 template void transpose<float>(View<const float>, View<float>);

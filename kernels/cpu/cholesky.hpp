@@ -15,15 +15,10 @@ namespace basalt::cpu_kernels {
 template <class T>
 Index factor_triangle(Triangle triangle, View<T> a);
 
-/// Splits the lower triangle L into U D with a unit diagonal in U: unit(i, j) = l(i, j) / l(j, j) below the diagonal,
-/// scale[j] = 1 / l(j, j). So L^-1 = D^-1 U^-1, and solve_and_pack() solves with U. `unit` is row-major; what is right
-/// of its diagonal is not written.
+/// What solve_and_pack() takes of the lower triangle L: `rows`, a row-major copy without what is right of the diagonal,
+/// and scale[j] = 1 / l(j, j).
 template <class T>
-void split_diagonal(std::type_identity_t<View<const T>> l, View<T> unit, T* scale);
-
-/// X = L^-1 B with L split so, B (k x n, row-major) in place; X is packed as well, as pack_b() does.
-template <class T>
-void solve_scaled_and_pack(std::type_identity_t<View<const T>> unit, const T* scale, View<T> b, T* packed);
+void prepare_solve(std::type_identity_t<View<const T>> l, View<T> rows, T* scale);
 
 /// C -= P P^T for one triangle of C (n x n, row-major), P n x k, row-major, P^T packed as pack_b() does.
 template <class T>

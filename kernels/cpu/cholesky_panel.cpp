@@ -57,29 +57,25 @@ Index factor_strips(const TriangleStrips& strips, T* array) {
 }
 
 template <class T>
-void split_diagonal(const TriangleStrips& strips, const T* array, View<T> unit, T* scale) {
+void prepare_solve(const TriangleStrips& strips, const T* array, View<T> rows, T* scale) {
     for (Index s = 0; s < strips.count(); ++s) {
         const View<const T> strip = strips.strip(array, s);
         for (Index i = 0; i < strips.rows(s); ++i) {
             const Index row = strips.first(s) + i;
+            for (Index j = 0; j <= row; ++j) rows(row, j) = strip(i, j);
             scale[row] = T{1} / strip(i, row);
-            for (Index j = 0; j < row; ++j) unit(row, j) = strip(i, j) * scale[j];
         }
     }
 }
 
 template <class T>
-void solve_rows(std::type_identity_t<View<const T>> unit, const T* scale, View<T> p) {
+void solve_rows(std::type_identity_t<View<const T>> l, const T* scale, View<T> p) {
     constexpr Index rows_at_once = 256;
-    const Index n = unit.rows(), most = std::min(rows_at_once, p.rows());
-    std::vector<T> columns(static_cast<std::size_t>(n * most)),
-        packed(static_cast<std::size_t>(packed_size<T>(n, most)));
+    const Index n = l.rows();
+    std::vector<T> packed(static_cast<std::size_t>(packed_size<T>(n, std::min(rows_at_once, p.rows()))));
     for (Index first = 0; first < p.rows(); first += rows_at_once) {
         const View<T> rows = p.block(first, 0, std::min(rows_at_once, p.rows() - first), n);
-        const auto b = View<T>::row_major(columns.data(), n, rows.rows(), rows.rows());
-        transpose<T>(rows, b);
-        solve_scaled_and_pack<T>(unit, scale, b, packed.data());
-        transpose<T>(b, rows);
+        solve_and_pack<T>(l, scale, transposed(rows), packed.data());
     }
 }
 
@@ -94,8 +90,8 @@ template void restore_above_diagonal<float>(View<const float>, View<float>);
 template void restore_above_diagonal<double>(View<const double>, View<double>);
 template Index factor_strips<float>(const TriangleStrips&, float*);
 template Index factor_strips<double>(const TriangleStrips&, double*);
-template void split_diagonal<float>(const TriangleStrips&, const float*, View<float>, float*);
-template void split_diagonal<double>(const TriangleStrips&, const double*, View<double>, double*);
+template void prepare_solve<float>(const TriangleStrips&, const float*, View<float>, float*);
+template void prepare_solve<double>(const TriangleStrips&, const double*, View<double>, double*);
 template void solve_rows<float>(View<const float>, const float*, View<float>);
 template void solve_rows<double>(View<const double>, const double*, View<double>);
 

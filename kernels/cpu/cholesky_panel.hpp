@@ -34,12 +34,12 @@ void restore_above_diagonal(std::type_identity_t<View<const T>> saved, View<T> a
 template <class T>
 Index factor_strips(const TriangleStrips& strips, T* array);
 
-/// split_diagonal() of kernels/cpu/cholesky.hpp for a triangle in strips.
+/// prepare_solve() of kernels/cpu/cholesky.hpp for a triangle in strips.
 template <class T>
-void split_diagonal(const TriangleStrips& strips, const T* array, View<T> unit, T* scale);
+void prepare_solve(const TriangleStrips& strips, const T* array, View<T> rows, T* scale);
 
-/// P := P L^-T with L split so: twice as fast as OpenBLAS's trsm, by the products of solve_and_pack().
+/// P := P L^-T with L prepared so: twice as fast as OpenBLAS's trsm, by the products of solve_and_pack().
 template <class T>
-void solve_rows(std::type_identity_t<View<const T>> unit, const T* scale, View<T> p);
+void solve_rows(std::type_identity_t<View<const T>> l, const T* scale, View<T> p);
 
 }  // namespace basalt::cpu_kernels

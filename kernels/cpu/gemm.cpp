@@ -34,18 +34,6 @@ void pack_columns(std::type_identity_t<View<const T>> b, T* packed) {
 }
 
 template <class T>
-void scale_packed(Index k, Index n, const T* scale, T* packed) {
-    const simd::Kernels<T>& kernels = simd::kernels<T>();
-    for (Index j = 0; j < n; j += kernels.strip) {
-        const Index width = n - j <= kernels.half_strip ? kernels.half_strip : kernels.strip;
-        T* row = packed + j * k;
-        for (Index r = 0; r < k; ++r, row += width) {
-            for (Index c = 0; c < width; ++c) row[c] *= scale[r];
-        }
-    }
-}
-
-template <class T>
 void gemm_minus(View<T> c, std::type_identity_t<View<const T>> a, const T* packed_b) {
     assert(c.col_stride() == 1 || c.cols() <= 1);
     assert(a.col_stride() == 1 || a.cols() <= 1);
@@ -55,12 +43,24 @@ void gemm_minus(View<T> c, std::type_identity_t<View<const T>> a, const T* packe
 }
 
 template <class T>
-void solve_and_pack(std::type_identity_t<View<const T>> l, View<T> b, T* packed) {
+void solve_and_pack(std::type_identity_t<View<const T>> l, const T* scale, View<T> b, T* packed) {
     assert(l.rows() == b.rows() && l.cols() == b.rows());
+    assert(l.col_stride() == 1 || l.cols() <= 1);
     const simd::Kernels<T>& kernels = simd::kernels<T>();
+    const Index k = b.rows();
     for (Index j = 0; j < b.cols(); j += kernels.strip) {
-        kernels.solve_strip(0, b.rows(), std::min(kernels.strip, b.cols() - j), l.data(), l.row_stride(), b.data() + j,
-                            b.row_stride(), packed + j * b.rows());
+        const Index valid = std::min(kernels.strip, b.cols() - j);
+        const View<T> columns = b.block(0, j, k, valid);
+        T* const strip = packed + j * k;
+        if (b.col_stride() == 1) {
+            kernels.solve_strip(0, k, valid, l.data(), l.row_stride(), scale, columns.data(), b.row_stride(), strip);
+        } else {
+            // solved where it is packed
+            const Index width = valid <= kernels.half_strip ? kernels.half_strip : kernels.strip;
+            pack_columns<T>(columns, strip);
+            kernels.solve_strip(0, k, width, l.data(), l.row_stride(), scale, strip, width, strip);
+            kernels.unpack_columns(valid, k, strip, width, columns.data(), b.col_stride());
+        }
     }
 }
 
@@ -70,11 +70,9 @@ template void pack_b<float>(View<const float>, float*);
 template void pack_b<double>(View<const double>, double*);
 template void pack_columns<float>(View<const float>, float*);
 template void pack_columns<double>(View<const double>, double*);
-template void scale_packed<float>(Index, Index, const float*, float*);
-template void scale_packed<double>(Index, Index, const double*, double*);
 template void gemm_minus<float>(View<float>, View<const float>, const float*);
 template void gemm_minus<double>(View<double>, View<const double>, const double*);
-template void solve_and_pack<float>(View<const float>, View<float>, float*);
-template void solve_and_pack<double>(View<const double>, View<double>, double*);
+template void solve_and_pack<float>(View<const float>, const float*, View<float>, float*);
+template void solve_and_pack<double>(View<const double>, const double*, View<double>, double*);
 
 }  // namespace basalt

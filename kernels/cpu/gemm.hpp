@@ -21,17 +21,14 @@ void pack_b(std::type_identity_t<View<const T>> b, T* packed);
 template <class T>
 void pack_columns(std::type_identity_t<View<const T>> b, T* packed);
 
-/// Row r of the packed k x n matrix becomes scale[r] times itself.
-template <class T>
-void scale_packed(Index k, Index n, const T* scale, T* packed);
-
 /// C -= A B, with B as pack_b left it. C and A have unit column stride and do not overlap.
 /// A is read in place: packing it as well gains nothing, its rows stay in the first cache for all of B.
 template <class T>
 void gemm_minus(View<T> c, std::type_identity_t<View<const T>> a, const T* packed_b);
 
-/// B becomes L^-1 B for L (k x k) unit lower triangular, row-major, and is packed on the way.
+/// B becomes L^-1 B for L (k x k) lower triangular, row-major, and is packed on the way. scale[i] is 1 / l(i, i), whose
+/// own diagonal is not read; null: L has a unit diagonal. B has unit column stride or unit row stride.
 template <class T>
-void solve_and_pack(std::type_identity_t<View<const T>> l, View<T> b, T* packed);
+void solve_and_pack(std::type_identity_t<View<const T>> l, const T* scale, View<T> b, T* packed);
 
 }  // namespace basalt

@@ -84,7 +84,7 @@ class PanelMember {
         for (Index s = strips * team_.rank() / team_.size(); s < to; ++s) {
             const Index j = begin + s * kernels_.strip;
             kernels_.solve_strip(done, rows, std::min(kernels_.strip, end - j), panel_.data(), panel_.row_stride(),
-                                 panel_.data() + j, panel_.row_stride(), packed_ + j * height_);
+                                 nullptr, panel_.data() + j, panel_.row_stride(), packed_ + j * height_);
         }
     }
 

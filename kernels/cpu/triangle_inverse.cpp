@@ -42,7 +42,7 @@ void invert_unit_lower(std::type_identity_t<View<const T>> l, View<T> inverse, d
     std::vector<T> packed(static_cast<std::size_t>(packed_size<T>(n, std::min(n, strip))));
     for (Index j = 0; j < n; j += strip) {
         const Index cols = std::min(strip, n - j);
-        solve_and_pack<T>(l.block(j, j, n - j, n - j), inverse.block(j, j, n - j, cols), packed.data());
+        solve_and_pack<T>(l.block(j, j, n - j, n - j), nullptr, inverse.block(j, j, n - j, cols), packed.data());
     }
     measure<T>(inverse, norms);
 }

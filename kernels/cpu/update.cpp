@@ -92,7 +92,7 @@ void solve_by_substitution(std::type_identity_t<View<const T>> l, std::type_iden
     copy_tile_columns<T>(w, u);
     std::vector<T> packed = pack_space(u);
     for_each_part(u, [&](Index j, Index first, Index cols) {
-        solve_and_pack<T>(l, u.column(j).block(0, first, u.rows, cols), packed.data());
+        solve_and_pack<T>(l, nullptr, u.column(j).block(0, first, u.rows, cols), packed.data());
     });
 }
 

@@ -187,24 +187,80 @@ struct Gemm {
         }
     }
 
-    /// Left-looking by blocks of rows: B_i -= L(i, 0..i-1) X_(0..i-1) is a tile of gemm, then a small
-    /// triangle.
-    static void solve_strip(Index done, Index k, Index n, const T* l, Index ldl, T* b, Index ldb, T* packed) {
-        const Index width = packed_width(n);
-        for (Index k0 = done; k0 < k; k0 += TileRows) {
-            const Index rows = k - k0 < TileRows ? k - k0 : TileRows;
-            strip_rows(rows, k0, l + k0 * ldl, ldl, packed, b + k0 * ldb, ldb, n);
-            T* block = packed + k0 * width;
-            pack_strip(rows, n, b + k0 * ldb, ldb, block);
-            for (Index i = 1; i < rows; ++i) {
-                const T* row = l + (k0 + i) * ldl + k0;
-                for (Index j = 0; j < width; j += V::lanes) {
-                    Type x = V::load(block + i * width + j);
-                    for (Index q = 0; q < i; ++q) x -= V::splat(row[q]) * V::load(block + q * width + j);
-                    V::store(block + i * width + j, x);
-                }
-                for (Index j = 0; j < n; ++j) b[(k0 + i) * ldb + j] = block[i * width + j];
+    /// Left-looking by blocks of rows: B_i -= L(i, 0..i-1) X_(0..i-1) is a tile of gemm, whose small triangle is solved
+    /// in registers.
+    static void solve_strip(Index done, Index k, Index n, const T* l, Index ldl, const T* scale, T* b, Index ldb,
+                            T* packed) {
+        if (n <= half_strip) return solve_tiles<1>(done, k, n, l, ldl, scale, b, ldb, packed);
+        return solve_tiles<2>(done, k, n, l, ldl, scale, b, ldb, packed);
+    }
+
+    template <int Vectors>
+    static void solve_tiles(Index done, Index k, Index n, const T* l, Index ldl, const T* scale, T* b, Index ldb,
+                            T* packed) {
+        for (; done < k; done += TileRows) {
+            const T* const row = l + done * ldl;
+            const T* const factors = scale == nullptr ? nullptr : scale + done;
+            if (k - done < TileRows) {
+                solve_rest(done, k - done, n, row, ldl, factors, b + done * ldb, ldb, packed);
+            } else {
+                solve_tile<Vectors>(done, n, row, ldl, factors, b + done * ldb, ldb, packed);
             }
+        }
+    }
+
+    /// Rows done .. done + TileRows - 1 of the solution; l, scale and b begin there, packed at row 0.
+    template <int Vectors>
+    __attribute__((noinline)) static void solve_tile(Index done, Index n, const T* l, Index ldl, const T* scale, T* b,
+                                                     Index ldb, T* packed) {
+        constexpr int width = Vectors * V::lanes;
+        Type x[TileRows][Vectors] = {};
+        accumulate<TileRows, Vectors, width>(done, l, ldl, packed, x);
+        T* const block = packed + done * width;
+        const bool whole = n == width;
+        if (!whole) pack_strip(TileRows, n, b, ldb, block);
+        const T* const from = whole ? b : block;
+        const Index from_ld = whole ? ldb : width;
+#pragma GCC unroll 16
+        for (int i = 0; i < TileRows; ++i) {
+#pragma GCC unroll 2
+            for (int v = 0; v < Vectors; ++v) x[i][v] = V::load(from + i * from_ld + v * V::lanes) - x[i][v];
+        }
+#pragma GCC unroll 16
+        for (int q = 0; q < TileRows; ++q) {
+#pragma GCC unroll 2
+            for (int v = 0; v < Vectors; ++v) {
+                if (scale != nullptr) x[q][v] *= V::splat(scale[q]);
+                V::store(block + q * width + v * V::lanes, x[q][v]);
+                if (whole) V::store(b + q * ldb + v * V::lanes, x[q][v]);
+            }
+#pragma GCC unroll 16
+            for (int i = q + 1; i < TileRows; ++i) {
+                const Type element = V::splat(l[i * ldl + done + q]);
+#pragma GCC unroll 2
+                for (int v = 0; v < Vectors; ++v) x[i][v] -= element * x[q][v];
+            }
+        }
+        for (int i = 0; i < TileRows && !whole; ++i) {
+            for (Index j = 0; j < n; ++j) b[i * ldb + j] = block[i * width + j];
+        }
+    }
+
+    /// As solve_tile() for fewer rows, in memory.
+    static void solve_rest(Index done, Index rows, Index n, const T* l, Index ldl, const T* scale, T* b, Index ldb,
+                           T* packed) {
+        const Index width = packed_width(n);
+        T* const block = packed + done * width;
+        pack_strip(rows, n, b, ldb, block);
+        strip_rows(rows, done, l, ldl, packed, block, width, width);
+        for (Index i = 0; i < rows; ++i) {
+            for (Index j = 0; j < width; j += V::lanes) {
+                Type x = V::load(block + i * width + j);
+                for (Index q = 0; q < i; ++q) x -= V::splat(l[i * ldl + done + q]) * V::load(block + q * width + j);
+                if (scale != nullptr) x *= V::splat(scale[i]);
+                V::store(block + i * width + j, x);
+            }
+            for (Index j = 0; j < n; ++j) b[i * ldb + j] = block[i * width + j];
         }
     }
 };

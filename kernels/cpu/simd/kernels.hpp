@@ -48,9 +48,11 @@ struct Kernels {
     /// C (m x n) -= A (m x k) B, B packed.
     void (*gemm_minus)(Index m, Index n, Index k, T* c, Index ldc, const T* a, Index lda, const T* packed);
 
-    /// B (k x n) becomes L^-1 B with L (k x k) unit lower, n <= strip; the result is also packed.
-    /// Its first `done` rows are left as they are, and are in place in `packed`.
-    void (*solve_strip)(Index done, Index k, Index n, const T* l, Index ldl, T* b, Index ldb, T* packed);
+    /// B (k x n) becomes L^-1 B with L (k x k) lower, n <= strip; the result is also packed. scale[i] is 1 / l(i, i);
+    /// null: L has a unit diagonal. The first `done` rows are left as they are, and are in place in `packed`. B may lie
+    /// in `packed`.
+    void (*solve_strip)(Index done, Index k, Index n, const T* l, Index ldl, const T* scale, T* b, Index ldb,
+                        T* packed);
 
     /// C (rows x cols, cols <= max_block_cols) - A (rows x depth) B to column-major, C and A with the same
     /// leading dimension, B packed into strips that hold `packed_rows` rows, `depth` of which are used.
