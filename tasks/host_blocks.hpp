@@ -4,18 +4,22 @@
 #include <vector>
 
 #include "basalt/array.hpp"
-#include "runtime/host_memory.hpp"
+#include "runtime/engine.hpp"
+#include "runtime/memory/pinned_buffer.hpp"
 #include "tasks/scratch_matrix.hpp"
 
 namespace basalt::detail {
 
-/// `count` blocks of `size` elements in the host's memory that tasks on cores access, each one datum.
+/// `count` blocks of `size` elements in the host's memory that tasks on cores access, each one datum. Their contents
+/// are undefined at first: the memory is the runtime's, which keeps it for the next one, since the first touch of new
+/// memory takes longer than computing with it.
 template <class T>
 class HostBlocks {
   public:
     HostBlocks() = default;
     HostBlocks(Runtime& runtime, Index count, Index size, const char* name)
-        : size_(aligned(std::max<Index>(size, 1))), memory_(static_cast<std::size_t>(count * size_) * sizeof(T)) {
+        : size_(aligned(std::max<Index>(size, 1))),
+          memory_(runtime.engine().pinned(), static_cast<std::size_t>(count * size_) * sizeof(T)) {
         for (Index b = 0; b < count; ++b) {
             data_.emplace_back(runtime.engine(),
                                create_datum(runtime.engine(), static_cast<T*>(memory_.data()) + b * size_, sizeof(T), 1,
@@ -30,7 +34,7 @@ class HostBlocks {
 
   private:
     Index size_ = 0;
-    HostBuffer memory_;
+    PinnedBuffer memory_;
     std::vector<DatumHandle> data_;  // after the memory: waited for before it is gone
 };
 
