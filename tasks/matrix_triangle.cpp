@@ -64,7 +64,7 @@ void copy_square(Triangle triangle, View<const T> source, View<T> target) {
 template <class T>
 void copy_piece(const Piece& piece, Triangle triangle, View<const T> source, View<T> target) {
     if (piece.diagonal) return copy_square<T>(triangle, source, target);
-    copy_elements<T>(source, target);
+    copy_elements<T>(source, target, Caching::bypass);
 }
 
 template <class T>

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -205,16 +206,23 @@ TEMPLATE_TEST_CASE("transposing copies agree with element by element ones at eve
             for (const Index extra : {0, 40}) {
                 std::vector<TestType> from(static_cast<std::size_t>((rows + extra) * cols));
                 for (std::size_t k = 0; k < from.size(); ++k) from[k] = static_cast<TestType>(k + 1);
-                std::vector<TestType> to(static_cast<std::size_t>(rows * cols));
                 const auto source = View<const TestType>::column_major(from.data(), rows, cols, rows + extra);
-                const auto target = View<TestType>::row_major(to.data(), rows, cols, cols);
-                copy_elements(source, target);
-                Index wrong = 0;
-                for (Index i = 0; i < rows; ++i) {
-                    for (Index j = 0; j < cols; ++j) wrong += target(i, j) != source(i, j) ? 1 : 0;
+                const Index ld = extra == 0 ? cols : 64;  // 64: of any type whole cache lines
+                for (const Index shift : {0, 1, 5}) {
+                    std::vector<TestType> to(static_cast<std::size_t>(shift + rows * ld));
+                    const auto target = View<TestType>::row_major(to.data() + shift, rows, cols, ld);
+                    for (const Caching caching : {Caching::keep, Caching::bypass}) {
+                        std::fill(to.begin(), to.end(), TestType{0});
+                        copy_elements(source, target, caching);
+                        Index wrong = 0;
+                        for (Index i = 0; i < rows; ++i) {
+                            for (Index j = 0; j < cols; ++j) wrong += target(i, j) != source(i, j) ? 1 : 0;
+                        }
+                        CAPTURE(rows, cols, extra, shift, static_cast<int>(caching));
+                        CHECK(wrong == 0);
+                        CHECK(std::count(to.begin(), to.end(), TestType{0}) == std::ssize(to) - rows * cols);
+                    }
                 }
-                CAPTURE(rows, cols, extra);
-                CHECK(wrong == 0);
             }
         }
     }

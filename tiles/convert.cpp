@@ -46,7 +46,8 @@ void pack_tile_column(const TileGrid& grid, Index j, Index row_begin, Index row_
     for_each_piece(grid, row_begin, row_end, order, column, [&](View<T> piece, Index row) {
         const View<T> elements = true_part(grid, j, piece, row);
         if (elements.empty()) return;
-        copy_elements(source.block(row, grid.first_col(j), elements.rows(), elements.cols()), elements);
+        copy_elements(source.block(row, grid.first_col(j), elements.rows(), elements.cols()), elements,
+                      Caching::bypass);
     });
     fill_padding(grid, j, row_begin, row_end, order, column);
 }
@@ -59,7 +60,8 @@ void unpack_tile_column(const TileGrid& grid, Index j, Index row_begin, Index ro
     for_each_piece(grid, row_begin, row_end, order, column, [&](View<const T> piece, Index row) {
         const View<const T> elements = true_part(grid, j, piece, row);
         if (elements.empty()) return;
-        copy_elements(elements, target.block(row, grid.first_col(j), elements.rows(), elements.cols()));
+        copy_elements(elements, target.block(row, grid.first_col(j), elements.rows(), elements.cols()),
+                      Caching::bypass);
     });
 }
 

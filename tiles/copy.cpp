@@ -1,7 +1,12 @@
 #include "tiles/copy.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 namespace basalt {
 
@@ -19,6 +24,14 @@ struct Vector {
         return value;
     }
     static void store(T* to, Register value) { std::memcpy(to, &value, sizeof value); }
+    /// To an aligned address, past the caches where the machine can do that.
+    static void stream(T* to, Register value) {
+#if defined(__SSE2__)
+        _mm_stream_si128(reinterpret_cast<__m128i*>(to), reinterpret_cast<__m128i>(value));
+#else
+        store(to, value);
+#endif
+    }
 
     /// a0 b0 a1 b1 ...: the first halves of a and b interleaved.
     static Register interleave_low(Register a, Register b) {
@@ -37,12 +50,18 @@ struct Vector {
     }
 };
 
-/// target(i, j) at target[i * target_ld + j] = source(i, j) at source[i + j * source_ld], for one square of
-/// Vector::size. Each pass interleaves register r with register r + size / 2; log2(size) passes transpose.
+/// What streams wrote is there for whoever sees what is written next.
+void finish_streams() {
+#if defined(__SSE2__)
+    _mm_sfence();
+#endif
+}
+
+/// lines[i][j] = source(i, j) at source[i + j * source_ld], for one square of Vector::size. Each pass interleaves
+/// register r with register r + size / 2; log2(size) passes transpose.
 template <class T>
-void transpose_registers(const T* source, Index source_ld, T* target, Index target_ld) {
+void load_transposed(const T* source, Index source_ld, typename Vector<T>::Register* lines) {
     using V = Vector<T>;
-    typename V::Register lines[V::size];
     for (int j = 0; j < V::size; ++j) lines[j] = V::load(source + j * source_ld);
     for (int pass = 1; pass < V::size; pass *= 2) {
         typename V::Register mixed[V::size];
@@ -52,16 +71,31 @@ void transpose_registers(const T* source, Index source_ld, T* target, Index targ
         }
         std::copy_n(mixed, V::size, lines);
     }
-    for (int i = 0; i < V::size; ++i) V::store(target + i * target_ld, lines[i]);
 }
 
-/// One block of a cache line's worth of rows and columns, so that every line read or written is used whole.
 template <class T>
+constexpr Index line = 64 / sizeof(T);  ///< elements of a cache line
+
+/// target(i, j) at target[i * target_ld + j] = source(i, j) for one block of a cache line's worth of rows and columns,
+/// so that every line read or written is used whole; each is written in one go, which streaming needs.
+template <Caching caching, class T>
 void transpose_block(const T* source, Index source_ld, T* target, Index target_ld) {
-    constexpr int line = 64 / sizeof(T);
-    for (int i = 0; i < line; i += Vector<T>::size) {
-        for (int j = 0; j < line; j += Vector<T>::size) {
-            transpose_registers(source + i + j * source_ld, source_ld, target + i * target_ld + j, target_ld);
+    using V = Vector<T>;
+    constexpr Index squares = line<T> / V::size;
+    for (Index i = 0; i < line<T>; i += V::size) {
+        typename V::Register lines[squares][V::size];
+        for (Index s = 0; s < squares; ++s) {
+            load_transposed(source + i + s * V::size * source_ld, source_ld, lines[s]);
+        }
+        for (Index r = 0; r < V::size; ++r) {
+            for (Index s = 0; s < squares; ++s) {
+                T* const to = target + (i + r) * target_ld + s * V::size;
+                if constexpr (caching == Caching::bypass) {
+                    V::stream(to, lines[s][r]);
+                } else {
+                    V::store(to, lines[s][r]);
+                }
+            }
         }
     }
 }
@@ -73,29 +107,46 @@ void copy_one_by_one(View<const T> source, View<T> target) {
     }
 }
 
-/// The source's columns and the target's rows are contiguous.
-template <class T>
-void copy_transposed(View<const T> source, View<T> target) {
-    constexpr Index line = 64 / sizeof(T);
-    const Index rows = source.rows() / line * line;
-    const Index cols = source.cols() / line * line;
+/// The source's columns and the target's rows are contiguous; the shape is a multiple of a cache line's elements.
+template <Caching caching, class T>
+void copy_blocks(View<const T> source, View<T> target) {
     const auto block = [&](Index i, Index j) {
-        transpose_block(&source(i, j), source.col_stride(), &target(i, j), target.row_stride());
+        transpose_block<caching>(&source(i, j), source.col_stride(), &target(i, j), target.row_stride());
     };
     // Walk along the contiguous direction of the array with the longer strides: it costs one stream a line
-    // instead of one TLB entry and, where the stride is a power of two, one cache set for all.
-    if (source.col_stride() >= target.row_stride()) {
-        for (Index j = 0; j < cols; j += line) {
-            for (Index i = 0; i < rows; i += line) block(i, j);
+    // instead of one TLB entry and, where the stride is a power of two, one cache set for all. Streams into the
+    // target need no such care, reading does.
+    if (caching == Caching::bypass || source.col_stride() >= target.row_stride()) {
+        for (Index j = 0; j < source.cols(); j += line<T>) {
+            for (Index i = 0; i < source.rows(); i += line<T>) block(i, j);
         }
     } else {
-        for (Index i = 0; i < rows; i += line) {
-            for (Index j = 0; j < cols; j += line) block(i, j);
+        for (Index i = 0; i < source.rows(); i += line<T>) {
+            for (Index j = 0; j < source.cols(); j += line<T>) block(i, j);
         }
     }
-    const Index right = source.cols() - cols;
+}
+
+/// The source's columns and the target's rows are contiguous.
+template <class T>
+void copy_transposed(View<const T> source, View<T> target, Caching caching) {
+    const bool alike = target.row_stride() % line<T> == 0;  // all rows begin at the same place of a cache line
+    const bool streams = caching == Caching::bypass && alike;
+    const auto offset = static_cast<Index>(reinterpret_cast<std::uintptr_t>(target.data()) / sizeof(T));
+    const Index left = streams ? std::min(source.cols(), (line<T> - offset % line<T>) % line<T>) : 0;
+    const Index rows = source.rows() / line<T> * line<T>, cols = (source.cols() - left) / line<T> * line<T>;
+    const auto from = source.block(0, left, rows, cols);
+    const auto to = target.block(0, left, rows, cols);
+    if (streams) {
+        copy_blocks<Caching::bypass>(from, to);
+        finish_streams();
+    } else {
+        copy_blocks<Caching::keep>(from, to);
+    }
+    const Index right = source.cols() - left - cols;
     const Index below = source.rows() - rows;
-    copy_one_by_one(source.block(0, cols, rows, right), target.block(0, cols, rows, right));
+    copy_one_by_one(source.block(0, 0, rows, left), target.block(0, 0, rows, left));
+    copy_one_by_one(source.block(0, left + cols, rows, right), target.block(0, left + cols, rows, right));
     copy_one_by_one(source.block(rows, 0, below, source.cols()), target.block(rows, 0, below, source.cols()));
 }
 
@@ -107,22 +158,22 @@ View<T> transposed(View<T> view) {
 }  // namespace
 
 template <class T>
-void copy_elements(View<const T> source, View<T> target) {
+void copy_elements(View<const T> source, View<T> target, Caching caching) {
     if (source.empty()) return;
     if (source.row_stride() == 1 && target.row_stride() == 1) {
         for (Index j = 0; j < source.cols(); ++j) std::copy_n(&source(0, j), source.rows(), &target(0, j));
     } else if (source.col_stride() == 1 && target.col_stride() == 1) {
         for (Index i = 0; i < source.rows(); ++i) std::copy_n(&source(i, 0), source.cols(), &target(i, 0));
     } else if (source.row_stride() == 1 && target.col_stride() == 1) {
-        copy_transposed(source, target);
+        copy_transposed(source, target, caching);
     } else if (source.col_stride() == 1 && target.row_stride() == 1) {
-        copy_transposed(transposed(source), transposed(target));
+        copy_transposed(transposed(source), transposed(target), caching);
     } else {
         copy_one_by_one(source, target);
     }
 }
 
-template void copy_elements(View<const float>, View<float>);
-template void copy_elements(View<const double>, View<double>);
+template void copy_elements(View<const float>, View<float>, Caching);
+template void copy_elements(View<const double>, View<double>, Caching);
 
 }  // namespace basalt
