@@ -33,6 +33,10 @@ class Writer {
     void number(std::string_view name, const T& value, T, T) {
         object[std::string(name)] = value;
     }
+    template <class Numbers>
+    void choice(std::string_view name, const int& value, const Numbers&) {
+        object[std::string(name)] = value;
+    }
     void size(std::string_view name, const Index& value) {
         object[std::string(name)] = value == any_size ? Json(any_size_text) : Json(value);
     }
@@ -88,6 +92,17 @@ class Reader {
             }
             value = static_cast<T>(number);
         }
+    }
+
+    template <class Numbers>
+    void choice(std::string_view name, int& value, const Numbers& allowed) {
+        const Json* const found = find(name);
+        if (found == nullptr) return;
+        const std::string numbers = fmt::format("{}", fmt::join(allowed, ", "));
+        const Index number = integer(name, *found, numbers);
+        const auto position = std::find(allowed.begin(), allowed.end(), number);
+        if (position == allowed.end()) refuse(path_of(name), *found, numbers);
+        value = *position;
     }
 
     void size(std::string_view name, Index& value) {

@@ -16,10 +16,9 @@
 namespace basalt::on_stream {
 
 template <class T>
-void cholesky_panel(Stream stream, View<T> panel, cuda_kernels::CholeskyPanelDesign design, Index* info,
-                    void* workspace) {
+void cholesky_panel(Stream stream, View<T> panel, cuda_kernels::CholeskyPanelPlan plan, Index* info, void* workspace) {
     if (stream.context()->emulated) return cpu_kernels::cholesky_panel<T>(panel, info);
-    cuda_kernels::cholesky_panel<T>(stream, panel, design, info, workspace);
+    cuda_kernels::cholesky_panel<T>(stream, panel, plan, info, workspace);
 }
 
 template <class T>

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 #include <type_traits>
 
@@ -28,6 +29,13 @@ class Checker {
     template <class T>
     void number(std::string_view name, const T& value, T low, T high) {
         if (!(low <= value && value <= high)) refuse(name, text_of(value), text_of(low) + " to " + text_of(high));
+    }
+    template <class Numbers>
+    void choice(std::string_view name, const int& value, const Numbers& allowed) {
+        if (std::find(allowed.begin(), allowed.end(), value) != allowed.end()) return;
+        std::string numbers;
+        for (const int number : allowed) numbers += (numbers.empty() ? "" : ", ") + text_of(number);
+        refuse(name, text_of(value), numbers);
     }
     void size(std::string_view name, const Index& value) {
         if (value < 0) refuse(name, text_of(value), "at least 0");

@@ -104,6 +104,7 @@ GpuTuning sm_90() {
     gpu.cholesky.least_split_depth = 256;
     gpu.cholesky.least_split_side = 512;
     gpu.cholesky.batched_below = 2048;
+    gpu.cholesky.leaf = {.columns = 128, .tile = 32};
     gpu.cholesky.fused_order = 8192;
     gpu.cholesky.fused_wide_from = 7168;
     gpu.qr.sizes = {{4096, 128, 128, 512},

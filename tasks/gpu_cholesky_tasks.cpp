@@ -279,13 +279,11 @@ void GpuCholeskyTasks<T>::factor_on_gpu(int k) {
     const Region<Index> info = g_.info[gpu].region();
     const bool gpus_first = factored_[gpu].empty();
     factored_[gpu].push_back(k);
-    using Design = cuda_kernels::CholeskyPanelDesign;
-    const Design fused = rows() < rt_.tuning().gpu.cholesky.fused_wide_from ? Design::fused : Design::fused_wide;
-    const Design design = g_.memory.fused() ? fused : Design::recursive;
+    const auto plan = cuda_kernels::cholesky_panel_plan(rt_.tuning().gpu.cholesky, rows(), g_.memory.fused());
     rt_.submit(step_task("panel", k, owner(k), urgent + 1), readwrite(panel_rows(k, panel(k).first)),
                write(g_.workspaces[gpu].region()), gpus_first ? write(info) : readwrite(info),
-               on_any_device([k, design](Stream stream, View<T> a, View<Index> workspace, View<Index> info) {
-                   on_stream::cholesky_panel<T>(stream, a, design, info.data() + k, workspace.data());
+               on_any_device([k, plan](Stream stream, View<T> a, View<Index> workspace, View<Index> info) {
+                   on_stream::cholesky_panel<T>(stream, a, plan, info.data() + k, workspace.data());
                }));
 }
 

@@ -37,27 +37,30 @@ struct Square {
     std::vector<T> values;
 };
 
-template <class T>
+template <class T, class LeafShape>
 struct FactoredLeaf {
+    using Shape = LeafShape;
+    static constexpr int tile = Shape::tile;
+
     Square<T> l;
     std::vector<T> inverses;
     std::vector<int> use_inverse;
     int failed = 0;
 
     explicit FactoredLeaf(const Dense<T>& a)
-        : l(a), inverses(std::size_t{block::leaf} * block::tile, nan_of<T>), use_inverse(block::leaf_tiles, -1) {}
-    block::Leaf<T> leaf() {
+        : l(a), inverses(std::size_t{Shape::columns} * tile, nan_of<T>), use_inverse(Shape::tiles, -1) {}
+    block::Leaf<T, tile> leaf() {
         return {l.values.data(), l.ld, static_cast<int>(l.order), inverses.data(), use_inverse.data()};
     }
-    block::Leaf<const T> made() {
+    block::Leaf<const T, tile> made() {
         return {l.values.data(), l.ld, static_cast<int>(l.order), inverses.data(), use_inverse.data()};
     }
 };
 
-template <class T>
-FactoredLeaf<T> factor(const Dense<T>& a, bool backwards) {
-    FactoredLeaf<T> f(a);
-    using Memory = block::LeafMemory<T, block::leaf>;
+template <class Shape, class T>
+FactoredLeaf<T, Shape> factor(const Dense<T>& a, bool backwards) {
+    FactoredLeaf<T, Shape> f(a);
+    using Memory = block::LeafMemory<T, Shape>;
     const auto memory = std::make_unique<Memory>();
     std::fill_n(memory->a, std::size(memory->a), nan_of<T>);
     int first = 0;
@@ -81,24 +84,42 @@ Dense<T> dense(Square<T>& square) {
     return a;
 }
 
-template <bool wide, class T>
-void solve(FactoredLeaf<T>& f, T* a, Index ld, int rows, bool backwards) {
-    const auto memory = std::make_unique<block::RowsMemory<T>>();
+template <bool wide, class T, class Shape>
+void solve(FactoredLeaf<T, Shape>& f, T* a, Index ld, int rows, bool backwards) {
+    const auto memory = std::make_unique<block::RowsMemory<T, Shape>>();
     std::fill_n(memory->right, std::size(memory->right), nan_of<T>);
     std::fill_n(memory->solved, std::size(memory->solved), nan_of<T>);
-    EmulatedBlock(block::solving_warps, backwards).run([&](const EmulatedBlock::Thread& thread) {
-        block::solve_rows<wide>(thread, *memory, block::Rows<T>{a, ld, rows, f.made()});
+    EmulatedBlock(block::solving_warps<Shape>, backwards).run([&](const EmulatedBlock::Thread& thread) {
+        block::solve_rows<wide>(thread, *memory, block::Rows<T, Shape>{a, ld, rows, f.made()});
     });
+}
+
+/// A kernel of the tuning tables: a precision and a shape.
+template <class T, int columns, int tile>
+struct Kernel {
+    using Number = T;
+    using Shape = block::LeafShape<columns, tile>;
+};
+#define EACH_LEAF                                                                                         \
+    (Kernel<float, 64, 16>), (Kernel<float, 64, 32>), (Kernel<float, 128, 16>), (Kernel<float, 128, 32>), \
+        (Kernel<double, 64, 16>), (Kernel<double, 64, 32>), (Kernel<double, 128, 16>), (Kernel<double, 128, 32>)
+
+/// Orders up to that of the leaf.
+template <class Shape>
+std::vector<Index> orders(std::vector<Index> some) {
+    std::erase_if(some, [](Index n) { return n > Shape::columns; });
+    return some;
 }
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("a block of threads factors a leaf and inverts its tiles", "[kernels]", float, double) {
-    using T = TestType;
-    for (const Index n : {1, 2, 31, 32, 33, 64, 100, 127, 128}) {
+TEMPLATE_TEST_CASE("a block of threads factors a leaf and inverts its tiles", "[kernels]", EACH_LEAF) {
+    using T = typename TestType::Number;
+    using Shape = typename TestType::Shape;
+    for (const Index n : orders<Shape>({1, 2, 15, 16, 17, 31, 32, 33, 64, 100, 127, 128})) {
         const Dense<T> a = spd_dense<T>(Triangle::lower, n, 3);
         const bool backwards = n % 2 == 0;
-        FactoredLeaf<T> f = factor(a, backwards);
+        auto f = factor<Shape>(a, backwards);
         INFO("order " << n << (backwards ? ", backwards" : ""));
         REQUIRE(f.failed == 0);
         REQUIRE(cholesky_ratio(Triangle::lower, a, dense(f.l)) < 10);
@@ -106,16 +127,16 @@ TEMPLATE_TEST_CASE("a block of threads factors a leaf and inverts its tiles", "[
             for (Index j = i + 1; j < f.l.ld; ++j)
                 REQUIRE(std::isnan(f.l.values[static_cast<std::size_t>(i * f.l.ld + j)]));
         }
-        for (Index top = 0; top < n; top += block::tile) {
-            REQUIRE(f.use_inverse[static_cast<std::size_t>(top / block::tile)] == 1);
-            const Index order = std::min<Index>(block::tile, n - top);
+        for (Index top = 0; top < n; top += Shape::tile) {
+            REQUIRE(f.use_inverse[static_cast<std::size_t>(top / Shape::tile)] == 1);
+            const Index order = std::min<Index>(Shape::tile, n - top);
             const View<T> x =
-                View<T>::row_major(f.inverses.data() + top * block::tile, block::tile, block::tile, block::tile);
+                View<T>::row_major(f.inverses.data() + top * Shape::tile, Shape::tile, Shape::tile, Shape::tile);
             double error = 0;
-            for (Index i = 0; i < block::tile; ++i) {
-                for (Index j = 0; j < block::tile; ++j) {
+            for (Index i = 0; i < Shape::tile; ++i) {
+                for (Index j = 0; j < Shape::tile; ++j) {
                     double sum = 0;  // (X L)(i, j)
-                    for (Index k = j; k < block::tile; ++k) {
+                    for (Index k = j; k < Shape::tile; ++k) {
                         const bool stored = k < order && j < order;
                         const double l = stored ? static_cast<double>(f.l.view()(top + k, top + j)) : k == j;
                         sum += static_cast<double>(x(i, k)) * l;
@@ -128,9 +149,10 @@ TEMPLATE_TEST_CASE("a block of threads factors a leaf and inverts its tiles", "[
     }
 }
 
-TEMPLATE_TEST_CASE("a block of threads finds the first pivot that is not positive", "[kernels]", float, double) {
-    using T = TestType;
-    for (const Index n : {40, 128}) {
+TEMPLATE_TEST_CASE("a block of threads finds the first pivot that is not positive", "[kernels]", EACH_LEAF) {
+    using T = typename TestType::Number;
+    using Shape = typename TestType::Shape;
+    for (const Index n : {40, Shape::columns}) {
         for (const Index where : {Index{0}, Index{5}, Index{31}, Index{32}, n - 1}) {
             for (const T pivot : {T{-1}, T{0}, std::numeric_limits<T>::denorm_min(), nan_of<T>}) {
                 Dense<T> a = spd_dense<T>(Triangle::lower, n, 3);
@@ -140,19 +162,20 @@ TEMPLATE_TEST_CASE("a block of threads finds the first pivot that is not positiv
                 a(where, where) = pivot;
                 if (where < n - 1) a(n - 1, n - 1) = T{-1};
                 INFO("order " << n << ", pivot " << where << " is " << pivot);
-                REQUIRE(factor(a, false).failed == where + 1);
+                REQUIRE(factor<Shape>(a, false).failed == where + 1);
             }
         }
     }
 }
 
-TEMPLATE_TEST_CASE("a block of threads solves rows by the inverses of tiles, or by substitution", "[kernels]", float,
-                   double) {
-    using T = TestType;
-    for (const Index n : {1, 31, 32, 64, 70, 128}) {
+TEMPLATE_TEST_CASE("a block of threads solves rows by the inverses of tiles, or by substitution", "[kernels]",
+                   EACH_LEAF) {
+    using T = typename TestType::Number;
+    using Shape = typename TestType::Shape;
+    for (const Index n : orders<Shape>({1, 17, 31, 32, 64, 70, 128})) {
         for (const int rows : {1, block::solved_rows / 2 + 1, block::solved_rows}) {
             for (const bool by_inverse : {true, false}) {
-                FactoredLeaf<T> f = factor(spd_dense<T>(Triangle::lower, n, 4), false);
+                auto f = factor<Shape>(spd_dense<T>(Triangle::lower, n, 4), false);
                 if (!by_inverse) {
                     std::fill(f.use_inverse.begin(), f.use_inverse.end(), 0);
                     std::fill(f.inverses.begin(), f.inverses.end(), nan_of<T>);
@@ -177,13 +200,14 @@ TEMPLATE_TEST_CASE("a block of threads solves rows by the inverses of tiles, or 
     }
 }
 
-TEMPLATE_TEST_CASE("inverses of tiles are refused where they would cost accuracy", "[kernels]", float, double) {
-    using T = TestType;
+TEMPLATE_TEST_CASE("inverses of tiles are refused where they would cost accuracy", "[kernels]", EACH_LEAF) {
+    using T = typename TestType::Number;
+    using Shape = typename TestType::Shape;
     // rows R L^T on a tile of that condition
-    constexpr int n = block::tile;
+    constexpr int n = Shape::tile;
     bool refused = false, used = false;
     for (const double condition : {1e1, 1e3, sizeof(T) == 4 ? 2e4 : 1e9, sizeof(T) == 4 ? 2e6 : 1e13}) {
-        FactoredLeaf<T> f = factor(rounded<T>(conditioned(n, condition, 6)), false);
+        auto f = factor<Shape>(rounded<T>(conditioned(n, condition, 6)), false);
         REQUIRE(f.failed == 0);
         (f.use_inverse[0] != 0 ? used : refused) = true;
         const Dense<double> r = random_dense<double>(block::solved_rows, n, 7);

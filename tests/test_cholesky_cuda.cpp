@@ -7,10 +7,12 @@
 #include "tests/cuda_kernels.hpp"
 #include "tests/gpu_cholesky_cases.hpp"
 #include "tests/real_gpus.hpp"
+#include "tiles/tuning_fields.hpp"
 
 using namespace basalt;
 using namespace basalt_tests;
 using cuda_kernels::CholeskyPanelDesign;
+using cuda_kernels::CholeskyPanelPlan;
 
 namespace {
 
@@ -18,11 +20,11 @@ class CholeskyKernels : public CudaKernels {
   public:
     using CudaKernels::CudaKernels;
 
-    CholeskyPanelDesign design = CholeskyPanelDesign::recursive;
+    CholeskyPanelPlan plan;
 
     template <class T>
     void cholesky_panel(View<T> panel, Index* info, void* workspace) {
-        run([&](Stream stream) { cuda_kernels::cholesky_panel<T>(stream, panel, design, info, workspace); });
+        run([&](Stream stream) { cuda_kernels::cholesky_panel<T>(stream, panel, plan, info, workspace); });
     }
     template <class T, class... A>
     void subtract_transposed_products(const A&... a) {
@@ -53,18 +55,24 @@ CholeskyKernels* cholesky_gpu() {
     return kernels.get();
 }
 
-constexpr std::pair<CholeskyPanelDesign, const char*> designs[] = {
-    {CholeskyPanelDesign::recursive, "recursive"},
-    {CholeskyPanelDesign::fused, "fused"},
-    {CholeskyPanelDesign::fused_wide, "fused, wide stages"},
-};
+/// Every design, and every leaf of the recursive one.
+std::vector<CholeskyPanelPlan> plans() {
+    std::vector<CholeskyPanelPlan> all{{CholeskyPanelDesign::fused}, {CholeskyPanelDesign::fused_wide}};
+    for (const int columns : tuning_limits::cholesky_leaf_columns) {
+        for (const int tile : tuning_limits::cholesky_leaf_tiles) {
+            all.push_back({CholeskyPanelDesign::recursive, {columns, tile}});
+        }
+    }
+    return all;
+}
 
 template <class Check>
-void for_each_design(const Check& check) {
+void for_each_plan(const Check& check) {
     CholeskyKernels& kernels = *cholesky_gpu();
-    for (const auto& [design, name] : designs) {
-        kernels.design = design;
-        INFO(name);
+    for (const CholeskyPanelPlan& plan : plans()) {
+        kernels.plan = plan;
+        INFO("design " << static_cast<int>(plan.design) << ", leaves of " << plan.leaf.columns << ", tiles of "
+                       << plan.leaf.tile);
         check(kernels);
     }
 }
@@ -92,7 +100,7 @@ std::vector<int> gpu_counts() {
 
 TEMPLATE_TEST_CASE("a Cholesky panel on a GPU is as accurate as LAPACK demands", "[cuda]", float, double) {
     if (cholesky_gpu() == nullptr) SKIP(no_gpu);
-    for_each_design([](CholeskyKernels& kernels) {
+    for_each_plan([](CholeskyKernels& kernels) {
         check_panels<TestType>(
             kernels, {{1, 1}, {5, 3}, {31, 31}, {33, 32}, {70, 33}, {128, 128}, {129, 128}, {200, 129}, {300, 256}});
     });
@@ -100,7 +108,7 @@ TEMPLATE_TEST_CASE("a Cholesky panel on a GPU is as accurate as LAPACK demands",
 
 TEMPLATE_TEST_CASE("ill-conditioned Cholesky panels on a GPU keep their accuracy", "[cuda]", float, double) {
     if (cholesky_gpu() == nullptr) SKIP(no_gpu);
-    for_each_design([](CholeskyKernels& kernels) {
+    for_each_plan([](CholeskyKernels& kernels) {
         check_ill_conditioned_panels<TestType>(kernels);
         check_panels_by_substitution<TestType>(kernels);
     });
@@ -108,12 +116,12 @@ TEMPLATE_TEST_CASE("ill-conditioned Cholesky panels on a GPU keep their accuracy
 
 TEMPLATE_TEST_CASE("a Cholesky panel on a GPU names the first pivot that is not positive", "[cuda]", float, double) {
     if (cholesky_gpu() == nullptr) SKIP(no_gpu);
-    for_each_design([](CholeskyKernels& kernels) { check_panel_info<TestType>(kernels); });
+    for_each_plan([](CholeskyKernels& kernels) { check_panel_info<TestType>(kernels); });
 }
 
 TEMPLATE_TEST_CASE("the same Cholesky panel gives the same bits on a GPU", "[cuda]", float, double) {
     if (cholesky_gpu() == nullptr) SKIP(no_gpu);
-    for_each_design([](CholeskyKernels& kernels) { check_repeated_panel<TestType>(kernels, 700, 300); });
+    for_each_plan([](CholeskyKernels& kernels) { check_repeated_panel<TestType>(kernels, 700, 300); });
 }
 
 TEMPLATE_TEST_CASE("products, bands and triangles of Cholesky on a GPU are those of plain loops", "[cuda]", float,
@@ -127,7 +135,7 @@ TEMPLATE_TEST_CASE("products, bands and triangles of Cholesky on a GPU are those
 TEMPLATE_TEST_CASE("wide and tall Cholesky panels on a GPU are as accurate as LAPACK demands", "[cuda][large]", float,
                    double) {
     if (cholesky_gpu() == nullptr) SKIP(no_gpu);
-    for_each_design([](CholeskyKernels& kernels) {
+    for_each_plan([](CholeskyKernels& kernels) {
         check_panels<TestType>(kernels, {{1500, 512}, {1100, 1024}, {3000, 200}});
     });
 }
@@ -136,7 +144,7 @@ TEMPLATE_TEST_CASE("a whole matrix in one kernel is accurate and gives the same 
                    double) {
     if (cholesky_gpu() == nullptr) SKIP(no_gpu);
     for (const auto design : {CholeskyPanelDesign::fused, CholeskyPanelDesign::fused_wide}) {
-        cholesky_gpu()->design = design;
+        cholesky_gpu()->plan = {design};
         check_repeated_panel<TestType>(*cholesky_gpu(), 2100, 2100);
         check_panel<TestType>(*cholesky_gpu(), generated<TestType>("spd", 1700, 1700, 3), 1700, 0);
     }

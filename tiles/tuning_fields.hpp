@@ -10,6 +10,7 @@
 ///
 /// A Visitor has
 ///     number(name, value, low, high)    value between low and high, both included (Index, int, std::size_t, double)
+///     choice(name, value, allowed)      one of an array of numbers (int)
 ///     size(name, value)                 an Index from 0 on, or any_size
 ///     design(name, value)               one of panel_design_names
 ///     group(name, [](Visitor&) {...})   what belongs together
@@ -25,6 +26,9 @@ inline constexpr Index extent = Index{1} << 20;  ///< of a tile, panel or block 
 inline constexpr Index order = Index{1} << 40;   ///< of a matrix
 inline constexpr Index gpu_panel = 1024;         ///< widest panel on GPUs
 inline constexpr int threads = 1024;
+/// Of GpuCholeskyLeaf: what there are kernels for.
+inline constexpr std::array cholesky_leaf_columns{64, 128};
+inline constexpr std::array cholesky_leaf_tiles{16, 32};
 inline constexpr std::size_t bytes = std::size_t{1} << 40;
 }  // namespace tuning_limits
 
@@ -169,6 +173,10 @@ void visit_gpu_tuning(Visitor& visitor, Entry& entry) {
         v.number("least_split_depth", cholesky.least_split_depth, Index{1}, extent);
         v.number("least_split_side", cholesky.least_split_side, Index{1}, order);
         v.number("batched_below", cholesky.batched_below, Index{1}, order);
+        v.group("leaf", [&leaf = cholesky.leaf](Visitor& inner) {
+            inner.choice("columns", leaf.columns, cholesky_leaf_columns);
+            inner.choice("tile", leaf.tile, cholesky_leaf_tiles);
+        });
         v.number("fused_order", cholesky.fused_order, Index{0}, extent);
         v.number("fused_wide_from", cholesky.fused_wide_from, Index{0}, order);
     });

@@ -126,6 +126,16 @@ struct GpuInPlace {
     Index narrowest_tile = 1;
 };
 
+/// Leaves of the recursion of a Cholesky panel, which one block of threads factors (Abdelfattah et al., section 6.3).
+/// The kernels there are have 64 or 128 columns (rnb) and tiles of 16 or 32 (ib), whose inverses the rows below are
+/// multiplied by; eliminated are 8 columns at once (kb), as tensor cores take them.
+struct GpuCholeskyLeaf {
+    int columns = 128;
+    int tile = 32;
+
+    friend bool operator==(const GpuCholeskyLeaf&, const GpuCholeskyLeaf&) = default;
+};
+
 /// What was measured on GPUs of one compute capability, with the links they usually have. Lists by size ascend.
 struct GpuTuning {
     std::string architecture;  ///< "sm_90" for compute capability 9.0
@@ -197,6 +207,7 @@ struct GpuTuning {
         Index least_split_side = 1;
         /// Products of fewer elements than a square of this order are made together where they are alike.
         Index batched_below = 1;
+        GpuCholeskyLeaf leaf;
         /// Mode gpu: a matrix of at most this order, all of whose columns are in one tile column, is one panel, which
         /// one kernel factors.
         Index fused_order = 0;

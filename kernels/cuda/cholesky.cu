@@ -10,6 +10,7 @@
 #include "kernels/cuda/cholesky_fused.hpp"
 #include "kernels/cuda/cholesky_leaf.hpp"
 #include "kernels/cuda/launch.cuh"
+#include "tiles/tuning_fields.hpp"
 
 namespace basalt::cuda_kernels {
 
@@ -18,10 +19,7 @@ namespace {
 using namespace cuda_detail;
 namespace block = cuda_detail::cholesky;
 
-template <class T>
-using LeafMemory = block::LeafMemory<T, block::leaf>;
-
-/// What a leaf leaves for the rows below it.
+/// What a leaf leaves for the rows below it, or all leaves of a panel one behind the other.
 template <class T>
 struct LeafResults {
     T* inverses;
@@ -30,54 +28,55 @@ struct LeafResults {
 
 /// `first` is the leaf's first column in its panel; the first leaf of a panel sets *info, the others leave it where it
 /// says that one failed.
-template <class T>
-__global__ void __launch_bounds__(LeafMemory<T>::warps* block::lanes, 1)
-    leaf_kernel(block::Leaf<T> leaf, Index first, Index* info) {
+template <class Shape, class T>
+__global__ void __launch_bounds__(block::LeafMemory<T, Shape>::warps* block::lanes, 1)
+    leaf_kernel(block::Leaf<T, Shape::tile> leaf, Index first, Index* info) {
+    using Memory = block::LeafMemory<T, Shape>;
     extern __shared__ __align__(16) unsigned char raw[];
     const BlockThread thread;
-    auto& memory = *reinterpret_cast<LeafMemory<T>*>(raw);
+    auto& memory = *reinterpret_cast<Memory*>(raw);
     block::load_leaf(thread, memory, leaf);
     thread.sync();
     const int failed = block::factor_leaf(thread, memory, leaf);
-    if (thread.warp != LeafMemory<T>::reporting_warp || thread.lane > 0) return;
+    if (thread.warp != Memory::reporting_warp || thread.lane > 0) return;
     const Index before = first == 0 ? 0 : *info;
     *info = before == 0 && failed > 0 ? first + failed : before;
 }
 
-template <bool wide, class T>
-__global__ void __launch_bounds__(block::solving_warps* block::lanes, 3)
-    rows_kernel(View<T> below, block::Leaf<const T> leaf) {
+template <bool wide, class Shape, class T>
+__global__ void __launch_bounds__(block::solving_warps<Shape>* block::lanes, 3)
+    rows_kernel(View<T> below, block::Leaf<const T, Shape::tile> leaf) {
     extern __shared__ __align__(16) unsigned char raw[];
-    auto& memory = *reinterpret_cast<block::RowsMemory<T>*>(raw);
+    auto& memory = *reinterpret_cast<block::RowsMemory<T, Shape>*>(raw);
     const Index first = static_cast<Index>(blockIdx.x) * block::solved_rows;
     const int rows = static_cast<int>(min(static_cast<Index>(block::solved_rows), below.rows() - first));
-    block::solve_rows<wide>(BlockThread(), memory,
-                            block::Rows<T>{below.data() + first * below.row_stride(), below.row_stride(), rows, leaf});
+    const block::Rows<T, Shape> own{below.data() + first * below.row_stride(), below.row_stride(), rows, leaf};
+    block::solve_rows<wide>(BlockThread(), memory, own);
 }
 
-template <class T>
+template <class Shape, class T>
 void factor_leaf(Stream stream, View<T> square, LeafResults<T> results, Index first, Index* info) {
-    constexpr std::size_t bytes = sizeof(LeafMemory<T>);
-    allow_shared(reinterpret_cast<const void*>(leaf_kernel<T>), bytes, stream);
-    leaf_kernel<T><<<1, LeafMemory<T>::warps * block::lanes, bytes, native(stream)>>>(
-        block::Leaf<T>{square.data(), square.row_stride(), static_cast<int>(square.rows()), results.inverses,
-                       results.use_inverse},
+    using Memory = block::LeafMemory<T, Shape>;
+    const auto kernel = leaf_kernel<Shape, T>;
+    allow_shared(reinterpret_cast<const void*>(kernel), sizeof(Memory), stream);
+    kernel<<<1, Memory::warps * block::lanes, sizeof(Memory), native(stream)>>>(
+        {square.data(), square.row_stride(), static_cast<int>(square.rows()), results.inverses, results.use_inverse},
         first, info);
     check_launch("leaf_kernel", stream);
 }
 
-template <class T>
+template <class Shape, class T>
 void solve_rows(Stream stream, View<const T> square, View<T> below, LeafResults<T> results) {
     if (below.empty()) return;
-    constexpr std::size_t bytes = sizeof(block::RowsMemory<T>);
+    constexpr std::size_t bytes = sizeof(block::RowsMemory<T, Shape>);
     const bool wide =
         reinterpret_cast<std::uintptr_t>(square.data()) % sizeof(Pair<T>) == 0 && square.row_stride() % 2 == 0;
-    const auto kernel = wide ? rows_kernel<true, T> : rows_kernel<false, T>;
+    const auto kernel = wide ? rows_kernel<true, Shape, T> : rows_kernel<false, Shape, T>;
     allow_shared(reinterpret_cast<const void*>(kernel), bytes, stream);
     const auto blocks = static_cast<unsigned>(divide_up(below.rows(), block::solved_rows));
-    kernel<<<blocks, block::solving_warps * block::lanes, bytes, native(stream)>>>(
-        below, block::Leaf<const T>{square.data(), square.row_stride(), static_cast<int>(square.rows()),
-                                    results.inverses, results.use_inverse});
+    kernel<<<blocks, block::solving_warps<Shape> * block::lanes, bytes, native(stream)>>>(
+        below,
+        {square.data(), square.row_stride(), static_cast<int>(square.rows()), results.inverses, results.use_inverse});
     check_launch("rows_kernel", stream);
 }
 
@@ -86,23 +85,35 @@ void solve_rows(Stream stream, View<const T> square, View<T> below, LeafResults<
 ///     A_00 |        factor A_00 and solve for A_10
 ///     -----+-----   A_11 -= A_10 A_10'^T, A_10' being the rows of A_10 beside A_11's square
 ///     A_10 | A_11   factor A_11
-template <class T>
-void factor_columns(Stream stream, View<T> panel, Index first, Index cols, Index* info, T* inverses, int* use_inverse) {
+template <class Shape, class T>
+void factor_columns(Stream stream, View<T> panel, Index first, Index cols, Index* info, LeafResults<T> all_leaves) {
     const Index rows = panel.rows() - first;
-    if (cols <= block::leaf) {
-        const LeafResults<T> results{inverses + first * block::tile, use_inverse + first / block::tile};
+    if (cols <= Shape::columns) {
+        const LeafResults<T> results{all_leaves.inverses + first * Shape::tile,
+                                     all_leaves.use_inverse + first / Shape::tile};
         const View<T> square = panel.block(first, first, cols, cols);
-        factor_leaf<T>(stream, square, results, first, info);
-        solve_rows<T>(stream, square, panel.block(first + cols, first, rows - cols, cols), results);
+        factor_leaf<Shape, T>(stream, square, results, first, info);
+        solve_rows<Shape, T>(stream, square, panel.block(first + cols, first, rows - cols, cols), results);
         return;
     }
-    const Index left = divide_up(divide_up(cols, block::leaf), 2) * block::leaf, right = cols - left,
+    const Index left = divide_up(divide_up(cols, Shape::columns), 2) * Shape::columns, right = cols - left,
                 next = first + left;
-    factor_columns<T>(stream, panel, first, left, info, inverses, use_inverse);
+    factor_columns<Shape, T>(stream, panel, first, left, info, all_leaves);
     subtract_transposed_products<T>(stream, 1, {panel.block(next, first, rows - left, left)},
                                     {panel.block(next, first, right, left)},
                                     Strided<T>{panel.block(next, next, rows - left, right)});
-    factor_columns<T>(stream, panel, next, right, info, inverses, use_inverse);
+    factor_columns<Shape, T>(stream, panel, next, right, info, all_leaves);
+}
+
+/// The leaf's columns and tile are two of tuning_limits.
+template <class T>
+void factor_recursively(Stream stream, View<T> panel, GpuCholeskyLeaf leaf, Index* info, LeafResults<T> results) {
+    const auto with_tiles_of = [&]<int tile>() {
+        const auto factor = leaf.columns == 64 ? factor_columns<block::LeafShape<64, tile>, T>
+                                               : factor_columns<block::LeafShape<128, tile>, T>;
+        factor(stream, panel, 0, panel.cols(), info, results);
+    };
+    leaf.tile == 16 ? with_tiles_of.template operator()<16>() : with_tiles_of.template operator()<32>();
 }
 
 template <bool wide, int stage_cols, class T>
@@ -161,7 +172,30 @@ View<T> writable(View<const T> a) {
     return View<T>(const_cast<T*>(a.data()), a.rows(), a.cols(), a.row_stride(), a.col_stride());
 }
 
-constexpr Index in_leaves(Index cols) { return divide_up(cols, block::leaf) * block::leaf; }
+/// Where a workspace has what: as much of it as any plan takes.
+template <class T>
+struct Workspace {
+    LeafResults<T> results;
+    int* counters;
+
+    Workspace(void* memory, Index cols)
+        : results{static_cast<T*>(memory), reinterpret_cast<int*>(results.inverses + in_leaves(cols) * largest_tile)},
+          counters(results.use_inverse + in_leaves(cols) / smallest_tile) {}
+
+    static std::size_t bytes(Index cols, int counters) {
+        const auto tiles = static_cast<std::size_t>(in_leaves(cols) / smallest_tile);
+        return static_cast<std::size_t>(in_leaves(cols) * largest_tile) * sizeof(T) +
+               (tiles + static_cast<std::size_t>(counters)) * sizeof(int);
+    }
+
+  private:
+    static constexpr Index widest_leaf = tuning_limits::cholesky_leaf_columns.back(),
+                           smallest_tile = tuning_limits::cholesky_leaf_tiles.front(),
+                           largest_tile = tuning_limits::cholesky_leaf_tiles.back();
+    static_assert(block::tile <= largest_tile && block::tile >= smallest_tile && widest_leaf % block::side == 0);
+
+    static constexpr Index in_leaves(Index cols) { return divide_up(cols, widest_leaf) * widest_leaf; }
+};
 
 block::Squares squares_of(Index rows, Index cols) { return {static_cast<int>(rows), static_cast<int>(cols)}; }
 
@@ -169,28 +203,24 @@ block::Squares squares_of(Index rows, Index cols) { return {static_cast<int>(row
 
 template <class T>
 std::size_t cholesky_workspace(Index rows, Index cols) {
-    const Index tiles = in_leaves(cols) / block::tile;
     // with fewer columns there may be one block of rows more
-    const Index counters = block::FusedPanel<T>::counters_of(squares_of(rows, cols)) + 1;
-    return static_cast<std::size_t>(in_leaves(cols) * block::tile) * sizeof(T) +
-           static_cast<std::size_t>(tiles + counters) * sizeof(int);
+    return Workspace<T>::bytes(cols, block::FusedPanel<T>::counters_of(squares_of(rows, cols)) + 1);
 }
 
 template <class T>
-void cholesky_panel(Stream stream, View<T> panel, CholeskyPanelDesign design, Index* info, void* workspace) {
+void cholesky_panel(Stream stream, View<T> panel, CholeskyPanelPlan plan, Index* info, void* workspace) {
     assert(panel.rows() >= panel.cols() && (panel.col_stride() == 1 || panel.cols() <= 1));
     if (panel.empty()) {
         check(cudaMemsetAsync(info, 0, sizeof(Index), native(stream)), "cudaMemsetAsync", stream);
         return;
     }
-    auto* inverses = static_cast<T*>(workspace);
-    auto* use_inverse = reinterpret_cast<int*>(inverses + in_leaves(panel.cols()) * block::tile);
-    int* const counters = use_inverse + in_leaves(panel.cols()) / block::tile;
-    const block::FusedPanel<T> fused{panel.data(), panel.row_stride(), squares_of(panel.rows(), panel.cols()),
-                                     inverses,     use_inverse,        counters};
-    switch (design) {
+    const Workspace<T> parts(workspace, panel.cols());
+    const block::FusedPanel<T> fused{
+        panel.data(),           panel.row_stride(),        squares_of(panel.rows(), panel.cols()),
+        parts.results.inverses, parts.results.use_inverse, parts.counters};
+    switch (plan.design) {
         case CholeskyPanelDesign::recursive:
-            return factor_columns<T>(stream, panel, 0, panel.cols(), info, inverses, use_inverse);
+            return factor_recursively<T>(stream, panel, plan.leaf, info, parts.results);
         case CholeskyPanelDesign::fused: return factor_fused<block::narrow_stage>(stream, fused, info);
         case CholeskyPanelDesign::fused_wide: return factor_fused<block::wide_stage>(stream, fused, info);
     }
@@ -215,8 +245,8 @@ void restore_above_diagonal(Stream stream, std::type_identity_t<View<const T>> s
 
 template std::size_t cholesky_workspace<float>(Index, Index);
 template std::size_t cholesky_workspace<double>(Index, Index);
-template void cholesky_panel<float>(Stream, View<float>, CholeskyPanelDesign, Index*, void*);
-template void cholesky_panel<double>(Stream, View<double>, CholeskyPanelDesign, Index*, void*);
+template void cholesky_panel<float>(Stream, View<float>, CholeskyPanelPlan, Index*, void*);
+template void cholesky_panel<double>(Stream, View<double>, CholeskyPanelPlan, Index*, void*);
 template void subtract_transposed_products<float>(Stream, Index, Strided<const float>, Strided<const float>,
                                                   Strided<float>);
 template void subtract_transposed_products<double>(Stream, Index, Strided<const double>, Strided<const double>,

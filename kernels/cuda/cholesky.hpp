@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include <basalt/device.hpp>
+#include <basalt/tuning.hpp>
 #include <basalt/view.hpp>
 
 #include "kernels/strided.hpp"
@@ -15,8 +16,8 @@ namespace basalt::cuda_kernels {
 
 /// How a panel is factored.
 enum class CholeskyPanelDesign {
-    /// In halves with a product between them, down to leaves of 128 columns, which one block of threads factors; rows
-    /// below a leaf are solved for by a launch of their own.
+    /// In halves with a product between them, down to leaves, which one block of threads factors; rows below a leaf are
+    /// solved for by a launch of their own.
     recursive,
     /// By one kernel, left-looking in squares of 64 x 64 (cholesky_fused.hpp).
     fused,
@@ -25,20 +26,31 @@ enum class CholeskyPanelDesign {
     fused_wide,
 };
 
-/// Bytes that cholesky_panel() needs for a panel of at most so many rows and of so many columns or fewer.
+struct CholeskyPanelPlan {
+    CholeskyPanelDesign design = CholeskyPanelDesign::recursive;
+    GpuCholeskyLeaf leaf{};  ///< of the design `recursive`
+};
+
+/// The plan for the panels of a matrix of order n; `whole`: the matrix is one panel, which one kernel factors.
+inline CholeskyPanelPlan cholesky_panel_plan(const GpuTuning::Cholesky& tuning, Index n, bool whole) {
+    if (!whole) return {CholeskyPanelDesign::recursive, tuning.leaf};
+    return {n < tuning.fused_wide_from ? CholeskyPanelDesign::fused : CholeskyPanelDesign::fused_wide, tuning.leaf};
+}
+
+/// Bytes that cholesky_panel() needs by any plan for a panel of at most so many rows and of so many columns or fewer.
 template <class T>
 std::size_t cholesky_workspace(Index rows, Index cols);
 
 /// panel = L in place: the square D on top becomes its Cholesky factor L(k, k), the rows P below it P L(k, k)^-T.
 /// `panel` is m x n, m >= n; the square's strictly upper triangle is not read and may be written. *info is 0 or the
 /// number, from 1, of the first pivot that is not positive or is NaN; what is computed then has no meaning. The same
-/// input and design give the same bits. `workspace` holds cholesky_workspace() bytes, aligned to 256; its contents are
+/// input and plan give the same bits. `workspace` holds cholesky_workspace() bytes, aligned to 256; its contents are
 /// of no matter.
 ///
-/// Rows are multiplied by the inverses of 32 x 32 tiles on the diagonal, or solved for by substitution where these are
+/// Rows are multiplied by the inverses of tiles on the diagonal, or solved for by substitution where these are
 /// too large. Source of the blocking: Abdelfattah, Haidar, Tomov, Dongarra (IEEE TPDS 29, 2018), section 6.3.
 template <class T>
-void cholesky_panel(Stream stream, View<T> panel, CholeskyPanelDesign design, Index* info, void* workspace);
+void cholesky_panel(Stream stream, View<T> panel, CholeskyPanelPlan plan, Index* info, void* workspace);
 
 /// C_i -= A_i B_i^T for i < count: A_i m x k, B_i n x k, C_i m x n.
 template <class T>

@@ -20,7 +20,7 @@ std::size_t cholesky_workspace(Index, Index) {
     refuse();
 }
 template <class T>
-void cholesky_panel(Stream, View<T>, CholeskyPanelDesign, Index*, void*) {
+void cholesky_panel(Stream, View<T>, CholeskyPanelPlan, Index*, void*) {
     refuse();
 }
 template <class T>
@@ -42,14 +42,14 @@ void copy_triangle(Stream, Triangle, Index, std::type_identity_t<View<const T>>,
 }
 
 template std::size_t cholesky_workspace<float>(Index, Index);
-template void cholesky_panel<float>(Stream, View<float>, CholeskyPanelDesign, Index*, void*);
+template void cholesky_panel<float>(Stream, View<float>, CholeskyPanelPlan, Index*, void*);
 template void subtract_transposed_products<float>(Stream, Index, Strided<const float>, Strided<const float>,
                                                   Strided<float>);
 template void save_above_diagonal<float>(Stream, View<const float>, View<float>);
 template void restore_above_diagonal<float>(Stream, View<const float>, View<float>);
 template void copy_triangle<float>(Stream, Triangle, Index, View<const float>, View<float>);
 template std::size_t cholesky_workspace<double>(Index, Index);
-template void cholesky_panel<double>(Stream, View<double>, CholeskyPanelDesign, Index*, void*);
+template void cholesky_panel<double>(Stream, View<double>, CholeskyPanelPlan, Index*, void*);
 template void subtract_transposed_products<double>(Stream, Index, Strided<const double>, Strided<const double>,
                                                    Strided<double>);
 template void save_above_diagonal<double>(Stream, View<const double>, View<double>);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <type_traits>
+#include <utility>
 
 #include <basalt/view.hpp>
 
@@ -13,20 +14,29 @@
 /// (cholesky_leaf.hpp factors it), written without CUDA so that a test can run it on the host: `Thread` is a thread of
 /// the block (`warp`, `warps`, `lane`, `sync()`, `reciprocal_root_estimate()`, `from_lane()`, `mma_16x8x8()`).
 ///
-/// Three levels of blocking, Abdelfattah et al. (section 6.3): a leaf (their rnb) of up to 128 columns, in tiles (ib)
-/// of 32 whose inverses serve the rows below, in groups (kb) of 8 columns, whose triangle fits into a thread's
-/// registers.
+/// Three levels of blocking, Abdelfattah et al. (section 6.3): a leaf (their rnb), in tiles (ib) whose inverses serve
+/// the rows below, in groups (kb) of 8 columns. The first two are parameters (LeafShape), the groups are not.
 namespace basalt::cuda_detail::cholesky {
 
 constexpr int lanes = 32;
-constexpr int tile = static_cast<int>(inverted_block);  // a row of it to a lane, a lane to a row
-constexpr int group = 8;                                // columns eliminated with indices known to the compiler
-constexpr int groups = tile / group;
-constexpr int leaf = 128;
-constexpr int leaf_tiles = leaf / tile;
 
-/// Of rows in shared memory: lanes that load pairs, each from a row of its own, meet in no bank.
-constexpr int leaf_ld = leaf + 2;
+/// Columns eliminated with indices known to the compiler: those of a tensor core's operand, and the most whose triangle
+/// fits into a thread's registers.
+constexpr int group = 8;
+
+/// Of a leaf of at most `most` columns: as many as fit into shared memory, whole warps with a row to each lane.
+template <int most, int tile_order>
+struct LeafShape {
+    static constexpr int columns = most;
+    static constexpr int tile = tile_order;  ///< a row of it to a lane, 16 of them to a product's fragment
+    static constexpr int tiles = columns / tile;
+    static constexpr int groups = tile / group;  ///< of a tile
+    /// Of rows in shared memory: lanes that load pairs, each from a row of its own, meet in no bank.
+    static constexpr int ld = columns + 2;
+
+    static_assert(columns % lanes == 0 && columns % tile == 0 && tile % 16 == 0);
+    static_assert(tile <= lanes && tile <= inverted_block, "a larger inverse would cost accuracy");
+};
 
 /// The inverse X of a tile L is used where max |L| max |X| is at most so much; substitution otherwise. A product with X
 /// leaves a residual of about max |L| max |X| rounding errors where substitution leaves one, and few are as large as
@@ -34,7 +44,7 @@ constexpr int leaf_ld = leaf + 2;
 constexpr double largest_inverse = 64;
 
 /// A tile L(j, j) for elimination.
-template <class T>
+template <class T, int tile>
 struct TileColumns {
     alignas(16) T columns[tile * tile];  ///< column after column
     T reciprocal[tile];                  ///< 1 / L(k, k)
@@ -42,12 +52,12 @@ struct TileColumns {
 
 /// row -= l times column `column` of the tile, in the columns behind it: row[0] is column `first` of the tile, a
 /// multiple of the group's.
-template <int k, class T>
+template <int k, class T, int tile>
 BASALT_DEVICE void subtract_column(T (&row)[tile], T l, const T* column, int groups_left) {
     BASALT_UNROLL
     for (int c = k + 1; c < group; ++c) row[c] -= l * column[c];
     BASALT_UNROLL
-    for (int g = 1; g < groups; ++g) {
+    for (int g = 1; g < tile / group; ++g) {
         if (g >= groups_left) break;
         BASALT_UNROLL
         for (int c = 0; c < group; c += 2) {
@@ -59,18 +69,18 @@ BASALT_DEVICE void subtract_column(T (&row)[tile], T l, const T* column, int gro
 }
 
 /// row := row L(j, j)^-T in the columns of a group, `first` being its first one; the columns behind it get their share.
-template <int k = 0, class T>
-BASALT_DEVICE void solve_group(T (&row)[tile], const TileColumns<T>& l, int first) {
+template <int k = 0, class T, int tile>
+BASALT_DEVICE void solve_group(T (&row)[tile], const TileColumns<T, tile>& l, int first) {
     if constexpr (k < group) {
         const int col = first + k;
         row[k] *= l.reciprocal[col];
-        subtract_column<k>(row, row[k], l.columns + col * tile + first, groups - first / group);
+        subtract_column<k>(row, row[k], l.columns + col * tile + first, tile / group - first / group);
         solve_group<k + 1>(row, l, first);
     }
 }
 
 /// The group that was solved gives way to the next one.
-template <class T>
+template <class T, int tile>
 BASALT_DEVICE void next_group(T (&row)[tile]) {
     BASALT_UNROLL
     for (int c = 0; c + group < tile; ++c) row[c] = row[c + group];
@@ -108,7 +118,7 @@ BASALT_DEVICE Pair<T> less(Pair<T> c, const double (&part)[2]) {
 /// A leaf: the lower triangle of `a` (order x order, row-major, ld) becomes L. Of its tiles on the diagonal the
 /// inverses go to `inverses` (tile x tile each, row-major, one after the other, those of a smaller last one filled up
 /// with the identity), and to use_inverse whether they may be used.
-template <class T>
+template <class T, int tile>
 struct Leaf {
     T* a;
     Index ld;
@@ -123,34 +133,35 @@ struct Leaf {
 /// Rows of a block. A block of few threads, registers and bytes finds room beside an update, where one that wants a
 /// multiprocessor for itself waits for all that runs there.
 constexpr int solved_rows = 16;
-constexpr int solving_warps = solved_rows / 16 * groups;
+template <class Shape>
+constexpr int solving_warps = solved_rows / 16 * Shape::groups;
 
 /// Of a block that solves for rows.
-template <class T>
+template <class T, class Shape>
 struct RowsMemory {
-    alignas(16) T right[solved_rows * leaf_ld];   ///< what is left of the right-hand sides
-    alignas(16) T solved[solved_rows * leaf_ld];  ///< P
-    TileColumns<T> diagonal;                      ///< for substitution
+    alignas(16) T right[solved_rows * Shape::ld];   ///< what is left of the right-hand sides
+    alignas(16) T solved[solved_rows * Shape::ld];  ///< P
+    TileColumns<T, Shape::tile> diagonal;           ///< for substitution
 };
 
 /// P = A L^-T for `rows` rows (at most solved_rows) in place of A, L being a leaf with its inverses.
-template <class T>
+template <class T, class Shape>
 struct Rows {
     T* a;
     Index ld;
     int rows;
-    Leaf<const T> l;
+    Leaf<const T, Shape::tile> l;
 };
 
-template <class T, class Thread>
-BASALT_DEVICE void load_rows(const Thread& thread, RowsMemory<T>& memory, const Rows<T>& r) {
-    constexpr int own_rows = solved_rows / solving_warps;
-    T value[own_rows][leaf_tiles];
+template <class T, class Shape, class Thread>
+BASALT_DEVICE void load_rows(const Thread& thread, RowsMemory<T, Shape>& memory, const Rows<T, Shape>& r) {
+    constexpr int warps = solving_warps<Shape>, own_rows = solved_rows / warps, pieces = Shape::columns / lanes;
+    T value[own_rows][pieces];
     BASALT_UNROLL
     for (int n = 0; n < own_rows; ++n) {
-        const int i = thread.warp + n * solving_warps;
+        const int i = thread.warp + n * warps;
         BASALT_UNROLL
-        for (int c = 0; c < leaf_tiles; ++c) {
+        for (int c = 0; c < pieces; ++c) {
             const int j = c * lanes + thread.lane;
             value[n][c] = i < r.rows && j < r.l.order ? r.a[i * r.ld + j] : T{0};
         }
@@ -158,8 +169,8 @@ BASALT_DEVICE void load_rows(const Thread& thread, RowsMemory<T>& memory, const 
     BASALT_UNROLL
     for (int n = 0; n < own_rows; ++n) {
         BASALT_UNROLL
-        for (int c = 0; c < leaf_tiles; ++c) {
-            memory.right[(thread.warp + n * solving_warps) * leaf_ld + c * lanes + thread.lane] = value[n][c];
+        for (int c = 0; c < pieces; ++c) {
+            memory.right[(thread.warp + n * warps) * Shape::ld + c * lanes + thread.lane] = value[n][c];
         }
     }
 }
@@ -167,13 +178,15 @@ BASALT_DEVICE void load_rows(const Thread& thread, RowsMemory<T>& memory, const 
 /// What a warp multiplies P and the right-hand sides by to get its 16 x 8 of tile j of P: 8 rows of L left of its tile
 /// on the diagonal, and of that one's inverse, which ends at the diagonal. They are on their way long before they are
 /// waited for.
-template <int j, class T>
+template <int j, class T, class Shape>
 struct TileOperands {
+    static constexpr int tile = Shape::tile, groups = Shape::groups;
+
     Pair<T> l[j > 0 ? j* groups : 1];
     Pair<T> inverse[groups];
 
     template <bool wide>
-    BASALT_DEVICE void load(int lane, const Leaf<const T>& leaf_of, int first) {
+    BASALT_DEVICE void load(int lane, const Leaf<const T, tile>& leaf_of, int first) {
         if (j * tile >= leaf_of.order) return;
         const int row = j * tile + first + lane / 4;
         const T* const of_l = leaf_of.a + std::min(row, leaf_of.order - 1) * leaf_of.ld;
@@ -186,32 +199,27 @@ struct TileOperands {
     }
 };
 
-template <class T>
-struct RowsOperands {
-    TileOperands<0, T> tile_0;
-    TileOperands<1, T> tile_1;
-    TileOperands<2, T> tile_2;
-    TileOperands<3, T> tile_3;
-};
-
 /// P(:, j) by substitution, a row a lane in the first warp. All threads come here.
-template <class T, class Thread>
-BASALT_DEVICE void solve_by_substitution(const Thread& thread, RowsMemory<T>& memory, const Rows<T>& r, int top) {
+template <class T, class Shape, class Thread>
+BASALT_DEVICE void solve_by_substitution(const Thread& thread, RowsMemory<T, Shape>& memory, const Rows<T, Shape>& r,
+                                         int top) {
+    constexpr int tile = Shape::tile;
+    const bool has_row = tile == lanes || thread.lane < tile;
     for (int k = thread.warp; k < tile; k += thread.warps) {
         const int row = top + thread.lane, col = top + k;
         const bool stored = row < r.l.order && k <= thread.lane;
         const T value = stored ? r.l.a[row * r.l.ld + col] : row == col ? T{1} : T{0};
-        memory.diagonal.columns[k * tile + thread.lane] = value;
+        if (has_row) memory.diagonal.columns[k * tile + thread.lane] = value;
         if (thread.lane == k) memory.diagonal.reciprocal[k] = T{1} / value;
     }
     thread.sync();
     if (thread.warp > 0) return;
     T row[tile];
     const int own_row = std::min(thread.lane, solved_rows - 1);
-    const T* const from = memory.right + own_row * leaf_ld + top;
+    const T* const from = memory.right + own_row * Shape::ld + top;
     BASALT_UNROLL
     for (int c = 0; c < tile; ++c) row[c] = from[c];
-    T* const to = memory.solved + own_row * leaf_ld + top;
+    T* const to = memory.solved + own_row * Shape::ld + top;
     BASALT_ROLLED
     for (int first = 0; first < tile; first += group) {
         solve_group(row, memory.diagonal, first);
@@ -224,17 +232,17 @@ BASALT_DEVICE void solve_by_substitution(const Thread& thread, RowsMemory<T>& me
 }
 
 /// P(:, j) = (A(:, j) - P(:, :j) L(j, :j)^T) L(j, j)^-T, 16 x 8 of it to each warp.
-template <int j, class T, class Thread>
-BASALT_DEVICE void solve_tile(const Thread& thread, RowsMemory<T>& memory, const Rows<T>& r,
-                              const TileOperands<j, T>& operands) {
-    constexpr int top = j * tile;
+template <int j, class T, class Shape, class Thread>
+BASALT_DEVICE void solve_tile(const Thread& thread, RowsMemory<T, Shape>& memory, const Rows<T, Shape>& r,
+                              const TileOperands<j, T, Shape>& operands) {
+    constexpr int tile = Shape::tile, groups = Shape::groups, top = j * tile;
     if (top >= r.l.order) return;
     const int first = thread.warp % groups * group, row = thread.warp / groups * 16 + thread.lane / 4;
-    const int own = row * leaf_ld + top + first + 2 * (thread.lane % 4);  // of the upper pair
-    constexpr int below = 8 * leaf_ld;
+    const int own = row * Shape::ld + top + first + 2 * (thread.lane % 4);  // of the upper pair
+    constexpr int below = 8 * Shape::ld;
     if constexpr (j > 0) {
         Part even{}, odd{};
-        const T* const upper = memory.solved + row * leaf_ld;
+        const T* const upper = memory.solved + row * Shape::ld;
         BASALT_UNROLL
         for (int s = 0; s < j * groups; ++s) {
             add_step(thread, s % 2 == 0 ? even : odd, upper, upper + below, s * group, operands.l[s]);
@@ -246,7 +254,7 @@ BASALT_DEVICE void solve_tile(const Thread& thread, RowsMemory<T>& memory, const
     }
     if (r.l.use_inverse[j] != 0) {
         Part part{};
-        const T* const upper = memory.right + row * leaf_ld + top;
+        const T* const upper = memory.right + row * Shape::ld + top;
         BASALT_UNROLL
         for (int s = 0; s < groups; ++s) {
             if (s * group <= first) add_step(thread, part, upper, upper + below, s * group, operands.inverse[s]);
@@ -260,26 +268,39 @@ BASALT_DEVICE void solve_tile(const Thread& thread, RowsMemory<T>& memory, const
     thread.sync();
     for (int i = thread.warp; i < r.rows; i += thread.warps) {
         const int col = top + thread.lane;
-        if (col < r.l.order) r.a[i * r.ld + col] = memory.solved[i * leaf_ld + col];
+        if ((tile == lanes || thread.lane < tile) && col < r.l.order)
+            r.a[i * r.ld + col] = memory.solved[i * Shape::ld + col];
     }
 }
 
+/// What a warp multiplies by for all tiles: one of them is loaded ahead of the one that is solved for.
+template <bool wide, class T, class Shape, class Tiles = std::make_integer_sequence<int, Shape::tiles>>
+struct RowsOperands;
+template <bool wide, class T, class Shape, int... tiles>
+struct RowsOperands<wide, T, Shape, std::integer_sequence<int, tiles...>> : TileOperands<tiles, T, Shape>... {
+    template <int j>
+    BASALT_DEVICE void load(int lane, const Leaf<const T, Shape::tile>& l, int first) {
+        if constexpr (j < Shape::tiles) TileOperands<j, T, Shape>::template load<wide>(lane, l, first);
+    }
+    template <class Thread>
+    BASALT_DEVICE void solve(const Thread& thread, RowsMemory<T, Shape>& memory, const Rows<T, Shape>& r, int first) {
+        ((solve_tile(thread, memory, r, static_cast<const TileOperands<tiles, T, Shape>&>(*this)),
+          load<tiles + 2>(thread.lane, r.l, first)),
+         ...);
+    }
+};
+
 /// Called by all threads of a block of solving_warps warps. `wide`: L begins at an address and has a leading dimension
 /// that are multiples of two elements.
-template <bool wide, class T, class Thread>
-BASALT_DEVICE void solve_rows(const Thread& thread, RowsMemory<T>& memory, const Rows<T>& r) {
-    const int first = thread.warp % groups * group;
-    RowsOperands<T> operands;
+template <bool wide, class T, class Shape, class Thread>
+BASALT_DEVICE void solve_rows(const Thread& thread, RowsMemory<T, Shape>& memory, const Rows<T, Shape>& r) {
+    const int first = thread.warp % Shape::groups * group;
+    RowsOperands<wide, T, Shape> operands;
     load_rows(thread, memory, r);
-    operands.tile_0.template load<wide>(thread.lane, r.l, first);
-    operands.tile_1.template load<wide>(thread.lane, r.l, first);
+    operands.template load<0>(thread.lane, r.l, first);
+    operands.template load<1>(thread.lane, r.l, first);
     thread.sync();
-    solve_tile<0>(thread, memory, r, operands.tile_0);
-    operands.tile_2.template load<wide>(thread.lane, r.l, first);
-    solve_tile<1>(thread, memory, r, operands.tile_1);
-    operands.tile_3.template load<wide>(thread.lane, r.l, first);
-    solve_tile<2>(thread, memory, r, operands.tile_2);
-    solve_tile<3>(thread, memory, r, operands.tile_3);
+    operands.solve(thread, memory, r, first);
 }
 
 }  // namespace basalt::cuda_detail::cholesky

@@ -19,7 +19,10 @@
 /// multiprocessor's first cache holds.
 namespace basalt::cuda_detail::cholesky {
 
-constexpr int side = 64;              // of the squares
+/// Squares, and the tiles of those on the diagonal. No parameters: rows of a square are held in registers, 16 to a
+/// warp, and the chain's leaf shares its multiprocessor with the operands of products.
+using SquareShape = LeafShape<64, 32>;
+constexpr int side = SquareShape::columns, tile = SquareShape::tile;
 constexpr int side_tiles = side / 8;  // 16 x 8 tiles of a warp's 16 rows of a square
 constexpr int most_task_squares = 2;  // one above the other
 constexpr int task_rows = most_task_squares * side;
@@ -102,7 +105,7 @@ struct FusedPanel {
     /// What the block column's tasks have left to the chain.
     BASALT_DEVICE int* left(int col) const { return counters + 1 + squares.block_rows() + col; }
 
-    BASALT_DEVICE Leaf<T> leaf(int col) const {
+    BASALT_DEVICE Leaf<T, tile> leaf(int col) const {
         const int first = squares.first_col(col), tiles = first / tile;
         return {a + first * ld + first, ld, squares.first_col(col + 1) - first, inverses + tiles * tile * tile,
                 use_inverse + tiles};
@@ -127,7 +130,7 @@ struct FusedMemory {
     static constexpr int stages = 2;
     union {
         Stage<T, stage_cols> stage[stages];
-        LeafMemory<T, side> leaf;
+        LeafMemory<T, SquareShape> leaf;
     };
     int ticket, ready, drawn;  ///< from one thread to all
 };
@@ -263,7 +266,7 @@ BASALT_DEVICE_CALL void substitute(Thread thread, Part* x, const T* l, Index ld,
 /// Where a warp that solves has a leaf from: the device's memory.
 template <bool wide, class T>
 struct StoredLeaf {
-    Leaf<T> l;
+    Leaf<T, tile> l;
 
     /// A lane's operands of L's rows from `row` on, and of its tiles' inverses in the leaf's rows.
     BASALT_DEVICE Pair<T> factor(int lane, int row, int col) const {
@@ -277,7 +280,7 @@ struct StoredLeaf {
 /// The same in the shared memory where it was factored, and an inverse's columns are rows behind it.
 template <class T>
 struct SharedLeaf {
-    Leaf<T> l;
+    Leaf<T, tile> l;
     const T* identity;
 
     BASALT_DEVICE Pair<T> factor(int lane, int row, int col) const {
@@ -295,15 +298,15 @@ struct ByInverse {
     int first, second;
 
     template <class T>
-    BASALT_DEVICE static ByInverse of(const Leaf<T>& l) {
+    BASALT_DEVICE static ByInverse of(const Leaf<T, tile>& l) {
         return {l.use_inverse[0], l.use_inverse[l.order > tile ? 1 : 0]};
     }
 };
 
 /// rows := rows L^-T for a warp's 16 rows: P_t = (A_t - P_0 L_t0^T) L_tt^-T, tile by tile of the leaf.
 template <class T, class Thread, class From>
-BASALT_DEVICE void solve_in_registers(const Thread& thread, RowsOfSquare& rows, const From& leaf, const Leaf<T>& l,
-                                      ByInverse by_inverse) {
+BASALT_DEVICE void solve_in_registers(const Thread& thread, RowsOfSquare& rows, const From& leaf,
+                                      const Leaf<T, tile>& l, ByInverse by_inverse) {
     constexpr int steps = tile / 8;
     BASALT_UNROLL
     for (int top = 0; top < side; top += tile) {
@@ -354,7 +357,7 @@ BASALT_DEVICE int wait_for(const Thread& thread, const int* counter, int value) 
 /// stores.
 template <class T, class Thread>
 BASALT_DEVICE bool publishes(const Thread& thread) {
-    return thread.warp == LeafMemory<T, side>::storing_warp && thread.lane == 0;
+    return thread.warp == LeafMemory<T, SquareShape>::storing_warp && thread.lane == 0;
 }
 
 /// A task: eight warps have 16 rows each, the others copy what they multiply to shared memory.
@@ -510,15 +513,16 @@ BASALT_DEVICE_CALL void do_task(Thread thread, FusedMemory<T, stage_cols>& memor
 
 /// A leaf of the chain, in shared memory; a call, so that what the chain keeps meanwhile takes no registers of it.
 template <class T, class Thread>
-BASALT_DEVICE_CALL int factor_square(Thread thread, LeafMemory<T, side>& memory, Leaf<T> leaf) {
+BASALT_DEVICE_CALL int factor_square(Thread thread, LeafMemory<T, SquareShape>& memory, Leaf<T, tile> leaf) {
     return factor_leaf(thread, memory, leaf);
 }
 
 /// Between two squares of the chain: the rows of the next one are solved for with the leaf in shared memory, and take
 /// its place there as well as theirs in the panel.
 template <bool wide, class T, class Thread>
-BASALT_DEVICE_CALL void solve_next_rows(Thread thread, LeafMemory<T, side>& memory, FusedPanel<T> panel, int col) {
-    using Memory = LeafMemory<T, side>;
+BASALT_DEVICE_CALL void solve_next_rows(Thread thread, LeafMemory<T, SquareShape>& memory, FusedPanel<T> panel,
+                                        int col) {
+    using Memory = LeafMemory<T, SquareShape>;
     const int first = panel.squares.first_row(col + 1) + thread.warp * 16, end = panel.squares.first_row(col + 2);
     const auto tiles = PanelTiles<wide, T>::of(panel, first, end, col);
     const bool solves = thread.warp < side / 16;
@@ -563,7 +567,7 @@ class FusedBlock {
     }
 
   private:
-    using Memory = LeafMemory<T, side>;
+    using Memory = LeafMemory<T, SquareShape>;
 
     BASALT_DEVICE bool is_first() const { return thread_.warp == 0 && thread_.lane == 0; }
 
@@ -651,7 +655,7 @@ class FusedBlock {
     }
 
     BASALT_DEVICE SquarePart load_square(int col) const {
-        const Leaf<T> l = p_.leaf(col);
+        const Leaf<T, tile> l = p_.leaf(col);
         SquarePart square{};
         with_part([&](int row, int left) {
             const PanelTiles<wide, T> tiles{l.a, l.ld, row, l.order, left, l.order};

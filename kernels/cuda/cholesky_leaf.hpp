@@ -18,17 +18,15 @@
 ///     1 warp                     stores both one group behind
 namespace basalt::cuda_detail::cholesky {
 
-/// Of a leaf of at most `most` columns.
-template <class T, int most>
+template <class T, class Shape>
 struct LeafMemory {
-    static constexpr int tiles = most / tile;
-    /// Of rows: lanes that load pairs, each from a row of its own, meet in no bank.
-    static constexpr int ld = most + 2;
-    static constexpr int identity_row = most;  ///< where the rows of the identity begin
-    static constexpr int rows = most + tile;
+    static constexpr int ld = Shape::ld;
+    static constexpr int identity_row = Shape::columns;  ///< where the rows of the identity begin
+    static constexpr int rows = Shape::columns + lanes;  ///< of the identity's a tile's are of use
     static constexpr int row_warps = rows / lanes;
     static constexpr int reporting_warp = row_warps - 1;  ///< the identity's, which sees all pivots
-    static constexpr int storing_warp = row_warps + rows / 16;
+    static constexpr int first_identity_warp = row_warps + Shape::columns / 16;  ///< of those behind
+    static constexpr int storing_warp = first_identity_warp + Shape::tile / 16;
     static constexpr int warps = storing_warp + 1;
 
     alignas(16) T a[rows * ld];           ///< row-major; what is right of the diagonal is of no matter
@@ -37,17 +35,17 @@ struct LeafMemory {
 
 /// Into shared memory, filled up with the identity to whole tiles, so that nothing else has to know where it ends.
 /// Several rows are on their way at once.
-template <class T, int most, class Thread>
-BASALT_DEVICE void load_leaf(const Thread& thread, LeafMemory<T, most>& memory, const Leaf<T>& l) {
-    constexpr int rows_at_once = 4, tiles = LeafMemory<T, most>::tiles;
+template <class T, class Shape, class Thread>
+BASALT_DEVICE void load_leaf(const Thread& thread, LeafMemory<T, Shape>& memory, const Leaf<T, Shape::tile>& l) {
+    constexpr int rows_at_once = 4, pieces = Shape::columns / lanes;
     const int padded = l.padded();
     for (int top = thread.warp; top < padded; top += rows_at_once * thread.warps) {
-        T value[rows_at_once][tiles];
+        T value[rows_at_once][pieces];
         BASALT_UNROLL
         for (int r = 0; r < rows_at_once; ++r) {
             const int i = top + r * thread.warps;
             BASALT_UNROLL
-            for (int c = 0; c < tiles; ++c) {
+            for (int c = 0; c < pieces; ++c) {
                 const int j = c * lanes + thread.lane;
                 value[r][c] = i == j ? T{1} : T{0};
                 if (i < l.order && j <= i) value[r][c] = l.a[i * l.ld + j];
@@ -57,14 +55,14 @@ BASALT_DEVICE void load_leaf(const Thread& thread, LeafMemory<T, most>& memory, 
         for (int r = 0; r < rows_at_once; ++r) {
             const int i = top + r * thread.warps;
             BASALT_UNROLL
-            for (int c = 0; c < tiles; ++c) {
+            for (int c = 0; c < pieces; ++c) {
                 const int j = c * lanes + thread.lane;
                 if (i < padded) memory.a[i * memory.ld + j] = value[r][c];
                 if (i < group && j < group) memory.square[i * group + j] = value[r][c];
             }
         }
     }
-    for (int i = thread.warp; i < tile; i += thread.warps) {
+    for (int i = thread.warp; i < lanes; i += thread.warps) {
         memory.a[(memory.identity_row + i) * memory.ld + thread.lane] = i == thread.lane ? T{1} : T{0};
     }
 }
@@ -136,13 +134,13 @@ BASALT_DEVICE void eliminate(const Thread& thread, const T* square, int first, T
 
 /// The warps with a row a thread. Returns, in the one of the identity's rows, the number of the first pivot that is not
 /// positive, or 0.
-template <class T, int most, class Thread>
-BASALT_DEVICE int factor_groups(const Thread& thread, LeafMemory<T, most>& memory, int padded) {
+template <class T, class Shape, class Thread>
+BASALT_DEVICE int factor_groups(const Thread& thread, LeafMemory<T, Shape>& memory, int padded) {
     const bool identity = thread.warp == memory.reporting_warp;
     int failed = 0;
     BASALT_ROLLED
     for (int first = 0; first < padded; first += group) {
-        if (identity || (thread.warp >= first / tile && thread.warp * tile < padded)) {
+        if (identity || (thread.warp >= first / lanes && thread.warp * lanes < padded)) {
             T* const own = memory.a + (thread.warp * lanes + thread.lane) * memory.ld + first;
             T row[group];
             BASALT_UNROLL
@@ -162,8 +160,9 @@ BASALT_DEVICE int factor_groups(const Thread& thread, LeafMemory<T, most>& memor
 }
 
 /// The warps behind: 16 rows each. Columns from `begin` on contribute: of the identity's rows those of their tile.
-template <bool identity, class T, int most, class Thread>
-BASALT_DEVICE void update_groups(const Thread& thread, LeafMemory<T, most>& memory, int padded) {
+template <bool identity, class T, class Shape, class Thread>
+BASALT_DEVICE void update_groups(const Thread& thread, LeafMemory<T, Shape>& memory, int padded) {
+    constexpr int tile = Shape::tile;
     const int top = (thread.warp - memory.row_warps) * 16;
     const int row = top + thread.lane / 4, pair = 2 * (thread.lane % 4);
     const T* const upper = memory.a + row * memory.ld;
@@ -218,8 +217,9 @@ BASALT_DEVICE void update_groups(const Thread& thread, LeafMemory<T, most>& memo
 }
 
 /// L's columns of a group.
-template <class T, int most, class Thread>
-BASALT_DEVICE void store_factor(const Thread& thread, const LeafMemory<T, most>& memory, const Leaf<T>& l, int first) {
+template <class T, class Shape, class Thread>
+BASALT_DEVICE void store_factor(const Thread& thread, const LeafMemory<T, Shape>& memory, const Leaf<T, Shape::tile>& l,
+                                int first) {
     constexpr int rows_at_once = lanes / group, unrolled = 4;
     const int col = first + thread.lane % group, padded = l.padded();
     BASALT_ROLLED
@@ -238,9 +238,12 @@ BASALT_DEVICE void store_factor(const Thread& thread, const LeafMemory<T, most>&
 }
 
 /// The last warp, one group behind: L and the inverses, which row r of the identity has become column r of.
-template <class T, int most, class Thread>
-BASALT_DEVICE void store_groups(const Thread& thread, const LeafMemory<T, most>& memory, const Leaf<T>& l) {
+template <class T, class Shape, class Thread>
+BASALT_DEVICE void store_groups(const Thread& thread, const LeafMemory<T, Shape>& memory,
+                                const Leaf<T, Shape::tile>& l) {
+    constexpr int tile = Shape::tile;
     const int padded = l.padded();
+    const bool has_row = tile == lanes || thread.lane < tile;
     Magnitude<T> largest_l, largest_x;
     BASALT_ROLLED
     for (int first = 0; first < padded; first += group) {
@@ -253,6 +256,7 @@ BASALT_DEVICE void store_groups(const Thread& thread, const LeafMemory<T, most>&
         T* const inverse = l.inverses + own_tile * tile * tile + col * tile + thread.lane;
         BASALT_UNROLL
         for (int c = 0; c < group; ++c) {
+            if (!has_row) continue;
             const T x = col + c < thread.lane ? T{0} : x_row[c];
             inverse[c * tile] = x;
             largest_x.take(x);
@@ -268,11 +272,11 @@ BASALT_DEVICE void store_groups(const Thread& thread, const LeafMemory<T, most>&
 /// The leaf is in `memory`, and the threads have met. Called by all threads of a block of at least the memory's
 /// `warps`. Returns in its reporting_warp the number from 1 of the first pivot that is not positive, or 0; in the
 /// others 0.
-template <class T, int most, class Thread>
-BASALT_DEVICE int factor_leaf(const Thread& thread, LeafMemory<T, most>& memory, const Leaf<T>& l) {
+template <class T, class Shape, class Thread>
+BASALT_DEVICE int factor_leaf(const Thread& thread, LeafMemory<T, Shape>& memory, const Leaf<T, Shape::tile>& l) {
     const int padded = l.padded();
     if (thread.warp < memory.row_warps) return factor_groups(thread, memory, padded);
-    if (thread.warp < memory.storing_warp - tile / 16) {
+    if (thread.warp < memory.first_identity_warp) {
         update_groups<false>(thread, memory, padded);
     } else if (thread.warp < memory.storing_warp) {
         update_groups<true>(thread, memory, padded);
