@@ -231,9 +231,9 @@ void panel_factor(Stream stream, View<T> panel, Index* pivots, Index* info, void
 
 template <class T>
 void qr_panel_factor(Stream stream, View<T> panel, std::type_identity_t<View<T>> r, std::type_identity_t<View<T>> t,
-                     void* workspace) {
+                     Index wide_leaves_from, void* workspace) {
     if (emulated(stream)) return cpu_kernels::qr_panel_factor<T>(panel, r, t);
-    cuda_kernels::qr_panel_factor<T>(stream, panel, r, t, workspace);
+    cuda_kernels::qr_panel_factor<T>(stream, panel, r, t, wide_leaves_from, workspace);
 }
 
 template <class T>

@@ -36,8 +36,11 @@ std::vector<DeviceInfo> Engine::device_infos() {
     std::vector<DeviceInfo> infos;
     const std::lock_guard guard(root_.lock);
     for (const auto& device : devices_) {
-        infos.push_back({device->name(), device->model(), coherence_->capacity(node_of_device(device->index())),
-                         device->emulated()});
+        infos.push_back({.name = device->name(),
+                         .model = device->model(),
+                         .memory = coherence_->capacity(node_of_device(device->index())),
+                         .multiprocessors = device->multiprocessors(),
+                         .emulated = device->emulated()});
     }
     return infos;
 }

@@ -117,6 +117,7 @@ GpuTuning sm_90() {
     gpu.qr.splitting = gpu.lu.splitting;
     gpu.qr.least_work = 1e10;
     gpu.qr.update_rate = 45e12;
+    gpu.qr.wide_leaves_from = Index{1} << 17;
     return gpu;
 }
 

@@ -123,4 +123,12 @@ bool gpus_reach_each_other(Runtime& runtime) {
     return true;
 }
 
+int most_multiprocessors(Runtime& runtime) {
+    int most = 0;
+    for (int gpu = 0; gpu < runtime.gpus(); ++gpu) {
+        most = std::max(most, runtime.engine().device(gpu).multiprocessors());
+    }
+    return most;
+}
+
 }  // namespace basalt::detail

@@ -65,4 +65,7 @@ std::size_t with_small_data(std::size_t bytes);
 /// Whether every GPU can copy to and from every other one without the host.
 bool gpus_reach_each_other(Runtime& runtime);
 
+/// Of the GPU that has most of them; 0 where they are emulated.
+int most_multiprocessors(Runtime& runtime);
+
 }  // namespace basalt::detail

@@ -6,6 +6,7 @@
 #include "kernels/cuda/block_reflector.hpp"
 #include "kernels/cuda/qr_panel.hpp"
 #include "runtime/engine.hpp"
+#include "tasks/column_groups.hpp"
 
 namespace basalt::detail {
 
@@ -15,12 +16,14 @@ namespace {
 template <class T>
 struct Workspaces {
     Workspaces(const QrState<T>& qr, bool by_pieces, Index columns) {
-        if (qr.runtime.devices().front().emulated) return;
-        const Index width = qr.grid().shape().width;
-        panel = aligned(static_cast<Index>(cuda_kernels::qr_panel_workspace<T>(qr.grid().rows(), qr.nb) / sizeof(T)) +
-                        line);
+        const int processors = most_multiprocessors(qr.runtime);
+        if (processors == 0) return;
+        const Index rows = qr.grid().rows(), width = qr.grid().shape().width;
+        const std::size_t panel_bytes =
+            cuda_kernels::qr_panel_workspace<T>(rows, qr.nb, qr.runtime.tuning().gpu.qr.wide_leaves_from, processors);
+        panel = aligned(static_cast<Index>(panel_bytes / sizeof(T)) + line);
         const auto updates = [&](Index cols) {
-            return aligned(cuda_kernels::reflect_columns_workspace(qr.grid().rows(), qr.nb, cols, by_pieces));
+            return aligned(cuda_kernels::reflect_columns_workspace(rows, qr.nb, cols, processors, by_pieces));
         };
         leading = updates(std::min(width, widest_qr_gpu_panel));
         rest = updates(columns * width);

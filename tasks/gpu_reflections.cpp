@@ -1,7 +1,7 @@
 #include "tasks/gpu_reflections.hpp"
 
 #include "kernels/cuda/block_reflector.hpp"
-#include "runtime/engine.hpp"
+#include "tasks/column_groups.hpp"
 
 namespace basalt::detail {
 
@@ -11,9 +11,9 @@ namespace {
 template <class T>
 struct Sizes {
     Sizes(Runtime& runtime, Index rows, Index nb, Index columns) : reflectors(aligned(rows * nb)) {
+        const int processors = most_multiprocessors(runtime);
         // on an emulated GPU the CPU's kernels have their own workspace
-        if (runtime.engine().device(0).emulated()) return;
-        workspace = aligned(cuda_kernels::reflect_columns_workspace(rows, nb, columns));
+        if (processors > 0) workspace = aligned(cuda_kernels::reflect_columns_workspace(rows, nb, columns, processors));
     }
     const Index reflectors;
     Index workspace = line;

@@ -170,8 +170,9 @@ class GpuQrSubmission {
         rt_.submit(
             {.name = "panel", .priority = urgent + 1, .tile = {k, k, -1}, .step = k, .place = device_of(p.tile_column)},
             readwrite(panel_rows(k)), write(r(k)), write(s_.t_of(k)), write(workspace.region()), write(factored(k)),
-            on_any_device([](Stream stream, View<T> a, View<T> r, View<T> t, View<T> memory, View<Index>) {
-                on_stream::qr_panel_factor<T>(stream, a, r, t, memory.data());
+            on_any_device([wide_leaves_from = rt_.tuning().gpu.qr.wide_leaves_from](
+                              Stream stream, View<T> a, View<T> r, View<T> t, View<T> memory, View<Index>) {
+                on_stream::qr_panel_factor<T>(stream, a, r, t, wide_leaves_from, memory.data());
             }));
     }
 

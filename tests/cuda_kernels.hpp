@@ -30,6 +30,8 @@ class CudaKernels {
   public:
     explicit CudaKernels(Device& device) : device_(device) { device_.attach_thread(); }
 
+    int multiprocessors() const { return device_.multiprocessors(); }
+
     template <class T>
     class Memory {
       public:

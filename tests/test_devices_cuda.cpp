@@ -190,6 +190,12 @@ TEST_CASE("a GPU says what it is, and its urgent stream has priority", "[cuda]")
         CHECK_FALSE(machine[i].model().empty());
         CHECK_FALSE(machine[i].emulated());
         CHECK_FALSE(machine[i].reaches(machine[i]));
+        int multiprocessors = 0;
+        cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, static_cast<int>(i));
+        CHECK(multiprocessors > 0);
+        CHECK(machine[i].multiprocessors() == multiprocessors);
+        machine[i].launch(StreamRole::compute,
+                          [&](Stream stream) { CHECK(stream.context()->multiprocessors == multiprocessors); });
         std::array<int, 2> priorities{};
         const auto note = [&](int& priority) {
             return [&priority](Stream stream) { cudaStreamGetPriority(native(stream), &priority); };

@@ -63,7 +63,8 @@ QrLeafWay way_on_gpu(const std::vector<T>& a, Index w) {
     const std::vector<T> square(static_cast<std::size_t>(w * w));
     CudaKernels::Memory<T> panel(*gpu(), a), q1(*gpu(), a), gram(*gpu(), square), r1(*gpu(), square), x(*gpu(), square),
         r(*gpu(), square), t(*gpu(), square), compressed(*gpu(), std::vector<T>(static_cast<std::size_t>(2 * w * w))),
-        parts(*gpu(), std::vector<T>(wide ? cuda_detail::wide_gram_workspace : cuda_detail::gram_workspace));
+        parts(*gpu(),
+              std::vector<T>(static_cast<std::size_t>(cuda_detail::gram_workspace(w, gpu()->multiprocessors()))));
     CudaKernels::Memory<QrLeafWay> way(*gpu(), {QrLeafWay{-1}});
     const cuda_detail::QrLeafData<T> leaf{gram.data(), r1.data(), x.data(), r.data(), t.data(), way.data()};
     const auto rows = View<T>::row_major(panel.data(), m, w, w), again = View<T>::row_major(q1.data(), m, w, w),

@@ -186,6 +186,7 @@ void visit_gpu_tuning(Visitor& visitor, Entry& entry) {
         visit_splitting(v, qr.splitting);
         v.number("least_work", qr.least_work, 0.0, 1e30);
         v.number("update_rate", qr.update_rate, 1e6, 1e18);
+        v.number("wide_leaves_from", qr.wide_leaves_from, 2 * gpu_panel, order);
     });
 }
 

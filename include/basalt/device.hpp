@@ -15,6 +15,7 @@ struct StreamContext {
     void* native = nullptr;  ///< cudaStream_t
     void* blas = nullptr;    ///< cublasHandle_t on that stream, with a workspace of its own
     int device = -1;
+    int multiprocessors = 0;  ///< as in DeviceInfo
     bool emulated = false;
 };
 
@@ -66,9 +67,10 @@ class Place {
 
 /// One GPU of a Runtime.
 struct DeviceInfo {
-    std::string name;        ///< as errors and traces call it, "gpu 0"
-    std::string model;       ///< e.g. "NVIDIA H200"
-    std::size_t memory = 0;  ///< bytes that the runtime may use of it
+    std::string name;         ///< as errors and traces call it, "gpu 0"
+    std::string model;        ///< e.g. "NVIDIA H200"
+    std::size_t memory = 0;   ///< bytes that the runtime may use of it
+    int multiprocessors = 0;  ///< 0 where it is emulated
     bool emulated = false;
 };
 

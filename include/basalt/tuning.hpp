@@ -223,6 +223,9 @@ struct GpuTuning {
         GpuSplitting splitting;  ///< of updates
         double least_work = 0;   ///< operations, below which the cores alone are faster
         double update_rate = 1;  ///< of the trailing update, operations a second
+        /// Panels of so many rows have leaves of 128 columns instead of 64: passes over the rows between two halves
+        /// cost more than what the wider leaf takes besides.
+        Index wide_leaves_from = Index{1} << 40;
     } qr;
 };
 

@@ -146,14 +146,14 @@ void panel_factor(Stream, View<T>, Index*, Index*, void*, PanelLog) {
 }
 
 template <class T>
-std::size_t qr_panel_workspace(Index, Index) {
+std::size_t qr_panel_workspace(Index, Index, Index, int) {
     return 0;  // as above
 }
 template <class T>
-void qr_panel_factor(Stream, View<T>, std::type_identity_t<View<T>>, std::type_identity_t<View<T>>, void*) {
+void qr_panel_factor(Stream, View<T>, std::type_identity_t<View<T>>, std::type_identity_t<View<T>>, Index, void*) {
     refuse();
 }
-Index reflect_columns_workspace(Index, Index, Index, bool) { return 0; }
+Index reflect_columns_workspace(Index, Index, Index, int, bool) { return 0; }
 template <class T>
 void reflect_columns(Stream, std::type_identity_t<View<const T>>, std::type_identity_t<View<const T>>, TileColumns<T>,
                      T*, bool) {
@@ -251,10 +251,10 @@ template void panel_factor<double>(Stream, View<double>, Index*, Index*, void*, 
 template void panel_factor<float>(Stream, View<float>, Index*, Index*, void*, PanelPlan, PanelLog);
 template void panel_factor<double>(Stream, View<double>, Index*, Index*, void*, PanelPlan, PanelLog);
 
-template std::size_t qr_panel_workspace<float>(Index, Index);
-template std::size_t qr_panel_workspace<double>(Index, Index);
-template void qr_panel_factor<float>(Stream, View<float>, View<float>, View<float>, void*);
-template void qr_panel_factor<double>(Stream, View<double>, View<double>, View<double>, void*);
+template std::size_t qr_panel_workspace<float>(Index, Index, Index, int);
+template std::size_t qr_panel_workspace<double>(Index, Index, Index, int);
+template void qr_panel_factor<float>(Stream, View<float>, View<float>, View<float>, Index, void*);
+template void qr_panel_factor<double>(Stream, View<double>, View<double>, View<double>, Index, void*);
 template void reflect_columns<float>(Stream, View<const float>, View<const float>, TileColumns<float>, float*, bool);
 template void reflect_columns<double>(Stream, View<const double>, View<const double>, TileColumns<double>, double*,
                                       bool);

@@ -16,9 +16,9 @@ namespace {
 using cuda_detail::Batched;
 using cuda_detail::batched_gemm;
 
-// Fewer elements of V^T C than so many blocks of a product make: stretches of rows are multiplied apart, column by
-// column.
-constexpr Index few_elements = 132 * 64 * 64;
+/// Fewer elements of V^T C than a block of a product on each multiprocessor makes: stretches of rows are multiplied
+/// apart, column by column.
+Index few_elements(int multiprocessors) { return multiprocessors * cuda_detail::block_elements; }
 
 /// Rounded up to a multiple of what keeps everything behind it aligned.
 constexpr Index aligned(Index elements) {
@@ -51,9 +51,9 @@ unsigned blocks_for(Index rows) {
 
 }  // namespace
 
-Index reflect_columns_workspace(Index rows, Index k, Index columns, bool by_pieces) {
-    const Index parts =
-        cuda_detail::tall_product_workspace(k, std::min(columns, few_elements / std::max<Index>(k, 1) + 1));
+Index reflect_columns_workspace(Index rows, Index k, Index columns, int multiprocessors, bool by_pieces) {
+    const Index few_columns = std::min(columns, few_elements(multiprocessors) / std::max<Index>(k, 1) + 1),
+                parts = cuda_detail::tall_product_workspace(k, few_columns, multiprocessors);
     const std::size_t pieces =
         by_pieces ? std::max(split_workspace(rows, k, columns), split_workspace(k, split_depth, columns)) : 0;
     return 2 * aligned(k * columns) + std::max(parts, static_cast<Index>(pieces / sizeof(float)));
@@ -83,7 +83,7 @@ void reflect_columns(Stream stream, std::type_identity_t<View<const T>> v, std::
             return;
         }
     }
-    if (k * c.columns * c.width <= few_elements) {
+    if (k * c.columns * c.width <= few_elements(stream.context()->multiprocessors)) {
         for (Index j = 0; j < c.columns; ++j) cuda_detail::tall_product<T>(stream, v, c.column(j), w.column(j), parts);
     } else {
         batched_gemm<T>(stream, c.columns, T{1}, {v, 0, true}, batched(read_c), T{0}, batched(w));

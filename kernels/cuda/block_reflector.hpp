@@ -9,8 +9,9 @@
 /// Blocks of reflectors on tile columns. CPU twins: kernels/cpu/qr_panel_alone.hpp.
 namespace basalt::cuda_kernels {
 
-/// Elements of workspace that reflect_columns() needs for k reflectors of so many rows on so many columns.
-Index reflect_columns_workspace(Index rows, Index k, Index columns, bool by_pieces = false);
+/// Elements of workspace that reflect_columns() needs for k reflectors of so many rows on so many columns, on a GPU of
+/// so many multiprocessors.
+Index reflect_columns_workspace(Index rows, Index k, Index columns, int multiprocessors, bool by_pieces = false);
 
 /// C_j = (I - V T^T V^T) C_j for all tile columns j. V is m x k, row-major, with zeros above its diagonal of ones, T k
 /// x k, row-major, zeros below its diagonal, or the transpose of such a matrix (which makes it I - V T V^T); C_j is m x

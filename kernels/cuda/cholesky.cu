@@ -129,14 +129,11 @@ template <int stage_cols, class T>
 void factor_fused(Stream stream, const block::FusedPanel<T>& panel, Index* info) {
     check(cudaMemsetAsync(panel.counters, 0, panel.counters_of(panel.squares) * sizeof(int), native(stream)),
           "cudaMemsetAsync", stream);
-    int processors = 0;
-    check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, stream.device()),
-          "cudaDeviceGetAttribute", stream);
     constexpr std::size_t bytes = sizeof(block::FusedMemory<T, stage_cols>);
     const bool wide = reinterpret_cast<std::uintptr_t>(panel.a) % 16 == 0 && panel.ld * Index{sizeof(T)} % 16 == 0;
     const auto kernel = wide ? fused_kernel<true, stage_cols, T> : fused_kernel<false, stage_cols, T>;
     allow_shared(reinterpret_cast<const void*>(kernel), bytes, stream);
-    const int blocks = std::min(processors, 1 + block::Schedule(panel.squares).tasks());
+    const int blocks = std::min(stream.context()->multiprocessors, 1 + block::Schedule(panel.squares).tasks());
     kernel<<<static_cast<unsigned>(blocks), block::fused_warps * block::lanes, bytes, native(stream)>>>(panel, info);
     check_launch("fused_kernel", stream);
 }

@@ -23,9 +23,9 @@ template <int width, class T>
 struct Meeting {
     T* memory;
     __device__ T* sums(int parity, int block) const {
-        return memory + (parity * most_householder_blocks + block) * width;
+        return memory + (parity * static_cast<Index>(gridDim.x) + block) * width;
     }
-    __device__ T* row(int parity) const { return memory + (2 * most_householder_blocks + parity) * width; }
+    __device__ T* row(int parity) const { return memory + (2 * static_cast<Index>(gridDim.x) + parity) * width; }
 };
 
 /// A block's rows of the leaf.
@@ -152,14 +152,6 @@ __global__ void __launch_bounds__(width* lanes_of(width))
     for (int n = static_cast<int>(threadIdx.x); n < w * w; n += threads) leaf.t[n] = t[n / w][n % w];
 }
 
-/// An attribute of the device that is current.
-int current_device(Stream stream, cudaDeviceAttr attribute) {
-    int device = 0, value = 0;
-    check(cudaGetDevice(&device), "cudaGetDevice", stream);
-    check(cudaDeviceGetAttribute(&value, attribute, device), "cudaDeviceGetAttribute", stream);
-    return value;
-}
-
 template <int width, class T>
 void launch(Stream stream, View<T> v, QrLeafData<T> leaf, T* workspace, Index most_blocks) {
     allow_shared(reinterpret_cast<const void*>(&householder_kernel<width, T>), triangle_size<width, T>, stream);
@@ -180,18 +172,21 @@ void launch(Stream stream, View<T> v, QrLeafData<T> leaf, T* workspace, Index mo
 
 bool wide_leaves_fit(Stream stream) {
     constexpr int besides = 16384;  // what the kernel has in fixed places
-    return current_device(stream, cudaDevAttrMaxSharedMemoryPerBlockOptin) >=
-           static_cast<int>(triangle_size<qr_wide_width, double>) + besides;
+    int device = 0, shared = 0;
+    check(cudaGetDevice(&device), "cudaGetDevice", stream);
+    check(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "cudaDeviceGetAttribute",
+          stream);
+    return shared >= static_cast<int>(triangle_size<qr_wide_width, double>) + besides;
 }
 
 template <class T>
 void factor_by_householder(Stream stream, View<T> v, QrLeafData<T> leaf, T* workspace) {
     constexpr Index few_blocks = 64;
-    const int processors = current_device(stream, cudaDevAttrMultiProcessorCount);
+    const Index multiprocessors = stream.context()->multiprocessors;
     if (v.cols() <= qr_leaf_width) {
-        launch<qr_leaf_width>(stream, v, leaf, workspace, std::min<Index>(processors, few_blocks));
+        launch<qr_leaf_width>(stream, v, leaf, workspace, std::min(multiprocessors, few_blocks));
     } else {
-        launch<qr_wide_width>(stream, v, leaf, workspace, std::min<Index>(processors, most_householder_blocks));
+        launch<qr_wide_width>(stream, v, leaf, workspace, multiprocessors);
     }
 }
 

@@ -29,9 +29,8 @@ struct QrLeafData {
     QrLeafWay* way;
 };
 
-/// Elements of the workspace `parts` of the next two.
-inline constexpr Index most_gram_blocks = 264, gram_workspace = most_gram_blocks * qr_leaf_width * qr_leaf_width,
-                       wide_gram_workspace = most_gram_blocks * qr_wide_width * qr_wide_width;
+/// Elements of the workspace `parts` of the next two for leaves of at most so many columns.
+Index gram_workspace(Index cols, int multiprocessors);
 
 /// leaf.gram = A^T A.
 template <class T>
@@ -60,8 +59,7 @@ template <class T>
 void compress_leaf(Stream stream, View<const T> top, View<T> compressed, QrLeafData<T> leaf);
 
 /// Elements of its workspace.
-inline constexpr Index most_householder_blocks = 160,
-                       householder_workspace = 2 * (most_householder_blocks + 1) * qr_wide_width;
+constexpr Index householder_workspace(int multiprocessors) { return 2 * (Index{multiprocessors} + 1) * qr_wide_width; }
 
 /// Where it was refused: Householder's method, column by column, on a grid of blocks that meet once a column.
 template <class T>

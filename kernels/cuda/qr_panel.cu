@@ -22,24 +22,21 @@ using cuda_detail::tall_product;
 
 constexpr Index leaf_width = cuda_detail::qr_leaf_width, leaf_size = leaf_width * leaf_width;
 constexpr Index wide_width = cuda_detail::qr_wide_width, wide_size = wide_width * wide_width;
-// From so many rows on a wide leaf takes less: passes between two halves cost more than its compressed form.
-constexpr Index tall_rows = Index{1} << 17;
-
-Index widest_leaf(Index rows) { return rows < tall_rows ? leaf_width : wide_width; }
-
 /// The workspace in parts.
 template <class T>
 struct Memory {
-    Memory(void* workspace, Index rows, Index cols) : begin_(static_cast<T*>(workspace)) {
+    /// `tall`: it may have wide leaves.
+    Memory(void* workspace, Index rows, Index cols, bool tall, int multiprocessors)
+        : begin_(static_cast<T*>(workspace)) {
         const Index half = divide_up(cols, 2);  // products between two parts are largest where these are halves
-        const bool wide = widest_leaf(rows) > leaf_width && cols > leaf_width;
+        const bool wide = tall && cols > leaf_width;
         const Index size = wide ? wide_size : leaf_size;
         q1 = take(rows * (wide ? wide_width : leaf_width));
-        parts = take(std::max(cuda_detail::tall_product_workspace(half, half),
-                              wide ? cuda_detail::wide_gram_workspace : cuda_detail::gram_workspace));
+        parts = take(std::max(cuda_detail::tall_product_workspace(half, half, multiprocessors),
+                              cuda_detail::gram_workspace(wide ? wide_width : leaf_width, multiprocessors)));
         w = take(half * half);
         x = take(half * half);
-        householder = take(cuda_detail::householder_workspace);
+        householder = take(cuda_detail::householder_workspace(multiprocessors));
         leaf.gram = take(size);
         leaf.r1 = take(size);
         leaf.x = take(size);
@@ -49,7 +46,7 @@ struct Memory {
         if (!wide) return;
         compressed = take(2 * wide_size);
         z = take(wide_size);
-        inner = take(Memory(nullptr, 2 * wide_width, wide_width).used_);
+        inner = take(Memory(nullptr, 2 * wide_width, wide_width, false, multiprocessors).used_);
     }
     std::size_t bytes() const { return static_cast<std::size_t>(used_) * sizeof(T); }
 
@@ -76,11 +73,16 @@ View<T> dense(T* memory, Index rows, Index cols) {
 template <class T>
 class Panel {
   public:
-    Panel(Stream stream, View<T> v, View<T> r, View<T> t, void* workspace)
-        : stream_(stream), v_(v), r_(r), t_(t), memory_(workspace, v.rows(), v.cols()) {}
+    Panel(Stream stream, View<T> v, View<T> r, View<T> t, bool tall, void* workspace)
+        : stream_(stream),
+          v_(v),
+          r_(r),
+          t_(t),
+          tall_(tall),
+          memory_(workspace, v.rows(), v.cols(), tall, stream.context()->multiprocessors) {}
 
     void factor() {
-        const bool wide = widest_leaf(v_.rows()) > leaf_width && cuda_detail::wide_leaves_fit(stream_);
+        const bool wide = tall_ && cuda_detail::wide_leaves_fit(stream_);
         factor_by_halves(*this, 0, v_.cols(), wide ? wide_width : leaf_width);
     }
 
@@ -117,7 +119,7 @@ class Panel {
         cuda_detail::factor_gram<T>(stream_, a.rows(), static_cast<int>(cols), data);
         cuda_detail::orthogonalize_again<T>(stream_, below, q1, data, memory_.parts);
         cuda_detail::compress_leaf<T>(stream_, a.block(0, 0, cols, cols), compressed, data);
-        Panel(stream_, compressed, r, t, memory_.inner).factor();
+        Panel(stream_, compressed, r, t, false, memory_.inner).factor();
         multiply(T{1}, {dense(data.x, cols, cols)}, compressed.block(cols, 0, cols, cols), T{0}, z);
         QrLeafData<T> made = data;
         made.x = memory_.z;
@@ -151,19 +153,20 @@ class Panel {
 
     const Stream stream_;
     const View<T> v_, r_, t_;
+    const bool tall_;
     const Memory<T> memory_;
 };
 
 }  // namespace
 
 template <class T>
-std::size_t qr_panel_workspace(Index rows, Index cols) {
-    return Memory<T>(nullptr, rows, cols).bytes();
+std::size_t qr_panel_workspace(Index rows, Index cols, Index wide_leaves_from, int multiprocessors) {
+    return Memory<T>(nullptr, rows, cols, rows >= wide_leaves_from, multiprocessors).bytes();
 }
 
 template <class T>
 void qr_panel_factor(Stream stream, View<T> panel, std::type_identity_t<View<T>> r, std::type_identity_t<View<T>> t,
-                     void* workspace) {
+                     Index wide_leaves_from, void* workspace) {
     const Index k = panel.cols();
     assert(panel.rows() >= k && r.rows() == k && t.rows() == k);
     if (k == 0) return;
@@ -174,12 +177,12 @@ void qr_panel_factor(Stream stream, View<T> panel, std::type_identity_t<View<T>>
                               static_cast<std::size_t>(k), cuda_detail::native(stream)),
             "cudaMemset2DAsync", stream);
     }
-    Panel<T>(stream, panel, r, t, workspace).factor();
+    Panel<T>(stream, panel, r, t, panel.rows() >= wide_leaves_from, workspace).factor();
 }
 
-template std::size_t qr_panel_workspace<float>(Index, Index);
-template std::size_t qr_panel_workspace<double>(Index, Index);
-template void qr_panel_factor<float>(Stream, View<float>, View<float>, View<float>, void*);
-template void qr_panel_factor<double>(Stream, View<double>, View<double>, View<double>, void*);
+template std::size_t qr_panel_workspace<float>(Index, Index, Index, int);
+template std::size_t qr_panel_workspace<double>(Index, Index, Index, int);
+template void qr_panel_factor<float>(Stream, View<float>, View<float>, View<float>, Index, void*);
+template void qr_panel_factor<double>(Stream, View<double>, View<double>, View<double>, Index, void*);
 
 }  // namespace basalt::cuda_kernels

@@ -19,6 +19,10 @@ extern __shared__ __align__(16) unsigned char shared_bytes[];
 constexpr int row_threads = 128;
 constexpr Index rows_at_once = 16 * row_threads / row_lanes;
 
+/// Blocks that a multiprocessor has at once: of the kernels that make Gram matrices, and of make_kernel.
+constexpr int gram_blocks = 2;
+constexpr int make_blocks(int order) { return order == leaf_order ? 3 : 2; }
+
 /// Bytes that a block shares: a triangle, or what its Gram matrix takes.
 constexpr std::size_t row_bytes(int order) {
     const std::size_t triangle = sizeof(Pair<double>) * static_cast<std::size_t>(triangle_fragments(order)),
@@ -47,12 +51,12 @@ __device__ void own_gram(const BlockThread& thread, View<const T> own, T* parts)
 }
 
 template <int order, bool whole, class T>
-__global__ void __launch_bounds__(row_threads, 2) gram_kernel(View<const T> a, T* parts) {
+__global__ void __launch_bounds__(row_threads, gram_blocks) gram_kernel(View<const T> a, T* parts) {
     own_gram<order, whole, T>(BlockThread(), own_rows(a), parts);
 }
 
 template <int order, bool whole, class T>
-__global__ void __launch_bounds__(row_threads, 2)
+__global__ void __launch_bounds__(row_threads, gram_blocks)
     again_kernel(View<const T> a, View<T> q1, QrLeafData<T> leaf, T* parts) {
     if (*leaf.way != QrLeafWay::twice) return;
     const BlockThread thread;
@@ -62,9 +66,6 @@ __global__ void __launch_bounds__(row_threads, 2)
     __syncthreads();
     own_gram<order, whole, T>(thread, own, parts);
 }
-
-/// Blocks of make_kernel that a multiprocessor has at once.
-constexpr int make_blocks(int order) { return order == leaf_order ? 3 : 2; }
 
 template <int order, bool whole, class T>
 __global__ void __launch_bounds__(row_threads, make_blocks(order))
@@ -77,7 +78,9 @@ __global__ void __launch_bounds__(row_threads, make_blocks(order))
     multiply_block<order, whole, T>(thread, way == QrLeafWay::once ? own : own_rows(q1), shared_triangle(), own);
 }
 
-unsigned row_blocks(Index rows, Index most) {
+/// Of which a multiprocessor has so many at once.
+unsigned row_blocks(Index rows, Stream stream, Index at_once) {
+    const Index most = at_once * stream.context()->multiprocessors;
     return static_cast<unsigned>(std::clamp<Index>(divide_up(rows, rows_at_once), 1, most));
 }
 
@@ -108,9 +111,11 @@ bool has_aligned_pairs(View<T> a) {
 
 }  // namespace
 
+Index gram_workspace(Index cols, int multiprocessors) { return Index{gram_blocks} * multiprocessors * cols * cols; }
+
 template <class T>
 void make_gram(Stream stream, View<const T> a, QrLeafData<T> leaf, T* parts) {
-    const unsigned blocks = row_blocks(a.rows(), most_gram_blocks);
+    const unsigned blocks = row_blocks(a.rows(), stream, gram_blocks);
     launch_on_rows(
         stream, "gram_kernel", blocks, a.cols(), has_aligned_pairs(a),
         [](auto order, auto whole) { return gram_kernel<order, whole, T>; }, a, parts);
@@ -119,7 +124,7 @@ void make_gram(Stream stream, View<const T> a, QrLeafData<T> leaf, T* parts) {
 
 template <class T>
 void orthogonalize_again(Stream stream, View<const T> a, View<T> q1, QrLeafData<T> leaf, T* parts) {
-    const unsigned blocks = row_blocks(a.rows(), most_gram_blocks);
+    const unsigned blocks = row_blocks(a.rows(), stream, gram_blocks);
     launch_on_rows(
         stream, "again_kernel", blocks, a.cols(), has_aligned_pairs(a) && has_aligned_pairs(q1),
         [](auto order, auto whole) { return again_kernel<order, whole, T>; }, a, q1, leaf, parts);
@@ -129,11 +134,10 @@ void orthogonalize_again(Stream stream, View<const T> a, View<T> q1, QrLeafData<
 
 template <class T>
 void make_reflectors(Stream stream, View<T> below, View<const T> q1, QrLeafData<T> leaf) {
-    constexpr Index processors = 132;  // an H200's
     if (below.empty()) return;
-    const Index most_blocks = processors * make_blocks(below.cols() <= leaf_order ? leaf_order : wide_order);
+    const int at_once = make_blocks(below.cols() <= leaf_order ? leaf_order : wide_order);
     launch_on_rows(
-        stream, "make_kernel", row_blocks(below.rows(), most_blocks), below.cols(),
+        stream, "make_kernel", row_blocks(below.rows(), stream, at_once), below.cols(),
         has_aligned_pairs(below) && has_aligned_pairs(q1),
         [](auto order, auto whole) { return make_kernel<order, whole, T>; }, below, q1, leaf);
 }

@@ -9,13 +9,16 @@ namespace basalt::cuda_detail {
 
 namespace {
 
-// Results of so many elements are a block's work in a product; so many blocks fill the GPU.
-constexpr Index block_elements = 64 * 64, wanted_blocks = 264;
+// Of products, on each multiprocessor at once.
+constexpr Index blocks_at_once = 2;
 // A stretch of rows: shorter ones are mostly the work of beginning.
 constexpr Index fewest_rows = 128, unit_rows = 32;
 
-Index wanted_stretches(Index a, Index b) {
-    return std::max<Index>(1, divide_up(wanted_blocks * block_elements, std::max<Index>(1, a * b)));
+/// Elements of results that fill the GPU.
+Index filling_elements(int multiprocessors) { return blocks_at_once * multiprocessors * block_elements; }
+
+Index wanted_stretches(Index a, Index b, int multiprocessors) {
+    return std::max<Index>(1, divide_up(filling_elements(multiprocessors), std::max<Index>(1, a * b)));
 }
 
 /// Rows of a stretch, about m / wanted: so many that nothing is left over, where such a number is near.
@@ -57,8 +60,8 @@ __global__ void __launch_bounds__(elements* slices) sum_kernel(const T* parts, I
 
 }  // namespace
 
-Index tall_product_workspace(Index a, Index b) {
-    return wanted_blocks * block_elements + 2 * a * b;  // rounded up, and a stretch more for what is left
+Index tall_product_workspace(Index a, Index b, int multiprocessors) {
+    return filling_elements(multiprocessors) + 2 * a * b;  // rounded up, and a stretch more for what is left
 }
 
 template <class T>
@@ -66,12 +69,13 @@ void tall_product(Stream stream, std::type_identity_t<View<const T>> x, std::typ
                   View<T> c, T* workspace) {
     if (c.empty()) return;
     const Index m = x.rows(), a = x.cols(), b = y.cols();
-    const Index stretches = std::clamp<Index>(divide_up(m, fewest_rows), 1, wanted_stretches(a, b));
+    const Index most = wanted_stretches(a, b, stream.context()->multiprocessors),
+                stretches = std::clamp<Index>(divide_up(m, fewest_rows), 1, most);
     if (stretches == 1 && m > 0) {
         batched_gemm<T>(stream, 1, T{1}, {x, 0, true}, {y}, T{0}, Batched<T>{c});
         return;
     }
-    const Index rows = m == 0 ? unit_rows : rows_of_stretch(m, stretches, wanted_stretches(a, b));
+    const Index rows = m == 0 ? unit_rows : rows_of_stretch(m, stretches, most);
     const Index whole = m / rows, left = m - whole * rows;
     const auto part = [&](Index number) { return View<T>::row_major(workspace + number * a * b, a, b, b); };
     if (whole > 0) {

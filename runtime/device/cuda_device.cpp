@@ -83,11 +83,13 @@ CudaDevice::CudaDevice(int index, int devices, std::shared_ptr<PinnedRanges> pin
         model_ = properties.name;
         memory_bytes_ = properties.totalGlobalMem;
         architecture_ = "sm_" + std::to_string(properties.major) + std::to_string(properties.minor);
+        multiprocessors_ = properties.multiProcessorCount;
         tuning_ = tables.for_gpu(architecture_);
         for (int role = 0; role < stream_roles; ++role) {
             const auto stream = static_cast<StreamRole>(role);
             const bool urgent = stream == StreamRole::urgent_compute || stream == StreamRole::relay;
-            streams_[static_cast<std::size_t>(role)] = std::make_unique<CudaStream>(index, urgent, devices);
+            streams_[static_cast<std::size_t>(role)] =
+                std::make_unique<CudaStream>(index, multiprocessors_, urgent, devices);
         }
         relay_.emplace(tuning_.links.relay, index, devices);
         clock_.emplace();

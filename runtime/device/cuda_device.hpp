@@ -35,6 +35,7 @@ class CudaDevice final : public Device {
     const std::string& model() const override { return model_; }
     bool emulated() const override { return false; }
     const std::string& architecture() const override { return architecture_; }
+    int multiprocessors() const override { return multiprocessors_; }
     const GpuTuning& tuning() const override { return tuning_; }
     bool lost() const override { return lost_.load(std::memory_order_acquire); }
     bool notice_if_lost() const noexcept override;
@@ -85,6 +86,7 @@ class CudaDevice final : public Device {
     const std::string name_;
     std::string model_;
     std::string architecture_;
+    int multiprocessors_ = 0;
     GpuTuning tuning_;
     std::size_t memory_bytes_ = 0;
     const std::shared_ptr<PinnedRanges> pinned_;

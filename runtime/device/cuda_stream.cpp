@@ -7,14 +7,14 @@
 
 namespace basalt::detail {
 
-CudaStream::CudaStream(int device, bool urgent, int devices)
+CudaStream::CudaStream(int device, int multiprocessors, bool urgent, int devices)
     : awaited_(static_cast<std::size_t>(devices) * stream_roles) {
     int least = 0;
     int highest = 0;
     check_cuda(cudaDeviceGetStreamPriorityRange(&least, &highest), "cudaDeviceGetStreamPriorityRange");
     check_cuda(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, urgent ? highest : least),
                "cudaStreamCreateWithPriority");
-    context_ = {.native = stream_, .device = device};
+    context_ = {.native = stream_, .device = device, .multiprocessors = multiprocessors};
     // at once: making one takes as long as recording it
     for (Mark& mark : marks_) {
         check_cuda(cudaEventCreateWithFlags(&mark.events[0], cudaEventDisableTiming), "cudaEventCreateWithFlags");

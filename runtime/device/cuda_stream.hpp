@@ -19,8 +19,8 @@ namespace basalt::detail {
 /// Everything throws CudaFailure. Safe to use from several threads.
 class CudaStream {
   public:
-    /// On the current device. `devices` is how many there are in all.
-    CudaStream(int device, bool urgent, int devices);
+    /// On the current device, which has so many multiprocessors. `devices` is how many there are in all.
+    CudaStream(int device, int multiprocessors, bool urgent, int devices);
     ~CudaStream();
     CudaStream(const CudaStream&) = delete;
     CudaStream& operator=(const CudaStream&) = delete;

@@ -75,6 +75,8 @@ class Device {
     virtual bool emulated() const = 0;
     /// Compute capability, "sm_90".
     virtual const std::string& architecture() const = 0;
+    /// 0 of an emulated one.
+    virtual int multiprocessors() const = 0;
     /// The numbers that were chosen for it, or for the nearest architecture.
     virtual const GpuTuning& tuning() const = 0;
     virtual bool lost() const = 0;

@@ -70,6 +70,7 @@ class EmulatedDevice final : public Device {
     const std::string& model() const override { return model_; }
     bool emulated() const override { return true; }
     const std::string& architecture() const override { return architecture_; }
+    int multiprocessors() const override { return 0; }
     const GpuTuning& tuning() const override { return tuning_; }
     bool lost() const override { return lost_.load(std::memory_order_acquire); }
     std::size_t memory_bytes() const override { return memory_.capacity(); }
