@@ -20,6 +20,7 @@ CpuTuning avx512() {
     CpuTuning cpu;
     cpu.architecture = "avx512";
     cpu.copying_threads = 4;
+    cpu.product_rows = 1024;
     cpu.lu.sizes = {{256, {128, 32}, 32}, {768, {256, 64}, 64}, {3000, {512, 128}, 128}, {any_size, {512, 256}, 256}};
     // A column costs every member an exchange of about half a microsecond whatever its rows, and 256 columns cost it
     // 1.3 us a row. On cores alone, a thread that is half idle in the panel is missed by the updates: 512 rows, where
@@ -31,6 +32,7 @@ CpuTuning avx512() {
     cpu.lu.panel_element_seconds = 3.5e-12;
     cpu.lu.update_rows = 2048;
     cpu.lu.solve_rows = 1024;
+    cpu.lu.interchanged_columns = 128;
     cpu.cholesky.sizes = {
         {256, {128, 32}, 32}, {768, {256, 64}, 64}, {2000, {512, 128}, 128}, {any_size, {512, 192}, 192}};
     cpu.cholesky.diagonal_seconds = 4e-4;
@@ -39,6 +41,7 @@ CpuTuning avx512() {
     cpu.qr.sizes = {{256, {128, 32}, 32}, {768, {256, 64}, 64}, {any_size, {512, 128}, 128}};
     // below, a member's column of products costs no more than the meeting
     cpu.qr.team = {.rows_a_thread = 512, .most = 32};
+    cpu.qr.shared_panels = 4;
     cpu.qr.panel_column_seconds = 20e-6;
     cpu.qr.panel_row_seconds = 3.4e-9;
     // with two threads: with more of them flat trees are deeper than they need to be, which was not measured
@@ -70,6 +73,7 @@ GpuTuning sm_90() {
                   {any_size, GpuPanelDesign::grid, 32, 0, 0},
                   {any_size, GpuPanelDesign::grid, 64, 0, 0},
                   {any_size, GpuPanelDesign::grid, 0, 0, 0}};
+    gpu.fitting = {.fewest = 4, .enough = 12, .narrowest_tile = 64};
     gpu.links.peer_chunk_bytes = 1.1e6;  // 2.8 us: copy, event and wait
     gpu.links.host_chunk_bytes = 1.6e6;  // 4 us
     gpu.links.host_bytes_a_second = 55e9;
@@ -78,6 +82,7 @@ GpuTuning sm_90() {
     gpu.links.relay = {.blocks = 128, .warps = 3, .piece_bytes = 8 * KiB};
     // a millisecond: hides what it costs to begin; an urgent copy need not wait long
     gpu.links.stripe_bytes = 64 * MiB;
+    gpu.links.stripes_of_memory = 32;
     gpu.lu.sizes = {{2047, 64, 128, 512},
                     {4096, 128, 128, 512},
                     {8192, 128, 256, 1024},
@@ -90,6 +95,7 @@ GpuTuning sm_90() {
     gpu.lu.smallest_order = 2048;
     gpu.lu.update_rate = 50e12;
     gpu.lu.narrow_hybrid_below = 12288;
+    gpu.lu.narrowest_hybrid_panel = 64;
     gpu.lu.wide_hybrid_above = 40960;
     gpu.lu.wide_hybrid_panel = 512;
     gpu.cholesky.sizes = {

@@ -1,18 +1,19 @@
 #include <algorithm>
 
 #include "basalt/matrix.hpp"
+#include "basalt/tuning.hpp"
 #include "runtime/engine.hpp"
 #include "tiles/grid.hpp"
 
 namespace basalt {
 
 TileShape fitting_tile(const Runtime& runtime, TileShape usual, Index m, Index n, std::size_t element_size) {
-    constexpr Index fewest = 4, enough = 12, smallest = 64;
+    const GpuFitting& fitting = runtime.tuning().gpu.fitting;
     TileShape tile = usual;
     const auto fits = [&](std::size_t memory) {
         const TileGrid grid(m, n, tile);
         const Index share = (grid.tile_cols() + runtime.gpus() - 1) / runtime.gpus();
-        const double columns = static_cast<double>(std::clamp(share, fewest, enough));
+        const double columns = static_cast<double>(std::max(std::min(share, fitting.enough), fitting.fewest));
         const double column = static_cast<double>(grid.padded_rows()) * static_cast<double>(tile.width);
         return columns * column * static_cast<double>(element_size) <= static_cast<double>(memory);
     };
@@ -20,8 +21,8 @@ TileShape fitting_tile(const Runtime& runtime, TileShape usual, Index m, Index n
     for (int gpu = 0; gpu < runtime.gpus(); ++gpu) {
         if (fits(engine.memory_taken(gpu))) continue;  // the device need not be asked, which takes its time
         const std::size_t memory = engine.memory_of(gpu);
-        while (tile.width >= 2 * smallest && !fits(memory)) {
-            tile = {std::max(tile.height / 2, smallest), tile.width / 2};
+        while (tile.width >= 2 * fitting.narrowest_tile && !fits(memory)) {
+            tile = {std::max(tile.height / 2, fitting.narrowest_tile), tile.width / 2};
         }
     }
     return tile;

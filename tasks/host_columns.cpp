@@ -12,9 +12,6 @@ namespace basalt::detail {
 
 namespace {
 
-// Buffers take at most an eighth of a GPU's memory: there are four.
-constexpr std::size_t memory_share = 32;
-
 template <class T>
 std::size_t bytes_of(const View<T>& array) {
     return array.empty() ? 0
@@ -86,7 +83,10 @@ class HostColumns {
         for (int gpu = 0; gpu < rt_.gpus(); ++gpu) least = std::min(least, rt_.engine().memory_of(gpu));
         return least;
     }
-    std::size_t most_bytes() const { return std::min(rt_.tuning().gpu.links.stripe_bytes, memory() / memory_share); }
+    std::size_t most_bytes() const {
+        const GpuTuning::Links& links = rt_.tuning().gpu.links;
+        return std::min(links.stripe_bytes, memory() / links.stripes_of_memory);
+    }
     Index stripe_elements() const { return std::max<Index>(1, static_cast<Index>(most_bytes() / sizeof(T))); }
 
     /// Whole tile widths, so that blocks end where steps of a factorization do, and large enough for a copy to be worth

@@ -4,15 +4,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "basalt/tuning.hpp"
+
 namespace basalt::detail {
-
-namespace {
-
-/// Enough of a row to be moved at the memory's speed, and so few that all cores have a part of a wide panel: who comes
-/// for the first tile columns, whose tasks go first, need not wait for the others.
-constexpr Index columns_a_task = 128;
-
-}  // namespace
 
 template <class T>
 RowPermutation left_permutation(const LuState<T>& state, int k) {
@@ -28,6 +22,7 @@ RowPermutation left_permutation(const LuState<T>& state, int k) {
 template <class T>
 void submit_interchange_left(LuState<T>& state, int k) {
     const Panel& panel = state.panels[static_cast<std::size_t>(k)];
+    const Index columns_a_task = state.runtime.tuning().cpu.lu.interchanged_columns;
     for (Index begin = panel.col_begin; begin < panel.col_end(); begin += columns_a_task) {
         const auto columns = state.a->template region<T>(panel.tile_column, panel.end(), state.grid().rows(), begin,
                                                          std::min(begin + columns_a_task, panel.col_end()));

@@ -104,7 +104,9 @@ LuChoices::LuChoices(const Tuning& tuning, const LuOptions& options, Index m, In
     // anyway
     const Index narrow_below = tuning.gpu.lu.narrow_hybrid_below;
     const bool waits_for_cores = mode == LuMode::hybrid && gpu_panels_below < narrow_below;
-    if (waits_for_cores && options.narrow_at_end && widths.width >= 128) widths.narrow_below = narrow_below;
+    if (waits_for_cores && options.narrow_at_end && widths.width >= 2 * tuning.gpu.lu.narrowest_hybrid_panel) {
+        widths.narrow_below = narrow_below;
+    }
     if (mode == LuMode::gpu && options.narrow_at_end) {
         // a panel on a GPU is factored beside the update as long as this lasts longer
         widths.left_a_column = tuning.gpu.lu.narrowing.left_a_panel_column;

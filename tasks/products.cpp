@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "basalt/tuning.hpp"
 #include "kernels/cpu/vector_product.hpp"
 #include "kernels/on_stream.hpp"
 #include "runtime/engine.hpp"
@@ -14,9 +15,6 @@ namespace basalt {
 
 namespace {
 
-// Rows of a core's task.
-constexpr Index rows_of_a_task = 1024;
-
 template <class T>
 class Product {
   public:
@@ -24,6 +22,7 @@ class Product {
         : rt_(runtime), a_(a), part_(part), x_(x), grid_(a.share_storage()->grid()) {}
 
     void on_cores(const Array<double>& y) const {
+        const Index rows_of_a_task = rt_.tuning().cpu.product_rows;
         for (Index row = 0; row < grid_.rows(); row += rows_of_a_task) {
             const Index end = std::min(row + rows_of_a_task, grid_.rows());
             for (Index j = 0; j < columns(); ++j) {

@@ -141,7 +141,7 @@ QrChoices::QrChoices(const Tuning& tuning, const QrOptions& options, Index m, In
     // without a lookahead all panels go alone
     panels_alone_below = lookahead == 0 ? n + 1 : detail::panels_alone_below(tuning.gpu.qr.deal, gpus);
     // where there is enough to update meanwhile, half of the cores do that
-    const bool shared = mode == QrMode::cpu && n / 4 > panel_width;
+    const bool shared = mode == QrMode::cpu && n / tuning.cpu.qr.shared_panels > panel_width;
     if (panel_threads == 0) panel_threads = std::clamp(shared ? workers / 2 : workers, 1, tuning.cpu.qr.team.most);
     panel_threads = std::min(panel_threads, workers);
     rows_a_panel_thread_ = tuning.cpu.qr.team.rows_a_thread;

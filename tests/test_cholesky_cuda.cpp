@@ -165,6 +165,24 @@ TEST_CASE("Cholesky on real GPUs has LAPACK's residual at ragged sizes", "[cuda]
     }
 }
 
+TEST_CASE("Cholesky on a real GPU has the leaves of the tuning table", "[cuda][large]") {
+    if (gpus_here() == 0) SKIP(no_gpu);
+    constexpr Index n = 900;
+    const Dense<double> a = spd_dense<double>(Triangle::lower, n, 3);
+    std::vector<std::vector<double>> factors;
+    for (const int tile : tuning_limits::cholesky_leaf_tiles) {
+        auto tables = std::make_shared<TuningTables>(TuningTables::built_in());
+        for (GpuTuning& gpu : tables->gpus) gpu.cholesky.leaf = {64, tile};
+        Config config = machine(1).config();
+        config.tuning = std::move(tables);
+        Runtime runtime(config);
+        const auto result = factor(runtime, Triangle::lower, a, {128, 512}, on_gpus(FactorMode::gpu, 256));
+        check_cholesky(Triangle::lower, a, result);
+        factors.push_back(result.factor.values);
+    }
+    CHECK(factors.front() != factors.back());
+}
+
 TEST_CASE("products by pieces keep the residual of single precision", "[cuda][large]") {
     if (gpus_here() == 0) SKIP(no_gpu);
     for (const int gpus : gpu_counts()) {

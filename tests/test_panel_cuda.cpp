@@ -1,6 +1,9 @@
 // The GPU panel in all its designs against LAPACK. Cases tagged [large] are those that compute-sanitizer would take too
 // long for, and [medium] those that only its racecheck would.
 
+#include <set>
+#include <utility>
+
 #include "kernels/cuda/panel_fused.hpp"
 #include "tests/cuda_kernels.hpp"
 #include "tests/panel_cases.hpp"
@@ -124,6 +127,26 @@ TEMPLATE_TEST_CASE("blocks and leaves of a GPU panel may be chosen", "[cuda][med
     }
     check_panel_ratios<TestType>(*gpu(), plans, {{300, 70}});
     check_tied_panel_pivots<TestType>(*gpu(), plans, {{300, 70}});
+}
+
+TEST_CASE("a GPU panel has no more blocks than its plan has rows for", "[cuda]") {
+    if (gpu() == nullptr) SKIP(no_gpu);
+    constexpr Index m = 1000, n = 32;
+    const Dense<double> a = random_dense<double>(m, n, 3);
+    for (const PanelDesign design : {PanelDesign::cluster, PanelDesign::grid}) {
+        for (const auto& [rows_a_block, blocks] : {std::pair<Index, std::size_t>{64, 16}, {256, 4}, {500, 2}}) {
+            PanelPlan plan{design};
+            plan.rows_a_block = rows_a_block;
+            for_fitting<double>(*gpu(), {plan}, m, n, [&, blocks = blocks](PanelPlan fitting) {
+                KernelLog<CudaKernels> log(*gpu(), 132, basalt::PanelLog::enough_for(n));
+                const Factored<double> found = factor_panel<double>(*gpu(), a, fitting, -1, log.log());
+                CHECK(factor_ratio(a, found.lu, found.pivots) < 30);
+                std::set<int> busy;
+                for (const basalt::PanelLogSpan& span : log.spans()) busy.insert(span.block);
+                CHECK(busy.size() == blocks);
+            });
+        }
+    }
 }
 
 TEMPLATE_TEST_CASE("leaves of a fused GPU panel that are taller than its plan allows go by steps", "[cuda]", float,

@@ -2,7 +2,9 @@
 // memory cap. Cases tagged [large] are those that compute-sanitizer would take too long for, and [medium] those that
 // only its racecheck would.
 #include <array>
+#include <memory>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "tests/cuda_kernels.hpp"
@@ -123,6 +125,25 @@ TEMPLATE_TEST_CASE("a tall panel on a GPU has LAPACK's factors up to rounding", 
     Runtime runtime(machine(1).config());
     check_factors<TestType>(runtime, 2000, 64);
     check_factors<TestType>(runtime, 1500, 200);
+}
+
+TEMPLATE_TEST_CASE("a panel on a GPU has wide leaves from as many rows on as the tuning table says", "[cuda][medium]",
+                   float, double) {
+    using T = TestType;
+    if (gpus_here() == 0) SKIP(no_gpu);
+    const Dense<T> a = random_dense<T>(3000, 256, 12);
+    std::vector<std::vector<T>> factors;
+    for (const Index wide_leaves_from : {3000, 3001}) {
+        auto tables = std::make_shared<TuningTables>(TuningTables::built_in());
+        for (GpuTuning& gpu : tables->gpus) gpu.qr.wide_leaves_from = wide_leaves_from;
+        Config config = machine(1).config();
+        config.tuning = std::move(tables);
+        Runtime runtime(config);
+        const auto result = factor_qr(runtime, a, {512, 512}, qr_options(QrMode::gpu, 256));
+        check_qr(a, result);
+        factors.push_back(result.a.values);
+    }
+    CHECK(factors.front() != factors.back());
 }
 
 TEMPLATE_TEST_CASE("a panel on a GPU that is ill-conditioned, deficient or badly scaled has LAPACK's ratios", "[cuda]",

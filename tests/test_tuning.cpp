@@ -1,16 +1,22 @@
 // Tuning tables: which entry an architecture gets, what tuning files may say, and that the numbers are what decides.
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <map>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include <unistd.h>
 
 #include "basalt/cholesky.hpp"
 #include "basalt/error.hpp"
 #include "basalt/lu.hpp"
+#include "basalt/products.hpp"
 #include "basalt/qr.hpp"
 #include "basalt/tuning.hpp"
+#include "kernels/cuda/cholesky.hpp"
 #include "kernels/split_product.hpp"
 #include "tests/catch.hpp"
 #include "tests/temporary_folder.hpp"
@@ -47,6 +53,42 @@ std::string refusal_of(const std::string& text) {
 }
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
+
+/// Four workers and so many emulated GPUs, by tables in which `change` has changed the entries that they go by.
+basalt::Config tuned(int gpus, const std::function<void(basalt::CpuTuning&, basalt::GpuTuning&)>& change) {
+    TuningTables tables = TuningTables::built_in();
+    for (basalt::CpuTuning& cpu : tables.cpus) {
+        for (basalt::GpuTuning& gpu : tables.gpus) change(cpu, gpu);
+    }
+    basalt::Config config;
+    config.workers = 4;
+    config.gpus = config.emulation.gpus = gpus;
+    config.tuning = std::make_shared<TuningTables>(tables);
+    return config;
+}
+
+/// What `work` has run under that name: of each task how many threads.
+template <class Work>
+std::vector<int> tasks(const basalt::Config& config, const std::string& name, const Work& work) {
+    basalt::Runtime runtime(config);
+    runtime.start_trace();
+    work(runtime);
+    runtime.wait();
+    std::map<std::uint64_t, int> threads;  // by the task's id
+    for (const basalt::TraceEvent& event : runtime.take_trace().events) threads[event.id] += event.name == name ? 1 : 0;
+    std::vector<int> run;
+    for (const auto& [id, count] : threads) {
+        if (count > 0) run.push_back(count);
+    }
+    return run;
+}
+
+/// n x n, with a diagonal that needs no exchange.
+std::vector<double> dominant(basalt::Index n) {
+    std::vector<double> a(static_cast<std::size_t>(n * n), 1);
+    for (basalt::Index i = 0; i < n; ++i) a[static_cast<std::size_t>(i * (n + 1))] += static_cast<double>(n);
+    return a;
+}
 
 }  // namespace
 
@@ -184,6 +226,113 @@ TEST_CASE("Cholesky and QR take tiles, panels and modes from the tables") {
     CHECK(basalt::chosen_qr_mode(tuning, {}, 1, 1, 1) == FactorMode::gpu);
 }
 
+TEST_CASE("the tables decide into how many tasks cores cut interchanges and products") {
+    using basalt::Index;
+    const Index n = 192, nb = 64;
+    const std::vector<double> a = dominant(n);
+    const auto interchanges = [&](Index columns) {
+        const auto config = tuned(0, [&](auto& cpu, auto&) { cpu.lu.interchanged_columns = columns; });
+        return tasks(config, "interchange",
+                     [&](basalt::Runtime& runtime) {
+                         auto matrix = basalt::Matrix<double>::from_columns(runtime, a.data(), n, n, n, {nb, nb});
+                         basalt::lu_factor(runtime, matrix, {.mode = LuMode::cpu, .panel_width = nb});
+                     })
+            .size();
+    };
+    CHECK(interchanges(nb) == 2);  // left of the second and of the third panel
+    CHECK(interchanges(nb / 4) == 8);
+    const auto products = [&](Index rows) {
+        const auto config = tuned(0, [&](auto& cpu, auto&) { cpu.product_rows = rows; });
+        return tasks(config, "product",
+                     [&](basalt::Runtime& runtime) {
+                         const auto matrix = basalt::Matrix<double>::from_columns(runtime, a.data(), n, n, n, {nb, nb});
+                         const basalt::Array<double> x(runtime, n), y(runtime, n);
+                         basalt::subtract_product(runtime, matrix, basalt::MatrixPart::all, x, y);
+                     })
+            .size();
+    };
+    CHECK(products(n) == 3);  // one a tile column
+    CHECK(products(n / 2) == 6);
+}
+
+TEST_CASE("the tables decide how large stripes of a matrix on the host and tiles are where memory is short") {
+    using basalt::Index;
+    const Index n = 192, nb = 64;
+    const auto stripes = [&](std::size_t of_memory) {
+        basalt::Config config = tuned(1, [&](auto&, auto& gpu) { gpu.links.stripes_of_memory = of_memory; });
+        config.gpu_memory = std::size_t{2} << 20;
+        return tasks(config, "pack",
+                     [&](basalt::Runtime& runtime) {
+                         const std::vector<double> a = dominant(n);
+                         basalt::Matrix<double> matrix(runtime, n, n, {nb, nb});
+                         matrix.load(basalt::View<const double>::column_major(a.data(), n, n, n), basalt::Place::any());
+                     })
+            .size();
+    };
+    CHECK(stripes(128) > 2 * stripes(32));
+
+    const auto tile = [&](const basalt::GpuFitting& fitting) {
+        basalt::Config config = tuned(1, [&](auto&, auto& gpu) { gpu.fitting = fitting; });
+        config.gpu_memory = std::size_t{8} << 20;  // 512 columns of 2048 doubles
+        basalt::Runtime runtime(config);
+        return basalt::fitting_tile(runtime, {512, 1024}, 2048, 2048, sizeof(double)).width;
+    };
+    const basalt::GpuFitting usual = measured().gpu.fitting;
+    CHECK(tile(usual) == 64);
+    CHECK(tile({usual.fewest, 4, usual.narrowest_tile}) == 128);
+    CHECK(tile({1, 1, usual.narrowest_tile}) == 512);
+    CHECK(tile({usual.fewest, usual.enough, 256}) == 256);
+    CHECK(tile({16, usual.enough, 32}) == 32);
+}
+
+TEST_CASE("the tables decide how narrow panels of the hybrid mode get, and when half of the cores factor one of QR") {
+    using basalt::Index;
+    const Index n = 256, nb = 32;
+    const std::vector<double> a = dominant(n);
+    const auto panels = [&](Index narrowest) {
+        const auto config = tuned(1, [&](auto&, auto& gpu) { gpu.lu.narrowest_hybrid_panel = narrowest; });
+        return tasks(config, "panel",
+                     [&](basalt::Runtime& runtime) {
+                         auto matrix = basalt::Matrix<double>::from_columns(runtime, a.data(), n, n, n, {nb, nb});
+                         basalt::LuOptions options{.mode = LuMode::hybrid, .panel_width = nb};
+                         options.gpu_panels_below = 0;
+                         basalt::lu_factor(runtime, matrix, options);
+                     })
+            .size();
+    };
+    CHECK(panels(nb / 2 + 1) == 8);
+    CHECK(panels(nb / 2) == 16);
+    const auto gang = [&](Index shared_panels) {
+        const auto config = tuned(0, [&](auto& cpu, auto&) {
+            cpu.qr.shared_panels = shared_panels;
+            cpu.qr.team = {.rows_a_thread = 1, .most = 4};
+        });
+        const std::vector<int> threads = tasks(config, "panel", [&](basalt::Runtime& runtime) {
+            auto matrix = basalt::Matrix<double>::from_columns(runtime, a.data(), n, n, n, {nb, nb});
+            basalt::qr_factor(runtime, matrix, {.mode = FactorMode::cpu, .panel_width = nb});
+        });
+        return *std::max_element(threads.begin(), threads.end());
+    };
+    CHECK(gang(7) == 2);
+    CHECK(gang(8) == 4);
+}
+
+TEST_CASE("the tables decide what the kernels of a Cholesky panel are") {
+    using Design = basalt::cuda_kernels::CholeskyPanelDesign;
+    Tuning tuning = measured();
+    const auto plan = [&](basalt::Index n, bool fused) {
+        return basalt::cuda_kernels::cholesky_panel_plan(tuning.gpu.cholesky, n, fused);
+    };
+    CHECK(plan(30000, false).design == Design::recursive);
+    CHECK(plan(30000, false).leaf == basalt::GpuCholeskyLeaf{128, 32});
+    CHECK(plan(7167, true).design == Design::fused);
+    CHECK(plan(7168, true).design == Design::fused_wide);
+    tuning.gpu.cholesky.leaf = {64, 16};
+    tuning.gpu.cholesky.fused_wide_from = 100;
+    CHECK(plan(30000, false).leaf == basalt::GpuCholeskyLeaf{64, 16});
+    CHECK(plan(100, true).design == Design::fused_wide);
+}
+
 TEST_CASE("numbers of Config that are out of range are refused with their name") {
     const auto refused = [](const std::function<void(TuningTables&)>& spoil) {
         TuningTables tables = TuningTables::built_in();
@@ -203,6 +352,8 @@ TEST_CASE("numbers of Config that are out of range are refused with their name")
     CHECK(has(refused([](TuningTables& t) { t.gpus[0].links.peer_chunk_bytes = 0.0 / 0.0; }),
               "sm_80.links.peer_chunk_bytes"));
     CHECK(has(refused([](TuningTables& t) { t.gpus.clear(); }), "TuningTables::gpus is empty"));
+    CHECK(refused([](TuningTables& t) { t.gpus[2].cholesky.leaf.tile = 24; }) ==
+          "Config::tuning: gpu.sm_90.cholesky.leaf.tile = 24; allowed is 16, 32");
 }
 
 TEST_CASE("what is written to a tuning file is read from it") {
@@ -210,7 +361,8 @@ TEST_CASE("what is written to a tuning file is read from it") {
     TuningTables tables = TuningTables::built_in();
     tables.cpus[1].lu.team.most = 7;
     tables.gpus[2].lu.update_rate = 43.25e12;
-    tables.gpus[2].panels = {{5000, basalt::GpuPanelDesign::fused, 3, 8, 900}};
+    tables.gpus[2].panels = {{5000, basalt::GpuPanelDesign::fused, 3, 8, 900, 70}};
+    tables.gpus[2].cholesky.leaf = {64, 16};
     tables.gpus[2].lu.in_place.narrowest_tile = 48;
     tables.gpus[2].lu.splitting.least_depth = 96;
     tables.gpus[2].qr.splitting.least_multiplications = 12.5;
@@ -222,6 +374,8 @@ TEST_CASE("what is written to a tuning file is read from it") {
     CHECK(read.for_gpu("sm_90").panels[0].design == basalt::GpuPanelDesign::fused);
     CHECK(read.for_gpu("sm_90").panels[0].leaf_width == 8);
     CHECK(read.for_gpu("sm_90").panels[0].tallest_leaf == 900);
+    CHECK(read.for_gpu("sm_90").panels[0].rows_a_block == 70);
+    CHECK(read.for_gpu("sm_90").cholesky.leaf == basalt::GpuCholeskyLeaf{64, 16});
     CHECK(read.for_gpu("sm_90").lu.in_place.narrowest_tile == 48);
     CHECK(read.for_gpu("sm_90").lu.splitting.least_depth == 96);
     CHECK(read.for_gpu("sm_90").qr.splitting.least_multiplications == 12.5);
@@ -266,6 +420,10 @@ TEST_CASE("what a tuning file must not say is refused with file, key and what is
     CHECK(
         has(refusal_of(R"({"gpu": {"sm_90": {"lu": {"smallest_order": 18446744073709551615}}}})"), "allowed is 0 to "));
     CHECK(has(refusal_of(R"({"gpu": {"sm_90": {"lu": {"update_rate": 0}}}})"), "update_rate = 0; allowed is "));
+    CHECK(has(refusal_of(R"({"gpu": {"sm_90": {"cholesky": {"leaf": {"columns": 96}}}}})"),
+              "gpu.sm_90.cholesky.leaf.columns = 96; allowed is 64, 128"));
+    CHECK(has(refusal_of(R"({"gpu": {"sm_90": {"cholesky": {"leaf": {"tile": "32"}}}}})"),
+              "leaf.tile = \"32\"; allowed is 16, 32"));
     CHECK(has(refusal_of(
                   R"({"gpu": {"sm_90": {"panels": [{"up_to": 5, "design": "magic", "blocks": 1, "leaf_width": 0}]}}})"),
               "panels[0].design = \"magic\"; allowed is cluster, grid, fused, steps"));

@@ -87,6 +87,7 @@ template <class Visitor, class Entry>
 void visit_cpu_tuning(Visitor& visitor, Entry& entry) {
     using namespace tuning_limits;
     visitor.number("copying_threads", entry.copying_threads, 1, threads);
+    visitor.number("product_rows", entry.product_rows, Index{1}, extent);
     visitor.group("lu", [&lu = entry.lu](Visitor& v) {
         visit_core_sizes(v, lu.sizes);
         visit_panel_team(v, "team", lu.team);
@@ -95,6 +96,7 @@ void visit_cpu_tuning(Visitor& visitor, Entry& entry) {
         v.number("panel_element_seconds", lu.panel_element_seconds, 0.0, 1.0);
         v.number("update_rows", lu.update_rows, Index{1}, extent);
         v.number("solve_rows", lu.solve_rows, Index{1}, extent);
+        v.number("interchanged_columns", lu.interchanged_columns, Index{1}, extent);
     });
     visitor.group("cholesky", [&cholesky = entry.cholesky](Visitor& v) {
         visit_core_sizes(v, cholesky.sizes);
@@ -105,6 +107,7 @@ void visit_cpu_tuning(Visitor& visitor, Entry& entry) {
     visitor.group("qr", [&qr = entry.qr](Visitor& v) {
         visit_core_sizes(v, qr.sizes);
         visit_panel_team(v, "team", qr.team);
+        v.number("shared_panels", qr.shared_panels, Index{1}, extent);
         v.number("panel_column_seconds", qr.panel_column_seconds, 0.0, 1.0);
         v.number("panel_row_seconds", qr.panel_row_seconds, 0.0, 1.0);
         v.list("tile_sizes", qr.tile_sizes, false, [](Visitor& inner, auto& size) {
@@ -134,6 +137,12 @@ void visit_gpu_tuning(Visitor& visitor, Entry& entry) {
         v.number("blocks", panel.blocks, 0, 1024);
         v.number("leaf_width", panel.leaf_width, 0, 1024);
         v.number("tallest_leaf", panel.tallest_leaf, Index{0}, order);
+        v.number("rows_a_block", panel.rows_a_block, Index{1}, extent);
+    });
+    visitor.group("fitting", [&fitting = entry.fitting](Visitor& v) {
+        v.number("fewest", fitting.fewest, Index{1}, extent);
+        v.number("enough", fitting.enough, Index{1}, extent);
+        v.number("narrowest_tile", fitting.narrowest_tile, Index{1}, extent);
     });
     visitor.group("links", [&links = entry.links](Visitor& v) {
         v.number("peer_chunk_bytes", links.peer_chunk_bytes, 1.0, 1e12);
@@ -142,6 +151,7 @@ void visit_gpu_tuning(Visitor& visitor, Entry& entry) {
         v.number("least_ring_bytes", links.least_ring_bytes, std::size_t{0}, bytes);
         v.number("least_share_bytes", links.least_share_bytes, std::size_t{0}, bytes);
         v.number("stripe_bytes", links.stripe_bytes, std::size_t{4096}, bytes);
+        v.number("stripes_of_memory", links.stripes_of_memory, std::size_t{4}, bytes);
         v.group("relay", [&relay = links.relay](Visitor& v) {
             v.number("blocks", relay.blocks, 0, 1024);
             v.number("warps", relay.warps, 1, 16);
@@ -159,6 +169,7 @@ void visit_gpu_tuning(Visitor& visitor, Entry& entry) {
         v.number("smallest_order", lu.smallest_order, Index{0}, order);
         v.number("update_rate", lu.update_rate, 1e6, 1e18);
         v.number("narrow_hybrid_below", lu.narrow_hybrid_below, Index{0}, order);
+        v.number("narrowest_hybrid_panel", lu.narrowest_hybrid_panel, Index{1}, gpu_panel);
         v.size("wide_hybrid_above", lu.wide_hybrid_above);
         v.number("wide_hybrid_panel", lu.wide_hybrid_panel, Index{1}, gpu_panel);
     });

@@ -109,9 +109,8 @@ class Matrix {
     std::shared_ptr<detail::MatrixStorage> storage_;
 };
 
-/// The tile for an m x n matrix: `usual`, or where a GPU's memory (Config::gpu_memory) is short a smaller one, halved
-/// as far as 64 columns until the memory holds the GPU's share of such tile columns, or 12 if it has more, so that some
-/// come and go beside those that are factored; no fewer than 4. Without GPUs it is `usual`.
+/// The tile for an m x n matrix: `usual`, or where a GPU's memory (Config::gpu_memory) is short a smaller one
+/// (GpuFitting). Without GPUs it is `usual`.
 TileShape fitting_tile(const Runtime& runtime, TileShape usual, Index m, Index n, std::size_t element_size);
 
 }  // namespace basalt

@@ -50,6 +50,8 @@ struct CpuTuning {
     /// Threads that together copy a matrix between two places of the host's memory.
     int copying_threads = 1;
 
+    Index product_rows = 1;  ///< of a task that multiplies a tile column with a vector
+
     struct Lu {
         std::vector<CoreSizes> sizes;
         PanelTeam team;              ///< of a panel in mode cpu
@@ -60,6 +62,10 @@ struct CpuTuning {
         double panel_element_seconds = 0;
         Index update_rows = 1;  ///< of a task that updates a lookahead column in mode hybrid
         Index solve_rows = 1;   ///< of a task that updates right-hand sides, which mostly moves the factors' memory
+        /// Of a task that moves rows left of the panels: enough of a row to be moved at the memory's speed, and so few
+        /// that all cores have a part of a wide panel. Who comes for the first tile columns, whose tasks go first, need
+        /// not wait for the others.
+        Index interchanged_columns = 1;
     } lu;
 
     struct Cholesky {
@@ -74,6 +80,8 @@ struct CpuTuning {
     struct Qr {
         std::vector<CoreSizes> sizes;
         PanelTeam team;
+        /// Half of the cores update meanwhile where the matrix has more columns than so many panels.
+        Index shared_panels = 1;
         /// Mode hybrid: a column of a panel of r rows, with T and its way to the GPUs and back, takes
         /// panel_column_seconds + r panel_row_seconds, whatever the panel's width.
         double panel_column_seconds = 0;
@@ -126,6 +134,15 @@ struct GpuInPlace {
     Index narrowest_tile = 1;
 };
 
+/// Default tiles where a GPU's memory is short: halved, down to the narrowest, until the memory holds the GPU's share
+/// of tile columns, or `enough` of them if it has more, so that some come and go beside those that are factored;
+/// `fewest` at least.
+struct GpuFitting {
+    Index fewest = 1;
+    Index enough = 1;
+    Index narrowest_tile = 1;
+};
+
 /// Leaves of the recursion of a Cholesky panel, which one block of threads factors (Abdelfattah et al., section 6.3).
 /// The kernels there are have 64 or 128 columns (rnb) and tiles of 16 or 32 (ib), whose inverses the rows below are
 /// multiplied by; eliminated are 8 columns at once (kb), as tensor cores take them.
@@ -152,8 +169,13 @@ struct GpuTuning {
         int leaf_width = 0;  ///< columns factored on chip; 0: as many as fit
         /// Design fused: taller leaves are factored by steps; 0: those that registers do not hold.
         Index tallest_leaf = 0;
+        /// Where blocks are as many as are good: no more than have so many rows each, since fewer rows are not worth
+        /// another one's company.
+        Index rows_a_block = 64;
     };
     std::vector<Panel> panels;
+
+    GpuFitting fitting;
 
     struct Links {
         /// What a chunk of a broadcast costs beside its bytes, in bytes that the link moves meanwhile: between two
@@ -164,6 +186,7 @@ struct GpuTuning {
         std::size_t least_ring_bytes = 0;   ///< smaller buffers go from the source to each GPU
         std::size_t least_share_bytes = 0;  ///< smaller shares of a buffer on the host do not go round a ring of GPUs
         std::size_t stripe_bytes = 1;       ///< at most, of a matrix on its way between host and GPU
+        std::size_t stripes_of_memory = 4;  ///< at least, that a GPU's memory has room for; four are there at once
 
         /// Kernels that pass on what goes round a ring of GPUs with nothing to compute; others get copies in chunks.
         struct Relay {
@@ -185,6 +208,7 @@ struct GpuTuning {
         double update_rate = 1;    ///< of the trailing update, operations a second
         /// Mode hybrid: panels are half as wide where fewer columns are left.
         Index narrow_hybrid_below = 0;
+        Index narrowest_hybrid_panel = 1;  ///< then: those that would be narrower stay as they are
         /// Mode hybrid: with more columns for each GPU, panels are so wide.
         Index wide_hybrid_above = any_size;
         Index wide_hybrid_panel = 1;

@@ -56,7 +56,7 @@ bool panel_fits(int device, Index rows, PanelPlan plan) {
 template <class T>
 PanelPlan panel_plan(int device, Index rows, const std::vector<GpuTuning::Panel>& entries) {
     for (const GpuTuning::Panel& entry : entries) {
-        const PanelPlan plan{entry.design, entry.blocks, entry.leaf_width, entry.tallest_leaf};
+        const PanelPlan plan{entry.design, entry.blocks, entry.leaf_width, entry.tallest_leaf, entry.rows_a_block};
         if (rows <= entry.up_to && panel_fits<T>(device, rows, plan)) return plan;
     }
     return {PanelDesign::steps};

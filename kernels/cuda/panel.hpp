@@ -20,6 +20,8 @@ struct PanelPlan {
     int leaf_width = 0;  ///< columns that are factored on chip; 0: as many as fit
     /// Design fused: taller leaves are factored by steps, the paper's T; 0: those that registers do not hold.
     Index tallest_leaf = 0;
+    /// blocks = 0, designs cluster and grid: no more blocks than have so many rows each.
+    Index rows_a_block = 64;
 };
 
 /// The plan for a panel that is factored while the GPU also updates: few blocks, as long as they hold it. Every panel

@@ -36,10 +36,6 @@ struct Segments<float> {
     static constexpr int most = 96;
 };
 
-/// Segments between two flags of a column that is updated greedily. The paper has a flag for each segment; on a GPU of
-/// today a flag takes as long as reading several.
-constexpr int greedy_piece = 4;
-
 using DeviceFlag = cuda::atomic_ref<int, cuda::thread_scope_device>;
 
 /// The block of a column: row s * threads + t of the leaf is element s of thread t. Rows below the last one are NaN,

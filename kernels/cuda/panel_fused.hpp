@@ -5,6 +5,7 @@
 #include <basalt/device.hpp>
 #include <basalt/view.hpp>
 
+#include "kernels/cuda/panel_shape.hpp"
 #include "kernels/panel_log.hpp"
 
 namespace basalt::cuda_detail {
@@ -14,11 +15,6 @@ enum class FusedUpdate {
     lazy,    ///< when all of it is there
     greedy,  ///< piece by piece
 };
-
-/// Columns of a leaf of the design `fused`, each of which is a block of threads: what a panel gets, and the most there
-/// are.
-inline constexpr int fused_width = 32;
-inline constexpr int most_fused_width = 64;
 
 /// Tallest leaf that the registers hold.
 template <class T>

@@ -8,6 +8,7 @@
 #include "kernels/cuda/copy.hpp"
 #include "kernels/cuda/panel_recursion.cuh"
 #include "kernels/cuda/panel_resident_launch.cuh"
+#include "kernels/cuda/panel_shape.hpp"
 #include "kernels/cuda/panel_steps.hpp"
 #include "kernels/cuda/row_exchange.hpp"
 
@@ -17,9 +18,6 @@ using cuda_kernels::PanelDesign;
 using cuda_kernels::PanelPlan;
 
 namespace {
-
-/// Columns of one kernel. More would keep its few multiprocessors with products that the whole GPU does in less time.
-constexpr Index resident_cols = 256;
 
 constexpr std::size_t alignment = 256;
 constexpr std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }

@@ -108,11 +108,10 @@ template <class T, int width, int rows_a_thread, template <class, int> class Tea
 int blocks_for(Variant<T, width, rows_a_thread, TeamOf> variant, int device, Index rows, cuda_kernels::PanelPlan plan) {
     if (plan.leaf_width != 0 && plan.leaf_width != width) return 0;
     const int most = variant.most_blocks(device);
-    // blocks with fewer rows than that are not worth the company
-    constexpr Index fewest_rows = 64;
     // a cluster of one block has no other block's memory: compute-sanitizer takes the stores to it for errors
     const int least = variant.in_cluster ? 2 : 1;
-    const int useful = static_cast<int>(std::clamp<Index>(divide_up(rows, fewest_rows), least, std::max(most, least)));
+    const int useful =
+        static_cast<int>(std::clamp<Index>(divide_up(rows, plan.rows_a_block), least, std::max(most, least)));
     const int blocks = plan.blocks == 0 ? useful : std::max(plan.blocks, least);
     const Index each = divide_up(divide_up(rows, std::max(blocks, 1)), unit_rows) * unit_rows;
     return blocks >= 1 && blocks <= most && each <= variant.rows_a_block ? blocks : 0;

@@ -5,10 +5,9 @@
 #include <basalt/device.hpp>
 #include <basalt/view.hpp>
 
-namespace basalt::cuda_detail {
+#include "kernels/cuda/panel_shape.hpp"
 
-/// Widest leaf of the design `steps`.
-inline constexpr int steps_width = 16;
+namespace basalt::cuda_detail {
 
 /// Bytes of workspace for leaves of so many rows.
 std::size_t steps_workspace(Index rows);

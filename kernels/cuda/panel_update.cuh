@@ -2,19 +2,16 @@
 
 #include "kernels/cuda/panel_leaf.cuh"
 #include "kernels/cuda/panel_product.hpp"
+#include "kernels/cuda/panel_shape.hpp"
 
 /// What a team of blocks does to a panel between its leaves.
 namespace basalt::cuda_detail {
 
-/// U for an update of up to product_cols columns, or of a part of them while it is being solved for; in front of the
-/// triangle.
-constexpr int product_cols = 128;
+/// U for an update.
 template <class T>
 struct ProductShared {
     alignas(16) T u[product_cols / strip_cols][strip_size];
 };
-/// Up to this order all blocks solve for all of U, so that they need not wait for each other.
-constexpr int most_solved_by_all = 64;
 
 /// U and the triangle of an update of up to 32 columns, which leaves the next leaf's columns in the staging buffer.
 template <class T>

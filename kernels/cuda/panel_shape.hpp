@@ -1,0 +1,34 @@
+#pragma once
+
+#include <basalt/view.hpp>
+
+/// What the compiler has to know of the designs of an LU panel: it bounds registers and shared memory, and stands here
+/// and not in the tuning tables (docs/decisions/0014). Leaves of the designs cluster and grid have 16 columns, of as
+/// many rows a thread as there are variants for (panel_resident_launch.cuh).
+namespace basalt::cuda_detail {
+
+/// Design steps: widest leaf.
+inline constexpr int steps_width = 16;
+
+/// Design fused: columns of a leaf, each of which is a block of threads: where the plan does not say, and the most
+/// there are.
+inline constexpr int fused_width = 32;
+inline constexpr int most_fused_width = 64;
+
+/// Design fused: segments between two flags of a column that is updated greedily. The paper has a flag for each
+/// segment; on a GPU of today a flag takes as long as reading several.
+inline constexpr int greedy_piece = 4;
+
+/// Designs cluster and grid: columns of U in shared memory for an update, or for a part of it while it is being solved
+/// for, in front of the triangle.
+inline constexpr int product_cols = 128;
+
+/// Up to this order all blocks solve for all of U, so that they need not wait for each other: it is two strips, which
+/// solve_in_shared() takes at once.
+inline constexpr int most_solved_by_all = product_cols / 2;
+
+/// Columns of one kernel, whose halves are updated at once. More would also keep its few multiprocessors with products
+/// that the whole GPU does in less time.
+inline constexpr Index resident_cols = 2 * product_cols;
+
+}  // namespace basalt::cuda_detail
