@@ -151,8 +151,9 @@ GpuTuning sm_86() {
     gpu.cholesky.update_rate = 0.5e12;
     gpu.cholesky.solve_rate = 0.25e12;
     gpu.qr.update_rate = 0.5e12;
-    gpu.cholesky.smallest_order = Index{1} << 40;  // none: its kernels take more shared memory than these have
-    gpu.cholesky.fused_order = 0;                  // it multiplies in doubles
+    gpu.cholesky.smallest_order = Index{1} << 40;  // none: its panels are multiplied in doubles
+    gpu.cholesky.fused_order = 0;                  // so is all of that
+    gpu.cholesky.leaf.columns = 64;                // wider ones take more shared memory than these have
     return gpu;
 }
 

@@ -3,7 +3,10 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <utility>
 #include <vector>
+
+#include <basalt/tuning.hpp>
 
 #include "kernels/cuda/cholesky_leaf.hpp"
 #include "kernels/reference/potrf.hpp"
@@ -112,6 +115,16 @@ std::vector<Index> orders(std::vector<Index> some) {
 }
 
 }  // namespace
+
+TEST_CASE("the built-in tables have leaves that their GPUs' shared memory holds", "[kernels]") {
+    for (const auto& [architecture, kibibytes] : {std::pair{"sm_80", 163}, {"sm_86", 99}, {"sm_90", 227}}) {
+        const GpuCholeskyLeaf leaf = TuningTables::built_in().for_gpu(architecture).cholesky.leaf;
+        const auto taken = leaf.columns == 64 ? sizeof(block::LeafMemory<double, block::LeafShape<64, 32>>)
+                                              : sizeof(block::LeafMemory<double, block::LeafShape<128, 32>>);
+        INFO(architecture);
+        CHECK(taken <= std::size_t{1024} * kibibytes);
+    }
+}
 
 TEMPLATE_TEST_CASE("a block of threads factors a leaf and inverts its tiles", "[kernels]", EACH_LEAF) {
     using T = typename TestType::Number;
