@@ -38,7 +38,7 @@ CpuTuning avx512() {
     cpu.cholesky.diagonal_seconds = 4e-4;
     cpu.cholesky.diagonal_rate = 20e9;
     cpu.cholesky.solve_rows = 256;  // below, a core takes longer to wake up
-    cpu.qr.sizes = {{256, {128, 32}, 32}, {768, {256, 64}, 64}, {any_size, {512, 128}, 128}};
+    cpu.qr.sizes = {{256, {128, 32}, 32}, {768, {256, 64}, 64}, {3200, {512, 128}, 128}, {any_size, {512, 192}, 192}};
     // below, a member's column of products costs no more than the meeting
     cpu.qr.team = {.rows_a_thread = 512, .most = 32};
     cpu.qr.shared_panels = 4;

@@ -16,7 +16,8 @@ struct CpuQrState {
     CpuQrState(QrState<T>& qr, const QrChoices& choices)
         : workspace(choices.panel_threads, qr.nb),
           r(static_cast<std::size_t>(qr.nb * qr.nb)),
-          memory(static_cast<std::size_t>(slots(qr, choices) * qr.nb * line_padded<T>(qr.grid().rows())) * sizeof(T)) {
+          memory(qr.runtime.engine().pinned(),
+                 static_cast<std::size_t>(slots(qr, choices) * qr.nb * line_padded<T>(qr.grid().rows())) * sizeof(T)) {
         const Index ld = line_padded<T>(qr.grid().rows());
         T* next = static_cast<T*>(memory.data());
         for (Index s = 0; s < slots(qr, choices); ++s, next += qr.nb * ld)
@@ -29,7 +30,7 @@ struct CpuQrState {
 
     QrPanelWorkspace<T> workspace;
     std::vector<T> r;  ///< of the panel at work
-    HostBuffer memory;
+    PinnedBuffer memory;
     std::vector<ScratchMatrix<T>> vt;  ///< by slot: V^T, width x rows, with its zeros and ones
 };
 

@@ -22,6 +22,7 @@ struct Gemm {
     static constexpr Index depth_block = 256;
     static constexpr Index column_block = 256;
     static constexpr Index copy_ld = depth_block + line;
+    static constexpr Index pack_rows = 8;
 
     static Index packed_width(Index cols) { return cols <= half_strip ? half_strip : strip; }
 
@@ -174,6 +175,12 @@ struct Gemm {
     }
 
     static void pack_strip(Index k, Index valid, const T* b, Index ldb, T* packed) {
+        if (valid == strip) {
+            for (Index p = 0; p < k; ++p, b += ldb, packed += strip) {
+                for (Index j = 0; j < strip; j += V::lanes) V::store(packed + j, V::load(b + j));
+            }
+            return;
+        }
         const Index width = packed_width(valid);
         for (Index p = 0; p < k; ++p, b += ldb, packed += width) {
             for (Index j = 0; j < valid; ++j) packed[j] = b[j];
@@ -181,9 +188,14 @@ struct Gemm {
         }
     }
 
+    /// A few rows at a time, so that B is read in long pieces.
     static void pack_b(Index k, Index n, const T* b, Index ldb, T* packed) {
-        for (Index j = 0; j < n; j += strip) {
-            pack_strip(k, n - j < strip ? n - j : strip, b + j, ldb, packed + j * k);
+        for (Index p = 0; p < k; p += pack_rows) {
+            const Index rows = k - p < pack_rows ? k - p : pack_rows;
+            for (Index j = 0; j < n; j += strip) {
+                const Index valid = n - j < strip ? n - j : strip;
+                pack_strip(rows, valid, b + p * ldb + j, ldb, packed + j * k + p * packed_width(valid));
+            }
         }
     }
 
