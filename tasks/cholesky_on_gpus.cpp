@@ -64,41 +64,44 @@ class GpuCholeskySubmission {
 
     void factor(PanelRange panels) {
         tasks_.take_out(panels.first);
-        for (int k = panels.first; k < panels.last; ++k) {
-            tasks_.factor(k);  // A(k:, k) = L(k:, k)
+        PanelRange next;
+        for (PanelRange step = tasks_.step(panels.first, panels.last); !step.empty(); step = next) {
+            const int k = step.first;
+            next = tasks_.step(step.last, panels.last);
+            tasks_.factor(step);  // A(k:, k) = L(k:, k)
             tasks_.broadcast(k);
-            const int next = k + 1;
-            if (next < panels.last && lookahead_) {
-                tasks_.update(k, {next, next + 1},
-                              true);  // A(j, j') -= L(j, k) L(j', k)^T, for the next panel first
-                tasks_.take_out(next);
-                tasks_.update(k, {next + 1, panels.last}, false);
-            } else if (next < panels.last) {
-                tasks_.update(k, {next, panels.last}, false);
-                tasks_.take_out(next);
+            if (!next.empty() && lookahead_) {
+                tasks_.update(k, next, true);  // A(j, j') -= L(j, k) L(j', k)^T, for the next panel first
+                tasks_.take_out(next.first);
+                tasks_.update(k, {next.last, panels.last}, false);
+            } else if (!next.empty()) {
+                tasks_.update(k, {next.first, panels.last}, false);
+                tasks_.take_out(next.first);
             }
             tasks_.put_back(k);
             // nobody waits for it where all columns are there
-            if (g_.out_of_core() && next < panels.last) final_before(tasks_.tile_column(next));
+            if (g_.out_of_core() && !next.empty()) final_before(tasks_.tile_column(next.first));
         }
     }
 
     void factor_left_looking(PanelRange panels) {
         tasks_.take_out(panels.first);
-        for (int k = panels.first; k < panels.last; ++k) {
-            tasks_.factor(k);
+        PanelRange next;
+        for (PanelRange step = tasks_.step(panels.first, panels.last); !step.empty(); step = next) {
+            const int k = step.first;
+            next = tasks_.step(step.last, panels.last);
+            tasks_.factor(step);
             tasks_.broadcast(k);
-            const int next = k + 1;
-            if (next < panels.last && lookahead_) {
-                tasks_.update_from_left(next,
-                                        k);  // A(j, next) -= L(j, :k) L(next, :k)^T, beside the factorization of k
-                tasks_.update(k, {next, next + 1}, true);
-                tasks_.take_out(next);
+            if (!next.empty() && lookahead_) {
+                // A(j, next) -= L(j, :k) L(next, :k)^T, beside the factorization of k
+                tasks_.update_from_left(next, k);
+                tasks_.update(k, next, true);
+                tasks_.take_out(next.first);
             }
             tasks_.put_back(k);
-            if (next < panels.last && !lookahead_) {
-                tasks_.update_from_left(next, next);
-                tasks_.take_out(next);
+            if (!next.empty() && !lookahead_) {
+                tasks_.update_from_left(next, next.first);
+                tasks_.take_out(next.first);
             }
         }
     }

@@ -34,6 +34,9 @@ GpuCholeskyMemory<T>::GpuCholeskyMemory(const CholeskyState<T>& cholesky, const 
       panel_numbers_(
           workspace_numbers<T>(cholesky.runtime.engine().device(0).emulated(), cholesky.grid().rows(), nb_)) {
     const TileGrid& grid = cholesky.grid();
+    const Index last_columns = std::min(tuning_.cholesky.fused_order, grid.shape().width);
+    panel_numbers_ = std::max(panel_numbers_, workspace_numbers<T>(cholesky.runtime.engine().device(0).emulated(),
+                                                                   last_columns, last_columns));
     for (const Panel& p : cholesky.panels) {
         if (!choices.on_gpu(p, grid.rows())) triangle_ = std::max(triangle_, strips(p.width).elements());
     }

@@ -6,6 +6,18 @@
 
 namespace basalt::detail {
 
+namespace {
+
+/// The last tile column's, where one kernel takes so many columns.
+int first_of_last_column(const std::vector<Panel>& panels, Index most) {
+    if (panels.empty()) return 0;
+    const Index last = panels.back().tile_column;
+    const auto first = std::ranges::find(panels, last, &Panel::tile_column);
+    return static_cast<int>((panels.back().end() - first->first <= most ? first : panels.end()) - panels.begin());
+}
+
+}  // namespace
+
 template <class T>
 GpuCholeskyState<T>::GpuCholeskyState(CholeskyState<T>& cholesky, std::shared_ptr<MatrixStorage> storage,
                                       Triangle triangle, const CholeskyChoices& choices)
@@ -17,7 +29,10 @@ GpuCholeskyState<T>::GpuCholeskyState(CholeskyState<T>& cholesky, std::shared_pt
       memory(cholesky, *a, triangle, choices),
       nb(memory.panel_width()),
       fitting(memory.fitting_columns()),
-      in_place(choices.mode == FactorMode::gpu && gpus == 1 && !upper && !out_of_core()) {
+      in_place(choices.mode == FactorMode::gpu && gpus == 1 && !upper && !out_of_core()),
+      fused_from(in_place || memory.fused()
+                     ? first_of_last_column(cholesky.panels, runtime.tuning().gpu.cholesky.fused_order)
+                     : static_cast<int>(cholesky.panels.size())) {
     const bool cores_factor = memory.triangle_elements() > 0, cores_solve = cores_factor && choices.rows_on_cores;
     if (!in_place) register_panels(cores_solve || out_of_core() || !gpus_reach_each_other(runtime));
     if (cores_factor) register_triangles();

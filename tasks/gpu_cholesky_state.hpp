@@ -41,6 +41,8 @@ struct GpuCholeskyState {
     /// Whether panels are factored where they lie, and updates read them there: one GPU that has all of the
     /// lower triangle.
     const bool in_place;
+    /// The first of the panels that one kernel factors together, all of those that are left; or as many as there are.
+    const int fused_from;
 
   private:
     void register_panels(bool come_home);

@@ -265,23 +265,26 @@ void GpuCholeskyTasks<T>::put_back_rows(int k) {
 // --- panels ---
 
 template <class T>
-void GpuCholeskyTasks<T>::factor(int k) {
-    if (on_gpu(k)) {
-        factor_on_gpu(k);
+void GpuCholeskyTasks<T>::factor(PanelRange step) {
+    if (on_gpu(step.first)) {
+        factor_on_gpu(step);
     } else {
-        factor_on_cores(k);
+        factor_on_cores(step.first);
     }
 }
 
 template <class T>
-void GpuCholeskyTasks<T>::factor_on_gpu(int k) {
+void GpuCholeskyTasks<T>::factor_on_gpu(PanelRange step) {
+    const int k = step.first;
     const auto gpu = static_cast<std::size_t>(owner(k));
     const Region<Index> info = g_.info[gpu].region();
     const bool gpus_first = factored_[gpu].empty();
     factored_[gpu].push_back(k);
-    const auto plan = cuda_kernels::cholesky_panel_plan(rt_.tuning().gpu.cholesky, rows(), g_.memory.fused());
-    rt_.submit(step_task("panel", k, owner(k), urgent + 1), readwrite(panel_rows(k, panel(k).first)),
-               write(g_.workspaces[gpu].region()), gpus_first ? write(info) : readwrite(info),
+    const Index first = panel(k).first;
+    const Region<T> columns = g_.in_place ? matrix(step) : panel_rows(k, first);
+    const auto plan = cuda_kernels::cholesky_panel_plan(rt_.tuning().gpu.cholesky, rows() - first, k >= g_.fused_from);
+    rt_.submit(step_task("panel", k, owner(k), urgent + 1), readwrite(columns), write(g_.workspaces[gpu].region()),
+               gpus_first ? write(info) : readwrite(info),
                on_any_device([k, plan](Stream stream, View<T> a, View<Index> workspace, View<Index> info) {
                    on_stream::cholesky_panel<T>(stream, a, plan, info.data() + k, workspace.data());
                }));

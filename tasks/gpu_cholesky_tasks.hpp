@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "tasks/gpu_cholesky_state.hpp"
@@ -19,6 +20,10 @@ class GpuCholeskyTasks {
     int first_panel(Index tile_column) const { return detail::first_panel(s_.panels, tile_column); }
     Index tile_column(int k) const { return panel(k).tile_column; }
 
+    /// The panels from number k on that are factored together, of those before `end`: one, or all where one kernel takes
+    /// them; none where k is the end.
+    PanelRange step(int k, int end) const { return {k, k < g_.fused_from ? std::min(k + 1, end) : end}; }
+
     /// What updates overwrite on the other side of the diagonal, less than a panel's width from it, is kept
     /// aside and brought back.
     void save_other_side(const ColumnGroup& columns);
@@ -29,8 +34,8 @@ class GpuCholeskyTasks {
     void reload(int k, int first);
     /// Panel k leaves the matrix for whoever factors it.
     void take_out(int k);
-    /// Panel k becomes L(:, k).
-    void factor(int k);
+    /// Panels become L(:, step).
+    void factor(PanelRange step);
     /// To all GPUs.
     void broadcast(int k);
     /// The factor returns to its place in the matrix.
@@ -38,8 +43,8 @@ class GpuCholeskyTasks {
     /// A(j, j') -= L(j, k) L(j', k)^T for the columns j' of some panels, of the upper triangle for the rows:
     /// a task for each GPU. `leading`: before all others.
     void update(int k, PanelRange range, bool leading);
-    /// What panel `target` gets of all panels before `last`, at once. Of the lower triangle only in place.
-    void update_from_left(int target, int last);
+    /// What the panels of a step get of all panels before `last`, at once. Of the lower triangle only in place.
+    void update_from_left(PanelRange target, int last);
     /// INFO is that of the first panel that failed.
     void collect_info();
 
@@ -83,6 +88,11 @@ class GpuCholeskyTasks {
     Region<T> matrix(const Panel& p, Index row_begin, Index row_end) const {
         return g_.a->template region<T>(p.tile_column, row_begin, row_end, p.col_begin, p.col_end());
     }
+    /// Panels of one tile column, from the first one's rows down.
+    Region<T> matrix(PanelRange panels) const {
+        const Panel &first = panel(panels.first), &last = panel(panels.last - 1);
+        return g_.a->template region<T>(first.tile_column, first.first, rows(), first.col_begin, last.col_end());
+    }
     Region<T> matrix(const Panel& p, const RowPiece& piece) const {
         return g_.a->template region<T>(piece.tile_column, p.first, p.end(), piece.col, piece.col + piece.width);
     }
@@ -108,7 +118,7 @@ class GpuCholeskyTasks {
     void factor_on_cores(int k);
     void solve_on_cores(int k);
     void solve_on_gpu(int k);
-    void factor_on_gpu(int k);
+    void factor_on_gpu(PanelRange step);
 
     /// What a step does to the tile columns of one GPU.
     struct Update {
@@ -117,7 +127,7 @@ class GpuCholeskyTasks {
     };
     Update lower_update(int k, PanelRange range, int gpu) const;
     Update upper_update(int k, PanelRange range, int gpu) const;
-    void lower_from_left(int target, int last);
+    void lower_from_left(PanelRange target, int last);
     void upper_from_left(int target, int last);
 
     /// Above 0: on streams of high priority.

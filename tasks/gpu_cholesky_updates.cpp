@@ -34,6 +34,20 @@ void subtract_products(Stream stream, const GpuTuning::Cholesky& tuning, Index c
     }
 }
 
+/// `count` products of a batch from number i on, by the columns L of former panels. `a`: the tile column of the first,
+/// the others' are `column_stride` elements apart.
+template <class T>
+void subtract_batch(Stream stream, const GpuTuning::Cholesky& tuning, const ProductBatch& batch, Index i, Index count,
+                    Index column_stride, View<const T> l, View<T> a, void* pieces) {
+    const BlockProduct b = batch[i];
+    subtract_products<T>(stream, tuning, count,
+                         {l.block(b.row, 0, b.end - b.row, l.cols()), batch.rows_apart * l.row_stride()},
+                         {l.block(b.first, 0, b.width, l.cols()), batch.firsts_apart * l.row_stride()},
+                         {a.block(b.row, b.col, b.end - b.row, b.width),
+                          column_stride + batch.cols_apart + batch.rows_apart * a.row_stride()},
+                         pieces);
+}
+
 /// Elements from each tile column of the batch to the next, `columns` being the list that it counts in; nothing where
 /// they are not equally far apart.
 template <class T>
@@ -72,15 +86,8 @@ void GpuCholeskyTasks<T>::update(int k, PanelRange range, bool leading) {
                            const std::optional<Index> stride = column_stride<T>(columns, batch);
                            const Index together = stride ? batch.count : 1;
                            for (Index i = 0; i < batch.count; i += together) {
-                               const BlockProduct b = batch[i];
                                const View<T> a = shape.column(columns[static_cast<std::size_t>(batch.column_of(i))]);
-                               subtract_products<T>(
-                                   stream, *tuning, together,
-                                   {l.block(b.row, 0, b.end - b.row, depth), batch.rows_apart * l.row_stride()},
-                                   {l.block(b.first, 0, b.width, depth), batch.firsts_apart * l.row_stride()},
-                                   {a.block(b.row, b.col, b.end - b.row, b.width),
-                                    stride.value_or(0) + batch.cols_apart + batch.rows_apart * a.row_stride()},
-                                   pieces);
+                               subtract_batch<T>(stream, *tuning, batch, i, together, stride.value_or(0), l, a, pieces);
                            }
                        }
                    }));
@@ -123,34 +130,36 @@ auto GpuCholeskyTasks<T>::upper_update(int k, PanelRange range, int gpu) const -
 // --- left-looking ---
 
 template <class T>
-void GpuCholeskyTasks<T>::update_from_left(int target, int last) {
+void GpuCholeskyTasks<T>::update_from_left(PanelRange target, int last) {
     if (last <= 0) return;
     if (g_.upper) {
-        upper_from_left(target, last);
+        upper_from_left(target.first, last);
     } else {
         lower_from_left(target, last);
     }
 }
 
-/// A product for each tile column on the left, as deep as that has columns. Where the panel lies.
+/// Products for each tile column on the left, as deep as that has columns. Where the panels lie.
 template <class T>
-void GpuCholeskyTasks<T>::lower_from_left(int target, int last) {
-    const Panel &t = panel(target), &end = panel(last - 1);
+void GpuCholeskyTasks<T>::lower_from_left(PanelRange target, int last) {
+    const Panel &t = panel(target.first), &end = panel(last - 1);
     AccessList data;
     std::vector<Index> depths;
     for (Index j = 0; j <= end.tile_column; ++j) {
         depths.push_back(j == end.tile_column ? end.col_end() : tile_width());
         data.read(g_.a->template region<T>(j, t.first, rows(), 0, depths.back()));
     }
-    data.readwrite(matrix(t, t.first, rows()));
-    rt_.submit(step_task("update from left", target, owner(target)), data,
-               on_any_device([t, depths = std::move(depths), shape = layout()](Stream stream, const Addresses& at) {
-                   const Index below = shape.rows - t.first;
-                   const View<T> a = shape.column(at.back()).block(t.first, t.col_begin, below, t.width);
+    data.readwrite(matrix(target));
+    rt_.submit(step_task("update from left", target.first, owner(target.first)), data,
+               on_any_device([depths = std::move(depths), shape = layout(), tuning = &rt_.tuning().gpu.cholesky,
+                              products = lower_batches(s_.panels, rows(), {target})](Stream stream,
+                                                                                     const Addresses& at) {
+                   const View<T> a = shape.column(at.back());
                    for (std::size_t j = 0; j < depths.size(); ++j) {
-                       const View<T> l = shape.column(at[j]).block(t.first, 0, below, depths[j]);
-                       on_stream::subtract_transposed_products<T>(stream, 1, {l}, {l.block(0, 0, t.width, depths[j])},
-                                                                  Strided<T>{a});
+                       const View<const T> l = shape.column(at[j]).block(0, 0, shape.rows, depths[j]);
+                       for (const ProductBatch& batch : products) {
+                           subtract_batch<T>(stream, *tuning, batch, 0, batch.count, 0, l, a, nullptr);
+                       }
                    }
                }));
 }
@@ -196,14 +205,14 @@ void GpuCholeskyTasks<T>::upper_from_left(int target, int last) {
 template void GpuCholeskyTasks<float>::update(int, PanelRange, bool);
 template GpuCholeskyTasks<float>::Update GpuCholeskyTasks<float>::lower_update(int, PanelRange, int) const;
 template GpuCholeskyTasks<float>::Update GpuCholeskyTasks<float>::upper_update(int, PanelRange, int) const;
-template void GpuCholeskyTasks<float>::update_from_left(int, int);
-template void GpuCholeskyTasks<float>::lower_from_left(int, int);
+template void GpuCholeskyTasks<float>::update_from_left(PanelRange, int);
+template void GpuCholeskyTasks<float>::lower_from_left(PanelRange, int);
 template void GpuCholeskyTasks<float>::upper_from_left(int, int);
 template void GpuCholeskyTasks<double>::update(int, PanelRange, bool);
 template GpuCholeskyTasks<double>::Update GpuCholeskyTasks<double>::lower_update(int, PanelRange, int) const;
 template GpuCholeskyTasks<double>::Update GpuCholeskyTasks<double>::upper_update(int, PanelRange, int) const;
-template void GpuCholeskyTasks<double>::update_from_left(int, int);
-template void GpuCholeskyTasks<double>::lower_from_left(int, int);
+template void GpuCholeskyTasks<double>::update_from_left(PanelRange, int);
+template void GpuCholeskyTasks<double>::lower_from_left(PanelRange, int);
 template void GpuCholeskyTasks<double>::upper_from_left(int, int);
 
 }  // namespace basalt::detail

@@ -16,8 +16,8 @@ struct BlockProduct {
 
 /// Panels [first, last).
 struct PanelRange {
-    int first;
-    int last;
+    int first = 0;
+    int last = 0;
     bool empty() const { return first >= last; }
 };
 
