@@ -99,8 +99,8 @@ GpuTuning sm_90() {
     gpu.lu.wide_hybrid_above = 40960;
     gpu.lu.wide_hybrid_panel = 512;
     gpu.cholesky.sizes = {
-        {2048, 128, 256, 2048}, {8192, 256, 512, 8192}, {32768, 512, 1024, 4096}, {any_size, 1024, 1024, 4096}};
-    gpu.cholesky.deal = {.tile_columns_a_gpu = 8, .smallest_tile = 512};
+        {2048, 128, 256, 2048}, {8192, 256, 512, 8192}, {32768, 512, 1024, 8192}, {any_size, 1024, 1024, 8192}};
+    gpu.cholesky.deal = {.tile_columns_a_gpu = 8, .smallest_tile = 512, .widest_tile = 4096};
     gpu.cholesky.narrowing = {.left_a_panel_column = 8, .narrowest_panel = 256};
     gpu.cholesky.smallest_order = 2048;
     gpu.cholesky.update_rate = 42e12;

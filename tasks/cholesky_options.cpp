@@ -47,9 +47,11 @@ Index default_cholesky_panel(const Tuning& tuning, const CholeskyOptions& option
 TileShape default_cholesky_tile(const Tuning& tuning, Index n, int gpus) {
     const GpuTuning::Cholesky& cholesky = tuning.gpu.cholesky;
     if (gpus == 0 || n < cholesky.smallest_order) return entry_for(tuning.cpu.cholesky.sizes, n).tile;
-    // one tile column, where it is, is no wider than the matrix
-    const Index width = detail::dealt_tile(entry_for(cholesky.sizes, n).tile, cholesky.deal, n, gpus);
-    return {cholesky.tile_height, std::min(width, detail::aligned(std::max<Index>(n, 1)))};
+    const Index widest = detail::dealt_tile(entry_for(cholesky.sizes, n).tile, cholesky.deal, n, gpus);
+    const Index columns = std::max<Index>(n, 1);
+    // on one GPU tile columns are alike: one kernel factors the last, and the wider it is, the better
+    const Index width = gpus == 1 ? detail::ceil_div(columns, detail::ceil_div(columns, widest)) : columns;
+    return {cholesky.tile_height, std::min(widest, detail::aligned(width))};
 }
 
 FactorMode chosen_cholesky_mode(const Tuning& tuning, const CholeskyOptions& options, Index n, int gpus) {

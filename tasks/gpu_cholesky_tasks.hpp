@@ -20,8 +20,8 @@ class GpuCholeskyTasks {
     int first_panel(Index tile_column) const { return detail::first_panel(s_.panels, tile_column); }
     Index tile_column(int k) const { return panel(k).tile_column; }
 
-    /// The panels from number k on that are factored together, of those before `end`: one, or all where one kernel takes
-    /// them; none where k is the end.
+    /// The panels from number k on that are factored together, of those before `end`: one, or all where one kernel
+    /// takes them; none where k is the end.
     PanelRange step(int k, int end) const { return {k, k < g_.fused_from ? std::min(k + 1, end) : end}; }
 
     /// What updates overwrite on the other side of the diagonal, less than a panel's width from it, is kept

@@ -150,18 +150,18 @@ void GpuCholeskyTasks<T>::lower_from_left(PanelRange target, int last) {
         data.read(g_.a->template region<T>(j, t.first, rows(), 0, depths.back()));
     }
     data.readwrite(matrix(target));
-    rt_.submit(step_task("update from left", target.first, owner(target.first)), data,
-               on_any_device([depths = std::move(depths), shape = layout(), tuning = &rt_.tuning().gpu.cholesky,
-                              products = lower_batches(s_.panels, rows(), {target})](Stream stream,
-                                                                                     const Addresses& at) {
-                   const View<T> a = shape.column(at.back());
-                   for (std::size_t j = 0; j < depths.size(); ++j) {
-                       const View<const T> l = shape.column(at[j]).block(0, 0, shape.rows, depths[j]);
-                       for (const ProductBatch& batch : products) {
-                           subtract_batch<T>(stream, *tuning, batch, 0, batch.count, 0, l, a, nullptr);
-                       }
-                   }
-               }));
+    rt_.submit(
+        step_task("update from left", target.first, owner(target.first)), data,
+        on_any_device([depths = std::move(depths), shape = layout(), tuning = &rt_.tuning().gpu.cholesky,
+                       products = lower_batches(s_.panels, rows(), {target})](Stream stream, const Addresses& at) {
+            const View<T> a = shape.column(at.back());
+            for (std::size_t j = 0; j < depths.size(); ++j) {
+                const View<const T> l = shape.column(at[j]).block(0, 0, shape.rows, depths[j]);
+                for (const ProductBatch& batch : products) {
+                    subtract_batch<T>(stream, *tuning, batch, 0, batch.count, 0, l, a, nullptr);
+                }
+            }
+        }));
 }
 
 /// One product as deep as there are rows above the panel's, A(t, j) -= U(:last, t)^T U(:last, j), for all

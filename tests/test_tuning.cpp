@@ -176,6 +176,10 @@ TEST_CASE("Cholesky and QR take tiles, panels and modes from the tables") {
     CHECK(basalt::default_cholesky_tile(tuning, 2000) == basalt::TileShape{512, 128});
     CHECK(basalt::default_cholesky_tile(tuning, 2048, 1) == basalt::TileShape{512, 2048});
     CHECK(basalt::default_cholesky_tile(tuning, 3000, 1) == basalt::TileShape{512, 3008});
+    CHECK(basalt::default_cholesky_tile(tuning, 8192, 1) == basalt::TileShape{512, 8192});
+    CHECK(basalt::default_cholesky_tile(tuning, 10000, 1) == basalt::TileShape{512, 5056});  // two that are alike
+    CHECK(basalt::default_cholesky_tile(tuning, 40000, 1) == basalt::TileShape{512, 8000});
+    CHECK(basalt::default_cholesky_tile(tuning, 131072, 2) == basalt::TileShape{512, 4096});
     const auto panel = [&](FactorMode mode, basalt::Index n, basalt::Index tile_width, basalt::Index gpu_panels_below,
                            int gpus) {
         basalt::CholeskyOptions options;

@@ -232,8 +232,8 @@ struct GpuTuning {
         /// Products of fewer elements than a square of this order are made together where they are alike.
         Index batched_below = 1;
         GpuCholeskyLeaf leaf;
-        /// Mode gpu: a matrix of at most this order, all of whose columns are in one tile column, is one panel, which
-        /// one kernel factors.
+        /// Mode gpu: one kernel factors a matrix of at most this order, if its columns are in one tile column, as a
+        /// panel, and on one GPU the last tile column of a larger matrix.
         Index fused_order = 0;
         /// From this order on, that kernel has operands in shared memory by 64 columns instead of 32: its products are
         /// faster, the chain of pivots slower.
