@@ -98,10 +98,10 @@ void add_options(CLI::App& command, VersusOptions& options, std::string& core) {
     command.add_flag("!--one-width", options.narrow_at_end,
                      "hybrid and gpu: panels as wide at the end as at the beginning");
     command
-        .add_option(
-            "--coarse", options.coarse_width,
-            "gpu, LU: columns of a block whose panels update the rest of the matrix together (default: one level)")
-        ->check(CLI::Range(basalt::Index{0}, basalt::Index{1} << 30));
+        .add_option("--coarse", options.coarse_width,
+                    "gpu, LU: columns of a block whose panels update the rest of the matrix together (0: one level, "
+                    "-1: the library chooses)")
+        ->check(CLI::Range(basalt::Index{-1}, basalt::Index{1} << 30));
     // as callbacks: a flag's variable becomes 0 where the flag is not given
     const auto looking = [&command, &options](const char* flag, int left, const char* text) {
         return command.add_flag_callback(

@@ -35,7 +35,7 @@ struct VersusOptions {
     bool single_update_task = false;
     bool broadcast_from_host = false;
     bool narrow_at_end = true;
-    basalt::Index coarse_width = 0;
+    basalt::Index coarse_width = -1;
     bool split_products = true;
     int left_looking = -1;  ///< Cholesky: 1, or 0: right-looking; -1: the library chooses
     bool upper = false;     ///< Cholesky: of the array read by rows, whose upper triangle its lower one is

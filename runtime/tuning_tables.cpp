@@ -91,6 +91,7 @@ GpuTuning sm_90() {
     gpu.lu.deal = {.tile_columns_a_gpu = 8, .smallest_tile = 512, .widest_tile = 1024};
     gpu.lu.in_place = {.tile_columns = 16, .narrowest_tile = 512};
     gpu.lu.narrowing = {.left_a_panel_column = 16, .narrowest_panel = 128};
+    gpu.lu.blocks = {.least_order = 32768, .width = 4096};
     gpu.lu.splitting = {.least_depth = 256, .least_multiplications = 0x1p33};
     gpu.lu.smallest_order = 2048;
     gpu.lu.update_rate = 50e12;

@@ -19,7 +19,7 @@ GpuLuMemory::GpuLuMemory(const TileGrid& grid, std::size_t element_size, const L
       width_(grid.shape().width),
       element_size_(element_size),
       nb_(std::min(choices.widths.width, width_)),
-      block_(choices.coarse_width == 0 ? 0 : std::clamp(choices.coarse_width, nb_, std::max(nb_, width_))),
+      block_(choices.coarse_width <= 0 ? 0 : std::clamp(choices.coarse_width, nb_, std::max(nb_, width_))),
       panels_(count_panels(grid, choices.widths)),
       inverted_rows_(choices.mode == LuMode::gpu ? 0 : panels_ * nb_),
       slots_(std::clamp<Index>(panels_, 1, std::max<Index>(choices.lookahead, 1) + 2)),
@@ -44,17 +44,38 @@ std::size_t GpuLuMemory::workspace(Index columns) const {
     return static_cast<std::size_t>(elements) * element_size_ + static_cast<std::size_t>(numbers) * sizeof(Index);
 }
 
+namespace {
+
+/// Of each GPU, where all tile columns are on them.
+std::size_t bytes_in_all(const Runtime& runtime, const TileGrid& grid, std::size_t element_size,
+                         const LuChoices& choices) {
+    const GpuLuMemory memory(grid, element_size, choices, runtime.devices().front().emulated);
+    const Index columns = ceil_div(grid.tile_cols(), runtime.gpus());
+    const auto column = static_cast<std::size_t>(grid.tile_column_size()) * element_size;
+    return with_small_data(memory.workspace(columns) + static_cast<std::size_t>(columns) * column);
+}
+
+}  // namespace
+
+Index chosen_coarse_width(const Runtime& runtime, const TileGrid& grid, std::size_t element_size,
+                          const LuChoices& choices) {
+    const GpuTuning::Lu::Blocks& blocks = runtime.tuning().gpu.lu.blocks;
+    const bool has_levels = choices.mode == LuMode::gpu && choices.lookahead > 0 && !choices.single_update_task;
+    if (!has_levels || runtime.gpus() > 1 || element_size < sizeof(double)) return 0;
+    if (std::min(grid.rows(), grid.cols()) < blocks.least_order) return 0;
+    LuChoices with_blocks = choices;
+    with_blocks.coarse_width = blocks.width;
+    const bool fits = bytes_in_all(runtime, grid, element_size, with_blocks) <= runtime.devices().front().memory / 2;
+    return fits ? blocks.width : 0;
+}
+
 }  // namespace detail
 
 std::size_t lu_gpu_bytes(const Runtime& runtime, const LuOptions& options, Index m, Index n, TileShape tile,
                          std::size_t element_size) {
     const detail::LuChoices choices(runtime.tuning(), options, m, n, runtime.workers(), runtime.gpus());
     if (choices.mode == LuMode::cpu) return 0;
-    const TileGrid grid(m, n, tile);
-    const detail::GpuLuMemory memory(grid, element_size, choices, runtime.devices().front().emulated);
-    const Index columns = detail::ceil_div(grid.tile_cols(), runtime.gpus());
-    const auto column = static_cast<std::size_t>(grid.tile_column_size()) * element_size;
-    return detail::with_small_data(memory.workspace(columns) + static_cast<std::size_t>(columns) * column);
+    return detail::bytes_in_all(runtime, TileGrid(m, n, tile), element_size, choices);
 }
 
 }  // namespace basalt

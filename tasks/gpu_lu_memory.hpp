@@ -39,4 +39,9 @@ class GpuLuMemory {
     bool by_pieces_;
 };
 
+/// LuOptions::coarse_width where it is left to the library: by the tuning table, or 0 where the matrix and all that
+/// this takes need more than half of the GPU's memory, whatever else is there at the moment.
+Index chosen_coarse_width(const Runtime& runtime, const TileGrid& grid, std::size_t element_size,
+                          const LuChoices& choices);
+
 }  // namespace basalt::detail

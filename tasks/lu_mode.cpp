@@ -36,7 +36,7 @@ RunCase lu_run_case(const Runtime& runtime, const LuOptions& options, FactorMode
     differences.note(on_gpus && !options.narrow_at_end, "not narrow at the end");
     differences.note(on_gpus && options.single_update_task, "single-update-task");
     differences.note(on_gpus && options.broadcast_from_host, "broadcast-from-host");
-    differences.note(on_gpus && options.coarse_width > 0, "coarse={}", options.coarse_width);
+    differences.note(mode == FactorMode::gpu && options.coarse_width >= 0, "coarse={}", options.coarse_width);
     differences.note(options.tf32, "tf32");
     differences.note(on_gpus && problem.precision == 's' && !options.split_products, "plain-products");
     differences.note(on_gpus && options.panel_log, "panel-log");

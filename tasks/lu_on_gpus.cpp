@@ -101,10 +101,13 @@ class GpuLuSubmission {
 
 template <class T>
 void submit_lu_on_gpus(LuState<T>& state, const LuChoices& choices) {
-    state.on_gpus = std::make_shared<GpuLuState<T>>(state, choices);
-    LuChoices of_groups = choices;
-    of_groups.expect_updates_of(state.on_gpus->fitting.group * state.grid().shape().width);
-    GpuLuSubmission<T>(state, *state.on_gpus, of_groups).submit();
+    LuChoices decided = choices;
+    if (choices.coarse_width < 0) {
+        decided.coarse_width = chosen_coarse_width(state.runtime, state.grid(), sizeof(T), choices);
+    }
+    state.on_gpus = std::make_shared<GpuLuState<T>>(state, decided);
+    decided.expect_updates_of(state.on_gpus->fitting.group * state.grid().shape().width);
+    GpuLuSubmission<T>(state, *state.on_gpus, decided).submit();
 }
 
 template void submit_lu_on_gpus(LuState<float>&, const LuChoices&);

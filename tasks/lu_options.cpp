@@ -86,7 +86,7 @@ LuChoices::LuChoices(const Tuning& tuning, const LuOptions& options, Index m, In
     require_from("LuOptions::panel_width", widths.width, 0);
     require_from("LuOptions::panel_threads", panel_threads, 0);
     require_from("LuOptions::lookahead", lookahead, -1);
-    require_from("LuOptions::coarse_width", coarse_width, 0, "none");
+    require_from("LuOptions::coarse_width", coarse_width, -1, "chosen");
     require_from("LuOptions::gpu_panels_below", gpu_panels_below, -1);
     if (coarse_width > 0 && (mode != LuMode::gpu || lookahead == 0 || single_update_task)) {
         throw UsageError("LuOptions::coarse_width = " + std::to_string(coarse_width) +

@@ -20,7 +20,7 @@ struct LuChoices {
     void expect_updates_of(Index columns);
 
     PanelWidths widths;
-    Index coarse_width;  ///< 0: one level of blocking
+    Index coarse_width;  ///< 0: one level of blocking; -1: chosen_coarse_width()
     int panel_threads;
     bool panel_threads_given;
     int lookahead;

@@ -1,4 +1,5 @@
 // LU in the modes hybrid and gpu on emulated GPUs, against LAPACK and against the cores alone.
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -61,7 +62,7 @@ TEST_CASE("panels of LU that go alone in blocks of panels, in mode hybrid and un
     blocks.coarse_width = 64;
     late.gpu_panels_below = 120;
     for (const LuOptions& options : {blocks, late, gpu_alone(16)}) {
-        const bool capped = options.mode == LuMode::gpu && options.coarse_width == 0;
+        const bool capped = options.mode == LuMode::gpu && options.coarse_width <= 0;
         std::vector<Factored<double>> factored;
         for (const Index columns : {Index{0}, any_size}) {
             const Watchdog watchdog;
@@ -172,6 +173,40 @@ TEST_CASE("two levels of blocking where the matrix is larger than the GPUs' memo
     check_exact<double>({.gpus = 1, .memory = 700'000}, shape, options);
     check_exact<double>({.gpus = 2, .memory = 600'000}, shape, options);
     check_exact<double>({.gpus = 3, .peers = false}, {150, 150, {32, 64}, 16}, options);
+}
+
+TEST_CASE("the library has two levels of blocking for large matrices of double on one GPU with room for them") {
+    const LuShape shape{150, 140, {64, 64}, 16};
+    auto tables = std::make_shared<TuningTables>(TuningTables::built_in());
+    for (GpuTuning& gpu : tables->gpus) gpu.lu.blocks = {.least_order = 140, .width = 64};
+    const auto has_blocks = [&]<class T>(T, const LuMachine& machine, Index cols, const LuOptions& options) {
+        Config config = machine.config();
+        config.tuning = tables;
+        Runtime runtime(config);
+        runtime.start_trace();
+        const auto factored =
+            factor(runtime, random_dense<T>(shape.m, cols, 3), {shape.m, cols, shape.tile, shape.panel_width}, options);
+        CHECK(factored.info == 0);
+        return std::ranges::count(runtime.take_trace().events, std::string("gather"), &TraceEvent::name) > 0;
+    };
+    LuOptions one_level = gpu_alone(16), single = gpu_alone(16), blocks = gpu_alone(16);
+    one_level.coarse_width = 0;
+    single.single_update_task = true;
+    blocks.coarse_width = 64;
+    CHECK(has_blocks(1.0, {}, 140, gpu_alone(16)));
+    CHECK_FALSE(has_blocks(1.0, {}, 139, gpu_alone(16)));
+    CHECK_FALSE(has_blocks(1.0F, {}, 140, gpu_alone(16)));
+    CHECK_FALSE(has_blocks(1.0, {.gpus = 2}, 140, gpu_alone(16)));
+    CHECK_FALSE(has_blocks(1.0, {}, 140, gpu_alone(16, 0)));
+    CHECK_FALSE(has_blocks(1.0, {}, 140, one_level));
+    CHECK_FALSE(has_blocks(1.0, {}, 140, single));
+    CHECK_FALSE(has_blocks(1.0, {}, 140, hybrid(16)));
+    Runtime runtime(LuMachine{}.config());
+    const std::size_t taken = lu_gpu_bytes(runtime, blocks, shape.m, shape.n, shape.tile, sizeof(double));
+    CHECK(has_blocks(1.0, {.memory = 2 * taken}, 140, gpu_alone(16)));
+    CHECK_FALSE(has_blocks(1.0, {.memory = 2 * taken - 2}, 140, gpu_alone(16)));
+    CHECK(lu_gpu_bytes(runtime, gpu_alone(16), shape.m, shape.n, shape.tile, sizeof(double)) ==
+          lu_gpu_bytes(runtime, one_level, shape.m, shape.n, shape.tile, sizeof(double)));
 }
 
 TEST_CASE("LU on GPUs alone comes to its end while all cores are busy with something else") {

@@ -160,6 +160,10 @@ void visit_gpu_tuning(Visitor& visitor, Entry& entry) {
     });
     visitor.group("lu", [&lu = entry.lu](Visitor& v) {
         visit_gpu_sizes(v, lu.sizes, lu.deal);
+        v.group("blocks", [&blocks = lu.blocks](Visitor& inner) {
+            inner.size("least_order", blocks.least_order);
+            inner.number("width", blocks.width, Index{1}, extent);
+        });
         v.group("in_place", [&in_place = lu.in_place](Visitor& inner) {
             inner.number("tile_columns", in_place.tile_columns, Index{1}, extent);
             inner.number("narrowest_tile", in_place.narrowest_tile, Index{1}, extent);

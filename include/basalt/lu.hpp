@@ -36,10 +36,11 @@ struct LuOptions {
     /// updates that hide them get shorter. In mode hybrid, where cores factor to the end (gpu_panels_below), those of
     /// 128 columns and more are half as wide there, since the GPUs wait for them.
     bool narrow_at_end = true;
-    /// Mode gpu, for comparison: two levels of blocking, after Volkov and Demmel (SC 2008, section 5). A panel updates
-    /// at once the columns up to the end of the next block of so many; those beyond get the updates of a block's panels
-    /// in one product of that depth. Needs lookahead; a block never spans two tile columns. 0: one level.
-    Index coarse_width = 0;
+    /// Mode gpu: two levels of blocking, after Volkov and Demmel (SC 2008, section 5). A panel updates at once the
+    /// columns up to the end of the next block of so many; those beyond get the updates of a block's panels in one
+    /// product of that depth. Needs lookahead; a block never spans two tile columns. 0: one level; -1: the library
+    /// chooses, which has blocks for large matrices on one GPU that take less than half of its memory.
+    Index coarse_width = -1;
     /// GPUs, for comparison: one update task a step for each GPU, as in the paper, instead of the leading column
     /// first.
     bool single_update_task = false;
@@ -142,8 +143,8 @@ inline constexpr Index widest_gpu_panel = 1024;
 LuMode chosen_lu_mode(const Tuning& tuning, const LuOptions& options, Index m, Index n, int gpus);
 /// Bytes of a GPU's memory that lu_factor() takes where the tile columns of an m x n matrix of elements of
 /// `element_size` bytes are dealt to all GPUs and stay there, the matrix's own included; 0 in mode cpu. A matrix for
-/// which DeviceInfo::memory of the GPUs is less is moved between them and the host. Throws UsageError as
-/// chosen_lu_mode() and TileGrid do.
+/// which DeviceInfo::memory of the GPUs is less is moved between them and the host. Without blocks of panels where
+/// coarse_width is left to the library. Throws UsageError as chosen_lu_mode() and TileGrid do.
 std::size_t lu_gpu_bytes(const Runtime& runtime, const LuOptions& options, Index m, Index n, TileShape tile,
                          std::size_t element_size);
 

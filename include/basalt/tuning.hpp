@@ -202,8 +202,14 @@ struct GpuTuning {
         std::vector<GpuSizes> sizes;  ///< tiles are squares
         GpuDeal deal;
         GpuInPlace in_place;
-        GpuNarrowing narrowing;    ///< mode gpu
-        GpuSplitting splitting;    ///< of updates
+        GpuNarrowing narrowing;  ///< mode gpu
+        GpuSplitting splitting;  ///< of updates
+        /// One GPU, mode gpu, double precision: from this smaller dimension on panels make up blocks of so many columns
+        /// (LuOptions::coarse_width).
+        struct Blocks {
+            Index least_order = any_size;
+            Index width = 1;
+        } blocks;
         Index smallest_order = 0;  ///< below this smaller dimension the cores alone are faster
         double update_rate = 1;    ///< of the trailing update, operations a second
         /// Mode hybrid: panels are half as wide where fewer columns are left.
