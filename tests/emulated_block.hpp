@@ -29,6 +29,7 @@ class EmulatedBlock {
         int warp, warps, lane;
 
         void sync() const { block_->wait(*this, {Call::sync}); }
+        void meet() const { sync(); }
 
         /// Two elements, not before the block waits for copies.
         template <class T>

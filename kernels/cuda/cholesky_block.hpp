@@ -12,7 +12,8 @@
 
 /// What the blocks of threads of a Cholesky panel have in common, and how one solves the rows below a leaf
 /// (cholesky_leaf.hpp factors it), written without CUDA so that a test can run it on the host: `Thread` is a thread of
-/// the block (`warp`, `warps`, `lane`, `sync()`, `reciprocal_root_estimate()`, `from_lane()`, `mma_16x8x8()`).
+/// the block (`warp`, `warps`, `lane`, `sync()`, `meet()`, `reciprocal_root_estimate()`, `from_lane()`,
+/// `mma_16x8x8()`).
 ///
 /// Three levels of blocking, Abdelfattah et al. (section 6.3): a leaf (their rnb), in tiles (ib) whose inverses serve
 /// the rows below, in groups (kb) of 8 columns. The first two are parameters (LeafShape), the groups are not.

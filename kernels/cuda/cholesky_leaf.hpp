@@ -153,8 +153,8 @@ BASALT_DEVICE int factor_groups(const Thread& thread, LeafMemory<T, Shape>& memo
             BASALT_UNROLL
             for (int c = 0; c < group; c += 2) store_pair<true>(own + c, Pair<T>{row[c], row[c + 1]});
         }
-        thread.sync();
-        thread.sync();
+        thread.meet();
+        thread.meet();
     }
     return identity ? failed : 0;
 }
@@ -173,8 +173,8 @@ BASALT_DEVICE void update_groups(const Thread& thread, LeafMemory<T, Shape>& mem
         const bool busy = next < padded && (identity || (top < padded && top + 16 > next));
         const T* const b = memory.a + (next + thread.lane / 4) * memory.ld;
         if (!busy) {
-            thread.sync();
-            thread.sync();
+            thread.meet();
+            thread.meet();
             continue;
         }
         Part even{}, odd{};
@@ -200,7 +200,7 @@ BASALT_DEVICE void update_groups(const Thread& thread, LeafMemory<T, Shape>& mem
             }
             rest[half] = less(less(rest[half], half == 0 ? even.upper : even.lower), half == 0 ? odd.upper : odd.lower);
         }
-        thread.sync();
+        thread.meet();
         Part last{};
         if (begin <= first) step(last, first);
         BASALT_UNROLL
@@ -212,7 +212,7 @@ BASALT_DEVICE void update_groups(const Thread& thread, LeafMemory<T, Shape>& mem
                 store_pair<true>(memory.square + (own_row - next) * group + pair, rest[half]);
             }
         }
-        thread.sync();
+        thread.meet();
     }
 }
 
@@ -247,8 +247,8 @@ BASALT_DEVICE void store_groups(const Thread& thread, const LeafMemory<T, Shape>
     Magnitude<T> largest_l, largest_x;
     BASALT_ROLLED
     for (int first = 0; first < padded; first += group) {
-        thread.sync();
-        thread.sync();
+        thread.meet();
+        thread.meet();
         store_factor(thread, memory, l, first);
         const int own_tile = first / tile, col = first % tile;
         const T* const l_row = memory.a + (own_tile * tile + thread.lane) * memory.ld + first;
@@ -284,8 +284,8 @@ BASALT_DEVICE int factor_leaf(const Thread& thread, LeafMemory<T, Shape>& memory
         store_groups(thread, memory, l);
     } else {
         for (int first = 0; first < padded; first += group) {
-            thread.sync();
-            thread.sync();
+            thread.meet();
+            thread.meet();
         }
     }
     return 0;
