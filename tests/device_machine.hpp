@@ -28,7 +28,7 @@ struct Machine {
     /// Sets `bytes` bytes of the device's memory to `value`, in the stream's turn.
     std::function<void(basalt::Stream, void*, int value, std::size_t bytes)> fill;
     /// Keeps the stream, in its turn, until the gate is open.
-    std::function<void(basalt::Stream, const std::atomic<bool>* open)> hold;
+    std::function<void(basalt::Stream, const std::atomic<bool>* open)> hold{};
 
     Device& operator[](std::size_t i) const { return *devices[i]; }
     std::size_t size() const { return devices.size(); }
