@@ -8,12 +8,13 @@ namespace basalt::detail {
 
 namespace {
 
-/// The last tile column's, where one kernel takes so many columns.
-int first_of_last_column(const std::vector<Panel>& panels, Index most) {
-    if (panels.empty()) return 0;
-    const Index last = panels.back().tile_column;
-    const auto first = std::ranges::find(panels, last, &Panel::tile_column);
-    return static_cast<int>((panels.back().end() - first->first <= most ? first : panels.end()) - panels.begin());
+/// In the last of several tile columns, as many as have at most so many columns together. Of a single tile column none:
+/// its panels are as wide as was asked for.
+int first_of_last_columns(const std::vector<Panel>& panels, Index most) {
+    const auto is_taken = [&](const Panel& p) {
+        return p.tile_column > 0 && p.tile_column == panels.back().tile_column && panels.back().end() - p.first <= most;
+    };
+    return static_cast<int>(std::ranges::find_if(panels, is_taken) - panels.begin());
 }
 
 }  // namespace
@@ -30,9 +31,9 @@ GpuCholeskyState<T>::GpuCholeskyState(CholeskyState<T>& cholesky, std::shared_pt
       nb(memory.panel_width()),
       fitting(memory.fitting_columns()),
       in_place(choices.mode == FactorMode::gpu && gpus == 1 && !upper && !out_of_core()),
-      fused_from(in_place || memory.fused()
-                     ? first_of_last_column(cholesky.panels, runtime.tuning().gpu.cholesky.fused_order)
-                     : static_cast<int>(cholesky.panels.size())) {
+      fused_from(memory.fused() ? 0
+                 : in_place     ? first_of_last_columns(cholesky.panels, runtime.tuning().gpu.cholesky.fused_order)
+                                : static_cast<int>(cholesky.panels.size())) {
     const bool cores_factor = memory.triangle_elements() > 0, cores_solve = cores_factor && choices.rows_on_cores;
     if (!in_place) register_panels(cores_solve || out_of_core() || !gpus_reach_each_other(runtime));
     if (cores_factor) register_triangles();

@@ -54,6 +54,7 @@ TEST_CASE("Cholesky on one GPU is left-looking unless asked not to be", "[choles
 
 TEST_CASE("on one GPU one kernel factors the last tile column of a lower triangle", "[cholesky]") {
     const Index n = 150, nb = 16, last = 22;  // in tile columns of 64
+    TileShape tile{32, 64};
     const auto panels_of = [&](int gpus, Triangle triangle, Index fused_order, int left_looking, int lookahead) {
         Config config = CholeskyMachine{.gpus = gpus}.config();
         auto tables = std::make_shared<TuningTables>(TuningTables::built_in());
@@ -64,7 +65,7 @@ TEST_CASE("on one GPU one kernel factors the last tile column of a lower triangl
         options.left_looking = left_looking;
         const Dense<double> a = spd_dense<double>(triangle, n, 3);
         runtime.start_trace();
-        check_cholesky(triangle, a, factor(runtime, triangle, a, {32, 64}, options));
+        check_cholesky(triangle, a, factor(runtime, triangle, a, tile, options));
         const Trace trace = runtime.take_trace();
         return std::ranges::count(trace.events, std::string("panel"), &TraceEvent::name);
     };
@@ -72,11 +73,14 @@ TEST_CASE("on one GPU one kernel factors the last tile column of a lower triangl
         for (const int lookahead : {0, 1}) {
             INFO("left-looking " << left_looking << ", lookahead " << lookahead);
             CHECK(panels_of(1, Triangle::lower, last, left_looking, lookahead) == 4 + 4 + 1);
-            CHECK(panels_of(1, Triangle::lower, last - 1, left_looking, lookahead) == 4 + 4 + 2);
+            CHECK(panels_of(1, Triangle::lower, last - 1, left_looking, lookahead) == 4 + 4 + 1 + 1);
+            CHECK(panels_of(1, Triangle::lower, 5, left_looking, lookahead) == 4 + 4 + 2);
             CHECK(panels_of(1, Triangle::upper, last, left_looking, lookahead) == 4 + 4 + 2);
         }
     }
     CHECK(panels_of(2, Triangle::lower, last, 0, 1) == 4 + 4 + 2);
+    tile = {32, 192};
+    CHECK(panels_of(1, Triangle::lower, n, 0, 1) == 10);  // of a single tile column panels are as wide as was asked for
 }
 
 TEST_CASE("in mode hybrid GPUs factor the first panel and those of the last rows, as asked for or by the tables",

@@ -13,7 +13,8 @@ namespace basalt {
 /// Choices of the Cholesky factorization; 0 lets the library choose.
 struct CholeskyOptions {
     FactorMode mode = FactorMode::automatic;
-    /// Columns of a panel; a panel never spans two tile columns.
+    /// Columns of a panel; a panel never spans two tile columns. In mode gpu on one GPU, one kernel factors the last
+    /// tile column of several of a lower triangle, whatever this says.
     Index panel_width = 0;
     /// Panels ahead of the trailing update that get priority: 0 or 1; mode cpu: any. -1: the library chooses. It never
     /// changes results.

@@ -239,7 +239,7 @@ struct GpuTuning {
         Index batched_below = 1;
         GpuCholeskyLeaf leaf;
         /// Mode gpu: one kernel factors a matrix of at most this order, if its columns are in one tile column, as a
-        /// panel, and on one GPU the last tile column of a larger matrix.
+        /// panel, and on one GPU as many columns at the end of the last tile column of a larger one.
         Index fused_order = 0;
         /// From this order on, that kernel has operands in shared memory by 64 columns instead of 32: its products are
         /// faster, the chain of pivots slower.
