@@ -2,6 +2,10 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
+#include "apps/exit_status.hpp"
+
 namespace basalt {
 
 CholeskyPlan cholesky_plan(const Settings& settings, const GpuOptions& gpu, Triangle triangle, const Runtime& runtime,
@@ -14,11 +18,18 @@ CholeskyPlan cholesky_plan(const Settings& settings, const GpuOptions& gpu, Tria
     options.gpu_panels_below = gpu.panels_below;
     options.rows_on_cores = gpu.rows_on_cores;
     options.left_looking = gpu.left_looking;
+    if (runtime.gpus() == 0 && gpu.left_looking > 0) {
+        throw MachineFailure(
+            "--left-looking needs a GPU, and there is none; --emulated-gpus 1 emulates one on CPU threads");
+    }
     const char precision = element_size == sizeof(float) ? 's' : 'd';
     const char* const routine = triangle == Triangle::upper ? "potrf upper" : "";
     const FactorProblem problem{n, n, precision, data_on_gpus(settings), settings.tile(), routine};
     const ModeChoice choice = choose_cholesky_mode(runtime, options, problem);
     options.mode = choice.mode;
+    if (options.mode != FactorMode::gpu && gpu.left_looking == 0) {
+        throw WrongUse(fmt::format("--right-looking where the mode is {}; allowed: --mode gpu", name_of(options.mode)));
+    }
     const int gpus = options.mode == FactorMode::cpu ? 0 : runtime.gpus();
     const TileShape usual = default_cholesky_tile(runtime.tuning(), n, gpus);
     CholeskyPlan plan{factor_plan(settings, runtime, options.mode, n, n, element_size, usual), options};

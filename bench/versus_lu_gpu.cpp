@@ -115,7 +115,7 @@ class LuContest final : public GpuContest<T> {
     void add_to(basalt::JsonRecord& json) const override {
         json["in_place"] = options().in_place;
         if (options().precision == 's') json["split_products"] = lu_options_.split_products;
-        if (lu_options_.coarse_width >= 0) json["coarse_width"] = lu_options_.coarse_width;
+        json["coarse_width"] = lu_options_.coarse_width;
         if (lu_options_.tf32) json["tf32"] = true;
         if (lu_options_.single_update_task) json["single_update_task"] = true;
         if (lu_options_.broadcast_from_host) json["broadcast_from_host"] = true;

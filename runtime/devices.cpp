@@ -10,7 +10,7 @@
 namespace basalt::detail {
 
 void Engine::start_drivers() {
-    pinned_ = std::make_unique<PinnedPool>(devices_, package_of_most_workers());
+    pinned_ = std::make_unique<HostPool>(devices_, package_of_most_workers());
     if (devices_.empty()) return;
     coherence_ = std::make_unique<Coherence>(*this, devices_, config_.gpu_memory);
     for (std::size_t d = 0; d < devices_.size(); ++d) {

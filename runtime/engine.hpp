@@ -20,7 +20,7 @@
 #include "runtime/device/driver.hpp"
 #include "runtime/gang.hpp"
 #include "runtime/memory/coherence.hpp"
-#include "runtime/memory/pinned_buffer.hpp"
+#include "runtime/memory/host_pool.hpp"
 #include "runtime/parking.hpp"
 #include "runtime/scheduler.hpp"
 #include "runtime/scope.hpp"
@@ -110,7 +110,10 @@ class Engine {
     /// GPUs to which an algorithm may deal its work by number: all, or none where one is lost, and inside a task, whose
     /// children run on cores.
     int gpus_to_deal_to() const;
-    PinnedPool& pinned() { return *pinned_; }
+    /// Memory that GPUs copy to and from.
+    HostPool& pinned() { return *pinned_; }
+    /// Memory that only cores compute with.
+    HostPool& workspaces() { return workspaces_; }
     Device& device(int index) const { return *devices_[static_cast<std::size_t>(index)]; }
     std::vector<DeviceInfo> device_infos();
     void prefetch(const AccessRecord& record, Place place, Coherence::Purpose purpose);
@@ -284,7 +287,8 @@ class Engine {
     std::vector<std::thread> threads_;
     std::atomic<bool> stop_{false};
 
-    std::unique_ptr<PinnedPool> pinned_;
+    std::unique_ptr<HostPool> pinned_;
+    HostPool workspaces_;
     DeviceWorkPool device_works_;
     std::unique_ptr<Coherence> coherence_;  ///< where there are devices
     std::vector<std::unique_ptr<Driver>> drivers_;

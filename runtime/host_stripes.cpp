@@ -12,11 +12,11 @@ std::unique_lock<std::mutex> HostStripes::begin(Index elements, bool through_hos
     const std::size_t count = gpus * buffers_a_gpu;
     const std::size_t bytes = static_cast<std::size_t>(elements) * element_size_;
     buffers_.clear();  // waits for their users
-    pinned_ = PinnedBuffer();
+    pinned_ = PooledBuffer();
     addresses_ = HostBuffer();
     elements_ = 0;
     if (through_host) {
-        pinned_ = PinnedBuffer(engine.pinned(), count * bytes);
+        pinned_ = PooledBuffer(engine.pinned(), count * bytes);
     } else {
         addresses_ = HostBuffer(count * bytes);
     }

@@ -6,7 +6,7 @@
 
 #include "basalt/array.hpp"
 #include "runtime/host_memory.hpp"
-#include "runtime/memory/pinned_buffer.hpp"
+#include "runtime/memory/host_pool.hpp"
 
 namespace basalt::detail {
 
@@ -38,7 +38,7 @@ class HostStripes {
     std::mutex lock_;  // guards what follows
     Index elements_ = 0;
     bool through_host_ = false;
-    PinnedBuffer pinned_;
+    PooledBuffer pinned_;
     HostBuffer addresses_;              // in its place where only GPUs use the buffers: never touched
     std::vector<DatumHandle> buffers_;  // behind the memory: destroyed, and so waited for, before it
     std::vector<std::size_t> taken_;    ///< by GPU

@@ -3,9 +3,20 @@
 #include "basalt/matrix.hpp"
 #include "basalt/tuning.hpp"
 #include "runtime/engine.hpp"
+#include "tasks/scratch_matrix.hpp"
 #include "tiles/grid.hpp"
 
 namespace basalt {
+
+namespace {
+
+/// Rows stay whole cache lines.
+Index halved(Index width) {
+    constexpr Index line = 16;
+    return width < 2 * line ? width / 2 : detail::ceil_div(width / 2, line) * line;
+}
+
+}  // namespace
 
 TileShape fitting_tile(const Runtime& runtime, TileShape usual, Index m, Index n, std::size_t element_size) {
     const GpuFitting& fitting = runtime.tuning().gpu.fitting;
@@ -22,7 +33,7 @@ TileShape fitting_tile(const Runtime& runtime, TileShape usual, Index m, Index n
         if (fits(engine.memory_taken(gpu))) continue;  // the device need not be asked, which takes its time
         const std::size_t memory = engine.memory_of(gpu);
         while (tile.width >= 2 * fitting.narrowest_tile && !fits(memory)) {
-            tile = {std::max(tile.height / 2, fitting.narrowest_tile), tile.width / 2};
+            tile = {std::max(tile.height / 2, fitting.narrowest_tile), halved(tile.width)};
         }
     }
     return tile;

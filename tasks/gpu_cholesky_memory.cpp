@@ -30,13 +30,14 @@ GpuCholeskyMemory<T>::GpuCholeskyMemory(const CholeskyState<T>& cholesky, const 
       tuning_(cholesky.runtime.tuning().gpu),
       fused_(choices.mode == FactorMode::gpu && cholesky.panels.size() == 1 &&
              cholesky.grid().rows() <= tuning_.cholesky.fused_order),
-      nb_(std::min(choices.widths.width, cholesky.grid().shape().width)),
-      panel_numbers_(
-          workspace_numbers<T>(cholesky.runtime.engine().device(0).emulated(), cholesky.grid().rows(), nb_)) {
+      nb_(std::min(choices.widths.width, cholesky.grid().shape().width)) {
     const TileGrid& grid = cholesky.grid();
-    const Index last_columns = std::min(tuning_.cholesky.fused_order, grid.shape().width);
-    panel_numbers_ = std::max(panel_numbers_, workspace_numbers<T>(cholesky.runtime.engine().device(0).emulated(),
-                                                                   last_columns, last_columns));
+    const bool emulated = runtime_.engine().device(0).emulated();
+    panel_numbers_ = workspace_numbers<T>(emulated, grid.rows(), nb_);
+    if (choices.mode == FactorMode::gpu && runtime_.gpus() == 1 && triangle == Triangle::lower) {
+        const Index last_columns = std::min(tuning_.cholesky.fused_order, grid.shape().width);
+        panel_numbers_ = std::max(panel_numbers_, workspace_numbers<T>(emulated, last_columns, last_columns));
+    }
     for (const Panel& p : cholesky.panels) {
         if (!choices.on_gpu(p, grid.rows())) triangle_ = std::max(triangle_, strips(p.width).elements());
     }
@@ -44,7 +45,6 @@ GpuCholeskyMemory<T>::GpuCholeskyMemory(const CholeskyState<T>& cholesky, const 
         collected_ = ceil_div(grid.tile_cols(), cholesky.runtime.gpus()) * grid.shape().width;
     }
     if (triangle == Triangle::upper && choices.left_looking > 0) left_ = aligned(grid.rows() * nb_);
-    const bool emulated = cholesky.runtime.engine().device(0).emulated();
     const bool by_pieces = sizeof(T) == sizeof(float) && choices.split_products && choices.left_looking <= 0 &&
                            grid.rows() >= tuning_.cholesky.least_split_order;
     if (by_pieces && !emulated) {

@@ -41,7 +41,7 @@ GpuCholeskyState<T>::GpuCholeskyState(CholeskyState<T>& cholesky, std::shared_pt
     register_on_devices();
     const Index steps = std::max<Index>(std::ssize(cholesky.panels), 1);
     const Index numbers = aligned(steps);
-    info_memory_ = PinnedBuffer(runtime.engine().pinned(), static_cast<std::size_t>(gpus * numbers) * sizeof(Index));
+    info_memory_ = PooledBuffer(runtime.engine().pinned(), static_cast<std::size_t>(gpus * numbers) * sizeof(Index));
     auto* const first = static_cast<Index*>(info_memory_.data());
     for (int g = 0; g < gpus; ++g) info.emplace_back(runtime, first + g * numbers, steps, 1, "info of panels");
 }
@@ -53,7 +53,7 @@ void GpuCholeskyState<T>::register_panels(bool come_home) {
     const std::size_t bytes =
         static_cast<std::size_t>(memory.panel_slots() * panel + gpus * collect + 2 * left) * sizeof(T);
     if (come_home) {
-        travelling_ = PinnedBuffer(runtime.engine().pinned(), bytes);
+        travelling_ = PooledBuffer(runtime.engine().pinned(), bytes);
     } else {
         panel_addresses_ = HostBuffer(bytes, HostBacking::untouched);
     }
@@ -69,7 +69,7 @@ template <class T>
 void GpuCholeskyState<T>::register_triangles() {
     const Index elements = memory.triangle_elements(), triangle = aligned(elements);
     triangles_memory_ =
-        PinnedBuffer(runtime.engine().pinned(), static_cast<std::size_t>(memory.panel_slots() * triangle) * sizeof(T));
+        PooledBuffer(runtime.engine().pinned(), static_cast<std::size_t>(memory.panel_slots() * triangle) * sizeof(T));
     T* next = static_cast<T*>(triangles_memory_.data());
     for (Index s = 0; s < memory.panel_slots(); ++s, next += triangle) {
         triangles.emplace_back(runtime, next, elements, 1, "triangle");

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "runtime/memory/pinned_buffer.hpp"
+#include "runtime/memory/host_pool.hpp"
 #include "tasks/cholesky_options.hpp"
 #include "tasks/cholesky_state.hpp"
 #include "tasks/gpu_cholesky_memory.hpp"
@@ -50,11 +50,11 @@ struct GpuCholeskyState {
     void register_solvers();
     void register_on_devices();
 
-    PinnedBuffer travelling_;     // panels and their parts, where they pass through the host's memory
+    PooledBuffer travelling_;     // panels and their parts, where they pass through the host's memory
     HostBuffer panel_addresses_;  // in their place where they never do
-    PinnedBuffer triangles_memory_;
+    PooledBuffer triangles_memory_;
     HostBuffer solvers_memory_;
-    PinnedBuffer info_memory_;
+    PooledBuffer info_memory_;
     HostBuffer on_devices_;  // addresses for what only GPUs use: never touched here
 
   public:

@@ -63,6 +63,7 @@ Index chosen_coarse_width(const Runtime& runtime, const TileGrid& grid, std::siz
     const bool has_levels = choices.mode == LuMode::gpu && choices.lookahead > 0 && !choices.single_update_task;
     if (!has_levels || runtime.gpus() > 1 || element_size < sizeof(double)) return 0;
     if (std::min(grid.rows(), grid.cols()) < blocks.least_order) return 0;
+    if (std::min(blocks.width, grid.shape().width) < 2 * choices.widths.width) return 0;  // blocks of one panel
     LuChoices with_blocks = choices;
     with_blocks.coarse_width = blocks.width;
     const bool fits = bytes_in_all(runtime, grid, element_size, with_blocks) <= runtime.devices().front().memory / 2;

@@ -44,7 +44,7 @@ void GpuLuState<T>::register_panels() {
     const Index m = lu.grid().rows(), panel = aligned(m * nb);
     const std::size_t bytes = static_cast<std::size_t>(panel_slots * panel) * sizeof(T);
     if (panels_come_home) {
-        travelling_panels_ = PinnedBuffer(lu.runtime.engine().pinned(), bytes);
+        travelling_panels_ = PooledBuffer(lu.runtime.engine().pinned(), bytes);
     } else {
         panel_addresses_ = HostBuffer(bytes, HostBacking::untouched);
     }
@@ -62,7 +62,7 @@ void GpuLuState<T>::register_travelling(LuMode mode) {
     const Index numbers = aligned(2 * nb), result = aligned(nb + 1), gate = aligned(1);
     const auto elements = static_cast<std::size_t>(inverted * inverse);
     const auto indices = static_cast<std::size_t>(steps * (numbers + result + gate));
-    travelling_ = PinnedBuffer(runtime.engine().pinned(), elements * sizeof(T) + indices * sizeof(Index));
+    travelling_ = PooledBuffer(runtime.engine().pinned(), elements * sizeof(T) + indices * sizeof(Index));
     T* next = static_cast<T*>(travelling_.data());
     for (Index k = 0; k < inverted; ++k, next += inverse) {
         inverses.emplace_back(runtime, next, nb, inverted_block, "inverses");

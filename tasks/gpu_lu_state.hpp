@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "kernels/inverted_block.hpp"
-#include "runtime/memory/pinned_buffer.hpp"
+#include "runtime/memory/host_pool.hpp"
 #include "tasks/column_groups.hpp"
 #include "tasks/gpu_columns.hpp"
 #include "tasks/gpu_lu_memory.hpp"
@@ -50,8 +50,8 @@ struct GpuLuState {
     void register_blocks();
     void register_on_devices();
 
-    PinnedBuffer travelling_;  // what cores and GPUs exchange
-    PinnedBuffer travelling_panels_;
+    PooledBuffer travelling_;  // what cores and GPUs exchange
+    PooledBuffer travelling_panels_;
     HostBuffer panel_addresses_;  // in their place where panels never come home
     HostBuffer block_addresses_;
     HostBuffer on_devices_;  // addresses for what only GPUs use: never touched here

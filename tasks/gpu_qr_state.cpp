@@ -68,7 +68,7 @@ void GpuQrState<T>::register_travelling() {
     const auto steps = static_cast<Index>(qr.panels.size());
     const Index buffers = in_place ? 0 : panel_slots, pinned_panels = panels_come_home ? buffers : 0,
                 untouched_panels = buffers - pinned_panels;
-    travelling_ = PinnedBuffer(runtime.engine().pinned(),
+    travelling_ = PooledBuffer(runtime.engine().pinned(),
                                static_cast<std::size_t>(pinned_panels * panel + panel_slots * triangle) * sizeof(T) +
                                    static_cast<std::size_t>(2 * steps * line) * sizeof(Index));
     panel_addresses_ =

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "runtime/memory/pinned_buffer.hpp"
+#include "runtime/memory/host_pool.hpp"
 #include "tasks/column_groups.hpp"
 #include "tasks/gpu_columns.hpp"
 #include "tasks/qr_options.hpp"
@@ -37,7 +37,7 @@ struct GpuQrState {
     void register_travelling();
     void register_on_devices();
 
-    PinnedBuffer travelling_;     // what cores and GPUs exchange
+    PooledBuffer travelling_;     // what cores and GPUs exchange
     HostBuffer panel_addresses_;  // where panels never come home
     HostBuffer on_devices_;       // addresses for what only GPUs use: never touched here
 

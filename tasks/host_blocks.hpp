@@ -5,7 +5,7 @@
 
 #include "basalt/array.hpp"
 #include "runtime/engine.hpp"
-#include "runtime/memory/pinned_buffer.hpp"
+#include "runtime/memory/host_pool.hpp"
 #include "tasks/scratch_matrix.hpp"
 
 namespace basalt::detail {
@@ -19,7 +19,7 @@ class HostBlocks {
     HostBlocks() = default;
     HostBlocks(Runtime& runtime, Index count, Index size, const char* name)
         : size_(aligned(std::max<Index>(size, 1))),
-          memory_(runtime.engine().pinned(), static_cast<std::size_t>(count * size_) * sizeof(T)) {
+          memory_(runtime.engine().workspaces(), static_cast<std::size_t>(count * size_) * sizeof(T)) {
         for (Index b = 0; b < count; ++b) {
             data_.emplace_back(runtime.engine(),
                                create_datum(runtime.engine(), static_cast<T*>(memory_.data()) + b * size_, sizeof(T), 1,
@@ -34,7 +34,7 @@ class HostBlocks {
 
   private:
     Index size_ = 0;
-    PinnedBuffer memory_;
+    PooledBuffer memory_;
     std::vector<DatumHandle> data_;  // after the memory: waited for before it is gone
 };
 

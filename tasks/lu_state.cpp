@@ -23,7 +23,7 @@ LuState<T>::LuState(Runtime& runtime, std::shared_ptr<MatrixStorage> storage, Lu
     const Index width = std::min(widths.width, grid().shape().width);
     constexpr Index cache_line = 64 / sizeof(T);
     packed_size_ = (basalt::packed_size<T>(width, grid().shape().width) + cache_line - 1) / cache_line * cache_line;
-    packed_slab = PinnedBuffer(runtime.engine().pinned(),
+    packed_slab = PooledBuffer(runtime.engine().workspaces(),
                                static_cast<std::size_t>(packed_size_ * grid().tile_cols()) * sizeof(T));
     for (Index j = 0; j < grid().tile_cols(); ++j) {
         packed.emplace_back(runtime.engine(), create_datum(runtime.engine(), packed_block(j), sizeof(T), 1, 1,

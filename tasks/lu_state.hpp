@@ -7,7 +7,7 @@
 #include "basalt/lu.hpp"
 #include "kernels/cpu/panel.hpp"
 #include "runtime/matrix_storage.hpp"
-#include "runtime/memory/pinned_buffer.hpp"
+#include "runtime/memory/host_pool.hpp"
 #include "tiles/panels.hpp"
 
 namespace basalt::detail {
@@ -36,7 +36,7 @@ struct LuState {
     std::vector<Index> pivot_numbers;  ///< counted from 0, from the panel's first row
     std::vector<Index> panel_info;
     bool left_interchanges = true;  ///< whether L is in LAPACK's arrangement
-    PinnedBuffer packed_slab;       ///< for each tile column, room for one packed block row of U
+    PooledBuffer packed_slab;       ///< for each tile column, room for one packed block row of U
 
     std::shared_ptr<MatrixStorage> a;
     Array<Index> pivots;                     ///< wraps pivot_numbers; stands for panel_info too

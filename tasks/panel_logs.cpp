@@ -32,7 +32,7 @@ Index blocks(Runtime& runtime, const Panel& panel, Index rows) {
 PanelLogs::PanelLogs(Runtime& runtime, const std::vector<Panel>& panels, Index rows) {
     Index size = 0;
     for (const Panel& panel : panels) size += blocks(runtime, panel, rows) * words(panel);
-    memory_ = PinnedBuffer(runtime.engine().pinned(), static_cast<std::size_t>(size) * sizeof(Index));
+    memory_ = PooledBuffer(runtime.engine().pinned(), static_cast<std::size_t>(size) * sizeof(Index));
     auto* next = static_cast<Index*>(memory_.data());
     for (const Panel& panel : panels) {
         const Index height = blocks(runtime, panel, rows);

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "kernels/panel_log.hpp"
-#include "runtime/memory/pinned_buffer.hpp"
+#include "runtime/memory/host_pool.hpp"
 #include "tasks/lu_state.hpp"
 #include "tasks/scratch_matrix.hpp"
 
@@ -31,7 +31,7 @@ class PanelLogs {
     static PanelLog log_at(Index* memory, Index blocks, Index words);
     static void record(const PanelLog& log, Engine& engine, int k, int device);
 
-    PinnedBuffer memory_;
+    PooledBuffer memory_;
     std::vector<ScratchMatrix<Index>> logs_;  ///< a row a block
 };
 

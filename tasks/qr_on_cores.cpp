@@ -16,7 +16,7 @@ struct CpuQrState {
     CpuQrState(QrState<T>& qr, const QrChoices& choices)
         : workspace(choices.panel_threads, qr.nb),
           r(static_cast<std::size_t>(qr.nb * qr.nb)),
-          memory(qr.runtime.engine().pinned(),
+          memory(qr.runtime.engine().workspaces(),
                  static_cast<std::size_t>(slots(qr, choices) * qr.nb * line_padded<T>(qr.grid().rows())) * sizeof(T)) {
         const Index ld = line_padded<T>(qr.grid().rows());
         T* next = static_cast<T*>(memory.data());
@@ -30,7 +30,7 @@ struct CpuQrState {
 
     QrPanelWorkspace<T> workspace;
     std::vector<T> r;  ///< of the panel at work
-    PinnedBuffer memory;
+    PooledBuffer memory;
     std::vector<ScratchMatrix<T>> vt;  ///< by slot: V^T, width x rows, with its zeros and ones
 };
 

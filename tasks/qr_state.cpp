@@ -19,7 +19,7 @@ QrState<T>::QrState(Runtime& runtime, std::shared_ptr<MatrixStorage> storage, co
     if (choices.mode == QrMode::cpu) {
         t_memory_ = HostBuffer(bytes);
     } else {
-        pinned_t_ = PinnedBuffer(runtime.engine().pinned(), bytes);
+        pinned_t_ = PooledBuffer(runtime.engine().pinned(), bytes);
     }
     T* next = static_cast<T*>(choices.mode == QrMode::cpu ? t_memory_.data() : pinned_t_.data());
     for (const Panel& p : panels) {

@@ -7,7 +7,7 @@
 #include "basalt/qr.hpp"
 #include "kernels/cpu/qr_panel.hpp"
 #include "runtime/matrix_storage.hpp"
-#include "runtime/memory/pinned_buffer.hpp"
+#include "runtime/memory/host_pool.hpp"
 #include "tasks/qr_options.hpp"
 #include "tasks/scratch_matrix.hpp"
 #include "tiles/panels.hpp"
@@ -69,7 +69,7 @@ struct QrState {
     std::shared_ptr<MatrixStorage> a;
 
   private:
-    PinnedBuffer pinned_t_;  // where GPUs take part
+    PooledBuffer pinned_t_;  // where GPUs take part
     HostBuffer t_memory_;    // elsewhere
 
   public:

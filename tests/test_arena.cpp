@@ -44,7 +44,7 @@ struct Memory {
 
 }  // namespace
 
-TEST_CASE("who gets memory is told of all tasks that may still use it") {
+TEST_CASE("who gets memory is told of all tasks that may still use it", "[sanitize]") {
     Memory memory;
     void* const one = memory.take(32 * kib);
     void* const two = memory.take(32 * kib);
@@ -59,7 +59,7 @@ TEST_CASE("who gets memory is told of all tasks that may still use it") {
     memory.arena.give_back(both, {});
 }
 
-TEST_CASE("tasks that have completed are forgotten where free pieces meet") {
+TEST_CASE("tasks that have completed are forgotten where free pieces meet", "[sanitize]") {
     Memory memory;
     void* const one = memory.take(32 * kib);
     void* const two = memory.take(32 * kib);
@@ -70,7 +70,7 @@ TEST_CASE("tasks that have completed are forgotten where free pieces meet") {
     CHECK(users == std::vector<std::uint32_t>{1, 103});
 }
 
-TEST_CASE("memory that is cut and joined many times before a task ends names each task once") {
+TEST_CASE("memory that is cut and joined many times before a task ends names each task once", "[sanitize]") {
     Memory memory;
     void* const all = memory.take(64 * kib);
     memory.arena.give_back(all, group({1, 2, 3}));
@@ -84,7 +84,7 @@ TEST_CASE("memory that is cut and joined many times before a task ends names eac
     CHECK(users == std::vector<std::uint32_t>{1, 2, 3});
 }
 
-TEST_CASE("a limit below what memory is handed out in is one: there is none") {
+TEST_CASE("a limit below what memory is handed out in is one: there is none", "[sanitize]") {
     const auto devices = make_emulated_devices({.gpus = 1});
     for (const std::size_t limit : {1, 511}) {
         Arena arena(*devices[0], limit, [](TaskRef) { return true; });
@@ -94,7 +94,7 @@ TEST_CASE("a limit below what memory is handed out in is one: there is none") {
     }
 }
 
-TEST_CASE("chunks that nobody uses any more make room for a larger one") {
+TEST_CASE("chunks that nobody uses any more make room for a larger one", "[sanitize]") {
     constexpr std::size_t mib = 1024 * kib;
     const auto devices = make_emulated_devices({.gpus = 1, .memory = 8 * mib});
     Arena arena(*devices[0], 0, [](TaskRef task) { return task.slot > 100; });

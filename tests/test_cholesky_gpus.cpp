@@ -52,7 +52,7 @@ TEST_CASE("Cholesky on one GPU is left-looking unless asked not to be", "[choles
     }
 }
 
-TEST_CASE("on one GPU one kernel factors the last tile column of a lower triangle", "[cholesky]") {
+TEST_CASE("on one GPU one kernel factors the last columns of a lower triangle in several tile columns", "[cholesky]") {
     const Index n = 150, nb = 16, last = 22;  // in tile columns of 64
     TileShape tile{32, 64};
     const auto panels_of = [&](int gpus, Triangle triangle, Index fused_order, int left_looking, int lookahead) {

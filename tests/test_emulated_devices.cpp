@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/memory/pinned_buffer.hpp"
+#include "runtime/memory/host_pool.hpp"
 #include "tests/catch.hpp"
 #include "tests/emulated_machine.hpp"
 #include "tests/watchdog.hpp"
@@ -351,7 +351,7 @@ TEST_CASE("after a sticky failure a device is lost, throws from every call and h
         const Buffer there(other, 1);
         throws([&] { other.copy_to_peer(StreamRole::peer, device, {work, there.get(), 1}); });
         // pinned by whoever is left
-        basalt::detail::PinnedPool pool(machine.devices);
+        basalt::detail::HostPool pool(machine.devices);
         pool.give_back(pool.take(1000));
         CHECK_NOTHROW(pool.pin(host.data(), 100));
         pool.unpin(host.data());

@@ -179,13 +179,14 @@ TEST_CASE("the library has two levels of blocking for large matrices of double o
     const LuShape shape{150, 140, {64, 64}, 16};
     auto tables = std::make_shared<TuningTables>(TuningTables::built_in());
     for (GpuTuning& gpu : tables->gpus) gpu.lu.blocks = {.least_order = 140, .width = 64};
+    TileShape tile = shape.tile;
     const auto has_blocks = [&]<class T>(T, const LuMachine& machine, Index cols, const LuOptions& options) {
         Config config = machine.config();
         config.tuning = tables;
         Runtime runtime(config);
         runtime.start_trace();
         const auto factored =
-            factor(runtime, random_dense<T>(shape.m, cols, 3), {shape.m, cols, shape.tile, shape.panel_width}, options);
+            factor(runtime, random_dense<T>(shape.m, cols, 3), {shape.m, cols, tile, shape.panel_width}, options);
         CHECK(factored.info == 0);
         return std::ranges::count(runtime.take_trace().events, std::string("gather"), &TraceEvent::name) > 0;
     };
@@ -207,6 +208,8 @@ TEST_CASE("the library has two levels of blocking for large matrices of double o
     CHECK_FALSE(has_blocks(1.0, {.memory = 2 * taken - 2}, 140, gpu_alone(16)));
     CHECK(lu_gpu_bytes(runtime, gpu_alone(16), shape.m, shape.n, shape.tile, sizeof(double)) ==
           lu_gpu_bytes(runtime, one_level, shape.m, shape.n, shape.tile, sizeof(double)));
+    tile = {64, 16};  // a panel each
+    CHECK_FALSE(has_blocks(1.0, {}, 140, gpu_alone(16)));
 }
 
 TEST_CASE("LU on GPUs alone comes to its end while all cores are busy with something else") {

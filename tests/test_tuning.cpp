@@ -275,11 +275,11 @@ TEST_CASE("the tables decide how large stripes of a matrix on the host and tiles
     };
     CHECK(stripes(128) > 2 * stripes(32));
 
-    const auto tile = [&](const basalt::GpuFitting& fitting) {
+    const auto tile = [&](const basalt::GpuFitting& fitting, Index usual_width = 1024) {
         basalt::Config config = tuned(1, [&](auto&, auto& gpu) { gpu.fitting = fitting; });
         config.gpu_memory = std::size_t{8} << 20;  // 512 columns of 2048 doubles
         basalt::Runtime runtime(config);
-        return basalt::fitting_tile(runtime, {512, 1024}, 2048, 2048, sizeof(double)).width;
+        return basalt::fitting_tile(runtime, {512, usual_width}, 2048, 2048, sizeof(double)).width;
     };
     const basalt::GpuFitting usual = measured().gpu.fitting;
     CHECK(tile(usual) == 64);
@@ -287,6 +287,9 @@ TEST_CASE("the tables decide how large stripes of a matrix on the host and tiles
     CHECK(tile({1, 1, usual.narrowest_tile}) == 512);
     CHECK(tile({usual.fewest, usual.enough, 256}) == 256);
     CHECK(tile({16, usual.enough, 32}) == 32);
+    CHECK(tile({1, 1, usual.narrowest_tile}, 1000) == 512);  // half of it, in whole cache lines
+    CHECK(tile({1, 1, 8}, 1001) == 512);
+    CHECK(tile({64, 64, 1}) == 8);
 }
 
 TEST_CASE("the tables decide how narrow panels of the hybrid mode get, and when half of the cores factor one of QR") {
@@ -414,9 +417,10 @@ TEST_CASE("what a tuning file must not say is refused with file, key and what is
               "cpu.sse: no such instruction set; allowed are avx512, avx2, generic"));
     CHECK(has(refusal_of(R"({"gpu": {"sm_9x": {}}})"), "gpu.sm_9x: no such architecture"));
     CHECK(has(refusal_of(R"({"gpu": {"sm_90": 3}})"), "gpu.sm_90 = 3; allowed is an object"));
-    CHECK(has(refusal_of(R"({"gpu": {"sm_90": {"lu": {"smalest_order": 3}}}})"),
-              "gpu.sm_90.lu.smalest_order: no such name; allowed are sizes, deal, blocks, in_place, narrowing, splitting, "
-              "smallest_order"));
+    CHECK(has(
+        refusal_of(R"({"gpu": {"sm_90": {"lu": {"smalest_order": 3}}}})"),
+        "gpu.sm_90.lu.smalest_order: no such name; allowed are sizes, deal, blocks, in_place, narrowing, splitting, "
+        "smallest_order"));
     CHECK(has(refusal_of(R"({"gpu": {"sm_90": {"lu": {"smallest_order": "many"}}}})"),
               "gpu.sm_90.lu.smallest_order = \"many\"; allowed is 0 to "));
     CHECK(has(refusal_of(R"({"gpu": {"sm_90": {"lu": {"smallest_order": 2.5}}}})"),

@@ -130,9 +130,10 @@ void copy_blocks(View<const T> source, View<T> target) {
 /// The source's columns and the target's rows are contiguous.
 template <class T>
 void copy_transposed(View<const T> source, View<T> target, Caching caching) {
+    const auto address = reinterpret_cast<std::uintptr_t>(target.data());
     const bool alike = target.row_stride() % line<T> == 0;  // all rows begin at the same place of a cache line
-    const bool streams = caching == Caching::bypass && alike;
-    const auto offset = static_cast<Index>(reinterpret_cast<std::uintptr_t>(target.data()) / sizeof(T));
+    const bool streams = caching == Caching::bypass && alike && address % sizeof(T) == 0;
+    const auto offset = static_cast<Index>(address / sizeof(T));
     const Index left = streams ? std::min(source.cols(), (line<T> - offset % line<T>) % line<T>) : 0;
     const Index rows = source.rows() / line<T> * line<T>, cols = (source.cols() - left) / line<T> * line<T>;
     const auto from = source.block(0, left, rows, cols);

@@ -14,7 +14,7 @@ namespace basalt {
 struct CholeskyOptions {
     FactorMode mode = FactorMode::automatic;
     /// Columns of a panel; a panel never spans two tile columns. In mode gpu on one GPU, one kernel factors the last
-    /// tile column of several of a lower triangle, whatever this says.
+    /// columns of a lower triangle in several tile columns, whatever this says.
     Index panel_width = 0;
     /// Panels ahead of the trailing update that get priority: 0 or 1; mode cpu: any. -1: the library chooses. It never
     /// changes results.
@@ -64,7 +64,7 @@ class CholeskyFactors {
 
     /// Waits for the factorization (not inside a task that did not submit it: UsageError). LAPACK's INFO: 0, or k > 0
     /// when the leading minor of order k, and none before it, is not positive definite or holds a NaN. What the
-    /// triangle holds is then unspecified.
+    /// triangle holds is then unspecified, and not the same each time.
     Index info() const;
 
     const std::shared_ptr<detail::CholeskyState<T>>& share_state() const { return state_; }

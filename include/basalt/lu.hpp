@@ -39,7 +39,8 @@ struct LuOptions {
     /// Mode gpu: two levels of blocking, after Volkov and Demmel (SC 2008, section 5). A panel updates at once the
     /// columns up to the end of the next block of so many; those beyond get the updates of a block's panels in one
     /// product of that depth. Needs lookahead; a block never spans two tile columns. 0: one level; -1: the library
-    /// chooses, which has blocks for large matrices on one GPU that take less than half of its memory.
+    /// chooses: blocks for large matrices of doubles on one GPU, in tiles wider than panels, that take half of its
+    /// memory at most.
     Index coarse_width = -1;
     /// GPUs, for comparison: one update task a step for each GPU, as in the paper, instead of the leading column
     /// first.

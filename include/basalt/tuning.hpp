@@ -204,8 +204,8 @@ struct GpuTuning {
         GpuInPlace in_place;
         GpuNarrowing narrowing;  ///< mode gpu
         GpuSplitting splitting;  ///< of updates
-        /// One GPU, mode gpu, double precision: from this smaller dimension on panels make up blocks of so many columns
-        /// (LuOptions::coarse_width).
+        /// One GPU, mode gpu, double precision: from this smaller dimension on panels make up blocks of so many
+        /// columns, where LuOptions::coarse_width, which says what else it takes, is left to the library.
         struct Blocks {
             Index least_order = any_size;
             Index width = 1;

@@ -16,8 +16,8 @@ namespace {
 // Order of a triangle that is factored in a local array, columns contiguous, so that the compiler vectorises.
 constexpr Index leaf = 32;
 
-// Strips of a square block on the diagonal of C that is computed in full and then used by half: the fewest that are
-// a multiple of the rows of a tile in registers, too.
+// Strips of a square block on the diagonal of C that is computed in full and then used by half: the fewest whose
+// columns, as rows, are whole tiles of registers as well (48 = 4 x 12 doubles with AVX-512).
 constexpr Index square_strips = 3;
 
 /// Right-looking, column by column, of the lower triangle.

@@ -176,7 +176,8 @@ struct Workspace {
     int* counters;
 
     Workspace(void* memory, Index cols)
-        : results{static_cast<T*>(memory), reinterpret_cast<int*>(results.inverses + in_leaves(cols) * largest_tile)},
+        : results{static_cast<T*>(memory),
+                  reinterpret_cast<int*>(static_cast<T*>(memory) + in_leaves(cols) * largest_tile)},
           counters(results.use_inverse + in_leaves(cols) / smallest_tile) {}
 
     static std::size_t bytes(Index cols, int counters) {

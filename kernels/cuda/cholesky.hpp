@@ -31,9 +31,10 @@ struct CholeskyPanelPlan {
     GpuCholeskyLeaf leaf{};  ///< of the design `recursive`
 };
 
-/// The plan for the panels of a matrix of order n; `whole`: the matrix is one panel, which one kernel factors.
-inline CholeskyPanelPlan cholesky_panel_plan(const GpuTuning::Cholesky& tuning, Index n, bool whole) {
-    if (!whole) return {CholeskyPanelDesign::recursive, tuning.leaf};
+/// `fused`: the plan for a square of order n, a matrix or the last of it, that one kernel factors; otherwise for
+/// panels.
+inline CholeskyPanelPlan cholesky_panel_plan(const GpuTuning::Cholesky& tuning, Index n, bool fused) {
+    if (!fused) return {CholeskyPanelDesign::recursive, tuning.leaf};
     return {n < tuning.fused_wide_from ? CholeskyPanelDesign::fused : CholeskyPanelDesign::fused_wide, tuning.leaf};
 }
 

@@ -153,6 +153,10 @@ def cholesky_looks_left_or_right_as_it_is_asked_to(folder):
         for mode in ("cpu", "hybrid"):
             expect_refused(basalt("cholesky", "--n", "50", "--mode", mode, "--emulated-gpus", "1", option),
                            f"{option} with --mode {mode}; allowed: --mode gpu or auto")
+    expect_refused(basalt("cholesky", "--n", "50", "--gpus", "0", "--right-looking"),
+                   "--right-looking where the mode is cpu; allowed: --mode gpu")
+    shown = basalt("cholesky", "--n", "50", "--gpus", "0", "--left-looking")
+    expect(shown.status != 0 and "--left-looking needs a GPU" in shown.err, shown)
     expect_refused(basalt("cholesky", "--left-looking", "--right-looking"), "--left-looking", "--right-looking")
     expect_refused(basalt("cholesky", "--n", "50", "--mode", "gpu", "--emulated-gpus", "2", "--left-looking"),
                    "lower triangle on 2 GPUs", "one GPU, or the upper triangle")

@@ -13,18 +13,20 @@ namespace basalt::detail {
 
 class Device;
 
-/// Host memory that GPUs copy to and from at full speed. Pinning takes about as long as copying, so memory that is
-/// given back is kept for the next one that asks for as much. Thread-safe.
-class PinnedPool {
+/// Host memory; what is given back, a few pieces of it, is kept for the next one that asks for as much, since to touch
+/// new memory takes longer than to compute with it, and to pin it about as long as copying. Thread-safe.
+class HostPool {
   public:
     using Devices = std::vector<std::unique_ptr<Device>>;
 
-    /// The first of the devices that is not lost pins for all; where there is none, nothing is pinned. `package`: the
-    /// socket that the memory is to be near to, or -1.
-    PinnedPool(const Devices& devices, int package = -1) : devices_(devices), package_(package) {}
-    ~PinnedPool();
-    PinnedPool(const PinnedPool&) = delete;
-    PinnedPool& operator=(const PinnedPool&) = delete;
+    /// Of memory that only cores use, each page near to who touches it first.
+    HostPool() : HostPool(no_devices()) {}
+    /// Of memory that GPUs copy to and from at full speed: the first of the devices that is not lost pins for all;
+    /// where there is none, nothing is pinned. `package`: the socket that the memory is to be near to, or -1.
+    explicit HostPool(const Devices& devices, int package = -1) : devices_(devices), package_(package) {}
+    ~HostPool();
+    HostPool(const HostPool&) = delete;
+    HostPool& operator=(const HostPool&) = delete;
 
     int package() const { return package_; }
 
@@ -41,6 +43,7 @@ class PinnedPool {
   private:
     void release(HostBuffer& buffer);
     Device* living_device() const;
+    static const Devices& no_devices();
 
     const Devices& devices_;
     const int package_;
@@ -49,27 +52,27 @@ class PinnedPool {
 };
 
 /// A piece of a pool, for as long as it lives. The pool outlives it.
-class PinnedBuffer {
+class PooledBuffer {
   public:
-    PinnedBuffer() = default;
-    PinnedBuffer(PinnedPool& pool, std::size_t bytes) : pool_(&pool), memory_(pool.take(bytes)) {}
-    PinnedBuffer(PinnedBuffer&& other) noexcept { swap(other); }
-    PinnedBuffer& operator=(PinnedBuffer&& other) noexcept {
+    PooledBuffer() = default;
+    PooledBuffer(HostPool& pool, std::size_t bytes) : pool_(&pool), memory_(pool.take(bytes)) {}
+    PooledBuffer(PooledBuffer&& other) noexcept { swap(other); }
+    PooledBuffer& operator=(PooledBuffer&& other) noexcept {
         swap(other);
         return *this;
     }
-    ~PinnedBuffer() {
+    ~PooledBuffer() {
         if (memory_.data() != nullptr) pool_->give_back(std::move(memory_));
     }
 
     void* data() const { return memory_.data(); }
 
   private:
-    void swap(PinnedBuffer& other) noexcept {
+    void swap(PooledBuffer& other) noexcept {
         std::swap(pool_, other.pool_);
         std::swap(memory_, other.memory_);
     }
-    PinnedPool* pool_ = nullptr;
+    HostPool* pool_ = nullptr;
     HostBuffer memory_;
 };
 

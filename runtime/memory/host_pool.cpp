@@ -1,4 +1,4 @@
-#include "runtime/memory/pinned_buffer.hpp"
+#include "runtime/memory/host_pool.hpp"
 
 #include <algorithm>
 
@@ -13,37 +13,42 @@ constexpr std::size_t most_kept = 4;
 
 }  // namespace
 
-PinnedPool::~PinnedPool() {
+const HostPool::Devices& HostPool::no_devices() {
+    static const Devices none;
+    return none;
+}
+
+HostPool::~HostPool() {
     for (HostBuffer& buffer : kept_) release(buffer);
 }
 
-void PinnedPool::release(HostBuffer& buffer) {
+void HostPool::release(HostBuffer& buffer) {
     if (buffer.data() != nullptr) unpin(buffer.data());
     buffer = HostBuffer();
 }
 
-Device* PinnedPool::living_device() const {
+Device* HostPool::living_device() const {
     const auto found =
         std::find_if(devices_.begin(), devices_.end(), [](const auto& device) { return !device->lost(); });
     return found == devices_.end() ? nullptr : found->get();
 }
 
-void PinnedPool::pin(void* memory, std::size_t bytes) {
+void HostPool::pin(void* memory, std::size_t bytes) {
     if (Device* device = living_device()) device->pin(memory, bytes);
 }
 
-void PinnedPool::unpin(void* memory) noexcept {
+void HostPool::unpin(void* memory) noexcept {
     Device* device = living_device();
     if (device == nullptr && !devices_.empty()) device = devices_.front().get();  // does what can still be done
     if (device != nullptr) device->unpin(memory);
 }
 
-bool PinnedPool::is_pinned(const void* memory, std::size_t bytes) const noexcept {
+bool HostPool::is_pinned(const void* memory, std::size_t bytes) const noexcept {
     const Device* device = living_device();
     return device != nullptr && device->is_pinned(memory, bytes);
 }
 
-HostBuffer PinnedPool::take(std::size_t bytes) {
+HostBuffer HostPool::take(std::size_t bytes) {
     {
         const std::lock_guard guard(lock_);
         const auto fits = std::find_if(kept_.begin(), kept_.end(), [&](const HostBuffer& buffer) {
@@ -61,7 +66,7 @@ HostBuffer PinnedPool::take(std::size_t bytes) {
     return fresh;
 }
 
-void PinnedPool::give_back(HostBuffer buffer) {
+void HostPool::give_back(HostBuffer buffer) {
     const std::lock_guard guard(lock_);
     kept_.push_back(std::move(buffer));
     if (kept_.size() <= most_kept) return;
