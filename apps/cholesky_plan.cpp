@@ -19,8 +19,7 @@ CholeskyPlan cholesky_plan(const Settings& settings, const GpuOptions& gpu, Tria
     options.rows_on_cores = gpu.rows_on_cores;
     options.left_looking = gpu.left_looking;
     if (runtime.gpus() == 0 && gpu.left_looking > 0) {
-        throw MachineFailure(
-            "--left-looking needs a GPU, and there is none; --emulated-gpus 1 emulates one on CPU threads");
+        throw MachineFailure(lacking_gpu("--left-looking", settings));
     }
     const char precision = element_size == sizeof(float) ? 's' : 'd';
     const char* const routine = triangle == Triangle::upper ? "potrf upper" : "";

@@ -10,6 +10,8 @@ namespace basalt {
 
 namespace {
 
+constexpr const char* help = "--emulated-gpus 1 emulates one on CPU threads";
+
 constexpr Index most_rows = Index{1} << 40;
 
 std::string named(const Settings::Value& value) { return fmt::format("{} {}", value.origin, value.text); }
@@ -107,8 +109,13 @@ void require_panels_on_cores(const Settings& settings) {
                                named(settings.value("BASALT_PANEL_THREADS")), named(mode)));
 }
 
+std::string lacking_gpu(const std::string& wish, const Settings& settings) {
+    const auto& gpus = settings.value("BASALT_GPUS");
+    const std::string why = gpus.text == "0" ? named(gpus) : why_no_gpu(cuda_info());
+    return fmt::format("{} needs a GPU, and there is none ({}); {}", wish, why, help);
+}
+
 void require_gpus(const Settings& settings, const Runtime& runtime) {
-    constexpr const char* help = "--emulated-gpus 1 emulates one on CPU threads";
     const auto& mode = settings.value("BASALT_MODE");
     const auto& data = settings.value("BASALT_DATA");
     const auto& gpus = settings.value("BASALT_GPUS");
@@ -124,10 +131,9 @@ void require_gpus(const Settings& settings, const Runtime& runtime) {
                 : fmt::format("{}: GPUs that there are: {}", named(gpus), runtime.gpus()));
     }
     if (runtime.gpus() > 0) return;
-    const std::string why = gpus.text == "0" ? named(gpus) : why_no_gpu(cuda_info());
     for (const auto* wish : {&mode, &data}) {
         if (wish->text == "hybrid" || wish->text == "gpu" || wish->text == "device")
-            throw MachineFailure(fmt::format("{} needs a GPU, and there is none ({}); {}", named(*wish), why, help));
+            throw MachineFailure(lacking_gpu(named(*wish), settings));
     }
 }
 

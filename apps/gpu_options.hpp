@@ -54,5 +54,7 @@ bool data_on_gpus(const Settings& settings);
 
 /// Why there is no GPU, in words that end a sentence: "built without CUDA" and the like.
 std::string why_no_gpu(const CudaInfo& cuda);
+/// What is said where `wish` needs a GPU and the runtime has none.
+std::string lacking_gpu(const std::string& wish, const Settings& settings);
 
 }  // namespace basalt

@@ -28,7 +28,7 @@ FittingColumns fitting_columns(Runtime& runtime, const TileGrid& grid, std::size
     const Index share = ceil_div(std::max<Index>(all, 1), gpus);
     const auto column = static_cast<std::size_t>(grid.tile_column_size()) * element_size;
     const auto fits = [&](Index columns, std::size_t memory) {
-        return with_small_data(workspace(columns) + static_cast<std::size_t>(columns) * column) <= memory;
+        return bytes_with_columns(grid, element_size, columns, workspace(columns)) <= memory;
     };
     // the user's memory holds the tile columns that are there already, and no others
     const std::size_t of_user = std::min(adopted.bytes, static_cast<std::size_t>(share) * column);
@@ -109,7 +109,8 @@ void ColumnGroups::final_before(Index column) {
     }
 }
 
-std::size_t with_small_data(std::size_t bytes) {
+std::size_t bytes_with_columns(const TileGrid& grid, std::size_t element_size, Index columns, std::size_t workspace) {
+    const std::size_t bytes = workspace + static_cast<std::size_t>(columns * grid.tile_column_size()) * element_size;
     constexpr std::size_t most = std::size_t{512} << 20, unit = 512;  // which memory is handed out in
     return (bytes + std::min(bytes / 63, most) + unit - 1) / unit * unit;
 }

@@ -59,8 +59,9 @@ class ColumnGroups {
     std::vector<std::vector<Index>> awaited_;
 };
 
-/// Bytes to be planned with for data of so many: a little for rounding and small data included.
-std::size_t with_small_data(std::size_t bytes);
+/// Bytes of a GPU's memory to be planned with for so many tile columns and a workspace of so many bytes: a little for
+/// rounding and small data included.
+std::size_t bytes_with_columns(const TileGrid& grid, std::size_t element_size, Index columns, std::size_t workspace);
 
 /// Whether every GPU can copy to and from every other one without the host.
 bool gpus_reach_each_other(Runtime& runtime);

@@ -51,8 +51,7 @@ std::size_t bytes_in_all(const Runtime& runtime, const TileGrid& grid, std::size
                          const LuChoices& choices) {
     const GpuLuMemory memory(grid, element_size, choices, runtime.devices().front().emulated);
     const Index columns = ceil_div(grid.tile_cols(), runtime.gpus());
-    const auto column = static_cast<std::size_t>(grid.tile_column_size()) * element_size;
-    return with_small_data(memory.workspace(columns) + static_cast<std::size_t>(columns) * column);
+    return bytes_with_columns(grid, element_size, columns, memory.workspace(columns));
 }
 
 }  // namespace

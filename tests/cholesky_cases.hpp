@@ -199,6 +199,22 @@ void check_info(Runtime& runtime, Index n, TileShape tile, const CholeskyOptions
     }
 }
 
+/// potrf and posv on the user's arrays: the triangle and B as they shall be, and nothing else touched.
+template <class T>
+void check_on_arrays(Runtime& runtime, Triangle triangle, const Dense<T>& a, const Dense<T>& b) {
+    CholeskyResult<T> got{a, 0};
+    got.info = cholesky_factor(runtime, triangle, a.n, got.factor.values.data(), a.ld);
+    check_cholesky(triangle, a, got);
+    CHECK(got.factor.gap_untouched());
+
+    CholeskyResult<T> solved{a, 0};
+    Dense<T> x = b;
+    solved.info = cholesky_solve(runtime, triangle, a.n, b.n, solved.factor.values.data(), a.ld, x.values.data(), x.ld);
+    check_cholesky(triangle, a, solved);
+    CHECK(x.gap_untouched());
+    CHECK(solve_ratio(rounded<T>(symmetric(triangle, a)), x, b) < 30);
+}
+
 /// Ill-conditioned matrices: the ratio stays LAPACK's.
 template <class T>
 void check_ill_conditioned(Runtime& runtime, Index n, TileShape tile, const CholeskyOptions& options) {

@@ -105,19 +105,8 @@ TEMPLATE_TEST_CASE("potrf and posv on the user's arrays touch the triangle and B
     Runtime runtime(cores(2));
     for (const Index n : {0, 1, 31, 200}) {
         for (const Triangle triangle : both_triangles) {
-            const Dense<TestType> a = spd_dense<TestType>(triangle, n, 6, 3), b = random_dense<TestType>(n, 3, 7, 2);
-            CholeskyResult<TestType> got{a, 0};
-            got.info = cholesky_factor(runtime, triangle, n, got.factor.values.data(), a.ld);
-            check_cholesky(triangle, a, got);
-            CHECK(got.factor.gap_untouched());
-
-            CholeskyResult<TestType> solved{a, 0};
-            Dense<TestType> x = b;
-            solved.info =
-                cholesky_solve(runtime, triangle, n, 3, solved.factor.values.data(), a.ld, x.values.data(), x.ld);
-            check_cholesky(triangle, a, solved);
-            CHECK(x.gap_untouched());
-            CHECK(solve_ratio(rounded<TestType>(symmetric(triangle, a)), x, b) < 30);
+            check_on_arrays(runtime, triangle, spd_dense<TestType>(triangle, n, 6, 3),
+                            random_dense<TestType>(n, 3, 7, 2));
         }
     }
 }

@@ -13,27 +13,13 @@ using namespace basalt;
 using namespace basalt_tests;
 using namespace std::chrono_literals;
 
-namespace {
-
-/// What the call throws.
-template <class Error, class Call>
-std::string refusal(Call&& call) {
-    try {
-        call();
-    } catch (const Error& error) {
-        return error.what();
-    }
-    return "nothing was thrown";
-}
-
-}  // namespace
-
 TEST_CASE("what a GPU task cannot have is refused, saying why, and the runtime goes on") {
     const Watchdog watchdog;
     const auto runtime = DeviceSetting{.gpus = 2}.runtime();
     Array<int> x(*runtime, 10);
     const auto refused = [&](Place place, auto... kernels) {
-        return refusal<UsageError>([&] { runtime->submit({.name = "odd", .place = place}, readwrite(x), kernels...); });
+        return error_of<UsageError>(
+            [&] { runtime->submit({.name = "odd", .place = place}, readwrite(x), kernels...); });
     };
     const auto on_core = [](View<int>) {};
     const auto real_gpu = cuda([](Stream, View<int>) {});
@@ -45,13 +31,13 @@ TEST_CASE("what a GPU task cannot have is refused, saying why, and the runtime g
     CHECK(mentions(refused(Place::gpu(0), real_gpu), "an emulated GPU needs the task's CPU kernel"));
     CHECK(mentions(refused(Place::any(), real_gpu), "cuda kernel only"));
     CHECK(mentions(refused(Place::cpu(), any_gpu), "cuda kernel only"));
-    CHECK(mentions(refusal<UsageError>([&] { runtime->prefetch(x, Place::gpu(2)); }), "prefetch: Place::gpu(2)"));
-    CHECK(mentions(refusal<UsageError>([&] { runtime->prefetch(x, Place::gpu(-3)); }), "prefetch: Place::gpu(-3)"));
-    CHECK(mentions(refusal<UsageError>([&] { runtime->prefetch(x, Place::any()); }), "prefetch: Place::any()"));
+    CHECK(mentions(error_of<UsageError>([&] { runtime->prefetch(x, Place::gpu(2)); }), "prefetch: Place::gpu(2)"));
+    CHECK(mentions(error_of<UsageError>([&] { runtime->prefetch(x, Place::gpu(-3)); }), "prefetch: Place::gpu(-3)"));
+    CHECK(mentions(error_of<UsageError>([&] { runtime->prefetch(x, Place::any()); }), "prefetch: Place::any()"));
 
     std::string inside;
     runtime->submit({.name = "parent"}, readwrite(x), [&](View<int>) {
-        inside = refusal<UsageError>(
+        inside = error_of<UsageError>(
             [&] { runtime->submit({.name = "child", .place = Place::gpu(0)}, readwrite(x), Add{1}, cuda(Add{1})); });
     });
     runtime->wait();
@@ -59,12 +45,12 @@ TEST_CASE("what a GPU task cannot have is refused, saying why, and the runtime g
 
     const auto with_one = DeviceSetting{.gpus = 1}.runtime();
     Array<int> y(*with_one, 10);
-    CHECK(refusal<UsageError>([&] { with_one->prefetch(y, Place::gpu(1)); }) ==
+    CHECK(error_of<UsageError>([&] { with_one->prefetch(y, Place::gpu(1)); }) ==
           "prefetch: Place::gpu(1); the runtime has 1 GPU");
     const auto without = DeviceSetting{.gpus = 0}.runtime();
     const auto needs_gpu = gpu_kernel([](Stream) {});
-    CHECK(mentions(refusal<UsageError>([&] { without->submit({.name = "odd"}, needs_gpu); }), "there is no GPU"));
-    CHECK(mentions(refusal<UsageError>([&] { without->submit({.name = "odd", .place = Place::gpu(0)}, needs_gpu); }),
+    CHECK(mentions(error_of<UsageError>([&] { without->submit({.name = "odd"}, needs_gpu); }), "there is no GPU"));
+    CHECK(mentions(error_of<UsageError>([&] { without->submit({.name = "odd", .place = Place::gpu(0)}, needs_gpu); }),
                    "Place::gpu(0); the runtime has 0 GPUs"));
     check_usable(*runtime);
 }
@@ -76,7 +62,7 @@ TEST_CASE("a GPU kernel that uses the runtime is told that it must not") {
     const auto told = [&](auto misuse) {
         runtime->submit({.name = "odd", .place = Place::gpu(0)}, readwrite(x),
                         gpu_kernel([misuse](Stream, View<int>) { misuse(); }));
-        return refusal<TaskError>([&] { runtime->wait(); });
+        return error_of<TaskError>([&] { runtime->wait(); });
     };
     const std::string why = "inside its GPU kernel";
     CHECK(mentions(told([&] { runtime->submit({}, [] {}); }), why));
@@ -90,7 +76,7 @@ TEST_CASE("settings of devices out of range are refused, naming them") {
     const auto refused = [](auto change) {
         Config config;
         change(config);
-        return refusal<UsageError>([&] { Runtime runtime(config); });
+        return error_of<UsageError>([&] { Runtime runtime(config); });
     };
     CHECK(mentions(refused([](Config& c) { c.gpus = -2; }), "Config::gpus"));
     CHECK(mentions(refused([](Config& c) { c.gpus = Config::most_gpus + 1; }), "Config::gpus"));
@@ -140,7 +126,7 @@ TEST_CASE("what never fits is refused when it is submitted, naming task and byte
                             for (void* x : at) static_cast<int*>(x)[1023] += 100;
                         }));
     };
-    const std::string why = refusal<DeviceError>([&] { submit_all_of(4); });
+    const std::string why = error_of<DeviceError>([&] { submit_all_of(4); });
     CHECK(why == "task greedy(4,2) needs 16384 bytes of gpu 0 at once; the runtime may use 12288");
     submit_all_of(3);
     runtime->prefetch(data[4], Place::gpu(0));
@@ -155,7 +141,7 @@ TEST_CASE("what never fits is refused when it is submitted, naming task and byte
     Array<int> large(*runtime, 10'000);
     runtime->prefetch(large, Place::gpu(0));
     runtime->broadcast(large.region());
-    CHECK(mentions(refusal<DeviceError>([&] {
+    CHECK(mentions(error_of<DeviceError>([&] {
                        runtime->submit({.name = "whole", .place = Place::gpu(0)}, readwrite(large), Add{1},
                                        cuda(Add{1}));
                    }),

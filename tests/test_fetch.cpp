@@ -92,16 +92,6 @@ void hold(Runtime& runtime, int gpu, const Plane& plane, Gate& gate) {
 /// Long enough for whatever does not wait.
 void let_others_run() { std::this_thread::sleep_for(20ms); }
 
-template <class Error, class Call>
-std::string error_of(Call&& call) {
-    try {
-        call();
-    } catch (const Error& error) {
-        return error.what();
-    }
-    return "nothing was thrown";
-}
-
 }  // namespace
 
 TEST_CASE("a GPU fetches a window of one datum into a window of another one, and nothing else", "[sanitize]") {
