@@ -3,7 +3,6 @@
 // only its racecheck would.
 #include <array>
 #include <memory>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -18,9 +17,6 @@ using namespace basalt_tests;
 namespace {
 
 using cuda_detail::QrLeafWay;
-
-/// Of panels so tall that their leaves are wide.
-constexpr Index rows_of_wide_leaves = 140000;
 
 std::vector<int> gpu_counts() {
     std::vector<int> counts;
@@ -55,6 +51,15 @@ void check_factors(Runtime& runtime, Index m, Index k) {
         error = std::max(error, double(std::abs(got.tau[i] - expected.tau[i])));
     INFO(m << " x " << k);
     CHECK(error < 20000 * roundoff<T>);
+}
+
+/// A GPU on which panels of so many rows have wide leaves.
+Config with_wide_leaves_from(Index rows) {
+    auto tables = std::make_shared<TuningTables>(TuningTables::built_in());
+    for (GpuTuning& gpu : tables->gpus) gpu.qr.wide_leaves_from = rows;
+    Config config = machine(1).config();
+    config.tuning = std::move(tables);
+    return config;
 }
 
 /// The way that the kernels of a leaf decide on.
@@ -133,12 +138,8 @@ TEMPLATE_TEST_CASE("a panel on a GPU has wide leaves from as many rows on as the
     if (gpus_here() == 0) SKIP(no_gpu);
     const Dense<T> a = random_dense<T>(3000, 256, 12);
     std::vector<std::vector<T>> factors;
-    for (const Index wide_leaves_from : {3000, 3001}) {
-        auto tables = std::make_shared<TuningTables>(TuningTables::built_in());
-        for (GpuTuning& gpu : tables->gpus) gpu.qr.wide_leaves_from = wide_leaves_from;
-        Config config = machine(1).config();
-        config.tuning = std::move(tables);
-        Runtime runtime(config);
+    for (const Index rows : {3000, 3001}) {
+        Runtime runtime(with_wide_leaves_from(rows));
         const auto result = factor_qr(runtime, a, {512, 512}, qr_options(QrMode::gpu, 256));
         check_qr(a, result);
         factors.push_back(result.a.values);
@@ -187,6 +188,15 @@ TEMPLATE_TEST_CASE("taller panels on GPUs of every condition keep residual and o
     if (gpus_here() == 0) SKIP(no_gpu);
     Runtime runtime(machine(1).config());
     check_conditions<TestType>(runtime, 1000, 128);
+}
+
+TEMPLATE_TEST_CASE("panels of wide leaves on a GPU keep residual and orthogonality, whatever their columns",
+                   "[cuda][medium]", float, double) {
+    if (gpus_here() == 0) SKIP(no_gpu);
+    Runtime runtime(with_wide_leaves_from(2048));
+    check_hard_matrices<TestType>(
+        runtime, {{2100, 128, {128, 128}, 128}, {2048, 70, {70, 70}, 70}, {3000, 200, {200, 200}, 200}});
+    check_conditions<TestType>(runtime, 2100, 128);
 }
 
 TEMPLATE_TEST_CASE("QR on GPUs has LAPACK's ratios", "[cuda]", float, double) {
@@ -251,7 +261,7 @@ TEMPLATE_TEST_CASE("tall panels on a GPU keep residual and orthogonality, whatev
     using T = TestType;
     if (gpus_here() == 0) SKIP(no_gpu);
     Runtime runtime(machine(1).config());
-    const Index m = rows_of_wide_leaves;
+    const Index m = 140000;  // so many that leaves are wide
     for (const Index n : {70, 128}) {
         const Dense<T> random = random_dense<T>(m, n, 31);
         for (const double distance : {1.0, 0.3, 0.05, 1e-3, 1e-9, 0.0}) {
@@ -267,19 +277,6 @@ TEMPLATE_TEST_CASE("tall panels on a GPU keep residual and orthogonality, whatev
             CHECK(first.a.values == again.a.values);
             CHECK(first.tau == again.tau);
         }
-    }
-}
-
-TEMPLATE_TEST_CASE("tall panels on a GPU that are deficient or badly scaled have LAPACK's ratios", "[cuda][large]",
-                   float, double) {
-    using T = TestType;
-    if (gpus_here() == 0) SKIP(no_gpu);
-    Runtime runtime(machine(1).config());
-    const Index n = std::is_same_v<T, float> ? 128 : 70;  // whole and ragged leaves
-    for (const HardMatrix<T>& hard : hard_matrices<T>(rows_of_wide_leaves, n)) {
-        const Watchdog watchdog;
-        INFO(n << " columns, " << hard.what);
-        check_qr(hard.a, factor_qr(runtime, hard.a, {512, 128}, qr_options(QrMode::gpu, 128)));
     }
 }
 
