@@ -122,7 +122,7 @@ TEMPLATE_TEST_CASE("blocks and leaves of a GPU panel may be chosen", "[cuda][med
     PanelPlans plans;
     for (const PanelPlan& design : designs) {
         for (const int blocks : {0, 1, 2, 7, 16}) {
-            for (const int leaf : {0, 1, 5, 16, 33, 64}) plans.push_back({design.design, blocks, leaf});
+            for (const int leaf : {0, 1, 5, 16, 32, 33, 64}) plans.push_back({design.design, blocks, leaf});
         }
     }
     check_panel_ratios<TestType>(*gpu(), plans, {{300, 70}});
@@ -134,7 +134,7 @@ TEST_CASE("a GPU panel has no more blocks than its plan has rows for", "[cuda]")
     constexpr Index m = 1000, n = 32;
     const Dense<double> a = random_dense<double>(m, n, 3);
     for (const PanelDesign design : {PanelDesign::cluster, PanelDesign::grid}) {
-        for (const auto& [rows_a_block, blocks] : {std::pair<Index, std::size_t>{64, 16}, {256, 4}, {500, 2}}) {
+        for (const auto& [rows_a_block, blocks] : {std::pair<Index, std::size_t>{64, 16}, {125, 8}, {250, 4}}) {
             PanelPlan plan{design};
             plan.rows_a_block = rows_a_block;
             for_fitting<double>(*gpu(), {plan}, m, n, [&, blocks = blocks](PanelPlan fitting) {

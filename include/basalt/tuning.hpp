@@ -171,7 +171,7 @@ struct GpuTuning {
         Index tallest_leaf = 0;
         /// Where blocks are as many as are good: no more than have so many rows each, since fewer rows are not worth
         /// another one's company.
-        Index rows_a_block = 64;
+        Index rows_a_block = 128;
     };
     std::vector<Panel> panels;
 

@@ -26,6 +26,11 @@ inline void check_launch(const char* name, Stream stream,
     check(cudaGetLastError(), name, stream, where);
 }
 
+/// *number = 0.
+inline void clear(Stream stream, Index* number) {
+    check(cudaMemsetAsync(number, 0, sizeof *number, native(stream)), "cudaMemsetAsync", stream);
+}
+
 /// Allows a kernel more than 48 kB of shared memory; of one kernel always as much. CUDA is asked once a device and
 /// kernel. Thread-safe.
 void allow_shared(const void* kernel, std::size_t bytes, Stream stream,

@@ -88,13 +88,16 @@ template <class T>
 void panel_factor(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace, PanelPlan plan,
                   PanelLog log) {
     assert(panel.col_stride() == 1 || panel.cols() <= 1);
-    cuda_detail::check(cudaMemsetAsync(info, 0, sizeof(Index), cuda_detail::native(stream)), "cudaMemsetAsync", stream);
     begin_log(stream, log);
+    const bool resident = plan.design == PanelDesign::cluster || plan.design == PanelDesign::grid;
+    if (resident && !panel.empty()) {
+        return cuda_detail::factor_resident<T>(stream, panel, pivots, info, workspace, plan, log);
+    }
+    cuda_detail::clear(stream, info);
     if (panel.empty()) return;
     switch (plan.design) {
         case PanelDesign::cluster:
-        case PanelDesign::grid:
-            return cuda_detail::factor_resident<T>(stream, panel, pivots, info, workspace, plan, log);
+        case PanelDesign::grid: break;
         case PanelDesign::fused:
             return cuda_detail::factor_fused<T>(stream, panel, pivots, info, workspace, fused_leaf_width(plan),
                                                 plan.tallest_leaf, cuda_detail::FusedUpdate::lazy, log);

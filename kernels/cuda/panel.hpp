@@ -16,12 +16,13 @@ using PanelDesign = GpuPanelDesign;
 
 struct PanelPlan {
     PanelDesign design = PanelDesign::cluster;
-    int blocks = 0;      ///< thread blocks, one to an SM; 0: as many as are good for the height
+    int blocks = 0;      ///< thread blocks, one to an SM, of a cluster the next power of two; 0: as the height asks for
     int leaf_width = 0;  ///< columns that are factored on chip; 0: as many as fit
     /// Design fused: taller leaves are factored by steps, the paper's T; 0: those that registers do not hold.
     Index tallest_leaf = 0;
-    /// blocks = 0, designs cluster and grid: no more blocks than have so many rows each.
-    Index rows_a_block = 64;
+    /// blocks = 0, designs cluster and grid: no more blocks than have so many rows each, but four of a cluster, and a
+    /// power of two of them.
+    Index rows_a_block = 128;
 };
 
 /// The plan for a panel that is factored while the GPU also updates: few blocks, as long as they hold it. Every panel

@@ -11,11 +11,11 @@ template <class T, int width, int rows_a_thread, class Team>
 struct PanelShared {
     typename Team::Shared team;  ///< where the team looks for it
     union {
-        LeafShared<T, width, rows_a_thread> leaf;
+        typename Leaf<T, width, rows_a_thread, Team>::Shared leaf;
         ProductShared<T> product;
     };
     FewShared<T> few;
-    typename Team::Message candidates[2][team_warps];
+    typename Leaf<T, width, rows_a_thread, Team>::Candidates candidates;
     LeafMoves<width> moves;
 };
 
@@ -46,9 +46,14 @@ __device__ __noinline__ Team factor_leaf(Team team, PanelView<T> panel, int col,
     int own_info = info;
     Leaf<T, width, rows_a_thread, Team> columns(panel, col, count, pivots_here, rows, anew(BlockThread()));
     team.enter(PanelState::load);
-    columns.load(shared.leaf, staged);
+    columns.fetch(shared.leaf, staged);
     team.enter(PanelState::eliminate);
-    columns.factor(team, shared.candidates, shared.leaf, shared.moves, pivots, own_info);
+    if (columns.eliminates()) {
+        columns.take(shared.leaf);
+        columns.factor(team, shared.candidates, shared.leaf, shared.moves, pivots, own_info);
+    } else {
+        team.arrive();
+    }
     __syncthreads();  // the moves
     team.enter(PanelState::store);
     columns.store(shared.leaf);
@@ -135,7 +140,7 @@ __global__ void __launch_bounds__(team_threads, 1)
         }
         team.enter(PanelState::product);
         if (few) {
-            using LeafMemory = LeafShared<T, width, rows_a_thread>;
+            using LeafMemory = typename Leaf<T, width, rows_a_thread, Team>::Shared;
             const Staging<T> staging{shared.leaf.stage, LeafMemory::stage_ld, width};
             multiply_few(panel, own, update, u, staging, anew(thread));
         } else {

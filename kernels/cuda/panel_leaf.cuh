@@ -39,29 +39,39 @@ struct LeafMoves {
     int top_target[width];    ///< where the row is now that was number k of them
 };
 
-template <class T, int width, int rows_a_thread>
+/// Of a block with so many rows.
+template <class T, int width, int rows>
 struct LeafShared {
     /// Rows of the staging buffer: the padding has a warp's threads hit different banks with 16 bytes each of their
     /// rows.
     static constexpr int stage_ld = width + 16 / static_cast<int>(sizeof(T));
-    alignas(16) T stage[team_threads * rows_a_thread * stage_ld];
-    unsigned moved[team_warps * rows_a_thread];  ///< by 32 rows of the block: those that change places
+    alignas(16) T stage[rows * stage_ld];
+    unsigned moved[rows / warp_lanes];  ///< by 32 rows of the block: those that change places
 };
 
-/// A thread's rows.
+/// A thread's rows. The block's first Team::eliminating_warps warps have them; the others help to load and to store.
 template <class T, int width, int rows_a_thread, class Team>
 class Leaf {
   public:
-    using Shared = LeafShared<T, width, rows_a_thread>;
-    /// One a warp, by parity of the column: a warp may be one column ahead of another.
-    using Candidates = typename Team::Message[2][team_warps];
+    static constexpr int warps = Team::eliminating_warps;
+    static constexpr int block_rows = warps * warp_lanes * rows_a_thread;
+    using Shared = LeafShared<T, width, block_rows>;
+    using Message = typename Team::Message;
+    /// What a block's warps propose.
+    struct Candidates {
+        PivotKey of_warps[2][team_warps];  ///< by parity of the column: a warp may be one column ahead of another
+        /// Written by the warp that proposes it, which alone reads it.
+        Message rows[Team::warps_propose ? warps : 1];
+    };
 
     /// Columns [col, col + count) from row `col` on, of which `pivots` are eliminated.
     __device__ Leaf(PanelView<T> panel, int col, int count, int pivots, BlockRows rows, BlockThread thread)
         : panel_(panel), col_(col), count_(count), pivots_(pivots), rows_(rows), thread_(thread) {}
 
-    /// `staged`: the columns are in the staging buffer, where they are fetched to otherwise.
-    __device__ void load(Shared& shared, bool staged) {
+    __device__ bool eliminates() const { return warps == team_warps || thread_.warp < warps; }
+
+    /// To the staging buffer, for the block. `staged`: they are there.
+    __device__ void fetch(Shared& shared, bool staged) {
         // neighbouring threads fetch neighbouring pieces of a row
         constexpr int piece = pack;
         constexpr int pieces = width / piece;
@@ -77,6 +87,10 @@ class Leaf {
             }
         }
         wait_for_copies();
+    }
+
+    /// The thread's rows from there.
+    __device__ __forceinline__ void take(const Shared& shared) {
 #pragma unroll
         for (int r = 0; r < rows_a_thread; ++r) {
             const int row = local_row(r);
@@ -119,17 +133,7 @@ class Leaf {
 
     /// Writes columns of L to the rows' new places.
     __device__ __forceinline__ void store(Shared& shared) {
-#pragma unroll
-        for (int r = 0; r < rows_a_thread; ++r) {
-            const int row = local_row(r);
-            const bool stays = place_[r] == rows_.begin + row && place_[r] >= col_ + width;
-            const unsigned moved = __ballot_sync(0xffffffffU, !stays);
-            if (thread_.lane == 0) shared.moved[r * team_warps + thread_.warp] = moved;
-            if (stays || place_[r] == nowhere) continue;
-            // left of the diagonal only, where the row is one of U
-            const int known = min(place_[r] - col_, count_);
-            for (int c = 0; c < known; ++c) *panel_.at(place_[r], col_ + c) = shared.stage[row * Shared::stage_ld + c];
-        }
+        if (eliminates()) store_moved(shared);
         __syncthreads();
         constexpr int piece = pack;
         constexpr int pieces = width / piece;
@@ -150,6 +154,21 @@ class Leaf {
     }
 
   private:
+    /// Rows that change places, or that are new to U; notes which they are.
+    __device__ __forceinline__ void store_moved(Shared& shared) {
+#pragma unroll
+        for (int r = 0; r < rows_a_thread; ++r) {
+            const int row = local_row(r);
+            const bool stays = place_[r] == rows_.begin + row && place_[r] >= col_ + width;
+            const unsigned moved = __ballot_sync(0xffffffffU, !stays);
+            if (thread_.lane == 0) shared.moved[r * warps + thread_.warp] = moved;
+            if (stays || place_[r] == nowhere) continue;
+            // left of the diagonal only, where the row is one of U
+            const int known = min(place_[r] - col_, count_);
+            for (int c = 0; c < known; ++c) *panel_.at(place_[r], col_ + c) = shared.stage[row * Shared::stage_ld + c];
+        }
+    }
+
     struct Followed {
         int top_place, source;
         Index* pivots;
@@ -162,15 +181,15 @@ class Leaf {
     // by the upper half of magnitude(): above 2^1021 or 2^126 a reciprocal may be denormal
     static constexpr unsigned least_normal = sizeof(T) == 8 ? 1U << 20 : 1U << 23;
     static constexpr unsigned least_with_denormal_reciprocal = sizeof(T) == 8 ? 0x7fcU << 20 : 0xfdU << 23;
-    static __device__ bool has_normal_reciprocal(std::uint64_t magnitude) {
-        return static_cast<unsigned>(magnitude >> 32) - least_normal < least_with_denormal_reciprocal - least_normal;
+    static __device__ bool has_normal_reciprocal(unsigned upper) {
+        return upper - least_normal < least_with_denormal_reciprocal - least_normal;
     }
 
     /// Of zero, denormal and huge pivots and those that are no numbers.
     static __device__ PivotScale<T> careful_scale(T pivot, std::uint64_t magnitude) {
-        if (magnitude == 0) return {T{1}, 0};
-        const bool denormal = static_cast<unsigned>(magnitude >> 32) < least_normal;
-        return {T{1} / (denormal ? pivot * denormal_scale : pivot), denormal};
+        if (magnitude == 0) return {T{1}, T{1}};
+        const T first = static_cast<unsigned>(magnitude >> 32) < least_normal ? denormal_scale : T{1};
+        return {T{1} / (pivot * first), first};
     }
 
     /// Here, not only where it is used.
@@ -196,52 +215,121 @@ class Leaf {
         const uint4 word = *reinterpret_cast<const uint4*>(from);
         memcpy(to, &word, sizeof word);
     }
-    static __device__ void store_packed(const T* from, T* to) {
-        uint4 word;
-        memcpy(&word, from, sizeof word);
-        *reinterpret_cast<uint4*>(to) = word;
+
+    // 16 bytes to shared memory, without a branch, which takes longer than the stores.
+    static __device__ void store_if(bool condition, const PivotKey& key, PivotKey* to) {
+        asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %3, 0;\n\t@p st.shared.v2.b64 [%0], {%1, %2};\n\t}" ::"r"(
+                         address(to)),
+                     "l"(key.magnitude), "l"(static_cast<std::uint64_t>(key.row)), "r"(condition ? 1 : 0)
+                     : "memory");
+    }
+    static __device__ void store_if(bool condition, const double* values, double* to) {
+        asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %3, 0;\n\t@p st.shared.v2.f64 [%0], {%1, %2};\n\t}" ::"r"(
+                         address(to)),
+                     "d"(values[0]), "d"(values[1]), "r"(condition ? 1 : 0)
+                     : "memory");
+    }
+    static __device__ void store_if(bool condition, const float* values, float* to) {
+        asm volatile(
+            "{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %5, 0;\n\t@p st.shared.v4.f32 [%0], {%1, %2, %3, %4};\n\t}" ::"r"(
+                address(to)),
+            "f"(values[0]), "f"(values[1]), "f"(values[2]), "f"(values[3]), "r"(condition ? 1 : 0)
+            : "memory");
+    }
+    static __device__ unsigned address(const void* shared) {
+        return static_cast<unsigned>(__cvta_generic_to_shared(shared));
     }
 
-    __device__ int local_row(int r) const { return r * team_threads + thread_.number; }
+    __device__ int local_row(int r) const { return r * warps * warp_lanes + thread_.number; }
 
-    /// The warp's best row for column j goes to shared memory, the block's best to the others. Of the row, the columns
-    /// from j on: at most `cols`. Of these rest() updates all but the first, while the warp finds its best row.
-    /// Behind the last pivot there is nothing to propose.
-    template <int cols, class F>
-    __device__ __forceinline__ void propose(int j, Team& team, Candidates& candidates, const F& rest) {
-        PivotKey mine;
-        T value{};
-        int best_r = 0;
+    /// The best of a thread's rows.
+    struct Proposal {
+        PivotKey key;
+        PivotScale<T> scale;
+        T value;
+        int number;
+
+        __device__ void take(int r, T candidate, int place) {
+            value = candidate;
+            key.row = static_cast<unsigned>(place);
+            number = r;
+        }
+    };
+
+    /// By all bits, and whatever its value is.
+    __device__ Proposal proposal(int j) const {
+        Proposal best{};
 #pragma unroll
         for (int r = 0; r < rows_a_thread; ++r) {
-            const bool eligible = place_[r] >= col_ + j;
-            const PivotKey key{eligible ? magnitude(a_[r][0], place_[r] == col_ + j) : 0,
-                               eligible ? static_cast<unsigned>(place_[r]) : ~0U, 0};
-            const bool better = r == 0 || key.better_than(mine);
-            mine.magnitude = better ? key.magnitude : mine.magnitude;
-            mine.row = better ? key.row : mine.row;
-            value = better ? a_[r][0] : value;
-            best_r = better ? r : best_r;
+            if (place_[r] < col_ + j) continue;
+            const PivotKey key{magnitude(a_[r][0], place_[r] == col_ + j), static_cast<unsigned>(place_[r]), 0};
+            if (!key.better_than(best.key)) continue;
+            best.take(r, a_[r][0], place_[r]);
+            best.key = key;
         }
-        const unsigned highest = highest_of_warp(mine);
-        PivotScale<T> scale{normal_reciprocal(value), 0};  // each lane its own candidate's, beside the updates
+        const bool normal = has_normal_reciprocal(best.key.upper());
+        best.scale =
+            normal ? PivotScale<T>{normal_reciprocal(best.value), T{1}} : careful_scale(best.value, best.key.magnitude);
+        return best;
+    }
+
+    /// The best row for column j, of the warp or of the block, is proposed to the others: its columns from j on, at
+    /// most `cols`. Of these rest() updates all but the first, while the warp finds its best row. Behind the last pivot
+    /// there is nothing to propose.
+    template <int cols, class F>
+    __device__ __forceinline__ void propose(int j, Team& team, Candidates& candidates, const F& rest) {
+        // NaN and infinity are too large for has_normal_reciprocal(), zeros and rows that do not take part too small:
+        // where such a row is the best one, or several may be, all bits are looked at.
+        unsigned upper[rows_a_thread], most = 0;
+#pragma unroll
+        for (int r = 0; r < rows_a_thread; ++r) {
+            upper[r] = place_[r] >= col_ + j ? upper_absolute_bits(a_[r][0]) : 0;
+            most = max(most, upper[r]);
+        }
+        Tagged tagged(most, thread_.lane);
+        tagged.take_largest_of_warp();
+        Proposal mine{};
+        int level = 0;
+#pragma unroll
+        for (int r = 0; r < rows_a_thread; ++r) {
+            if (r == 0 || upper[r] == most) mine.take(r, a_[r][0], place_[r]);
+            level += tagged.level_with(upper[r]) ? 1 : 0;
+        }
+        mine.scale = {normal_reciprocal(mine.value), T{1}};  // each lane its own candidate's, beside the updates
         rest();
-        computed(scale.inverse);
+        computed(mine.scale.inverse);
         if (j >= pivots_) return;
-        if (thread_.lane == best_lane(mine, highest)) {
-            if (!has_normal_reciprocal(mine.magnitude)) scale = careful_scale(value, mine.magnitude);
-            typename Team::Message& to = candidates[j & 1][thread_.warp];
-            to.key = mine;
-            to.row.scale = scale;
-#pragma unroll
-            for (int r = 0; r < rows_a_thread; ++r) {
-                if (r != best_r) continue;
-#pragma unroll
-                for (int c = 0; c < cols; c += pack) store_packed(&a_[r][c], &to.row.values[c]);
-            }
+        mine.key.magnitude = absolute_bits(mine.value);
+        int best = tagged.lane();
+        const bool rivals = __any_sync(0xffffffffU, level > (thread_.lane == best ? 1 : 0));
+        if (rivals || !has_normal_reciprocal(tagged.bits)) {
+            mine = proposal(j);
+            best = best_lane(mine.key);
         }
-        __syncthreads();
-        team.propose(j, candidates[j & 1], thread_);
+        const bool proposes = thread_.lane == best;
+        if constexpr (!Team::warps_propose) {
+            PivotKey* const of_warps = candidates.of_warps[j & 1];
+            if (proposes) of_warps[thread_.warp] = mine.key;
+            __syncthreads();
+            const PivotKey of_warp = thread_.lane < warps ? of_warps[thread_.lane] : PivotKey{};
+            if (thread_.warp != best_lane(of_warp, thread_.lane)) return;
+        }
+        Message& message = candidates.rows[Team::warps_propose ? thread_.warp : 0];
+        store_if(proposes, mine.key, &message.key);
+        if (sizeof(T) == 8) {
+            store_if(proposes, &mine.scale.inverse, &message.row.scale.inverse);
+        } else if (proposes) {
+            message.row.scale = mine.scale;
+        }
+#pragma unroll
+        for (int r = 0; r < rows_a_thread; ++r) {
+            const bool row_proposed = proposes && r == mine.number;
+#pragma unroll
+            for (int c = 0; c < cols; c += pack) store_if(row_proposed, &a_[r][c], &message.row.values[c]);
+        }
+        __syncwarp();
+        team.propose(j, message, thread_);
+        __syncwarp();  // the message was read: the next one may take its place
     }
 
     /// Step j. Before it a_[r][c] is in column j + c of the leaf, after it in column j + 1 + c.
@@ -249,31 +337,26 @@ class Leaf {
     __device__ __forceinline__ void eliminate(int j, Team& team, Candidates& candidates, Shared& shared,
                                               Followed& followed) {
         team.enter(PanelState::meet);
-        const typename Team::Message& pivot_row = team.agreed(j, thread_);
+        const auto pivot = team.agreed(j, thread_);
         team.enter(PanelState::eliminate);
-        const int diagonal = col_ + j, from = static_cast<int>(pivot_row.key.row);
-        const auto [inverse, denormal] = pivot_row.row.scale;
-        const T pivot_element = thread_.lane < width ? pivot_row.row.values[thread_.lane] : T{0};
-        if (denormal != 0) {
-            __syncwarp();  // a branch: nobody else should pay for this
-#pragma unroll
-            for (int r = 0; r < rows_a_thread; ++r) a_[r][0] *= denormal_scale;
-        }
-        const T next_u = pivot_row.row.values[1];  // before anything is written, behind which it would be loaded
+        const int diagonal = col_ + j, from = static_cast<int>(pivot.from);
+        const T* const u = pivot.row->values;
+        const T pivot_element = thread_.lane < width ? u[thread_.lane] : T{0};
         T l[rows_a_thread];
-        const auto update = [&](int c, T u) {
+        const auto update = [&](int c, T of_pivot) {
 #pragma unroll
-            for (int r = 0; r < rows_a_thread; ++r) a_[r][c - 1] = a_[r][c] - l[r] * u;
+            for (int r = 0; r < rows_a_thread; ++r) a_[r][c - 1] = a_[r][c] - l[r] * of_pivot;
         };
 #pragma unroll
         for (int r = 0; r < rows_a_thread; ++r) {
             place_[r] = place_[r] == from ? diagonal : place_[r] == diagonal ? from : place_[r];
-            l[r] = a_[r][0] * inverse;  // what a row of U becomes is of no matter: no branches
+            // what a row of U becomes is of no matter: no branches
+            l[r] = a_[r][0] * pivot.scale.first * pivot.scale.inverse;
         }
-        update(1, next_u);
+        update(1, pivot.second);
         propose<cols>(j + 1, team, candidates, [&] {
 #pragma unroll
-            for (int c = 2; c < cols; ++c) update(c, pivot_row.row.values[c]);
+            for (int c = 2; c < cols; ++c) update(c, u[c]);
 #pragma unroll
             for (int r = 0; r < rows_a_thread; ++r) {
                 if (place_[r] > diagonal) shared.stage[local_row(r) * Shared::stage_ld + j] = l[r];

@@ -64,9 +64,9 @@ struct ResidentLeaf {
         const PanelView<T> view{part.data(), static_cast<int>(part.row_stride()), static_cast<int>(part.rows()),
                                 static_cast<int>(part.cols())};
         if (plan.design == PanelDesign::cluster) {
-            launch_by<ClusterTeam, LoggedClusterTeam>(view, part_pivots, part_info);
+            launch_by<Clusters>(view, part_pivots, part_info);
         } else {
-            launch_by<GridTeam, LoggedGridTeam>(view, part_pivots, part_info);
+            launch_by<Grids>(view, part_pivots, part_info);
         }
     }
 
@@ -75,15 +75,15 @@ struct ResidentLeaf {
     Index* moves() const { return reinterpret_cast<Index*>(workspace + team_bytes + result_bytes); }
     T* top_rows() const { return reinterpret_cast<T*>(workspace + team_bytes + result_bytes + moves_bytes); }
 
-    template <template <class, int> class Team, template <class, int> class Logged>
+    template <class Kind>
     void launch_by(const PanelView<T>& part, Index* part_pivots, Index* part_info) const {
         if constexpr (sizeof(T) == sizeof(double)) {  // each kind takes its time to compile
-            using Recording = ResidentPanel<T, Logged>;
+            using Recording = ResidentPanel<T, Logged<Kind>>;
             if (log && Recording::fits(device, part.rows, plan)) {
                 return Recording::launch(stream, device, part, part_pivots, part_info, workspace, plan, log);
             }
         }
-        ResidentPanel<T, Team>::launch(stream, device, part, part_pivots, part_info, workspace, plan);
+        ResidentPanel<T, Kind>::launch(stream, device, part, part_pivots, part_info, workspace, plan);
     }
 
     void interchange(Index first, Index cols, Index begin, Index end) const {
@@ -100,8 +100,8 @@ struct ResidentLeaf {
 
 template <class T>
 bool resident_fits(int device, Index rows, PanelPlan plan) {
-    return plan.design == PanelDesign::cluster ? ResidentPanel<T, ClusterTeam>::fits(device, rows, plan)
-                                               : ResidentPanel<T, GridTeam>::fits(device, rows, plan);
+    return plan.design == PanelDesign::cluster ? ResidentPanel<T, Clusters>::fits(device, rows, plan)
+                                               : ResidentPanel<T, Grids>::fits(device, rows, plan);
 }
 
 std::size_t resident_workspace(Index cols) {
@@ -118,12 +118,14 @@ void factor_resident(Stream stream, View<T> panel, Index* pivots, Index* info, v
     // the kernel fetches 16 bytes at a time
     const auto first = reinterpret_cast<std::uintptr_t>(panel.data());
     if (first % 16 != 0 || panel.row_stride() * static_cast<Index>(sizeof(T)) % 16 != 0) {
+        clear(stream, info);
         return factor_by_steps<T>(stream, panel, pivots, info, workspace, 0);
     }
     const ResidentLeaf<T> leaf{stream, panel, pivots, info, static_cast<char*>(workspace), plan, log, device};
     if (panel.cols() <= resident_cols) {
-        leaf.launch(panel, pivots, info);
+        leaf.launch(panel, pivots, info);  // writes *info
     } else {
+        clear(stream, info);
         factor_recursively<T>(stream, panel, leaf);
     }
 }

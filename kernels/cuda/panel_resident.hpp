@@ -24,7 +24,7 @@ inline constexpr int most_resident_cluster = 16;
 /// Bytes of workspace, for any plan.
 std::size_t resident_workspace(Index cols);
 
-/// *info is 0 before. `plan` fits. Kernels in double precision append to `log`.
+/// `panel` is not empty, and `plan` fits. Kernels in double precision append to `log`.
 template <class T>
 void factor_resident(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace,
                      cuda_kernels::PanelPlan plan, PanelLog log);

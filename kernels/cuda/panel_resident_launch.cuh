@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <mutex>
 #include <type_traits>
 
@@ -14,12 +15,28 @@ namespace basalt::cuda_detail {
 
 constexpr int most_numbered_devices = 64;
 
-template <class T, int width, int rows_a_thread, template <class, int> class TeamOf>
+/// Kinds of teams, in which the first `warps` warps of a block eliminate leaves of `width` columns.
+struct Clusters {
+    template <class T, int width, int warps>
+    using Team = ClusterTeam<T, width, warps>;
+};
+struct Grids {
+    template <class T, int width, int warps>
+    using Team = GridTeam<T, width>;
+};
+template <class Kind>
+struct Logged {
+    template <class T, int width, int warps>
+    using Team = LoggedTeam<typename Kind::template Team<T, width, warps>>;
+};
+
+template <class T, class Kind, int leaf_width, int warps, int rows_a_thread>
 struct Variant {
-    static constexpr auto kernel = panel_kernel<T, width, rows_a_thread, TeamOf<T, width>>;
-    using Team = TeamOf<T, width>;
+    using Team = typename Kind::template Team<T, leaf_width, warps>;
+    static constexpr auto kernel = panel_kernel<T, leaf_width, rows_a_thread, Team>;
+    static constexpr int width = leaf_width;
     static constexpr bool in_cluster = Team::in_cluster;
-    static constexpr Index rows_a_block = Index{team_threads} * rows_a_thread;
+    static constexpr Index rows_a_block = Leaf<T, leaf_width, rows_a_thread, Team>::block_rows;
     static constexpr std::size_t shared_bytes = sizeof(PanelShared<T, width, rows_a_thread, Team>);
 
     /// Blocks that can run at once: of one cluster, or on the whole GPU. Asked once for each device.
@@ -36,8 +53,8 @@ struct Variant {
     static void launch(Stream stream, const PanelView<T>& panel, Index* pivots, Index* info, void* workspace,
                        PanelLog log, int blocks) {
         if (!in_cluster) {
-            check(cudaMemsetAsync(workspace, 0, sizeof(typename GridTeam<T, width>::Global), native(stream)),
-                  "cudaMemsetAsync", stream);
+            check(cudaMemsetAsync(workspace, 0, sizeof(typename Team::Global), native(stream)), "cudaMemsetAsync",
+                  stream);
         }
         cudaLaunchAttribute together{};
         const cudaLaunchConfig_t shape = launch_shape(together, blocks, native(stream));
@@ -78,9 +95,9 @@ struct Variant {
         if (cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device) != cudaSuccess) return 0;
         if (!allow()) return 0;
         if constexpr (!in_cluster) {
-            return std::min(processors, GridTeam<T, width>::most_blocks);
+            return std::min(processors, Team::most_blocks);
         } else {
-            for (int blocks = most_cluster_blocks; blocks > 1; blocks /= 2) {
+            for (int blocks = Team::most_blocks; blocks >= Team::least_blocks; blocks /= 2) {
                 cudaLaunchAttribute together{};
                 const cudaLaunchConfig_t shape = launch_shape(together, blocks, nullptr);
                 int clusters = 0;
@@ -88,7 +105,7 @@ struct Variant {
                 if (asked == cudaSuccess && clusters > 0) return blocks;
             }
             static_cast<void>(cudaGetLastError());
-            return 1;
+            return 0;
         }
     }
 
@@ -103,22 +120,22 @@ struct Variant {
     }
 };
 
-/// Blocks that the variant takes for the panel; 0: it does not fit.
-template <class T, int width, int rows_a_thread, template <class, int> class TeamOf>
-int blocks_for(Variant<T, width, rows_a_thread, TeamOf> variant, int device, Index rows, cuda_kernels::PanelPlan plan) {
-    if (plan.leaf_width != 0 && plan.leaf_width != width) return 0;
-    const int most = variant.most_blocks(device);
-    // a cluster of one block has no other block's memory: compute-sanitizer takes the stores to it for errors
-    const int least = variant.in_cluster ? 2 : 1;
-    const int useful =
-        static_cast<int>(std::clamp<Index>(divide_up(rows, plan.rows_a_block), least, std::max(most, least)));
-    const int blocks = plan.blocks == 0 ? useful : std::max(plan.blocks, least);
-    const Index each = divide_up(divide_up(rows, std::max(blocks, 1)), unit_rows) * unit_rows;
-    return blocks >= 1 && blocks <= most && each <= variant.rows_a_block ? blocks : 0;
+/// Blocks that the variant takes for the panel; 0: it does not fit. Clusters have a power of two of them.
+template <class V>
+int blocks_for(V variant, int device, Index rows, cuda_kernels::PanelPlan plan) {
+    if (plan.leaf_width != 0 && plan.leaf_width != V::width) return 0;
+    const int least = V::Team::least_blocks, most = variant.most_blocks(device);
+    const Index wished = plan.blocks == 0 ? divide_up(rows, plan.rows_a_block) : plan.blocks;
+    if (most < least || (plan.blocks != 0 && plan.blocks > most)) return 0;
+    const auto few = static_cast<unsigned>(std::clamp<Index>(wished, least, most));
+    const int blocks = static_cast<int>(V::in_cluster ? std::bit_ceil(few) : few);
+    const Index each = divide_up(divide_up(rows, blocks), unit_rows) * unit_rows;
+    return each <= V::rows_a_block ? blocks : 0;
 }
 
-/// With a kind of team. Sixteen columns to a leaf; as few rows to a thread as do, since all of them cost time.
-template <class T, template <class, int> class TeamOf>
+/// With a kind of team: as few rows to a thread as do, since all of them cost time. In clusters two warps of a block
+/// eliminate leaves of 32 columns, as long as they hold the rows, else all eight leaves of 16.
+template <class T, class Kind>
 struct ResidentPanel {
     static bool fits(int device, Index rows, cuda_kernels::PanelPlan plan);
 
@@ -127,41 +144,45 @@ struct ResidentPanel {
                        void* workspace, cuda_kernels::PanelPlan plan, PanelLog log = {});
 
   private:
-    using Most = Variant<T, 16, sizeof(T) == 8 ? 4 : 5, TeamOf>;  // what the registers hold
+    template <int rows_a_thread>
+    using Low = Variant<T, Kind, 32, 2, rows_a_thread>;
+    template <int rows_a_thread>
+    using High = Variant<T, Kind, 16, team_warps, rows_a_thread>;
+    static constexpr int most_rows_a_thread = sizeof(T) == 8 ? 4 : 5;  // what the registers hold
+    static constexpr bool in_cluster = High<1>::in_cluster;
+
+    /// f(variant) until one returns true; whether one has. Few variants, since each takes long to compile.
+    template <class F>
+    static bool any_variant(const F& f) {
+        if constexpr (in_cluster) {
+            if (f(Low<1>()) || f(Low<2>()) || f(High<1>()) || f(High<2>())) return true;
+        }
+        return f(High<most_rows_a_thread>());
+    }
 };
 
 // Not inside of it: there they would be inline, and compiled, kernels and all, by whoever calls them.
 
-template <class T, template <class, int> class TeamOf>
-bool ResidentPanel<T, TeamOf>::fits(int device, Index rows, cuda_kernels::PanelPlan plan) {
-    return blocks_for(Most(), device, rows, plan) > 0;
+template <class T, class Kind>
+bool ResidentPanel<T, Kind>::fits(int device, Index rows, cuda_kernels::PanelPlan plan) {
+    return any_variant([&](auto variant) { return blocks_for(variant, device, rows, plan) > 0; });
 }
 
-template <class T, template <class, int> class TeamOf>
-void ResidentPanel<T, TeamOf>::launch(Stream stream, int device, const PanelView<T>& panel, Index* pivots, Index* info,
-                                      void* workspace, cuda_kernels::PanelPlan plan, PanelLog log) {
-    const auto try_variant = [&](auto variant) {
+template <class T, class Kind>
+void ResidentPanel<T, Kind>::launch(Stream stream, int device, const PanelView<T>& panel, Index* pivots, Index* info,
+                                    void* workspace, cuda_kernels::PanelPlan plan, PanelLog log) {
+    any_variant([&](auto variant) {
         const int blocks = blocks_for(variant, device, panel.rows, plan);
         if (blocks > 0) variant.launch(stream, panel, pivots, info, workspace, log, blocks);
         return blocks > 0;
-    };
-    if constexpr (Most::in_cluster) {
-        // few variants, since each takes long to compile
-        if (try_variant(Variant<T, 16, 1, TeamOf>()) || try_variant(Variant<T, 16, 2, TeamOf>())) return;
-    }
-    try_variant(Most());
+    });
 }
 
-template <class T, int width>
-using LoggedClusterTeam = LoggedTeam<ClusterTeam<T, width>>;
-template <class T, int width>
-using LoggedGridTeam = LoggedTeam<GridTeam<T, width>>;
-
-extern template struct ResidentPanel<float, ClusterTeam>;
-extern template struct ResidentPanel<double, ClusterTeam>;
-extern template struct ResidentPanel<float, GridTeam>;
-extern template struct ResidentPanel<double, GridTeam>;
-extern template struct ResidentPanel<double, LoggedClusterTeam>;
-extern template struct ResidentPanel<double, LoggedGridTeam>;
+extern template struct ResidentPanel<float, Clusters>;
+extern template struct ResidentPanel<double, Clusters>;
+extern template struct ResidentPanel<float, Grids>;
+extern template struct ResidentPanel<double, Grids>;
+extern template struct ResidentPanel<double, Logged<Clusters>>;
+extern template struct ResidentPanel<double, Logged<Grids>>;
 
 }  // namespace basalt::cuda_detail

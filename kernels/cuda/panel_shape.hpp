@@ -3,8 +3,8 @@
 #include <basalt/view.hpp>
 
 /// What the compiler has to know of the designs of an LU panel: it bounds registers and shared memory, and stands here
-/// and not in the tuning tables (docs/decisions/0014). Leaves of the designs cluster and grid have 16 columns, of as
-/// many rows a thread as there are variants for (panel_resident_launch.cuh).
+/// and not in the tuning tables (docs/decisions/0014). Leaves of the designs cluster and grid are those that
+/// there are variants for (panel_resident_launch.cuh).
 namespace basalt::cuda_detail {
 
 /// Design steps: widest leaf.

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include <cooperative_groups.h>
 
@@ -16,6 +19,7 @@ namespace basalt::cuda_detail {
 constexpr int team_warps = 8;
 constexpr int team_threads = team_warps * warp_lanes;
 constexpr int most_cluster_blocks = 16;
+constexpr unsigned lane_bits = warp_lanes - 1;
 
 /// How good a row is as a pivot: the larger absolute value, of equal ones the row that is further up. Absolute values
 /// are compared as integers, as which they are in the same order.
@@ -24,11 +28,23 @@ struct alignas(16) PivotKey {
     unsigned row = ~0U;
     unsigned unused = 0;  ///< fills the 16 bytes that are copied at once
 
+    __device__ bool exists() const { return row != ~0U; }
+    __device__ unsigned upper() const { return static_cast<unsigned>(magnitude >> 32); }
+
     __device__ bool better_than(const PivotKey& other) const {
         // no branches: all rows of a thread are compared one after the other
         return (magnitude > other.magnitude) | ((magnitude == other.magnitude) & (row < other.row));
     }
 };
+
+template <class T>
+__device__ unsigned upper_absolute_bits(T value) {
+    if constexpr (sizeof(T) == 8) {
+        return static_cast<unsigned>(__double2hiint(value)) & 0x7fffffffU;
+    } else {
+        return __float_as_uint(value) & 0x7fffffffU;
+    }
+}
 
 template <class T>
 __device__ std::uint64_t absolute_bits(T value) {
@@ -47,33 +63,47 @@ __device__ std::uint64_t magnitude(T value, bool on_diagonal) {
     return bits > absolute_bits(std::numeric_limits<T>::infinity()) ? no_number : bits;
 }
 
-/// The first half of best_lane(), which takes its time: something else may be done before the second.
-__device__ inline unsigned highest_of_warp(const PivotKey& mine) {
-    return __reduce_max_sync(0xffffffffU, static_cast<unsigned>(mine.magnitude >> 32));
-}
+/// The upper half of a key's magnitude, of which the lowest five bits name the lane, the first one by the largest
+/// number: the largest of a warp names the lane that has the best key, where no other has the same upper bits, and the
+/// first where no lane has any.
+struct Tagged {
+    unsigned bits;
 
-/// The lane of a warp that has the best key.
-__device__ inline int best_lane(const PivotKey& mine, unsigned highest) {
+    __device__ Tagged(unsigned upper, int lane)
+        : bits((upper & ~lane_bits) | (static_cast<unsigned>(lane) ^ lane_bits)) {}
+
+    /// All lanes call it. It takes its time: something else may be done before the result is asked for.
+    __device__ void take_largest_of_warp() { bits = __reduce_max_sync(0xffffffffU, bits); }
+    __device__ int lane() const { return static_cast<int>(~bits & lane_bits); }
+    __device__ bool level_with(unsigned upper) const { return ((upper ^ bits) & ~lane_bits) == 0; }
+};
+
+/// The lane of a warp that has the best key, by all bits.
+__device__ inline int best_lane(const PivotKey& mine) {
     constexpr unsigned all = 0xffffffffU;
-    const auto high = static_cast<unsigned>(mine.magnitude >> 32), low = static_cast<unsigned>(mine.magnitude);
-    unsigned best = __ballot_sync(all, high == highest);
-    if ((best & (best - 1)) != 0) {  // 20 bits of the mantissa do not tell
-        const unsigned lowest = __reduce_max_sync(all, high == highest ? low : 0U);
-        const bool tied = high == highest && low == lowest;
-        const unsigned row = __reduce_min_sync(all, tied ? mine.row : ~0U);
-        best = __ballot_sync(all, tied && mine.row == row);
-        best &= ~best + 1;  // several where there are no rows at all
-    }
-    return 31 - __clz(static_cast<int>(best));  // one instruction less than __ffs()
+    const unsigned high = mine.upper(), low = static_cast<unsigned>(mine.magnitude);
+    const unsigned highest = __reduce_max_sync(all, high), lowest = __reduce_max_sync(all, high == highest ? low : 0U);
+    const bool tied = high == highest && low == lowest;
+    const unsigned row = __reduce_min_sync(all, tied ? mine.row : ~0U);
+    return __ffs(static_cast<int>(__ballot_sync(all, tied && mine.row == row))) - 1;
 }
 
-__device__ inline int best_lane(const PivotKey& mine) { return best_lane(mine, highest_of_warp(mine)); }
+/// Whether it need not be the lane that `best` names.
+__device__ inline bool contested(const PivotKey& mine, const Tagged& best, int lane) {
+    return __any_sync(0xffffffffU, mine.exists() && best.level_with(mine.upper()) && lane != best.lane());
+}
+
+__device__ inline int best_lane(const PivotKey& mine, int lane) {
+    Tagged best(mine.upper(), lane);
+    best.take_largest_of_warp();
+    return contested(mine, best, lane) ? best_lane(mine) : best.lane();
+}
 
 /// What a column is multiplied by where an element becomes the pivot.
 template <class T>
 struct alignas(16) PivotScale {
-    T inverse;          ///< of the pivot, of the pivot times 2^k, or 1 where the pivot is zero
-    unsigned denormal;  ///< whether the column is multiplied by 2^k first, since the pivot's own inverse may overflow
+    T inverse;  ///< of the pivot times `first`, or 1 where the pivot is zero
+    T first;    ///< 1, or of a denormal pivot, whose own inverse may overflow, a power of two
 };
 
 /// A row that some threads propose as pivot.
@@ -82,18 +112,30 @@ struct alignas(16) ProposedRow {
     PivotKey key;
     struct alignas(16) Row {
         PivotScale<T> scale;
-        T values[width];
+        T values[width];  ///< from the pivot's column on
     } row;
 
-    static constexpr int words = static_cast<int>((sizeof(PivotKey) + sizeof(Row)) / sizeof(uint4));
     static_assert(sizeof(Row) == sizeof(PivotScale<T>) + width * sizeof(T));
+
+    /// Words of 16 bytes that hold the first `values` values and what comes before them.
+    static __device__ int words_with(int values) {
+        constexpr int word = static_cast<int>(sizeof(uint4)),
+                      first = static_cast<int>(sizeof(PivotKey) + offsetof(Row, values));
+        return (first + values * static_cast<int>(sizeof(T)) + word - 1) / word;
+    }
 };
 
-/// Which of `count` <= 32 candidates is best, known to all lanes of the warp.
-template <class C>
-__device__ int best_candidate(const C* candidates, int count, int lane) {
-    return best_lane(lane < count ? candidates[lane].key : PivotKey{});
-}
+/// The row that all agree on, and what of it is needed first.
+template <class Row>
+struct PivotRow {
+    unsigned from;
+    const Row* row;
+    decltype(Row::scale) scale;
+    std::remove_cvref_t<decltype(Row::values[0])> second;  ///< value
+
+    __device__ PivotRow(const PivotKey& key, const Row& of)
+        : from(key.row), row(&of), scale(of.scale), second(of.values[1]) {}
+};
 
 /// The block's dynamic shared memory. What a team needs of it comes first. Named anew in each function, since a pointer
 /// that went through a call is no longer known to be one to shared memory.
@@ -102,20 +144,43 @@ __device__ inline char* dynamic_shared() {
     return memory;
 }
 
-/// The blocks of one cluster. A candidate travels as stores to the other blocks' shared memory that count on a barrier
-/// there: a block goes on as soon as it has all candidates, with no round trip.
-template <class T, int width>
+/// The blocks of one cluster, 4, 8 or 16, of which the first `warps` warps eliminate. A candidate travels as stores to
+/// the other blocks' shared memory that count on a barrier there: a block goes on as soon as it has all candidates,
+/// with no round trip. Candidates are those of blocks, or of warps where these are few enough.
+template <class T, int width, int warps = team_warps>
 class ClusterTeam {
   public:
-    using Message = ProposedRow<T, width>;
+    using Row = typename ProposedRow<T, width>::Row;
+    static constexpr int eliminating_warps = warps;
+    static constexpr bool warps_propose = warps < team_warps;
+    static constexpr int candidates_a_block = warps_propose ? warps : 1;
+    static constexpr int least_blocks = 4, most_blocks = std::min(most_cluster_blocks, warp_lanes / candidates_a_block);
+    static constexpr bool in_cluster = true;
+
+  private:
+    // A warp sends eight words to four blocks at once: more blocks take longer, and so do branches around lanes.
+    static constexpr int words_at_once = 8, blocks_at_once = warp_lanes / words_at_once;
+    static constexpr int rounds =
+        (static_cast<int>(sizeof(ProposedRow<T, width>) / sizeof(uint4)) + words_at_once - 1) / words_at_once;
+
+  public:
+    struct Message : ProposedRow<T, width> {
+        // whole rounds are sent; there is some for all widths and precisions, or the array would be refused
+        char unused[rounds * words_at_once * sizeof(uint4) - sizeof(ProposedRow<T, width>)];
+    };
     struct Shared {
         // by parity of the step: who is one step ahead writes to the other half
-        Message arrived[2][most_cluster_blocks];
+        struct Arrived {
+            PivotKey keys[most_blocks * candidates_a_block];  // side by side, as the lanes of a warp read them
+            struct Slot {
+                Row row;
+                char unused[sizeof(Message) - sizeof(PivotKey) - sizeof(Row)];
+            } rows[most_blocks * candidates_a_block];
+        } arrived[2];
         alignas(8) std::uint64_t barrier[2];
     };
     struct Global {};  ///< nothing in the device's memory
     using Memory = Global*;
-    static constexpr bool in_cluster = true;
 
     static __device__ int rank() { return static_cast<int>(cooperative_groups::this_cluster().block_rank()); }
     static __device__ int size() { return static_cast<int>(cooperative_groups::this_cluster().num_blocks()); }
@@ -129,57 +194,73 @@ class ClusterTeam {
         arrive();
         wait();
         const BlockThread thread;
-        for (int n = 0; n < blocks_a_warp; ++n) {
-            const int block = min(thread.warp + n * team_warps, size_ - 1);
-            slots_[n] = remote(address(&shared().arrived[0][rank_]), block) + thread.lane * sizeof(uint4);
-            barriers_[n] = remote(address(&shared().barrier[0]), block);
-        }
+        const int part = thread.lane % words_at_once, block = thread.lane / words_at_once;
+        const auto& arrived = shared().arrived[0];
+        const int number = warps_propose ? rank_ * warps + thread.warp % warps : rank_;
+        const unsigned row = address(&arrived.rows[number]) + (part - 1) * sizeof(uint4);
+        key_ = remote(part == 0 ? address(&arrived.keys[number]) : row, block);
+        row_ = remote(row, block);
+        barrier_ = remote(address(&shared().barrier[0]), block);
+        next_blocks_ = remote(row, block + blocks_at_once) - row_;
     }
 
-    /// Called by all threads after the block's warps have written their candidates and met. `step`: of the leaf,
-    /// from 0.
-    __device__ void propose(int step, const Message* of_warps, BlockThread thread) {
-        const int half = step & 1;
-        const uint4* const from =
-            reinterpret_cast<const uint4*>(&of_warps[best_candidate(of_warps, team_warps, thread.lane)]);
-        const uint4 word = thread.lane < Message::words ? from[thread.lane] : uint4{};
-        if (threadIdx.x == warp_lanes - 1) {
+    /// Called by each warp that proposes. `step`: of the leaf, from 0.
+    __device__ void propose(int step, const Message& candidate, BlockThread thread) {
+        const int half = step & 1, words = Message::words_with(width - step);
+        const unsigned in_half = half * static_cast<unsigned>(sizeof(shared().arrived[0])),
+                       barrier = barrier_ + half * static_cast<unsigned>(sizeof(shared().barrier[0]));
+        const auto* const from = reinterpret_cast<const uint4*>(&candidate) + thread.lane % words_at_once;
+        uint4 parts[rounds];
+#pragma unroll
+        for (int r = 0; r < rounds; ++r) parts[r] = from[r * words_at_once];
+#pragma unroll
+        for (int r = 0; r < rounds; ++r) {
+            if (r > 0 && r * words_at_once >= words) break;
+            const uint4 word = parts[r];
+            const unsigned to =
+                in_half + (r == 0 ? key_ : row_ + r * words_at_once * static_cast<unsigned>(sizeof word));
+#pragma unroll
+            for (int n = 0; n < most_blocks / blocks_at_once; ++n) {
+                // sizes are powers of two
+                if (n > 0 && (n & (n - 1)) == 0 && n * blocks_at_once >= size_) break;
+                asm volatile(
+                    "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, "
+                    "[%5];" ::"r"(to + n * next_blocks_),
+                    "r"(word.x), "r"(word.y), "r"(word.z), "r"(word.w), "r"(barrier + n * next_blocks_)
+                    : "memory");
+            }
+        }
+        if (thread.lane == 0 && (!warps_propose || thread.warp == 0)) {
+            const int sent = (words + words_at_once - 1) / words_at_once * words_at_once;
             asm volatile(
                 "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address(&shared().barrier[half])),
-                "r"(static_cast<unsigned>(size_ * sizeof(Message)))
-                : "memory");
-        }
-#pragma unroll
-        for (int n = 0; n < blocks_a_warp; ++n) {
-            if (thread.lane >= Message::words || thread.warp + n * team_warps >= size_) continue;
-            const unsigned to = slots_[n] + half * sizeof(shared().arrived[0]);
-            asm volatile(
-                "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(
-                    to),
-                "r"(word.x), "r"(word.y), "r"(word.z), "r"(word.w),
-                "r"(barriers_[n] + half * static_cast<unsigned>(sizeof(shared().barrier[0])))
+                "r"(static_cast<unsigned>(size_ * candidates_a_block * sent * sizeof(uint4)))
                 : "memory");
         }
     }
 
-    /// The best of what the blocks proposed, when all have. Valid until the next call.
-    __device__ const Message& agreed(int step, BlockThread thread) {
+    /// The best of what was proposed, when all have. Valid until the next call. Called by the warps that eliminate.
+    __device__ PivotRow<Row> agreed(int step, BlockThread thread) {
         const int half = step & 1;
         const unsigned phase = static_cast<unsigned>(step >> 1 & 1);  // leaves take a multiple of four steps
-        unsigned done = 0;
         // Acquired for the block, whose shared memory is all that is read: for the cluster it would also empty the
         // first cache of the device's memory, in each step.
-        while (done == 0) {
-            asm volatile(
-                "{\n\t.reg .pred p;\n\t"
-                "mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 p, [%1], %2;\n\t"
-                "selp.u32 %0, 1, 0, p;\n\t}"
-                : "=r"(done)
-                : "r"(address(&shared().barrier[half])), "r"(phase)
-                : "memory");
-        }
-        const Message* const arrived = shared().arrived[half];
-        return arrived[best_candidate(arrived, size_, thread.lane)];
+        asm volatile(
+            "{\n\t.reg .pred p;\n\tAGAIN_%=:\n\t"
+            "mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 p, [%0], %1;\n\t"
+            "@!p bra.uni AGAIN_%=;\n\t}" ::"r"(address(&shared().barrier[half])),
+            "r"(phase)
+            : "memory");
+        const auto& arrived = shared().arrived[half];
+        const auto row = [&](int candidate) {
+            return PivotRow<Row>(arrived.keys[candidate], arrived.rows[candidate].row);
+        };
+        const PivotKey mine = thread.lane < size_ * candidates_a_block ? arrived.keys[thread.lane] : PivotKey{};
+        Tagged best(mine.upper(), thread.lane);
+        best.take_largest_of_warp();
+        PivotRow<Row> agreed = row(best.lane());  // fetched while it is not certain yet
+        if (contested(mine, best, thread.lane)) agreed = row(best_lane(mine));
+        return agreed;
     }
 
     __device__ void leaf_done() {}
@@ -200,13 +281,11 @@ class ClusterTeam {
         return there;
     }
 
-    static constexpr int blocks_a_warp = most_cluster_blocks / team_warps;
-
     static __device__ Shared& shared() { return *reinterpret_cast<Shared*>(dynamic_shared()); }
 
     int rank_, size_;
-    unsigned slots_[blocks_a_warp];  ///< in the blocks that this warp sends to: where this lane's part goes
-    unsigned barriers_[blocks_a_warp];
+    // where this lane's words of a candidate go in the first block that it sends to, and how far it is to the next one
+    unsigned key_, row_, barrier_, next_blocks_;
 };
 
 /// Any blocks that are resident at the same time. Candidates are exchanged through the device's memory: 16 bytes are
@@ -215,7 +294,8 @@ template <class T, int width>
 class GridTeam {
   public:
     using Message = ProposedRow<T, width>;
-    static constexpr int most_blocks = 256;
+    using Row = typename Message::Row;
+    static constexpr int least_blocks = 1, most_blocks = 256;
     static constexpr int row_words = static_cast<int>(sizeof(typename Message::Row)) / 8;
     static_assert(row_words < warp_lanes);
     struct Shared {
@@ -229,17 +309,18 @@ class GridTeam {
     };
     using Memory = Global*;
     static constexpr bool in_cluster = false;
+    static constexpr int eliminating_warps = team_warps;
+    static constexpr bool warps_propose = false;
 
     static __device__ int rank() { return static_cast<int>(blockIdx.x); }
     static __device__ int size() { return static_cast<int>(gridDim.x); }
 
     __device__ explicit GridTeam(Global* global) : global_(global) {}
 
-    __device__ void propose(int step, const Message* of_warps, BlockThread thread) {
-        if (thread.warp != 0) return;
+    /// Called by the warp that has the block's best row.
+    __device__ void propose(int step, const Message& best, BlockThread thread) {
         const int half = step & 1;
         const unsigned epoch = steps_done_ + static_cast<unsigned>(step) + 1;
-        const Message& best = of_warps[best_candidate(of_warps, team_warps, thread.lane)];
         if (thread.lane == 0) {
             const auto magnitude = best.key.magnitude;
             store(&global_->keys[half][rank()],
@@ -251,7 +332,7 @@ class GridTeam {
     }
 
     /// The best of what the blocks proposed.
-    __device__ const Message& agreed(int step, BlockThread thread) {
+    __device__ PivotRow<Row> agreed(int step, BlockThread thread) {
         const int half = step & 1;
         const unsigned epoch = steps_done_ + static_cast<unsigned>(step) + 1;
         Message& agreed = shared().agreed[half];
@@ -268,7 +349,7 @@ class GridTeam {
                     from = static_cast<unsigned>(block);
                 }
             }
-            const int lane = best_lane(mine);
+            const int lane = best_lane(mine, thread.lane);
             from = __shfl_sync(0xffffffffU, from, lane);
             if (thread.lane == lane) agreed.key = mine;
             if (thread.lane < row_words) {
@@ -279,7 +360,7 @@ class GridTeam {
             }
         }
         __syncthreads();
-        return agreed;
+        return PivotRow<Row>(agreed.key, agreed.row);
     }
     __device__ void leaf_done() { steps_done_ += width; }
     static __device__ void enter(PanelState) {}
