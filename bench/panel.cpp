@@ -278,7 +278,8 @@ int main(int argc, char** argv) {
     app.add_option("--designs", options.designs, "of the GPU panel")
         ->delimiter(',')
         ->check(CLI::IsMember({"cluster", "grid", "fused", "fused-greedy", "steps"}));
-    app.add_option("--blocks", options.blocks, "thread blocks of cluster and grid; 0: as are good for the height")
+    app.add_option("--blocks", options.blocks,
+                   "thread blocks of cluster (the next of 4, 8, 16) and grid; 0: as are good for the height")
         ->delimiter(',')
         ->check(CLI::Range(0, 1024));
     app.add_option("--leaf", options.leaf_width, "columns that a GPU panel factors on chip; 0: as its design likes it")

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <optional>
 #include <string>
@@ -108,7 +109,10 @@ class PanelContest {
                                                      : PanelDesign::fused;
         // taller ones would be timed as `steps` again
         if (design == PanelDesign::fused && m_ > basalt::cuda_detail::fused_height<T>()) return;
-        for (const int blocks : by_blocks ? options_.blocks : std::vector<int>{0}) {
+        for (const int wished : by_blocks ? options_.blocks : std::vector<int>{0}) {
+            const bool rounded = design == PanelDesign::cluster && wished > 0;
+            const int blocks =
+                rounded ? std::max(4, static_cast<int>(std::bit_ceil(static_cast<unsigned>(wished)))) : wished;
             const PanelPlan plan{design, blocks, options_.leaf_width, options_.tallest_leaf};
             if (!basalt::cuda_kernels::panel_fits<T>(device_.index(), m_, plan)) continue;
             contestants_.push_back({name, blocks, &rows_, [this, plan, greedy](Stream stream, T* a, PanelLog log) {

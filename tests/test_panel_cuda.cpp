@@ -13,7 +13,12 @@ using namespace basalt_tests;
 
 namespace {
 
-const PanelPlans designs{{PanelDesign::cluster}, {PanelDesign::grid}, {PanelDesign::fused}, {PanelDesign::steps}};
+/// The cluster also with all warps, where by default few eliminate.
+const PanelPlans designs{{PanelDesign::cluster},
+                         {PanelDesign::cluster, 0, 16},
+                         {PanelDesign::grid},
+                         {PanelDesign::fused},
+                         {PanelDesign::steps}};
 
 /// Those that can be recorded.
 const PanelPlans recorded{{PanelDesign::cluster}, {PanelDesign::grid}, {PanelDesign::grid, 32}, {PanelDesign::fused}};
@@ -181,7 +186,7 @@ TEMPLATE_TEST_CASE("tall GPU panels", "[cuda][large]", float, double) {
     check_panel_ratios<TestType>(*gpu(), designs, product({1000}, {1, 31, 64, 200, 512}));
     check_panel_ratios<TestType>(*gpu(), designs, {{4099, 2}, {4099, 16}, {4099, 100}, {4099, 256}, {4099, 1000}});
     check_panel_ratios<TestType>(*gpu(), designs, {{20000, 1}, {20000, 64}, {20000, 256}, {40000, 31}, {40000, 256}});
-    check_panel_ratios<TestType>(*gpu(), designs, {{200000, 64}});
+    check_panel_ratios<TestType>(*gpu(), designs, {{9001, 64}, {16384, 40}, {200000, 64}});
 }
 
 TEMPLATE_TEST_CASE("tall GPU panels have LAPACK's pivots", "[cuda][large]", float, double) {
@@ -202,5 +207,6 @@ TEMPLATE_TEST_CASE("tall GPU panels with zeros, NaN and infinity", "[cuda][large
 TEMPLATE_TEST_CASE("the GPU panel repeats its bits two hundred times", "[cuda][large]", float, double) {
     if (gpu() == nullptr) SKIP(no_gpu);
     check_repeated_panel<TestType>(*gpu(), {{PanelDesign::cluster}, {PanelDesign::grid}}, 5000, 128, 200);
+    check_repeated_panel<TestType>(*gpu(), {{PanelDesign::cluster}}, 1500, 128, 200);
     check_repeated_panel<TestType>(*gpu(), {{PanelDesign::fused}, {PanelDesign::steps}}, 5000, 64, 20);
 }

@@ -165,12 +165,14 @@ struct GpuTuning {
     struct Panel {
         Index up_to = any_size;
         GpuPanelDesign design = GpuPanelDesign::steps;
-        int blocks = 0;      ///< thread blocks, one to a multiprocessor; 0: as many as are good for the height
+        /// Thread blocks, one to a multiprocessor; of a cluster the next of 4, 8, 16. 0: as many as are good for the
+        /// height.
+        int blocks = 0;
         int leaf_width = 0;  ///< columns factored on chip; 0: as many as fit
         /// Design fused: taller leaves are factored by steps; 0: those that registers do not hold.
         Index tallest_leaf = 0;
-        /// Where blocks are as many as are good: no more than have so many rows each, since fewer rows are not worth
-        /// another one's company.
+        /// Where blocks are as many as are good: about so many rows to each, since fewer are not worth another one's
+        /// company.
         Index rows_a_block = 128;
     };
     std::vector<Panel> panels;

@@ -16,12 +16,11 @@ using PanelDesign = GpuPanelDesign;
 
 struct PanelPlan {
     PanelDesign design = PanelDesign::cluster;
-    int blocks = 0;      ///< thread blocks, one to an SM, of a cluster the next power of two; 0: as the height asks for
+    int blocks = 0;      ///< thread blocks, one to an SM; of a cluster the next of 4, 8, 16; 0: as the height asks for
     int leaf_width = 0;  ///< columns that are factored on chip; 0: as many as fit
     /// Design fused: taller leaves are factored by steps, the paper's T; 0: those that registers do not hold.
     Index tallest_leaf = 0;
-    /// blocks = 0, designs cluster and grid: no more blocks than have so many rows each, but four of a cluster, and a
-    /// power of two of them.
+    /// blocks = 0, designs cluster and grid: about so many rows to a block, of which a cluster has 4, 8 or 16.
     Index rows_a_block = 128;
 };
 

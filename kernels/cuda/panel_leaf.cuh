@@ -223,6 +223,13 @@ class Leaf {
                      "l"(key.magnitude), "l"(static_cast<std::uint64_t>(key.row)), "r"(condition ? 1 : 0)
                      : "memory");
     }
+    static __device__ void store_if(bool condition, const PivotScale<double>& scale, PivotScale<double>* to) {
+        const double values[] = {scale.inverse, scale.first};
+        store_if(condition, values, &to->inverse);
+    }
+    static __device__ void store_if(bool condition, const PivotScale<float>& scale, PivotScale<float>* to) {
+        if (condition) *to = scale;
+    }
     static __device__ void store_if(bool condition, const double* values, double* to) {
         asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %3, 0;\n\t@p st.shared.v2.f64 [%0], {%1, %2};\n\t}" ::"r"(
                          address(to)),
@@ -316,11 +323,7 @@ class Leaf {
         }
         Message& message = candidates.rows[Team::warps_propose ? thread_.warp : 0];
         store_if(proposes, mine.key, &message.key);
-        if (sizeof(T) == 8) {
-            store_if(proposes, &mine.scale.inverse, &message.row.scale.inverse);
-        } else if (proposes) {
-            message.row.scale = mine.scale;
-        }
+        store_if(proposes, mine.scale, &message.row.scale);
 #pragma unroll
         for (int r = 0; r < rows_a_thread; ++r) {
             const bool row_proposed = proposes && r == mine.number;

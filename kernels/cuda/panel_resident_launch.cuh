@@ -4,6 +4,8 @@
 #include <array>
 #include <bit>
 #include <mutex>
+#include <stdexcept>
+#include <string>
 #include <type_traits>
 
 #include "kernels/cuda/launch.cuh"
@@ -17,15 +19,18 @@ constexpr int most_numbered_devices = 64;
 
 /// Kinds of teams, in which the first `warps` warps of a block eliminate leaves of `width` columns.
 struct Clusters {
+    static constexpr bool in_cluster = true;
     template <class T, int width, int warps>
     using Team = ClusterTeam<T, width, warps>;
 };
 struct Grids {
+    static constexpr bool in_cluster = false;
     template <class T, int width, int warps>
     using Team = GridTeam<T, width>;
 };
 template <class Kind>
 struct Logged {
+    static constexpr bool in_cluster = Kind::in_cluster;
     template <class T, int width, int warps>
     using Team = LoggedTeam<typename Kind::template Team<T, width, warps>>;
 };
@@ -120,12 +125,13 @@ struct Variant {
     }
 };
 
-/// Blocks that the variant takes for the panel; 0: it does not fit. Clusters have a power of two of them.
+/// Blocks that the variant takes for the panel; 0: it does not fit. Clusters have a power of two of them. `most_rows`:
+/// of a block of any variant, so that whatever fits does so with fewer rows too.
 template <class V>
-int blocks_for(V variant, int device, Index rows, cuda_kernels::PanelPlan plan) {
+int blocks_for(V variant, int device, Index rows, cuda_kernels::PanelPlan plan, Index most_rows) {
     if (plan.leaf_width != 0 && plan.leaf_width != V::width) return 0;
     const int least = V::Team::least_blocks, most = variant.most_blocks(device);
-    const Index wished = plan.blocks == 0 ? divide_up(rows, plan.rows_a_block) : plan.blocks;
+    const Index wished = plan.blocks == 0 ? divide_up(rows, std::min(plan.rows_a_block, most_rows)) : plan.blocks;
     if (most < least || (plan.blocks != 0 && plan.blocks > most)) return 0;
     const auto few = static_cast<unsigned>(std::clamp<Index>(wished, least, most));
     const int blocks = static_cast<int>(V::in_cluster ? std::bit_ceil(few) : few);
@@ -148,16 +154,21 @@ struct ResidentPanel {
     using Low = Variant<T, Kind, 32, 2, rows_a_thread>;
     template <int rows_a_thread>
     using High = Variant<T, Kind, 16, team_warps, rows_a_thread>;
-    static constexpr int most_rows_a_thread = sizeof(T) == 8 ? 4 : 5;  // what the registers hold
-    static constexpr bool in_cluster = High<1>::in_cluster;
+    using Highest = High<sizeof(T) == 8 ? 4 : 5>;  // what the registers hold
 
-    /// f(variant) until one returns true; whether one has. Few variants, since each takes long to compile.
+    /// f(variant, blocks) of the first that takes the panel; whether there is one. Few variants, since each takes long
+    /// to compile.
     template <class F>
-    static bool any_variant(const F& f) {
-        if constexpr (in_cluster) {
-            if (f(Low<1>()) || f(Low<2>()) || f(High<1>()) || f(High<2>())) return true;
+    static bool with_variant(int device, Index rows, cuda_kernels::PanelPlan plan, const F& f) {
+        const auto takes = [&](auto variant) {
+            const int blocks = blocks_for(variant, device, rows, plan, Highest::rows_a_block);
+            if (blocks > 0) f(variant, blocks);
+            return blocks > 0;
+        };
+        if constexpr (Kind::in_cluster) {
+            if (takes(Low<1>()) || takes(Low<2>()) || takes(High<1>()) || takes(High<2>())) return true;
         }
-        return f(High<most_rows_a_thread>());
+        return takes(Highest());
     }
 };
 
@@ -165,17 +176,16 @@ struct ResidentPanel {
 
 template <class T, class Kind>
 bool ResidentPanel<T, Kind>::fits(int device, Index rows, cuda_kernels::PanelPlan plan) {
-    return any_variant([&](auto variant) { return blocks_for(variant, device, rows, plan) > 0; });
+    return with_variant(device, rows, plan, [](auto, int) {});
 }
 
 template <class T, class Kind>
 void ResidentPanel<T, Kind>::launch(Stream stream, int device, const PanelView<T>& panel, Index* pivots, Index* info,
                                     void* workspace, cuda_kernels::PanelPlan plan, PanelLog log) {
-    any_variant([&](auto variant) {
-        const int blocks = blocks_for(variant, device, panel.rows, plan);
-        if (blocks > 0) variant.launch(stream, panel, pivots, info, workspace, log, blocks);
-        return blocks > 0;
+    const bool fits = with_variant(device, panel.rows, plan, [&](auto variant, int blocks) {
+        variant.launch(stream, panel, pivots, info, workspace, log, blocks);
     });
+    if (!fits) throw std::logic_error("panel_kernel: a plan that does not fit " + std::to_string(panel.rows) + " rows");
 }
 
 extern template struct ResidentPanel<float, Clusters>;

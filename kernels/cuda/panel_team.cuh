@@ -14,8 +14,8 @@
 /// The blocks that factor a panel together: how they agree on a pivot, and how they wait for each other.
 namespace basalt::cuda_detail {
 
-// With eight warps a thread has 255 registers: four rows of sixteen columns fit. With sixteen the rows are half as
-// many, but all that every warp does for itself is done twice as often.
+// With eight warps a thread has 255 registers: four rows of sixteen columns fit, or two of 32. With sixteen the rows
+// are half as many, but all that every warp does for itself is done twice as often.
 constexpr int team_warps = 8;
 constexpr int team_threads = team_warps * warp_lanes;
 constexpr int most_cluster_blocks = 16;
@@ -154,12 +154,13 @@ class ClusterTeam {
     static constexpr int eliminating_warps = warps;
     static constexpr bool warps_propose = warps < team_warps;
     static constexpr int candidates_a_block = warps_propose ? warps : 1;
-    static constexpr int least_blocks = 4, most_blocks = std::min(most_cluster_blocks, warp_lanes / candidates_a_block);
+    // A warp sends eight words to four blocks at once: more blocks take longer, and so do branches around lanes.
+    static constexpr int words_at_once = 8, blocks_at_once = warp_lanes / words_at_once;
+    static constexpr int least_blocks = blocks_at_once,
+                         most_blocks = std::min(most_cluster_blocks, warp_lanes / candidates_a_block);
     static constexpr bool in_cluster = true;
 
   private:
-    // A warp sends eight words to four blocks at once: more blocks take longer, and so do branches around lanes.
-    static constexpr int words_at_once = 8, blocks_at_once = warp_lanes / words_at_once;
     static constexpr int rounds =
         (static_cast<int>(sizeof(ProposedRow<T, width>) / sizeof(uint4)) + words_at_once - 1) / words_at_once;
 
@@ -201,6 +202,7 @@ class ClusterTeam {
         key_ = remote(part == 0 ? address(&arrived.keys[number]) : row, block);
         row_ = remote(row, block);
         barrier_ = remote(address(&shared().barrier[0]), block);
+        // all blocks' windows are equally far apart; not used where there are no more blocks
         next_blocks_ = remote(row, block + blocks_at_once) - row_;
     }
 
@@ -244,7 +246,7 @@ class ClusterTeam {
         const int half = step & 1;
         const unsigned phase = static_cast<unsigned>(step >> 1 & 1);  // leaves take a multiple of four steps
         // Acquired for the block, whose shared memory is all that is read: for the cluster it would also empty the
-        // first cache of the device's memory, in each step.
+        // first cache of the device's memory, in each step. Uniform, since a warp's lanes ask the same barrier at once.
         asm volatile(
             "{\n\t.reg .pred p;\n\tAGAIN_%=:\n\t"
             "mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 p, [%0], %1;\n\t"
