@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <functional>
 #include <optional>
 #include <string>
@@ -20,6 +19,7 @@
 #include "bench/vendor_panel.hpp"
 #include "kernels/cuda/panel.hpp"
 #include "kernels/cuda/panel_fused.hpp"
+#include "kernels/cuda/panel_shape.hpp"
 #include "runtime/device/device.hpp"
 
 namespace bench {
@@ -110,9 +110,8 @@ class PanelContest {
         // taller ones would be timed as `steps` again
         if (design == PanelDesign::fused && m_ > basalt::cuda_detail::fused_height<T>()) return;
         for (const int wished : by_blocks ? options_.blocks : std::vector<int>{0}) {
-            const bool rounded = design == PanelDesign::cluster && wished > 0;
-            const int blocks =
-                rounded ? std::max(4, static_cast<int>(std::bit_ceil(static_cast<unsigned>(wished)))) : wished;
+            const bool in_cluster = design == PanelDesign::cluster && wished > 0;
+            const int blocks = in_cluster ? basalt::cuda_detail::cluster_blocks(wished) : wished;
             const PanelPlan plan{design, blocks, options_.leaf_width, options_.tallest_leaf};
             if (!basalt::cuda_kernels::panel_fits<T>(device_.index(), m_, plan)) continue;
             contestants_.push_back({name, blocks, &rows_, [this, plan, greedy](Stream stream, T* a, PanelLog log) {

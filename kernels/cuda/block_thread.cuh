@@ -4,10 +4,15 @@
 
 namespace basalt::cuda_detail {
 
+/// As instructions that name shared memory want it.
+__device__ inline unsigned shared_address(const void* shared) {
+    return static_cast<unsigned>(__cvta_generic_to_shared(shared));
+}
+
 /// Starts the copy of neighbouring elements.
 template <int count, class T>
 __device__ void copy_to_shared(T* shared, const T* global) {
-    const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+    const unsigned to = shared_address(shared);
     constexpr int bytes = count * static_cast<int>(sizeof(T));
     if constexpr (bytes == 16) {
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(global) : "memory");

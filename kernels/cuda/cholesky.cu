@@ -208,10 +208,7 @@ std::size_t cholesky_workspace(Index rows, Index cols) {
 template <class T>
 void cholesky_panel(Stream stream, View<T> panel, CholeskyPanelPlan plan, Index* info, void* workspace) {
     assert(panel.rows() >= panel.cols() && (panel.col_stride() == 1 || panel.cols() <= 1));
-    if (panel.empty()) {
-        check(cudaMemsetAsync(info, 0, sizeof(Index), native(stream)), "cudaMemsetAsync", stream);
-        return;
-    }
+    if (panel.empty()) return clear(stream, info);
     const Workspace<T> parts(workspace, panel.cols());
     const block::FusedPanel<T> fused{
         panel.data(),           panel.row_stride(),        squares_of(panel.rows(), panel.cols()),

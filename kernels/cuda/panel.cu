@@ -8,6 +8,7 @@
 #include "kernels/cuda/panel_fused.hpp"
 #include "kernels/cuda/panel_plan.hpp"
 #include "kernels/cuda/panel_resident.hpp"
+#include "kernels/cuda/panel_shape.hpp"
 #include "kernels/cuda/panel_steps.hpp"
 
 namespace basalt::cuda_kernels {
@@ -80,7 +81,7 @@ int panel_log_blocks(int device, Index rows, const std::vector<GpuTuning::Panel>
     static_cast<void>(cudaSetDevice(device));  // kernels are made fit for the current device when it is first asked
     const PanelPlan plan = panel_plan<T>(device, rows, entries);
     static_cast<void>(cudaSetDevice(current));
-    if (plan.design == PanelDesign::cluster) return cuda_detail::most_resident_cluster;
+    if (plan.design == PanelDesign::cluster) return cuda_detail::most_cluster;
     return plan.design == PanelDesign::grid && plan.blocks > 0 ? std::min(plan.blocks, most) : most;
 }
 

@@ -188,7 +188,7 @@ class Leaf {
     /// Of zero, denormal and huge pivots and those that are no numbers.
     static __device__ PivotScale<T> careful_scale(T pivot, std::uint64_t magnitude) {
         if (magnitude == 0) return {T{1}, T{1}};
-        const T first = static_cast<unsigned>(magnitude >> 32) < least_normal ? denormal_scale : T{1};
+        const T first = upper_half(magnitude) < least_normal ? denormal_scale : T{1};
         return {T{1} / (pivot * first), first};
     }
 
@@ -219,7 +219,7 @@ class Leaf {
     // 16 bytes to shared memory, without a branch, which takes longer than the stores.
     static __device__ void store_if(bool condition, const PivotKey& key, PivotKey* to) {
         asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %3, 0;\n\t@p st.shared.v2.b64 [%0], {%1, %2};\n\t}" ::"r"(
-                         address(to)),
+                         shared_address(to)),
                      "l"(key.magnitude), "l"(static_cast<std::uint64_t>(key.row)), "r"(condition ? 1 : 0)
                      : "memory");
     }
@@ -232,19 +232,16 @@ class Leaf {
     }
     static __device__ void store_if(bool condition, const double* values, double* to) {
         asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %3, 0;\n\t@p st.shared.v2.f64 [%0], {%1, %2};\n\t}" ::"r"(
-                         address(to)),
+                         shared_address(to)),
                      "d"(values[0]), "d"(values[1]), "r"(condition ? 1 : 0)
                      : "memory");
     }
     static __device__ void store_if(bool condition, const float* values, float* to) {
         asm volatile(
             "{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %5, 0;\n\t@p st.shared.v4.f32 [%0], {%1, %2, %3, %4};\n\t}" ::"r"(
-                address(to)),
+                shared_address(to)),
             "f"(values[0]), "f"(values[1]), "f"(values[2]), "f"(values[3]), "r"(condition ? 1 : 0)
             : "memory");
-    }
-    static __device__ unsigned address(const void* shared) {
-        return static_cast<unsigned>(__cvta_generic_to_shared(shared));
     }
 
     __device__ int local_row(int r) const { return r * warps * warp_lanes + thread_.number; }

@@ -18,9 +18,6 @@ namespace basalt::cuda_detail {
 template <class T>
 bool resident_fits(int device, Index rows, cuda_kernels::PanelPlan plan);
 
-/// Blocks of a cluster at most.
-inline constexpr int most_resident_cluster = 16;
-
 /// Bytes of workspace, for any plan.
 std::size_t resident_workspace(Index cols);
 

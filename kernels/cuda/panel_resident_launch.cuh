@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <mutex>
 #include <stdexcept>
 #include <string>
@@ -40,7 +39,7 @@ struct Variant {
     using Team = typename Kind::template Team<T, leaf_width, warps>;
     static constexpr auto kernel = panel_kernel<T, leaf_width, rows_a_thread, Team>;
     static constexpr int width = leaf_width;
-    static constexpr bool in_cluster = Team::in_cluster;
+    static constexpr bool in_cluster = Kind::in_cluster;
     static constexpr Index rows_a_block = Leaf<T, leaf_width, rows_a_thread, Team>::block_rows;
     static constexpr std::size_t shared_bytes = sizeof(PanelShared<T, width, rows_a_thread, Team>);
 
@@ -133,14 +132,14 @@ int blocks_for(V variant, int device, Index rows, cuda_kernels::PanelPlan plan, 
     const int least = V::Team::least_blocks, most = variant.most_blocks(device);
     const Index wished = plan.blocks == 0 ? divide_up(rows, std::min(plan.rows_a_block, most_rows)) : plan.blocks;
     if (most < least || (plan.blocks != 0 && plan.blocks > most)) return 0;
-    const auto few = static_cast<unsigned>(std::clamp<Index>(wished, least, most));
-    const int blocks = static_cast<int>(V::in_cluster ? std::bit_ceil(few) : few);
+    const int few = static_cast<int>(std::clamp<Index>(wished, least, most));
+    const int blocks = V::in_cluster ? cluster_blocks(few) : few;
     const Index each = divide_up(divide_up(rows, blocks), unit_rows) * unit_rows;
     return each <= V::rows_a_block ? blocks : 0;
 }
 
 /// With a kind of team: as few rows to a thread as do, since all of them cost time. In clusters two warps of a block
-/// eliminate leaves of 32 columns, as long as they hold the rows, else all eight leaves of 16.
+/// eliminate leaves of 32 columns, as long as they hold the rows, else all eight warps leaves of 16.
 template <class T, class Kind>
 struct ResidentPanel {
     static bool fits(int device, Index rows, cuda_kernels::PanelPlan plan);

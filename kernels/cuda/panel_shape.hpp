@@ -1,5 +1,7 @@
 #pragma once
 
+#include <bit>
+
 #include <basalt/view.hpp>
 
 /// What the compiler has to know of the designs of an LU panel: it bounds registers and shared memory, and stands here
@@ -18,6 +20,12 @@ inline constexpr int most_fused_width = 64;
 /// Design fused: segments between two flags of a column that is updated greedily. The paper has a flag for each
 /// segment; on a GPU of today a flag takes as long as reading several.
 inline constexpr int greedy_piece = 4;
+
+/// Design cluster: blocks, a power of two of them, and those that it takes where so many are asked for.
+inline constexpr int least_cluster = 4, most_cluster = 16;
+constexpr int cluster_blocks(int wished) {
+    return wished <= least_cluster ? least_cluster : static_cast<int>(std::bit_ceil(static_cast<unsigned>(wished)));
+}
 
 /// Designs cluster and grid: columns of U in shared memory for an update, or for a part of it while it is being solved
 /// for, in front of the triangle.

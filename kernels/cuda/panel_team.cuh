@@ -1,15 +1,13 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <type_traits>
 
 #include <cooperative_groups.h>
 
-#include "kernels/cuda/block_thread.cuh"
+#include "kernels/cuda/panel_candidate.cuh"
 #include "kernels/cuda/panel_log.cuh"
+#include "kernels/cuda/panel_shape.hpp"
 
 /// The blocks that factor a panel together: how they agree on a pivot, and how they wait for each other.
 namespace basalt::cuda_detail {
@@ -18,124 +16,6 @@ namespace basalt::cuda_detail {
 // are half as many, but all that every warp does for itself is done twice as often.
 constexpr int team_warps = 8;
 constexpr int team_threads = team_warps * warp_lanes;
-constexpr int most_cluster_blocks = 16;
-constexpr unsigned lane_bits = warp_lanes - 1;
-
-/// How good a row is as a pivot: the larger absolute value, of equal ones the row that is further up. Absolute values
-/// are compared as integers, as which they are in the same order.
-struct alignas(16) PivotKey {
-    std::uint64_t magnitude = 0;
-    unsigned row = ~0U;
-    unsigned unused = 0;  ///< fills the 16 bytes that are copied at once
-
-    __device__ bool exists() const { return row != ~0U; }
-    __device__ unsigned upper() const { return static_cast<unsigned>(magnitude >> 32); }
-
-    __device__ bool better_than(const PivotKey& other) const {
-        // no branches: all rows of a thread are compared one after the other
-        return (magnitude > other.magnitude) | ((magnitude == other.magnitude) & (row < other.row));
-    }
-};
-
-template <class T>
-__device__ unsigned upper_absolute_bits(T value) {
-    if constexpr (sizeof(T) == 8) {
-        return static_cast<unsigned>(__double2hiint(value)) & 0x7fffffffU;
-    } else {
-        return __float_as_uint(value) & 0x7fffffffU;
-    }
-}
-
-template <class T>
-__device__ std::uint64_t absolute_bits(T value) {
-    if constexpr (sizeof(T) == 8) {
-        return static_cast<std::uint64_t>(__double_as_longlong(value)) & ~(std::uint64_t{1} << 63);
-    } else {
-        return static_cast<std::uint64_t>(__float_as_uint(value) & 0x7fffffffU) << 32;
-    }
-}
-
-/// As BLAS's idamax: what is not a number is never better than another, but stays where it comes first.
-template <class T>
-__device__ std::uint64_t magnitude(T value, bool on_diagonal) {
-    const std::uint64_t bits = absolute_bits(value);
-    const std::uint64_t no_number = on_diagonal ? ~std::uint64_t{0} : 0;
-    return bits > absolute_bits(std::numeric_limits<T>::infinity()) ? no_number : bits;
-}
-
-/// The upper half of a key's magnitude, of which the lowest five bits name the lane, the first one by the largest
-/// number: the largest of a warp names the lane that has the best key, where no other has the same upper bits, and the
-/// first where no lane has any.
-struct Tagged {
-    unsigned bits;
-
-    __device__ Tagged(unsigned upper, int lane)
-        : bits((upper & ~lane_bits) | (static_cast<unsigned>(lane) ^ lane_bits)) {}
-
-    /// All lanes call it. It takes its time: something else may be done before the result is asked for.
-    __device__ void take_largest_of_warp() { bits = __reduce_max_sync(0xffffffffU, bits); }
-    __device__ int lane() const { return static_cast<int>(~bits & lane_bits); }
-    __device__ bool level_with(unsigned upper) const { return ((upper ^ bits) & ~lane_bits) == 0; }
-};
-
-/// The lane of a warp that has the best key, by all bits.
-__device__ inline int best_lane(const PivotKey& mine) {
-    constexpr unsigned all = 0xffffffffU;
-    const unsigned high = mine.upper(), low = static_cast<unsigned>(mine.magnitude);
-    const unsigned highest = __reduce_max_sync(all, high), lowest = __reduce_max_sync(all, high == highest ? low : 0U);
-    const bool tied = high == highest && low == lowest;
-    const unsigned row = __reduce_min_sync(all, tied ? mine.row : ~0U);
-    return __ffs(static_cast<int>(__ballot_sync(all, tied && mine.row == row))) - 1;
-}
-
-/// Whether it need not be the lane that `best` names.
-__device__ inline bool contested(const PivotKey& mine, const Tagged& best, int lane) {
-    return __any_sync(0xffffffffU, mine.exists() && best.level_with(mine.upper()) && lane != best.lane());
-}
-
-__device__ inline int best_lane(const PivotKey& mine, int lane) {
-    Tagged best(mine.upper(), lane);
-    best.take_largest_of_warp();
-    return contested(mine, best, lane) ? best_lane(mine) : best.lane();
-}
-
-/// What a column is multiplied by where an element becomes the pivot.
-template <class T>
-struct alignas(16) PivotScale {
-    T inverse;  ///< of the pivot times `first`, or 1 where the pivot is zero
-    T first;    ///< 1, or of a denormal pivot, whose own inverse may overflow, a power of two
-};
-
-/// A row that some threads propose as pivot.
-template <class T, int width>
-struct alignas(16) ProposedRow {
-    PivotKey key;
-    struct alignas(16) Row {
-        PivotScale<T> scale;
-        T values[width];  ///< from the pivot's column on
-    } row;
-
-    static_assert(sizeof(Row) == sizeof(PivotScale<T>) + width * sizeof(T));
-
-    /// Words of 16 bytes that hold the first `values` values and what comes before them.
-    static __device__ int words_with(int values) {
-        constexpr int word = static_cast<int>(sizeof(uint4)),
-                      first = static_cast<int>(sizeof(PivotKey) + offsetof(Row, values));
-        return (first + values * static_cast<int>(sizeof(T)) + word - 1) / word;
-    }
-};
-
-/// The row that all agree on, and what of it is needed first.
-template <class Row>
-struct PivotRow {
-    unsigned from;
-    const Row* row;
-    decltype(Row::scale) scale;
-    std::remove_cvref_t<decltype(Row::values[0])> second;  ///< value
-
-    __device__ PivotRow(const PivotKey& key, const Row& of)
-        : from(key.row), row(&of), scale(of.scale), second(of.values[1]) {}
-};
 
 /// The block's dynamic shared memory. What a team needs of it comes first. Named anew in each function, since a pointer
 /// that went through a call is no longer known to be one to shared memory.
@@ -156,9 +36,9 @@ class ClusterTeam {
     static constexpr int candidates_a_block = warps_propose ? warps : 1;
     // A warp sends eight words to four blocks at once: more blocks take longer, and so do branches around lanes.
     static constexpr int words_at_once = 8, blocks_at_once = warp_lanes / words_at_once;
-    static constexpr int least_blocks = blocks_at_once,
-                         most_blocks = std::min(most_cluster_blocks, warp_lanes / candidates_a_block);
-    static constexpr bool in_cluster = true;
+    static constexpr int least_blocks = least_cluster,
+                         most_blocks = std::min(most_cluster, warp_lanes / candidates_a_block);
+    static_assert(least_blocks == blocks_at_once);
 
   private:
     static constexpr int rounds =
@@ -188,7 +68,7 @@ class ClusterTeam {
 
     __device__ explicit ClusterTeam(Global*) : rank_(rank()), size_(size()) {
         if (threadIdx.x < 2) {
-            asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(address(&shared().barrier[threadIdx.x]))
+            asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(&shared().barrier[threadIdx.x]))
                          : "memory");
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
@@ -198,10 +78,10 @@ class ClusterTeam {
         const int part = thread.lane % words_at_once, block = thread.lane / words_at_once;
         const auto& arrived = shared().arrived[0];
         const int number = warps_propose ? rank_ * warps + thread.warp % warps : rank_;
-        const unsigned row = address(&arrived.rows[number]) + (part - 1) * sizeof(uint4);
-        key_ = remote(part == 0 ? address(&arrived.keys[number]) : row, block);
+        const unsigned row = shared_address(&arrived.rows[number]) + (part - 1) * sizeof(uint4);
+        key_ = remote(part == 0 ? shared_address(&arrived.keys[number]) : row, block);
         row_ = remote(row, block);
-        barrier_ = remote(address(&shared().barrier[0]), block);
+        barrier_ = remote(shared_address(&shared().barrier[0]), block);
         // all blocks' windows are equally far apart; not used where there are no more blocks
         next_blocks_ = remote(row, block + blocks_at_once) - row_;
     }
@@ -235,7 +115,7 @@ class ClusterTeam {
         if (thread.lane == 0 && (!warps_propose || thread.warp == 0)) {
             const int sent = (words + words_at_once - 1) / words_at_once * words_at_once;
             asm volatile(
-                "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address(&shared().barrier[half])),
+                "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(&shared().barrier[half])),
                 "r"(static_cast<unsigned>(size_ * candidates_a_block * sent * sizeof(uint4)))
                 : "memory");
         }
@@ -250,7 +130,7 @@ class ClusterTeam {
         asm volatile(
             "{\n\t.reg .pred p;\n\tAGAIN_%=:\n\t"
             "mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 p, [%0], %1;\n\t"
-            "@!p bra.uni AGAIN_%=;\n\t}" ::"r"(address(&shared().barrier[half])),
+            "@!p bra.uni AGAIN_%=;\n\t}" ::"r"(shared_address(&shared().barrier[half])),
             "r"(phase)
             : "memory");
         const auto& arrived = shared().arrived[half];
@@ -274,9 +154,6 @@ class ClusterTeam {
     __device__ void wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 
   private:
-    static __device__ unsigned address(const void* shared) {
-        return static_cast<unsigned>(__cvta_generic_to_shared(shared));
-    }
     static __device__ unsigned remote(unsigned address, int block) {
         unsigned there;
         asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(block));
@@ -310,7 +187,6 @@ class GridTeam {
         unsigned arrived;
     };
     using Memory = Global*;
-    static constexpr bool in_cluster = false;
     static constexpr int eliminating_warps = team_warps;
     static constexpr bool warps_propose = false;
 
