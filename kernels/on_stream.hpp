@@ -8,6 +8,7 @@
 #include "kernels/cpu/convert.hpp"
 #include "kernels/cpu/copy.hpp"
 #include "kernels/cpu/generate.hpp"
+#include "kernels/cpu/leading_update.hpp"
 #include "kernels/cpu/norms.hpp"
 #include "kernels/cpu/panel_alone.hpp"
 #include "kernels/cpu/qr_panel_alone.hpp"
@@ -21,6 +22,7 @@
 #include "kernels/cuda/convert.hpp"
 #include "kernels/cuda/copy.hpp"
 #include "kernels/cuda/generate.hpp"
+#include "kernels/cuda/leading_update.hpp"
 #include "kernels/cuda/norms.hpp"
 #include "kernels/cuda/panel.hpp"
 #include "kernels/cuda/panel_plan.hpp"
@@ -145,6 +147,19 @@ void exchange_rows(Stream stream, RowMoves moves, TileColumns<T> a, std::type_id
     cuda_kernels::exchange_rows<T>(stream, moves, a, w);
 }
 
+/// On emulated devices, whose twin would take all, of the same shapes as on a GPU.
+template <class T>
+bool leading_update_fits(Stream stream, std::type_identity_t<View<const T>> l, View<T> a) {
+    if (emulated(stream)) return cuda_kernels::leading_shape_fits<T>(l, a);
+    return cuda_kernels::leading_update_fits<T>(stream.device(), l, a);
+}
+
+template <class T>
+void update_leading(Stream stream, std::type_identity_t<View<const T>> l, RowMoves moves, View<T> a) {
+    if (emulated(stream)) return cpu_kernels::update_leading<T>(l, moves, a);
+    cuda_kernels::update_leading<T>(stream, l, moves, a);
+}
+
 template <class T>
 void invert_unit_lower(Stream stream, std::type_identity_t<View<const T>> l, View<T> inverse, double* norms) {
     if (emulated(stream)) return cpu_kernels::invert_unit_lower<T>(l, inverse, norms);
@@ -208,18 +223,18 @@ inline void update_by_pieces(Stream stream, View<const float> l, TileColumns<con
 
 template <class T>
 void panel_factor(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace,
-                  cuda_kernels::PanelPlan plan, PanelLog log = {}) {
-    if (emulated(stream)) return cpu_kernels::panel_factor<T>(panel, pivots, info, log);
-    cuda_kernels::panel_factor<T>(stream, panel, pivots, info, workspace, plan, log);
+                  cuda_kernels::PanelPlan plan, PanelLog log = {}, RowMoves moves = {}) {
+    if (emulated(stream)) return cpu_kernels::panel_factor<T>(panel, pivots, info, log, moves);
+    cuda_kernels::panel_factor<T>(stream, panel, pivots, info, workspace, plan, log, moves);
 }
 
 /// By panel_plan() with these entries of the GPU's tuning table.
 template <class T>
 void panel_factor(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace,
-                  const std::vector<GpuTuning::Panel>& entries, PanelLog log = {}) {
-    if (emulated(stream)) return cpu_kernels::panel_factor<T>(panel, pivots, info, log);
+                  const std::vector<GpuTuning::Panel>& entries, PanelLog log = {}, RowMoves moves = {}) {
+    if (emulated(stream)) return cpu_kernels::panel_factor<T>(panel, pivots, info, log, moves);
     const auto plan = cuda_kernels::panel_plan<T>(stream.device(), panel.rows(), entries);
-    cuda_kernels::panel_factor<T>(stream, panel, pivots, info, workspace, plan, log);
+    cuda_kernels::panel_factor<T>(stream, panel, pivots, info, workspace, plan, log, moves);
 }
 
 /// With the plan that the library chooses.

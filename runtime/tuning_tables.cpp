@@ -93,6 +93,7 @@ GpuTuning sm_90() {
     gpu.lu.narrowing = {.left_a_panel_column = 16, .narrowest_panel = 128};
     gpu.lu.blocks = {.least_order = 32768, .width = 4096};
     gpu.lu.splitting = {.least_depth = 256, .least_multiplications = 0x1p33};
+    gpu.lu.leading_rows = 4096;  // all that its kernel takes
     gpu.lu.smallest_order = 2048;
     gpu.lu.update_rate = 50e12;
     gpu.lu.narrow_hybrid_below = 12288;
@@ -134,6 +135,7 @@ GpuTuning sm_80() {
     GpuTuning gpu = sm_90();
     gpu.architecture = "sm_80";
     gpu.panels.erase(gpu.panels.begin());
+    gpu.lu.leading_rows = 0;
     gpu.lu.update_rate = 16e12;
     gpu.cholesky.fused_wide_from = gpu.cholesky.fused_order + 1;  // none: it takes more shared memory than there is
     gpu.cholesky.update_rate = 16e12;

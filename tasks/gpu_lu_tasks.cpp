@@ -212,8 +212,7 @@ void GpuLuTasks<T>::factor_on_gpu(int k) {
                                 View<Index> log, View<Index>) {
             Index* const pivots = numbers.data();
             on_stream::panel_factor<T>(stream, a, pivots, pivots + a.cols(), memory.data(), *designs,
-                                       PanelLogs::log_in(log));
-            on_stream::find_row_moves(stream, pivots, RowMoves(to.data(), a.cols()));
+                                       PanelLogs::log_in(log), RowMoves(to.data(), a.cols()));
         }));
     rt_.submit({.name = "pivots", .tile = {k, -1, -1}, .step = k, .place = Place::cpu()}, read(result(k)),
                write(s_.pivots_of(p)),

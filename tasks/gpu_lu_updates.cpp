@@ -118,6 +118,9 @@ void GpuLuTasks<T>::submit_update(const Factors& factors, const Part& part, cons
     const ScratchMatrix<Index>& pieces = part.leading ? g_.lead_pieces[device] : g_.rest_pieces[device];
     const bool use_inverse = choices_.solve_by_inverse && !on_gpu(k);
     const bool split = by_pieces(rows() - panels.back().end(), depth, part.cols);
+    // inverses, products by pieces and TF32 have kernels of their own
+    const bool at_once = part.leading && !use_inverse && !split && !choices_.tf32 &&
+                         rows() - panels.back().end() <= rt_.tuning().gpu.lu.leading_rows;
     AccessList data;
     data.read(factors.l).write(top.region()).write(pieces.region());
     const std::size_t first_moves = data.records().size();
@@ -143,6 +146,10 @@ void GpuLuTasks<T>::submit_update(const Factors& factors, const Part& part, cons
             auto* w = static_cast<T*>(at[1]);
             const auto update_group = [&](TileColumns<T> group) {
                 const TileColumns<T> a = group.row_range(top_row, columns.rows - top_row);
+                if (at_once && on_stream::leading_update_fits<T>(stream, l, a.column(0))) {
+                    const RowMoves row_moves(static_cast<Index*>(at[first_moves]), depth);
+                    return on_stream::update_leading<T>(stream, l, row_moves, a.column(0));
+                }
                 const auto exchanged = dense_tile_columns(w, a.columns, depth, a.width);
                 w += a.columns * depth * a.width;
                 for (std::size_t i = 0; i < panels.size(); ++i) {

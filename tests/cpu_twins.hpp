@@ -6,6 +6,7 @@
 #include "kernels/cpu/convert.hpp"
 #include "kernels/cpu/copy.hpp"
 #include "kernels/cpu/generate.hpp"
+#include "kernels/cpu/leading_update.hpp"
 #include "kernels/cpu/norms.hpp"
 #include "kernels/cpu/panel_alone.hpp"
 #include "kernels/cpu/row_exchange.hpp"
@@ -95,6 +96,14 @@ struct CpuTwins {
     void exchange_rows(const A&... a) {
         basalt::cpu_kernels::exchange_rows<T>(a...);
     }
+    template <class T>
+    static bool leading_update_fits(basalt::View<const T>, basalt::View<T>) {
+        return true;
+    }
+    template <class T, class... A>
+    void update_leading(const A&... a) {
+        basalt::cpu_kernels::update_leading<T>(a...);
+    }
     template <class T, class... A>
     void invert_unit_lower(const A&... a) {
         basalt::cpu_kernels::invert_unit_lower<T>(a...);
@@ -133,8 +142,8 @@ struct CpuTwins {
     }
     template <class T>
     void panel_factor(basalt::View<T> panel, basalt::Index* pivots, basalt::Index* info, void*,
-                      basalt::cuda_kernels::PanelPlan, basalt::PanelLog log = {}) {
-        basalt::cpu_kernels::panel_factor<T>(panel, pivots, info, log);
+                      basalt::cuda_kernels::PanelPlan, basalt::PanelLog log = {}, basalt::RowMoves moves = {}) {
+        basalt::cpu_kernels::panel_factor<T>(panel, pivots, info, log, moves);
     }
     template <class T>
     bool panel_fits(basalt::Index, basalt::cuda_kernels::PanelPlan) const {

@@ -9,6 +9,7 @@
 #include "kernels/cuda/convert.hpp"
 #include "kernels/cuda/copy.hpp"
 #include "kernels/cuda/generate.hpp"
+#include "kernels/cuda/leading_update.hpp"
 #include "kernels/cuda/norms.hpp"
 #include "kernels/cuda/panel.hpp"
 #include "kernels/cuda/row_exchange.hpp"
@@ -121,6 +122,14 @@ class CudaKernels {
     template <class T, class... A>
     void exchange_rows(const A&... a) {
         run([&](basalt::Stream stream) { basalt::cuda_kernels::exchange_rows<T>(stream, a...); });
+    }
+    template <class T>
+    bool leading_update_fits(basalt::View<const T> l, basalt::View<T> a) const {
+        return basalt::cuda_kernels::leading_update_fits<T>(device_.index(), l, a);
+    }
+    template <class T, class... A>
+    void update_leading(const A&... a) {
+        run([&](basalt::Stream stream) { basalt::cuda_kernels::update_leading<T>(stream, a...); });
     }
     template <class T, class... A>
     void invert_unit_lower(const A&... a) {

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -81,6 +82,31 @@ inline LuOptions gpu_alone(Index panel_width, int lookahead = -1) {
 }
 
 inline const char* name_of(const LuOptions& options) { return options.mode == LuMode::gpu ? "gpu" : "hybrid"; }
+
+/// In mode gpu, with panels of 32 columns, the next panel's columns are updated at once nowhere, where half of the
+/// matrix is left, or wherever the kernel takes them. The largest relative difference between their factors.
+inline double difference_by_leading_rows(const LuMachine& machine) {
+    const LuShape shape{300, 290, {64, 64}, 32};
+    const Dense<double> a = random_dense<double>(shape.m, shape.n, 12);
+    std::vector<Factored<double>> factored;
+    for (const Index rows : {Index{0}, Index{150}, Index{1} << 20}) {
+        Config config = machine.config();
+        auto tables = std::make_shared<basalt::TuningTables>(basalt::TuningTables::built_in());
+        for (basalt::GpuTuning& gpu : tables->gpus) gpu.lu.leading_rows = rows;
+        config.tuning = tables;
+        Runtime runtime(config);
+        factored.push_back(factor(runtime, a, shape, gpu_alone(32)));
+        CHECK(factor_ratio(a, factored.back().lu, factored.back().pivots) < 30);
+        CHECK(factored.back().pivots == factored.front().pivots);
+    }
+    double difference = 0;
+    for (const Factored<double>& other : factored) {
+        for (std::size_t i = 0; i < other.lu.values.size(); ++i) {
+            difference = std::max(difference, std::abs(other.lu.values[i] - factored.front().lu.values[i]));
+        }
+    }
+    return difference;
+}
 
 /// max |P L U - A| / (n max |A| eps).
 template <class T>

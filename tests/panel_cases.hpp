@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "kernels/cuda/panel.hpp"
+#include "kernels/reference/row_moves.hpp"
 #include "tests/catch.hpp"
 #include "tests/lapack_oracle.hpp"
 
@@ -76,14 +77,19 @@ Factored<T> factor_panel(Kernels& kernels, const Dense<T>& a, PanelPlan plan, In
     const auto steps = static_cast<std::size_t>(std::min(a.m, a.n));
     typename Kernels::template Memory<T> memory(kernels, panel.values);
     typename Kernels::template Memory<Index> pivots(kernels, std::vector<Index>(steps, -7)),
-        info(kernels, std::vector<Index>(1, -7));
+        info(kernels, std::vector<Index>(1, -7)), moves(kernels, std::vector<Index>(2 * steps, -7));
+    const auto count = static_cast<Index>(steps);
     typename Kernels::template Memory<unsigned char> workspace(
         kernels, std::vector<unsigned char>(basalt::cuda_kernels::panel_workspace(a.m, a.n), 0xb5));
     kernels.template panel_factor<T>(panel.on(memory.data()), pivots.data(), info.data(),
-                                     static_cast<void*>(workspace.data()), plan, log);
+                                     static_cast<void*>(workspace.data()), plan, log,
+                                     basalt::RowMoves(moves.data(), count));
     panel.values = memory.read();
     CHECK(panel.gap_untouched());
     Factored<T> result{panel.dense(), pivots.read(), info.read()[0]};
+    std::vector<Index> expected(2 * steps);
+    basalt::reference::find_row_moves(a.m, result.pivots.data(), {expected.data(), count});
+    CHECK(moves.read() == expected);
     for (Index& pivot : result.pivots) ++pivot;
     return result;
 }

@@ -12,6 +12,7 @@
 #include "tests/cpu_twins.hpp"
 #include "tests/kernel_cases/conversion.hpp"
 #include "tests/kernel_cases/generation.hpp"
+#include "tests/kernel_cases/leading_update.hpp"
 #include "tests/kernel_cases/norms.hpp"
 #include "tests/kernel_cases/row_exchange.hpp"
 #include "tests/kernel_cases/substitution.hpp"
@@ -35,6 +36,11 @@ TEST_CASE("interchanges of a panel become a permutation of few rows", "[kernels]
 TEMPLATE_TEST_CASE("rows exchanged out of place are those that interchanges leave", "[kernels][sanitize]", float,
                    double) {
     check_row_exchange<TestType>(twins);
+}
+
+TEMPLATE_TEST_CASE("a panel's whole update of the next columns is exchange, solve and product", "[kernels][sanitize]",
+                   float, double) {
+    check_leading_update<TestType>(twins, {{1, 1, 0}, {33, 32, 1}, {40, 7, 5}, {100, 32, 33}, {300, 128, 20}});
 }
 
 TEMPLATE_TEST_CASE("a unit triangle is inverted and its inverse measured", "[kernels][sanitize]", float, double) {

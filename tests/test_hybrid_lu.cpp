@@ -114,6 +114,10 @@ TEST_CASE("the variants for comparison give the same factors") {
     }
 }
 
+TEST_CASE("the next panel's columns are updated in one kernel or in three, and the factors are the same") {
+    for (const int gpus : {1, 2}) CHECK(difference_by_leading_rows({.gpus = gpus}) == 0);
+}
+
 TEST_CASE("panels are sent by the host, or by the GPU that factored them, where that is asked for") {
     const LuShape shape{150, 150, {32, 48}, 16};
     const Dense<double> a = random_dense<double>(shape.m, shape.n, 12);

@@ -63,6 +63,15 @@ TEST_CASE("the variants for comparison give the same factors on GPUs", "[cuda]")
     }
 }
 
+TEST_CASE("the next panel's columns are updated in one kernel or in three on GPUs", "[cuda]") {
+    if (gpus_here() == 0) SKIP(no_gpu);
+    for (const int gpus : gpu_counts()) {
+        const double difference = difference_by_leading_rows(machine(gpus));
+        CHECK(difference > 0);  // sums in another order
+        CHECK(difference < 1e-10);
+    }
+}
+
 TEST_CASE("a matrix larger than the memory cap is factored on GPUs in column groups", "[cuda]") {
     if (gpus_here() == 0) SKIP(no_gpu);
     // 2000 columns of 2048 doubles in tile columns of 128: 2.1 MB each, 33 MB in all

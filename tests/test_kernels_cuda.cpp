@@ -4,6 +4,7 @@
 #include "tests/cuda_kernels.hpp"
 #include "tests/kernel_cases/conversion.hpp"
 #include "tests/kernel_cases/generation.hpp"
+#include "tests/kernel_cases/leading_update.hpp"
 #include "tests/kernel_cases/norms.hpp"
 #include "tests/kernel_cases/repetition.hpp"
 #include "tests/kernel_cases/row_exchange.hpp"
@@ -22,6 +23,18 @@ TEST_CASE("interchanges of a panel become a permutation of few rows", "[cuda]") 
 TEMPLATE_TEST_CASE("rows exchanged out of place are those that interchanges leave", "[cuda]", float, double) {
     if (gpu() == nullptr) SKIP(no_gpu);
     check_row_exchange<TestType>(*gpu());
+}
+
+TEMPLATE_TEST_CASE("a panel's whole update of the next columns is exchange, solve and product", "[cuda]", float,
+                   double) {
+    if (gpu() == nullptr) SKIP(no_gpu);
+    check_leading_update<TestType>(
+        *gpu(), {{33, 32, 0}, {33, 32, 1}, {97, 96, 31}, {100, 32, 33}, {192, 64, 64}, {300, 128, 70}, {1300, 96, 2}});
+}
+
+TEMPLATE_TEST_CASE("the next columns of tall GPU panels", "[cuda][medium]", float, double) {
+    if (gpu() == nullptr) SKIP(no_gpu);
+    check_leading_update<TestType>(*gpu(), {{2176, 128, 128}, {2177, 128, 128}, {4127, 32, 256}, {4224, 128, 97}});
 }
 
 TEMPLATE_TEST_CASE("a unit triangle is inverted and its inverse measured", "[cuda]", float, double) {

@@ -13,12 +13,10 @@ using namespace basalt_tests;
 
 namespace {
 
-/// The cluster also with all warps, where by default few eliminate.
-const PanelPlans designs{{PanelDesign::cluster},
-                         {PanelDesign::cluster, 0, 16},
-                         {PanelDesign::grid},
-                         {PanelDesign::fused},
-                         {PanelDesign::steps}};
+/// The cluster also with all warps, where by default few eliminate, and with four, which have some 250 rows of a block.
+const PanelPlans designs{
+    {PanelDesign::cluster}, {PanelDesign::cluster, 0, 16}, {.design = PanelDesign::cluster, .rows_a_block = 250},
+    {PanelDesign::grid},    {PanelDesign::fused},          {PanelDesign::steps}};
 
 /// Those that can be recorded.
 const PanelPlans recorded{{PanelDesign::cluster}, {PanelDesign::grid}, {PanelDesign::grid, 32}, {PanelDesign::fused}};
@@ -36,7 +34,7 @@ Shapes product(const std::vector<Index>& rows, const std::vector<Index>& cols) {
 }
 
 const Shapes few{{0, 0},   {0, 5},   {5, 0},    {1, 1},   {1, 16},   {5, 7},    {31, 2},
-                 {32, 31}, {33, 64}, {64, 100}, {100, 8}, {257, 40}, {1000, 16}};
+                 {32, 31}, {33, 64}, {64, 100}, {100, 8}, {257, 40}, {900, 70}, {1000, 16}};
 
 /// The design `fused` with the update that its plan does not name.
 class GreedyKernels : public CudaKernels {
@@ -45,13 +43,14 @@ class GreedyKernels : public CudaKernels {
 
     template <class T>
     void panel_factor(View<T> panel, Index* pivots, Index* info, void* workspace, PanelPlan plan,
-                      basalt::PanelLog log = {}) {
+                      basalt::PanelLog log = {}, basalt::RowMoves moves = {}) {
         run([&](basalt::Stream stream) {
             const View<T> nothing = panel.block(0, 0, 0, 0);
             // *info = 0, and the log begun
             basalt::cuda_kernels::panel_factor<T>(stream, nothing, pivots, info, workspace, plan, log);
             basalt::cuda_detail::factor_fused<T>(stream, panel, pivots, info, workspace, plan.leaf_width,
                                                  plan.tallest_leaf, basalt::cuda_detail::FusedUpdate::greedy, log);
+            basalt::cuda_kernels::find_row_moves(stream, pivots, moves);
         });
     }
 };
@@ -95,15 +94,16 @@ TEST_CASE("blocks of large GPU panels record what they are busy with", "[cuda][m
 
 TEMPLATE_TEST_CASE("the GPU panel has LAPACK's pivots", "[cuda]", float, double) {
     if (gpu() == nullptr) SKIP(no_gpu);
-    check_separated_panel_pivots<TestType>(*gpu(), designs, {{1, 1}, {33, 7}, {70, 100}, {257, 40}, {1000, 16}});
-    check_tied_panel_pivots<TestType>(*gpu(), designs, {{1, 1}, {33, 7}, {70, 100}, {257, 40}, {1000, 16}});
+    const Shapes shapes{{1, 1}, {33, 7}, {70, 100}, {257, 40}, {900, 70}, {1000, 16}};
+    check_separated_panel_pivots<TestType>(*gpu(), designs, shapes);
+    check_tied_panel_pivots<TestType>(*gpu(), designs, shapes);
     check_panel_of_equal_magnitudes<TestType>(*gpu(), designs, 700);
 }
 
 TEMPLATE_TEST_CASE("a singular GPU panel is factored to its end and INFO names the first zero", "[cuda]", float,
                    double) {
     if (gpu() == nullptr) SKIP(no_gpu);
-    check_panel_with_zero_columns<TestType>(*gpu(), designs, 200, 40);
+    for (const Index m : {200, 900}) check_panel_with_zero_columns<TestType>(*gpu(), designs, m, 40);
 }
 
 TEMPLATE_TEST_CASE("a denormal pivot of a GPU panel divides instead of overflowing", "[cuda]", float, double) {
@@ -113,7 +113,7 @@ TEMPLATE_TEST_CASE("a denormal pivot of a GPU panel divides instead of overflowi
 
 TEMPLATE_TEST_CASE("NaN and infinity in a GPU panel neither hang nor choose a row outside", "[cuda]", float, double) {
     if (gpu() == nullptr) SKIP(no_gpu);
-    check_panel_with_nonfinite_elements<TestType>(*gpu(), designs, 150, 40);
+    for (const Index m : {150, 900}) check_panel_with_nonfinite_elements<TestType>(*gpu(), designs, m, 40);
     check_panel_pivots_beside_nan<TestType>(*gpu(), designs, 600);
 }
 
@@ -186,13 +186,14 @@ TEMPLATE_TEST_CASE("tall GPU panels", "[cuda][large]", float, double) {
     check_panel_ratios<TestType>(*gpu(), designs, product({1000}, {1, 31, 64, 200, 512}));
     check_panel_ratios<TestType>(*gpu(), designs, {{4099, 2}, {4099, 16}, {4099, 100}, {4099, 256}, {4099, 1000}});
     check_panel_ratios<TestType>(*gpu(), designs, {{20000, 1}, {20000, 64}, {20000, 256}, {40000, 31}, {40000, 256}});
+    check_panel_ratios<TestType>(*gpu(), designs, {{2049, 256}, {3000, 100}, {4096, 40}});
     check_panel_ratios<TestType>(*gpu(), designs, {{9001, 64}, {16384, 40}, {200000, 64}});
 }
 
 TEMPLATE_TEST_CASE("tall GPU panels have LAPACK's pivots", "[cuda][large]", float, double) {
     if (gpu() == nullptr) SKIP(no_gpu);
-    check_separated_panel_pivots<TestType>(*gpu(), designs, {{4099, 128}, {20000, 31}, {40000, 16}});
-    check_tied_panel_pivots<TestType>(*gpu(), designs, {{4099, 128}, {20000, 64}, {40000, 100}});
+    check_separated_panel_pivots<TestType>(*gpu(), designs, {{3000, 128}, {4099, 128}, {20000, 31}, {40000, 16}});
+    check_tied_panel_pivots<TestType>(*gpu(), designs, {{3000, 128}, {4099, 128}, {20000, 64}, {40000, 100}});
     check_panel_of_equal_magnitudes<TestType>(*gpu(), designs, 200000);
 }
 
@@ -207,6 +208,6 @@ TEMPLATE_TEST_CASE("tall GPU panels with zeros, NaN and infinity", "[cuda][large
 TEMPLATE_TEST_CASE("the GPU panel repeats its bits two hundred times", "[cuda][large]", float, double) {
     if (gpu() == nullptr) SKIP(no_gpu);
     check_repeated_panel<TestType>(*gpu(), {{PanelDesign::cluster}, {PanelDesign::grid}}, 5000, 128, 200);
-    check_repeated_panel<TestType>(*gpu(), {{PanelDesign::cluster}}, 1500, 128, 200);
+    for (const Index m : {1500, 3000}) check_repeated_panel<TestType>(*gpu(), {{PanelDesign::cluster}}, m, 128, 200);
     check_repeated_panel<TestType>(*gpu(), {{PanelDesign::fused}, {PanelDesign::steps}}, 5000, 64, 20);
 }

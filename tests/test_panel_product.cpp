@@ -60,7 +60,7 @@ void check_solve(int order, int cols, bool backwards) {
 template <int units, int tiles, class T>
 void check_product(int rows, int order, int cols, int staged_cols, bool backwards) {
     INFO(rows << " rows, order " << order << ", " << cols << " columns, " << staged_cols << " of them staged");
-    HostColumns<T> a(1, rows, order + cols, 1, gap + cols % 2);
+    HostColumns<T> a(1, rows, order + cols, 1, 4 + (4 - (order + cols) % 4) % 4);  // rows begin at 16 bytes
     const View<T> av = a.column(0);
     const HostColumns<T> before = a;
     std::vector<T> u = shared_memory<T>((tiles * tile_cols + strip_cols - 1) / strip_cols * strip_size);
@@ -91,9 +91,10 @@ void check_product(int rows, int order, int cols, int staged_cols, bool backward
         T* const l = av.data();
         const int ld = static_cast<int>(a.shape.ld);
         if (staged_cols > 0) {
-            subtract_product<units, tiles, true>(thread, l, ld, rows, order, order, cols, u.data(), staging);
+            subtract_product<units, tiles, true, false>(thread, l, ld, rows, order, order, cols, u.data(), staging);
         } else {
-            subtract_product<units, tiles, false>(thread, l, ld, rows, order, order, cols, u.data(), staging);
+            subtract_product<units, tiles, false, tiles == 8>(thread, l, ld, rows, order, order, cols, u.data(),
+                                                              staging);
         }
     });
     REQUIRE(distance(a.values, expected.values) <= 16 * tolerance<T>(order));
@@ -123,5 +124,6 @@ TEMPLATE_TEST_CASE("a block of threads subtracts the product of rows with what l
     for (const int cols : {3, 32, 45, 64}) {
         check_product<1, 8, TestType>(70, 64, cols, 0, cols == 32);
         check_product<1, 8, TestType>(200, 128, cols, 0, cols != 32);
+        check_product<2, 8, TestType>(300, 64, cols, 0, cols != 32);
     }
 }

@@ -170,6 +170,7 @@ void visit_gpu_tuning(Visitor& visitor, Entry& entry) {
         });
         visit_narrowing(v, lu.narrowing);
         visit_splitting(v, lu.splitting);
+        v.number("leading_rows", lu.leading_rows, Index{0}, extent);
         v.number("smallest_order", lu.smallest_order, Index{0}, order);
         v.number("update_rate", lu.update_rate, 1e6, 1e18);
         v.number("narrow_hybrid_below", lu.narrow_hybrid_below, Index{0}, order);

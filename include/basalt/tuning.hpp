@@ -206,6 +206,10 @@ struct GpuTuning {
         GpuInPlace in_place;
         GpuNarrowing narrowing;  ///< mode gpu
         GpuSplitting splitting;  ///< of updates
+        /// One kernel does to the next panel's columns what a panel does to them (row interchanges, solve, product)
+        /// where at most so many rows are below the panel and it takes their shape; not with inverses, in TF32 or by
+        /// pieces. 0: never.
+        Index leading_rows = 0;
         /// One GPU, mode gpu, double precision: from this smaller dimension on panels make up blocks of so many
         /// columns, where LuOptions::coarse_width, which says what else it takes, is left to the library.
         struct Blocks {

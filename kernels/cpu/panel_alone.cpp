@@ -1,10 +1,13 @@
 #include "kernels/cpu/panel_alone.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cassert>
 #include <chrono>
 
 #include "kernels/cpu/panel.hpp"
 #include "kernels/cpu/panel_member.hpp"
+#include "kernels/cpu/row_exchange.hpp"
 
 namespace basalt::cpu_kernels {
 
@@ -64,7 +67,8 @@ class LoggingClock {
 }  // namespace
 
 template <class T>
-void panel_factor(View<T> panel, Index* pivots, Index* info, PanelLog log) {
+void panel_factor(View<T> panel, Index* pivots, Index* info, PanelLog log, RowMoves moves) {
+    assert(moves.count == 0 || moves.count == std::min(panel.rows(), panel.cols()));
     TeamBarrier barrier(1);
     Team team(0, barrier);
     PanelWorkspace<T> workspace(1, panel.rows(), panel.cols());
@@ -74,9 +78,10 @@ void panel_factor(View<T> panel, Index* pivots, Index* info, PanelLog log) {
     } else {
         *info = basalt::panel_factor<T>(team, panel, pivots, workspace);
     }
+    find_row_moves(pivots, moves);
 }
 
-template void panel_factor<float>(View<float>, Index*, Index*, PanelLog);
-template void panel_factor<double>(View<double>, Index*, Index*, PanelLog);
+template void panel_factor<float>(View<float>, Index*, Index*, PanelLog, RowMoves);
+template void panel_factor<double>(View<double>, Index*, Index*, PanelLog, RowMoves);
 
 }  // namespace basalt::cpu_kernels

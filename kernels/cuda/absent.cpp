@@ -4,6 +4,7 @@
 #include "kernels/cuda/convert.hpp"
 #include "kernels/cuda/copy.hpp"
 #include "kernels/cuda/generate.hpp"
+#include "kernels/cuda/leading_update.hpp"
 #include "kernels/cuda/norms.hpp"
 #include "kernels/cuda/panel.hpp"
 #include "kernels/cuda/panel_plan.hpp"
@@ -29,6 +30,14 @@ namespace {
 
 void find_row_moves(Stream, const Index*, RowMoves) { refuse(); }
 void largest(Stream, const double*, Index, double*) { refuse(); }
+template <class T>
+bool leading_update_fits(int, std::type_identity_t<View<const T>>, View<T>) {
+    refuse();
+}
+template <class T>
+void update_leading(Stream, std::type_identity_t<View<const T>>, RowMoves, View<T>) {
+    refuse();
+}
 template <class T>
 void pack_tile_columns(Stream, const TileGrid&, TileDeal, std::type_identity_t<View<const T>>, TileColumns<T>) {
     refuse();
@@ -137,7 +146,7 @@ int panel_log_blocks(int, Index, const std::vector<GpuTuning::Panel>&) {
     return 0;
 }
 template <class T>
-void panel_factor(Stream, View<T>, Index*, Index*, void*, PanelPlan, PanelLog) {
+void panel_factor(Stream, View<T>, Index*, Index*, void*, PanelPlan, PanelLog, RowMoves) {
     refuse();
 }
 template <class T>
@@ -228,6 +237,10 @@ template void update_trailing<float>(Stream, View<const float>, TileColumns<cons
                                      ProductPrecision);
 template void update_trailing<double>(Stream, View<const double>, TileColumns<const double>, TileColumns<double>,
                                       ProductPrecision);
+template bool leading_update_fits<float>(int, View<const float>, View<float>);
+template bool leading_update_fits<double>(int, View<const double>, View<double>);
+template void update_leading<float>(Stream, View<const float>, RowMoves, View<float>);
+template void update_leading<double>(Stream, View<const double>, RowMoves, View<double>);
 template void subtract_product<float, float>(Stream, View<const float>, MatrixPart, Index, View<const float>,
                                              View<float>);
 template void subtract_product<float, double>(Stream, View<const float>, MatrixPart, Index, View<const double>,
@@ -248,8 +261,8 @@ template int panel_log_blocks<float>(int, Index, const std::vector<GpuTuning::Pa
 template int panel_log_blocks<double>(int, Index, const std::vector<GpuTuning::Panel>&);
 template void panel_factor<float>(Stream, View<float>, Index*, Index*, void*, PanelLog);
 template void panel_factor<double>(Stream, View<double>, Index*, Index*, void*, PanelLog);
-template void panel_factor<float>(Stream, View<float>, Index*, Index*, void*, PanelPlan, PanelLog);
-template void panel_factor<double>(Stream, View<double>, Index*, Index*, void*, PanelPlan, PanelLog);
+template void panel_factor<float>(Stream, View<float>, Index*, Index*, void*, PanelPlan, PanelLog, RowMoves);
+template void panel_factor<double>(Stream, View<double>, Index*, Index*, void*, PanelPlan, PanelLog, RowMoves);
 
 template std::size_t qr_panel_workspace<float>(Index, Index, Index, int);
 template std::size_t qr_panel_workspace<double>(Index, Index, Index, int);

@@ -10,6 +10,7 @@
 #include "kernels/cuda/panel_resident.hpp"
 #include "kernels/cuda/panel_shape.hpp"
 #include "kernels/cuda/panel_steps.hpp"
+#include "kernels/cuda/row_exchange.hpp"
 
 namespace basalt::cuda_kernels {
 
@@ -87,12 +88,13 @@ int panel_log_blocks(int device, Index rows, const std::vector<GpuTuning::Panel>
 
 template <class T>
 void panel_factor(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace, PanelPlan plan,
-                  PanelLog log) {
+                  PanelLog log, RowMoves moves) {
     assert(panel.col_stride() == 1 || panel.cols() <= 1);
+    assert(moves.count == 0 || moves.count == std::min(panel.rows(), panel.cols()));
     begin_log(stream, log);
     const bool resident = plan.design == PanelDesign::cluster || plan.design == PanelDesign::grid;
     if (resident && !panel.empty()) {
-        return cuda_detail::factor_resident<T>(stream, panel, pivots, info, workspace, plan, log);
+        return cuda_detail::factor_resident<T>(stream, panel, pivots, info, workspace, plan, log, moves);
     }
     cuda_detail::clear(stream, info);
     if (panel.empty()) return;
@@ -100,11 +102,13 @@ void panel_factor(Stream stream, View<T> panel, Index* pivots, Index* info, void
         case PanelDesign::cluster:
         case PanelDesign::grid: break;
         case PanelDesign::fused:
-            return cuda_detail::factor_fused<T>(stream, panel, pivots, info, workspace, fused_leaf_width(plan),
-                                                plan.tallest_leaf, cuda_detail::FusedUpdate::lazy, log);
+            cuda_detail::factor_fused<T>(stream, panel, pivots, info, workspace, fused_leaf_width(plan),
+                                         plan.tallest_leaf, cuda_detail::FusedUpdate::lazy, log);
+            break;
         case PanelDesign::steps:
-            return cuda_detail::factor_by_steps<T>(stream, panel, pivots, info, workspace, plan.leaf_width);
+            cuda_detail::factor_by_steps<T>(stream, panel, pivots, info, workspace, plan.leaf_width);
     }
+    find_row_moves(stream, pivots, moves);
 }
 
 template <class T>
@@ -124,7 +128,7 @@ template int panel_log_blocks<float>(int, Index, const std::vector<GpuTuning::Pa
 template int panel_log_blocks<double>(int, Index, const std::vector<GpuTuning::Panel>&);
 template void panel_factor<float>(Stream, View<float>, Index*, Index*, void*, PanelLog);
 template void panel_factor<double>(Stream, View<double>, Index*, Index*, void*, PanelLog);
-template void panel_factor<float>(Stream, View<float>, Index*, Index*, void*, PanelPlan, PanelLog);
-template void panel_factor<double>(Stream, View<double>, Index*, Index*, void*, PanelPlan, PanelLog);
+template void panel_factor<float>(Stream, View<float>, Index*, Index*, void*, PanelPlan, PanelLog, RowMoves);
+template void panel_factor<double>(Stream, View<double>, Index*, Index*, void*, PanelPlan, PanelLog, RowMoves);
 
 }  // namespace basalt::cuda_kernels

@@ -7,6 +7,7 @@
 #include <basalt/view.hpp>
 
 #include "kernels/panel_log.hpp"
+#include "kernels/row_moves.hpp"
 
 /// LU with partial pivoting of a column panel on one GPU.
 namespace basalt::cuda_kernels {
@@ -46,10 +47,11 @@ std::size_t panel_workspace(Index rows, Index cols);
 /// launch fails. For float and double. CPU twin: kernels/cpu/panel.hpp.
 ///
 /// `log`, in the device's memory, is begun anew and gets what blocks are busy with; in double precision alone, and not
-/// from the kernels of the design `steps` nor from what runs between kernels.
+/// from the kernels of the design `steps` nor from what runs between kernels. `moves`, of all or none of the pivots,
+/// gets what the interchanges move, as from find_row_moves().
 template <class T>
 void panel_factor(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace, PanelPlan plan,
-                  PanelLog log = {});
+                  PanelLog log = {}, RowMoves moves = {});
 
 /// By panel_plan().
 template <class T>

@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "kernels/cuda/panel_update.cuh"
+#include "kernels/cuda/row_moves.cuh"
 
 namespace basalt::cuda_detail {
 
@@ -88,10 +89,11 @@ __device__ __forceinline__ void solve_by_shares(const PanelView<T>& panel, const
 }
 
 /// The whole panel in one kernel: a team of blocks, one to an SM. Recursive: after leaf number i, of `width` columns,
-/// the columns of the subtree that ends with it update as many right of them.
+/// the columns of the subtree that ends with it update as many right of them. `moves`: what the interchanges move, of
+/// all or no pivots.
 template <class T, int width, int rows_a_thread, class Team>
 __global__ void __launch_bounds__(team_threads, 1)
-    panel_kernel(PanelView<T> whole, Index* pivots, Index* info_out, typename Team::Memory memory) {
+    panel_kernel(PanelView<T> whole, Index* pivots, Index* info_out, RowMoves moves, typename Team::Memory memory) {
 #if __CUDA_ARCH__ >= 900  // resident_fits() refuses others
     using Shared = PanelShared<T, width, rows_a_thread, Team>;
     Team team(memory);
@@ -144,7 +146,8 @@ __global__ void __launch_bounds__(team_threads, 1)
             const Staging<T> staging{shared.leaf.stage, LeafMemory::stage_ld, width};
             multiply_few(panel, own, update, u, staging, anew(thread));
         } else {
-            multiply(panel, own, update, u, anew(thread));
+            constexpr int most_rows = Leaf<T, width, rows_a_thread, Team>::block_rows;
+            multiply<most_rows>(panel, own, update, u, anew(thread));
         }
         if (by_all) {
             team.enter(PanelState::barrier);
@@ -155,9 +158,15 @@ __global__ void __launch_bounds__(team_threads, 1)
         staged = few;
         __syncthreads();
     }
-    if (rank == 0 && threadIdx.x == 0) *info_out = info;
     team.enter(PanelState::barrier);
     team.arrive();  // nobody leaves while others write to its shared memory
+    if (rank == 0) {
+        if (threadIdx.x == 0) *info_out = info;
+        Shared& shared = *reinterpret_cast<Shared*>(dynamic_shared());
+        static_assert(sizeof(shared.few.u) >= row_moves_shared(static_cast<int>(resident_cols)));
+        __syncthreads();  // few.u is free
+        find_row_moves(pivots, moves, reinterpret_cast<int4*>(shared.few.u));
+    }
     team.wait();
     team.leave();
 #endif

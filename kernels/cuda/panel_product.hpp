@@ -40,18 +40,19 @@ BASALT_DEVICE Operand<T> negative(const Operand<T>& a) {
     return b;
 }
 
-/// Rows and columns to strips, zeros in the rest of their units and strips.
-template <class Thread, class T>
-BASALT_DEVICE void copy_to_strips(const Thread& thread, const T* a, int ld, int rows, int cols, T* u) {
+/// Rows and columns to strips, zeros in the rest of their units and strips. line(row): the row's first element.
+template <class Thread, class T, class Line>
+BASALT_DEVICE void copy_lines_to_strips(const Thread& thread, const Line& line, int rows, int cols, T* u) {
     constexpr int piece = 2, pieces = strip_cols / piece;
     const int first = (thread.warp * warp_lanes + thread.lane) / pieces, part = thread.lane % pieces * piece;
     const int all_rows = (rows + unit_rows - 1) / unit_rows * unit_rows;
     BASALT_ROLLED
     for (int strip = 0; strip * strip_cols < cols; ++strip) {
         const int col = strip * strip_cols + part;
+        BASALT_ROLLED
         for (int row = first; row < all_rows; row += thread.warps * warp_lanes / pieces) {
             T* const to = u + strip * strip_size + row * shared_ld + part;
-            const T* const from = a + static_cast<Index>(row) * ld + col;
+            const T* const from = line(row) + col;
             if (row < rows && col + piece <= cols) {
                 thread.copy(to, from);
             } else {
@@ -59,6 +60,11 @@ BASALT_DEVICE void copy_to_strips(const Thread& thread, const T* a, int ld, int 
             }
         }
     }
+}
+template <class Thread, class T>
+BASALT_DEVICE void copy_to_strips(const Thread& thread, const T* a, int ld, int rows, int cols, T* u) {
+    copy_lines_to_strips(
+        thread, [=](int row) { return a + static_cast<Index>(row) * ld; }, rows, cols, u);
 }
 
 /// Blocks of 16 x 16 on and below the diagonal, zeros below the last row. Of those on the diagonal, what is above it is
@@ -103,15 +109,11 @@ BASALT_DEVICE void substitute(const T* l, T* u) {
     for (int k = 1; k < unit_rows; ++k) u[k * shared_ld] = x[k];
 }
 
-/// U = L^-1 A with L unit lower triangular, of any order up to product_depth, and at most two strips of A; both are
-/// `ld` apart in the device's memory. u: ceil(cols / 32) strips; l: triangle_size(order) elements of shared memory, for
-/// this alone. Done for all threads of the block when it returns; before it, all are done with what lay there.
+/// U = L^-1 A with L unit lower triangular, of any order up to product_depth, and at most two strips of A. u:
+/// ceil(cols / 32) strips, A before and U afterwards; l: what copy_triangle() writes. Both are there for all threads of
+/// the block, and so is U when it returns.
 template <class Thread, class T>
-BASALT_DEVICE void solve_in_shared(const Thread& thread, const T* triangle, const T* a, int ld, int order, int cols,
-                                   T* u, T* l) {
-    copy_to_strips(thread, a, ld, order, cols, u);
-    copy_triangle(thread, triangle, ld, order, l);
-    thread.wait_for_copies();
+BASALT_DEVICE void solve_strips(const Thread& thread, int order, int cols, T* u, const T* l) {
     const int g = thread.lane / 4, t = thread.lane % 4;
     const int units = (order + unit_rows - 1) / unit_rows;
     const int strips = (cols + strip_cols - 1) / strip_cols;
@@ -146,6 +148,17 @@ BASALT_DEVICE void solve_in_shared(const Thread& thread, const T* triangle, cons
     }
 }
 
+/// The same of A and L in the device's memory, `ld` apart. l: triangle_size(order) elements of shared memory, for this
+/// alone. Before it, all threads are done with what lay there.
+template <class Thread, class T>
+BASALT_DEVICE void solve_in_shared(const Thread& thread, const T* triangle, const T* a, int ld, int order, int cols,
+                                   T* u, T* l) {
+    copy_to_strips(thread, a, ld, order, cols, u);
+    copy_triangle(thread, triangle, ld, order, l);
+    thread.wait_for_copies();
+    solve_strips(thread, order, cols, u, l);
+}
+
 /// Where the first columns of C go instead of the device's memory: rows of shared memory, or nullptr.
 template <class T>
 struct Staging {
@@ -154,42 +167,52 @@ struct Staging {
     int cols;
 };
 
+/// A row of a product: the first elements of L's, of C's, and of what C's is before.
+template <class T>
+struct ProductLine {
+    const T* l;
+    T* c;
+    const T* before;
+};
+
 /// Of a warp: `units` times 16 rows of C, in tiles * 8 columns.
 template <int units, int tiles, class T>
 class ProductRows {
   public:
-    /// From row `row` of `rows` on; further ones are taken from the last, and what is made of them is not stored. `l`:
-    /// L's first element; C's is `apart` elements right of it.
-    template <class Thread>
-    BASALT_DEVICE ProductRows(const Thread& thread, T* l, int ld, int row, int rows, int apart, int cols)
+    /// From row `row` of `rows` on; further ones are taken from the last, and what is made of them is not stored.
+    /// lines(row): ProductLine of it, where L begins at a multiple of 16 bytes and the others of two elements.
+    template <class Thread, class Lines>
+    BASALT_DEVICE ProductRows(const Thread& thread, const Lines& lines, int row, int rows, int cols)
         : g_(thread.lane / 4), t_(thread.lane % 4), row_(row), rows_(rows), cols_(cols) {
         BASALT_UNROLL
         for (int n = 0; n < units; ++n) {
+            const T* before[2];
             BASALT_UNROLL
             for (int h = 0; h < 2; ++h) {
-                T* const line =
-                    l + static_cast<Index>(std::min(row + n * unit_rows + h * unit_rows / 2 + g_, rows - 1)) * ld;
-                l_[n][h] = line + (in_tensor_cores<T> ? 2 * t_ : 0);
-                c_[n][h] = line + apart + 2 * t_;
+                const ProductLine<T> line = lines(std::min(row + n * unit_rows + h * unit_rows / 2 + g_, rows - 1));
+                l_[n][h] = line.l + (in_tensor_cores<T> ? 2 * t_ : 0);
+                c_[n][h] = line.c + 2 * t_;
+                before[h] = line.before + 2 * t_;
             }
             BASALT_UNROLL
             for (int i = 0; i < ahead; ++i) operands_[n][i] = load(n, i * depth);
             for_each_tile([&](int j) {
                 auto& [upper, lower] = tile(n, j);
                 const bool exists = j * tile_cols + 2 * t_ < cols_;
-                upper = exists ? load_pair<true>(c_[n][0] + j * tile_cols) : Pair<T>{};
-                lower = exists ? load_pair<true>(c_[n][1] + j * tile_cols) : Pair<T>{};
+                upper = exists ? load_pair<true>(before[0] + j * tile_cols) : Pair<T>{};
+                lower = exists ? load_pair<true>(before[1] + j * tile_cols) : Pair<T>{};
             });
         }
     }
 
-    /// C -= L U; `order`: a multiple of `step`.
-    template <class Thread>
+    /// C -= L U; `order`: a multiple of `step`. `peeled`: the last step is code of its own, which is worth it where
+    /// there is much to multiply; else fewer instructions are to be fetched.
+    template <bool peeled, class Thread>
     BASALT_DEVICE void multiply(const Thread& thread, int order, const T* u) {
         int k = 0;
         BASALT_ROLLED
-        for (; k + step < order; k += step) take_step<true>(thread, k, u);
-        take_step<false>(thread, k, u);
+        for (; k + (peeled ? step : 0) < order; k += step) take_step(thread, k, u, peeled || k + step < order);
+        if (peeled) take_step(thread, k, u, false);
     }
 
     template <bool staged>
@@ -215,22 +238,23 @@ class ProductRows {
         }
     }
 
-    static constexpr int ahead = units * tiles > 8 || units == 4 ? 2 : 4;  // steps of L on their way
+    // steps of L on their way; plain products take many more instructions, which are fetched too
+    static constexpr int ahead = in_tensor_cores<T> ? (units == 4 ? 2 : 4) : 1;
     static constexpr int step = ahead * depth;
 
   private:
     static constexpr int strips = (tiles + unit_tiles - 1) / unit_tiles, strip_tiles = tiles / strips;
 
-    /// Columns [k, k + step) of L, while those behind them are fetched if there are any.
-    template <bool more, class Thread>
-    BASALT_DEVICE void take_step(const Thread& thread, int k, const T* u) {
+    /// Columns [k, k + step) of L, while those behind them are fetched if there are `more`.
+    template <class Thread>
+    BASALT_DEVICE void take_step(const Thread& thread, int k, const T* u, bool more) {
         BASALT_UNROLL
         for (int i = 0; i < ahead; ++i) {
             const int now = k + i * depth;
             BASALT_UNROLL
             for (int n = 0; n < units; ++n) {
                 const Operand<T> l = negative(operands_[n][i]);
-                if (more) operands_[n][i] = load(n, now + step);
+                if (more) operands_[n][i] = load(n, now + step);  // a predicate: the code is there once
                 BASALT_UNROLL
                 for (int s = 0; s < strips; ++s)
                     multiply_add(thread, sums_[n][s], l, u + s * strip_size + now * shared_ld);
@@ -247,30 +271,44 @@ class ProductRows {
     BASALT_DEVICE const auto& tile(int n, int j) const { return sums_[n][j / strip_tiles].of[j % strip_tiles]; }
 
     BASALT_DEVICE Operand<T> load(int n, int col) const {
+        struct alignas(16) Packed {
+            Pair<T> pairs[16 / sizeof(Pair<T>)];
+        };
+        constexpr int pack = 16 / static_cast<int>(sizeof(Pair<T>));
         Operand<T> a;
         BASALT_UNROLL
-        for (int p = 0; p < Operand<T>::pairs; ++p) {
-            a.upper[p] = load_pair<true>(static_cast<const T*>(l_[n][0]) + col + 2 * p);
-            a.lower[p] = load_pair<true>(static_cast<const T*>(l_[n][1]) + col + 2 * p);
+        for (int p = 0; p < Operand<T>::pairs; p += pack) {
+            const auto upper = *reinterpret_cast<const Packed*>(l_[n][0] + col + 2 * p),
+                       lower = *reinterpret_cast<const Packed*>(l_[n][1] + col + 2 * p);
+            BASALT_UNROLL
+            for (int q = 0; q < pack; ++q) {
+                a.upper[p + q] = upper.pairs[q];
+                a.lower[p + q] = lower.pairs[q];
+            }
         }
         return a;
     }
 
     int g_, t_, row_, rows_, cols_;
-    T* l_[units][2];
+    const T* l_[units][2];
     T* c_[units][2];
     Operand<T> operands_[units][ahead];
     Sums<T, strip_tiles> sums_[units][strips];
 };
 
-/// C -= L U for a block's `rows` rows, `units` times 16 at a time to a warp, and up to tiles * 8 columns.
-template <int units, int tiles, bool staged, class Thread, class T>
+/// C -= L U for a block's `rows` rows, `units` times 16 at a time to a warp, and up to tiles * 8 columns. `l`: L's
+/// first element; C's is `apart` elements right of it.
+template <int units, int tiles, bool staged, bool peeled, class Thread, class T>
 BASALT_DEVICE void subtract_product(const Thread& thread, T* l, int ld, int rows, int order, int apart, int cols,
                                     const T* u, const Staging<T>& staging) {
+    const auto lines = [=](int row) {
+        T* const line = l + static_cast<Index>(row) * ld;
+        return ProductLine<T>{line, line + apart, line + apart};
+    };
     BASALT_ROLLED
     for (int row = thread.warp * units * unit_rows; row < rows; row += thread.warps * units * unit_rows) {
-        ProductRows<units, tiles, T> part(thread, l, ld, row, rows, apart, cols);
-        part.multiply(thread, order, u);
+        ProductRows<units, tiles, T> part(thread, lines, row, rows, cols);
+        part.template multiply<peeled>(thread, order, u);
         part.template store<staged>(staging);
     }
 }

@@ -48,8 +48,8 @@ struct ResidentLeaf {
     Index width(Index) const { return resident_cols; }
 
     void factor(Index first, Index cols) const {
-        launch(panel.block(first, first, panel.rows() - first, cols), pivots + first, leaf_info());
-        cuda_kernels::find_row_moves(stream, pivots + first, RowMoves(moves(), cols));
+        launch(panel.block(first, first, panel.rows() - first, cols), pivots + first, leaf_info(),
+               RowMoves(moves(), cols));
         take_over_kernel<<<1, static_cast<unsigned>(cols), 0, native(stream)>>>(pivots + first, cols, first, info,
                                                                                 leaf_info());
         check_launch("take_over_kernel", stream);
@@ -60,13 +60,13 @@ struct ResidentLeaf {
         interchange(first, cols, first + cols, panel.cols());
     }
 
-    void launch(const View<T>& part, Index* part_pivots, Index* part_info) const {
+    void launch(const View<T>& part, Index* part_pivots, Index* part_info, RowMoves part_moves) const {
         const PanelView<T> view{part.data(), static_cast<int>(part.row_stride()), static_cast<int>(part.rows()),
                                 static_cast<int>(part.cols())};
         if (plan.design == PanelDesign::cluster) {
-            launch_by<Clusters>(view, part_pivots, part_info);
+            launch_by<Clusters>(view, part_pivots, part_info, part_moves);
         } else {
-            launch_by<Grids>(view, part_pivots, part_info);
+            launch_by<Grids>(view, part_pivots, part_info, part_moves);
         }
     }
 
@@ -76,14 +76,15 @@ struct ResidentLeaf {
     T* top_rows() const { return reinterpret_cast<T*>(workspace + team_bytes + result_bytes + moves_bytes); }
 
     template <class Kind>
-    void launch_by(const PanelView<T>& part, Index* part_pivots, Index* part_info) const {
+    void launch_by(const PanelView<T>& part, Index* part_pivots, Index* part_info, RowMoves part_moves) const {
         if constexpr (sizeof(T) == sizeof(double)) {  // each kind takes its time to compile
             using Recording = ResidentPanel<T, Logged<Kind>>;
             if (log && Recording::fits(device, part.rows, plan)) {
-                return Recording::launch(stream, device, part, part_pivots, part_info, workspace, plan, log);
+                return Recording::launch(stream, device, part, part_pivots, part_info, part_moves, workspace, plan,
+                                         log);
             }
         }
-        ResidentPanel<T, Kind>::launch(stream, device, part, part_pivots, part_info, workspace, plan);
+        ResidentPanel<T, Kind>::launch(stream, device, part, part_pivots, part_info, part_moves, workspace, plan);
     }
 
     void interchange(Index first, Index cols, Index begin, Index end) const {
@@ -111,7 +112,7 @@ std::size_t resident_workspace(Index cols) {
 
 template <class T>
 void factor_resident(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace, PanelPlan plan,
-                     PanelLog log) {
+                     PanelLog log, RowMoves moves) {
     int device = 0;
     check(cudaGetDevice(&device), "cudaGetDevice", stream);
     assert(panel.row_stride() <= std::numeric_limits<int>::max() && panel.rows() <= std::numeric_limits<int>::max());
@@ -119,20 +120,22 @@ void factor_resident(Stream stream, View<T> panel, Index* pivots, Index* info, v
     const auto first = reinterpret_cast<std::uintptr_t>(panel.data());
     if (first % 16 != 0 || panel.row_stride() * static_cast<Index>(sizeof(T)) % 16 != 0) {
         clear(stream, info);
-        return factor_by_steps<T>(stream, panel, pivots, info, workspace, 0);
+        factor_by_steps<T>(stream, panel, pivots, info, workspace, 0);
+        return cuda_kernels::find_row_moves(stream, pivots, moves);
     }
     const ResidentLeaf<T> leaf{stream, panel, pivots, info, static_cast<char*>(workspace), plan, log, device};
     if (panel.cols() <= resident_cols) {
-        leaf.launch(panel, pivots, info);  // writes *info
+        leaf.launch(panel, pivots, info, moves);  // writes *info
     } else {
         clear(stream, info);
         factor_recursively<T>(stream, panel, leaf);
+        cuda_kernels::find_row_moves(stream, pivots, moves);
     }
 }
 
 template bool resident_fits<float>(int, Index, PanelPlan);
 template bool resident_fits<double>(int, Index, PanelPlan);
-template void factor_resident(Stream, View<float>, Index*, Index*, void*, PanelPlan, PanelLog);
-template void factor_resident(Stream, View<double>, Index*, Index*, void*, PanelPlan, PanelLog);
+template void factor_resident(Stream, View<float>, Index*, Index*, void*, PanelPlan, PanelLog, RowMoves);
+template void factor_resident(Stream, View<double>, Index*, Index*, void*, PanelPlan, PanelLog, RowMoves);
 
 }  // namespace basalt::cuda_detail

@@ -24,6 +24,6 @@ std::size_t resident_workspace(Index cols);
 /// `panel` is not empty, and `plan` fits. Kernels in double precision append to `log`.
 template <class T>
 void factor_resident(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace,
-                     cuda_kernels::PanelPlan plan, PanelLog log);
+                     cuda_kernels::PanelPlan plan, PanelLog log, RowMoves moves);
 
 }  // namespace basalt::cuda_detail

@@ -54,8 +54,8 @@ struct Variant {
     }
 
     /// `log`: of a team that records.
-    static void launch(Stream stream, const PanelView<T>& panel, Index* pivots, Index* info, void* workspace,
-                       PanelLog log, int blocks) {
+    static void launch(Stream stream, const PanelView<T>& panel, Index* pivots, Index* info, RowMoves moves,
+                       void* workspace, PanelLog log, int blocks) {
         if (!in_cluster) {
             check(cudaMemsetAsync(workspace, 0, sizeof(typename Team::Global), native(stream)), "cudaMemsetAsync",
                   stream);
@@ -70,7 +70,7 @@ struct Variant {
                 return typename Team::Memory{global, log};
             }
         };
-        check(cudaLaunchKernelEx(&shape, kernel, panel, pivots, info, memory()), "panel_kernel", stream);
+        check(cudaLaunchKernelEx(&shape, kernel, panel, pivots, info, moves, memory()), "panel_kernel", stream);
     }
 
   private:
@@ -138,19 +138,20 @@ int blocks_for(V variant, int device, Index rows, cuda_kernels::PanelPlan plan, 
     return each <= V::rows_a_block ? blocks : 0;
 }
 
-/// With a kind of team: as few rows to a thread as do, since all of them cost time. In clusters two warps of a block
-/// eliminate leaves of 32 columns, as long as they hold the rows, else all eight warps leaves of 16.
+/// With a kind of team: as few rows to a thread as do, since all of them cost time. In clusters two or four warps of a
+/// block eliminate leaves of 32 columns, as long as they hold the rows, else all eight warps leaves of 16.
 template <class T, class Kind>
 struct ResidentPanel {
     static bool fits(int device, Index rows, cuda_kernels::PanelPlan plan);
 
     /// It fits. `log`: of a team that records.
-    static void launch(Stream stream, int device, const PanelView<T>& panel, Index* pivots, Index* info,
+    static void launch(Stream stream, int device, const PanelView<T>& panel, Index* pivots, Index* info, RowMoves moves,
                        void* workspace, cuda_kernels::PanelPlan plan, PanelLog log = {});
 
   private:
     template <int rows_a_thread>
     using Low = Variant<T, Kind, 32, 2, rows_a_thread>;
+    using Middle = Variant<T, Kind, 32, 4, 2>;
     template <int rows_a_thread>
     using High = Variant<T, Kind, 16, team_warps, rows_a_thread>;
     using Highest = High<sizeof(T) == 8 ? 4 : 5>;  // what the registers hold
@@ -165,7 +166,7 @@ struct ResidentPanel {
             return blocks > 0;
         };
         if constexpr (Kind::in_cluster) {
-            if (takes(Low<1>()) || takes(Low<2>()) || takes(High<1>()) || takes(High<2>())) return true;
+            if (takes(Low<1>()) || takes(Low<2>()) || takes(Middle()) || takes(High<2>())) return true;
         }
         return takes(Highest());
     }
@@ -180,9 +181,9 @@ bool ResidentPanel<T, Kind>::fits(int device, Index rows, cuda_kernels::PanelPla
 
 template <class T, class Kind>
 void ResidentPanel<T, Kind>::launch(Stream stream, int device, const PanelView<T>& panel, Index* pivots, Index* info,
-                                    void* workspace, cuda_kernels::PanelPlan plan, PanelLog log) {
+                                    RowMoves moves, void* workspace, cuda_kernels::PanelPlan plan, PanelLog log) {
     const bool fits = with_variant(device, panel.rows, plan, [&](auto variant, int blocks) {
-        variant.launch(stream, panel, pivots, info, workspace, log, blocks);
+        variant.launch(stream, panel, pivots, info, moves, workspace, log, blocks);
     });
     if (!fits) throw std::logic_error("panel_kernel: a plan that does not fit " + std::to_string(panel.rows) + " rows");
 }

@@ -5,6 +5,7 @@
 
 #include <cooperative_groups.h>
 
+#include "kernels/cuda/cluster_barrier.cuh"
 #include "kernels/cuda/panel_candidate.cuh"
 #include "kernels/cuda/panel_log.cuh"
 #include "kernels/cuda/panel_shape.hpp"
@@ -26,18 +27,17 @@ __device__ inline char* dynamic_shared() {
 
 /// The blocks of one cluster, 4, 8 or 16, of which the first `warps` warps eliminate. A candidate travels as stores to
 /// the other blocks' shared memory that count on a barrier there: a block goes on as soon as it has all candidates,
-/// with no round trip. Candidates are those of blocks, or of warps where these are few enough.
+/// with no round trip. Candidates are those of blocks, or of warps where all of a cluster's are one a lane at most.
 template <class T, int width, int warps = team_warps>
 class ClusterTeam {
   public:
     using Row = typename ProposedRow<T, width>::Row;
     static constexpr int eliminating_warps = warps;
-    static constexpr bool warps_propose = warps < team_warps;
+    static constexpr bool warps_propose = warps * most_cluster <= warp_lanes;
     static constexpr int candidates_a_block = warps_propose ? warps : 1;
     // A warp sends eight words to four blocks at once: more blocks take longer, and so do branches around lanes.
     static constexpr int words_at_once = 8, blocks_at_once = warp_lanes / words_at_once;
-    static constexpr int least_blocks = least_cluster,
-                         most_blocks = std::min(most_cluster, warp_lanes / candidates_a_block);
+    static constexpr int least_blocks = least_cluster, most_blocks = most_cluster;
     static_assert(least_blocks == blocks_at_once);
 
   private:
@@ -150,8 +150,8 @@ class ClusterTeam {
     static __device__ void leave() {}
 
     /// What all threads of all blocks wrote before arrive() is seen by all behind wait().
-    __device__ void arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
-    __device__ void wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
+    __device__ void arrive() { arrive_in_cluster(); }
+    __device__ void wait() { wait_for_cluster(); }
 
   private:
     static __device__ unsigned remote(unsigned address, int block) {

@@ -81,17 +81,19 @@ __device__ __forceinline__ void store_u(const PanelView<T> panel, const PanelUpd
     }
 }
 
-/// A(rows, right ..) -= L(rows, top ..) U, with U in shared memory.
-template <class T>
+/// A(rows, right ..) -= L(rows, top ..) U, with U in shared memory, for a block of up to `most_rows` rows.
+template <int most_rows, class T>
 __device__ __forceinline__ void multiply(const PanelView<T> panel, BlockRows rows, const PanelUpdate& update,
                                          const T* u, BlockThread thread) {
-    constexpr int tiles = 2 * unit_tiles;
+    // plain products take what they need of U from shared memory more often
+    constexpr int tiles = 2 * unit_tiles, units = in_tensor_cores<T> ? 1 : 2;
+    constexpr bool peeled = in_tensor_cores<T> && most_rows > team_threads;
     const int order = update.right - update.top;
 #pragma unroll 1
     for (int done = 0; done < update.cols; done += tiles * tile_cols) {
-        subtract_product<1, tiles, false>(thread, panel.at(rows.begin, update.top), panel.ld, rows.count(), order,
-                                          order + done, update.cols - done, u + done / strip_cols * strip_size,
-                                          Staging<T>{});
+        subtract_product<units, tiles, false, peeled>(thread, panel.at(rows.begin, update.top), panel.ld, rows.count(),
+                                                      order, order + done, update.cols - done,
+                                                      u + done / strip_cols * strip_size, Staging<T>{});
     }
 }
 
@@ -102,9 +104,9 @@ __device__ __forceinline__ void multiply_few(const PanelView<T> panel, BlockRows
     T* const l = panel.at(rows.begin, update.top);
     const int order = update.right - update.top;
     if (update.cols <= 2 * tile_cols) {
-        subtract_product<4, 2, true>(thread, l, panel.ld, rows.count(), order, order, update.cols, u, staging);
+        subtract_product<4, 2, true, false>(thread, l, panel.ld, rows.count(), order, order, update.cols, u, staging);
     } else {
-        subtract_product<2, 4, true>(thread, l, panel.ld, rows.count(), order, order, update.cols, u, staging);
+        subtract_product<2, 4, true, false>(thread, l, panel.ld, rows.count(), order, order, update.cols, u, staging);
     }
 }
 

@@ -3,6 +3,7 @@
 #include <cassert>
 
 #include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/row_moves.cuh"
 #include "kernels/cuda/words.cuh"
 
 namespace basalt::cuda_kernels {
@@ -16,54 +17,9 @@ using cuda_detail::native;
 
 constexpr int moves_threads = 1024;
 
-/// Four numbers of a list, whose length is rounded up to a multiple of four and filled with -1.
-struct Four {
-    int4 value;
-    __device__ bool holds(int x) const { return value.x == x || value.y == x || value.z == x || value.w == x; }
-    __device__ int operator[](int q) const { return q == 0 ? value.x : q == 1 ? value.y : q == 2 ? value.z : value.w; }
-};
-
-/// The row whose contents row `step` holds just before that step: step by step back to the row they started
-/// from.
-__device__ int held_before(int step, const int* parent) {
-    while (parent[step] >= 0) step = parent[step];
-    return step;
-}
-
-/// Each thread looks through the whole list for the steps that exchanged with row k and with row pivots[k]
-/// (kernels/cpu/row_exchange.cpp has the reasoning). All that are wanted are first and last ones, so the
-/// order of threads does not matter.
-__global__ void __launch_bounds__(moves_threads)
-    row_moves_kernel(const Index* pivots, int count, Index* top_source, Index* refill) {
+__global__ void __launch_bounds__(moves_threads) row_moves_kernel(const Index* pivots, RowMoves moves) {
     extern __shared__ int4 shared[];
-    const int fours = (count + 3) / 4;
-    int* const pivot = reinterpret_cast<int*>(shared);
-    int* const parent = pivot + 4 * fours;
-    for (int k = threadIdx.x; k < 4 * fours; k += blockDim.x) pivot[k] = k < count ? static_cast<int>(pivots[k]) : -1;
-    __syncthreads();
-    for (int k = threadIdx.x; k < count; k += blockDim.x) {
-        const int row = pivot[k];
-        int previous = -1, last = -1, exchanged_k = -1;
-        for (int f = 0; f < fours; ++f) {
-            const Four four{shared[f]};
-            if (!four.holds(row) && !four.holds(k)) continue;
-            for (int q = 0; q < 4; ++q) {
-                const int step = 4 * f + q;
-                if (four[q] == row) last = step;
-                if (four[q] == row && step < k) previous = step;
-                if (four[q] == k && step < k) exchanged_k = step;
-            }
-        }
-        parent[k] = exchanged_k;
-        top_source[k] = previous;
-        refill[k] = last;
-    }
-    __syncthreads();
-    for (int k = threadIdx.x; k < count; k += blockDim.x) {
-        const int row = pivot[k], previous = static_cast<int>(top_source[k]), last = static_cast<int>(refill[k]);
-        top_source[k] = previous < 0 ? row : held_before(previous, parent);
-        refill[k] = previous < 0 && row >= count ? held_before(last, parent) : -1;
-    }
+    cuda_detail::find_row_moves(pivots, moves, shared);
 }
 
 // ---- moving rows ----------------------------------------------------------------------------------------
@@ -132,10 +88,9 @@ void exchange_words(Stream stream, RowMoves moves, const TileColumns<T>& a, cons
 void find_row_moves(Stream stream, const Index* pivots, RowMoves moves) {
     assert(moves.count <= max_row_moves);
     if (moves.count == 0) return;
-    const auto count = static_cast<int>(moves.count);
-    const std::size_t shared = 2 * sizeof(int4) * static_cast<std::size_t>(divide_up(count, 4));
-    const int threads = static_cast<int>(std::min<Index>(moves_threads, divide_up(count, 32) * 32));
-    row_moves_kernel<<<1, threads, shared, native(stream)>>>(pivots, count, moves.top_source, moves.refill);
+    const std::size_t shared = cuda_detail::row_moves_shared(static_cast<int>(moves.count));
+    const int threads = static_cast<int>(std::min<Index>(moves_threads, divide_up(moves.count, 32) * 32));
+    row_moves_kernel<<<1, threads, shared, native(stream)>>>(pivots, moves);
     cuda_detail::check_launch("row_moves_kernel", stream);
 }
 

@@ -1,0 +1,134 @@
+#include "kernels/cuda/leading_update.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <mutex>
+
+#include "kernels/cuda/block_thread.cuh"
+#include "kernels/cuda/cluster_barrier.cuh"
+#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/leading_block.hpp"
+
+namespace basalt::cuda_kernels {
+
+namespace {
+
+using namespace cuda_detail;
+
+constexpr int threads = leading_warps * warp_lanes;
+constexpr int blocks_of_cluster = 16;  // at most
+static_assert(leading_order == product_depth && leading_height == Index{blocks_of_cluster} * leading_block_rows);
+constexpr Index least_rows = 64;  // of a block but the last: half of its warps have rows then
+constexpr int most_numbered_devices = 64;
+
+struct Cluster {
+    __device__ void arrive() const { arrive_in_cluster(); }
+    __device__ void wait() const { wait_for_cluster(); }
+};
+
+/// gridDim.x blocks, a cluster, share a strip; strips are numbered in blockIdx.y.
+template <int units, class T>
+__global__ void __launch_bounds__(threads, 1) leading_kernel(LeadingStrip<T> whole, int rows_a_block) {
+#if __CUDA_ARCH__ >= 900  // leading_update_fits() refuses others
+    extern __shared__ __align__(16) char memory[];
+    LeadingStrip<T> strip = whole;
+    const int col = static_cast<int>(blockIdx.y) * strip_cols;
+    strip.a += col;
+    strip.cols = min(strip_cols, whole.cols - col);
+    const int rank = static_cast<int>(blockIdx.x), begin = whole.order + rank * rows_a_block;
+    Cluster cluster;
+    cuda_detail::update_leading<units>(BlockThread(), cluster, *reinterpret_cast<LeadingShared<T>*>(memory), strip,
+                                       begin, min(begin + rows_a_block, whole.rows), rank, static_cast<int>(gridDim.x));
+#endif
+}
+
+/// With `units` times 16 rows to a warp.
+template <int units, class T>
+struct LeadingLaunch {
+    static constexpr auto kernel = leading_kernel<units, T>;
+    static_assert(leading_order_step % ProductRows<units, unit_tiles, T>::step == 0);
+
+    /// Whether the current device can run the largest clusters of it; prepares it for that.
+    static bool fits(int device) {
+        int major = 0, clusters = 0;
+        cudaLaunchAttribute together{};
+        const cudaLaunchConfig_t shape = shape_of(together, blocks_of_cluster, 1, nullptr);
+        const bool answered =
+            cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess && major >= 9 &&
+            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                 static_cast<int>(shape.dynamicSmemBytes)) == cudaSuccess &&
+            cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) == cudaSuccess &&
+            cudaOccupancyMaxActiveClusters(&clusters, kernel, &shape) == cudaSuccess;
+        if (!answered) static_cast<void>(cudaGetLastError());
+        return clusters > 0;
+    }
+
+    static void launch(Stream stream, const LeadingStrip<T>& strip, int rows_a_block) {
+        cudaLaunchAttribute together{};
+        const cudaLaunchConfig_t shape = shape_of(together, divide_up(strip.rows - strip.order, rows_a_block),
+                                                  divide_up(strip.cols, strip_cols), native(stream));
+        check(cudaLaunchKernelEx(&shape, kernel, strip, rows_a_block), "leading_kernel", stream);
+    }
+
+  private:
+    static cudaLaunchConfig_t shape_of(cudaLaunchAttribute& together, Index blocks, Index strips, cudaStream_t stream) {
+        together.id = cudaLaunchAttributeClusterDimension;
+        together.val.clusterDim = {static_cast<unsigned>(blocks), 1, 1};
+        cudaLaunchConfig_t shape{};
+        shape.gridDim = {static_cast<unsigned>(blocks), static_cast<unsigned>(strips), 1};
+        shape.blockDim = threads;
+        shape.dynamicSmemBytes = sizeof(LeadingShared<T>);
+        shape.stream = stream;
+        shape.attrs = &together;
+        shape.numAttrs = 1;
+        return shape;
+    }
+};
+
+/// Asked once for each device.
+template <class T>
+bool device_fits(int device) {
+    static std::array<std::once_flag, most_numbered_devices> asked;
+    static std::array<bool, most_numbered_devices> answer{};
+    if (device < 0 || device >= most_numbered_devices) return false;
+    const auto d = static_cast<std::size_t>(device);
+    std::call_once(asked[d],
+                   [&] { answer[d] = LeadingLaunch<1, T>::fits(device) && LeadingLaunch<2, T>::fits(device); });
+    return answer[d];
+}
+
+}  // namespace
+
+template <class T>
+bool leading_update_fits(int device, std::type_identity_t<View<const T>> l, View<T> a) {
+    return leading_shape_fits<T>(l, a) && device_fits<T>(device);
+}
+
+template <class T>
+void update_leading(Stream stream, std::type_identity_t<View<const T>> l, RowMoves moves, View<T> a) {
+    assert(leading_update_fits<T>(stream.device(), l, a) && a.rows() == l.rows() && moves.count == l.cols());
+    if (a.cols() == 0) return;
+    const LeadingStrip<T> strip{l.data(),
+                                static_cast<int>(l.row_stride()),
+                                a.data(),
+                                static_cast<int>(a.row_stride()),
+                                static_cast<int>(l.rows()),
+                                static_cast<int>(l.cols()),
+                                static_cast<int>(a.cols()),
+                                moves};
+    const Index evenly = divide_up(divide_up(l.rows() - l.cols(), blocks_of_cluster), unit_rows) * unit_rows;
+    const int each = static_cast<int>(std::max(evenly, least_rows));
+    if (each <= leading_block_rows / 2) {
+        LeadingLaunch<1, T>::launch(stream, strip, each);
+    } else {
+        LeadingLaunch<2, T>::launch(stream, strip, each);
+    }
+}
+
+template bool leading_update_fits<float>(int, View<const float>, View<float>);
+template bool leading_update_fits<double>(int, View<const double>, View<double>);
+template void update_leading<float>(Stream, View<const float>, RowMoves, View<float>);
+template void update_leading<double>(Stream, View<const double>, RowMoves, View<double>);
+
+}  // namespace basalt::cuda_kernels
