@@ -38,10 +38,8 @@ struct BlockThread {
 
     __device__ void sync() const { __syncthreads(); }
     /// The same for warps that come from different places of the program, as __syncthreads() must not be called: a
-    /// barrier of its own, which does not ask for all warps at one place. `threads`: of the warps that call it, where
-    /// not all of the block do.
-    __device__ void meet() const { meet(warps * warp_lanes); }
-    __device__ void meet(int threads) const { asm volatile("barrier.sync 1, %0;" ::"r"(threads) : "memory"); }
+    /// barrier of its own, which does not ask for all warps at one place.
+    __device__ void meet() const { asm volatile("barrier.sync 1, %0;" ::"r"(warps * warp_lanes) : "memory"); }
 
     /// Starts the copy of two elements to shared memory.
     template <class T>

@@ -138,8 +138,8 @@ int blocks_for(V variant, int device, Index rows, cuda_kernels::PanelPlan plan, 
     return each <= V::rows_a_block ? blocks : 0;
 }
 
-/// With a kind of team: as few rows to a thread as do, since all of them cost time. In clusters two or four warps of a
-/// block eliminate leaves of 32 columns, as long as they hold the rows, else all eight warps leaves of 16.
+/// With a kind of team: as few rows to a thread as do, since all of them cost time. In clusters two warps of a block
+/// eliminate leaves of 32 columns, as long as they hold the rows, else all eight warps leaves of 16.
 template <class T, class Kind>
 struct ResidentPanel {
     static bool fits(int device, Index rows, cuda_kernels::PanelPlan plan);
@@ -151,7 +151,6 @@ struct ResidentPanel {
   private:
     template <int rows_a_thread>
     using Low = Variant<T, Kind, 32, 2, rows_a_thread>;
-    using Middle = Variant<T, Kind, 32, 4, 2>;
     template <int rows_a_thread>
     using High = Variant<T, Kind, 16, team_warps, rows_a_thread>;
     using Highest = High<sizeof(T) == 8 ? 4 : 5>;  // what the registers hold
@@ -166,7 +165,7 @@ struct ResidentPanel {
             return blocks > 0;
         };
         if constexpr (Kind::in_cluster) {
-            if (takes(Low<1>()) || takes(Low<2>()) || takes(Middle()) || takes(High<2>())) return true;
+            if (takes(Low<1>()) || takes(Low<2>()) || takes(High<1>()) || takes(High<2>())) return true;
         }
         return takes(Highest());
     }

@@ -27,17 +27,18 @@ __device__ inline char* dynamic_shared() {
 
 /// The blocks of one cluster, 4, 8 or 16, of which the first `warps` warps eliminate. A candidate travels as stores to
 /// the other blocks' shared memory that count on a barrier there: a block goes on as soon as it has all candidates,
-/// with no round trip. Candidates are those of blocks, or of warps where all of a cluster's are one a lane at most.
+/// with no round trip. Candidates are those of blocks, or of warps where these are few enough.
 template <class T, int width, int warps = team_warps>
 class ClusterTeam {
   public:
     using Row = typename ProposedRow<T, width>::Row;
     static constexpr int eliminating_warps = warps;
-    static constexpr bool warps_propose = warps * most_cluster <= warp_lanes;
+    static constexpr bool warps_propose = warps < team_warps;
     static constexpr int candidates_a_block = warps_propose ? warps : 1;
     // A warp sends eight words to four blocks at once: more blocks take longer, and so do branches around lanes.
     static constexpr int words_at_once = 8, blocks_at_once = warp_lanes / words_at_once;
-    static constexpr int least_blocks = least_cluster, most_blocks = most_cluster;
+    static constexpr int least_blocks = least_cluster,
+                         most_blocks = std::min(most_cluster, warp_lanes / candidates_a_block);
     static_assert(least_blocks == blocks_at_once);
 
   private:
