@@ -147,7 +147,7 @@ void exchange_rows(Stream stream, RowMoves moves, TileColumns<T> a, std::type_id
     cuda_kernels::exchange_rows<T>(stream, moves, a, w);
 }
 
-/// On emulated devices, whose twin would take all, of the same shapes as on a GPU.
+/// Emulated devices take the same shapes as GPUs, though their twin could take all.
 template <class T>
 bool leading_update_fits(Stream stream, std::type_identity_t<View<const T>> l, View<T> a) {
     if (emulated(stream)) return cuda_kernels::leading_shape_fits<T>(l, a);

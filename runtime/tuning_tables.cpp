@@ -135,7 +135,7 @@ GpuTuning sm_80() {
     GpuTuning gpu = sm_90();
     gpu.architecture = "sm_80";
     gpu.panels.erase(gpu.panels.begin());
-    gpu.lu.leading_rows = 0;
+    gpu.lu.leading_rows = 0;  // its kernel needs clusters
     gpu.lu.update_rate = 16e12;
     gpu.cholesky.fused_wide_from = gpu.cholesky.fused_order + 1;  // none: it takes more shared memory than there is
     gpu.cholesky.update_rate = 16e12;

@@ -127,6 +127,8 @@ class CudaKernels {
     bool leading_update_fits(basalt::View<const T> l, basalt::View<T> a) const {
         return basalt::cuda_kernels::leading_update_fits<T>(device_.index(), l, a);
     }
+    /// Whether the table for this GPU wants it.
+    bool has_leading_update() const { return device_.tuning().lu.leading_rows > 0; }
     template <class T, class... A>
     void update_leading(const A&... a) {
         run([&](basalt::Stream stream) { basalt::cuda_kernels::update_leading<T>(stream, a...); });

@@ -23,7 +23,7 @@ class EmulatedBlock {
   public:
     EmulatedBlock(int warps, bool backwards) : warps_(warps), backwards_(backwards) {}
 
-    /// What solve_strip(), solve_in_shared() and factor_leaf() call a thread.
+    /// What solve_strip(), solve_in_shared(), update_leading() and factor_leaf() call a thread.
     class Thread {
       public:
         int warp, warps, lane;

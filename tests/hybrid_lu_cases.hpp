@@ -84,7 +84,8 @@ inline LuOptions gpu_alone(Index panel_width, int lookahead = -1) {
 inline const char* name_of(const LuOptions& options) { return options.mode == LuMode::gpu ? "gpu" : "hybrid"; }
 
 /// In mode gpu, with panels of 32 columns, the next panel's columns are updated at once nowhere, where half of the
-/// matrix is left, or wherever the kernel takes them. The largest relative difference between their factors.
+/// matrix is left, or wherever the kernel takes them. The largest difference of an element from the first ones'
+/// factors.
 inline double difference_by_leading_rows(const LuMachine& machine) {
     const LuShape shape{300, 290, {64, 64}, 32};
     const Dense<double> a = random_dense<double>(shape.m, shape.n, 12);

@@ -84,7 +84,8 @@ void check(int blocks, int rows_a_block, int rows, int order, int cols) {
         std::vector<LeadingShared<T>> shared(static_cast<std::size_t>(blocks));
         for (auto& memory : shared) poison(memory);
         std::vector<T> kept;
-        EmulatedBlock(blocks * leading_warps, order % 64 == 0).run([&](const EmulatedBlock::Thread& thread) {
+        const bool backwards = order % 64 == 0;
+        EmulatedBlock(blocks * leading_warps, backwards).run([&](const EmulatedBlock::Thread& thread) {
             const int rank = thread.warp / leading_warps, begin = order + rank * rows_a_block;
             EmulatedTeam<T> team{thread, problem.a.values, kept};
             update_leading<units>(TeamThread(thread), team, shared[static_cast<std::size_t>(rank)], strip, begin,

@@ -206,9 +206,9 @@ struct GpuTuning {
         GpuInPlace in_place;
         GpuNarrowing narrowing;  ///< mode gpu
         GpuSplitting splitting;  ///< of updates
-        /// One kernel does to the next panel's columns what a panel does to them (row interchanges, solve, product)
-        /// where at most so many rows are below the panel and it takes their shape; not with inverses, in TF32 or by
-        /// pieces. 0: never.
+        /// Interchanges, solve and product for the next panel's columns are one kernel where at most so many rows are
+        /// below the panel, if the GPU has it and it takes their shape; not with inverses, in TF32 or by pieces.
+        /// 0: never.
         Index leading_rows = 0;
         /// One GPU, mode gpu, double precision: from this smaller dimension on panels make up blocks of so many
         /// columns, where LuOptions::coarse_width, which says what else it takes, is left to the library.

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <algorithm>
+
 #include "kernels/cuda/panel_product.hpp"
 #include "kernels/row_moves.hpp"
 
-/// What a block of threads does to update the columns that are factored next by a panel: their rows change places as
-/// the panel's did, U = L^-1 A beside the panel's triangle, and A -= L U below. All at once, since each step by itself
-/// would take longer to begin than to do. Written without CUDA so that a test can run it on the host.
+/// What a panel does to the columns that are factored next, by blocks of threads: the columns' rows change places as
+/// the panel's did, U = L^-1 A beside the panel's triangle, and A -= L U below. In one kernel, since each of these
+/// takes longer to begin than to do. Written without CUDA so that a test can run it on the host.
 ///
 /// A team of blocks has a strip of columns, of whose rows below the triangle each block has some. The block's rows are
 /// in registers before anything is written, fetched from where they are to come from; all of U is solved for by every

@@ -1,12 +1,11 @@
 #include "kernels/cuda/leading_update.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cassert>
-#include <mutex>
 
 #include "kernels/cuda/block_thread.cuh"
 #include "kernels/cuda/cluster_barrier.cuh"
+#include "kernels/cuda/cluster_launch.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/leading_block.hpp"
 
@@ -19,8 +18,7 @@ using namespace cuda_detail;
 constexpr int threads = leading_warps * warp_lanes;
 constexpr int blocks_of_cluster = 16;  // at most
 static_assert(leading_order == product_depth && leading_height == Index{blocks_of_cluster} * leading_block_rows);
-constexpr Index least_rows = 64;  // of a block but the last: half of its warps have rows then
-constexpr int most_numbered_devices = 64;
+constexpr Index least_rows = 64;  // of a block but the last; not tuned
 
 struct Cluster {
     __device__ void arrive() const { arrive_in_cluster(); }
@@ -51,17 +49,11 @@ struct LeadingLaunch {
 
     /// Whether the current device can run the largest clusters of it; prepares it for that.
     static bool fits(int device) {
-        int major = 0, clusters = 0;
+        int major = 0;
         cudaLaunchAttribute together{};
-        const cudaLaunchConfig_t shape = shape_of(together, blocks_of_cluster, 1, nullptr);
-        const bool answered =
-            cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess && major >= 9 &&
-            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                 static_cast<int>(shape.dynamicSmemBytes)) == cudaSuccess &&
-            cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) == cudaSuccess &&
-            cudaOccupancyMaxActiveClusters(&clusters, kernel, &shape) == cudaSuccess;
-        if (!answered) static_cast<void>(cudaGetLastError());
-        return clusters > 0;
+        return cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess && major >= 9 &&
+               allow_clusters(kernel, sizeof(LeadingShared<T>)) &&
+               most_clusters(kernel, shape_of(together, blocks_of_cluster, 1, nullptr)) > 0;
     }
 
     static void launch(Stream stream, const LeadingStrip<T>& strip, int rows_a_block) {
@@ -73,29 +65,16 @@ struct LeadingLaunch {
 
   private:
     static cudaLaunchConfig_t shape_of(cudaLaunchAttribute& together, Index blocks, Index strips, cudaStream_t stream) {
-        together.id = cudaLaunchAttributeClusterDimension;
-        together.val.clusterDim = {static_cast<unsigned>(blocks), 1, 1};
-        cudaLaunchConfig_t shape{};
-        shape.gridDim = {static_cast<unsigned>(blocks), static_cast<unsigned>(strips), 1};
-        shape.blockDim = threads;
-        shape.dynamicSmemBytes = sizeof(LeadingShared<T>);
-        shape.stream = stream;
-        shape.attrs = &together;
-        shape.numAttrs = 1;
-        return shape;
+        return cluster_shape(together, static_cast<unsigned>(blocks), static_cast<unsigned>(strips), threads,
+                             sizeof(LeadingShared<T>), stream);
     }
 };
 
-/// Asked once for each device.
+/// Of the calling thread's device.
 template <class T>
 bool device_fits(int device) {
-    static std::array<std::once_flag, most_numbered_devices> asked;
-    static std::array<bool, most_numbered_devices> answer{};
-    if (device < 0 || device >= most_numbered_devices) return false;
-    const auto d = static_cast<std::size_t>(device);
-    std::call_once(asked[d],
-                   [&] { answer[d] = LeadingLaunch<1, T>::fits(device) && LeadingLaunch<2, T>::fits(device); });
-    return answer[d];
+    static AskedOnce<bool> asked;
+    return asked(device, [&] { return LeadingLaunch<1, T>::fits(device) && LeadingLaunch<2, T>::fits(device); });
 }
 
 }  // namespace

@@ -29,8 +29,8 @@ bool leading_shape_fits(std::type_identity_t<View<const T>> l, View<T> a) {
            below <= leading_height && rows_begin_at(l, 16) && rows_begin_at(a, 2 * sizeof(T));
 }
 
-/// The same for the GPU `device`, which has to be the calling thread's and have clusters of 16 blocks. For float and
-/// double.
+/// The same for the GPU `device`, which is the calling thread's; false where it has no clusters of 16 blocks. The first
+/// call asks, and prepares the kernels. For float and double.
 template <class T>
 bool leading_update_fits(int device, std::type_identity_t<View<const T>> l, View<T> a);
 

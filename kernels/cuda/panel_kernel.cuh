@@ -62,6 +62,10 @@ __device__ __noinline__ Team factor_leaf(Team team, PanelView<T> panel, int col,
     return team;
 }
 
+// What a team shares has base classes: no standard layout, but one that all compilers of CUDA agree on.
+#pragma nv_diagnostic push
+#pragma nv_diag_suppress 1427
+
 /// Each block all of U.
 template <class Shared, class T>
 __device__ __forceinline__ void solve_by_all(const PanelView<T>& panel, const PanelUpdate& update, bool few,
@@ -88,9 +92,11 @@ __device__ __forceinline__ void solve_by_shares(const PanelView<T>& panel, const
     }
 }
 
+#pragma nv_diagnostic pop
+
 /// The whole panel in one kernel: a team of blocks, one to an SM. Recursive: after leaf number i, of `width` columns,
-/// the columns of the subtree that ends with it update as many right of them. `moves`: what the interchanges move, of
-/// all or no pivots.
+/// the columns of the subtree that ends with it update as many right of them. `moves`, of all or
+/// none of the pivots, gets what the interchanges move.
 template <class T, int width, int rows_a_thread, class Team>
 __global__ void __launch_bounds__(team_threads, 1)
     panel_kernel(PanelView<T> whole, Index* pivots, Index* info_out, RowMoves moves, typename Team::Memory memory) {

@@ -314,7 +314,7 @@ class Leaf {
         if constexpr (!Team::warps_propose) {
             PivotKey* const of_warps = candidates.of_warps[j & 1];
             if (proposes) of_warps[thread_.warp] = mine.key;
-            __syncthreads();
+            thread_.meet();
             const PivotKey of_warp = thread_.lane < warps ? of_warps[thread_.lane] : PivotKey{};
             if (thread_.warp != best_lane(of_warp, thread_.lane)) return;
         }

@@ -40,7 +40,8 @@ BASALT_DEVICE Operand<T> negative(const Operand<T>& a) {
     return b;
 }
 
-/// Rows and columns to strips, zeros in the rest of their units and strips. line(row): the row's first element.
+/// Rows and columns to strips, zeros in the rest of their units and strips. line(row): the first element of a
+/// row, also asked for up to the end of the last unit, where nothing is read of it.
 template <class Thread, class T, class Line>
 BASALT_DEVICE void copy_lines_to_strips(const Thread& thread, const Line& line, int rows, int cols, T* u) {
     constexpr int piece = 2, pieces = strip_cols / piece;
@@ -167,7 +168,7 @@ struct Staging {
     int cols;
 };
 
-/// A row of a product: the first elements of L's, of C's, and of what C's is before.
+/// Of a row of a product: the first elements of L's, of C's, and of where C's is read from.
 template <class T>
 struct ProductLine {
     const T* l;

@@ -21,7 +21,8 @@ bool resident_fits(int device, Index rows, cuda_kernels::PanelPlan plan);
 /// Bytes of workspace, for any plan.
 std::size_t resident_workspace(Index cols);
 
-/// `panel` is not empty, and `plan` fits. Kernels in double precision append to `log`.
+/// `panel` is not empty, and `plan` fits. Kernels in double precision append to `log`; `moves`, of all or
+/// none of the pivots, gets what the interchanges move.
 template <class T>
 void factor_resident(Stream stream, View<T> panel, Index* pivots, Index* info, void* workspace,
                      cuda_kernels::PanelPlan plan, PanelLog log, RowMoves moves);

@@ -1,20 +1,17 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
-#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
 
+#include "kernels/cuda/cluster_launch.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/panel.hpp"
 #include "kernels/cuda/panel_kernel.cuh"
 
 /// Launching panel_kernel. Its variants take long to compile, so that each kind of team has a file for each precision.
 namespace basalt::cuda_detail {
-
-constexpr int most_numbered_devices = 64;
 
 /// Kinds of teams, in which the first `warps` warps of a block eliminate leaves of `width` columns.
 struct Clusters {
@@ -43,14 +40,10 @@ struct Variant {
     static constexpr Index rows_a_block = Leaf<T, leaf_width, rows_a_thread, Team>::block_rows;
     static constexpr std::size_t shared_bytes = sizeof(PanelShared<T, width, rows_a_thread, Team>);
 
-    /// Blocks that can run at once: of one cluster, or on the whole GPU. Asked once for each device.
+    /// Blocks that can run at once: of one cluster, or on the whole GPU, which is the calling thread's. Asked once.
     static int most_blocks(int device) {
-        static std::array<std::once_flag, most_numbered_devices> asked;
-        static std::array<int, most_numbered_devices> answer{};
-        if (device < 0 || device >= most_numbered_devices) return 0;
-        const auto d = static_cast<std::size_t>(device);
-        std::call_once(asked[d], [&] { answer[d] = ask_most_blocks(device); });
-        return answer[d];
+        static AskedOnce<int> asked;
+        return asked(device, [&] { return ask_most_blocks(device); });
     }
 
     /// `log`: of a team that records.
@@ -75,20 +68,12 @@ struct Variant {
 
   private:
     static cudaLaunchConfig_t launch_shape(cudaLaunchAttribute& together, int blocks, cudaStream_t stream) {
-        if (in_cluster) {
-            together.id = cudaLaunchAttributeClusterDimension;
-            together.val.clusterDim = {static_cast<unsigned>(blocks), 1, 1};
-        } else {
+        cudaLaunchConfig_t shape =
+            cluster_shape(together, static_cast<unsigned>(blocks), 1, team_threads, shared_bytes, stream);
+        if (!in_cluster) {
             together.id = cudaLaunchAttributeCooperative;
             together.val.cooperative = 1;
         }
-        cudaLaunchConfig_t shape{};
-        shape.gridDim = static_cast<unsigned>(blocks);
-        shape.blockDim = team_threads;
-        shape.dynamicSmemBytes = shared_bytes;
-        shape.stream = stream;
-        shape.attrs = &together;
-        shape.numAttrs = 1;
         return shape;
     }
 
@@ -97,30 +82,19 @@ struct Variant {
         if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess) return 0;
         if (major < 9) return 0;
         if (cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device) != cudaSuccess) return 0;
-        if (!allow()) return 0;
         if constexpr (!in_cluster) {
-            return std::min(processors, Team::most_blocks);
+            const bool allowed = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                      static_cast<int>(shared_bytes)) == cudaSuccess;
+            if (!allowed) static_cast<void>(cudaGetLastError());
+            return allowed ? std::min(processors, Team::most_blocks) : 0;
         } else {
+            if (!allow_clusters(kernel, shared_bytes)) return 0;
             for (int blocks = Team::most_blocks; blocks >= Team::least_blocks; blocks /= 2) {
                 cudaLaunchAttribute together{};
-                const cudaLaunchConfig_t shape = launch_shape(together, blocks, nullptr);
-                int clusters = 0;
-                const cudaError_t asked = cudaOccupancyMaxActiveClusters(&clusters, kernel, &shape);
-                if (asked == cudaSuccess && clusters > 0) return blocks;
+                if (most_clusters(kernel, launch_shape(together, blocks, nullptr)) > 0) return blocks;
             }
-            static_cast<void>(cudaGetLastError());
             return 0;
         }
-    }
-
-    static bool allow() {
-        const bool allowed =
-            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)) ==
-                cudaSuccess &&
-            (!in_cluster ||
-             cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) == cudaSuccess);
-        if (!allowed) static_cast<void>(cudaGetLastError());
-        return allowed;
     }
 };
 

@@ -85,7 +85,8 @@ __device__ __forceinline__ void store_u(const PanelView<T> panel, const PanelUpd
 template <int most_rows, class T>
 __device__ __forceinline__ void multiply(const PanelView<T> panel, BlockRows rows, const PanelUpdate& update,
                                          const T* u, BlockThread thread) {
-    // plain products take what they need of U from shared memory more often
+    // Plain products wait for U in shared memory: two units share what is read. In tensor cores the last step is code
+    // of its own where a block has many rows.
     constexpr int tiles = 2 * unit_tiles, units = in_tensor_cores<T> ? 1 : 2;
     constexpr bool peeled = in_tensor_cores<T> && most_rows > team_threads;
     const int order = update.right - update.top;

@@ -21,7 +21,7 @@ __device__ inline int held_before(int step, const int* parent) {
     return step;
 }
 
-/// Of shared memory, for so many interchanges.
+/// Bytes of shared memory that find_row_moves() takes for so many interchanges.
 constexpr std::size_t row_moves_shared(int count) {
     return 2 * sizeof(int4) * static_cast<std::size_t>((count + 3) / 4);
 }

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <mutex>
+
+#include <cuda_runtime_api.h>
+
+namespace basalt::cuda_detail {
+
+inline constexpr int most_numbered_devices = 64;
+
+/// An answer for each device, found out once. Thread-safe.
+template <class Answer>
+class AskedOnce {
+  public:
+    /// ask() for the device, the first time; Answer{} for numbers that no device has.
+    template <class F>
+    Answer operator()(int device, const F& ask) {
+        if (device < 0 || device >= most_numbered_devices) return Answer{};
+        const auto d = static_cast<std::size_t>(device);
+        std::call_once(asked_[d], [&] { answer_[d] = ask(); });
+        return answer_[d];
+    }
+
+  private:
+    std::array<std::once_flag, most_numbered_devices> asked_;
+    std::array<Answer, most_numbered_devices> answer_{};
+};
+
+/// Clusters of `blocks` blocks, side by side, `rows` times. `together` is a part of it.
+inline cudaLaunchConfig_t cluster_shape(cudaLaunchAttribute& together, unsigned blocks, unsigned rows, unsigned threads,
+                                        std::size_t shared_bytes, cudaStream_t stream) {
+    together.id = cudaLaunchAttributeClusterDimension;
+    together.val.clusterDim = {blocks, 1, 1};
+    cudaLaunchConfig_t shape{};
+    shape.gridDim = {blocks, rows, 1};
+    shape.blockDim = threads;
+    shape.dynamicSmemBytes = shared_bytes;
+    shape.stream = stream;
+    shape.attrs = &together;
+    shape.numAttrs = 1;
+    return shape;
+}
+
+/// Allows the current device's clusters of a kernel so much shared memory and more than eight blocks; whether it did.
+/// What CUDA has against it is not left as its last error.
+template <class Kernel>
+bool allow_clusters(Kernel kernel, std::size_t shared_bytes) {
+    const bool allowed = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                              static_cast<int>(shared_bytes)) == cudaSuccess &&
+                         cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) == cudaSuccess;
+    if (!allowed) static_cast<void>(cudaGetLastError());
+    return allowed;
+}
+
+/// How many clusters of this shape the current device runs at once; 0: none, or it cannot say.
+template <class Kernel>
+int most_clusters(Kernel kernel, const cudaLaunchConfig_t& shape) {
+    int clusters = 0;
+    if (cudaOccupancyMaxActiveClusters(&clusters, kernel, &shape) == cudaSuccess) return clusters;
+    static_cast<void>(cudaGetLastError());
+    return 0;
+}
+
+}  // namespace basalt::cuda_detail
