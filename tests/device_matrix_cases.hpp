@@ -35,7 +35,7 @@ std::size_t touched_host_bytes(const Matrix<T>& matrix) {
 }
 
 /// Generated, factored, solved and checked on GPUs, and not a page of the host's memory for it.
-inline void check_system_on_gpus(const LuMachine& machine, Index n, Index right_sides, TileShape tile,
+inline void check_system_on_gpus(const GpuMachine& machine, Index n, Index right_sides, TileShape tile,
                                  const LuOptions& options) {
     Runtime runtime(machine.config());
     const std::shared_ptr<const basalt::Generator<double>> generator =
@@ -77,7 +77,7 @@ inline void check_system_on_gpus(const LuMachine& machine, Index n, Index right_
 
 /// y -= A x by GPUs and by cores against plain loops.
 template <class T>
-void check_products(const LuMachine& machine, Index m, Index n, TileShape tile) {
+void check_products(const GpuMachine& machine, Index m, Index n, TileShape tile) {
     using enum MatrixPart;
     Runtime runtime(machine.config());
     const Dense<T> a = random_dense<T>(m, n, 3);

@@ -1,35 +1,14 @@
 #pragma once
 
 // What the tests of Cholesky in the modes hybrid and gpu share, on emulated GPUs and on real ones.
-#include <chrono>
 #include <string>
 #include <vector>
 
 #include "tests/cholesky_cases.hpp"
+#include "tests/gpu_machine.hpp"
 #include "tests/watchdog.hpp"
 
 namespace basalt_tests {
-
-struct CholeskyMachine {
-    int gpus = 1;
-    int workers = 2;
-    std::size_t memory = 0;
-    bool peers = true;
-    std::chrono::nanoseconds delay{0};
-    bool emulated = true;
-
-    Config config() const {
-        Config config;
-        config.workers = workers;
-        config.gpu_memory = memory;
-        config.gpus = gpus;
-        if (!emulated) return config;
-        config.emulation.gpus = gpus;
-        config.emulation.peer_access = peers;
-        config.emulation.longest_delay = delay;
-        return config;
-    }
-};
 
 /// In mode hybrid the cores factor all panels.
 inline CholeskyOptions on_gpus(FactorMode mode, Index panel_width = 0, int lookahead = -1) {
@@ -71,7 +50,7 @@ struct CholeskyShape {
 /// Both triangles, panels on GPUs and cores, dealt in both ways where these differ: LAPACK's residual, and the other
 /// side as it was.
 template <class T>
-void check_on_gpus(const CholeskyMachine& machine, const CholeskyShape& shape, int lookahead = -1) {
+void check_on_gpus(const GpuMachine& machine, const CholeskyShape& shape, int lookahead = -1) {
     const Watchdog watchdog;
     Runtime runtime(machine.config());
     for (const CholeskyOptions& options : with_gpu_panels(shape.n, shape.panel_width, lookahead)) {

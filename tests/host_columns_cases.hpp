@@ -54,7 +54,7 @@ bool equal(const Dense<T>& a, const Dense<T>& b) {
     return true;
 }
 
-inline std::string text(const LuMachine& machine, const LuShape& shape, bool pinned) {
+inline std::string text(const GpuMachine& machine, const LuShape& shape, bool pinned) {
     return std::to_string(shape.m) + " x " + std::to_string(shape.n) + " in " + std::to_string(shape.tile.height) +
            " x " + std::to_string(shape.tile.width) + ", " + std::to_string(machine.gpus) + " GPUs, memory " +
            std::to_string(machine.memory) + (pinned ? ", pinned" : "");
@@ -62,7 +62,7 @@ inline std::string text(const LuMachine& machine, const LuShape& shape, bool pin
 
 /// An array goes to the tiles by GPUs as by cores, padding included, and comes back.
 template <class T>
-void check_round_trip(Runtime& rt, const LuMachine& machine, const LuShape& shape, bool pinned) {
+void check_round_trip(Runtime& rt, const GpuMachine& machine, const LuShape& shape, bool pinned) {
     INFO(text(machine, shape, pinned));
     Dense<T> a = random_dense<T>(shape.m, shape.n, 3, 5), back(shape.m, shape.n, 2);
     const PinnedArray<T> pinned_a(rt, a, pinned), pinned_back(rt, back, pinned);
@@ -77,7 +77,7 @@ void check_round_trip(Runtime& rt, const LuMachine& machine, const LuShape& shap
 }
 
 /// Hybrid LU gives the same bits whether cores or GPUs convert its array.
-inline void check_lu_of_array(const LuMachine& machine, const LuShape& shape, bool pinned) {
+inline void check_lu_of_array(const GpuMachine& machine, const LuShape& shape, bool pinned) {
     INFO(text(machine, shape, pinned));
     const Dense<double> a = generated<double>("integer", shape.m, shape.n, 7);
     Runtime rt(machine.config());

@@ -3,7 +3,6 @@
 // What the tests of LU in the modes hybrid and gpu share, on emulated GPUs and on real ones.
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -12,6 +11,7 @@
 
 #include "basalt/basalt.hpp"
 #include "tests/catch.hpp"
+#include "tests/gpu_machine.hpp"
 #include "tests/lapack_oracle.hpp"
 #include "tests/watchdog.hpp"
 
@@ -30,27 +30,6 @@ struct LuShape {
     Index n;
     TileShape tile;
     Index panel_width;
-};
-
-struct LuMachine {
-    int gpus = 1;
-    int workers = 2;
-    std::size_t memory = 0;
-    bool peers = true;
-    std::chrono::nanoseconds delay{0};
-    bool emulated = true;
-
-    Config config() const {
-        Config config;
-        config.workers = workers;
-        config.gpu_memory = memory;
-        config.gpus = gpus;
-        if (!emulated) return config;
-        config.emulation.gpus = gpus;
-        config.emulation.peer_access = peers;
-        config.emulation.longest_delay = delay;
-        return config;
-    }
 };
 
 template <class T>
@@ -86,7 +65,7 @@ inline const char* name_of(const LuOptions& options) { return options.mode == Lu
 /// In mode gpu, with panels of 32 columns, the next panel's columns are updated at once nowhere, where half of the
 /// matrix is left, or wherever the kernel takes them. The largest difference of an element from the first ones'
 /// factors.
-inline double difference_by_leading_rows(const LuMachine& machine) {
+inline double difference_by_leading_rows(const GpuMachine& machine) {
     const LuShape shape{300, 290, {64, 64}, 32};
     const Dense<double> a = random_dense<double>(shape.m, shape.n, 12);
     std::vector<Factored<double>> factored;
@@ -136,7 +115,7 @@ double error_of(const Dense<T>& a, const Factored<T>& factored) {
 
 /// At most twice LAPACK's error, but for one rounding of the largest element.
 template <class T>
-void check_errors(const LuMachine& machine, const std::vector<const char*>& generators, Index n, Index panel_width) {
+void check_errors(const GpuMachine& machine, const std::vector<const char*>& generators, Index n, Index panel_width) {
     const LuShape shape{n, n, {panel_width / 2, panel_width}, panel_width};
     LuOptions by_solve = hybrid(panel_width);
     by_solve.solve_by_inverse = false;
@@ -173,7 +152,7 @@ inline Dense<double> matrix_of_large_inverses(Index n) {
 }
 
 /// Mode hybrid, where multiplication with these inverses would leave an error 1e5 times that of substitution.
-inline void check_large_inverses(const LuMachine& machine, Index n, Index panel_width) {
+inline void check_large_inverses(const GpuMachine& machine, Index n, Index panel_width) {
     const Dense<double> a = matrix_of_large_inverses(n);
     const double expected = error_of(a, lapack_getrf(a));
     Runtime runtime(machine.config());
@@ -200,7 +179,7 @@ inline std::vector<LuOptions> with_gpu_panels(const LuOptions& options, const Lu
 
 /// LAPACK's ratio of random matrices.
 template <class T>
-void check_residuals(const LuMachine& machine, const std::vector<LuShape>& shapes) {
+void check_residuals(const GpuMachine& machine, const std::vector<LuShape>& shapes) {
     Runtime runtime(machine.config());
     for (const LuShape& shape : shapes) {
         const Dense<T> a = random_dense<T>(shape.m, shape.n, 3);
@@ -218,7 +197,7 @@ void check_residuals(const LuMachine& machine, const std::vector<LuShape>& shape
 /// LAPACK's pivots, where rounding cannot change them: each far larger than what else there was to choose, or of exact
 /// integers with equal ones among them.
 template <class T>
-void check_pivots(const LuMachine& machine, const std::vector<LuShape>& shapes) {
+void check_pivots(const GpuMachine& machine, const std::vector<LuShape>& shapes) {
     Runtime runtime(machine.config());
     for (const LuShape& shape : shapes) {
         for (const bool exact : {false, true}) {
@@ -239,7 +218,7 @@ void check_pivots(const LuMachine& machine, const std::vector<LuShape>& shapes) 
 /// Keeps a runtime of its own, on the same machine, busy with factorizations in mode gpu.
 class OtherLoad {
   public:
-    OtherLoad(LuMachine machine, Index n) : thread_([this, machine, n] { work(machine, n); }) {}
+    OtherLoad(GpuMachine machine, Index n) : thread_([this, machine, n] { work(machine, n); }) {}
     ~OtherLoad() {
         stop_ = true;
         thread_.join();
@@ -248,7 +227,7 @@ class OtherLoad {
     OtherLoad& operator=(const OtherLoad&) = delete;
 
   private:
-    void work(const LuMachine& machine, Index n) {
+    void work(const GpuMachine& machine, Index n) {
         Runtime runtime(machine.config());
         const Dense<double> a = random_dense<double>(n, n, 99);
         for (Index width = 32; !stop_; width = width == 32 ? 96 : 32)
@@ -261,7 +240,7 @@ class OtherLoad {
 
 /// The same bits and pivots, run after run, whatever else the machine has to do.
 template <class T>
-void check_repeated(const LuMachine& machine, const LuShape& shape, const LuOptions& options, int repeats,
+void check_repeated(const GpuMachine& machine, const LuShape& shape, const LuOptions& options, int repeats,
                     Index other_order) {
     const Dense<T> a = random_dense<T>(shape.m, shape.n, 11);
     Runtime runtime(machine.config());
@@ -278,7 +257,7 @@ void check_repeated(const LuMachine& machine, const LuShape& shape, const LuOpti
 
 /// Exact arithmetic in any order: pivots and factors must be those of the cores, to the bit.
 template <class T>
-void check_exact(const LuMachine& machine, const LuShape& shape, const LuOptions& options) {
+void check_exact(const GpuMachine& machine, const LuShape& shape, const LuOptions& options) {
     const Dense<T> a = generated<T>("integer", shape.m, shape.n, 7);
     Config cores;
     cores.workers = machine.workers;
@@ -301,7 +280,7 @@ void check_exact(const LuMachine& machine, const LuShape& shape, const LuOptions
 
 /// Columns of zeros, one in the middle, all from there on, the first, all: INFO is LAPACK's, so are the pivots left of
 /// the zeros, and the factors are complete.
-inline void check_singular(const LuMachine& machine, const LuShape& shape) {
+inline void check_singular(const GpuMachine& machine, const LuShape& shape) {
     Runtime runtime(machine.config());
     for (const Index first : {std::min(shape.m, shape.n) / 2, Index{0}}) {
         for (const Index count : {Index{1}, shape.n}) {
@@ -327,7 +306,7 @@ inline void check_singular(const LuMachine& machine, const LuShape& shape) {
 
 /// NaN and infinities everywhere, in a column, in a row, on the diagonal: the end comes, and pivots are rows there are.
 template <class T>
-void check_no_numbers(const LuMachine& machine, const LuShape& shape) {
+void check_no_numbers(const GpuMachine& machine, const LuShape& shape) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     Runtime runtime(machine.config());
     for (const double bad : {std::numeric_limits<double>::quiet_NaN(), infinity, -infinity}) {

@@ -38,7 +38,7 @@ std::vector<T> array_of(const InPlaceShape& shape, const Dense<T>& a) {
 
 /// Wrapped and given back, the array is what it was, whether wait() comes or the matrix goes first.
 template <class T, class Arrays>
-void check_round_trip(const LuMachine& machine, const InPlaceShape& shape) {
+void check_round_trip(const GpuMachine& machine, const InPlaceShape& shape) {
     Runtime runtime(machine.config());
     const std::vector<T> values = array_of(shape, random_dense<T>(shape.m, shape.n, 3));
     const auto array = Arrays::template make<T>(runtime, values);
@@ -61,9 +61,9 @@ void check_round_trip(const LuMachine& machine, const InPlaceShape& shape) {
 
 /// Exact arithmetic: the array holds the factors of the cores, to the bit, and what lay below the matrix.
 template <class T, class Arrays>
-void check_factors_in_place(const LuMachine& machine, const InPlaceShape& shape, const LuOptions& options) {
+void check_factors_in_place(const GpuMachine& machine, const InPlaceShape& shape, const LuOptions& options) {
     const Dense<T> a = generated<T>("integer", shape.m, shape.n, 7);
-    Runtime reference(LuMachine{.gpus = 0}.config());
+    Runtime reference(GpuMachine{.gpus = 0}.config());
     LuOptions plain;
     plain.mode = LuMode::cpu;
     const Factored<T> expected = factor(reference, a, {shape.m, shape.n, {64, 64}, 16}, plain);
@@ -83,7 +83,7 @@ void check_factors_in_place(const LuMachine& machine, const InPlaceShape& shape,
 
 /// One tile column and what every factorization needs are all that the matrix takes, and the host has nothing of it.
 template <class Arrays>
-void check_memory_in_place(LuMachine machine, const InPlaceShape& shape, const LuOptions& options) {
+void check_memory_in_place(GpuMachine machine, const InPlaceShape& shape, const LuOptions& options) {
     std::size_t needed = 0;
     const auto column = static_cast<std::size_t>(shape.lda * shape.tile_width) * sizeof(double);
     {

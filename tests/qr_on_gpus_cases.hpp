@@ -1,10 +1,10 @@
 #pragma once
 
 // What the tests of QR in the modes hybrid and gpu share, on emulated GPUs and on real ones.
-#include <chrono>
 #include <string>
 #include <vector>
 
+#include "tests/gpu_machine.hpp"
 #include "tests/qr_oracle.hpp"
 #include "tests/watchdog.hpp"
 
@@ -15,27 +15,6 @@ struct QrShape {
     Index n;
     basalt::TileShape tile;
     Index panel_width;
-};
-
-struct QrMachine {
-    int gpus = 1;
-    int workers = 2;
-    std::size_t memory = 0;
-    bool peers = true;
-    std::chrono::nanoseconds delay{0};
-    bool emulated = true;
-
-    basalt::Config config() const {
-        basalt::Config config;
-        config.workers = workers;
-        config.gpu_memory = memory;
-        config.gpus = gpus;
-        if (!emulated) return config;
-        config.emulation.gpus = gpus;
-        config.emulation.peer_access = peers;
-        config.emulation.longest_delay = delay;
-        return config;
-    }
 };
 
 /// In mode hybrid cores factor to the end.

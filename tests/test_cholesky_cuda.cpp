@@ -83,7 +83,7 @@ auto gpu_array(const std::vector<T>& values) {
     return CudaKernels::Memory<T>(*cholesky_gpu(), values);
 }
 
-CholeskyMachine machine(int gpus, std::size_t memory = 0) {
+GpuMachine machine(int gpus, std::size_t memory = 0) {
     return {.gpus = gpus, .workers = 4, .memory = memory, .emulated = false};
 }
 

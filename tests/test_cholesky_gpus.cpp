@@ -38,7 +38,7 @@ TEST_CASE("Cholesky on GPUs has LAPACK's residual at ragged sizes, with 1 to 4 G
 }
 
 TEST_CASE("Cholesky on one GPU is left-looking unless asked not to be", "[cholesky]") {
-    Runtime runtime(CholeskyMachine{}.config());
+    Runtime runtime(GpuMachine{}.config());
     const Dense<double> a = spd_dense<double>(Triangle::lower, 150, 3);
     for (const int left : {-1, 0, 1}) {
         CholeskyOptions options = on_gpus(FactorMode::gpu, 16);
@@ -56,7 +56,7 @@ TEST_CASE("on one GPU one kernel factors the last columns of a lower triangle in
     const Index n = 150, nb = 16, last = 22;  // in tile columns of 64
     TileShape tile{32, 64};
     const auto panels_of = [&](int gpus, Triangle triangle, Index fused_order, int left_looking, int lookahead) {
-        Config config = CholeskyMachine{.gpus = gpus}.config();
+        Config config = GpuMachine{.gpus = gpus}.config();
         auto tables = std::make_shared<TuningTables>(TuningTables::built_in());
         for (GpuTuning& gpu : tables->gpus) gpu.cholesky.fused_order = fused_order;
         config.tuning = tables;
@@ -104,7 +104,7 @@ TEST_CASE("in mode hybrid GPUs factor the first panel and those of the last rows
         return by;
     };
     for (const int gpus : {1, 3}) {
-        Config config = CholeskyMachine{.gpus = gpus}.config();
+        Config config = GpuMachine{.gpus = gpus}.config();
         CHECK(factored(config, 0) == "ccccc");
         CHECK(factored(config, 1) == "gcccc");
         CHECK(factored(config, 64) == "gccgg");
@@ -138,7 +138,7 @@ TEST_CASE("a positive definite matrix larger than the GPUs' memory is factored i
 }
 
 TEST_CASE("panels get narrower at the end and give the same factor", "[cholesky]") {
-    Runtime runtime(CholeskyMachine{.gpus = 2}.config());
+    Runtime runtime(GpuMachine{.gpus = 2}.config());
     const Dense<double> a = spd_dense<double>(Triangle::lower, 1100, 4);
     for (const bool narrow : {true, false}) {
         CholeskyOptions options = on_gpus(FactorMode::gpu, 512);
@@ -157,7 +157,7 @@ TEST_CASE("in mode hybrid a panel's triangle travels in the strips of the transf
         for (const double rate : {1e6, 1e8, 55e9}) {
             auto tables = std::make_shared<TuningTables>(TuningTables::built_in());
             for (GpuTuning& gpu : tables->gpus) gpu.links.host_bytes_a_second = rate;
-            Config config = CholeskyMachine{}.config();
+            Config config = GpuMachine{}.config();
             config.tuning = tables;
             Runtime runtime(config);
             auto a = Matrix<double>::generate(runtime, make_generator<double>("spd", n, n, 3), n, n, tile,
@@ -199,7 +199,7 @@ TEST_CASE("an upper triangle on GPUs takes no second matrix", "[cholesky]") {
     const Index n = 500, nb = 16;
     for (const CholeskyOptions& options : with_gpu_panels(n, nb)) {
         for (const int gpus : {1, 3}) {
-            Runtime runtime(CholeskyMachine{.gpus = gpus}.config());
+            Runtime runtime(GpuMachine{.gpus = gpus}.config());
             auto a = Matrix<double>::generate(runtime, make_generator<double>("spd", n, n, 3), n, n, {64, 64},
                                               basalt::Place::any());
             runtime.wait();
@@ -225,7 +225,7 @@ TEST_CASE("an upper triangle on GPUs takes no second matrix", "[cholesky]") {
 
 TEST_CASE("left-looking Cholesky has LAPACK's residual, other side and INFO", "[cholesky]") {
     for (const int gpus : {1, 3}) {
-        Runtime runtime(CholeskyMachine{.gpus = gpus}.config());
+        Runtime runtime(GpuMachine{.gpus = gpus}.config());
         for (const Triangle triangle : both_triangles) {
             if (triangle == Triangle::lower && gpus > 1) continue;
             for (const CholeskyShape& shape : shapes) {
@@ -259,7 +259,7 @@ TEST_CASE("left-looking Cholesky has LAPACK's residual, other side and INFO", "[
         }
         CHECK(from_left >= 8);  // of ten panels all but the first two
         CHECK(updates == 0);
-        Runtime small(CholeskyMachine{.gpus = gpus, .memory = 450'000}.config());
+        Runtime small(GpuMachine{.gpus = gpus, .memory = 450'000}.config());
         const Dense<double> large = spd_dense<double>(Triangle::upper, 320, 3);
         check_cholesky(Triangle::upper, large, factor(small, Triangle::upper, large, {32, 32}, options));
         const Dense<double> lower = spd_dense<double>(Triangle::lower, 64, 3);
@@ -274,7 +274,7 @@ TEST_CASE("left-looking Cholesky has LAPACK's residual, other side and INFO", "[
 
 TEST_CASE("the other side of the diagonal may be given up", "[cholesky]") {
     for (const int gpus : {1, 2}) {
-        Runtime runtime(CholeskyMachine{.gpus = gpus}.config());
+        Runtime runtime(GpuMachine{.gpus = gpus}.config());
         for (const Triangle triangle : both_triangles) {
             CholeskyOptions options = on_gpus(FactorMode::gpu, 32);
             options.keep_other_side = false;
@@ -293,7 +293,7 @@ TEST_CASE("what is saved of the other side leaves the GPUs when it is restored",
         for (const std::size_t memory : {0, 450'000}) {
             std::vector<std::size_t> in_use;
             for (const bool kept : {false, true}) {
-                Runtime runtime(CholeskyMachine{.gpus = gpus, .memory = memory}.config());
+                Runtime runtime(GpuMachine{.gpus = gpus, .memory = memory}.config());
                 auto matrix = Matrix<double>::from_columns(runtime, a.values.data(), 320, 320, a.ld, {32, 32});
                 CholeskyOptions options = on_gpus(FactorMode::gpu, 32);
                 options.keep_other_side = kept;
@@ -310,7 +310,7 @@ TEMPLATE_TEST_CASE("INFO on GPUs is that of the cores", "[cholesky][sanitize]", 
     for (const int gpus : {1, 3}) {
         for (const CholeskyOptions& options : with_gpu_panels(70, 16)) {
             const Watchdog watchdog;
-            Runtime runtime(CholeskyMachine{.gpus = gpus}.config());
+            Runtime runtime(GpuMachine{.gpus = gpus}.config());
             INFO(text(options) << ", " << gpus << " GPUs");
             check_info<TestType>(runtime, 70, {32, 32}, options, {0, 1, 15, 16, 31, 32, 50, 69});
         }
@@ -319,7 +319,7 @@ TEMPLATE_TEST_CASE("INFO on GPUs is that of the cores", "[cholesky][sanitize]", 
 
 TEMPLATE_TEST_CASE("ill-conditioned matrices keep LAPACK's residual on 1 to 4 GPUs", "[cholesky]", float, double) {
     for (int gpus = 1; gpus <= 4; ++gpus) {
-        Runtime runtime(CholeskyMachine{.gpus = gpus}.config());
+        Runtime runtime(GpuMachine{.gpus = gpus}.config());
         for (const CholeskyOptions& options : with_gpu_panels(100, 32)) {
             INFO(text(options) << ", " << gpus << " GPUs");
             check_ill_conditioned<TestType>(runtime, 100, {64, 64}, options);
@@ -329,7 +329,7 @@ TEMPLATE_TEST_CASE("ill-conditioned matrices keep LAPACK's residual on 1 to 4 GP
 
 TEST_CASE("a triangle in a GPU's memory is loaded, factored and stored there", "[cholesky][sanitize]") {
     for (const int gpus : {1, 2}) {
-        Runtime runtime(CholeskyMachine{.gpus = gpus}.config());
+        Runtime runtime(GpuMachine{.gpus = gpus}.config());
         for (const CholeskyShape& shape : {CholeskyShape{1, {8, 8}, 8}, {100, {32, 48}, 16}, {64, {64, 64}, 32}}) {
             check_arrays_on_gpu<double>(runtime, shape,
                                         [](std::vector<double> v) { return HostArray<double>(std::move(v)); });
@@ -347,7 +347,7 @@ TEMPLATE_TEST_CASE("potrf and posv on the user's arrays go to GPUs, with LAPACK'
         gpu.cholesky.sizes = {{any_size, 16, 16, 32}};
     }
     for (int gpus = 1; gpus <= 4; ++gpus) {
-        Config config = CholeskyMachine{.gpus = gpus}.config();
+        Config config = GpuMachine{.gpus = gpus}.config();
         config.tuning = tables;
         Runtime runtime(config);
         for (const Index n : {0, 1, 33, 200}) {
@@ -378,7 +378,7 @@ TEMPLATE_TEST_CASE("potrf and posv on the user's arrays go to GPUs, with LAPACK'
 }
 
 TEST_CASE("repeated Cholesky on GPUs gives the same bits", "[cholesky]") {
-    Runtime runtime(CholeskyMachine{.gpus = 3, .delay = std::chrono::microseconds(50)}.config());
+    Runtime runtime(GpuMachine{.gpus = 3, .delay = std::chrono::microseconds(50)}.config());
     const Dense<double> a = symmetric(Triangle::lower, spd_dense<double>(Triangle::lower, 160, 11));
     for (const int lookahead : {0, 1}) {  // which makes products of other shapes, and so may BLAS's sums be
         for (const CholeskyOptions& options : with_gpu_panels(160, 32, lookahead)) {
@@ -392,7 +392,7 @@ TEST_CASE("repeated Cholesky on GPUs gives the same bits", "[cholesky]") {
 }
 
 TEST_CASE("the factor of a matrix made on the GPUs solves a system", "[cholesky]") {
-    Runtime runtime(CholeskyMachine{.gpus = 2}.config());
+    Runtime runtime(GpuMachine{.gpus = 2}.config());
     const Index n = 90;
     for (const CholeskyOptions& options : with_gpu_panels(n, 16)) {
         auto a =
@@ -411,7 +411,7 @@ TEST_CASE("the modes of Cholesky that need a GPU say so, and those of GPUs have 
     Config config;
     config.workers = 1;
     config.gpus = 0;
-    Runtime cores(config), gpus(CholeskyMachine{}.config());
+    Runtime cores(config), gpus(GpuMachine{}.config());
     Matrix<double> a(cores, 8, 8), b(gpus, 8, 8);
     for (const FactorMode mode : gpu_modes) {
         CHECK_THROWS_AS(cholesky_factor(cores, a, Triangle::lower, on_gpus(mode)), UsageError);
@@ -432,7 +432,7 @@ TEST_CASE("a Cholesky factorization that a device fails reports it once and leav
             for (const bool kernel : {true, false}) {
                 const Watchdog watchdog;
                 INFO(text(options) << ", " << (kernel ? "kernel " : "copy ") << failing << " fails");
-                Config config = CholeskyMachine{.gpus = 2}.config();
+                Config config = GpuMachine{.gpus = 2}.config();
                 (kernel ? config.emulation.failing_kernel : config.emulation.failing_copy) = failing;
                 config.emulation.failing_gpu = 0;
                 Runtime runtime(config);

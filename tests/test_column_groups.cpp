@@ -93,7 +93,7 @@ void check_column_groups(const Trial& trial) {
         const Watchdog watchdog;
         INFO(trial.shape.m << " x " << trial.shape.n << ", panels of " << trial.shape.panel_width << ", " << trial.gpus
                            << " GPUs with room for " << room << " tile columns");
-        Runtime runtime(LuMachine{.gpus = trial.gpus, .memory = trial.memory_for(room)}.config());
+        Runtime runtime(GpuMachine{.gpus = trial.gpus, .memory = trial.memory_for(room)}.config());
         runtime.start_trace();
         trial.run(runtime);
         const Traffic traffic = traffic_of(runtime.take_trace(), trial);
@@ -120,7 +120,7 @@ TEST_CASE("LU in column groups moves tile columns once, and gives the bits that 
     for (const LuShape& shape : shapes) {
         const Dense<double> a = random_dense<double>(shape.m, shape.n, 12);
         for (const int gpus : {1, 2, 4}) {
-            Runtime large(LuMachine{.gpus = gpus}.config());
+            Runtime large(GpuMachine{.gpus = gpus}.config());
             const LuOptions options = gpus == 2 ? hybrid(shape.panel_width) : gpu_alone(shape.panel_width);
             const Factored<double> expected = factor(large, a, shape, options);
             Trial trial{shape, gpus, false, {}, [&](Runtime& runtime) {
@@ -143,7 +143,7 @@ TEST_CASE("QR in column groups moves tile columns once, and gives the bits that 
         const Dense<double> a = random_dense<double>(shape.m, shape.n, 12);
         const QrOptions options = qr_options(QrMode::gpu, shape.panel_width);
         for (const int gpus : {1, 2, 4}) {
-            Runtime large(LuMachine{.gpus = gpus}.config());
+            Runtime large(GpuMachine{.gpus = gpus}.config());
             const QrResult<double> expected = factor_qr(large, a, shape.tile, options);
             Trial trial{shape, gpus, false, {}, [&](Runtime& runtime) {
                             const QrResult<double> found = factor_qr(runtime, a, shape.tile, options);

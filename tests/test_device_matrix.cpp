@@ -18,7 +18,7 @@ TEST_CASE("a system on GPUs is generated, factored, solved and checked without m
 
 TEST_CASE("a system is solved on GPUs at the smallest orders") {
     for (const Index n : {1, 2, 5, 33}) {
-        Runtime runtime(LuMachine{.gpus = 2}.config());
+        Runtime runtime(GpuMachine{.gpus = 2}.config());
         const Dense<double> both = random_dense<double>(n, n + 2, 5);
         auto matrix = Matrix<double>::from_columns(runtime, both.values.data(), n, n + 2, both.ld, {8, 8});
         const auto x = lu_solve_augmented(runtime, lu_factor(runtime, matrix, gpu_alone(4)));
@@ -42,7 +42,7 @@ TEMPLATE_TEST_CASE("products with vectors by GPUs and by cores are those of plai
 }
 
 TEST_CASE("products refuse vectors that do not fit") {
-    Runtime runtime(LuMachine{.gpus = 1}.config()), other(LuMachine{.gpus = 0}.config());
+    Runtime runtime(GpuMachine{.gpus = 1}.config()), other(GpuMachine{.gpus = 0}.config());
     const Matrix<double> a(runtime, 4, 3);
     const Array<double> three(runtime, 3), four(runtime, 4), foreign(other, 3);
     const auto refusal = [&](const Array<double>& x, const Array<double>& y) -> std::string {
@@ -62,10 +62,10 @@ TEST_CASE("the bytes that LU takes of a GPU are those that it finds there") {
     const LuOptions options = gpu_alone(32);
     const Index n = 600;
     const TileShape tile{50, 40};
-    Runtime measured(LuMachine{.gpus = 2}.config());
+    Runtime measured(GpuMachine{.gpus = 2}.config());
     const std::size_t needed = lu_gpu_bytes(measured, options, n, n, tile, sizeof(double));
     for (const bool enough : {true, false}) {
-        Runtime runtime(LuMachine{.gpus = 2, .memory = enough ? needed : needed / 2}.config());
+        Runtime runtime(GpuMachine{.gpus = 2, .memory = enough ? needed : needed / 2}.config());
         const std::shared_ptr<const Generator<double>> generator = make_generator<double>("random", n, n);
         auto matrix = Matrix<double>::generate(runtime, generator, n, n, tile, Place::any());
         lu_factor(runtime, matrix, options);
@@ -79,7 +79,7 @@ TEST_CASE("the bytes that LU takes of a GPU are those that it finds there") {
 
 TEST_CASE("a lookahead beyond the last panel takes no more of a GPU's memory") {
     const Index n = 100, nb = 20;
-    const Runtime runtime(LuMachine{.gpus = 1}.config());
+    const Runtime runtime(GpuMachine{.gpus = 1}.config());
     const auto bytes = [&](int lookahead) {
         return lu_gpu_bytes(runtime, hybrid(nb, lookahead), n, n, {20, 20}, sizeof(double));
     };
@@ -88,7 +88,7 @@ TEST_CASE("a lookahead beyond the last panel takes no more of a GPU's memory") {
 }
 
 TEST_CASE("a GPU that fails to set memory aside for a matrix is named, with what that was and the call") {
-    Config config = LuMachine{.gpus = 2}.config();
+    Config config = GpuMachine{.gpus = 2}.config();
     config.emulation.failing_allocation = 1;
     config.emulation.failing_gpu = 1;
     config.emulation.failures_are_sticky = true;
@@ -109,7 +109,7 @@ TEST_CASE("tile columns are dealt as the matrix says, and not otherwise once the
         for (Index j = 0; j < matrix.tile_cols(); ++j) numbers.push_back(matrix.dealt_to(j).gpu_number());
         return numbers;
     };
-    Runtime runtime(LuMachine{.gpus = 3}.config());
+    Runtime runtime(GpuMachine{.gpus = 3}.config());
     Matrix<double> a(runtime, 20, 56, {8, 8});
     CHECK(owners(a) == std::vector<int>{0, 1, 2, 1, 2, 0, 2});
     a.set_deal(Deal::cyclic);
@@ -130,7 +130,7 @@ TEST_CASE("tile columns are dealt as the matrix says, and not otherwise once the
 TEST_CASE("arrays are solved with tiles that the GPUs' memory takes, where the usual ones are too wide") {
     const Watchdog watchdog;
     const Index n = 2100;  // large enough for GPUs to be chosen; the usual tile of Cholesky is all of the matrix
-    Runtime runtime(LuMachine{.gpus = 1, .memory = std::size_t{8} << 20}.config());
+    Runtime runtime(GpuMachine{.gpus = 1, .memory = std::size_t{8} << 20}.config());
     CHECK(fitting_tile(runtime, {512, 4096}, n, n, sizeof(double)) == TileShape{64, 64});
     CHECK(fitting_tile(runtime, {32, 32}, n, n, sizeof(double)) == TileShape{32, 32});
     // a diagonal and a constant: A x = b has the solution 1

@@ -7,7 +7,7 @@ using namespace basalt_tests;
 
 namespace {
 
-LuMachine machine(int gpus) { return {.gpus = gpus, .workers = 4, .emulated = false}; }
+GpuMachine machine(int gpus) { return {.gpus = gpus, .workers = 4, .emulated = false}; }
 
 }  // namespace
 

@@ -37,7 +37,7 @@ TEMPLATE_TEST_CASE("an array on the host goes to the tiles and back by GPUs as b
     for (const int gpus : {1, 2, 4}) {
         for (const bool tight : {false, true}) {
             for (const LuShape& shape : shapes) {
-                const LuMachine machine{.gpus = gpus, .memory = tight ? tiny_memory(shape, sizeof(T)) : 0};
+                const GpuMachine machine{.gpus = gpus, .memory = tight ? tiny_memory(shape, sizeof(T)) : 0};
                 Runtime rt(machine.config());
                 for (const bool pinned : {false, true}) {
                     check_round_trip<T>(rt, machine, shape, pinned);
@@ -50,7 +50,7 @@ TEMPLATE_TEST_CASE("an array on the host goes to the tiles and back by GPUs as b
 TEST_CASE("loads and stores by GPUs follow the program order, whatever the memory", "[sanitize]") {
     const Watchdog watchdog;
     for (const std::size_t memory : {0, 60'000}) {
-        Runtime rt(LuMachine{.gpus = 2, .memory = memory, .delay = std::chrono::microseconds(200)}.config());
+        Runtime rt(GpuMachine{.gpus = 2, .memory = memory, .delay = std::chrono::microseconds(200)}.config());
         Dense<double> one = random_dense<double>(100, 60, 4), two = random_dense<double>(100, 60, 5);
         Dense<double> first(100, 60), second(100, 60), third(100, 60);
         const PinnedArray<double> pinned_one(rt, one, true), pinned_second(rt, second, true);
@@ -91,7 +91,7 @@ TEST_CASE("hybrid LU of an array on the host gives the same bits however the arr
 }
 
 TEST_CASE("pinned arrays go straight to the GPUs and nothing else does") {
-    Runtime rt(LuMachine{.gpus = 1}.config());
+    Runtime rt(GpuMachine{.gpus = 1}.config());
     Dense<double> a = random_dense<double>(200, 96, 6, 3), back(200, 96);
     const PinnedArray<double> pinned_a(rt, a, true), pinned_back(rt, back, true);
     Matrix<double> tiles(rt, 200, 96, {32, 32});
@@ -109,7 +109,7 @@ TEST_CASE("pinned arrays go straight to the GPUs and nothing else does") {
 TEST_CASE("the buffers of a store keep their places where memory is full") {
     const bool pinned = GENERATE(false, true);
     const Watchdog watchdog;
-    Runtime rt(LuMachine{.gpus = 1, .memory = std::size_t{64} << 10}.config());
+    Runtime rt(GpuMachine{.gpus = 1, .memory = std::size_t{64} << 10}.config());
     // tile columns of 512 bytes, of which memory takes 128, and each is a block of its own
     Dense<double> a = random_dense<double>(8, 1200, 14), back(8, 1200);
     const PinnedArray<double> pinned_back(rt, back, pinned);
@@ -127,7 +127,7 @@ TEST_CASE("the buffers of a store keep their places where memory is full") {
 
 TEST_CASE("tile columns that come from an array lie at constant stride on their GPU") {
     constexpr int gpus = 2;
-    Runtime rt(LuMachine{.gpus = gpus}.config());
+    Runtime rt(GpuMachine{.gpus = gpus}.config());
     Dense<double> a = random_dense<double>(128, 300, 13);
     Matrix<double> tiles(rt, 128, 300, {32, 32});
     tiles.load(a.view(), Place::any());
@@ -148,7 +148,7 @@ TEST_CASE("without GPUs, for row-major arrays and for empty matrices the cores c
     Config cores;
     cores.workers = 2;
     cores.gpus = 0;
-    for (const Config& config : {cores, LuMachine{.gpus = 2}.config()}) {
+    for (const Config& config : {cores, GpuMachine{.gpus = 2}.config()}) {
         Runtime rt(config);
         Dense<double> a = random_dense<double>(60, 60, 8), back(60, 60);
         Matrix<double> tiles(rt, 60, 60, {16, 16}), nothing(rt, 0, 5), neither(rt, 5, 0);
@@ -172,7 +172,7 @@ TEST_CASE("solve() of a large system converts on the GPU that factors") {
     cores.gpus = 0;
     Dense<float> first(n, n);
     std::vector<float> solution;
-    for (const Config& config : {cores, LuMachine{.gpus = 1}.config()}) {
+    for (const Config& config : {cores, GpuMachine{.gpus = 1}.config()}) {
         Runtime rt(config);
         Dense<float> a = generated<float>("spd", n, n, 3);
         std::vector<float> b(static_cast<std::size_t>(n), 1);
@@ -189,7 +189,7 @@ TEST_CASE("solve() of a large system converts on the GPU that factors") {
 }
 
 TEST_CASE("an array that is not like the matrix and a task that has no GPU are refused") {
-    Runtime rt(LuMachine{.gpus = 1}.config());
+    Runtime rt(GpuMachine{.gpus = 1}.config());
     Dense<double> a = random_dense<double>(20, 20, 9);
     Matrix<double> tiles(rt, 20, 20, {16, 16});
     CHECK_THROWS_AS(tiles.load(View<const double>::row_major(a.values.data(), 20, 20, 20), Place::gpu(0)), UsageError);
@@ -201,7 +201,7 @@ TEST_CASE("an array that is not like the matrix and a task that has no GPU are r
 
 TEST_CASE("several threads may store at once", "[sanitize]") {
     const Watchdog watchdog;
-    Runtime rt(LuMachine{.gpus = 2, .memory = 100'000}.config());
+    Runtime rt(GpuMachine{.gpus = 2, .memory = 100'000}.config());
     const Dense<double> a = random_dense<double>(150, 90, 10);
     Matrix<double> tiles(rt, 150, 90, {16, 16});
     tiles.load(View<const double>::column_major(a.values.data(), 150, 90, 150), Place::any());
@@ -215,7 +215,7 @@ TEST_CASE("several threads may store at once", "[sanitize]") {
 
 TEST_CASE("a matrix may be destroyed while its array is on the way", "[sanitize]") {
     const Watchdog watchdog;
-    Runtime rt(LuMachine{.gpus = 2, .delay = std::chrono::microseconds(300)}.config());
+    Runtime rt(GpuMachine{.gpus = 2, .delay = std::chrono::microseconds(300)}.config());
     Dense<double> a = random_dense<double>(90, 90, 11), copy(90, 90);
     for (const bool pinned : {false, true}) {
         const PinnedArray<double> memory(rt, a, pinned);
@@ -232,7 +232,7 @@ TEST_CASE("a copy that fails is reported once and leaves the runtime usable") {
     for (const bool pinned : {false, true}) {
         for (const std::uint64_t failing : {1, 2, 7, 8}) {
             const Watchdog watchdog;
-            Config config = LuMachine{.gpus = 2}.config();
+            Config config = GpuMachine{.gpus = 2}.config();
             config.emulation.failing_copy = failing;
             config.emulation.failing_gpu = 1;
             Runtime rt(config);

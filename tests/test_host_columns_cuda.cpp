@@ -16,7 +16,7 @@ TEMPLATE_TEST_CASE("an array on the host goes to the tiles and back by GPUs as b
                                      {700, 1000, {64, 512}, 64}}) {
             for (const std::size_t memory : {std::size_t{0}, std::size_t{4} << 20}) {
                 const Watchdog watchdog;
-                const LuMachine machine{.gpus = gpus, .workers = 4, .memory = memory, .emulated = false};
+                const GpuMachine machine{.gpus = gpus, .workers = 4, .memory = memory, .emulated = false};
                 Runtime rt(machine.config());
                 for (const bool pinned : {false, true}) check_round_trip<TestType>(rt, machine, shape, pinned);
             }

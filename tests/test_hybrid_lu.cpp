@@ -64,7 +64,7 @@ TEST_CASE("panels are sent by the host, or by the GPU that factored them, where 
     const Dense<double> a = random_dense<double>(shape.m, shape.n, 12);
     const auto copying_rows = [&](LuOptions options, bool from_host) {
         options.broadcast_from_host = from_host;
-        Runtime runtime(LuMachine{.gpus = 3}.config());
+        Runtime runtime(GpuMachine{.gpus = 3}.config());
         runtime.start_trace();
         factor(runtime, a, shape, options);
         std::set<std::string> rows;
@@ -90,7 +90,7 @@ TEST_CASE("LU on GPUs alone comes to its end while all cores are busy with somet
     for (const int gpus : {1, 3}) {
         for (const LuOptions& options : {gpu_alone(16), gpu_alone(16, 0), blocks, single}) {
             const Watchdog watchdog;
-            Runtime runtime(LuMachine{.gpus = gpus, .workers = 1}.config());
+            Runtime runtime(GpuMachine{.gpus = gpus, .workers = 1}.config());
             auto a =
                 Matrix<double>::generate(runtime, make_generator<double>("random", n, n), n, n, {32, 32}, Place::any());
             runtime.wait();
@@ -116,7 +116,7 @@ TEST_CASE("copies of panels belong to the panel's step in the trace of LU on GPU
     const Index n = 160;
     const LuShape shape{n, n, {32, 32}, 32};
     for (const LuOptions& options : with_gpu_panels(hybrid(32), shape)) {
-        Config config = LuMachine{.gpus = 3}.config();
+        Config config = GpuMachine{.gpus = 3}.config();
         config.trace = true;
         Runtime runtime(config);
         auto a = Matrix<double>::generate(runtime, make_generator<double>("random", n, n), n, n, shape.tile);
@@ -154,7 +154,7 @@ TEST_CASE("a matrix larger than the GPUs' memory is factored in column groups", 
 }
 
 TEST_CASE("memory that cannot hold a task's data is refused with the task and the bytes") {
-    Config config = LuMachine{.gpus = 1, .memory = 60'000}.config();
+    Config config = GpuMachine{.gpus = 1, .memory = 60'000}.config();
     Runtime runtime(config);
     auto a = Matrix<double>::generate(runtime, make_generator<double>("random", 300, 300), 300, 300, {32, 32});
     try {
@@ -201,7 +201,7 @@ TEMPLATE_TEST_CASE("the error of LU on GPUs is at most twice that of LAPACK", ""
 }
 
 TEST_CASE("hybrid LU solves by substitution where inverses are large, as accurately as LAPACK") {
-    check_large_inverses(LuMachine{.gpus = 2}, 256, 64);
+    check_large_inverses(GpuMachine{.gpus = 2}, 256, 64);
 }
 
 TEST_CASE("INFO of an exactly singular matrix on GPUs is LAPACK's and the factors are complete") {
@@ -217,7 +217,7 @@ TEMPLATE_TEST_CASE("NaN and infinity on GPUs never hang LU nor choose a row outs
 TEST_CASE("repeated runs on GPUs give the same bits while the machine has other work") {
     const Watchdog watchdog;
     const LuShape shape{160, 160, {32, 64}, 32};
-    const LuMachine machine{.gpus = 3, .delay = std::chrono::microseconds(50)};
+    const GpuMachine machine{.gpus = 3, .delay = std::chrono::microseconds(50)};
     for (const LuOptions& options : with_gpu_panels(hybrid(32), shape))
         check_repeated<double>(machine, shape, options, 4, 96);
     LuOptions tf32 = gpu_alone(32);
@@ -237,7 +237,7 @@ TEST_CASE("200 runs on GPUs give the same bits while the machine has other work"
 TEST_CASE("in TF32 LU on GPUs is as accurate as that, and in full precision where it is not asked for") {
     const LuShape shape{300, 300, {64, 64}, 32};
     const Dense<float> a = random_dense<float>(shape.m, shape.n, 3);
-    Runtime runtime(LuMachine{.gpus = 2}.config());
+    Runtime runtime(GpuMachine{.gpus = 2}.config());
     for (LuOptions options : {hybrid(32), gpu_alone(32)}) {
         INFO(name_of(options));
         const Factored<float> full = factor(runtime, a, shape, options);
@@ -258,7 +258,7 @@ TEST_CASE("a factorization that a device fails reports it once and leaves the ru
             for (const bool kernel : {true, false}) {
                 const Watchdog watchdog;
                 INFO(name_of(options) << ", " << (kernel ? "kernel " : "copy ") << failing << " fails");
-                Config config = LuMachine{.gpus = 2}.config();
+                Config config = GpuMachine{.gpus = 2}.config();
                 (kernel ? config.emulation.failing_kernel : config.emulation.failing_copy) = failing;
                 config.emulation.failing_gpu = 0;
                 Runtime runtime(config);

@@ -24,7 +24,7 @@ std::vector<int> gpu_counts() {
     return counts;
 }
 
-LuMachine machine(int gpus, std::size_t memory = 0, int workers = 4) {
+GpuMachine machine(int gpus, std::size_t memory = 0, int workers = 4) {
     return {.gpus = gpus, .workers = workers, .memory = memory, .emulated = false};
 }
 

@@ -8,7 +8,7 @@ using namespace basalt;
 using namespace basalt_tests;
 
 TEST_CASE("options that a precision or a mode has not are refused by name") {
-    Runtime runtime(LuMachine{.gpus = 1}.config());
+    Runtime runtime(GpuMachine{.gpus = 1}.config());
     Matrix<double> a(runtime, 8, 8);
     Matrix<float> b(runtime, 8, 8);
     const auto refusal = [&](auto& matrix, const LuOptions& options) {
@@ -55,7 +55,7 @@ TEST_CASE("the modes hybrid and gpu without a GPU are refused with what would he
 }
 
 TEST_CASE("a lookahead that panels on GPUs have not is refused; automatic takes the mode that has it") {
-    Runtime runtime(LuMachine{.gpus = 1}.config());
+    Runtime runtime(GpuMachine{.gpus = 1}.config());
     Matrix<double> a(runtime, 8, 8);
     CHECK_THROWS_AS(lu_factor(runtime, a, gpu_alone(4, 2)), UsageError);
     LuOptions coarse = hybrid(4);
@@ -80,7 +80,7 @@ TEST_CASE("panels wider than GPUs take are narrower there") {
     const Index n = basalt::widest_gpu_panel + 100;
     const LuShape shape{n, n, {n, n}, n};
     const Dense<float> a = random_dense<float>(n, n, 5);
-    Runtime runtime(LuMachine{.gpus = 1}.config());
+    Runtime runtime(GpuMachine{.gpus = 1}.config());
     LuOptions options = gpu_alone(n);
     options.narrow_at_end = false;
     const Factored<float> got = factor(runtime, a, shape, options);

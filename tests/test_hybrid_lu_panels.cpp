@@ -18,7 +18,7 @@ TEST_CASE("LU's panels on one of several GPUs go alone where the table says so, 
     const Dense<double> a = random_dense<double>(shape.m, shape.n, 12);
     std::vector<Factored<double>> factored;
     for (const Index columns : {Index{0}, any_size}) {
-        Config config = LuMachine{.gpus = 3}.config();
+        Config config = GpuMachine{.gpus = 3}.config();
         config.tuning = tables_with_panels_alone_below(columns);
         Runtime runtime(config);
         runtime.start_trace();
@@ -40,7 +40,7 @@ TEST_CASE("panels of LU that go alone in blocks of panels, in mode hybrid and un
         std::vector<Factored<double>> factored;
         for (const Index columns : {Index{0}, any_size}) {
             const Watchdog watchdog;
-            Config config = LuMachine{.gpus = 3, .memory = capped ? std::size_t{160'000} : 0}.config();
+            Config config = GpuMachine{.gpus = 3, .memory = capped ? std::size_t{160'000} : 0}.config();
             config.tuning = tables_with_panels_alone_below(columns);
             Runtime runtime(config);
             factored.push_back(factor(runtime, a, shape, options));
@@ -54,7 +54,7 @@ TEST_CASE("panels of LU that go alone in blocks of panels, in mode hybrid and un
 TEST_CASE("the team of the cores' panel shrinks with the panel's height") {
     const auto tables = std::make_shared<TuningTables>(TuningTables::built_in());
     for (CpuTuning& cpu : tables->cpus) cpu.lu.team_beside_gpus = {.rows_a_thread = 60, .most = 3};
-    Config config = LuMachine{.gpus = 1}.config();
+    Config config = GpuMachine{.gpus = 1}.config();
     config.workers = 4;
     config.tuning = tables;
     Runtime runtime(config);
@@ -91,7 +91,7 @@ TEST_CASE("two levels of blocking give the same factors, at ragged sizes and wit
     check_exact<float>({.gpus = 2}, {300, 300, {128, 128}, 32}, halves);
     halves.left_interchanges = false;
     const Dense<double> a = random_dense<double>(150, 150, 3);
-    Runtime runtime(LuMachine{.gpus = 2}.config());
+    Runtime runtime(GpuMachine{.gpus = 2}.config());
     const auto without = factor(runtime, a, {150, 150, {64, 64}, 16}, halves);
     halves.coarse_width = 0;
     CHECK(without.pivots == factor(runtime, a, {150, 150, {64, 64}, 16}, halves).pivots);
@@ -111,7 +111,7 @@ TEST_CASE("the library has two levels of blocking for large matrices of double o
     auto tables = std::make_shared<TuningTables>(TuningTables::built_in());
     for (GpuTuning& gpu : tables->gpus) gpu.lu.blocks = {.least_order = 140, .width = 64};
     TileShape tile = shape.tile;
-    const auto has_blocks = [&]<class T>(T, const LuMachine& machine, Index cols, const LuOptions& options) {
+    const auto has_blocks = [&]<class T>(T, const GpuMachine& machine, Index cols, const LuOptions& options) {
         Config config = machine.config();
         config.tuning = tables;
         Runtime runtime(config);
@@ -133,7 +133,7 @@ TEST_CASE("the library has two levels of blocking for large matrices of double o
     CHECK_FALSE(has_blocks(1.0, {}, 140, one_level));
     CHECK_FALSE(has_blocks(1.0, {}, 140, single));
     CHECK_FALSE(has_blocks(1.0, {}, 140, hybrid(16)));
-    Runtime runtime(LuMachine{}.config());
+    Runtime runtime(GpuMachine{}.config());
     const std::size_t taken = lu_gpu_bytes(runtime, blocks, shape.m, shape.n, shape.tile, sizeof(double));
     CHECK(has_blocks(1.0, {.memory = 2 * taken}, 140, gpu_alone(16)));
     CHECK_FALSE(has_blocks(1.0, {.memory = 2 * taken - 2}, 140, gpu_alone(16)));
@@ -150,7 +150,7 @@ TEST_CASE("panels that GPUs factor show in the trace what their blocks are busy 
         for (LuOptions options : with_gpu_panels(hybrid(32), shape)) {
             INFO(name_of(options) << (asked ? " with a log" : ""));
             options.panel_log = asked;
-            Config config = LuMachine{.gpus = 2}.config();
+            Config config = GpuMachine{.gpus = 2}.config();
             config.trace = true;
             Runtime runtime(config);
             const Dense<double> a = random_dense<double>(n, n, 4);

@@ -86,7 +86,7 @@ TEST_CASE("a matrix that is factored in place takes one tile column more, and wh
 
 TEST_CASE("a wrapped array is solved with before it is given back, and no more afterwards") {
     const Index n = 80;
-    Runtime runtime(LuMachine{.gpus = 1}.config());
+    Runtime runtime(GpuMachine{.gpus = 1}.config());
     const Dense<double> a = random_dense<double>(n, n, 5), b = random_dense<double>(n, 2, 6);
     const auto array = EmulatedArrays::make(runtime, a.values);
     auto matrix = Matrix<double>::wrap(runtime, array->data(), n, n, n, {}, Place::gpu(0));
@@ -122,7 +122,7 @@ TEST_CASE("an array on a GPU is cut into as many tile columns as the tables ask 
         gpu.lu.sizes = {{basalt::any_size, 8, 8, 64}};
         gpu.lu.in_place = {.tile_columns = 5, .narrowest_tile = 8};
     }
-    Config config = LuMachine{.gpus = 1}.config();
+    Config config = GpuMachine{.gpus = 1}.config();
     config.tuning = tables;
     Runtime runtime(config);
     const auto width = [&](Index n) {
@@ -138,7 +138,7 @@ TEST_CASE("an array on a GPU is cut into as many tile columns as the tables ask 
 }
 
 TEST_CASE("arrays on GPUs that cannot be wrapped are refused") {
-    Runtime runtime(LuMachine{.gpus = 1}.config());
+    Runtime runtime(GpuMachine{.gpus = 1}.config());
     const auto array = EmulatedArrays::make(runtime, std::vector<double>(30));
     const auto wrap = [&](Index lda, Place place) {
         Matrix<double>::wrap(runtime, array->data(), 5, 6, lda, {}, place);

@@ -21,7 +21,7 @@ struct CudaArrays {
     }
 };
 
-LuMachine machine(int gpus) { return {.gpus = gpus, .workers = 4, .emulated = false}; }
+GpuMachine machine(int gpus) { return {.gpus = gpus, .workers = 4, .emulated = false}; }
 
 }  // namespace
 

@@ -26,7 +26,7 @@ std::vector<int> gpu_counts() {
     return counts;
 }
 
-QrMachine machine(int gpus, std::size_t memory = 0) {
+GpuMachine machine(int gpus, std::size_t memory = 0) {
     return {.gpus = gpus, .workers = 4, .memory = memory, .emulated = false};
 }
 

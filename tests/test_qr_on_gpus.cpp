@@ -20,7 +20,7 @@ TEMPLATE_TEST_CASE("QR on GPUs has LAPACK's ratios at ragged sizes and with 1 to
                                       {200, 200, {64, 64}, 64},   {33, 200, {16, 16}, 16}, {128, 128, {32, 32}, 32},
                                       {333, 333, {128, 256}, 128}};
     for (int gpus = 1; gpus <= 4; ++gpus) {
-        Runtime runtime(QrMachine{.gpus = gpus}.config());
+        Runtime runtime(GpuMachine{.gpus = gpus}.config());
         for (const QrShape& shape : shapes) check_qr_on(runtime, random_dense<T>(shape.m, shape.n, 5), shape);
     }
 }
@@ -28,8 +28,8 @@ TEMPLATE_TEST_CASE("QR on GPUs has LAPACK's ratios at ragged sizes and with 1 to
 TEST_CASE("QR with slow devices, without peer access and with one worker") {
     const QrShape shape{150, 150, {32, 32}, 16};
     const Dense<double> a = random_dense<double>(150, 150, 6);
-    for (const QrMachine& machine : {QrMachine{.gpus = 3, .delay = std::chrono::microseconds(200)},
-                                     QrMachine{.gpus = 3, .peers = false}, QrMachine{.gpus = 2, .workers = 1}}) {
+    for (const GpuMachine& machine : {GpuMachine{.gpus = 3, .delay = std::chrono::microseconds(200)},
+                                      GpuMachine{.gpus = 3, .peers = false}, GpuMachine{.gpus = 2, .workers = 1}}) {
         Runtime runtime(machine.config());
         check_qr_on(runtime, a, shape);
     }
@@ -40,13 +40,13 @@ TEST_CASE("QR of a matrix larger than the GPUs' memory goes by column groups", "
     const Dense<double> a = random_dense<double>(320, 320, 7);
     for (const std::size_t memory : {600'000, 900'000}) {
         for (const int gpus : {1, 2}) {
-            Runtime runtime(QrMachine{.gpus = gpus, .memory = memory}.config());
+            Runtime runtime(GpuMachine{.gpus = gpus, .memory = memory}.config());
             check_qr_on(runtime, a, {320, 320, {32, 32}, 16});
         }
     }
     // columns right of the last panel, and rows below it
     for (const QrShape& shape : {QrShape{200, 420, {32, 32}, 16}, {420, 200, {32, 32}, 16}}) {
-        Runtime runtime(QrMachine{.gpus = 2, .memory = 500'000}.config());
+        Runtime runtime(GpuMachine{.gpus = 2, .memory = 500'000}.config());
         check_qr_on(runtime, random_dense<double>(shape.m, shape.n, 7), shape);
     }
 }
@@ -56,7 +56,7 @@ TEMPLATE_TEST_CASE(
     float, double) {
     using T = TestType;
     for (int gpus = 1; gpus <= 4; ++gpus) {
-        Runtime runtime(QrMachine{.gpus = gpus}.config());
+        Runtime runtime(GpuMachine{.gpus = gpus}.config());
         check_hard_matrices<T>(runtime, {{140, 140, {32, 32}, 16}});
         if (gpus == 2) {
             check_hard_matrices<T>(runtime,
@@ -66,18 +66,18 @@ TEMPLATE_TEST_CASE(
 }
 
 TEMPLATE_TEST_CASE("panels of mode gpu keep residual and orthogonality, whatever their condition", "", float, double) {
-    Runtime runtime(QrMachine{.gpus = 1}.config());
+    Runtime runtime(GpuMachine{.gpus = 1}.config());
     check_conditions<TestType>(runtime, 300, 100);
 }
 
 TEST_CASE("a NaN is reported the same by hybrid and gpu") {
-    Runtime runtime(QrMachine{.gpus = 2}.config());
+    Runtime runtime(GpuMachine{.gpus = 2}.config());
     check_no_numbers(runtime, {120, 100, {32, 32}, 16}, 53);
 }
 
 TEMPLATE_TEST_CASE("LAPACK's ormqr and orgqr and ours agree on the factors of GPUs", "", float, double) {
     using T = TestType;
-    Runtime runtime(QrMachine{.gpus = 2}.config());
+    Runtime runtime(GpuMachine{.gpus = 2}.config());
     for (const QrShape& shape : {QrShape{150, 90, {32, 32}, 16}, {60, 110, {32, 32}, 16}}) {
         const Dense<T> a = random_dense<T>(shape.m, shape.n, 8);
         for (const QrOptions& options : gpu_variants(shape)) {
@@ -116,7 +116,7 @@ TEMPLATE_TEST_CASE("least squares of arrays on GPUs are LAPACK's gels, INFO of d
     auto tables = std::make_shared<TuningTables>(TuningTables::built_in());
     for (GpuTuning& gpu : tables->gpus) gpu.qr.sizes = {{any_size, 16, 16, 32}};  // several tile columns
     for (const int gpus : {1, 3}) {
-        Config config = QrMachine{.gpus = gpus}.config();
+        Config config = GpuMachine{.gpus = gpus}.config();
         config.tuning = tables;
         Runtime runtime(config);
         for (const auto& [m, n] : {std::array<Index, 2>{150, 60}, {60, 150}, {45, 45}, {1, 1}, {1, 30}}) {
@@ -148,7 +148,7 @@ TEST_CASE("least squares and solutions of least norm of matrices in tiles are LA
     auto tables = std::make_shared<TuningTables>(TuningTables::built_in());
     for (GpuTuning& gpu : tables->gpus) gpu.qr.sizes = {{any_size, 16, 16, 32}};
     for (const int gpus : {1, 3}) {
-        Config config = QrMachine{.gpus = gpus}.config();
+        Config config = GpuMachine{.gpus = gpus}.config();
         config.tuning = tables;
         Runtime runtime(config);
         for (const auto& [m, n] : {std::array<Index, 2>{150, 60}, {60, 150}, {0, 5}}) {
@@ -159,7 +159,7 @@ TEST_CASE("least squares and solutions of least norm of matrices in tiles are LA
 }
 
 TEST_CASE("QR on GPUs gives the same bits again") {
-    Runtime runtime(QrMachine{.gpus = 3}.config());
+    Runtime runtime(GpuMachine{.gpus = 3}.config());
     const QrShape shape{160, 160, {32, 32}, 16};
     const Dense<double> a = random_dense<double>(shape.m, shape.n, 9);
     for (const QrOptions& options : gpu_variants(shape)) {
@@ -178,7 +178,7 @@ TEST_CASE("QR's panels on one of several GPUs go alone where the table says so, 
         INFO(name_of(options.mode));
         std::vector<QrResult<double>> factored;
         for (const Index columns : {Index{0}, any_size}) {
-            Config config = QrMachine{.gpus = 3}.config();
+            Config config = GpuMachine{.gpus = 3}.config();
             config.tuning = tables_with_panels_alone_below(columns);
             Runtime runtime(config);
             runtime.start_trace();
@@ -194,7 +194,7 @@ TEST_CASE("in mode hybrid GPUs factor the first panel of QR and those of the las
     const Index m = 200, n = 160, width = 16;
     const Dense<double> a = random_dense<double>(m, n, 13);
     for (const int gpus : {1, 2}) {
-        Runtime runtime(QrMachine{.gpus = gpus}.config());
+        Runtime runtime(GpuMachine{.gpus = gpus}.config());
         for (const Index below : {Index{0}, Index{1}, Index{120}, m}) {
             QrOptions options = qr_options(QrMode::hybrid, width);
             options.gpu_panels_below = below;
@@ -242,7 +242,7 @@ TEST_CASE("panels in mode gpu get narrower where few columns are left") {
     for (GpuTuning& gpu : tables->gpus) gpu.qr.narrowing = {.left_a_panel_column = 2, .narrowest_panel = 8};
     const Dense<double> a = random_dense<double>(150, 128, 11);
     for (const int gpus : {1, 2}) {
-        Config config = QrMachine{.gpus = gpus}.config();
+        Config config = GpuMachine{.gpus = gpus}.config();
         config.tuning = tables;
         Runtime runtime(config);
         // 32, 32, 16, 16 and four of 8, or four of 32
@@ -259,7 +259,7 @@ TEST_CASE("panels in mode gpu get narrower where few columns are left") {
 }
 
 TEST_CASE("options that QR on GPUs has not are refused") {
-    Runtime runtime(QrMachine{.gpus = 1}.config());
+    Runtime runtime(GpuMachine{.gpus = 1}.config());
     Matrix<double> a(runtime, 20, 20);
     CHECK_THROWS_AS(qr_factor(runtime, a, qr_options(QrMode::hybrid, 4, 2)), UsageError);
     CHECK_THROWS_AS(qr_factor(runtime, a, qr_options(QrMode::gpu, 4, 3)), UsageError);
