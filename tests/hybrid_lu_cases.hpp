@@ -12,6 +12,7 @@
 #include "basalt/basalt.hpp"
 #include "tests/catch.hpp"
 #include "tests/gpu_machine.hpp"
+#include "tests/gpu_tables.hpp"
 #include "tests/lapack_oracle.hpp"
 #include "tests/watchdog.hpp"
 
@@ -71,8 +72,7 @@ inline double difference_by_leading_rows(const GpuMachine& machine) {
     std::vector<Factored<double>> factored;
     for (const Index rows : {Index{0}, Index{150}, Index{1} << 20}) {
         Config config = machine.config();
-        auto tables = std::make_shared<basalt::TuningTables>(basalt::TuningTables::built_in());
-        for (basalt::GpuTuning& gpu : tables->gpus) gpu.lu.leading_rows = rows;
+        const auto tables = gpu_tables_with([&](basalt::GpuTuning& gpu) { gpu.lu.leading_rows = rows; });
         config.tuning = tables;
         Runtime runtime(config);
         factored.push_back(factor(runtime, a, shape, gpu_alone(32)));

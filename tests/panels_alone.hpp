@@ -5,17 +5,16 @@
 #include "basalt/trace.hpp"
 #include "basalt/tuning.hpp"
 #include "tests/catch.hpp"
+#include "tests/gpu_tables.hpp"
 
 namespace basalt_tests {
 
 /// The built-in tables with GpuDeal::panels_alone_below of LU and QR set for all GPUs.
 inline std::shared_ptr<const basalt::TuningTables> tables_with_panels_alone_below(basalt::Index columns) {
-    auto tables = std::make_shared<basalt::TuningTables>(basalt::TuningTables::built_in());
-    for (basalt::GpuTuning& gpu : tables->gpus) {
+    return gpu_tables_with([&](basalt::GpuTuning& gpu) {
         gpu.lu.deal.panels_alone_below = columns;
         gpu.qr.deal.panels_alone_below = columns;
-    }
-    return tables;
+    });
 }
 
 /// Checks that GPUs which factor a panel begin the update of the step before behind it.

@@ -6,6 +6,7 @@
 #include "tests/cholesky_kernel_cases.hpp"
 #include "tests/cuda_kernels.hpp"
 #include "tests/gpu_cholesky_cases.hpp"
+#include "tests/gpu_tables.hpp"
 #include "tests/real_gpus.hpp"
 #include "tiles/tuning_fields.hpp"
 
@@ -171,10 +172,9 @@ TEST_CASE("Cholesky on a real GPU has the leaves of the tuning table", "[cuda][l
     const Dense<double> a = spd_dense<double>(Triangle::lower, n, 3);
     std::vector<std::vector<double>> factors;
     for (const int tile : tuning_limits::cholesky_leaf_tiles) {
-        auto tables = std::make_shared<TuningTables>(TuningTables::built_in());
-        for (GpuTuning& gpu : tables->gpus) gpu.cholesky.leaf = {64, tile};
+        const auto tables = gpu_tables_with([&](basalt::GpuTuning& gpu) { gpu.cholesky.leaf = {64, tile}; });
         Config config = machine(1).config();
-        config.tuning = std::move(tables);
+        config.tuning = tables;
         Runtime runtime(config);
         const auto result = factor(runtime, Triangle::lower, a, {128, 512}, on_gpus(FactorMode::gpu, 256));
         check_cholesky(Triangle::lower, a, result);

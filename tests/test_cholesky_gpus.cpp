@@ -5,6 +5,7 @@
 #include "runtime/engine.hpp"
 #include "tests/cholesky_kernel_cases.hpp"
 #include "tests/gpu_cholesky_cases.hpp"
+#include "tests/gpu_tables.hpp"
 #include "tiles/triangle_transfer.hpp"
 
 using namespace basalt;
@@ -57,8 +58,7 @@ TEST_CASE("on one GPU one kernel factors the last columns of a lower triangle in
     TileShape tile{32, 64};
     const auto panels_of = [&](int gpus, Triangle triangle, Index fused_order, int left_looking, int lookahead) {
         Config config = GpuMachine{.gpus = gpus}.config();
-        auto tables = std::make_shared<TuningTables>(TuningTables::built_in());
-        for (GpuTuning& gpu : tables->gpus) gpu.cholesky.fused_order = fused_order;
+        const auto tables = gpu_tables_with([&](basalt::GpuTuning& gpu) { gpu.cholesky.fused_order = fused_order; });
         config.tuning = tables;
         Runtime runtime(config);
         CholeskyOptions options = on_gpus(FactorMode::gpu, nb, lookahead);
@@ -155,8 +155,7 @@ TEST_CASE("in mode hybrid a panel's triangle travels in the strips of the transf
     for (const Triangle triangle : both_triangles) {
         std::vector<Index> counts;
         for (const double rate : {1e6, 1e8, 55e9}) {
-            auto tables = std::make_shared<TuningTables>(TuningTables::built_in());
-            for (GpuTuning& gpu : tables->gpus) gpu.links.host_bytes_a_second = rate;
+            const auto tables = gpu_tables_with([&](basalt::GpuTuning& gpu) { gpu.links.host_bytes_a_second = rate; });
             Config config = GpuMachine{}.config();
             config.tuning = tables;
             Runtime runtime(config);
@@ -341,11 +340,10 @@ TEST_CASE("a triangle in a GPU's memory is loaded, factored and stored there", "
 
 TEMPLATE_TEST_CASE("potrf and posv on the user's arrays go to GPUs, with LAPACK's results and INFO", "[cholesky]",
                    float, double) {
-    auto tables = std::make_shared<TuningTables>(TuningTables::built_in());
-    for (GpuTuning& gpu : tables->gpus) {
+    const auto tables = gpu_tables_with([&](basalt::GpuTuning& gpu) {
         gpu.cholesky.smallest_order = 0;
         gpu.cholesky.sizes = {{any_size, 16, 16, 32}};
-    }
+    });
     for (int gpus = 1; gpus <= 4; ++gpus) {
         Config config = GpuMachine{.gpus = gpus}.config();
         config.tuning = tables;

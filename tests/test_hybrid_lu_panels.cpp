@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/gpu_tables.hpp"
 #include "tests/hybrid_lu_cases.hpp"
 #include "tests/panels_alone.hpp"
 
@@ -108,8 +109,8 @@ TEST_CASE("two levels of blocking where the matrix is larger than the GPUs' memo
 
 TEST_CASE("the library has two levels of blocking for large matrices of double on one GPU with room for them") {
     const LuShape shape{150, 140, {64, 64}, 16};
-    auto tables = std::make_shared<TuningTables>(TuningTables::built_in());
-    for (GpuTuning& gpu : tables->gpus) gpu.lu.blocks = {.least_order = 140, .width = 64};
+    const auto tables =
+        gpu_tables_with([&](basalt::GpuTuning& gpu) { gpu.lu.blocks = {.least_order = 140, .width = 64}; });
     TileShape tile = shape.tile;
     const auto has_blocks = [&]<class T>(T, const GpuMachine& machine, Index cols, const LuOptions& options) {
         Config config = machine.config();

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <memory>
 
+#include "tests/gpu_tables.hpp"
 #include "tests/in_place_cases.hpp"
 #include "tests/mentions.hpp"
 
@@ -116,12 +117,11 @@ TEST_CASE("a wrapped array is solved with before it is given back, and no more a
 }
 
 TEST_CASE("an array on a GPU is cut into as many tile columns as the tables ask for, but not into narrower ones") {
-    const auto tables = std::make_shared<basalt::TuningTables>(basalt::TuningTables::built_in());
-    for (basalt::GpuTuning& gpu : tables->gpus) {
+    const auto tables = gpu_tables_with([&](basalt::GpuTuning& gpu) {
         gpu.lu.smallest_order = 1;
         gpu.lu.sizes = {{basalt::any_size, 8, 8, 64}};
         gpu.lu.in_place = {.tile_columns = 5, .narrowest_tile = 8};
-    }
+    });
     Config config = GpuMachine{.gpus = 1}.config();
     config.tuning = tables;
     Runtime runtime(config);

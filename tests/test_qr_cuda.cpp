@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/cuda_kernels.hpp"
+#include "tests/gpu_tables.hpp"
 #include "tests/qr_leaf_cases.hpp"
 #include "tests/qr_on_gpus_cases.hpp"
 #include "tests/real_gpus.hpp"
@@ -55,10 +56,9 @@ void check_factors(Runtime& runtime, Index m, Index k) {
 
 /// A GPU on which panels of so many rows have wide leaves.
 Config with_wide_leaves_from(Index rows) {
-    auto tables = std::make_shared<TuningTables>(TuningTables::built_in());
-    for (GpuTuning& gpu : tables->gpus) gpu.qr.wide_leaves_from = rows;
+    const auto tables = gpu_tables_with([&](basalt::GpuTuning& gpu) { gpu.qr.wide_leaves_from = rows; });
     Config config = machine(1).config();
-    config.tuning = std::move(tables);
+    config.tuning = tables;
     return config;
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "basalt/tuning.hpp"
+#include "tests/gpu_tables.hpp"
 #include "tests/panels_alone.hpp"
 #include "tests/qr_on_gpus_cases.hpp"
 
@@ -113,8 +114,9 @@ TEMPLATE_TEST_CASE("LAPACK's ormqr and orgqr and ours agree on the factors of GP
 TEMPLATE_TEST_CASE("least squares of arrays on GPUs are LAPACK's gels, INFO of deficient ones too", "", float, double) {
     using T = TestType;
     const Index nrhs = 3;
-    auto tables = std::make_shared<TuningTables>(TuningTables::built_in());
-    for (GpuTuning& gpu : tables->gpus) gpu.qr.sizes = {{any_size, 16, 16, 32}};  // several tile columns
+    const auto tables = gpu_tables_with([&](basalt::GpuTuning& gpu) {
+        gpu.qr.sizes = {{any_size, 16, 16, 32}};
+    });  // several tile columns
     for (const int gpus : {1, 3}) {
         Config config = GpuMachine{.gpus = gpus}.config();
         config.tuning = tables;
@@ -145,8 +147,7 @@ TEMPLATE_TEST_CASE("least squares of arrays on GPUs are LAPACK's gels, INFO of d
 }
 
 TEST_CASE("least squares and solutions of least norm of matrices in tiles are LAPACK's on GPUs") {
-    auto tables = std::make_shared<TuningTables>(TuningTables::built_in());
-    for (GpuTuning& gpu : tables->gpus) gpu.qr.sizes = {{any_size, 16, 16, 32}};
+    const auto tables = gpu_tables_with([&](basalt::GpuTuning& gpu) { gpu.qr.sizes = {{any_size, 16, 16, 32}}; });
     for (const int gpus : {1, 3}) {
         Config config = GpuMachine{.gpus = gpus}.config();
         config.tuning = tables;
@@ -238,8 +239,8 @@ TEST_CASE("QR's panels go to GPUs where cores would not keep ahead of the column
 }
 
 TEST_CASE("panels in mode gpu get narrower where few columns are left") {
-    auto tables = std::make_shared<TuningTables>(TuningTables::built_in());
-    for (GpuTuning& gpu : tables->gpus) gpu.qr.narrowing = {.left_a_panel_column = 2, .narrowest_panel = 8};
+    const auto tables = gpu_tables_with(
+        [&](basalt::GpuTuning& gpu) { gpu.qr.narrowing = {.left_a_panel_column = 2, .narrowest_panel = 8}; });
     const Dense<double> a = random_dense<double>(150, 128, 11);
     for (const int gpus : {1, 2}) {
         Config config = GpuMachine{.gpus = gpus}.config();

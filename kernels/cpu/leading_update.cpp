@@ -12,7 +12,7 @@ void update_leading(std::type_identity_t<View<const T>> l, RowMoves moves, View<
     const Index order = l.cols(), below = l.rows() - order;
     const TileColumns<T> columns{a.data(), 1, 0, a.rows(), a.cols(), a.row_stride()};
     std::vector<T> rows(static_cast<std::size_t>(order * a.cols()));
-    const TileColumns<T> top{rows.data(), 1, 0, order, a.cols(), a.cols()};
+    const TileColumns<T> top = dense_tile_columns(rows.data(), 1, order, a.cols());
     exchange_rows<T>(moves, columns, top);
     const TileColumns<T> u = columns.row_range(0, order);
     solve_by_substitution<T>(l.block(0, 0, order, order), top, u);

@@ -43,24 +43,35 @@ inline cudaLaunchConfig_t cluster_shape(cudaLaunchAttribute& together, unsigned 
     return shape;
 }
 
-/// Allows the current device's clusters of a kernel so much shared memory and more than eight blocks; whether it did.
-/// What CUDA has against it is not left as its last error.
+/// Whether CUDA did it; what it has against it is not left as its last error.
+inline bool succeeded(cudaError_t status) {
+    if (status != cudaSuccess) static_cast<void>(cudaGetLastError());
+    return status == cudaSuccess;
+}
+
+inline bool has_clusters(int device) {
+    int major = 0;
+    return succeeded(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device)) && major >= 9;
+}
+
+/// Allow a kernel on the current device so much shared memory, and clusters of more than eight blocks with it; whether
+/// CUDA did.
+template <class Kernel>
+bool allow_shared_bytes(Kernel kernel, std::size_t bytes) {
+    return succeeded(
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)));
+}
 template <class Kernel>
 bool allow_clusters(Kernel kernel, std::size_t shared_bytes) {
-    const bool allowed = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                              static_cast<int>(shared_bytes)) == cudaSuccess &&
-                         cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) == cudaSuccess;
-    if (!allowed) static_cast<void>(cudaGetLastError());
-    return allowed;
+    return allow_shared_bytes(kernel, shared_bytes) &&
+           succeeded(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
 }
 
 /// How many clusters of this shape the current device runs at once; 0: none, or it cannot say.
 template <class Kernel>
 int most_clusters(Kernel kernel, const cudaLaunchConfig_t& shape) {
     int clusters = 0;
-    if (cudaOccupancyMaxActiveClusters(&clusters, kernel, &shape) == cudaSuccess) return clusters;
-    static_cast<void>(cudaGetLastError());
-    return 0;
+    return succeeded(cudaOccupancyMaxActiveClusters(&clusters, kernel, &shape)) ? clusters : 0;
 }
 
 }  // namespace basalt::cuda_detail

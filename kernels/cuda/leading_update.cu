@@ -49,10 +49,8 @@ struct LeadingLaunch {
 
     /// Whether the current device can run the largest clusters of it; prepares it for that.
     static bool fits(int device) {
-        int major = 0;
         cudaLaunchAttribute together{};
-        return cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess && major >= 9 &&
-               allow_clusters(kernel, sizeof(LeadingShared<T>)) &&
+        return has_clusters(device) && allow_clusters(kernel, sizeof(LeadingShared<T>)) &&
                most_clusters(kernel, shape_of(together, blocks_of_cluster, 1, nullptr)) > 0;
     }
 

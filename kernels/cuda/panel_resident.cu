@@ -91,7 +91,7 @@ struct ResidentLeaf {
         if (begin == end) return;
         const View<T> part = panel.block(first, begin, panel.rows() - first, end - begin);
         const TileColumns<T> a{part.data(), 1, 0, part.rows(), part.cols(), part.row_stride()};
-        const TileColumns<T> top{top_rows(), 1, 0, cols, part.cols(), part.cols()};
+        const TileColumns<T> top = dense_tile_columns(top_rows(), 1, cols, part.cols());
         cuda_kernels::exchange_rows<T>(stream, RowMoves(moves(), cols), a, top);
         cuda_kernels::copy_tile_columns<T>(stream, top, a.row_range(0, cols));
     }
@@ -117,20 +117,17 @@ void factor_resident(Stream stream, View<T> panel, Index* pivots, Index* info, v
     check(cudaGetDevice(&device), "cudaGetDevice", stream);
     assert(panel.row_stride() <= std::numeric_limits<int>::max() && panel.rows() <= std::numeric_limits<int>::max());
     // the kernel fetches 16 bytes at a time
-    const auto first = reinterpret_cast<std::uintptr_t>(panel.data());
-    if (first % 16 != 0 || panel.row_stride() * static_cast<Index>(sizeof(T)) % 16 != 0) {
-        clear(stream, info);
-        factor_by_steps<T>(stream, panel, pivots, info, workspace, 0);
-        return cuda_kernels::find_row_moves(stream, pivots, moves);
-    }
+    const bool aligned = reinterpret_cast<std::uintptr_t>(panel.data()) % 16 == 0 &&
+                         panel.row_stride() * static_cast<Index>(sizeof(T)) % 16 == 0;
     const ResidentLeaf<T> leaf{stream, panel, pivots, info, static_cast<char*>(workspace), plan, log, device};
-    if (panel.cols() <= resident_cols) {
-        leaf.launch(panel, pivots, info, moves);  // writes *info
-    } else {
-        clear(stream, info);
+    if (aligned && panel.cols() <= resident_cols) return leaf.launch(panel, pivots, info, moves);  // writes all of it
+    clear(stream, info);
+    if (aligned) {
         factor_recursively<T>(stream, panel, leaf);
-        cuda_kernels::find_row_moves(stream, pivots, moves);
+    } else {
+        factor_by_steps<T>(stream, panel, pivots, info, workspace, 0);
     }
+    cuda_kernels::find_row_moves(stream, pivots, moves);
 }
 
 template bool resident_fits<float>(int, Index, PanelPlan);

@@ -78,15 +78,11 @@ struct Variant {
     }
 
     static int ask_most_blocks(int device) {
-        int major = 0, processors = 0;
-        if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess) return 0;
-        if (major < 9) return 0;
-        if (cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device) != cudaSuccess) return 0;
+        int processors = 0;
+        if (!has_clusters(device)) return 0;  // nor what grids need
+        if (!succeeded(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device))) return 0;
         if constexpr (!in_cluster) {
-            const bool allowed = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                      static_cast<int>(shared_bytes)) == cudaSuccess;
-            if (!allowed) static_cast<void>(cudaGetLastError());
-            return allowed ? std::min(processors, Team::most_blocks) : 0;
+            return allow_shared_bytes(kernel, shared_bytes) ? std::min(processors, Team::most_blocks) : 0;
         } else {
             if (!allow_clusters(kernel, shared_bytes)) return 0;
             for (int blocks = Team::most_blocks; blocks >= Team::least_blocks; blocks /= 2) {

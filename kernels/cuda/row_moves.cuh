@@ -28,9 +28,8 @@ constexpr std::size_t row_moves_shared(int count) {
 
 /// Writes what the moves.count interchanges `pivots` move. Each thread looks through the whole list for the steps that
 /// exchanged with row k and with row pivots[k] (kernels/cpu/row_exchange.cpp has the reasoning). All that are wanted
-/// are first and last ones, so the order of threads does not matter. Called by all threads of the block. `pivots` are
-/// those of the panel, or were written by the block before a barrier; `shared`: row_moves_shared() bytes for this
-/// alone.
+/// are first and last ones, so the order of threads does not matter. Called by all threads of the block. `pivots` were
+/// written before the kernel, or by this block before a barrier; `shared`: row_moves_shared() bytes for this alone.
 __device__ inline void find_row_moves(const Index* pivots, RowMoves moves, int4* shared) {
     const int count = static_cast<int>(moves.count), fours = (count + 3) / 4;
     int* const pivot = reinterpret_cast<int*>(shared);
