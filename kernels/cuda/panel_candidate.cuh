@@ -19,7 +19,7 @@ __device__ inline unsigned upper_half(std::uint64_t bits) { return static_cast<u
 struct alignas(16) PivotKey {
     std::uint64_t magnitude = 0;
     unsigned row = ~0U;
-    unsigned unused = 0;  ///< fills the 16 bytes that are copied at once
+    unsigned holder = 0;  ///< in whose registers it is, where that matters; fills the 16 bytes that are copied at once
 
     __device__ bool exists() const { return row != ~0U; }
     __device__ unsigned upper() const { return upper_half(magnitude); }
@@ -122,13 +122,13 @@ struct alignas(16) ProposedRow {
 /// The row that all agree on, and what of it is needed first.
 template <class Row>
 struct PivotRow {
-    unsigned from;
+    unsigned from, holder;
     const Row* row;
     decltype(Row::scale) scale;
     std::remove_cvref_t<decltype(Row::values[0])> second;  ///< value
 
     __device__ PivotRow(const PivotKey& key, const Row& of)
-        : from(key.row), row(&of), scale(of.scale), second(of.values[1]) {}
+        : from(key.row), holder(key.holder), row(&of), scale(of.scale), second(of.values[1]) {}
 };
 
 }  // namespace basalt::cuda_detail

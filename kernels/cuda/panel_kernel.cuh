@@ -4,20 +4,21 @@
 #include <type_traits>
 
 #include "kernels/cuda/panel_update.cuh"
+#include "kernels/cuda/panel_wide_leaf.cuh"
 #include "kernels/cuda/row_moves.cuh"
 
 namespace basalt::cuda_detail {
 
-template <class T, int width, int rows_a_thread, class Team>
+template <class T, class Leaf, class Team>
 struct PanelShared {
     typename Team::Shared team;  ///< where the team looks for it
     union {
-        typename Leaf<T, width, rows_a_thread, Team>::Shared leaf;
+        typename Leaf::Shared leaf;
         ProductShared<T> product;
     };
-    FewShared<T> few;
-    typename Leaf<T, width, rows_a_thread, Team>::Candidates candidates;
-    LeafMoves<width> moves;
+    using Few = FewShared<T, Leaf::width>;
+    Few few;
+    typename Leaf::Kept kept;
 };
 
 /// The same value, of which the compiler does not know that it is: what is made of it is computed where it is used and
@@ -40,21 +41,16 @@ __device__ inline BlockThread anew(BlockThread thread) {
 }
 
 /// A function of its own, with the registers to itself.
-template <class T, int width, int rows_a_thread, class Team>
+template <class T, class Leaf, class Team>
 __device__ __noinline__ Team factor_leaf(Team team, PanelView<T> panel, int col, int count, int pivots_here,
                                          BlockRows rows, bool staged, Index* pivots, int& info) {
-    auto& shared = *reinterpret_cast<PanelShared<T, width, rows_a_thread, Team>*>(dynamic_shared());
+    auto& shared = *reinterpret_cast<PanelShared<T, Leaf, Team>*>(dynamic_shared());
     int own_info = info;
-    Leaf<T, width, rows_a_thread, Team> columns(panel, col, count, pivots_here, rows, anew(BlockThread()));
+    Leaf columns(panel, col, count, pivots_here, rows, anew(BlockThread()));
     team.enter(PanelState::load);
     columns.fetch(shared.leaf, staged);
     team.enter(PanelState::eliminate);
-    if (columns.eliminates()) {
-        columns.take(shared.leaf);
-        columns.factor(team, shared.candidates, shared.leaf, shared.moves, pivots, own_info);
-    } else {
-        team.arrive();
-    }
+    columns.factor(team, shared.kept, shared.leaf, pivots, own_info);
     __syncthreads();  // the moves
     team.enter(PanelState::store);
     columns.store(shared.leaf);
@@ -70,10 +66,15 @@ __device__ __noinline__ Team factor_leaf(Team team, PanelView<T> panel, int col,
 template <class Shared, class T>
 __device__ __forceinline__ void solve_by_all(const PanelView<T>& panel, const PanelUpdate& update, bool few,
                                              BlockThread thread) {
-    constexpr int u = offsetof(Shared, product), few_u = offsetof(Shared, few.u), few_l = offsetof(Shared, few.l);
+    constexpr int u = offsetof(Shared, product);
     const int strips = (update.cols + strip_cols - 1) / strip_cols;
     const int behind_u = u + strips * static_cast<int>(sizeof(T)) * strip_size;
-    solve_for(panel, update, few ? few_u : u, few ? few_l : behind_u, thread);
+    if constexpr (Shared::Few::exists) {
+        constexpr int few_u = offsetof(Shared, few.u), few_l = offsetof(Shared, few.l);
+        solve_for(panel, update, few ? few_u : u, few ? few_l : behind_u, thread);
+    } else {
+        solve_for(panel, update, u, behind_u, thread);
+    }
 }
 
 /// Each block some columns of U, which it stores.
@@ -97,11 +98,13 @@ __device__ __forceinline__ void solve_by_shares(const PanelView<T>& panel, const
 /// The whole panel in one kernel: a team of blocks, one to an SM. Recursive: after leaf number i, of `width` columns,
 /// the columns of the subtree that ends with it update as many right of them. `moves`, of all or
 /// none of the pivots, gets what the interchanges move.
-template <class T, int width, int rows_a_thread, class Team>
+template <class T, class Leaf, class Team>
 __global__ void __launch_bounds__(team_threads, 1)
     panel_kernel(PanelView<T> whole, Index* pivots, Index* info_out, RowMoves moves, typename Team::Memory memory) {
 #if __CUDA_ARCH__ >= 900  // resident_fits() refuses others
-    using Shared = PanelShared<T, width, rows_a_thread, Team>;
+    using Shared = PanelShared<T, Leaf, Team>;
+    constexpr int width = Leaf::width;
+    Leaf::prepare(reinterpret_cast<Shared*>(dynamic_shared())->kept);
     Team team(memory);
     const int rank = Team::rank(), size = Team::size();
     int info = 0;
@@ -115,12 +118,12 @@ __global__ void __launch_bounds__(team_threads, 1)
         const int col = leaf * width, count = min(width, panel.cols - col), right = col + count;
         const int leaf_pivots = min(count, panel.rows - col);
         if (leaf_pivots > 0) {
-            team = factor_leaf<T, width, rows_a_thread>(team, panel, col, count, leaf_pivots, own, staged,
-                                                        rank == 0 ? pivots : nullptr, info);
+            team = factor_leaf<T, Leaf>(team, panel, col, count, leaf_pivots, own, staged, rank == 0 ? pivots : nullptr,
+                                        info);
             team.enter(PanelState::barrier);
             team.wait();
             team.enter(PanelState::move);
-            move_rows(panel, col, count, leaf_pivots, shared.moves, rank, size, anew(thread));
+            move_rows(panel, col, count, leaf_pivots, shared.kept.moves, rank, size, anew(thread));
         }
         if (right >= panel.cols) break;
         const int order = width << (__ffs(leaf + 1) - 1), first = right - order;
@@ -130,8 +133,9 @@ __global__ void __launch_bounds__(team_threads, 1)
         team.arrive();
         own = BlockRows::of(rank, size, right, panel.rows);
         team.wait();
-        const bool few = order <= strip_cols, by_all = order <= most_solved_by_all;
-        const T* const u = few ? shared.few.u : shared.product.u[0];
+        const bool few = Shared::Few::exists && order <= strip_cols, by_all = order <= most_solved_by_all;
+        const T* u = shared.product.u[0];
+        if constexpr (Shared::Few::exists) u = few ? shared.few.u : u;
         const PanelUpdate update{first, known, right, cols};
         team.enter(PanelState::triangle);
         if (by_all) {
@@ -148,12 +152,12 @@ __global__ void __launch_bounds__(team_threads, 1)
         }
         team.enter(PanelState::product);
         if (few) {
-            using LeafMemory = typename Leaf<T, width, rows_a_thread, Team>::Shared;
-            const Staging<T> staging{shared.leaf.stage, LeafMemory::stage_ld, width};
-            multiply_few(panel, own, update, u, staging, anew(thread));
+            if constexpr (Shared::Few::exists) {
+                const Staging<T> staging{shared.leaf.stage, Leaf::stage_ld, width};
+                multiply_few(panel, own, update, u, staging, anew(thread));
+            }
         } else {
-            constexpr int most_rows = Leaf<T, width, rows_a_thread, Team>::block_rows;
-            multiply<most_rows>(panel, own, update, u, anew(thread));
+            multiply<Leaf::block_rows>(panel, own, update, u, anew(thread));
         }
         if (by_all) {
             team.enter(PanelState::barrier);
@@ -169,9 +173,9 @@ __global__ void __launch_bounds__(team_threads, 1)
     if (rank == 0) {
         if (threadIdx.x == 0) *info_out = info;
         Shared& shared = *reinterpret_cast<Shared*>(dynamic_shared());
-        static_assert(sizeof(shared.few.u) >= row_moves_shared(static_cast<int>(resident_cols)));
-        __syncthreads();  // few.u is free
-        find_row_moves(pivots, moves, reinterpret_cast<int4*>(shared.few.u));
+        static_assert(sizeof(shared.product) >= row_moves_shared(static_cast<int>(resident_cols)));
+        __syncthreads();  // what lay there is stored
+        find_row_moves(pivots, moves, reinterpret_cast<int4*>(shared.product.u));
     }
     team.wait();
     team.leave();

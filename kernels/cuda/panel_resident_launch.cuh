@@ -13,7 +13,7 @@
 /// Launching panel_kernel. Its variants take long to compile, so that each kind of team has a file for each precision.
 namespace basalt::cuda_detail {
 
-/// Kinds of teams, in which the first `warps` warps of a block eliminate leaves of `width` columns.
+/// Kinds of teams, in which the first `warps` warps of a block eliminate `width` columns one by one.
 struct Clusters {
     static constexpr bool in_cluster = true;
     template <class T, int width, int warps>
@@ -31,14 +31,27 @@ struct Logged {
     using Team = LoggedTeam<typename Kind::template Team<T, width, warps>>;
 };
 
-template <class T, class Kind, int leaf_width, int warps, int rows_a_thread>
+/// Kinds of leaves, whose threads hold so many rows.
+template <int rows_a_thread>
+struct NarrowLeaves {
+    template <class T, int width, class Team>
+    using Leaf = Leaf<T, width, rows_a_thread, Team>;
+};
+template <int rows_a_thread>
+struct WideLeaves {
+    template <class T, int width, class Team>
+    using Leaf = WideLeaf<T, width, rows_a_thread, Team>;
+};
+
+template <class T, class Kind, class Leaves, int eliminated_width, int warps>
 struct Variant {
-    using Team = typename Kind::template Team<T, leaf_width, warps>;
-    static constexpr auto kernel = panel_kernel<T, leaf_width, rows_a_thread, Team>;
-    static constexpr int width = leaf_width;
+    using Team = typename Kind::template Team<T, eliminated_width, warps>;
+    using Leaf = typename Leaves::template Leaf<T, eliminated_width, Team>;
+    static constexpr auto kernel = panel_kernel<T, Leaf, Team>;
+    static constexpr int width = Leaf::width;
     static constexpr bool in_cluster = Kind::in_cluster;
-    static constexpr Index rows_a_block = Leaf<T, leaf_width, rows_a_thread, Team>::block_rows;
-    static constexpr std::size_t shared_bytes = sizeof(PanelShared<T, width, rows_a_thread, Team>);
+    static constexpr Index rows_a_block = Leaf::block_rows;
+    static constexpr std::size_t shared_bytes = sizeof(PanelShared<T, Leaf, Team>);
 
     /// Blocks that can run at once: of one cluster, or on the whole GPU, which is the calling thread's. Asked once.
     static int most_blocks(int device) {
@@ -109,7 +122,7 @@ int blocks_for(V variant, int device, Index rows, cuda_kernels::PanelPlan plan, 
 }
 
 /// With a kind of team: as few rows to a thread as do, since all of them cost time. In clusters two warps of a block
-/// eliminate leaves of 32 columns, as long as they hold the rows, else all eight warps leaves of 16.
+/// lead in leaves of 128 or 64 columns, as long as they hold the rows, else all eight warps eliminate leaves of 16.
 template <class T, class Kind>
 struct ResidentPanel {
     static bool fits(int device, Index rows, cuda_kernels::PanelPlan plan);
@@ -120,9 +133,11 @@ struct ResidentPanel {
 
   private:
     template <int rows_a_thread>
-    using Low = Variant<T, Kind, 32, 2, rows_a_thread>;
+    using Low = Variant<T, Kind, WideLeaves<rows_a_thread>, 32, 2>;
+    // four rows of 32 doubles are more than the registers hold
+    using Middle = Variant<T, Kind, WideLeaves<4>, sizeof(T) == 8 ? 16 : 32, 2>;
     template <int rows_a_thread>
-    using High = Variant<T, Kind, 16, team_warps, rows_a_thread>;
+    using High = Variant<T, Kind, NarrowLeaves<rows_a_thread>, 16, team_warps>;
     using Highest = High<sizeof(T) == 8 ? 4 : 5>;  // what the registers hold
 
     /// f(variant, blocks) of the first that takes the panel; whether there is one. Few variants, since each takes long
@@ -135,7 +150,8 @@ struct ResidentPanel {
             return blocks > 0;
         };
         if constexpr (Kind::in_cluster) {
-            if (takes(Low<1>()) || takes(Low<2>()) || takes(High<1>()) || takes(High<2>())) return true;
+            if (takes(Low<1>()) || takes(Low<2>()) || takes(Middle()) || takes(High<1>()) || takes(High<2>()))
+                return true;
         }
         return takes(Highest());
     }

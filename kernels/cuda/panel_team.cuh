@@ -6,6 +6,7 @@
 #include <cooperative_groups.h>
 
 #include "kernels/cuda/cluster_barrier.cuh"
+#include "kernels/cuda/message_barrier.cuh"
 #include "kernels/cuda/panel_candidate.cuh"
 #include "kernels/cuda/panel_log.cuh"
 #include "kernels/cuda/panel_shape.hpp"
@@ -68,11 +69,8 @@ class ClusterTeam {
     static __device__ int size() { return static_cast<int>(cooperative_groups::this_cluster().num_blocks()); }
 
     __device__ explicit ClusterTeam(Global*) : rank_(rank()), size_(size()) {
-        if (threadIdx.x < 2) {
-            asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(&shared().barrier[threadIdx.x]))
-                         : "memory");
-        }
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        if (threadIdx.x < 2) prepare_barrier(&shared().barrier[threadIdx.x], 1);
+        show_barriers_to_cluster();
         arrive();
         wait();
         const BlockThread thread;
@@ -80,11 +78,11 @@ class ClusterTeam {
         const auto& arrived = shared().arrived[0];
         const int number = warps_propose ? rank_ * warps + thread.warp % warps : rank_;
         const unsigned row = shared_address(&arrived.rows[number]) + (part - 1) * sizeof(uint4);
-        key_ = remote(part == 0 ? shared_address(&arrived.keys[number]) : row, block);
-        row_ = remote(row, block);
-        barrier_ = remote(shared_address(&shared().barrier[0]), block);
+        key_ = remote_address(part == 0 ? shared_address(&arrived.keys[number]) : row, block);
+        row_ = remote_address(row, block);
+        barrier_ = remote_address(shared_address(&shared().barrier[0]), block);
         // all blocks' windows are equally far apart; not used where there are no more blocks
-        next_blocks_ = remote(row, block + blocks_at_once) - row_;
+        next_blocks_ = remote_address(row, block + blocks_at_once) - row_;
     }
 
     /// Called by each warp that proposes. `step`: of the leaf, from 0.
@@ -106,19 +104,13 @@ class ClusterTeam {
             for (int n = 0; n < most_blocks / blocks_at_once; ++n) {
                 // sizes are powers of two
                 if (n > 0 && (n & (n - 1)) == 0 && n * blocks_at_once >= size_) break;
-                asm volatile(
-                    "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, "
-                    "[%5];" ::"r"(to + n * next_blocks_),
-                    "r"(word.x), "r"(word.y), "r"(word.z), "r"(word.w), "r"(barrier + n * next_blocks_)
-                    : "memory");
+                send(to + n * next_blocks_, word, barrier + n * next_blocks_);
             }
         }
         if (thread.lane == 0 && (!warps_propose || thread.warp == 0)) {
             const int sent = (words + words_at_once - 1) / words_at_once * words_at_once;
-            asm volatile(
-                "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(&shared().barrier[half])),
-                "r"(static_cast<unsigned>(size_ * candidates_a_block * sent * sizeof(uint4)))
-                : "memory");
+            arrive_and_expect(&shared().barrier[half],
+                              static_cast<unsigned>(size_ * candidates_a_block * sent * sizeof(uint4)));
         }
     }
 
@@ -126,14 +118,7 @@ class ClusterTeam {
     __device__ PivotRow<Row> agreed(int step, BlockThread thread) {
         const int half = step & 1;
         const unsigned phase = static_cast<unsigned>(step >> 1 & 1);  // leaves take a multiple of four steps
-        // Acquired for the block, whose shared memory is all that is read: for the cluster it would also empty the
-        // first cache of the device's memory, in each step. Uniform, since a warp's lanes ask the same barrier at once.
-        asm volatile(
-            "{\n\t.reg .pred p;\n\tAGAIN_%=:\n\t"
-            "mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 p, [%0], %1;\n\t"
-            "@!p bra.uni AGAIN_%=;\n\t}" ::"r"(shared_address(&shared().barrier[half])),
-            "r"(phase)
-            : "memory");
+        wait_at(&shared().barrier[half], phase);
         const auto& arrived = shared().arrived[half];
         const auto row = [&](int candidate) {
             return PivotRow<Row>(arrived.keys[candidate], arrived.rows[candidate].row);
@@ -155,12 +140,6 @@ class ClusterTeam {
     __device__ void wait() { wait_for_cluster(); }
 
   private:
-    static __device__ unsigned remote(unsigned address, int block) {
-        unsigned there;
-        asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(block));
-        return there;
-    }
-
     static __device__ Shared& shared() { return *reinterpret_cast<Shared*>(dynamic_shared()); }
 
     int rank_, size_;

@@ -13,11 +13,17 @@ struct ProductShared {
     alignas(16) T u[product_cols / strip_cols][strip_size];
 };
 
-/// U and the triangle of an update of up to 32 columns, which leaves the next leaf's columns in the staging buffer.
-template <class T>
+/// U and the triangle of an update of up to 32 columns, which leaves the next leaf's columns in the staging buffer; of
+/// wider leaves nothing.
+template <class T, int leaf_width, bool narrow = leaf_width <= strip_cols>
 struct FewShared {
+    static constexpr bool exists = true;
     alignas(16) T u[strip_cols * shared_ld];
     alignas(16) T l[triangle_size<T>(strip_cols)];
+};
+template <class T, int leaf_width>
+struct FewShared<T, leaf_width, false> {
+    static constexpr bool exists = false;
 };
 
 /// Moves the rows of all columns outside [col, col + count) as the leaf's interchanges of `pivots` rows did inside.
