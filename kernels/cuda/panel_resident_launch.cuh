@@ -136,6 +136,7 @@ struct ResidentPanel {
     using Low = Variant<T, Kind, WideLeaves<rows_a_thread>, 32, 2>;
     // four rows of 32 doubles are more than the registers hold
     using Middle = Variant<T, Kind, WideLeaves<4>, sizeof(T) == 8 ? 16 : 32, 2>;
+    using Tall = Variant<T, Kind, WideLeaves<8>, sizeof(T) == 8 ? 8 : 16, 2>;
     template <int rows_a_thread>
     using High = Variant<T, Kind, NarrowLeaves<rows_a_thread>, 16, team_warps>;
     using Highest = High<sizeof(T) == 8 ? 4 : 5>;  // what the registers hold
@@ -150,7 +151,8 @@ struct ResidentPanel {
             return blocks > 0;
         };
         if constexpr (Kind::in_cluster) {
-            if (takes(Low<1>()) || takes(Low<2>()) || takes(Middle()) || takes(High<1>()) || takes(High<2>()))
+            if (takes(Low<1>()) || takes(Low<2>()) || takes(Middle()) || takes(Tall()) || takes(High<1>()) ||
+                takes(High<2>()))
                 return true;
         }
         return takes(Highest());

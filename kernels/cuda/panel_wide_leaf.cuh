@@ -57,17 +57,17 @@ class WideLeaf {
     static __device__ void prepare(Kept& kept) {
         const int n = static_cast<int>(threadIdx.x);
         static_assert(rows_of_u(windows - 1) <= team_threads);
-        if (n < followed_steps) prepare_barrier(&kept.eliminated[n], Steps::warps);
+        if (n < followed_steps) prepare_barrier(&kept.eliminated[n], 2 * warp_lanes);
         if (n < rows_of_u(windows - 1)) prepare_barrier(&kept.arrived[n], 1);
-        if (n < windows) prepare_barrier(&kept.handed_over[n], 2);
+        if (n < windows) prepare_barrier(&kept.handed_over[n], 2 * warp_lanes);
     }
 
     /// Columns [col, col + count) from row `col` on, of which `pivots` are eliminated.
     __device__ WideLeaf(PanelView<T> panel, int col, int count, int pivots, BlockRows rows, BlockThread thread)
         : panel_(panel), col_(col), count_(count), pivots_(pivots), rows_(rows), thread_(thread) {}
 
-    __device__ __forceinline__ void fetch(Shared& shared, bool) const {
-        fetch_to_stage<width, stage_ld>(panel_, rows_, col_, count_, shared.stage, thread_);
+    __device__ __forceinline__ void fetch(Shared& shared, bool staged) const {
+        if (!staged) fetch_to_stage<width, stage_ld>(panel_, rows_, col_, count_, shared.stage, thread_);
         wait_for_copies();
     }
 
@@ -133,8 +133,7 @@ class WideLeaf {
             steps.eliminate_all(team, kept.candidates, stage, [&](int j, const auto& pivot, T element) {
                 const int step = first + j;
                 if (thread_.warp == 0) note(step, window - j, pivot, element, kept, pivots, info);
-                __syncwarp();
-                if (thread_.lane == 0 && step < followed_steps) arrive_at(&kept.eliminated[step]);
+                if (step < followed_steps) arrive_at(&kept.eliminated[step]);
             });
         }
         steps.for_each_row([&](int, int row, int place) { shared.place[row] = place; });
@@ -201,8 +200,7 @@ class WideLeaf {
         }
         if (w * window >= pivots_) return;
         for_each_piece([&](int r, int c) { store_packed(&a[r][c], own + r * warp_lanes * stage_ld + w * window + c); });
-        __syncwarp();
-        if (thread_.lane == 0) arrive_at(&kept.handed_over[w]);
+        arrive_at(&kept.handed_over[w]);
     }
 
     /// A window's columns of a row, to the same place in all blocks.
