@@ -13,10 +13,15 @@ using namespace basalt_tests;
 
 namespace {
 
-/// The cluster also with all warps, where by default few eliminate, and with more rows a block than these hold.
-const PanelPlans designs{
-    {PanelDesign::cluster}, {PanelDesign::cluster, 0, 16}, {.design = PanelDesign::cluster, .rows_a_block = 250},
-    {PanelDesign::grid},    {PanelDesign::fused},          {PanelDesign::steps}};
+/// The cluster also with all warps, where by default two lead, and with two and four times as many rows a block, which
+/// have leaves of other widths.
+const PanelPlans designs{{PanelDesign::cluster},
+                         {PanelDesign::cluster, 0, 16},
+                         {.design = PanelDesign::cluster, .rows_a_block = 250},
+                         {.design = PanelDesign::cluster, .rows_a_block = 500},
+                         {PanelDesign::grid},
+                         {PanelDesign::fused},
+                         {PanelDesign::steps}};
 
 /// Those that can be recorded.
 const PanelPlans recorded{{PanelDesign::cluster}, {PanelDesign::grid}, {PanelDesign::grid, 32}, {PanelDesign::fused}};
@@ -33,8 +38,8 @@ Shapes product(const std::vector<Index>& rows, const std::vector<Index>& cols) {
     return shapes;
 }
 
-const Shapes few{{0, 0},   {0, 5},   {5, 0},    {1, 1},   {1, 16},   {5, 7},    {31, 2},
-                 {32, 31}, {33, 64}, {64, 100}, {100, 8}, {257, 40}, {600, 40}, {1000, 16}};
+const Shapes few{{0, 0},   {0, 5},    {5, 0},   {1, 1},    {1, 16},   {5, 7},     {31, 2},   {32, 31},
+                 {33, 64}, {64, 100}, {100, 8}, {257, 40}, {600, 40}, {1000, 16}, {1100, 70}};
 
 /// The design `fused` with the update that its plan does not name.
 class GreedyKernels : public CudaKernels {
@@ -94,7 +99,7 @@ TEST_CASE("blocks of large GPU panels record what they are busy with", "[cuda][m
 
 TEMPLATE_TEST_CASE("the GPU panel has LAPACK's pivots", "[cuda]", float, double) {
     if (gpu() == nullptr) SKIP(no_gpu);
-    const Shapes shapes{{1, 1}, {33, 7}, {70, 100}, {257, 40}, {600, 40}, {1000, 16}};
+    const Shapes shapes{{1, 1}, {33, 7}, {70, 100}, {257, 40}, {600, 40}, {1000, 16}, {1100, 70}};
     check_separated_panel_pivots<TestType>(*gpu(), designs, shapes);
     check_tied_panel_pivots<TestType>(*gpu(), designs, shapes);
     check_panel_of_equal_magnitudes<TestType>(*gpu(), designs, 700);
@@ -124,8 +129,10 @@ TEMPLATE_TEST_CASE("the GPU panel repeats its bits", "[cuda][medium]", float, do
 
 TEMPLATE_TEST_CASE("zeros, NaN and infinity in a GPU panel of some rows", "[cuda][medium]", float, double) {
     if (gpu() == nullptr) SKIP(no_gpu);
-    check_panel_with_zero_columns<TestType>(*gpu(), designs, 900, 70);
-    check_panel_with_nonfinite_elements<TestType>(*gpu(), designs, 900, 70);
+    for (const Index m : {900, 1200}) {
+        check_panel_with_zero_columns<TestType>(*gpu(), designs, m, 130);
+        check_panel_with_nonfinite_elements<TestType>(*gpu(), designs, m, 130);
+    }
 }
 
 TEMPLATE_TEST_CASE("blocks and leaves of a GPU panel may be chosen", "[cuda][medium]", float, double) {
@@ -133,7 +140,7 @@ TEMPLATE_TEST_CASE("blocks and leaves of a GPU panel may be chosen", "[cuda][med
     PanelPlans plans;
     for (const PanelPlan& design : designs) {
         for (const int blocks : {0, 1, 2, 7, 16}) {
-            for (const int leaf : {0, 1, 5, 16, 32, 33, 64}) plans.push_back({design.design, blocks, leaf});
+            for (const int leaf : {0, 1, 5, 16, 32, 33, 64, 128}) plans.push_back({design.design, blocks, leaf});
         }
     }
     check_panel_ratios<TestType>(*gpu(), plans, {{300, 70}});
@@ -189,7 +196,7 @@ TEMPLATE_TEST_CASE("GPU panels of all small shapes", "[cuda][large]", float, dou
 
 TEMPLATE_TEST_CASE("tall GPU panels", "[cuda][large]", float, double) {
     if (gpu() == nullptr) SKIP(no_gpu);
-    check_panel_ratios<TestType>(*gpu(), designs, product({1000}, {1, 31, 64, 200, 512}));
+    check_panel_ratios<TestType>(*gpu(), designs, product({1000, 1300}, {1, 31, 64, 96, 127, 200, 512}));
     check_panel_ratios<TestType>(*gpu(), designs, {{4099, 2}, {4099, 16}, {4099, 100}, {4099, 256}, {4099, 1000}});
     check_panel_ratios<TestType>(*gpu(), designs, {{20000, 1}, {20000, 64}, {20000, 256}, {40000, 31}, {40000, 256}});
     check_panel_ratios<TestType>(*gpu(), designs, {{2049, 256}, {3000, 100}, {4096, 40}});

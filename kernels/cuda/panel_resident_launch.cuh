@@ -122,7 +122,7 @@ int blocks_for(V variant, int device, Index rows, cuda_kernels::PanelPlan plan, 
 }
 
 /// With a kind of team: as few rows to a thread as do, since all of them cost time. In clusters two warps of a block
-/// lead in leaves of 128 or 64 columns, as long as they hold the rows, else all eight warps eliminate leaves of 16.
+/// lead in wide leaves, as long as they hold the rows, else all eight warps eliminate leaves of 16.
 template <class T, class Kind>
 struct ResidentPanel {
     static bool fits(int device, Index rows, cuda_kernels::PanelPlan plan);
@@ -132,14 +132,12 @@ struct ResidentPanel {
                        void* workspace, cuda_kernels::PanelPlan plan, PanelLog log = {});
 
   private:
+    // Wide leaves of 128, 64 and 32 columns, of floats 128 and 64: windows are as wide as registers hold their rows.
     template <int rows_a_thread>
     using Low = Variant<T, Kind, WideLeaves<rows_a_thread>, 32, 2>;
-    // four rows of 32 doubles are more than the registers hold
     using Middle = Variant<T, Kind, WideLeaves<4>, sizeof(T) == 8 ? 16 : 32, 2>;
-    using Tall = Variant<T, Kind, WideLeaves<8>, sizeof(T) == 8 ? 8 : 16, 2>;
-    template <int rows_a_thread>
-    using High = Variant<T, Kind, NarrowLeaves<rows_a_thread>, 16, team_warps>;
-    using Highest = High<sizeof(T) == 8 ? 4 : 5>;  // what the registers hold
+    using High = Variant<T, Kind, WideLeaves<8>, sizeof(T) == 8 ? 8 : 16, 2>;
+    using Highest = Variant<T, Kind, NarrowLeaves<sizeof(T) == 8 ? 4 : 5>, 16, team_warps>;
 
     /// f(variant, blocks) of the first that takes the panel; whether there is one. Few variants, since each takes long
     /// to compile.
@@ -151,9 +149,7 @@ struct ResidentPanel {
             return blocks > 0;
         };
         if constexpr (Kind::in_cluster) {
-            if (takes(Low<1>()) || takes(Low<2>()) || takes(Middle()) || takes(Tall()) || takes(High<1>()) ||
-                takes(High<2>()))
-                return true;
+            if (takes(Low<1>()) || takes(Low<2>()) || takes(Middle()) || takes(High())) return true;
         }
         return takes(Highest());
     }

@@ -11,10 +11,13 @@ namespace basalt::cuda_detail {
 /// known by then, so that only its holder has to send: the pivot row's columns of each window are one message to each
 /// block, written into its memory by the holder's follower. When all steps of the former windows are done, followers
 /// hand their columns over in the staging buffer, and the leaders go on. Rows do not move before the last step, and
-/// between windows the blocks do not wait for anything but these messages.
+/// between windows the blocks wait for nothing but these messages.
 ///
-/// The staging buffer holds all columns: those of L, and of a window that nobody has in registers. Nothing is written
-/// twice in a leaf but it, so that no one has to say that he is done with reading.
+/// Who owns what: a row's elements are in the registers of one leader and of one follower a window. A column of the
+/// staging buffer is the follower's that has it until he hands it over, then the leaders', who write L into it;
+/// followers of later windows read it once its step is in `eliminated`. Rows of U and steps are written once in a leaf,
+/// so that no one has to say that he is done with reading. Each barrier is released by all lanes that wrote and
+/// acquired by all that read.
 template <class T, int window, int rows_a_thread, class Team>
 class WideLeaf {
     static constexpr int pack = 16 / static_cast<int>(sizeof(T));
@@ -23,9 +26,10 @@ class WideLeaf {
     static constexpr int windows = 4, width = windows * window, stage_ld = width + pack;
     using Steps = Elimination<T, window, rows_a_thread, Team, stage_ld, true>;
     static constexpr int block_rows = Steps::block_rows;
-    static_assert(Steps::warps == 2 && team_warps == 2 * windows);
 
   private:
+    static constexpr int warps_a_window = Steps::warps;
+    static_assert(warps_a_window == 2 && team_warps == warps_a_window * windows);
     /// Rows of U for the windows up to number w: window w has a row for each step of those left of it.
     static constexpr int rows_of_u(int w) { return (w + 1) * w / 2 * window; }
     static constexpr int followed_steps = (windows - 1) * window;
@@ -57,9 +61,9 @@ class WideLeaf {
     static __device__ void prepare(Kept& kept) {
         const int n = static_cast<int>(threadIdx.x);
         static_assert(rows_of_u(windows - 1) <= team_threads);
-        if (n < followed_steps) prepare_barrier(&kept.eliminated[n], 2 * warp_lanes);
+        if (n < followed_steps) prepare_barrier(&kept.eliminated[n], warps_a_window * warp_lanes);
         if (n < rows_of_u(windows - 1)) prepare_barrier(&kept.arrived[n], 1);
-        if (n < windows) prepare_barrier(&kept.handed_over[n], 2 * warp_lanes);
+        if (n < windows) prepare_barrier(&kept.handed_over[n], warps_a_window * warp_lanes);
     }
 
     /// Columns [col, col + count) from row `col` on, of which `pivots` are eliminated.
@@ -74,7 +78,7 @@ class WideLeaf {
     /// As Leaf's. `pivots`: nullptr but for one block.
     __device__ __forceinline__ void factor(Team& team, Kept& kept, Shared& shared, Index* pivots, int& info) const {
         if (thread_.number < rows_of_u(windows - 1)) arrive_and_expect(&kept.arrived[thread_.number], message_bytes);
-        if (thread_.warp < Steps::warps) {
+        if (thread_.warp < warps_a_window) {
             lead(team, kept, shared, pivots, info);
         } else {
             team.arrive();
@@ -87,7 +91,7 @@ class WideLeaf {
         }
     }
 
-    /// Writes all rows to their new places, and the block's share of the rows of U.
+    /// Writes all rows of L to their new places.
     __device__ __forceinline__ void store(const Shared& shared) const {
         constexpr int pieces = width / pack;
         const int total = rows_.count() * pieces;
@@ -102,15 +106,6 @@ class WideLeaf {
                 *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(from);
             } else {
                 for (int c = 0; part + c < known; ++c) to[c] = from[c];
-            }
-        }
-        const int size = Team::size();
-#pragma unroll 1
-        for (int s = Team::rank() + thread_.warp * size; s < pivots_; s += team_warps * size) {
-            for (int w = s / window + 1; w * window < count_; ++w) {
-                const int c = w * window + thread_.lane;
-                if (thread_.lane < window && c < count_)
-                    *panel_.at(col_ + s, col_ + c) = shared.u[(rows_of_u(w - 1) + s) * window + thread_.lane];
             }
         }
     }
@@ -159,8 +154,8 @@ class WideLeaf {
         // are done early, and the leaders have those of the window that is theirs first.
         const int w = thread_.warp < 4 ? 3 : thread_.warp < 6 ? 1 : 2;
         if (w * window >= count_) return;
-        constexpr int rows = block_rows / 2;  // of a warp
-        const int top = thread_.warp % 2 * rows;
+        constexpr int rows = block_rows / warps_a_window;  // of a warp
+        const int part = thread_.warp % warps_a_window, top = part * rows;
         T* const own = &shared.stage[(top + thread_.lane) * stage_ld];
         T a[rows_a_thread][window];
         for_each_piece([&](int r, int c) { load_packed(own + r * warp_lanes * stage_ld + w * window + c, &a[r][c]); });
@@ -198,9 +193,17 @@ class WideLeaf {
                 }
             }
         }
-        if (w * window >= pivots_) return;
-        for_each_piece([&](int r, int c) { store_packed(&a[r][c], own + r * warp_lanes * stage_ld + w * window + c); });
-        arrive_at(&kept.handed_over[w]);
+        if (w * window < pivots_) {
+            for_each_piece(
+                [&](int r, int c) { store_packed(&a[r][c], own + r * warp_lanes * stage_ld + w * window + c); });
+            arrive_at(&kept.handed_over[w]);
+        }
+        // the block's share of the rows of U, beside the leaders' further steps
+        const int col = w * window + thread_.lane, size = Team::size();
+        if (thread_.lane >= window || col >= count_) return;
+#pragma unroll 1
+        for (int s = Team::rank() + part * size; s < steps; s += warps_a_window * size)
+            *panel_.at(col_ + s, col_ + col) = u[s * window + thread_.lane];
     }
 
     /// A window's columns of a row, to the same place in all blocks.
@@ -245,6 +248,7 @@ class WideLeaf {
             for (int c = 0; c < window; c += pack) f(r, c);
         }
     }
+
     const PanelView<T> panel_;
     const int col_, count_, pivots_;
     const BlockRows rows_;
