@@ -29,7 +29,7 @@ inline std::string text_of(PanelPlan plan) {
     static constexpr std::array<const char*, 4> names{"cluster", "grid", "fused", "steps"};
     return std::string(names[static_cast<std::size_t>(plan.design)]) + ", " + std::to_string(plan.blocks) +
            " blocks, leaf " + std::to_string(plan.leaf_width) + ", at most " + std::to_string(plan.tallest_leaf) +
-           " high";
+           " high, " + std::to_string(plan.rows_a_block) + " rows a block";
 }
 
 /// A matrix as the panel takes it: row-major, with a gap right of its rows.
@@ -318,6 +318,28 @@ void check_panel_pivots_beside_nan(Kernels& kernels, const PanelPlans& plans, In
             REQUIRE(pivots_in_range(found));
         });
     }
+}
+
+/// What is no number stays in its row: one of NaN below all others is never a pivot, and they are factored as without
+/// it. m > n.
+template <class T, class Kernels>
+void check_panel_above_row_of_nan(Kernels& kernels, const PanelPlans& plans, Index m, Index n) {
+    const Dense<T> above = well_separated<T>(m - 1, n, 31);
+    Dense<T> a(m, n);
+    for (Index j = 0; j < n; ++j) {
+        for (Index i = 0; i < m - 1; ++i) a(i, j) = above(i, j);
+        a(m - 1, j) = std::numeric_limits<T>::quiet_NaN();
+    }
+    for_fitting<T>(kernels, plans, m, n, [&](PanelPlan plan) {
+        const Factored<T> with = factor_panel<T>(kernels, a, plan);
+        Dense<T> factors(m - 1, n);
+        for (Index j = 0; j < n; ++j) {
+            for (Index i = 0; i < m - 1; ++i) factors(i, j) = with.lu(i, j);
+            REQUIRE(std::isnan(with.lu(m - 1, j)));
+        }
+        CHECK(factor_ratio(above, factors, with.pivots) < 30);  // of NaN it would not be
+        CHECK(with.pivots == lapack_getrf(above).pivots);
+    });
 }
 
 /// The same input gives the same bits, `times` times.

@@ -156,5 +156,6 @@ TEMPLATE_TEST_CASE("an emulated device factors panels with zeros, denormals, NaN
     check_panel_with_denormal_pivot<TestType>(twins, any, 600);
     check_panel_with_nonfinite_elements<TestType>(twins, any, 150, 40);
     check_panel_pivots_beside_nan<TestType>(twins, any, 600);
+    check_panel_above_row_of_nan<TestType>(twins, any, 300, 100);
     check_repeated_panel<TestType>(twins, any, 700, 70, 3);
 }

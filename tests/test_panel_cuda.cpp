@@ -13,8 +13,8 @@ using namespace basalt_tests;
 
 namespace {
 
-/// The cluster also with all warps, where by default two lead, and with two and four times as many rows a block, which
-/// have leaves of other widths.
+/// The cluster also with all warps, where by default two lead, and with more rows a block, which have leaves of their
+/// own.
 const PanelPlans designs{{PanelDesign::cluster},
                          {PanelDesign::cluster, 0, 16},
                          {.design = PanelDesign::cluster, .rows_a_block = 250},
@@ -38,8 +38,8 @@ Shapes product(const std::vector<Index>& rows, const std::vector<Index>& cols) {
     return shapes;
 }
 
-const Shapes few{{0, 0},   {0, 5},    {5, 0},   {1, 1},    {1, 16},   {5, 7},     {31, 2},   {32, 31},
-                 {33, 64}, {64, 100}, {100, 8}, {257, 40}, {600, 40}, {1000, 16}, {1100, 70}};
+const Shapes few{{0, 0},   {0, 5},    {5, 0},   {1, 1},    {1, 16},   {5, 7},     {31, 2},    {32, 31},
+                 {33, 64}, {64, 100}, {100, 8}, {257, 40}, {600, 40}, {1000, 16}, {600, 200}, {1100, 70}};
 
 /// The design `fused` with the update that its plan does not name.
 class GreedyKernels : public CudaKernels {
@@ -120,6 +120,7 @@ TEMPLATE_TEST_CASE("NaN and infinity in a GPU panel neither hang nor choose a ro
     if (gpu() == nullptr) SKIP(no_gpu);
     check_panel_with_nonfinite_elements<TestType>(*gpu(), designs, 150, 40);
     check_panel_pivots_beside_nan<TestType>(*gpu(), designs, 600);
+    check_panel_above_row_of_nan<TestType>(*gpu(), designs, 300, 100);
 }
 
 TEMPLATE_TEST_CASE("the GPU panel repeats its bits", "[cuda][medium]", float, double) {
@@ -130,8 +131,9 @@ TEMPLATE_TEST_CASE("the GPU panel repeats its bits", "[cuda][medium]", float, do
 TEMPLATE_TEST_CASE("zeros, NaN and infinity in a GPU panel of some rows", "[cuda][medium]", float, double) {
     if (gpu() == nullptr) SKIP(no_gpu);
     for (const Index m : {900, 1200}) {
-        check_panel_with_zero_columns<TestType>(*gpu(), designs, m, 130);
-        check_panel_with_nonfinite_elements<TestType>(*gpu(), designs, m, 130);
+        check_panel_with_zero_columns<TestType>(*gpu(), designs, m, 200);
+        check_panel_with_nonfinite_elements<TestType>(*gpu(), designs, m, 200);
+        check_panel_above_row_of_nan<TestType>(*gpu(), designs, m, 200);
     }
 }
 
@@ -140,7 +142,11 @@ TEMPLATE_TEST_CASE("blocks and leaves of a GPU panel may be chosen", "[cuda][med
     PanelPlans plans;
     for (const PanelPlan& design : designs) {
         for (const int blocks : {0, 1, 2, 7, 16}) {
-            for (const int leaf : {0, 1, 5, 16, 32, 33, 64, 128}) plans.push_back({design.design, blocks, leaf});
+            for (const int leaf : {0, 1, 5, 16, 32, 33, 64, 128}) {
+                plans.push_back(design);
+                plans.back().blocks = blocks;
+                plans.back().leaf_width = leaf;
+            }
         }
     }
     check_panel_ratios<TestType>(*gpu(), plans, {{300, 70}});
@@ -221,6 +227,6 @@ TEMPLATE_TEST_CASE("tall GPU panels with zeros, NaN and infinity", "[cuda][large
 TEMPLATE_TEST_CASE("the GPU panel repeats its bits two hundred times", "[cuda][large]", float, double) {
     if (gpu() == nullptr) SKIP(no_gpu);
     check_repeated_panel<TestType>(*gpu(), {{PanelDesign::cluster}, {PanelDesign::grid}}, 5000, 128, 200);
-    for (const Index m : {1500, 3000}) check_repeated_panel<TestType>(*gpu(), {{PanelDesign::cluster}}, m, 128, 200);
+    for (const Index m : {1500, 3000}) check_repeated_panel<TestType>(*gpu(), {{PanelDesign::cluster}}, m, 256, 200);
     check_repeated_panel<TestType>(*gpu(), {{PanelDesign::fused}, {PanelDesign::steps}}, 5000, 64, 20);
 }

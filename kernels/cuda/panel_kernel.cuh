@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <type_traits>
 
 #include "kernels/cuda/panel_update.cuh"
 #include "kernels/cuda/panel_wide_leaf.cuh"
@@ -12,6 +11,8 @@ namespace basalt::cuda_detail {
 template <class T, class Leaf, class Team>
 struct PanelShared {
     typename Team::Shared team;  ///< where the team looks for it
+    // Other blocks write only to a leaf: all that they send is awaited before the leaf ends, and nothing of the next
+    // one is sent before this block has fetched its columns and proposed a row of them.
     union {
         typename Leaf::Shared leaf;
         ProductShared<T> product;
@@ -133,7 +134,7 @@ __global__ void __launch_bounds__(team_threads, 1)
         team.arrive();
         own = BlockRows::of(rank, size, right, panel.rows);
         team.wait();
-        const bool few = Shared::Few::exists && order <= strip_cols, by_all = order <= most_solved_by_all;
+        const bool few = order <= strip_cols, by_all = order <= most_solved_by_all;
         const T* u = shared.product.u[0];
         if constexpr (Shared::Few::exists) u = few ? shared.few.u : u;
         const PanelUpdate update{first, known, right, cols};

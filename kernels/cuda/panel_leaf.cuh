@@ -57,7 +57,7 @@ __device__ __forceinline__ void fetch_to_stage(const PanelView<T>& panel, BlockR
     }
 }
 
-/// 16 or 32 columns.
+/// Columns that all warps of a block eliminate.
 template <class T, int leaf_width, int rows_a_thread, class Team>
 class Leaf {
     /// Rows of the staging buffer: the padding has a warp's threads hit different banks with 16 bytes each of their
@@ -68,6 +68,7 @@ class Leaf {
     static constexpr int width = leaf_width, stage_ld = width + pack;
     using Steps = Elimination<T, width, rows_a_thread, Team, stage_ld>;
     static constexpr int block_rows = Steps::block_rows;
+    static_assert(Steps::warps == team_warps);
     /// What the block shares.
     struct Shared {
         alignas(16) T stage[block_rows * stage_ld];
@@ -91,12 +92,8 @@ class Leaf {
     }
 
     /// Eliminates; columns of L go to the staging buffer. `pivots`: nullptr but for one block, which also writes the
-    /// rows of U. The block's first warps have the rows; the others help to load and to store.
+    /// rows of U.
     __device__ __forceinline__ void factor(Team& team, Kept& kept, Shared& shared, Index* pivots, int& info) {
-        if (!eliminates()) {
-            team.arrive();
-            return;
-        }
         // lane k of warp 0 follows the leaf's top row number k and notes where pivot k came from
         Followed followed{col_ + thread_.lane, col_ + thread_.lane, pivots, info};
         steps_.begin(col_, pivots_);
@@ -118,7 +115,7 @@ class Leaf {
 
     /// Writes columns of L to the rows' new places.
     __device__ __forceinline__ void store(Shared& shared) {
-        if (eliminates()) store_moved(shared);
+        store_moved(shared);
         __syncthreads();
         constexpr int piece = pack;
         constexpr int pieces = width / piece;
@@ -139,8 +136,6 @@ class Leaf {
     }
 
   private:
-    __device__ bool eliminates() const { return Steps::warps == team_warps || thread_.warp < Steps::warps; }
-
     /// Rows that change places, or that are new to U; notes which they are.
     __device__ __forceinline__ void store_moved(Shared& shared) {
         steps_.for_each_row([&](int r, int row, int place) {

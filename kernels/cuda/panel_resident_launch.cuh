@@ -52,6 +52,7 @@ struct Variant {
     static constexpr bool in_cluster = Kind::in_cluster;
     static constexpr Index rows_a_block = Leaf::block_rows;
     static constexpr std::size_t shared_bytes = sizeof(PanelShared<T, Leaf, Team>);
+    static_assert(shared_bytes <= 227 * 1024 && width <= product_cols);
 
     /// Blocks that can run at once: of one cluster, or on the whole GPU, which is the calling thread's. Asked once.
     static int most_blocks(int device) {

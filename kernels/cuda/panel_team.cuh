@@ -85,7 +85,7 @@ class ClusterTeam {
         next_blocks_ = remote_address(row, block + blocks_at_once) - row_;
     }
 
-    /// Called by each warp that proposes. `step`: of the leaf, from 0.
+    /// Called by each warp that proposes. `step`: of the columns that are eliminated together, from 0.
     __device__ void propose(int step, const Message& candidate, BlockThread thread) {
         const int half = step & 1, words = Message::words_with(width - step);
         const unsigned in_half = half * static_cast<unsigned>(sizeof(shared().arrived[0])),
@@ -117,7 +117,7 @@ class ClusterTeam {
     /// The best of what was proposed, when all have. Valid until the next call. Called by the warps that eliminate.
     __device__ PivotRow<Row> agreed(int step, BlockThread thread) {
         const int half = step & 1;
-        const unsigned phase = static_cast<unsigned>(step >> 1 & 1);  // leaves take a multiple of four steps
+        const unsigned phase = static_cast<unsigned>(step >> 1 & 1);  // all but the last take a multiple of four steps
         wait_at(&shared().barrier[half], phase);
         const auto& arrived = shared().arrived[half];
         const auto row = [&](int candidate) {

@@ -5,13 +5,13 @@
 
 namespace basalt::cuda_detail {
 
-/// A leaf of four windows of columns, so wide that it seldom has anything right of it, for the blocks of a cluster. Two
-/// of a block's warps lead: they eliminate one window after the other. Two more for each further window follow: they
-/// hold its columns of the same rows and do to them what the leaders do to theirs, some steps behind. A step's pivot is
-/// known by then, so that only its holder has to send: the pivot row's columns of each window are one message to each
-/// block, written into its memory by the holder's follower. When all steps of the former windows are done, followers
-/// hand their columns over in the staging buffer, and the leaders go on. Rows do not move before the last step, and
-/// between windows the blocks wait for nothing but these messages.
+/// A leaf of four windows of columns, for the blocks of a cluster. Two of a block's warps lead: they eliminate one
+/// window after the other. Two more for each further window follow: they hold its columns of the same rows and do to
+/// them what the leaders do to theirs, some steps behind. A step's pivot is known by then, so that only its holder has
+/// to send: the pivot row's columns of each window are one message to each block, written into its memory by the
+/// holder's follower. When all steps of the former windows are done, followers hand their columns over in the staging
+/// buffer, and the leaders go on. Rows do not move before the last step, and between windows the blocks wait for
+/// nothing but these messages.
 ///
 /// Who owns what: a row's elements are in the registers of one leader and of one follower a window. A column of the
 /// staging buffer is the follower's that has it until he hands it over, then the leaders', who write L into it;
@@ -85,7 +85,7 @@ class WideLeaf {
             follow(kept, shared);
         }
         team.leaf_done();
-        if (col_ > 0 || col_ + count_ < panel_.cols) {
+        if (count_ < panel_.cols) {  // others move
             __syncthreads();
             find_moves(kept);
         }
@@ -111,6 +111,8 @@ class WideLeaf {
     }
 
   private:
+    /// Of all barriers of this leaf. They complete once a leaf, since one that does not take all its steps, or has no
+    /// columns for some followers, is the last.
     __device__ unsigned phase() const { return static_cast<unsigned>(col_ / width) & 1U; }
 
     __device__ __forceinline__ void lead(Team& team, Kept& kept, Shared& shared, Index* pivots, int& info) const {
@@ -150,8 +152,7 @@ class WideLeaf {
     }
 
     __device__ __forceinline__ void follow(Kept& kept, Shared& shared) const {
-        // The last window's followers work longest: beside them, the fourth parts of a multiprocessor have warps that
-        // are done early, and the leaders have those of the window that is theirs first.
+        // Warps that are four apart share a scheduler: the leaders' have the followers that are done first.
         const int w = thread_.warp < 4 ? 3 : thread_.warp < 6 ? 1 : 2;
         if (w * window >= count_) return;
         constexpr int rows = block_rows / warps_a_window;  // of a warp
@@ -221,8 +222,7 @@ class WideLeaf {
         }
     }
 
-    /// What the leaf's interchanges move, from the list of its pivots: two warps or four follow 32 of the top rows
-    /// each.
+    /// What the leaf's interchanges move, from the list of its pivots: a warp for each 32 of the top rows.
     __device__ __forceinline__ void find_moves(Kept& kept) const {
         for (int k = thread_.number; k < pivots_; k += team_threads) kept.moves.pivot_source[k] = kept.steps[k].from;
         __syncthreads();
