@@ -1,0 +1,65 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/factor_options.hpp"
+#include "apps/factor_plan.hpp"
+#include "apps/output_files.hpp"
+#include "basalt/runtime.hpp"
+#include "io/energy_meter.hpp"
+#include "io/json_record.hpp"
+
+namespace basalt {
+
+/// What a subcommand that factors one matrix has of its own.
+struct FactorRoutine {
+    std::string command;                             ///< its name
+    std::string name;                                ///< LAPACK's without the precision, e.g. "getrf"
+    std::string variant;                             ///< what lines say behind the precision, e.g. " (tf32)"
+    Index panel_width = 0;                           ///< for the record
+    double flops = 0;                                ///< of one factorization
+    JsonRecord other_fields = JsonRecord::object();  ///< of the record, behind those that all have
+
+    std::function<double()> expected_rate;       ///< flop/s at least, measured now; for a progress bar
+    std::function<void()> prepare;               ///< makes the matrix
+    std::function<void()> factor;                ///< submits all of it, until the factors are where the plan says
+    std::function<std::optional<Index>()> info;  ///< INFO of the last factorization; none where there is no INFO
+    std::function<double()> residual_ratio;      ///< of its factors
+    std::optional<std::string> without_factors;  ///< what lines say of INFO above 0, if there is no factor then
+};
+
+/// The factorizations of one call of such a subcommand and what came out of them. Not for several threads.
+class FactorRuns {
+  public:
+    /// `options` has the size of the matrix. They, `plan`, `runtime` and `files` must outlive the object.
+    FactorRuns(const FactorOptions& options, const FactorPlan& plan, FactorRoutine routine, Runtime& runtime,
+               OutputFiles& files);
+
+    /// All runs, or those before a Ctrl-C; returns the exit status.
+    int run();
+
+  private:
+    /// Of the last run: where there is no factor, there is nothing to check, and it has not passed.
+    bool has_factors() const { return !routine_.without_factors || routine_.info().value_or(0) == 0; }
+    void run_once();
+    void factor();
+    void write_line() const;
+    void write_record() const;
+
+    const FactorOptions& options_;
+    const FactorPlan& plan_;
+    const FactorRoutine routine_;
+    Runtime& runtime_;
+    OutputFiles& files_;
+    std::unique_ptr<EnergyMeter> meter_;  // only where energy is asked for
+    std::vector<double> seconds_;
+    double ratio_ = 0;  // of the last run
+    double worst_ratio_ = 0;
+    bool passed_ = true;
+};
+
+}  // namespace basalt
