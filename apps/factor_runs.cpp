@@ -53,6 +53,7 @@ void FactorRuns::run_once() {
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     if (meter_) meter_->stop();
     if (last) files_.end_trace(runtime_);
+    routine_.collect();
     passed_ = passed_ && has_factors();
     if (options_.check && has_factors()) {
         ratio_ = routine_.residual_ratio();

@@ -27,8 +27,9 @@ struct FactorRoutine {
     std::function<double()> expected_rate;       ///< flop/s at least, measured now; for a progress bar
     std::function<void()> prepare;               ///< makes the matrix
     std::function<void()> factor;                ///< submits all of it, until the factors are where the plan says
-    std::function<std::optional<Index>()> info;  ///< INFO of the last factorization; none where there is no INFO
-    std::function<double()> residual_ratio;      ///< of its factors
+    std::function<void()> collect = [] {};       ///< takes what came out, when all is done
+    std::function<std::optional<Index>()> info;  ///< what collect() took for INFO; none where there is no INFO
+    std::function<double()> residual_ratio;      ///< of the last factors
     std::optional<std::string> without_factors;  ///< what lines say of INFO above 0, if there is no factor then
 };
 
