@@ -56,7 +56,7 @@ void GpuLuTasks<T>::gather(int k) {
             const RowMoves row_moves(static_cast<Index*>(at[1]), p.width);
             T* const block = static_cast<T*>(at[3]) + p.first * ld;
             if (done > 0) {
-                const TileColumns<T> before{block, 1, 0, rows - p.first, done, ld};
+                const auto before = one_tile_column(View<T>::row_major(block, rows - p.first, done, ld));
                 const auto exchanged = dense_tile_columns(static_cast<T*>(at[2]), 1, p.width, done);
                 on_stream::exchange_rows<T>(stream, row_moves, before, exchanged);
                 on_stream::copy_tile_columns<T>(stream, exchanged, before.row_range(0, p.width));

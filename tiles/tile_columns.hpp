@@ -63,6 +63,12 @@ constexpr TileColumns<T> dense_tile_columns(T* data, Index columns, Index rows, 
     return {data, columns, rows * width, rows, width, width};
 }
 
+/// A view whose rows have their elements side by side, as one tile column.
+template <class T>
+constexpr TileColumns<T> one_tile_column(View<T> view) {
+    return {view.data(), 1, 0, view.rows(), view.cols(), view.row_stride()};
+}
+
 /// Elements of the matrix, without padding, that the l-th of the dealt tile columns is wide.
 inline Index dealt_width(const TileGrid& grid, TileDeal deal, Index l) { return grid.tile_width(deal.column(l)); }
 

@@ -10,7 +10,7 @@ namespace basalt::cpu_kernels {
 template <class T>
 void update_leading(std::type_identity_t<View<const T>> l, RowMoves moves, View<T> a) {
     const Index order = l.cols(), below = l.rows() - order;
-    const TileColumns<T> columns{a.data(), 1, 0, a.rows(), a.cols(), a.row_stride()};
+    const TileColumns<T> columns = one_tile_column(a);
     std::vector<T> rows(static_cast<std::size_t>(order * a.cols()));
     const TileColumns<T> top = dense_tile_columns(rows.data(), 1, order, a.cols());
     exchange_rows<T>(moves, columns, top);

@@ -58,12 +58,8 @@ bool dense(const TileColumns<T>& a) {
 
 template <class T>
 void copy_elements(Stream stream, std::type_identity_t<View<const T>> source, View<T> target) {
-    const auto alone = [](auto view) {
-        using Element = std::remove_pointer_t<decltype(view.data())>;
-        return TileColumns<Element>{view.data(), 1, 0, view.rows(), view.cols(), view.row_stride()};
-    };
     assert(target.cols() <= 1 || (source.col_stride() == 1 && target.col_stride() == 1));
-    copy_tile_columns<T>(stream, alone(source), alone(target));
+    copy_tile_columns<T>(stream, one_tile_column(source), one_tile_column(target));
 }
 
 template <class T>

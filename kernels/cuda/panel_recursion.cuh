@@ -22,7 +22,7 @@ void interchange_outside(Stream stream, View<T> panel, Index first, Index cols, 
 /// B = L^-1 B for L unit lower triangular, and C -= A B below them.
 template <class T>
 void solve(Stream stream, std::type_identity_t<View<const T>> l, View<T> b) {
-    const TileColumns<T> rows{b.data(), 1, 0, b.rows(), b.cols(), b.row_stride()};
+    const TileColumns<T> rows = one_tile_column(b);
     cuda_kernels::solve_by_substitution<T>(stream, l, rows, rows);
 }
 

@@ -89,9 +89,8 @@ struct ResidentLeaf {
 
     void interchange(Index first, Index cols, Index begin, Index end) const {
         if (begin == end) return;
-        const View<T> part = panel.block(first, begin, panel.rows() - first, end - begin);
-        const TileColumns<T> a{part.data(), 1, 0, part.rows(), part.cols(), part.row_stride()};
-        const TileColumns<T> top = dense_tile_columns(top_rows(), 1, cols, part.cols());
+        const TileColumns<T> a = one_tile_column(panel.block(first, begin, panel.rows() - first, end - begin));
+        const TileColumns<T> top = dense_tile_columns(top_rows(), 1, cols, a.width);
         cuda_kernels::exchange_rows<T>(stream, RowMoves(moves(), cols), a, top);
         cuda_kernels::copy_tile_columns<T>(stream, top, a.row_range(0, cols));
     }

@@ -106,9 +106,8 @@ void update_by_short_pieces(Stream stream, View<const float> l, TileColumns<cons
     const Index step = transposed ? k * m : k, ld = transposed ? m : split_pieces * k;
     auto* const of_l = static_cast<__nv_bfloat16*>(workspace);
     auto* const of_u = of_l + split_workspace(m, k, 0) / sizeof(__nv_bfloat16);
-    const TileColumns<const float> stored = transposed ? TileColumns<const float>{l.data(), 1, 0, k, m, l.col_stride()}
-                                                       : TileColumns<const float>{l.data(), 1, 0, m, k, l.row_stride()};
-    split(stream, stored, {of_l + (split_pieces - 1) * step, ld, -step, 0});
+    const View<const float> stored = transposed ? View<const float>::row_major(l.data(), k, m, l.col_stride()) : l;
+    split(stream, one_tile_column(stored), {of_l + (split_pieces - 1) * step, ld, -step, 0});
     split(stream, u, {of_u, n, k * n, split_pieces * k * n});
 
     constexpr float one = 1;
@@ -145,8 +144,8 @@ void subtract_transposed_product_by_pieces(Stream stream, View<const float> a, V
     if (c.empty() || k == 0) return;
     auto* const of_a = static_cast<__nv_bfloat16*>(workspace);
     auto* const of_b = of_a + split_workspace(m, k, 0) / sizeof(__nv_bfloat16);
-    split(stream, {a.data(), 1, 0, m, k, a.row_stride()}, {of_a + (split_pieces - 1) * k, ld, -k, 0});
-    split(stream, {b.data(), 1, 0, n, k, b.row_stride()}, {of_b, ld, k, 0});
+    split(stream, one_tile_column(a), {of_a + (split_pieces - 1) * k, ld, -k, 0});
+    split(stream, one_tile_column(b), {of_b, ld, k, 0});
 
     constexpr float one = 1;
     float alpha = -1 / (split_step * split_step);
