@@ -368,11 +368,5 @@ int main(int argc, char** argv) {
     CLI::App app("One buffer to several GPUs: our ring, the source alone, NCCL", "bench_broadcast");
     Options options;
     add_options(app, options);
-    if (const auto status = parse(app, argc, argv)) return *status;
-    try {
-        return run(options);
-    } catch (const std::exception& error) {
-        fmt::print(stderr, "bench_broadcast: {}\n", error.what());
-        return 3;
-    }
+    return run_program(app, argc, argv, [&] { return run(options); });
 }

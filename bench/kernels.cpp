@@ -334,14 +334,5 @@ int main(int argc, char** argv) {
     CLI::App app("Time and rate of the GPU kernels beside the update", "bench_kernels");
     Options options;
     add_options(app, options);
-    if (const auto status = parse(app, argc, argv)) return *status;
-    try {
-        return run(options);
-    } catch (const std::invalid_argument& error) {
-        fmt::print(stderr, "bench_kernels: {}\n", error.what());
-        return 2;
-    } catch (const std::exception& error) {
-        fmt::print(stderr, "bench_kernels: {}\n", error.what());
-        return 3;
-    }
+    return run_program(app, argc, argv, [&] { return run(options); });
 }

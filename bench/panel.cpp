@@ -292,18 +292,12 @@ int main(int argc, char** argv) {
     app.add_option(
         "--log", options.log,
         "GPU, double: write what the blocks of each design are busy with, in a run more, as a trace to this file");
-    if (const auto status = parse(app, argc, argv)) return *status;
-    try {
+    return run_program(app, argc, argv, [&] {
         if (options.mode == "gpu") return bench_panel_gpu(options), 0;
         if (options.threads.empty()) options.threads = usual_threads();
         if (options.widths.empty()) options.widths = {192, 256};
         if (!core.empty()) require_vendor_core(core, argv);
         options.precision == "s" ? run<float>(options) : run<double>(options);
-    } catch (const std::invalid_argument& error) {
-        fmt::print(stderr, "bench_panel: {}\n", error.what());
-        return 2;
-    } catch (const std::exception& error) {
-        fmt::print(stderr, "bench_panel: {}\n", error.what());
-        return 3;
-    }
+        return 0;
+    });
 }

@@ -118,11 +118,5 @@ int main(int argc, char** argv) {
     app.add_option("--gpus", options.gpus, "emulated GPUs")->check(CLI::Range(1, 8));
     app.add_option("--repeat", options.repeat, "rounds that count")->check(CLI::Range(1, 1000));
     app.add_option("--json", options.json, "append a record to this file; - for standard output");
-    if (const auto status = parse(app, argc, argv)) return *status;
-    try {
-        return run(options);
-    } catch (const std::exception& error) {
-        fmt::print(stderr, "bench_submission: {}\n", error.what());
-        return 3;
-    }
+    return run_program(app, argc, argv, [&] { return run(options); });
 }

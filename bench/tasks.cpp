@@ -244,11 +244,5 @@ int main(int argc, char** argv) {
     CLI::App app("What a task costs: ours beside OpenMP, oneTBB and a bare loop", "bench_tasks");
     Options options;
     add_options(app, options);
-    if (const auto status = parse(app, argc, argv)) return *status;
-    try {
-        return run(options);
-    } catch (const std::exception& error) {
-        fmt::print(stderr, "bench_tasks: {}\n", error.what());
-        return 3;
-    }
+    return run_program(app, argc, argv, [&] { return run(options); });
 }

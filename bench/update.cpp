@@ -269,14 +269,5 @@ int main(int argc, char** argv) {
     CLI::App app("The trailing update of tile columns beside a plain gemm, in turn", "bench_update");
     Options options;
     add_options(app, options);
-    if (const auto status = parse(app, argc, argv)) return *status;
-    try {
-        return run(options);
-    } catch (const std::invalid_argument& error) {
-        fmt::print(stderr, "bench_update: {}\n", error.what());
-        return 2;
-    } catch (const std::exception& error) {
-        fmt::print(stderr, "bench_update: {}\n", error.what());
-        return 3;
-    }
+    return run_program(app, argc, argv, [&] { return run(options); });
 }

@@ -152,11 +152,6 @@ void require_own_options(const CLI::App& routine) {
     }
 }
 
-int fail(int status, const std::string& message) {
-    fmt::print(stderr, "bench_versus: {}\n", message);
-    return status;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -172,8 +167,7 @@ int main(int argc, char** argv) {
     const CLI::App* const cholesky =
         app.add_subcommand("cholesky", "Cholesky beside OpenBLAS's or cuSOLVER's potrf and gemm");
     add_options(*app.get_subcommand("cholesky"), options, core);
-    if (const auto status = parse(app, argc, argv)) return *status;
-    try {
+    return run_program(app, argc, argv, [&] {
         if (!core.empty()) require_vendor_core(core, argv);
         require_own_options(*app.get_subcommands().front());
         if (options.in_place && (options.mode == "cpu" || options.data != "device")) {
@@ -189,11 +183,5 @@ int main(int argc, char** argv) {
         if (cholesky->parsed()) return options.mode == "cpu" ? versus_cholesky(options) : versus_cholesky_gpu(options);
         if (options.mode != "cpu") return versus_lu_gpu(options);
         return versus_lu(options);
-    } catch (const std::invalid_argument& error) {
-        return fail(2, error.what());
-    } catch (const std::bad_alloc&) {
-        return fail(3, "not enough memory");
-    } catch (const std::exception& error) {
-        return fail(3, error.what());
-    }
+    });
 }
