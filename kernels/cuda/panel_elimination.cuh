@@ -21,6 +21,11 @@ __device__ void store_packed(const T* from, T* to) {
     *reinterpret_cast<uint4*>(to) = word;
 }
 
+/// Where a row is after those at two places were exchanged.
+__device__ inline int after_exchange(int place, int from, int to) {
+    return place == from ? to : place == to ? from : place;
+}
+
 /// The rows that one of a panel's threads holds in registers, `width` columns of them, while these are eliminated: the
 /// blocks of the team meet once a column. The block's first Team::eliminating_warps warps have rows. Columns of L go to
 /// the staging buffer in shared memory, whose rows are `stage_ld` apart. `names_holder`: keys say in whose registers a
@@ -145,7 +150,7 @@ class Elimination {
         };
 #pragma unroll
         for (int r = 0; r < rows_a_thread; ++r) {
-            place_[r] = place_[r] == from ? diagonal : place_[r] == diagonal ? from : place_[r];
+            place_[r] = after_exchange(place_[r], from, diagonal);
             // what a row of U becomes is of no matter: no branches
             l[r] = a_[r][0] * pivot.scale.first * pivot.scale.inverse;
         }

@@ -161,7 +161,7 @@ class Leaf {
         const int diagonal = col_ + j;
         const unsigned was_top = __ballot_sync(0xffffffffU, thread_.lane < width && f.top_place == from);
         if (thread_.lane == j) f.source = was_top != 0 ? col_ + __ffs(static_cast<int>(was_top)) - 1 : from;
-        f.top_place = f.top_place == from ? diagonal : f.top_place == diagonal ? from : f.top_place;
+        f.top_place = after_exchange(f.top_place, from, diagonal);
         if (f.pivots == nullptr) return;
         if (thread_.lane == 0) {
             f.pivots[diagonal] = from;

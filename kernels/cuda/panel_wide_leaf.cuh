@@ -235,7 +235,7 @@ class WideLeaf {
             const unsigned was_top = __ballot_sync(0xffffffffU, place == from);
             if (was_top != 0 && thread_.lane == 0)
                 kept.moves.pivot_source[j] = first + __ffs(static_cast<int>(was_top)) - 1;
-            place = place == from ? diagonal : place == diagonal ? from : place;
+            place = after_exchange(place, from, diagonal);
         }
         kept.moves.top_target[first - col_ + thread_.lane] = place;
     }
