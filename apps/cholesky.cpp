@@ -79,7 +79,6 @@ int run_cholesky(CholeskyCommand command, const Settings& settings, Runtime& run
 
     std::optional<Matrix<T>> a;
     std::optional<CholeskyFactors<T>> cholesky;
-    Index info = 0;
     FactorRoutine routine;
     routine.command = "cholesky";
     routine.name = "potrf";
@@ -99,8 +98,7 @@ int run_cholesky(CholeskyCommand command, const Settings& settings, Runtime& run
         cholesky = cholesky_factor(runtime, *a, triangle, plan.options);
         return_matrix(plan, runtime, *a);
     };
-    routine.collect = [&] { info = cholesky->info(); };
-    routine.info = [&] { return info; };
+    routine.collect = [&] { return cholesky->info(); };
     routine.residual_ratio = [&] { return cholesky_residual_ratio(runtime, *matrix, *a, triangle); };
     routine.without_factors = "not positive definite";
     return FactorRuns(command.factor, plan, routine, runtime, files).run();

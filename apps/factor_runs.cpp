@@ -53,7 +53,7 @@ void FactorRuns::run_once() {
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     if (meter_) meter_->stop();
     if (last) files_.end_trace(runtime_);
-    routine_.collect();
+    info_ = routine_.collect();
     passed_ = passed_ && has_factors();
     if (options_.check && has_factors()) {
         ratio_ = routine_.residual_ratio();
@@ -66,15 +66,14 @@ void FactorRuns::run_once() {
 void FactorRuns::write_line() const {
     const double seconds = seconds_.back();
     const double gflops = seconds > 0 ? routine_.flops / seconds * 1e-9 : 0;
-    const std::optional<Index> info = routine_.info();
     const std::string check = !options_.check ? "not checked"
                               : has_factors()
                                   ? fmt::format("ratio {:.3g} {}", ratio_, ratio_ < max_ratio ? "passed" : "FAILED")
                                   : *routine_.without_factors;
     files_.human() << fmt::format("{} {}{} {} x {}  run {} of {}  {:.4f} s  {:.2f} Gflop/s  {}{}{}\n", routine_.command,
                                   options_.precision, routine_.variant, options_.rows(), options_.n, seconds_.size(),
-                                  options_.repeat, seconds, gflops, info ? fmt::format("info {}  ", *info) : "", check,
-                                  meter_ ? "  " + energy_text(meter_->last(), routine_.flops) : "")
+                                  options_.repeat, seconds, gflops, info_ ? fmt::format("info {}  ", *info_) : "",
+                                  check, meter_ ? "  " + energy_text(meter_->last(), routine_.flops) : "")
                    << std::flush;
 }
 
@@ -86,7 +85,7 @@ void FactorRuns::write_record() const {
     record.n = options_.n;
     record.runs = seconds_;
     record.flops = routine_.flops;
-    record.info = routine_.info().value_or(0);
+    record.info = info_.value_or(0);
     if (options_.check && has_factors()) record.residual_ratio = worst_ratio_;
     if (options_.check) record.passed = passed_;
     JsonRecord json = to_json(record);

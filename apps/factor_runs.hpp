@@ -24,13 +24,12 @@ struct FactorRoutine {
     double flops = 0;                                ///< of one factorization
     JsonRecord other_fields = JsonRecord::object();  ///< of the record, behind those that all have
 
-    std::function<double()> expected_rate;       ///< flop/s at least, measured now; for a progress bar
-    std::function<void()> prepare;               ///< makes the matrix
-    std::function<void()> factor;                ///< submits all of it, until the factors are where the plan says
-    std::function<void()> collect = [] {};       ///< takes what came out, when all is done
-    std::function<std::optional<Index>()> info;  ///< what collect() took for INFO; none where there is no INFO
-    std::function<double()> residual_ratio;      ///< of the last factors
-    std::optional<std::string> without_factors;  ///< what lines say of INFO above 0, if there is no factor then
+    std::function<double()> expected_rate;          ///< flop/s at least, measured now; for a progress bar
+    std::function<void()> prepare;                  ///< makes the matrix
+    std::function<void()> factor;                   ///< submits all of it, until the factors are where the plan says
+    std::function<std::optional<Index>()> collect;  ///< takes what came out when all is done; INFO, if it has any
+    std::function<double()> residual_ratio;         ///< of the last factors
+    std::optional<std::string> without_factors;     ///< what lines say of INFO above 0, if there is no factor then
 };
 
 /// The factorizations of one call of such a subcommand and what came out of them. Not for several threads.
@@ -45,7 +44,7 @@ class FactorRuns {
 
   private:
     /// Of the last run: where there is no factor, there is nothing to check, and it has not passed.
-    bool has_factors() const { return !routine_.without_factors || routine_.info().value_or(0) == 0; }
+    bool has_factors() const { return !routine_.without_factors || info_.value_or(0) == 0; }
     void run_once();
     void factor();
     void write_line() const;
@@ -58,7 +57,10 @@ class FactorRuns {
     OutputFiles& files_;
     std::unique_ptr<EnergyMeter> meter_;  // only where energy is asked for
     std::vector<double> seconds_;
-    double ratio_ = 0;  // of the last run
+    // of the last run
+    std::optional<Index> info_;
+    double ratio_ = 0;
+
     double worst_ratio_ = 0;
     bool passed_ = true;
 };

@@ -38,7 +38,6 @@ int run_lu(FactorOptions options, const Settings& settings, Runtime& runtime, Ou
     std::optional<Matrix<T>> a;
     std::optional<LuFactors<T>> lu;  // while it runs: it has memory of its own, which the check can do with
     std::vector<Index> pivots;
-    Index info = 0;
     FactorRoutine routine;
     routine.command = "lu";
     routine.name = "getrf";
@@ -56,11 +55,11 @@ int run_lu(FactorOptions options, const Settings& settings, Runtime& runtime, Ou
         return_matrix(plan, runtime, *a);
     };
     routine.collect = [&] {
-        info = lu->info();
+        const Index info = lu->info();
         pivots = lu->pivots();
         lu.reset();
+        return info;
     };
-    routine.info = [&] { return info; };
     routine.residual_ratio = [&] {
         const double ratio = plan.stays_on_gpus() ? lu_residual_ratio_on_gpus<T>(runtime, matrix, *a, pivots)
                                                   : lu_residual_ratio(runtime, *matrix, *a, pivots);

@@ -84,7 +84,7 @@ int run_qr(QrCommand command, const Settings& settings, Runtime& runtime, Output
         qr = qr_factor(runtime, *a, plan.options);
         return_matrix(plan, runtime, *a);
     };
-    routine.info = [] { return std::nullopt; };
+    routine.collect = [] { return std::nullopt; };
     routine.residual_ratio = [&] { return qr_residual_ratio(runtime, *matrix, *a, *qr); };
     return FactorRuns(command.factor, plan, routine, runtime, files).run();
 }

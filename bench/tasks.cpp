@@ -1,7 +1,6 @@
 // bench_tasks: what a task costs, ours beside OpenMP's depend tasks, oneTBB and a bare loop, in turn.
 #include <algorithm>
 #include <cstdio>
-#include <exception>
 #include <iostream>
 #include <memory>
 #include <optional>

@@ -1,7 +1,6 @@
 // bench_update: the trailing update of tile columns (CRRB) beside one plain gemm of the same size, in turn.
 #include <algorithm>
 #include <cstdio>
-#include <exception>
 #include <functional>
 #include <iostream>
 #include <memory>

@@ -1,10 +1,8 @@
 // bench_versus: a factorization of ours beside the vendor library's, in one process, in turn.
 #include <charconv>
 #include <cstdio>
-#include <exception>
 #include <limits>
 #include <map>
-#include <new>
 #include <set>
 #include <stdexcept>
 #include <string>
