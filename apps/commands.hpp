@@ -4,15 +4,15 @@
 
 #include <CLI/CLI.hpp>
 
-#include "apps/settings.hpp"
+#include "apps/input/settings.hpp"
 
 namespace basalt {
 
-/// What a subcommand does once the command line is read; returns an ExitStatus.
+/// Runs a subcommand after the command line is read; returns an ExitStatus.
 using Command = std::function<int()>;
 
-// Each adds one subcommand with its options to `program`, in the file named for it. When the subcommand is on
-// the command line, parsing stores in `chosen` what to run; options overwrite `settings` as they are parsed.
+// Each function adds one subcommand with its options to `program`; the file of that name defines it. If the subcommand
+// is on the command line, parsing stores its work in `chosen`. Options overwrite `settings` during the parse.
 // `program`, `settings` and `chosen` must outlive the parse and the run.
 
 void add_info(CLI::App& program, Settings& settings, Command& chosen);

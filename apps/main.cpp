@@ -11,8 +11,11 @@
 #include "apps/commands.hpp"
 #include "apps/commit.hpp"
 #include "apps/exit_status.hpp"
+#include "apps/input/option_names.hpp"
 #include "basalt/error.hpp"
 #include "basalt/version.hpp"
+#include "io/files/quoted_text.hpp"
+#include "io/files/standard_streams.hpp"
 
 namespace basalt {
 
@@ -36,17 +39,18 @@ const CLI::App& parsed_command(const CLI::App& program) {
     return chosen.empty() ? program : *chosen.front();
 }
 
-/// What to tell about a command line that CLI11 refuses: the word, and what is allowed in its place.
+/// The message for a command line that CLI11 refuses: the word, and what is allowed instead.
 std::string explain(const CLI::App& program, const CLI::ParseError& error) {
     const CLI::App& command = parsed_command(program);
     const auto extras = program.remaining(true);
     if (!extras.empty()) {
-        return &command == &program ? fmt::format("{}: no such subcommand or option; allowed: {}", extras.front(),
-                                                  subcommand_names(program))
-                                    : fmt::format("{}: not allowed for {}; allowed: {}", extras.front(),
-                                                  command.get_name(), option_names(command));
+        const std::string word = cut_text(extras.front());
+        return &command == &program
+                   ? fmt::format("{}: no such subcommand or option; allowed: {}", word, subcommand_names(program))
+                   : fmt::format("{}: not allowed for {}; allowed: {}", word, command.get_name(),
+                                 option_names(command));
     }
-    return fmt::format("{}; allowed: see basalt {}--help", error.what(),
+    return fmt::format("{}; allowed: see basalt {}--help", cut_text(error.what()),
                        &command == &program ? "" : command.get_name() + " ");
 }
 
@@ -90,9 +94,14 @@ int run(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
         throw WrongUse(explain(program, error));
     }
+    settings.require_good_environment();
     if (!chosen) throw WrongUse(fmt::format("no subcommand; allowed: {}", subcommand_names(program)));
     configure_log(settings.integer("BASALT_VERBOSE") != 0);
-    return chosen();
+    try {
+        return chosen();
+    } catch (const UsageError& error) {
+        throw WrongUse(in_terms_of_options(error.what(), settings));
+    }
 }
 
 int report(int status, const char* message) {
@@ -111,10 +120,10 @@ int guarded_run(int argc, char** argv) {
     } catch (const UsageError& error) {
         return report(exit_wrong_use, error.what());
     } catch (const Interrupted& stopped) {
-        return report(exit_interrupted, stopped.what());
+        return report(stopped.status(), stopped.what());
     } catch (const std::bad_alloc&) {
         return report(exit_machine_failed, "out of memory");
-    } catch (const std::exception& error) {  // MachineFailure, TaskError and what nobody foresaw
+    } catch (const std::exception& error) {  // MachineFailure, TaskError and unexpected ones
         return report(exit_machine_failed, error.what());
     }
 }
@@ -123,4 +132,12 @@ int guarded_run(int argc, char** argv) {
 
 }  // namespace basalt
 
-int main(int argc, char** argv) { return basalt::guarded_run(argc, argv); }
+int main(int argc, char** argv) {
+    basalt::reserve_standard_streams();
+    basalt::ignore_file_size_signal();
+    const int status = basalt::guarded_run(argc, argv);
+    // Without the exit handlers of libraries: that of OpenBLAS waits for its threads, and where address space is
+    // limited one of them may be asking for memory for ever. What matters has been written and closed.
+    std::fflush(nullptr);
+    _exit(status);
+}

@@ -2,7 +2,7 @@
 //
 // The task carries two kernels, one for cores and one for GPUs (04_gpu_task.cu). The runtime picks a GPU, copies the
 // data there, and brings them back for the sum: no cudaSetDevice, no copies here. Where there is no GPU, two emulated
-// ones stand in, and the kernel for cores runs in the place of the other.
+// ones replace them, and the kernel for cores runs instead of the other.
 #include <basalt/basalt.hpp>
 
 #include <cstdio>

@@ -48,7 +48,7 @@ struct PanelLog {
     constexpr std::size_t bytes() const {
         return sizeof(PanelLogEntry) * static_cast<std::size_t>(blocks) * static_cast<std::size_t>(capacity + 1);
     }
-    /// Entries that suffice for a panel of so many columns, of any design.
+    /// Entries that suffice for a panel of `cols` columns, of any design.
     static constexpr int enough_for(std::int64_t cols) { return static_cast<int>(8 * cols + 64); }
 };
 

@@ -7,9 +7,9 @@
 /// the kernels of all processors.
 namespace basalt {
 
-/// What sums of squares need so that they neither overflow nor lose digits: columns whose largest element is outside
-/// [low, high] are scaled by a power of two before they are factored, which changes neither v nor tau. A rest whose sum
-/// of squares is at most `nothing` then is nothing beside its column's rounding errors: it becomes zero, and H = I.
+/// Bounds that keep sums of squares from overflowing and from losing digits. Columns whose largest element is outside
+/// [low, high] are scaled by a power of two before they are factored, which changes neither v nor tau. Then a remainder
+/// whose sum of squares is at most `nothing` is smaller than its column's rounding errors: it becomes zero, and H = I.
 template <class T>
 struct ReflectorRange;
 template <>
@@ -22,7 +22,7 @@ struct ReflectorRange<float> {
 };
 
 /// The power of two that brings a column of largest magnitude `largest` to about 1: 0 where it needs none, is zero or
-/// no number.
+/// NaN.
 template <class T>
 constexpr int scaling_exponent(T largest) {
     using Range = ReflectorRange<T>;

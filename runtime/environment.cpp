@@ -10,16 +10,17 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
-#include "basalt/byte_size.hpp"
 #include "basalt/run_models.hpp"
 #include "basalt/runtime.hpp"
 #include "basalt/tuning.hpp"
+#include "base/byte_size.hpp"
 
 namespace basalt {
 
 namespace {
 
 constexpr std::string_view prefix = "BASALT_";
+constexpr int all_gpus = -1;  // as a value of BASALT_GPUS
 
 // Those of the program `basalt` too: it runs on this library and they are no mistake in its environment.
 constexpr std::array<std::string_view, 18> known_variables{
@@ -73,7 +74,8 @@ Config Config::from_environment() {
     config.workers = number_from<int>("BASALT_WORKERS", 0, most_workers, config.workers);
     config.window = number_from<std::size_t>("BASALT_WINDOW", 1, most_window, config.window);
     config.bind = number_from<int>("BASALT_BIND", 0, 1, config.bind ? 1 : 0) != 0;
-    config.gpus = number_from<int>("BASALT_GPUS", -1, most_gpus, config.gpus);
+    const int gpus = number_from<int>("BASALT_GPUS", all_gpus, most_gpus, config.gpus.value_or(all_gpus));
+    if (gpus != all_gpus) config.gpus = gpus;
     config.emulation.gpus = number_from<int>("BASALT_EMULATED_GPUS", 0, most_gpus, config.emulation.gpus);
     config.gpu_memory = byte_size_from("BASALT_GPU_MEM", config.gpu_memory);
     if (const char* file = std::getenv("BASALT_TUNING"); file != nullptr && *file != '\0') {

@@ -1,9 +1,13 @@
 #include "basalt/runtime.hpp"
 
+#include <atomic>
+#include <cstdint>
 #include <mutex>
 #include <set>
+#include <string>
 
-#include "runtime/engine.hpp"
+#include "basalt/array.hpp"
+#include "runtime/engine/engine.hpp"
 
 namespace basalt {
 
@@ -19,18 +23,18 @@ TaskName TaskName::intern(std::string_view text) {
 Runtime::Runtime(const Config& config) : engine_(std::make_unique<detail::Engine>(config)) {}
 Runtime::~Runtime() = default;
 
-void Runtime::wait() { engine_->wait(); }
-bool Runtime::wait_for(std::chrono::nanoseconds limit) { return engine_->wait_for(limit); }
-void Runtime::cancel() { engine_->cancel(); }
-bool Runtime::cancelled() const { return engine_->cancelled(); }
-int Runtime::workers() const { return engine_->places(); }
-int Runtime::gpus() const { return engine_->gpus(); }
+void Runtime::wait() { engine_->waiting().wait(); }
+bool Runtime::wait_for(std::chrono::nanoseconds limit) { return engine_->waiting().wait_for(limit); }
+void Runtime::cancel() { engine_->waiting().cancel(); }
+bool Runtime::cancelled() const { return engine_->waiting().cancelled(); }
+int Runtime::workers() const { return engine_->config().workers; }
+int Runtime::gpus() const { return engine_->gpus().count(); }
 std::vector<DeviceInfo> Runtime::devices() const { return engine_->device_infos(); }
-void Runtime::prefetch(const detail::AccessRecord& record, Place place, int priority, int step) {
-    engine_->prefetch(record, place, {priority, step});
+void Runtime::prefetch(const detail::AccessRecord& record, Place place, int priority, std::optional<int> step) {
+    engine_->gpu_data().prefetch(record, place, {priority, step});
 }
-void Runtime::broadcast(const detail::AccessRecord& record, int priority, int step) {
-    engine_->broadcast(record, {priority, step});
+void Runtime::broadcast(const detail::AccessRecord& record, int priority, std::optional<int> step) {
+    engine_->gpu_data().broadcast(record, {priority, step});
 }
 const Config& Runtime::config() const { return engine_->config(); }
 const Tuning& Runtime::tuning() const { return engine_->tuning(); }
@@ -49,7 +53,12 @@ namespace detail {
 
 void submit(Engine& engine, const TaskOptions& options, const AccessRecord* records, std::size_t count,
             const KernelOps& ops, void* source) {
-    engine.submit(options, records, count, ops, source);
+    engine.submission().submit(options, records, count, ops, source);
+}
+
+const char* default_name(const char* stem) {
+    static std::atomic<std::uint64_t> number{0};
+    return TaskName::intern(std::string(stem) + "#" + std::to_string(++number)).c_str();
 }
 
 }  // namespace detail

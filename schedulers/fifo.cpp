@@ -4,7 +4,7 @@
 
 namespace basalt::detail {
 
-bool Fifo::push(int, Task* const* tasks, std::size_t count) {
+bool Fifo::push(std::optional<int>, Task* const* tasks, std::size_t count) {
     const std::lock_guard guard(lock_);
     const bool was_empty = queue_.empty();
     queue_.insert(queue_.end(), tasks, tasks + count);

@@ -2,16 +2,17 @@
 
 #include <atomic>
 #include <deque>
+#include <optional>
 
-#include "runtime/scheduler.hpp"
-#include "runtime/spin_lock.hpp"
+#include "base/spin_lock.hpp"
+#include "runtime/execution/scheduler.hpp"
 
 namespace basalt::detail {
 
 /// The baseline: one queue, first ready, first run; priorities do not count.
 class Fifo final : public Scheduler {
   public:
-    bool push(int place, Task* const* tasks, std::size_t count) override;
+    bool push(std::optional<int> place, Task* const* tasks, std::size_t count) override;
     Task* pop(int place) override;
     Task* exchange(int place, Task* candidate) override;
     bool empty() const override { return size_.load(std::memory_order_acquire) == 0; }

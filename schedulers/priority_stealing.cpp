@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <mutex>
 
-#include "runtime/task.hpp"
+#include "runtime/graph/task.hpp"
 
 namespace basalt::detail {
 
@@ -89,9 +89,9 @@ PriorityStealing::PriorityStealing(int places) {
     for (int i = 0; i < places; ++i) queues_.push_back(std::make_unique<Queue>());
 }
 
-bool PriorityStealing::push(int place, Task* const* tasks, std::size_t count) {
+bool PriorityStealing::push(std::optional<int> place, Task* const* tasks, std::size_t count) {
     // a thread without a place leaves its tasks with place 0, which it works when it waits
-    Queue& queue = *queues_[static_cast<std::size_t>(std::max(place, 0))];
+    Queue& queue = *queues_[static_cast<std::size_t>(place.value_or(0))];
     const std::lock_guard guard(queue.lock);
     const bool was_empty = queue.tasks.empty();
     for (std::size_t i = 0; i < count; ++i) queue.tasks.push(tasks[i], tasks[i]->priority);

@@ -3,10 +3,11 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
-#include "runtime/scheduler.hpp"
-#include "runtime/spin_lock.hpp"
+#include "base/spin_lock.hpp"
+#include "runtime/execution/scheduler.hpp"
 
 namespace basalt::detail {
 
@@ -52,7 +53,7 @@ class PriorityStealing final : public Scheduler {
   public:
     explicit PriorityStealing(int places);
 
-    bool push(int place, Task* const* tasks, std::size_t count) override;
+    bool push(std::optional<int> place, Task* const* tasks, std::size_t count) override;
     Task* pop(int place) override;
     Task* exchange(int place, Task* candidate) override;
     bool empty() const override;

@@ -1,7 +1,7 @@
 #include <string>
 
 #include "basalt/runtime.hpp"
-#include "runtime/scheduler.hpp"
+#include "runtime/execution/scheduler.hpp"
 #include "schedulers/fifo.hpp"
 #include "schedulers/priority_stealing.hpp"
 

@@ -9,8 +9,7 @@ constexpr double big_threshold = 0x1p486;
 constexpr double small_scale = 0x1p537;
 constexpr double big_scale = 0x1p-538;
 
-/// Sums of squares of big elements, times big_scale^2, of ordinary ones, and of small ones, times
-/// small_scale^2.
+/// Sums of squares: of big elements, times big_scale^2, of ordinary ones, and of small ones, times small_scale^2.
 struct Sums {
     double big = 0;
     double middle = 0;

@@ -8,7 +8,8 @@ namespace basalt::detail {
 
 namespace {
 
-/// Products as they come, in batches: of one tile column each, or across tile columns; of one level of a recursion.
+/// Puts products into batches in the order of their arrival. A batch is of one tile column or across tile columns, and
+/// of one level of a recursion.
 class BatchCollector {
   public:
     explicit BatchCollector(bool within_columns) : within_columns_(within_columns) {}
@@ -32,7 +33,7 @@ class BatchCollector {
         return first.end - first.row == product.end - product.row && first.width == product.width &&
                (within_columns_ ? column == batch.column : column > batch.column && product.col == first.col);
     }
-    /// Of the second product the distances are those of the batch.
+    /// The distances to the second product become the batch's.
     static bool continues(ProductBatch& batch, Index column, const BlockProduct& next) {
         if (batch.count == 1) {
             batch.columns_apart = column - batch.column;
@@ -51,7 +52,7 @@ class BatchCollector {
     std::vector<std::size_t> levels_;  ///< of the batches
 };
 
-/// A panel and its tile column in a list of those.
+/// A panel, and the number of its tile column in a list.
 struct ListedPanel {
     Index column;
     Panel panel;

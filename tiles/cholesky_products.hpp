@@ -23,7 +23,7 @@ struct PanelRange {
 
 /// Products of equal shape at equal distances, one after the other.
 struct ProductBatch {
-    Index column;  ///< of the first, counted in a list of tile columns
+    Index column;  ///< of the first product, counted in a list of tile columns
     BlockProduct first;
     Index count = 1;
     Index columns_apart = 0, cols_apart = 0, rows_apart = 0, firsts_apart = 0;
@@ -35,16 +35,16 @@ struct ProductBatch {
     }
 };
 
-/// What a step does to the rows of some panels in one tile column of an upper triangle, whose panels `columns` are: the
-/// rows above them in one product, and the triangle beside them panel by panel, so that no more than a panel's square
-/// lies on the other side of the diagonal. Rows below the diagonal are not its own.
+/// A step's products for the rows of some panels in one tile column of an upper triangle, whose panels are `columns`.
+/// One product takes the rows above these panels; the triangle at their own rows is taken panel by panel, so that no
+/// more than a panel's square lies on the other side of the diagonal. Rows below the diagonal get none.
 std::vector<BlockProduct> upper_products(const std::vector<Panel>& panels, PanelRange rows, PanelRange columns);
 
-/// What a step does to some panels of several tile columns, ascending, of a lower triangle with `rows` rows: the panels
-/// are halved, with the rectangle below the left half between the two triangles, down to single ones, so that no more
-/// than a panel's square lies right of the diagonal. All of it costs at most 1 + 3/2 nb/n times the operations of
-/// Cholesky, in few batches of large products: a product of small rectangles, or a launch for each of many, keeps a GPU
-/// waiting.
+/// A step's products for some panels of several tile columns, ascending, of a lower triangle with `rows` rows. The
+/// panels are halved down to single ones, with the rectangle below the left half between the two triangles, so that no
+/// more than a panel's square lies right of the diagonal. All products together cost at most 1 + 3/2 nb/n times the
+/// operations of Cholesky. They form few batches of large products: a GPU waits for products of small rectangles, and
+/// for many launches.
 std::vector<ProductBatch> lower_batches(const std::vector<Panel>& panels, Index rows,
                                         const std::vector<PanelRange>& columns);
 

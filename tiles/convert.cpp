@@ -1,7 +1,7 @@
 #include "tiles/convert.hpp"
 
 #include "tiles/copy.hpp"
-#include "tiles/pieces.hpp"
+#include "tiles/row_windows.hpp"
 
 namespace basalt {
 
@@ -14,15 +14,15 @@ void check_shape(const TileGrid& grid, Index rows, Index cols) {
     }
 }
 
-/// The padding of one piece, whose first element is (row, col) of the padded matrix.
+/// The padding of one window, whose first element is (row, col) of the padded matrix.
 template <class T>
-void pad_piece(const TileGrid& grid, View<T> piece, Index row, Index col) {
-    const Index true_cols = std::min(grid.cols() - col, piece.cols());
-    for (Index i = 0; i < piece.rows(); ++i) {
+void pad_window(const TileGrid& grid, View<T> window, Index row, Index col) {
+    const Index true_cols = std::min(grid.cols() - col, window.cols());
+    for (Index i = 0; i < window.rows(); ++i) {
         const bool true_row = row + i < grid.rows();
-        for (Index j = true_row ? true_cols : 0; j < piece.cols(); ++j) piece(i, j) = T(0);
-        const Index diagonal = row + i - col;  // the column of this piece that the global diagonal crosses
-        if (!true_row && diagonal >= true_cols && diagonal < piece.cols()) piece(i, diagonal) = T(1);
+        for (Index j = true_row ? true_cols : 0; j < window.cols(); ++j) window(i, j) = T(0);
+        const Index diagonal = row + i - col;  // the column of this window that the global diagonal crosses
+        if (!true_row && diagonal >= true_cols && diagonal < window.cols()) window(i, diagonal) = T(1);
     }
 }
 
@@ -34,8 +34,8 @@ void fill_padding(const TileGrid& grid, Index j, Index row_begin, Index row_end,
     // Rows above the bottom padding hold none unless the tile column is the ragged one.
     const bool full_width = grid.tile_width(j) == grid.shape().width;
     const Index first = full_width ? std::clamp(grid.rows(), row_begin, row_end) : row_begin;
-    for_each_piece(grid, first, row_end, order, column,
-                   [&](View<T> piece, Index row) { pad_piece(grid, piece, row, grid.first_col(j)); });
+    for_each_window(grid, first, row_end, order, column,
+                    [&](View<T> window, Index row) { pad_window(grid, window, row, grid.first_col(j)); });
 }
 
 template <class T>
@@ -43,8 +43,8 @@ void pack_tile_column(const TileGrid& grid, Index j, Index row_begin, Index row_
                       View<const T> source, T* column) {
     check_shape(grid, source.rows(), source.cols());
     check_tile_column_rows(grid, j, row_begin, row_end);
-    for_each_piece(grid, row_begin, row_end, order, column, [&](View<T> piece, Index row) {
-        const View<T> elements = true_part(grid, j, piece, row);
+    for_each_window(grid, row_begin, row_end, order, column, [&](View<T> window, Index row) {
+        const View<T> elements = true_part(grid, j, window, row);
         if (elements.empty()) return;
         copy_elements(source.block(row, grid.first_col(j), elements.rows(), elements.cols()), elements,
                       Caching::bypass);
@@ -57,8 +57,8 @@ void unpack_tile_column(const TileGrid& grid, Index j, Index row_begin, Index ro
                         const T* column, View<T> target) {
     check_shape(grid, target.rows(), target.cols());
     check_tile_column_rows(grid, j, row_begin, row_end);
-    for_each_piece(grid, row_begin, row_end, order, column, [&](View<const T> piece, Index row) {
-        const View<const T> elements = true_part(grid, j, piece, row);
+    for_each_window(grid, row_begin, row_end, order, column, [&](View<const T> window, Index row) {
+        const View<const T> elements = true_part(grid, j, window, row);
         if (elements.empty()) return;
         copy_elements(elements, target.block(row, grid.first_col(j), elements.rows(), elements.cols()),
                       Caching::bypass);

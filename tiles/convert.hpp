@@ -4,18 +4,17 @@
 
 namespace basalt {
 
-// Between an ordinary strided array and the tile columns, a row range of one tile column at a time. The
-// functions run on the calling thread; calls on disjoint row ranges or different tile columns may run at
-// once. Any row range will do. Transposing is fast where the tile column starts on a cache line (64 bytes)
-// and the tile width fills whole lines; the ordinary array may lie anywhere. Instantiated for float and
-// double.
+// Conversion between an ordinary strided array and the tile columns, any row range of one tile column at a time. The
+// functions run on the calling thread; calls on disjoint row ranges or different tile columns may run at once.
+// Transposing is fast if the tile column starts on a cache line (64 bytes) and the tile width fills whole lines; the
+// ordinary array may lie anywhere. Instantiated for float and double.
 //
 // The padded matrix is [A 0; 0 E]: padding rows are 0 in true columns, padding columns are 0 in true rows,
 // and E(i, j), the corner where both row i >= m and column j >= n are padding, is 1 where i == j and 0
 // elsewhere. A square A thus becomes [A 0; 0 I] as far as the padded rows and columns reach: its factors are
-// those of A with an identity below, and a padding row can never win a pivot search against a nonzero. For
-// rectangular A the global diagonal may miss the corner, which is then all zero; algorithms take min(m, n)
-// steps, which do not reach it.
+// those of A with an identity below, and a padding row never wins a pivot search against a nonzero. For rectangular A
+// the global diagonal may miss the corner, which is then all zero; algorithms take min(m, n) steps and do not reach
+// it.
 
 /// Writes rows [row_begin, row_end) of tile column j, padding included, from `source`, the whole matrix
 /// (grid.rows() x grid.cols(), any strides; unit stride down or across is fast). `column` is the first

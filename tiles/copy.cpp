@@ -1,4 +1,5 @@
 #include "tiles/copy.hpp"
+#include "tiles/transposed.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -12,7 +13,7 @@ namespace basalt {
 
 namespace {
 
-/// As many elements as the smallest vector register of a 64-bit machine holds, in GCC's and Clang's notation.
+/// The smallest vector register of a 64-bit machine, in GCC's and Clang's notation.
 template <class T>
 struct Vector {
     static constexpr int size = 16 / sizeof(T);
@@ -50,7 +51,7 @@ struct Vector {
     }
 };
 
-/// What streams wrote is there for whoever sees what is written next.
+/// Streamed elements become visible to other threads before the thread's next writes.
 void finish_streams() {
 #if defined(__SSE2__)
     _mm_sfence();
@@ -77,7 +78,7 @@ template <class T>
 constexpr Index line = 64 / sizeof(T);  ///< elements of a cache line
 
 /// target(i, j) at target[i * target_ld + j] = source(i, j) for one block of a cache line's worth of rows and columns,
-/// so that every line read or written is used whole; each is written in one go, which streaming needs.
+/// so that whole lines are read and written. Each line is written at once, which streaming needs.
 template <Caching caching, class T>
 void transpose_block(const T* source, Index source_ld, T* target, Index target_ld) {
     using V = Vector<T>;
@@ -131,7 +132,7 @@ void copy_blocks(View<const T> source, View<T> target) {
 template <class T>
 void copy_transposed(View<const T> source, View<T> target, Caching caching) {
     const auto address = reinterpret_cast<std::uintptr_t>(target.data());
-    const bool alike = target.row_stride() % line<T> == 0;  // all rows begin at the same place of a cache line
+    const bool alike = target.row_stride() % line<T> == 0;  // all rows begin at the same offset in a cache line
     const bool streams = caching == Caching::bypass && alike && address % sizeof(T) == 0;
     const auto offset = static_cast<Index>(address / sizeof(T));
     const Index left = streams ? std::min(source.cols(), (line<T> - offset % line<T>) % line<T>) : 0;
@@ -149,11 +150,6 @@ void copy_transposed(View<const T> source, View<T> target, Caching caching) {
     copy_one_by_one(source.block(0, 0, rows, left), target.block(0, 0, rows, left));
     copy_one_by_one(source.block(0, left + cols, rows, right), target.block(0, left + cols, rows, right));
     copy_one_by_one(source.block(rows, 0, below, source.cols()), target.block(rows, 0, below, source.cols()));
-}
-
-template <class T>
-View<T> transposed(View<T> view) {
-    return View<T>(view.data(), view.cols(), view.rows(), view.col_stride(), view.row_stride());
 }
 
 }  // namespace

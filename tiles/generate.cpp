@@ -1,7 +1,7 @@
 #include "tiles/generate.hpp"
 
 #include "tiles/convert.hpp"
-#include "tiles/pieces.hpp"
+#include "tiles/row_windows.hpp"
 
 namespace basalt {
 
@@ -14,8 +14,8 @@ void generate_tile_column(const TileGrid& grid, Index j, Index row_begin, Index 
                          std::to_string(grid.cols()));
     }
     check_tile_column_rows(grid, j, row_begin, row_end);
-    for_each_piece(grid, row_begin, row_end, order, column, [&](View<T> piece, Index row) {
-        const View<T> elements = true_part(grid, j, piece, row);
+    for_each_window(grid, row_begin, row_end, order, column, [&](View<T> window, Index row) {
+        const View<T> elements = true_part(grid, j, window, row);
         if (!elements.empty()) generator.fill(elements, row, grid.first_col(j));
     });
     fill_padding(grid, j, row_begin, row_end, order, column);

@@ -11,11 +11,11 @@ enum class ElementOrder {
     column_major,  ///< CCRB: the tiles follow one another, each column-major, leading dimension = tile height
 };
 
-/// The arithmetic of an m x n matrix cut into tiles: numbers of tiles, true and padded sizes, positions.
+/// The arithmetic of an m x n matrix in tiles: numbers of tiles, sizes with and without padding, positions.
 ///
 /// The unit of storage is the tile column: ONE contiguous array of padded_rows() x width elements, top tile
-/// first. Every tile is stored in full (edges are padded), so each tile column and each tile has the same
-/// size. Holds no elements. Immutable, so safe to share between threads.
+/// first. Every tile is stored in full (edges are padded), so that all tiles, and all tile columns, have the same
+/// size. Holds no elements. Immutable: threads may share it.
 class TileGrid {
   public:
     /// The grid of a 0 x 0 matrix in 1 x 1 tiles.
@@ -65,7 +65,7 @@ class TileGrid {
     Index tile_cols_ = 0;
 };
 
-/// The true elements of tile (i, j), given the first element of tile column j.
+/// The elements of tile (i, j) without padding, given the first element of tile column j.
 template <class T>
 View<T> tile_view(const TileGrid& grid, Index i, Index j, ElementOrder order, T* column) {
     T* tile = column + i * grid.tile_size();
@@ -74,8 +74,8 @@ View<T> tile_view(const TileGrid& grid, Index i, Index j, ElementOrder order, T*
                : View<T>::column_major(tile, grid.tile_height(i), grid.tile_width(j), grid.shape().height);
 }
 
-/// The true elements of a CRRB tile column, rows() x tile_width(j), given its first element. A CCRB tile
-/// column is no strided window: it has tile_view() only.
+/// The elements of a CRRB tile column without padding, rows() x tile_width(j), given its first element. A CCRB tile
+/// column is not a strided window; use tile_view().
 template <class T>
 View<T> tile_column_view(const TileGrid& grid, Index j, T* column) {
     return View<T>::row_major(column, grid.rows(), grid.tile_width(j), grid.shape().width);

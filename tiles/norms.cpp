@@ -1,4 +1,5 @@
 #include "tiles/norms.hpp"
+#include "tiles/transposed.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -12,11 +13,6 @@ namespace {
 
 // Independent partial results, so that a sum or maximum is not one long chain of dependent operations.
 constexpr int lanes = 8;
-
-template <class T>
-View<T> transposed(View<T> view) {
-    return View<T>(view.data(), view.cols(), view.rows(), view.col_stride(), view.row_stride());
-}
 
 template <class T>
 double magnitude(T value) {
@@ -146,7 +142,7 @@ void FrobeniusNorm::accumulate(View<const T> block, Index, Index) {
             for (; i < end; ++i) partial[0] += square(static_cast<double>(x[i * stride]));
             double sum = 0;
             for (const double value : partial) sum += value;
-            // No square overflowed, and those that underflowed are below 4096 x 2^-1022, nothing to this sum.
+            // No square overflowed, and the squares that underflowed are below 4096 x 2^-1022: no digit of this sum.
             if (sum > 0x1p-900 && sum < 0x1p972) {
                 sums_.middle += sum;
             } else {
@@ -158,7 +154,7 @@ void FrobeniusNorm::accumulate(View<const T> block, Index, Index) {
 
 double FrobeniusNorm::value() const {
     if (sums_.big > 0) {
-        // Small elements are nothing beside a big one; the ordinary ones may count.
+        // Small elements do not count next to a big one; ordinary ones may.
         return std::sqrt(sums_.big + sums_.middle * blue::big_scale * blue::big_scale) / blue::big_scale;
     }
     if (sums_.small > 0) {

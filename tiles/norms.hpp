@@ -8,12 +8,11 @@
 
 namespace basalt {
 
-// Norms that are gathered block by block: each thread accumulates the blocks it owns into an object of its
-// own, then the objects are merged (in a fixed order where bits must repeat). Blocks may come in any order
-// and shape but each element once. They are true views of the matrix, so padding never counts. All sums are
-// in double, also for float matrices. NaN propagates. accumulate() is instantiated for float and double;
-// (row0, col0) is the position of the block's first element in the matrix. An object belongs to one thread at
-// a time.
+// Norms that are gathered block by block. Each thread accumulates its blocks in an object of its own; then the objects
+// are merged (in a fixed order where bits must repeat). Blocks may come in any order and shape, but each element once.
+// They are views of the matrix without padding. All sums are in double, also for float matrices. NaN propagates.
+// accumulate() is instantiated for float and double; (row0, col0) is the position of the block's first element in the
+// matrix. An object belongs to one thread at a time.
 
 /// The larger of the two, or NaN where either is.
 inline double max_or_nan(double a, double b) { return (a > b || a != a) ? a : b; }

@@ -17,9 +17,9 @@ struct Panel {
     Index end() const { return first + width; }
 };
 
-/// How wide panels are: so many columns, and half as many where fewer than `narrow_below` are left. With
-/// `left_a_column` > 0 they are halved as often as it takes, down to `narrowest`, for `left_a_column` times as many
-/// columns to be left.
+/// Widths of panels: `width` columns, and half of that where fewer than `narrow_below` columns are left. With
+/// `left_a_column` > 0 a panel is halved, down to `narrowest`, until `left_a_column` columns are left for each of its
+/// own.
 struct PanelWidths {
     Index width;
     Index narrow_below = 0;
@@ -33,10 +33,12 @@ struct PanelWidths {
     }
 };
 
-/// Panels [first, last) beside each other in one tile column.
+/// Panels [first, last), neighbours.
 struct PanelBlock {
     int first;
     int last;
+
+    int panels() const { return last - first; }
 };
 
 /// The panels of a factorization, none across a border of tile columns.
@@ -49,5 +51,10 @@ int first_panel(const std::vector<Panel>& panels, Index tile_column);
 
 /// The panels in blocks of `width` columns at most, or of one panel. None across a border of tile columns.
 std::vector<PanelBlock> cut_blocks(const std::vector<Panel>& panels, Index width);
+
+/// The panels in blocks whose updates of the trailing matrix are made together: of `depth` columns at most and with
+/// `left_a_column` columns left for each of their own, or of one panel. They may span tile columns.
+std::vector<PanelBlock> cut_deep_blocks(const std::vector<Panel>& panels, Index depth, Index left_a_column,
+                                        Index columns);
 
 }  // namespace basalt::detail

@@ -11,7 +11,7 @@ namespace basalt {
 template <class T>
 void subtract_product(View<const T> block, View<const T> x, View<double> residual);
 
-/// Infinity norms over some rows of A x = b. Those of all rows are the merged ones of the parts.
+/// Infinity norms over some rows of A x = b. merge() gives the norms over the rows of both.
 struct ResidualNorms {
     double residual = 0;  ///< max_i |b_i - sum_j a_ij x_j|
     double matrix = 0;    ///< max_i sum_j |a_ij|

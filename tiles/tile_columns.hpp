@@ -6,7 +6,7 @@
 
 namespace basalt {
 
-/// Which tile columns of a matrix a group holds: the l-th of them is tile column first + l * step.
+/// The tile columns of a matrix that a group holds: its l-th one is tile column first + l * step.
 struct TileDeal {
     Index first = 0;
     Index step = 1;
@@ -14,9 +14,9 @@ struct TileDeal {
     constexpr Index column(Index l) const { return first + l * step; }
 };
 
-/// A group of CRRB tile columns at constant stride in one memory, or the same rows of them, or the same
-/// columns of each: what one batched kernel works on. Each is a row-major array of rows x width; element (i,
-/// c) of the l-th lies at data[l * stride + i * ld + c]. Does not own the elements.
+/// A group of CRRB tile columns at constant stride in one memory, or the same rows or columns of each: the operand of a
+/// batched kernel. Each is a row-major array of rows x width; element (i, c) of the l-th lies at
+/// data[l * stride + i * ld + c]. Does not own the elements.
 template <class T>
 struct TileColumns {
     T* data = nullptr;
@@ -63,16 +63,16 @@ constexpr TileColumns<T> dense_tile_columns(T* data, Index columns, Index rows, 
     return {data, columns, rows * width, rows, width, width};
 }
 
-/// A view whose rows have their elements side by side, as one tile column.
+/// A view with unit column stride, as one tile column.
 template <class T>
 constexpr TileColumns<T> one_tile_column(View<T> view) {
     return {view.data(), 1, 0, view.rows(), view.cols(), view.row_stride()};
 }
 
-/// Elements of the matrix, without padding, that the l-th of the dealt tile columns is wide.
+/// Width without padding of the l-th of the dealt tile columns.
 inline Index dealt_width(const TileGrid& grid, TileDeal deal, Index l) { return grid.tile_width(deal.column(l)); }
 
-/// The same of `columns` tile columns together. Only the matrix's last may be narrower than a tile.
+/// The same for `columns` tile columns together. Only the matrix's last one may be narrower than a tile.
 inline Index dealt_cols(const TileGrid& grid, TileDeal deal, Index columns) {
     return columns == 0 ? 0 : (columns - 1) * grid.shape().width + dealt_width(grid, deal, columns - 1);
 }

@@ -12,7 +12,7 @@ struct Domain {
     Index end;
 };
 
-/// Cut at multiples of `height`, each at least `width` rows.
+/// Cut at multiples of `height` into blocks of at least `width` rows.
 std::vector<Domain> cut_domains(Index first, Index rows, Index width, Index height) {
     std::vector<Domain> domains;
     for (Index begin = first; begin < rows;) {

@@ -8,7 +8,7 @@ double transfer_seconds(const GpuTuning& gpu, const TriangleStrips& strips, std:
 }
 
 TriangleStrips strips_of_least_time(const GpuTuning& gpu, Index order, std::size_t element_size) {
-    constexpr Index most = 64;  // of which the last one saves less than a thousandth of the triangle
+    constexpr Index most = 64;  // the last of these strips saves less than a thousandth of the triangle
     TriangleStrips best(order, 1);
     double least = transfer_seconds(gpu, best, element_size);
     for (Index count = 2; count <= std::min(order, most); ++count) {

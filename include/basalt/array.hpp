@@ -17,13 +17,11 @@ enum class Storage : std::uint8_t {
     scratch,   ///< as pinned; a task that writes rows of it says that the others have no contents any more
 };
 
-/// Registers `rows` x `cols` elements of `element_size` bytes. `base` is the memory unless it is owned.
-/// `name` shows up in errors. Throws std::bad_alloc or UsageError.
-Datum* create_datum(Engine& engine, void* base, std::size_t element_size, Index rows, std::int32_t cols,
-                    Storage storage, const char* name);
+class DataRegistry;
+
 /// Waits for every task that uses the datum and for it alone, then forgets it. Inside a task that uses the datum
 /// itself, waiting would never end: memory of the runtime's is then freed later, behind its last user.
-void destroy_datum(Engine& engine, Datum* datum) noexcept;
+void destroy_datum(DataRegistry& registry, Datum* datum) noexcept;
 /// A name of the form "stem#number" for data without one; lives as long as the program.
 const char* default_name(const char* stem);
 
@@ -31,13 +29,13 @@ const char* default_name(const char* stem);
 class DatumHandle {
   public:
     DatumHandle() = default;
-    DatumHandle(Engine& engine, Datum* datum) : engine_(&engine), datum_(datum) {}
+    DatumHandle(DataRegistry& registry, Datum* datum) : registry_(&registry), datum_(datum) {}
     DatumHandle(DatumHandle&& other) noexcept
-        : engine_(std::exchange(other.engine_, nullptr)), datum_(std::exchange(other.datum_, nullptr)) {}
+        : registry_(std::exchange(other.registry_, nullptr)), datum_(std::exchange(other.datum_, nullptr)) {}
     DatumHandle& operator=(DatumHandle&& other) noexcept {
         if (this != &other) {
             reset();
-            engine_ = std::exchange(other.engine_, nullptr);
+            registry_ = std::exchange(other.registry_, nullptr);
             datum_ = std::exchange(other.datum_, nullptr);
         }
         return *this;
@@ -45,17 +43,21 @@ class DatumHandle {
     ~DatumHandle() { reset(); }
 
     void reset() noexcept {
-        if (datum_ != nullptr) destroy_datum(*engine_, datum_);
+        if (datum_ != nullptr) destroy_datum(*registry_, datum_);
         datum_ = nullptr;
     }
     Datum* get() const { return datum_; }
-    Engine* engine() const { return engine_; }
+    DataRegistry* registry() const { return registry_; }
 
   private:
-    Engine* engine_ = nullptr;
+    DataRegistry* registry_ = nullptr;
     Datum* datum_ = nullptr;
 };
 
+/// Registers `rows` x `cols` elements of `element_size` bytes. `base` is the memory unless it is owned.
+/// `name` shows up in errors. Throws std::bad_alloc or UsageError.
+DatumHandle create_datum(Runtime& runtime, void* base, std::size_t element_size, Index rows, std::int32_t cols,
+                         Storage storage, const char* name);
 /// Waits for every task submitted so far that uses the datum; returns its memory. Throws UsageError for an
 /// empty handle, and inside a task that did not create the datum.
 void* wait_datum(const DatumHandle& handle);
@@ -105,8 +107,8 @@ class Array {
 
   private:
     Array(Runtime& runtime, T* data, Index size, detail::Storage storage, const char* name)
-        : handle_(runtime.engine(), detail::create_datum(runtime.engine(), data, sizeof(T), size, 1, storage,
-                                                         name != nullptr ? name : detail::default_name("array"))),
+        : handle_(detail::create_datum(runtime, data, sizeof(T), size, 1, storage,
+                                       name != nullptr ? name : detail::default_name("array"))),
           size_(size) {}
 
     [[noreturn]] void throw_out_of_range(Index begin, Index end) const {

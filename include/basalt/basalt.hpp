@@ -4,9 +4,8 @@
 
 #include <basalt/access.hpp>
 #include <basalt/array.hpp>
-#include <basalt/byte_size.hpp>
-#include <basalt/cgroup.hpp>
 #include <basalt/cholesky.hpp>
+#include <basalt/config.hpp>
 #include <basalt/cuda_info.hpp>
 #include <basalt/deal.hpp>
 #include <basalt/device.hpp>
@@ -14,8 +13,8 @@
 #include <basalt/error.hpp>
 #include <basalt/factor_mode.hpp>
 #include <basalt/generator.hpp>
+#include <basalt/kernel_ops.hpp>
 #include <basalt/lu.hpp>
-#include <basalt/machine.hpp>
 #include <basalt/matrix.hpp>
 #include <basalt/matrix_part.hpp>
 #include <basalt/panel_design.hpp>

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "basalt/factor_mode.hpp"
 #include "basalt/matrix.hpp"
@@ -10,36 +11,37 @@
 
 namespace basalt {
 
-/// Choices of the Cholesky factorization; 0 lets the library choose.
+/// Choices of the Cholesky factorization. What has no value, the library chooses.
 struct CholeskyOptions {
     FactorMode mode = FactorMode::automatic;
-    /// Columns of a panel; a panel never spans two tile columns. In mode gpu on one GPU, one kernel factors the last
-    /// columns of a lower triangle in several tile columns, whatever this says.
-    Index panel_width = 0;
-    /// Panels ahead of the trailing update that get priority: 0 or 1; mode cpu: any. -1: the library chooses. It never
-    /// changes results.
-    int lookahead = -1;
-    /// Hybrid, where the cores factor the squares on top of panels: where so many rows or fewer are left, GPUs factor
-    /// these too, since the cores would not keep ahead, and the first one, when GPUs have nothing else to do; 0: never,
-    /// -1: the library chooses. Where no panel is left for the cores it is mode gpu, which ignores this.
-    Index gpu_panels_below = -1;
-    /// Hybrid, for comparison: the cores solve for the rows below those squares as well, instead of a GPU, which the
-    /// choice of gpu_panels_below does not reckon with.
+    /// Columns of a panel. A panel never spans two tile columns. In mode gpu on one GPU, one kernel factors the last
+    /// columns of a lower triangle in several tile columns, whatever this option says.
+    std::optional<Index> panel_width{};
+    /// Panels ahead of the trailing update that get priority: 0 or 1; mode cpu: any number. It never changes results.
+    std::optional<int> lookahead{};
+    /// Mode hybrid, where cores factor the squares on top of panels: GPUs factor the squares where at most this
+    /// many rows are left, since the cores would not keep ahead. They also factor the first one, when they have nothing
+    /// else to do. 0: cores factor all squares. If no panel is left for the cores, the mode is gpu, which ignores this
+    /// option.
+    std::optional<Index> gpu_panels_below{};
+    /// Mode hybrid, for comparison: the cores also solve for the rows below those squares. Otherwise a GPU does, and
+    /// the library's choice of gpu_panels_below reckons with that.
     bool rows_on_cores = false;
     /// GPUs: narrower panels where few columns are left, as the updates that hide them get shorter.
     bool narrow_at_end = true;
-    /// GPUs: elements on the other side of the diagonal keep their values, for which the GPU sets a band of them aside
-    /// and brings it back. false: they may be overwritten, which saves both and the memory.
+    /// GPUs: elements on the other side of the diagonal keep their values. The GPU sets a band of them aside and brings
+    /// it back. false: they may be overwritten, which saves that time and memory.
     bool keep_other_side = true;
-    /// GPUs, single precision: large products of the update by three pieces of 8 bits a number on tensor cores, as
-    /// accurate as plain ones and faster; where an operand is infinite they may give NaN. false: plain ones.
+    /// GPUs, single precision: large products of the update on tensor cores, by slices: each number is the sum of three
+    /// numbers of 8 bits. As accurate as plain products and faster. Where an operand is infinite they may give NaN.
+    /// false: plain products.
     bool split_products = true;
-    /// Mode gpu: a panel gets all former ones at once, in products as deep as there are columns on its left, instead of
-    /// each panel updating all that is right of it. The last one apart (with lookahead 1), whose factoring the others
-    /// are beside. A lower triangle on one GPU, an upper one on any number; single precision multiplies plainly. Where
-    /// the matrix does not fit the GPUs' memory, column groups are what is left-looking. 1: so, 0: not, -1: the library
-    /// chooses.
-    int left_looking = -1;
+    /// Mode gpu. true: left-looking. A panel gets the updates of all former panels at once, in products as deep as
+    /// there are columns on its left. With a lookahead of 1 the last of these panels comes apart from the others, whose
+    /// products run while it is factored. For a lower triangle on one GPU, or an upper one on any number; products in
+    /// single precision are plain. false: each panel updates all columns right of it. A matrix that does not fit the
+    /// GPUs' memory is factored in column groups, which are left-looking in any case.
+    std::optional<bool> left_looking{};
 };
 
 namespace detail {
@@ -47,11 +49,11 @@ template <class T>
 struct CholeskyState;
 }
 
-/// A Cholesky factorization in progress or done: A = L L^T with L in the place of A's lower triangle, or A = U^T U with
-/// U in the place of its upper one.
+/// A Cholesky factorization in progress or done: A = L L^T, where L replaces A's lower triangle, or A = U^T U, where U
+/// replaces the upper one.
 ///
-/// A cheap handle that may be copied; it keeps the factor's storage alive. Thread-safe. One that was default-made or
-/// moved from stands for no factorization: its members throw UsageError.
+/// A cheap handle that may be copied; it keeps the factor's storage alive. Thread-safe. A handle that was default-made
+/// or moved from has no factorization: its members throw UsageError.
 template <class T>
 class CholeskyFactors {
   public:
@@ -67,6 +69,9 @@ class CholeskyFactors {
     /// triangle holds is then unspecified, and not the same each time.
     Index info() const;
 
+    /// Who factors the panels.
+    PanelPlaces panel_places() const;
+
     const std::shared_ptr<detail::CholeskyState<T>>& share_state() const { return state_; }
 
   private:
@@ -78,8 +83,7 @@ class CholeskyFactors {
 /// Factors a symmetric positive definite A (n x n) in place, LAPACK's potrf: one triangle is read and becomes the
 /// factor, elements on the other side of the diagonal keep their values. float and double. Submits tasks and returns at
 /// once. Equal input, options, deal and numbers of workers and GPUs give equal bits. On three GPUs or more, a matrix
-/// that was dealt Deal::cyclic (Matrix::set_deal()) when it was new is factored fastest. On GPUs a pivot below the
-/// smallest normal number may be taken for zero, and so reported in INFO, where LAPACK goes on.
+/// that was dealt Deal::cyclic (Matrix::set_deal()) when it was new is factored fastest.
 ///
 /// Throws UsageError for options out of range and for a matrix that is not square. Numerical outcomes are INFO, not
 /// exceptions. Sources: Buttari, Langou, Kurzak, Dongarra, "A class of parallel tiled linear algebra algorithms for
@@ -95,6 +99,13 @@ CholeskyFactors<T> cholesky_factor(Runtime& runtime, Matrix<T>& a, Triangle tria
 template <class T>
 void cholesky_solve(Runtime& runtime, const CholeskyFactors<T>& cholesky, Matrix<T>& b);
 
+/// LAPACK's pocon: an estimate of 1 / (||A|| ||A^-1||) in the one norm, which is the infinity norm here, seldom more
+/// than three times too large. `norm` is that of A before the factorization. Below the unit roundoff the solution of a
+/// system with A may have no correct digit. 1 for order 0; 0 for a norm that is 0 or not finite. Takes about ten
+/// products of A and a vector; waits for everything submitted to the runtime.
+template <class T>
+double cholesky_reciprocal_condition(Runtime& runtime, const CholeskyFactors<T>& cholesky, double norm);
+
 /// LAPACK's potrf on a column-major array of the user's own, n x n with leading dimension lda: the triangle becomes the
 /// factor, the elements on the other side of the diagonal are neither read nor written. Returns INFO as
 /// CholeskyFactors::info(). Waits for everything submitted to the runtime.
@@ -108,22 +119,22 @@ Index cholesky_factor(Runtime& runtime, Triangle triangle, Index n, T* a, Index 
 template <class T>
 Index cholesky_solve(Runtime& runtime, Triangle triangle, Index n, Index nrhs, T* a, Index lda, T* b, Index ldb);
 
-/// The mode that cholesky_factor() takes for a matrix of order n on a runtime with so many GPUs: options.mode, or its
-/// choice where that is automatic. Throws UsageError for hybrid and gpu without GPUs, and for options that the mode has
-/// not.
+/// The mode that cholesky_factor() takes for a matrix of order n on a runtime with `gpus` GPUs: options.mode, or the
+/// tuning tables' choice where that is automatic. Throws UsageError for hybrid and gpu without GPUs, and for options
+/// that the mode does not have.
 FactorMode chosen_cholesky_mode(const Tuning& tuning, const CholeskyOptions& options, Index n, int gpus);
-/// options.mode, or where that is automatic the fastest one by what the runtime's models have learnt; without them the
-/// tuning tables' choice. Throws as chosen_cholesky_mode() does.
+/// options.mode, or where that is automatic the fastest mode by the runtime's models; without models the tuning tables'
+/// choice. Throws as chosen_cholesky_mode() does.
 ModeChoice choose_cholesky_mode(const Runtime& runtime, const CholeskyOptions& options, const FactorProblem& problem);
-/// What its runs in a mode are learnt as (Runtime::learn_run()), "potrf" where the problem names nothing else: with
-/// whatever the options and the tile change of what the library would choose in that mode.
+/// The name that a run in a mode is learnt by (Runtime::learn_run()): "potrf" where the problem names nothing else. It
+/// lists the options and the tile where they differ from the library's choice in that mode.
 RunCase cholesky_run_case(const Runtime& runtime, const CholeskyOptions& options, FactorMode mode,
                           const FactorProblem& problem);
-/// Tiles that Cholesky of order n uses on so many GPUs when none are given; on cores alone their width is the panel's
-/// too.
+/// Tiles that Cholesky of order n uses on `gpus` GPUs when none are given. On cores alone their width is also the
+/// panel's.
 TileShape default_cholesky_tile(const Tuning& tuning, Index n, int gpus = 0);
-/// Panel width that Cholesky uses with so many GPUs when none is given, in tiles of a width; tiles narrower than that
-/// bound it. `options.mode` must not be automatic. On a GPU a small matrix that is one tile column is one panel.
+/// Panel width that Cholesky uses with `gpus` GPUs when none is given; a panel is at most as wide as a tile.
+/// `options.mode` must not be automatic. On a GPU a small matrix of one tile column is one panel.
 Index default_cholesky_panel(const Tuning& tuning, const CholeskyOptions& options, Index n, Index tile_width, int gpus);
 
 }  // namespace basalt

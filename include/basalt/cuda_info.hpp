@@ -25,7 +25,7 @@ struct CudaInfo {
     std::vector<CudaGpu> gpus;
 };
 
-/// Asks the driver, if there is one; allocates nothing on the GPUs. Never throws for want of a GPU.
+/// Asks the driver, if there is one; allocates nothing on the GPUs. Does not throw when there is no GPU.
 CudaInfo cuda_info();
 
 }  // namespace basalt

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <exception>
 #include <stdexcept>
 #include <string>
@@ -46,25 +47,32 @@ class TaskError : public Error {
     std::exception_ptr cause_;
 };
 
+/// What a DeviceError leaves behind.
+enum class DeviceFault : std::uint8_t {
+    call_failed,    ///< the device goes on
+    device_lost,    ///< for the rest of the process
+    out_of_memory,  ///< data do not fit; the device goes on
+};
+
 /// A device could not do what it was asked to: out of memory, a failed copy, a fault inside a kernel.
 ///
 /// what() names the call, where it was made and the device.
 class DeviceError : public Error {
   public:
-    DeviceError(const std::string& what, int device, bool sticky, bool out_of_memory = false)
-        : Error(what), device_(device), sticky_(sticky), out_of_memory_(out_of_memory) {}
+    DeviceError(const std::string& what, int device, DeviceFault fault = DeviceFault::call_failed)
+        : Error(what), device_(device), fault_(fault) {}
 
     /// The runtime's number of the GPU, from 0.
     int device() const { return device_; }
     /// The device is lost for the rest of the process. The CPU cores go on, and so do other devices, as far as the
     /// driver lets them: after a fault inside a CUDA kernel it fails all GPUs of the process, and each is lost.
-    bool sticky() const { return sticky_; }
-    bool out_of_memory() const { return out_of_memory_; }
+    bool sticky() const { return fault_ == DeviceFault::device_lost; }
+    bool out_of_memory() const { return fault_ == DeviceFault::out_of_memory; }
+    DeviceFault fault() const { return fault_; }
 
   private:
     int device_;
-    bool sticky_;
-    bool out_of_memory_;
+    DeviceFault fault_;
 };
 
 /// The graph was cancelled, by Runtime::cancel() or, inside a gang, by a member that threw.

@@ -14,8 +14,8 @@ class Generator;
 template <class T>
 std::unique_ptr<Generator<T>> make_generator(std::string_view name, Index m, Index n, std::uint64_t seed = 0);
 
-/// An m x n matrix given by a rule: any block of it can be written without the rest, always with the same
-/// values. Immutable: fill() may be called by many threads at once on disjoint blocks.
+/// An m x n matrix given by a rule. Any block of it can be written without the rest, always with the same values.
+/// Immutable: many threads may call fill() at once on disjoint blocks.
 template <class T>
 class Generator {
   public:
@@ -24,9 +24,9 @@ class Generator {
     Index rows() const { return rows_; }
     Index cols() const { return cols_; }
 
-    /// The name that make_generator knows it by.
+    /// Its name for make_generator().
     virtual std::string_view name() const = 0;
-    /// The seed that make_generator got.
+    /// The seed that was given to make_generator().
     std::uint64_t seed() const { return seed_; }
 
     /// block(i, j) = A(row0 + i, col0 + j) for the whole block, which may have any strides.
@@ -38,7 +38,7 @@ class Generator {
     Generator(const Generator&) = default;
     Generator& operator=(const Generator&) = default;
 
-    /// What fill() does once the arguments are known to be right and the block not empty.
+    /// Fills a block that is not empty. fill() has checked the arguments.
     virtual void fill_block(View<T> block, Index row0, Index col0) const = 0;
 
   private:
@@ -50,7 +50,7 @@ class Generator {
     std::uint64_t seed_ = 0;
 };
 
-/// A generator's name and what it makes, in one line.
+/// A generator's name and a one-line description of its matrices.
 struct GeneratorInfo {
     std::string_view name;
     std::string_view description;
@@ -59,10 +59,10 @@ struct GeneratorInfo {
 /// All generators, in the order to list them to a user.
 std::span<const GeneratorInfo> generator_names();
 
-/// The m x n matrix called `name`, for T = float or double. m, n >= 0. `seed` chooses among the matrices of a
-/// random kind; the others (hpl too, which is one fixed stream) ignore it. Matrices of float are those of
-/// double rounded, or where the description says so, drawn with fewer bits.
-/// Throws UsageError for an unknown name, listing the known ones, and for negative sizes.
+/// The m x n matrix called `name`, for T = float or double. m, n >= 0. `seed` selects one of the matrices of a random
+/// kind. Other kinds ignore it, also hpl, which is one fixed stream. Matrices of float are those of double, rounded, or
+/// drawn with fewer bits where the description says so. Throws UsageError for an unknown name, with a list of the known
+/// ones, and for negative sizes.
 template <class T>
 std::unique_ptr<Generator<T>> make_generator(std::string_view name, Index m, Index n, std::uint64_t seed);
 

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,53 +16,51 @@ namespace basalt {
 
 using LuMode = FactorMode;
 
-/// Choices of the LU factorization; 0 lets the library choose.
+/// Choices of the LU factorization. What has no value, the library chooses.
 struct LuOptions {
     LuMode mode = LuMode::automatic;
-    /// Columns of a panel; a panel never spans two tile columns, and on GPUs has widest_gpu_panel columns at most.
-    Index panel_width = 0;
+    /// Columns of a panel. A panel never spans two tile columns. On GPUs it has at most widest_gpu_panel columns.
+    std::optional<Index> panel_width{};
     /// Threads that factor a panel together.
-    int panel_threads = 0;
-    /// Panels ahead of the trailing update that get priority, -1: the library chooses. It never changes results.
-    /// Mode gpu: 0 or 1.
-    int lookahead = -1;
-    /// Interchanges that later panels ask for left of themselves, as LAPACK applies them. Without them L stays
-    /// as each panel left it, which is all that lu_solve_augmented() needs.
+    std::optional<int> panel_threads{};
+    /// Panels ahead of the trailing update that get priority. It never changes results. Mode gpu: 0 or 1.
+    std::optional<int> lookahead{};
+    /// Applies each panel's interchanges also to the columns on its left, as LAPACK does. Without them L stays as each
+    /// panel (on cores: each block of panels) left it, which is enough for lu_solve_augmented().
     bool left_interchanges = true;
-    /// Hybrid: where so many rows or fewer are left, GPUs factor the panels too, since the cores would not keep
-    /// ahead, and the first one, when GPUs have nothing else to do; 0: never, -1: the library chooses. More than 0
-    /// needs a lookahead of 0 or 1. Mode gpu ignores it.
-    Index gpu_panels_below = -1;
-    /// GPUs: narrower panels where few columns are left. In mode gpu they get narrower, down to 128 columns, as the
-    /// updates that hide them get shorter. In mode hybrid, where cores factor to the end (gpu_panels_below), those of
-    /// 128 columns and more are half as wide there, since the GPUs wait for them.
+    /// Mode hybrid: GPUs factor the panels where at most this many rows are left, since the cores would not keep ahead.
+    /// They also factor the first panel, when they have nothing else to do. 0: cores factor all panels. A value above 0
+    /// needs a lookahead of 0 or 1. Mode gpu ignores this option.
+    std::optional<Index> gpu_panels_below{};
+    /// GPUs: narrower panels where few columns are left. In mode gpu panels get narrower, down to 128 columns, as the
+    /// updates that hide them get shorter. In mode hybrid, where cores factor to the end (gpu_panels_below), panels of
+    /// 128 columns and more get half as wide there, since the GPUs wait for them.
     bool narrow_at_end = true;
-    /// Mode gpu: two levels of blocking, after Volkov and Demmel (SC 2008, section 5). A panel updates at once the
-    /// columns up to the end of the next block of so many; those beyond get the updates of a block's panels in one
-    /// product of that depth. Needs lookahead; a block never spans two tile columns. 0: one level; -1: the library
-    /// chooses: blocks for large matrices of doubles on one GPU, in tiles wider than panels, that take half of its
-    /// memory at most.
-    Index coarse_width = -1;
-    /// GPUs, for comparison: one update task a step for each GPU, as in the paper, instead of the leading column
+    /// Mode gpu: two levels of blocking, after Volkov and Demmel (SC 2008, section 5). Panels form blocks of this
+    /// many columns. A panel updates the columns up to the end of the next block at once. Columns beyond get the
+    /// updates of all panels of a block in one product of that depth. Needs a lookahead of 1; a block never spans two
+    /// tile columns. 0: one level. The library chooses blocks for large matrices of doubles on one GPU, in tiles wider
+    /// than panels, if they take at most half of its memory.
+    std::optional<Index> coarse_width{};
+    /// GPUs, for comparison: one update task a step for each GPU, as in the paper. Otherwise the leading column comes
     /// first.
     bool single_update_task = false;
-    /// Hybrid: rows of blocks of U by multiplication with the inverse of the panel's triangle, unless that is too
-    /// large in norm; false: always by a triangular solve, as mode gpu does.
+    /// Mode hybrid: multiply by the inverse of the panel's triangle to get rows of blocks of U, unless its norm is too
+    /// large. false: always a triangular solve, as in mode gpu.
     bool solve_by_inverse = true;
-    /// GPUs, single precision: large products by tensor cores, each number being the sum of three of 8 bits. As
-    /// accurate as single precision's own products and up to 2.8 times as fast; where an operand is infinite they may
-    /// give NaN. false: single precision's own.
+    /// GPUs, single precision: large products on tensor cores, by slices: each number is the sum of three numbers of 8
+    /// bits. As accurate as plain products and up to 2.8 times as fast. Where an operand is infinite they may give NaN.
+    /// false: plain products.
     bool split_products = true;
-    /// GPUs, for comparison: the panel is sent to each GPU by who factored it, in mode hybrid the host as in the paper,
-    /// instead of from GPU to GPU.
+    /// GPUs, for comparison: the host or the GPU that factored a panel sends it to each GPU, as in the paper. Otherwise
+    /// it goes from GPU to GPU.
     bool broadcast_from_host = false;
     /// GPUs, single precision: the trailing updates multiply in TF32, whose operands have 11 significant bits, and add
-    /// in single precision: several times as fast, and as accurate as that (unit roundoff 2^-11). Without it all
-    /// products are as accurate as single precision's. Panels and triangular solves always are. Of double matrices and
-    /// in mode cpu: UsageError.
+    /// in single precision. Several times as fast, and only as accurate as TF32 (unit roundoff 2^-11). Panels and
+    /// triangular solves stay in single precision. UsageError for matrices of double and in mode cpu.
     bool tf32 = false;
-    /// GPUs, double precision: panels that GPUs factor record what their thread blocks are busy with, as rows of the
-    /// trace (where one is recorded). Costs them some time. Of float matrices: UsageError.
+    /// GPUs, double precision: panels that GPUs factor record the states of their thread blocks as rows of the trace,
+    /// if one is recorded. This slows them a little. UsageError for matrices of float.
     bool panel_log = false;
 };
 
@@ -70,10 +69,10 @@ template <class T>
 struct LuState;
 }
 
-/// An LU factorization in progress or done: A = P L U with L and U in the place of A.
+/// An LU factorization in progress or done: A = P L U. L and U replace A.
 ///
-/// A cheap handle that may be copied; it keeps the factors' storage alive. Thread-safe. One that was default-made
-/// or moved from stands for no factorization: its members throw UsageError.
+/// A cheap handle that may be copied; it keeps the factors' storage alive. Thread-safe. A handle that was default-made
+/// or moved from has no factorization: its members throw UsageError.
 template <class T>
 class LuFactors {
   public:
@@ -91,6 +90,9 @@ class LuFactors {
     /// row pivots[k - 1], in the order k = 1, 2, ...
     std::vector<Index> pivots() const;
 
+    /// Who factors the panels.
+    PanelPlaces panel_places() const;
+
     const std::shared_ptr<detail::LuState<T>>& share_state() const { return state_; }
 
   private:
@@ -99,10 +101,10 @@ class LuFactors {
     std::shared_ptr<detail::LuState<T>> state_;
 };
 
-/// Factors A = P L U by partial pivoting in place, LAPACK's getrf: any m x n, float and double. Submits tasks
-/// and returns at once; A's regions hold the factors afterwards, in LAPACK's arrangement. The largest
-/// magnitude of a column, the first one of equals, becomes the pivot; a NaN never does unless it is on the
-/// diagonal. Equal input, options, deal and numbers of workers and GPUs give equal bits.
+/// Factors A = P L U by partial pivoting in place, LAPACK's getrf: any m x n, float and double. Submits tasks and
+/// returns at once; A's regions hold the factors afterwards, in LAPACK's arrangement. The pivot is the largest
+/// magnitude of a column, and the first one of equals. A NaN becomes the pivot only if it is on the diagonal. Equal
+/// input, options, deal and numbers of workers and GPUs give equal bits.
 ///
 /// Throws UsageError for options out of range. Numerical outcomes are INFO, not exceptions.
 /// Source: Kurzak, Luszczek, Faverge, Dongarra, "LU Factorization with Partial Pivoting for a Multicore System
@@ -116,8 +118,20 @@ LuFactors<T> lu_factor(Runtime& runtime, Matrix<T>& a, const LuOptions& options 
 template <class T>
 void lu_solve(Runtime& runtime, const LuFactors<T>& lu, Matrix<T>& b);
 
-/// For factors of the n x (n + k) matrix [A B]: the solution X of A X = B, n x k, by back substitution alone,
-/// since the factorization has carried B along (as HPL does). Submits tasks and returns at once.
+/// The same for A^T X = B: LAPACK's getrs with TRANS = 'T'.
+template <class T>
+void lu_solve_transposed(Runtime& runtime, const LuFactors<T>& lu, Matrix<T>& b);
+
+/// LAPACK's gecon for NORM = 'I': an estimate of 1 / (||A||_oo ||A^-1||_oo) from the factors of a square A, seldom more
+/// than three times too large. `norm` is ||A||_oo of A before the factorization. Below the unit roundoff the solution
+/// of a system with A may have no correct digit. 1 for order 0; 0 for a singular A and for a norm that is not finite.
+/// Takes about ten products of A and a vector; waits for everything submitted to the runtime. Throws UsageError as
+/// lu_solve() does.
+template <class T>
+double lu_reciprocal_condition(Runtime& runtime, const LuFactors<T>& lu, double norm);
+
+/// For factors of the n x (n + k) matrix [A B]: the solution X of A X = B, n x k. Back substitution suffices, since the
+/// factorization has carried B along (as HPL does). Submits tasks and returns at once.
 /// Throws UsageError unless the factored matrix has more columns than rows.
 template <class T>
 Matrix<T> lu_solve_augmented(Runtime& runtime, const LuFactors<T>& lu);
@@ -138,29 +152,29 @@ Index solve(Runtime& runtime, Index n, Index nrhs, T* a, Index lda, T* b, Index 
 /// Most columns of a panel in the modes hybrid and gpu.
 inline constexpr Index widest_gpu_panel = 1024;
 
-/// The mode that lu_factor() takes for an m x n matrix on a runtime with so many GPUs: options.mode, or the tuning
+/// The mode that lu_factor() takes for an m x n matrix on a runtime with `gpus` GPUs: options.mode, or the tuning
 /// tables' choice where that is automatic. Throws UsageError for hybrid and gpu without GPUs, and for options that the
-/// mode has not.
+/// mode does not have.
 LuMode chosen_lu_mode(const Tuning& tuning, const LuOptions& options, Index m, Index n, int gpus);
-/// Bytes of a GPU's memory that lu_factor() takes where the tile columns of an m x n matrix of elements of
-/// `element_size` bytes are dealt to all GPUs and stay there, the matrix's own included; 0 in mode cpu. A matrix for
-/// which DeviceInfo::memory of the GPUs is less is moved between them and the host. Without blocks of panels where
-/// coarse_width is left to the library. Throws UsageError as chosen_lu_mode() and TileGrid do.
+/// Bytes of a GPU's memory that lu_factor() takes, the matrix included, where the tile columns of an m x n matrix are
+/// dealt to all GPUs and stay there; 0 in mode cpu. `element_size`: bytes of an element. If the GPUs have less memory
+/// (DeviceInfo::memory), the matrix moves between them and the host. Blocks of panels count only where coarse_width is
+/// given. Throws UsageError as chosen_lu_mode() and TileGrid do.
 std::size_t lu_gpu_bytes(const Runtime& runtime, const LuOptions& options, Index m, Index n, TileShape tile,
                          std::size_t element_size);
 
 using LuProblem = FactorProblem;
-/// options.mode, or where that is automatic the fastest one by what the runtime's models have learnt; without them the
-/// tuning tables' choice. Throws as chosen_lu_mode() does.
+/// options.mode, or where that is automatic the fastest mode by the runtime's models; without models the tuning tables'
+/// choice. Throws as chosen_lu_mode() does.
 ModeChoice choose_lu_mode(const Runtime& runtime, const LuOptions& options, const LuProblem& problem);
-/// What its runs in a mode are learnt as (Runtime::learn_run()): with whatever the options and the tile change of what
-/// the library would choose in that mode.
+/// The name that a run in a mode is learnt by (Runtime::learn_run()). It lists the options and the tile where they
+/// differ from the library's choice in that mode.
 RunCase lu_run_case(const Runtime& runtime, const LuOptions& options, FactorMode mode, const LuProblem& problem);
 
-/// Tiles that LU of an m x n matrix uses with so many GPUs when none are given; on cores alone their width is the
-/// panel's too.
+/// Tiles that LU of an m x n matrix uses with `gpus` GPUs when none are given. On cores alone their width is also the
+/// panel's.
 TileShape default_lu_tile(const Tuning& tuning, Index m, Index n, int gpus = 0);
-/// Panel width that LU uses in a mode with so many GPUs when none is given, at most a tile's width.
+/// Panel width that LU uses in a mode with `gpus` GPUs when none is given, at most a tile's width.
 Index default_lu_panel(const Tuning& tuning, LuMode mode, Index m, Index n, int gpus);
 
 }  // namespace basalt

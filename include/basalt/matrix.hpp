@@ -25,8 +25,8 @@ class Matrix {
   public:
     Matrix() = default;
 
-    /// Zeros. `tile` 0 x 0: chosen by size and by the GPUs' memory. `name` (a literal, or kept alive by the caller)
-    /// shows in errors. Throws UsageError for sizes out of range and std::bad_alloc.
+    /// A matrix of zeros. `tile` 0 x 0: chosen by size and by the GPUs' memory. `name` (a literal, or kept alive by the
+    /// caller) appears in errors. Throws UsageError for sizes out of range, and std::bad_alloc.
     Matrix(Runtime& runtime, Index m, Index n, TileShape tile = {}, const char* name = "matrix");
 
     /// A copy of LAPACK's column-major array, element (i, j) at a[i + j * lda], lda >= max(1, m).
@@ -35,21 +35,21 @@ class Matrix {
     /// The same from row-major storage, element (i, j) at a[i * lda + j], lda >= max(1, n).
     static Matrix from_rows(Runtime& runtime, const T* a, Index m, Index n, Index lda, TileShape tile = {});
 
-    /// Borrows a column-major array until the next Runtime::wait() outside tasks, or the matrix's destruction: what
-    /// tasks submitted before it compute is then back in `a`. Afterwards the matrix is the runtime's own.
+    /// Borrows a column-major array until the next Runtime::wait() outside tasks, or until the matrix's destruction.
+    /// Then the results of all tasks submitted before are back in `a`. Afterwards the matrix is the runtime's own.
     static Matrix wrap(Runtime& runtime, T* a, Index m, Index n, Index lda, TileShape tile = {});
 
-    /// Borrows a column-major array in the memory of GPU `place` until then, and takes that memory for the tile
-    /// columns': no second matrix beside it but one tile column (docs/decisions/0015-in-place-and-hpl.md). What was
-    /// enqueued to write the array has completed. Meanwhile all lda rows of it are the runtime's; those from m on come
-    /// back as they were. Afterwards the array holds the matrix, and what asks this object for parts of it throws
-    /// UsageError. `tile.width` 0: chosen by size; a tile is as high as the array. With Place::cpu(), it is what wrap()
-    /// above does. Throws UsageError for Place::any(), a GPU that there is not, and inside a task.
+    /// Borrows a column-major array in the memory of GPU `place` until then. That memory becomes the tile columns', so
+    /// that only one more tile column is needed (docs/decisions/0015-in-place-and-hpl.md). All work that writes the
+    /// array must have completed. Meanwhile all lda rows belong to the runtime; rows from m on come back unchanged.
+    /// Afterwards the array holds the matrix, and this object throws UsageError when asked for parts of it.
+    /// `tile.width` 0: chosen by size; a tile is as high as the array. With Place::cpu() this is the wrap() above.
+    /// Throws UsageError for Place::any(), for a GPU that does not exist, and inside a task.
     static Matrix wrap(Runtime& runtime, T* a, Index m, Index n, Index lda, TileShape tile, Place place);
 
-    /// The leading m x n part of what the generator makes, in the memory of `place`: Place::any() deals the tile
-    /// columns to the GPUs (dealt_to()), where there are any. Returns at once.
-    /// (To deal them otherwise: a matrix of zeros, set_deal(), fill().)
+    /// The leading m x n part of the generator's matrix, in the memory of `place`: Place::any() deals the tile columns
+    /// to the GPUs (dealt_to()), where there are any. Returns at once.
+    /// (For another deal: make a matrix of zeros, call set_deal(), then fill().)
     static Matrix generate(Runtime& runtime, std::shared_ptr<const Generator<T>> generator, Index m, Index n,
                            TileShape tile = {}, Place place = Place::cpu());
 
@@ -59,47 +59,47 @@ class Matrix {
     Index tile_rows() const;
     Index tile_cols() const;
 
-    /// Tile (i, j) without its padding. Throws UsageError where there is none.
+    /// Tile (i, j) without its padding. Throws UsageError for a tile that does not exist.
     Region<T> tile(Index i, Index j) const;
     /// Tile column j, all rows of the matrix.
     Region<T> column(Index j) const;
-    /// The GPU that tile column j is dealt to: where the library's own tasks on it run, and users' had best too.
-    /// Place::cpu() without GPUs. Throws UsageError where there is no such column.
+    /// The GPU that tile column j is dealt to. The library's tasks on the column run there; users' tasks are fastest
+    /// there, too. Place::cpu() without GPUs. Throws UsageError for a column that does not exist.
     Place dealt_to(Index j) const;
-    /// Deals the tile columns of a new matrix otherwise than by Deal::balanced; fill() or load() it afterwards. Throws
-    /// UsageError while one of them has memory on a GPU. Not to be called while another thread submits tasks on it.
+    /// Deals the tile columns of a new matrix in another way than Deal::balanced. fill() or load() it afterwards.
+    /// Throws UsageError while a tile column has memory on a GPU. Not while another thread submits tasks on the matrix.
     void set_deal(Deal deal);
     /// Rows [row_begin, row_end) of the matrix and columns [col_begin, col_end) of tile column j.
     Region<T> block(Index j, Index row_begin, Index row_end, Index col_begin, Index col_end) const;
 
-    /// Submits tasks that overwrite the matrix with `source` (m x n, any strides), which must stay valid
-    /// until they have run. Throws UsageError when the shapes differ.
+    /// Submits tasks that overwrite the matrix with `source` (m x n, any strides). `source` must stay valid until they
+    /// have run. Throws UsageError when the shapes differ.
     void load(View<const T> source);
     /// Submits tasks that copy the matrix to `target` (m x n, any strides); it is complete after wait().
     void store(View<T> target) const;
-    /// The same by GPUs. With Place::any(), the array is in the host's memory: tile columns are dealt to the GPUs
-    /// (dealt_to()) and converted there while others are on their way; fastest where the array's memory is
-    /// pinned. Without GPUs, for arrays without unit row stride, and with Place::cpu(), it is what load(source) and
-    /// store(target) do. With Place::gpu(g), the array is in that GPU's memory and column-major; throws UsageError for
-    /// any other row stride than 1.
+    /// The same by GPUs. With Place::any() the array is in the host's memory. Tile columns are dealt to the GPUs
+    /// (dealt_to()) and converted there while others are on their way. Fastest if the array's memory is pinned. Without
+    /// GPUs, for arrays without unit row stride and with Place::cpu(), these are load(source) and store(target). With
+    /// Place::gpu(g) the array is in that GPU's memory and column-major; UsageError for other row strides than 1.
     void load(View<const T> source, Place place);
     void store(View<T> target, Place place) const;
-    /// The same for one triangle of a square matrix: elements on the other side of the diagonal are neither read nor
-    /// written in the array; in the matrix they are unspecified after load_triangle(). Half of the work. The array has
-    /// unit row or unit column stride. Throws UsageError for a matrix that is not square as well.
+    /// The same for one triangle of a square matrix, with half of the work. In the array, elements on the other side of
+    /// the diagonal are neither read nor written. In the matrix, they are unspecified after load_triangle(). The array
+    /// has unit row or unit column stride. Also throws UsageError for a matrix that is not square.
     void load_triangle(Triangle triangle, View<const T> source, Place place = Place::cpu());
     void store_triangle(Triangle triangle, View<T> target, Place place = Place::cpu()) const;
-    /// Submits tasks that overwrite the matrix with the leading part of what the generator makes, as generate() does.
+    /// Submits tasks that overwrite the matrix with the leading part of the generator's matrix, as generate() does.
     void fill(std::shared_ptr<const Generator<T>> generator, Place place = Place::cpu());
 
-    /// Makes the matrix's memory on the host fit for copies to and from GPUs at full speed, once; takes about a second
-    /// for 4 GB. LU that moves a matrix from the host does so itself. Throws DeviceError.
+    /// Pins the matrix's memory on the host, once, so that copies to and from GPUs run at full speed. Takes about a
+    /// second for 4 GB. Factorizations that move a matrix from the host do this themselves. Throws DeviceError.
     void pin();
 
-    /// Waits for the tasks that use tile column j; the m x width view of its true elements, row-major. Throws
-    /// UsageError inside a task that did not make the matrix, since waiting there might never end; so does at().
+    /// Waits for the tasks that use tile column j. Returns the m x width view of its elements without padding,
+    /// row-major. Throws UsageError inside a task that did not make the matrix, where waiting might never end; at()
+    /// does the same.
     View<T> host_view(Index j) const;
-    /// Waits for the tasks that use the element's tile column. For looking at single elements.
+    /// Waits for the tasks that use the element's tile column. For single elements.
     T at(Index i, Index j) const;
 
     const std::shared_ptr<detail::MatrixStorage>& share_storage() const { return storage_; }
@@ -109,7 +109,7 @@ class Matrix {
     std::shared_ptr<detail::MatrixStorage> storage_;
 };
 
-/// The tile for an m x n matrix: `usual`, or where a GPU's memory (Config::gpu_memory) is short a smaller one
+/// The tile for an m x n matrix: `usual`, or a smaller one where a GPU's memory (Config::gpu_memory) is short
 /// (GpuFitting). Without GPUs it is `usual`.
 TileShape fitting_tile(const Runtime& runtime, TileShape usual, Index m, Index n, std::size_t element_size);
 

@@ -4,11 +4,11 @@
 
 namespace basalt {
 
-/// What of a matrix a product takes.
+/// The part of a matrix that a product takes.
 enum class MatrixPart : std::uint8_t {
     all,
-    upper,           ///< the diagonal and what is right of it
-    strictly_lower,  ///< what is left of the diagonal
+    upper,           ///< the diagonal and the elements right of it
+    strictly_lower,  ///< the elements left of the diagonal
     magnitudes,      ///< |a_ij| of all: with x = (1, ..., 1) the sums of rows whose largest is the infinity norm
 };
 

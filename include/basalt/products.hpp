@@ -6,12 +6,12 @@
 
 namespace basalt {
 
-/// y -= A x for the first x.size() columns of A, or a part of them: sums in double, in the same order each time for the
-/// same number of GPUs and deal. y has as many elements as A has rows.
+/// y -= A x for the first x.size() columns of A, or for a part of them. Sums are in double, and in the same order each
+/// time for the same number of GPUs and deal. y has as many elements as A has rows.
 ///
-/// With GPUs, each of them multiplies the tile columns that are dealt to it (Matrix::dealt_to()): what lies
-/// there stays there, and nothing but vectors comes to the host's memory. Submits tasks and waits for them. Throws
-/// UsageError where the sizes do not fit. T: float or double.
+/// Each GPU multiplies the tile columns that are dealt to it (Matrix::dealt_to()). The matrix stays there; only vectors
+/// come to the host's memory. Submits tasks and waits for them. Throws UsageError where the sizes do not fit. T: float
+/// or double.
 template <class T>
 void subtract_product(Runtime& runtime, const Matrix<T>& a, MatrixPart part, const Array<double>& x,
                       const Array<double>& y);

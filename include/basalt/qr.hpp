@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "basalt/factor_mode.hpp"
@@ -14,43 +15,46 @@ namespace basalt {
 using QrMode = FactorMode;
 
 /// How a matrix is factored, and so what form its factors have.
-///
-/// blocked: Householder's method by panels that reach from top to bottom, LAPACK's form. tile: blocks of rows, a tile
-/// high, one after the other; R is LAPACK's up to the signs of its rows, but what is below it has meaning for
-/// qr_apply(), qr_form() and the solvers alone. Mode cpu only. automatic: what is faster for the shape.
-enum class QrMethod : std::uint8_t { blocked, tile, automatic };
+enum class QrMethod : std::uint8_t {
+    blocked,  ///< Householder's method by panels from top to bottom: LAPACK's form
+    /// Blocks of rows, each a tile high, one after the other; mode cpu only. R is LAPACK's up to the signs of its rows.
+    /// The elements below R have a meaning only for qr_apply(), qr_form() and the solvers.
+    tile,
+    automatic,  ///< the faster method for the shape
+};
 
-/// Whether tall panels are reduced by a tree, for more operations than column by column and fewer meetings.
+/// Whether a tree reduces tall panels. It takes more operations than column by column and fewer barriers.
 enum class QrTree : std::uint8_t { automatic, never, always };
 
-/// Choices of the QR factorization; 0 lets the library choose.
+/// Choices of the QR factorization. What has no value, the library chooses.
 struct QrOptions {
     QrMode mode = QrMode::automatic;
     QrMethod method = QrMethod::blocked;
-    /// Columns of a panel; a panel never spans two tile columns, and on GPUs has widest_qr_gpu_panel columns at most.
-    Index panel_width = 0;
-    /// Method tile: columns of a panel that have a triangle T of their own, at most the panel's.
-    Index inner_width = 0;
+    /// Columns of a panel. A panel never spans two tile columns. On GPUs it has at most widest_qr_gpu_panel columns.
+    std::optional<Index> panel_width{};
+    /// Method tile: columns of a panel with a triangle T of their own, at most all of its columns.
+    std::optional<Index> inner_width{};
     /// Method blocked: threads that factor a panel together.
-    int panel_threads = 0;
-    /// Panels ahead of the trailing update that get priority, -1: the library chooses. It never changes results.
-    /// Modes hybrid and gpu: 0 or 1. With 0 the GPU that factors a panel begins its update behind it, with 1 beside it,
-    /// or behind it where the tuning table says so for several GPUs.
-    int lookahead = -1;
-    /// Mode cpu. Method blocked: panels 32 times as tall as wide, for each of their threads, by a reduction tree
-    /// (TSQR), whose threads meet four times instead of once a column for twice the operations. Method tile: some tile
-    /// rows are reduced one after the other, in parallel with others, and their triangles by a binary tree.
-    /// `automatic`: by the tuning table, for panels of many bytes a thread (blocked) or tall matrices (tile).
+    std::optional<int> panel_threads{};
+    /// Panels ahead of the trailing update that get priority. It never changes results. Modes hybrid and gpu: 0 or 1.
+    /// With 0 the GPU that factors a panel updates afterwards. With 1 it does both at once, or updates afterwards where
+    /// the tuning table says so for several GPUs.
+    std::optional<int> lookahead{};
+    /// Mode cpu. Method blocked: a reduction tree (TSQR) for panels that have 32 times as many rows as columns for each
+    /// of their threads. The threads meet four times instead of once a column, for twice the operations. Method tile:
+    /// some tile rows are reduced one after the other, in parallel with others, and a binary tree reduces their
+    /// triangles. `automatic`: by the tuning table, for panels of many bytes a thread (blocked) or tall matrices
+    /// (tile).
     QrTree tree = QrTree::automatic;
-    /// Hybrid: where so many rows or fewer are left, GPUs factor the panels too, since the cores would not keep
-    /// ahead, and the first one, when GPUs have nothing else to do; 0: never, -1: the library chooses. Where no panel
-    /// is left for the cores it is mode gpu, which ignores this.
-    Index gpu_panels_below = -1;
+    /// Mode hybrid: GPUs factor the panels where at most this many rows are left, since the cores would not keep ahead.
+    /// They also factor the first panel, when they have nothing else to do. 0: cores factor all panels. If no panel is
+    /// left for the cores, the mode is gpu, which ignores this option.
+    std::optional<Index> gpu_panels_below{};
     /// Mode gpu: narrower panels where few columns are left, as the updates that hide them get shorter.
     bool narrow_at_end = true;
-    /// Mode gpu, single precision: the updates' large products by tensor cores, each number being the sum of three of 8
-    /// bits. As accurate as single precision's own products and faster; where an operand is infinite they may give NaN.
-    /// false: single precision's own.
+    /// Mode gpu, single precision: the updates' large products on tensor cores, by slices: each number is the sum of
+    /// three numbers of 8 bits. As accurate as plain products and faster. Where an operand is infinite they may give
+    /// NaN. false: plain products.
     bool split_products = true;
 };
 
@@ -64,12 +68,12 @@ template <class T>
 struct QrState;
 }
 
-/// A QR factorization in progress or done: A = Q R. In the place of A are R, on and above the diagonal, and below it
-/// the vectors v_j of Q = H_1 H_2 ... H_k, H_j = I - tau_j v_j v_j^T, k = min(m, n): LAPACK's form. With QrMethod::tile
-/// vectors of shorter reflectors are there, several for each column.
+/// A QR factorization in progress or done: A = Q R. R replaces A on and above the diagonal. Below it are the vectors
+/// v_j of Q = H_1 H_2 ... H_k, H_j = I - tau_j v_j v_j^T, k = min(m, n): LAPACK's form. With QrMethod::tile
+/// these are vectors of shorter reflectors, several for each column.
 ///
-/// A cheap handle that may be copied; it keeps the factors' storage alive, which nobody may overwrite as long as the
-/// handle is to be used. Thread-safe. One that was default-made or moved from stands for no factorization: its members
+/// A cheap handle that may be copied; it keeps the factors' storage alive. The factors must not be overwritten as long
+/// as the handle is used. Thread-safe. A handle that was default-made or moved from has no factorization: its members
 /// throw UsageError.
 template <class T>
 class QrFactors {
@@ -90,6 +94,9 @@ class QrFactors {
     /// Waits for the factorization. 0, or k > 0 when R(k, k), counted from 1, is exactly zero: LAPACK's INFO of gels.
     Index info() const;
 
+    /// Who factors the panels.
+    PanelPlaces panel_places() const;
+
     const std::shared_ptr<detail::QrState<T>>& share_state() const { return state_; }
 
   private:
@@ -104,10 +111,10 @@ class QrFactors {
 /// options, deal and numbers of workers and GPUs give equal bits; with QrMethod::tile the number of workers does not
 /// matter.
 ///
-/// Throws UsageError for options out of range, and for ones that the mode has not. Sources: blocks of reflectors in
-/// compact WY form, Schreiber, Van Loan (SIAM J. Sci. Stat. Comput. 10, 1989); tiles, Buttari, Langou, Kurzak, Dongarra
-/// (Parallel Computing 35, 2009), and trees of them, Hadri, Ltaief, Agullo, Dongarra (IPDPS 2010); as tasks
-/// docs/decisions/0012-qr.md.
+/// Throws UsageError for options out of range, and for options that the mode does not have. Sources: blocks of
+/// reflectors in compact WY form, Schreiber, Van Loan (SIAM J. Sci. Stat. Comput. 10, 1989); tiles, Buttari, Langou,
+/// Kurzak, Dongarra (Parallel Computing 35, 2009), and trees of them, Hadri, Ltaief, Agullo, Dongarra (IPDPS 2010); as
+/// tasks docs/decisions/0012-qr.md.
 template <class T>
 QrFactors<T> qr_factor(Runtime& runtime, Matrix<T>& a, const QrOptions& options = {});
 
@@ -116,10 +123,10 @@ QrFactors<T> qr_factor(Runtime& runtime, Matrix<T>& a, const QrOptions& options 
 template <class T>
 void qr_apply(Runtime& runtime, const QrFactors<T>& qr, QrSide side, QrOp op, Matrix<T>& c);
 
-/// The first `cols` columns of Q, LAPACK's orgqr: m x cols, 0 <= cols <= m; -1: min(m, n) of them. Submits tasks and
-/// returns at once. Throws UsageError for other numbers.
+/// The first `cols` columns of Q, LAPACK's orgqr: m x cols, 0 <= cols <= m; min(m, n) of them where no number is given.
+/// Submits tasks and returns at once. Throws UsageError for other numbers.
 template <class T>
-Matrix<T> qr_form(Runtime& runtime, const QrFactors<T>& qr, Index cols = -1);
+Matrix<T> qr_form(Runtime& runtime, const QrFactors<T>& qr, std::optional<Index> cols = {});
 
 /// The X that minimises ||B - A X|| column by column, for factors of an A with rows() >= cols(): the first cols() rows
 /// of B (rows() x nrhs) become X, the sum of squares of the others is the residual's, as in LAPACK's gels. Submits
@@ -132,6 +139,14 @@ void qr_solve(Runtime& runtime, const QrFactors<T>& qr, Matrix<T>& b);
 /// nrhs) hold the right-hand sides, all become X. Otherwise as qr_solve().
 template <class T>
 void qr_solve_transposed(Runtime& runtime, const QrFactors<T>& qr, Matrix<T>& b);
+
+/// LAPACK's trcon of R for NORM = 'I': an estimate of 1 / (||R||_oo ||R^-1||_oo) for factors of an A with rows() >=
+/// cols(), seldom more than three times too large. R has the condition number of A in the 2-norm. Below the unit
+/// roundoff A has no full rank as far as T can tell. 1 without columns; 0 where R is singular or not finite. Takes
+/// about ten products of R and a vector, and brings the factors to the host's memory, as info() does; waits for
+/// everything submitted to the runtime. Throws UsageError for factors of a wide A.
+template <class T>
+double qr_reciprocal_condition(Runtime& runtime, const QrFactors<T>& qr);
 
 /// Factors and solves, LAPACK's gels for an A (m x n) of full rank: B (max(m, n) x nrhs) holds the right-hand sides in
 /// its first m rows. Where m >= n, A becomes its factors and B what qr_solve() makes of it; the factors are returned.
@@ -152,7 +167,7 @@ template <class T>
 void qr_factor(Runtime& runtime, Index m, Index n, T* a, Index lda, T* tau, const QrOptions& options = {});
 
 /// LAPACK's ormqr: C (m x n, ldc) becomes Q C, Q^T C, C Q or C Q^T, Q being the product of the k reflectors in the
-/// columns of `a` (k <= m or n, the order of Q; lda) and tau, whoever made them.
+/// columns of `a` (k <= m or n, the order of Q; lda) and tau, of any library.
 template <class T>
 void qr_apply(Runtime& runtime, QrSide side, QrOp op, Index m, Index n, Index k, const T* a, Index lda, const T* tau,
               T* c, Index ldc);
@@ -175,25 +190,25 @@ Index least_squares(Runtime& runtime, Index m, Index n, Index nrhs, T* a, Index 
 /// Most columns of a panel in the modes hybrid and gpu.
 inline constexpr Index widest_qr_gpu_panel = 1024;
 
-/// The mode that qr_factor() takes for an m x n matrix on a runtime with so many GPUs: options.mode, or its choice
-/// where that is automatic. Throws UsageError for hybrid and gpu without GPUs, and for a lookahead that the mode has
-/// not.
+/// The mode that qr_factor() takes for an m x n matrix on a runtime with `gpus` GPUs: options.mode, or its choice
+/// where that is automatic. Throws UsageError for hybrid and gpu without GPUs, and for a lookahead that the mode does
+/// not have.
 QrMode chosen_qr_mode(const Tuning& tuning, const QrOptions& options, Index m, Index n, int gpus);
-/// options.mode, or where that is automatic the fastest one by what the runtime's models have learnt; without them the
-/// tuning tables' choice. Throws as chosen_qr_mode() does.
+/// options.mode, or where that is automatic the fastest mode by the runtime's models; without models the tuning tables'
+/// choice. Throws as chosen_qr_mode() does.
 ModeChoice choose_qr_mode(const Runtime& runtime, const QrOptions& options, const FactorProblem& problem);
-/// What its runs in a mode are learnt as (Runtime::learn_run()), "geqrf" where the problem names nothing else: with
-/// whatever the options and the tile change of what the library would choose in that mode.
+/// The name that a run in a mode is learnt by (Runtime::learn_run()): "geqrf" where the problem names nothing else. It
+/// lists the options and the tile where they differ from the library's choice in that mode.
 RunCase qr_run_case(const Runtime& runtime, const QrOptions& options, FactorMode mode, const FactorProblem& problem);
 /// The method that it takes in that mode, which is not automatic: options.method, or its choice where that is
 /// automatic. Throws UsageError for tile in other modes than cpu.
 QrMethod chosen_qr_method(const Tuning& tuning, const QrOptions& options, QrMode mode, Index m, Index n);
-/// `options` with that mode and with the method that chosen_qr_method() takes. Where that was the library's choice,
-/// what is of the other method alone goes back to 0. Throws as chosen_qr_method() does.
+/// `options` with that mode and with the method that chosen_qr_method() takes. Where the library chose the method,
+/// options of the other method lose their values. Throws as chosen_qr_method() does.
 QrOptions with_chosen_qr_method(const Tuning& tuning, const QrOptions& options, QrMode mode, Index m, Index n);
-/// Tiles that suit QR of an m x n matrix on so many GPUs, or on cores alone by a method that is not automatic.
+/// Tiles for QR of an m x n matrix on `gpus` GPUs, or on cores by a method that is not automatic.
 TileShape default_qr_tile(const Tuning& tuning, Index m, Index n, int gpus = 0, QrMethod method = QrMethod::blocked);
-/// Panel width that QrMethod::blocked uses with so many GPUs when none is given, at most a tile's width. `options.mode`
+/// Panel width that QrMethod::blocked uses with `gpus` GPUs when none is given, at most a tile's width. `options.mode`
 /// must not be automatic. That of QrMethod::tile is the tile's.
 Index default_qr_panel(const Tuning& tuning, const QrOptions& options, Index m, Index n, int gpus);
 

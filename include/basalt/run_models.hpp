@@ -12,21 +12,21 @@
 
 namespace basalt {
 
-/// What a run took place on.
+/// The machine that a run used.
 struct RunMachine {
     std::string cpu;   ///< model
-    int cores = 1;     ///< that run tasks
-    std::string gpus;  ///< number and model, e.g. "2 x NVIDIA H200"; not looked at in mode cpu
+    int cores = 1;     ///< number of cores that run tasks
+    std::string gpus;  ///< number and model, e.g. "2 x NVIDIA H200"; ignored in mode cpu
 };
 
-/// What was run: all that its time depends on, but machine and mode.
+/// Everything that the time of a run depends on, except the machine and the mode.
 struct RunCase {
     std::string routine;  ///< LAPACK's name without the precision, e.g. "getrf"
     char precision = 'd';
     Index m = 0;
     Index n = 0;
     bool on_gpus = false;  ///< the matrix begins and ends in GPU memory, not the host's
-    std::string options;   ///< what differs from the library's choices, e.g. "nb=64"; empty where nothing does
+    std::string options;   ///< options that differ from the library's choices, e.g. "nb=64"; empty if none does
 };
 
 /// A factorization that a mode is to be chosen for.
@@ -36,33 +36,37 @@ struct FactorProblem {
     char precision = 'd';
     bool on_gpus = false;   ///< the matrix begins and ends in GPU memory
     TileShape tile{};       ///< 0 x 0: what each mode has by default
-    std::string routine{};  ///< what its runs are learnt as; empty: LAPACK's name
+    std::string routine{};  ///< the name under which its runs are learnt; empty: LAPACK's name
+    /// GPUs are to take part: where the mode is automatic, it is not cpu, unless the options exist in mode cpu alone.
+    bool without_cpu = false;
 };
 
-/// What a run is expected to take.
+/// The time that a run is expected to take.
 struct RunEstimate {
     double seconds = 0;
-    int runs = 0;  ///< of those it was learnt from
+    int runs = 0;  ///< number of runs that the estimate comes from
 };
 
-/// The mode of a factorization, and what it was chosen by, in words that end a sentence.
+/// The mode of a factorization, and the reason for it as the end of a sentence.
 struct ModeChoice {
     FactorMode mode = FactorMode::cpu;
     std::string reason;
+    bool learnt = false;  ///< by what earlier runs took (Config::models)
 };
 
 const char* name_of(FactorMode mode);
 
-/// What runs took, learnt from runs, in one JSON file that all programs of a user may share.
+/// Times of earlier runs, in one JSON file that all programs of a user may share, and estimates from them.
 ///
-/// Kept for each machine, routine, precision, mode, place of the data, set of options and shape (m / n to the nearest
-/// power of two): the last few runs of each size, sizes within 4 % of each other being one. Estimates go by the median
-/// of each, so one slow run in three changes nothing, and only sizes near measured ones have an estimate.
+/// A model belongs to one machine, routine, precision, mode, place of the data, set of options and shape (m / n rounded
+/// to a power of two). It keeps the last few runs of each size; sizes within 4 % of each other count as one. Estimates
+/// use the median of each size, so that one slow run in three changes nothing, and exist only near measured sizes.
 ///
-/// The file is read once, when this is made, so that the same question has the same answer for as long as it lives. It
-/// is replaced at once, so that any number of programs may write it: the last one wins, none finds a part. A file that
-/// is none of ours, or damaged, is a warning: it is kept beside the new one as FILE.bad, FILE.bad1 and so on. Nothing
-/// here throws because of a file. Thread-safe.
+/// The constructor reads the file, and nothing reads it again: the same question has the same answer during the life of
+/// the object. Writing replaces the contents in one step, so that any number of programs may write: the last one wins,
+/// and no reader finds a part. A file that exists and is neither empty nor a file of models is left alone: the
+/// constructor logs a warning, nothing is learnt from the file and nothing is added to it. No member throws because of
+/// the file. Thread-safe.
 class RunModels {
   public:
     explicit RunModels(std::string path);
@@ -72,18 +76,23 @@ class RunModels {
 
     const std::string& path() const { return path_; }
 
-    /// Empty where nothing was learnt near that size. A machine with other GPUs is another one; numbers of cores within
-    /// an eighth of each other are the same but for the time, which is shared by the cores.
+    /// Why the file cannot serve: it is neither absent, empty nor a file of models, or its folder is missing. Empty
+    /// where it can.
+    static std::string why_unusable(const std::string& path);
+
+    /// Empty if there is no run near that size. Machines with different GPUs are different. Machines whose numbers of
+    /// cores are within an eighth of each other count as one; in mode cpu the time is scaled by the number of cores.
     std::optional<RunEstimate> estimate(const RunMachine& machine, const RunCase& run, FactorMode mode) const;
 
-    /// Adds runs to the file. Times that are not above zero, and runs without elements, teach nothing.
+    /// Adds runs to the file. Ignores times that are not positive and finite, and matrices without elements.
     void record(const RunMachine& machine, const RunCase& run, FactorMode mode,
                 const std::vector<double>& seconds) const;
 
-    /// One line for each thing learnt: "getrf d gpu, data on host: n = 4096 (3), 8192 (5); MACHINE".
+    /// One line per model: "getrf d gpu, data on host: n = 4096 (3), 8192 (5); MACHINE".
     std::vector<std::string> lines() const;
 
-    /// basalt/models.json in $XDG_CACHE_HOME or ~/.cache; empty where there is no home.
+    /// basalt/models.json in $XDG_CACHE_HOME or ~/.cache; empty if neither variable is set. Only this file's folder is
+    /// made when it is missing.
     static std::string default_path();
 
   private:

@@ -16,10 +16,11 @@
 #include <vector>
 
 #include "basalt/access.hpp"
+#include "basalt/config.hpp"
 #include "basalt/device.hpp"
-#include "basalt/emulation.hpp"
 #include "basalt/error.hpp"
 #include "basalt/factor_mode.hpp"
+#include "basalt/kernel_ops.hpp"
 #include "basalt/team.hpp"
 #include "basalt/trace.hpp"
 
@@ -28,46 +29,6 @@ namespace basalt {
 struct RunCase;  // run_models.hpp
 struct RunEstimate;
 struct Tuning;  // tuning.hpp
-struct TuningTables;
-
-/// What a Runtime is made of; the defaults use the whole machine.
-struct Config {
-    /// Threads that run tasks, counting a thread that waits. 0: one for each core that the affinity mask
-    /// and the cgroup's CPU quota allow.
-    int workers = 0;
-    /// "priority" (work stealing by priority) or "fifo". See scheduler_names().
-    std::string scheduler = "priority";
-    /// Tasks of one submitting scope in flight before its submitter stops to help. At least 1.
-    std::size_t window = 4096;
-    /// Bind workers to cores.
-    bool bind = true;
-    /// GPUs to use: -1 for all that CUDA_VISIBLE_DEVICES leaves, 0 for none, or at most so many. With emulated ones
-    /// (emulation.gpus > 0) real ones are left alone.
-    int gpus = -1;
-    Emulation emulation{};
-    /// Bytes of each GPU's memory that the runtime may use; 0: as much as there is. Emulated GPUs have no less.
-    std::size_t gpu_memory = 0;
-    /// Numbers that depend on the architecture; nullptr: TuningTables::built_in().
-    std::shared_ptr<const TuningTables> tuning{};
-    /// File of what runs took (see RunModels), by which FactorMode::automatic chooses and to which learn_run() adds;
-    /// empty: none. Not the default: with it, equal programs on equal machines need not give equal bits, and a library
-    /// writes no files that nobody asked it to write.
-    std::string models{};
-    /// Record a trace from the start; see Runtime::take_trace().
-    bool trace = false;
-
-    static constexpr int most_gpus = 8;
-    static constexpr int most_workers = 1024;
-    static constexpr std::size_t most_window = std::size_t{1} << 22;
-
-    /// The defaults, with BASALT_WORKERS, BASALT_SCHEDULER, BASALT_WINDOW, BASALT_BIND, BASALT_GPUS,
-    /// BASALT_EMULATED_GPUS, BASALT_GPU_MEM, BASALT_TUNING and BASALT_MODELS of the environment in their place. Unknown
-    /// BASALT_ names and values that are not allowed are logged as warnings and ignored.
-    static Config from_environment();
-};
-
-/// The policies that Config::scheduler may name.
-const std::vector<std::string>& scheduler_names();
 
 /// A task's name: a string literal, or an interned copy of any string (kept until the program ends).
 class TaskName {
@@ -83,12 +44,19 @@ class TaskName {
     const char* text_;
 };
 
-/// How many threads run a gang task: all members enter at once. min is clamped to the workers there are; a gang
-/// submitted inside a gang takes the threads that happen to be free, perhaps only one, since its fellows
-/// may be standing at a barrier until it is done.
+/// How many threads run a gang task; all members enter at once.
+///
+/// min is clamped to the number of workers. The gang waits for its minimum without a time limit, and for further
+/// members up to max for as long as `patience`. It does not wait for a thread that lately had to share its core with
+/// other programs, because every barrier would then wait for that thread.
+///
+/// A gang submitted inside a gang takes the threads that are free, perhaps only one: other members of the outer gang
+/// may be waiting at a barrier until the inner one is done.
 struct Threads {
     int min = 1;
     int max = 1;
+    /// About the time that a sleeping thread takes to wake up.
+    std::chrono::microseconds patience{20};
 };
 
 struct TaskOptions {
@@ -99,12 +67,12 @@ struct TaskOptions {
     Threads threads = {};
     /// Shown in traces and errors; -1 is left out.
     std::array<int, 3> tile = {-1, -1, -1};
-    /// Step of the algorithm, shown in traces; -1 for none.
-    int step = -1;
+    /// Step of the algorithm, shown in traces.
+    std::optional<int> step = std::nullopt;
     /// Where it runs. A task submitted inside another one runs on the cores.
     Place place = Place::any();
-    /// For gangs whose data come from GPUs and go back: members are of the socket near which the runtime keeps host
-    /// memory that GPUs copy to and from, if it has as many workers; otherwise of the one of whoever leads.
+    /// For gangs whose data come from GPUs and go back: the members are workers of the socket near which the runtime
+    /// keeps host memory that GPUs copy to and from, if that socket has enough workers; otherwise of the leader's.
     bool near_pinned_memory = false;
 };
 
@@ -122,185 +90,13 @@ struct Statistics {
 
 class Runtime;
 
-/// The data of a task submitted with an AccessList: for each access, in the order of the list, the address of the first
-/// element of its array or tile column where the task runs (nullptr for an empty region).
-using Addresses = std::vector<void*>;
-
 namespace detail {
 
 class Engine;
-
-/// The type-erased kernels of a task: how to move them into the task, run them and destroy them.
-struct KernelOps {
-    std::size_t size;
-    std::size_t align;
-    /// Moves the closures from `source` to `storage`; bases[i] is the address of access i's datum where the task runs.
-    void (*construct)(void* storage, void* source, void* const* bases);
-    /// Runs the CPU kernel; nullptr when there is none.
-    void (*run)(void* storage, const Team& team);
-    /// Runs the cuda kernel, or its CPU twin on an emulated device's stream; nullptr when there is no cuda kernel.
-    void (*run_on_device)(void* storage, Stream stream);
-    void (*destroy)(void* storage) noexcept;  ///< nullptr when there is nothing to destroy
-    bool emulates;                            ///< its device kernel runs on emulated devices too
-    bool binds_views;                         ///< the kernel learns its data's addresses through `bases`
-};
+struct RuntimeAccess;
 
 void submit(Engine& engine, const TaskOptions& options, const AccessRecord* records, std::size_t count,
             const KernelOps& ops, void* source);
-
-/// Stands for the kernel that a task does not have.
-struct NoKernel {};
-
-/// A device kernel of the library's own that knows what to do on an emulated device's stream.
-template <class F>
-struct AnyDeviceKernel {
-    F function;
-    template <class... Argument>
-    requires std::is_invocable_v<F&, Stream, Argument...>
-    void operator()(Stream stream, const Argument&... argument) { function(stream, argument...); }
-};
-template <class G>
-struct RunsAnywhere : std::false_type {};
-template <class F>
-struct RunsAnywhere<AnyDeviceKernel<F>> : std::true_type {};
-
-template <class F>
-CudaKernel<AnyDeviceKernel<std::decay_t<F>>> on_any_device(F&& function) {
-    return {{std::forward<F>(function)}};
-}
-
-/// Calls a CPU kernel with what it takes: a Team first or not, the arguments or nothing.
-template <class F, class... Argument>
-void call_cpu_kernel(F& function, const Team& team, const Argument&... argument) {
-    if constexpr (std::is_invocable_v<F&, const Team&, Argument...>) {
-        function(team, argument...);
-    } else if constexpr (std::is_invocable_v<F&, Argument...>) {
-        function(argument...);
-    } else if constexpr (std::is_invocable_v<F&, const Team&>) {
-        function(team);
-    } else {
-        function();
-    }
-}
-template <class G, class... Argument>
-void call_cuda_kernel(G& function, Stream stream, const Argument&... argument) {
-    if constexpr (std::is_invocable_v<G&, Stream, Argument...>) {
-        function(stream, argument...);
-    } else {
-        function(stream);
-    }
-}
-
-template <class F, class... Argument>
-inline constexpr bool is_cpu_kernel = std::is_same_v<F, NoKernel> || std::is_invocable_v<F&, Argument...> ||
-                                      std::is_invocable_v<F&, const Team&, Argument...> || std::is_invocable_v<F&> ||
-                                      std::is_invocable_v<F&, const Team&>;
-template <class G, class... Argument>
-inline constexpr bool is_cuda_kernel =
-    std::is_same_v<G, NoKernel> || std::is_invocable_v<G&, Stream, Argument...> || std::is_invocable_v<G&, Stream>;
-template <class F, class G, class... Argument>
-inline constexpr bool takes_arguments =
-    std::is_invocable_v<F&, Argument...> || std::is_invocable_v<F&, const Team&, Argument...> ||
-    std::is_invocable_v<G&, Stream, Argument...>;
-
-/// A task's kernels and the arguments they get. Stored in the task.
-template <class F, class G, class... Argument>
-struct BoundKernel {
-    [[no_unique_address]] F cpu;
-    [[no_unique_address]] G gpu;
-    std::tuple<Argument...> arguments;
-
-    static void run(void* storage, const Team& team) {
-        auto& kernel = *std::launder(static_cast<BoundKernel*>(storage));
-        std::apply([&](const Argument&... argument) { call_cpu_kernel(kernel.cpu, team, argument...); },
-                   kernel.arguments);
-    }
-    static void run_on_device(void* storage, Stream stream) {
-        auto& kernel = *std::launder(static_cast<BoundKernel*>(storage));
-        std::apply(
-            [&](const Argument&... argument) {
-                if constexpr (!std::is_same_v<F, NoKernel> && !RunsAnywhere<G>::value) {
-                    if (stream.context()->emulated) {
-                        TeamBarrier alone(1);
-                        return call_cpu_kernel(kernel.cpu, Team(0, alone), argument...);
-                    }
-                }
-                call_cuda_kernel(kernel.gpu, stream, argument...);
-            },
-            kernel.arguments);
-    }
-    static void destroy(void* storage) noexcept { std::launder(static_cast<BoundKernel*>(storage))->~BoundKernel(); }
-
-    static constexpr KernelOps ops(void (*construct)(void*, void*, void* const*), bool binds_views) {
-        KernelOps result{sizeof(BoundKernel), alignof(BoundKernel), construct, nullptr, nullptr, nullptr, false,
-                         binds_views};
-        result.emulates = !std::is_same_v<F, NoKernel> || RunsAnywhere<G>::value;
-        if constexpr (!std::is_same_v<F, NoKernel>) result.run = &run;
-        if constexpr (!std::is_same_v<G, NoKernel>) result.run_on_device = &run_on_device;
-        if constexpr (!std::is_trivially_destructible_v<BoundKernel>) result.destroy = &destroy;
-        return result;
-    }
-};
-
-/// Kernels that take no data.
-template <class F, class G>
-struct PlainOps {
-    struct Source {
-        F cpu;
-        G gpu;
-    };
-    using Kernel = BoundKernel<F, G>;
-    static void construct(void* storage, void* source, void* const*) {
-        auto& from = *static_cast<Source*>(source);
-        ::new (storage) Kernel{std::move(from.cpu), std::move(from.gpu), {}};
-    }
-    static constexpr KernelOps ops = Kernel::ops(construct, false);
-};
-
-/// Kernels that take a view for each access.
-template <class F, class G, class... Element>
-struct ViewOps {
-    struct Source {
-        F cpu;
-        G gpu;
-        std::tuple<Access<Element>...> accesses;
-    };
-    using Kernel = BoundKernel<F, G, View<Element>...>;
-    template <std::size_t... I>
-    static void bind(void* storage, Source& source, void* const* bases, std::index_sequence<I...>) {
-        ::new (storage)
-            Kernel{std::move(source.cpu), std::move(source.gpu), {std::get<I>(source.accesses).view(bases[I])...}};
-    }
-    static void construct(void* storage, void* source, void* const* bases) {
-        bind(storage, *static_cast<Source*>(source), bases, std::index_sequence_for<Element...>{});
-    }
-    static constexpr KernelOps ops = Kernel::ops(construct, true);
-};
-
-/// Kernels that take the addresses of a list's data.
-template <class F, class G>
-struct ListOps {
-    struct Source {
-        F cpu;
-        G gpu;
-        std::size_t count;
-    };
-    using Kernel = BoundKernel<F, G, Addresses>;
-    static void construct(void* storage, void* source, void* const* bases) {
-        auto& from = *static_cast<Source*>(source);
-        ::new (storage) Kernel{std::move(from.cpu), std::move(from.gpu), {Addresses(bases, bases + from.count)}};
-    }
-    static constexpr KernelOps ops = Kernel::ops(construct, true);
-};
-
-template <class T>
-struct IsAccess : std::false_type {};
-template <class T>
-struct IsAccess<Access<T>> : std::true_type {};
-template <class T>
-struct IsCudaKernel : std::false_type {};
-template <class F>
-struct IsCudaKernel<CudaKernel<F>> : std::true_type {};
 
 }  // namespace detail
 
@@ -341,12 +137,13 @@ class Runtime {
         constexpr std::size_t count = sizeof...(Args);
         constexpr bool on_gpu = detail::IsCudaKernel<std::tuple_element_t<count - 1, Types>>::value;
         constexpr std::size_t accesses = [] {
-            if constexpr (!on_gpu)
+            if constexpr (!on_gpu) {
                 return count - 1;
-            else if constexpr (count == 1)
+            } else if constexpr (count == 1) {
                 return std::size_t{0};
-            else
+            } else {
                 return detail::IsAccess<std::tuple_element_t<count - 2, Types>>::value ? count - 1 : count - 2;
+            }
         }();
         submit_tuple<on_gpu>(options, std::forward_as_tuple(std::forward<Args>(args)...),
                              std::make_index_sequence<accesses>{});
@@ -372,16 +169,16 @@ class Runtime {
     /// Has the data copied to a GPU, or home to the cores, ahead of the task that will need them there; UsageError for
     /// Place::any(). `priority` and `step` are the copies', as in TaskOptions.
     template <class T>
-    void prefetch(const Region<T>& region, Place place, int priority = 0, int step = -1) {
+    void prefetch(const Region<T>& region, Place place, int priority = 0, std::optional<int> step = std::nullopt) {
         prefetch(read(region).record, place, priority, step);
     }
     template <HasRegion D>
-    void prefetch(const D& data, Place place, int priority = 0, int step = -1) {
+    void prefetch(const D& data, Place place, int priority = 0, std::optional<int> step = std::nullopt) {
         prefetch(data.region(), place, priority, step);
     }
     /// The same for all GPUs, from one to the next: by copies, or by kernels where they have nothing to compute.
     template <class T>
-    void broadcast(const Region<T>& region, int priority = 0, int step = -1) {
+    void broadcast(const Region<T>& region, int priority = 0, std::optional<int> step = std::nullopt) {
         broadcast(read(region).record, priority, step);
     }
 
@@ -418,9 +215,6 @@ class Runtime {
     void start_trace();
     /// What was recorded since start_trace() (or the last call); call it when nothing is in flight.
     Trace take_trace();
-
-    detail::Engine& engine() { return *engine_; }
-    const detail::Engine& engine() const { return *engine_; }
 
   private:
     template <bool OnGpu, class Tuple, std::size_t... I>
@@ -476,9 +270,10 @@ class Runtime {
         }
     }
 
-    void prefetch(const detail::AccessRecord& record, Place place, int priority, int step);
-    void broadcast(const detail::AccessRecord& record, int priority, int step);
+    void prefetch(const detail::AccessRecord& record, Place place, int priority, std::optional<int> step);
+    void broadcast(const detail::AccessRecord& record, int priority, std::optional<int> step);
 
+    friend struct detail::RuntimeAccess;  // for the library's own algorithms
     std::unique_ptr<detail::Engine> engine_;
 };
 

@@ -52,7 +52,7 @@ class Team {
     /// slow at worst and never stuck.
     void barrier() const { barrier_->wait(); }
 
-    /// For who runs gangs, not for kernels: this member has left, or has failed.
+    /// For the code that runs gangs, not for kernels: this member has left, or has failed.
     void drop() const { barrier_->drop(); }
     void poison() const { barrier_->poison(); }
 
@@ -62,7 +62,7 @@ class Team {
 };
 
 /// Waits until `word` differs from `old`: spins for a bounded time, then parks on the word.
-/// Whoever changes the word must call word.notify_all() afterwards. Returns the new value (acquire).
+/// A thread that changes the word must call word.notify_all() afterwards. Returns the new value (acquire).
 std::uint32_t wait_while_equal(const std::atomic<std::uint32_t>& word, std::uint32_t old);
 
 }  // namespace basalt

@@ -4,8 +4,8 @@
 
 namespace basalt {
 
-/// Height and width of a tile, in elements. The two are chosen apart: a tile need not be square.
-/// Where a shape is optional, 0 x 0 lets the library choose by size and machine.
+/// Height and width of a tile, in elements. A tile need not be square. Where a shape is optional, 0 x 0 lets the
+/// library choose by size and machine.
 struct TileShape {
     Index height = 0;
     Index width = 0;

@@ -2,7 +2,7 @@
 
 namespace basalt {
 
-/// Which triangle of a matrix is meant, its diagonal included; the other one is never touched.
+/// A triangle of a matrix, the diagonal included. Elements of the other triangle are never touched.
 enum class Triangle { lower, upper };
 
 }  // namespace basalt

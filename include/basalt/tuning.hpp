@@ -12,10 +12,10 @@
 
 namespace basalt {
 
-/// In a list by size: its entry is for all that the ones before it are not.
+/// The size of a default entry in a list by size: used when no earlier entry matches.
 inline constexpr Index any_size = std::numeric_limits<Index>::max();
 
-/// Threads of a panel's gang: one for so many rows of the panel, 1 at least.
+/// Threads of a panel's gang: one for each `rows_a_thread` rows of the panel, at least 1 and at most `most`.
 struct PanelTeam {
     Index rows_a_thread = 1;
     int most = 1;
@@ -26,6 +26,14 @@ struct CoreSizes {
     Index up_to = any_size;
     TileShape tile;
     Index panel = 1;
+};
+
+/// Two levels of blocking on cores: panels of up to `columns` columns in all update the columns on their right
+/// together, where at least `left_a_column` columns are left for each of the panels' columns. A single panel may always
+/// do so.
+struct CoreDepth {
+    Index columns = 1;
+    Index left_a_column = 1;
 };
 
 /// Widths of tile QR on cores by the smaller dimension.
@@ -43,109 +51,113 @@ struct GpuSizes {
     Index tile = 1;
 };
 
-/// What was measured on CPU cores with one instruction set. Lists by size ascend.
+/// Measurements on CPU cores with one instruction set. Lists by size ascend.
 struct CpuTuning {
     std::string architecture;  ///< instruction set of the kernels: "avx512", "avx2" or "generic"
 
     /// Threads that together copy a matrix between two places of the host's memory.
     int copying_threads = 1;
 
-    Index product_rows = 1;  ///< of a task that multiplies a tile column with a vector
+    Index product_rows = 1;  ///< rows of a task that multiplies a tile column with a vector
 
     struct Lu {
         std::vector<CoreSizes> sizes;
         PanelTeam team;              ///< of a panel in mode cpu
-        PanelTeam team_beside_gpus;  ///< in mode hybrid
-        /// Mode hybrid: a column of a panel of r rows and nb columns, with its way to the GPUs and back, takes
-        /// panel_column_seconds + r nb panel_element_seconds.
+        PanelTeam team_beside_gpus;  ///< of a panel in mode hybrid
+        /// Mode hybrid: a column of a panel of r rows and nb columns takes panel_column_seconds +
+        /// r nb panel_element_seconds. That includes its way to the GPUs and back.
         double panel_column_seconds = 0;
         double panel_element_seconds = 0;
-        Index update_rows = 1;  ///< of a task that updates a lookahead column in mode hybrid
-        Index solve_rows = 1;   ///< of a task that updates right-hand sides, which mostly moves the factors' memory
-        /// Of a task that moves rows left of the panels: enough of a row to be moved at the memory's speed, and so few
-        /// that all cores have a part of a wide panel. Who comes for the first tile columns, whose tasks go first, need
-        /// not wait for the others.
+        Index update_rows = 1;  ///< rows of a task that updates a lookahead column in mode hybrid
+        /// Rows of a task that updates right-hand sides. Reading the factors takes most of its time.
+        Index solve_rows = 1;
+        /// Columns of a task that exchanges rows left of the panels: enough to move at the memory's speed, and few
+        /// enough that all cores have a part of a wide panel. The tasks of the first tile columns go first, so that
+        /// their readers need not wait for the others.
         Index interchanged_columns = 1;
+        CoreDepth depth;
     } lu;
 
     struct Cholesky {
         std::vector<CoreSizes> sizes;
-        /// Mode hybrid: a diagonal block of order nb takes diagonal_seconds, with its ways from the GPU and back, and
-        /// its nb^3 / 3 operations at diagonal_rate a second.
+        /// Mode hybrid: a diagonal block of order nb takes diagonal_seconds, its ways from the GPU and back included,
+        /// and nb^3 / 3 operations at diagonal_rate a second.
         double diagonal_seconds = 0;
         double diagonal_rate = 1;
-        Index solve_rows = 1;  ///< of a panel that a task solves for, or more where cores are fewer (rows_on_cores)
+        CoreDepth depth;
+        /// Rows of a panel that a task solves for; more where there are fewer cores (CholeskyOptions::rows_on_cores).
+        Index solve_rows = 1;
     } cholesky;
 
     struct Qr {
         std::vector<CoreSizes> sizes;
         PanelTeam team;
-        /// Half of the cores update meanwhile where the matrix has more columns than so many panels.
+        /// While a panel is factored, half of the cores update if the matrix has more columns than this many panels.
         Index shared_panels = 1;
-        /// Mode hybrid: a column of a panel of r rows, with T and its way to the GPUs and back, takes
-        /// panel_column_seconds + r panel_row_seconds, whatever the panel's width.
+        /// Mode hybrid: a column of a panel of r rows takes panel_column_seconds + r panel_row_seconds, whatever the
+        /// panel's width. That includes T and its way to the GPUs and back.
         double panel_column_seconds = 0;
         double panel_row_seconds = 0;
         std::vector<TileQrSizes> tile_sizes;
-        /// The tile form is faster, where the factors may have it, from so many rows for each column on.
+        /// With at least this many rows a column the tile form is faster, where the factors may have it.
         double tile_aspect = 0;
-        /// Tile QR: from so many rows for each column on, so many tile rows are reduced by themselves, and their
-        /// triangles by a binary tree.
+        /// Tile QR: with at least domain_aspect rows a column, each domain_tiles tile rows are reduced by themselves,
+        /// and a binary tree reduces their triangles.
         double domain_aspect = 0;
         Index domain_tiles = 1;
-        /// Tall panels in LAPACK's form are reduced by a tree where each of their threads has so many bytes of them.
+        /// A tree reduces tall panels in LAPACK's form if each of their threads has at least this many bytes of them.
         double tree_bytes = 0;
-        Index apply_rows = 1;  ///< of C that a task multiplies by Q from the right
-        Index solve_rows = 1;  ///< as Lu's
+        Index apply_rows = 1;  ///< rows of C that a task multiplies by Q from the right
+        Index solve_rows = 1;  ///< as in Lu
     } qr;
 };
 
-/// How many GPUs share out tiles: these are halved until they are no wider than the widest, and then, down to the
-/// smallest, until each GPU has so many tile columns. So all have work until the end, and none has many panels in a row
-/// to factor while the others wait for it.
+/// Tiles for several GPUs. They are halved until they are no wider than widest_tile, and then, down to smallest_tile,
+/// until each GPU has tile_columns_a_gpu tile columns. So all GPUs have work until the end, and no GPU factors many
+/// panels in a row while the others wait.
 struct GpuDeal {
     Index tile_columns_a_gpu = 1;
     Index smallest_tile = 1;
     Index widest_tile = Index{1} << 20;
-    /// Not of tiles: with fewer than so many columns times the number of GPUs left, the one of several GPUs that
-    /// factors a panel updates nothing meanwhile. The panel is done sooner than beside an update, and the others wait
-    /// for it less.
+    /// With fewer columns left than this number times the number of GPUs, a GPU that factors a panel updates nothing
+    /// meanwhile. The panel is done sooner, and the others wait for it less.
     Index panels_alone_below = 0;
 };
 
-/// Panels that GPUs factor beside updates get narrower, down to the narrowest, where fewer columns are left for each of
-/// a panel's: the update then lasts no longer than the panel.
+/// Panels that GPUs factor during updates get narrower, down to narrowest_panel, where fewer than left_a_panel_column
+/// columns are left for each of a panel's columns: otherwise the panel would take longer than the update.
 struct GpuNarrowing {
     Index left_a_panel_column = 1;
     Index narrowest_panel = 1;
 };
 
-/// Products in single precision are made by pieces (split_products of the options) from so many columns of the left
-/// operand and so many multiplications on: below, getting the pieces takes longer than they save.
+/// From this many columns of the left operand and this many multiplications on, products in single precision are made
+/// by slices (split_products of the options). Smaller products would not make up for the time to get the slices.
 struct GpuSplitting {
     Index least_depth = 1;
     double least_multiplications = 0;
 };
 
-/// Default tiles of a column-major array in a GPU's memory that is factored there: halved from the usual ones, down to
-/// the narrowest, until there are so many tile columns. One more than these is what it takes beside the array.
+/// Default tiles of a column-major array in a GPU's memory that is factored there: the usual ones, halved down to
+/// narrowest_tile until there are `tile_columns` tile columns. One more tile column is all the memory that this takes
+/// in addition to the array.
 struct GpuInPlace {
     Index tile_columns = 1;
     Index narrowest_tile = 1;
 };
 
-/// Default tiles where a GPU's memory is short: halved, down to the narrowest, until the memory holds the GPU's share
-/// of tile columns, or `enough` of them if it has more, so that some come and go beside those that are factored;
-/// `fewest` at least.
+/// Default tiles where a GPU's memory is short. They are halved, down to narrowest_tile, until the memory holds the
+/// GPU's share of tile columns and at least `fewest`. If the share is larger than `enough`, that number suffices: some
+/// tile columns come and go while others are factored.
 struct GpuFitting {
     Index fewest = 1;
     Index enough = 1;
     Index narrowest_tile = 1;
 };
 
-/// Leaves of the recursion of a Cholesky panel, which one block of threads factors (Abdelfattah et al., section 6.3).
-/// The kernels there are have 64 or 128 columns (rnb) and tiles of 16 or 32 (ib), whose inverses the rows below are
-/// multiplied by; eliminated are 8 columns at once (kb), as tensor cores take them.
+/// Leaves of the recursion of a Cholesky panel, each factored by one thread block (Abdelfattah et al., section 6.3).
+/// There are kernels for 64 or 128 columns (rnb) and tiles of order 16 or 32 (ib). The rows below are multiplied by the
+/// inverses of these tiles. 8 columns are eliminated at once (kb), as tensor cores take them.
 struct GpuCholeskyLeaf {
     int columns = 128;
     int tile = 32;
@@ -153,26 +165,24 @@ struct GpuCholeskyLeaf {
     friend bool operator==(const GpuCholeskyLeaf&, const GpuCholeskyLeaf&) = default;
 };
 
-/// What was measured on GPUs of one compute capability, with the links they usually have. Lists by size ascend.
+/// Measurements on GPUs of one compute capability, with their usual links. Lists by size ascend.
 struct GpuTuning {
     std::string architecture;  ///< "sm_90" for compute capability 9.0
 
-    std::size_t blas_workspace_bytes = 0;  ///< of each cuBLAS handle
+    std::size_t blas_workspace_bytes = 0;  ///< for each cuBLAS handle
     double launch_seconds = 0;             ///< of a kernel
 
-    /// Panels of LU factored beside updates. Tried in order: the first entry that reaches up to the panel's rows and
-    /// that the GPU can run; kernels for each step where there is none.
+    /// Panels of LU that are factored during updates: the first entry whose up_to reaches the panel's rows and that the
+    /// GPU can run; without one, kernels for each step.
     struct Panel {
         Index up_to = any_size;
         GpuPanelDesign design = GpuPanelDesign::steps;
-        /// Thread blocks, one to a multiprocessor; of a cluster the next of 4, 8, 16. 0: as many as are good for the
-        /// height.
+        /// Thread blocks, one on a multiprocessor; for a cluster the next of 4, 8, 16. 0: by the panel's height.
         int blocks = 0;
         int leaf_width = 0;  ///< columns factored on chip; 0: as many as fit
-        /// Design fused: taller leaves are factored by steps; 0: those that registers do not hold.
+        /// Design fused: taller leaves are factored by steps; 0: leaves that do not fit into registers.
         Index tallest_leaf = 0;
-        /// Where blocks are as many as are good: about so many rows to each, since fewer are not worth another one's
-        /// company.
+        /// Where `blocks` is 0: about this many rows for a block. With fewer rows one block more gains nothing.
         Index rows_a_block = 128;
     };
     std::vector<Panel> panels;
@@ -180,21 +190,21 @@ struct GpuTuning {
     GpuFitting fitting;
 
     struct Links {
-        /// What a chunk of a broadcast costs beside its bytes, in bytes that the link moves meanwhile: between two
-        /// GPUs, and from the host.
+        /// The fixed cost of a chunk of a broadcast, in bytes that the link moves meanwhile: between two GPUs, and from
+        /// the host.
         double peer_chunk_bytes = 0;
         double host_chunk_bytes = 0;
         double host_bytes_a_second = 1;     ///< between pinned memory of the host and one GPU
         std::size_t least_ring_bytes = 0;   ///< smaller buffers go from the source to each GPU
         std::size_t least_share_bytes = 0;  ///< smaller shares of a buffer on the host do not go round a ring of GPUs
-        std::size_t stripe_bytes = 1;       ///< at most, of a matrix on its way between host and GPU
-        std::size_t stripes_of_memory = 4;  ///< at least, that a GPU's memory has room for; four are there at once
+        std::size_t stripe_bytes = 1;       ///< most bytes of a stripe of a matrix between host and GPU
+        std::size_t stripes_of_memory = 4;  ///< a GPU's memory has room for at least this many; four are there at once
 
-        /// Kernels that pass on what goes round a ring of GPUs with nothing to compute; others get copies in chunks.
+        /// Kernels that pass data on in a ring of GPUs that have nothing to compute. Other GPUs get copies in chunks.
         struct Relay {
-            int blocks = 0;                ///< of the kernel of each GPU; 0: always copies
-            int warps = 1;                 ///< of a block
-            std::size_t piece_bytes = 16;  ///< what a warp passes on at once, rounded up to 16
+            int blocks = 0;                ///< thread blocks of each GPU's kernel; 0: always copies
+            int warps = 1;                 ///< of a thread block
+            std::size_t piece_bytes = 16;  ///< bytes that a warp passes on at once, rounded up to 16
 
             friend bool operator==(const Relay&, const Relay&) = default;
         } relay;
@@ -206,12 +216,12 @@ struct GpuTuning {
         GpuInPlace in_place;
         GpuNarrowing narrowing;  ///< mode gpu
         GpuSplitting splitting;  ///< of updates
-        /// Interchanges, solve and product for the next panel's columns are one kernel where at most so many rows are
-        /// below the panel, if the GPU has it and it takes their shape; not with inverses, in TF32 or by pieces.
+        /// With at most this many rows below the panel, one kernel makes interchanges, solve and product for the next
+        /// panel's columns, if the GPU has it and it takes their shape. Not with inverses, in TF32 or by slices.
         /// 0: never.
         Index leading_rows = 0;
-        /// One GPU, mode gpu, double precision: from this smaller dimension on panels make up blocks of so many
-        /// columns, where LuOptions::coarse_width, which says what else it takes, is left to the library.
+        /// One GPU, mode gpu, double precision: from this smaller dimension on, panels form blocks of `width` columns
+        /// if LuOptions::coarse_width is left to the library; see there for the other conditions.
         struct Blocks {
             Index least_order = any_size;
             Index width = 1;
@@ -220,8 +230,8 @@ struct GpuTuning {
         double update_rate = 1;    ///< of the trailing update, operations a second
         /// Mode hybrid: panels are half as wide where fewer columns are left.
         Index narrow_hybrid_below = 0;
-        Index narrowest_hybrid_panel = 1;  ///< then: those that would be narrower stay as they are
-        /// Mode hybrid: with more columns for each GPU, panels are so wide.
+        Index narrowest_hybrid_panel = 1;  ///< panels that would be narrower stay as they are
+        /// Mode hybrid: with more columns for each GPU than wide_hybrid_above, panels have wide_hybrid_panel columns.
         Index wide_hybrid_above = any_size;
         Index wide_hybrid_panel = 1;
     } lu;
@@ -231,23 +241,23 @@ struct GpuTuning {
         GpuDeal deal;
         GpuNarrowing narrowing;
         Index smallest_order = 0;  ///< below, the cores alone are faster
-        /// Mode hybrid, operations a second: of the trailing update, and of the solution below a diagonal block of the
-        /// cores'.
+        /// Mode hybrid, operations a second: of the trailing update, and of the solution below a diagonal block that
+        /// cores have factored.
         double update_rate = 1;
         double solve_rate = 1;
         Index tile_height = 1;
-        /// Products are made by pieces (CholeskyOptions::split_products) from this order of the matrix, this depth, and
-        /// this smaller side of the result on: below, getting the pieces takes longer than they save.
+        /// From this order of the matrix, this depth and this smaller side of the result on, products are made by
+        /// slices (CholeskyOptions::split_products). Smaller products would not make up for the time to get the slices.
         Index least_split_order = 0;
         Index least_split_depth = 1;
         Index least_split_side = 1;
-        /// Products of fewer elements than a square of this order are made together where they are alike.
+        /// Equal products whose results are smaller than a square of this order are made in one batch.
         Index batched_below = 1;
         GpuCholeskyLeaf leaf;
-        /// Mode gpu: one kernel factors a matrix of at most this order, if its columns are in one tile column, as a
-        /// panel, and on one GPU as many columns at the end of the last tile column of a larger one.
+        /// Mode gpu: one kernel factors a matrix of at most this order in one tile column. On one GPU it also factors
+        /// as many columns at the end of the last tile column of a larger matrix.
         Index fused_order = 0;
-        /// From this order on, that kernel has operands in shared memory by 64 columns instead of 32: its products are
+        /// From this order on, that kernel has 64 columns of operands in shared memory instead of 32: its products are
         /// faster, the chain of pivots slower.
         Index fused_wide_from = 0;
     } cholesky;
@@ -259,29 +269,29 @@ struct GpuTuning {
         GpuSplitting splitting;  ///< of updates
         double least_work = 0;   ///< operations, below which the cores alone are faster
         double update_rate = 1;  ///< of the trailing update, operations a second
-        /// Panels of so many rows have leaves of 128 columns instead of 64: passes over the rows between two halves
-        /// cost more than what the wider leaf takes besides.
+        /// From this number of rows on, panels have leaves of 128 columns instead of 64: the passes over the rows
+        /// between two halves then cost more than a wider leaf.
         Index wide_leaves_from = Index{1} << 40;
     } qr;
 };
 
-/// The entries that a Runtime works by. With GPUs of several kinds an algorithm goes by those of the first; kernels go
-/// by those of their own GPU.
+/// The entries that a Runtime uses. With GPUs of several kinds, algorithms use the entries of the first GPU, and
+/// kernels those of their own.
 struct Tuning {
     CpuTuning cpu;
     GpuTuning gpu;
 };
 
-/// Entries for all architectures that there are measurements or estimates of.
+/// Entries for all architectures with measurements or estimates.
 struct TuningTables {
     std::vector<CpuTuning> cpus;
     std::vector<GpuTuning> gpus;
 
-    /// What comes with the library.
+    /// The tables that come with the library.
     static const TuningTables& built_in();
 
-    /// The entry of that name, or the nearest: of GPUs the highest capability below it, else the lowest there is; of
-    /// CPUs the widest instruction set that is not wider. Throws UsageError where the table is empty.
+    /// The entry of that name, or the nearest one. For a GPU that is the highest capability below it, or else the
+    /// lowest; for a CPU the widest instruction set that is not wider. Throws UsageError where the table is empty.
     const CpuTuning& for_cpu(std::string_view architecture) const;
     const GpuTuning& for_gpu(std::string_view architecture) const;
 
@@ -290,17 +300,18 @@ struct TuningTables {
     void check(std::string_view origin) const;
 };
 
-/// The built-in tables with what a tuning file says in their place: JSON, {"cpu": {"avx512": {...}}, "gpu": {"sm_90":
-/// {...}}} with the members of CpuTuning and GpuTuning by name. What an entry does not name stays; a list replaces the
-/// whole list; an architecture without an entry gets one, made of the nearest. Throws UsageError for a file that cannot
-/// be read and for names and values that are not allowed, naming file, key and what is.
+/// The built-in tables, with the values of a tuning file in place of theirs. The file is JSON, {"cpu": {"avx512":
+/// {...}}, "gpu": {"sm_90": {...}}}, with the members of CpuTuning and GpuTuning by name. Members that an entry does
+/// not name stay. A list replaces the whole list. An architecture without an entry gets one, made from the nearest.
+/// Throws UsageError for a file that cannot be read and for names and values that are not allowed; the message gives
+/// the file, the key and the allowed values.
 TuningTables read_tuning_file(const std::string& path);
 
-/// Writes the entries of `tables`, so that read_tuning_file() reads them. Throws std::runtime_error where the file
-/// cannot be written.
+/// Writes the entries of `tables`, so that read_tuning_file() reads them. Makes missing folders. Throws
+/// std::runtime_error if the file cannot be written.
 void write_tuning_file(const std::string& path, const TuningTables& tables);
 
-/// What the CPU kernels of this machine use, as CpuTuning::architecture names it.
+/// The instruction set of this machine's CPU kernels, as in CpuTuning::architecture.
 const char* cpu_architecture();
 
 }  // namespace basalt

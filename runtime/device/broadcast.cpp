@@ -34,8 +34,14 @@ DeviceStream home_of(const BroadcastPlan& plan) {
 
 class Enqueueing {
   public:
-    Enqueueing(const BroadcastPlan& plan, const std::vector<Hop>& hops, bool traced)
-        : plan_(plan), hops_(hops), traced_(traced), home_(home_of(plan)), begins_(hops.size()), newest_(hops.size()) {}
+    Enqueueing(const BroadcastPlan& plan, const std::vector<Hop>& hops, Spans spans)
+        : plan_(plan),
+          hops_(hops),
+          traced_(spans == Spans::wanted),
+          timing_(traced_ ? Timing::timed : Timing::untimed),
+          home_(home_of(plan)),
+          begins_(hops.size()),
+          newest_(hops.size()) {}
 
     /// Chunk by chunk along all hops at once, so that the first ones travel while the others are enqueued. In
     /// a step the hops that lie deep come first: the newest chunk of a parent is then the one that is to be
@@ -48,7 +54,8 @@ class Enqueueing {
                          [this](std::size_t a, std::size_t b) { return hops_[a].depth > hops_[b].depth; });
         std::size_t steps = 0;
         for (const Hop& hop : hops_) steps = std::max(steps, static_cast<std::size_t>(hop.depth) + hop.chunks());
-        if (starts_elsewhere()) start_ = home_.device->record(home_.role, false);  // before it gets anything to do
+        if (starts_elsewhere())
+            start_ = home_.device->record(home_.role, Timing::untimed);  // before it gets anything to do
         for (std::size_t step = 0; step < steps; ++step) {
             for (const std::size_t hop : order) {
                 const auto depth = static_cast<std::size_t>(hops_[hop].depth);
@@ -98,8 +105,8 @@ class Enqueueing {
         for (const auto& [stream, newest] : used_) {
             if (stream == home_) continue;
             try {
-                wait(home_, {stream, stream.device->record(stream.role, false)});
-            } catch (...) {  // one of the two is lost: there is nothing to wait for, or nobody
+                wait(home_, {stream, stream.device->record(stream.role, Timing::untimed)});
+            } catch (...) {  // one of the two is lost: nothing is left to wait for, or no device that waits
             }
         }
     }
@@ -112,8 +119,8 @@ class Enqueueing {
         stream.device->wait_for(stream.role, *arrival.stream.device, arrival.stream.role, arrival.ticket);
     }
 
-    Arrival record(const DeviceStream& stream, bool timed) {
-        return {stream, used_[stream] = stream.device->record(stream.role, timed)};
+    Arrival record(const DeviceStream& stream, Timing timing) {
+        return {stream, used_[stream] = stream.device->record(stream.role, timing)};
     }
 
     static DeviceStream stream_of(const Hop& hop) { return {hop.driver, hop.role}; }
@@ -133,7 +140,7 @@ class Enqueueing {
         } else if (first_use && !(stream == home_)) {
             wait(stream, {home_, start_});
         }
-        if (traced_ && chunk == 0) begins_[number] = record(stream, true);
+        if (traced_ && chunk == 0) begins_[number] = record(stream, Timing::timed);
         const std::size_t begin = hop.begin + chunk * hop.chunk;
         const Copy copy{hop.to + begin, hop.from + begin, std::min(hop.chunk, hop.end - begin)};
         if (hop.peer != nullptr) {
@@ -142,10 +149,10 @@ class Enqueueing {
             hop.driver->copy(stream.role, copy);
         }
         const bool last = chunk + 1 == hop.chunks();
-        if (hop.has_children || last) newest_[number] = record(stream, traced_ && last);
+        if (hop.has_children || last) newest_[number] = record(stream, last ? timing_ : Timing::untimed);
     }
 
-    /// A kernel for each hop, all of which run at once. Nobody waits for ever, as every kind of waiting leads to what
+    /// A kernel for each hop; all of them run at once. None waits for ever, as every kind of waiting leads to what
     /// was enqueued earlier: work in front on the same stream, points of other streams, and the kernel of the hop
     /// before, which is enqueued in front of this one's or neither is. No kernel waits for what comes behind it: it
     /// needs no leave to write. What remains is room on a device. A kernel gets none before that of the hop before has
@@ -158,7 +165,7 @@ class Enqueueing {
         // tell.
         static std::mutex one_at_a_time;
         const std::lock_guard lock(one_at_a_time);
-        const Ticket start = home_.device->record(home_.role, false);
+        const Ticket start = home_.device->record(home_.role, Timing::untimed);
         std::vector<RelayMark> marks(hops_.size());
         for (std::size_t i = 0; i < hops_.size(); ++i) {
             const Hop& hop = hops_[i];
@@ -167,11 +174,12 @@ class Enqueueing {
             const bool first = hop.parent < 0;
             used_.emplace(stream, 0);
             wait(stream, first ? Arrival{home_, start} : begins_[parent]);
-            if (hop.has_children || traced_) begins_[i] = record(stream, traced_);
-            marks[i] = hop.driver->relay_to_peer(*hop.peer, {hop.to, hop.from, hop.end},
-                                                 first ? RelayMark{} : marks[parent], !hop.has_children);
+            if (hop.has_children || traced_) begins_[i] = record(stream, timing_);
+            marks[i] =
+                hop.driver->relay_to_peer(*hop.peer, {hop.to, hop.from, hop.end}, first ? RelayMark{} : marks[parent],
+                                          hop.has_children ? RelayEnd::passed_on : RelayEnd::last);
         }
-        for (std::size_t i = 0; i < hops_.size(); ++i) newest_[i] = record(stream_of(hops_[i]), traced_);
+        for (std::size_t i = 0; i < hops_.size(); ++i) newest_[i] = record(stream_of(hops_[i]), timing_);
     }
 
     /// Where the last of the copies to a target has run: the streams that bring it something are joined.
@@ -180,14 +188,14 @@ class Enqueueing {
         for (std::size_t i = 0; i < hops_.size(); ++i) {
             if (hops_[i].target == target) arrivals.push_back(newest_[i]);
         }
-        if (arrivals.empty()) return record(home_, false);  // nothing to bring
+        if (arrivals.empty()) return record(home_, Timing::untimed);  // nothing to bring
         const Arrival& last = arrivals.back();
         const auto elsewhere = [&](const Arrival& arrival) { return !(arrival.stream == last.stream); };
         if (std::none_of(arrivals.begin(), arrivals.end(), elsewhere)) return newest_of(arrivals);
         for (const Arrival& arrival : arrivals) {
             if (elsewhere(arrival)) wait(last.stream, arrival);
         }
-        return record(last.stream, false);
+        return record(last.stream, Timing::untimed);
     }
 
     static Arrival newest_of(const std::vector<Arrival>& arrivals) {
@@ -198,6 +206,7 @@ class Enqueueing {
     const BroadcastPlan& plan_;
     const std::vector<Hop>& hops_;
     const bool traced_;
+    const Timing timing_;  ///< of the hops' begins and ends
     const DeviceStream home_;
     Ticket start_ = 0;
     std::map<DeviceStream, Ticket> used_;  // with the newest ticket of each
@@ -207,13 +216,13 @@ class Enqueueing {
 
 }  // namespace
 
-Enqueued enqueue_broadcast(const BroadcastPlan& plan, bool traced) {
+Enqueued enqueue_broadcast(const BroadcastPlan& plan, Spans spans) {
     if (plan.targets.empty()) return {};
     const std::vector<Hop> hops = broadcast_route(plan);
-    Enqueueing enqueueing(plan, hops, traced);
+    Enqueueing enqueueing(plan, hops, spans);
     try {
         enqueueing.enqueue();
-        return {enqueueing.ends(), traced ? enqueueing.spans() : std::vector<StreamSpan>()};
+        return {enqueueing.ends(), spans == Spans::wanted ? enqueueing.spans() : std::vector<StreamSpan>()};
     } catch (...) {
         enqueueing.gather();
         throw;

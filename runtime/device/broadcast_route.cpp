@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t alignment = 4096;
 
-std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
+std::size_t rounded_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 struct Slice {
     std::size_t begin;
@@ -106,7 +106,7 @@ class Route {
     /// Target i gets the i-th slice, from where it goes round to the one in front of i.
     void share_out_from_host() {
         const std::size_t count = plan_.targets.size();
-        const std::size_t share = round_up((plan_.bytes + count - 1) / count, alignment);
+        const std::size_t share = rounded_up((plan_.bytes + count - 1) / count, alignment);
         for (std::size_t first = 0; first * share < plan_.bytes; ++first) {
             const Slice slice{first * share, std::min((first + 1) * share, plan_.bytes)};
             std::size_t previous = add_from_host(plan_.from, first, {}, slice);
@@ -129,7 +129,8 @@ class Route {
         for (Hop& hop : hops_) {
             hop.chunk = is_chunked_by_hand()
                             ? plan_.chunk_bytes
-                            : broadcast_chunk(links_, hop.end - hop.begin, most_hops, plan_.source == nullptr);
+                            : broadcast_chunk(links_, hop.end - hop.begin, most_hops,
+                                              plan_.source == nullptr ? StreamRole::from_host : StreamRole::peer);
         }
     }
 
@@ -156,11 +157,11 @@ std::vector<Hop> broadcast_route(const BroadcastPlan& plan) {
     return plan.targets.empty() ? std::vector<Hop>() : Route(plan).make();
 }
 
-std::size_t broadcast_chunk(const GpuTuning::Links& links, std::size_t bytes, std::size_t hops, bool from_host) {
+std::size_t broadcast_chunk(const GpuTuning::Links& links, std::size_t bytes, std::size_t hops, StreamRole first_hop) {
     if (hops < 2) return std::max(bytes, alignment);
-    const double start = from_host ? links.host_chunk_bytes : links.peer_chunk_bytes;
+    const double start = first_hop == StreamRole::from_host ? links.host_chunk_bytes : links.peer_chunk_bytes;
     const double best = std::sqrt(static_cast<double>(bytes) * start / static_cast<double>(hops - 1));
-    return round_up(static_cast<std::size_t>(best) + 1, alignment);
+    return rounded_up(static_cast<std::size_t>(best) + 1, alignment);
 }
 
 }  // namespace basalt::detail

@@ -3,12 +3,12 @@
 #include <cstddef>
 #include <vector>
 
-#include "runtime/device/broadcast.hpp"
+#include "runtime/device/broadcast_plan.hpp"
 
 namespace basalt::detail {
 
-/// The copies of a slice of the buffer, bytes [begin, end), from one place to the next, in chunks; or, on the stream
-/// `relay`, one hop of a relay.
+/// The copies of bytes [begin, end) of the buffer from one place to the next, in chunks. On the stream `relay`: one hop
+/// of a relay.
 struct Hop {
     Device* driver;  ///< whose stream copies
     StreamRole role;
@@ -31,8 +31,8 @@ struct Hop {
 std::vector<Hop> broadcast_route(const BroadcastPlan& plan);
 
 /// The best length of a chunk for `bytes` bytes that travel through `hops` hops. A chunk of c bytes costs
-/// each hop its time and a fixed one, s bytes' worth, so all takes B + (B / c) s + (hops - 1) c: least at c =
+/// each hop its own time and a fixed time worth s bytes. The total B + (B / c) s + (hops - 1) c is least at c =
 /// sqrt(B s / (hops - 1)).
-std::size_t broadcast_chunk(const GpuTuning::Links& links, std::size_t bytes, std::size_t hops, bool from_host);
+std::size_t broadcast_chunk(const GpuTuning::Links& links, std::size_t bytes, std::size_t hops, StreamRole first_hop);
 
 }  // namespace basalt::detail

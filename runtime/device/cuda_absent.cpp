@@ -1,4 +1,4 @@
-// In the place of the cuda_ files where the library is built without CUDA.
+// Replaces the cuda_ files where the library is built without CUDA.
 #include "basalt/cuda_info.hpp"
 #include "runtime/device/device.hpp"
 

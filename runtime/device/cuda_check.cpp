@@ -48,7 +48,7 @@ bool try_cuda(cudaError_t status, const char* call, std::source_location where) 
     static_cast<void>(cudaGetLastError());
     try {
         spdlog::debug("{} (line {}): {}", call, where.line(), text_of(status));
-    } catch (...) {  // nobody can be told
+    } catch (...) {  // no caller can be told
     }
     return false;
 }

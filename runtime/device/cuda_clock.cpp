@@ -15,7 +15,7 @@ namespace {
 
 // all in nanoseconds
 constexpr double period = 1e9;          // between two bases
-constexpr double continuous_to = 5e9;   // a base older than that is forgotten: nobody asks for events around it
+constexpr double continuous_to = 5e9;   // an older base is forgotten: no event around it is asked for
 constexpr double largest_step = 200e3;  // what a rate may have to make up for; beyond that the time jumps
 constexpr double most_patience = 20e6;  // for measuring; a device may be busy
 

@@ -13,11 +13,11 @@ namespace basalt::detail {
 /// Events have no absolute time, only a distance to another event, in milliseconds as a float. So there is a
 /// base event whose time on the host is known, renewed about once a second: then the float keeps half a
 /// microsecond, and the two clocks cannot drift apart. The mapping is continuous and increasing, so that
-/// events keep their order: a new base starts where the mapping is, at a rate that makes up for what it is
-/// off within the next period.
+/// events keep their order: a new base starts at the mapping's present value, at a rate that corrects the deviation
+/// within the next period.
 ///
-/// Kernels read the device's timer (%globaltimer), which has an absolute time. When somebody first asks for one, a
-/// kernel between two events tells what the timer was at the base event; from then on that is kept for each base.
+/// Kernels read the device's timer (%globaltimer), which has an absolute time. When the first such time is asked for, a
+/// kernel between two events reads the timer at the base event; from then on each base keeps its reading.
 ///
 /// Everything throws CudaFailure. Safe to use from several threads.
 class CudaClock {
@@ -54,7 +54,7 @@ class CudaClock {
     Segment now_;  // guarded by mutex_, like all below
     Segment before_;
     bool has_before_ = false;
-    std::int64_t* reading_ = nullptr;  // pinned; of the timer, where somebody has asked for it
+    std::int64_t* reading_ = nullptr;  // pinned; of the timer, once it has been asked for
 };
 
 }  // namespace basalt::detail

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/gpu_architectures.hpp"
 #include "runtime/device/cuda_check.hpp"
 #include "runtime/device/device_error.hpp"
 
@@ -26,15 +27,17 @@ template <class F>
 auto CudaDevice::guarded(const char* call, const F& calls, std::source_location where) const {
     if (lost()) {
         const std::lock_guard lock(mutex_);
-        throw device_error(index_, name_, call, "the device is lost: " + why_lost_, {.sticky = true}, where);
+        throw device_error(index_, name_, call, "the device is lost: " + why_lost_, DeviceFault::device_lost, where);
     }
     try {
         return calls();
     } catch (const CudaFailure& failure) {
         const bool lost_now = failure.sticky && context_is_spoilt();
-        const DeviceError error =
-            device_error(index_, name_, failure.call, failure.why,
-                         {.sticky = lost_now, .out_of_memory = failure.out_of_memory}, failure.where);
+        const DeviceError error = device_error(index_, name_, failure.call, failure.why,
+                                               lost_now                ? DeviceFault::device_lost
+                                               : failure.out_of_memory ? DeviceFault::out_of_memory
+                                                                       : DeviceFault::call_failed,
+                                               failure.where);
         if (lost_now) mark_lost(error.what());
         throw error;
     }
@@ -84,6 +87,8 @@ CudaDevice::CudaDevice(int index, int devices, std::shared_ptr<PinnedRanges> pin
         memory_bytes_ = properties.totalGlobalMem;
         architecture_ = "sm_" + std::to_string(properties.major) + std::to_string(properties.minor);
         multiprocessors_ = properties.multiProcessorCount;
+        if (const std::string why = why_no_code_for(architecture_); !why.empty())
+            throw device_error(index_, name_, "initialisation", model_ + ": " + why, {});
         tuning_ = tables.for_gpu(architecture_);
         for (int role = 0; role < stream_roles; ++role) {
             const auto stream = static_cast<StreamRole>(role);
@@ -196,7 +201,7 @@ void CudaDevice::wait_for(StreamRole stream, Device& other, StreamRole other_str
         try {
             this->stream(stream).wait_for(awaited.stream(other_stream), other.index(), other_stream, ticket);
         } catch (const CudaFailure& failure) {
-            if (!failure.sticky || !awaited.notice_if_lost()) throw;  // nobody knew yet
+            if (!failure.sticky || !awaited.notice_if_lost()) throw;  // it was not known yet
         }
     });
 }
@@ -250,12 +255,12 @@ void CudaDevice::copy_to_peer(StreamRole stream, Device& peer, const Copy& copy)
     });
 }
 
-RelayMark CudaDevice::relay_to_peer(Device& peer, const Copy& copy, const RelayMark& before, bool is_last) {
+RelayMark CudaDevice::relay_to_peer(Device& peer, const Copy& copy, const RelayMark& before, RelayEnd end) {
     auto& target = static_cast<CudaDevice&>(peer);
     const CurrentDevice current(index_);
     return guarded_with(target, [&] {
         return guarded("relay to a peer", [&] {
-            CudaRelay* const next = is_last ? nullptr : &*target.relay_;
+            CudaRelay* const next = end == RelayEnd::last ? nullptr : &*target.relay_;
             return relay_->enqueue(copy, before, next, stream(StreamRole::relay).native());
         });
     });
@@ -270,12 +275,12 @@ void CudaDevice::launch(StreamRole stream, std::function<void(Stream)> kernel) {
             if (error.sticky() && context_is_spoilt()) mark_lost(error.what());
             throw;
         }
-        check_cuda(cudaGetLastError(), "kernel launch");  // of a kernel<<<>>> that nobody asked
+        check_cuda(cudaGetLastError(), "kernel launch");  // of a kernel<<<>>> whose error was not asked for
     });
 }
 
-Ticket CudaDevice::record(StreamRole stream, bool timed) {
-    return guarded("cudaEventRecord", [&] { return this->stream(stream).record(timed); });
+Ticket CudaDevice::record(StreamRole stream, Timing timing) {
+    return guarded("cudaEventRecord", [&] { return this->stream(stream).record(timing); });
 }
 
 bool CudaDevice::reached(StreamRole stream, Ticket ticket) {

@@ -55,10 +55,10 @@ class CudaDevice final : public Device {
     void copy(StreamRole stream, const Copy& copy) override;
     void copy_within(StreamRole stream, const Copy& copy) override;
     void copy_to_peer(StreamRole stream, Device& peer, const Copy& copy) override;
-    RelayMark relay_to_peer(Device& peer, const Copy& copy, const RelayMark& before, bool is_last) override;
+    RelayMark relay_to_peer(Device& peer, const Copy& copy, const RelayMark& before, RelayEnd end) override;
     void launch(StreamRole stream, std::function<void(Stream)> kernel) override;
 
-    Ticket record(StreamRole stream, bool timed) override;
+    Ticket record(StreamRole stream, Timing timing) override;
     bool reached(StreamRole stream, Ticket ticket) override;
     bool is_idle() override;
     std::int64_t time_of(StreamRole stream, Ticket ticket) override;

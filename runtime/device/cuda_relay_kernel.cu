@@ -5,8 +5,8 @@
 //
 // Why the next hop reads what was written. Each arrow is a synchronisation or program order, hence causality:
 // writes of a warp's 32 lanes -> __syncwarp -> its lane 0 writes the word, a release at the scope of the system ->
-// lane 0 of the next hop's warp reads it, an acquire at that scope -> __syncwarp -> the loads of all its lanes. Nobody
-// else writes the word meanwhile: see CudaRelay.
+// lane 0 of the next hop's warp reads it, an acquire at that scope -> __syncwarp -> the loads of all its lanes. No
+// thread else writes the word meanwhile: see CudaRelay.
 #include "runtime/device/cuda_relay_kernel.hpp"
 
 #include <cuda/atomic>

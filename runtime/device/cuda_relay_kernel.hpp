@@ -20,7 +20,7 @@ struct RelayHop {
     std::size_t bytes;
     const std::uint32_t* before;  ///< on this device; nullptr: everything is there
     std::uint32_t before_base;
-    std::uint32_t* after;  ///< on the next hop's device; nullptr: nobody is told
+    std::uint32_t* after;  ///< on the next hop's device; nullptr: no hop is told
     std::uint32_t after_base;
 };
 

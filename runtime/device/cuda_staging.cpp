@@ -9,7 +9,7 @@ namespace basalt::detail {
 
 namespace {
 
-// More than that is worth pinning; copying so much takes about a tenth of a millisecond.
+// Larger pieces are worth pinning; copying this much takes about a tenth of a millisecond.
 constexpr std::size_t most_bytes = std::size_t{1} << 20;
 
 /// Runs in a stream, on a thread of CUDA's.

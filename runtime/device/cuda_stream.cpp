@@ -7,57 +7,64 @@
 
 namespace basalt::detail {
 
-CudaStream::CudaStream(int device, int multiprocessors, bool urgent, int devices)
-    : awaited_(static_cast<std::size_t>(devices) * stream_roles) {
+namespace {
+
+OwnedStream make_stream(bool urgent) {
     int least = 0;
     int highest = 0;
     check_cuda(cudaDeviceGetStreamPriorityRange(&least, &highest), "cudaDeviceGetStreamPriorityRange");
-    check_cuda(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, urgent ? highest : least),
+    cudaStream_t stream = nullptr;
+    check_cuda(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, urgent ? highest : least),
                "cudaStreamCreateWithPriority");
-    context_ = {.native = stream_, .device = device, .multiprocessors = multiprocessors};
-    // at once: making one takes as long as recording it
-    for (Mark& mark : marks_) {
-        check_cuda(cudaEventCreateWithFlags(&mark.events[0], cudaEventDisableTiming), "cudaEventCreateWithFlags");
-    }
+    return OwnedStream(stream);
 }
 
-CudaStream::~CudaStream() {
-    if (blas_ != nullptr) cublasDestroy(blas_);
-    if (workspace_ != nullptr) try_cuda(cudaFree(workspace_), "cudaFree");
-    for (const Mark& mark : marks_) {
-        for (cudaEvent_t event : mark.events) {
-            if (event != nullptr) try_cuda(cudaEventDestroy(event), "cudaEventDestroy");
-        }
-    }
-    try_cuda(cudaStreamDestroy(stream_), "cudaStreamDestroy");
+OwnedEvent make_event(unsigned flags) {
+    cudaEvent_t event = nullptr;
+    check_cuda(cudaEventCreateWithFlags(&event, flags), "cudaEventCreateWithFlags");
+    return OwnedEvent(event);
+}
+
+}  // namespace
+
+CudaStream::CudaStream(int device, int multiprocessors, bool urgent, int devices)
+    : stream_(make_stream(urgent)), awaited_(static_cast<std::size_t>(devices) * stream_roles) {
+    context_ = {.native = native(), .device = device, .multiprocessors = multiprocessors};
+    // at once: making one takes as long as recording it
+    for (Mark& mark : marks_) mark.events[0] = make_event(cudaEventDisableTiming);
 }
 
 void CudaStream::make_blas(std::size_t workspace_bytes) {
-    check_cuda(cudaMalloc(&workspace_, workspace_bytes), "cudaMalloc of a cuBLAS workspace");
-    check_cuda(cublasCreate(&blas_), "cublasCreate");
+    void* workspace = nullptr;
+    check_cuda(cudaMalloc(&workspace, workspace_bytes), "cudaMalloc of a cuBLAS workspace");
+    workspace_.reset(workspace);
+    cublasHandle_t blas = nullptr;
+    check_cuda(cublasCreate(&blas), "cublasCreate");
+    blas_.reset(blas);
     // the stream first: setting it takes the workspace away again
-    check_cuda(cublasSetStream(blas_, stream_), "cublasSetStream");
-    check_cuda(cublasSetWorkspace(blas_, workspace_, workspace_bytes), "cublasSetWorkspace");
-    check_cuda(cublasSetPointerMode(blas_, CUBLAS_POINTER_MODE_HOST), "cublasSetPointerMode");
-    // In the default mode that variable makes TF32 of all products of floats, which nobody has asked us for.
+    check_cuda(cublasSetStream(blas, native()), "cublasSetStream");
+    check_cuda(cublasSetWorkspace(blas, workspace, workspace_bytes), "cublasSetWorkspace");
+    check_cuda(cublasSetPointerMode(blas, CUBLAS_POINTER_MODE_HOST), "cublasSetPointerMode");
+    // In the default mode that variable makes cuBLAS compute all products of floats in TF32, which the user has not
+    // chosen.
     const char* const override = std::getenv("NVIDIA_TF32_OVERRIDE");
     if (override != nullptr && std::string_view(override) != "0") {
-        check_cuda(cublasSetMathMode(blas_, CUBLAS_PEDANTIC_MATH), "cublasSetMathMode");
+        check_cuda(cublasSetMathMode(blas, CUBLAS_PEDANTIC_MATH), "cublasSetMathMode");
     }
-    context_.blas = blas_;
+    context_.blas = blas;
 }
 
-Ticket CudaStream::record(bool timed) {
+Ticket CudaStream::record(Timing timing) {
     const std::lock_guard lock(mutex_);
     Mark& mark = mark_of(recorded_ + 1);
-    cudaEvent_t& event = mark.events[timed ? 1 : 0];
+    OwnedEvent& event = mark.events[timing == Timing::timed ? 1 : 0];
     if (event == nullptr) {
-        const CurrentDevice current(context_.device);  // the event's, whoever calls
-        check_cuda(cudaEventCreate(&event), "cudaEventCreate");
+        const CurrentDevice current(context_.device);  // an event is of the device that is current when it is made
+        event = make_event(cudaEventDefault);
     }
-    check_cuda(cudaEventRecord(event, stream_), "cudaEventRecord");
+    check_cuda(cudaEventRecord(event.get(), native()), "cudaEventRecord");
     mark.ticket = ++recorded_;
-    mark.timed = timed;
+    mark.timed = timing == Timing::timed;
     return recorded_;
 }
 
@@ -87,7 +94,7 @@ void CudaStream::wait_for(CudaStream& other, int other_device, StreamRole other_
         awaited_[static_cast<std::size_t>(other_device) * stream_roles + static_cast<std::size_t>(other_role)];
     if (ticket <= awaited) return;
     const Mark& mark = other.mark_of(ticket);
-    check_cuda(cudaStreamWaitEvent(stream_, mark.event(), 0), "cudaStreamWaitEvent");
+    check_cuda(cudaStreamWaitEvent(native(), mark.event(), 0), "cudaStreamWaitEvent");
     awaited = mark.ticket;
 }
 

@@ -9,6 +9,7 @@
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 
+#include "runtime/device/cuda_handles.hpp"
 #include "runtime/device/device.hpp"
 
 namespace basalt::detail {
@@ -19,19 +20,19 @@ namespace basalt::detail {
 /// Everything throws CudaFailure. Safe to use from several threads.
 class CudaStream {
   public:
-    /// On the current device, which has so many multiprocessors. `devices` is how many there are in all.
+    /// On the current device, which has `multiprocessors` of them. `devices`: the number of devices in all.
     CudaStream(int device, int multiprocessors, bool urgent, int devices);
-    ~CudaStream();
+    ~CudaStream() = default;
     CudaStream(const CudaStream&) = delete;
     CudaStream& operator=(const CudaStream&) = delete;
 
     /// Makes a cuBLAS handle for it, on the current device.
     void make_blas(std::size_t workspace_bytes);
 
-    cudaStream_t native() const { return stream_; }
+    cudaStream_t native() const { return stream_.get(); }
     const StreamContext& context() const { return context_; }
 
-    Ticket record(bool timed);
+    Ticket record(Timing timing);
     /// The newest ticket.
     Ticket recorded() const { return recorded_.load(std::memory_order_acquire); }
     bool reached(Ticket ticket);
@@ -45,19 +46,20 @@ class CudaStream {
   private:
     /// Events with times cost more to record, so each place has one of either kind; that one is made when first needed.
     struct Mark {
-        std::array<cudaEvent_t, 2> events{};  // without and with times
+        std::array<OwnedEvent, 2> events;  // without and with times
         Ticket ticket = 0;
         bool timed = false;
-        cudaEvent_t event() const { return events[timed ? 1 : 0]; }
+        cudaEvent_t event() const { return events[timed ? 1 : 0].get(); }
     };
 
     Mark& mark_of(Ticket ticket) { return marks_[ticket % marks_.size()]; }
     void know_reached(Ticket ticket);
 
     StreamContext context_;
-    cudaStream_t stream_ = nullptr;
-    cublasHandle_t blas_ = nullptr;
-    void* workspace_ = nullptr;
+    // in the order in which they depend on each other: each goes before what it uses
+    OwnedStream stream_;
+    OwnedDeviceMemory workspace_;
+    OwnedBlas blas_;
     std::atomic<Ticket> reached_{0};
 
     std::mutex mutex_;

@@ -30,6 +30,9 @@ const char* name_of(StreamRole role);
 /// its beginning, which is always reached.
 using Ticket = std::uint64_t;
 
+/// Whether time_of() can be asked for a ticket.
+enum class Timing : std::uint8_t { untimed, timed };
+
 /// `rows` pieces of `row_bytes` bytes, `to_pitch` and `from_pitch` bytes apart. rows = 1: one piece.
 struct Copy {
     void* to;
@@ -46,23 +49,26 @@ inline bool fit_for_relays(const Copy& copy) {
     return aligned(copy.to) && aligned(copy.from);
 }
 
-/// What a hop of a relay tells the next one, made by relay_to_peer(): by whom it is told, and where among all that this
-/// device has ever told the next one this relay begins.
+/// A hop of a relay as the next hop sees it, made by relay_to_peer(): the device that it comes from, and the position
+/// of this relay in the sequence of all messages from that device.
 struct RelayMark {
-    int device = -1;  ///< -1: nobody, everything is there
+    int device = -1;  ///< -1: none, everything is there
     std::uint64_t base = 0;
 };
+
+/// Whether another hop passes on what a hop of a relay brings.
+enum class RelayEnd : std::uint8_t { passed_on, last };
 
 /// One GPU, or an emulated one: memory, streams, events, copies and kernels, all asynchronous.
 ///
 /// Threads. One thread, the device's driver, enqueues; allocate(), release(), pin(), unpin(), is_pinned(), reached(),
 /// is_idle() and wait_for() with this device as the *other* one may be called by any thread at any time, and a
 /// broadcast enqueues peer copies on the streams of several devices from one thread: enqueueing is serialised a stream.
-/// Errors: what a call itself finds is thrown as a DeviceError that names the call, the source file and the
-/// device; what shows later is thrown by reached(), once. After a sticky one, lost() holds and every call throws, but
-/// release(), unpin() and synchronize(), which never do. A device is lost only when its own calls fail: a call of
-/// another one that meets its error may fail, but does not make that one lost. (A fault on one GPU does make the calls
-/// of all GPUs of the process fail, see notice_if_lost().)
+/// Errors: a call that fails throws a DeviceError that names the call, the source file and the device. reached() throws
+/// errors that show later, each once. After a sticky error lost() holds, and every call throws except release(),
+/// unpin() and synchronize(), which never do. A device is lost only when its own calls fail: a call of another device
+/// that meets its error may fail, but does not make that device lost. (A fault on one GPU does make the calls of all
+/// GPUs of the process fail, see notice_if_lost().)
 class Device {
   public:
     virtual ~Device() = default;
@@ -70,17 +76,17 @@ class Device {
     virtual int index() const = 0;
     /// "gpu 0" and the like, for errors and traces.
     virtual const std::string& name() const = 0;
-    /// What it is, e.g. "NVIDIA H200".
+    /// Its model, e.g. "NVIDIA H200".
     virtual const std::string& model() const = 0;
     virtual bool emulated() const = 0;
     /// Compute capability, "sm_90".
     virtual const std::string& architecture() const = 0;
-    /// 0 of an emulated one.
+    /// 0 for an emulated device.
     virtual int multiprocessors() const = 0;
     /// The numbers that were chosen for it, or for the nearest architecture.
     virtual const GpuTuning& tuning() const = 0;
     virtual bool lost() const = 0;
-    /// lost(), found out by asking the device, for when another one is lost. Any thread may ask.
+    /// As lost(), but asks the device: for when another device is lost. Any thread may ask.
     virtual bool notice_if_lost() const noexcept { return lost(); }
     /// Bytes of memory in all, and free at the moment.
     virtual std::size_t memory_bytes() const = 0;
@@ -94,14 +100,14 @@ class Device {
     /// Makes host memory fit for asynchronous copies (for all devices). Throws DeviceError.
     virtual void pin(void* host_memory, std::size_t bytes) = 0;
     virtual void unpin(void* host_memory) noexcept = 0;
-    /// Whether all of the memory is pinned, by us or by somebody else, as far as is known.
+    /// Whether all of the memory is pinned, by the library or by other code, as far as is known.
     virtual bool is_pinned(const void* host_memory, std::size_t bytes) const noexcept = 0;
 
     /// The calling thread will enqueue for this device (cudaSetDevice).
     virtual void attach_thread() = 0;
 
-    /// What is enqueued on `stream` from now on starts when `other` has reached the ticket on its stream. Does nothing
-    /// when it has already or when `stream` waits for that point or a later one anyway.
+    /// Work enqueued on `stream` from now on starts when `other` has reached the ticket on its stream. Does nothing if
+    /// it has reached it or if `stream` already waits for that point or a later one.
     virtual void wait_for(StreamRole stream, Device& other, StreamRole other_stream, Ticket ticket) = 0;
     /// Enqueues a copy between the host and this device, in the direction that `stream` stands for.
     virtual void copy(StreamRole stream, const Copy& copy) = 0;
@@ -111,29 +117,28 @@ class Device {
     /// is the peer's.
     virtual void copy_to_peer(StreamRole stream, Device& peer, const Copy& copy) = 0;
     /// Enqueues a hop of a relay on the stream `relay`: a kernel that copies a buffer from this device's memory to the
-    /// peer's, each piece as soon as the hop that `before` comes from has brought it, and tells the hop behind it, if
-    /// there is one, which relays the same bytes on from `peer`. The copy is in one piece, both its addresses are
-    /// multiples of 16; tuning().links.relay is the same for all hops, with at least one block; reaches(peer) holds.
-    /// Hops are enqueued in their order, by one thread, and one relay at a time in the process. A
-    /// kernel that hears nothing for some 20 s, as behind a device that was lost, ends in an error. Where the peer is
-    /// lost, the error is the peer's.
-    virtual RelayMark relay_to_peer(Device& peer, const Copy& copy, const RelayMark& before, bool is_last) = 0;
-    /// Has `kernel` called with the stream: at once on a GPU, where it launches; in the stream's turn on an emulated
-    /// device, where it computes. It must stay callable until the next recorded ticket is reached.
+    /// peer's, each piece as soon as the hop that `before` comes from has brought it. It tells the next hop, if there
+    /// is one, which relays the same bytes on from `peer`. The copy is in one piece, both its addresses are multiples
+    /// of 16; tuning().links.relay is the same for all hops, with at least one block; reaches(peer) holds. Hops are
+    /// enqueued in their order, by one thread, and one relay at a time in the process. A kernel that hears nothing for
+    /// about 20 s, as behind a lost device, ends in an error. Where the peer is lost, the error is the peer's.
+    virtual RelayMark relay_to_peer(Device& peer, const Copy& copy, const RelayMark& before, RelayEnd end) = 0;
+    /// Calls `kernel` with the stream: at once on a GPU, where the kernel launches; in the stream's turn on an emulated
+    /// device, where the kernel computes. It must stay callable until the next recorded ticket is reached.
     virtual void launch(StreamRole stream, std::function<void(Stream)> kernel) = 0;
 
     /// `noticed` is called where something fails in its stream's turn and the device goes on, before anything begins
     /// that waits for it: on emulated devices, on the stream's thread. Set before anything is enqueued.
-    virtual void on_failure(std::function<void()>) {}
+    virtual void on_failure(const std::function<void()>& /*action*/) {}
 
-    /// Marks the present end of the stream. `timed`: time_of() can be asked for it.
-    virtual Ticket record(StreamRole stream, bool timed) = 0;
-    /// Whether the stream has got there. Throws DeviceError for what failed on the way, each failure once.
+    /// Marks the present end of the stream. time_of() can be asked for timed tickets.
+    virtual Ticket record(StreamRole stream, Timing timing) = 0;
+    /// Whether the stream has reached the ticket. Throws DeviceError for failures on the way, each once.
     virtual bool reached(StreamRole stream, Ticket ticket) = 0;
-    /// Whether its compute streams have got to their newest tickets: it has nothing to compute, as far as is known.
-    /// Throws DeviceError. Any thread may ask.
+    /// Whether its compute streams have reached their newest tickets, so that it has nothing to compute as far as is
+    /// known. Throws DeviceError. Any thread may ask.
     virtual bool is_idle() = 0;
-    /// When the stream got to a timed ticket, in nanoseconds of std::chrono::steady_clock; the ticket was reached, and
+    /// When the stream reached a timed ticket, in nanoseconds of std::chrono::steady_clock; the ticket was reached, and
     /// fewer than `remembered_tickets` have been recorded on the stream since.
     virtual std::int64_t time_of(StreamRole stream, Ticket ticket) = 0;
     static constexpr Ticket remembered_tickets = 1024;
@@ -146,11 +151,15 @@ class Device {
     virtual void synchronize() noexcept = 0;
 };
 
+/// Enqueues a copy on `stream` of the device: to the peer where there is one, and otherwise between the host and the
+/// device. Does nothing for an empty copy.
+void enqueue_copy(Device& device, StreamRole stream, const Copy& copy, Device* peer = nullptr);
+
 /// Emulated devices, numbered from 0.
 std::vector<std::unique_ptr<Device>> make_emulated_devices(const Emulation& emulation,
                                                            const TuningTables& tables = TuningTables::built_in());
 
-/// The GPUs that CUDA_VISIBLE_DEVICES leaves, at most `limit` of them; none where there is no driver or the library was
+/// The GPUs that CUDA_VISIBLE_DEVICES leaves, at most `limit` of them; none without a driver, or if the library was
 /// built without CUDA.
 std::vector<std::unique_ptr<Device>> make_cuda_devices(int limit,
                                                        const TuningTables& tables = TuningTables::built_in());

@@ -24,7 +24,7 @@ void copy_rows(const Copy& copy) {
 }
 
 bool fails_here(const Emulation& emulation, int device) {
-    return emulation.failing_gpu < 0 || emulation.failing_gpu == device;
+    return !emulation.failing_gpu || *emulation.failing_gpu == device;
 }
 
 }  // namespace
@@ -40,8 +40,9 @@ bool EmulatedHost::on_a_device(const void* begin, std::size_t bytes) const {
     return false;
 }
 
-EmulatedDevice::Queue::Queue(const Emulation& emulation, std::uint64_t seed, const std::atomic<bool>& lost, int devices)
-    : stream(emulation.longest_delay, seed, lost), awaited(static_cast<std::size_t>(devices * stream_roles)) {}
+EmulatedDevice::Queue::Queue(const std::string& name, const Emulation& emulation, std::uint64_t seed,
+                             const std::atomic<bool>& lost, int devices)
+    : stream(name, emulation.longest_delay, seed, lost), awaited(static_cast<std::size_t>(devices * stream_roles)) {}
 
 EmulatedDevice::EmulatedDevice(int index, const Emulation& emulation, std::shared_ptr<EmulatedHost> host,
                                const TuningTables& tables)
@@ -61,7 +62,9 @@ EmulatedDevice::EmulatedDevice(int index, const Emulation& emulation, std::share
     for (int device = 0; device < emulation.gpus; ++device) told_by_.push_back(std::make_shared<Timeline>());
     for (std::size_t role = 0; role < queues_.size(); ++role) {
         const std::uint64_t seed = emulation.seed + static_cast<std::uint64_t>(index) * queues_.size() + role;
-        queues_[role] = std::make_unique<Queue>(emulation, seed, lost_, emulation.gpus);
+        queues_[role] = std::make_unique<Queue>(
+            std::string("stream ") + name_of(static_cast<StreamRole>(role)) + " of " + name_ + ", which is emulated",
+            emulation, seed, lost_, emulation.gpus);
     }
 }
 
@@ -69,20 +72,20 @@ EmulatedDevice::~EmulatedDevice() = default;
 
 bool EmulatedDevice::reaches(const Device& peer) const { return peer_access_ && peer.emulated() && &peer != this; }
 
-DeviceError EmulatedDevice::error(const char* call, const std::string& why, bool sticky, bool out_of_memory,
+DeviceError EmulatedDevice::error(const char* call, const std::string& why, DeviceFault fault,
                                   std::source_location where) const {
-    return device_error(index_, name_, call, why, {.sticky = sticky, .out_of_memory = out_of_memory}, where);
+    return device_error(index_, name_, call, why, fault, where);
 }
 
 void EmulatedDevice::check_alive(const char* call, std::source_location where) const {
     if (!lost()) return;
     const std::lock_guard lock(mutex_);
-    throw error(call, "the device is lost: " + why_lost_, true, false, where);
+    throw error(call, "the device is lost: " + why_lost_, DeviceFault::device_lost, where);
 }
 
-DeviceError EmulatedDevice::injected(const char* call, std::uint64_t number, bool out_of_memory) {
-    const DeviceError failure = error(call, "call " + std::to_string(number) + " fails, as the emulation was asked for",
-                                      failures_are_sticky_, out_of_memory && !failures_are_sticky_);
+DeviceError EmulatedDevice::injected(const char* call, std::uint64_t number, DeviceFault fault) {
+    DeviceError failure = error(call, "call " + std::to_string(number) + " fails, as the emulation was asked for",
+                                failures_are_sticky_ ? DeviceFault::device_lost : fault);
     if (failures_are_sticky_) {
         const std::lock_guard lock(mutex_);
         if (why_lost_.empty()) why_lost_ = failure.what();
@@ -94,13 +97,18 @@ DeviceError EmulatedDevice::injected(const char* call, std::uint64_t number, boo
 void* EmulatedDevice::allocate(std::size_t bytes) {
     check_alive("allocate");
     const std::uint64_t number = ++allocations_.calls;
-    if (allocations_.fails_now(number)) throw injected("allocate", number, true);
+    if (allocations_.fails_now(number)) throw injected("allocate", number, DeviceFault::out_of_memory);
     void* memory = memory_.allocate(bytes);
     if (memory == nullptr && bytes > 0) {
+        const std::string wanted = std::to_string(bytes) + " bytes";
+        const bool too_many = bytes > free_bytes();
         throw error("allocate",
-                    "no room for " + std::to_string(bytes) + " bytes, " + std::to_string(free_bytes()) + " of " +
-                        std::to_string(memory_bytes()) + " are free",
-                    false, true);
+                    too_many ? wanted + " do not fit, " + std::to_string(free_bytes()) + " of " +
+                                   std::to_string(memory_bytes()) + " are free"
+                             : "the host has no room for " + wanted +
+                                   " of an emulated GPU: the address space limit (ulimit -v) or its number of "
+                                   "mappings (vm.max_map_count) is reached",
+                    DeviceFault::out_of_memory);
     }
     return memory;
 }
@@ -209,18 +217,18 @@ void EmulatedDevice::copy_to_peer(StreamRole stream, Device& peer, const Copy& c
     enqueue_copy("copy_to_peer", stream, copy, &memory_of("copy_to_peer", peer), &memory_, copies_to_peers_);
 }
 
-RelayMark EmulatedDevice::relay_to_peer(Device& peer, const Copy& copy, const RelayMark& before, bool is_last) {
+RelayMark EmulatedDevice::relay_to_peer(Device& peer, const Copy& copy, const RelayMark& before, RelayEnd end) {
     constexpr const char* call = "relay_to_peer";
     EmulatedMemory& memory = memory_of(call, peer);
     if (copy.rows != 1 || !fit_for_relays(copy)) throw error(call, "not in one piece, or not at multiples of 16");
     const std::size_t piece = tuning_.links.relay.piece_bytes;
     const std::uint64_t pieces = (copy.row_bytes + piece - 1) / piece;
     const auto arrived = before.device < 0 ? nullptr : told_by(before.device);
-    const auto copied = is_last ? nullptr : static_cast<EmulatedDevice&>(peer).told_by(index_);
+    const auto copied = end == RelayEnd::last ? nullptr : static_cast<EmulatedDevice&>(peer).told_by(index_);
 
     std::uint64_t& told = told_[static_cast<std::size_t>(peer.index())];
-    const RelayMark mark = is_last ? RelayMark{} : RelayMark{index_, told};
-    if (!is_last) told += pieces;
+    const RelayMark mark = end == RelayEnd::last ? RelayMark{} : RelayMark{index_, told};
+    if (end == RelayEnd::passed_on) told += pieces;
     enqueue_copy(call, StreamRole::relay, copy, &memory, &memory_, relays_to_peers_, [=] {
         for (std::uint64_t i = 0; i < pieces; ++i) {
             if (arrived) arrived->await(before.base + i + 1);
@@ -230,7 +238,7 @@ RelayMark EmulatedDevice::relay_to_peer(Device& peer, const Copy& copy, const Re
             if (copied) copied->advance(mark.base + i + 1);
         }
     });
-    // where that is left out or fails, so that nobody waits for it
+    // where that is left out or fails, so that nothing waits for it
     if (copied) queue(StreamRole::relay).stream.enqueue_always([=] { copied->advance(mark.base + pieces); });
     return mark;
 }
@@ -248,14 +256,14 @@ void EmulatedDevice::launch(StreamRole stream, std::function<void(Stream)> kerne
     });
 }
 
-void EmulatedDevice::on_failure(std::function<void()> noticed) {
+void EmulatedDevice::on_failure(const std::function<void()>& noticed) {
     for (const auto& queue : queues_) queue->stream.on_failure(noticed);
 }
 
-Ticket EmulatedDevice::record(StreamRole stream, bool timed) {
+Ticket EmulatedDevice::record(StreamRole stream, Timing timing) {
     check_alive("record");
     ++records_;
-    return queue(stream).stream.record(timed);
+    return queue(stream).stream.record(timing);
 }
 
 bool EmulatedDevice::reached(StreamRole stream, Ticket ticket) {

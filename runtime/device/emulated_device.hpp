@@ -17,7 +17,7 @@
 
 namespace basalt::detail {
 
-/// What an emulated device was asked to do so far, for tests.
+/// Counts of the calls of an emulated device, for tests.
 struct EmulatedStatistics {
     std::size_t bytes_allocated = 0;
     std::size_t peak_bytes = 0;
@@ -35,7 +35,7 @@ struct EmulatedStatistics {
     std::uint64_t waits_dropped = 0;  ///< implied by what was known
 };
 
-/// Knows the memory of all devices that were made together, and what host memory is pinned.
+/// Knows the memory of all devices that were made together, and which host memory is pinned.
 class EmulatedHost {
   public:
     EmulatedHost(int devices, std::size_t memory);
@@ -51,14 +51,14 @@ class EmulatedHost {
     PinnedRanges pinned_;
 };
 
-/// A GPU that is none: streams are threads, kernels compute on them.
+/// A device without a GPU: streams are threads, and kernels compute on them.
 ///
 /// It is stricter than a GPU. A copy whose device side is not inside one live allocation of that device, or
 /// whose host side is device memory, is refused with a DeviceError, so that a forgotten transfer shows. Of
 /// the failures that the Emulation asks for, the k-th copy or kernel fails in the call when k is even, in the
 /// stream's turn (so that reached() reports it) when k is odd; copies of all directions count together.
 /// Copies and waits of nothing are valid. On a lost device streams leave out copies and kernels but still
-/// reach their tickets, so nobody waits forever. A kernel's exception comes out of reached() as it is.
+/// reach their tickets, so nothing waits forever. A kernel's exception comes out of reached() as it is.
 class EmulatedDevice final : public Device {
   public:
     EmulatedDevice(int index, const Emulation& emulation, std::shared_ptr<EmulatedHost> host,
@@ -89,11 +89,11 @@ class EmulatedDevice final : public Device {
     void copy(StreamRole stream, const Copy& copy) override;
     void copy_within(StreamRole stream, const Copy& copy) override;
     void copy_to_peer(StreamRole stream, Device& peer, const Copy& copy) override;
-    RelayMark relay_to_peer(Device& peer, const Copy& copy, const RelayMark& before, bool is_last) override;
+    RelayMark relay_to_peer(Device& peer, const Copy& copy, const RelayMark& before, RelayEnd end) override;
     void launch(StreamRole stream, std::function<void(Stream)> kernel) override;
-    void on_failure(std::function<void()> noticed) override;
+    void on_failure(const std::function<void()>& noticed) override;
 
-    Ticket record(StreamRole stream, bool timed) override;
+    Ticket record(StreamRole stream, Timing timing) override;
     bool reached(StreamRole stream, Ticket ticket) override;
     bool is_idle() override;
     std::int64_t time_of(StreamRole stream, Ticket ticket) override;
@@ -102,13 +102,14 @@ class EmulatedDevice final : public Device {
     void synchronize() noexcept override;
 
     EmulatedStatistics statistics() const;
-    /// Ranges of host memory that are pinned, by whichever device.
+    /// Ranges of host memory that are pinned, by any device.
     std::size_t pinned_ranges() const { return host_->pinned().size(); }
 
   private:
     /// The stream of a role, with the newest ticket it waits for of each stream of each device.
     struct Queue {
-        Queue(const Emulation& emulation, std::uint64_t seed, const std::atomic<bool>& lost, int devices);
+        Queue(const std::string& name, const Emulation& emulation, std::uint64_t seed, const std::atomic<bool>& lost,
+              int devices);
         EmulatedStream stream;
         std::mutex mutex;
         std::vector<Ticket> awaited;  // guarded by mutex
@@ -127,10 +128,10 @@ class EmulatedDevice final : public Device {
 
     Queue& queue(StreamRole stream) { return *queues_[static_cast<std::size_t>(stream)]; }
     void check_alive(const char* call, std::source_location where = std::source_location::current()) const;
-    DeviceError error(const char* call, const std::string& why, bool sticky = false, bool out_of_memory = false,
+    DeviceError error(const char* call, const std::string& why, DeviceFault fault = DeviceFault::call_failed,
                       std::source_location where = std::source_location::current()) const;
     /// The failure of call number `number`; marks the device lost where failures are sticky.
-    DeviceError injected(const char* call, std::uint64_t number, bool out_of_memory = false);
+    DeviceError injected(const char* call, std::uint64_t number, DeviceFault fault = DeviceFault::call_failed);
     void check_side(const char* call, const Copy& copy, const Side& side) const;
     const std::shared_ptr<Timeline>& told_by(int device) const { return told_by_[static_cast<std::size_t>(device)]; }
     /// The peer's memory; throws where it is out of reach or lost.
@@ -173,7 +174,7 @@ class EmulatedDevice final : public Device {
     std::vector<std::shared_ptr<Timeline>> told_by_;
     std::vector<std::uint64_t> told_;  // used by relay_to_peer() alone: by one thread at a time
 
-    std::array<std::unique_ptr<Queue>, stream_roles> queues_;  // their threads end before the rest goes
+    std::array<std::unique_ptr<Queue>, stream_roles> queues_;  // last: their threads end before the rest is destroyed
 };
 
 }  // namespace basalt::detail

@@ -27,12 +27,12 @@ bool is_guard(const std::byte* begin) {
     return std::all_of(begin, begin + guard_bytes, [](std::byte value) { return value == guard; });
 }
 
-/// A file of poison, to be mapped again and again: what nobody writes to takes no memory.
+/// A file of poison, mapped again and again: pages that are never written take no memory.
 class PoisonFile {
   public:
     PoisonFile() : file_(memfd_create("basalt-poison", MFD_CLOEXEC)) {
         const std::vector<std::byte> bytes(length, poison);
-        if (file_ >= 0 && write(file_, bytes.data(), length) == static_cast<ssize_t>(length)) return;
+        if (file_ >= 0 && ::write(file_, bytes.data(), length) == static_cast<ssize_t>(length)) return;
         const int why = errno;
         if (file_ >= 0) close(file_);
         throw std::system_error(why, std::generic_category(), "memory of an emulated device: memfd_create");
@@ -41,7 +41,7 @@ class PoisonFile {
     PoisonFile(const PoisonFile&) = delete;
     PoisonFile& operator=(const PoisonFile&) = delete;
 
-    /// So many bytes of poison; nullptr where the system has no room.
+    /// `bytes` bytes of poison; nullptr where the system has no room.
     std::byte* map(std::size_t bytes) const {
         constexpr int own = MAP_PRIVATE | MAP_NORESERVE;
         void* const room = mmap(nullptr, bytes, PROT_NONE, own | MAP_ANONYMOUS, -1, 0);

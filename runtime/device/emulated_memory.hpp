@@ -8,9 +8,9 @@ namespace basalt::detail {
 
 /// The memory of an emulated device: a heap of limited size that knows its live allocations.
 ///
-/// Each allocation lies between guard bytes, checked when it is released: whoever writes past its ends, or
+/// Each allocation lies between guard bytes, checked when it is released: code that writes past its ends, or
 /// releases what is not allocated, ends the program with a message. Fresh memory is full of 0xFF bytes (NaN in
-/// every floating-point type), but takes none of the host's where nobody writes; released memory is no longer there.
+/// every floating-point type), but takes none of the host's until it is written; released memory is no longer there.
 /// Safe to use from several threads.
 class EmulatedMemory {
   public:

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/start_thread.hpp"
+
 namespace basalt::detail {
 
 void Timeline::advance(Ticket ticket) {
@@ -17,9 +19,12 @@ void Timeline::await(Ticket ticket) {
     advanced_.wait(lock, [&] { return reached() >= ticket; });
 }
 
-EmulatedStream::EmulatedStream(std::chrono::nanoseconds longest_delay, std::uint64_t seed,
+EmulatedStream::EmulatedStream(const std::string& name, std::chrono::nanoseconds longest_delay, std::uint64_t seed,
                                const std::atomic<bool>& lost)
-    : longest_delay_(longest_delay), lost_(lost), random_(seed) {}
+    : longest_delay_(longest_delay),
+      lost_(lost),
+      random_(seed),
+      thread_(start_thread("the thread of " + name, [this] { serve(); })) {}
 
 EmulatedStream::~EmulatedStream() {
     {
@@ -27,7 +32,7 @@ EmulatedStream::~EmulatedStream() {
         closing_ = true;
     }
     enqueued_.notify_one();
-    if (thread_.joinable()) thread_.join();
+    thread_.join();
 }
 
 void EmulatedStream::enqueue(std::function<void()> work) {
@@ -44,13 +49,13 @@ void EmulatedStream::enqueue_wait(std::shared_ptr<Timeline> other, Ticket ticket
     enqueue_always([other = std::move(other), ticket] { other->await(ticket); });
 }
 
-Ticket EmulatedStream::record(bool timed) {
+Ticket EmulatedStream::record(Timing timing) {
     std::unique_lock lock(mutex_);
     const Ticket ticket = ++recorded_;
-    push(lock, {Kind::always, [this, ticket, timed] {
+    push(lock, {Kind::always, [this, ticket, timing] {
                     const auto now = std::chrono::steady_clock::now().time_since_epoch();
                     times_[ticket % times_.size()] =
-                        timed ? std::chrono::duration_cast<std::chrono::nanoseconds>(now).count() : 0;
+                        timing == Timing::timed ? std::chrono::duration_cast<std::chrono::nanoseconds>(now).count() : 0;
                     timeline_->advance(ticket);
                 }});
     return ticket;
@@ -58,7 +63,6 @@ Ticket EmulatedStream::record(bool timed) {
 
 void EmulatedStream::push(std::unique_lock<std::mutex>& lock, Operation operation) {
     queue_.push_back(std::move(operation));
-    if (!thread_.joinable()) thread_ = std::thread([this] { serve(); });
     lock.unlock();
     enqueued_.notify_one();
 }

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <optional>
 #include <random>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -40,8 +41,10 @@ class Timeline {
 /// Safe to use from several threads.
 class EmulatedStream {
   public:
-    /// Each operation is held up by a random time up to `longest_delay`. Work is left out while `lost` holds.
-    EmulatedStream(std::chrono::nanoseconds longest_delay, std::uint64_t seed, const std::atomic<bool>& lost);
+    /// Each operation is held up by a random time up to `longest_delay`. Work is left out while `lost` holds. Throws
+    /// Error where the system allows no more threads; `name` is what the stream is called then.
+    EmulatedStream(const std::string& name, std::chrono::nanoseconds longest_delay, std::uint64_t seed,
+                   const std::atomic<bool>& lost);
     /// Runs what is enqueued.
     ~EmulatedStream();
     EmulatedStream(const EmulatedStream&) = delete;
@@ -54,7 +57,7 @@ class EmulatedStream {
     void enqueue_wait(std::shared_ptr<Timeline> other, Ticket ticket);
     /// Called when work has thrown, before anything behind it begins. Set before anything is enqueued.
     void on_failure(std::function<void()> noticed) { failure_noticed_ = std::move(noticed); }
-    Ticket record(bool timed);
+    Ticket record(Timing timing);
 
     const std::shared_ptr<Timeline>& timeline() const { return timeline_; }
     Ticket recorded() const;
@@ -97,7 +100,7 @@ class EmulatedStream {
     Ticket recorded_ = 0;
     bool busy_ = false;
     bool closing_ = false;
-    std::thread thread_;  // started by the first operation
+    std::thread thread_;  // last: it uses all of the above
 };
 
 }  // namespace basalt::detail

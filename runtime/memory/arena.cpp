@@ -42,7 +42,7 @@ std::size_t Arena::left() const {
     return most > total_ ? most - total_ : 0;
 }
 
-/// The first chunk from there on that is free as a whole, and that nobody will use any more.
+/// The first chunk from there on that is free as a whole, and that no task uses any more.
 Arena::Ranges::iterator Arena::next_unused_chunk(Ranges::iterator from) {
     for (; from != ranges_.end(); ++from) {
         Range& range = from->second;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/task_group.hpp"
+#include "runtime/graph/task_group.hpp"
 
 namespace basalt::detail {
 
@@ -16,8 +16,8 @@ class Device;
 /// Memory of one device, handed out in pieces: best fit in chunks, lowest address first, so that pieces of one
 /// size taken one after the other lie at a constant stride.
 ///
-/// A piece may be given back while tasks submitted earlier still use it: they are named then, and whoever gets the
-/// memory next is told to wait for them. Not synchronised.
+/// A piece may be given back while tasks submitted earlier still use it: they are named then, and the next
+/// owner of the memory is told to wait for them. Not synchronised.
 class Arena {
   public:
     /// At most `limit` bytes of the device; 0: as much as it has. `completed` tells whether a task is done.
@@ -42,7 +42,7 @@ class Arena {
     /// Makes room for `bytes` in one chunk, if it can; for pieces that are to lie side by side.
     void prepare(std::size_t bytes);
 
-    /// What a piece of so many bytes takes up.
+    /// Bytes that a piece of `bytes` bytes takes up.
     static std::size_t rounded(std::size_t bytes);
     /// Bytes that it may hand out in all.
     std::size_t capacity() const;

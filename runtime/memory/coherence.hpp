@@ -1,126 +1,68 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
-#include <mutex>
-#include <string>
+#include <optional>
 #include <vector>
 
-#include "runtime/memory/arena.hpp"
-#include "runtime/memory/residency.hpp"
+#include "runtime/memory/device_memory.hpp"
+#include "runtime/memory/transfer_failures.hpp"
+#include "runtime/memory/transfers.hpp"
 
 namespace basalt::detail {
 
-class Engine;
-class TaskSubmission;
-struct Datum;
-struct Version;
-
-/// Keeps track, in program order, of where data are valid; has the transfers that tasks need submitted in front of
-/// them, and hands out device memory, evicting what was not used for longest
-/// (docs/decisions/0007-devices-and-memory.md).
+/// Keeps track, in program order, of where data are valid, and has the transfers that tasks need submitted in front of
+/// them (docs/decisions/0007-devices-and-memory.md).
 ///
-/// Thread-safety: all members are called under the root scope's lock, except forget() and copy_failed().
-class Coherence {
+/// Thread-safety: all members are called under the root scope's lock, except forget().
+class Coherence final : public ResidencyOwner {
   public:
-    Coherence(Engine& engine, const std::vector<std::unique_ptr<Device>>& devices, std::size_t memory_limit);
+    /// `limit`: bytes of each device that data may take up; 0: as much as it has.
+    Coherence(TaskGraph& graph, const std::vector<std::unique_ptr<Device>>& devices, std::size_t limit)
+        : devices_(devices),
+          transfers_(graph, devices, failures_),
+          memory_(graph, devices, limit, transfers_),
+          given_(devices.size()) {}
 
     /// Makes the task's data valid on `node`: has transfers submitted, finds memory, and fills in the addresses.
     /// `bases` hold the addresses of the task's accesses on the host, and nullptr for each empty one. Throws
     /// DeviceError (out of memory) where the data can never fit.
-    void prepare(TaskSubmission& task, Node node, void** bases);
+    void prepare(TaskBuilder& task, Node node, void** bases);
     /// The task is in the graph: what it writes is valid on its node alone from now on.
-    void commit(const TaskSubmission& task, Node node);
+    void commit(const TaskBuilder& task, Node node);
+    /// The GPU that holds most bytes of the data; if none holds any, the one to which least was given. Empty where all
+    /// are lost.
+    std::optional<int> choose_device(const BoundAccess* accesses, std::size_t count) const;
 
-    /// What a transfer is for: the task that needs it, or whoever asked for it.
-    struct Purpose {
-        int priority = 0;
-        int step = -1;
-    };
-    /// Makes the contents valid on `node` as well, now that nobody has asked for them yet.
+    /// Makes the contents valid on `node` as well, ahead of the tasks that need them there.
     void prefetch(Version& version, Node node, Purpose purpose);
-    /// The same for several nodes, in ascending order, at once: by a ring of devices that begins behind the one that
-    /// has the contents. `by_source`: that one sends to each of them instead.
-    void broadcast(Version& version, const std::vector<Node>& nodes, Purpose purpose, bool by_source);
+    /// The same for all devices at once.
+    void broadcast(Version& version, Purpose purpose, BroadcastRoute route);
+    /// Where the version's contents are; from now on it has a residency.
+    Residency& residency(Version& version);
+    void forget(Residency& residency) override;
+    DeviceMemory& memory() { return memory_; }
 
-    /// The version gives up its memory on the node, if it has any that is not adopted; the only contents come home.
-    void leave(Version& version, Node node, Purpose purpose);
-
-    /// The GPU that holds most bytes of the data; if none holds any, the one to which least was given.
-    int choose_device(const BoundAccess* accesses, std::size_t count);
-    /// Room for `count` data of `bytes` each side by side.
-    void prepare_memory(Node node, std::size_t bytes, std::size_t count);
-    /// Bytes that a task's data may take up on the node.
-    std::size_t capacity(Node node) const { return arena(node).capacity(); }
-
-    /// Bytes of the node that were taken from the device, whether data have them or not.
-    std::size_t taken(Node node);
-    /// Bytes that data have there at present.
-    std::size_t in_use(Node node);
-    /// The most bytes of the node's memory that data had at once, in program order; adopted memory does not count.
-    std::size_t most_in_use(Node node);
-    void forget_most_in_use();
-
-    /// Memory of the user's becomes the datum's there for good. Its contents are not those of the datum until a task
-    /// has written all of it. The datum has no memory on the node yet.
-    void adopt(Version& version, Node node, void* memory);
-
-    /// Nobody will ask for the contents any more: they are not worth a transfer.
-    void abandon(Residency& residency) { residency.valid = bit_of_node(host_node); }
-    /// Frees the replicas of a datum that no task uses any more.
-    void forget(Residency& residency);
-    /// Transfer number `number`, which device `device` was to make, did not bring the contents to `node`.
-    void copy_failed(Residency& residency, Node node, std::uint64_t number, int device);
     /// Throws DeviceError where the last transfer to the host's memory is known to have failed.
-    void check_home(const Residency& residency);
+    void check_home(const Residency& residency) const { failures_.check_home(residency, devices_); }
     /// Whether recover() has something to do.
-    bool damaged();
+    bool damaged() const { return failures_.any() || any_lost(); }
     /// Nothing is in flight: replicas that failed transfers were to fill, those filled from them, and those on lost
     /// devices are no longer taken for valid.
     void recover();
 
-    Residency& residency(Version& version);
-
   private:
-    static Purpose purpose_of(const TaskSubmission& task);
-
-    Device& device_of(Node node) const { return *devices_[static_cast<std::size_t>(device_of_node(node))]; }
-    Arena& arena(Node node) const { return *arenas_[static_cast<std::size_t>(device_of_node(node))]; }
-
-    void reserve(TaskSubmission& task, Node node);
+    void reserve(TaskBuilder& task, Node node);
     bool reserve_for(Residency& residency, Node node, Purpose purpose);
-    bool place_all(const std::vector<Residency*>& needed, Node node, int step);
-    bool place(Residency& residency, Node node);
-    static std::size_t needed_bytes(const std::vector<Residency*>& needed, Node node);
-    bool evict_one(Node node, const std::vector<Residency*>& kept, int step);
-    void evict(Residency& victim, Node node, Purpose purpose);
-    void fetch(Residency& residency, Node node, Purpose purpose);
-    Node source_for(const Residency& residency, Node node) const;
-    void submit_copy(Residency& residency, Node from, Node to, Purpose purpose);
-    TaskGroup hazards_of_copy(Residency& residency, Node node);
-    bool overwritten(const TaskSubmission& task, const BoundAccess& access) const;
-    void note_arrival(Residency& residency, Node from, Node to, TaskRef transfer, std::uint64_t number);
-    void distrust(Residency& residency, Node node, std::uint64_t number);
     bool any_lost() const;
-    bool lost(Node node) const { return device_of(node).lost(); }
-    [[noreturn]] void throw_too_large(const TaskSubmission& task, Node node,
-                                      const std::vector<Residency*>& needed) const;
+    bool lost(Node node) const { return devices_[static_cast<std::size_t>(device_of_node(node))]->lost(); }
 
-    Engine& engine_;
     const std::vector<std::unique_ptr<Device>>& devices_;
-    std::vector<std::unique_ptr<Arena>> arenas_;
+    TransferFailures failures_;
+    Transfers transfers_;
+    DeviceMemory memory_;
     std::vector<std::uint64_t> given_;  ///< tasks placed on each device, for choose_device()
-    std::uint64_t clock_ = 0;
-    std::uint64_t transfers_ = 0;
-
-    std::mutex lock_;  // guards the arenas and what follows: data are forgotten by any thread
-    std::vector<std::vector<Residency*>> residents_;  ///< data with memory on each node
-    struct FailedCopy {
-        Residency* residency;
-        Node node;
-        std::uint64_t number;
-        int device;
-    };
-    std::vector<FailedCopy> failed_;
 };
 
 }  // namespace basalt::detail

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "base/topology.hpp"
 #include "runtime/device/device.hpp"
-#include "runtime/topology.hpp"
 
 namespace basalt::detail {
 
@@ -61,7 +61,7 @@ HostBuffer HostPool::take(std::size_t bytes) {
         }
     }
     HostBuffer fresh(bytes);
-    if (package_ >= 0) keep_near(package_, fresh.data(), bytes);  // pinning touches it
+    if (package_) keep_near(*package_, fresh.data(), bytes);  // pinning touches it
     if (bytes > 0) pin(fresh.data(), bytes);
     return fresh;
 }

@@ -4,10 +4,11 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
-#include "runtime/host_memory.hpp"
+#include "base/host_memory.hpp"
 
 namespace basalt::detail {
 
@@ -22,13 +23,14 @@ class HostPool {
     /// Of memory that only cores use, each page near to who touches it first.
     HostPool() : HostPool(no_devices()) {}
     /// Of memory that GPUs copy to and from at full speed: the first of the devices that is not lost pins for all;
-    /// where there is none, nothing is pinned. `package`: the socket that the memory is to be near to, or -1.
-    explicit HostPool(const Devices& devices, int package = -1) : devices_(devices), package_(package) {}
+    /// where there is none, nothing is pinned. `package`: the socket that the memory is to be near to, if any.
+    explicit HostPool(const Devices& devices, std::optional<int> package = std::nullopt)
+        : devices_(devices), package_(package) {}
     ~HostPool();
     HostPool(const HostPool&) = delete;
     HostPool& operator=(const HostPool&) = delete;
 
-    int package() const { return package_; }
+    std::optional<int> package() const { return package_; }
 
     /// At least `bytes`, contents undefined. Throws std::bad_alloc, DeviceError.
     HostBuffer take(std::size_t bytes);
@@ -46,7 +48,7 @@ class HostPool {
     static const Devices& no_devices();
 
     const Devices& devices_;
-    const int package_;
+    const std::optional<int> package_;
     std::mutex lock_;  // guards what follows
     std::deque<HostBuffer> kept_;
 };

@@ -14,10 +14,21 @@ import traceback
 
 PROGRAM, HPL_DAT = map(os.path.abspath, sys.argv[1:3])
 tests = []
+soak_tests = []
+
+
+class Skipped(Exception):
+    """Raised by a test that cannot run here; the text says why."""
 
 
 def test(function):
     tests.append(function)
+    return function
+
+
+def soak(function):
+    """A long test: runs only where it is named on the command line."""
+    soak_tests.append(function)
     return function
 
 
@@ -32,10 +43,11 @@ def environment(extra):
     return {**clean, "CUDA_VISIBLE_DEVICES": "", "BASALT_MODELS": "none", **extra}
 
 
-def basalt(*arguments, env={}, **options):
+def basalt(*arguments, env={}, drop=(), **options):
     """Runs the program and returns its status, stdout and stderr as text."""
-    return Result(subprocess.run([PROGRAM, *arguments], env=environment(env), stdin=subprocess.DEVNULL,
-                                 capture_output=True, text=True, errors="replace", timeout=120, **options))
+    variables = {name: value for name, value in environment(env).items() if name not in drop}
+    return Result(subprocess.run([PROGRAM, *arguments], env=variables, stdin=subprocess.DEVNULL, capture_output=True,
+                                 text=True, errors="replace", **{"timeout": 120, **options}))
 
 
 def expect(condition, result):
@@ -86,14 +98,17 @@ def counts(report):
 
 
 def main():
-    failed = 0
+    failed = skipped = 0
     wanted = sys.argv[3:]
-    chosen = [case for case in tests if not wanted or case.__name__ in wanted]
+    chosen = [case for case in tests + soak_tests if case.__name__ in wanted] if wanted else tests
     for case in chosen:
         try:
             case()
+        except Skipped as reason:
+            skipped += 1
+            print(f"{case.__name__} skipped: {reason}")
         except Exception:  # noqa: BLE001: whatever it is, it is this case's failure
             failed += 1
             print(f"{case.__name__} failed:\n{traceback.format_exc()}")
-    print(f"cases: {len(chosen) - failed} passed, {failed} failed, 0 skipped")
+    print(f"cases: {len(chosen) - failed - skipped} passed, {failed} failed, {skipped} skipped")
     sys.exit(1 if failed else 0)

@@ -13,7 +13,36 @@ def lu_prints_one_line_a_run():
         shown = basalt("lu", "--n", "150", "--nb", "32", "--precision", precision, "--repeat", "3")
         expect(shown.status == 0 and shown.err == "", shown)
         lines = shown.out.splitlines()
-        expect(len(lines) == 3 and all("passed" in line and "150 x 150" in line for line in lines), shown)
+        expect(len(lines) == 4 and all("passed" in line and "150 x 150" in line for line in lines[:3]), shown)
+
+
+@test
+def repeated_runs_end_with_their_median():
+    for command in (["lu"], ["qr"], ["cholesky"], ["solve"]):
+        shown = basalt(*command, "--n", "60", "--repeat", "3", "--json", "-")
+        lines, record = shown.err.splitlines(), json.loads(shown.out)
+        found = re.search(r"60 x 60.*  median of 3 runs  (\d+\.\d{4}) s  (\S+) Gflop/s$", lines[-1])
+        expect(shown.status == 0 and len(lines) == 4 and found, shown)
+        expect(abs(float(found.group(1)) - record["seconds"]) <= 0.5e-4 and
+               abs(float(found.group(2)) - record["gflops"]) <= 0.01, shown)
+        expect("median" not in basalt(*command, "--n", "60").out, shown)
+
+
+@test
+def lines_and_records_say_where_panels_were_factored():
+    system = ["--n", "128", "--nb", "32", "--tile", "64x64", "--cpus", "2", "--json", "-"]
+    for command in (["lu"], ["qr"], ["cholesky"], ["solve"]):
+        shown = basalt(*command, *system)
+        expect("mode cpu, 2 cores, 4 panels" in shown.err and
+               json.loads(shown.out)["panels"] == {"cores": 4, "gpus": 0}, shown)
+        shown = basalt(*command, *system, "--mode", "gpu", "--emulated-gpus", "2")
+        expect("mode gpu, 2 emulated GPUs, panels: 0 on cores, 4 on GPUs" in shown.err, shown)
+        expect(json.loads(shown.out)["panels"] == {"cores": 0, "gpus": 4}, shown)
+        shown = basalt(*command, *system, "--mode", "hybrid", "--emulated-gpus", "1", "--gpu-panels-below", "0")
+        expect("mode hybrid, 2 cores + 1 emulated GPU, panels: 4 on cores, 0 on GPUs" in shown.err, shown)
+        shown = basalt(*command, *system, "--mode", "hybrid", "--emulated-gpus", "1", "--gpu-panels-below", "64")
+        panels = json.loads(shown.out)["panels"]
+        expect(panels["cores"] >= 1 and panels["gpus"] >= 2 and sum(panels.values()) == 4, shown)
 
 
 @test
@@ -30,7 +59,7 @@ def lu_writes_one_json_record_a_call_and_human_lines_to_stderr():
     expect(shown.status == 0 and shown.out.count("\n") == 1 and "passed" in shown.err, shown)
     record = json.loads(shown.out)
     keys = ("routine precision m n nb tile mode cpus gpus emulated data seconds gflops residual_ratio passed info "
-            "runs machine commit")
+            "runs machine commit panels")
     expect(list(record) == keys.split(), shown)
     expect(record["routine"] == "getrf" and record["precision"] == "d" and record["mode"] == "cpu", shown)
     expect([record[key] for key in ("m", "n", "nb", "tile", "cpus")] == [200, 100, 32, "64x64", 2], shown)
@@ -151,12 +180,14 @@ def cholesky_looks_left_or_right_as_it_is_asked_to(folder):
     expect(updates["left"] != updates["right"], updates)
     for option in ("--left-looking", "--right-looking"):
         for mode in ("cpu", "hybrid"):
-            expect_refused(basalt("cholesky", "--n", "50", "--mode", mode, "--emulated-gpus", "1", option),
+            expect_refused(basalt("cholesky", "--n", "50", "--mode", mode, option, env={"BASALT_EMULATED_GPUS": "1"}),
                            f"{option} with --mode {mode}; allowed: --mode gpu or auto")
-    expect_refused(basalt("cholesky", "--n", "50", "--gpus", "0", "--right-looking"),
+    expect_refused(basalt("cholesky", "--n", "50", "--right-looking"),
                    "--right-looking where the mode is cpu; allowed: --mode gpu")
-    shown = basalt("cholesky", "--n", "50", "--gpus", "0", "--left-looking")
-    expect(shown.status != 0 and "--left-looking needs a GPU" in shown.err, shown)
+    for option in ("--left-looking", "--right-looking"):
+        expect_refused(basalt("cholesky", "--n", "50", "--gpus", "0", option), f"{option} with --gpus 0; allowed: ")
+    shown = basalt("cholesky", "--n", "50", "--left-looking")
+    expect(shown.status == 3 and "--left-looking needs a GPU" in shown.err, shown)
     expect_refused(basalt("cholesky", "--left-looking", "--right-looking"), "--left-looking", "--right-looking")
     expect_refused(basalt("cholesky", "--n", "50", "--mode", "gpu", "--emulated-gpus", "2", "--left-looking"),
                    "lower triangle on 2 GPUs", "one GPU, or the upper triangle")

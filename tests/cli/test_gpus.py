@@ -4,9 +4,12 @@ import glob
 import json
 import os
 import re
+import subprocess
 import time
 
-from program import basalt, counts, expect, expect_refused, hpl_lines, in_folder, main, test, write_input
+from program import (
+    PROGRAM, basalt, counts, environment, expect, expect_refused, hpl_lines, in_folder, main, test, write_input,
+)
 
 
 @test
@@ -17,10 +20,28 @@ def lu_and_hpl_say_that_they_need_a_gpu(folder):
         for arguments in (["--mode", "hybrid"], ["--mode", "gpu"], ["--gpus", "1"], ["--data", "device"]):
             shown = basalt(*command, *arguments)
             expect_refused(shown, "GPU", " ".join(arguments), "--emulated-gpus 1", status=3)
-        expect_refused(basalt(*command, "--mode", "hybrid", "--gpus", "0"), "--gpus 0", status=3)
-        expect_refused(basalt(*command, "--mode", "cpu", "--data", "device"), "--data device", status=3)
         expect_refused(basalt(*command, env={"BASALT_DATA": "device"}), "BASALT_DATA device", status=3)
-    expect(basalt("lu", "--n", "10", "--mode", "cpu", "--gpus", "1").status == 0, shown)
+
+
+@test
+@in_folder
+def options_of_gpus_that_contradict_each_other_are_wrong_use(folder):
+    path = write_input(folder, hpl_lines("50"))
+    for command in (["lu", "--n", "10"], ["qr", "--n", "10"], ["cholesky", "--n", "10"], ["solve", "--n", "10"],
+                    ["hpl", path]):
+        for mode in ("hybrid", "gpu"):
+            expect_refused(basalt(*command, "--mode", mode, "--gpus", "0"), f"--mode {mode} with --gpus 0; allowed: ")
+        for option in (["--data", "device"], ["--gpu-mem", "1G"], ["--emulated-gpus", "2"], ["--gpus", "1"]):
+            expect_refused(basalt(*command, "--mode", "cpu", *option),
+                           f"{' '.join(option)} with --mode cpu; allowed: --mode hybrid, gpu or auto")
+        for option in (["--data", "device"], ["--gpu-mem", "1G"]):
+            expect_refused(basalt(*command, "--gpus", "0", *option),
+                           f"{' '.join(option)} with --gpus 0; allowed: with GPUs")
+        expect_refused(basalt(*command, "--gpus", "1", "--emulated-gpus", "2"),
+                       "--gpus 1 with --emulated-gpus 2; allowed: one of them")
+        # the environment is for all commands
+        shown = basalt(*command, "--mode", "cpu", env={"BASALT_EMULATED_GPUS": "2", "BASALT_GPU_MEM": "1G"})
+        expect(shown.status == 0, shown)
 
 
 def readable_packages():
@@ -67,18 +88,56 @@ def lu_runs_on_emulated_gpus_and_says_so_in_its_record():
             expect(shown.status == 0 and shown.err.count("passed") == 2, shown)
             record = json.loads(shown.out)
             expect([record[key] for key in ("mode", "gpus", "emulated", "data")] == [mode, 2, True, data], shown)
-    shown = basalt("lu", "--n", "64", "--mode", "cpu", "--emulated-gpus", "2", "--json", "-")
+    shown = basalt("lu", "--n", "64", "--mode", "cpu", "--json", "-", env={"BASALT_EMULATED_GPUS": "2"})
     expect(json.loads(shown.out)["gpus"] == 0 and json.loads(shown.out)["mode"] == "cpu", shown)
 
 
 @test
 def the_mode_auto_takes_gpus_for_large_matrices_only():
     for n, lookahead, mode, gpus in (("300", "-1", "cpu", 0), ("2048", "-1", "gpu", 1), ("2048", "2", "hybrid", 1)):
-        shown = basalt("lu", "--n", n, "--precision", "s", "--emulated-gpus", "1", "--lookahead", lookahead,
-                       "--no-check", "--json", "-")
+        shown = basalt("lu", "--n", n, "--precision", "s", "--lookahead", lookahead, "--no-check", "--json", "-",
+                       env={"BASALT_EMULATED_GPUS": "1"})
         expect(shown.status == 0, shown)
         record = json.loads(shown.out)
         expect([record[key] for key in ("mode", "gpus", "emulated")] == [mode, gpus, gpus > 0], shown)
+
+
+@test
+def an_option_that_asks_for_gpus_rules_the_cores_out():
+    for command in (["lu"], ["qr"], ["cholesky"], ["solve"], ["solve", "--method", "cholesky", "--matrix", "spd"]):
+        for n in ("0", "64"):
+            shown = basalt(*command, "--n", n, "--emulated-gpus", "2", "--json", "-")
+            record = json.loads(shown.out)
+            expect(shown.status == 0 and [record["mode"], record["gpus"]] == ["gpu", 2], shown)
+            shown = basalt(*command, "--n", n, "--json", "-", env={"BASALT_EMULATED_GPUS": "2"})
+            expect(json.loads(shown.out)["mode"] == "cpu", shown)
+    shown = basalt("lu", "--n", "64", "--emulated-gpus", "1", "--lookahead", "2", "--json", "-")
+    expect(json.loads(shown.out)["mode"] == "hybrid", shown)
+    expect_refused(basalt("qr", "--n", "64", "--emulated-gpus", "1", "--method", "tile"),
+                   "--emulated-gpus 1 with options that only mode cpu has")
+
+
+@test
+def memory_for_emulated_gpus_is_counted_before_the_start():
+    """What a run asks for covers what it takes beyond a tiny one, and no more than twice that."""
+    for command in ("lu", "cholesky", "qr"):
+        for mode, gpus in (("gpu", "1"), ("gpu", "4"), ("hybrid", "4")):
+            arguments = [command, "--n", "2500", "--mode", mode, "--emulated-gpus", gpus, "--no-check"]
+            shown = basalt(*arguments, "--verbose")
+            needed = re.search(r"a 2500 x 2500 matrix needs (\d+) bytes, available are", shown.err)
+            expect(shown.status == 0 and needed, shown)
+            taken = peak_memory(arguments) - peak_memory([command, "--n", "10", "--mode", mode, "--emulated-gpus", gpus])
+            assert taken < int(needed.group(1)) < 2.5 * taken, (arguments, taken, needed.group(1))
+
+
+def peak_memory(arguments):
+    """Bytes that were resident at once."""
+    process = subprocess.Popen([PROGRAM, *arguments], env=environment({}), stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0, arguments
+    return usage.ru_maxrss * 1024
 
 
 @test
@@ -110,7 +169,7 @@ def a_large_cap_makes_emulated_gpus_that_large_and_takes_no_memory_for_it():
     expect(shown.status == 0 and time.monotonic() - begin < 2, shown)
     for command in (["lu", "--n", "100"], ["info"]):
         shown = basalt(*command, *gpus, "1000T")
-        expect_refused(shown, "gpu_memory = 1099511627776000", "1 emulated GPU", "allowed is up to")
+        expect_refused(shown, "--gpu-mem = 1099511627776000", "1 emulated GPU", "allowed is up to")
 
 
 @test
@@ -183,7 +242,7 @@ def the_log_of_panels_is_in_the_trace_its_summary_and_its_chart(folder):
     in_panels = sum(name["seconds"] for name in numbers["names"] if (name["name"], name["on"]) == ("panel", "compute"))
     expect(0 < sum(state["seconds"] for state in numbers["block_states"]) <= in_panels, shown)
     expect_refused(basalt(*arguments, "--panel-log"), "--panel-log", "--trace FILE")
-    expect_refused(basalt(*arguments, "--panel-log", "--trace", path, "--precision", "s"), "panel_log", "float")
+    expect_refused(basalt(*arguments, "--panel-log", "--trace", path, "--precision", "s"), "--panel-log", "float")
 
 
 @test
@@ -195,8 +254,8 @@ def tf32_is_an_option_of_single_precision_on_gpus_and_checked_by_its_own_roundof
     expect(plain.status == 0 and shown.status == 0 and "(tf32)" in shown.err, shown)
     expect("tf32" not in json.loads(plain.out) and json.loads(shown.out)["tf32"] is True, shown)
     expect(json.loads(shown.out)["residual_ratio"] < 30, shown)
-    expect_refused(basalt(*arguments, "--tf32"), "tf32", "double")
-    expect_refused(basalt("lu", "--n", "10", "--precision", "s", "--mode", "cpu", "--tf32"), "tf32", "cpu", "gpu")
+    expect_refused(basalt(*arguments, "--tf32"), "--tf32", "double")
+    expect_refused(basalt("lu", "--n", "10", "--precision", "s", "--mode", "cpu", "--tf32"), "--tf32", "cpu", "gpu")
 
 
 main()

@@ -35,6 +35,8 @@ def hpl_skips_grids_that_are_too_large_unless_told_not_to(folder):
     shown = basalt("hpl", path)
     expect(shown.status == 0 and counts(shown.out) == (1, 0, 1), shown)
     expect(">>> Need at least 6 processes for these tests <<<" in shown.out, shown)
+    expect(shown.err.count("\n") == 1 and "HPL.dat: skipped 1 test: P x Q = 2 x 3" in shown.err and
+           "--ignore-grid" in shown.err, shown)
     path = write_input(folder, hpl_lines("100", "32", **{**grids, "line_11": "2 2"}))
     shown = basalt("hpl", path)
     expect(shown.status == 1 and counts(shown.out) == (0, 0, 2), shown)

@@ -7,8 +7,8 @@
 
 namespace basalt::generators {
 
-// One factory a kind of matrix, each defined for float and double in the file of that name (the plain ones in
-// simple.cpp). Sizes have been checked.
+// A factory for each kind of matrix, defined for float and double in the file of its name (plain ones in simple.cpp).
+// The caller has checked the sizes.
 
 template <class T>
 using Made = std::unique_ptr<Generator<T>>;

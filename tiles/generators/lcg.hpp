@@ -4,8 +4,8 @@
 
 namespace basalt::generators {
 
-/// The map x -> a x + c (mod 2^64). Steps of a linear congruential generator compose to such maps, which is
-/// how one jumps ahead: k steps cost 2 log2(k) compositions.
+/// The map x -> a x + c (mod 2^64). Steps of a linear congruential generator compose to such maps. So k steps ahead
+/// cost 2 log2(k) compositions.
 struct AffineMap {
     std::uint64_t a = 1;
     std::uint64_t c = 0;

@@ -7,8 +7,8 @@
 
 namespace basalt::generators {
 
-// Random numbers by counting: element (i, j) of a matrix with a given seed is a function of the three, so
-// that it can be made alone. Each column is a stream of SplitMix64 (Steele, Lea and Flood, "Fast splittable
+// Random numbers by counting: element (i, j) of a matrix with a given seed is a function of the three, independent of
+// all other elements. Each column is a stream of SplitMix64 (Steele, Lea and Flood, "Fast splittable
 // pseudorandom number generators", OOPSLA 2014), which mixes the successive multiples of an odd constant; the
 // columns' starting points are drawn from a SplitMix64 of their own.
 

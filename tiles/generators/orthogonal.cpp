@@ -12,14 +12,14 @@ namespace basalt::generators {
 namespace {
 
 /// sqrt(2 / (k + 1)) sin((i + 1) (j + 1) pi / (k + 1)) with k = max(m, n): the eigenvectors of the second
-/// difference matrix (discrete sine transform I), so rows, or columns, whichever are longer, are orthonormal;
-/// a square matrix is symmetric too.
+/// difference matrix (discrete sine transform I). So the longer ones of rows and columns are orthonormal; a square
+/// matrix is also symmetric.
 class Orthogonal {
   public:
     static constexpr std::string_view name = "orthogonal";
 
     explicit Orthogonal(Index order) : period_(2 * (order + 1)), sines_(static_cast<std::size_t>(period_)) {
-        // One table of all the values there are. Arguments are folded into the first quadrant, as integers.
+        // One table of all values. Arguments are folded into the first quadrant, as integers.
         const Index half = order + 1;
         const double scale = std::sqrt(2.0 / static_cast<double>(half));
         for (Index p = 0; p < period_; ++p) {

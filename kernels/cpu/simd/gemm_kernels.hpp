@@ -188,7 +188,7 @@ struct Gemm {
         }
     }
 
-    /// A few rows at a time, so that B is read in long pieces.
+    /// A few rows at a time, so that B is read in long runs.
     static void pack_b(Index k, Index n, const T* b, Index ldb, T* packed) {
         for (Index p = 0; p < k; p += pack_rows) {
             const Index rows = k - p < pack_rows ? k - p : pack_rows;

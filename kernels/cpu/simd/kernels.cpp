@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "tiles/instruction_set.hpp"
+#include "base/instruction_set.hpp"
 
 namespace basalt::simd {
 

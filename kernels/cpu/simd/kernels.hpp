@@ -74,7 +74,7 @@ struct Kernels {
     /// registers around them. from..to and first..last do not meet.
     void (*update_row)(Index first, Index last, Index from, Index to, const T* u, Index ldu, T* row);
 
-    /// A reflector on `cols` columns at x: v *= scale, x_c -= w[c] v; and sums[c] = x_0^T x_c of what they have become.
+    /// A reflector on `cols` columns at x: v *= scale, x_c -= w[c] v; and sums[c] = x_0^T x_c of the updated columns.
     void (*reflect)(Index rows, Index cols, T scale, T* v, const T* w, T* x, Index ldx, T* sums);
 
     /// sums[c] = y^T x_c for `cols` columns at x.

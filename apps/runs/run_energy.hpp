@@ -1,0 +1,15 @@
+#pragma once
+
+#include <memory>
+
+#include "apps/runs/output_files.hpp"
+#include "basalt/runtime.hpp"
+#include "io/energy/energy_meter.hpp"
+
+namespace basalt {
+
+/// The meter for --energy: it measures the processor packages and, if GPUs take part, those of the runtime. Names the
+/// parts without a counter in a human line. Throws MachineFailure if no part has one.
+std::unique_ptr<EnergyMeter> make_energy_meter(const Runtime& runtime, bool on_gpus, OutputFiles& files);
+
+}  // namespace basalt

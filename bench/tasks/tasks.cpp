@@ -1,0 +1,245 @@
+// bench_tasks: the cost of a task in our runtime, OpenMP's depend tasks, oneTBB and a bare loop, in turn.
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "bench/common/clock.hpp"
+#include "bench/common/command_line.hpp"
+#include "bench/common/record_file.hpp"
+#include "bench/tasks/peak_memory.hpp"
+#include "bench/tasks/task_streams.hpp"
+#include "io/files/json_record.hpp"
+
+namespace {
+
+using namespace bench;
+
+const std::vector<std::string> all_cases{"independent", "chain", "cholesky", "scaling"};
+const std::vector<std::string> streams{"independent", "chain", "cholesky"};
+const std::vector<std::string> all_systems{"basalt", "openmp", "onetbb", "bare"};
+
+struct Options {
+    std::vector<std::string> cases = all_cases;
+    std::vector<std::string> systems = all_systems;
+    std::vector<int> workers{1, 2};
+    int repeat = 5;
+    std::int64_t tasks = 1'000'000;
+    std::int64_t tiles = 64;
+    std::int64_t largest = 10'000'000;
+    std::string json;
+    bool print_memory = false;
+
+    bool wants(const std::string& system) const {
+        return std::find(systems.begin(), systems.end(), system) != systems.end();
+    }
+};
+
+Stream stream_of(const std::string& name, const Options& options) {
+    return name == "cholesky" ? Stream::cholesky(options.tiles) : Stream::of_size(name, options.tasks);
+}
+
+std::vector<std::int64_t> scaling_sizes(const Options& options) {
+    std::vector<std::int64_t> sizes;
+    for (auto tasks = std::min<std::int64_t>(10'000, options.largest); tasks <= options.largest; tasks *= 10) {
+        sizes.push_back(tasks);
+    }
+    return sizes;
+}
+
+std::unique_ptr<TaskSystem> make_system(const std::string& name, int workers) {
+    if (name == "openmp") return make_openmp_system(workers);
+    if (name == "onetbb") return make_onetbb_system(workers);
+    if (name == "bare") return make_bare_loop();
+    return make_basalt_system(workers);
+}
+
+/// One line of the table: a stream, the system that runs it, and its times so far.
+struct Line {
+    std::string stream;
+    std::string system;
+    int workers;
+    Stream tasks;
+    std::vector<double> ns_per_task = {};
+    std::vector<double> cpu_ns_per_task = {};
+    std::optional<double> peak_mb = {};
+
+    double median_ns() const { return basalt::median(ns_per_task); }
+    double cpu_ns() const { return basalt::median(cpu_ns_per_task); }
+    double best_ns() const { return *std::min_element(ns_per_task.begin(), ns_per_task.end()); }
+};
+
+/// Times the line once more, with a system of its own whose threads are warm. (oneTBB limits threads for the whole
+/// process, so that systems with different numbers of threads cannot exist at the same time.) Short streams run several
+/// times: waking one sleeping thread would count as much as all their tasks.
+void measure_once(Line& line) {
+    constexpr std::int64_t least_tasks = 200'000;
+    const std::unique_ptr<TaskSystem> system = make_system(line.system, line.workers);
+    system->run(Stream::of_size(line.stream, std::min<std::int64_t>(line.tasks.tasks, 50'000)));
+    let_others_rest(std::chrono::milliseconds(20));
+    const std::int64_t runs = std::max<std::int64_t>(1, least_tasks / line.tasks.tasks);
+    std::vector<double> wall, cpu;
+    for (std::int64_t i = 0; i < runs; ++i) {
+        const Times times = system->run(line.tasks);
+        wall.push_back(times.wall);
+        cpu.push_back(times.cpu);
+    }
+    const double scale = 1e9 / static_cast<double>(line.tasks.tasks);
+    line.ns_per_task.push_back(basalt::median(wall) * scale);
+    line.cpu_ns_per_task.push_back(basalt::median(cpu) * scale);
+}
+
+/// Times the lines `repeat` times, alternating.
+void measure(std::vector<Line>& lines, int repeat) {
+    for (int round = 0; round < repeat; ++round) {
+        for (Line& line : lines) measure_once(line);
+    }
+}
+
+/// Growth of the resident set in MB while this process makes the line's system and runs its stream. A process of its
+/// own prints it for number_from_self().
+double own_peak_mb(const Options& options) {
+    const double before = status_bytes("VmRSS");
+    make_system(options.systems[0], options.workers[0])->run(stream_of(options.cases[0], options));
+    return (status_bytes("VmHWM") - before) * 1e-6;
+}
+
+std::optional<double> peak_mb(const Line& line, const Options& options) {
+    return number_from_self({"--print-memory", "--case", line.stream, "--system", line.system, "--workers",
+                             std::to_string(line.workers), "--tasks", std::to_string(options.tasks), "--tiles",
+                             std::to_string(options.tiles)});
+}
+
+class Report {
+  public:
+    explicit Report(const std::string& json) : table_(json == "-" ? stderr : stdout), records_(json) {}
+
+    template <class... Args>
+    void print(fmt::format_string<Args...> text, Args&&... args) {
+        fmt::print(table_, text, std::forward<Args>(args)...);
+        std::fflush(table_);
+    }
+
+    void record(const std::string& name, const Line& line) {
+        basalt::JsonRecord record;
+        record["bench"] = "tasks";
+        record["case"] = name;
+        if (name != line.stream) record["stream"] = line.stream;
+        record["system"] = line.system;
+        record["workers"] = line.workers;
+        record["tasks"] = line.tasks.tasks;
+        record["ns_per_task"] = line.median_ns();
+        record["cpu_ns_per_task"] = line.cpu_ns();
+        record["peak_mb"] = line.peak_mb ? basalt::JsonRecord(*line.peak_mb) : basalt::JsonRecord();
+        records_.write(record);
+    }
+
+  private:
+    std::FILE* table_;
+    RecordFile records_;
+};
+
+/// One stream, every system and number of workers.
+void compare(const std::string& stream, const Options& options, Report& report) {
+    std::vector<Line> lines;
+    for (const std::string& system : options.systems) {
+        for (const int workers : options.workers) {
+            if (system == "bare" && workers != options.workers[0]) continue;  // it has no threads
+            lines.push_back({stream, system, system == "bare" ? 1 : workers, stream_of(stream, options)});
+        }
+    }
+    measure(lines, options.repeat);
+    report.print("\n{}, {} tasks\n{:<8} {:>7} {:>9} {:>9} {:>9} {:>9}\n", stream, lines[0].tasks.tasks, "system",
+                 "workers", "ns/task", "best", "cpu ns", "peak MB");
+    for (Line& line : lines) {
+        line.peak_mb = peak_mb(line, options);
+        report.print("{:<8} {:>7} {:>9.1f} {:>9.1f} {:>9.1f} {:>9.1f}\n", line.system, line.workers, line.median_ns(),
+                     line.best_ns(), line.cpu_ns(), line.peak_mb.value_or(0));
+        report.record(stream, line);
+    }
+}
+
+/// Prints a row of the scaling table, and by how much the costliest size exceeds the cheapest.
+void print_costs(const std::string& stream, int workers, const char* kind, const std::vector<double>& costs,
+                 Report& report) {
+    report.print("{:<12} {:>7} {:<4}", stream, workers, kind);
+    for (const double cost : costs) report.print(" {:>9.1f}", cost);
+    const auto [least, most] = std::minmax_element(costs.begin(), costs.end());
+    report.print(" {:>8.0f} %\n", (*most / *least - 1) * 100);
+}
+
+/// Ours from 10^4 tasks up: the cost of a task must not depend on the number of tasks before it.
+void scale(const std::string& stream, int workers, const Options& options, Report& report) {
+    std::vector<Line> lines;
+    for (const std::int64_t tasks : scaling_sizes(options)) {
+        lines.push_back({stream, "basalt", workers, Stream::of_size(stream, tasks)});
+    }
+    measure(lines, options.repeat);
+    std::vector<double> wall, cpu;
+    for (const Line& line : lines) {
+        wall.push_back(line.median_ns());
+        cpu.push_back(line.cpu_ns());
+        report.record("scaling", line);
+    }
+    print_costs(stream, workers, "wall", wall, report);
+    print_costs(stream, workers, "cpu", cpu, report);
+}
+
+void scale_all(const Options& options, Report& report) {
+    report.print("\nscaling of basalt, ns/task by number of tasks\n{:<12} {:>7} {:<4}", "stream", "workers", "time");
+    for (const std::int64_t tasks : scaling_sizes(options)) report.print(" {:>9}", tasks);
+    report.print(" {:>10}\n", "spread");
+    for (const std::string& stream : streams) {
+        for (const int workers : options.workers) scale(stream, workers, options, report);
+    }
+}
+
+void add_options(CLI::App& app, Options& options) {
+    const CLI::Range any_count(std::int64_t{1}, std::int64_t{10'000'000});
+    app.add_option("--case", options.cases, "what to run: independent, chain, cholesky, scaling (of basalt)")
+        ->delimiter(',')
+        ->check(CLI::IsMember(all_cases));
+    app.add_option("--system", options.systems, "who runs it: basalt, openmp, onetbb, bare (loop, hash table)")
+        ->delimiter(',')
+        ->check(CLI::IsMember(all_systems));
+    app.add_option("--workers", options.workers, "threads that insert or run tasks")
+        ->delimiter(',')
+        ->check(CLI::Range(1, 1024));
+    app.add_option("--repeat", options.repeat, "rounds; the table shows their median")->check(CLI::Range(1, 1000));
+    app.add_option("--tasks", options.tasks, "tasks of independent and chain")->check(any_count);
+    app.add_option("--tiles", options.tiles, "tiles a side in cholesky")->check(CLI::Range(1, 390));
+    app.add_option("--largest", options.largest, "most tasks in scaling")->check(any_count);
+    app.add_option("--json", options.json, "append a record a line to this file; - for standard output");
+    app.add_flag("--print-memory", options.print_memory)->group("");  // one case, a process: see own_peak_mb()
+}
+
+int run(const Options& options) {
+    if (options.print_memory) {
+        fmt::print("{}\n", own_peak_mb(options));
+        return 0;
+    }
+    Report report(options.json);
+    report.print("cost of an empty task, one thread inserts; median of {} rounds in turn\n", options.repeat);
+    for (const std::string& name : options.cases) {
+        if (name != "scaling") {
+            compare(name, options, report);
+        } else if (options.wants("basalt")) {
+            scale_all(options, report);
+        }
+    }
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    CLI::App app("The cost of a task: ours, OpenMP, oneTBB and a bare loop", "bench_tasks");
+    Options options;
+    add_options(app, options);
+    return run_program(app, argc, argv, [&] { return run(options); });
+}

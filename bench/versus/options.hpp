@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <basalt/tile_shape.hpp>
+#include <basalt/view.hpp>
+
+namespace bench {
+
+/// The options of bench_versus.
+struct VersusOptions {
+    std::vector<basalt::Index> sizes{4000};  ///< columns
+    basalt::Index m = 0;                     ///< rows; 0: the number of columns
+    basalt::Index nb = 0;                    ///< panel width; 0: the library chooses, as for options without a value
+    basalt::TileShape tile = {};
+    std::optional<int> panel_threads;
+    std::optional<int> lookahead;
+    char precision = 'd';
+    int threads = 0;  ///< of both sides; 0: all cores that the process may use
+    int repeat = 3;
+    std::uint64_t seed = 0;
+    bool in_place = false;           ///< the user's array in a GPU's memory becomes the tiles' memory
+    std::string method = "blocked";  ///< QR, mode cpu: blocked, tile or auto
+    std::string json;
+    std::string mode = "cpu";
+    // modes hybrid and gpu
+    int gpus = -1;
+    std::size_t gpu_memory = 0;
+    std::string data = "device";
+    std::string vendor = "auto";  ///< auto, cusolver, cusolvermg or none
+    /// Candidates for the columns of a block dealt to a GPU for cuSOLVERMg, which runs with the fastest; empty: by
+    /// routine.
+    std::vector<basalt::Index> vendor_blocks;
+    bool single_update_task = false;
+    bool broadcast_from_host = false;
+    bool narrow_at_end = true;
+    std::optional<basalt::Index> coarse_width;
+    bool split_products = true;
+    std::optional<bool> left_looking;  ///< Cholesky; false: right-looking
+    bool upper = false;  ///< Cholesky: read the array by rows, so that its lower triangle is the upper one
+    std::optional<basalt::Index> gpu_panels_below;
+    bool rows_on_cores = false;  ///< Cholesky
+    bool tf32 = false;
+    bool energy = false;  ///< measure the energy of ours and of the vendor's
+    std::string tuning;   ///< file that overrides the tables
+    std::string trace;    ///< file for the trace of the last run
+};
+
+}  // namespace bench

@@ -1,0 +1,11 @@
+#pragma once
+
+#include "bench/versus/options.hpp"
+
+namespace bench {
+
+/// Compares QR on cores with OpenBLAS's geqrf and gemm, in turn, for every size. Prints the table and writes the
+/// records. Returns the exit status: 1 if a check failed. Throws std::bad_alloc.
+int versus_qr(const VersusOptions& options);
+
+}  // namespace bench

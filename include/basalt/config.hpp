@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "basalt/emulation.hpp"
+
+namespace basalt {
+
+struct TuningTables;  // tuning.hpp
+
+/// Settings of a Runtime; the defaults use the whole machine.
+struct Config {
+    /// Threads that run tasks, counting a thread that waits. 0: one for each core that the affinity mask
+    /// and the cgroup's CPU quota allow.
+    int workers = 0;
+    /// "priority" (work stealing by priority) or "fifo". See scheduler_names().
+    std::string scheduler = "priority";
+    /// Tasks of one submitting scope in flight before its submitter stops to help. At least 1.
+    std::size_t window = 4096;
+    /// Bind workers to cores.
+    bool bind = true;
+    /// Largest number of GPUs to use, of those that CUDA_VISIBLE_DEVICES leaves; empty: all of them. With emulated GPUs
+    /// (emulation.gpus > 0) the runtime uses no real ones.
+    std::optional<int> gpus{};
+    Emulation emulation{};
+    /// Bytes of each GPU's memory that the runtime may use; 0: as much as there is. Emulated GPUs have no less.
+    std::size_t gpu_memory = 0;
+    /// Numbers that depend on the architecture; nullptr: TuningTables::built_in().
+    std::shared_ptr<const TuningTables> tuning{};
+    /// File of what runs took (see RunModels), by which FactorMode::automatic chooses and to which learn_run() adds;
+    /// empty: none. Empty by default: with a file, equal programs on equal machines need not give equal bits, and a
+    /// library writes no files unasked.
+    std::string models{};
+    /// Record a trace from the start; see Runtime::take_trace().
+    bool trace = false;
+
+    static constexpr int most_gpus = 8;
+    static constexpr int most_workers = 1024;
+    static constexpr std::size_t most_window = std::size_t{1} << 22;
+
+    /// The defaults, with BASALT_WORKERS, BASALT_SCHEDULER, BASALT_WINDOW, BASALT_BIND, BASALT_GPUS,
+    /// BASALT_EMULATED_GPUS, BASALT_GPU_MEM, BASALT_TUNING and BASALT_MODELS of the environment in their place. Unknown
+    /// BASALT_ names and values that are not allowed are logged as warnings and ignored.
+    static Config from_environment();
+};
+
+/// The policies that Config::scheduler may name.
+const std::vector<std::string>& scheduler_names();
+
+}  // namespace basalt

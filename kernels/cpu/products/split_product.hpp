@@ -1,0 +1,14 @@
+#pragma once
+
+#include <array>
+
+#include "kernels/split_product.hpp"
+
+/// Slices of single numbers, on cores.
+namespace basalt::cpu_kernels {
+
+/// The slices of a number as kernels/split_product.hpp defines them, of 8 bits each. For infinity and NaN: the number
+/// itself and zeros.
+std::array<float, split_slices> slices_of(float x);
+
+}  // namespace basalt::cpu_kernels

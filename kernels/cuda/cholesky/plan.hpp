@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+
+#include <basalt/tuning.hpp>
+#include <basalt/view.hpp>
+
+#include "kernels/on_stream/kernel.hpp"
+
+namespace basalt::cuda_kernels {
+
+/// How a panel is factored.
+enum class CholeskyPanelDesign {
+    /// Recursively in halves with a product between them, down to leaves that one block of threads factors; a launch of
+    /// its own solves for the rows below a leaf.
+    recursive,
+    /// By one kernel, left-looking in squares of 64 x 64 (fused.hpp).
+    fused,
+    /// The same with twice the shared memory for operands: faster where the products take longer than the chain of
+    /// squares on the diagonal.
+    fused_wide,
+};
+
+struct CholeskyPanelPlan {
+    CholeskyPanelDesign design = CholeskyPanelDesign::recursive;
+    GpuCholeskyLeaf leaf{};  ///< of the design `recursive`
+};
+
+/// `fused`: the plan for a square of order n, a matrix or the last of it, that one kernel factors; otherwise for
+/// panels.
+inline CholeskyPanelPlan cholesky_panel_plan(const GpuTuning::Cholesky& tuning, Index n, bool fused) {
+    if (!fused) return {CholeskyPanelDesign::recursive, tuning.leaf};
+    return {n < tuning.fused_wide_from ? CholeskyPanelDesign::fused : CholeskyPanelDesign::fused_wide, tuning.leaf};
+}
+
+}  // namespace basalt::cuda_kernels
+
+namespace basalt::cuda_detail {
+
+template <class T>
+std::size_t cholesky_workspace(Index rows, Index cols);
+
+}  // namespace basalt::cuda_detail
+
+namespace basalt::cuda_kernels {
+
+/// Bytes that cholesky_panel() needs in a GPU's memory, by any plan, for panels of at most `rows` rows and `cols`
+/// columns.
+template <class T>
+std::size_t cholesky_workspace(Index rows, Index cols) {
+    return on_stream::on_gpus_only([=] { return cuda_detail::cholesky_workspace<T>(rows, cols); });
+}
+
+}  // namespace basalt::cuda_kernels

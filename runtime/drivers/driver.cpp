@@ -1,0 +1,291 @@
+#include "runtime/drivers/driver.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include <spdlog/spdlog.h>
+
+#include "base/spin_lock.hpp"
+#include "base/start_thread.hpp"
+#include "base/topology.hpp"
+#include "runtime/execution/task_errors.hpp"
+
+namespace basalt::detail {
+
+namespace {
+
+// Work enqueued ahead is bounded, so that a cancelled graph ends soon: in each stream by about half a second, estimated
+// from earlier tasks of the same name, and by a number of tasks. Of tasks with a new name only a few are enqueued.
+constexpr std::int64_t most_ahead_ns = 500'000'000;
+constexpr std::int64_t assumed_ns = most_ahead_ns / 4;
+constexpr std::size_t most_in_flight = 256;
+
+// Copies without priority are enqueued a few at a time, so that an urgent copy finds few in front of it.
+constexpr std::size_t most_patient_copies = 4;
+
+// Between two looks at the device. A GPU has a core for its driver; an emulated one shares the cores with its own
+// kernels.
+constexpr auto emulated_pause = std::chrono::microseconds(50);
+constexpr int pauses_between_looks = 20;
+
+thread_local Driver* driver_of_thread = nullptr;
+
+bool computes(StreamRole role) { return role == StreamRole::compute || role == StreamRole::urgent_compute; }
+
+}  // namespace
+
+Driver::Driver(const Parts& parts, Device& device, int place)
+    : p_(parts), device_(device), worker_(place, 0, Worker::Post::driver) {}
+
+Driver::~Driver() { stop(); }
+
+void Driver::start() {
+    thread_ = start_thread("the thread that feeds " + device_.name(), [this] { main(); });
+}
+
+void Driver::stop() {
+    {
+        const std::lock_guard guard(lock_);
+        stop_ = true;
+    }
+    pushed_.notify_all();
+    if (thread_.joinable()) thread_.join();
+}
+
+void Driver::push(Task& task) {
+    const std::lock_guard guard(lock_);
+    ready_[static_cast<std::size_t>(task.on_device()->role)].push({task.priority, arrivals_++, &task});
+    // release: pairs with the driver's look at it
+    queued_.fetch_add(1, std::memory_order_release);
+    if (asleep_) pushed_.notify_one();
+}
+
+Driver* Driver::current(const TaskGraph& graph) {
+    return driver_of_thread != nullptr && &driver_of_thread->p_.graph == &graph ? driver_of_thread : nullptr;
+}
+
+void Driver::main() {
+    driver_of_thread = this;
+    // Polls: on a core that no worker is bound to, if there is one left.
+    const bool core_left = worker_.place < usable_cores();
+    if (core_left && !device_.emulated() && p_.bind) bind_this_thread(worker_.place);
+    try {
+        device_.attach_thread();
+    } catch (const DeviceError& error) {  // every task will say so again
+        spdlog::error("basalt: {}", error.what());
+    }
+    while (true) {
+        if (step()) continue;
+        if (in_flight_count_ > 0) {
+            pause();
+        } else if (!sleep()) {
+            return;
+        }
+    }
+}
+
+void Driver::serve_until(const std::function<bool()>& done, Deadline deadline) {
+    p_.completion.hand_on(worker_);  // what the task that is being completed has released
+    while (!done() && !(deadline && std::chrono::steady_clock::now() >= *deadline)) {
+        if (!step()) pause();
+    }
+}
+
+/// False when there was nothing to do.
+bool Driver::step() {
+    const bool completed = complete_reached();
+    const bool enqueued = enqueue_ready();
+    return completed || enqueued;
+}
+
+void Driver::pause() const {
+    if (device_.emulated()) {
+        std::this_thread::sleep_for(emulated_pause);
+    } else {
+        for (int i = 0; i < pauses_between_looks; ++i) cpu_relax();
+    }
+}
+
+/// Until something is pushed; false when the runtime ends.
+bool Driver::sleep() {
+    p_.progress.announce_quiescence();
+    const auto pushed = [this] { return queued_.load(std::memory_order_relaxed) > 0; };
+    std::unique_lock guard(lock_);
+    asleep_ = true;
+    pushed_.wait(guard, [&] { return stop_ || pushed(); });
+    asleep_ = false;
+    return !stop_ || pushed();
+}
+
+/// Enqueues the best task of each stream that may go ahead; false when there is none.
+bool Driver::enqueue_ready() {
+    if (queued_.load(std::memory_order_acquire) == 0) return false;
+    bool any = false;
+    for (std::size_t role = 0; role < ready_.size(); ++role) {
+        Task* task = take_ready(static_cast<StreamRole>(role));
+        if (task == nullptr) continue;
+        enqueue(*task);
+        any = true;
+    }
+    return any;
+}
+
+Task* Driver::take_ready(StreamRole role) {
+    if (ahead(role) >= most_ahead_ns || stream(role).size() >= most_in_flight) return nullptr;
+    const std::lock_guard guard(lock_);
+    Queue& queue = ready_[static_cast<std::size_t>(role)];
+    if (queue.empty()) return nullptr;
+    if (!computes(role) && queue.top().priority <= 0 && stream(role).size() >= most_patient_copies) return nullptr;
+    Task* task = queue.top().task;
+    queue.pop();
+    queued_.fetch_sub(1, std::memory_order_relaxed);
+    return task;
+}
+
+void Driver::enqueue(Task& task) {
+    DeviceWork& work = *task.on_device();
+    InFlight flight{&task, TraceRecorder::now(), computes(work.role) ? expected_time(task) : 0, {}};
+    const Ticket begin = enqueue_work(task, flight.streams);
+    mark_end(task, flight.streams, begin);
+    ahead(work.role) += flight.expected;
+    ++in_flight_count_;
+    stream(work.role).push_back(std::move(flight));
+    p_.completion.enqueued(task);
+}
+
+/// Returns where the task begins on its stream, if that is traced; otherwise 0.
+Ticket Driver::enqueue_work(Task& task, Enqueued& streams) {
+    const DeviceWork& work = *task.on_device();
+    const bool traced = p_.trace.enabled();
+    Ticket begin = 0;
+    try {
+        work.waits.for_each([&](const StreamPoint& point) {
+            device_.wait_for(work.role, device_at(point.device), point.role, point.ticket);
+        });
+        if (traced && !work.has_parts.load(std::memory_order_relaxed)) begin = device_.record(work.role, Timing::timed);
+        // a task of a cancelled graph still keeps its place in the order
+        if (work.operation) {
+            work.operation({device_, traced ? Spans::wanted : Spans::unwanted, streams});
+        } else if (!task.scope->drained()) {
+            device_.launch(work.role, [this, &task](Stream stream) { p_.kernels.run_on_device(task, stream); });
+        }
+    } catch (...) {
+        failed(task);
+    }
+    return begin;
+}
+
+/// Tells where the task ends: for its successors, and for this driver.
+void Driver::mark_end(Task& task, Enqueued& streams, Ticket begin) {
+    DeviceWork& work = *task.on_device();
+    try {
+        if (streams.ends.empty()) {
+            const Ticket end = device_.record(work.role, begin != 0 ? Timing::timed : Timing::untimed);
+            streams.ends.push_back({device_.index(), work.role, end});
+            if (begin != 0) streams.spans.push_back({device_.index(), work.role, begin, end, work.bytes, {}});
+        }
+        work.publish(streams.ends);
+    } catch (...) {  // a lost device has no place in its streams
+        failed(task);
+        work.publish(ends_of_lost(work));
+        streams = {};
+    }
+}
+
+/// On a device that is lost: nothing that was enqueued uses the task any more. A successor is enqueued behind the
+/// points that the task itself had to wait for.
+std::vector<StreamPoint> Driver::ends_of_lost(const DeviceWork& work) const {
+    device_.synchronize();
+    if (work.has_parts.load(std::memory_order_relaxed)) {
+        for (const auto& device : p_.devices) device->synchronize();  // a broadcast runs on streams of several
+    }
+    std::vector<StreamPoint> ends;
+    work.waits.for_each([&](const StreamPoint& point) {
+        if (!device_at(point.device).lost()) ends.push_back(point);
+    });
+    if (ends.size() > DeviceWork::most_ends) ends.resize(DeviceWork::most_ends);
+    return ends;
+}
+
+void Driver::failed(Task& task) {
+    const DeviceWork& work = *task.on_device();
+    if (work.failed) work.failed();
+    fail_task(task, device_.name());
+}
+
+bool Driver::complete_reached() {
+    bool any = false;
+    for (std::deque<InFlight>& flights : in_flight_) {
+        while (!flights.empty() && arrived(flights.front())) {
+            InFlight flight = std::move(flights.front());
+            flights.pop_front();
+            --in_flight_count_;
+            complete(flight);
+            any = true;
+        }
+    }
+    return any;
+}
+
+/// Whether the device has got to the task's ends, and the tasks in front of it have completed. What failed on the way
+/// counts as this task's: it is the first one of its stream that has not completed.
+bool Driver::arrived(InFlight& flight) {
+    auto& [ends, spans] = flight.streams;
+    while (!ends.empty()) {
+        const StreamPoint end = ends.back();
+        Device& where = device_at(end.device);
+        try {
+            if (!where.reached(end.role, end.ticket)) return false;
+        } catch (...) {
+            failed(*flight.task);
+            if (!where.lost()) continue;  // reported; now for the point itself, or the next failure
+            where.synchronize();          // it gets there no more; let it end what it has begun
+            spans.clear();
+        }
+        ends.pop_back();
+    }
+    // acquire: pairs with release_successors()
+    return flight.task->on_device()->unfinished.load(std::memory_order_acquire) == 0;
+}
+
+void Driver::complete(InFlight& flight) {
+    Task& task = *flight.task;
+    learn(flight);
+    record_trace(flight);
+    p_.completion.finish(task, worker_);
+    p_.completion.hand_on(worker_);
+}
+
+void Driver::record_trace(const InFlight& flight) {
+    for (const StreamSpan& span : flight.streams.spans) {
+        Device& device = device_at(span.device);
+        try {
+            const std::int64_t begin_ns = device.time_of(span.role, span.begin);
+            const std::int64_t end_ns = device.time_of(span.role, span.end);
+            p_.trace.record_device(*flight.task, span, begin_ns, std::max(begin_ns, end_ns));
+        } catch (const DeviceError& error) {
+            spdlog::debug("basalt: no time for a task of the trace: {}", error.what());
+        }
+    }
+}
+
+std::int64_t Driver::expected_time(const Task& task) const {
+    const auto known = learnt_.find(task.name);
+    return known != learnt_.end() ? known->second : assumed_ns;
+}
+
+/// How long tasks of this name take, from when the stream was free for it; a moving average.
+void Driver::learn(const InFlight& flight) {
+    const auto role = flight.task->on_device()->role;
+    const std::int64_t now = TraceRecorder::now();
+    std::int64_t& last = last_completion_[static_cast<std::size_t>(role)];
+    ahead(role) -= flight.expected;
+    if (computes(role)) {
+        const std::int64_t took = now - std::max(last, flight.enqueued);
+        std::int64_t& average = learnt_[flight.task->name];
+        average = average == 0 ? took : (3 * average + took) / 4;
+    }
+    last = now;
+}
+
+}  // namespace basalt::detail

@@ -1,0 +1,129 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <queue>
+#include <thread>
+#include <vector>
+
+#include "runtime/execution/completion.hpp"
+#include "runtime/execution/dispatch.hpp"
+#include "runtime/execution/kernel_runs.hpp"
+#include "runtime/execution/parking.hpp"
+#include "runtime/graph/task_graph.hpp"
+#include "runtime/trace/trace_recorder.hpp"
+#include "runtime/workers/progress.hpp"
+
+namespace basalt::detail {
+
+using Devices = std::vector<std::unique_ptr<Device>>;
+
+/// The thread that feeds a device: takes tasks whose predecessors are enqueued, makes the streams wait for what they
+/// depend on, enqueues them, and completes them when the device has got there. The device is never waited for.
+///
+/// push() may be called by any thread; everything else happens on the driver's own thread.
+class Driver final : public DeviceQueue {
+  public:
+    /// What drivers work with.
+    struct Parts {
+        const TaskGraph& graph;
+        const Devices& devices;
+        KernelRuns& kernels;
+        Completion& completion;
+        Progress& progress;
+        TraceRecorder& trace;
+        bool bind;  ///< to a core of its own, where there is one
+    };
+    /// `place`: one that no worker has.
+    Driver(const Parts& parts, Device& device, int place);
+    ~Driver();
+    Driver(const Driver&) = delete;
+    Driver& operator=(const Driver&) = delete;
+
+    /// Starts the thread. To be called once, before the first push() and when the runtime is complete. Throws Error.
+    void start();
+
+    /// The task's predecessors are enqueued or have completed: it may be enqueued behind them.
+    void push(Task& task) override;
+
+    /// The driver whose thread is calling, if it is one of the graph's runtime; otherwise nullptr.
+    static Driver* current(const TaskGraph& graph);
+    /// Goes on feeding the device until done() holds or time is up: for what a driver's thread itself has to wait for,
+    /// as in the destructor of something that a kernel captured.
+    void serve_until(const std::function<bool()>& done, Deadline deadline);
+
+    /// Counts the tasks that it completed.
+    const Worker& worker() const { return worker_; }
+
+    /// Nothing is in flight: ends the thread.
+    void stop();
+
+  private:
+    struct Ready {
+        int priority;
+        std::uint64_t number;  ///< of arrival: first come, first served among equals
+        Task* task;
+        bool operator<(const Ready& other) const {
+            return priority != other.priority ? priority < other.priority : number > other.number;
+        }
+    };
+    using Queue = std::priority_queue<Ready>;
+    struct InFlight {
+        Task* task;
+        std::int64_t enqueued;  ///< when
+        std::int64_t expected;  ///< nanoseconds that it is expected to take
+        Enqueued streams;       ///< of its ends those that are not known to be reached
+    };
+
+    void main();
+    bool step();
+    void pause() const;
+    bool enqueue_ready();
+    Task* take_ready(StreamRole role);
+    void enqueue(Task& task);
+    Ticket enqueue_work(Task& task, Enqueued& streams);
+    void mark_end(Task& task, Enqueued& streams, Ticket begin);
+    std::vector<StreamPoint> ends_of_lost(const DeviceWork& work) const;
+    void failed(Task& task);
+    bool sleep();
+    bool complete_reached();
+    bool arrived(InFlight& flight);
+    void complete(InFlight& flight);
+    void record_trace(const InFlight& flight);
+    std::int64_t expected_time(const Task& task) const;
+    void learn(const InFlight& flight);
+    std::deque<InFlight>& stream(StreamRole role) { return in_flight_[static_cast<std::size_t>(role)]; }
+    std::int64_t& ahead(StreamRole role) { return ahead_ns_[static_cast<std::size_t>(role)]; }
+
+    Device& device_at(int number) const { return *p_.devices[static_cast<std::size_t>(number)]; }
+    const Parts p_;
+    Device& device_;
+    Worker worker_;
+
+    std::mutex lock_;                        // guards the queues, whether the thread sleeps and whether it is to end
+    std::array<Queue, stream_roles> ready_;  ///< one a stream: a long queue of kernels does not hold up copies
+    std::uint64_t arrivals_ = 0;
+    std::condition_variable pushed_;
+    std::atomic<std::size_t> queued_{0};
+    bool asleep_ = false;
+    bool stop_ = false;
+
+    // the driver's own
+    std::array<std::deque<InFlight>, stream_roles> in_flight_;
+    std::size_t in_flight_count_ = 0;
+    /// Time of what is enqueued and not completed, as far as is known.
+    std::array<std::int64_t, stream_roles> ahead_ns_{};
+    std::map<const char*, std::int64_t> learnt_;
+    std::array<std::int64_t, stream_roles> last_completion_{};
+    std::thread thread_;
+};
+
+}  // namespace basalt::detail

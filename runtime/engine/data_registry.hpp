@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "basalt/array.hpp"
+#include "runtime/engine/submission.hpp"
+#include "runtime/engine/waiting.hpp"
+
+namespace basalt::detail {
+
+/// Registers data with the runtime, waits for their users, and forgets them. Thread-safe.
+class DataRegistry {
+  public:
+    /// `coherence`: nullptr where there are no GPUs.
+    DataRegistry(TaskGraph& graph, Submission& submission, Waiting& waiting, const Coherence* coherence)
+        : graph_(graph), submission_(submission), waiting_(waiting), coherence_(coherence) {}
+
+    /// See create_datum() in basalt/array.hpp.
+    Datum* create(void* base, std::size_t element_size, Index rows, std::int32_t cols, Storage storage,
+                  const char* name);
+    /// See destroy_datum() there.
+    void destroy(Datum* datum) noexcept;
+    /// Waits for every task submitted so far that uses the datum; its contents are in the host's memory then. Throws
+    /// UsageError inside a task that did not create it, DeviceError where the contents are lost.
+    void wait(Datum& datum);
+
+  private:
+    Scope& home_of(const Datum& datum);
+    bool used_around_here(const Datum& datum) const;
+    bool may_wait_here(const Datum& datum);
+    void wait_at_home(Datum& datum, Scope& home, Submission::Contents contents);
+    void destroy_when_unused(Datum* datum, Scope& home);
+
+    TaskGraph& graph_;
+    Submission& submission_;
+    Waiting& waiting_;
+    const Coherence* const coherence_;
+};
+
+}  // namespace basalt::detail

@@ -1,0 +1,93 @@
+#include "runtime/engine/placement.hpp"
+
+#include <string>
+
+namespace basalt::detail {
+
+namespace {
+
+[[noreturn]] void refuse(const TaskOptions& options, const std::string& why) {
+    throw UsageError("task '" + std::string(options.name.c_str()) + "': " + why);
+}
+
+[[noreturn]] void refuse_lost(const char* task, const Device& device, const char* others = "") {
+    const std::string why = " is lost after an earlier error";
+    throw DeviceError("task '" + std::string(task) + "': " + device.name() + why + others, device.index(),
+                      DeviceFault::device_lost);
+}
+
+/// Commuting tasks run in any order, so program order would not tell where the data are: data that move are accessed in
+/// program order.
+void order_commuting(Task& task, Node node) {
+    BoundAccess* access = task.access_begin();
+    bool commutes = false;
+    for (std::uint32_t i = 0; i < task.access_count; ++i) {
+        const bool moves = node != host_node || access[i].version->residency != nullptr;
+        if (moves && access[i].mode == AccessMode::commute) access[i].mode = AccessMode::readwrite;
+        commutes = commutes || access[i].mode == AccessMode::commute;
+    }
+    task.commutes = commutes;
+}
+
+}  // namespace
+
+/// The node of the GPU that the options name. Throws UsageError where the task cannot run there.
+Node Placement::check_gpu(const Scope& scope, const TaskOptions& options, const KernelOps& ops) const {
+    const int gpu = options.place.gpu_number();
+    if (!gpus_.has(gpu)) refuse(options, gpus_.no_such_gpu(gpu));
+    if (ops.run_on_device == nullptr) refuse(options, "placed on a GPU but without a cuda kernel");
+    if (scope.owner != nullptr) {
+        refuse(options, "placed on a GPU inside a task; tasks submitted there run on CPU cores");
+    }
+    const Device& device = gpus_.device(gpu);
+    if (device.emulated() && !ops.emulates) refuse(options, "an emulated GPU needs the task's CPU kernel");
+    if (device.lost()) refuse_lost(options.name.c_str(), device);
+    return node_of_device(gpu);
+}
+
+/// The node that the options and kernels allow. Throws UsageError where there is none.
+Node Placement::choose_node(const TaskBuilder& task, const Scope& scope, const TaskOptions& options,
+                            const KernelOps& ops) const {
+    if (options.place.is_gpu()) return check_gpu(scope, options, ops);
+    const bool may_use_gpu = ops.run_on_device != nullptr && gpus_.count() > 0 && scope.owner == nullptr &&
+                             !task.task().gang && options.place.is_any() &&
+                             (ops.emulates || !gpus_.device(0).emulated());
+    if (may_use_gpu) {
+        const auto device = coherence_->choose_device(task.access_begin(), task.access_count());
+        if (device) return node_of_device(*device);
+        if (ops.run == nullptr) refuse_lost(options.name.c_str(), gpus_.device(0), ", and so is every other GPU");
+    }
+    if (ops.run == nullptr) refuse(options, "it has a cuda kernel only, and there is no GPU that may run it here");
+    return host_node;
+}
+
+void Placement::place(TaskBuilder& task, const Scope& scope, const TaskOptions& options, const KernelOps& ops,
+                      void** bases) {
+    const Node node = choose_node(task, scope, options, ops);
+    if (coherence_ == nullptr || scope.owner != nullptr) return;
+    order_commuting(task.task(), node);
+    if (node != host_node) {
+        task.run_on(device_of_node(node), options.priority > 0 ? StreamRole::urgent_compute : StreamRole::compute,
+                    static_cast<std::uint8_t>(node));
+    }
+    coherence_->prepare(task, node, bases);
+}
+
+DeviceWork& Placement::place_on_stream(TaskBuilder& task, int device, StreamRole role, void** bases,
+                                       std::uint32_t at_home) {
+    const Device& where = gpus_.device(device);
+    if (where.lost()) refuse_lost(task.task().name, where);
+    const Node node = node_of_device(device);
+    task.keep_at_home(at_home);
+    DeviceWork& work = task.run_on(device, role, at_home > 0 ? Task::several_nodes : static_cast<std::uint8_t>(node));
+    coherence_->prepare(task, node, bases);
+    return work;
+}
+
+void Placement::bring_home(TaskBuilder& task, Version& version) {
+    if (!version.residency) return;
+    void* base = version.base;
+    coherence_->prepare(task, host_node, &base);
+}
+
+}  // namespace basalt::detail

@@ -1,0 +1,37 @@
+#pragma once
+
+#include "basalt/runtime.hpp"
+
+namespace basalt {
+class RunModels;
+}
+
+namespace basalt::detail {
+
+class BeforeWait;
+class GpuData;
+class GpuMemory;
+class Gpus;
+class HostCopies;
+class HostPool;
+class TraceRecorder;
+
+// What the library's own algorithms, its benches and its tests use of a Runtime in addition to its public members, each
+// part for itself. Not installed.
+
+const Gpus& gpus_of(const Runtime& runtime);
+GpuData& gpu_data(const Runtime& runtime);
+GpuMemory& gpu_memory(const Runtime& runtime);
+HostCopies& host_copies(const Runtime& runtime);
+BeforeWait& before_wait(const Runtime& runtime);
+TraceRecorder& trace_of(const Runtime& runtime);
+/// Memory that GPUs copy to and from.
+HostPool& pinned_memory(const Runtime& runtime);
+/// Memory that only cores compute with.
+HostPool& workspaces(const Runtime& runtime);
+/// nullptr where Config names no file.
+const RunModels* models_of(const Runtime& runtime);
+/// Whether the calling thread runs a task. Throws UsageError inside a device kernel.
+bool inside_task(const Runtime& runtime);
+
+}  // namespace basalt::detail

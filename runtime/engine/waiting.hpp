@@ -1,0 +1,55 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+
+#include "runtime/engine/before_wait.hpp"
+#include "runtime/graph/task_graph.hpp"
+#include "runtime/memory/coherence.hpp"
+#include "runtime/workers/outside_place.hpp"
+#include "runtime/workers/progress.hpp"
+#include "runtime/workers/work_loop.hpp"
+
+namespace basalt::detail {
+
+/// Waiting for tasks, from outside and from inside tasks, and cancelling them. A thread that waits runs tasks
+/// meanwhile. Thread-safe.
+class Waiting {
+  public:
+    /// What waiting works with.
+    struct Parts {
+        TaskGraph& graph;
+        Worker& outside_worker;  ///< place 0
+        WorkLoop& loop;
+        Progress& progress;
+        OutsidePlace& outside;
+        Coherence* coherence;  ///< nullptr where there are no GPUs
+        BeforeWait& before_wait;
+    };
+    explicit Waiting(const Parts& parts) : p_(parts) {}
+
+    /// Runtime::wait() and wait_for().
+    void wait();
+    bool wait_for(std::chrono::nanoseconds limit);
+    /// Waits for everything; logs errors that no wait() has seen.
+    void drain() noexcept;
+    void cancel() { p_.graph.root().cancelled.store(true, std::memory_order_release); }
+    /// Whether the graph that the calling thread submits to was cancelled.
+    bool cancelled() const;
+
+    /// Runs tasks of the scope and deeper ones, on the calling thread's place, until done() holds. The thread is inside
+    /// a task, or between two of them.
+    void help(const Scope& scope, const std::function<bool()>& done, Deadline deadline = {});
+    /// The same on place 0, as soon as that is to be had, for a thread outside.
+    void help_outside(const std::function<bool()>& done, Deadline deadline = {});
+
+  private:
+    bool wait_until(Deadline deadline);
+    bool wait_for_children(Scope& children, Deadline deadline);
+    bool recover();
+    static void rethrow(Scope& scope);
+
+    const Parts p_;
+};
+
+}  // namespace basalt::detail

@@ -1,0 +1,19 @@
+#include "runtime/engine/window.hpp"
+
+namespace basalt::detail {
+
+void Window::make_room_inside(const Scope& scope) {
+    const auto room = [&] { return scope.outstanding.load(std::memory_order_acquire) - 1 < tasks_; };
+    if (!room()) waiting_.help(scope, room);
+}
+
+void Window::make_room_outside(const Scope& root) {
+    known_completed_.store(progress_.completed(), std::memory_order_relaxed);
+    if (has_room(root, tasks_)) return;
+    // go on submitting only when a quarter of the window is free, so that helping comes in long stretches
+    waiting_.help_outside(
+        [&] { return static_cast<std::int64_t>(progress_.in_flight()) <= tasks_ - (tasks_ + 3) / 4; });
+    known_completed_.store(progress_.completed(), std::memory_order_relaxed);
+}
+
+}  // namespace basalt::detail

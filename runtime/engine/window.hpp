@@ -1,0 +1,42 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "runtime/engine/waiting.hpp"
+#include "runtime/workers/progress.hpp"
+
+namespace basalt::detail {
+
+/// Bounds the tasks of a scope that are in flight: a submitter that finds the window full helps until there is room.
+class Window {
+  public:
+    Window(std::size_t tasks, Waiting& waiting, const Progress& progress)
+        : tasks_(static_cast<std::int64_t>(tasks)), waiting_(waiting), progress_(progress) {}
+
+    /// Returns when the scope may take another task.
+    void make_room(const Scope& scope) {
+        if (scope.owner != nullptr) {
+            make_room_inside(scope);
+        } else if (!has_room(scope, tasks_)) {
+            make_room_outside(scope);
+        }
+    }
+
+  private:
+    /// By the number of completed tasks that is known.
+    bool has_room(const Scope& root, std::int64_t limit) const {
+        const std::uint64_t done = known_completed_.load(std::memory_order_relaxed);
+        return static_cast<std::int64_t>(root.submitted.load(std::memory_order_relaxed) - done) < limit;
+    }
+    void make_room_inside(const Scope& scope);
+    void make_room_outside(const Scope& root);
+
+    const std::int64_t tasks_;
+    Waiting& waiting_;
+    const Progress& progress_;
+    alignas(64) std::atomic<std::uint64_t> known_completed_{0};  ///< a lower bound of Progress::completed()
+};
+
+}  // namespace basalt::detail

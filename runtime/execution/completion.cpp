@@ -1,0 +1,116 @@
+#include "runtime/execution/completion.hpp"
+
+#include <array>
+#include <exception>
+#include <utility>
+
+namespace basalt::detail {
+
+void Completion::kernel_done(Task& task, Worker& worker) {
+    Scope* children = task.children.load(std::memory_order_acquire);
+    if (children != nullptr) {
+        // acq_rel: the thread that completes the task has seen all that its kernel and its children wrote
+        if (children->outstanding.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+        close_children(task, children);
+    }
+    finish(task, worker);
+}
+
+void Completion::close_children(Task& task, Scope* children) {
+    if (std::exception_ptr error = children->take_error()) task.scope->fail(std::move(error));
+    graph_.retire(children);
+}
+
+void Completion::clear_payload(Task& task, Worker& worker) {
+    if (task.ops != nullptr && task.ops->destroy == nullptr && task.kernel_is_inline()) {
+        task.ops = nullptr;
+    } else if (task.ops != nullptr && worker.post == Worker::Post::place) {
+        const ThreadContext between_tasks(graph_, &worker, nullptr);  // destructors may wait, and work meanwhile
+        destroy_kernel(task);
+    } else {
+        destroy_kernel(task);  // a driver has no place to work at
+    }
+    if (task.more_accesses != nullptr) delete[] task.more_accesses;
+    if (DeviceWork* work = task.on_device()) graph_.device_works().give_back(*work);
+    graph_.pool().give_back_relays(worker.cache, task.relay);
+}
+
+void Completion::finish(Task& task, Worker& worker) {
+    if (task.commutes) ready_.release_regions(task, worker.released);
+    Scope& scope = *task.scope;
+    const bool internal = task.kind == TaskKind::internal;
+    const std::uint64_t next_tenant = Task::after(task.successors.load(std::memory_order_relaxed));
+    // release: who finds the generation advanced sees what the task wrote; acquire: the edges' contents
+    release_successors(task.successors.exchange(next_tenant, std::memory_order_acq_rel), worker);
+    // only now: destroying what the kernel captured may wait for data that this very task used
+    clear_payload(task, worker);
+    graph_.pool().give_back(worker.cache, task.slot);
+    settle(scope, worker);
+    // threads that wait for one datum wait for such a task; the scope may be gone and is only a name here
+    if (internal && parking_.anyone_parked()) parking_.wake_scope(&scope);
+}
+
+void Completion::release_successors(std::uint64_t closed, Worker& worker) {
+    const bool was_enqueued = (closed & Task::enqueued) != 0;
+    auto edge = static_cast<std::uint32_t>(closed);
+    while (edge != Task::no_edge) {
+        Task* target = nullptr;
+        // read before the decrement: after it the target may run and its slot get another task
+        edge = graph_.pool().next_edge(edge, target);
+        if (was_enqueued && target->on_device() != nullptr) {  // enqueued behind this one, see enqueued()
+            // release: its driver completes the task once it sees that no edge leads to it any more
+            target->on_device()->unfinished.fetch_sub(1, std::memory_order_release);
+            continue;
+        }
+        // acq_rel: the last predecessor passes on what all of them wrote
+        if (target->pending.fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
+        if (target->kind == TaskKind::sync) {
+            finish(*target, worker);
+        } else if (target->on_device() != nullptr) {
+            dispatch_.to_device(*target);
+        } else {
+            worker.released.push_back(target);
+        }
+    }
+}
+
+void Completion::enqueued(Task& task) {
+    const DeviceWork& work = *task.on_device();
+    // release: a submitter that sees the mark sees the ends; acquire: the edges' contents. The edges stay on the list.
+    auto edge = static_cast<std::uint32_t>(task.successors.fetch_or(Task::enqueued, std::memory_order_acq_rel));
+    while (edge != Task::no_edge) {
+        Task* target = nullptr;
+        edge = graph_.pool().next_edge(edge, target);
+        DeviceWork* successor = target->on_device();
+        if (successor == nullptr) continue;  // it waits for completion
+        std::array<StreamPoint, DeviceWork::most_ends> ends;
+        const std::size_t count = work.ends_for(*successor, ends);
+        for (std::size_t i = 0; i < count; ++i) successor->waits.add(ends[i]);
+        if (target->pending.fetch_sub(1, std::memory_order_acq_rel) == 1) dispatch_.to_device(*target);
+    }
+}
+
+void Completion::hand_on(Worker& worker) {
+    if (!worker.released.empty()) ready_.push(worker.released.data(), worker.released.size(), nullptr);
+    worker.released.clear();
+}
+
+/// Counts the task as done; the last child of a task completes it.
+void Completion::settle(Scope& scope, Worker& worker) {
+    if (scope.owner == nullptr) {
+        // release: pairs with Progress::completed(); only this place writes the counter
+        worker.completed.store(worker.completed.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+        return;
+    }
+    Task& owner = *scope.owner;
+    const std::int64_t before = scope.outstanding.fetch_sub(1, std::memory_order_acq_rel);
+    if (before == 1) {
+        close_children(owner, &scope);
+        finish(owner, worker);
+    } else if (before == 2 && parking_.anyone_parked()) {
+        // the owner may be waiting for just this; the scope may be gone by now and is only a name here
+        parking_.wake_scope(&scope);
+    }
+}
+
+}  // namespace basalt::detail

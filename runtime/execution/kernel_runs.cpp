@@ -1,0 +1,50 @@
+#include "runtime/execution/kernel_runs.hpp"
+
+#include <string>
+
+#include "runtime/execution/task_errors.hpp"
+
+namespace basalt::detail {
+
+namespace {
+
+TeamBarrier& solo_barrier() {
+    static TeamBarrier barrier(1);
+    return barrier;
+}
+
+}  // namespace
+
+void KernelRuns::run(Task& task, Worker& worker, const Team& team) {
+    // a thread that works for a gang, as a member or on its children, counts as busy with it (see GangHall)
+    const bool for_gang = team.size() > 1 || task.scope->inside_gang;
+    worker.gangs += for_gang ? 1 : 0;
+    const bool traced = trace_.enabled() && task.kind == TaskKind::user;
+    const std::int64_t begin = traced ? TraceRecorder::now() : 0;
+    bool failed = false;
+    {
+        const ThreadContext context(graph_, &worker, &task);
+        try {
+            task.ops->run(task.kernel_storage(), team);
+        } catch (...) {
+            fail_task(task, "cpu worker " + std::to_string(worker.place));
+            failed = true;
+        }
+    }
+    if (traced) trace_.record(worker.place, task, begin);
+    worker.gangs -= for_gang ? 1 : 0;
+    // no member may wait for this one any more
+    if (team.size() > 1) failed ? team.poison() : team.drop();
+}
+
+void KernelRuns::run_alone(Task& task, Worker& worker) {
+    if (task.kind != TaskKind::user || !task.scope->drained()) run(task, worker, Team(0, solo_barrier()));
+}
+
+void KernelRuns::run_on_device(Task& task, Stream stream) {
+    if (task.scope->drained()) return;
+    const ThreadContext inside(graph_, nullptr, &task);
+    task.ops->run_on_device(task.kernel_storage(), stream);
+}
+
+}  // namespace basalt::detail

@@ -1,0 +1,27 @@
+#pragma once
+
+#include "basalt/team.hpp"
+#include "runtime/graph/task_graph.hpp"
+#include "runtime/trace/trace_recorder.hpp"
+
+namespace basalt::detail {
+
+/// Calls the kernels of tasks, with the thread's context set, and records them in the trace.
+class KernelRuns {
+  public:
+    KernelRuns(TaskGraph& graph, TraceRecorder& trace) : graph_(graph), trace_(trace) {}
+
+    /// Runs the task's CPU kernel as a member of `team`, and leaves the team. What the kernel throws cancels the graph.
+    void run(Task& task, Worker& worker, const Team& team);
+    /// Runs the task's CPU kernel on this thread alone, unless its graph was cancelled.
+    void run_alone(Task& task, Worker& worker);
+    /// Calls the task's device kernel, which may neither submit nor wait. Does nothing where the graph has been
+    /// cancelled: a kernel that computes in its stream's turn may come late.
+    void run_on_device(Task& task, Stream stream);
+
+  private:
+    TaskGraph& graph_;
+    TraceRecorder& trace_;
+};
+
+}  // namespace basalt::detail

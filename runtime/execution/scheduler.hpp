@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace basalt::detail {
+
+struct Task;
+
+/// A policy: which ready task runs where. Policies live in schedulers/, one a file; they look at a task's priority
+/// and at nothing else.
+///
+/// The engine keeps one object for each nesting level in use. Each worker is one of `workers` places; at
+/// most one thread works a place at a time, and `place` is the caller's own. A thread that has none only pushes. All
+/// members may be called concurrently from different places.
+class Scheduler {
+  public:
+    virtual ~Scheduler() = default;
+
+    /// Takes in tasks that became ready. A later pop() anywhere returns each of them exactly once. Returns whether
+    /// the queue they went to was empty: otherwise someone has been woken for it already.
+    virtual bool push(std::optional<int> place, Task* const* tasks, std::size_t count) = 0;
+
+    /// The task that `place` should run next, or nullptr when it finds none.
+    virtual Task* pop(int place) = 0;
+
+    /// Offered a task that just became ready on `place`: returns what to run next, keeping `candidate` if that is
+    /// another one.
+    virtual Task* exchange(int place, Task* candidate) = 0;
+
+    /// Whether pop() would find nothing. Exact while no thread pushes.
+    virtual bool empty() const = 0;
+};
+
+/// Defined in schedulers/. Throws UsageError for a name that is not in scheduler_names().
+std::unique_ptr<Scheduler> make_scheduler(std::string_view name, int workers);
+
+}  // namespace basalt::detail

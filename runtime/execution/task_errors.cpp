@@ -1,0 +1,76 @@
+#include "runtime/execution/task_errors.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "basalt/error.hpp"
+#include "runtime/graph/datum.hpp"
+#include "runtime/graph/scope.hpp"
+
+namespace basalt::detail {
+
+namespace {
+
+const char* mode_name(AccessMode mode) {
+    switch (mode) {
+        case AccessMode::read: return "read";
+        case AccessMode::write: return "write";
+        case AccessMode::readwrite: return "readwrite";
+        case AccessMode::commute: return "commute";
+    }
+    return "";
+}
+
+std::string data_label(const Task& task) {
+    constexpr std::uint32_t most_shown = 8;
+    std::string text;
+    const BoundAccess* access = task.access_begin();
+    for (std::uint32_t i = 0; i < std::min(task.access_count, most_shown); ++i) {
+        const BoundAccess& a = access[i];
+        if (i > 0) text += ", ";
+        text += std::string(mode_name(a.mode)) + " " + a.version->datum->name + " rows [" +
+                std::to_string(a.row_begin) + ", " + std::to_string(a.row_end) + ")";
+    }
+    if (task.access_count > most_shown) text += ", ...";
+    return text;
+}
+
+std::exception_ptr wrap_error(const Task& task, const std::string& device, std::exception_ptr cause) {
+    const std::string label = task_label(task);
+    const std::string data = data_label(task);
+    std::string reason = "an exception that is no std::exception";
+    try {
+        std::rethrow_exception(cause);
+    } catch (const std::exception& error) {
+        reason = error.what();
+    } catch (...) {  // NOLINT(bugprone-empty-catch): the text above says it
+    }
+    std::string what = "task " + label + " failed on " + device + ": " + reason;
+    if (!data.empty()) what += " [" + data + "]";
+    return std::make_exception_ptr(TaskError(what, label, data, device, std::move(cause)));
+}
+
+template <class E>
+bool is(const std::exception_ptr& error) {
+    try {
+        std::rethrow_exception(error);
+    } catch (const E&) {
+        return true;
+    } catch (...) {
+        return false;
+    }
+}
+
+}  // namespace
+
+void fail_task(Task& task, const std::string& place) {
+    std::exception_ptr error = std::current_exception();
+    // that a graph was cancelled is no news to it
+    if (is<Cancelled>(error) && task.scope->drained()) return;
+    // a child's error that the parent did not handle keeps naming the child
+    if (!is<TaskError>(error)) error = wrap_error(task, place, std::move(error));
+    task.scope->fail(std::move(error));
+}
+
+}  // namespace basalt::detail

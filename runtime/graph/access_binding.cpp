@@ -1,0 +1,88 @@
+#include "runtime/graph/access_binding.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <string>
+
+namespace basalt::detail {
+
+namespace {
+
+std::string describe(const AccessRecord& r) {
+    return std::string(r.datum->name) + " rows [" + std::to_string(r.row_begin) + ", " + std::to_string(r.row_end) +
+           ") columns [" + std::to_string(r.col_begin) + ", " + std::to_string(r.col_end) + ")";
+}
+
+/// The parent's accesses must cover the region.
+Version& resolve_in_task(const Scope& scope, const AccessRecord& record) {
+    const Task& parent = *scope.owner;
+    const BoundAccess* begin = parent.access_begin();
+    const BoundAccess* end = begin + parent.access_count;
+    Version* version = nullptr;
+    Index covered = record.row_begin;
+    bool advanced = true;
+    while (advanced && (covered < record.row_end || version == nullptr)) {
+        advanced = false;
+        for (const BoundAccess* held_by_parent = begin; held_by_parent != end; ++held_by_parent) {
+            const BoundAccess& h = *held_by_parent;
+            if (h.version->datum != record.datum || (writes(record.mode) && !writes(h.mode))) continue;
+            if (h.col_begin > record.col_begin || h.col_end < record.col_end) continue;
+            if (h.row_begin <= covered && (covered < h.row_end || (version == nullptr && covered <= h.row_end))) {
+                version = h.version;
+                advanced = covered < h.row_end;
+                covered = std::max(covered, h.row_end);
+            }
+        }
+    }
+    if (version == nullptr || covered < record.row_end) {
+        throw UsageError("child task accesses " + describe(record) + ", which its parent task '" + parent.name +
+                         "' does not hold in that mode; children may access subsets of what their parent accesses");
+    }
+    return *version;
+}
+
+}  // namespace
+
+void refuse_region(const AccessRecord& r) {
+    if (r.datum == nullptr) throw UsageError("access to an array or matrix that is empty or was released");
+    throw UsageError("access to " + describe(r) + ": allowed are rows up to " + std::to_string(r.datum->rows) +
+                     " and columns up to " + std::to_string(r.datum->cols));
+}
+
+Version& resolve_elsewhere(Scope& scope, const AccessRecord& record) {
+    if (scope.owner != nullptr) return resolve_in_task(scope, record);
+    Datum& datum = *record.datum;
+    datum.home_scope = scope.id;  // made in a task that has ended: level 0 is its home from now on
+    return *datum.current;
+}
+
+bool may_rename_array(const AccessRecord& record, const AccessRecord* records, std::size_t count,
+                      const DependencySink& sink) {
+    constexpr int most_versions = 16;
+    Datum& datum = *record.datum;
+    if (datum.bytes() == 0) return false;
+    if (record.row_begin != 0 || record.row_end != datum.rows) return false;
+    if (record.col_begin != 0 || record.col_end != datum.cols) return false;
+    const auto times =
+        std::count_if(records, records + count, [&](const AccessRecord& other) { return other.datum == &datum; });
+    if (times != 1 || !datum.current->accesses.busy(sink)) return false;
+    const std::lock_guard guard(datum.retired_lock);
+    return datum.retired_versions < most_versions;
+}
+
+std::unique_ptr<Version> fresh_version(Datum& datum) {
+    auto fresh = std::make_unique<Version>();
+    fresh->datum = &datum;
+    {
+        const std::lock_guard guard(datum.retired_lock);
+        if (!datum.spare_buffers.empty()) {
+            fresh->owned = std::move(datum.spare_buffers.back());
+            datum.spare_buffers.pop_back();
+        }
+    }
+    if (fresh->owned.data() == nullptr) fresh->owned = HostBuffer(datum.bytes());
+    fresh->base = fresh->owned.data();
+    return fresh;
+}
+
+}  // namespace basalt::detail

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "runtime/graph/datum.hpp"
+#include "runtime/graph/scope.hpp"
+
+namespace basalt::detail {
+
+/// Whether the record names no element: such an access depends on nothing.
+inline bool is_empty(const AccessRecord& record) {
+    return record.row_begin == record.row_end || record.col_begin == record.col_end;
+}
+
+[[noreturn]] void refuse_region(const AccessRecord& record);
+Version& resolve_elsewhere(Scope& scope, const AccessRecord& record);
+bool may_rename_array(const AccessRecord& record, const AccessRecord* records, std::size_t count,
+                      const DependencySink& sink);
+
+/// Throws UsageError where the datum has no such region.
+inline void check_region(const AccessRecord& r) {
+    const bool exists = r.datum != nullptr && 0 <= r.row_begin && r.row_begin <= r.row_end &&
+                        r.row_end <= r.datum->rows && 0 <= r.col_begin && r.col_begin <= r.col_end &&
+                        r.col_end <= r.datum->cols;
+    if (!exists) refuse_region(r);
+}
+
+/// The version of the datum that the access means in this scope. Throws UsageError where it may not be accessed there:
+/// a child may access what its parent holds, no more.
+inline Version& resolve(Scope& scope, const AccessRecord& record) {
+    return record.datum->home_scope == scope.id ? *record.datum->current : resolve_elsewhere(scope, record);
+}
+
+/// Whether a task of this scope with these accesses may get a fresh version of the record's datum, since it overwrites
+/// all of it while others use the current one.
+inline bool may_rename(const Scope& scope, const AccessRecord& record, const AccessRecord* records, std::size_t count,
+                       const DependencySink& sink) {
+    return record.mode == AccessMode::write && record.datum->renameable && record.datum->home_scope == scope.id &&
+           may_rename_array(record, records, count, sink);
+}
+
+/// Storage for the datum's next contents.
+std::unique_ptr<Version> fresh_version(Datum& datum);
+
+}  // namespace basalt::detail

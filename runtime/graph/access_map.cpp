@@ -1,0 +1,207 @@
+#include "runtime/graph/access_map.hpp"
+
+#include <algorithm>
+
+namespace basalt::detail {
+
+namespace {
+
+// A group that long is looked through for completed tasks, and if most are still running, one node takes
+// their place: lists stay short however many tasks read a datum between two writes.
+constexpr std::size_t group_limit = 64;
+
+}  // namespace
+
+void AccessMap::record(TaskRef task, const BoundAccess& access, DependencySink& sink) {
+    if (access.row_begin >= access.row_end || access.col_begin >= access.col_end) return;
+    if (!used_) {
+        used_ = true;
+        only_begin_ = access.col_begin;
+        only_end_ = access.col_end;
+        only_.begin = access.row_begin;
+        only_.end = access.row_end;
+    }
+    if (!cut_ && only_.begin == access.row_begin && only_.end == access.row_end && only_begin_ == access.col_begin &&
+        only_end_ == access.col_end) {
+        touch(only_, task, access.mode, sink);
+    } else {
+        record_cut(task, access, sink);
+    }
+}
+
+void AccessMap::record_cut(TaskRef task, const BoundAccess& access, DependencySink& sink) {
+    if (!cut_) {
+        cut_ = true;
+        bands_.push_back({only_begin_, only_end_, {}});
+        bands_[0].segments.push_back(std::move(only_));
+    }
+    if (bands_.size() == 1 && bands_[0].begin == access.col_begin && bands_[0].end == access.col_end) {
+        record_in_band(bands_[0], task, access, sink);
+        return;
+    }
+    split_columns(access.col_begin, access.col_end);
+    for (Band& band : bands_) {
+        if (band.begin < access.col_end && access.col_begin < band.end) record_in_band(band, task, access, sink);
+    }
+    merge_bands(access, task);
+}
+
+void AccessMap::touch(Segment& segment, TaskRef task, AccessMode mode, DependencySink& sink) {
+    if (mode == AccessMode::read || mode == AccessMode::commute) {
+        share(segment, task, mode == AccessMode::commute, sink);
+        return;
+    }
+    hazards_of_write(segment, sink);
+    segment.writer = task;
+    segment.group.clear();
+}
+
+void AccessMap::record_in_band(Band& band, TaskRef task, const BoundAccess& access, DependencySink& sink) {
+    std::size_t first = split_rows(band, access.row_begin, access.row_end);
+    auto in_region = [&](std::size_t i) { return i < band.segments.size() && band.segments[i].begin < access.row_end; };
+    if (access.mode == AccessMode::read || access.mode == AccessMode::commute) {
+        for (std::size_t i = first; in_region(i); ++i) {
+            share(band.segments[i], task, access.mode == AccessMode::commute, sink);
+        }
+        return;
+    }
+    std::size_t last = first;
+    for (; in_region(last); ++last) hazards_of_write(band.segments[last], sink);
+    // one segment now holds all the rows that the task writes
+    Segment& written = band.segments[first];
+    written.end = access.row_end;
+    written.writer = task;
+    written.group.clear();
+    if (last - first > 1) {
+        band.segments.erase(band.segments.begin() + static_cast<std::ptrdiff_t>(first) + 1,
+                            band.segments.begin() + static_cast<std::ptrdiff_t>(last));
+    }
+}
+
+void AccessMap::hazards_of_write(const Segment& segment, DependencySink& sink) {
+    // the group waits for the writer itself, so the writer is implied by any member of it
+    if (segment.group.empty()) sink.depend_on(segment.writer);
+    for (const TaskRef& member : segment.group) sink.depend_on(member);
+}
+
+void AccessMap::share(Segment& segment, TaskRef task, bool commuting, DependencySink& sink) {
+    // named before by the same task: commuting holds over reading
+    if (!segment.group.empty() && segment.group.back() == task && (segment.commuting || !commuting)) return;
+    if (!segment.group.empty() && segment.commuting != commuting) {
+        segment.writer = segment.group.size() == 1 ? segment.group.back() : sink.join(segment.group);
+        segment.group.clear();
+    }
+    segment.commuting = commuting;
+    sink.depend_on(segment.writer);
+    if (segment.group.size() >= group_limit) {
+        segment.group.erase_if([&](TaskRef member) { return sink.completed(member); });
+        if (segment.group.size() > group_limit / 2) {
+            const TaskRef node = sink.join(segment.group);
+            segment.group.clear();
+            if (node.valid()) segment.group.push_back(node);  // not valid: all have completed meanwhile
+        }
+    }
+    segment.group.push_back(task);
+}
+
+/// Cuts the band so that segments cover exactly [begin, end) and none crosses its borders.
+/// Returns the index of the first segment inside.
+std::size_t AccessMap::split_rows(Band& band, Index begin, Index end) {
+    std::vector<Segment>& segments = band.segments;
+    auto position =
+        std::partition_point(segments.begin(), segments.end(), [&](const Segment& s) { return s.end <= begin; });
+    const auto first = static_cast<std::size_t>(position - segments.begin());
+    if (position != segments.end() && position->begin == begin && position->end == end) return first;
+
+    std::size_t i = first;
+    Index covered = begin;
+    if (i < segments.size() && segments[i].begin < begin) {
+        Segment head = segments[i];
+        head.end = begin;
+        segments[i].begin = begin;
+        segments.insert(segments.begin() + static_cast<std::ptrdiff_t>(i), std::move(head));
+        ++i;
+    }
+    const std::size_t inside = i;
+    while (covered < end) {
+        if (i == segments.size() || segments[i].begin > covered) {
+            const Index gap_end = i == segments.size() ? end : std::min(end, segments[i].begin);
+            segments.insert(segments.begin() + static_cast<std::ptrdiff_t>(i),
+                            Segment{covered, gap_end, {}, false, {}});
+        } else if (segments[i].end > end) {
+            Segment tail = segments[i];
+            tail.begin = end;
+            segments[i].end = end;
+            segments.insert(segments.begin() + static_cast<std::ptrdiff_t>(i) + 1, std::move(tail));
+        }
+        covered = segments[i].end;
+        ++i;
+    }
+    return inside;
+}
+
+void AccessMap::split_columns(std::int32_t begin, std::int32_t end) {
+    std::vector<Band> result;
+    result.reserve(bands_.size() + 2);
+    std::int32_t covered = begin;  // columns of [begin, end) up to here are in the result
+    auto fill_gap = [&](std::int32_t upto) {
+        if (covered < upto) result.push_back({covered, upto, {}});
+        covered = std::max(covered, upto);
+    };
+    for (Band& band : bands_) {
+        if (band.end <= begin) {
+            result.push_back(std::move(band));
+            continue;
+        }
+        fill_gap(std::min(band.begin, end));
+        for (const std::int32_t cut : {begin, end}) {
+            if (band.begin < cut && cut < band.end) {
+                Band left{band.begin, cut, band.segments};
+                band.begin = cut;
+                result.push_back(std::move(left));
+            }
+        }
+        covered = std::max(covered, std::min(band.end, end));
+        result.push_back(std::move(band));
+    }
+    fill_gap(end);
+    bands_ = std::move(result);
+}
+
+/// Where a task has overwritten several whole bands, one band with one segment tells the same.
+void AccessMap::merge_bands(const BoundAccess& access, TaskRef task) {
+    if (access.mode == AccessMode::read || access.mode == AccessMode::commute) return;
+    auto overwritten = [&](const Band& band) {
+        return access.col_begin <= band.begin && band.end <= access.col_end && band.segments.size() == 1 &&
+               band.segments[0].writer == task && band.segments[0].begin == access.row_begin &&
+               band.segments[0].end == access.row_end;
+    };
+    for (std::size_t i = 0; i + 1 < bands_.size();) {
+        if (overwritten(bands_[i]) && overwritten(bands_[i + 1]) && bands_[i].end == bands_[i + 1].begin) {
+            bands_[i].end = bands_[i + 1].end;
+            bands_.erase(bands_.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+        } else {
+            ++i;
+        }
+    }
+}
+
+bool AccessMap::busy(const DependencySink& sink) const {
+    auto running = [&](TaskRef task) { return task.valid() && !sink.completed(task); };
+    auto in_use = [&](const Segment& segment) {
+        return running(segment.writer) || std::any_of(segment.group.begin(), segment.group.end(), running);
+    };
+    if (!cut_) return used_ && in_use(only_);
+    return std::any_of(bands_.begin(), bands_.end(), [&](const Band& band) {
+        return std::any_of(band.segments.begin(), band.segments.end(), in_use);
+    });
+}
+
+std::size_t AccessMap::segments() const {
+    if (!cut_) return used_ ? 1 : 0;
+    std::size_t count = 0;
+    for (const Band& band : bands_) count += band.segments.size();
+    return count;
+}
+
+}  // namespace basalt::detail

@@ -1,0 +1,168 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <string>
+
+#include "basalt/runtime.hpp"
+
+namespace basalt::detail {
+
+class Scope;
+struct DeviceWork;
+struct Version;
+
+/// Names a task, even after it has completed: the slot it lives in and which of the slot's tenants it is.
+/// A slot whose generation has moved on held a task that has completed.
+struct TaskRef {
+    std::uint32_t slot = none;
+    std::uint32_t generation = 0;
+
+    static constexpr std::uint32_t none = 0xffffffff;
+    bool valid() const { return slot != none; }
+    friend bool operator==(const TaskRef&, const TaskRef&) = default;
+};
+
+/// Whether a task with this access changes the data.
+inline bool writes(AccessMode mode) { return mode != AccessMode::read; }
+
+/// An access as a task keeps it: the record with its datum resolved to the version it was bound to.
+struct BoundAccess {
+    BoundAccess() = default;
+    BoundAccess(Version* version, const AccessRecord& record)
+        : version(version),
+          row_begin(record.row_begin),
+          row_end(record.row_end),
+          col_begin(record.col_begin),
+          col_end(record.col_end),
+          mode(record.mode) {}
+
+    Version* version;
+    Index row_begin;
+    Index row_end;
+    std::int32_t col_begin;
+    std::int32_t col_end : 30;  // create_datum() allows no more columns
+    AccessMode mode : 2;
+};
+static_assert(sizeof(BoundAccess) == 32);
+
+enum class TaskKind : std::uint8_t {
+    user,      ///< dropped when its graph is cancelled
+    internal,  ///< the runtime's own: always runs
+    sync,      ///< no kernel: completes as soon as it is released
+    relay,     ///< not a task: more incoming edges for another one
+};
+
+/// A pooled task. Slots are never unmapped while their engine lives, so that a stale TaskRef can be checked
+/// by reading the slot's generation.
+///
+/// Who owns what: the submitting thread, under its scope's lock, writes everything before the task becomes
+/// ready; then the worker that runs it does, until the slot returns to the pool. The atomics are what others
+/// touch meanwhile: `successors` by submitters that add edges, `pending` by finishing predecessors, `stamp`
+/// and `predecessors` by submitters that look for redundant edges (a torn reading is recognised by the
+/// generation and means that the task has completed).
+///
+/// An edge is a number: slot * 256 + index into next_edge (or a relay's longer array). The list of a task's
+/// successors is a stack of edges linked through next_edge, its head in the low half of `successors`; the
+/// high half is the generation. Completing exchanges the word for the next generation with an empty stack,
+/// which closes the list for threads that still hold the old TaskRef: an edge is never added to a wrong tenant.
+///
+/// A task that runs on a device lets its successors go in two stages: those on devices when it is enqueued, since
+/// they are enqueued behind it, and the others when it has completed. The former complete after it nevertheless: their
+/// edges stay on the list until then.
+struct alignas(64) Task {
+    static constexpr std::uint32_t no_edge = 0xffffffff;
+    static constexpr int inline_edges = 4;
+    static constexpr int inline_accesses = 3;
+    static constexpr int recorded_predecessors = 4;
+    static constexpr std::size_t inline_kernel = 128;  // room for three views
+    static constexpr std::uint8_t several_nodes = 255;
+    static constexpr std::int32_t no_step = -1;
+    /// Of `successors`: the device has the task in its stream, and DeviceWork::ends tells where it ends.
+    static constexpr std::uint64_t enqueued = std::uint64_t{1} << 63;
+
+    // -- line 0: dependencies
+    std::atomic<std::uint64_t> successors{no_edge};
+    std::atomic<std::int32_t> pending{0};
+    std::uint32_t slot = 0;
+    Scope* scope = nullptr;
+    const KernelOps* ops = nullptr;
+    std::int32_t priority = 0;
+    TaskKind kind = TaskKind::user;
+    bool commutes : 1 = false;
+    bool gang : 1 = false;
+    bool near_pinned_memory : 1 = false;
+    std::uint8_t used_edges : 3 = 0;
+    std::atomic<std::uint8_t> node{0};      ///< memory node it runs on, or several_nodes
+    std::atomic<std::uint8_t> recorded{0};  ///< entries of `predecessors`
+    std::array<std::uint32_t, inline_edges> next_edge{};
+    std::atomic<std::uint64_t> stamp{0};
+
+    // -- lines 1 to 3: what it does
+    const char* name = nullptr;
+    std::array<int, 3> tile{};
+    std::uint16_t min_threads = 1;
+    std::uint16_t max_threads = 1;
+    std::int32_t step = no_step;
+    std::uint32_t patience_us = 0;                  ///< Threads::patience
+    std::atomic<DeviceWork*> device_work{nullptr};  ///< of a task that runs on a device
+    std::atomic<Scope*> children{nullptr};
+    std::uint32_t relay = TaskRef::none;  ///< newest relay, a chain through Relay::previous
+    std::uint32_t access_count = 0;
+    BoundAccess* more_accesses = nullptr;  ///< all of them, when they are more than fit inline
+    alignas(8) std::array<std::byte, inline_kernel> kernel{};
+
+    // -- lines 4 and 5: what it touches, and whom it waits for, as far as there is room
+    std::array<BoundAccess, inline_accesses> accesses{};
+    std::array<std::atomic<std::uint64_t>, recorded_predecessors> predecessors{};
+    /// Of an entry of `predecessors`: it is waited for in part, so what it waits for itself is not implied.
+    static constexpr std::uint64_t in_part = std::uint64_t{1} << 63;
+
+    static std::uint32_t generation_of(std::uint64_t word) {
+        return static_cast<std::uint32_t>((word & ~enqueued) >> 32);
+    }
+    /// What `successors` is for the slot's next tenant.
+    static std::uint64_t after(std::uint64_t word) {
+        return ((static_cast<std::uint64_t>(generation_of(word)) + 1) << 32 & ~enqueued) | no_edge;
+    }
+    std::uint32_t generation() const { return generation_of(successors.load(std::memory_order_relaxed)); }
+    DeviceWork* on_device() const { return device_work.load(std::memory_order_relaxed); }
+    TaskRef ref() const { return {slot, generation()}; }
+    const BoundAccess* access_begin() const { return more_accesses != nullptr ? more_accesses : accesses.data(); }
+    BoundAccess* access_begin() { return more_accesses != nullptr ? more_accesses : accesses.data(); }
+
+    bool kernel_is_inline() const { return ops->size <= inline_kernel && ops->align <= alignof(void*); }
+    void* kernel_storage() {
+        return kernel_is_inline() ? static_cast<void*>(kernel.data()) : *reinterpret_cast<void**>(kernel.data());
+    }
+};
+
+/// "3,5": the tile indices of a task, as far as they are given.
+std::string tile_text(const std::array<int, 3>& tile);
+
+/// "update(3,4)": how errors call a task.
+std::string task_label(const Task& task);
+
+/// Destroys what the task's kernel captured. The task has no kernel afterwards.
+inline void destroy_kernel(Task& task) {
+    if (task.ops == nullptr) return;
+    void* storage = task.kernel_storage();
+    if (task.ops->destroy != nullptr) task.ops->destroy(storage);
+    if (!task.kernel_is_inline()) ::operator delete (storage, std::align_val_t{task.ops->align});
+    task.ops = nullptr;
+}
+
+/// A slot that carries incoming edges of a task with more than fit inside it.
+struct Relay {
+    static constexpr int edges = 70;  // up to `predecessors`, which other threads may still read
+
+    std::uint32_t target;    ///< slot of the task the edges lead to
+    std::uint32_t previous;  ///< next older relay of the same task
+    std::array<std::uint32_t, edges> next_edge;
+};
+static_assert(sizeof(Task) == 384 && 64 + sizeof(Relay) <= offsetof(Task, predecessors));
+
+}  // namespace basalt::detail

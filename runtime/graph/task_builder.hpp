@@ -1,0 +1,112 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/graph/datum.hpp"
+#include "runtime/graph/new_task.hpp"
+#include "runtime/graph/task_graph.hpp"
+
+namespace basalt::detail {
+
+/// The kernel of a task that has none: another thing, such as its device's work, is all that there is to do.
+struct NoWork {
+    void operator()() const {}
+};
+
+/// The door to the graph: every task, the user's, a transfer or the runtime's own, is made and submitted by one of
+/// these. Lives under the scope's lock.
+///
+/// In order: what the task is (set_options() or make_internal()), its accesses (bind() or bind_all()), where it runs
+/// (run_on()), its kernel (store_kernel() or store_action()), record_hazards(), and enter() or submit().
+class TaskBuilder {
+  public:
+    TaskBuilder(TaskGraph& graph, Scope& scope) : TaskBuilder(graph, scope, graph.slot_cache(scope)) {}
+    /// Gives the slot back unless the task has entered the graph.
+    ~TaskBuilder() {
+        if (stage_ != Stage::entered) give_up();
+    }
+    TaskBuilder(const TaskBuilder&) = delete;
+    TaskBuilder& operator=(const TaskBuilder&) = delete;
+
+    Task& task() { return new_.task(); }
+    const Task& task() const { return new_.task(); }
+    const BoundAccess* access_begin() const { return task().access_begin(); }
+    std::uint32_t access_count() const { return task().access_count; }
+
+    /// A gang gets `most_threads` at most.
+    void set_options(const TaskOptions& options, int most_threads) {
+        Task& task = new_.task();
+        const int most = std::min(options.threads.max, most_threads);
+        task.name = options.name.c_str();
+        task.tile = options.tile;
+        task.step = options.step.value_or(Task::no_step);
+        task.priority = options.priority;
+        task.max_threads = static_cast<std::uint16_t>(most);
+        task.min_threads = static_cast<std::uint16_t>(std::min(options.threads.min, most));
+        task.patience_us = static_cast<std::uint32_t>(
+            std::min<std::int64_t>(options.threads.patience.count(), std::numeric_limits<std::uint32_t>::max()));
+        task.gang = most > 1;
+        task.near_pinned_memory = options.near_pinned_memory;
+    }
+    /// A task of the runtime's own: it runs even when its graph is cancelled.
+    void make_internal(const char* name, int priority, const std::array<int, 3>& tile = {-1, -1, -1});
+
+    /// Fills in `bases`: the address of each record's datum on the host. That of an empty access, which is left out of
+    /// the task, is nullptr. Throws UsageError where an access is not allowed in the scope.
+    void bind(const AccessRecord* records, std::size_t count, const KernelOps& ops, void** bases);
+    /// The task's only access: those rows of the version, and all of its columns.
+    void bind_all(Version& version, Index row_begin, Index row_end, AccessMode mode);
+
+    /// The task runs on that stream of that device, and uses data on `node` or on Task::several_nodes.
+    DeviceWork& run_on(int device, StreamRole role, std::uint8_t node);
+    /// The first `count` accesses are to the host's memory whatever node the task runs on: only copies can do that.
+    void keep_at_home(std::uint32_t count) { at_home_ = count; }
+    /// Where the task uses the data of access `i`, when it runs on `node`.
+    Node node_of_access(std::uint32_t i, Node node) const { return i < at_home_ ? host_node : node; }
+    /// See NewTask::wait_for().
+    void wait_for(TaskRef task) { new_.wait_for(task); }
+
+    void store_kernel(const KernelOps& ops, void* source, void* const* bases);
+    void store_action(std::function<void()> action);
+    void store_no_kernel();
+
+    /// Turns the accesses into edges. From here on the graph knows of the task.
+    void record_hazards();
+    /// The task enters the graph. Returns it where nothing holds it back: then it goes to TaskGraph::run().
+    Task* enter() {
+        stage_ = Stage::entered;
+        return new_.enter() ? &new_.task() : nullptr;
+    }
+    /// Both at once: the task runs as soon as it may.
+    void submit() {
+        if (Task* runnable = enter()) graph_.run(*runnable);
+    }
+
+  private:
+    TaskBuilder(TaskGraph& graph, Scope& scope, SlotCache& cache)
+        : graph_(graph), scope_(scope), new_(graph, scope, cache) {}
+
+    void give_up();
+    void commit_renames();
+    void retire(const std::shared_ptr<Version>& version);
+    void drop_device_work();
+
+    enum class Stage : std::uint8_t { filled_in, in_maps, entered };
+
+    TaskGraph& graph_;
+    Scope& scope_;
+    NewTask new_;
+    std::uint32_t at_home_ = 0;
+    Stage stage_ = Stage::filled_in;
+    std::vector<std::unique_ptr<Version>> fresh_versions_;
+};
+
+}  // namespace basalt::detail

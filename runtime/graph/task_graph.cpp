@@ -1,0 +1,64 @@
+#include "runtime/graph/task_graph.hpp"
+
+#include <string>
+
+namespace basalt::detail {
+
+static_assert(Config::most_window <= TaskPool::max_slots / 4, "a window must leave slots for relays and other scopes");
+
+namespace {
+
+void add_counts(const Scope& scope, Statistics& sum) {
+    sum.tasks += scope.user_tasks;
+    sum.edges += scope.edges;
+    sum.dropped += scope.dropped;
+    sum.sync_nodes += scope.sync_nodes;
+    sum.renamed += scope.renamed;
+}
+
+}  // namespace
+
+TaskGraph::TaskGraph(RunnableTasks& runnable) : runnable_(runnable), root_(nullptr, nullptr, next_scope_++) {
+    root_.cache = &root_cache_;
+}
+
+/// The scope of the task's children, made when the first of them is submitted.
+Scope& TaskGraph::children_of(const ThreadContext& context) {
+    Task& task = *context.task();
+    if (context.inside_device_kernel()) {
+        throw UsageError("task '" + task_label(task) +
+                         "': the runtime is used inside its GPU kernel, which may only enqueue "
+                         "work on its stream");
+    }
+    Scope* children = task.children.load(std::memory_order_acquire);
+    if (children != nullptr) return *children;
+    auto* fresh = new Scope(&task, task.scope, next_scope_.fetch_add(1, std::memory_order_relaxed));
+    fresh->inside_gang = context.worker()->gangs > 0;
+    // acq_rel: members of a gang may race for the first child; all of them use the scope that got there first
+    if (task.children.compare_exchange_strong(children, fresh, std::memory_order_acq_rel, std::memory_order_acquire)) {
+        return *fresh;
+    }
+    delete fresh;
+    return *children;
+}
+
+void TaskGraph::retire(Scope* scope) {
+    {
+        const std::lock_guard guard(statistics_lock_);
+        add_counts(*scope, retired_);
+    }
+    delete scope;
+}
+
+Statistics TaskGraph::statistics() {
+    Statistics sum;
+    {
+        const std::lock_guard guard(statistics_lock_);
+        sum = retired_;
+    }
+    const std::lock_guard guard(root_.lock);
+    add_counts(root_, sum);
+    return sum;
+}
+
+}  // namespace basalt::detail

@@ -1,0 +1,99 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "base/spin_lock.hpp"
+#include "runtime/graph/task.hpp"
+
+namespace basalt::detail {
+
+/// A thread's private stock of free slots.
+struct SlotCache {
+    static constexpr std::size_t batch = 64;
+    std::array<std::uint32_t, 2 * batch> slots;
+    std::size_t count = 0;
+};
+
+/// Slots for tasks and relays, in chunks that stay mapped until the pool is destroyed.
+///
+/// A slot's address follows from its number by one look-up. Threads take and return slots through caches of
+/// their own; batches move between a cache and the shared stock under a lock, once in 64 slots.
+class TaskPool {
+  public:
+    static constexpr std::uint32_t chunk_slots = 512;
+    static constexpr std::uint32_t max_slots = 1U << 24;  // an edge has 24 bits for its slot
+
+    TaskPool();
+    ~TaskPool();
+    TaskPool(const TaskPool&) = delete;
+    TaskPool& operator=(const TaskPool&) = delete;
+
+    /// A slot in the state its last tenant left it in. Throws std::bad_alloc when memory or numbers run out.
+    Task& take(SlotCache& cache) {
+        if (cache.count == 0) refill(cache);
+        --cache.count;
+        // The slot after next may last have been used on another core: have its lines on the way.
+        if (cache.count >= ahead) {
+            const auto* soon = reinterpret_cast<const char*>(&at(cache.slots[cache.count - ahead]));
+            __builtin_prefetch(soon, 1);
+            __builtin_prefetch(soon + 64, 1);
+        }
+        return at(cache.slots[cache.count]);
+    }
+
+    void give_back(SlotCache& cache, std::uint32_t slot) {
+        if (cache.count == cache.slots.size()) spill(cache);
+        cache.slots[cache.count++] = slot;
+    }
+
+    /// Gives back the relays of a task, from the newest on.
+    void give_back_relays(SlotCache& cache, std::uint32_t relay) {
+        while (relay != TaskRef::none) {
+            const std::uint32_t previous = relay_at(relay).previous;
+            give_back(cache, relay);
+            relay = previous;
+        }
+    }
+
+    Task& at(std::uint32_t slot) const {
+        // relaxed: a thread that knows the slot's number got it through a synchronizing operation after the chunk
+        // was published
+        Task* chunk = chunks_[slot / chunk_slots].load(std::memory_order_relaxed);
+        return chunk[slot % chunk_slots];
+    }
+
+    /// The relay in a slot. It lies behind the slot's first line, whose generation must outlive it.
+    Relay& relay_at(std::uint32_t slot) const {
+        return *std::launder(reinterpret_cast<Relay*>(reinterpret_cast<std::byte*>(&at(slot)) + 64));
+    }
+
+    static constexpr std::uint32_t edge(std::uint32_t slot, std::uint32_t index) { return slot << 8 | index; }
+    /// The edge behind `edge` on its list, and in `target` the task that `edge` leads to.
+    std::uint32_t next_edge(std::uint32_t edge, Task*& target) const {
+        target = &at(edge >> 8);
+        if (target->kind != TaskKind::relay) return target->next_edge[edge & 0xff];
+        const Relay& relay = relay_at(edge >> 8);
+        target = &at(relay.target);
+        return relay.next_edge[edge & 0xff];
+    }
+
+  private:
+    static constexpr std::size_t ahead = 8;
+
+    void refill(SlotCache& cache);
+    void spill(SlotCache& cache);
+    void grow();
+
+    std::unique_ptr<std::atomic<Task*>[]> chunks_;
+    SpinLock lock_;  // guards the two below
+    std::vector<std::uint32_t> free_;
+    std::uint32_t slots_ = 0;
+};
+
+}  // namespace basalt::detail

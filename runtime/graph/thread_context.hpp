@@ -1,0 +1,57 @@
+#pragma once
+
+#include "runtime/graph/task.hpp"
+#include "runtime/graph/worker.hpp"
+
+namespace basalt::detail {
+
+class TaskGraph;
+
+/// What the calling thread is doing for a runtime, for as long as it lives: a stack on the thread's own stack, since
+/// a task of one runtime may use another one.
+class ThreadContext {
+  public:
+    /// `worker`: the place that the thread works; nullptr inside a device kernel. `task`: nullptr between tasks.
+    ThreadContext(const TaskGraph& graph, Worker* worker, Task* task)
+        : graph_(&graph), worker_(worker), task_(task), outer_(innermost_) {
+        innermost_ = this;
+    }
+    ~ThreadContext() { innermost_ = outer_; }
+    ThreadContext(const ThreadContext&) = delete;
+    ThreadContext& operator=(const ThreadContext&) = delete;
+
+    Worker* worker() const { return worker_; }
+    Task* task() const { return task_; }
+    bool inside_device_kernel() const { return task_ != nullptr && worker_ == nullptr; }
+
+    /// The innermost one of the calling thread that belongs to the graph's runtime; nullptr outside of all of it.
+    static const ThreadContext* of(const TaskGraph& graph) { return next_of(graph, innermost_); }
+    /// The next one outwards that belongs to the same runtime.
+    const ThreadContext* outer() const { return next_of(*graph_, outer_); }
+
+    /// The task that the calling thread runs for the runtime; nullptr outside tasks.
+    static Task* task_of(const TaskGraph& graph) {
+        const ThreadContext* context = of(graph);
+        return context != nullptr ? context->task_ : nullptr;
+    }
+    /// The place that the calling thread works for the runtime; nullptr where it has none.
+    static Worker* worker_of(const TaskGraph& graph) {
+        const ThreadContext* context = of(graph);
+        return context != nullptr ? context->worker_ : nullptr;
+    }
+
+  private:
+    static const ThreadContext* next_of(const TaskGraph& graph, const ThreadContext* context) {
+        while (context != nullptr && context->graph_ != &graph) context = context->outer_;
+        return context;
+    }
+
+    const TaskGraph* const graph_;
+    Worker* const worker_;
+    Task* const task_;
+    const ThreadContext* const outer_;
+
+    static inline constinit thread_local const ThreadContext* innermost_ = nullptr;
+};
+
+}  // namespace basalt::detail

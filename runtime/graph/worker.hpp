@@ -1,0 +1,36 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "runtime/graph/task_pool.hpp"
+
+namespace basalt::detail {
+
+/// A place where one thread at a time runs tasks. Only that thread touches the members, but for the atomics.
+struct alignas(64) Worker {
+    enum class Post : std::uint8_t {
+        place,   ///< runs tasks
+        driver,  ///< feeds a device
+    };
+    explicit Worker(int place, int package, Post post = Post::place) : post(post), place(place), package(package) {}
+
+    const Post post;
+    const int place;
+    const int package;  ///< the socket of its core; 0 for all where threads are not bound
+    SlotCache cache;
+    std::vector<Task*> released;   ///< successors set free by the task that just finished, scratch
+    bool searching = false;        ///< found nothing when it last looked for work
+    int gangs = 0;                 ///< running gangs that the thread is a member of
+    std::vector<Task*> set_aside;  ///< scratch of ReadyTasks::pop()
+    /// Until when its thread counts as late, in nanoseconds of the steady clock: it lately lost its core to other
+    /// threads for a considerable part of the time. Written by this place. Leaders of gangs read it to estimate who
+    /// will come, and nothing else depends on it: relaxed suffices.
+    std::atomic<std::int64_t> late_until{0};
+
+    /// Tasks of level 0 that finished here: written by this place, read by all.
+    alignas(64) std::atomic<std::uint64_t> completed{0};
+};
+
+}  // namespace basalt::detail

@@ -1,0 +1,164 @@
+#include "runtime/memory/transfers.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include "runtime/device/broadcast.hpp"
+#include "runtime/graph/datum.hpp"
+
+namespace basalt::detail {
+
+namespace {
+
+/// The bytes of the rows that have contents, at a replica's address.
+std::byte* contents_at(const Residency& residency, Node node) {
+    const Datum& datum = *residency.version->datum;
+    const std::size_t row = datum.element_size * static_cast<std::size_t>(datum.cols);
+    return static_cast<std::byte*>(residency.replica_on(node).memory) +
+           row * static_cast<std::size_t>(residency.row_begin);
+}
+
+std::size_t contents_bytes(const Residency& residency) {
+    const Datum& datum = *residency.version->datum;
+    return datum.element_size * static_cast<std::size_t>(datum.cols) *
+           static_cast<std::size_t>(residency.row_end - residency.row_begin);
+}
+
+StreamRole stream_of_copy(Node from, Node to) {
+    if (from == host_node) return StreamRole::from_host;
+    return to == host_node ? StreamRole::to_host : StreamRole::peer;
+}
+
+}  // namespace
+
+bool Transfers::reaches(Node from, Node to) const {
+    return from == host_node || to == host_node || device_of(from).reaches(device_of(to));
+}
+
+/// From a device if one is valid and within reach: devices are linked faster to each other than to the host.
+Node Transfers::source_for(const Residency& r, Node node) const {
+    std::optional<Node> lost;
+    std::optional<Node> far;
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
+        const Node from = node_of_device(static_cast<int>(d));
+        if (!r.valid_on(from)) continue;
+        if (devices_[d]->lost()) {
+            lost = from;
+        } else if (reaches(from, node)) {
+            return from;
+        } else {
+            far = from;
+        }
+    }
+    if (r.valid_on(host_node)) return host_node;
+    if (far) return *far;
+    throw DeviceError("the contents of '" + std::string(r.version->datum->name) + "' were on " +
+                          device_of(lost.value()).name() + ", which is lost",
+                      device_of_node(*lost), DeviceFault::device_lost);
+}
+
+void Transfers::fetch(Residency& r, Node node, Purpose purpose) {
+    const Node from = source_for(r, node);
+    if (!reaches(from, node)) {
+        submit_copy(r, from, host_node, purpose);
+        submit_copy(r, host_node, node, purpose);
+        return;
+    }
+    submit_copy(r, from, node, purpose);
+}
+
+/// What a copy to the node must not overtake: users of the replica that it overwrites, which may be readers that the
+/// copy need not wait for as a reader itself, and of the memory's former tenant.
+TaskGroup Transfers::hazards_of_copy(Residency& r, Node node) const {
+    TaskGroup waits = r.replica_on(node).former;
+    r.version->accesses.for_each_user([&](TaskRef user, bool exclusive) {
+        if (!exclusive && graph_.uses_node(user, node)) waits.push_back(user);
+    });
+    return waits;
+}
+
+/// A task that reads the contents on `from` and runs on the stream of copies to `to`.
+DeviceWork& Transfers::begin(TaskBuilder& task, Residency& r, Node from, Node to, const char* name, Purpose purpose) {
+    const int device = from == host_node ? device_of_node(to) : device_of_node(from);
+    DeviceWork& work = task.run_on(device, stream_of_copy(from, to), Task::several_nodes);
+    work.one_memory.store(false, std::memory_order_relaxed);
+    task.make_internal(name, purpose.priority);
+    task.task().step = purpose.step.value_or(Task::no_step);
+    task.bind_all(*r.version, r.row_begin, r.row_end, AccessMode::read);
+    task.wait_for(r.replica_on(from).arrival);
+    return work;
+}
+
+/// Submits the transfer; from now on the contents are valid on the targets.
+void Transfers::finish(TaskBuilder& task, Residency& r, Node from, const std::vector<Node>& targets) {
+    DeviceWork& work = *task.task().on_device();
+    const std::uint64_t number = ++transfers_;
+    work.failed = [&failures = failures_, &r, targets, number, device = work.device] {
+        for (const Node node : targets) failures.note(r, node, number, device);
+    };
+    task.record_hazards();
+    for (const Node node : targets) {
+        Replica& target = r.replica_on(node);
+        target.arrival = task.task().ref();
+        target.arrived = number;
+        target.source = from;
+        target.former.clear();
+        r.valid |= bit_of_node(node);
+    }
+    task.submit();
+}
+
+void Transfers::submit_copy(Residency& r, Node from, Node to, Purpose purpose) {
+    const TaskGroup waits = hazards_of_copy(r, to);
+    TaskBuilder task(graph_, graph_.root());
+    DeviceWork& work = begin(task, r, from, to, to == host_node ? "to host" : "to gpu", purpose);
+    task.task().tile = {device_of_node(from), device_of_node(to), -1};
+    for (const TaskRef user : waits) task.wait_for(user);
+
+    const Copy piece{contents_at(r, to), contents_at(r, from), contents_bytes(r)};
+    Device* peer = work.role == StreamRole::peer ? &device_of(to) : nullptr;
+    work.bytes = static_cast<std::int64_t>(piece.row_bytes);
+    work.operation = [piece, role = work.role, peer](const DeviceTurn& turn) {
+        enqueue_copy(turn.device, role, piece, peer);
+    };
+    finish(task, r, from, {to});
+}
+
+void Transfers::broadcast(Residency& r, std::vector<Node> targets, Purpose purpose, BroadcastRoute route) {
+    if (targets.empty()) return;
+    const Node from = source_for(r, targets.front());
+    // a ring begins behind its source: in most steps of a factorization that GPU needs the panel first
+    std::rotate(targets.begin(), std::upper_bound(targets.begin(), targets.end(), from), targets.end());
+    const auto direct = [&](Node node) { return reaches(from, node); };
+    if (targets.size() == 1 || !std::all_of(targets.begin(), targets.end(), direct)) {
+        for (const Node node : targets) fetch(r, node, purpose);  // where peers do not reach each other: by the host
+    } else {
+        submit_broadcast(r, from, targets, purpose, route);
+    }
+}
+
+void Transfers::submit_broadcast(Residency& r, Node from, const std::vector<Node>& targets, Purpose purpose,
+                                 BroadcastRoute route) {
+    TaskGroup waits;
+    for (const Node node : targets) {
+        for (const TaskRef user : hazards_of_copy(r, node)) waits.push_back(user);
+    }
+    TaskBuilder task(graph_, graph_.root());
+    DeviceWork& work = begin(task, r, from, targets.front(), "broadcast", purpose);
+    task.task().tile = {device_of_node(from), -1, -1};
+    work.has_parts.store(true, std::memory_order_relaxed);
+    for (const TaskRef user : waits) task.wait_for(user);
+
+    BroadcastPlan plan;
+    plan.source = from == host_node ? nullptr : &device_of(from);
+    plan.from = contents_at(r, from);
+    plan.bytes = contents_bytes(r);
+    plan.from_source_only = route == BroadcastRoute::from_source;
+    for (const Node node : targets) plan.targets.push_back({&device_of(node), contents_at(r, node)});
+    work.operation = [plan](const DeviceTurn& turn) { turn.streams = enqueue_broadcast(plan, turn.spans); };
+    finish(task, r, from, targets);
+}
+
+}  // namespace basalt::detail

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "basalt/array.hpp"
+#include "basalt/runtime.hpp"
+#include "base/host_memory.hpp"
+#include "runtime/storage/host_stripes.hpp"
+#include "tiles/dealt_columns.hpp"
+#include "tiles/grid.hpp"
+
+namespace basalt::detail {
+
+/// The memory of a tiled matrix: one slab, tile columns at a constant stride, each registered as a datum of
+/// padded_rows x tile width elements.
+class MatrixStorage {
+  public:
+    MatrixStorage(Runtime& runtime, const TileGrid& grid, std::size_t element_size, const char* name);
+    ~MatrixStorage();
+    MatrixStorage(const MatrixStorage&) = delete;
+    MatrixStorage& operator=(const MatrixStorage&) = delete;
+
+    Runtime& runtime() const { return runtime_; }
+    const TileGrid& grid() const { return grid_; }
+    Datum* datum(Index j) const { return columns_[static_cast<std::size_t>(j)].get(); }
+    void* column(Index j) const;
+    std::size_t column_bytes() const { return static_cast<std::size_t>(grid_.tile_column_size()) * element_size_; }
+    /// The distribution of tile columns over the GPUs, and the GPU of column j; Place::cpu() without GPUs.
+    const ColumnDeal& deal() const { return deal_; }
+    void set_deal(Deal deal) { deal_ = ColumnDeal(deal, deal_.gpus()); }
+    Place place_of(Index j) const { return runtime_.gpus() > 0 ? Place::gpu(deal_.gpu_of(j)) : Place::cpu(); }
+    /// Pins the slab for copies to and from GPUs, unless it is pinned.
+    void pin();
+    /// The same where the host's memory holds some of the contents, once everything submitted so far has run.
+    void pin_what_is_at_home();
+    /// Reserves memory on the GPUs for the first `columns` tile columns, at constant stride, unless they have memory
+    /// there.
+    void make_room_on_gpus(Index columns) const;
+    /// Memory of the user's on a GPU becomes tile column j's there. The next task on the column writes all of it.
+    /// Throws UsageError inside a task.
+    void adopt(Index j, int gpu, void* memory);
+    /// The memory adopted so far, all of it on one GPU.
+    struct Adopted {
+        std::optional<int> gpu;
+        std::size_t bytes = 0;
+    };
+    const Adopted& adopted() const { return adopted_; }
+    /// The user gets that memory back when all tasks submitted so far have run. The tile columns must not be used
+    /// afterwards.
+    void give_back() { given_back_.store(true, std::memory_order_relaxed); }
+    /// For copies between an array of the user's and the tile columns, through GPUs.
+    HostStripes& stripes() { return stripes_; }
+    /// Waits for the tasks that use tile column j.
+    void wait(Index j) const { wait_datum(columns_[static_cast<std::size_t>(j)]); }
+
+    /// Rows [row_begin, row_end) and columns [col_begin, col_end) of tile column j, padding allowed.
+    /// Throws UsageError where they do not exist.
+    template <class T>
+    Region<T> region(Index j, Index row_begin, Index row_end, Index col_begin, Index col_end) const {
+        check(j, row_begin, row_end, col_begin, col_end);
+        const Index width = grid_.shape().width;
+        return {datum(j),
+                row_begin,
+                row_end,
+                static_cast<std::int32_t>(col_begin),
+                static_cast<std::int32_t>(col_end),
+                row_begin * width + col_begin,
+                row_end - row_begin,
+                col_end - col_begin,
+                width,
+                1};
+    }
+
+  private:
+    void check(Index j, Index row_begin, Index row_end, Index col_begin, Index col_end) const;
+
+    Runtime& runtime_;
+    TileGrid grid_;
+    ColumnDeal deal_;
+    std::size_t element_size_;
+    const char* name_;
+    HostBuffer slab_;
+    bool pinned_ = false;
+    Adopted adopted_;
+    std::atomic<bool> given_back_{false};
+    std::vector<DatumHandle> columns_;  // declared after the slab: waited for and destroyed before it
+    HostStripes stripes_;
+};
+
+}  // namespace basalt::detail

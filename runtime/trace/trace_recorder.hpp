@@ -1,0 +1,99 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "basalt/trace.hpp"
+#include "runtime/device/stream_points.hpp"
+#include "runtime/graph/task.hpp"
+
+namespace basalt::detail {
+
+/// A state of a thread block of a panel kernel, from begin to end in nanoseconds of std::chrono::steady_clock.
+struct BlockState {
+    int block;
+    const char* name;
+    std::int64_t begin;
+    std::int64_t end;
+};
+
+/// Records what ran where and when: a list for each place, then one for each stream of each device. When off, it
+/// costs one load and a branch a task. record() is called by the thread that works the place, record_device() and
+/// record_blocks() by any; take() when nothing is in flight.
+class TraceRecorder {
+  public:
+    TraceRecorder(int places, int devices)
+        : places_(static_cast<std::size_t>(places)),
+          rows_(places_ + static_cast<std::size_t>(devices * stream_roles)) {}
+
+    bool enabled() const { return enabled_.load(std::memory_order_relaxed); }
+    void start() { enabled_.store(true, std::memory_order_relaxed); }
+
+    static std::int64_t now() {
+        return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+            .count();
+    }
+
+    void record(int row, const Task& task, std::int64_t begin) {
+        rows_[static_cast<std::size_t>(row)].events.push_back(Event(task, begin, now()));
+    }
+    /// Records a span of the task on a device, from `begin` to `end`.
+    void record_device(const Task& task, const StreamSpan& span, std::int64_t begin, std::int64_t end);
+
+    /// Records the blocks of a step's panel on a device. Each block gets a row of the trace.
+    void record_blocks(int device, int step, const std::vector<BlockState>& states);
+
+    Trace take();
+
+  private:
+    struct Event {
+        Event(const Task& task, std::int64_t begin, std::int64_t end);
+
+        const char* name;
+        std::array<int, 3> tile;
+        int priority;
+        int step;
+        std::int64_t begin;
+        std::int64_t end;
+        std::int64_t bytes = 0;
+        std::optional<int> target;  // see StreamSpan
+        std::uint64_t id;
+        std::array<std::uint64_t, Task::recorded_predecessors> after{};  // ids, with Task::in_part
+        std::uint8_t predecessors = 0;
+    };
+    struct alignas(64) Row {
+        std::mutex lock;  // for rows of devices: drivers of other devices record broadcasts there
+        std::vector<Event> events;
+    };
+    /// A bar of a broadcast.
+    struct Part {
+        std::uint64_t id;
+        int device;  // whose row it is on
+        int target;
+    };
+    using PartsOfTasks = std::unordered_map<std::uint64_t, std::vector<Part>>;
+    struct BlockEvent {
+        int device;
+        int step;
+        BlockState state;
+    };
+    TraceRow heading(std::size_t index) const;
+    PartsOfTasks tell_parts_apart();
+    static std::vector<std::uint64_t> waited_for(const Event& event, int device, const PartsOfTasks& parts);
+    void take_row(std::size_t index, const PartsOfTasks& parts, Trace& trace);
+    void take_blocks(Trace& trace);
+
+    const std::size_t places_;
+    std::vector<Row> rows_;
+    std::atomic<bool> enabled_{false};
+    std::mutex blocks_lock_;
+    std::vector<BlockEvent> blocks_;  ///< guarded by blocks_lock_
+};
+
+}  // namespace basalt::detail

@@ -1,0 +1,50 @@
+#include "runtime/workers/outside_place.hpp"
+
+namespace basalt::detail {
+
+void OutsidePlace::notify_all() {
+    const std::lock_guard guard(lock_);
+    changed_.notify_all();
+}
+
+void OutsidePlace::notify_waiters() {
+    if (waiters_.load(std::memory_order_seq_cst) > 0) notify_all();
+}
+
+void OutsidePlace::leave() {
+    taken_.store(false, std::memory_order_release);
+    notify_waiters();
+}
+
+void OutsidePlace::wait_for_change() {
+    // The stand-in notices the request when it next looks; the time limit covers the moment between looking and
+    // waiting.
+    waiters_.fetch_add(1, std::memory_order_seq_cst);
+    if (stand_in_works()) parking_.wake_scope(awaited_);
+    {
+        std::unique_lock guard(lock_);
+        changed_.wait_for(guard, std::chrono::milliseconds(1));
+    }
+    waiters_.fetch_sub(1, std::memory_order_seq_cst);
+}
+
+void OutsidePlace::park_stand_in(const std::function<bool()>& woken) {
+    std::unique_lock guard(lock_);
+    stand_in_parked_.store(true, std::memory_order_seq_cst);
+    changed_.wait(guard, woken);
+    stand_in_parked_.store(false, std::memory_order_relaxed);
+}
+
+void OutsidePlace::rest_stand_in(std::chrono::milliseconds period, const std::function<bool()>& stop) {
+    std::unique_lock guard(lock_);
+    changed_.wait_for(guard, period, stop);
+}
+
+void OutsidePlace::work_as_stand_in(const std::function<void()>& work) {
+    stand_in_works_.store(true, std::memory_order_relaxed);
+    work();
+    stand_in_works_.store(false, std::memory_order_relaxed);
+    leave();
+}
+
+}  // namespace basalt::detail

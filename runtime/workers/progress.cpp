@@ -1,0 +1,28 @@
+#include "runtime/workers/progress.hpp"
+
+#include <atomic>
+
+namespace basalt::detail {
+
+std::uint64_t Progress::completed() const {
+    std::uint64_t sum = 0;
+    // acquire: pairs with Completion::settle(): what a counted task wrote is visible
+    for (const Worker* worker : workers_) sum += worker->completed.load(std::memory_order_acquire);
+    return sum;
+}
+
+std::uint64_t Progress::in_flight() const {
+    // Completed first: a task is counted as submitted before it can complete, so the difference never is
+    // negative, and zero means that nothing was in flight at some moment in between.
+    const std::uint64_t done = completed();
+    return root_.submitted.load(std::memory_order_acquire) - done;
+}
+
+void Progress::announce_quiescence() {
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // own counter first, then the others'
+    if (in_flight() != 0) return;
+    if (parking_.anyone_parked()) parking_.wake_scope(&root_);
+    outside_.notify_waiters();
+}
+
+}  // namespace basalt::detail

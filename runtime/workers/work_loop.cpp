@@ -1,0 +1,183 @@
+#include "runtime/workers/work_loop.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <thread>
+
+#include "base/spin_lock.hpp"
+
+namespace basalt::detail {
+
+namespace {
+
+// Polling for work: from about 5 us on, growing to some 12 us, in pauses of about 30 ns. So a thread without work
+// hardly disturbs the caches of those that have some, and where tasks are tiny it finds enough of them at
+// once to be worth a steal (docs/decisions/0002-runtime.md has the measurements). After some 300 us it sleeps;
+// waking a sleeper costs the waker a system call.
+constexpr int idle_polls_before_sleep = 30;
+constexpr int first_pause = 160;
+constexpr int longest_pause = 400;
+
+// A thread that waits for everything polls for longer where there are GPUs: waking it would take as long as a small
+// factorization.
+constexpr auto polling_beside_gpus = std::chrono::milliseconds(5);
+
+// To see whether it may stop, a thread reads the counter of every place. It does so after every long task, but only
+// after one in many short ones.
+constexpr int most_tasks_between_looks = 64;
+constexpr auto long_between_looks = std::chrono::microseconds(100);
+
+// The longest sleep of a thread that waits for something. What it waits for may happen without any task being queued,
+// as when each task of a chain hands the next one directly to its own worker.
+constexpr auto longest_nap = std::chrono::milliseconds(10);
+
+// Fetching a task from another core costs several cache misses on both sides, up to half a microsecond. Where tasks
+// are shorter than that, a thread that ran dry stays away for a while, and its neighbour is faster for it.
+constexpr auto short_task = std::chrono::nanoseconds(500);
+constexpr int pauses_after_short_tasks = 4000;
+
+/// How long the tasks took that a thread ran between two times without work.
+class Stretch {
+  public:
+    void begin() {
+        begin_ = std::chrono::steady_clock::now();
+        tasks_ = 0;
+    }
+    void count() { ++tasks_; }
+    bool of_short_tasks() const {
+        return tasks_ > 0 && std::chrono::steady_clock::now() - begin_ < tasks_ * short_task;
+    }
+
+  private:
+    std::int64_t tasks_ = 0;
+    std::chrono::steady_clock::time_point begin_{};
+};
+
+/// When to look next, in tasks: from one on, doubling while looks come in quick succession.
+class LookInterval {
+  public:
+    bool due() {
+        if (--left_ > 0) return false;
+        const auto now = std::chrono::steady_clock::now();
+        tasks_ = now - last_ < long_between_looks ? std::min(2 * tasks_, most_tasks_between_looks) : 1;
+        last_ = now;
+        left_ = tasks_;
+        return true;
+    }
+
+  private:
+    int tasks_ = 1;
+    int left_ = 1;
+    std::chrono::steady_clock::time_point last_{};
+};
+
+void pause_for(int poll) {
+    const int pauses = std::min(longest_pause, first_pause << std::min(poll - 1, 3));
+    for (int i = 0; i < pauses; ++i) cpu_relax();
+}
+
+void stay_away(const std::function<bool()>& done) {
+    for (int i = 0; i < pauses_after_short_tasks && !done(); i += first_pause) pause_for(1);
+}
+
+}  // namespace
+
+/// A thread without work: how long it has been polling, and how it sleeps.
+struct WorkLoop::Idleness {
+    const bool patient;  ///< polls for longer, since it waits for GPUs
+    ParkingLot::Sleeper sleeper{};
+    int polls = 0;
+    std::chrono::steady_clock::time_point since{};
+
+    /// Counts a fruitless look for work. Whether to poll again instead of sleeping.
+    bool poll_again() {
+        if (++polls == 1 && patient) since = std::chrono::steady_clock::now();
+        return polls < idle_polls_before_sleep ||
+               (patient && std::chrono::steady_clock::now() - since < polling_beside_gpus);
+    }
+};
+
+/// A task of min_level or deeper; gangs that assemble come first.
+Task* WorkLoop::find_work(Worker& worker, int min_level) {
+    bool late = worker.late_until.load(std::memory_order_relaxed) != 0;
+    if (late) late = Gangs::is_late(worker);  // or it would count as late for longer than it is
+    while (p_.gangs.assembling(late) && p_.gangs.join(worker)) {
+    }
+    return p_.ready.pop(worker, min_level);
+}
+
+/// Runs the task; returns what the worker should run next, if its completion made something ready.
+Task* WorkLoop::run_one(Task& task, Worker& worker, int min_level) {
+    if (task.gang) {
+        p_.gangs.lead(task, worker);
+    } else {
+        p_.kernels.run_alone(task, worker);
+    }
+    p_.completion.kernel_done(task, worker);
+    return p_.ready.choose_next(worker, min_level);
+}
+
+void WorkLoop::work_until(Worker& worker, int min_level, const void* awaited, const std::function<bool()>& done,
+                          Deadline deadline) {
+    // a destructor of a kernel may wait before its task's successors have been handed on
+    Task* next = p_.ready.choose_next(worker, min_level);
+    // the stand-in itself waits for nothing
+    Idleness idle{awaited == &p_.root && p_.real_gpus && !p_.outside.stand_in_works()};
+    idle.sleeper.min_level = min_level;
+    idle.sleeper.scope = awaited;
+    idle.sleeper.may_join = worker.gangs == 0;
+    LookInterval look;
+    Stretch stretch;
+    stretch.begin();
+    while (true) {
+        const bool late = deadline && std::chrono::steady_clock::now() >= *deadline;
+        if (late || ((next == nullptr || look.due()) && done())) {
+            if (next != nullptr) p_.ready.push(&next, 1, &worker);
+            p_.ready.pass_on_wake_up();
+            return;
+        }
+        if (next == nullptr) next = find_work(worker, min_level);
+        if (next != nullptr) {
+            if (idle.polls > 0) stretch.begin();
+            idle.polls = 0;
+            stretch.count();
+            next = run_one(*next, worker, min_level);
+            continue;
+        }
+        worker.searching = true;
+        if (idle.polls == 0) {
+            p_.progress.announce_quiescence();
+            if (stretch.of_short_tasks()) stay_away(done);
+        }
+        if (idle.poll_again()) {
+            pause_for(idle.polls);
+        } else {
+            sleep(worker, idle, done, deadline);
+        }
+    }
+}
+
+/// Until there is work, or done() may hold, or the deadline.
+void WorkLoop::sleep(Worker& worker, Idleness& idle, const std::function<bool()>& done, Deadline deadline) {
+    ParkingLot::Sleeper& sleeper = idle.sleeper;
+    idle.polls = 0;
+    p_.parking.announce(sleeper);
+    const bool shares_core = worker.late_until.load(std::memory_order_relaxed) != 0;
+    const bool gang_waits = p_.gangs.assembling(shares_core) && worker.gangs == 0;
+    if (done() || p_.ready.any(sleeper.min_level) || gang_waits) {
+        p_.parking.leave(sleeper);
+        std::this_thread::yield();
+        return;
+    }
+    p_.progress.announce_quiescence();
+    Deadline wake_up = deadline;
+    if (sleeper.scope != nullptr) {
+        const auto nap_end = std::chrono::steady_clock::now() + longest_nap;
+        wake_up = deadline ? std::min(*deadline, nap_end) : nap_end;
+    }
+    const bool woken = p_.parking.sleep(sleeper, wake_up);
+    if (!woken) idle.polls = idle_polls_before_sleep - 1;  // a nap's end is no reason to poll for long
+}
+
+}  // namespace basalt::detail

@@ -1,0 +1,17 @@
+#include "tasks/choices/usual_tile.hpp"
+
+#include <algorithm>
+
+#include "tasks/choices/tuning_entry.hpp"
+
+namespace basalt::detail {
+
+TileShape usual_tile(const Tuning& tuning, Index m, Index n, int gpus) {
+    const GpuTuning::Lu& lu = tuning.gpu.lu;
+    const Index smaller = std::min(m, n);
+    if (gpus == 0 || smaller < lu.smallest_order) return entry_for(tuning.cpu.lu.sizes, smaller).tile;
+    const Index tile = dealt_tile(entry_for(lu.sizes, smaller).tile, lu.deal, n, gpus);
+    return {tile, tile};
+}
+
+}  // namespace basalt::detail

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <basalt/tile_shape.hpp>
+#include <basalt/tuning.hpp>
+
+namespace basalt::detail {
+
+/// Tiles for an m x n matrix on `gpus` GPUs where nothing says how it is used: those of the tables for LU, which suit
+/// the other factorizations too.
+TileShape usual_tile(const Tuning& tuning, Index m, Index n, int gpus);
+
+}  // namespace basalt::detail

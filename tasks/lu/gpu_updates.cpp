@@ -1,0 +1,231 @@
+// LU in the modes hybrid and gpu: what a panel does to the columns on its right and left.
+#include <algorithm>
+#include <type_traits>
+#include <vector>
+
+#include "kernels/on_stream.hpp"
+#include "runtime/device/gpus.hpp"
+#include "runtime/engine/runtime_access.hpp"
+#include "tasks/lu/gpu_tasks.hpp"
+
+namespace basalt::detail {
+
+template <class T>
+void GpuLuTasks<T>::update_leading(int k, int next) {
+    const Panel& p = panel(next);
+    const GpuColumns<T> columns{rows(), g_.nb, 0, p.width};
+    submit_update(of_panel(k), {.gpu = geometry_.owner(next), .leading = true, .gate = next, .cols = p.width}, columns,
+                  [&](AccessList& data) { data.readwrite(ring_.rows(next, panel(k).first, rows())); });
+}
+
+template <class T>
+void GpuLuTasks<T>::update_rest(int k, const ColumnPlace& first, const ColumnPlace& end, std::optional<int> next) {
+    update_columns(of_panel(k), first, end, next);
+}
+
+template <class T>
+void GpuLuTasks<T>::update_beyond(int k, int next) {
+    const PanelBlock& block = block_of(k);
+    rt_.broadcast(block_rows(k), patience(k, block_of_panels), k);
+    update_columns({block.first, block.last, block_rows(k), g_.block_width, block_of_panels}, reach(k), end_of_group(),
+                   next);
+}
+
+template <class T>
+void GpuLuTasks<T>::gather(int k) {
+    const Panel& p = panel(k);
+    const int gpu = geometry_.owner(k);
+    const bool first = block_of(k).first == k;
+    AccessList data;
+    data.read(ring_.rows(k)).read(moves(k)).write(g_.buffers.rest_rows[static_cast<std::size_t>(gpu)].region());
+    if (first) {
+        data.write(block_rows(k));
+    } else {
+        data.readwrite(block_rows(k));
+    }
+    const Index done = p.first - panel(block_of(k).first).first;
+    rt_.submit(
+        {.name = "gather",
+         .priority = patience(k, block_of_panels),
+         .tile = {k, -1, -1},
+         .step = k,
+         .place = Place::gpu(gpu)},
+        data,
+        on_any_device([p, done, rows = rows(), nb = g_.nb, ld = g_.block_width](Stream stream, const Addresses& at) {
+            const auto l =
+                View<const T>::row_major(static_cast<const T*>(at[0]) + p.first * nb, rows - p.first, p.width, nb);
+            const RowMoves row_moves(static_cast<Index*>(at[1]), p.width);
+            T* const block = static_cast<T*>(at[3]) + p.first * ld;
+            if (done > 0) {
+                const auto before = one_tile_column(View<T>::row_major(block, rows - p.first, done, ld));
+                const auto exchanged = dense_tile_columns(static_cast<T*>(at[2]), 1, p.width, done);
+                on_stream::exchange_rows<T>(stream, row_moves, before, exchanged);
+                on_stream::copy_tile_columns<T>(stream, exchanged, before.row_range(0, p.width));
+            }
+            on_stream::copy_elements<T>(stream, l, View<T>::row_major(block + done, rows - p.first, p.width, ld));
+        }));
+}
+
+/// The step of the factors' panels on columns of the group from `first` to `end`.
+template <class T>
+void GpuLuTasks<T>::update_columns(const Factors& factors, const ColumnPlace& first, const ColumnPlace& end,
+                                   std::optional<int> next) {
+    const Index begin = std::max(first.tile_column, group_.first);
+    const bool cut = end.tile_column < group_.last && end.col > 0;  // in the last tile column
+    const Index last = std::min(end.tile_column, group_.last) - (cut ? 0 : 1);
+    for (int g = 0; g < geometry_.gpus(); ++g) {
+        const std::vector<Index> mine = geometry_.columns_of(g, begin, last + 1);
+        if (mine.empty()) continue;
+        const auto count = static_cast<Index>(mine.size());
+        const Index col_begin = mine.front() == first.tile_column ? first.col : 0;
+        const Index col_end = cut && mine.back() == last ? end.col : tile_width();
+        if (count == 1 && col_begin >= col_end) continue;
+        const GpuColumns<T> columns{rows(), tile_width(), col_begin, col_end};
+        const Index cols = (count - 1) * tile_width() + col_end - col_begin;
+        submit_update(factors, {.gpu = g, .gate = gate_on(g, next), .cols = cols}, columns, [&](AccessList& data) {
+            for (const Index j : mine) {
+                data.readwrite(matrix(j, panel(factors.first).first, rows(), j == mine.front() ? col_begin : 0,
+                                      j == mine.back() ? col_end : tile_width()));
+            }
+        });
+    }
+}
+
+/// The gate that the rest of a GPU's work waits for, where this GPU factors panel `next`: it opens behind the leading
+/// update, so that the panel finds free multiprocessors, or behind the panel where that goes alone.
+template <class T>
+std::optional<int> GpuLuTasks<T>::gate_on(int gpu, std::optional<int> next) const {
+    return next && on_gpu(*next) && geometry_.owner(*next) == gpu ? next : std::nullopt;
+}
+
+/// Whether a product of these dimensions is made by slices. On emulated devices all that may be are.
+template <class T>
+bool GpuLuTasks<T>::by_slices(Index rows, Index depth, Index cols) const {
+    if (!std::is_same_v<T, float> || !choices_.split_products || choices_.tf32) return false;
+    if (gpus_of(rt_).device(0).emulated()) return true;
+    return worth_splitting(rt_.tuning().gpu.lu.splitting, rows, depth, cols);
+}
+
+/// Columns of a GPU: exchange of rows, U = L^-1 A right of the triangle, A -= L U below. add_columns(data) adds the
+/// accesses to them.
+template <class T>
+template <class F>
+void GpuLuTasks<T>::submit_update(const Factors& factors, const Part& part, const GpuColumns<T>& columns,
+                                  const F& add_columns) {
+    const std::vector<Panel> panels(s_.panels.begin() + factors.first, s_.panels.begin() + factors.last);
+    const int k = factors.last - 1;
+    const Index top_row = panels.front().first, depth = panels.back().end() - top_row;
+    const auto device = static_cast<std::size_t>(part.gpu);
+    const ScratchMatrix<T>& top = part.leading ? g_.buffers.lead_rows[device] : g_.buffers.rest_rows[device];
+    const ScratchMatrix<Index>& slices = part.leading ? g_.buffers.lead_slices[device] : g_.buffers.rest_slices[device];
+    const bool use_inverse = choices_.solve_by_inverse && !on_gpu(k);
+    const bool split = by_slices(rows() - panels.back().end(), depth, part.cols);
+    // inverses, products by slices and TF32 have kernels of their own
+    const bool at_once = part.leading && !use_inverse && !split && !choices_.tf32 &&
+                         rows() - panels.back().end() <= rt_.tuning().gpu.lu.leading_rows;
+    AccessList data;
+    data.read(factors.l).write(top.region()).write(slices.region());
+    const std::size_t first_moves = data.records().size();
+    for (int i = factors.first; i < factors.last; ++i) data.read(moves(i));
+    const std::size_t inverses = data.records().size();
+    if (use_inverse) data.read(inverse(k));
+    if (part.gate && part.leading) data.write(gate(*part.gate));
+    if (part.gate && !part.leading) data.read(gate(*part.gate));
+    const std::size_t first_column = data.records().size();
+    add_columns(data);
+    const ProductPrecision precision = choices_.tf32 ? ProductPrecision::tf32 : ProductPrecision::full;
+    const char* safe = &g_.inverse_is_safe[static_cast<std::size_t>(k)];
+    rt_.submit(
+        {.name = part.leading ? TaskName("update leading") : TaskName("update"),
+         .priority = part.leading ? urgent : patience(k, factors.patience),
+         .tile = {k, -1, -1},
+         .step = k,
+         .place = Place::gpu(part.gpu)},
+        data, on_any_device([=, ld = factors.ld](Stream stream, const Addresses& at) {
+            const auto l = View<const T>::row_major(static_cast<const T*>(at[0]) + top_row * ld, columns.rows - top_row,
+                                                    depth, ld);
+            const auto triangle = l.block(0, 0, depth, depth), below = l.block(depth, 0, l.rows() - depth, depth);
+            auto* w = static_cast<T*>(at[1]);
+            const auto update_group = [&](TileColumns<T> group) {
+                const TileColumns<T> a = group.row_range(top_row, columns.rows - top_row);
+                if (at_once && on_stream::leading_update_fits<T>(stream, l, a.column(0))) {
+                    const RowMoves row_moves(static_cast<Index*>(at[first_moves]), depth);
+                    return on_stream::update_leading<T>(stream, l, row_moves, a.column(0));
+                }
+                const auto exchanged = dense_tile_columns(w, a.columns, depth, a.width);
+                w += a.columns * depth * a.width;
+                for (std::size_t i = 0; i < panels.size(); ++i) {
+                    // later panels leave this panel's top rows alone
+                    const Index first = panels[i].first - top_row, width = panels[i].width;
+                    on_stream::exchange_rows<T>(stream, RowMoves(static_cast<Index*>(at[first_moves + i]), width),
+                                                a.row_range(first, a.rows - first), exchanged.row_range(first, width));
+                }
+                const TileColumns<T> u = a.row_range(0, depth);
+                if (use_inverse && *safe != 0) {
+                    const auto x = View<const T>::row_major(static_cast<const T*>(at[inverses]), depth, inverted_block,
+                                                            inverted_block);
+                    on_stream::solve_by_inverses<T>(stream, triangle, x, exchanged, u);
+                } else {
+                    on_stream::solve_by_substitution<T>(stream, triangle, exchanged, u);
+                }
+                const TileColumns<T> trailing = a.row_range(depth, a.rows - depth);
+                if constexpr (std::is_same_v<T, float>) {
+                    if (split) return on_stream::update_by_slices(stream, below, u, trailing, at[2]);
+                }
+                on_stream::update_trailing<T>(stream, below, u, trailing, precision);
+            };
+            columns.for_each_group(at.data() + first_column, at.size() - first_column, update_group);
+        }));
+}
+
+// --- interchanges left of the panels ---
+
+template <class T>
+void GpuLuTasks<T>::interchange_left(int k, std::optional<int> next) {
+    const Panel& p = panel(k);
+    const bool partial = p.col_begin > 0;  // the panel's own tile column
+    const Index end = p.tile_column + (partial ? 1 : 0);
+    for (int g = 0; g < geometry_.gpus(); ++g) {
+        const std::vector<Index> mine = geometry_.columns_of(g, 0, end);
+        if (mine.empty()) continue;
+        const Index col_end = partial && mine.back() == p.tile_column ? p.col_begin : tile_width();
+        AccessList data;
+        data.read(moves(k)).write(g_.buffers.rest_rows[static_cast<std::size_t>(g)].region());
+        if (const auto opened = gate_on(g, next)) data.read(gate(*opened));
+        const std::size_t first_column = data.records().size();
+        for (const Index j : mine) {
+            data.readwrite(matrix(j, p.first, rows(), 0, j == mine.back() ? col_end : tile_width()));
+        }
+        rt_.submit({.name = "interchange",
+                    .priority = patience(k, interchanges_last),
+                    .tile = {k, -1, -1},
+                    .step = k,
+                    .place = Place::gpu(g)},
+                   data,
+                   on_any_device([p, first_column, columns = GpuColumns<T>{rows(), tile_width(), 0, col_end}](
+                                     Stream stream, const Addresses& at) {
+                       const RowMoves row_moves(static_cast<Index*>(at[0]), p.width);
+                       auto* w = static_cast<T*>(at[1]);
+                       columns.for_each_group(
+                           at.data() + first_column, at.size() - first_column, [&](TileColumns<T> group) {
+                               const TileColumns<T> a = group.row_range(p.first, columns.rows - p.first);
+                               const auto exchanged = dense_tile_columns(w, a.columns, p.width, a.width);
+                               on_stream::exchange_rows<T>(stream, row_moves, a, exchanged);
+                               on_stream::copy_tile_columns<T>(stream, exchanged, a.row_range(0, p.width));
+                               w += a.columns * p.width * a.width;
+                           });
+                   }));
+    }
+}
+template void GpuLuTasks<float>::update_leading(int, int);
+template void GpuLuTasks<float>::update_rest(int, const ColumnPlace&, const ColumnPlace&, std::optional<int>);
+template void GpuLuTasks<float>::gather(int);
+template void GpuLuTasks<float>::update_beyond(int, int);
+template void GpuLuTasks<float>::interchange_left(int, std::optional<int>);
+template void GpuLuTasks<double>::update_leading(int, int);
+template void GpuLuTasks<double>::update_rest(int, const ColumnPlace&, const ColumnPlace&, std::optional<int>);
+template void GpuLuTasks<double>::gather(int);
+template void GpuLuTasks<double>::update_beyond(int, int);
+template void GpuLuTasks<double>::interchange_left(int, std::optional<int>);
+
+}  // namespace basalt::detail

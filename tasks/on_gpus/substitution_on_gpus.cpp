@@ -1,0 +1,81 @@
+#include "tasks/on_gpus/substitution_on_gpus.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernels/on_stream.hpp"
+#include "runtime/engine/gpu_data.hpp"
+#include "runtime/engine/gpu_memory.hpp"
+#include "runtime/engine/runtime_access.hpp"
+
+namespace basalt::detail {
+
+ColumnGpus gpus_to_solve_on(const MatrixStorage& a, std::size_t bytes) {
+    const Runtime& runtime = a.runtime();
+    GpuData& data = gpu_data(runtime);
+    if (data.gpus_to_deal_to() == 0) return {};
+    // a column in the middle of the memory leaves two free ranges, one of which has to hold all the rest
+    const std::size_t needed = a.column_bytes() + 2 * bytes;
+    ColumnGpus gpus;
+    for (Index j = 0; j < a.grid().tile_cols(); ++j) {
+        if (data.at_home(*a.datum(j))) return {};
+        int gpu = 0;
+        while (gpu < runtime.gpus() && !data.valid_on(*a.datum(j), gpu)) ++gpu;
+        if (gpu == runtime.gpus() || gpu_memory(runtime).capacity(gpu) < needed) return {};
+        gpus.push_back(gpu);
+    }
+    return gpus;
+}
+
+template <class T>
+SubstitutionOnGpus<T>::SubstitutionOnGpus(const MatrixStorage& a, ColumnGpus gpus, Index order, const Matrix<T>& x)
+    : a_(a), gpus_(std::move(gpus)), order_(order), x_(x) {
+    x.share_storage()->pin_what_is_at_home();
+}
+
+template <class T>
+void SubstitutionOnGpus<T>::solve(Triangle triangle, Diagonal diagonal, Operand operand) const {
+    const Index count = order_ == 0 ? 0 : a_.grid().tile_col_of(order_ - 1) + 1;
+    const bool ascending = (triangle == Triangle::lower) == (operand == Operand::plain);
+    for (Index column = 0; column < x_.tile_cols(); ++column) {
+        for (Index i = 0; i < count; ++i) {
+            solve(ascending ? i : count - 1 - i, column, triangle, diagonal, operand);
+        }
+    }
+}
+
+/// One tile column of A: its square on the diagonal, and the rest of the triangle below or above it.
+template <class T>
+void SubstitutionOnGpus<T>::solve(Index tile_column, Index column, Triangle triangle, Diagonal diagonal,
+                                  Operand operand) const {
+    const TileGrid& grid = a_.grid();
+    const bool lower = triangle == Triangle::lower;
+    const Index first = grid.first_col(tile_column), end = std::min(order_, first + grid.tile_width(tile_column));
+    const Index width = end - first, row_begin = lower ? first : 0, row_end = lower ? order_ : end;
+    const Index square = first - row_begin, rest = lower ? width : 0;
+    const bool transposed = operand == Operand::transposed;
+    a_.runtime().submit({.name = "solve",
+                         .tile = {static_cast<int>(tile_column), static_cast<int>(column), -1},
+                         .place = Place::gpu(gpus_[static_cast<std::size_t>(tile_column)])},
+                        read(a_.template region<T>(tile_column, row_begin, row_end, 0, width)),
+                        readwrite(x_.block(column, row_begin, row_end, 0, x_.column(column).cols)),
+                        on_any_device([=](Stream stream, View<const T> a, View<T> x) {
+                            const View<const T> t = a.block(square, 0, width, width);
+                            const View<const T> other = a.block(rest, 0, a.rows() - width, width);
+                            const View<T> own = x.block(square, 0, width, x.cols());
+                            const View<T> others = x.block(rest, 0, x.rows() - width, x.cols());
+                            if (transposed) {
+                                on_stream::subtract_from_rows<T>(stream, basalt::transposed(other), others, own);
+                                on_stream::solve_triangle<T>(stream, lower ? Triangle::upper : Triangle::lower,
+                                                             diagonal, basalt::transposed(t), own);
+                            } else {
+                                on_stream::solve_triangle<T>(stream, triangle, diagonal, t, own);
+                                on_stream::subtract_from_rows<T>(stream, other, own, others);
+                            }
+                        }));
+}
+
+template class SubstitutionOnGpus<float>;
+template class SubstitutionOnGpus<double>;
+
+}  // namespace basalt::detail

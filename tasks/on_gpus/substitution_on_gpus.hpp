@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "basalt/matrix.hpp"
+#include "kernels/triangle.hpp"
+#include "runtime/storage/matrix_storage.hpp"
+
+namespace basalt::detail {
+
+/// GPUs, by tile column.
+using ColumnGpus = std::vector<int>;
+
+/// The GPUs that have a matrix's tile columns once everything submitted so far has run, if no column is on the host and
+/// each GPU has room for tasks that need `bytes` in addition to a column. Then solving on GPUs costs less than moving
+/// the matrix to the host. Otherwise, and inside a task, the result is empty: cores solve. Call this before submitting
+/// any part of the solution, which may move columns.
+ColumnGpus gpus_to_solve_on(const MatrixStorage& a, std::size_t bytes);
+
+/// Solves with the triangles of a factored matrix on GPUs, tile column after tile column, each on its GPU. The
+/// right-hand sides go from one GPU to the next.
+template <class T>
+class SubstitutionOnGpus {
+  public:
+    /// The triangles are those of the matrix's first `order` rows and columns. Pins x's memory where its contents are
+    /// on the host.
+    SubstitutionOnGpus(const MatrixStorage& a, ColumnGpus gpus, Index order, const Matrix<T>& x);
+
+    enum class Operand { plain, transposed };
+
+    /// X = T^-1 X, or T^-T X, for the first `order` rows of X.
+    void solve(Triangle triangle, Diagonal diagonal, Operand operand = Operand::plain) const;
+
+  private:
+    void solve(Index tile_column, Index column, Triangle triangle, Diagonal diagonal, Operand operand) const;
+
+    const MatrixStorage& a_;
+    const ColumnGpus gpus_;
+    const Index order_;
+    const Matrix<T>& x_;
+};
+
+extern template class SubstitutionOnGpus<float>;
+extern template class SubstitutionOnGpus<double>;
+
+}  // namespace basalt::detail

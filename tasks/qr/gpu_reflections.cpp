@@ -1,0 +1,42 @@
+#include "tasks/qr/gpu_reflections.hpp"
+
+#include "kernels/cuda/qr/workspace.hpp"
+#include "tasks/on_gpus/column_groups.hpp"
+
+namespace basalt::detail {
+
+template <class T>
+ScratchLayout GpuReflections<T>::layout(Runtime& runtime, Index rows, Index nb, Index columns,
+                                        GpuReflections<T>& reflections) {
+    const int processors = most_multiprocessors(runtime);
+    // on an emulated GPU the kernels are the CPU's, which have their own workspace
+    const Index workspace =
+        processors > 0 ? aligned(cuda_kernels::reflect_columns_workspace(rows, nb, columns, processors)) : line;
+    ScratchLayout all;
+    const Index gpus = runtime.gpus();
+    all.add(
+        reflections.v,
+        {.name = "reflectors", .rows = rows, .cols = nb, .count = gpus, .on_a_gpu = 1, .home = ScratchHome::addresses});
+    all.add(reflections.workspaces, {.name = "workspace of reflections",
+                                     .rows = workspace,
+                                     .count = gpus,
+                                     .on_a_gpu = 1,
+                                     .home = ScratchHome::addresses});
+    return all;
+}
+
+template <class T>
+std::size_t GpuReflections<T>::bytes(Runtime& runtime, Index rows, Index nb, Index columns) {
+    GpuReflections<T> none;
+    return layout(runtime, rows, nb, columns, none).gpu_bytes();
+}
+
+template <class T>
+GpuReflections<T>::GpuReflections(Runtime& runtime, Index rows, Index nb, Index columns) : columns(columns) {
+    memory_ = layout(runtime, rows, nb, columns, *this).make(runtime);
+}
+
+template struct GpuReflections<float>;
+template struct GpuReflections<double>;
+
+}  // namespace basalt::detail

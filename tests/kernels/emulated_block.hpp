@@ -1,0 +1,227 @@
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include <ucontext.h>
+
+namespace basalt_tests {
+
+/// A block of a GPU's threads, one after the other on this one: each runs until it waits for its warp or for its block.
+/// Within that, warps come in order or against it, so that what a missing barrier lets slip has two outcomes. Throws
+/// std::logic_error where threads of a warp, or warps, do not come to the same call, or where one waits for another
+/// block.
+class EmulatedBlock {
+  public:
+    EmulatedBlock(int warps, bool backwards) : warps_(warps), backwards_(backwards) {}
+
+    /// What solve_strip(), solve_in_shared(), update_leading() and factor_leaf() call a thread.
+    class Thread {
+      public:
+        int warp, warps, lane;
+
+        void sync() const { block_->wait(*this, {Call::sync}); }
+        void meet() const { sync(); }
+
+        /// Two elements, not before the block waits for copies.
+        template <class T>
+        void copy(T* to, const T* from) const {
+            block_->copies_.push_back([=] { std::copy_n(from, 2, to); });
+        }
+        void wait_for_copies() const {
+            if (warp == 0 && lane == 0) block_->copies_awaited_ = true;
+            sync();
+        }
+
+        /// In groups: at once where warps come backwards, when they are waited for otherwise.
+        template <int count, class T>
+        void copy(T* to, const T* from) const {
+            if (block_->backwards_) {
+                std::copy_n(from, count, to);
+            } else {
+                copies_.back().push_back([=] { std::copy_n(from, count, to); });
+            }
+        }
+        void commit_copies() const { copies_.emplace_back(); }
+        template <int pending>
+        void wait_for_own_copies() const {
+            for (; copies_.size() > pending + 1; copies_.pop_front()) {
+                for (const auto& copy : copies_.front()) copy();
+            }
+        }
+
+        // the block is alone, so that what is not there when it is looked for never will be
+        int load_acquire(const int* counter) const { return *counter; }
+        void store_release(int* counter, int value) const { *counter = value; }
+        void add_release(int* counter, int value) const { *counter += value; }
+        int fetch_add(int* counter, int value) const { return std::exchange(*counter, *counter + value); }
+        bool compare_exchange(int* counter, int& expected, int value) const {
+            if (*counter != expected) return expected = *counter, false;
+            *counter = value;
+            return true;
+        }
+        void pause() const { throw std::logic_error("a block waits for what comes after it"); }
+
+        /// As the GPU's instructions: of doubles, denormal numbers count as zero, and the lower half of the result is.
+        double reciprocal_root_estimate(double x) const {
+            const double y = 1 / std::sqrt(x < std::numeric_limits<double>::min() && x > 0 ? 0 : x);
+            return std::bit_cast<double>(std::bit_cast<std::uint64_t>(y) & 0xffffffff00000000U);
+        }
+        float reciprocal_root_estimate(float x) const { return 1 / std::sqrt(x); }
+
+        template <class T>
+        T from_lane(T value, int source) const {
+            double exchanged = static_cast<double>(value);
+            block_->wait(*this, {Call::from_lane, &exchanged, source});
+            return static_cast<T>(exchanged);
+        }
+
+        /// Fragments as the PTX ISA has them for mma.m16n8k8 with .f64.
+        void mma_16x8x8(double& c0, double& c1, double& c2, double& c3, double a0, double a1, double a2, double a3,
+                        double b0, double b1) const {
+            double all[] = {c0, c1, c2, c3, a0, a1, a2, a3, b0, b1};
+            block_->wait(*this, {Call::mma, all});
+            c0 = all[0], c1 = all[1], c2 = all[2], c3 = all[3];
+        }
+
+      private:
+        friend class EmulatedBlock;
+        Thread(EmulatedBlock& block, int w, int l) : warp(w), warps(block.warps_), lane(l), block_(&block) {}
+        EmulatedBlock* block_;
+        mutable std::deque<std::vector<std::function<void()>>> copies_{1};  ///< own ones on their way, in groups
+    };
+
+    void run(const std::function<void(const Thread&)>& body) {
+        body_ = &body;
+        fibers_.clear();
+        for (int i = 0; i < warps_ * lanes; ++i) fibers_.push_back(std::make_unique<Fiber>(*this, i));
+        while (fibers_.front()->call.kind != Call::done) {
+            for (int i = 0; i < warps_; ++i) run_warp(backwards_ ? warps_ - 1 - i : i);
+            for (int w = 1; w < warps_; ++w) agree(fiber(0, 0), fiber(w, 0));
+            if (copies_awaited_) arrive_copies();
+        }
+    }
+
+  private:
+    static constexpr int lanes = 32;
+    static constexpr std::size_t stack_size = std::size_t{1} << 16;
+
+    struct Call {
+        enum Kind { start, sync, from_lane, mma, done } kind = start;
+        double* values = nullptr;
+        int source = 0;
+    };
+
+    struct Fiber {
+        Fiber(EmulatedBlock& block, int index)
+            : owner(block), thread(block, index / lanes, index % lanes), stack(std::make_unique<char[]>(stack_size)) {
+            getcontext(&context);
+            context.uc_stack.ss_sp = stack.get();
+            context.uc_stack.ss_size = stack_size;
+            context.uc_link = &block.scheduler_;
+            makecontext(&context, &EmulatedBlock::enter, 0);
+        }
+        EmulatedBlock& owner;
+        Thread thread;
+        std::unique_ptr<char[]> stack;
+        ucontext_t context{};
+        Call call;
+    };
+
+    static inline Fiber* current_ = nullptr;
+
+    static void enter() {
+        Fiber& self = *current_;
+        try {
+            (*self.owner.body_)(self.thread);
+        } catch (...) {
+            self.owner.failure_ = std::current_exception();
+        }
+        self.call = {Call::done};
+    }
+
+    Fiber& fiber(int warp, int lane) { return *fibers_[static_cast<std::size_t>(warp * lanes + lane)]; }
+
+    void wait(const Thread& thread, Call call) {
+        Fiber& self = fiber(thread.warp, thread.lane);
+        self.call = call;
+        swapcontext(&self.context, &scheduler_);
+    }
+
+    static void agree(const Fiber& a, const Fiber& b) {
+        if (a.call.kind != b.call.kind) throw std::logic_error("threads of a block wait for different things");
+    }
+
+    /// Until it comes to a barrier of the block, or its end.
+    void run_warp(int warp) {
+        if (fiber(warp, 0).call.kind == Call::done) return;
+        while (true) {
+            for (int lane = 0; lane < lanes; ++lane) {
+                current_ = &fiber(warp, lane);
+                swapcontext(&scheduler_, &current_->context);
+                if (failure_) std::rethrow_exception(failure_);
+            }
+            for (int lane = 1; lane < lanes; ++lane) agree(fiber(warp, 0), fiber(warp, lane));
+            const Call::Kind kind = fiber(warp, 0).call.kind;
+            if (kind == Call::mma) {
+                multiply(warp);
+            } else if (kind == Call::from_lane) {
+                exchange(warp);
+            } else {
+                return;
+            }
+        }
+    }
+
+    void arrive_copies() {
+        for (const auto& copy : copies_) copy();
+        copies_.clear();
+        copies_awaited_ = false;
+    }
+
+    void exchange(int warp) {
+        double given[lanes];
+        for (int lane = 0; lane < lanes; ++lane) given[lane] = *fiber(warp, lane).call.values;
+        for (int lane = 0; lane < lanes; ++lane) *fiber(warp, lane).call.values = given[fiber(warp, lane).call.source];
+    }
+
+    void multiply(int warp) {
+        double a[16][8], b[8][8];
+        for (int lane = 0; lane < lanes; ++lane) {
+            const double* const v = fiber(warp, lane).call.values;
+            const int group = lane >> 2, in_group = lane % 4;
+            for (int i = 0; i < 4; ++i) a[i % 2 == 0 ? group : group + 8][i < 2 ? in_group : in_group + 4] = v[4 + i];
+            for (int i = 0; i < 2; ++i) b[in_group + 4 * i][group] = v[8 + i];
+        }
+        for (int lane = 0; lane < lanes; ++lane) {
+            double* const v = fiber(warp, lane).call.values;
+            const int group = lane >> 2, in_group = lane % 4;
+            for (int i = 0; i < 4; ++i) {
+                const int row = i < 2 ? group : group + 8, col = in_group * 2 + (i & 1);
+                for (int k = 0; k < 8; ++k) v[i] += a[row][k] * b[k][col];
+            }
+        }
+    }
+
+    int warps_;
+    bool backwards_;
+    const std::function<void(const Thread&)>* body_ = nullptr;
+    std::vector<std::unique_ptr<Fiber>> fibers_;
+    std::vector<std::function<void()>> copies_;  ///< on their way
+    bool copies_awaited_ = false;
+    std::exception_ptr failure_;
+    ucontext_t scheduler_{};
+};
+
+}  // namespace basalt_tests

@@ -1,0 +1,374 @@
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "basalt/array.hpp"
+#include "runtime/engine/gpu_data.hpp"
+#include "runtime/engine/host_copies.hpp"
+#include "runtime/engine/runtime_access.hpp"
+#include "tests/runtime/random_graph/guard.hpp"
+
+namespace basalt_tests {
+
+/// What a task of a random graph throws.
+struct Thrown : std::runtime_error {
+    explicit Thrown(int id) : std::runtime_error("thrown on purpose"), id(id) {}
+    int id;
+};
+
+/// A datum of a program, registered with a runtime.
+struct LiveDatum {
+    std::vector<Cell> memory;  ///< of those that the runtime does not own; outlives them, who come home to it
+    basalt::Array<Cell> array;
+    basalt::detail::DatumHandle plane;
+
+    basalt::detail::Datum* handle() const { return plane.get() != nullptr ? plane.get() : array.rows(0, 0).datum; }
+};
+
+/// One run of a program through a runtime: submits its tasks and is their kernel.
+class Execution {
+  public:
+    Execution(basalt::Runtime& runtime, const Program& program)
+        : runtime_(runtime),
+          program_(program),
+          states_(static_cast<std::size_t>(program.all_tasks)),
+          data_(program.data.size()) {
+        for (std::size_t d = 0; d < data_.size(); ++d) register_datum(program.data[d], data_[d]);
+    }
+
+    void submit(const TaskSpec& task);
+    /// The kernel: one member's share of the task.
+    void perform(const TaskSpec& task, const basalt::Team& team, const std::vector<CellView>& views);
+    void perform_on_gpu(const TaskSpec& task, basalt::Stream stream, const std::vector<CellView>& views);
+
+    void submit_errand(const Errand& errand) {
+        const auto datum = static_cast<std::size_t>(errand.datum);
+        const DatumSpec& spec = program_.data[datum];
+        const basalt::Region<Cell> all{
+            data_[datum].handle(), 0, spec.rows, 0, spec.cols, 0, spec.rows, spec.cols, spec.cols, 1};
+        if (errand.kind == Errand::prefetch) runtime_.prefetch(all, errand.place);
+        if (errand.kind == Errand::broadcast) runtime_.broadcast(all);
+        if (errand.kind == Errand::leave)
+            basalt::detail::gpu_data(runtime_).leave(*all.datum, errand.place.gpu_number(), {});
+        if (errand.kind == Errand::fetch) {
+            basalt::detail::host_copies(runtime_).submit_fetch({.name = "fetch"}, access(errand.from).record,
+                                                               access(errand.to).record, errand.place.gpu_number());
+        }
+    }
+
+    /// Destroys the datum and creates it again. Returns the contents of the test's memory in between.
+    std::vector<Cell> renew(std::size_t datum) {
+        LiveDatum& live = data_[datum];
+        live.array.release();
+        live.plane.reset();
+        std::vector<Cell> left = live.memory;
+        if (!belongs_to_test(program_.data[datum])) live.memory.clear();
+        register_datum(program_.data[datum], live);
+        return left;
+    }
+
+    /// Waits for the datum and returns its contents.
+    std::vector<Cell> look_at(std::size_t datum) {
+        LiveDatum& live = data_[datum];
+        const void* base =
+            live.plane.get() != nullptr ? basalt::detail::wait_datum(live.plane) : live.array.host_view().data();
+        const auto* cells = static_cast<const Cell*>(base);
+        const DatumSpec& spec = program_.data[datum];
+        std::vector<Cell> copy(static_cast<std::size_t>(spec.rows * spec.cols));
+        std::copy_n(cells, copy.size(), copy.begin());
+        return copy;
+    }
+
+    int runs(int task) const { return state(task).runs.load(); }
+    bool thrown(int task) const { return state(task).thrown.load(); }
+    Hashes hashes(int task) const {
+        const State& s = state(task);
+        return {{s.read[0].load(), s.read[1].load()}, s.local};
+    }
+
+    /// The first thing that a kernel found wrong, or nothing.
+    std::string complaint() const {
+        const std::lock_guard guard(complaint_lock_);
+        return complaint_;
+    }
+
+  private:
+    struct State {
+        std::atomic<int> runs{0};
+        std::atomic<int> inside{0};
+        std::atomic<bool> thrown{false};
+        std::atomic<int> gpu{-1};  // the one that it ran on
+        std::atomic<std::uint64_t> read[2] = {0, 0};
+        std::uint64_t local = 0;
+    };
+
+    /// What is moved into the runtime.
+    struct Kernel {
+        Execution* execution;
+        const TaskSpec* task;
+
+        template <class... Element>
+        void operator()(const basalt::Team& team, basalt::View<Element>... views) const {
+            execution->perform(*task, team, {views...});
+        }
+    };
+    struct ListKernel {
+        Execution* execution;
+        const TaskSpec* task;
+        std::vector<CellView> views;
+        void operator()(const basalt::Team& team) const { execution->perform(*task, team, views); }
+    };
+    struct AddressKernel {
+        Execution* execution;
+        const TaskSpec* task;
+        std::vector<basalt::Access<Cell>> accesses;
+
+        std::vector<CellView> views(const basalt::Addresses& addresses) const {
+            std::vector<CellView> views;
+            for (std::size_t i = 0; i < accesses.size(); ++i) views.push_back(accesses[i].view(addresses[i]));
+            return views;
+        }
+        void operator()(const basalt::Team& team, const basalt::Addresses& addresses) const {
+            execution->perform(*task, team, views(addresses));
+        }
+        void operator()(basalt::Stream stream, const basalt::Addresses& addresses) const {
+            execution->perform_on_gpu(*task, stream, views(addresses));
+        }
+    };
+    struct GpuKernel {
+        Execution* execution;
+        const TaskSpec* task;
+
+        template <class... Element>
+        void operator()(basalt::Stream stream, basalt::View<Element>... views) const {
+            execution->perform_on_gpu(*task, stream, {views...});
+        }
+    };
+
+    const State& state(int task) const { return states_[static_cast<std::size_t>(task)]; }
+    State& state(int task) { return states_[static_cast<std::size_t>(task)]; }
+
+    void register_datum(const DatumSpec& spec, LiveDatum& live) {
+        const auto elements = static_cast<std::size_t>(spec.rows * spec.cols);
+        if (!may_be_renamed(spec)) live.memory.resize(elements, Cell{0, 0});
+        switch (spec.kind) {
+            case DatumKind::owned: live.array = basalt::Array<Cell>(runtime_, spec.rows, "owned"); break;
+            case DatumKind::wrapped:
+                live.array = basalt::Array<Cell>::wrap(runtime_, live.memory.data(), spec.rows, "wrapped");
+                break;
+            case DatumKind::owned_plane: live.plane = plane(spec, nullptr, basalt::detail::Storage::owned); break;
+            case DatumKind::plane: live.plane = plane(spec, &live, basalt::detail::Storage::borrowed); break;
+            case DatumKind::column: live.plane = plane(spec, &live, basalt::detail::Storage::pinned); break;
+            case DatumKind::scratch: live.plane = plane(spec, &live, basalt::detail::Storage::scratch); break;
+        }
+    }
+
+    basalt::detail::DatumHandle plane(const DatumSpec& spec, LiveDatum* memory, basalt::detail::Storage storage) {
+        void* base = memory != nullptr ? memory->memory.data() : nullptr;
+        return basalt::detail::create_datum(runtime_, base, sizeof(Cell), spec.rows, spec.cols, storage, "plane");
+    }
+
+    basalt::Access<Cell> access(const AccessSpec& spec) const {
+        const basalt::Index cols = program_.data[static_cast<std::size_t>(spec.datum)].cols;
+        return {{data_[static_cast<std::size_t>(spec.datum)].handle(), spec.row_begin, spec.row_end, spec.col_begin,
+                 spec.col_end, spec.mode},
+                spec.row_begin * cols + spec.col_begin,
+                spec.row_end - spec.row_begin,
+                spec.col_end - spec.col_begin,
+                cols,
+                1};
+    }
+
+    template <std::size_t... I>
+    void submit_with_views(const basalt::TaskOptions& options, const TaskSpec& task, std::index_sequence<I...>) {
+        if (task.accesses.size() != sizeof...(I)) {
+            if constexpr (sizeof...(I) < 8) {
+                return submit_with_views(options, task, std::make_index_sequence<sizeof...(I) + 1>{});
+            }
+            throw std::logic_error("the generator made a task with too many accesses");
+        }
+        // a GPU kernel that knows what to do on an emulated device, or none: then the CPU kernel runs there
+        const auto gpu = basalt::detail::on_any_device(GpuKernel{this, &task});
+        const bool twin = task.id % 2 == 0;
+        if (!task.on_gpu) {
+            runtime_.submit(options, access(task.accesses[I])..., Kernel{this, &task});
+        } else if (!task.on_cpu) {
+            runtime_.submit(options, access(task.accesses[I])..., gpu);
+        } else if (twin) {
+            runtime_.submit(options, access(task.accesses[I])..., Kernel{this, &task}, basalt::cuda(NeverCalled{}));
+        } else {
+            runtime_.submit(options, access(task.accesses[I])..., Kernel{this, &task}, gpu);
+        }
+    }
+
+    /// Stands for a kernel that only a real GPU could run.
+    struct NeverCalled {
+        void operator()(basalt::Stream) const { throw std::logic_error("an emulated device called a cuda kernel"); }
+    };
+
+    void submit_with_addresses(const basalt::TaskOptions& options, const TaskSpec& task) {
+        basalt::AccessList list;
+        AddressKernel kernel{this, &task, {}};
+        for (const AccessSpec& spec : task.accesses) {
+            kernel.accesses.push_back(access(spec));
+            list.add(kernel.accesses.back());
+        }
+        const auto gpu = basalt::detail::on_any_device(kernel);
+        if (!task.on_gpu) {
+            runtime_.submit(options, list, kernel);
+        } else if (!task.on_cpu) {
+            runtime_.submit(options, list, gpu);
+        } else {
+            runtime_.submit(options, list, kernel, gpu);
+        }
+    }
+
+    void submit_with_list(const basalt::TaskOptions& options, const TaskSpec& task) {
+        basalt::AccessList list;
+        ListKernel kernel{this, &task, {}};
+        for (const AccessSpec& spec : task.accesses) {
+            const basalt::Access<Cell> a = access(spec);
+            list.add(a);
+            kernel.views.push_back(
+                a.view(const_cast<Cell*>(data_[static_cast<std::size_t>(spec.datum)].memory.data())));
+        }
+        runtime_.submit(options, list, std::move(kernel));
+    }
+
+    void complain(const TaskSpec& task, const std::string& what) {
+        const std::lock_guard guard(complaint_lock_);
+        if (complaint_.empty()) complaint_ = "task " + std::to_string(task.id) + ": " + what;
+    }
+
+    void enter(const TaskSpec& task, const basalt::Team& team);
+    void work(const TaskSpec& task, const basalt::Team& team, const std::vector<CellView>& views, int round);
+    void run_local_steps(const TaskSpec& task);
+    void run_children(const TaskSpec& task);
+    void wait_for_children(const TaskSpec& task);
+
+    basalt::Runtime& runtime_;
+    const Program& program_;
+    std::vector<State> states_;
+    mutable std::mutex complaint_lock_;
+    std::string complaint_;
+    std::vector<LiveDatum> data_;  // last: destroyed first, which waits for the tasks
+};
+
+inline void Execution::submit(const TaskSpec& task) {
+    const basalt::TaskOptions options{.name = "node",
+                                      .priority = task.priority,
+                                      .threads = task.threads,
+                                      .tile = {task.id, -1, -1},
+                                      .place = task.place};
+    if (task.as_list && runtime_.gpus() > 0) {
+        submit_with_addresses(options, task);
+    } else if (task.as_list) {
+        submit_with_list(options, task);
+    } else {
+        submit_with_views(options, task, std::index_sequence<>{});
+    }
+}
+
+inline void Execution::perform(const TaskSpec& task, const basalt::Team& team, const std::vector<CellView>& views) {
+    enter(task, team);
+    work(task, team, views, 0);
+    if (task.throws && team.rank() == task.id % team.size()) {
+        state(task.id).thrown = true;
+        throw Thrown(task.id);
+    }
+    if (task.cancels && team.rank() == 0) runtime_.cancel();
+    if (team.rank() == task.id % team.size()) {
+        run_local_steps(task);
+        run_children(task);
+        if (task.works_again) wait_for_children(task);
+    }
+    if (task.works_again) {
+        team.barrier();
+        work(task, team, views, 1);
+    } else if (team.rank() % 2 == 0) {
+        team.barrier();  // the others have left, or will
+    }
+}
+
+inline void Execution::perform_on_gpu(const TaskSpec& task, basalt::Stream stream, const std::vector<CellView>& views) {
+    state(task.id).gpu = stream.device();
+    if (task.place.is_gpu() && task.place.gpu_number() != stream.device()) complain(task, "is on the wrong GPU");
+    if (task.place.is_cpu() || task.depth > 0) complain(task, "is on a GPU");
+    basalt::TeamBarrier alone(1);
+    perform(task, basalt::Team(0, alone), views);
+}
+
+inline void Execution::enter(const TaskSpec& task, const basalt::Team& team) {
+    State& s = state(task.id);
+    if (team.rank() == 0 && s.runs.fetch_add(1) != 0) complain(task, "ran twice");
+    s.inside.fetch_add(1);
+    team.barrier();
+    if (s.inside.load() != team.size()) complain(task, "not all members of the gang were inside");
+    const int most = std::min(task.threads.max, runtime_.workers());
+    const bool on_gpu = task.place.is_gpu() || state(task.id).gpu >= 0;
+    const int least = task.depth == 0 && !on_gpu ? std::min(task.threads.min, most) : 1;
+    if (team.size() < least || team.size() > most) complain(task, "the gang has a size that was not asked for");
+    team.barrier();
+}
+
+inline void Execution::work(const TaskSpec& task, const basalt::Team& team, const std::vector<CellView>& views,
+                            int round) {
+    std::unique_ptr<Guard> guard;
+    const bool moves = runtime_.gpus() > 0;  // guards would be copied along, perhaps while somebody holds them
+    if (team.rank() == 0 && !moves) {
+        guard = std::make_unique<Guard>(task, views);
+        if (guard->violated()) complain(task, "somebody else uses what it accesses");
+    }
+    const Work work(task, round);
+    std::uint64_t sum = 0;
+    for (std::size_t k = 0; k < views.size(); ++k) {
+        team.barrier();  // accesses of one task may overlap
+        const std::uint64_t read = work.apply(k, views[k], team.rank(), team.size());
+        sum += read;
+        if (!moves || task.accesses[k].mode != basalt::AccessMode::read) continue;
+        if (task.id % 8 == 0) std::this_thread::sleep_for(std::chrono::microseconds(20));
+        if (work.apply(k, views[k], team.rank(), team.size()) != read)
+            complain(task, "what it reads changes meanwhile");
+    }
+    state(task.id).read[round].fetch_add(sum);
+    team.barrier();
+    guard.reset();
+    team.barrier();  // children come only now
+}
+
+/// A chain on an array that no other task knows.
+inline void Execution::run_local_steps(const TaskSpec& task) {
+    if (task.local_steps == 0) return;
+    basalt::Array<std::uint64_t> local(runtime_, 1, "local");
+    for (int step = 0; step < task.local_steps; ++step) {
+        runtime_.submit({.name = "local"}, readwrite(local),
+                        [step](basalt::View<std::uint64_t> x) { x[0] = local_step(x[0], step); });
+    }
+    state(task.id).local = local.host_view()[0];
+}
+
+inline void Execution::run_children(const TaskSpec& task) {
+    for (std::size_t i = 0; i < task.children.size(); ++i) {
+        submit(task.children[i]);
+        if (task.waits_after[i]) wait_for_children(task);
+    }
+}
+
+inline void Execution::wait_for_children(const TaskSpec& task) {
+    try {
+        runtime_.wait();
+    } catch (const basalt::Error&) {
+        if (!task.catches) throw;
+    }
+}
+
+}  // namespace basalt_tests

@@ -1,0 +1,266 @@
+// Tasks that submit tasks, and data that live or die inside tasks.
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "basalt/array.hpp"
+#include "basalt/runtime.hpp"
+#include "tests/common/catch.hpp"
+#include "tests/common/gate.hpp"
+#include "tests/common/mentions.hpp"
+#include "tests/common/runtime_settings.hpp"
+#include "tests/common/watchdog.hpp"
+
+using namespace basalt;
+using basalt_tests::every_setting;
+using basalt_tests::Gate;
+using basalt_tests::mentions;
+using basalt_tests::Setting;
+using basalt_tests::Watchdog;
+
+namespace {
+
+/// What wait() says of a graph with one parent task whose children access what `child` says.
+template <class Child>
+std::string complaint_about(Runtime& runtime, const Access<int>& held, Child&& submit_child) {
+    runtime.submit({.name = "parent"}, held, [&](View<int>) { submit_child(); });
+    try {
+        runtime.wait();
+    } catch (const TaskError& error) {
+        CHECK(error.task() == "parent");
+        CHECK_THROWS_AS(std::rethrow_exception(error.cause()), UsageError);
+        return error.what();
+    }
+    return "";
+}
+
+long fibonacci(Runtime& runtime, int n) {
+    if (n < 2) return n;
+    long a = 0;
+    long b = 0;
+    runtime.submit({.name = "fib"}, [&] { a = fibonacci(runtime, n - 1); });
+    runtime.submit({.name = "fib"}, [&] { b = fibonacci(runtime, n - 2); });
+    runtime.wait();
+    return a + b;
+}
+
+}  // namespace
+
+TEST_CASE("a task completes when its children have, whether it waits for them or not", "[sanitize]") {
+    const Setting setting = GENERATE(from_range(every_setting()));
+    const bool waits = GENERATE(false, true);
+    CAPTURE(setting, waits);
+    const Watchdog watchdog(setting.text());
+    Runtime runtime(setting.config());
+    Array<int> x(runtime, 1);
+    for (int i = 0; i < 30; ++i) {
+        runtime.submit({}, readwrite(x), [&, waits](View<int>) {
+            for (int k = 0; k < 4; ++k)
+                runtime.submit({}, readwrite(x), [](View<int> x) { x[0] = 3 * x[0] % 1001 + 1; });
+            if (waits) runtime.wait();
+        });
+        runtime.submit({}, readwrite(x), [](View<int> x) { x[0] += 5; });
+    }
+    int expected = 0;
+    for (int i = 0; i < 30; ++i) {
+        for (int k = 0; k < 4; ++k) expected = 3 * expected % 1001 + 1;
+        expected += 5;
+    }
+    CHECK(x.host_view()[0] == expected);
+}
+
+TEST_CASE("tasks nest deeply, each waiting for its children", "[sanitize]") {
+    const Setting setting = GENERATE(from_range(every_setting()));
+    CAPTURE(setting);
+    const Watchdog watchdog(setting.text());
+    Runtime runtime(setting.config());
+    CHECK(fibonacci(runtime, 12) == 144);
+    std::function<void(int)> descend = [&](int depth) {
+        if (depth > 0) runtime.submit({}, [&, depth] { descend(depth - 1); });
+        runtime.wait();
+    };
+    descend(100);
+}
+
+TEST_CASE("children may access parts of what their parent holds, also across several of its intervals") {
+    const Setting setting = GENERATE(from_range(every_setting()));
+    CAPTURE(setting);
+    const Watchdog watchdog(setting.text());
+    Runtime runtime(setting.config());
+    Array<int> x(runtime, 10);
+    runtime.submit({}, readwrite(x.rows(5, 10)), readwrite(x.rows(0, 5)), [&](View<int>, View<int>) {
+        runtime.submit({}, readwrite(x.rows(2, 8)), [](View<int> part) { part[0] = 1; });
+        runtime.submit({}, read(x), [](View<const int>) {});
+        runtime.submit({}, commute(x.rows(2, 3)), [](View<int> part) { ++part[0]; });
+    });
+    CHECK(x.host_view()[2] == 2);
+}
+
+TEST_CASE("a child that accesses what its parent does not hold is refused, naming both") {
+    const Setting setting = GENERATE(from_range(every_setting({1, 2})));
+    CAPTURE(setting);
+    const Watchdog watchdog(setting.text());
+    Runtime runtime(setting.config());
+    Array<int> x(runtime, 10, "held");
+    Array<int> y(runtime, 10, "foreign");
+    const auto held = readwrite(x.rows(2, 6));
+    const std::string other =
+        complaint_about(runtime, held, [&] { runtime.submit({}, read(y), [](View<const int>) {}); });
+    CAPTURE(other);
+    CHECK(mentions(other, "foreign rows [0, 10)"));
+    CHECK(mentions(other, "parent task 'parent'"));
+    const std::string beyond =
+        complaint_about(runtime, held, [&] { runtime.submit({}, read(x.rows(3, 7)), [](View<const int>) {}); });
+    CHECK(mentions(beyond, "held rows [3, 7)"));
+    std::string stronger;
+    runtime.submit({.name = "reader"}, read(x), [&](View<const int>) {
+        try {
+            runtime.submit({}, write(x), [](View<int>) {});
+        } catch (const UsageError& error) {
+            stronger = error.what();
+        }
+    });
+    runtime.wait();
+    CAPTURE(stronger);
+    CHECK(mentions(stronger, "in that mode"));
+}
+
+TEST_CASE("a task may use arrays of its own, and wait for one of them alone") {
+    const Setting setting = GENERATE(from_range(every_setting()));
+    CAPTURE(setting);
+    const Watchdog watchdog(setting.text());
+    Runtime runtime(setting.config());
+    std::atomic<int> sum{0};
+    for (int i = 0; i < 20; ++i) {
+        runtime.submit({}, [&] {
+            Array<int> local(runtime, 2);
+            for (int k = 0; k < 10; ++k) {
+                runtime.submit({}, write(local), [k](View<int> x) { x[0] = k; });
+                runtime.submit({}, read(local), [&](View<const int> x) { sum += x[0]; });
+            }
+            sum += 1000 * local.host_view()[0];
+        });
+    }
+    runtime.wait();
+    CHECK(sum == 20 * (45 + 9000));
+}
+
+TEST_CASE("destroying an array waits for the tasks that use it") {
+    const Setting setting = GENERATE(from_range(every_setting()));
+    CAPTURE(setting);
+    const Watchdog watchdog(setting.text());
+    Runtime runtime(setting.config());
+    std::atomic<int> ran{0};
+    auto slow = [&](View<int> x) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        ran += ++x[0] > 0;
+    };
+    {
+        Array<int> x(runtime, 1);
+        for (int i = 0; i < 10; ++i) runtime.submit({}, readwrite(x), slow);
+    }
+    CHECK(ran == 10);
+    std::vector<int> memory(1, 0);
+    Array<int> borrowed = Array<int>::wrap(runtime, memory.data(), 1);
+    for (int i = 0; i < 10; ++i) runtime.submit({}, readwrite(borrowed), slow);
+    borrowed.release();
+    CHECK(memory[0] == 10);
+    CHECK(borrowed.size() == 0);
+}
+
+TEST_CASE("an array that a kernel owns dies with the kernel") {
+    const Setting setting = GENERATE(from_range(every_setting()));
+    CAPTURE(setting);
+    const Watchdog watchdog(setting.text());
+    Runtime runtime(setting.config());
+    std::atomic<int> ran{0};
+    for (int i = 0; i < 20; ++i) {
+        auto scratch = std::make_shared<Array<int>>(runtime, 5);
+        const auto first = write(*scratch);
+        runtime.submit({}, first, [&, scratch](View<int> x) {
+            x[0] = 1;
+            ++ran;
+        });
+        const auto second = read(*scratch);
+        runtime.submit({}, second, [&, scratch = std::move(scratch)](View<const int> x) { ran += x[0]; });
+    }
+    runtime.wait();
+    CHECK(ran == 40);
+}
+
+TEST_CASE("the last reference to an array may go inside a task, one that uses it or another") {
+    const Setting setting = GENERATE(from_range(every_setting()));
+    CAPTURE(setting);
+    const Watchdog watchdog(setting.text());
+    Runtime runtime(setting.config());
+    std::atomic<int> sum{0};
+    for (int i = 0; i < 20; ++i) {
+        auto x = std::make_unique<Array<int>>(runtime, 1);
+        for (int k = 0; k < 3; ++k) {  // older versions, with readers that take their time
+            runtime.submit({}, write(*x), [k](View<int> x) { x[0] = k; });
+            runtime.submit({}, read(*x), [&](View<const int> x) {
+                std::this_thread::yield();
+                sum += x[0];
+            });
+        }
+        const auto access = readwrite(*x);
+        if (i % 2 == 0) {
+            runtime.submit({}, access, [x = std::move(x)](View<int>) mutable { x.reset(); });
+        } else {
+            runtime.submit({}, [x = std::move(x)]() mutable { x.reset(); });
+        }
+    }
+    runtime.wait();
+    CHECK(sum == 60);
+}
+
+TEST_CASE("dropping an array inside a task never waits for tasks that wait for that task") {
+    const Setting setting = GENERATE(from_range(every_setting()));
+    const bool in_closure = GENERATE(false, true);
+    CAPTURE(setting, in_closure);
+    const Watchdog watchdog(setting.text());
+    Gate gate;
+    Runtime runtime(setting.config());
+    Array<int> order(runtime, 1);
+    auto x = std::make_unique<Array<int>>(runtime, 1);
+    const auto access = readwrite(*x);
+    std::atomic<int> seen{0};
+    runtime.submit({}, readwrite(order), [&, x = std::move(x), in_closure](View<int>) mutable {
+        gate.pass();
+        if (in_closure) {
+            // on top of this very task, which waits, another one is run and destroyed
+            runtime.submit({}, [x = std::move(x)] {});
+            runtime.wait();
+        } else {
+            x.reset();
+        }
+    });
+    gate.await_arrival();
+    runtime.submit({}, access, readwrite(order), [&](View<int> x, View<int>) { seen = ++x[0]; });
+    gate.open();
+    runtime.wait();
+    CHECK(seen == 1);
+}
+
+TEST_CASE("host_view waits for its own array and not for others' tasks") {
+    const Setting setting = GENERATE(from_range(every_setting({2, 3, 4, 8})));
+    CAPTURE(setting);
+    const Watchdog watchdog(setting.text());
+    Gate gate;
+    Runtime runtime(setting.config());
+    Array<int> x(runtime, 1);
+    runtime.submit({.name = "long"}, [&] { gate.pass(); });
+    gate.await_arrival();
+    for (int i = 0; i < 5; ++i) {
+        runtime.submit({}, readwrite(x), [](View<int> x) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+            ++x[0];
+        });
+        CHECK(x.host_view()[0] == i + 1);
+    }
+    gate.open();
+    runtime.wait();
+}

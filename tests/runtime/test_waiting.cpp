@@ -1,0 +1,271 @@
+// Threads around the runtime: who waits, who helps, who sleeps, and several runtimes in one process.
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <memory>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "basalt/array.hpp"
+#include "basalt/runtime.hpp"
+#include "tests/common/catch.hpp"
+#include "tests/common/gate.hpp"
+#include "tests/common/runtime_settings.hpp"
+#include "tests/common/watchdog.hpp"
+
+using namespace basalt;
+using namespace std::chrono_literals;
+using basalt_tests::comes_true;
+using basalt_tests::every_setting;
+using basalt_tests::Gate;
+using basalt_tests::Setting;
+using basalt_tests::Watchdog;
+
+namespace {
+
+/// Processor time that this process has used so far.
+std::chrono::microseconds used_time() {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return std::chrono::seconds(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+           std::chrono::microseconds(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+}
+
+/// Whether this program's hidden test case succeeds in a process that may use the first allowed processor
+/// alone.
+bool succeeds_on_one_processor(const char* test_case) {
+    const pid_t child = fork();
+    if (child == 0) {
+        cpu_set_t mask;
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        sched_getaffinity(0, sizeof(mask), &mask);
+        int first = 0;
+        while (!CPU_ISSET(first, &mask)) ++first;
+        CPU_SET(first, &one);
+        sched_setaffinity(0, sizeof(one), &one);
+        if (freopen("/dev/null", "w", stdout) == nullptr) _exit(2);
+        execl("/proc/self/exe", "test_waiting", test_case, static_cast<char*>(nullptr));
+        _exit(3);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+constexpr const char* one_worker_case = "in a process bound to one processor there is one worker";
+
+}  // namespace
+
+TEST_CASE("the window bounds the tasks in flight and the submitter goes on when it has room") {
+    const Setting setting = GENERATE(from_range(every_setting()));
+    const std::size_t window = GENERATE(1, 2, 7, 64);
+    CAPTURE(setting, window);
+    const Watchdog watchdog(setting.text());
+    Config config = setting.config();
+    config.window = window;
+    Gate gate;
+    std::atomic<std::size_t> submitted{0};
+    Runtime runtime(config);
+    Array<int> x(runtime, 1);
+    // the chain cannot go on before the gate opens, so what has been submitted is in flight
+    runtime.submit({}, readwrite(x), [&](View<int>) { gate.pass(); });
+    gate.await_arrival();
+    std::thread submitter([&] {
+        for (submitted = 1; submitted < 200; ++submitted) runtime.submit({}, readwrite(x), [](View<int> x) { ++x[0]; });
+    });
+    CHECK(comes_true([&] { return submitted >= window; }));
+    std::this_thread::sleep_for(10ms);
+    CHECK(submitted == window);
+    gate.open();
+    submitter.join();
+    CHECK(x.host_view()[0] == 199);
+}
+
+TEST_CASE("the window bounds the children of a task, too") {
+    const Setting setting = GENERATE(from_range(every_setting()));
+    CAPTURE(setting);
+    const Watchdog watchdog(setting.text());
+    Config config = setting.config();
+    config.window = 3;
+    Runtime runtime(config);
+    std::atomic<int> in_flight{0};
+    std::atomic<int> most{0};
+    runtime.submit({}, [&] {
+        for (int i = 0; i < 300; ++i) {
+            const int now = ++in_flight;
+            int seen = most;
+            while (now > seen && !most.compare_exchange_weak(seen, now)) {
+            }
+            runtime.submit({}, [&] { --in_flight; });
+        }
+    });
+    runtime.wait();
+    CHECK(in_flight == 0);
+    CHECK(most <= 4);  // counted before it is submitted: one more than the window
+}
+
+TEST_CASE("wait_for() comes back empty-handed in time and succeeds later") {
+    const Setting setting = GENERATE(from_range(every_setting()));
+    CAPTURE(setting);
+    const Watchdog watchdog(setting.text());
+    Gate gate;
+    Runtime runtime(setting.config());
+    CHECK(runtime.wait_for(0s));
+    runtime.submit({}, [&] { gate.pass(); });
+    gate.await_arrival();
+    CHECK_FALSE(runtime.wait_for(0s));
+    const auto begin = std::chrono::steady_clock::now();
+    CHECK_FALSE(runtime.wait_for(20ms));
+    const auto waited = std::chrono::steady_clock::now() - begin;
+    CHECK(waited >= 20ms);
+    CHECK(waited < 2s);
+    gate.open();
+    CHECK(runtime.wait_for(std::chrono::hours(24 * 365 * 100)));
+    runtime.submit({}, [] { throw std::runtime_error("late"); });
+    CHECK_THROWS_AS(runtime.wait_for(20s), TaskError);
+}
+
+TEST_CASE("tasks progress although no thread waits") {
+    const Setting setting = GENERATE(from_range(every_setting()));
+    CAPTURE(setting);
+    const Watchdog watchdog(setting.text());
+    Runtime runtime(setting.config());
+    for (int round = 0; round < 3; ++round) {
+        std::atomic<int> ran{0};
+        Array<int> x(runtime, 1);
+        for (int i = 0; i < 100; ++i) runtime.submit({}, readwrite(x), [&](View<int>) { ++ran; });
+        CHECK(comes_true([&] { return ran == 100; }, 5s));
+        runtime.wait();
+    }
+}
+
+TEST_CASE("tasks progress while a thread submits another one each millisecond") {
+    const Setting setting = GENERATE(from_range(every_setting()));
+    CAPTURE(setting);
+    const Watchdog watchdog(setting.text());
+    Runtime runtime(setting.config());
+    std::atomic<int> ran{0};
+    const auto end = std::chrono::steady_clock::now() + 5s;
+    while (ran == 0 && std::chrono::steady_clock::now() < end) {
+        runtime.submit({}, [&] { ++ran; });
+        std::this_thread::sleep_for(500us);
+    }
+    CHECK(ran > 0);
+}
+
+TEST_CASE("a program may block on a future that a task fulfils") {
+    const Setting setting = GENERATE(from_range(every_setting()));
+    CAPTURE(setting);
+    const Watchdog watchdog(setting.text());
+    Runtime runtime(setting.config());
+    for (int i = 0; i < 5; ++i) {
+        std::promise<int> promise;
+        std::future<int> future = promise.get_future();
+        Array<int> x(runtime, 1);
+        runtime.submit({}, write(x), [i](View<int> x) { x[0] = i; });
+        runtime.submit({}, read(x), [&](View<const int> x) { promise.set_value(x[0]); });
+        REQUIRE(future.wait_for(10s) == std::future_status::ready);
+        CHECK(future.get() == i);
+    }
+}
+
+TEST_CASE("several threads submit and wait at the same time", "[sanitize]") {
+    const Setting setting = GENERATE(from_range(every_setting()));
+    CAPTURE(setting);
+    const Watchdog watchdog(setting.text());
+    Runtime runtime(setting.config());
+    Array<int> shared(runtime, 1);
+    std::atomic<int> wrong{0};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t) {
+        threads.emplace_back([&, t] {
+            Array<int> own(runtime, 1);
+            for (int i = 0; i < 250; ++i) {
+                runtime.submit({}, readwrite(own), [i](View<int> x) { x[0] += x[0] == i; });
+                runtime.submit({}, commute(shared), [](View<int> x) { ++x[0]; });
+                if (i % 100 == t) runtime.wait();
+                if (i % 100 == 50 + t && own.host_view()[0] != i + 1) ++wrong;
+            }
+            if (own.host_view()[0] != 250) ++wrong;
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+    CHECK(wrong == 0);
+    CHECK(shared.host_view()[0] == 1000);
+}
+
+TEST_CASE("an idle runtime uses under one per cent of a core") {
+    const Setting setting = GENERATE(from_range(every_setting({2, 8})));
+    CAPTURE(setting);
+    const Watchdog watchdog(setting.text());
+    Runtime runtime(setting.config());
+    for (int i = 0; i < 100; ++i) runtime.submit({.threads = {1, 2}}, [](const Team& team) { team.barrier(); });
+    runtime.wait();
+    std::this_thread::sleep_for(50ms);
+    const auto before = used_time();
+    std::this_thread::sleep_for(500ms);
+    CHECK((used_time() - before).count() < 5000);
+}
+
+TEST_CASE("two runtimes in one process work at the same time", "[sanitize]") {
+    const Setting setting = GENERATE(from_range(every_setting({1, 2, 4})));
+    CAPTURE(setting);
+    const Watchdog watchdog(setting.text());
+    Runtime first(setting.config());
+    Runtime second(setting.config());
+    auto run = [](Runtime& runtime) {
+        Array<int> x(runtime, 1);
+        for (int i = 0; i < 500; ++i) runtime.submit({}, readwrite(x), [](View<int> x) { ++x[0]; });
+        return x.host_view()[0];
+    };
+    auto other = std::async(std::launch::async, [&] { return run(second); });
+    CHECK(run(first) == 500);
+    CHECK(other.get() == 500);
+}
+
+TEST_CASE("a task of one runtime uses another one and passes on its errors") {
+    const Setting setting = GENERATE(from_range(every_setting({1, 2, 4})));
+    CAPTURE(setting);
+    const Watchdog watchdog(setting.text());
+    Runtime outer(setting.config());
+    Runtime inner(setting.config());
+    std::atomic<int> sum{0};
+    for (int i = 0; i < 10; ++i) {
+        outer.submit({}, [&] {
+            Array<int> x(inner, 1);
+            for (int k = 0; k < 10; ++k)
+                inner.submit({.threads = {1, 2}}, readwrite(x), [](const Team& team, View<int> x) {
+                    if (team.rank() == 0) ++x[0];
+                });
+            sum += x.host_view()[0];
+        });
+    }
+    outer.wait();
+    CHECK(sum == 100);
+    outer.submit({.name = "outer"}, [&] {
+        inner.submit({.name = "inner"}, [] { throw std::runtime_error("deep"); });
+        inner.wait();
+    });
+    try {
+        outer.wait();
+        FAIL("no exception");
+    } catch (const TaskError& error) {
+        CHECK(error.task() == "inner");
+    }
+    inner.wait();
+}
+
+TEST_CASE("the affinity mask decides how many workers there are") { CHECK(succeeds_on_one_processor(one_worker_case)); }
+
+TEST_CASE("in a process bound to one processor there is one worker", "[.child]") {
+    const Runtime runtime;
+    CHECK(runtime.workers() == 1);
+    CHECK(runtime.config().workers == 1);
+}

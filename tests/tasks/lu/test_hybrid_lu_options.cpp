@@ -1,0 +1,88 @@
+// LU in the modes hybrid and gpu: options that they have not, and what is chosen where nothing is asked for.
+#include <string>
+
+#include "tests/common/mentions.hpp"
+#include "tests/tasks/lu/hybrid_lu_cases.hpp"
+
+using namespace basalt;
+using namespace basalt_tests;
+
+TEST_CASE("options that a precision or a mode has not are refused by name") {
+    Runtime runtime(GpuMachine{.gpus = 1}.config());
+    Matrix<double> a(runtime, 8, 8);
+    Matrix<float> b(runtime, 8, 8);
+    const auto refusal = [&](auto& matrix, const LuOptions& options) {
+        try {
+            lu_factor(runtime, matrix, options);
+        } catch (const UsageError& error) {
+            return std::string(error.what());
+        }
+        return std::string("accepted");
+    };
+    LuOptions tf32 = gpu_alone(4);
+    tf32.tf32 = true;
+    CHECK(mentions(refusal(a, tf32), "LuOptions::tf32 for a matrix of double"));
+    CHECK(refusal(b, tf32) == "accepted");
+    tf32.mode = LuMode::automatic;
+    CHECK(basalt::chosen_lu_mode(runtime.tuning(), tf32, 8, 8, 1) == LuMode::gpu);
+    CHECK_THROWS_AS(basalt::chosen_lu_mode(runtime.tuning(), tf32, 8, 8, 0), UsageError);
+    tf32.mode = LuMode::cpu;
+    CHECK(mentions(refusal(b, tf32), "LuOptions::tf32 in mode cpu"));
+    LuOptions log = gpu_alone(4);
+    log.panel_log = true;
+    CHECK(mentions(refusal(b, log), "LuOptions::panel_log for a matrix of float"));
+    CHECK(refusal(a, log) == "accepted");
+    runtime.wait();
+}
+
+TEST_CASE("the modes hybrid and gpu without a GPU are refused with what would help") {
+    Config config;
+    config.workers = 1;
+    config.gpus = 0;
+    Runtime runtime(config);
+    Matrix<double> a(runtime, 8, 8);
+    for (const LuOptions& options : {hybrid(4), gpu_alone(4)}) {
+        try {
+            lu_factor(runtime, a, options);
+            FAIL("accepted");
+        } catch (const UsageError& error) {
+            const std::string what = error.what();
+            CHECK(what.find(name_of(options)) != std::string::npos);
+            CHECK(what.find("no GPU") != std::string::npos);
+            CHECK(what.find("emulat") != std::string::npos);
+        }
+    }
+}
+
+TEST_CASE("a lookahead that panels on GPUs do not have is refused; automatic takes the mode that has it") {
+    Runtime runtime(GpuMachine{.gpus = 1}.config());
+    Matrix<double> a(runtime, 8, 8);
+    CHECK_THROWS_AS(lu_factor(runtime, a, gpu_alone(4, 2)), UsageError);
+    LuOptions coarse = hybrid(4);
+    coarse.coarse_width = 8;
+    CHECK_THROWS_AS(lu_factor(runtime, a, coarse), UsageError);
+    coarse = gpu_alone(4, 0);
+    coarse.coarse_width = 8;
+    CHECK_THROWS_AS(lu_factor(runtime, a, coarse), UsageError);
+    LuOptions both = hybrid(4, 2);
+    both.gpu_panels_below = 8;
+    CHECK_THROWS_AS(lu_factor(runtime, a, both), UsageError);
+
+    LuOptions automatic;
+    CHECK(basalt::chosen_lu_mode(runtime.tuning(), automatic, 4000, 4000, 0) == LuMode::cpu);
+    CHECK(basalt::chosen_lu_mode(runtime.tuning(), automatic, 4000, 4000, 2) == LuMode::gpu);
+    CHECK(basalt::chosen_lu_mode(runtime.tuning(), automatic, 100000, 100, 2) == LuMode::cpu);
+    automatic.lookahead = 2;
+    CHECK(basalt::chosen_lu_mode(runtime.tuning(), automatic, 4000, 4000, 2) == LuMode::hybrid);
+}
+
+TEST_CASE("panels wider than GPUs take are narrower there") {
+    const Index n = basalt::widest_gpu_panel + 100;
+    const LuShape shape{n, n, {n, n}, n};
+    const Dense<float> a = random_dense<float>(n, n, 5);
+    Runtime runtime(GpuMachine{.gpus = 1}.config());
+    LuOptions options = gpu_alone(n);
+    options.narrow_at_end = false;
+    const Factored<float> got = factor(runtime, a, shape, options);
+    CHECK(factor_ratio(a, got.lu, got.pivots) < 30);
+}

@@ -1,0 +1,97 @@
+#pragma once
+
+// What the tests of arrays on the host that GPUs convert share, on emulated GPUs and on real ones.
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "runtime/engine/runtime_access.hpp"
+#include "runtime/memory/host_pool.hpp"
+#include "runtime/storage/matrix_storage.hpp"
+#include "tests/tasks/lu/hybrid_lu_cases.hpp"
+
+namespace basalt_tests {
+
+using basalt::Place;
+
+/// The array's memory pinned as long as this lives, or not.
+template <class T>
+class PinnedArray {
+  public:
+    PinnedArray(Runtime& runtime, Dense<T>& array, bool pinned)
+        : runtime_(runtime), memory_(pinned ? array.values.data() : nullptr) {
+        if (pinned) basalt::detail::pinned_memory(runtime).pin(memory_, array.values.size() * sizeof(T));
+    }
+    ~PinnedArray() {
+        if (memory_ != nullptr) basalt::detail::pinned_memory(runtime_).unpin(memory_);
+    }
+    PinnedArray(const PinnedArray&) = delete;
+    PinnedArray& operator=(const PinnedArray&) = delete;
+
+  private:
+    Runtime& runtime_;
+    T* memory_;
+};
+
+/// All that the tiles hold, padding included.
+template <class T>
+std::vector<T> stored(const Matrix<T>& a) {
+    std::vector<T> all;
+    const auto& storage = *a.share_storage();
+    for (Index j = 0; j < a.tile_cols(); ++j) {
+        a.host_view(j);
+        const T* column = static_cast<const T*>(storage.column(j));
+        all.insert(all.end(), column, column + storage.grid().tile_column_size());
+    }
+    return all;
+}
+
+template <class T>
+bool equal(const Dense<T>& a, const Dense<T>& b) {
+    for (Index j = 0; j < a.n; ++j) {
+        if (a.m > 0 && std::memcmp(&a(0, j), &b(0, j), static_cast<std::size_t>(a.m) * sizeof(T)) != 0) return false;
+    }
+    return true;
+}
+
+inline std::string text(const GpuMachine& machine, const LuShape& shape, bool pinned) {
+    return std::to_string(shape.m) + " x " + std::to_string(shape.n) + " in " + std::to_string(shape.tile.height) +
+           " x " + std::to_string(shape.tile.width) + ", " + std::to_string(machine.gpus) + " GPUs, memory " +
+           std::to_string(machine.memory) + (pinned ? ", pinned" : "");
+}
+
+/// An array goes to the tiles by GPUs as by cores, padding included, and comes back.
+template <class T>
+void check_round_trip(Runtime& rt, const GpuMachine& machine, const LuShape& shape, bool pinned) {
+    INFO(text(machine, shape, pinned));
+    Dense<T> a = random_dense<T>(shape.m, shape.n, 3, 5), back(shape.m, shape.n, 2);
+    const PinnedArray<T> pinned_a(rt, a, pinned), pinned_back(rt, back, pinned);
+    Matrix<T> by_cores(rt, shape.m, shape.n, shape.tile), by_gpus(rt, shape.m, shape.n, shape.tile);
+    by_cores.load(a.view());
+    by_gpus.load(a.view(), Place::any());
+    by_gpus.store(back.view(), Place::any());
+    rt.wait();
+    CHECK(equal(a, back));
+    CHECK(back.gap_untouched());
+    CHECK(stored(by_gpus) == stored(by_cores));
+}
+
+/// Hybrid LU gives the same bits whether cores or GPUs convert its array.
+inline void check_lu_of_array(const GpuMachine& machine, const LuShape& shape, bool pinned) {
+    INFO(text(machine, shape, pinned));
+    const Dense<double> a = generated<double>("integer", shape.m, shape.n, 7);
+    Runtime rt(machine.config());
+    const Factored<double> by_cores = factor(rt, a, shape, hybrid(shape.panel_width));
+    Dense<double> array = a;
+    const PinnedArray<double> memory_of_array(rt, array, pinned);
+    Matrix<double> tiles(rt, shape.m, shape.n, shape.tile);
+    tiles.load(array.view(), Place::any());
+    const auto lu = lu_factor(rt, tiles, hybrid(shape.panel_width));
+    tiles.store(array.view(), Place::any());
+    rt.wait();
+    CHECK(lu.pivots() == by_cores.pivots);
+    CHECK(equal(array, by_cores.lu));
+}
+
+}  // namespace basalt_tests

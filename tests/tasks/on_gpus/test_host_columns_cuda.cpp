@@ -1,0 +1,40 @@
+// A column-major array on the host that goes to tile columns and back by the GPUs there are.
+#include "tests/common/real_gpus.hpp"
+#include "tests/tasks/on_gpus/host_columns_cases.hpp"
+
+using namespace basalt;
+using namespace basalt_tests;
+
+TEMPLATE_TEST_CASE("an array on the host goes to the tiles and back by GPUs as by cores, padding included", "[cuda]",
+                   float, double) {
+    if (gpus_here() == 0) SKIP(no_gpu);
+    for (const int gpus : {1, 2, 4}) {
+        if (gpus > gpus_here()) continue;
+        for (const LuShape& shape : {LuShape{1, 1, {16, 16}, 16},
+                                     {130, 200, {8, 24}, 24},
+                                     {1000, 700, {256, 128}, 64},
+                                     {700, 1000, {64, 512}, 64}}) {
+            for (const std::size_t memory : {std::size_t{0}, std::size_t{4} << 20}) {
+                const Watchdog watchdog;
+                const GpuMachine machine{.gpus = gpus, .workers = 4, .memory = memory, .emulated = false};
+                Runtime rt(machine.config());
+                for (const bool pinned : {false, true}) check_round_trip<TestType>(rt, machine, shape, pinned);
+            }
+        }
+    }
+}
+
+TEST_CASE("hybrid LU of an array on the host gives the same bits however the array comes and goes", "[cuda]") {
+    if (gpus_here() == 0) SKIP(no_gpu);
+    for (const int gpus : {1, 2, 4}) {
+        if (gpus > gpus_here()) continue;
+        for (const LuShape& shape : {LuShape{700, 1000, {128, 256}, 64}, {1500, 1500, {128, 128}, 128}}) {
+            for (const std::size_t memory : {std::size_t{0}, std::size_t{12} << 20}) {
+                const Watchdog watchdog;
+                for (const bool pinned : {false, true}) {
+                    check_lu_of_array({.gpus = gpus, .workers = 4, .memory = memory, .emulated = false}, shape, pinned);
+                }
+            }
+        }
+    }
+}
