@@ -4,7 +4,7 @@
 
 namespace basalt {
 
-/// Views of equal shape and strides, each `stride` elements behind the one before; 0: the same view again and again.
+/// Views of equal shape and strides. Neighbours are `stride` elements apart; with stride 0 all are the same view.
 template <class T>
 struct Strided {
     View<T> first;

@@ -151,7 +151,7 @@ TEST_CASE("a closed standard stream leaves its number to no file, and stays unus
               }) == 0);
         CHECK(folder.read("out").empty());
     }
-    CHECK(status_of_child([&] {  // open ones stay what they are
+    CHECK(status_of_child([&] {  // streams that are open stay unchanged
               const int file = open(folder.path("out").c_str(), O_RDWR | O_CREAT | O_TRUNC, 0644);
               if (dup2(file, 1) != 1) return 1;
               basalt::reserve_standard_streams();

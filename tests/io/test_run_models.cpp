@@ -268,7 +268,7 @@ TEST_CASE("writers at the same time never leave a part of a file", "[sanitize]")
     std::string trouble;
     for (int tries = 0; tries < 1000000 && read < 200 && trouble.empty(); ++tries) {
         const std::string text = folder.read("models.json");
-        if (text.empty()) continue;  // nobody has written yet
+        if (text.empty()) continue;  // no writer has finished yet
         try {
             RunStore::parse(text);
             ++read;
@@ -289,7 +289,7 @@ TEST_CASE("writers at the same time never leave a part of a file", "[sanitize]")
     CHECK(some);
 }
 
-TEST_CASE("the store forgets what has not learnt for longest") {
+TEST_CASE("the store drops the model whose latest run is the oldest") {
     RunStore store;
     basalt::RunKey key(machine, lu_of(1000), FactorMode::gpu);
     for (std::size_t i = 0; i <= RunStore::most_models; ++i) {

@@ -27,7 +27,7 @@ class LatenessForTests {
     LatenessForTests& operator=(const LatenessForTests&) = delete;
 };
 
-/// Threads of which the source says that they are late.
+/// The threads that the source reports as late.
 class LateThreads {
   public:
     static void set(std::set<std::thread::id> threads) {

@@ -1,5 +1,6 @@
-"""Who may include whom: every C++ file of the tree obeys DESIGN's rule, or this test names file and line. And no
-circles: neither between files, where a header and its source count as one, nor between the folders of runtime.
+"""Every C++ file includes only from the folders that MAY_INCLUDE allows; otherwise this test names file and line.
+Includes form no circles: neither between files, where a header and its source count as one, nor between the folders of
+runtime.
 
 usage: include_rule.py SOURCE_ROOT     check the tree
        include_rule.py --self-check    check that violations are detected
@@ -12,7 +13,7 @@ import tempfile
 
 # A folder may include its own files, <basalt/...>, system headers and the folders named here. A file belongs to the
 # innermost folder of this table around it. No folder includes the factorizations (except their tests), schedulers or
-# apps: the runtime declares what it needs of them.
+# apps; the runtime declares the interfaces through which it calls them.
 _BELOW_TASKS = {"base", "tiles", "kernels", "runtime"}
 _FACTORIZATION = _BELOW_TASKS | {"tasks/choices", "tasks/on_gpus", "tasks/matrix"}
 _TASKS = _FACTORIZATION | {"tasks/lu", "tasks/cholesky", "tasks/qr"}

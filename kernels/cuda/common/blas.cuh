@@ -20,8 +20,7 @@ struct Batched {
 
 /// C_b = alpha A_b B_b + beta C_b for b < batch; all in the device's memory. cuBLAS, which takes row-major
 /// matrices for their transposes, is asked for C^T = alpha B^T A^T + beta C^T. Throws DeviceError, and
-/// std::length_error where a dimension exceeds 32 bits. For float and double, of which the latter is always multiplied
-/// in full.
+/// std::length_error where a dimension exceeds 32 bits. For float and double; `precision` applies to float only.
 template <class T>
 void batched_gemm(Stream stream, Index batch, std::type_identity_t<T> alpha, std::type_identity_t<Batched<const T>> a,
                   std::type_identity_t<Batched<const T>> b, std::type_identity_t<T> beta, Batched<T> c,

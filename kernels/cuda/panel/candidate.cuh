@@ -57,9 +57,9 @@ __device__ std::uint64_t magnitude(T value, bool on_diagonal) {
     return bits > absolute_bits(std::numeric_limits<T>::infinity()) ? no_number : bits;
 }
 
-/// The upper half of a key's magnitude, of which the lowest five bits name the lane, the first one by the largest
-/// number: the largest of a warp names the lane that has the best key, where no other has the same upper bits, and the
-/// first where no lane has any.
+/// The upper half of a key's magnitude with the lane's number in its lowest five bits. The number is inverted, so lane
+/// 0 has the largest. The maximum over a warp names the lane with the best key, unless several keys have the same upper
+/// bits. If no lane has a key, it names lane 0.
 struct Tagged {
     unsigned bits;
 

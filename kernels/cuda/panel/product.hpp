@@ -4,8 +4,9 @@
 #include "kernels/cuda/triangle/solve_strip.hpp"
 
 /// What a block of threads does between the leaves of a panel: U = L^-1 A and C -= L U for columns of few elements,
-/// written without CUDA so that a test can run it on the host. Beside what solve_strip() asks of a `Thread`,
-/// `copy(to, from)` starts the copy of two elements to shared memory and `wait_for_copies()` waits for the block's.
+/// written without CUDA so that a test can run it on the host. A `Thread` has the members that solve_strip()
+/// needs and two more: `copy(to, from)` starts the copy of two elements to shared memory, and `wait_for_copies()` waits
+/// for the copies of the thread block.
 ///
 /// U lies in shared memory in strips of 32 columns, each of which has room for product_depth rows, shared_ld apart.
 namespace basalt::cuda_detail {

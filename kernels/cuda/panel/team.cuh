@@ -26,9 +26,9 @@ __device__ inline char* dynamic_shared() {
     return memory;
 }
 
-/// The blocks of one cluster, 4, 8 or 16, of which the first `warps` warps eliminate. A candidate travels as stores to
-/// the other blocks' shared memory that count on a barrier there: a block goes on as soon as it has all candidates,
-/// with no round trip. Candidates are those of blocks, or of warps where these are few enough.
+/// The 4, 8 or 16 thread blocks of one cluster. The first `warps` warps of each block eliminate. A candidate travels as
+/// stores to the other blocks' shared memory that count on a barrier there: a block goes on as soon as it has all
+/// candidates, with no round trip. Candidates are those of blocks, or of warps where these are few enough.
 template <class T, int width, int warps = team_warps>
 class ClusterTeam {
   public:

@@ -104,7 +104,7 @@ __device__ __forceinline__ void multiply(const PanelView<T> panel, BlockRows row
     }
 }
 
-/// The same for up to 32 columns, of which the first go to the staging buffer.
+/// The same for up to 32 columns. The first columns go to the staging buffer.
 template <class T>
 __device__ __forceinline__ void multiply_few(const PanelView<T> panel, BlockRows rows, const PanelUpdate& update,
                                              const T* u, const Staging<T>& staging, BlockThread thread) {

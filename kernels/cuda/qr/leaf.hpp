@@ -23,27 +23,30 @@ void make_gram(Stream stream, View<const T> a, QrLeafData<T> leaf, T* parts);
 template <class T>
 void factor_gram(Stream stream, Index rows, int w, QrLeafData<T> leaf);
 
-/// Where it is done twice: Q1 = A r1^-1, leaf.gram = Q1^T Q1.
+/// For leaves that need a second pass: Q1 = A r1^-1, leaf.gram = Q1^T Q1.
 template <class T>
 void orthogonalize_again(Stream stream, View<const T> a, View<T> q1, QrLeafData<T> leaf, T* parts);
 
-/// Unless Householder's method does it: R, T and the x of V, whose first w rows take the place of A's.
+/// Computes R, T and the x of V, and overwrites the first w rows of A with those of V. Does nothing for leaves that
+/// Householder's method factors.
 template <class T>
 void reconstruct_reflectors(Stream stream, View<T> a, View<const T> q1, QrLeafData<T> leaf);
 
-/// Unless Householder's method does it: A x or Q1 x, V, in the place of A; rows below a leaf's first w.
+/// Overwrites the rows of A below a leaf's first w with V = A x, or V = Q1 x after a second pass. Does nothing for
+/// leaves that Householder's method factors.
 template <class T>
 void make_reflectors(Stream stream, View<T> below, View<const T> q1, QrLeafData<T> leaf);
 
-/// Of a wide leaf, whose rows below the first w are Q R with orthonormal Q: (top; R), 2 w x w, whose
-/// reflectors are those of the leaf with R in the place of Q R; leaf.x with Q = A x or Q1 x.
+/// The rows of a wide leaf below the first w are Q R with orthonormal Q. Writes the compressed form (top; R), 2 w x w:
+/// its reflectors are those of the leaf, with Q R replaced by R. Also computes leaf.x, with which Q = A x or Q1 x.
 template <class T>
 void compress_leaf(Stream stream, View<const T> top, View<T> compressed, QrLeafData<T> leaf);
 
-/// Elements of its workspace.
+/// Elements of the workspace of factor_by_householder().
 constexpr Index householder_workspace(int multiprocessors) { return 2 * (Index{multiprocessors} + 1) * qr_wide_width; }
 
-/// Where it was refused: Householder's method, column by column, on a grid of blocks that meet once a column.
+/// For leaves that Cholesky QR cannot factor: Householder's method, column by column, on a grid of thread blocks that
+/// meet once per column.
 template <class T>
 void factor_by_householder(Stream stream, View<T> v, QrLeafData<T> leaf, T* workspace);
 

@@ -258,8 +258,8 @@ struct LeafShared {
 /// orthogonal and lose no more than a few roundings in one pass. Columns of uniform numbers in [0, 1) have 4.
 constexpr double nearly_orthogonal = 16;
 
-/// A = R^T R by elimination: R = D^-1/2 U in the place of A, its inverse's transpose D^-1/2 L^-1 in
-/// `inverse`. False where a pivot is not above zero.
+/// A = R^T R by elimination. R = D^-1/2 U overwrites A; `inverse` becomes R^-T = D^-1/2 L^-1. Returns false if a pivot
+/// is not above zero.
 template <class T, class Thread>
 BASALT_DEVICE bool cholesky(const Thread& thread, const PatchPlace& place, Patch<T>& a, Patch<T>& inverse,
                             LeafShared<T>& shared) {

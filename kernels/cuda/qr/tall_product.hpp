@@ -11,7 +11,8 @@ namespace basalt::cuda_detail {
 /// Results of fewer elements for each multiprocessor are too few for a product to fill the GPU with.
 inline constexpr Index block_elements = 64 * 64;
 
-/// Elements of workspace that tall_product() needs for results of at most a x b on a GPU of so many multiprocessors.
+/// Elements of workspace that tall_product() needs for results of at most a x b on a GPU with this number of
+/// multiprocessors.
 Index tall_product_workspace(Index a, Index b, int multiprocessors);
 
 /// C = X^T Y for row-major X (m x a), Y (m x b), C (a x b), in the device's memory: stretches of rows at once, so that

@@ -17,14 +17,14 @@ Index reflect_columns_workspace(Index rows, Index k, Index columns, int multipro
 /// Workspaces of the kernels of QR (kernels/on_stream/qr.hpp) on GPUs.
 namespace basalt::cuda_kernels {
 
-/// Bytes that qr_panel_factor() needs on a GPU of so many multiprocessors.
+/// Bytes that qr_panel_factor() needs on a GPU with this number of multiprocessors.
 template <class T>
 std::size_t qr_panel_workspace(Index rows, Index cols, Index wide_leaves_from, int multiprocessors) {
     return on_stream::on_gpus_only(
         [=] { return cuda_detail::qr_panel_workspace<T>(rows, cols, wide_leaves_from, multiprocessors); });
 }
 
-/// Elements that reflect_columns() needs for k reflectors of so many rows on so many columns.
+/// Elements that reflect_columns() needs to apply k reflectors of `rows` rows to `columns` columns.
 inline Index reflect_columns_workspace(Index rows, Index k, Index columns, int multiprocessors,
                                        bool by_slices = false) {
     return on_stream::on_gpus_only(

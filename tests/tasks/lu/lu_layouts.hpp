@@ -96,7 +96,7 @@ inline std::vector<Config> configurations() {
 
 inline std::string text(const Config& c) { return std::to_string(c.workers) + " workers, " + c.scheduler; }
 
-/// A runtime whose updates on cores are of so many columns at once.
+/// A configuration whose updates on cores have this blocking.
 inline Config with_depth(int workers, basalt::CoreDepth depth) {
     auto tables = std::make_shared<basalt::TuningTables>(basalt::TuningTables::built_in());
     for (basalt::CpuTuning& cpu : tables->cpus) cpu.lu.depth = depth;
