@@ -48,7 +48,7 @@ struct Region {
     Index col_stride;
 };
 
-/// A region and how a task uses it: what read(), write(), readwrite() and commute() return.
+/// A region and the mode in which a task uses it. read(), write(), readwrite() and commute() return it.
 template <class T>
 struct Access {
     detail::AccessRecord record;
@@ -87,7 +87,7 @@ Access<const T> read(const Region<T>& region) {
     return detail::make_access<const T>(region, AccessMode::read);
 }
 
-/// The task overwrites the whole region and never reads what was there.
+/// The task overwrites the whole region and never reads its old contents.
 template <class T>
 Access<T> write(const Region<T>& region) {
     return detail::make_access<T>(region, AccessMode::write);
@@ -105,7 +105,7 @@ Access<T> commute(const Region<T>& region) {
     return detail::make_access<T>(region, AccessMode::commute);
 }
 
-/// Anything with a region(), such as an Array, stands for the whole of it.
+/// Data with a region(), such as an Array: the functions below access all of it.
 template <class D>
 concept HasRegion = requires(const D& data) {
     data.region();
@@ -128,8 +128,8 @@ auto commute(const D& data) {
     return commute(data.region());
 }
 
-/// A list of accesses of any length, built step by step, for tasks whose data are known only at run time.
-/// The same region may be named several times: the strongest mode holds.
+/// A list of accesses of any length, built step by step, for tasks whose data are known only at run time. If the same
+/// region is named several times, the strongest mode holds.
 class AccessList {
   public:
     template <class T>

@@ -13,14 +13,14 @@ namespace detail {
 enum class Storage : std::uint8_t {
     owned,     ///< allocated (zeroed) and freed by the runtime; write-only accesses may rename it
     borrowed,  ///< the user's memory: never renamed, never freed
-    pinned,    ///< the user's memory, part of a larger object of the runtime's
-    scratch,   ///< as pinned; a task that writes rows of it says that the others have no contents any more
+    pinned,    ///< part of a larger object, such as a matrix, which owns the memory
+    scratch,   ///< as pinned; when a task writes some rows, the other rows lose their contents
 };
 
 class DataRegistry;
 
-/// Waits for every task that uses the datum and for it alone, then forgets it. Inside a task that uses the datum
-/// itself, waiting would never end: memory of the runtime's is then freed later, behind its last user.
+/// Waits for the tasks that use the datum, and for no others, then forgets it. A task that uses the datum itself cannot
+/// wait for that; memory that the runtime owns is then freed after its last user.
 void destroy_datum(DataRegistry& registry, Datum* datum) noexcept;
 /// A name of the form "stem#number" for data without one; lives as long as the program.
 const char* default_name(const char* stem);
@@ -66,9 +66,9 @@ void* wait_datum(const DatumHandle& handle);
 
 /// A one-dimensional array of `size` elements that tasks may access: one datum.
 ///
-/// An array that the runtime owns starts zeroed; a task that only writes all of it never waits for older
-/// users of its contents: it gets fresh storage (renaming). Destruction waits for the tasks that use it.
-/// Movable, not copyable. Thread-safe like Runtime::submit; T is trivially copyable.
+/// An array that the runtime owns starts zeroed. A task that overwrites all of it never waits for earlier users: it
+/// gets fresh storage (renaming). Destruction waits for the tasks that use it. Movable, not copyable. Thread-safe like
+/// Runtime::submit; T is trivially copyable.
 template <class T>
 class Array {
     static_assert(std::is_trivially_copyable_v<T>, "the runtime moves data as bytes");
@@ -80,7 +80,7 @@ class Array {
     Array(Runtime& runtime, Index size, const char* name = nullptr)
         : Array(runtime, nullptr, size, detail::Storage::owned, name) {}
 
-    /// Borrows `size` elements of the user's until release() or destruction; never renamed.
+    /// Borrows `size` elements of the user's memory until release() or destruction; never renamed.
     static Array wrap(Runtime& runtime, T* data, Index size, const char* name = nullptr) {
         return Array(runtime, data, size, detail::Storage::borrowed, name);
     }
@@ -99,7 +99,8 @@ class Array {
     /// Waits for the tasks that use the array and returns its elements, in the host's memory.
     View<T> host_view() const { return View<T>(static_cast<T*>(detail::wait_datum(handle_)), size_); }
 
-    /// Waits for the tasks that use the array, then gives it up; a wrapped array is the user's again.
+    /// Waits for the tasks that use the array, then gives it up. The memory of a wrapped array belongs to the user
+    /// again.
     void release() {
         handle_.reset();
         size_ = 0;

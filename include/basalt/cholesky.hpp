@@ -11,7 +11,7 @@
 
 namespace basalt {
 
-/// Choices of the Cholesky factorization. What has no value, the library chooses.
+/// Options of the Cholesky factorization. The library chooses those that have no value.
 struct CholeskyOptions {
     FactorMode mode = FactorMode::automatic;
     /// Columns of a panel. A panel never spans two tile columns. In mode gpu on one GPU, one kernel factors the last
@@ -19,28 +19,27 @@ struct CholeskyOptions {
     std::optional<Index> panel_width{};
     /// Panels ahead of the trailing update that get priority: 0 or 1; mode cpu: any number. It never changes results.
     std::optional<int> lookahead{};
-    /// Mode hybrid, where cores factor the squares on top of panels: GPUs factor the squares where at most this
-    /// many rows are left, since the cores would not keep ahead. They also factor the first one, when they have nothing
-    /// else to do. 0: cores factor all squares. If no panel is left for the cores, the mode is gpu, which ignores this
-    /// option.
+    /// Mode hybrid: cores factor the square on top of each panel. GPUs factor it if at most this many rows are left,
+    /// because the cores would not keep ahead. GPUs also factor the first square, when they have nothing else to do. 0:
+    /// cores factor all squares. If no panel is left for the cores, the mode is gpu, which ignores this option.
     std::optional<Index> gpu_panels_below{};
     /// Mode hybrid, for comparison: the cores also solve for the rows below those squares. Otherwise a GPU does, and
-    /// the library's choice of gpu_panels_below reckons with that.
+    /// the library's choice of gpu_panels_below assumes that.
     bool rows_on_cores = false;
-    /// GPUs: narrower panels where few columns are left, as the updates that hide them get shorter.
+    /// GPUs: panels get narrower when few columns are left, because the updates that hide them get shorter.
     bool narrow_at_end = true;
-    /// GPUs: elements on the other side of the diagonal keep their values. The GPU sets a band of them aside and brings
-    /// it back. false: they may be overwritten, which saves that time and memory.
+    /// GPUs: elements on the other side of the diagonal keep their values. The GPU saves a band of them and restores
+    /// it. false: they may be overwritten, which saves that time and memory.
     bool keep_other_side = true;
-    /// GPUs, single precision: large products of the update on tensor cores, by slices: each number is the sum of three
-    /// numbers of 8 bits. As accurate as plain products and faster. Where an operand is infinite they may give NaN.
-    /// false: plain products.
+    /// GPUs, single precision: large products of the update run on tensor cores, by bf16 slices: each number is the sum
+    /// of three slices of 8 bits. They are as accurate as plain products and faster. If an operand is infinite, they
+    /// may give NaN. false: plain products.
     bool split_products = true;
     /// Mode gpu. true: left-looking. A panel gets the updates of all former panels at once, in products as deep as
-    /// there are columns on its left. With a lookahead of 1 the last of these panels comes apart from the others, whose
-    /// products run while it is factored. For a lower triangle on one GPU, or an upper one on any number; products in
-    /// single precision are plain. false: each panel updates all columns right of it. A matrix that does not fit the
-    /// GPUs' memory is factored in column groups, which are left-looking in any case.
+    /// there are columns on its left. With a lookahead of 1, the update by the last of these panels is separate, and
+    /// the other products run while that panel is factored. For a lower triangle on one GPU, or an upper one on any
+    /// number; products in single precision are plain. false: each panel updates all columns right of it. A matrix that
+    /// does not fit the GPUs' memory is factored in column groups, which are left-looking in any case.
     std::optional<bool> left_looking{};
 };
 
@@ -65,8 +64,8 @@ class CholeskyFactors {
     Triangle triangle() const;
 
     /// Waits for the factorization (not inside a task that did not submit it: UsageError). LAPACK's INFO: 0, or k > 0
-    /// when the leading minor of order k, and none before it, is not positive definite or holds a NaN. What the
-    /// triangle holds is then unspecified, and not the same each time.
+    /// when the leading minor of order k, and none before it, is not positive definite or holds a NaN. The contents of
+    /// the triangle are then unspecified and may differ from run to run.
     Index info() const;
 
     /// Who factors the panels.
@@ -80,10 +79,10 @@ class CholeskyFactors {
     std::shared_ptr<detail::CholeskyState<T>> state_;
 };
 
-/// Factors a symmetric positive definite A (n x n) in place, LAPACK's potrf: one triangle is read and becomes the
-/// factor, elements on the other side of the diagonal keep their values. float and double. Submits tasks and returns at
-/// once. Equal input, options, deal and numbers of workers and GPUs give equal bits. On three GPUs or more, a matrix
-/// that was dealt Deal::cyclic (Matrix::set_deal()) when it was new is factored fastest.
+/// Factors a symmetric positive definite A (n x n) in place, LAPACK's potrf. One triangle is read and becomes the
+/// factor. Elements on the other side of the diagonal keep their values. float and double. Submits tasks and returns at
+/// once. Equal input, options, deal and numbers of workers and GPUs give equal bits. On three GPUs or more,
+/// Deal::cyclic is the fastest deal; choose it by Matrix::set_deal() while the matrix is new.
 ///
 /// Throws UsageError for options out of range and for a matrix that is not square. Numerical outcomes are INFO, not
 /// exceptions. Sources: Buttari, Langou, Kurzak, Dongarra, "A class of parallel tiled linear algebra algorithms for
@@ -99,35 +98,34 @@ CholeskyFactors<T> cholesky_factor(Runtime& runtime, Matrix<T>& a, Triangle tria
 template <class T>
 void cholesky_solve(Runtime& runtime, const CholeskyFactors<T>& cholesky, Matrix<T>& b);
 
-/// LAPACK's pocon: an estimate of 1 / (||A|| ||A^-1||) in the one norm, which is the infinity norm here, seldom more
-/// than three times too large. `norm` is that of A before the factorization. Below the unit roundoff the solution of a
-/// system with A may have no correct digit. 1 for order 0; 0 for a norm that is 0 or not finite. Takes about ten
-/// products of A and a vector; waits for everything submitted to the runtime.
+/// LAPACK's pocon: an estimate of 1 / (||A|| ||A^-1||) in the one norm, which equals the infinity norm here. It is
+/// seldom more than three times too large. `norm` is that of A before the factorization. Below the unit roundoff the
+/// solution of a system with A may have no correct digit. 1 for order 0; 0 for a norm that is 0 or not finite. Takes
+/// about ten products of A and a vector; waits for everything submitted to the runtime.
 template <class T>
 double cholesky_reciprocal_condition(Runtime& runtime, const CholeskyFactors<T>& cholesky, double norm);
 
-/// LAPACK's potrf on a column-major array of the user's own, n x n with leading dimension lda: the triangle becomes the
-/// factor, the elements on the other side of the diagonal are neither read nor written. Returns INFO as
-/// CholeskyFactors::info(). Waits for everything submitted to the runtime.
-/// Throws UsageError for n < 0, lda < max(1, n) or a missing array.
+/// LAPACK's potrf on the user's column-major array, n x n with leading dimension lda. The triangle becomes the factor.
+/// Elements on the other side of the diagonal are neither read nor written. Returns INFO as CholeskyFactors::info().
+/// Waits for everything submitted to the runtime. Throws UsageError for n < 0, lda < max(1, n) or a missing array.
 template <class T>
 Index cholesky_factor(Runtime& runtime, Triangle triangle, Index n, T* a, Index lda);
 
-/// LAPACK's posv on column-major arrays of the user's own: the triangle of A (n x n, lda) becomes the factor, B (n x
-/// nrhs, ldb) the solution. Returns INFO; where it is above 0, B is untouched, as in LAPACK. Waits for everything
-/// submitted to the runtime. Throws UsageError for n, nrhs < 0, lda or ldb < max(1, n) or missing arrays.
+/// LAPACK's posv on the user's column-major arrays: the triangle of A (n x n, lda) becomes the factor, B (n x nrhs,
+/// ldb) the solution. Returns INFO. If it is above 0, B is untouched, as in LAPACK. Waits for everything submitted to
+/// the runtime. Throws UsageError for n, nrhs < 0, lda or ldb < max(1, n) or missing arrays.
 template <class T>
 Index cholesky_solve(Runtime& runtime, Triangle triangle, Index n, Index nrhs, T* a, Index lda, T* b, Index ldb);
 
-/// The mode that cholesky_factor() takes for a matrix of order n on a runtime with `gpus` GPUs: options.mode, or the
-/// tuning tables' choice where that is automatic. Throws UsageError for hybrid and gpu without GPUs, and for options
-/// that the mode does not have.
+/// The mode that cholesky_factor() uses for a matrix of order n on a runtime with `gpus` GPUs: options.mode, or the
+/// tuning tables' choice if that is automatic. Throws UsageError for hybrid and gpu without GPUs, and for options that
+/// the mode does not have.
 FactorMode chosen_cholesky_mode(const Tuning& tuning, const CholeskyOptions& options, Index n, int gpus);
-/// options.mode, or where that is automatic the fastest mode by the runtime's models; without models the tuning tables'
+/// options.mode; if that is automatic, the fastest mode by the runtime's models, or without models the tuning tables'
 /// choice. Throws as chosen_cholesky_mode() does.
 ModeChoice choose_cholesky_mode(const Runtime& runtime, const CholeskyOptions& options, const FactorProblem& problem);
-/// The name that a run in a mode is learnt by (Runtime::learn_run()): "potrf" where the problem names nothing else. It
-/// lists the options and the tile where they differ from the library's choice in that mode.
+/// The key under which a run in a mode is learnt (Runtime::learn_run()). The routine is "potrf" unless the problem
+/// names another. The key lists options and tile that differ from the library's choice in that mode.
 RunCase cholesky_run_case(const Runtime& runtime, const CholeskyOptions& options, FactorMode mode,
                           const FactorProblem& problem);
 /// Tiles that Cholesky of order n uses on `gpus` GPUs when none are given. On cores alone their width is also the

@@ -19,7 +19,8 @@ struct Config {
     int workers = 0;
     /// "priority" (work stealing by priority) or "fifo". See scheduler_names().
     std::string scheduler = "priority";
-    /// Tasks of one submitting scope in flight before its submitter stops to help. At least 1.
+    /// Most tasks of one submitting scope in flight. When there are as many, the submitting thread runs tasks. At least
+    /// 1.
     std::size_t window = 4096;
     /// Bind workers to cores.
     bool bind = true;
@@ -27,13 +28,13 @@ struct Config {
     /// (emulation.gpus > 0) the runtime uses no real ones.
     std::optional<int> gpus{};
     Emulation emulation{};
-    /// Bytes of each GPU's memory that the runtime may use; 0: as much as there is. Emulated GPUs have no less.
+    /// Bytes of each GPU's memory that the runtime may use; 0: all of it. Emulated GPUs have at least this much.
     std::size_t gpu_memory = 0;
     /// Numbers that depend on the architecture; nullptr: TuningTables::built_in().
     std::shared_ptr<const TuningTables> tuning{};
-    /// File of what runs took (see RunModels), by which FactorMode::automatic chooses and to which learn_run() adds;
-    /// empty: none. Empty by default: with a file, equal programs on equal machines need not give equal bits, and a
-    /// library writes no files unasked.
+    /// File with the times of earlier runs (see RunModels). FactorMode::automatic chooses by it, and learn_run() adds
+    /// to it. Empty, the default: no file. With a file, equal programs on equal machines may give different bits, and a
+    /// library should write no files without being asked.
     std::string models{};
     /// Record a trace from the start; see Runtime::take_trace().
     bool trace = false;
@@ -42,9 +43,9 @@ struct Config {
     static constexpr int most_workers = 1024;
     static constexpr std::size_t most_window = std::size_t{1} << 22;
 
-    /// The defaults, with BASALT_WORKERS, BASALT_SCHEDULER, BASALT_WINDOW, BASALT_BIND, BASALT_GPUS,
-    /// BASALT_EMULATED_GPUS, BASALT_GPU_MEM, BASALT_TUNING and BASALT_MODELS of the environment in their place. Unknown
-    /// BASALT_ names and values that are not allowed are logged as warnings and ignored.
+    /// The defaults, overridden by the environment variables BASALT_WORKERS, BASALT_SCHEDULER, BASALT_WINDOW,
+    /// BASALT_BIND, BASALT_GPUS, BASALT_EMULATED_GPUS, BASALT_GPU_MEM, BASALT_TUNING and BASALT_MODELS. Unknown BASALT_
+    /// names and values that are not allowed are logged as warnings and ignored.
     static Config from_environment();
 };
 

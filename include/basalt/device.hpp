@@ -10,7 +10,7 @@ namespace basalt {
 
 namespace detail {
 
-/// What goes with a stream. Only kernels/cuda and runtime/device know what the pointers are.
+/// The data that belong to a stream. Only kernels/cuda and runtime/device know what the pointers are.
 struct StreamContext {
     void* native = nullptr;  ///< cudaStream_t
     void* blas = nullptr;    ///< cublasHandle_t on that stream, with a workspace of its own
@@ -21,8 +21,8 @@ struct StreamContext {
 
 }  // namespace detail
 
-/// A queue of work on a device: what a cuda kernel launches into. An opaque handle, valid during the call that got
-/// it; the right device is current then.
+/// A queue of work on a device, into which a cuda kernel launches. An opaque handle, valid during the call that
+/// receives it. The device is current during that call.
 class Stream {
   public:
     Stream() = default;
@@ -44,7 +44,7 @@ class Stream {
 /// Where a task runs: on the CPU cores, on one GPU, or where the library thinks best.
 class Place {
   public:
-    /// A GPU when the task has a kernel for it, the one that holds most of its data; otherwise the cores.
+    /// If the task has a cuda kernel, the GPU that holds most of its data; otherwise the cores.
     static constexpr Place any() { return Place(any_place); }
     static constexpr Place cpu() { return Place(cpu_place); }
     /// GPU `number`, from 0 to Runtime::gpus() - 1.
@@ -81,8 +81,8 @@ struct CudaKernel {
     F function;
 };
 
-/// Marks the GPU kernel of a task: `rt.submit(options, read(x), readwrite(y), cpu_kernel, cuda(gpu_kernel))`.
-/// The CPU kernel is its twin: it runs on the cores, and in its place on an emulated device.
+/// Marks the GPU kernel of a task: `rt.submit(options, read(x), readwrite(y), cpu_kernel, cuda(gpu_kernel))`. The CPU
+/// kernel is its twin: it runs on the cores, and replaces the cuda kernel on an emulated device.
 template <class F>
 CudaKernel<std::decay_t<F>> cuda(F&& function) {
     return {std::forward<F>(function)};

@@ -12,7 +12,8 @@ namespace basalt {
 /// twins of the cuda kernels. For running and testing multi-GPU programs on a machine without a GPU.
 struct Emulation {
     int gpus = 0;
-    /// Bytes of memory of each GPU; at least Config::gpu_memory is used. Host memory is taken as it is written.
+    /// Bytes of memory of each GPU; at least Config::gpu_memory is used. Host memory is allocated when it is first
+    /// written.
     std::size_t memory = std::size_t{2} << 30;
     /// Selects the entry of the tuning table, as GpuTuning::architecture does.
     std::string architecture = "sm_90";

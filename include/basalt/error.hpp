@@ -14,7 +14,7 @@ class Error : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// The public API was called with something it does not allow; what() names it and what is allowed.
+/// An argument or a call that the public API does not allow. what() names it and the allowed values.
 class UsageError : public std::invalid_argument {
   public:
     using std::invalid_argument::invalid_argument;
@@ -54,7 +54,7 @@ enum class DeviceFault : std::uint8_t {
     out_of_memory,  ///< data do not fit; the device goes on
 };
 
-/// A device could not do what it was asked to: out of memory, a failed copy, a fault inside a kernel.
+/// A device failed: out of memory, a failed copy, a fault inside a kernel.
 ///
 /// what() names the call, where it was made and the device.
 class DeviceError : public Error {

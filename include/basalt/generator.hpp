@@ -60,9 +60,9 @@ struct GeneratorInfo {
 std::span<const GeneratorInfo> generator_names();
 
 /// The m x n matrix called `name`, for T = float or double. m, n >= 0. `seed` selects one of the matrices of a random
-/// kind. Other kinds ignore it, also hpl, which is one fixed stream. Matrices of float are those of double, rounded, or
-/// drawn with fewer bits where the description says so. Throws UsageError for an unknown name, with a list of the known
-/// ones, and for negative sizes.
+/// kind. Other kinds ignore it, and so does hpl, which is one fixed stream. Matrices of float are those of double,
+/// rounded; some are drawn with fewer bits, as their description says. Throws UsageError for an unknown name, with a
+/// list of the known ones, and for negative sizes.
 template <class T>
 std::unique_ptr<Generator<T>> make_generator(std::string_view name, Index m, Index n, std::uint64_t seed);
 

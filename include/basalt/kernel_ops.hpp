@@ -31,14 +31,14 @@ struct KernelOps {
     /// Runs the cuda kernel, or its CPU twin on an emulated device's stream; nullptr when there is no cuda kernel.
     void (*run_on_device)(void* storage, Stream stream);
     void (*destroy)(void* storage) noexcept;  ///< nullptr when there is nothing to destroy
-    bool emulates;                            ///< its device kernel runs on emulated devices too
+    bool emulates;                            ///< the task can run on emulated devices too
     bool binds_views;                         ///< the kernel learns its data's addresses through `bases`
 };
 
 /// Stands for the kernel that a task does not have.
 struct NoKernel {};
 
-/// A device kernel of the library's own that knows what to do on an emulated device's stream.
+/// A device kernel of the library that handles streams of emulated devices itself.
 template <class F>
 struct AnyDeviceKernel {
     F function;
@@ -56,7 +56,7 @@ CudaKernel<AnyDeviceKernel<std::decay_t<F>>> on_any_device(F&& function) {
     return {{std::forward<F>(function)}};
 }
 
-/// Calls a CPU kernel with what it takes: a Team first or not, the arguments or nothing.
+/// Calls a CPU kernel with the parameters that it accepts: with or without a Team first, with all arguments or none.
 template <class F, class... Argument>
 void call_cpu_kernel(F& function, const Team& team, const Argument&... argument) {
     if constexpr (std::is_invocable_v<F&, const Team&, Argument...>) {

@@ -16,7 +16,7 @@ namespace basalt {
 
 using LuMode = FactorMode;
 
-/// Choices of the LU factorization. What has no value, the library chooses.
+/// Options of the LU factorization. The library chooses those that have no value.
 struct LuOptions {
     LuMode mode = LuMode::automatic;
     /// Columns of a panel. A panel never spans two tile columns. On GPUs it has at most widest_gpu_panel columns.
@@ -28,13 +28,13 @@ struct LuOptions {
     /// Applies each panel's interchanges also to the columns on its left, as LAPACK does. Without them L stays as each
     /// panel (on cores: each block of panels) left it, which is enough for lu_solve_augmented().
     bool left_interchanges = true;
-    /// Mode hybrid: GPUs factor the panels where at most this many rows are left, since the cores would not keep ahead.
-    /// They also factor the first panel, when they have nothing else to do. 0: cores factor all panels. A value above 0
+    /// Mode hybrid: GPUs factor a panel if at most this many rows are left, because the cores would not keep ahead.
+    /// GPUs also factor the first panel, when they have nothing else to do. 0: cores factor all panels. A value above 0
     /// needs a lookahead of 0 or 1. Mode gpu ignores this option.
     std::optional<Index> gpu_panels_below{};
-    /// GPUs: narrower panels where few columns are left. In mode gpu panels get narrower, down to 128 columns, as the
-    /// updates that hide them get shorter. In mode hybrid, where cores factor to the end (gpu_panels_below), panels of
-    /// 128 columns and more get half as wide there, since the GPUs wait for them.
+    /// GPUs: panels get narrower when few columns are left. In mode gpu they narrow down to 128 columns, because the
+    /// updates that hide them get shorter. In mode hybrid, if the cores factor the last panels (gpu_panels_below),
+    /// panels of 128 columns and more become half as wide there, because the GPUs wait for them.
     bool narrow_at_end = true;
     /// Mode gpu: two levels of blocking, after Volkov and Demmel (SC 2008, section 5). Panels form blocks of this
     /// many columns. A panel updates the columns up to the end of the next block at once. Columns beyond get the
@@ -42,15 +42,15 @@ struct LuOptions {
     /// tile columns. 0: one level. The library chooses blocks for large matrices of doubles on one GPU, in tiles wider
     /// than panels, if they take at most half of its memory.
     std::optional<Index> coarse_width{};
-    /// GPUs, for comparison: one update task a step for each GPU, as in the paper. Otherwise the leading column comes
+    /// GPUs, for comparison: one update task per step and GPU, as in the paper. Otherwise the leading column is updated
     /// first.
     bool single_update_task = false;
-    /// Mode hybrid: multiply by the inverse of the panel's triangle to get rows of blocks of U, unless its norm is too
-    /// large. false: always a triangular solve, as in mode gpu.
+    /// Mode hybrid: compute the block row of U by inverses of the diagonal blocks of the panel's triangle, unless a
+    /// norm of these is too large. false: always solve by substitution, as in mode gpu.
     bool solve_by_inverse = true;
-    /// GPUs, single precision: large products on tensor cores, by slices: each number is the sum of three numbers of 8
-    /// bits. As accurate as plain products and up to 2.8 times as fast. Where an operand is infinite they may give NaN.
-    /// false: plain products.
+    /// GPUs, single precision: large products run on tensor cores, by bf16 slices: each number is the sum of three
+    /// slices of 8 bits. They are as accurate as plain products and up to 2.8 times as fast. If an operand is infinite,
+    /// they may give NaN. false: plain products.
     bool split_products = true;
     /// GPUs, for comparison: the host or the GPU that factored a panel sends it to each GPU, as in the paper. Otherwise
     /// it goes from GPU to GPU.
@@ -102,9 +102,9 @@ class LuFactors {
 };
 
 /// Factors A = P L U by partial pivoting in place, LAPACK's getrf: any m x n, float and double. Submits tasks and
-/// returns at once; A's regions hold the factors afterwards, in LAPACK's arrangement. The pivot is the largest
-/// magnitude of a column, and the first one of equals. A NaN becomes the pivot only if it is on the diagonal. Equal
-/// input, options, deal and numbers of workers and GPUs give equal bits.
+/// returns at once; A's regions hold the factors afterwards, in LAPACK's arrangement. The pivot is the element of
+/// largest magnitude in its column, the first one among equals. A NaN becomes the pivot only if it is on the diagonal.
+/// Equal input, options, deal and numbers of workers and GPUs give equal bits.
 ///
 /// Throws UsageError for options out of range. Numerical outcomes are INFO, not exceptions.
 /// Source: Kurzak, Luszczek, Faverge, Dongarra, "LU Factorization with Partial Pivoting for a Multicore System
@@ -122,24 +122,24 @@ void lu_solve(Runtime& runtime, const LuFactors<T>& lu, Matrix<T>& b);
 template <class T>
 void lu_solve_transposed(Runtime& runtime, const LuFactors<T>& lu, Matrix<T>& b);
 
-/// LAPACK's gecon for NORM = 'I': an estimate of 1 / (||A||_oo ||A^-1||_oo) from the factors of a square A, seldom more
-/// than three times too large. `norm` is ||A||_oo of A before the factorization. Below the unit roundoff the solution
-/// of a system with A may have no correct digit. 1 for order 0; 0 for a singular A and for a norm that is not finite.
-/// Takes about ten products of A and a vector; waits for everything submitted to the runtime. Throws UsageError as
-/// lu_solve() does.
+/// LAPACK's gecon for NORM = 'I': an estimate of 1 / (||A||_oo ||A^-1||_oo) from the factors of a square A, which is
+/// seldom more than three times too large. `norm` is ||A||_oo of A before the factorization. Below the unit roundoff
+/// the solution of a system with A may have no correct digit. 1 for order 0; 0 for a singular A and for a norm that is
+/// not finite. Takes about ten products of A and a vector; waits for everything submitted to the runtime. Throws
+/// UsageError as lu_solve() does.
 template <class T>
 double lu_reciprocal_condition(Runtime& runtime, const LuFactors<T>& lu, double norm);
 
-/// For factors of the n x (n + k) matrix [A B]: the solution X of A X = B, n x k. Back substitution suffices, since the
-/// factorization has carried B along (as HPL does). Submits tasks and returns at once.
-/// Throws UsageError unless the factored matrix has more columns than rows.
+/// For factors of the n x (n + k) matrix [A B]: the solution X of A X = B, n x k. Back substitution suffices, because
+/// the factorization has already updated B (as in HPL). Submits tasks and returns at once. Throws UsageError unless the
+/// factored matrix has more columns than rows.
 template <class T>
 Matrix<T> lu_solve_augmented(Runtime& runtime, const LuFactors<T>& lu);
 
-/// LAPACK's gesv on column-major arrays of the user's own: A (n x n, lda) becomes its factors, B (n x nrhs,
-/// ldb) the solution. `ipiv` gets n numbers counted from 1, or is nullptr. Returns INFO: 0, or k > 0 when
-/// U(k, k) is exactly zero; B then is untouched, as in LAPACK. Waits for everything submitted to the runtime.
-/// Throws UsageError for n, nrhs < 0, lda < max(1, n), ldb < max(1, n) or missing arrays.
+/// LAPACK's gesv on the user's column-major arrays: A (n x n, lda) becomes its factors, B (n x nrhs, ldb) the solution.
+/// `ipiv` gets n numbers counted from 1, or is nullptr. Returns INFO: 0, or k > 0 when U(k, k) is exactly zero; B then
+/// is untouched, as in LAPACK. Waits for everything submitted to the runtime. Throws UsageError for n, nrhs < 0, lda <
+/// max(1, n), ldb < max(1, n) or missing arrays.
 template <class T>
 Index solve(Runtime& runtime, Index n, Index nrhs, T* a, Index lda, Index* ipiv, T* b, Index ldb);
 
@@ -152,23 +152,23 @@ Index solve(Runtime& runtime, Index n, Index nrhs, T* a, Index lda, T* b, Index 
 /// Most columns of a panel in the modes hybrid and gpu.
 inline constexpr Index widest_gpu_panel = 1024;
 
-/// The mode that lu_factor() takes for an m x n matrix on a runtime with `gpus` GPUs: options.mode, or the tuning
-/// tables' choice where that is automatic. Throws UsageError for hybrid and gpu without GPUs, and for options that the
+/// The mode that lu_factor() uses for an m x n matrix on a runtime with `gpus` GPUs: options.mode, or the tuning
+/// tables' choice if that is automatic. Throws UsageError for hybrid and gpu without GPUs, and for options that the
 /// mode does not have.
 LuMode chosen_lu_mode(const Tuning& tuning, const LuOptions& options, Index m, Index n, int gpus);
-/// Bytes of a GPU's memory that lu_factor() takes, the matrix included, where the tile columns of an m x n matrix are
+/// Bytes of a GPU's memory that lu_factor() needs, the matrix included, if the tile columns of an m x n matrix are
 /// dealt to all GPUs and stay there; 0 in mode cpu. `element_size`: bytes of an element. If the GPUs have less memory
-/// (DeviceInfo::memory), the matrix moves between them and the host. Blocks of panels count only where coarse_width is
+/// (DeviceInfo::memory), the matrix moves between them and the host. Blocks of panels count only if coarse_width is
 /// given. Throws UsageError as chosen_lu_mode() and TileGrid do.
 std::size_t lu_gpu_bytes(const Runtime& runtime, const LuOptions& options, Index m, Index n, TileShape tile,
                          std::size_t element_size);
 
 using LuProblem = FactorProblem;
-/// options.mode, or where that is automatic the fastest mode by the runtime's models; without models the tuning tables'
+/// options.mode; if that is automatic, the fastest mode by the runtime's models, or without models the tuning tables'
 /// choice. Throws as chosen_lu_mode() does.
 ModeChoice choose_lu_mode(const Runtime& runtime, const LuOptions& options, const LuProblem& problem);
-/// The name that a run in a mode is learnt by (Runtime::learn_run()). It lists the options and the tile where they
-/// differ from the library's choice in that mode.
+/// The key under which a run in a mode is learnt (Runtime::learn_run()). It lists options and tile that differ from the
+/// library's choice in that mode.
 RunCase lu_run_case(const Runtime& runtime, const LuOptions& options, FactorMode mode, const LuProblem& problem);
 
 /// Tiles that LU of an m x n matrix uses with `gpus` GPUs when none are given. On cores alone their width is also the

@@ -15,8 +15,8 @@ namespace detail {
 class MatrixStorage;
 }
 
-/// An m x n matrix in tiles (CRRB): tile columns one after the other, each one contiguous row-major array
-/// whose leading dimension is the tile width. Each tile column is one datum; tasks access blocks of it.
+/// An m x n matrix in tiles (CRRB). Tile columns follow each other; each is one contiguous row-major array whose
+/// leading dimension is the tile width. Each tile column is one datum; tasks access blocks of it.
 ///
 /// T is float or double. m, n >= 0. Movable, not copyable; a moved-from matrix is 0 x 0. Destruction waits
 /// for the tasks that use it. Regions may be taken from any thread; the runtime must outlive the matrix.
@@ -39,17 +39,17 @@ class Matrix {
     /// Then the results of all tasks submitted before are back in `a`. Afterwards the matrix is the runtime's own.
     static Matrix wrap(Runtime& runtime, T* a, Index m, Index n, Index lda, TileShape tile = {});
 
-    /// Borrows a column-major array in the memory of GPU `place` until then. That memory becomes the tile columns', so
-    /// that only one more tile column is needed (docs/decisions/0015-in-place-and-hpl.md). All work that writes the
-    /// array must have completed. Meanwhile all lda rows belong to the runtime; rows from m on come back unchanged.
-    /// Afterwards the array holds the matrix, and this object throws UsageError when asked for parts of it.
-    /// `tile.width` 0: chosen by size; a tile is as high as the array. With Place::cpu() this is the wrap() above.
-    /// Throws UsageError for Place::any(), for a GPU that does not exist, and inside a task.
+    /// Borrows a column-major array in the memory of GPU `place`, for as long as the wrap() above does. The tile
+    /// columns use that memory, so only one more tile column is needed (docs/decisions/0015-in-place-and-hpl.md). All
+    /// work that writes the array must have completed. Meanwhile all lda rows belong to the runtime; rows from m on
+    /// come back unchanged. Afterwards the array holds the matrix, and this object throws UsageError when asked for
+    /// parts of it. `tile.width` 0: chosen by size; a tile is as high as the array. With Place::cpu() this is the
+    /// wrap() above. Throws UsageError for Place::any(), for a GPU that does not exist, and inside a task.
     static Matrix wrap(Runtime& runtime, T* a, Index m, Index n, Index lda, TileShape tile, Place place);
 
-    /// The leading m x n part of the generator's matrix, in the memory of `place`: Place::any() deals the tile columns
-    /// to the GPUs (dealt_to()), where there are any. Returns at once.
-    /// (For another deal: make a matrix of zeros, call set_deal(), then fill().)
+    /// The leading m x n part of the generator's matrix, in the memory of `place`. Place::any() deals the tile columns
+    /// to the GPUs (dealt_to()), if there are any. Returns at once. (For another deal: make a matrix of zeros, call
+    /// set_deal(), then fill().)
     static Matrix generate(Runtime& runtime, std::shared_ptr<const Generator<T>> generator, Index m, Index n,
                            TileShape tile = {}, Place place = Place::cpu());
 
@@ -75,12 +75,13 @@ class Matrix {
     /// Submits tasks that overwrite the matrix with `source` (m x n, any strides). `source` must stay valid until they
     /// have run. Throws UsageError when the shapes differ.
     void load(View<const T> source);
-    /// Submits tasks that copy the matrix to `target` (m x n, any strides); it is complete after wait().
+    /// Submits tasks that copy the matrix to `target` (m x n, any strides), which is complete after wait().
     void store(View<T> target) const;
-    /// The same by GPUs. With Place::any() the array is in the host's memory. Tile columns are dealt to the GPUs
-    /// (dealt_to()) and converted there while others are on their way. Fastest if the array's memory is pinned. Without
-    /// GPUs, for arrays without unit row stride and with Place::cpu(), these are load(source) and store(target). With
-    /// Place::gpu(g) the array is in that GPU's memory and column-major; UsageError for other row strides than 1.
+    /// The same, converted by GPUs. With Place::any() the array is in the host's memory. Tile columns are dealt to the
+    /// GPUs (dealt_to()); some are converted while others are being copied. This is fastest if the array's memory is
+    /// pinned. Without GPUs, for arrays without unit row stride and with Place::cpu(), these are load(source) and
+    /// store(target). With Place::gpu(g) the array is in that GPU's memory and column-major; UsageError if its row
+    /// stride is not 1.
     void load(View<const T> source, Place place);
     void store(View<T> target, Place place) const;
     /// The same for one triangle of a square matrix, with half of the work. In the array, elements on the other side of

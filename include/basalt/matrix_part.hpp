@@ -9,7 +9,8 @@ enum class MatrixPart : std::uint8_t {
     all,
     upper,           ///< the diagonal and the elements right of it
     strictly_lower,  ///< the elements left of the diagonal
-    magnitudes,      ///< |a_ij| of all: with x = (1, ..., 1) the sums of rows whose largest is the infinity norm
+    magnitudes,      ///< |a_ij| of all elements; with x = (1, ..., 1) these are row sums, the largest of which is the
+                     ///< infinity norm
 };
 
 }  // namespace basalt

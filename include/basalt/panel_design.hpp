@@ -8,7 +8,7 @@ namespace basalt {
 enum class GpuPanelDesign : std::uint8_t {
     cluster,  ///< one kernel of up to 16 thread blocks, which exchange candidates in distributed shared memory
     grid,     ///< the same kernel with any number of thread blocks, which exchange them in the device's memory
-    fused,    ///< a kernel for each column block, a column for a thread block: Abdelfattah et al., the fused design
+    fused,    ///< one kernel per block of columns, one thread block per column: Abdelfattah et al., the fused design
     steps,    ///< kernels for each step of a column (search, exchange, scale and rank-1 update); any height
 };
 

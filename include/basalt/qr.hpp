@@ -14,19 +14,20 @@ namespace basalt {
 
 using QrMode = FactorMode;
 
-/// How a matrix is factored, and so what form its factors have.
+/// The method of a factorization, which also determines the form of its factors.
 enum class QrMethod : std::uint8_t {
     blocked,  ///< Householder's method by panels from top to bottom: LAPACK's form
-    /// Blocks of rows, each a tile high, one after the other; mode cpu only. R is LAPACK's up to the signs of its rows.
-    /// The elements below R have a meaning only for qr_apply(), qr_form() and the solvers.
+    /// Reduces blocks of rows, each one tile high, one after the other; mode cpu only. R is LAPACK's up to the signs of
+    /// its rows. The elements below R have a meaning only for qr_apply(), qr_form() and the solvers.
     tile,
     automatic,  ///< the faster method for the shape
 };
 
-/// Whether a tree reduces tall panels. It takes more operations than column by column and fewer barriers.
+/// Whether a tree reduces tall panels. A tree needs more operations than elimination column by column, but fewer
+/// barriers.
 enum class QrTree : std::uint8_t { automatic, never, always };
 
-/// Choices of the QR factorization. What has no value, the library chooses.
+/// Options of the QR factorization. The library chooses those that have no value.
 struct QrOptions {
     QrMode mode = QrMode::automatic;
     QrMethod method = QrMethod::blocked;
@@ -37,28 +38,27 @@ struct QrOptions {
     /// Method blocked: threads that factor a panel together.
     std::optional<int> panel_threads{};
     /// Panels ahead of the trailing update that get priority. It never changes results. Modes hybrid and gpu: 0 or 1.
-    /// With 0 the GPU that factors a panel updates afterwards. With 1 it does both at once, or updates afterwards where
-    /// the tuning table says so for several GPUs.
+    /// With 0, the GPU that factors a panel updates afterwards. With 1, it does both at once, unless the tuning table
+    /// says otherwise for several GPUs.
     std::optional<int> lookahead{};
-    /// Mode cpu. Method blocked: a reduction tree (TSQR) for panels that have 32 times as many rows as columns for each
-    /// of their threads. The threads meet four times instead of once a column, for twice the operations. Method tile:
-    /// some tile rows are reduced one after the other, in parallel with others, and a binary tree reduces their
-    /// triangles. `automatic`: by the tuning table, for panels of many bytes a thread (blocked) or tall matrices
-    /// (tile).
+    /// Mode cpu. Method blocked: a reduction tree (TSQR) for panels in which each thread has 32 times as many rows as
+    /// there are columns. The threads meet four times instead of once per column, at twice the operations. Method tile:
+    /// groups of tile rows are reduced in parallel, and a binary tree reduces the triangles of the groups. `automatic`:
+    /// by the tuning table, for panels of many bytes per thread (blocked) or tall matrices (tile).
     QrTree tree = QrTree::automatic;
-    /// Mode hybrid: GPUs factor the panels where at most this many rows are left, since the cores would not keep ahead.
-    /// They also factor the first panel, when they have nothing else to do. 0: cores factor all panels. If no panel is
+    /// Mode hybrid: GPUs factor a panel if at most this many rows are left, because the cores would not keep ahead.
+    /// GPUs also factor the first panel, when they have nothing else to do. 0: cores factor all panels. If no panel is
     /// left for the cores, the mode is gpu, which ignores this option.
     std::optional<Index> gpu_panels_below{};
-    /// Mode gpu: narrower panels where few columns are left, as the updates that hide them get shorter.
+    /// Mode gpu: panels get narrower when few columns are left, because the updates that hide them get shorter.
     bool narrow_at_end = true;
-    /// Mode gpu, single precision: the updates' large products on tensor cores, by slices: each number is the sum of
-    /// three numbers of 8 bits. As accurate as plain products and faster. Where an operand is infinite they may give
-    /// NaN. false: plain products.
+    /// Mode gpu, single precision: large products of the updates run on tensor cores, by bf16 slices: each number is
+    /// the sum of three slices of 8 bits. They are as accurate as plain products and faster. If an operand is infinite,
+    /// they may give NaN. false: plain products.
     bool split_products = true;
 };
 
-/// Which side of C the orthogonal matrix stands on: Q C or C Q.
+/// The side of C on which the orthogonal matrix stands: Q C or C Q.
 enum class QrSide : std::uint8_t { left, right };
 /// Q itself or its transpose.
 enum class QrOp : std::uint8_t { plain, transposed };
@@ -106,8 +106,8 @@ class QrFactors {
 };
 
 /// Factors A = Q R in place, LAPACK's geqrf: any m x n, float and double. Submits tasks and returns at once. Columns of
-/// any scale and rank are safe; a NaN or infinity makes NaN of R from its column on. A column that is zero below the
-/// diagonal where its turn comes may get tau = 0, as in LAPACK, or a reflector that changes its sign. Equal input,
+/// any scale and rank are safe; a NaN or an infinity turns R into NaN from its column on. A column that is zero below
+/// the diagonal when its turn comes may get tau = 0, as in LAPACK, or a reflector that changes its sign. Equal input,
 /// options, deal and numbers of workers and GPUs give equal bits; with QrMethod::tile the number of workers does not
 /// matter.
 ///
@@ -123,51 +123,50 @@ QrFactors<T> qr_factor(Runtime& runtime, Matrix<T>& a, const QrOptions& options 
 template <class T>
 void qr_apply(Runtime& runtime, const QrFactors<T>& qr, QrSide side, QrOp op, Matrix<T>& c);
 
-/// The first `cols` columns of Q, LAPACK's orgqr: m x cols, 0 <= cols <= m; min(m, n) of them where no number is given.
+/// The first `cols` columns of Q, LAPACK's orgqr: m x cols, 0 <= cols <= m; min(m, n) of them if no number is given.
 /// Submits tasks and returns at once. Throws UsageError for other numbers.
 template <class T>
 Matrix<T> qr_form(Runtime& runtime, const QrFactors<T>& qr, std::optional<Index> cols = {});
 
-/// The X that minimises ||B - A X|| column by column, for factors of an A with rows() >= cols(): the first cols() rows
-/// of B (rows() x nrhs) become X, the sum of squares of the others is the residual's, as in LAPACK's gels. Submits
-/// tasks and returns at once. With info() > 0 the result holds Inf and NaN. Throws UsageError when the shapes do not
-/// fit.
+/// The X that minimises ||B - A X|| column by column, for factors of an A with rows() >= cols(). The first cols() rows
+/// of B (rows() x nrhs) become X; the sum of squares of the others is that of the residual, as in LAPACK's gels.
+/// Submits tasks and returns at once. With info() > 0 the result holds Inf and NaN. Throws UsageError when the shapes
+/// do not fit.
 template <class T>
 void qr_solve(Runtime& runtime, const QrFactors<T>& qr, Matrix<T>& b);
 
 /// The X of least norm with A^T X = B, for factors of an A with rows() >= cols(): the first cols() rows of B (rows() x
-/// nrhs) hold the right-hand sides, all become X. Otherwise as qr_solve().
+/// nrhs) hold the right-hand sides, and all rows become X. Otherwise as qr_solve().
 template <class T>
 void qr_solve_transposed(Runtime& runtime, const QrFactors<T>& qr, Matrix<T>& b);
 
 /// LAPACK's trcon of R for NORM = 'I': an estimate of 1 / (||R||_oo ||R^-1||_oo) for factors of an A with rows() >=
-/// cols(), seldom more than three times too large. R has the condition number of A in the 2-norm. Below the unit
-/// roundoff A has no full rank as far as T can tell. 1 without columns; 0 where R is singular or not finite. Takes
-/// about ten products of R and a vector, and brings the factors to the host's memory, as info() does; waits for
+/// cols(), which is seldom more than three times too large. R has the condition number of A in the 2-norm. Below the
+/// unit roundoff, A is rank-deficient within the accuracy of T. 1 without columns; 0 if R is singular or not finite.
+/// Takes about ten products of R and a vector, and brings the factors to the host's memory, as info() does; waits for
 /// everything submitted to the runtime. Throws UsageError for factors of a wide A.
 template <class T>
 double qr_reciprocal_condition(Runtime& runtime, const QrFactors<T>& qr);
 
 /// Factors and solves, LAPACK's gels for an A (m x n) of full rank: B (max(m, n) x nrhs) holds the right-hand sides in
-/// its first m rows. Where m >= n, A becomes its factors and B what qr_solve() makes of it; the factors are returned.
-/// Where m < n, the first n rows of B become the X of least norm with A X = B; A stays as it is, and the factors
-/// returned are those of A^T, which is copied by way of the host's memory. Submits tasks and returns at once. With
-/// info() > 0 of the factors, for an A of zeros too, the result holds Inf and NaN. Throws UsageError when the shapes do
-/// not fit.
+/// its first m rows. If m >= n, A becomes its factors, which are returned, and qr_solve() is applied to B. If m < n,
+/// the first n rows of B become the X of least norm with A X = B; A is unchanged, and the factors returned are those of
+/// A^T, which is copied through the host's memory. Submits tasks and returns at once. If info() of the factors is above
+/// 0, as for an A of zeros, the result holds Inf and NaN. Throws UsageError when the shapes do not fit.
 template <class T>
 QrFactors<T> least_squares(Runtime& runtime, Matrix<T>& a, Matrix<T>& b,
                            const QrOptions& options = {.method = QrMethod::automatic});
 
-// --- on column-major arrays of the user's own; all wait for everything submitted to the runtime ---
+// --- on the user's column-major arrays; all wait for everything submitted to the runtime ---
 // They throw UsageError for sizes below 0, leading dimensions that are too small and missing arrays.
 
-/// LAPACK's geqrf: A (m x n, lda) becomes its factors, tau gets min(m, n) numbers. Throws UsageError for other methods
+/// LAPACK's geqrf: A (m x n, lda) becomes its factors, tau gets min(m, n) numbers. Throws UsageError for methods other
 /// than QrMethod::blocked.
 template <class T>
 void qr_factor(Runtime& runtime, Index m, Index n, T* a, Index lda, T* tau, const QrOptions& options = {});
 
-/// LAPACK's ormqr: C (m x n, ldc) becomes Q C, Q^T C, C Q or C Q^T, Q being the product of the k reflectors in the
-/// columns of `a` (k <= m or n, the order of Q; lda) and tau, of any library.
+/// LAPACK's ormqr: C (m x n, ldc) becomes Q C, Q^T C, C Q or C Q^T, where Q is the product of the k reflectors in the
+/// columns of `a` (lda) and in tau, computed by any library; k is at most the order of Q, m or n.
 template <class T>
 void qr_apply(Runtime& runtime, QrSide side, QrOp op, Index m, Index n, Index k, const T* a, Index lda, const T* tau,
               T* c, Index ldc);
@@ -177,12 +176,12 @@ void qr_apply(Runtime& runtime, QrSide side, QrOp op, Index m, Index n, Index k,
 template <class T>
 void qr_form(Runtime& runtime, Index m, Index n, Index k, T* a, Index lda, const T* tau);
 
-/// LAPACK's gels: A (m x n, lda) of full rank, B (ldb >= max(m, n)) with nrhs right-hand sides in its first m rows. For
-/// m >= n the first n rows of B become the X that minimises ||B - A X||, the sum of squares of the others is the
-/// residual's; for m < n they become the X of least norm with A X = B. A is overwritten: by LAPACK's factors where m >=
-/// n and the method is blocked, else by what QrFactors says, or by that of A^T. Returns INFO: 0, or k > 0 when the k-th
-/// diagonal element of the triangular factor is exactly zero; B then is untouched. For an A without elements or of
-/// zeros all max(m, n) rows of B become zero and INFO is 0, as in LAPACK.
+/// LAPACK's gels: A (m x n, lda) of full rank, B (ldb >= max(m, n)) with nrhs right-hand sides in its first m rows. If
+/// m >= n, the first n rows of B become the X that minimises ||B - A X||, and the sum of squares of the others is that
+/// of the residual. If m < n, they become the X of least norm with A X = B. A is overwritten: by LAPACK's factors if m
+/// >= n and the method is blocked, otherwise by the factors that QrFactors describes, for m < n those of A^T. Returns
+/// INFO: 0, or k > 0 when the k-th diagonal element of the triangular factor is exactly zero; B then is untouched. For
+/// an A without elements or of zeros all max(m, n) rows of B become zero and INFO is 0, as in LAPACK.
 template <class T>
 Index least_squares(Runtime& runtime, Index m, Index n, Index nrhs, T* a, Index lda, T* b, Index ldb,
                     const QrOptions& options = {.method = QrMethod::automatic});
@@ -190,20 +189,20 @@ Index least_squares(Runtime& runtime, Index m, Index n, Index nrhs, T* a, Index 
 /// Most columns of a panel in the modes hybrid and gpu.
 inline constexpr Index widest_qr_gpu_panel = 1024;
 
-/// The mode that qr_factor() takes for an m x n matrix on a runtime with `gpus` GPUs: options.mode, or its choice
-/// where that is automatic. Throws UsageError for hybrid and gpu without GPUs, and for a lookahead that the mode does
-/// not have.
+/// The mode that qr_factor() uses for an m x n matrix on a runtime with `gpus` GPUs: options.mode, or the tuning
+/// tables' choice if that is automatic. Throws UsageError for hybrid and gpu without GPUs, and for a lookahead that the
+/// mode does not have.
 QrMode chosen_qr_mode(const Tuning& tuning, const QrOptions& options, Index m, Index n, int gpus);
-/// options.mode, or where that is automatic the fastest mode by the runtime's models; without models the tuning tables'
+/// options.mode; if that is automatic, the fastest mode by the runtime's models, or without models the tuning tables'
 /// choice. Throws as chosen_qr_mode() does.
 ModeChoice choose_qr_mode(const Runtime& runtime, const QrOptions& options, const FactorProblem& problem);
-/// The name that a run in a mode is learnt by (Runtime::learn_run()): "geqrf" where the problem names nothing else. It
-/// lists the options and the tile where they differ from the library's choice in that mode.
+/// The key under which a run in a mode is learnt (Runtime::learn_run()). The routine is "geqrf" unless the problem
+/// names another. The key lists options and tile that differ from the library's choice in that mode.
 RunCase qr_run_case(const Runtime& runtime, const QrOptions& options, FactorMode mode, const FactorProblem& problem);
-/// The method that it takes in that mode, which is not automatic: options.method, or its choice where that is
-/// automatic. Throws UsageError for tile in other modes than cpu.
+/// The method that qr_factor() uses in `mode`, which must not be automatic: options.method, or the library's choice if
+/// that is automatic. Throws UsageError for tile in modes other than cpu.
 QrMethod chosen_qr_method(const Tuning& tuning, const QrOptions& options, QrMode mode, Index m, Index n);
-/// `options` with that mode and with the method that chosen_qr_method() takes. Where the library chose the method,
+/// `options` with that mode and with the method that chosen_qr_method() returns. If the library chose the method,
 /// options of the other method lose their values. Throws as chosen_qr_method() does.
 QrOptions with_chosen_qr_method(const Tuning& tuning, const QrOptions& options, QrMode mode, Index m, Index n);
 /// Tiles for QR of an m x n matrix on `gpus` GPUs, or on cores by a method that is not automatic.

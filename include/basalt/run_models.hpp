@@ -29,15 +29,15 @@ struct RunCase {
     std::string options;   ///< options that differ from the library's choices, e.g. "nb=64"; empty if none does
 };
 
-/// A factorization that a mode is to be chosen for.
+/// A factorization for which a mode is chosen.
 struct FactorProblem {
     Index m = 0;
     Index n = 0;
     char precision = 'd';
     bool on_gpus = false;   ///< the matrix begins and ends in GPU memory
-    TileShape tile{};       ///< 0 x 0: what each mode has by default
+    TileShape tile{};       ///< 0 x 0: each mode's default
     std::string routine{};  ///< the name under which its runs are learnt; empty: LAPACK's name
-    /// GPUs are to take part: where the mode is automatic, it is not cpu, unless the options exist in mode cpu alone.
+    /// The caller asked for GPUs: an automatic mode is not cpu, unless the options exist in mode cpu only.
     bool without_cpu = false;
 };
 
@@ -51,7 +51,7 @@ struct RunEstimate {
 struct ModeChoice {
     FactorMode mode = FactorMode::cpu;
     std::string reason;
-    bool learnt = false;  ///< by what earlier runs took (Config::models)
+    bool learnt = false;  ///< chosen by the times of earlier runs (Config::models)
 };
 
 const char* name_of(FactorMode mode);
@@ -63,8 +63,8 @@ const char* name_of(FactorMode mode);
 /// use the median of each size, so that one slow run in three changes nothing, and exist only near measured sizes.
 ///
 /// The constructor reads the file, and nothing reads it again: the same question has the same answer during the life of
-/// the object. Writing replaces the contents in one step, so that any number of programs may write: the last one wins,
-/// and no reader finds a part. A file that exists and is neither empty nor a file of models is left alone: the
+/// the object. Writing replaces the contents in one step, so any number of programs may write: the last one wins, and
+/// readers always find a complete file. A file that exists and is neither empty nor a file of models is left alone: the
 /// constructor logs a warning, nothing is learnt from the file and nothing is added to it. No member throws because of
 /// the file. Thread-safe.
 class RunModels {
@@ -76,8 +76,8 @@ class RunModels {
 
     const std::string& path() const { return path_; }
 
-    /// Why the file cannot serve: it is neither absent, empty nor a file of models, or its folder is missing. Empty
-    /// where it can.
+    /// The reason why the file is unusable: it is neither absent, empty nor a file of models, or its folder is missing.
+    /// Empty if the file is usable.
     static std::string why_unusable(const std::string& path);
 
     /// Empty if there is no run near that size. Machines with different GPUs are different. Machines whose numbers of

@@ -44,11 +44,11 @@ class TaskName {
     const char* text_;
 };
 
-/// How many threads run a gang task; all members enter at once.
+/// Number of threads that run a gang task. All members enter at once.
 ///
-/// min is clamped to the number of workers. The gang waits for its minimum without a time limit, and for further
-/// members up to max for as long as `patience`. It does not wait for a thread that lately had to share its core with
-/// other programs, because every barrier would then wait for that thread.
+/// min is clamped to the number of workers. The gang waits for min members without a time limit, and for further
+/// members, up to max, for the time `patience`. It does not wait for a thread that recently had to share its core with
+/// other programs, because every barrier would wait for that thread.
 ///
 /// A gang submitted inside a gang takes the threads that are free, perhaps only one: other members of the outer gang
 /// may be waiting at a barrier until the inner one is done.
@@ -61,7 +61,8 @@ struct Threads {
 
 struct TaskOptions {
     TaskName name = "task";
-    /// Larger runs earlier among ready tasks. On a GPU, tasks above 0 also get a stream of high priority.
+    /// Among ready tasks, those of larger priority run first. On a GPU, tasks above 0 also use a stream of high
+    /// priority.
     int priority = 0;
     /// More than one makes the task a gang: its kernel takes a Team first.
     Threads threads = {};
@@ -71,8 +72,9 @@ struct TaskOptions {
     std::optional<int> step = std::nullopt;
     /// Where it runs. A task submitted inside another one runs on the cores.
     Place place = Place::any();
-    /// For gangs whose data come from GPUs and go back: the members are workers of the socket near which the runtime
-    /// keeps host memory that GPUs copy to and from, if that socket has enough workers; otherwise of the leader's.
+    /// For gangs whose data come from GPUs and return to them. The members are workers of the socket that is nearest to
+    /// the host memory which GPUs copy to and from. If that socket has too few workers, they are of the leader's
+    /// socket.
     bool near_pinned_memory = false;
 };
 
@@ -83,8 +85,8 @@ struct Statistics {
     std::uint64_t dropped = 0;     ///< dependencies found redundant: repeated or implied by another one
     std::uint64_t sync_nodes = 0;  ///< internal nodes that stand for many readers
     std::uint64_t renamed = 0;     ///< write-only accesses that got fresh storage instead of waiting
-    /// The most bytes of a GPU's memory that data had at once, of the GPU where they were most; memory of the user's
-    /// does not count.
+    /// Peak number of bytes that data occupied in one GPU's memory, for the GPU with the highest peak. Memory of the
+    /// user does not count.
     std::uint64_t most_gpu_bytes = 0;
 };
 
@@ -102,34 +104,33 @@ void submit(Engine& engine, const TaskOptions& options, const AccessRecord* reco
 
 /// A task-graph runtime: submit tasks in program order, and it finds the order of execution.
 ///
-/// Tasks run in parallel as far as their accesses allow: hazards (read after write, write after read, write
-/// after write) follow the program order of the submitting scope. A scope is what runs one stream of
-/// submissions: all threads outside tasks together, or one running task, whose submissions are its children.
-/// A task's children may only access subsets of what the task itself accesses (or data made inside it); the
-/// task completes when its children have.
+/// Tasks run in parallel as far as their accesses allow: hazards (read after write, write after read, write after
+/// write) follow the program order of the submitting scope. A scope is one stream of submissions: those of all threads
+/// outside tasks together, or those of one running task, which are its children. Children may access only data that
+/// their task accesses, or data made inside it. A task completes when its children have completed.
 ///
 /// Thread-safety: every member function may be called from any thread at any time, except the destructor.
 /// Submissions of several threads outside tasks are serialised in the order in which they take a lock.
 class Runtime {
   public:
-    /// Starts the workers of the whole machine, or what the environment asks for.
+    /// Uses the whole machine, or the settings of the environment (Config::from_environment()).
     Runtime() : Runtime(Config::from_environment()) {}
-    /// Starts the workers. Throws UsageError when a setting is out of range, naming it.
+    /// Starts the workers. Throws UsageError, which names the setting, if one is out of range.
     explicit Runtime(const Config& config);
     /// Waits for everything submitted. An error that no wait() has seen is logged, not thrown.
     ~Runtime();
     Runtime(const Runtime&) = delete;
     Runtime& operator=(const Runtime&) = delete;
 
-    /// Submits a task: options, any number of accesses, and last its kernels: one for CPU cores, one for GPUs
-    /// (marked by cuda()), or both in this order. Returns at once, or after helping when the window is full.
+    /// Submits a task: options, any number of accesses, and last its kernels: one for CPU cores, one for GPUs (marked
+    /// by cuda()), or both in this order. Returns at once. If the window is full, it runs tasks first.
     ///
     /// The CPU kernel is called as f(views...), f(team, views...), f() or f(team), the cuda kernel as g(stream,
     /// views...) or g(stream): views in the order of the accesses, a `const Team&` first in a gang. Kernels are moved
-    /// into the task. options.place says where it runs; the data are there by then. An exception that a kernel throws
-    /// cancels what has not started of its graph and is rethrown by wait() as a TaskError. A cuda kernel submits no
-    /// tasks. Throws UsageError when an access or place is not allowed here, and DeviceError when the data of a GPU
-    /// task can never fit into its memory.
+    /// into the task. options.place says where the task runs; its data are copied there before. If a kernel throws, all
+    /// tasks of its graph that have not started are cancelled, and wait() rethrows the exception as a TaskError. A cuda
+    /// kernel must not submit tasks. Throws UsageError when an access or place is not allowed here, and DeviceError
+    /// when the data of a GPU task can never fit into its memory.
     template <class... Args>
     void submit(const TaskOptions& options, Args&&... args) {
         static_assert(sizeof...(Args) > 0, "submit(options, accesses..., kernel): the kernel is missing");
@@ -166,8 +167,8 @@ class Runtime {
         submit_list(options, list, std::forward<F>(kernel), std::move(gpu_kernel.function));
     }
 
-    /// Has the data copied to a GPU, or home to the cores, ahead of the task that will need them there; UsageError for
-    /// Place::any(). `priority` and `step` are the copies', as in TaskOptions.
+    /// Copies the data to a GPU, or back to the host, before a task needs them there. `priority` and `step` are those
+    /// of the copies, as in TaskOptions. UsageError for Place::any().
     template <class T>
     void prefetch(const Region<T>& region, Place place, int priority = 0, std::optional<int> step = std::nullopt) {
         prefetch(read(region).record, place, priority, step);
@@ -176,18 +177,19 @@ class Runtime {
     void prefetch(const D& data, Place place, int priority = 0, std::optional<int> step = std::nullopt) {
         prefetch(data.region(), place, priority, step);
     }
-    /// The same for all GPUs, from one to the next: by copies, or by kernels where they have nothing to compute.
+    /// Copies the data to all GPUs, from one to the next: by copy engines, or by kernels if the GPUs have nothing to
+    /// compute.
     template <class T>
     void broadcast(const Region<T>& region, int priority = 0, std::optional<int> step = std::nullopt) {
         broadcast(read(region).record, priority, step);
     }
 
-    /// Waits until nothing submitted is in flight, running tasks meanwhile. Inside a task: until its children
-    /// have completed. Rethrows the first error of the graph (a TaskError), or Cancelled after cancel();
-    /// the runtime is usable afterwards.
+    /// Waits until all submitted tasks have completed, and runs tasks meanwhile. Inside a task: until its children have
+    /// completed. Rethrows the first error of the graph (a TaskError), or Cancelled after cancel(); the runtime is
+    /// usable afterwards.
     void wait();
 
-    /// wait() with a limit. False when the time ran out first; tasks go on.
+    /// wait() with a time limit. Returns false if the time ran out first; the tasks keep running.
     bool wait_for(std::chrono::nanoseconds limit);
 
     /// Drops every task that has not started; running tasks finish. wait() then throws Cancelled.
@@ -201,15 +203,15 @@ class Runtime {
     int gpus() const;
     std::vector<DeviceInfo> devices() const;
     const Config& config() const;
-    /// The numbers that were chosen for this machine's architectures, or for the nearest; of GPUs those of the first
-    /// one, or of the newest known where there is none.
+    /// The entries of the tuning tables for this machine: for its CPU, and for its first GPU or, without GPUs, for the
+    /// newest GPU in the tables.
     const Tuning& tuning() const;
     Statistics statistics() const;
 
-    /// What such a run is expected to take on this runtime; empty where nothing was learnt, and without Config::models.
+    /// Expected time of such a run on this runtime. Empty if nothing was learnt about it, or without Config::models.
     std::optional<RunEstimate> expected_run(const RunCase& run, FactorMode mode) const;
-    /// Adds what such runs took on this runtime, alone, to Config::models, from where later runtimes know it. Does
-    /// nothing without; never throws because of the file.
+    /// Adds the times of such runs on this runtime to the file Config::models, which later runtimes read. Nothing else
+    /// may have run at the same time. Does nothing without a file; never throws because of it.
     void learn_run(const RunCase& run, FactorMode mode, const std::vector<double>& seconds) const;
 
     void start_trace();

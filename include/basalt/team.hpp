@@ -5,7 +5,7 @@
 
 namespace basalt {
 
-/// What the members of one gang share: a barrier that spins for a bounded time and then parks.
+/// The barrier that the members of one gang share. Waiting members spin for a bounded time and then park.
 ///
 /// Thread-safety: wait() is called by every one of the `size` members, once a round.
 class TeamBarrier {
@@ -18,7 +18,7 @@ class TeamBarrier {
     /// Throws Cancelled when a member has failed and so will never arrive.
     void wait();
 
-    /// This member leaves for good: the others no longer wait for it.
+    /// This member leaves permanently: the others no longer wait for it.
     void drop();
 
     /// This member failed: the others' wait() throws from now on.

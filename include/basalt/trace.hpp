@@ -6,14 +6,14 @@
 
 namespace basalt {
 
-/// What a bar of the timeline is.
+/// The kind of a bar in the timeline.
 enum class TraceKind : std::uint8_t {
     task,  ///< a kernel, on a core or a device
     copy,  ///< a transfer
 };
 
-/// One task (or transfer) as it ran: a bar of the timeline. A broadcast has a bar for each place that a copy engine
-/// copies to, on that engine's row, from the first piece's begin to the last one's end.
+/// One task (or transfer) as it ran: a bar of the timeline. A broadcast has one bar per destination, on the row of the
+/// copy engine, from the start of the first chunk to the end of the last.
 struct TraceEvent {
     std::string name;           ///< what ran, e.g. "update"
     int row = 0;                ///< the worker, device or copy engine it ran on: an index into Trace::rows

@@ -2,7 +2,7 @@
 
 namespace basalt {
 
-/// A triangle of a matrix, the diagonal included. Elements of the other triangle are never touched.
+/// A triangle of a matrix, including the diagonal. Elements of the other triangle are never touched.
 enum class Triangle { lower, upper };
 
 }  // namespace basalt

@@ -99,7 +99,7 @@ struct CpuTuning {
         double panel_column_seconds = 0;
         double panel_row_seconds = 0;
         std::vector<TileQrSizes> tile_sizes;
-        /// With at least this many rows a column the tile form is faster, where the factors may have it.
+        /// With at least this many rows per column the tile form is faster, if the factors may have it.
         double tile_aspect = 0;
         /// Tile QR: with at least domain_aspect rows a column, each domain_tiles tile rows are reduced by themselves,
         /// and a binary tree reduces their triangles.
@@ -112,9 +112,9 @@ struct CpuTuning {
     } qr;
 };
 
-/// Tiles for several GPUs. They are halved until they are no wider than widest_tile, and then, down to smallest_tile,
-/// until each GPU has tile_columns_a_gpu tile columns. So all GPUs have work until the end, and no GPU factors many
-/// panels in a row while the others wait.
+/// Tiles for several GPUs. They are halved until they are no wider than widest_tile. Then they are halved, down to
+/// smallest_tile, until each GPU has tile_columns_a_gpu tile columns. So all GPUs have work until the end, and no GPU
+/// factors many panels in a row while the others wait.
 struct GpuDeal {
     Index tile_columns_a_gpu = 1;
     Index smallest_tile = 1;
@@ -131,16 +131,17 @@ struct GpuNarrowing {
     Index narrowest_panel = 1;
 };
 
-/// From this many columns of the left operand and this many multiplications on, products in single precision are made
-/// by slices (split_products of the options). Smaller products would not make up for the time to get the slices.
+/// Products in single precision use bf16 slices (split_products of the options) if the left operand has at least
+/// least_depth columns and there are at least least_multiplications multiplications. Smaller products save less time
+/// than it takes to compute the slices.
 struct GpuSplitting {
     Index least_depth = 1;
     double least_multiplications = 0;
 };
 
-/// Default tiles of a column-major array in a GPU's memory that is factored there: the usual ones, halved down to
-/// narrowest_tile until there are `tile_columns` tile columns. One more tile column is all the memory that this takes
-/// in addition to the array.
+/// Default tiles of a column-major array in a GPU's memory that is factored there. The usual tiles are halved, down to
+/// narrowest_tile, until there are `tile_columns` tile columns. The only memory needed in addition to the array is one
+/// more tile column.
 struct GpuInPlace {
     Index tile_columns = 1;
     Index narrowest_tile = 1;
@@ -172,8 +173,8 @@ struct GpuTuning {
     std::size_t blas_workspace_bytes = 0;  ///< for each cuBLAS handle
     double launch_seconds = 0;             ///< of a kernel
 
-    /// Panels of LU that are factored during updates: the first entry whose up_to reaches the panel's rows and that the
-    /// GPU can run; without one, kernels for each step.
+    /// Panels of LU that are factored during updates: the first entry applies whose up_to is at least the panel's
+    /// number of rows and whose design the GPU can run. Without such an entry: design steps.
     struct Panel {
         Index up_to = any_size;
         GpuPanelDesign design = GpuPanelDesign::steps;
@@ -198,7 +199,7 @@ struct GpuTuning {
         std::size_t least_ring_bytes = 0;   ///< smaller buffers go from the source to each GPU
         std::size_t least_share_bytes = 0;  ///< smaller shares of a buffer on the host do not go round a ring of GPUs
         std::size_t stripe_bytes = 1;       ///< most bytes of a stripe of a matrix between host and GPU
-        std::size_t stripes_of_memory = 4;  ///< a GPU's memory has room for at least this many; four are there at once
+        std::size_t stripes_of_memory = 4;  ///< at least this many fit into a GPU's memory; four are there at once
 
         /// Kernels that pass data on in a ring of GPUs that have nothing to compute. Other GPUs get copies in chunks.
         struct Relay {
@@ -246,8 +247,8 @@ struct GpuTuning {
         double update_rate = 1;
         double solve_rate = 1;
         Index tile_height = 1;
-        /// From this order of the matrix, this depth and this smaller side of the result on, products are made by
-        /// slices (CholeskyOptions::split_products). Smaller products would not make up for the time to get the slices.
+        /// Products use bf16 slices (CholeskyOptions::split_products) from this order of the matrix, this depth and
+        /// this smaller side of the result on. Smaller products save less time than it takes to compute the slices.
         Index least_split_order = 0;
         Index least_split_depth = 1;
         Index least_split_side = 1;
