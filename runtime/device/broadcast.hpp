@@ -11,8 +11,8 @@ namespace basalt::detail {
 /// to the last.
 ///
 /// From a device: a ring along the list of targets, in chunks. Each device passes on one chunk while it receives the
-/// next, so that n devices take hardly longer than one. If tuning().links.relay asks for it and neither the source nor
-/// any target has anything to compute when the broadcast is enqueued, kernels pass on far smaller pieces instead.
+/// next, so n devices take hardly longer than one. If tuning().links.relay asks for it and neither the source nor any
+/// target has anything to compute when the broadcast is enqueued, kernels pass on far smaller chunks instead.
 /// From the host, if the targets reach each other: each target receives a share from the host over its own link, and
 /// all shares go round the ring (an all-gather), because a link to the host is much slower than links between devices.
 /// A target that its predecessor does not reach gets its copy from the source or from the host.

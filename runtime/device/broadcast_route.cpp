@@ -134,7 +134,7 @@ class Route {
         }
     }
 
-    /// Kernels pass on smaller pieces than copies can, but they take multiprocessors away from whatever computes.
+    /// Kernels pass on smaller chunks than copies can, but they occupy multiprocessors that other kernels could use.
     bool may_be_relayed() const {
         const auto ready = [this](Device& device) {
             return device.tuning().links.relay == links_.relay && device.is_idle();

@@ -12,7 +12,7 @@ namespace basalt::detail {
 
 namespace {
 
-/// Rows without gaps are one piece.
+/// Rows without gaps are copied as one row.
 Copy in_one_piece_where_possible(Copy copy) {
     if (copy.rows > 1 && copy.to_pitch == copy.row_bytes && copy.from_pitch == copy.row_bytes) {
         copy.row_bytes *= copy.rows;

@@ -12,7 +12,7 @@ namespace basalt::detail {
 /// far its own announcements to each of them have got.
 ///
 /// A GPU's relay kernels run one after the other, so what it tells another one only grows: a hop that runs after a
-/// later relay of the same two GPUs has begun finds all its pieces announced, rightly.
+/// later relay of the same two GPUs has begun finds all its chunks announced, and they are there.
 ///
 /// One thread at a time: one relay is enqueued at a time in the process, see Device::relay_to_peer().
 class CudaRelay {

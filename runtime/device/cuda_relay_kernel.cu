@@ -1,12 +1,12 @@
 // Kernels that pass a buffer on from device to device while it arrives.
 //
-// A warp waits until a piece is there, moves it, and announces it to the warp of the same number in the next device's
+// A warp waits until a chunk is there, moves it, and announces it to the warp of the same number in the next device's
 // kernel. Announcing waits for the warp's writes, which takes microseconds; meanwhile the other warps use the link.
 //
-// Why the next hop reads what was written. Each arrow is a synchronisation or program order, hence causality:
-// writes of a warp's 32 lanes -> __syncwarp -> its lane 0 writes the word, a release at the scope of the system ->
-// lane 0 of the next hop's warp reads it, an acquire at that scope -> __syncwarp -> the loads of all its lanes. No
-// thread else writes the word meanwhile: see CudaRelay.
+// Why the next hop reads what was written. Each arrow is a synchronisation or program order, hence causality: writes of
+// a warp's 32 lanes -> __syncwarp -> its lane 0 writes the word, a release at the scope of the system -> lane 0 of the
+// next hop's warp reads it, an acquire at that scope -> __syncwarp -> the loads of all its lanes. No other thread
+// writes the word meanwhile: see CudaRelay.
 #include "runtime/device/cuda_relay_kernel.hpp"
 
 #include <cuda/atomic>
@@ -21,7 +21,7 @@ constexpr long long patience_cycles = 40'000'000'000;  // of a clock of 2 GHz
 
 using Word = cuda::atomic_ref<std::uint32_t, cuda::thread_scope_system>;
 
-/// Returns when more than i pieces are there: how many are.
+/// Waits until more than i chunks are there; returns their number.
 __device__ std::uint32_t await(const std::uint32_t& announced, std::uint32_t base, std::uint32_t i) {
     const Word word(const_cast<std::uint32_t&>(announced));
     const long long begin = clock64();

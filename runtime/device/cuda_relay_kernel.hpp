@@ -9,11 +9,11 @@
 
 namespace basalt::detail {
 
-/// One kernel of a relay: copies a buffer piece by piece, each one when the kernel of the hop before announces it.
+/// One kernel of a relay: copies a buffer in chunks, each one when the kernel of the previous hop announces it.
 ///
-/// Announcements are words in device memory that only grow, one a channel, that of warp w of block b at
-/// b * block_words + w: base + i says that the channel's first i pieces have been copied. They wrap round after 2^32
-/// pieces.
+/// Announcements are words in device memory that only grow, one per channel; that of warp w of block b is at b *
+/// block_words + w. base + i says that the channel's first i chunks have been copied. The words wrap round after 2^32
+/// chunks.
 struct RelayHop {
     const void* from;  ///< on this device; 16-byte aligned, like `to`
     void* to;          ///< on the next hop's device

@@ -9,7 +9,7 @@ namespace basalt::detail {
 
 namespace {
 
-// Larger pieces are worth pinning; copying this much takes about a tenth of a millisecond.
+// Larger copies are worth pinning the memory; copying this many bytes takes about a tenth of a millisecond.
 constexpr std::size_t most_bytes = std::size_t{1} << 20;
 
 /// Runs in a stream, on a thread of CUDA's.

@@ -33,7 +33,7 @@ using Ticket = std::uint64_t;
 /// Whether time_of() can be asked for a ticket.
 enum class Timing : std::uint8_t { untimed, timed };
 
-/// `rows` pieces of `row_bytes` bytes, `to_pitch` and `from_pitch` bytes apart. rows = 1: one piece.
+/// `rows` rows of `row_bytes` bytes, `to_pitch` and `from_pitch` bytes apart. rows = 1: a contiguous copy.
 struct Copy {
     void* to;
     const void* from;
@@ -43,7 +43,7 @@ struct Copy {
     std::size_t from_pitch = 0;
 };
 
-/// Whether a copy in one piece may be a hop of a relay.
+/// Whether a contiguous copy may be a hop of a relay.
 inline bool fit_for_relays(const Copy& copy) {
     const auto aligned = [](const void* memory) { return reinterpret_cast<std::uintptr_t>(memory) % 16 == 0; };
     return aligned(copy.to) && aligned(copy.from);
@@ -117,9 +117,9 @@ class Device {
     /// is the peer's.
     virtual void copy_to_peer(StreamRole stream, Device& peer, const Copy& copy) = 0;
     /// Enqueues a hop of a relay on the stream `relay`: a kernel that copies a buffer from this device's memory to the
-    /// peer's, each piece as soon as the hop that `before` comes from has brought it. It tells the next hop, if there
-    /// is one, which relays the same bytes on from `peer`. The copy is in one piece, both its addresses are multiples
-    /// of 16; tuning().links.relay is the same for all hops, with at least one block; reaches(peer) holds. Hops are
+    /// peer's, each chunk as soon as the hop that `before` comes from has brought it. It tells the next hop, if there
+    /// is one, which relays the same bytes on from `peer`. The copy is contiguous, both its addresses are multiples of
+    /// 16; tuning().links.relay is the same for all hops, with at least one block; reaches(peer) holds. Hops are
     /// enqueued in their order, by one thread, and one relay at a time in the process. A kernel that hears nothing for
     /// about 20 s, as behind a lost device, ends in an error. Where the peer is lost, the error is the peer's.
     virtual RelayMark relay_to_peer(Device& peer, const Copy& copy, const RelayMark& before, RelayEnd end) = 0;

@@ -170,7 +170,7 @@ class EmulatedDevice final : public Device {
     std::atomic<std::uint64_t> waits_{0};
     std::atomic<std::uint64_t> waits_dropped_{0};
 
-    /// Of relays, in pieces: what each other device has told this one, and the end of what this one will tell it.
+    /// Of relays, in chunks: what each other device has told this one, and the end of what this one will tell it.
     std::vector<std::shared_ptr<Timeline>> told_by_;
     std::vector<std::uint64_t> told_;  // used by relay_to_peer() alone: by one thread at a time
 

@@ -5,13 +5,13 @@
 
 namespace basalt::detail {
 
-/// How the kernels of a relay share a buffer: the same for all its hops. Each of their warps is a channel of its own:
-/// of `channels()` in all, number c copies the pieces c, c + channels, ..., so that data arrive in the order of
-/// addresses, and announces them in a word of its own. What is constexpr is called by kernels as well.
+/// How the kernels of a relay share a buffer, the same for all its hops. Each warp is a channel. Channel c copies the
+/// chunks c, c + channels(), ..., so data arrive in the order of addresses, and announces them in a word of its own.
+/// Kernels call the constexpr functions, too.
 struct RelayShape {
     int blocks = 1;
     int warps = 1;                  ///< of a block
-    std::size_t piece_bytes = 512;  ///< a multiple of 16
+    std::size_t piece_bytes = 512;  ///< of a chunk, which a warp moves at once; a multiple of 16
 
     static constexpr int most_warps = 16;
     /// Words of a block, whose first ones are its warps': each block has a line of memory to itself.
@@ -22,12 +22,12 @@ struct RelayShape {
     constexpr std::size_t channels() const {
         return static_cast<std::size_t>(blocks) * static_cast<std::size_t>(warps);
     }
-    /// How many pieces of `bytes` bytes are a channel's. Channel 0 has the most.
+    /// Number of a channel's chunks in a buffer of `bytes` bytes. Channel 0 has the most.
     constexpr std::uint32_t pieces_of(std::size_t channel, std::size_t bytes) const {
         const std::size_t pieces = (bytes + piece_bytes - 1) / piece_bytes;
         return static_cast<std::uint32_t>(pieces > channel ? (pieces - channel - 1) / channels() + 1 : 0);
     }
-    /// Where piece `i` of a channel begins.
+    /// Offset of a channel's chunk `i`.
     constexpr std::size_t begin_of(std::size_t channel, std::uint32_t i) const {
         return (i * channels() + channel) * piece_bytes;
     }

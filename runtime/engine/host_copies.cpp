@@ -11,7 +11,7 @@ namespace {
 
 using NoWorkOps = PlainOps<NoWork, NoKernel>;
 
-/// Between the window and `on_device`, where the pieces lie one behind the other.
+/// The copy between the window and `on_device`, where its rows are contiguous.
 Copy copy_of(const HostWindow& window, void* on_device, StreamRole direction) {
     Copy copy{on_device, window.memory, window.row_bytes, window.rows, window.row_bytes, window.pitch};
     if (direction == StreamRole::from_host) return copy;

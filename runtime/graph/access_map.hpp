@@ -21,12 +21,11 @@ class DependencySink {
 
 /// Who used each region of one datum last, as one scope sees it: the source of all hazards.
 ///
-/// The datum is cut into bands of columns and each band into segments of rows, as finely as the accesses
-/// so far demand, and pieces that one task overwrites together become one again. A segment remembers the
-/// last exclusive access and the shared group since then: readers, or commuting tasks. Hazards follow:
-/// a reader waits for the last writer (RaW); a writer waits for the readers since (WaR), or for the last
-/// writer when there were none (WaW); commuting tasks wait for the last writer and stand to readers and
-/// writers as a group.
+/// The datum is cut into bands of columns and each band into segments of rows, as finely as the accesses so far demand.
+/// Segments that one task overwrites together are merged again. A segment remembers the last exclusive access and the
+/// shared group since then: readers, or commuting tasks. Hazards follow: a reader waits for the last writer (RaW); a
+/// writer waits for the readers since (WaR), or for the last writer when there were none (WaW); commuting tasks wait
+/// for the last writer and stand to readers and writers as a group.
 ///
 /// Not synchronised: the lock of the submitting scope guards it.
 class AccessMap {

@@ -53,7 +53,7 @@ bool DeviceMemory::place_all(const std::vector<Residency*>& needed, Node node, s
         return true;
     };
     if (std::all_of(needed.begin(), needed.end(), place_or_evict)) return true;
-    // the room there is lies in pieces between the task's own data: start over with none of them
+    // the free room is fragmented by the task's own data: start over without any of them
     for (Residency* r : needed) {
         const Replica& replica = r->replica_on(node);
         if (replica.memory != nullptr && !replica.adopted) evict(*r, node, {.step = step});

@@ -14,13 +14,13 @@ namespace basalt::detail {
 
 class Device;
 
-/// Host memory; what is given back, a few pieces of it, is kept for the next one that asks for as much, since to touch
-/// new memory takes longer than to compute with it, and to pin it about as long as copying. Thread-safe.
+/// Host memory. A few allocations that were given back are kept for later requests of the same size, because touching
+/// new memory takes longer than computing with it, and pinning it takes about as long as copying. Thread-safe.
 class HostPool {
   public:
     using Devices = std::vector<std::unique_ptr<Device>>;
 
-    /// Of memory that only cores use, each page near to who touches it first.
+    /// For memory that only cores use. Each page is near the core that first touches it.
     HostPool() : HostPool(no_devices()) {}
     /// Of memory that GPUs copy to and from at full speed: the first of the devices that is not lost pins for all;
     /// where there is none, nothing is pinned. `package`: the socket that the memory is to be near to, if any.

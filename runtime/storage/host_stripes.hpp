@@ -11,13 +11,13 @@
 
 namespace basalt::detail {
 
-/// Where pieces of an array travel.
+/// Where stripes of an array travel.
 enum class StripePath : std::uint8_t {
     on_gpus,       ///< the host's memory takes no part
     through_host,  ///< in pinned memory on their way
 };
 
-/// Buffers in which column-major pieces of a user's array travel to and from GPUs: a few for each GPU, taken in turn.
+/// Buffers for column-major stripes of a user's array on their way to and from GPUs: a few for each GPU, used in turn.
 /// They are kept from one use to the next, because pinning and allocating take long.
 class HostStripes {
   public:

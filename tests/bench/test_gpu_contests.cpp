@@ -27,7 +27,7 @@ Config with_emulated(int gpus) {
     return config;
 }
 
-/// A column-major array dealt to as many pieces of memory.
+/// A column-major array dealt to GPUs, with one vector of memory for each.
 struct DealtArray {
     DealtArray(Index rows, const DealtColumns& columns, double value)
         : memory(static_cast<std::size_t>(columns.gpus()),

@@ -130,8 +130,7 @@ inline Bytes expected_copy(const Shape& shape, std::size_t bytes, const Bytes& f
     return to;
 }
 
-/// Copies of pieces between the host and devices, within devices, and between devices, move these pieces
-/// alone.
+/// Copies of rows between the host and devices, within devices, and between devices, move these rows only.
 inline void check_copies(const Machine& machine) {
     for (const Shape& shape : ragged_shapes()) {
         CAPTURE(shape.row_bytes, shape.rows, shape.to_pitch, shape.from_pitch);

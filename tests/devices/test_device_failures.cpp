@@ -35,7 +35,7 @@ constexpr int gpus = 2;
 
 /// Size of the workload: data of n elements, and how often the second graph goes round.
 struct Size {
-    Index n = 1024;  // pieces of 4096 bytes
+    Index n = 1024;  // arrays of 4096 bytes
     int rounds = 1;
     std::size_t gpu_memory = 12'288;
 };

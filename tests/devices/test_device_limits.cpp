@@ -108,7 +108,7 @@ TEST_CASE("emulated GPUs have what Config::gpu_memory lets the runtime use") {
 TEST_CASE("what never fits is refused when it is submitted, naming task and bytes; what just fits runs", "[sanitize]") {
     const bool other_work = GENERATE(false, true);
     const Watchdog watchdog;
-    // three pieces of 4096 bytes
+    // room for three arrays of 4096 bytes
     const auto runtime = DeviceSetting{.gpus = 1, .gpu_memory = 12'288, .emulation = {.longest_delay = 50us}}.runtime();
     std::vector<Array<int>> data;
     for (int i = 0; i < 5; ++i) data.emplace_back(*runtime, 1024);
