@@ -1,9 +1,11 @@
-"""./run after a Meson or ninja that was interrupted: a later call configures and builds by itself.
+"""./run after a Meson or ninja that was interrupted: a later call configures and builds by itself. And the lines that
+close a test run.
 
 usage: test_run_script.py RUN    works on a small project of its own
 Ends with "cases: N passed, M failed, 0 skipped".
 """
 
+import json
 import os
 import shutil
 import signal
@@ -14,6 +16,7 @@ import time
 import unittest
 
 RUN = os.path.abspath(sys.argv.pop(1))
+TOTALS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "totals.py")
 
 MESON_BUILD = """project('interrupted', 'c', version: '1', default_options: ['warning_level=1'])
 run_command('sh', '-c', 'if test -e @0@/slow; then touch @0@/waits; exec sleep 60; fi'.format(
@@ -121,6 +124,38 @@ class Interrupted(unittest.TestCase):
         self.interrupt("slow_build", "build")
         self.assertEqual(self.call("build").returncode, 0)
         self.expect_built(said=False)
+
+
+class ClosingLines(unittest.TestCase):
+    """totals.py, on a log as Meson writes it."""
+
+    def close(self, *tests, broken=0):
+        with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as log:
+            for name, result, output in tests:
+                entry = {"name": name, "result": result, "duration": 1.25, "stdout": output}
+                log.write(json.dumps(entry) + "\n")
+            log.flush()
+            return subprocess.run([sys.executable, "-B", TOTALS, "--broken", str(broken), log.name],
+                                  capture_output=True, text=True, check=False)
+
+    def test_all_passed(self):
+        closed = self.close(("lu", "OK", "cases: 3 passed, 0 failed, 1 skipped"), ("format", "OK", ""))
+        self.assertEqual((closed.returncode, closed.stdout), (0, "4 passed, 0 failed, 1 skipped\n"))
+
+    def test_a_failure_is_repeated_with_the_end_of_its_output(self):
+        output = "".join(f"line {i}\n" for i in range(100)) + "cases: 2 passed, 1 failed, 0 skipped\n"
+        closed = self.close(("early", "FAIL", output), ("late", "OK", ""))
+        lines = closed.stdout.splitlines()
+        self.assertEqual(closed.returncode, 1)
+        self.assertEqual(lines[0], "failed: early (FAIL after 1.2 s); the end of its output:")
+        self.assertIn("    line 99", lines)
+        self.assertNotIn("    line 50", lines)
+        self.assertEqual(lines[-1], "3 passed, 1 failed, 0 skipped")
+
+    def test_one_that_hangs_or_breaks_is_a_failure(self):
+        closed = self.close(("hangs", "TIMEOUT", ""), ("passes", "OK", ""), broken=1)
+        self.assertIn("failed: hangs (TIMEOUT", closed.stdout)
+        self.assertEqual(closed.stdout.splitlines()[-1], "1 passed, 2 failed, 0 skipped")
 
 
 if __name__ == "__main__":
