@@ -1,6 +1,8 @@
 #include "tasks/on_gpus/in_place_columns.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <memory>
 
 #include "kernels/on_stream.hpp"
 #include "runtime/engine/before_wait.hpp"
@@ -87,6 +89,17 @@ class InPlaceColumns {
     Array<Index> turn_;  // waits for the tasks at its end
 };
 
+/// Submits the conversion; returns the action that converts back.
+template <class T>
+std::function<void()> pack_until_wait(MatrixStorage& storage, T* a, int gpu) {
+    const auto columns = std::make_shared<InPlaceColumns<T>>(storage, a, gpu);
+    columns->pack();
+    return [columns, &storage] {
+        columns->unpack();
+        storage.give_back();
+    };
+}
+
 }  // namespace
 
 Index in_place_tile_width(const Tuning& tuning, Index m, Index n, int gpus) {
@@ -102,12 +115,7 @@ void wrap_on_gpu(const std::shared_ptr<MatrixStorage>& storage, T* a, int gpu) {
         throw UsageError("Matrix::wrap: an array on a GPU is wrapped inside a task; allowed is outside of tasks");
     }
     if (storage->grid().rows() == 0 || storage->grid().cols() == 0) return;
-    const auto columns = std::make_shared<InPlaceColumns<T>>(*storage, a, gpu);
-    columns->pack();
-    before_wait(storage->runtime()).add(storage, storage.get(), [columns, owner = storage.get()] {
-        columns->unpack();
-        owner->give_back();
-    });
+    before_wait(storage->runtime()).add(storage, storage.get(), pack_until_wait(*storage, a, gpu));
 }
 
 template void wrap_on_gpu(const std::shared_ptr<MatrixStorage>&, float*, int);

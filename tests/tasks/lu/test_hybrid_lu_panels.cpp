@@ -59,14 +59,19 @@ TEST_CASE("the team of the cores' panel shrinks with the panel's height") {
     config.workers = 4;
     config.tuning = tables;
     Runtime runtime(config);
+    const std::map<int, int> most{{0, 3}, {1, 3}, {2, 2}, {3, 2}, {4, 2}, {5, 1}, {6, 1}, {7, 1}, {8, 1}, {9, 1}};
+    const detail::LuChoices choices(runtime.tuning(), hybrid(20), 200, 200, 4, 1);
+    for (const auto& [step, members] : most) CHECK(choices.panel_threads_for(200 - 20 * step) == members);
+
     runtime.start_trace();
     factor(runtime, random_dense<double>(200, 200, 3), {200, 200, {40, 40}, 20}, hybrid(20));
     std::map<int, int> members;  // of each step's panel
     for (const TraceEvent& event : runtime.take_trace().events) {
         if (event.name == "panel") ++members[event.step];
     }
-    CHECK(members ==
-          std::map<int, int>{{0, 3}, {1, 3}, {2, 2}, {3, 2}, {4, 2}, {5, 1}, {6, 1}, {7, 1}, {8, 1}, {9, 1}});
+    CHECK(members.size() == most.size());
+    // a gang leaves out threads that share their cores with other programs
+    for (const auto& [step, count] : members) CHECK((1 <= count && count <= most.at(step)));
 }
 
 TEST_CASE("two levels of blocking give the same factors, at ragged sizes and with 1 to 3 GPUs", "[sanitize]") {
