@@ -14,9 +14,12 @@
 ///     size(name, value)                 an Index from 0 on, or any_size
 ///     design(name, value)               one of panel_design_names
 ///     group(name, [](Visitor&) {...})   what belongs together
-///     list(name, vector, may_be_empty, [](Visitor&, element) {...})
+///     list(name, vector, length, [](Visitor&, element) {...})
 /// and gets references to const numbers where the entry is const.
 namespace basalt {
+
+/// How many entries a list of a tuning entry may have.
+enum class ListLength { any, one_or_more };
 
 /// By GpuPanelDesign.
 inline constexpr std::array<std::string_view, 4> panel_design_names{"cluster", "grid", "fused", "steps"};
@@ -42,7 +45,7 @@ void visit_panel_team(Visitor& visitor, std::string_view name, Team& team) {
 
 template <class Visitor, class Lists>
 void visit_core_sizes(Visitor& visitor, Lists& sizes) {
-    visitor.list("sizes", sizes, false, [](Visitor& v, auto& entry) {
+    visitor.list("sizes", sizes, ListLength::one_or_more, [](Visitor& v, auto& entry) {
         v.size("up_to", entry.up_to);
         v.number("tile_height", entry.tile.height, Index{1}, tuning_limits::extent);
         v.number("tile_width", entry.tile.width, Index{1}, tuning_limits::extent);
@@ -60,7 +63,7 @@ void visit_core_depth(Visitor& visitor, Depth& depth) {
 
 template <class Visitor, class Lists, class Deal>
 void visit_gpu_sizes(Visitor& visitor, Lists& sizes, Deal& deal) {
-    visitor.list("sizes", sizes, false, [](Visitor& v, auto& entry) {
+    visitor.list("sizes", sizes, ListLength::one_or_more, [](Visitor& v, auto& entry) {
         v.size("up_to", entry.up_to);
         v.number("hybrid_panel", entry.hybrid_panel, Index{1}, tuning_limits::gpu_panel);
         v.number("gpu_panel", entry.gpu_panel, Index{1}, tuning_limits::gpu_panel);
@@ -120,7 +123,7 @@ void visit_cpu_tuning(Visitor& visitor, Entry& entry) {
         v.number("shared_panels", qr.shared_panels, Index{1}, extent);
         v.number("panel_column_seconds", qr.panel_column_seconds, 0.0, 1.0);
         v.number("panel_row_seconds", qr.panel_row_seconds, 0.0, 1.0);
-        v.list("tile_sizes", qr.tile_sizes, false, [](Visitor& inner, auto& size) {
+        v.list("tile_sizes", qr.tile_sizes, ListLength::one_or_more, [](Visitor& inner, auto& size) {
             inner.size("up_to", size.up_to);
             inner.number("tile_height", size.tile.height, Index{1}, extent);
             inner.number("tile_width", size.tile.width, Index{1}, extent);
@@ -141,7 +144,7 @@ void visit_gpu_tuning(Visitor& visitor, Entry& entry) {
     using namespace tuning_limits;
     visitor.number("blas_workspace_bytes", entry.blas_workspace_bytes, std::size_t{0}, bytes);
     visitor.number("launch_seconds", entry.launch_seconds, 0.0, 1.0);
-    visitor.list("panels", entry.panels, true, [](Visitor& v, auto& panel) {
+    visitor.list("panels", entry.panels, ListLength::any, [](Visitor& v, auto& panel) {
         v.size("up_to", panel.up_to);
         v.design("design", panel.design);
         v.number("blocks", panel.blocks, 0, 1024);

@@ -24,6 +24,9 @@
 /// Computations" (ARITH 2019), section III.
 namespace basalt {
 
+/// How floats are multiplied.
+enum class Multiplication { plain, by_slices };
+
 /// Slices of a number.
 inline constexpr int split_slices = 3;
 /// The factor between one slice and the next: the remainder after a slice of 8 bits is smaller by at least this factor.

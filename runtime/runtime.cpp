@@ -11,6 +11,16 @@
 
 namespace basalt {
 
+std::string TileIndex::text() const {
+    std::string text;
+    for (const int index : indices_) {
+        if (index == absent) break;
+        if (!text.empty()) text += ',';
+        text += std::to_string(index);
+    }
+    return text;
+}
+
 TaskName TaskName::intern(std::string_view text) {
     static std::mutex lock;
     static std::set<std::string, std::less<>> names;  // nodes never move

@@ -24,7 +24,7 @@ FactorRuns::FactorRuns(const FactorOptions& options, const FactorPlan& plan, Fac
     spdlog::debug("mode {} ({}), tiles of {} x {}, panels of {}, {} workers, {} GPUs, scheduler {}", plan.mode_name(),
                   plan.reason, plan.tile.height, plan.tile.width, routine_.panel_width, runtime.workers(),
                   runtime.gpus(), runtime.config().scheduler);
-    if (options.gpu.energy) meter_ = make_energy_meter(runtime, plan.on_gpus(), files);
+    if (options.gpu.energy) meter_ = make_energy_meter({.runtime = runtime, .on_gpus = plan.on_gpus()}, files);
 }
 
 int FactorRuns::run() {

@@ -230,7 +230,7 @@ void HplRun::run_cases(HplReport& report, OutputFiles& files) {
 int HplRun::run() {
     OutputFiles files(settings_);
     files.add_input("FILE", options_.file);
-    if (options_.gpu.energy) meter_ = make_energy_meter(runtime_, uses_gpus(), files);
+    if (options_.gpu.energy) meter_ = make_energy_meter({.runtime = runtime_, .on_gpus = uses_gpus()}, files);
     std::ostream& out = open_output(files);
     HplReport report(out, input_);
     report.header();

@@ -9,9 +9,8 @@ namespace {
 constexpr unsigned nvidia_vendor = 0x10de;
 constexpr unsigned display_controllers = 0x03;  // PCI base class of VGA and 3D controllers
 
-/// With the devices on the buses, which takes longer to load than the processors alone.
 hwloc_topology_t topology_with_devices() {
-    static const Topology topology = load_topology(true);
+    static const Topology topology = load_topology(MachineParts::processors_and_devices);
     return topology.get();
 }
 

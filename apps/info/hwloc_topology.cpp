@@ -7,11 +7,12 @@
 
 namespace basalt {
 
-Topology load_topology(bool with_devices) {
+Topology load_topology(MachineParts parts) {
     hwloc_topology_t raw = nullptr;
     if (hwloc_topology_init(&raw) != 0) throw MachineFailure("hwloc cannot start");
     Topology topology(raw);
-    if (with_devices) hwloc_topology_set_io_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+    if (parts == MachineParts::processors_and_devices)
+        hwloc_topology_set_io_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
     if (hwloc_topology_load(raw) != 0)
         throw MachineFailure("hwloc cannot read the machine" + detail::hwloc_variables());
     return topology;

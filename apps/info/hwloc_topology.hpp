@@ -12,8 +12,11 @@ struct TopologyDeleter {
 };
 using Topology = std::unique_ptr<hwloc_topology, TopologyDeleter>;
 
-/// The machine as hwloc sees it, on request with the devices on its buses. Throws MachineFailure if hwloc fails.
-Topology load_topology(bool with_devices = false);
+/// How much of the machine is read. Devices on its buses take longer than the processors alone.
+enum class MachineParts { processors, processors_and_devices };
+
+/// The machine as hwloc sees it. Throws MachineFailure if hwloc fails.
+Topology load_topology(MachineParts parts);
 
 /// The set as a list, e.g. "0-3,8".
 std::string list_of(hwloc_const_cpuset_t set);

@@ -99,7 +99,7 @@ std::string hwloc_version() {
 }  // namespace
 
 MachineInfo inspect_machine() {
-    const Topology topology = load_topology();
+    const Topology topology = load_topology(MachineParts::processors);
     MachineInfo machine;
     machine.cpu_model = cpu_model();
     machine.packages = count(topology.get(), HWLOC_OBJ_PACKAGE);

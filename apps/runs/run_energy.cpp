@@ -12,8 +12,8 @@
 
 namespace basalt {
 
-std::unique_ptr<EnergyMeter> make_energy_meter(const Runtime& runtime, bool on_gpus, OutputFiles& files) {
-    EnergyCounters found = machine_energy_counters(on_gpus ? runtime.devices() : std::vector<DeviceInfo>());
+std::unique_ptr<EnergyMeter> make_energy_meter(const MeteredRun& run, OutputFiles& files) {
+    EnergyCounters found = machine_energy_counters(run.on_gpus ? run.runtime.devices() : std::vector<DeviceInfo>());
     const std::string uncounted = uncounted_text(found.uncounted);
     if (found.counters.empty()) {
         throw MachineFailure(fmt::format("--energy: no energy counter can be read: {}", uncounted));

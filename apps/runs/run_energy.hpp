@@ -8,8 +8,13 @@
 
 namespace basalt {
 
-/// The meter for --energy: it measures the processor packages and, if GPUs take part, those of the runtime. Names the
-/// parts without a counter in a human line. Throws MachineFailure if no part has one.
-std::unique_ptr<EnergyMeter> make_energy_meter(const Runtime& runtime, bool on_gpus, OutputFiles& files);
+/// What --energy measures: the processor packages and, if GPUs take part, those of the runtime.
+struct MeteredRun {
+    const Runtime& runtime;
+    bool on_gpus;
+};
+
+/// The meter for --energy. Names the parts without a counter in a human line. Throws MachineFailure if no part has one.
+std::unique_ptr<EnergyMeter> make_energy_meter(const MeteredRun& run, OutputFiles& files);
 
 }  // namespace basalt

@@ -65,7 +65,8 @@ class SolveRuns {
         spdlog::debug("{}, mode {}, tiles of {}, panels of {}, {} workers, {} GPUs, scheduler {}", method_name_,
                       common.mode, common.tile, common.nb, runtime.workers(), runtime.gpus(),
                       runtime.config().scheduler);
-        if (options.matrix.gpu.energy) meter_ = make_energy_meter(runtime, method_->plan().on_gpus(), files);
+        if (options.matrix.gpu.energy)
+            meter_ = make_energy_meter({.runtime = runtime, .on_gpus = method_->plan().on_gpus()}, files);
     }
 
     /// All runs, or those before a Ctrl-C; returns the exit status.

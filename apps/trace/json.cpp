@@ -1,6 +1,7 @@
 #include "apps/trace/json.hpp"
 
 #include <array>
+#include <optional>
 
 namespace basalt {
 
@@ -13,6 +14,8 @@ JsonRecord share(std::int64_t part, std::int64_t whole) {
     if (whole <= 0) return {};
     return static_cast<double>(part) / static_cast<double>(whole);
 }
+
+JsonRecord number_or_null(std::optional<int> number) { return number ? JsonRecord(*number) : JsonRecord(); }
 
 JsonRecord to_json(const RowBusy& row, std::int64_t span_ns) {
     return {{"row", row.name},
@@ -41,7 +44,7 @@ JsonRecord to_json(const DependentGaps& gaps) {
 JsonRecord to_json(const IdleStretch& wait) {
     JsonRecord json = {{"begin", seconds(wait.begin_ns)}, {"seconds", seconds(wait.length_ns)}};
     json["ended_by"] = wait.ended_by.empty() ? JsonRecord() : JsonRecord(wait.ended_by);
-    json["step"] = wait.step ? JsonRecord(*wait.step) : JsonRecord();
+    json["step"] = number_or_null(wait.step);
     json["waited_for"] = wait.waited_for.empty() ? JsonRecord() : JsonRecord(wait.waited_for);
     json["waited_on"] = wait.waited_for.empty() ? JsonRecord() : JsonRecord(wait.waited_on);
     json["since_us"] = wait.waited_for.empty() ? JsonRecord() : JsonRecord(static_cast<double>(wait.since_ns) * 1e-3);
@@ -77,7 +80,7 @@ JsonRecord to_json(const BlockStateTime& time) {
 }
 
 JsonRecord to_json(const StepTime& step) {
-    return {{"step", step.step.value_or(-1)},       {"bars", step.count},
+    return {{"step", number_or_null(step.step)},    {"bars", step.count},
             {"begin", seconds(step.begin_ns)},      {"end", seconds(step.end_ns)},
             {"cpu_seconds", seconds(step.cpu_ns)},  {"compute_seconds", seconds(step.compute_ns)},
             {"copy_seconds", seconds(step.copy_ns)}};
@@ -85,7 +88,7 @@ JsonRecord to_json(const StepTime& step) {
 
 JsonRecord to_json(const CopyTime& copy) {
     JsonRecord json = {{"direction", copy.direction},
-                       {"device", copy.device.value_or(-1)},
+                       {"device", number_or_null(copy.device)},
                        {"count", copy.count},
                        {"bytes", copy.bytes}};
     json["seconds"] = seconds(copy.busy_ns);

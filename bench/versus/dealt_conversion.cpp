@@ -16,7 +16,7 @@ namespace {
 
 basalt::TaskOptions by_owner(basalt::TaskName name, const DealtColumns& columns, Index tile_column) {
     const int gpu = columns.gpu_of(tile_column * columns.block());
-    return {.name = name, .tile = {static_cast<int>(tile_column), -1, -1}, .place = basalt::Place::gpu(gpu)};
+    return {.name = name, .tile = {static_cast<int>(tile_column)}, .place = basalt::Place::gpu(gpu)};
 }
 
 /// Tile column j, padding included.

@@ -31,6 +31,16 @@ double largest(const std::vector<double>& x);
 /// n random signs, equal in all calls: the vector that checks a factorization.
 std::vector<double> random_signs(basalt::Index n);
 
+/// Sets what the options of all factorizations have: LuOptions, CholeskyOptions and QrOptions.
+template <class Options>
+void take_common_options(const VersusOptions& from, Options& to) {
+    to.mode = from.mode == "gpu" ? basalt::FactorMode::gpu : basalt::FactorMode::hybrid;
+    to.gpu_panels_below = from.gpu_panels_below;
+    to.lookahead = from.lookahead;
+    to.narrow_at_end = from.narrow_at_end;
+    to.split_products = from.split_products;
+}
+
 /// The vendor's library that `options` select for a comparison on `gpus` GPUs, without runs yet. `blocks`: cuSOLVERMg's
 /// blocks if the command line names none; empty if it does not have the routine. Throws std::runtime_error if it is
 /// requested by name and this build does not have it.
@@ -74,7 +84,7 @@ int gpu_contests(const VersusOptions& options, const char* factorization, const 
     RecordFile records(options.json);
     basalt::Config config;
     config.workers = options.threads;
-    if (options.gpus >= 0) config.gpus = options.gpus;
+    if (options.gpus) config.gpus = *options.gpus;
     config.gpu_memory = options.gpu_memory;
     if (!options.tuning.empty()) {
         config.tuning = std::make_shared<const basalt::TuningTables>(basalt::read_tuning_file(options.tuning));

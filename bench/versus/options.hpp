@@ -27,7 +27,7 @@ struct VersusOptions {
     std::string json;
     std::string mode = "cpu";
     // modes hybrid and gpu
-    int gpus = -1;
+    std::optional<int> gpus;  ///< empty: all
     std::size_t gpu_memory = 0;
     std::string data = "device";
     std::string vendor = "auto";  ///< auto, cusolver, cusolvermg or none

@@ -22,6 +22,7 @@
 #include <basalt/qr.hpp>
 #include <basalt/run_models.hpp>
 #include <basalt/runtime.hpp>
+#include <basalt/task_options.hpp>
 #include <basalt/team.hpp>
 #include <basalt/tile_shape.hpp>
 #include <basalt/trace.hpp>

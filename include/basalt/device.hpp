@@ -14,7 +14,7 @@ namespace detail {
 struct StreamContext {
     void* native = nullptr;  ///< cudaStream_t
     void* blas = nullptr;    ///< cublasHandle_t on that stream, with a workspace of its own
-    int device = -1;
+    int device = 0;
     int multiprocessors = 0;  ///< as in DeviceInfo
     bool emulated = false;
 };

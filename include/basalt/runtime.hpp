@@ -9,7 +9,6 @@
 #include <new>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -21,6 +20,7 @@
 #include "basalt/error.hpp"
 #include "basalt/factor_mode.hpp"
 #include "basalt/kernel_ops.hpp"
+#include "basalt/task_options.hpp"
 #include "basalt/team.hpp"
 #include "basalt/trace.hpp"
 
@@ -29,54 +29,6 @@ namespace basalt {
 struct RunCase;  // run_models.hpp
 struct RunEstimate;
 struct Tuning;  // tuning.hpp
-
-/// A task's name: a string literal, or an interned copy of any string (kept until the program ends).
-class TaskName {
-  public:
-    // NOLINTNEXTLINE(google-explicit-constructor): TaskOptions{.name = "axpy"} is the point
-    consteval TaskName(const char* literal) : text_(literal) {}
-    static TaskName intern(std::string_view text);
-    constexpr const char* c_str() const { return text_; }
-
-  private:
-    struct Interned {};
-    constexpr TaskName(const char* text, Interned) : text_(text) {}
-    const char* text_;
-};
-
-/// Number of threads that run a gang task. All members enter at once.
-///
-/// min is clamped to the number of workers. The gang waits for min members without a time limit, and for further
-/// members, up to max, for the time `patience`. It does not wait for a thread that recently had to share its core with
-/// other programs, because every barrier would wait for that thread.
-///
-/// A gang submitted inside a gang takes the threads that are free, perhaps only one: other members of the outer gang
-/// may be waiting at a barrier until the inner one is done.
-struct Threads {
-    int min = 1;
-    int max = 1;
-    /// About the time that a sleeping thread takes to wake up.
-    std::chrono::microseconds patience{20};
-};
-
-struct TaskOptions {
-    TaskName name = "task";
-    /// Among ready tasks, those of larger priority run first. On a GPU, tasks above 0 also use a stream of high
-    /// priority.
-    int priority = 0;
-    /// More than one makes the task a gang: its kernel takes a Team first.
-    Threads threads = {};
-    /// Shown in traces and errors; -1 is left out.
-    std::array<int, 3> tile = {-1, -1, -1};
-    /// Step of the algorithm, shown in traces.
-    std::optional<int> step = std::nullopt;
-    /// Where it runs. A task submitted inside another one runs on the cores.
-    Place place = Place::any();
-    /// For gangs whose data come from GPUs and return to them. The members are workers of the socket that is nearest to
-    /// the host memory which GPUs copy to and from. If that socket has too few workers, they are of the leader's
-    /// socket.
-    bool near_pinned_memory = false;
-};
 
 /// Counts since the runtime started, for tests and tuning. Exact when nothing is in flight.
 struct Statistics {

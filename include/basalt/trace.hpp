@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,9 +23,9 @@ struct TraceEvent {
     int priority = 0;           ///< the task's priority; larger is more urgent
     std::string detail;         ///< tile indices and the like, e.g. "3,5"; empty where there are none
     TraceKind kind = TraceKind::task;
-    int step = -1;           ///< step of the algorithm it belongs to; -1: none
-    std::int64_t bytes = 0;  ///< moved by a copy
-    std::uint64_t id = 0;    ///< of the task, which members of a gang share, or of the broadcast's bar; 0: unknown
+    std::optional<int> step;  ///< step of the algorithm it belongs to
+    std::int64_t bytes = 0;   ///< moved by a copy
+    std::uint64_t id = 0;     ///< of the task, which members of a gang share, or of the broadcast's bar; 0: unknown
     std::vector<std::uint64_t> after;  ///< ids of what it waited for, as far as they were kept (some may be missing)
 };
 
@@ -39,7 +40,7 @@ enum class TraceRowKind : std::uint8_t {
 struct TraceRow {
     std::string name;  ///< e.g. "worker 0", "gpu 1", "gpu 1 from host", "gpu 1 relay", "gpu 1 panel block 3"
     TraceRowKind kind = TraceRowKind::cpu;
-    int device = -1;  ///< number of the GPU; -1 for the host
+    std::optional<int> device;  ///< number of the GPU; empty for a worker thread
 };
 
 /// The record of what ran where and when; events are in no particular order.

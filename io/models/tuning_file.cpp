@@ -55,7 +55,7 @@ class Writer {
         object[std::string(name)] = std::move(inner.object);
     }
     template <class Element, class F>
-    void list(std::string_view name, const std::vector<Element>& elements, bool, const F& visit) {
+    void list(std::string_view name, const std::vector<Element>& elements, ListLength, const F& visit) {
         Json array = Json::array();
         for (const Element& element : elements) {
             Writer inner;
@@ -147,7 +147,7 @@ class EntryReader {
     }
 
     template <class Element, class F>
-    void list(std::string_view name, std::vector<Element>& elements, bool, const F& visit) {
+    void list(std::string_view name, std::vector<Element>& elements, ListLength, const F& visit) {
         const Json* const found = find(name);
         if (found == nullptr) return;
         if (!found->is_array()) refuse(path_of(name), *found, "a list");

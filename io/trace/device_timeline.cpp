@@ -29,10 +29,6 @@ GapStatistics statistics_of(std::vector<std::int64_t> gaps) {
 
 }  // namespace
 
-std::optional<int> step_of(const TraceEvent& event) {
-    return event.step < 0 ? std::nullopt : std::optional(event.step);
-}
-
 std::string label_of(const TraceEvent& event) {
     return event.detail.empty() ? event.name : event.name + ' ' + event.detail;
 }
@@ -46,7 +42,7 @@ Predecessors::Predecessors(const Trace& trace) {
         Task& task = tasks_[event.id];
         if (task.last == nullptr || event.end_ns > task.last->end_ns) task.last = &event;
         const TraceRow& row = row_of(trace, event);
-        if (row.kind == TraceRowKind::compute) task.devices.push_back(row.device);
+        if (row.kind == TraceRowKind::compute) task.devices.push_back(row.device.value());
     }
 }
 
@@ -160,7 +156,7 @@ IdleStretch DeviceTimeline::described(Interval stretch, Interval span) const {
                                        [](const TraceEvent* task, std::int64_t time) { return task->begin_ns < time; });
     if (next == tasks_.end()) return result;
     result.ended_by = label_of(**next);
-    result.step = step_of(**next);
+    result.step = (*next)->step;
     if (const TraceEvent* last = predecessors_.last_of(**next)) {
         result.waited_for = label_of(*last);
         result.waited_on = row_of(trace_, *last).name;

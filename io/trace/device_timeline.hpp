@@ -13,9 +13,6 @@
 
 namespace basalt {
 
-/// The step of an event; empty if it belongs to none.
-std::optional<int> step_of(const TraceEvent& event);
-
 /// Name and tiles: "update 3,5", or only the name.
 std::string label_of(const TraceEvent& event);
 

@@ -144,7 +144,7 @@ class RowDrawing {
             std::back_inserter(out),
             "<rect class=\"c{}\" x=\"{:.1f}\" width=\"{:.1f}\" height=\"{}\"><title>{}{}: {}</title></rect>\n",
             bar.colour, bar.begin, bar.end - bar.begin, bar_height, escaped(label_of(event)),
-            step_of(event) ? fmt::format(" (step {})", event.step) : "", duration_text(event.end_ns - event.begin_ns));
+            event.step ? fmt::format(" (step {})", *event.step) : "", duration_text(event.end_ns - event.begin_ns));
     }
 
     std::vector<Bar> plain_;

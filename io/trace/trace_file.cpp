@@ -129,9 +129,9 @@ void TraceWriter::row(std::size_t index, const TraceRow& row) {
     raw(R"(,"kind":")");
     raw(name_of(row.kind));
     raw("\"");
-    if (row.device >= 0) {
+    if (row.device) {
         raw(R"(,"device":)");
-        number(row.device);
+        number(*row.device);
     }
     raw("}}");
     // Without an index, viewers sort the rows by name: "worker 10" before "worker 2".
@@ -166,9 +166,9 @@ void TraceWriter::arguments(const TraceEvent& event) {
         string(event.detail);
     }
     if (event.kind == TraceKind::copy) raw(R"(,"kind":"copy")");
-    if (event.step != -1) {
+    if (event.step) {
         raw(R"(,"step":)");
-        number(event.step);
+        number(*event.step);
     }
     if (event.bytes != 0) {
         raw(R"(,"bytes":)");

@@ -87,7 +87,7 @@ struct RawEvent {
     std::optional<std::int64_t> thread;
     std::optional<double> begin_us;
     std::optional<double> duration_us;
-    int device = -1;
+    std::optional<int> device;
 };
 
 /// Builds the trace from the events of the parser.
@@ -245,8 +245,8 @@ void TraceBuilder::number_of_args(Number value) {
         case Key::priority:
             event.priority = static_cast<int>(whole(value, "priority", -most_int - 1LL, most_int));
             break;
-        case Key::step: event.step = static_cast<int>(whole(value, "step", -1, most_int)); break;
-        case Key::device: raw_.device = static_cast<int>(whole(value, "device", -1, most_int)); break;
+        case Key::step: event.step = static_cast<int>(whole(value, "step", 0, most_int)); break;
+        case Key::device: raw_.device = static_cast<int>(whole(value, "device", 0, most_int)); break;
         case Key::bytes: event.bytes = whole(value, "bytes", 0, most); break;
         case Key::id: event.id = natural(value, "id"); break;
         case Key::after: fail("after is a number; allowed: an array of ids");
@@ -321,6 +321,8 @@ void TraceBuilder::describe_row() {
     } else {
         fail(fmt::format("kind = {} of a row; allowed: cpu, compute, copy, block", quoted_text(raw_.kind)));
     }
+    if (row.kind != TraceRowKind::cpu && !row.device)
+        fail(fmt::format("kind = {} of a row without device, the number of its GPU", quoted_text(raw_.kind)));
 }
 
 void TraceBuilder::add_event() {

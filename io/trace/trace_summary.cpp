@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -78,7 +79,7 @@ std::vector<RowBusy> cores_of(const Trace& trace) {
 std::vector<DeviceSummary> devices_of(const Trace& trace, Interval span, std::size_t waits) {
     std::set<int> numbers;
     for (const TraceRow& row : trace.rows) {
-        if (row.kind != TraceRowKind::cpu && row.kind != TraceRowKind::block) numbers.insert(row.device);
+        if (row.kind != TraceRowKind::cpu && row.kind != TraceRowKind::block) numbers.insert(row.device.value());
     }
     std::vector<DeviceSummary> devices;
     if (numbers.empty()) return devices;
@@ -118,8 +119,7 @@ std::vector<StepTime> steps_of(const Trace& trace, const std::vector<std::int64_
         if (inside_kernel(trace, event)) continue;
         const TraceRow& row = trace.rows[static_cast<std::size_t>(event.row)];
         const std::int64_t begin = event.begin_ns - origin;
-        const auto number = step_of(event);
-        StepTime& step = steps.try_emplace(number, StepTime{number, 0, begin, begin, 0, 0, 0}).first->second;
+        StepTime& step = steps.try_emplace(event.step, StepTime{event.step, 0, begin, begin, 0, 0, 0}).first->second;
         ++step.count;
         step.begin_ns = std::min(step.begin_ns, begin);
         step.end_ns = std::max(step.end_ns, event.end_ns - origin);
@@ -167,7 +167,7 @@ std::vector<CopyTime> directions_of(const Trace& trace) {
     };
     std::vector<std::string> directions;
     for (const TraceRow& row : trace.rows) directions.push_back(direction_of(trace, row));
-    std::map<std::pair<std::string_view, int>, Copies> copies;
+    std::map<std::pair<std::string_view, std::optional<int>>, Copies> copies;
     for (const TraceEvent& event : trace.events) {
         const auto index = static_cast<std::size_t>(event.row);
         const TraceRow& row = trace.rows[index];
@@ -180,7 +180,7 @@ std::vector<CopyTime> directions_of(const Trace& trace) {
     std::vector<CopyTime> result;
     for (auto& [key, entry] : copies) {
         entry.time.direction = key.first;
-        if (key.second >= 0) entry.time.device = key.second;
+        entry.time.device = key.second;
         entry.time.busy_ns = length(united(std::move(entry.bars)));
         result.push_back(std::move(entry.time));
     }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/on_stream/kernel.hpp"
+#include "kernels/split_product.hpp"
 #include "tiles/tile_columns.hpp"
 
 /// QR of a column panel, and blocks of reflectors on tile columns. Everything lies in the device's memory. For float
@@ -24,14 +25,13 @@ template <class T>
 inline constexpr QrPanelFactor<T> qr_panel_factor{};
 
 template <class T>
-struct ReflectColumns : Kernel<ReflectColumns<T>,
-                               void(View<const T> v, View<const T> t, TileColumns<T> c, T* workspace, bool by_slices)> {
-};
+struct ReflectColumns : Kernel<ReflectColumns<T>, void(View<const T> v, View<const T> t, TileColumns<T> c, T* workspace,
+                                                       Multiplication products)> {};
 /// C_j = (I - V T^T V^T) C_j for all tile columns j. V is m x k, row-major, with zeros above its diagonal of ones; T is
 /// k x k, row-major, with zeros below its diagonal, or the transpose of such a matrix (which makes it I - V T V^T); C_j
-/// is m x width. `by_slices`, for float: the products with V by bf16 slices (kernels/split_product.hpp); the workspace
-/// is then aligned to 256 bytes. It holds reflect_columns_workspace() elements; the CPU twin allocates its own. The
-/// same input gives the same bits.
+/// is m x width. `products`: how those with V are made; by bf16 slices only for float, and the workspace is then
+/// aligned to 256 bytes. It holds reflect_columns_workspace() elements; the CPU twin allocates its own. The same input
+/// gives the same bits.
 template <class T>
 inline constexpr ReflectColumns<T> reflect_columns{};
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "runtime/device/broadcast_route.hpp"
@@ -67,7 +68,7 @@ class Enqueueing {
     std::vector<StreamPoint> ends() {
         std::vector<StreamPoint> points;
         for (std::size_t target = 0; target < plan_.targets.size(); ++target) {
-            const Arrival end = end_of_target(static_cast<int>(target));
+            const Arrival end = end_of_target(target);
             points.push_back(point(end));
             points.back().serves = plan_.targets[target].device->index();
         }
@@ -83,13 +84,13 @@ class Enqueueing {
 
     /// What each stream does for each target, once all is enqueued; of a traced broadcast.
     std::vector<StreamSpan> spans() const {
-        std::map<std::pair<DeviceStream, int>, StreamSpan> spans;
+        std::map<std::pair<DeviceStream, std::optional<std::size_t>>, StreamSpan> spans;
         for (std::size_t i = 0; i < hops_.size(); ++i) {
             const Hop& hop = hops_[i];
             const Ticket begin = begins_[i].ticket, end = newest_[i].ticket;
-            const int written =
-                hop.target < 0 ? -1 : plan_.targets[static_cast<std::size_t>(hop.target)].device->index();
-            const StreamSpan fresh{hop.driver->index(), hop.role, begin, end, 0, written};
+            StreamSpan fresh{hop.driver->index(), hop.role, begin, end};
+            fresh.is_part = true;
+            if (hop.target) fresh.target = plan_.targets[*hop.target].device->index();
             StreamSpan& span = spans.try_emplace({stream_of(hop), hop.target}, fresh).first->second;
             span.begin = std::min(span.begin, begin);
             span.end = std::max(span.end, end);
@@ -128,15 +129,15 @@ class Enqueueing {
     /// Whether the first copies are not all on the home stream.
     bool starts_elsewhere() const {
         return std::any_of(hops_.begin(), hops_.end(),
-                           [this](const Hop& hop) { return hop.parent < 0 && !(stream_of(hop) == home_); });
+                           [this](const Hop& hop) { return !hop.parent && !(stream_of(hop) == home_); });
     }
 
     void enqueue_chunk(std::size_t number, std::size_t chunk) {
         const Hop& hop = hops_[number];
         const DeviceStream stream = stream_of(hop);
         const bool first_use = used_.emplace(stream, 0).second;
-        if (hop.parent >= 0) {
-            wait(stream, newest_[static_cast<std::size_t>(hop.parent)]);
+        if (hop.parent) {
+            wait(stream, newest_[*hop.parent]);
         } else if (first_use && !(stream == home_)) {
             wait(stream, {home_, start_});
         }
@@ -166,24 +167,22 @@ class Enqueueing {
         static std::mutex one_at_a_time;
         const std::lock_guard lock(one_at_a_time);
         const Ticket start = home_.device->record(home_.role, Timing::untimed);
-        std::vector<RelayMark> marks(hops_.size());
+        std::vector<std::optional<RelayMark>> marks(hops_.size());
         for (std::size_t i = 0; i < hops_.size(); ++i) {
             const Hop& hop = hops_[i];
             const DeviceStream stream = stream_of(hop);
-            const auto parent = static_cast<std::size_t>(hop.parent);
-            const bool first = hop.parent < 0;
             used_.emplace(stream, 0);
-            wait(stream, first ? Arrival{home_, start} : begins_[parent]);
+            wait(stream, hop.parent ? begins_[*hop.parent] : Arrival{home_, start});
             if (hop.has_children || traced_) begins_[i] = record(stream, timing_);
-            marks[i] =
-                hop.driver->relay_to_peer(*hop.peer, {hop.to, hop.from, hop.end}, first ? RelayMark{} : marks[parent],
-                                          hop.has_children ? RelayEnd::passed_on : RelayEnd::last);
+            marks[i] = hop.driver->relay_to_peer(*hop.peer, {hop.to, hop.from, hop.end},
+                                                 hop.parent ? marks[*hop.parent] : std::nullopt,
+                                                 hop.has_children ? RelayEnd::passed_on : RelayEnd::last);
         }
         for (std::size_t i = 0; i < hops_.size(); ++i) newest_[i] = record(stream_of(hops_[i]), timing_);
     }
 
     /// Where the last of the copies to a target has run: the streams that bring it something are joined.
-    Arrival end_of_target(int target) {
+    Arrival end_of_target(std::size_t target) {
         std::vector<Arrival> arrivals;
         for (std::size_t i = 0; i < hops_.size(); ++i) {
             if (hops_[i].target == target) arrivals.push_back(newest_[i]);

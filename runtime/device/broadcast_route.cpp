@@ -45,7 +45,7 @@ class Route {
 
     std::size_t add(Hop hop, Parent parent) {
         if (parent) {
-            hop.parent = static_cast<int>(*parent);
+            hop.parent = parent;
             hop.depth = hops_[*parent].depth + 1;
             hops_[*parent].has_children = true;
         }
@@ -54,19 +54,17 @@ class Route {
     }
     std::size_t add_from_host(const void* from, std::size_t i, Parent parent, Slice slice) {
         return add({&target(i), StreamRole::from_host, nullptr, static_cast<const std::byte*>(from),
-                    static_cast<std::byte*>(memory_of(i)), static_cast<int>(i), slice.begin, slice.end,
-                    slice.end - slice.begin},
+                    static_cast<std::byte*>(memory_of(i)), i, slice.begin, slice.end, slice.end - slice.begin},
                    parent);
     }
     std::size_t add_to_host(Device& device, const void* from, void* to) {
         return add({&device, StreamRole::to_host, nullptr, static_cast<const std::byte*>(from),
-                    static_cast<std::byte*>(to), -1, 0, plan_.bytes, plan_.bytes},
+                    static_cast<std::byte*>(to), std::nullopt, 0, plan_.bytes, plan_.bytes},
                    {});
     }
     std::size_t add_from_peer(Device& sender, const void* from, std::size_t i, Parent parent, Slice slice) {
         return add({&sender, StreamRole::peer, &target(i), static_cast<const std::byte*>(from),
-                    static_cast<std::byte*>(memory_of(i)), static_cast<int>(i), slice.begin, slice.end,
-                    slice.end - slice.begin},
+                    static_cast<std::byte*>(memory_of(i)), i, slice.begin, slice.end, slice.end - slice.begin},
                    parent);
     }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "runtime/device/broadcast_plan.hpp"
@@ -15,12 +16,12 @@ struct Hop {
     Device* peer;  ///< nullptr: between the host and `driver`
     const std::byte* from;
     std::byte* to;
-    int target;  ///< which target of the plan gets it; -1: the host
+    std::optional<std::size_t> target;  ///< which target of the plan gets it; empty: the host
     std::size_t begin;
     std::size_t end;
     std::size_t chunk;
-    int parent = -1;  ///< the hop that brings what this one passes on; -1: it is there
-    int depth = 0;    ///< how many hops are in front of it
+    std::optional<std::size_t> parent{};  ///< the hop that brings what this one passes on; empty: it is there
+    int depth = 0;                        ///< how many hops are in front of it
     bool has_children = false;
 
     std::size_t chunks() const { return (end - begin + chunk - 1) / chunk; }

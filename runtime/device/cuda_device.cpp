@@ -90,11 +90,9 @@ CudaDevice::CudaDevice(int index, int devices, std::shared_ptr<PinnedRanges> pin
         if (const std::string why = why_no_code_for(architecture_); !why.empty())
             throw device_error(index_, name_, "initialisation", model_ + ": " + why, {});
         tuning_ = tables.for_gpu(architecture_);
-        for (int role = 0; role < stream_roles; ++role) {
-            const auto stream = static_cast<StreamRole>(role);
-            const bool urgent = stream == StreamRole::urgent_compute || stream == StreamRole::relay;
-            streams_[static_cast<std::size_t>(role)] =
-                std::make_unique<CudaStream>(index, multiprocessors_, urgent, devices);
+        for (std::size_t role = 0; role < streams_.size(); ++role) {
+            streams_[role] =
+                std::make_unique<CudaStream>(index, multiprocessors_, static_cast<StreamRole>(role), devices);
         }
         relay_.emplace(tuning_.links.relay, index, devices);
         clock_.emplace();
@@ -255,7 +253,8 @@ void CudaDevice::copy_to_peer(StreamRole stream, Device& peer, const Copy& copy)
     });
 }
 
-RelayMark CudaDevice::relay_to_peer(Device& peer, const Copy& copy, const RelayMark& before, RelayEnd end) {
+std::optional<RelayMark> CudaDevice::relay_to_peer(Device& peer, const Copy& copy,
+                                                   const std::optional<RelayMark>& before, RelayEnd end) {
     auto& target = static_cast<CudaDevice&>(peer);
     const CurrentDevice current(index_);
     return guarded_with(target, [&] {

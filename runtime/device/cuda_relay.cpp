@@ -29,17 +29,18 @@ CudaRelay::~CudaRelay() {
     if (words_ != nullptr) try_cuda(cudaFree(words_), "cudaFree");
 }
 
-RelayMark CudaRelay::enqueue(const Copy& copy, const RelayMark& before, CudaRelay* next, cudaStream_t stream) {
+std::optional<RelayMark> CudaRelay::enqueue(const Copy& copy, const std::optional<RelayMark>& before, CudaRelay* next,
+                                            cudaStream_t stream) {
     assert(copy.rows == 1 && fit_for_relays(copy) && shape_.blocks > 0);
     RelayHop hop{copy.from, copy.to, copy.row_bytes, nullptr, 0, nullptr, 0};
-    if (before.device >= 0) {
-        hop.before = told_by(before.device);
-        hop.before_base = static_cast<std::uint32_t>(before.base);
+    if (before) {
+        hop.before = told_by(before->device);
+        hop.before_base = static_cast<std::uint32_t>(before->base);
     }
-    RelayMark mark;
+    std::optional<RelayMark> mark;
     if (next != nullptr) {
         std::uint32_t& told = told_[static_cast<std::size_t>(next->device_)];
-        mark = {device_, told};
+        mark = RelayMark{device_, told};
         hop.after = next->told_by(device_);
         hop.after_base = told;
         told += shape_.pieces_of(0, copy.row_bytes);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "runtime/device/cuda_relay_kernel.hpp"
@@ -25,7 +26,8 @@ class CudaRelay {
 
     /// Enqueues a hop's kernel on the stream, one of the current device, which is this one's; `next`: the part of the
     /// GPU that passes on from there, nullptr for the last hop. Throws CudaFailure.
-    RelayMark enqueue(const Copy& copy, const RelayMark& before, CudaRelay* next, cudaStream_t stream);
+    std::optional<RelayMark> enqueue(const Copy& copy, const std::optional<RelayMark>& before, CudaRelay* next,
+                                     cudaStream_t stream);
 
   private:
     std::uint32_t* told_by(int device) const { return words_ + static_cast<std::size_t>(device) * shape_.words(); }

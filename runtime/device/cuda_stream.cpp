@@ -9,7 +9,8 @@ namespace basalt::detail {
 
 namespace {
 
-OwnedStream make_stream(bool urgent) {
+OwnedStream make_stream(StreamRole role) {
+    const bool urgent = role == StreamRole::urgent_compute || role == StreamRole::relay;
     int least = 0;
     int highest = 0;
     check_cuda(cudaDeviceGetStreamPriorityRange(&least, &highest), "cudaDeviceGetStreamPriorityRange");
@@ -27,8 +28,8 @@ OwnedEvent make_event(unsigned flags) {
 
 }  // namespace
 
-CudaStream::CudaStream(int device, int multiprocessors, bool urgent, int devices)
-    : stream_(make_stream(urgent)), awaited_(static_cast<std::size_t>(devices) * stream_roles) {
+CudaStream::CudaStream(int device, int multiprocessors, StreamRole role, int devices)
+    : stream_(make_stream(role)), awaited_(static_cast<std::size_t>(devices) * stream_roles) {
     context_ = {.native = native(), .device = device, .multiprocessors = multiprocessors};
     // at once: making one takes as long as recording it
     for (Mark& mark : marks_) mark.events[0] = make_event(cudaEventDisableTiming);

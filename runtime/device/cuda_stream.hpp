@@ -20,8 +20,9 @@ namespace basalt::detail {
 /// Everything throws CudaFailure. Safe to use from several threads.
 class CudaStream {
   public:
-    /// On the current device, which has `multiprocessors` of them. `devices`: the number of devices in all.
-    CudaStream(int device, int multiprocessors, bool urgent, int devices);
+    /// On the current device, which has `multiprocessors` of them. The role decides about its priority. `devices`: the
+    /// number of devices in all.
+    CudaStream(int device, int multiprocessors, StreamRole role, int devices);
     ~CudaStream() = default;
     CudaStream(const CudaStream&) = delete;
     CudaStream& operator=(const CudaStream&) = delete;

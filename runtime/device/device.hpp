@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,8 +53,8 @@ inline bool fit_for_relays(const Copy& copy) {
 /// A hop of a relay as the next hop sees it, made by relay_to_peer(): the device that it comes from, and the position
 /// of this relay in the sequence of all messages from that device.
 struct RelayMark {
-    int device = -1;  ///< -1: none, everything is there
-    std::uint64_t base = 0;
+    int device;
+    std::uint64_t base;
 };
 
 /// Whether another hop passes on what a hop of a relay brings.
@@ -122,7 +123,9 @@ class Device {
     /// 16; tuning().links.relay is the same for all hops, with at least one block; reaches(peer) holds. Hops are
     /// enqueued in their order, by one thread, and one relay at a time in the process. A kernel that hears nothing for
     /// about 20 s, as behind a lost device, ends in an error. Where the peer is lost, the error is the peer's.
-    virtual RelayMark relay_to_peer(Device& peer, const Copy& copy, const RelayMark& before, RelayEnd end) = 0;
+    /// `before` is empty for the first hop, whose buffer is there; the result is empty for the last.
+    virtual std::optional<RelayMark> relay_to_peer(Device& peer, const Copy& copy,
+                                                   const std::optional<RelayMark>& before, RelayEnd end) = 0;
     /// Calls `kernel` with the stream: at once on a GPU, where the kernel launches; in the stream's turn on an emulated
     /// device, where the kernel computes. It must stay callable until the next recorded ticket is reached.
     virtual void launch(StreamRole stream, std::function<void(Stream)> kernel) = 0;

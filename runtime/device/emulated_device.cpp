@@ -217,21 +217,22 @@ void EmulatedDevice::copy_to_peer(StreamRole stream, Device& peer, const Copy& c
     enqueue_copy("copy_to_peer", stream, copy, &memory_of("copy_to_peer", peer), &memory_, copies_to_peers_);
 }
 
-RelayMark EmulatedDevice::relay_to_peer(Device& peer, const Copy& copy, const RelayMark& before, RelayEnd end) {
+std::optional<RelayMark> EmulatedDevice::relay_to_peer(Device& peer, const Copy& copy,
+                                                       const std::optional<RelayMark>& before, RelayEnd end) {
     constexpr const char* call = "relay_to_peer";
     EmulatedMemory& memory = memory_of(call, peer);
     if (copy.rows != 1 || !fit_for_relays(copy)) throw error(call, "not in one piece, or not at multiples of 16");
     const std::size_t piece = tuning_.links.relay.piece_bytes;
     const std::uint64_t pieces = (copy.row_bytes + piece - 1) / piece;
-    const auto arrived = before.device < 0 ? nullptr : told_by(before.device);
+    const auto arrived = before ? told_by(before->device) : nullptr;
     const auto copied = end == RelayEnd::last ? nullptr : static_cast<EmulatedDevice&>(peer).told_by(index_);
 
     std::uint64_t& told = told_[static_cast<std::size_t>(peer.index())];
-    const RelayMark mark = end == RelayEnd::last ? RelayMark{} : RelayMark{index_, told};
+    const RelayMark mark{index_, told};
     if (end == RelayEnd::passed_on) told += pieces;
     enqueue_copy(call, StreamRole::relay, copy, &memory, &memory_, relays_to_peers_, [=] {
         for (std::uint64_t i = 0; i < pieces; ++i) {
-            if (arrived) arrived->await(before.base + i + 1);
+            if (arrived) arrived->await(before->base + i + 1);
             const std::size_t begin = i * piece;
             std::memmove(static_cast<std::byte*>(copy.to) + begin, static_cast<const std::byte*>(copy.from) + begin,
                          std::min(piece, copy.row_bytes - begin));
@@ -240,7 +241,7 @@ RelayMark EmulatedDevice::relay_to_peer(Device& peer, const Copy& copy, const Re
     });
     // where that is left out or fails, so that nothing waits for it
     if (copied) queue(StreamRole::relay).stream.enqueue_always([=] { copied->advance(mark.base + pieces); });
-    return mark;
+    return end == RelayEnd::passed_on ? std::optional(mark) : std::nullopt;
 }
 
 void EmulatedDevice::launch(StreamRole stream, std::function<void(Stream)> kernel) {

@@ -89,7 +89,8 @@ class EmulatedDevice final : public Device {
     void copy(StreamRole stream, const Copy& copy) override;
     void copy_within(StreamRole stream, const Copy& copy) override;
     void copy_to_peer(StreamRole stream, Device& peer, const Copy& copy) override;
-    RelayMark relay_to_peer(Device& peer, const Copy& copy, const RelayMark& before, RelayEnd end) override;
+    std::optional<RelayMark> relay_to_peer(Device& peer, const Copy& copy, const std::optional<RelayMark>& before,
+                                           RelayEnd end) override;
     void launch(StreamRole stream, std::function<void(Stream)> kernel) override;
     void on_failure(const std::function<void()>& noticed) override;
 

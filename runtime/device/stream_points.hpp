@@ -26,8 +26,9 @@ struct StreamSpan {
     StreamRole role = StreamRole::compute;
     Ticket begin = 0;
     Ticket end = 0;
-    std::int64_t bytes = 0;     ///< that it copied
-    std::optional<int> target;  ///< in a broadcast: the device whose memory it wrote; -1: the host's
+    std::int64_t bytes = 0;       ///< that it copied
+    bool is_part = false;         ///< of a broadcast, which has a span for each stream and each memory that it writes
+    std::optional<int> target{};  ///< of such a part: the device whose memory it wrote; empty: the host's
 };
 
 /// Whether Enqueued::spans are filled in.

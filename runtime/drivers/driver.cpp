@@ -182,7 +182,7 @@ void Driver::mark_end(Task& task, Enqueued& streams, Ticket begin) {
         if (streams.ends.empty()) {
             const Ticket end = device_.record(work.role, begin != 0 ? Timing::timed : Timing::untimed);
             streams.ends.push_back({device_.index(), work.role, end});
-            if (begin != 0) streams.spans.push_back({device_.index(), work.role, begin, end, work.bytes, {}});
+            if (begin != 0) streams.spans.push_back({device_.index(), work.role, begin, end, work.bytes});
         }
         work.publish(streams.ends);
     } catch (...) {  // a lost device has no place in its streams

@@ -49,8 +49,8 @@ void ParkingLot::wake(int level, int count) {
     wake_if([&](const Sleeper& sleeper) { return sleeper.min_level <= level; }, count);
 }
 
-void ParkingLot::wake_joiners(bool strict, int count) {
-    wake_if([&](const Sleeper& sleeper) { return sleeper.may_join || !strict; }, count);
+void ParkingLot::wake_joiners(Joiners joiners, int count) {
+    wake_if([&](const Sleeper& sleeper) { return joiners == Joiners::all || sleeper.outside_gangs; }, count);
 }
 
 void ParkingLot::wake_scope(const void* scope) {

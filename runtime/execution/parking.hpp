@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -11,6 +12,12 @@ namespace basalt::detail {
 
 /// When waiting ends at the latest; empty: never.
 using Deadline = std::optional<std::chrono::steady_clock::time_point>;
+
+/// Who may become a member of a gang.
+enum class Joiners : std::uint8_t {
+    all,
+    outside_gangs,  ///< not the members of a running gang, which wait inside it
+};
 
 /// Where idle threads sleep. Each says from which nesting level on it can run tasks.
 ///
@@ -22,7 +29,7 @@ class ParkingLot {
     struct Sleeper {
         int min_level = 0;
         const void* scope = nullptr;  ///< the scope whose end it waits for, if any
-        bool may_join = true;         ///< may become a member of any gang
+        bool outside_gangs = true;    ///< see Joiners
         bool woken = false;
         std::condition_variable wake;
     };
@@ -35,8 +42,8 @@ class ParkingLot {
 
     /// Wakes up to `count` sleepers that can run tasks of `level`.
     void wake(int level, int count);
-    /// Wakes up to `count` sleepers that may join a gang; those that may join any gang if it is `strict`.
-    void wake_joiners(bool strict, int count);
+    /// Wakes up to `count` sleepers that may join a gang.
+    void wake_joiners(Joiners joiners, int count);
     /// Wakes the threads that wait for the scope's end.
     void wake_scope(const void* scope);
     void wake_all();

@@ -32,17 +32,17 @@ bool GangHall::open(Gang& gang) {
     return true;
 }
 
-int GangHall::join(Gang*& gang, const Joiner& joiner) {
+std::optional<GangHall::Membership> GangHall::join(const Joiner& joiner) {
     const std::lock_guard guard(lock_);
-    gang = assembling_;
-    if (gang == nullptr || (gang->plan.strict && joiner.in_gang)) return -1;
-    if (gang->plan.package != GangPlan::any_package && gang->plan.package != joiner.package) return -1;
-    const int rank = gang->joined.load(std::memory_order_relaxed);
-    if (rank >= gang->wanted || (joiner.late && rank >= gang->plan.minimum)) return -1;
-    gang->joined.store(rank + 1, std::memory_order_relaxed);
-    publish_need(*gang);
+    if (assembling_ == nullptr) return {};
+    Gang& gang = *assembling_;
+    if ((gang.plan.strict && joiner.in_gang) || !gang.plan.takes_from(joiner.package)) return {};
+    const int rank = gang.joined.load(std::memory_order_relaxed);
+    if (rank >= gang.wanted || (joiner.late && rank >= gang.plan.minimum)) return {};
+    gang.joined.store(rank + 1, std::memory_order_relaxed);
+    publish_need(gang);
     joined_.notify_one();
-    return rank;
+    return Membership{gang, rank};
 }
 
 int GangHall::assemble(Gang& gang, const std::function<int()>& obtainable) {

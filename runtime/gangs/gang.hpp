@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <optional>
 
 #include "basalt/team.hpp"
 #include "runtime/graph/task.hpp"
@@ -15,15 +16,15 @@ namespace basalt::detail {
 
 /// Who may take part in a gang.
 struct GangPlan {
-    static constexpr int any_package = -1;
-
-    int minimum = 1;            ///< members without which it does not start
-    int wanted = 1;             ///< members with which it starts at once
-    int package = any_package;  ///< the socket whose workers may join, or any_package
-    bool with_leader = true;    ///< the leader is a member, of rank 0
+    int minimum = 1;               ///< members without which it does not start
+    int wanted = 1;                ///< members with which it starts at once
+    std::optional<int> package{};  ///< the socket whose workers may join; empty: any
+    bool with_leader = true;       ///< the leader is a member, of rank 0
     /// It may wait: for its minimum without a time limit and for more members during `patience`.
     bool strict = true;
     std::chrono::microseconds patience{0};
+
+    bool takes_from(int socket) const { return !package || *package == socket; }
 };
 
 /// The threads that run one gang task together, from assembly to the last member's leaving.
@@ -69,18 +70,22 @@ class GangHall {
         bool in_gang;  ///< a member of a running gang: joins only gangs that do not wait
         bool late;     ///< joins only a gang that lacks its minimum
     };
-    /// Joins the gang that assembles, if it takes such a worker. Returns the rank in it, or -1.
-    int join(Gang*& gang, const Joiner& joiner);
+    struct Membership {
+        Gang& gang;
+        int rank;
+    };
+    /// Joins the gang that assembles, if there is one and it takes such a worker.
+    std::optional<Membership> join(const Joiner& joiner);
 
-    /// Whether a gang assembles that a worker might join.
-    bool assembling(bool late) const {
-        // acquire: pairs with the release in open(). A stale value costs one more look, or one member less.
-        const Need need = need_.load(std::memory_order_acquire);
-        return need == Need::minimum || (need == Need::more && !late);
-    }
+    /// Whether a gang assembles that has room.
+    bool wants_members() const { return need() != Need::nothing; }
+    /// Whether a gang assembles that cannot start yet, and takes late workers therefore.
+    bool lacks_minimum() const { return need() == Need::minimum; }
 
   private:
     enum class Need : std::uint8_t { nothing, minimum, more };
+    // acquire: pairs with the release in open(). A stale value costs one more look, or one member less.
+    Need need() const { return need_.load(std::memory_order_acquire); }
     void publish_need(const Gang& gang);
 
     std::mutex lock_;  // guards assembling_ and the joining of members

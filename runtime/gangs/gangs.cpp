@@ -45,12 +45,12 @@ bool Sockets::has(int socket, int workers) const {
 }
 
 /// The socket that a gang is to come from, so that its members share a cache and the memory near it: that of its data
-/// or else the leader's, if it has as many workers and is not the only one.
-int Gangs::package_for(const Task& task, const Worker& leader) const {
+/// or else the leader's, if it has as many workers and is not the only one. Otherwise empty: from any socket.
+std::optional<int> Gangs::package_for(const Task& task, const Worker& leader) const {
     if (task.near_pinned_memory && pinned_memory_ && sockets_.has(*pinned_memory_, task.max_threads)) {
-        return *pinned_memory_;
+        return pinned_memory_;
     }
-    return sockets_.has(leader.package, task.max_threads) ? leader.package : GangPlan::any_package;
+    return sockets_.has(leader.package, task.max_threads) ? std::optional(leader.package) : std::nullopt;
 }
 
 /// Whether the worker's thread lately had to share its core, as far as it knows. To be called by that thread.
@@ -64,15 +64,14 @@ bool Gangs::is_late(Worker& worker) {
 int Gangs::punctual_joiners(const GangPlan& plan, const Worker& leader) const {
     const std::int64_t now = now_ns();
     return static_cast<int>(std::count_if(workers_.begin(), workers_.end(), [&](const auto& worker) {
-        return worker.get() != &leader && (plan.package == GangPlan::any_package || plan.package == worker->package) &&
+        return worker.get() != &leader && plan.takes_from(worker->package) &&
                worker->late_until.load(std::memory_order_relaxed) < now;
     }));
 }
 
 /// Whether any worker counted as late when it last looked, however long ago.
 bool Gangs::some_late() const {
-    return std::any_of(workers_.begin(), workers_.end(),
-                       [](const auto& worker) { return worker->late_until.load(std::memory_order_relaxed) != 0; });
+    return std::any_of(workers_.begin(), workers_.end(), [](const auto& worker) { return worker->counts_as_late(); });
 }
 
 GangPlan Gangs::plan(const Task& task, Worker& leader) const {
@@ -84,7 +83,7 @@ GangPlan Gangs::plan(const Task& task, Worker& leader) const {
         return plan;
     }
     plan.package = package_for(task, leader);
-    plan.with_leader = plan.package == GangPlan::any_package || plan.package == leader.package;
+    plan.with_leader = plan.takes_from(leader.package);
     plan.patience = std::chrono::microseconds(task.patience_us);
     if (plan.minimum == plan.wanted) return plan;
     const int others = punctual_joiners(plan, leader);
@@ -109,8 +108,9 @@ int Gangs::assemble(Gang& gang, Worker& worker) {
     }
     if (!open) return 1;
     // The sleepers of one socket, or those that are not late, are not told apart: the others go back to sleep.
-    const bool all_fit = plan.package == GangPlan::any_package && plan.wanted == gang.task.max_threads && !some_late();
-    parking_.wake_joiners(plan.strict, all_fit ? plan.wanted - 1 : static_cast<int>(workers_.size()));
+    const bool all_fit = !plan.package && plan.wanted == gang.task.max_threads && !some_late();
+    parking_.wake_joiners(plan.strict ? Joiners::outside_gangs : Joiners::all,
+                          all_fit ? plan.wanted - 1 : static_cast<int>(workers_.size()));
     return hall_.assemble(gang, [&] { return punctual_joiners(plan, worker) + (plan.with_leader ? 1 : 0); });
 }
 
@@ -144,11 +144,10 @@ void Gangs::enter(Gang& gang, int rank, Worker& worker) {
 }
 
 bool Gangs::join(Worker& worker) {
-    Gang* gang = nullptr;
-    const int rank =
-        hall_.join(gang, {.package = worker.package, .in_gang = worker.gangs > 0, .late = is_late(worker)});
-    if (rank < 0) return false;
-    enter(*gang, rank, worker);
+    const auto membership =
+        hall_.join({.package = worker.package, .in_gang = worker.gangs > 0, .late = is_late(worker)});
+    if (!membership) return false;
+    enter(membership->gang, membership->rank, worker);
     return true;
 }
 

@@ -38,13 +38,15 @@ class Gangs {
     void lead(Task& task, Worker& worker);
     /// Joins the gang that assembles, if it has room and this thread may; returns after the gang has run.
     bool join(Worker& worker);
-    /// Whether a gang assembles that a worker might join.
-    bool assembling(bool late) const { return hall_.assembling(late); }
+    /// Whether a gang assembles that the worker might join.
+    bool any_for(const Worker& worker) const {
+        return worker.counts_as_late() ? hall_.lacks_minimum() : hall_.wants_members();
+    }
     /// Whether the worker's thread lately had to share its core, as far as it knows. To be called by that thread.
     static bool is_late(Worker& worker);
 
   private:
-    int package_for(const Task& task, const Worker& leader) const;
+    std::optional<int> package_for(const Task& task, const Worker& leader) const;
     int punctual_joiners(const GangPlan& plan, const Worker& leader) const;
     bool some_late() const;
     GangPlan plan(const Task& task, Worker& leader) const;

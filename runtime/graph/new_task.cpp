@@ -22,7 +22,7 @@ NewTask::NewTask(TaskGraph& graph, Scope& scope, SlotCache& cache)
     task.relay = TaskRef::none;
     task.access_count = 0;
     task.more_accesses = nullptr;
-    task.step = Task::no_step;
+    task.step = {};
     // relaxed stores: the task is published later, by the edge lists' CAS or by the scheduler's lock
     task.children.store(nullptr, std::memory_order_relaxed);
     task.node.store(host_node, std::memory_order_relaxed);

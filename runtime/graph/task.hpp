@@ -56,6 +56,18 @@ enum class TaskKind : std::uint8_t {
     relay,     ///< not a task: more incoming edges for another one
 };
 
+/// A step of an algorithm, or none, in the four bytes that a task has for it.
+class PackedStep {
+  public:
+    constexpr PackedStep() = default;
+    constexpr explicit PackedStep(std::optional<int> step) : step_(step.value_or(none)) {}
+    constexpr std::optional<int> get() const { return step_ == none ? std::nullopt : std::optional<int>(step_); }
+
+  private:
+    static constexpr std::int32_t none = -1;
+    std::int32_t step_ = none;
+};
+
 /// A pooled task. Slots are never unmapped while their engine lives, so that a stale TaskRef can be checked
 /// by reading the slot's generation.
 ///
@@ -80,7 +92,6 @@ struct alignas(64) Task {
     static constexpr int recorded_predecessors = 4;
     static constexpr std::size_t inline_kernel = 128;  // room for three views
     static constexpr std::uint8_t several_nodes = 255;
-    static constexpr std::int32_t no_step = -1;
     /// Of `successors`: the device has the task in its stream, and DeviceWork::ends tells where it ends.
     static constexpr std::uint64_t enqueued = std::uint64_t{1} << 63;
 
@@ -103,10 +114,10 @@ struct alignas(64) Task {
 
     // -- lines 1 to 3: what it does
     const char* name = nullptr;
-    std::array<int, 3> tile{};
+    TileIndex tile{};
     std::uint16_t min_threads = 1;
     std::uint16_t max_threads = 1;
-    std::int32_t step = no_step;
+    PackedStep step{};
     std::uint32_t patience_us = 0;                  ///< Threads::patience
     std::atomic<DeviceWork*> device_work{nullptr};  ///< of a task that runs on a device
     std::atomic<Scope*> children{nullptr};
@@ -139,9 +150,6 @@ struct alignas(64) Task {
         return kernel_is_inline() ? static_cast<void*>(kernel.data()) : *reinterpret_cast<void**>(kernel.data());
     }
 };
-
-/// "3,5": the tile indices of a task, as far as they are given.
-std::string tile_text(const std::array<int, 3>& tile);
 
 /// "update(3,4)": how errors call a task.
 std::string task_label(const Task& task);

@@ -43,11 +43,11 @@ void TaskBuilder::give_up() {
     submit();
 }
 
-void TaskBuilder::make_internal(const char* name, int priority, const std::array<int, 3>& tile) {
+void TaskBuilder::make_internal(const char* name, int priority) {
     Task& task = new_.task();
     task.kind = TaskKind::internal;
     task.name = name;
-    task.tile = tile;
+    task.tile = {};
     task.priority = priority;
     task.max_threads = task.min_threads = 1;
 }

@@ -47,7 +47,7 @@ class TaskBuilder {
         const int most = std::min(options.threads.max, most_threads);
         task.name = options.name.c_str();
         task.tile = options.tile;
-        task.step = options.step.value_or(Task::no_step);
+        task.step = PackedStep(options.step);
         task.priority = options.priority;
         task.max_threads = static_cast<std::uint16_t>(most);
         task.min_threads = static_cast<std::uint16_t>(std::min(options.threads.min, most));
@@ -57,7 +57,7 @@ class TaskBuilder {
         task.near_pinned_memory = options.near_pinned_memory;
     }
     /// A task of the runtime's own: it runs even when its graph is cancelled.
-    void make_internal(const char* name, int priority, const std::array<int, 3>& tile = {-1, -1, -1});
+    void make_internal(const char* name, int priority);
 
     /// Fills in `bases`: the address of each record's datum on the host. That of an empty access, which is left out of
     /// the task, is nullptr. Throws UsageError where an access is not allowed in the scope.

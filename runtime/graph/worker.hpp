@@ -28,6 +28,8 @@ struct alignas(64) Worker {
     /// threads for a considerable part of the time. Written by this place. Leaders of gangs read it to estimate who
     /// will come, and nothing else depends on it: relaxed suffices.
     std::atomic<std::int64_t> late_until{0};
+    /// Whether it was late when it last looked, however long ago.
+    bool counts_as_late() const { return late_until.load(std::memory_order_relaxed) != 0; }
 
     /// Tasks of level 0 that finished here: written by this place, read by all.
     alignas(64) std::atomic<std::uint64_t> completed{0};

@@ -8,8 +8,7 @@ namespace basalt::detail {
 namespace {
 
 Purpose purpose_of(const TaskBuilder& task) {
-    const std::int32_t step = task.task().step;
-    return {.priority = task.task().priority, .step = step == Task::no_step ? std::nullopt : std::optional(step)};
+    return {.priority = task.task().priority, .step = task.task().step.get()};
 }
 
 /// Whether nothing of the datum's old contents matters after the task.

@@ -31,6 +31,13 @@ StreamRole stream_of_copy(Node from, Node to) {
     return to == host_node ? StreamRole::to_host : StreamRole::peer;
 }
 
+/// The devices that take part in a copy; traces show them.
+TileIndex devices_of_copy(Node from, Node to) {
+    if (from == host_node) return {device_of_node(to)};
+    if (to == host_node) return {device_of_node(from)};
+    return {device_of_node(from), device_of_node(to)};
+}
+
 }  // namespace
 
 bool Transfers::reaches(Node from, Node to) const {
@@ -85,7 +92,7 @@ DeviceWork& Transfers::begin(TaskBuilder& task, Residency& r, Node from, Node to
     DeviceWork& work = task.run_on(device, stream_of_copy(from, to), Task::several_nodes);
     work.one_memory.store(false, std::memory_order_relaxed);
     task.make_internal(name, purpose.priority);
-    task.task().step = purpose.step.value_or(Task::no_step);
+    task.task().step = PackedStep(purpose.step);
     task.bind_all(*r.version, r.row_begin, r.row_end, AccessMode::read);
     task.wait_for(r.replica_on(from).arrival);
     return work;
@@ -114,7 +121,7 @@ void Transfers::submit_copy(Residency& r, Node from, Node to, Purpose purpose) {
     const TaskGroup waits = hazards_of_copy(r, to);
     TaskBuilder task(graph_, graph_.root());
     DeviceWork& work = begin(task, r, from, to, to == host_node ? "to host" : "to gpu", purpose);
-    task.task().tile = {device_of_node(from), device_of_node(to), -1};
+    task.task().tile = devices_of_copy(from, to);
     for (const TaskRef user : waits) task.wait_for(user);
 
     const Copy piece{contents_at(r, to), contents_at(r, from), contents_bytes(r)};
@@ -147,7 +154,7 @@ void Transfers::submit_broadcast(Residency& r, Node from, const std::vector<Node
     }
     TaskBuilder task(graph_, graph_.root());
     DeviceWork& work = begin(task, r, from, targets.front(), "broadcast", purpose);
-    task.task().tile = {device_of_node(from), -1, -1};
+    if (from != host_node) task.task().tile = {device_of_node(from)};
     work.has_parts.store(true, std::memory_order_relaxed);
     for (const TaskRef user : waits) task.wait_for(user);
 

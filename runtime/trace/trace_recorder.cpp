@@ -41,11 +41,12 @@ void TraceRecorder::record_device(const Task& task, const StreamSpan& span, std:
     const std::lock_guard guard(row.lock);
     Event& event = row.events.emplace_back(task, begin, end);
     event.bytes = span.bytes;
+    event.is_part = span.is_part;
     event.target = span.target;
 }
 
 TraceRow TraceRecorder::heading(std::size_t index) const {
-    if (index < places_) return {"worker " + std::to_string(index), TraceRowKind::cpu, -1};
+    if (index < places_) return {"worker " + std::to_string(index), TraceRowKind::cpu, std::nullopt};
     const auto device_row = static_cast<int>(index - places_);
     return row_of_device(device_row / stream_roles, static_cast<StreamRole>(device_row % stream_roles));
 }
@@ -55,17 +56,19 @@ TraceRecorder::PartsOfTasks TraceRecorder::tell_parts_apart() {
     PartsOfTasks parts;
     for (std::size_t row = places_; row < rows_.size(); ++row) {
         for (Event& event : rows_[row].events) {
-            if (!event.target) continue;
+            if (!event.is_part) continue;
             std::vector<Part>& known = parts[event.id];
             event.id += (known.size() + 1) * TaskPool::max_slots;  // no task's: slots have lower numbers
-            known.push_back({event.id, heading(row).device, *event.target});
+            known.push_back({event.id, heading(row).device, event.target});
         }
     }
     return parts;
 }
 
-/// Of a broadcast, all bars or those that concern the memory of `device`, which the event's row belongs to.
-std::vector<std::uint64_t> TraceRecorder::waited_for(const Event& event, int device, const PartsOfTasks& parts) {
+/// Of a broadcast, all bars or those that concern the memory of `device` (or the host), which the event's row belongs
+/// to.
+std::vector<std::uint64_t> TraceRecorder::waited_for(const Event& event, std::optional<int> device,
+                                                     const PartsOfTasks& parts) {
     std::vector<std::uint64_t> ids;
     for (std::size_t i = 0; i < event.predecessors; ++i) {
         const std::uint64_t id = event.after[i] & ~Task::in_part;
@@ -95,9 +98,9 @@ void TraceRecorder::take_row(std::size_t index, const PartsOfTasks& parts, Trace
                                 .begin_ns = event.begin,
                                 .end_ns = event.end,
                                 .priority = event.priority,
-                                .detail = tile_text(event.tile),
+                                .detail = event.tile.text(),
                                 .kind = copies ? TraceKind::copy : TraceKind::task,
-                                .step = event.step,
+                                .step = event.step.get(),
                                 .bytes = event.bytes,
                                 .id = event.id,
                                 .after = waited_for(event, trace.rows.back().device, parts)});

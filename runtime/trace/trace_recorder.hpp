@@ -56,13 +56,14 @@ class TraceRecorder {
         Event(const Task& task, std::int64_t begin, std::int64_t end);
 
         const char* name;
-        std::array<int, 3> tile;
+        TileIndex tile;
         int priority;
-        int step;
+        PackedStep step;
         std::int64_t begin;
         std::int64_t end;
         std::int64_t bytes = 0;
-        std::optional<int> target;  // see StreamSpan
+        bool is_part = false;  // see StreamSpan, like target
+        std::optional<int> target;
         std::uint64_t id;
         std::array<std::uint64_t, Task::recorded_predecessors> after{};  // ids, with Task::in_part
         std::uint8_t predecessors = 0;
@@ -74,8 +75,8 @@ class TraceRecorder {
     /// A bar of a broadcast.
     struct Part {
         std::uint64_t id;
-        int device;  // whose row it is on
-        int target;
+        std::optional<int> device;  // whose row it is on
+        std::optional<int> target;
     };
     using PartsOfTasks = std::unordered_map<std::uint64_t, std::vector<Part>>;
     struct BlockEvent {
@@ -85,7 +86,8 @@ class TraceRecorder {
     };
     TraceRow heading(std::size_t index) const;
     PartsOfTasks tell_parts_apart();
-    static std::vector<std::uint64_t> waited_for(const Event& event, int device, const PartsOfTasks& parts);
+    static std::vector<std::uint64_t> waited_for(const Event& event, std::optional<int> device,
+                                                 const PartsOfTasks& parts);
     void take_row(std::size_t index, const PartsOfTasks& parts, Trace& trace);
     void take_blocks(Trace& trace);
 

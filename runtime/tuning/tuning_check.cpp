@@ -50,8 +50,8 @@ class Checker {
         visit(inner);
     }
     template <class Element, class F>
-    void list(std::string_view name, const std::vector<Element>& elements, bool may_be_empty, const F& visit) {
-        if (elements.empty() && !may_be_empty) refuse(name, "[]", "one entry or more");
+    void list(std::string_view name, const std::vector<Element>& elements, ListLength length, const F& visit) {
+        if (elements.empty() && length == ListLength::one_or_more) refuse(name, "[]", "one entry or more");
         for (std::size_t i = 0; i < elements.size(); ++i) {
             Checker inner(path_ + '.' + std::string(name) + '[' + std::to_string(i) + ']');
             visit(inner, elements[i]);

@@ -100,9 +100,8 @@ struct WorkLoop::Idleness {
 
 /// A task of min_level or deeper; gangs that assemble come first.
 Task* WorkLoop::find_work(Worker& worker, int min_level) {
-    bool late = worker.late_until.load(std::memory_order_relaxed) != 0;
-    if (late) late = Gangs::is_late(worker);  // or it would count as late for longer than it is
-    while (p_.gangs.assembling(late) && p_.gangs.join(worker)) {
+    if (worker.counts_as_late()) Gangs::is_late(worker);  // or it would count as late for longer than it is
+    while (p_.gangs.any_for(worker) && p_.gangs.join(worker)) {
     }
     return p_.ready.pop(worker, min_level);
 }
@@ -126,7 +125,7 @@ void WorkLoop::work_until(Worker& worker, int min_level, const void* awaited, co
     Idleness idle{awaited == &p_.root && p_.real_gpus && !p_.outside.stand_in_works()};
     idle.sleeper.min_level = min_level;
     idle.sleeper.scope = awaited;
-    idle.sleeper.may_join = worker.gangs == 0;
+    idle.sleeper.outside_gangs = worker.gangs == 0;
     LookInterval look;
     Stretch stretch;
     stretch.begin();
@@ -163,8 +162,7 @@ void WorkLoop::sleep(Worker& worker, Idleness& idle, const std::function<bool()>
     ParkingLot::Sleeper& sleeper = idle.sleeper;
     idle.polls = 0;
     p_.parking.announce(sleeper);
-    const bool shares_core = worker.late_until.load(std::memory_order_relaxed) != 0;
-    const bool gang_waits = p_.gangs.assembling(shares_core) && worker.gangs == 0;
+    const bool gang_waits = p_.gangs.any_for(worker) && worker.gangs == 0;
     if (done() || p_.ready.any(sleeper.min_level) || gang_waits) {
         p_.parking.leave(sleeper);
         std::this_thread::yield();

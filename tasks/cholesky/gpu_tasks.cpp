@@ -60,7 +60,7 @@ void GpuCholeskyTasks<T>::save_other_side(const ColumnGroup& columns) {
     for (Index j = columns.first; j < columns.last; ++j) {
         const Index first = grid().first_col(j), width = grid().tile_width(j);
         const auto square = g_.a->template region<T>(j, first, first + width, 0, width);
-        rt_.submit({.name = "save", .tile = {static_cast<int>(j), -1, -1}, .place = Place::gpu(geometry_.gpu_of(j))},
+        rt_.submit({.name = "save", .tile = {static_cast<int>(j)}, .place = Place::gpu(geometry_.gpu_of(j))},
                    read(square), write(g_.buffers.above[static_cast<std::size_t>(j)].rows(0, width, g_.nb)),
                    on_any_device([upper = g_.upper](Stream stream, View<const T> a, View<T> saved) {
                        on_stream::save_above_diagonal<T>(stream, flipped_if(upper, a), saved);
@@ -74,7 +74,7 @@ void GpuCholeskyTasks<T>::restore_other_side(const ColumnGroup& columns) {
         const Index first = grid().first_col(j), width = grid().tile_width(j);
         const auto square = g_.a->template region<T>(j, first, first + width, 0, width);
         const auto saved = g_.buffers.above[static_cast<std::size_t>(j)].rows(0, width, g_.nb);
-        rt_.submit({.name = "restore", .tile = {static_cast<int>(j), -1, -1}, .place = Place::gpu(geometry_.gpu_of(j))},
+        rt_.submit({.name = "restore", .tile = {static_cast<int>(j)}, .place = Place::gpu(geometry_.gpu_of(j))},
                    read(saved), readwrite(square),
                    on_any_device([upper = g_.upper](Stream stream, View<const T> saved, View<T> a) {
                        on_stream::restore_above_diagonal<T>(stream, saved, flipped_if(upper, a));
@@ -89,7 +89,7 @@ template <class T>
 void GpuCholeskyTasks<T>::reload(int k, int first) {
     ring_.take(k);
     const Index begin = panel(first).first;
-    host_copies(rt_).submit_fetch({.name = "reload", .priority = urgent, .tile = {k, -1, -1}, .step = k},
+    host_copies(rt_).submit_fetch({.name = "reload", .priority = urgent, .tile = {k}, .step = k},
                                   read(matrix(panel(k), begin, rows())).record, write(panel_rows(k, begin)).record,
                                   k % geometry_.gpus());
     rt_.broadcast(panel_rows(k, begin), urgent);
@@ -104,7 +104,7 @@ void GpuCholeskyTasks<T>::broadcast(int k) {
 
 template <class T>
 TaskOptions GpuCholeskyTasks<T>::step_task(TaskName name, int k, int gpu, int priority) {
-    return {.name = name, .priority = priority, .tile = {k, -1, -1}, .step = k, .place = Place::gpu(gpu)};
+    return {.name = name, .priority = priority, .tile = {k}, .step = k, .place = Place::gpu(gpu)};
 }
 
 template <class T>
@@ -283,7 +283,9 @@ void GpuCholeskyTasks<T>::factor_on_gpu(PanelRange step) {
     factored_[gpu].push_back(k);
     const Index first = panel(k).first;
     const Region<T> columns = g_.in_place ? matrix(step) : panel_rows(k, first);
-    const auto plan = cuda_kernels::cholesky_panel_plan(rt_.tuning().gpu.cholesky, rows() - first, k >= g_.fused_from);
+    const GpuTuning::Cholesky& tuning = rt_.tuning().gpu.cholesky;
+    const auto plan = k >= g_.fused_from ? cuda_kernels::cholesky_square_plan(tuning, rows() - first)
+                                         : cuda_kernels::cholesky_panel_plan(tuning);
     rt_.submit(step_task("panel", k, owner(k), urgent + 1), readwrite(columns),
                write(g_.buffers.workspaces[gpu].region()), gpus_first ? write(info) : readwrite(info),
                on_any_device([k, plan](Stream stream, View<T> a, View<Index> workspace, View<Index> info) {
@@ -295,7 +297,7 @@ void GpuCholeskyTasks<T>::factor_on_gpu(PanelRange step) {
 template <class T>
 void GpuCholeskyTasks<T>::factor_on_cores(int k) {
     const Panel& p = panel(k);
-    rt_.submit({.name = "panel", .priority = urgent + 1, .tile = {k, k, -1}, .step = k, .place = Place::cpu()},
+    rt_.submit({.name = "panel", .priority = urgent + 1, .tile = {k, k}, .step = k, .place = Place::cpu()},
                readwrite(triangle(k)), readwrite(s_.info),
                [p, strips = g_.memory.strips(p.width)](View<T> array, View<Index> info) {
                    if (info[0] != 0) return;
@@ -323,8 +325,7 @@ template <class T>
 void GpuCholeskyTasks<T>::solve_on_cores(int k) {
     const Panel& p = panel(k);
     const Region<T> solver = g_.buffers.solvers[ring_.slot(k)].region();
-    TaskOptions options{
-        .name = "prepare", .priority = urgent + 1, .tile = {k, k, -1}, .step = k, .place = Place::cpu()};
+    TaskOptions options{.name = "prepare", .priority = urgent + 1, .tile = {k, k}, .step = k, .place = Place::cpu()};
     rt_.submit(options, read(triangle(k)), write(solver),
                [width = p.width, strips = g_.memory.strips(p.width)](View<const T> array, View<T> prepared) {
                    T* const scale = &prepared(prepared.rows() - 1, 0);

@@ -71,7 +71,7 @@ void GpuCholeskyTasks<T>::update(int k, PanelRange range, Urgency urgency) {
         if (by_slices) update.data.write(g_.buffers.slices[static_cast<std::size_t>(gpu)].region());
         TaskOptions options = step_task(leading ? TaskName("update leading") : TaskName("update"), k, gpu,
                                         leading ? urgent : after_urgent(k));
-        options.tile[1] = range.first;
+        options.tile = {k, range.first};
         const Index offset = g_.in_place ? panel(k).col_begin : 0;
         rt_.submit(options, update.data,
                    on_any_device([=, shape = layout(), depth = panel(k).width, in_place = g_.in_place,

@@ -79,9 +79,7 @@ class CholeskyColumnSolve {
                           });
     }
 
-    std::array<int, 3> tile(const Panel& p) const {
-        return {static_cast<int>(p.tile_column), static_cast<int>(column_), -1};
-    }
+    TileIndex tile(const Panel& p) const { return {static_cast<int>(p.tile_column), static_cast<int>(column_)}; }
 
     CholeskyState<T>& s_;
     const Matrix<T>& b_;

@@ -94,7 +94,7 @@ template <class T>
 void GpuLuTasks<T>::reload(int k) {
     ring_.take(k);
     const Panel& p = panel(k);
-    host_copies(rt_).submit_fetch({.name = "reload", .priority = urgent, .tile = {k, -1, -1}, .step = k},
+    host_copies(rt_).submit_fetch({.name = "reload", .priority = urgent, .tile = {k}, .step = k},
                                   read(s_.region(p, p.first, rows())).record, write(ring_.rows(k)).record,
                                   k % geometry_.gpus());
 }
@@ -104,7 +104,7 @@ void GpuLuTasks<T>::take_out(int j, Index top, int priority) {
     ring_.take(j);
     const Panel& p = panel(j);
     rt_.submit(
-        {.name = "take out", .priority = priority, .tile = {j, -1, -1}, .step = j, .place = owner(j)},
+        {.name = "take out", .priority = priority, .tile = {j}, .step = j, .place = owner(j)},
         read(s_.region(p, top, rows())), write(ring_.rows(j, top, rows())),
         on_any_device([](Stream stream, View<const T> a, View<T> to) { on_stream::copy_elements<T>(stream, a, to); }));
     tops_[static_cast<std::size_t>(j)] = top;
@@ -119,11 +119,7 @@ template <class T>
 void GpuLuTasks<T>::put_back(int k) {
     const Panel& p = panel(k);
     const Index top = tops_[static_cast<std::size_t>(k)];
-    rt_.submit({.name = "put back",
-                .priority = patience(k, put_back_first),
-                .tile = {k, -1, -1},
-                .step = k,
-                .place = owner(k)},
+    rt_.submit({.name = "put back", .priority = patience(k, put_back_first), .tile = {k}, .step = k, .place = owner(k)},
                read(ring_.rows(k, top, rows())), readwrite(s_.region(p, top, rows())),
                on_any_device(
                    [](Stream stream, View<const T> from, View<T> a) { on_stream::copy_elements<T>(stream, from, a); }));
@@ -145,7 +141,7 @@ void GpuLuTasks<T>::factor(int k) {
 template <class T>
 void GpuLuTasks<T>::prepare(int k) {
     const Panel& p = panel(k);
-    rt_.submit({.name = "inverse", .priority = urgent, .tile = {k, -1, -1}, .step = k, .place = Place::cpu()},
+    rt_.submit({.name = "inverse", .priority = urgent, .tile = {k}, .step = k, .place = Place::cpu()},
                read(ring_.rows(k, p.first, p.end())), write(inverse(k)),
                [k, safe = &g_.inverse_is_safe[static_cast<std::size_t>(k)]](View<const T> l, View<T> x) {
                    *safe = 1;
@@ -161,7 +157,7 @@ void GpuLuTasks<T>::prepare(int k) {
                    }
                    if (*safe == 0) spdlog::debug("basalt: LU solves step {} by substitution: |L^-1| = {:.3g}", k, norm);
                });
-    rt_.submit({.name = "row moves", .priority = urgent, .tile = {k, -1, -1}, .step = k, .place = Place::cpu()},
+    rt_.submit({.name = "row moves", .priority = urgent, .tile = {k}, .step = k, .place = Place::cpu()},
                read(s_.pivots_of(p)), write(moves(k)), [](View<const Index> pivots, View<Index> numbers) {
                    on_stream::find_row_moves.on_cpu(pivots.data(), RowMoves(numbers.data(), pivots.rows()));
                });
@@ -171,7 +167,7 @@ template <class T>
 void GpuLuTasks<T>::update_on_cores(int k, int j) {
     const Panel& p = panel(k);
     const ScratchMatrix<T>& packed = g_.buffers.packed[ring_.slot(j)];
-    rt_.submit({.name = "swap+solve", .priority = urgent, .tile = {k, j, -1}, .step = k, .place = Place::cpu()},
+    rt_.submit({.name = "swap+solve", .priority = urgent, .tile = {k, j}, .step = k, .place = Place::cpu()},
                read(ring_.rows(k, p.first, p.end())), read(s_.pivots_of(p)), write(packed.region()),
                readwrite(ring_.rows(j, p.first, rows())),
                [](View<const T> l, View<const Index> pivots, View<T> u, View<T> a) {
@@ -207,7 +203,7 @@ void GpuLuTasks<T>::factor_on_gpu(int k) {
     const Device& device = gpus_of(rt_).device(geometry_.owner(k));
     const auto* const designs = &device.tuning().panels;
     const int capability = capability_of(device.architecture());
-    rt_.submit({.name = "panel", .priority = urgent + 1, .tile = {k, k, -1}, .step = k, .place = owner(k)},
+    rt_.submit({.name = "panel", .priority = urgent + 1, .tile = {k, k}, .step = k, .place = owner(k)},
                readwrite(ring_.rows(k)), write(result(k)), write(workspace.region()), write(moves(k)),
                write(logs.empty() ? workspace.rows(0, 0, 0) : logs.region(k)),
                write(goes_alone(k) ? gate(k) : workspace.rows(0, 0, 0)),
@@ -221,7 +217,7 @@ void GpuLuTasks<T>::factor_on_gpu(int k) {
                    on_stream::panel_factor<T>(stream, a, pivots, pivots + a.cols(), memory.data(), plan,
                                               PanelLogs::log_in(log), RowMoves(to.data(), a.cols()));
                }));
-    rt_.submit({.name = "pivots", .tile = {k, -1, -1}, .step = k, .place = Place::cpu()}, read(result(k)),
+    rt_.submit({.name = "pivots", .tile = {k}, .step = k, .place = Place::cpu()}, read(result(k)),
                write(s_.pivots_of(p)),
                [info = &s_.panel_info[static_cast<std::size_t>(k)]](View<const Index> numbers, View<Index> pivots) {
                    std::copy_n(numbers.data(), pivots.rows(), pivots.data());

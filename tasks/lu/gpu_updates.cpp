@@ -45,11 +45,7 @@ void GpuLuTasks<T>::gather(int k) {
     }
     const Index done = p.first - panel(block_of(k).first).first;
     rt_.submit(
-        {.name = "gather",
-         .priority = patience(k, block_of_panels),
-         .tile = {k, -1, -1},
-         .step = k,
-         .place = Place::gpu(gpu)},
+        {.name = "gather", .priority = patience(k, block_of_panels), .tile = {k}, .step = k, .place = Place::gpu(gpu)},
         data,
         on_any_device([p, done, rows = rows(), nb = g_.nb, ld = g_.block_width](Stream stream, const Addresses& at) {
             const auto l =
@@ -138,7 +134,7 @@ void GpuLuTasks<T>::submit_update(const Factors& factors, const Part& part, cons
     rt_.submit(
         {.name = part.leading ? TaskName("update leading") : TaskName("update"),
          .priority = part.leading ? urgent : patience(k, factors.patience),
-         .tile = {k, -1, -1},
+         .tile = {k},
          .step = k,
          .place = Place::gpu(part.gpu)},
         data, on_any_device([=, ld = factors.ld](Stream stream, const Addresses& at) {
@@ -198,7 +194,7 @@ void GpuLuTasks<T>::interchange_left(int k, std::optional<int> next) {
         }
         rt_.submit({.name = "interchange",
                     .priority = patience(k, interchanges_last),
-                    .tile = {k, -1, -1},
+                    .tile = {k},
                     .step = k,
                     .place = Place::gpu(g)},
                    data,

@@ -26,7 +26,7 @@ void submit_interchange_left(LuState<T>& state, int k, int later) {
     for (Index begin = panel.col_begin; begin < panel.col_end(); begin += columns_a_task) {
         const auto columns = state.a->template region<T>(panel.tile_column, panel.end(), state.grid().rows(), begin,
                                                          std::min(begin + columns_a_task, panel.col_end()));
-        state.runtime.submit({.name = "interchange", .priority = -k, .tile = {k, -1, -1}, .place = Place::cpu()},
+        state.runtime.submit({.name = "interchange", .priority = -k, .tile = {k}, .place = Place::cpu()},
                              read(state.pivots.rows(panel.end(), state.pivots.size())), readwrite(columns),
                              [s = &state, k, later](View<const Index>, View<T> a) {
                                  std::vector<T> row(static_cast<std::size_t>(a.cols()));

@@ -74,7 +74,7 @@ void PanelLogs::record(const PanelLog& log, const Runtime& runtime, int k, int d
 
 void PanelLogs::submit_reading(Runtime& runtime, int k, int device) const {
     if (empty()) return;
-    runtime.submit({.name = "panel log", .tile = {k, -1, -1}, .step = k, .place = Place::cpu()}, read(region(k)),
+    runtime.submit({.name = "panel log", .tile = {k}, .step = k, .place = Place::cpu()}, read(region(k)),
                    [&runtime, k, device](View<const Index> region) {
                        auto* const words = const_cast<Index*>(region.data());  // only read
                        record(log_at(words, region.rows(), region.cols()), runtime, k, device);

@@ -62,7 +62,7 @@ class ColumnSolve {
           update_rows_(lu.runtime.tuning().cpu.lu.solve_rows) {}
 
     void permute() {
-        lu_.runtime.submit({.name = "permute", .tile = {static_cast<int>(column_), -1, -1}}, read(lu_.pivots),
+        lu_.runtime.submit({.name = "permute", .tile = {static_cast<int>(column_)}}, read(lu_.pivots),
                            readwrite(b_.column(column_)), [lu = &lu_](View<const Index> pivots, View<T> b) {
                                std::vector<Interchanges> lists;
                                for (const Panel& p : lu->panels)
@@ -74,7 +74,7 @@ class ColumnSolve {
 
     /// Undoes permute().
     void permute_back() {
-        lu_.runtime.submit({.name = "permute back", .tile = {static_cast<int>(column_), -1, -1}}, read(lu_.pivots),
+        lu_.runtime.submit({.name = "permute back", .tile = {static_cast<int>(column_)}}, read(lu_.pivots),
                            readwrite(b_.column(column_)), [lu = &lu_](View<const Index> pivots, View<T> b) {
                                for (auto p = lu->panels.rbegin(); p != lu->panels.rend(); ++p) {
                                    for (Index i = p->end() - 1; i >= p->first; --i) {
@@ -148,8 +148,8 @@ class ColumnSolve {
                            [](View<const T> a, View<const T> x, View<T> b) { subtract_packed_product(a, x, b); });
     }
 
-    std::array<int, 3> tile(const Panel& panel) const {
-        return {static_cast<int>(panel.tile_column), static_cast<int>(column_), -1};
+    TileIndex tile(const Panel& panel) const {
+        return {static_cast<int>(panel.tile_column), static_cast<int>(column_)};
     }
 
     LuState<T>& lu_;

@@ -36,7 +36,7 @@ void for_each_row_window(const detail::MatrixStorage& storage, TaskName name, Ac
             const Index end = std::min(row + height, grid.padded_rows());
             const auto region = storage.region<T>(j, row, end, 0, grid.shape().width);
             const TaskOptions options{
-                .name = name, .priority = 0, .tile = {static_cast<int>(row / height), static_cast<int>(j), -1}};
+                .name = name, .priority = 0, .tile = {static_cast<int>(row / height), static_cast<int>(j)}};
             storage.runtime().submit(options, detail::make_access<T>(region, mode),
                                      [body, j, row, end] { body(j, row, end); });
         }
@@ -67,7 +67,7 @@ void for_each_column_on_gpu(const detail::MatrixStorage& storage, TaskName name,
     for (Index j = 0; j < grid.tile_cols(); ++j) {
         const auto region = storage.region<T>(j, 0, grid.padded_rows(), 0, grid.shape().width);
         const TaskOptions options{
-            .name = name, .tile = {static_cast<int>(j), -1, -1}, .place = place.is_any() ? storage.place_of(j) : place};
+            .name = name, .tile = {static_cast<int>(j)}, .place = place.is_any() ? storage.place_of(j) : place};
         storage.runtime().submit(options, detail::make_access<T>(region, mode),
                                  detail::on_any_device([body, j, &grid](Stream stream, View<T> a) {
                                      body(stream, TileDeal{j, 1}, stored_tile_columns(grid, a.data(), 1));
@@ -282,7 +282,7 @@ void Matrix<T>::store(View<T> target, Place place) const {
     const auto store_rows = [&](Index j, Index begin, Index end) {
         if (begin == end) return;
         const View<T> rows = columns_of(grid, target, j).block(begin, 0, end - begin, grid.tile_width(j));
-        storage.runtime().submit({.name = "store", .tile = {static_cast<int>(j), -1, -1}, .place = place},
+        storage.runtime().submit({.name = "store", .tile = {static_cast<int>(j)}, .place = place},
                                  read(storage.region<T>(j, begin, end, 0, grid.tile_width(j))),
                                  detail::on_any_device([rows](Stream stream, View<const T> a) {
                                      on_stream::unpack_window<T>(stream, a, rows);

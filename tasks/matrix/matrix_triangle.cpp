@@ -78,7 +78,7 @@ View<T> window_of(View<T> array, const Window& p) {
 }
 
 TaskOptions on_cores(TaskName name, const Window& p) {
-    return {.name = name, .tile = {static_cast<int>(p.tile_column), -1, -1}, .place = Place::cpu()};
+    return {.name = name, .tile = {static_cast<int>(p.tile_column)}, .place = Place::cpu()};
 }
 
 template <class T>
@@ -111,7 +111,7 @@ void for_each_column_on_gpu(const MatrixStorage& storage, Triangle triangle, Tas
         const Index col = grid.first_col(j), width = grid.tile_width(j);
         const bool lower = triangle == Triangle::lower;
         const Index first = lower ? col : 0, end = lower ? grid.rows() : std::min(col + width, grid.rows());
-        const TaskOptions options{.name = name, .tile = {static_cast<int>(j), -1, -1}, .place = place};
+        const TaskOptions options{.name = name, .tile = {static_cast<int>(j)}, .place = place};
         storage.runtime().submit(options, access(storage.region<T>(j, 0, grid.padded_rows(), 0, grid.shape().width)),
                                  detail::on_any_device([=](Stream stream, auto a) {
                                      body(stream, col - first, a.block(first, 0, end - first, width),

@@ -27,7 +27,7 @@ class Product {
             const Index end = std::min(row + rows_of_a_task, grid_.rows());
             for (Index j = 0; j < columns(); ++j) {
                 rt_.submit({.name = "product",
-                            .tile = {static_cast<int>(row / rows_of_a_task), static_cast<int>(j), -1},
+                            .tile = {static_cast<int>(row / rows_of_a_task), static_cast<int>(j)},
                             .place = Place::cpu()},
                            read(block(j, row, end)), read(factors(j)), readwrite(y.rows(row, end)),
                            [part = part_, diagonal = row - grid_.first_col(j)](View<const T> a, View<const double> x,
@@ -46,8 +46,8 @@ class Product {
             const Place place = a_.dealt_to(j);
             const Array<double>& sum = sums[static_cast<std::size_t>(place.gpu_number())];
             rt_.submit(
-                {.name = "product", .tile = {static_cast<int>(j), -1, -1}, .place = place},
-                read(block(j, 0, grid_.rows())), read(factors(j)), readwrite(sum),
+                {.name = "product", .tile = {static_cast<int>(j)}, .place = place}, read(block(j, 0, grid_.rows())),
+                read(factors(j)), readwrite(sum),
                 detail::on_any_device([part = part_, diagonal = -grid_.first_col(j)](
                                           Stream stream, View<const T> a, View<const double> x, View<double> to) {
                     on_stream::subtract_product<T, double>(stream, a, part, diagonal, x, to);

@@ -31,7 +31,7 @@ void submit_transposition(Runtime& runtime, const MatrixStorage& from, const Mat
             const Index everything = lower ? -source.cols - source.rows : source.cols + source.rows;
             const Index offset = i == j ? 0 : everything;
             runtime.submit(
-                {.name = "transpose", .tile = {static_cast<int>(i), static_cast<int>(j), -1}, .place = Place::cpu()},
+                {.name = "transpose", .tile = {static_cast<int>(i), static_cast<int>(j)}, .place = Place::cpu()},
                 read(source), readwrite(target), [of_to, offset](View<const T> a, View<T> b) {
                     on_stream::copy_triangle<T>.on_cpu(of_to, offset, transposed(a), b);
                 });

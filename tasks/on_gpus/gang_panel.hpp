@@ -9,7 +9,7 @@ inline TaskOptions gang_panel(int k, Threads threads, int priority) {
     return {.name = "panel",
             .priority = priority,
             .threads = threads,
-            .tile = {k, k, -1},
+            .tile = {k, k},
             .step = k,
             .place = Place::cpu(),
             .near_pinned_memory = true};

@@ -105,7 +105,7 @@ class HostColumns {
     int gpu_of(Index tile_column) const { return storage_.deal().gpu_of(tile_column); }
     TaskOptions options(TaskName name, const Block& block, Place place) const {
         return {.name = name,
-                .tile = {static_cast<int>(block.row / grid_.shape().height), static_cast<int>(block.tile_column), -1},
+                .tile = {static_cast<int>(block.row / grid_.shape().height), static_cast<int>(block.tile_column)},
                 .place = place};
     }
     template <class Element>

@@ -78,7 +78,7 @@ class InPlaceColumns {
     void submit(TaskName name, Index j, Body body) {
         const auto tiles = storage_.region<T>(j, 0, grid_.padded_rows(), 0, grid_.shape().width);
         storage_.runtime().submit(
-            {.name = name, .tile = {static_cast<int>(j), -1, -1}, .place = place_}, make_access<T>(tiles, mode),
+            {.name = name, .tile = {static_cast<int>(j)}, .place = place_}, make_access<T>(tiles, mode),
             readwrite(turn_), on_any_device([body](Stream stream, View<T> all, View<Index>) { body(stream, all); }));
     }
 

@@ -55,7 +55,7 @@ void SubstitutionOnGpus<T>::solve(Index tile_column, Index column, Triangle tria
     const Index square = first - row_begin, rest = lower ? width : 0;
     const bool transposed = operand == Operand::transposed;
     a_.runtime().submit({.name = "solve",
-                         .tile = {static_cast<int>(tile_column), static_cast<int>(column), -1},
+                         .tile = {static_cast<int>(tile_column), static_cast<int>(column)},
                          .place = Place::gpu(gpus_[static_cast<std::size_t>(tile_column)])},
                         read(a_.template region<T>(tile_column, row_begin, row_end, 0, width)),
                         readwrite(x_.block(column, row_begin, row_end, 0, x_.column(column).cols)),

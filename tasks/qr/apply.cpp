@@ -78,7 +78,7 @@ class Reflections {
         if (qr_.by_tiles)
             return submit_tile_reflections(qr_, k, reflection_, *c_.share_storage(), j, begin, column.cols, 0);
         if (!gpus_.empty()) return from_left_on_gpu(k, p, j, begin);
-        qr_.runtime.submit({.name = "apply Q", .tile = {k, static_cast<int>(j), -1}, .place = Place::cpu()},
+        qr_.runtime.submit({.name = "apply Q", .tile = {k, static_cast<int>(j)}, .place = Place::cpu()},
                            read(qr_.region(p, p.first, rows())), read(qr_.t_of(k)),
                            readwrite(c_.block(j, p.first, rows(), begin, column.cols)),
                            [reflection = reflection_](View<const T> panel, View<const T> t, View<T> c) {
@@ -110,7 +110,7 @@ class Reflections {
         const auto device = static_cast<std::size_t>(gpu);
         const GpuReflections<T>& own = *qr_.reflections_on_gpus;
         qr_.runtime.submit(
-            {.name = "apply Q", .tile = {k, static_cast<int>(j), -1}, .place = Place::gpu(gpu)},
+            {.name = "apply Q", .tile = {k, static_cast<int>(j)}, .place = Place::gpu(gpu)},
             read(qr_.region(p, p.first, rows())), read(qr_.t_of(k)),
             readwrite(c_.block(j, p.first, rows(), begin, c_.column(j).cols)),
             write(own.v[device].rows(0, rows() - p.first, p.width)), write(own.workspaces[device].region()),
@@ -121,7 +121,7 @@ class Reflections {
                 for (Index first = 0; first < c.cols(); first += most) {
                     const TileColumns<T> part{&c(0, first),  1, 0, c.rows(), std::min(most, c.cols() - first),
                                               c.row_stride()};
-                    on_stream::reflect_columns<T>(stream, v, factor, part, memory.data(), false);
+                    on_stream::reflect_columns<T>(stream, v, factor, part, memory.data(), Multiplication::plain);
                 }
             }));
     }
@@ -156,7 +156,7 @@ class Reflections {
             data.readwrite(c_.block(j, begin, end, std::max<Index>(0, p.first - j * width), c_.column(j).cols));
         }
         qr_.runtime.submit(
-            {.name = "apply Q", .tile = {k, static_cast<int>(begin / rows_a_task_), -1}, .place = Place::cpu()}, data,
+            {.name = "apply Q", .tile = {k, static_cast<int>(begin / rows_a_task_)}, .place = Place::cpu()}, data,
             [kernel, before, begin, end, first = p.first, width, cols = c_.cols()](const Addresses& at) {
                 std::vector<T> row_memory(static_cast<std::size_t>((end - begin) * (cols - first)));
                 const auto c = View<T>::row_major(row_memory.data(), end - begin, cols - first, cols - first);
@@ -212,7 +212,7 @@ Matrix<T> qr_form(Runtime& runtime, const QrFactors<T>& qr, std::optional<Index>
     Matrix<T> q(runtime, m, cols, {shape.height, std::clamp<Index>(cols, 1, shape.width)}, "Q");
     for (Index j = 0; j < q.tile_cols(); ++j) {
         const Region<T> column = q.column(j);
-        runtime.submit({.name = "unit", .tile = {static_cast<int>(j), -1, -1}, .place = Place::cpu()},
+        runtime.submit({.name = "unit", .tile = {static_cast<int>(j)}, .place = Place::cpu()},
                        readwrite(q.block(j, j * q.tile_shape().width,
                                          std::min(m, j * q.tile_shape().width + column.cols), 0, column.cols)),
                        [](View<T> diagonal) {

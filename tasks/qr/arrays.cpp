@@ -50,10 +50,10 @@ QrFactors<T> adopt(Runtime& runtime, Matrix<T>& a, const T* tau) {
     auto state = std::make_shared<QrState<T>>(runtime, a.share_storage(), choices);
     for (int k = 0; k < static_cast<int>(state->panels.size()); ++k) {
         const Panel& p = state->panels[static_cast<std::size_t>(k)];
-        runtime.submit(
-            {.name = "T", .tile = {k, -1, -1}, .place = Place::cpu()}, read(state->region(p, p.first, a.rows())),
-            write(state->t_of(k)),
-            [tau = tau + p.first](View<const T> panel, View<T> t) { triangle_of_reflectors<T>(panel, tau, t); });
+        runtime.submit({.name = "T", .tile = {k}, .place = Place::cpu()}, read(state->region(p, p.first, a.rows())),
+                       write(state->t_of(k)), [tau = tau + p.first](View<const T> panel, View<T> t) {
+                           triangle_of_reflectors<T>(panel, tau, t);
+                       });
     }
     return QrFactors<T>(std::move(state));
 }

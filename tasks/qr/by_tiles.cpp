@@ -97,7 +97,7 @@ class TileQrSubmission {
     void store_r(int k) {
         const StepData<T> data(s_, k);
         const Panel& p = data.panel();
-        rt_.submit({.name = "R", .tile = {k, k, -1}, .step = k, .place = Place::cpu()}, read(data.r(0)),
+        rt_.submit({.name = "R", .tile = {k, k}, .step = k, .place = Place::cpu()}, read(data.r(0)),
                    readwrite(data.rows(p.first, p.end())), [](View<const T> r, View<T> a) {
                        for (Index i = 0; i < r.rows(); ++i) std::copy_n(&r(i, i), r.cols() - i, &a(i, i));
                    });
@@ -108,7 +108,7 @@ class TileQrSubmission {
         const bool head = x.kind == Kind::head;
         const TaskOptions task{.name = head ? TaskName("geqrt") : TaskName("tpqrt"),
                                .priority = priority_.panel(k),
-                               .tile = {k, static_cast<int>(i), -1},
+                               .tile = {k, static_cast<int>(i)},
                                .step = k,
                                .place = Place::cpu()};
         if (head) {

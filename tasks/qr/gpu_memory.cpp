@@ -11,7 +11,9 @@ namespace basalt::detail {
 template <class T>
 GpuQrMemory<T>::GpuQrMemory(const QrState<T>& qr, const QrChoices& choices)
     : qr_(qr),
-      by_slices_(std::is_same_v<T, float> && choices.mode == QrMode::gpu && choices.split_products),
+      large_products_(std::is_same_v<T, float> && choices.mode == QrMode::gpu && choices.split_products
+                          ? Multiplication::by_slices
+                          : Multiplication::plain),
       may_be_in_place_(choices.mode == QrMode::gpu && qr.runtime.gpus() == 1),
       processors_(most_multiprocessors(qr.runtime)) {}
 
@@ -29,7 +31,8 @@ ScratchLayout GpuQrMemory<T>::layout(Index columns, ScratchHome panels, GpuQrBuf
                 {.name = name, .rows = aligned(size), .count = gpus, .on_a_gpu = 1, .home = ScratchHome::addresses});
     };
     const auto for_updates = [&](Index cols) {
-        return processors_ == 0 ? line : cuda_kernels::reflect_columns_workspace(m, nb, cols, processors_, by_slices_);
+        return processors_ == 0 ? line
+                                : cuda_kernels::reflect_columns_workspace(m, nb, cols, processors_, large_products_);
     };
     const auto for_panels = [&] {
         const Index wide_leaves_from = qr_.runtime.tuning().gpu.qr.wide_leaves_from;

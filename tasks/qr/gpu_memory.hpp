@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "kernels/split_product.hpp"
 #include "tasks/on_gpus/column_groups.hpp"
 #include "tasks/on_gpus/scratch_layout.hpp"
 #include "tasks/qr/options.hpp"
@@ -34,8 +35,8 @@ class GpuQrMemory {
     /// Panels that are on their way at once: one is factored, one comes, one returns.
     static constexpr Index panel_slots = 3;
 
-    /// Whether large updates in single precision are made by slices.
-    bool by_slices() const { return by_slices_; }
+    /// How large updates multiply.
+    Multiplication large_products() const { return large_products_; }
     /// Whether panels are factored where they lie, and updates read them there: one GPU that has all columns.
     /// `columns`: tile columns that a GPU has at a time.
     bool in_place(Index columns) const { return may_be_in_place_ && columns >= qr_.grid().tile_cols(); }
@@ -48,7 +49,8 @@ class GpuQrMemory {
 
   private:
     const QrState<T>& qr_;
-    const bool by_slices_, may_be_in_place_;
+    const Multiplication large_products_;
+    const bool may_be_in_place_;
     const int processors_;  ///< 0 on emulated GPUs, whose kernels are the CPU's and have workspaces of their own
 };
 

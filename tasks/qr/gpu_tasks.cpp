@@ -32,9 +32,9 @@ void GpuQrTasks<T>::reload(int k) {
     ring_.take(k);
     const Panel& p = panel(k);
     const int gpu = k % geometry_.gpus();
-    host_copies(rt_).submit_fetch({.name = "reload", .priority = urgent, .tile = {k, -1, -1}, .step = k},
+    host_copies(rt_).submit_fetch({.name = "reload", .priority = urgent, .tile = {k}, .step = k},
                                   read(s_.region(p, p.first, rows())).record, write(panel_rows(k)).record, gpu);
-    rt_.submit({.name = "explicit V", .priority = urgent, .tile = {k, -1, -1}, .step = k, .place = Place::gpu(gpu)},
+    rt_.submit({.name = "explicit V", .priority = urgent, .tile = {k}, .step = k, .place = Place::gpu(gpu)},
                readwrite(ring_.rows(k, p.first, p.end())),
                on_any_device([](Stream stream, View<T> v) { on_stream::explicit_reflectors<T>(stream, v, v); }));
 }
@@ -44,7 +44,7 @@ void GpuQrTasks<T>::take_out(int j) {
     ring_.take(j);
     if (g_.in_place) return;
     const Panel& p = panel(j);
-    rt_.submit({.name = "take out", .priority = urgent, .tile = {j, -1, -1}, .step = j, .place = owner(j)},
+    rt_.submit({.name = "take out", .priority = urgent, .tile = {j}, .step = j, .place = owner(j)},
                read(s_.region(p, p.first, rows())), write(panel_rows(j)), write(taken_out(j)),
                on_any_device([](Stream stream, View<const T> a, View<T> to, View<Index>) {
                    on_stream::copy_elements<T>(stream, a, to);
@@ -56,14 +56,14 @@ template <class T>
 void GpuQrTasks<T>::put_back(int k) {
     const Panel& p = panel(k);
     if (g_.in_place) {
-        rt_.submit({.name = "put R", .tile = {k, -1, -1}, .step = k, .place = owner(k)}, read(r(k)),
+        rt_.submit({.name = "put R", .tile = {k}, .step = k, .place = owner(k)}, read(r(k)),
                    readwrite(s_.region(p, p.first, p.end())),
                    on_any_device([](Stream stream, View<const T> r, View<T> a) {
                        on_stream::store_reflectors<T>(stream, a, r, a);
                    }));
         return;
     }
-    rt_.submit({.name = "put back", .tile = {k, -1, -1}, .step = k, .place = owner(k)}, read(panel_rows(k)), read(r(k)),
+    rt_.submit({.name = "put back", .tile = {k}, .step = k, .place = owner(k)}, read(panel_rows(k)), read(r(k)),
                write(s_.region(p, p.first, rows())),
                on_any_device([](Stream stream, View<const T> v, View<const T> r, View<T> a) {
                    on_stream::store_reflectors<T>(stream, v, r, a);
@@ -97,7 +97,7 @@ void GpuQrTasks<T>::factor_on_cores(int k) {
 template <class T>
 void GpuQrTasks<T>::factor_on_gpu(int k) {
     const ScratchMatrix<T>& workspace = g_.buffers.panel_workspaces[static_cast<std::size_t>(geometry_.owner(k))];
-    rt_.submit({.name = "panel", .priority = urgent + 1, .tile = {k, k, -1}, .step = k, .place = owner(k)},
+    rt_.submit({.name = "panel", .priority = urgent + 1, .tile = {k, k}, .step = k, .place = owner(k)},
                readwrite(panel_rows(k)), write(r(k)), write(s_.t_of(k)), write(workspace.region()), write(factored(k)),
                on_any_device([wide_leaves_from = rt_.tuning().gpu.qr.wide_leaves_from](
                                  Stream stream, View<T> a, View<T> r, View<T> t, View<T> memory, View<Index>) {

@@ -69,8 +69,8 @@ class GpuQrTasks {
     };
     /// Step k on the GPU's tile columns, from col_begin of the first one.
     void submit_update(int k, const Part& part, const std::vector<Index>& tile_columns, Index col_begin, Index col_end);
-    /// Whether an update's products are made by slices. On emulated devices all that may be are.
-    bool by_slices(Index rows, Index depth, Index cols) const;
+    /// How an update multiplies. On emulated devices slices are used wherever they may be.
+    Multiplication products(Index rows, Index depth, Index cols) const;
 
     Region<T> panel_rows(int k) const {
         return g_.in_place ? s_.region(panel(k), panel(k).first, rows()) : ring_.rows(k);

@@ -31,9 +31,10 @@ void GpuQrTasks<T>::update_rest(int k, const ColumnPlace& first, std::optional<i
 }
 
 template <class T>
-bool GpuQrTasks<T>::by_slices(Index rows, Index depth, Index cols) const {
-    return g_.memory.by_slices() &&
-           (gpus_of(rt_).device(0).emulated() || worth_splitting(rt_.tuning().gpu.qr.splitting, rows, depth, cols));
+Multiplication GpuQrTasks<T>::products(Index rows, Index depth, Index cols) const {
+    const bool worth_it =
+        gpus_of(rt_).device(0).emulated() || worth_splitting(rt_.tuning().gpu.qr.splitting, rows, depth, cols);
+    return worth_it ? g_.memory.large_products() : Multiplication::plain;
 }
 
 template <class T>
@@ -53,18 +54,19 @@ void GpuQrTasks<T>::submit_update(int k, const Part& part, const std::vector<Ind
         data.readwrite(matrix(j, p.first, first ? col_begin : 0, first ? col_end : tile_width()));
     }
     const GpuColumns<T> columns{rows(), tile_width(), col_begin, col_end};
-    const bool split = by_slices(rows() - p.first, p.width, static_cast<Index>(tile_columns.size()) * tile_width());
+    const Multiplication how =
+        products(rows() - p.first, p.width, static_cast<Index>(tile_columns.size()) * tile_width());
     rt_.submit(
         {.name = part.leading ? TaskName("update leading") : TaskName("update"),
          .priority = part.leading ? urgent : after_urgent(k),
-         .tile = {k, static_cast<int>(tile_columns.front()), -1},
+         .tile = {k, static_cast<int>(tile_columns.front())},
          .step = k,
          .place = Place::gpu(part.gpu)},
         data, on_any_device([=, v_region = panel_rows(k), t_region = s_.t_of(k)](Stream stream, const Addresses& at) {
             const View<const T> v = read(v_region).view(at[0]), t = read(t_region).view(at[1]);
             columns.for_each_group(at.data() + first_column, at.size() - first_column, [&](TileColumns<T> group) {
                 on_stream::reflect_columns<T>(stream, v, t, group.row_range(p.first, columns.rows - p.first),
-                                              static_cast<T*>(at[2]), split);
+                                              static_cast<T*>(at[2]), how);
             });
         }));
 }

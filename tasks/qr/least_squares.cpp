@@ -21,7 +21,7 @@ void submit_transposition(Runtime& runtime, const Matrix<T>& from, const Matrix<
         for (Index i = 0; i < to.tile_cols(); ++i) {
             const Index height = to.column(i).cols;
             runtime.submit(
-                {.name = "transpose", .tile = {static_cast<int>(i), static_cast<int>(j), -1}, .place = Place::cpu()},
+                {.name = "transpose", .tile = {static_cast<int>(i), static_cast<int>(j)}, .place = Place::cpu()},
                 read(from.block(j, row, row + height, 0, width)), write(to.block(i, col, col + width, 0, height)),
                 [](View<const T> a, View<T> b) { copy_elements<T>(transposed(a), b); });
             row += height;

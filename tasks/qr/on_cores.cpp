@@ -70,11 +70,7 @@ class CpuQrSubmission {
         const int threads = choices_.panel_threads_for(rows() - p.first);
         const double bytes = static_cast<double>((rows() - p.first) * p.width) * sizeof(T);
         rt_.submit(
-            {.name = "panel",
-             .priority = priority_.panel(k),
-             .threads = {threads, threads},
-             .tile = {k, k, -1},
-             .step = k},
+            {.name = "panel", .priority = priority_.panel(k), .threads = {threads, threads}, .tile = {k, k}, .step = k},
             readwrite(s_.region(p, p.first, rows())), write(vt(k)), write(s_.t_of(k)),
             [c = &c_, tree = choices_.tree_for(threads, bytes)](const Team& team, View<T> a, View<T> vt, View<T> t) {
                 const View<T> v(vt.data(), vt.cols(), vt.rows(), vt.col_stride(), vt.row_stride());

@@ -136,24 +136,25 @@ inline std::vector<StreamSpan> check_spans(const Machine& machine, const Broadca
     BroadcastSetting setting(machine, what);
     const Enqueued streams = enqueue_broadcast(setting.plan(), basalt::detail::Spans::wanted);
     await(machine, streams.ends);
-    std::map<int, std::int64_t> brought;  // by target
-    std::map<int, std::int64_t> first;    // begin of what comes to it
-    std::set<std::tuple<int, StreamRole, int>> known;
+    using Memory = std::optional<int>;       // a device's, or the host's
+    std::map<Memory, std::int64_t> brought;  // by target
+    std::map<Memory, std::int64_t> first;    // begin of what comes to it
+    std::set<std::tuple<int, StreamRole, Memory>> known;
     for (const StreamSpan& span : streams.spans) {
-        REQUIRE(span.target);
-        CHECK(known.emplace(span.device, span.role, *span.target).second);
+        REQUIRE(span.is_part);
+        CHECK(known.emplace(span.device, span.role, span.target).second);
         CHECK((span.role == StreamRole::relay) == what.relayed);
         const SpanTimes times(machine, span);
         CHECK(times.begin <= times.end);
-        brought[*span.target] += span.bytes;
-        const auto earlier = first.try_emplace(*span.target, times.begin).first;
+        brought[span.target] += span.bytes;
+        const auto earlier = first.try_emplace(span.target, times.begin).first;
         earlier->second = std::min(earlier->second, times.begin);
     }
     for (const BroadcastPlan::Target& target : setting.plan().targets) {
         CHECK(brought[target.device->index()] == static_cast<std::int64_t>(what.bytes));
     }
     for (const StreamSpan& span : streams.spans) {
-        const int giver = span.role == StreamRole::from_host ? -1 : span.device;
+        const Memory giver = span.role == StreamRole::from_host ? Memory() : span.device;
         const auto came = first.find(giver);
         if (came != first.end()) CHECK(came->second - tolerance.count() <= SpanTimes(machine, span).begin);
     }

@@ -188,7 +188,7 @@ class RelayLine {
         }
     }
     void enqueue() const {
-        RelayMark mark;
+        std::optional<RelayMark> mark;
         for (std::size_t i = 0; i + 1 < devices_.size(); ++i) {
             const Copy copy{.to = buffers_[i + 1]->get(), .from = buffers_[i]->get(), .row_bytes = sent_.size()};
             mark = devices_[i]->relay_to_peer(*devices_[i + 1], copy, mark,

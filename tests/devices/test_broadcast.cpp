@@ -189,8 +189,8 @@ TEST_CASE("with direct copies from the source, or without peer access, nothing i
         for (const Hop& hop : broadcast_route(from_host.plan())) CHECK(hop.depth == 0);
         BroadcastSetting from_device(machine, {0, 2, 50000, 0, true});
         for (const Hop& hop : broadcast_route(from_device.plan())) {
-            CHECK(hop.depth == (peers || hop.target < 0 ? 0 : 1));
-            CHECK(hop.driver->index() == (peers || hop.target < 0 ? 0 : hop.target + 1));
+            CHECK(hop.depth == (peers || !hop.target ? 0 : 1));
+            CHECK(hop.driver->index() == (peers || !hop.target ? 0 : static_cast<int>(*hop.target) + 1));
         }
     }
 }

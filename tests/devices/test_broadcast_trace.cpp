@@ -179,7 +179,7 @@ TEST_CASE("in the trace each copy engine has what it did for a broadcast", "[san
         CHECK(event.step == 7);
         CHECK(event.bytes % TracedBroadcast::third_bytes == 0);
         CHECK(thirds.emplace(run.row_of(event).name, event.bytes / TracedBroadcast::third_bytes).second);
-        bytes[static_cast<std::size_t>(run.row_of(event).device)] += event.bytes;
+        bytes[static_cast<std::size_t>(run.row_of(event).device.value())] += event.bytes;
     }
     CHECK(thirds == way.thirds);
     CHECK(bytes == run.copied);
@@ -210,7 +210,7 @@ TEST_CASE("in the trace a task waits for what a broadcast brings to its GPU and 
             waited.insert(run.row_of(*bars[id]).name);
             CHECK(bars[id]->end_ns <= event.begin_ns);
         }
-        const int gpu = run.row_of(event).device;
+        const int gpu = run.row_of(event).device.value();
         std::set<std::string> expected;
         for (const auto& [row, thirds] : way.thirds) {
             const int device = row[4] - '0';  // "gpu N ..."

@@ -99,7 +99,7 @@ const char* cublasGetStatusName(cublasStatus_t) { return "refused"; }
 TEST_CASE("a stream gives back all that CUDA handed out, whichever call fails") {
     fake().restart(0);
     {
-        CudaStream stream(0, 1, true, 2);
+        CudaStream stream(0, 1, StreamRole::urgent_compute, 2);
         stream.make_blas(1);
         CHECK(stream.record(detail::Timing::timed) == 1);
         CHECK(stream.record(detail::Timing::untimed) == 2);
@@ -111,7 +111,7 @@ TEST_CASE("a stream gives back all that CUDA handed out, whichever call fails") 
         CAPTURE(failing);
         fake().restart(failing);
         const auto use = [] {
-            CudaStream stream(0, 1, true, 2);
+            CudaStream stream(0, 1, StreamRole::urgent_compute, 2);
             stream.make_blas(1);
             stream.record(detail::Timing::timed);
         };

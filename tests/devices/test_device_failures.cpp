@@ -132,7 +132,7 @@ class Workload {
     /// x += y + amount
     void submit(Place place, const Array<int>& x, const Array<int>& y, int amount) {
         runtime_.submit(
-            {.name = "step", .priority = amount % 2, .tile = {amount, -1, -1}, .place = place}, read(y), readwrite(x),
+            {.name = "step", .priority = amount % 2, .tile = {amount}, .place = place}, read(y), readwrite(x),
             [amount](View<const int> y, View<int> x) {
                 for (Index i = 0; i < x.size(); ++i) x[i] += y[i] + amount;
             },

@@ -121,7 +121,7 @@ TEST_CASE("what never fits is refused when it is submitted, naming task and byte
     const auto submit_all_of = [&](std::size_t count) {
         AccessList list;
         for (std::size_t i = 0; i < count; ++i) list.readwrite(data[i]);
-        runtime->submit({.name = "greedy", .tile = {4, 2, -1}, .place = Place::gpu(0)}, list,
+        runtime->submit({.name = "greedy", .tile = {4, 2}, .place = Place::gpu(0)}, list,
                         gpu_kernel([](Stream, const Addresses& at) {
                             for (void* x : at) static_cast<int*>(x)[1023] += 100;
                         }));

@@ -50,8 +50,8 @@ TEST_CASE("the trace has rows for devices and copy engines, and nothing begins b
             const auto& y = data[static_cast<std::size_t>(i * 5 % 3)];
             const Place place = i % 5 == 4 ? Place::cpu() : Place::gpu(i % 3);
             runtime->submit(
-                {.name = "work", .priority = i % 2, .tile = {i, -1, -1}, .step = i / 10, .place = place}, read(y),
-                readwrite(x), [](View<const int>, View<int> x) { ++x[0]; }, cuda([](Stream) {}));
+                {.name = "work", .priority = i % 2, .tile = {i}, .step = i / 10, .place = place}, read(y), readwrite(x),
+                [](View<const int>, View<int> x) { ++x[0]; }, cuda([](Stream) {}));
             if (i % 20 == 0) runtime->broadcast(y.region());
         }
         runtime->wait();
@@ -68,7 +68,7 @@ TEST_CASE("the trace has rows for devices and copy engines, and nothing begins b
         works += event.name == "work";
         if (event.name == "work") {
             const int number = std::stoi(event.detail);
-            CHECK(row.device == (number % 5 == 4 ? -1 : number % 3));
+            CHECK(row.device == (number % 5 == 4 ? std::nullopt : std::optional(number % 3)));
             CHECK(event.step == number / 10);
         } else {
             CHECK(event.bytes > 0);
@@ -113,7 +113,7 @@ TEST_CASE(
     }
     std::map<int, int> copies;  // by step
     for (const TraceEvent& event : runtime->take_trace().events) {
-        if (event.kind == TraceKind::copy) ++copies[event.step];
+        if (event.kind == TraceKind::copy) ++copies[event.step.value()];
     }
     CHECK(copies == std::map<int, int>{{1, 1}, {2, 1}, {3, 1}, {4, 1}, {5, 1}, {6, 2}, {7, 1}, {8, 1}});
 }

@@ -84,7 +84,7 @@ TEST_CASE("a hop that a lost device leaves out blocks no waiter") {
     const Buffer first(machine[0], 5000);
     const Buffer second(machine[1], 5000);
     const Buffer third(machine[2], 5000);
-    const RelayMark mark =
+    const std::optional<RelayMark> mark =
         machine[0].relay_to_peer(machine[1], {second.get(), first.get(), 5000}, {}, RelayEnd::passed_on);
     machine[1].relay_to_peer(machine[2], {third.get(), second.get(), 5000}, mark, RelayEnd::last);
     await(machine[1], StreamRole::relay, machine[1].record(StreamRole::relay, Timing::untimed));

@@ -144,7 +144,7 @@ class FaultyProgram {
         Array<double> x(runtime_, n);
         say_step("runtime", "the task that faults");
         runtime_.submit(
-            {.name = "faults", .tile = {3, -1, -1}, .place = Place::gpu(0)}, write(x), [](View<double>) {},
+            {.name = "faults", .tile = {3}, .place = Place::gpu(0)}, write(x), [](View<double>) {},
             cuda([](Stream stream, View<double>) { fault(stream); }));
         try {
             runtime_.wait();

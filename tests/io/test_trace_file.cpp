@@ -38,7 +38,7 @@ std::string with_event(const std::string& keys) { return "{\"traceEvents\":[\n{"
 
 Trace sample_trace() {
     Trace trace;
-    trace.rows = {{"worker 0", TraceRowKind::cpu, -1},
+    trace.rows = {{"worker 0", TraceRowKind::cpu, std::nullopt},
                   {"gpu 1", TraceRowKind::compute, 1},
                   {"gpu 1 from host", TraceRowKind::copy, 1},
                   {"gpu 1 panel block 7", TraceRowKind::block, 1}};
@@ -177,7 +177,7 @@ TEST_CASE("a known key with a value that it cannot have is refused by name") {
              {R"("ph":"X","tid":0,"ts":1e999,"dur":1)", "1e999"},
              {R"("ph":"X","tid":0,"ts":[],"dur":1)", "an array where none can be"},
              {R"("ph":7)", "ph is a number"},
-             {head + R"("args":{"step":-2})", "step = -2; allowed: a whole number from -1"},
+             {head + R"("args":{"step":-2})", "step = -2; allowed: a whole number from 0"},
              {head + R"("args":{"step":1.5})", "step = 1.5"},
              {head + R"("args":{"bytes":-1})", "bytes = -1"},
              {head + R"("args":{"bytes":"many"})", "bytes = \"many\""},
@@ -189,6 +189,8 @@ TEST_CASE("a known key with a value that it cannot have is refused by name") {
              {head + R"("args":{"priority":3000000000})", "priority = 3000000000"},
              {head + R"("args":{"kind":"nap"})", "kind = \"nap\""},
              {R"("ph":"M","tid":0,"name":"thread_name","args":{"kind":"nap"})", "kind = \"nap\" of a row"},
+             {R"("ph":"M","tid":0,"name":"thread_name","args":{"kind":"copy"})",
+              "kind = \"copy\" of a row without device"},
              {R"("ph":"M","name":"thread_name","args":{"name":"w"})", "without tid"}}) {
         const std::string refusal = refusal_of(with_event(keys));
         INFO(keys << " -> " << refusal);

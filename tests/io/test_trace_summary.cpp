@@ -18,10 +18,10 @@ namespace {
 /// Two cores and two devices with their copy engines; the first device has one row per stream.
 Trace empty_machine() {
     Trace trace;
-    trace.rows = {{"worker 0", TraceRowKind::cpu, -1},        {"worker 1", TraceRowKind::cpu, -1},
-                  {"gpu 0", TraceRowKind::compute, 0},        {"gpu 0 urgent", TraceRowKind::compute, 0},
-                  {"gpu 0 from host", TraceRowKind::copy, 0}, {"gpu 0 to host", TraceRowKind::copy, 0},
-                  {"gpu 1", TraceRowKind::compute, 1},        {"gpu 1 from host", TraceRowKind::copy, 1}};
+    trace.rows = {{"worker 0", TraceRowKind::cpu, std::nullopt}, {"worker 1", TraceRowKind::cpu, std::nullopt},
+                  {"gpu 0", TraceRowKind::compute, 0},           {"gpu 0 urgent", TraceRowKind::compute, 0},
+                  {"gpu 0 from host", TraceRowKind::copy, 0},    {"gpu 0 to host", TraceRowKind::copy, 0},
+                  {"gpu 1", TraceRowKind::compute, 1},           {"gpu 1 from host", TraceRowKind::copy, 1}};
     return trace;
 }
 

@@ -327,19 +327,18 @@ TEST_CASE("the tables decide how narrow panels of the hybrid mode get, and when 
 }
 
 TEST_CASE("the tables decide what the kernels of a Cholesky panel are") {
-    using Design = basalt::cuda_kernels::CholeskyPanelDesign;
+    using namespace basalt::cuda_kernels;
+    using Design = CholeskyPanelDesign;
     Tuning tuning = measured();
-    const auto plan = [&](basalt::Index n, bool fused) {
-        return basalt::cuda_kernels::cholesky_panel_plan(tuning.gpu.cholesky, n, fused);
-    };
-    CHECK(plan(30000, false).design == Design::recursive);
-    CHECK(plan(30000, false).leaf == basalt::GpuCholeskyLeaf{128, 32});
-    CHECK(plan(7167, true).design == Design::fused);
-    CHECK(plan(7168, true).design == Design::fused_wide);
+    const basalt::GpuTuning::Cholesky& cholesky = tuning.gpu.cholesky;
+    CHECK(cholesky_panel_plan(cholesky).design == Design::recursive);
+    CHECK(cholesky_panel_plan(cholesky).leaf == basalt::GpuCholeskyLeaf{128, 32});
+    CHECK(cholesky_square_plan(cholesky, 7167).design == Design::fused);
+    CHECK(cholesky_square_plan(cholesky, 7168).design == Design::fused_wide);
     tuning.gpu.cholesky.leaf = {64, 16};
     tuning.gpu.cholesky.fused_wide_from = 100;
-    CHECK(plan(30000, false).leaf == basalt::GpuCholeskyLeaf{64, 16});
-    CHECK(plan(100, true).design == Design::fused_wide);
+    CHECK(cholesky_panel_plan(cholesky).leaf == basalt::GpuCholeskyLeaf{64, 16});
+    CHECK(cholesky_square_plan(cholesky, 100).design == Design::fused_wide);
 }
 
 TEST_CASE("numbers of Config that are out of range are refused with their name") {

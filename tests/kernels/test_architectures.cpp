@@ -77,7 +77,7 @@ TEMPLATE_TEST_CASE("Cholesky's kernels take no more shared memory than a block o
         CHECK(leaf_bytes<T>(tuning.leaf) <= shared_bytes(architecture));
         if (tuning.fused_order == 0) continue;  // that kernel is not used
         for (const Index n : {Index{1}, tuning.fused_order}) {
-            const bool wide = cholesky_panel_plan(tuning, n, true).design == CholeskyPanelDesign::fused_wide;
+            const bool wide = cholesky_square_plan(tuning, n).design == CholeskyPanelDesign::fused_wide;
             CHECK((wide ? sizeof(block::FusedMemory<T, block::wide_stage>)
                         : sizeof(block::FusedMemory<T, block::narrow_stage>)) <= shared_bytes(architecture));
         }

@@ -42,11 +42,11 @@ void reflect_by_slices(View<const float> v, View<const float> t, TileColumns<flo
 }  // namespace
 
 template <class T>
-void run_on_cpu(ReflectColumns<T>, View<const T> v, View<const T> t, TileColumns<T> c, T*, bool by_slices) {
+void run_on_cpu(ReflectColumns<T>, View<const T> v, View<const T> t, TileColumns<T> c, T*, Multiplication products) {
     const Index k = v.cols();
     if (c.empty() || k == 0) return;
     if constexpr (std::is_same_v<T, float>) {
-        if (by_slices) return reflect_by_slices(v, t, c);
+        if (products == Multiplication::by_slices) return reflect_by_slices(v, t, c);
     }
     std::vector<T> memory(static_cast<std::size_t>(v.size()));
     const auto vt = View<T>::row_major(memory.data(), k, v.rows(), v.rows());

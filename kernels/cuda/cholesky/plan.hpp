@@ -26,10 +26,13 @@ struct CholeskyPanelPlan {
     GpuCholeskyLeaf leaf{};  ///< of the design `recursive`
 };
 
-/// `fused`: the plan for a square of order n, a matrix or the last of it, that one kernel factors; otherwise for
-/// panels.
-inline CholeskyPanelPlan cholesky_panel_plan(const GpuTuning::Cholesky& tuning, Index n, bool fused) {
-    if (!fused) return {CholeskyPanelDesign::recursive, tuning.leaf};
+/// The plan for panels.
+inline CholeskyPanelPlan cholesky_panel_plan(const GpuTuning::Cholesky& tuning) {
+    return {CholeskyPanelDesign::recursive, tuning.leaf};
+}
+
+/// The plan for a square of order n, a matrix or the last of it, that one kernel factors.
+inline CholeskyPanelPlan cholesky_square_plan(const GpuTuning::Cholesky& tuning, Index n) {
     return {n < tuning.fused_wide_from ? CholeskyPanelDesign::fused : CholeskyPanelDesign::fused_wide, tuning.leaf};
 }
 

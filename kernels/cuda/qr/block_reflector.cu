@@ -51,7 +51,7 @@ dim3 blocks_for(Index rows) { return cuda_detail::blocks(cuda_detail::reflector_
 
 template <class T>
 void run_on_gpu(ReflectColumns<T>, Stream stream, View<const T> v, View<const T> t, TileColumns<T> c, T* workspace,
-                bool by_slices) {
+                Multiplication products) {
     assert(v.rows() == c.rows && t.rows() == v.cols() && t.cols() == v.cols());
     const Index k = v.cols();
     if (c.empty() || k == 0) return;
@@ -63,7 +63,7 @@ void run_on_gpu(ReflectColumns<T>, Stream stream, View<const T> v, View<const T>
     const auto batched = [](const auto& group) { return Batched{group.column(0), group.stride}; };
     const TileColumns<const T> read_c = c, read_w = w, read_x = x;
     if constexpr (std::is_same_v<T, float>) {
-        if (by_slices) {
+        if (products == Multiplication::by_slices) {
             const auto bytes = static_cast<std::size_t>(k * c.columns * c.width) * sizeof(float);
             cuda_detail::check(cudaMemsetAsync(w.data, 0, bytes, cuda_detail::native(stream)), "cudaMemsetAsync",
                                stream);
@@ -114,11 +114,13 @@ const ExplicitReflectors<double>::Gpu Code<ExplicitReflectors<double>>::gpu = gp
 
 namespace basalt::cuda_detail {
 
-Index reflect_columns_workspace(Index rows, Index k, Index columns, int multiprocessors, bool by_slices) {
+Index reflect_columns_workspace(Index rows, Index k, Index columns, int multiprocessors, Multiplication products) {
     const Index few_columns = std::min(columns, on_stream::few_elements(multiprocessors) / std::max<Index>(k, 1) + 1),
                 parts = cuda_detail::tall_product_workspace(k, few_columns, multiprocessors);
     const std::size_t slices =
-        by_slices ? std::max(split_workspace(rows, k, columns), split_workspace(k, split_depth, columns)) : 0;
+        products == Multiplication::by_slices
+            ? std::max(split_workspace(rows, k, columns), split_workspace(k, split_depth, columns))
+            : 0;
     return 2 * on_stream::aligned(k * columns) + std::max(parts, static_cast<Index>(slices / sizeof(float)));
 }
 

@@ -5,12 +5,13 @@
 #include <basalt/view.hpp>
 
 #include "kernels/on_stream/kernel.hpp"
+#include "kernels/split_product.hpp"
 
 namespace basalt::cuda_detail {
 
 template <class T>
 std::size_t qr_panel_workspace(Index rows, Index cols, Index wide_leaves_from, int multiprocessors);
-Index reflect_columns_workspace(Index rows, Index k, Index columns, int multiprocessors, bool by_slices);
+Index reflect_columns_workspace(Index rows, Index k, Index columns, int multiprocessors, Multiplication products);
 
 }  // namespace basalt::cuda_detail
 
@@ -26,9 +27,9 @@ std::size_t qr_panel_workspace(Index rows, Index cols, Index wide_leaves_from, i
 
 /// Elements that reflect_columns() needs to apply k reflectors of `rows` rows to `columns` columns.
 inline Index reflect_columns_workspace(Index rows, Index k, Index columns, int multiprocessors,
-                                       bool by_slices = false) {
+                                       Multiplication products = Multiplication::plain) {
     return on_stream::on_gpus_only(
-        [=] { return cuda_detail::reflect_columns_workspace(rows, k, columns, multiprocessors, by_slices); });
+        [=] { return cuda_detail::reflect_columns_workspace(rows, k, columns, multiprocessors, products); });
 }
 
 }  // namespace basalt::cuda_kernels

@@ -71,7 +71,8 @@ void check_reflected_columns(Kernels& kernels) {
     for (const auto& [m, k, columns, width] :
          {std::array<Index, 4>{4, 0, 1, 3}, {1, 1, 1, 1}, {40, 8, 3, 9}, {300, 32, 2, 64}}) {
         for (const bool transposed : {false, true}) {
-            for (const bool by_slices : {false, true}) {
+            for (const Multiplication products : {Multiplication::plain, Multiplication::by_slices}) {
+                const bool by_slices = products == Multiplication::by_slices;
                 if (by_slices && sizeof(T) != sizeof(float)) continue;
                 HostColumns<T> v(1, m, k, 1, 0), t(1, k, k, 2, 0), c(columns, m, width, 3, 0);
                 for (Index j = 0; j < k; ++j) {
@@ -81,13 +82,13 @@ void check_reflected_columns(Kernels& kernels) {
                 }
                 const Index elements =
                     std::max<Index>(1, cuda_kernels::reflect_columns_workspace(m, k, columns * width,
-                                                                               kernels.multiprocessors(), by_slices));
+                                                                               kernels.multiprocessors(), products));
                 typename Kernels::template Memory<T> device_v(kernels, v.values), device_t(kernels, t.values),
                     device_c(kernels, c.values), workspace(kernels, std::vector<T>(at(elements)));
                 const View<const T> as_stored = t.on(device_t.data()).column(0);
                 kernels(on_stream::reflect_columns<T>, View<const T>(v.on(device_v.data()).column(0)),
                         transposed ? basalt::transposed(as_stored) : as_stored, c.on(device_c.data()), workspace.data(),
-                        by_slices);
+                        products);
                 HostColumns<T> factor = t;  // T^T, or T where its transpose is given
                 for (Index i = 0; i < k; ++i) {
                     for (Index j = 0; j < k && !transposed; ++j) factor.column(0)(i, j) = t.column(0)(j, i);

@@ -264,11 +264,8 @@ class Execution {
 };
 
 inline void Execution::submit(const TaskSpec& task) {
-    const basalt::TaskOptions options{.name = "node",
-                                      .priority = task.priority,
-                                      .threads = task.threads,
-                                      .tile = {task.id, -1, -1},
-                                      .place = task.place};
+    const basalt::TaskOptions options{
+        .name = "node", .priority = task.priority, .threads = task.threads, .tile = {task.id}, .place = task.place};
     if (task.as_list && runtime_.gpus() > 0) {
         submit_with_addresses(options, task);
     } else if (task.as_list) {

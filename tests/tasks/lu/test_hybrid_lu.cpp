@@ -126,7 +126,8 @@ TEST_CASE("copies of panels belong to the panel's step in the trace of LU on GPU
         runtime.wait();
         std::vector<int> broadcasts(5);
         for (const basalt::TraceEvent& event : runtime.take_trace().events) {
-            if (event.name == "broadcast") ++broadcasts.at(static_cast<std::size_t>(event.step));  // throws for none
+            if (event.name == "broadcast")
+                ++broadcasts.at(static_cast<std::size_t>(event.step.value()));  // throws for none
         }
         INFO(name_of(options));
         CHECK(std::count(broadcasts.begin(), broadcasts.end(), 0) == 0);

@@ -178,15 +178,15 @@ TEST_CASE("the trace of LU on real GPUs shows what the blocks of panels are busy
     const auto kind_of = [&](const TraceEvent& event) { return trace.rows[static_cast<std::size_t>(event.row)].kind; };
     std::map<int, TraceEvent> panels;
     for (const TraceEvent& event : trace.events) {
-        if (event.name == "panel" && kind_of(event) == TraceRowKind::compute) panels[event.step] = event;
+        if (event.name == "panel" && kind_of(event) == TraceRowKind::compute) panels[event.step.value()] = event;
     }
     constexpr std::int64_t slack = 20'000;  // what clocks may differ by
     std::map<int, int> recorded;
     bool inside = true;
     for (const TraceEvent& event : trace.events) {
         if (kind_of(event) != TraceRowKind::block) continue;
-        ++recorded[event.step];
-        const TraceEvent& panel = panels[event.step];
+        ++recorded[event.step.value()];
+        const TraceEvent& panel = panels[*event.step];
         inside = inside && panel.begin_ns - slack <= event.begin_ns && event.end_ns <= panel.end_ns + slack;
     }
     CHECK(inside);

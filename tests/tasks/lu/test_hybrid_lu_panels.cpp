@@ -67,7 +67,7 @@ TEST_CASE("the team of the cores' panel shrinks with the panel's height") {
     factor(runtime, random_dense<double>(200, 200, 3), {200, 200, {40, 40}, 20}, hybrid(20));
     std::map<int, int> members;  // of each step's panel
     for (const TraceEvent& event : runtime.take_trace().events) {
-        if (event.name == "panel") ++members[event.step];
+        if (event.name == "panel") ++members[event.step.value()];
     }
     CHECK(members.size() == most.size());
     // a gang leaves out threads that share their cores with other programs
@@ -173,18 +173,18 @@ TEST_CASE("panels that GPUs factor show in the trace what their blocks are busy 
             };
             for (const basalt::TraceEvent& event : trace.events) {
                 if (event.name == "panel" && row_of(event).kind == basalt::TraceRowKind::compute) {
-                    panels[event.step] = {row_of(event).device, event.begin_ns, event.end_ns};
+                    panels[event.step.value()] = {row_of(event).device.value(), event.begin_ns, event.end_ns};
                 }
             }
             std::set<int> recorded;  // steps
             for (const basalt::TraceEvent& event : trace.events) {
                 if (row_of(event).kind != basalt::TraceRowKind::block) continue;
-                CHECK(row_of(event).name == "gpu " + std::to_string(row_of(event).device) + " panel block 0");
-                REQUIRE(panels.count(event.step) == 1);
-                CHECK(row_of(event).device == panels[event.step].device);
-                CHECK(event.begin_ns >= panels[event.step].begin);
-                CHECK(event.end_ns <= panels[event.step].end);
-                recorded.insert(event.step);
+                CHECK(row_of(event).name == "gpu " + std::to_string(row_of(event).device.value()) + " panel block 0");
+                REQUIRE(panels.count(event.step.value()) == 1);
+                CHECK(row_of(event).device == panels[*event.step].device);
+                CHECK(event.begin_ns >= panels[*event.step].begin);
+                CHECK(event.end_ns <= panels[*event.step].end);
+                recorded.insert(*event.step);
             }
             CHECK(recorded.size() == (asked ? panels.size() : 0));
         }

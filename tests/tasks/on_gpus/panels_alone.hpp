@@ -24,9 +24,10 @@ inline void check_panels_alone(const basalt::Trace& trace) {
     for (const basalt::TraceEvent& panel : trace.events) {
         if (panel.name != "panel") continue;
         for (const basalt::TraceEvent& update : trace.events) {
-            if (update.name != "update" || update.step != panel.step - 1 || device(update) != device(panel)) continue;
+            if (update.name != "update" || update.step != panel.step.value() - 1 || device(update) != device(panel))
+                continue;
             ++followed;
-            INFO("panel " << panel.step);
+            INFO("panel " << *panel.step);
             CHECK(update.begin_ns >= panel.end_ns);
         }
     }

@@ -53,8 +53,8 @@ Traffic traffic_of(const Trace& trace, const Trial& trial) {
     for (const TraceEvent& event : trace.events) {
         const TraceRow& row = trace.rows[static_cast<std::size_t>(event.row)];
         const bool whole = event.bytes == static_cast<std::int64_t>(bytes_of(trial.grid().tile_column_size()));
-        if (event.name == "to gpu" && whole) ++traffic.came[static_cast<std::size_t>(row.device)];
-        if (event.name == "to host" && whole) ++traffic.left[static_cast<std::size_t>(row.device)];
+        if (event.name == "to gpu" && whole) ++traffic.came[static_cast<std::size_t>(row.device.value())];
+        if (event.name == "to host" && whole) ++traffic.left[static_cast<std::size_t>(row.device.value())];
         if (event.name != "reload") continue;
         traffic.reloaded += event.bytes;
         traffic.groups += event.step == 0;

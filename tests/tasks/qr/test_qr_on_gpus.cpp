@@ -207,7 +207,7 @@ TEST_CASE("in mode hybrid GPUs factor the first panel of QR and those of the las
             const Trace trace = runtime.take_trace();
             for (const TraceEvent& event : trace.events) {
                 const bool on_gpu = trace.rows[static_cast<std::size_t>(event.row)].kind == TraceRowKind::compute;
-                if (event.name == "panel" && on_gpu) on_gpus.insert(event.step);
+                if (event.name == "panel" && on_gpu) on_gpus.insert(event.step.value());
             }
             INFO("below " << below << ", " << gpus << " GPUs");
             for (int k = 0; k < n / width; ++k)
