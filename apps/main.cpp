@@ -9,11 +9,11 @@
 #include <spdlog/spdlog.h>
 
 #include "apps/commands.hpp"
-#include "apps/commit.hpp"
 #include "apps/exit_status.hpp"
 #include "apps/input/option_names.hpp"
 #include "basalt/error.hpp"
 #include "basalt/version.hpp"
+#include "base/build_commit.hpp"
 #include "io/files/quoted_text.hpp"
 #include "io/files/standard_streams.hpp"
 

@@ -6,7 +6,6 @@
 #include <tbb/version.h>
 
 #include "apps/commands.hpp"
-#include "apps/commit.hpp"
 #include "apps/exit_status.hpp"
 #include "apps/hpl/system.hpp"
 #include "apps/info/blas_info.hpp"
@@ -19,6 +18,7 @@
 #include "basalt/run_models.hpp"
 #include "basalt/tuning.hpp"
 #include "basalt/version.hpp"
+#include "base/build_commit.hpp"
 #include "base/gpu_architectures.hpp"
 
 namespace basalt {

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "apps/commit.hpp"
 #include "apps/info/machine.hpp"
+#include "base/build_commit.hpp"
 
 namespace basalt {
 

@@ -10,7 +10,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include "bench/common/build_commit.hpp"
+#include "base/build_commit.hpp"
 #include "bench/common/machine_line.hpp"
 #include "io/energy/gpu_clocks.hpp"
 
@@ -90,7 +90,7 @@ void add_circumstances(JsonRecord& record, const MachineLoad& load) {
     record["date"] = utc_date();
     record["command"] = command_text(own_arguments());
     if (!record.contains("machine")) record["machine"] = machine_line();
-    record["commit"] = build_commit;
+    record["commit"] = basalt::build_commit;
     if (const auto driver = basalt::read_driver_state()) {
         record["driver"] = driver->version;
         record["clocks"] = JsonRecord::array();

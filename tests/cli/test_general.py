@@ -21,7 +21,7 @@ def help_version_and_verbose_are_known_everywhere():
         expect(shown.status == 0 and "--help" in shown.out and shown.err == "", shown)
         expect("--version" in shown.out and "--verbose" in shown.out, shown)
         shown = basalt(*command, "--version")
-        expect(shown.status == 0 and re.fullmatch(r"basalt \d+\.\d+\.\d+ \(\w+\)\n", shown.out), shown)
+        expect(shown.status == 0 and re.fullmatch(r"basalt \d+\.\d+\.\d+ \([\w-]+\)\n", shown.out), shown)
 
 
 @test

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Prints the commit that is checked out, with -dirty where tracked files differ from it: a bench's records name it.
+# Prints the commit that is checked out, with -dirty where tracked files differ from it: the program and records name it.
 # Records and the figures made of them do not count: a campaign appends to them. usage: commit.sh SOURCE_ROOT
 set -e
 cd "$1"

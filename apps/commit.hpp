@@ -1,8 +1,0 @@
-#pragma once
-
-namespace basalt {
-
-/// The commit this program was built from, or "unknown" outside a git checkout.
-extern const char* const build_commit;
-
-}  // namespace basalt
