@@ -95,6 +95,21 @@ def solve_without_a_right_hand_side_finds_ones(folder):
 
 @test
 @in_folder
+def solve_of_order_0_has_info_0_and_an_empty_solution(folder):
+    x = os.path.join(folder, "x.mtx")
+    empty = write_matrix(folder, "empty.mtx", ["0 0 0"], "coordinate real symmetric")
+    for place in ([], ["--mode", "hybrid", "--emulated-gpus", "1"], ["--mode", "gpu", "--emulated-gpus", "2"]):
+        for matrix in (["--n", "0"], [empty]):
+            for method in ("lu", "cholesky", "qr"):
+                shown = basalt("solve", *matrix, "--method", method, *place, "-o", x, "--json", "-")
+                expect(shown.status == 0 and "info 0" in shown.err and "passed" in shown.err, shown)
+                record = json.loads(shown.out)
+                expect([record[key] for key in ("m", "n", "nrhs", "info", "passed")] == [0, 0, 1, 0, True], shown)
+                expect(read_array(x) == [[]], shown)
+
+
+@test
+@in_folder
 def solve_with_a_singular_matrix_says_so_and_writes_nothing(folder):
     a = write_matrix(folder, "a.mtx", ["3 3 2", "1 1 2", "2 2 4"])
     x = os.path.join(folder, "x.mtx")
