@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 // Catch2 2.13 (Debian 12) is one header; 3.x (Ubuntu 24.04) is a library with another include path.
 #if __has_include(<catch2/catch_all.hpp>)
 #include <catch2/catch_all.hpp>
@@ -9,6 +11,16 @@ using Catch::Approx;
 #endif
 
 namespace basalt_tests {
+
+/// INFO(text) for as long as the object lives, e.g. as a member.
+class ShownText {
+  public:
+    explicit ShownText(const std::string& text)
+        : message_(Catch::MessageBuilder("INFO", CATCH_INTERNAL_LINEINFO, Catch::ResultWas::Info) << text) {}
+
+  private:
+    const Catch::ScopedMessage message_;
+};
 
 /// Marks the running test case as skipped, so that the totals of `./run test` do not count it as passed, and says why.
 void note_skipped(const char* reason);

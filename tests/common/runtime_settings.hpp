@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "basalt/runtime.hpp"
+#include "tests/common/watchdog.hpp"
 
 namespace basalt_tests {
 
@@ -21,6 +22,16 @@ struct Setting {
     }
     std::string text() const { return scheduler + ", " + std::to_string(workers) + " workers"; }
     friend std::ostream& operator<<(std::ostream& out, const Setting& setting) { return out << setting.text(); }
+};
+
+/// The setting of a test, which failures name; the test ends when it hangs.
+class WatchedSetting : public Setting {
+  public:
+    explicit WatchedSetting(const Setting& setting) : Setting(setting), shown_(text()), watchdog_(text()) {}
+
+  private:
+    const ShownText shown_;
+    const Watchdog watchdog_;
 };
 
 inline std::vector<Setting> every_setting(const std::vector<int>& workers = {1, 2, 4, 8}) {

@@ -18,15 +18,13 @@
 #include "tests/common/gate.hpp"
 #include "tests/common/mentions.hpp"
 #include "tests/common/runtime_settings.hpp"
-#include "tests/common/watchdog.hpp"
 
 using namespace basalt;
 using basalt_tests::comes_true;
 using basalt_tests::every_setting;
 using basalt_tests::Gate;
 using basalt_tests::mentions;
-using basalt_tests::Setting;
-using basalt_tests::Watchdog;
+using basalt_tests::WatchedSetting;
 
 namespace {
 
@@ -61,12 +59,10 @@ struct ThrowsWhenMoved {
 }  // namespace
 
 TEST_CASE("wait() rethrows the first error with task, data, device and cause", "[sanitize]") {
-    const Setting setting = GENERATE(from_range(every_setting()));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting())));
     Runtime runtime(setting.config());
     Array<int> x(runtime, 8, "pivots");
-    runtime.submit({.name = "panel", .tile = {3, -1, -1}}, readwrite(x.rows(2, 6)),
+    runtime.submit({.name = "panel", .tile = {3}}, readwrite(x.rows(2, 6)),
                    [](View<int>) { throw std::out_of_range("no such row"); });
     try {
         runtime.wait();
@@ -84,9 +80,7 @@ TEST_CASE("wait() rethrows the first error with task, data, device and cause", "
 }
 
 TEST_CASE("of several errors the first is rethrown and the others are forgotten") {
-    const Setting setting = GENERATE(from_range(every_setting()));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting())));
     Runtime runtime(setting.config());
     Array<int> x(runtime, 1);
     runtime.submit({.name = "first"}, readwrite(x), [](View<int>) { throw 42; });
@@ -102,9 +96,7 @@ TEST_CASE("of several errors the first is rethrown and the others are forgotten"
 }
 
 TEST_CASE("nothing that depends on a failed task runs, and afterwards the runtime is as new", "[sanitize]") {
-    const Setting setting = GENERATE(from_range(every_setting()));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting())));
     Runtime runtime(setting.config());
     std::atomic<int> wrong{0};
     for (int repeat = 0; repeat < 20; ++repeat) {
@@ -124,9 +116,7 @@ TEST_CASE("nothing that depends on a failed task runs, and afterwards the runtim
 }
 
 TEST_CASE("a parent that catches its child's error goes on, and so does the graph", "[sanitize]") {
-    const Setting setting = GENERATE(from_range(every_setting()));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting())));
     Runtime runtime(setting.config());
     Array<int> x(runtime, 1);
     std::atomic<int> caught{0};
@@ -152,10 +142,9 @@ TEST_CASE("a parent that catches its child's error goes on, and so does the grap
 }
 
 TEST_CASE("an uncaught error of a child reaches wait() under the child's name") {
-    const Setting setting = GENERATE(from_range(every_setting()));
+    const WatchedSetting setting(GENERATE(from_range(every_setting())));
     const bool waits = GENERATE(false, true);
-    CAPTURE(setting, waits);
-    const Watchdog watchdog(setting.text());
+    CAPTURE(waits);
     Runtime runtime(setting.config());
     runtime.submit({.name = "grandparent"}, [&, waits] {
         runtime.submit({.name = "parent"}, [&, waits] {
@@ -174,9 +163,7 @@ TEST_CASE("an uncaught error of a child reaches wait() under the child's name") 
 }
 
 TEST_CASE("a kernel that throws while it is moved in leaves data and runtime as they were") {
-    const Setting setting = GENERATE(from_range(every_setting({1, 2})));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting({1, 2}))));
     Runtime runtime(setting.config());
     Array<int> x(runtime, 1);
     runtime.submit({}, write(x), [](View<int> x) { x[0] = 7; });
@@ -205,9 +192,7 @@ TEST_CASE("a kernel that throws while it is moved in leaves data and runtime as 
 }
 
 TEST_CASE("a cancelled graph is drained within a second though ten seconds of work were queued") {
-    const Setting setting = GENERATE(from_range(every_setting()));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting())));
     Runtime runtime(setting.config());
     std::atomic<int> ran{0};
     std::atomic<int> late{0};
@@ -237,9 +222,7 @@ TEST_CASE("a cancelled graph is drained within a second though ten seconds of wo
 }
 
 TEST_CASE("a task may cancel its own graph, and a long one can ask whether it was") {
-    const Setting setting = GENERATE(from_range(every_setting({2, 4})));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting({2, 4}))));
     Runtime runtime(setting.config());
     std::atomic<bool> noticed{false};
     std::atomic<bool> started{false};
@@ -255,9 +238,7 @@ TEST_CASE("a task may cancel its own graph, and a long one can ask whether it wa
 }
 
 TEST_CASE("a parent whose graph is cancelled is told so when it waits for its children") {
-    const Setting setting = GENERATE(from_range(every_setting()));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting())));
     Runtime runtime(setting.config());
     std::atomic<bool> told{false};
     std::atomic<int> children{0};
@@ -277,9 +258,7 @@ TEST_CASE("a parent whose graph is cancelled is told so when it waits for its ch
 }
 
 TEST_CASE("a runtime that goes away with tasks in flight runs them first") {
-    const Setting setting = GENERATE(from_range(every_setting()));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting())));
     std::atomic<int> ran{0};
     {
         Runtime runtime(setting.config());
@@ -290,9 +269,7 @@ TEST_CASE("a runtime that goes away with tasks in flight runs them first") {
 }
 
 TEST_CASE("an error that no wait() saw is logged when the runtime goes away") {
-    const Setting setting = GENERATE(from_range(every_setting({1, 4})));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting({1, 4}))));
     const LogCapture log;
     {
         Runtime runtime(setting.config());

@@ -22,13 +22,11 @@
 using namespace basalt;
 using basalt_tests::every_setting;
 using basalt_tests::mentions;
-using basalt_tests::Setting;
 using basalt_tests::Watchdog;
+using basalt_tests::WatchedSetting;
 
 TEST_CASE("all members of a gang are inside at once and ranks are distinct", "[sanitize]") {
-    const Setting setting = GENERATE(from_range(every_setting()));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting())));
     Runtime runtime(setting.config());
     for (int asked = 1; asked <= 8; ++asked) {
         std::atomic<int> inside{0};
@@ -52,9 +50,7 @@ TEST_CASE("all members of a gang are inside at once and ranks are distinct", "[s
 }
 
 TEST_CASE("a gang gets at least its minimum and at most its maximum, clamped to the workers there are") {
-    const Setting setting = GENERATE(from_range(every_setting()));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting())));
     Runtime runtime(setting.config());
     std::atomic<int> wrong{0};
     for (const Threads threads : {Threads{1, 3}, Threads{2, 100}, Threads{50, 100}, Threads{3, 3}}) {
@@ -85,9 +81,7 @@ TEST_CASE("a gang with a senseless number of threads is refused, naming it") {
 }
 
 TEST_CASE("what members write before a barrier is seen by all behind it", "[sanitize]") {
-    const Setting setting = GENERATE(from_range(every_setting({2, 8})));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting({2, 8}))));
     Runtime runtime(setting.config());
     std::vector<long> plain(8, 0);
     Array<long> sum(runtime, 1);
@@ -107,9 +101,7 @@ TEST_CASE("what members write before a barrier is seen by all behind it", "[sani
 }
 
 TEST_CASE("a gang takes part in the order of accesses like any task") {
-    const Setting setting = GENERATE(from_range(every_setting()));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting())));
     Runtime runtime(setting.config());
     Array<long> x(runtime, 1);
     for (int i = 0; i < 50; ++i) {
@@ -127,13 +119,11 @@ TEST_CASE("a gang takes part in the order of accesses like any task") {
 }
 
 TEST_CASE("when a member throws, the others leave their barrier and wait() rethrows that error", "[sanitize]") {
-    const Setting setting = GENERATE(from_range(every_setting()));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting())));
     Runtime runtime(setting.config());
     for (int repeat = 0; repeat < 20; ++repeat) {
         std::atomic<int> too_far{0};
-        runtime.submit({.name = "quarrel", .threads = {4, 4}, .tile = {repeat, -1, -1}}, [&](const Team& team) {
+        runtime.submit({.name = "quarrel", .threads = {4, 4}, .tile = {repeat}}, [&](const Team& team) {
             team.barrier();
             if (team.rank() == repeat % team.size()) throw std::runtime_error("I go");
             team.barrier();
@@ -158,9 +148,7 @@ TEST_CASE("when a member throws, the others leave their barrier and wait() rethr
 }
 
 TEST_CASE("when all members throw, one of their errors is rethrown and the runtime goes on") {
-    const Setting setting = GENERATE(from_range(every_setting()));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting())));
     Runtime runtime(setting.config());
     runtime.submit({.name = "all", .threads = {8, 8}},
                    [](const Team& team) { throw std::runtime_error("member " + std::to_string(team.rank())); });
@@ -170,9 +158,7 @@ TEST_CASE("when all members throw, one of their errors is rethrown and the runti
 }
 
 TEST_CASE("members may return early and the others' barriers no longer wait for them") {
-    const Setting setting = GENERATE(from_range(every_setting()));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting())));
     Runtime runtime(setting.config());
     std::atomic<int> passed{0};
     std::atomic<int> size{0};
@@ -188,9 +174,7 @@ TEST_CASE("members may return early and the others' barriers no longer wait for 
 }
 
 TEST_CASE("twenty gangs with children run at once, with more members than cores") {
-    const Setting setting = GENERATE(from_range(every_setting()));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting())));
     Runtime runtime(setting.config());
     std::atomic<int> children{0};
     std::atomic<int> members{0};
@@ -215,9 +199,7 @@ TEST_CASE("twenty gangs with children run at once, with more members than cores"
 }
 
 TEST_CASE("gangs nest in gangs, three levels deep") {
-    const Setting setting = GENERATE(from_range(every_setting()));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting())));
     Runtime runtime(setting.config());
     std::atomic<int> innermost{0};
     for (int i = 0; i < 4; ++i) {
@@ -249,9 +231,7 @@ TEST_CASE("gangs nest in gangs, three levels deep") {
 }
 
 TEST_CASE("a member that waits inside its gang never leads a gang that needs the fellow at the barrier") {
-    const Setting setting = GENERATE(from_range(every_setting({2, 3, 4})));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting({2, 3, 4}))));
     Runtime runtime(setting.config());
     std::atomic<int> foreign_gangs{0};
     for (int repeat = 0; repeat < 30; ++repeat) {
@@ -284,9 +264,7 @@ TEST_CASE("a member that waits inside its gang never leads a gang that needs the
 }
 
 TEST_CASE("gangs nested deeper than there are queues still find their members") {
-    const Setting setting = GENERATE(from_range(every_setting({1, 2, 4})));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting({1, 2, 4}))));
     Runtime runtime(setting.config());
     std::atomic<int> bottom{0};
     struct Descent {
@@ -310,9 +288,7 @@ TEST_CASE("gangs nested deeper than there are queues still find their members") 
 }
 
 TEST_CASE("a cancelled gang does not run, and one that runs notices") {
-    const Setting setting = GENERATE(from_range(every_setting()));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting())));
     Runtime runtime(setting.config());
     std::atomic<bool> started{false};
     std::atomic<int> ran{0};
@@ -332,9 +308,7 @@ TEST_CASE("a cancelled gang does not run, and one that runs notices") {
 }
 
 TEST_CASE("a gang assembles although no thread waits for it") {
-    const Setting setting = GENERATE(from_range(every_setting()));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting())));
     Runtime runtime(setting.config());
     std::atomic<int> entered{0};
     runtime.submit({.threads = {8, 8}}, [&](const Team& team) {

@@ -12,14 +12,12 @@
 #include "tests/common/gate.hpp"
 #include "tests/common/mentions.hpp"
 #include "tests/common/runtime_settings.hpp"
-#include "tests/common/watchdog.hpp"
 
 using namespace basalt;
 using basalt_tests::every_setting;
 using basalt_tests::Gate;
 using basalt_tests::mentions;
-using basalt_tests::Setting;
-using basalt_tests::Watchdog;
+using basalt_tests::WatchedSetting;
 
 namespace {
 
@@ -50,10 +48,9 @@ long fibonacci(Runtime& runtime, int n) {
 }  // namespace
 
 TEST_CASE("a task completes when its children have, whether it waits for them or not", "[sanitize]") {
-    const Setting setting = GENERATE(from_range(every_setting()));
+    const WatchedSetting setting(GENERATE(from_range(every_setting())));
     const bool waits = GENERATE(false, true);
-    CAPTURE(setting, waits);
-    const Watchdog watchdog(setting.text());
+    CAPTURE(waits);
     Runtime runtime(setting.config());
     Array<int> x(runtime, 1);
     for (int i = 0; i < 30; ++i) {
@@ -73,9 +70,7 @@ TEST_CASE("a task completes when its children have, whether it waits for them or
 }
 
 TEST_CASE("tasks nest deeply, each waiting for its children", "[sanitize]") {
-    const Setting setting = GENERATE(from_range(every_setting()));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting())));
     Runtime runtime(setting.config());
     CHECK(fibonacci(runtime, 12) == 144);
     std::function<void(int)> descend = [&](int depth) {
@@ -86,9 +81,7 @@ TEST_CASE("tasks nest deeply, each waiting for its children", "[sanitize]") {
 }
 
 TEST_CASE("children may access parts of what their parent holds, also across several of its intervals") {
-    const Setting setting = GENERATE(from_range(every_setting()));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting())));
     Runtime runtime(setting.config());
     Array<int> x(runtime, 10);
     runtime.submit({}, readwrite(x.rows(5, 10)), readwrite(x.rows(0, 5)), [&](View<int>, View<int>) {
@@ -100,9 +93,7 @@ TEST_CASE("children may access parts of what their parent holds, also across sev
 }
 
 TEST_CASE("a child that accesses what its parent does not hold is refused, naming both") {
-    const Setting setting = GENERATE(from_range(every_setting({1, 2})));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting({1, 2}))));
     Runtime runtime(setting.config());
     Array<int> x(runtime, 10, "held");
     Array<int> y(runtime, 10, "foreign");
@@ -129,9 +120,7 @@ TEST_CASE("a child that accesses what its parent does not hold is refused, namin
 }
 
 TEST_CASE("a task may use arrays of its own, and wait for one of them alone") {
-    const Setting setting = GENERATE(from_range(every_setting()));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting())));
     Runtime runtime(setting.config());
     std::atomic<int> sum{0};
     for (int i = 0; i < 20; ++i) {
@@ -149,9 +138,7 @@ TEST_CASE("a task may use arrays of its own, and wait for one of them alone") {
 }
 
 TEST_CASE("destroying an array waits for the tasks that use it") {
-    const Setting setting = GENERATE(from_range(every_setting()));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting())));
     Runtime runtime(setting.config());
     std::atomic<int> ran{0};
     auto slow = [&](View<int> x) {
@@ -172,9 +159,7 @@ TEST_CASE("destroying an array waits for the tasks that use it") {
 }
 
 TEST_CASE("an array that a kernel owns dies with the kernel") {
-    const Setting setting = GENERATE(from_range(every_setting()));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting())));
     Runtime runtime(setting.config());
     std::atomic<int> ran{0};
     for (int i = 0; i < 20; ++i) {
@@ -192,9 +177,7 @@ TEST_CASE("an array that a kernel owns dies with the kernel") {
 }
 
 TEST_CASE("the last reference to an array may go inside a task, one that uses it or another") {
-    const Setting setting = GENERATE(from_range(every_setting()));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting())));
     Runtime runtime(setting.config());
     std::atomic<int> sum{0};
     for (int i = 0; i < 20; ++i) {
@@ -218,10 +201,9 @@ TEST_CASE("the last reference to an array may go inside a task, one that uses it
 }
 
 TEST_CASE("dropping an array inside a task never waits for tasks that wait for that task") {
-    const Setting setting = GENERATE(from_range(every_setting()));
+    const WatchedSetting setting(GENERATE(from_range(every_setting())));
     const bool in_closure = GENERATE(false, true);
-    CAPTURE(setting, in_closure);
-    const Watchdog watchdog(setting.text());
+    CAPTURE(in_closure);
     Gate gate;
     Runtime runtime(setting.config());
     Array<int> order(runtime, 1);
@@ -246,9 +228,7 @@ TEST_CASE("dropping an array inside a task never waits for tasks that wait for t
 }
 
 TEST_CASE("host_view waits for its own array and not for others' tasks") {
-    const Setting setting = GENERATE(from_range(every_setting({2, 3, 4, 8})));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting({2, 3, 4, 8}))));
     Gate gate;
     Runtime runtime(setting.config());
     Array<int> x(runtime, 1);

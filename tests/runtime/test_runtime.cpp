@@ -14,20 +14,16 @@
 #include "tests/common/gate.hpp"
 #include "tests/common/mentions.hpp"
 #include "tests/common/runtime_settings.hpp"
-#include "tests/common/watchdog.hpp"
 
 using namespace basalt;
 using basalt_tests::comes_true;
 using basalt_tests::every_setting;
 using basalt_tests::Gate;
 using basalt_tests::mentions;
-using basalt_tests::Setting;
-using basalt_tests::Watchdog;
+using basalt_tests::WatchedSetting;
 
 TEST_CASE("tasks on one datum run in program order and readers in between see what was written", "[sanitize]") {
-    const Setting setting = GENERATE(from_range(every_setting()));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting())));
     Runtime runtime(setting.config());
     Array<long> x(runtime, 1);
     std::vector<long> seen(300, -1);
@@ -45,9 +41,7 @@ TEST_CASE("tasks on one datum run in program order and readers in between see wh
 }
 
 TEST_CASE("tasks without accesses all run, and so do kernels with and without a Team") {
-    const Setting setting = GENERATE(from_range(every_setting()));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting())));
     Runtime runtime(setting.config());
     std::atomic<int> ran{0};
     for (int i = 0; i < 1000; ++i) {
@@ -60,9 +54,7 @@ TEST_CASE("tasks without accesses all run, and so do kernels with and without a 
 }
 
 TEST_CASE("a region named twice in one list is accessed in the strongest mode") {
-    const Setting setting = GENERATE(from_range(every_setting()));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting())));
     Runtime runtime(setting.config());
     Array<int> x(runtime, 4);
     for (int i = 0; i < 100; ++i) {
@@ -75,9 +67,7 @@ TEST_CASE("a region named twice in one list is accessed in the strongest mode") 
 }
 
 TEST_CASE("commuting tasks exclude each other", "[sanitize]") {
-    const Setting setting = GENERATE(from_range(every_setting()));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting())));
     Runtime runtime(setting.config());
     Array<int> x(runtime, 2);
     for (int i = 0; i < 500; ++i) {
@@ -88,9 +78,7 @@ TEST_CASE("commuting tasks exclude each other", "[sanitize]") {
 }
 
 TEST_CASE("children that commute share what their parent holds as commute") {
-    const Setting setting = GENERATE(from_range(every_setting()));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting())));
     Runtime runtime(setting.config());
     Array<int> x(runtime, 1);
     for (int i = 0; i < 20; ++i) {
@@ -102,9 +90,7 @@ TEST_CASE("children that commute share what their parent holds as commute") {
 }
 
 TEST_CASE("a writer of a whole owned array overtakes its readers on fresh memory") {
-    const Setting setting = GENERATE(from_range(every_setting({2, 4, 8})));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting({2, 4, 8}))));
     Gate gate;
     std::atomic<bool> written{false};
     std::atomic<int> old_value{0};
@@ -128,10 +114,9 @@ TEST_CASE("a writer of a whole owned array overtakes its readers on fresh memory
 }
 
 TEST_CASE("a writer waits for the readers of what is borrowed, only partly written, or written without views") {
-    const Setting setting = GENERATE(from_range(every_setting({2, 4})));
+    const WatchedSetting setting(GENERATE(from_range(every_setting({2, 4}))));
     const int kind = GENERATE(0, 1, 2);
-    CAPTURE(setting, kind);
-    const Watchdog watchdog(setting.text());
+    CAPTURE(kind);
     Gate gate;
     std::atomic<bool> written{false};
     std::vector<int> memory(3, 0);
@@ -173,9 +158,7 @@ TEST_CASE("dependencies that a block task has several times or that others imply
 }
 
 TEST_CASE("one sync node stands between many readers and a writer") {
-    const Setting setting = GENERATE(from_range(every_setting()));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting())));
     Gate gate;
     std::atomic<int> readers{0};
     Runtime runtime(setting.config());
@@ -192,9 +175,7 @@ TEST_CASE("one sync node stands between many readers and a writer") {
 }
 
 TEST_CASE("a writer behind a hundred thousand readers sees them all") {
-    const Setting setting = GENERATE(from_range(every_setting({1, 2, 8})));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting({1, 2, 8}))));
     Runtime runtime(setting.config());
     std::vector<int> memory(1, 0);
     Array<int> x = Array<int>::wrap(runtime, memory.data(), 1);
@@ -206,9 +187,7 @@ TEST_CASE("a writer behind a hundred thousand readers sees them all") {
 }
 
 TEST_CASE("a list may have ten thousand entries and may be a temporary") {
-    const Setting setting = GENERATE(from_range(every_setting({1, 2, 8})));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting({1, 2, 8}))));
     Runtime runtime(setting.config());
     std::vector<int> memory(10'000, 0);
     Array<int> x = Array<int>::wrap(runtime, memory.data(), 10'000);
@@ -230,9 +209,7 @@ TEST_CASE("a list may have ten thousand entries and may be a temporary") {
 }
 
 TEST_CASE("kernels may be large, over-aligned or movable only, and are destroyed once") {
-    const Setting setting = GENERATE(from_range(every_setting({1, 4})));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting({1, 4}))));
     struct alignas(256) Aligned {
         std::array<unsigned char, 256> bytes{};
     };
@@ -258,9 +235,7 @@ TEST_CASE("kernels may be large, over-aligned or movable only, and are destroyed
 }
 
 TEST_CASE("an access to nothing is allowed and orders nothing") {
-    const Setting setting = GENERATE(from_range(every_setting({1, 2})));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting({1, 2}))));
     Runtime runtime(setting.config());
     Array<int> none(runtime, 0);
     Array<int> x(runtime, 3);
@@ -315,15 +290,13 @@ TEST_CASE("settings out of range are refused, naming them") {
 }
 
 TEST_CASE("a trace has a row a worker and a bar a task, with name, tile and priority") {
-    const Setting setting = GENERATE(from_range(every_setting()));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting())));
     Runtime runtime(setting.config());
     runtime.submit({.name = "before"}, [] {});
     runtime.wait();
     runtime.start_trace();
     for (int i = 0; i < 50; ++i) {
-        runtime.submit({.name = TaskName::intern("update" + std::to_string(i % 2)), .priority = i, .tile = {i, 7, -1}},
+        runtime.submit({.name = TaskName::intern("update" + std::to_string(i % 2)), .priority = i, .tile = {i, 7}},
                        [] {});
     }
     runtime.wait();

@@ -17,15 +17,13 @@
 #include "tests/common/catch.hpp"
 #include "tests/common/gate.hpp"
 #include "tests/common/runtime_settings.hpp"
-#include "tests/common/watchdog.hpp"
 
 using namespace basalt;
 using namespace std::chrono_literals;
 using basalt_tests::comes_true;
 using basalt_tests::every_setting;
 using basalt_tests::Gate;
-using basalt_tests::Setting;
-using basalt_tests::Watchdog;
+using basalt_tests::WatchedSetting;
 
 namespace {
 
@@ -64,10 +62,9 @@ constexpr const char* one_worker_case = "in a process bound to one processor the
 }  // namespace
 
 TEST_CASE("the window bounds the tasks in flight and the submitter goes on when it has room") {
-    const Setting setting = GENERATE(from_range(every_setting()));
+    const WatchedSetting setting(GENERATE(from_range(every_setting())));
     const std::size_t window = GENERATE(1, 2, 7, 64);
-    CAPTURE(setting, window);
-    const Watchdog watchdog(setting.text());
+    CAPTURE(window);
     Config config = setting.config();
     config.window = window;
     Gate gate;
@@ -89,9 +86,7 @@ TEST_CASE("the window bounds the tasks in flight and the submitter goes on when 
 }
 
 TEST_CASE("the window bounds the children of a task, too") {
-    const Setting setting = GENERATE(from_range(every_setting()));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting())));
     Config config = setting.config();
     config.window = 3;
     Runtime runtime(config);
@@ -112,9 +107,7 @@ TEST_CASE("the window bounds the children of a task, too") {
 }
 
 TEST_CASE("wait_for() comes back empty-handed in time and succeeds later") {
-    const Setting setting = GENERATE(from_range(every_setting()));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting())));
     Gate gate;
     Runtime runtime(setting.config());
     CHECK(runtime.wait_for(0s));
@@ -133,9 +126,7 @@ TEST_CASE("wait_for() comes back empty-handed in time and succeeds later") {
 }
 
 TEST_CASE("tasks progress although no thread waits") {
-    const Setting setting = GENERATE(from_range(every_setting()));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting())));
     Runtime runtime(setting.config());
     for (int round = 0; round < 3; ++round) {
         std::atomic<int> ran{0};
@@ -147,9 +138,7 @@ TEST_CASE("tasks progress although no thread waits") {
 }
 
 TEST_CASE("tasks progress while a thread submits another one each millisecond") {
-    const Setting setting = GENERATE(from_range(every_setting()));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting())));
     Runtime runtime(setting.config());
     std::atomic<int> ran{0};
     const auto end = std::chrono::steady_clock::now() + 5s;
@@ -161,9 +150,7 @@ TEST_CASE("tasks progress while a thread submits another one each millisecond") 
 }
 
 TEST_CASE("a program may block on a future that a task fulfils") {
-    const Setting setting = GENERATE(from_range(every_setting()));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting())));
     Runtime runtime(setting.config());
     for (int i = 0; i < 5; ++i) {
         std::promise<int> promise;
@@ -177,9 +164,7 @@ TEST_CASE("a program may block on a future that a task fulfils") {
 }
 
 TEST_CASE("several threads submit and wait at the same time", "[sanitize]") {
-    const Setting setting = GENERATE(from_range(every_setting()));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting())));
     Runtime runtime(setting.config());
     Array<int> shared(runtime, 1);
     std::atomic<int> wrong{0};
@@ -202,9 +187,7 @@ TEST_CASE("several threads submit and wait at the same time", "[sanitize]") {
 }
 
 TEST_CASE("an idle runtime uses under one per cent of a core") {
-    const Setting setting = GENERATE(from_range(every_setting({2, 8})));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting({2, 8}))));
     Runtime runtime(setting.config());
     for (int i = 0; i < 100; ++i) runtime.submit({.threads = {1, 2}}, [](const Team& team) { team.barrier(); });
     runtime.wait();
@@ -215,9 +198,7 @@ TEST_CASE("an idle runtime uses under one per cent of a core") {
 }
 
 TEST_CASE("two runtimes in one process work at the same time", "[sanitize]") {
-    const Setting setting = GENERATE(from_range(every_setting({1, 2, 4})));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting({1, 2, 4}))));
     Runtime first(setting.config());
     Runtime second(setting.config());
     auto run = [](Runtime& runtime) {
@@ -231,9 +212,7 @@ TEST_CASE("two runtimes in one process work at the same time", "[sanitize]") {
 }
 
 TEST_CASE("a task of one runtime uses another one and passes on its errors") {
-    const Setting setting = GENERATE(from_range(every_setting({1, 2, 4})));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting({1, 2, 4}))));
     Runtime outer(setting.config());
     Runtime inner(setting.config());
     std::atomic<int> sum{0};
