@@ -15,6 +15,7 @@
 
 #include "bench/common/command_line.hpp"
 #include "bench/common/record_file.hpp"
+#include "bench/kernels/one_device.hpp"
 #include "io/files/json_record.hpp"
 #include "kernels/cpu/rows/row_swap.hpp"
 #include "kernels/inverted_block.hpp"
@@ -30,16 +31,13 @@ using basalt::detail::StreamRole;
 using basalt::detail::Ticket;
 using basalt::detail::Timing;
 
-struct Options {
+struct Options : DeviceOptions {
     Index rows = 32768;
     Index cols = 16384;
     Index width = 1024;
     std::vector<Index> panels{128, 256, 512, 1024};
-    char precision = 'd';
     int turns = 7;
     double seconds = 0.02;
-    bool emulated = false;
-    std::string json;
 };
 
 /// One kernel at one shape, with the bytes that it has to read and write and its operations; 0 for a rate without
@@ -240,22 +238,12 @@ class Cases {
     std::vector<Case> cases_;
 };
 
-/// Enqueues `calls` calls one after the other; returns the seconds of one of them by the device's clock.
-double time_calls(Device& device, const Case& each, int calls) {
-    const Ticket start = device.record(StreamRole::compute, Timing::timed);
-    for (int i = 0; i < calls; ++i) device.launch(StreamRole::compute, each.call);
-    const Ticket end = device.record(StreamRole::compute, Timing::timed);
-    while (!device.reached(StreamRole::compute, end)) std::this_thread::yield();
-    const auto nanoseconds = device.time_of(StreamRole::compute, end) - device.time_of(StreamRole::compute, start);
-    return static_cast<double>(nanoseconds) * 1e-9 / calls;
-}
-
 std::vector<double> measure(Device& device, const Case& each, const Options& options) {
-    time_calls(device, each, 1);  // warm-up
-    const double once = std::max(time_calls(device, each, 3), 1e-7);
+    time_calls(device, each.call, 1);  // warm-up
+    const double once = std::max(time_calls(device, each.call, 3) / 3, 1e-7);
     const int calls = std::clamp(static_cast<int>(options.seconds / once), 1, 1000);
     std::vector<double> seconds;
-    for (int turn = 0; turn < options.turns; ++turn) seconds.push_back(time_calls(device, each, calls));
+    for (int turn = 0; turn < options.turns; ++turn) seconds.push_back(time_calls(device, each.call, calls) / calls);
     return seconds;
 }
 
@@ -302,11 +290,7 @@ int run(const Options& options) {
     if (widest > options.rows) {
         throw std::invalid_argument(fmt::format("--nb {}: allowed is up to {}, --rows", widest, options.rows));
     }
-    const auto devices =
-        options.emulated ? basalt::detail::make_emulated_devices({.gpus = 1}) : basalt::detail::make_cuda_devices(1);
-    if (devices.empty()) throw std::runtime_error("no GPU; --emulated shows that it works");
-    devices.front()->attach_thread();
-    options.precision == 's' ? run<float>(*devices.front(), options) : run<double>(*devices.front(), options);
+    run_on_one_device(options, [&]<class T>(Device& device) { run<T>(device, options); });
     return 0;
 }
 
@@ -316,11 +300,9 @@ void add_options(CLI::App& app, Options& options) {
     app.add_option("--cols", options.cols, "of the matrix")->check(sizes);
     app.add_option("--width", options.width, "of the tiles")->check(sizes);
     app.add_option("--nb", options.panels, "panel widths: 256,512")->delimiter(',')->check(CLI::Range(1, 4096));
-    app.add_option("--precision", options.precision, "s or d")->check(CLI::IsMember({"s", "d"}));
     app.add_option("--turns", options.turns, "the table shows their median")->check(CLI::Range(1, 1000));
     app.add_option("--seconds", options.seconds, "of a turn")->check(CLI::Range(0.0001, 100.0));
-    app.add_flag("--emulated", options.emulated, "on an emulated GPU, by the CPU twins");
-    app.add_option("--json", options.json, "append a record a line to this file; - for standard output");
+    add_device_options(app, options);
 }
 
 }  // namespace

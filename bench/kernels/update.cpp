@@ -4,7 +4,6 @@
 #include <functional>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <type_traits>
 #include <vector>
 
@@ -13,6 +12,7 @@
 
 #include "bench/common/command_line.hpp"
 #include "bench/common/record_file.hpp"
+#include "bench/kernels/one_device.hpp"
 #include "bench/vendor/plain_gemm.hpp"
 #include "io/files/json_record.hpp"
 #include "kernels/cpu/blas/blas.hpp"
@@ -28,20 +28,15 @@ using basalt::TileColumns;
 using basalt::View;
 using basalt::detail::Device;
 using basalt::detail::StreamRole;
-using basalt::detail::Ticket;
-using basalt::detail::Timing;
 
-struct Options {
+struct Options : DeviceOptions {
     std::vector<Index> depths{32, 64, 128, 256, 512, 1024};
     std::vector<Index> widths{256, 512, 1024, 2048, 4096};
     Index rows = 32768;
     Index cols = 16384;
-    char precision = 'd';
     double seconds = 2;
     int turns = 8;
     bool by_pieces = false;
-    bool emulated = false;
-    std::string json;
 };
 
 /// One contestant: its call, and the rates of its turns in Gflop/s.
@@ -150,16 +145,11 @@ class Bench {
                 }};
     }
 
-    /// Enqueues `calls` calls one after the other; returns their seconds by the device's clock.
+    /// Returns the seconds of `calls` calls, whose rate is kept.
     double take_turn(Contestant& contestant, int calls) {
-        const Ticket start = device_.record(StreamRole::compute, Timing::timed);
-        for (int i = 0; i < calls; ++i) device_.launch(StreamRole::compute, contestant.call);
-        const Ticket end = device_.record(StreamRole::compute, Timing::timed);
-        while (!device_.reached(StreamRole::compute, end)) std::this_thread::yield();
-        const auto nanoseconds =
-            device_.time_of(StreamRole::compute, end) - device_.time_of(StreamRole::compute, start);
-        contestant.rates.push_back(contestant.flops * calls / static_cast<double>(nanoseconds));
-        return static_cast<double>(nanoseconds) * 1e-9;
+        const double seconds = time_calls(device_, contestant.call, calls);
+        contestant.rates.push_back(contestant.flops * calls / seconds * 1e-9);
+        return seconds;
     }
 
     Device& device_;
@@ -234,11 +224,7 @@ int run(const Options& options) {
         throw std::invalid_argument(
             fmt::format("--width {}: no tile column is as wide; allowed is up to {}, --cols", width, options.cols));
     }
-    const auto devices =
-        options.emulated ? basalt::detail::make_emulated_devices({.gpus = 1}) : basalt::detail::make_cuda_devices(1);
-    if (devices.empty()) throw std::runtime_error("no GPU; --emulated shows that it works");
-    devices.front()->attach_thread();
-    options.precision == 's' ? run<float>(*devices.front(), options) : run<double>(*devices.front(), options);
+    run_on_one_device(options, [&]<class T>(Device& device) { run<T>(device, options); });
     return 0;
 }
 
@@ -248,13 +234,11 @@ void add_options(CLI::App& app, Options& options) {
     app.add_option("--width", options.widths, "tile widths: 512,1024")->delimiter(',')->check(sizes);
     app.add_option("--rows", options.rows, "of C")->check(sizes);
     app.add_option("--cols", options.cols, "of C; whole tile columns of them are used")->check(sizes);
-    app.add_option("--precision", options.precision, "s or d")->check(CLI::IsMember({"s", "d"}));
     app.add_option("--seconds", options.seconds, "that each side computes for at each K and width")
         ->check(CLI::Range(0.001, 1000.0));
     app.add_option("--turns", options.turns, "in which these seconds are taken")->check(CLI::Range(1, 1000));
     app.add_flag("--by-pieces", options.by_pieces, "precision s: the tiled products by pieces of 8 bits");
-    app.add_flag("--emulated", options.emulated, "on an emulated GPU, by the CPU twin");
-    app.add_option("--json", options.json, "append a record a line to this file; - for standard output");
+    add_device_options(app, options);
 }
 
 }  // namespace

@@ -28,16 +28,12 @@ class CholeskyGpuContest final : public GpuContest<T> {
                         basalt::Deal::cyclic, cholesky_vendor_blocks()) {
         if (options.m > 0 && options.m != n)
             throw std::invalid_argument("--m: Cholesky is of square matrices, allowed is --n");
-        cholesky_options_.mode = options.mode == "gpu" ? basalt::FactorMode::gpu : basalt::FactorMode::hybrid;
-        cholesky_options_.gpu_panels_below = options.gpu_panels_below;
+        take_common_options(options, cholesky_options_);
         cholesky_options_.rows_on_cores = options.rows_on_cores;
         cholesky_options_.panel_width =
             options.nb > 0
                 ? options.nb
                 : basalt::default_cholesky_panel(runtime.tuning(), cholesky_options_, n, tile().width, runtime.gpus());
-        cholesky_options_.lookahead = options.lookahead;
-        cholesky_options_.narrow_at_end = options.narrow_at_end;
-        cholesky_options_.split_products = options.split_products;
         cholesky_options_.left_looking = options.left_looking;
         cholesky_options_.keep_other_side = false;  // only the triangle is loaded
         if (options.upper && options.data == "devices")

@@ -27,17 +27,13 @@ class LuGpuContest final : public GpuContest<T> {
         : GpuContest<T>(options, runtime, gpu, n, n, basalt::default_lu_tile(runtime.tuning(), n, n, runtime.gpus()),
                         basalt::Deal::balanced, lu_vendor_blocks()) {
         if (options.in_place) this->set_tile({n, options.tile.width});  // the height is known when the array is wrapped
-        lu_options_.mode = options.mode == "gpu" ? basalt::LuMode::gpu : basalt::LuMode::hybrid;
-        lu_options_.gpu_panels_below = options.gpu_panels_below;
+        take_common_options(options, lu_options_);
         lu_options_.panel_width =
             options.nb > 0 ? options.nb
                            : basalt::default_lu_panel(runtime.tuning(), lu_options_.mode, n, n, runtime.gpus());
         lu_options_.panel_threads = options.panel_threads;
-        lu_options_.lookahead = options.lookahead;
         lu_options_.single_update_task = options.single_update_task;
-        lu_options_.narrow_at_end = options.narrow_at_end;
         lu_options_.coarse_width = options.coarse_width;
-        lu_options_.split_products = options.split_products;
         lu_options_.broadcast_from_host = options.broadcast_from_host;
         lu_options_.tf32 = options.tf32;
     }

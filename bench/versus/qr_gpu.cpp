@@ -26,15 +26,11 @@ class QrGpuContest final : public GpuContest<T> {
         : GpuContest<T>(options, runtime, gpu, rows_for(options, n), n,
                         basalt::default_qr_tile(runtime.tuning(), rows_for(options, n), n, runtime.gpus()),
                         basalt::Deal::balanced, qr_vendor_blocks()) {
-        qr_options_.mode = options.mode == "gpu" ? basalt::QrMode::gpu : basalt::QrMode::hybrid;
-        qr_options_.gpu_panels_below = options.gpu_panels_below;
+        take_common_options(options, qr_options_);
         qr_options_.panel_width = options.nb > 0
                                       ? options.nb
                                       : basalt::default_qr_panel(runtime.tuning(), qr_options_, m(), n, runtime.gpus());
         qr_options_.panel_threads = options.panel_threads;
-        qr_options_.lookahead = options.lookahead;
-        qr_options_.narrow_at_end = options.narrow_at_end;
-        qr_options_.split_products = options.split_products;
     }
 
   private:
