@@ -100,6 +100,23 @@ CholeskyResult<T> lapack_potrf(Triangle triangle, const Dense<T>& a) {
     return result;
 }
 
+/// The solutions of A X = B by LAPACK's posv.
+template <class T>
+Dense<T> lapack_posv(Triangle triangle, const Dense<T>& a, const Dense<T>& b) {
+    Dense<T> factor = a, x = b;
+    const char uplo = triangle == Triangle::lower ? 'L' : 'U';
+    const auto n = static_cast<lapack_int>(a.n), nrhs = static_cast<lapack_int>(b.n);
+    const auto lda = static_cast<lapack_int>(a.ld), ldb = static_cast<lapack_int>(b.ld);
+    lapack_int info = 0;
+    if constexpr (std::is_same_v<T, float>) {
+        info = LAPACKE_sposv_work(LAPACK_COL_MAJOR, uplo, n, nrhs, factor.values.data(), lda, x.values.data(), ldb);
+    } else {
+        info = LAPACKE_dposv_work(LAPACK_COL_MAJOR, uplo, n, nrhs, factor.values.data(), lda, x.values.data(), ldb);
+    }
+    CHECK(info == 0);
+    return x;
+}
+
 /// The symmetric matrix that a triangle stands for, and the factor L with zeros right of the diagonal.
 template <class T>
 Dense<double> symmetric(Triangle triangle, const Dense<T>& a) {
