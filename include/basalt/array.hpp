@@ -61,6 +61,8 @@ DatumHandle create_datum(Runtime& runtime, void* base, std::size_t element_size,
 /// Waits for every task submitted so far that uses the datum; returns its memory. Throws UsageError for an
 /// empty handle, and inside a task that did not create the datum.
 void* wait_datum(const DatumHandle& handle);
+/// The same for a caller that writes all of the datum: its contents count as valid, whatever became of its users.
+void* wait_datum_to_overwrite(const DatumHandle& handle);
 
 }  // namespace detail
 
@@ -96,7 +98,13 @@ class Array {
         return {handle_.get(), begin, end, 0, 1, begin, end - begin, 1, 1, size_};
     }
 
-    /// Waits for the tasks that use the array and returns its elements, in the host's memory.
+    /// Waits for the tasks that use the array and returns its elements for the host to write, all of them. What was
+    /// there is lost; failed tasks that should have written the array are made good.
+    View<T> host_overwrite() const { return View<T>(static_cast<T*>(detail::wait_datum_to_overwrite(handle_)), size_); }
+
+    /// Waits for the tasks that use the array and returns its elements, in the host's memory. Throws DataError where
+    /// they have no valid contents: a task that should have written them failed or was cancelled, or a GPU was lost
+    /// that held the only copy.
     View<T> host_view() const { return View<T>(static_cast<T*>(detail::wait_datum(handle_)), size_); }
 
     /// Waits for the tasks that use the array, then gives it up. The memory of a wrapped array belongs to the user

@@ -13,6 +13,7 @@
 #include <basalt/error.hpp>
 #include <basalt/factor_mode.hpp>
 #include <basalt/generator.hpp>
+#include <basalt/graph.hpp>
 #include <basalt/kernel_ops.hpp>
 #include <basalt/lu.hpp>
 #include <basalt/matrix.hpp>

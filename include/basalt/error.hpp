@@ -47,6 +47,13 @@ class TaskError : public Error {
     std::exception_ptr cause_;
 };
 
+/// Data have no valid contents: the task that should have written them failed or was cancelled, or a GPU was lost that
+/// held the only copy. what() names the data and the reason. A task that overwrites them makes them valid again.
+class DataError : public Error {
+  public:
+    using Error::Error;
+};
+
 /// What a DeviceError leaves behind.
 enum class DeviceFault : std::uint8_t {
     call_failed,    ///< the device goes on

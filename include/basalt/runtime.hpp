@@ -56,10 +56,15 @@ void submit(Engine& engine, const TaskOptions& options, const AccessRecord* reco
 
 /// A task-graph runtime: submit tasks in program order, and it finds the order of execution.
 ///
-/// Tasks run in parallel as far as their accesses allow: hazards (read after write, write after read, write after
-/// write) follow the program order of the submitting scope. A scope is one stream of submissions: those of all threads
-/// outside tasks together, or those of one running task, which are its children. Children may access only data that
-/// their task accesses, or data made inside it. A task completes when its children have completed.
+/// Tasks run in parallel as far as their accesses allow: hazards (read after write, write after read, write
+/// after write) follow program order. All threads outside tasks share one program order; a running task has one of its
+/// own, and what it submits are its children. A task's children may only access subsets of what the task itself accesses
+/// (or data made inside it); the task completes when its children have. Children run before tasks of lower levels that
+/// are ready, whatever their priorities; among tasks of one level priorities decide.
+///
+/// What is submitted outside tasks belongs to the runtime's own graph, which all threads share, or to a Graph (see
+/// graph.hpp). A graph is waited for, cancelled and fails as a whole. What depends on a failed or cancelled task does not
+/// run, in whatever graph it is, until a task overwrites the data: wait() throws a DataError there.
 ///
 /// Thread-safety: every member function may be called from any thread at any time, except the destructor.
 /// Submissions of several threads outside tasks are serialised in the order in which they take a lock.
@@ -80,9 +85,10 @@ class Runtime {
     /// The CPU kernel is called as f(views...), f(team, views...), f() or f(team), the cuda kernel as g(stream,
     /// views...) or g(stream): views in the order of the accesses, a `const Team&` first in a gang. Kernels are moved
     /// into the task. options.place says where the task runs; its data are copied there before. If a kernel throws, all
-    /// tasks of its graph that have not started are cancelled, and wait() rethrows the exception as a TaskError. A cuda
-    /// kernel must not submit tasks. Throws UsageError when an access or place is not allowed here, and DeviceError
-    /// when the data of a GPU task can never fit into its memory.
+    /// tasks of its graph that have not started are cancelled, and wait() rethrows the exception as a TaskError. From
+    /// then on, and after cancel(), submitted tasks are dropped until the next wait(). A cuda kernel must not submit
+    /// tasks. Throws UsageError when an access or place is not allowed here, and DeviceError when the data of a GPU task
+    /// can never fit into its memory.
     template <class... Args>
     void submit(const TaskOptions& options, Args&&... args) {
         static_assert(sizeof...(Args) > 0, "submit(options, accesses..., kernel): the kernel is missing");
@@ -141,10 +147,12 @@ class Runtime {
     /// usable afterwards.
     void wait();
 
-    /// wait() with a time limit. Returns false if the time ran out first; the tasks keep running.
+    /// wait() with a limit. False when the time ran out first; tasks go on. Outside tasks the limit is kept to within a
+    /// few milliseconds, however long tasks last, since another thread works in place of the one that waits.
     bool wait_for(std::chrono::nanoseconds limit);
 
-    /// Drops every task that has not started; running tasks finish. wait() then throws Cancelled.
+    /// Drops every task of the graph that has not started, and those submitted before its next wait(), which throws
+    /// Cancelled. Running tasks finish. Does nothing while nothing of the graph is in flight.
     void cancel();
 
     /// Inside a task: whether its graph was cancelled, so that a long kernel may stop early.

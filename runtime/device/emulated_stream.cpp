@@ -121,7 +121,7 @@ void EmulatedStream::run(const Operation& operation) {
             const std::lock_guard lock(mutex_);
             failures_.push_back({timeline_->reached() + 1, std::current_exception()});
         }
-        if (failure_noticed_) failure_noticed_();
+        if (failure_noticed_) failure_noticed_(operation.in_hand);
     }
 }
 

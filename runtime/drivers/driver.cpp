@@ -144,6 +144,7 @@ Task* Driver::take_ready(StreamRole role) {
 
 void Driver::enqueue(Task& task) {
     DeviceWork& work = *task.on_device();
+    const WorkInHand in_hand(&task);
     InFlight flight{&task, TraceRecorder::now(), computes(work.role) ? expected_time(task) : 0, {}};
     const Ticket begin = enqueue_work(task, flight.streams);
     mark_end(task, flight.streams, begin);
@@ -163,10 +164,11 @@ Ticket Driver::enqueue_work(Task& task, Enqueued& streams) {
             device_.wait_for(work.role, device_at(point.device), point.role, point.ticket);
         });
         if (traced && !work.has_parts.load(std::memory_order_relaxed)) begin = device_.record(work.role, Timing::timed);
-        // a task of a cancelled graph still keeps its place in the order
+        // a task that must not run still keeps its place in the order
+        if (!p_.kernels.may_run(task)) return begin;
         if (work.operation) {
             work.operation({device_, traced ? Spans::wanted : Spans::unwanted, streams});
-        } else if (!task.scope->drained()) {
+        } else {
             device_.launch(work.role, [this, &task](Stream stream) { p_.kernels.run_on_device(task, stream); });
         }
     } catch (...) {
@@ -207,10 +209,25 @@ std::vector<StreamPoint> Driver::ends_of_lost(const DeviceWork& work) const {
     return ends;
 }
 
+void Driver::watch_device() {
+    device_.on_failure([this](const void* work) {
+        if (work != nullptr) notice_failure(*static_cast<const Task*>(work));
+    });
+}
+
+/// The task's work on the device has failed, and the driver has not got there yet: nothing more of the task's graph is
+/// computed. The error follows.
+void Driver::notice_failure(const Task& task) {
+    const DeviceWork& work = *task.on_device();
+    if (work.failed) work.failed();
+    p_.graph.unwritten().fail(task, "task " + task_label(task) + " failed on " + device_.name());
+    task.scope->cancel();
+}
+
 void Driver::failed(Task& task) {
     const DeviceWork& work = *task.on_device();
     if (work.failed) work.failed();
-    fail_task(task, device_.name());
+    fail_task(p_.graph.unwritten(), task, device_.name());
 }
 
 bool Driver::complete_reached() {

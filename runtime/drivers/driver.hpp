@@ -34,7 +34,7 @@ class Driver final : public DeviceQueue {
   public:
     /// What drivers work with.
     struct Parts {
-        const TaskGraph& graph;
+        TaskGraph& graph;
         const Devices& devices;
         KernelRuns& kernels;
         Completion& completion;
@@ -48,6 +48,8 @@ class Driver final : public DeviceQueue {
     Driver(const Driver&) = delete;
     Driver& operator=(const Driver&) = delete;
 
+    /// Has the device tell of failures as soon as it meets them. To be called once, before start().
+    void watch_device();
     /// Starts the thread. To be called once, before the first push() and when the runtime is complete. Throws Error.
     void start();
 
@@ -92,6 +94,7 @@ class Driver final : public DeviceQueue {
     Ticket enqueue_work(Task& task, Enqueued& streams);
     void mark_end(Task& task, Enqueued& streams, Ticket begin);
     std::vector<StreamPoint> ends_of_lost(const DeviceWork& work) const;
+    void notice_failure(const Task& task);
     void failed(Task& task);
     bool sleep();
     bool complete_reached();

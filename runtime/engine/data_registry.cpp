@@ -46,7 +46,7 @@ Datum* DataRegistry::create(void* base, std::size_t element_size, Index rows, st
         datum->current->owned = HostBuffer(datum->bytes());
         datum->current->base = datum->current->owned.data();
     }
-    datum->home_scope = graph_.current_scope().id;
+    datum->home_order = graph_.current_scope().order.id;
     return datum.release();
 }
 
@@ -54,7 +54,7 @@ Datum* DataRegistry::create(void* base, std::size_t element_size, Index rows, st
 /// when it was made in a task that has ended.
 Scope& DataRegistry::home_of(const Datum& datum) {
     for (Scope* scope = &graph_.current_scope(); scope != nullptr; scope = scope->parent) {
-        if (scope->id == datum.home_scope) return *scope;
+        if (scope->order.id == datum.home_order) return *scope;
     }
     return graph_.root();
 }
@@ -78,18 +78,32 @@ bool DataRegistry::used_around_here(const Datum& datum) const {
 /// whose children its users are. Elsewhere they may be waiting for what this thread is inside of.
 bool DataRegistry::may_wait_here(const Datum& datum) {
     const ThreadContext* context = ThreadContext::of(graph_);
-    return context == nullptr || (context->task() != nullptr && graph_.current_scope().id == datum.home_scope);
+    return context == nullptr || (context->task() != nullptr && graph_.current_scope().order.id == datum.home_order);
 }
 
-void DataRegistry::wait(Datum& datum) {
+/// The datum's home, if it is where the calling thread is.
+Scope& DataRegistry::check_may_wait(const Datum& datum) {
     Scope& home = home_of(datum);
     if (&home != &graph_.current_scope()) {
         throw UsageError(std::string("waiting for ") + datum.name +
                          " inside a task that did not create it: its users may be waiting for this very task");
     }
+    return home;
+}
+
+void DataRegistry::wait(Datum& datum) {
+    Scope& home = check_may_wait(datum);
     wait_at_home(datum, home, Submission::Contents::at_home);
-    const std::lock_guard guard(home.lock);
+    const std::lock_guard guard(home.order.lock);
     if (datum.current->residency) coherence_->check_home(*datum.current->residency);
+    if (const auto missing = graph_.unwritten().missing(*datum.current)) throw DataError(*missing);
+}
+
+void DataRegistry::wait_to_overwrite(Datum& datum) {
+    Scope& home = check_may_wait(datum);
+    wait_at_home(datum, home, Submission::Contents::anywhere);
+    const std::lock_guard guard(home.order.lock);
+    graph_.unwritten().restore(*datum.current);
 }
 
 /// Waits behind every task that uses the datum: a task of our own that uses all of it. The thread helps with
@@ -98,8 +112,8 @@ void DataRegistry::wait(Datum& datum) {
 void DataRegistry::wait_at_home(Datum& datum, Scope& home, Submission::Contents contents) {
     std::atomic<bool> done{false};
     {
-        const std::lock_guard guard(home.lock);
-        if (datum.home_scope != home.id) datum.home_scope = home.id;  // child tasks may be reading it
+        const std::lock_guard guard(home.order.lock);
+        if (datum.home_order != home.order.id) datum.home_order = home.order.id;  // child tasks may be reading it
         if (contents == Submission::Contents::anywhere) datum.current->abandon();
         submission_.submit_internal(home, *datum.current, contents,
                                     [&done] { done.store(true, std::memory_order_release); });
@@ -112,7 +126,7 @@ void DataRegistry::wait_at_home(Datum& datum, Scope& home, Submission::Contents 
     if (ThreadContext::of(graph_) != nullptr) {
         waiting_.help(home, is_done);
     } else {
-        waiting_.help_outside(is_done);
+        waiting_.help_outside(home, is_done);
     }
 }
 
@@ -138,14 +152,18 @@ void DataRegistry::destroy(Datum* datum) noexcept {
         spdlog::error("basalt: '{}' does not come home: {}", datum->name, error.what());
         wait_at_home(*datum, home, Contents::anywhere);
     }
+    graph_.unwritten().forget(*datum->current);
 }
 
 /// Waiting here would never end: the datum deletes itself behind its last user.
 void DataRegistry::destroy_when_unused(Datum* datum, Scope& home) {
-    const std::lock_guard guard(home.lock);
-    if (datum->home_scope != home.id) datum->home_scope = home.id;  // child tasks may be reading it
+    const std::lock_guard guard(home.order.lock);
+    if (datum->home_order != home.order.id) datum->home_order = home.order.id;  // child tasks may be reading it
     datum->current->abandon();
-    submission_.submit_internal(home, *datum->current, Submission::Contents::anywhere, [datum] { datum->give_up(); });
+    submission_.submit_internal(home, *datum->current, Submission::Contents::anywhere, [this, datum] {
+        graph_.unwritten().forget(*datum->current);
+        datum->give_up();
+    });
 }
 
 }  // namespace basalt::detail

@@ -22,11 +22,15 @@ class DataRegistry {
     /// See destroy_datum() there.
     void destroy(Datum* datum) noexcept;
     /// Waits for every task submitted so far that uses the datum; its contents are in the host's memory then. Throws
-    /// UsageError inside a task that did not create it, DeviceError where the contents are lost.
+    /// UsageError inside a task that did not create it, DeviceError where the contents did not come home, and DataError
+    /// where there are none.
     void wait(Datum& datum);
+    /// The same for a caller that will write all of the contents itself: they count as valid.
+    void wait_to_overwrite(Datum& datum);
 
   private:
     Scope& home_of(const Datum& datum);
+    Scope& check_may_wait(const Datum& datum);
     bool used_around_here(const Datum& datum) const;
     bool may_wait_here(const Datum& datum);
     void wait_at_home(Datum& datum, Scope& home, Submission::Contents contents);

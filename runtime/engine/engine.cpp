@@ -44,25 +44,23 @@ Engine::Engine(const Config& config)
       coherence_(gpus_.count() > 0 ? std::make_unique<Coherence>(graph_, gpus_.all(), config_.gpu_memory) : nullptr),
       gangs_(workers_, pinned_.package(), parking_, kernels_),
       outside_(parking_, &graph_.root()),
-      progress_(graph_.root(), parking_, outside_),
+      progress_(graph_, parking_, outside_),
       loop_({graph_.root(), ready_, gangs_, kernels_, completion_, parking_, progress_, outside_, gpus_.has_real()}),
       drivers_(make_drivers()),
       waiting_({graph_, *workers_.front(), loop_, progress_, outside_, coherence_.get(), before_wait_}),
+      user_graphs_(graph_, waiting_),
       window_(config_.window, waiting_, progress_),
       placement_(gpus_, coherence_.get()),
       submission_({graph_, window_, placement_, ready_, dispatch_, outside_, config_.workers, gpus_.count() > 0}),
       data_(graph_, submission_, waiting_, coherence_.get()),
       host_copies_(graph_, window_, placement_),
       gpu_data_(graph_, gpus_, coherence_.get()),
-      gpu_memory_(graph_.root(), gpus_, coherence_ != nullptr ? &coherence_->memory() : nullptr),
+      gpu_memory_(graph_.root().order, gpus_, coherence_ != nullptr ? &coherence_->memory() : nullptr),
       threads_({graph_, workers_, parking_, outside_, progress_, loop_, config_.bind}) {
     for (const auto& worker : workers_) progress_.count(*worker);
     for (const auto& driver : drivers_) progress_.count(driver->worker());
     for (const auto& driver : drivers_) dispatch_.add(*driver);
-    for (const auto& device : gpus_.all()) {
-        // nothing more of the graph is computed; the error follows when the driver gets there
-        device->on_failure([this] { waiting_.cancel(); });
-    }
+    for (const auto& driver : drivers_) driver->watch_device();
     if (config_.trace) trace_.start();
     start_threads();
 }
@@ -80,6 +78,7 @@ void Engine::start_threads() {
 }
 
 Engine::~Engine() {
+    user_graphs_.end();
     waiting_.drain();
     for (const auto& driver : drivers_) driver->stop();
     threads_.stop();

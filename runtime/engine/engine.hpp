@@ -14,6 +14,7 @@
 #include "runtime/engine/gpu_memory.hpp"
 #include "runtime/engine/host_copies.hpp"
 #include "runtime/engine/submission.hpp"
+#include "runtime/engine/user_graphs.hpp"
 #include "runtime/engine/waiting.hpp"
 #include "runtime/engine/window.hpp"
 #include "runtime/memory/host_pool.hpp"
@@ -45,6 +46,7 @@ class Engine {
     const Gpus& gpus() const { return gpus_; }
     Submission& submission() { return submission_; }
     Waiting& waiting() { return waiting_; }
+    UserGraphs& user_graphs() { return user_graphs_; }
     BeforeWait& before_wait() { return before_wait_; }
     DataRegistry& data() { return data_; }
     GpuData& gpu_data() { return gpu_data_; }
@@ -93,6 +95,7 @@ class Engine {
     // what the program asks for
     BeforeWait before_wait_;
     Waiting waiting_;
+    UserGraphs user_graphs_;
     Window window_;
     Placement placement_;
     Submission submission_;

@@ -9,8 +9,8 @@ int GpuData::gpus_to_deal_to() const { return inside_task() || gpus_.any_lost() 
 /// The datum's current version, which is level 0's from now on. Under the root scope's lock.
 Version& GpuData::root_version(const AccessRecord& record) {
     Datum& datum = *record.datum;
-    const std::uint64_t root = graph_.root().id;
-    if (datum.home_scope != root) datum.home_scope = root;
+    const std::uint64_t root = graph_.root().order.id;
+    if (datum.home_order != root) datum.home_order = root;
     return *datum.current;
 }
 
@@ -20,52 +20,50 @@ void GpuData::prefetch(const AccessRecord& record, Place place, Purpose purpose)
     if (place.is_gpu() && !gpus_.has(place.gpu_number())) {
         throw UsageError("prefetch: " + gpus_.no_such_gpu(place.gpu_number()));
     }
-    Scope& root = graph_.root();
-    if (&graph_.current_scope() != &root) return;  // inside a task the data are where they are
-    const std::lock_guard guard(root.lock);
+    if (inside_task()) return;  // the data are where they are
+    const std::lock_guard guard(graph_.root().order.lock);
     Version& version = root_version(record);
     if (place.is_cpu() && !version.residency) return;
     coherence_->prefetch(version, place.is_cpu() ? host_node : node_of_device(place.gpu_number()), purpose);
 }
 
 void GpuData::broadcast(const AccessRecord& record, Purpose purpose, BroadcastRoute route) {
-    Scope& root = graph_.root();
-    if (coherence_ == nullptr || record.datum == nullptr || &graph_.current_scope() != &root) return;
-    const std::lock_guard guard(root.lock);
+    if (coherence_ == nullptr || record.datum == nullptr || inside_task()) return;
+    const std::lock_guard guard(graph_.root().order.lock);
     coherence_->broadcast(root_version(record), purpose, route);
 }
 
 void GpuData::leave(const Datum& datum, int device, Purpose purpose) {
-    const std::lock_guard guard(graph_.root().lock);
+    const std::lock_guard guard(graph_.root().order.lock);
     Residency* residency = datum.current->residency.get();
     if (residency != nullptr) coherence_->memory().leave(*residency, node_of_device(device), purpose);
 }
 
 void GpuData::abandon(const Datum& datum) {
-    const std::lock_guard guard(graph_.root().lock);
+    const std::lock_guard guard(graph_.root().order.lock);
     datum.current->abandon();
 }
 
 void GpuData::adopt(const Datum& datum, int device, void* memory) {
     if (inside_task()) throw UsageError("memory of a GPU is wrapped inside a task; allowed is outside of tasks");
-    const std::lock_guard guard(graph_.root().lock);
+    const std::lock_guard guard(graph_.root().order.lock);
     coherence_->memory().adopt(coherence_->residency(*datum.current), node_of_device(device), memory);
 }
 
 bool GpuData::at_home(const Datum& datum) {
-    const std::lock_guard guard(graph_.root().lock);
+    const std::lock_guard guard(graph_.root().order.lock);
     const Residency* residency = datum.current->residency.get();
     return residency == nullptr || residency->valid_on(host_node);
 }
 
 bool GpuData::valid_on(const Datum& datum, int device) {
-    const std::lock_guard guard(graph_.root().lock);
+    const std::lock_guard guard(graph_.root().order.lock);
     const Residency* residency = datum.current->residency.get();
     return residency != nullptr && residency->valid_on(node_of_device(device));
 }
 
 bool GpuData::has_memory_on(const Datum& datum, int device) {
-    const std::lock_guard guard(graph_.root().lock);
+    const std::lock_guard guard(graph_.root().order.lock);
     const Residency* residency = datum.current->residency.get();
     return residency != nullptr && residency->replica_on(node_of_device(device)).memory != nullptr;
 }

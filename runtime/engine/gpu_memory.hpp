@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "runtime/device/gpus.hpp"
-#include "runtime/graph/scope.hpp"
+#include "runtime/graph/program_order.hpp"
 #include "runtime/memory/device_memory.hpp"
 
 namespace basalt::detail {
@@ -14,11 +14,12 @@ namespace basalt::detail {
 class GpuMemory {
   public:
     /// `memory`: nullptr where there are no GPUs.
-    GpuMemory(const Scope& root, const Gpus& gpus, DeviceMemory* memory) : root_(root), gpus_(gpus), memory_(memory) {}
+    GpuMemory(const ProgramOrder& order, const Gpus& gpus, DeviceMemory* memory)
+        : order_(order), gpus_(gpus), memory_(memory) {}
 
     /// Bytes of the GPU's memory that data may take up.
     std::size_t capacity(int device) const {
-        const std::lock_guard guard(root_.lock);
+        const std::lock_guard guard(order_.lock);
         return memory_->capacity(node_of_device(device));
     }
     /// Bytes that the runtime has already taken: a lower bound of capacity() that is known without asking the device.
@@ -38,12 +39,12 @@ class GpuMemory {
     }
     /// Room on a GPU for `count` data of `bytes` each, side by side.
     void prepare(int device, std::size_t bytes, std::size_t count) {
-        const std::lock_guard guard(root_.lock);
+        const std::lock_guard guard(order_.lock);
         memory_->prepare(node_of_device(device), bytes, count);
     }
 
   private:
-    const Scope& root_;
+    const ProgramOrder& order_;
     const Gpus& gpus_;
     DeviceMemory* const memory_;
 };

@@ -48,11 +48,11 @@ void HostCopies::submit(const TaskOptions& options, const Request& request, cons
     if (scope.owner != nullptr)
         throw UsageError("task '" + std::string(options.name.c_str()) + "': inside a task the data are where they are");
     window_.make_room(scope);
-    const std::lock_guard guard(scope.lock);
-    if (scope.drained()) return;
+    const std::lock_guard guard(scope.order.lock);
     TaskBuilder builder(graph_, scope);
-    builder.set_options(options, 1);
     std::array<void*, 2> bases{};
+    if (scope.drained()) return builder.submit_dropped(options, request.records.data(), request.count, bases.data());
+    builder.set_options(options, 1);
     builder.bind(request.records.data(), request.count, NoWorkOps::ops, bases.data());
     DeviceWork& work = placement_.place_on_stream(builder, request.device, request.role, bases.data(), request.at_home);
     builder.store_no_kernel();
@@ -62,7 +62,7 @@ void HostCopies::submit(const TaskOptions& options, const Request& request, cons
     work.operation = [copy, role = request.role, &scope](const DeviceTurn& turn) {
         if (!scope.drained()) enqueue_copy(turn.device, role, copy);
     };
-    ++scope.user_tasks;
+    ++scope.order.user_tasks;
     builder.record_hazards();
     placement_.commit(builder, scope, node_of_device(request.device));
     builder.submit();

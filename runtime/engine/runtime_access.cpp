@@ -23,6 +23,9 @@ TraceRecorder& trace_of(const Runtime& runtime) { return engine_of(runtime).trac
 HostPool& pinned_memory(const Runtime& runtime) { return engine_of(runtime).pinned(); }
 HostPool& workspaces(const Runtime& runtime) { return engine_of(runtime).workspaces(); }
 const RunModels* models_of(const Runtime& runtime) { return engine_of(runtime).models(); }
+std::shared_ptr<GraphState> make_graph(Runtime& runtime, int priority) {
+    return engine_of(runtime).user_graphs().make(runtime, priority);
+}
 bool inside_task(const Runtime& runtime) { return engine_of(runtime).inside_task(); }
 
 DatumHandle create_datum(Runtime& runtime, void* base, std::size_t element_size, Index rows, std::int32_t cols,
@@ -36,6 +39,12 @@ void destroy_datum(DataRegistry& registry, Datum* datum) noexcept { registry.des
 void* wait_datum(const DatumHandle& handle) {
     if (handle.get() == nullptr) throw UsageError("the array or matrix is empty or was released");
     handle.registry()->wait(*handle.get());
+    return handle.get()->current->base;
+}
+
+void* wait_datum_to_overwrite(const DatumHandle& handle) {
+    if (handle.get() == nullptr) throw UsageError("the array or matrix is empty or was released");
+    handle.registry()->wait_to_overwrite(*handle.get());
     return handle.get()->current->base;
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <memory>
+
 #include "basalt/runtime.hpp"
 
 namespace basalt {
@@ -11,6 +13,7 @@ namespace basalt::detail {
 class BeforeWait;
 class GpuData;
 class GpuMemory;
+struct GraphState;
 class Gpus;
 class HostCopies;
 class HostPool;
@@ -31,6 +34,8 @@ HostPool& pinned_memory(const Runtime& runtime);
 HostPool& workspaces(const Runtime& runtime);
 /// nullptr where Config names no file.
 const RunModels* models_of(const Runtime& runtime);
+/// See Graph.
+std::shared_ptr<GraphState> make_graph(Runtime& runtime, int priority);
 /// Whether the calling thread runs a task. Throws UsageError inside a device kernel.
 bool inside_task(const Runtime& runtime);
 

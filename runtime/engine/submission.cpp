@@ -24,8 +24,7 @@ void Submission::submit(const TaskOptions& options, const AccessRecord* records,
     p_.window.make_room(scope);
     Task* runnable = nullptr;
     {
-        const std::lock_guard guard(scope.lock);
-        if (scope.drained()) return;  // this graph was cancelled: what follows belongs to it until wait()
+        const std::lock_guard guard(scope.order.lock);
         runnable = build(scope, options, records, count, ops, source);
     }
     if (runnable != nullptr) run(*runnable);
@@ -39,6 +38,10 @@ inline Task* Submission::build(Scope& scope, const TaskOptions& options, const A
     std::array<void*, few> few_bases;
     std::vector<void*> many_bases(count > few ? count : 0);
     void** bases = count > few ? many_bases.data() : few_bases.data();
+    if (scope.drained()) {  // what follows belongs to the cancelled graph until wait()
+        builder.submit_dropped(options, records, count, bases);
+        return nullptr;
+    }
     builder.set_options(options, p_.workers);
     builder.bind(records, count, ops, bases);
     // without devices there is nothing to decide, but perhaps to refuse
@@ -46,7 +49,7 @@ inline Task* Submission::build(Scope& scope, const TaskOptions& options, const A
     if (!only_on_cores) p_.placement.place(builder, scope, options, ops, bases);
     builder.store_kernel(ops, source, bases);
 
-    ++scope.user_tasks;
+    ++scope.order.user_tasks;
     builder.record_hazards();
     p_.placement.commit(builder, scope, builder.task().node.load(std::memory_order_relaxed));
     return builder.enter();

@@ -33,20 +33,23 @@ class Waiting {
     bool wait_for(std::chrono::nanoseconds limit);
     /// Waits for everything; logs errors that no wait() has seen.
     void drain() noexcept;
-    void cancel() { p_.graph.root().cancelled.store(true, std::memory_order_release); }
+    /// Cancels the graph that the calling thread works for, if anything of it is in flight.
+    void cancel() { cancel(p_.graph.current_graph()); }
+    void cancel(Scope& graph);
     /// Whether the graph that the calling thread submits to was cancelled.
     bool cancelled() const;
 
     /// Runs tasks of the scope and deeper ones, on the calling thread's place, until done() holds. The thread is inside
     /// a task, or between two of them.
     void help(const Scope& scope, const std::function<bool()>& done, Deadline deadline = {});
-    /// The same on place 0, as soon as that is to be had, for a thread outside.
-    void help_outside(const std::function<bool()>& done, Deadline deadline = {});
+    /// The same on place 0, as soon as that is to be had, for a thread outside that waits for tasks of the graph.
+    void help_outside(const Scope& graph, const std::function<bool()>& done);
 
   private:
     bool wait_until(Deadline deadline);
-    bool wait_for_children(Scope& children, Deadline deadline);
-    bool recover();
+    bool wait_for_children(const Task& task, Scope& children, Deadline deadline);
+    void recover();
+    bool finished(const Scope& graph) const;
     static void rethrow(Scope& scope);
 
     const Parts p_;

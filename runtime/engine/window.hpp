@@ -19,6 +19,8 @@ class Window {
     void make_room(const Scope& scope) {
         if (scope.owner != nullptr) {
             make_room_inside(scope);
+        } else if (scope.counts_outstanding) {
+            make_room_in_graph(scope);
         } else if (!has_room(scope, tasks_)) {
             make_room_outside(scope);
         }
@@ -31,6 +33,7 @@ class Window {
         return static_cast<std::int64_t>(root.submitted.load(std::memory_order_relaxed) - done) < limit;
     }
     void make_room_inside(const Scope& scope);
+    void make_room_in_graph(const Scope& graph);
     void make_room_outside(const Scope& root);
 
     const std::int64_t tasks_;

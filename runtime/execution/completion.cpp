@@ -4,6 +4,8 @@
 #include <exception>
 #include <utility>
 
+#include "runtime/execution/task_errors.hpp"
+
 namespace basalt::detail {
 
 void Completion::kernel_done(Task& task, Worker& worker) {
@@ -17,7 +19,10 @@ void Completion::kernel_done(Task& task, Worker& worker) {
 }
 
 void Completion::close_children(Task& task, Scope* children) {
-    if (std::exception_ptr error = children->take_error()) task.scope->fail(std::move(error));
+    if (std::exception_ptr error = children->take_error()) {
+        graph_.unwritten().fail(task, "task " + task_label(task) + " failed, because a task inside it did");
+        task.scope->fail(std::move(error));
+    }
     graph_.retire(children);
 }
 
@@ -36,6 +41,15 @@ void Completion::clear_payload(Task& task, Worker& worker) {
 }
 
 void Completion::finish(Task& task, Worker& worker) {
+    // the last child of a task completes it: one after the other, however deep they are nested
+    for (Task* next = &task; next != nullptr;) next = complete(*next, worker);
+}
+
+/// Returns the task around it that completes next, if this was the last of its children.
+Task* Completion::complete(Task& task, Worker& worker) {
+    if (graph_.unwritten().any() && task.kind == TaskKind::user) {
+        if (const auto missing = graph_.unwritten().settle(task)) drop_task(task, *missing);
+    }
     if (task.commutes) ready_.release_regions(task, worker.released);
     Scope& scope = *task.scope;
     const bool internal = task.kind == TaskKind::internal;
@@ -45,9 +59,10 @@ void Completion::finish(Task& task, Worker& worker) {
     // only now: destroying what the kernel captured may wait for data that this very task used
     clear_payload(task, worker);
     graph_.pool().give_back(worker.cache, task.slot);
-    settle(scope, worker);
+    Task* owner = settle(scope, worker);
     // threads that wait for one datum wait for such a task; the scope may be gone and is only a name here
     if (internal && parking_.anyone_parked()) parking_.wake_scope(&scope);
+    return owner;
 }
 
 void Completion::release_successors(std::uint64_t closed, Worker& worker) {
@@ -95,22 +110,22 @@ void Completion::hand_on(Worker& worker) {
     worker.released.clear();
 }
 
-/// Counts the task as done; the last child of a task completes it.
-void Completion::settle(Scope& scope, Worker& worker) {
-    if (scope.owner == nullptr) {
+/// Counts the task as done. Returns the scope's owner if this was the last of its children.
+Task* Completion::settle(Scope& scope, Worker& worker) {
+    if (!scope.counts_outstanding) {
         // release: pairs with Progress::completed(); only this place writes the counter
         worker.completed.store(worker.completed.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-        return;
+        return nullptr;
     }
-    Task& owner = *scope.owner;
-    const std::int64_t before = scope.outstanding.fetch_sub(1, std::memory_order_acq_rel);
-    if (before == 1) {
-        close_children(owner, &scope);
-        finish(owner, worker);
-    } else if (before == 2 && parking_.anyone_parked()) {
-        // the owner may be waiting for just this; the scope may be gone by now and is only a name here
-        parking_.wake_scope(&scope);
+    Task* owner = scope.owner;
+    const std::int64_t left = graph_.count_left(scope);
+    if (left == 0) {
+        close_children(*owner, &scope);
+        return owner;
     }
+    // somebody may be waiting for just this; the scope may be gone by now and is only a name here
+    if (left == 1 && parking_.anyone_parked()) parking_.wake_scope(&scope);
+    return nullptr;
 }
 
 }  // namespace basalt::detail

@@ -27,10 +27,11 @@ class Completion {
     void hand_on(Worker& worker);
 
   private:
+    Task* complete(Task& task, Worker& worker);
     void close_children(Task& task, Scope* children);
     void clear_payload(Task& task, Worker& worker);
     void release_successors(std::uint64_t closed, Worker& worker);
-    void settle(Scope& scope, Worker& worker);
+    Task* settle(Scope& scope, Worker& worker);
 
     TaskGraph& graph_;
     ReadyTasks& ready_;

@@ -27,7 +27,7 @@ void KernelRuns::run(Task& task, Worker& worker, const Team& team) {
         try {
             task.ops->run(task.kernel_storage(), team);
         } catch (...) {
-            fail_task(task, "cpu worker " + std::to_string(worker.place));
+            fail_task(graph_.unwritten(), task, "cpu worker " + std::to_string(worker.place));
             failed = true;
         }
     }
@@ -38,11 +38,25 @@ void KernelRuns::run(Task& task, Worker& worker, const Team& team) {
 }
 
 void KernelRuns::run_alone(Task& task, Worker& worker) {
-    if (task.kind != TaskKind::user || !task.scope->drained()) run(task, worker, Team(0, solo_barrier()));
+    if (may_run(task)) run(task, worker, Team(0, solo_barrier()));
+}
+
+void KernelRuns::note_cancelled(const Task& task) {
+    graph_.unwritten().fail(task, "task " + task_label(task) + " did not run, because its graph was cancelled");
+}
+
+bool KernelRuns::may_still_run(Task& task) {
+    if (task.scope->drained()) {
+        note_cancelled(task);
+        return false;
+    }
+    const auto missing = graph_.unwritten().begin(task);
+    if (missing) drop_task(task, *missing);
+    return !missing;
 }
 
 void KernelRuns::run_on_device(Task& task, Stream stream) {
-    if (task.scope->drained()) return;
+    if (task.scope->drained()) return note_cancelled(task);
     const ThreadContext inside(graph_, nullptr, &task);
     task.ops->run_on_device(task.kernel_storage(), stream);
 }

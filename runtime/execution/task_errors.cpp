@@ -36,17 +36,24 @@ std::string data_label(const Task& task) {
     return text;
 }
 
+std::string text_of(const std::exception_ptr& error) {
+    try {
+        std::rethrow_exception(error);
+    } catch (const std::exception& known) {
+        return known.what();
+    } catch (...) {
+        return "an exception that is no std::exception";
+    }
+}
+
+std::string reason_of(const Task& task, const std::string& place, const std::exception_ptr& error) {
+    return "task " + task_label(task) + " failed on " + place + ": " + text_of(error);
+}
+
 std::exception_ptr wrap_error(const Task& task, const std::string& device, std::exception_ptr cause) {
     const std::string label = task_label(task);
     const std::string data = data_label(task);
-    std::string reason = "an exception that is no std::exception";
-    try {
-        std::rethrow_exception(cause);
-    } catch (const std::exception& error) {
-        reason = error.what();
-    } catch (...) {  // NOLINT(bugprone-empty-catch): the text above says it
-    }
-    std::string what = "task " + label + " failed on " + device + ": " + reason;
+    std::string what = reason_of(task, device, cause);
     if (!data.empty()) what += " [" + data + "]";
     return std::make_exception_ptr(TaskError(what, label, data, device, std::move(cause)));
 }
@@ -64,13 +71,19 @@ bool is(const std::exception_ptr& error) {
 
 }  // namespace
 
-void fail_task(Task& task, const std::string& place) {
+void fail_task(Unwritten& unwritten, Task& task, const std::string& place) {
     std::exception_ptr error = std::current_exception();
+    unwritten.fail(task, reason_of(task, place, error));
     // that a graph was cancelled is no news to it
     if (is<Cancelled>(error) && task.scope->drained()) return;
     // a child's error that the parent did not handle keeps naming the child
     if (!is<TaskError>(error)) error = wrap_error(task, place, std::move(error));
     task.scope->fail(std::move(error));
+}
+
+void drop_task(Task& task, const std::string& missing) {
+    const std::string what = "task " + task_label(task) + " did not run: " + missing;
+    task.scope->keep_error(std::make_exception_ptr(DataError(what)));
 }
 
 }  // namespace basalt::detail

@@ -119,7 +119,7 @@ void Gangs::lead(Task& task, Worker& worker) {
     const int size = assemble(gang, worker);
     TeamBarrier barrier(size);
     gang.barrier = &barrier;
-    gang.dropped = task.scope->drained();  // decided once: all members run the kernel, or none
+    gang.dropped = !kernels_.may_run(task);  // decided once: all members run the kernel, or none
     gang.inside.store(static_cast<std::uint32_t>(size), std::memory_order_relaxed);
     gang.entered.store(1, std::memory_order_release);
     gang.entered.notify_all();

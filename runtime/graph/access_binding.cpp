@@ -52,7 +52,7 @@ void refuse_region(const AccessRecord& r) {
 Version& resolve_elsewhere(Scope& scope, const AccessRecord& record) {
     if (scope.owner != nullptr) return resolve_in_task(scope, record);
     Datum& datum = *record.datum;
-    datum.home_scope = scope.id;  // made in a task that has ended: level 0 is its home from now on
+    datum.home_order = scope.order.id;  // made in a task that has ended: level 0 is its home from now on
     return *datum.current;
 }
 

@@ -29,14 +29,14 @@ inline void check_region(const AccessRecord& r) {
 /// The version of the datum that the access means in this scope. Throws UsageError where it may not be accessed there:
 /// a child may access what its parent holds, no more.
 inline Version& resolve(Scope& scope, const AccessRecord& record) {
-    return record.datum->home_scope == scope.id ? *record.datum->current : resolve_elsewhere(scope, record);
+    return record.datum->home_order == scope.order.id ? *record.datum->current : resolve_elsewhere(scope, record);
 }
 
 /// Whether a task of this scope with these accesses may get a fresh version of the record's datum, since it overwrites
 /// all of it while others use the current one.
 inline bool may_rename(const Scope& scope, const AccessRecord& record, const AccessRecord* records, std::size_t count,
                        const DependencySink& sink) {
-    return record.mode == AccessMode::write && record.datum->renameable && record.datum->home_scope == scope.id &&
+    return record.mode == AccessMode::write && record.datum->renameable && record.datum->home_order == scope.order.id &&
            may_rename_array(record, records, count, sink);
 }
 

@@ -15,7 +15,7 @@ namespace basalt::detail {
 /// One incarnation of a datum's contents: its memory and who uses it. A datum has one, and more while
 /// renaming lets writers overtake the users of older contents.
 struct Version {
-    AccessMap accesses;  ///< as the datum's home scope sees it; guarded by that scope's lock
+    AccessMap accesses;  ///< as the datum's home order sees it; guarded by its lock
     void* base = nullptr;
     Datum* datum = nullptr;
     HostBuffer owned;  ///< empty for memory of the user's
@@ -36,10 +36,9 @@ struct alignas(64) Datum {
     bool renameable = false;
     bool scratch = false;
     bool borrowed = false;  ///< the user's own memory, where the contents belong in the end
-    /// The scope whose submissions keep `Version::accesses`; scopes are numbered so that a finished one is
-    /// never mistaken for a new one at the same address.
-    std::uint64_t home_scope = 0;
-    Version* current = &first;  ///< guarded by the home scope's lock
+    /// The program order that keeps `Version::accesses`, by its number: that of a finished one is never used again.
+    std::uint64_t home_order = 0;
+    Version* current = &first;  ///< guarded by the home order's lock
     const char* name = "";
     std::size_t element_size = 0;
 

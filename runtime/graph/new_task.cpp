@@ -8,9 +8,9 @@
 namespace basalt::detail {
 
 NewTask::NewTask(TaskGraph& graph, Scope& scope, SlotCache& cache)
-    : graph_(graph), scope_(scope), cache_(cache), task_(&graph.pool().take(cache)) {
-    // unique over all scopes: a stamp left in a recycled slot never equals a later one
-    stamp_ = scope.id << 32 | (++scope.next_stamp & 0xffffffff);
+    : graph_(graph), scope_(scope), order_(scope.order), cache_(cache), task_(&graph.pool().take(cache)) {
+    // unique over all orders: a stamp left in a recycled slot never equals a later one
+    stamp_ = order_.id << 32 | (++order_.next_stamp & 0xffffffff);
     Task& task = *task_;
     task.scope = &scope;
     task.ops = nullptr;
@@ -60,10 +60,10 @@ void NewTask::add_edge(TaskRef predecessor, bool in_part) {
     Task& before = graph_.pool().at(predecessor.slot);
     std::uint64_t head = before.successors.load(std::memory_order_acquire);
     if (Task::generation_of(head) != predecessor.generation) return;
-    // Stamps are written by submitters of the scope that the predecessor belongs to, so while the generation
+    // Stamps are written by submitters in the program order that the predecessor belongs to, so while the generation
     // stands the stamp is this submitter's business alone; once it does not, nothing is lost by returning.
     if (before.stamp.load(std::memory_order_relaxed) == stamp_) {
-        ++scope_.dropped;
+        ++order_.dropped;
         return;
     }
     before.stamp.store(stamp_, std::memory_order_relaxed);
@@ -131,7 +131,7 @@ void NewTask::add_pruned_edges() {
     const std::vector<std::uint64_t> implied = implied_predecessors();
     for (const Candidate& candidate : candidates_) {
         if (std::binary_search(implied.begin(), implied.end(), pack(candidate.task))) {
-            ++scope_.dropped;
+            ++order_.dropped;
         } else {
             add_edge(candidate.task, candidate.in_part);
         }
@@ -146,7 +146,7 @@ void NewTask::sort_candidates() {
     });
     const auto unique_end = std::unique(candidates_.begin(), candidates_.end(),
                                         [](const Candidate& a, const Candidate& b) { return a.task == b.task; });
-    scope_.dropped += static_cast<std::uint64_t>(candidates_.end() - unique_end);
+    order_.dropped += static_cast<std::uint64_t>(candidates_.end() - unique_end);
     candidates_.erase(unique_end, candidates_.end());
 }
 
@@ -179,7 +179,7 @@ TaskRef NewTask::join(const TaskGroup& tasks) {
     for (const TaskRef task : tasks) {
         if (task.slot != task_->slot) node.depend_on(task);
     }
-    ++scope_.sync_nodes;
+    ++order_.sync_nodes;
     if (!node.enter()) return ref;
     node.give_up_join();
     return {};
@@ -187,17 +187,14 @@ TaskRef NewTask::join(const TaskGroup& tasks) {
 
 /// All tasks that the node stands for have completed already: there is nothing to wait for.
 void NewTask::give_up_join() {
-    scope_.submitted.store(scope_.submitted.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
-    if (scope_.owner != nullptr) scope_.outstanding.fetch_sub(1, std::memory_order_relaxed);
+    graph_.take_back_count(scope_);
     graph_.pool().give_back_relays(cache_, task_->relay);
     give_up();
 }
 
 bool NewTask::enter() {
-    scope_.edges += static_cast<std::uint64_t>(edges_);
-    if (scope_.owner != nullptr) scope_.outstanding.fetch_add(1, std::memory_order_relaxed);
-    // release: a thread that reads the count and finds nothing in flight also sees what led to that
-    scope_.submitted.store(scope_.submitted.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    order_.edges += static_cast<std::uint64_t>(edges_);
+    graph_.count_entered(scope_);
     if (edges_ == 0) {  // no predecessor is going to make it ready
         task_->pending.store(0, std::memory_order_relaxed);
         return true;

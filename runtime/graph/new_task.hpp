@@ -8,7 +8,7 @@
 
 namespace basalt::detail {
 
-/// A task that is on its way into the graph: its slot, and the edges that lead to it. Lives under the scope's lock.
+/// A task that is on its way into the graph: its slot, and the edges that lead to it. Lives under the lock of the scope's program order.
 class NewTask final : public DependencySink {
   public:
     NewTask(TaskGraph& graph, Scope& scope, SlotCache& cache);
@@ -74,6 +74,7 @@ class NewTask final : public DependencySink {
 
     TaskGraph& graph_;
     Scope& scope_;
+    ProgramOrder& order_;  ///< the scope's
     SlotCache& cache_;
     Task* task_;
     std::uint64_t stamp_;

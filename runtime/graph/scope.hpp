@@ -3,88 +3,113 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
-#include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
-#include <vector>
 
-#include "base/spin_lock.hpp"
-#include "runtime/graph/access_map.hpp"
+#include "runtime/graph/program_order.hpp"
 #include "runtime/graph/task.hpp"
 
 namespace basalt::detail {
 
-struct SlotCache;
-
-/// One stream of submissions: the program outside all tasks (level 0), or the children of one task.
+/// What is waited for, cancelled and fails together: a graph (level 0), or the children of one task.
 ///
-/// `lock` guards what submitting changes: the data's access maps, the counters and, at level 0, the slot
-/// cache of threads without a place. The atomics are shared with the workers that finish the tasks.
+/// All graphs of a runtime share one program order; the children of a task have their own. The atomics are shared with
+/// the workers that finish the tasks.
 class Scope {
   public:
-    Scope(Task* owner, Scope* parent, std::uint64_t id)
-        : owner(owner), parent(parent), level(parent == nullptr ? 0 : parent->level + 1), id(id) {}
+    /// The runtime's own graph.
+    explicit Scope(std::uint64_t order_id) : Scope(nullptr, nullptr, 0, false, nullptr, order_id) {}
+    /// A graph of the user's, in the same program order.
+    Scope(Scope& own_graph, int priority) : Scope(nullptr, nullptr, priority, true, &own_graph.order, 0) {}
+    /// The children of `owner`.
+    Scope(Task& owner, std::uint64_t order_id)
+        : Scope(&owner, owner.scope, owner.scope->priority, true, nullptr, order_id) {}
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
 
     // -- what every worker reads for each task, on a line that hardly ever changes
     Task* const owner;  ///< the task whose children these are; nullptr at level 0
     Scope* const parent;
+    Scope& graph;  ///< the one at level 0
     const int level;
-    const std::uint64_t id;
+    const int priority;  ///< added to that of each task
     /// Some task around these runs as a gang: fellow members of the submitting thread may stand at a barrier
     /// until these are done, so a gang among them takes what threads it can get (see GangHall).
     bool inside_gang = false;
+    /// Whether tasks in flight are counted in `outstanding`. Those of the runtime's own graph are counted a worker at a
+    /// time, see Progress::in_flight().
+    const bool counts_outstanding;
     std::atomic<bool> cancelled{false};
+    /// Of a graph: scopes in it that are cancelled, itself included.
+    std::atomic<int> cancelled_scopes{0};
 
     // -- what submitting changes for each task
-    alignas(64) mutable SpinLock lock;
-    std::atomic<std::uint64_t> submitted{0};  ///< written under the lock; every node, internal ones too
-    std::uint64_t next_stamp = 0;
-    std::uint64_t user_tasks = 0;
-    std::uint64_t edges = 0;
-    std::uint64_t dropped = 0;
-    std::uint64_t sync_nodes = 0;
-    std::uint64_t renamed = 0;
-    SlotCache* cache = nullptr;  ///< level 0 only
+    /// Tasks that have entered the runtime's own graph, internal ones too; written under the order's lock.
+    alignas(64) std::atomic<std::uint64_t> submitted{0};
+    std::optional<ProgramOrder> own_order;
 
     // -- what finishing changes
-    /// Level 1 and deeper: children in flight, and one more while the owner's own kernel runs. The
-    /// thread that takes it to zero completes the owner. (Level 0 counts a worker at a time, see
-    /// Progress::in_flight().)
+    /// Tasks in flight, and one more: at level 0 for the graph itself, deeper for the owner's own kernel while it runs.
+    /// The thread that takes a deeper one to zero completes the owner.
     alignas(64) std::atomic<std::int64_t> outstanding{1};
 
+    ProgramOrder& order;
+
+    /// Cancels what has not started.
+    void cancel() {
+        // release: a thread that sees the scope cancelled sees why
+        if (!cancelled.exchange(true, std::memory_order_acq_rel)) {
+            graph.cancelled_scopes.fetch_add(1, std::memory_order_release);
+        }
+    }
     /// Cancels what has not started and keeps the first error.
     void fail(std::exception_ptr error) {
         const std::lock_guard guard(error_lock_);
         if (!error_) error_ = std::move(error);
-        cancelled.store(true, std::memory_order_release);
+        cancel();
     }
-
+    /// Keeps the first error; what does not depend on it goes on.
+    void keep_error(std::exception_ptr error) {
+        const std::lock_guard guard(error_lock_);
+        if (!error_) error_ = std::move(error);
+    }
     /// The error, if any; the scope is as new afterwards.
     std::exception_ptr take_error() {
         const std::lock_guard guard(error_lock_);
-        cancelled.store(false, std::memory_order_release);
+        if (cancelled.exchange(false, std::memory_order_acq_rel)) {
+            graph.cancelled_scopes.fetch_sub(1, std::memory_order_release);
+        }
         return std::exchange(error_, nullptr);
     }
+    /// The error that take_error() would return.
+    std::exception_ptr error() const {
+        const std::lock_guard guard(error_lock_);
+        return error_;
+    }
 
-    /// Whether this graph or one around it is being drained.
+    /// Whether this scope or one around it is cancelled.
     bool drained() const {
+        // acquire: see cancel(). One look is enough as long as nothing in the graph is cancelled, however deep this is.
+        if (graph.cancelled_scopes.load(std::memory_order_acquire) == 0) return false;
         for (const Scope* scope = this; scope != nullptr; scope = scope->parent) {
             if (scope->cancelled.load(std::memory_order_acquire)) return true;
         }
         return false;
     }
 
-    /// How this scope sees the users of a datum whose home is another scope. Under the lock.
-    AccessMap& map_of(const Version* version) {
-        for (auto& [known, map] : maps_) {
-            if (known == version) return *map;
-        }
-        return *maps_.emplace_back(version, std::make_unique<AccessMap>()).second;
-    }
-
   private:
-    std::vector<std::pair<const Version*, std::unique_ptr<AccessMap>>> maps_;
-    std::mutex error_lock_;
+    Scope(Task* owner, Scope* parent, int priority, bool counts_outstanding, ProgramOrder* shared,
+          std::uint64_t order_id)
+        : owner(owner),
+          parent(parent),
+          graph(parent == nullptr ? *this : parent->graph),
+          level(parent == nullptr ? 0 : parent->level + 1),
+          priority(priority),
+          counts_outstanding(counts_outstanding),
+          order(shared != nullptr ? *shared : own_order.emplace(order_id)) {}
+
+    mutable std::mutex error_lock_;
     std::exception_ptr error_;
 };
 

@@ -127,6 +127,15 @@ void TaskBuilder::store_no_kernel() {
     store_kernel(NoWorkOps::ops, &source, nullptr);
 }
 
+void TaskBuilder::submit_dropped(const TaskOptions& options, const AccessRecord* records, std::size_t count,
+                                 void** bases) {
+    set_options(options, 1);
+    bind(records, count, NoWorkOps::ops, bases);
+    store_no_kernel();
+    record_hazards();
+    submit();
+}
+
 void TaskBuilder::record_hazards() {
     stage_ = Stage::in_maps;
     if (!fresh_versions_.empty()) commit_renames();
@@ -135,7 +144,7 @@ void TaskBuilder::record_hazards() {
     const TaskRef self = task.ref();
     for (std::uint32_t i = 0; i < task.access_count; ++i) {
         Version& version = *access[i].version;
-        AccessMap& map = version.datum->home_scope == scope_.id ? version.accesses : scope_.map_of(&version);
+        AccessMap& map = version.datum->home_order == scope_.order.id ? version.accesses : scope_.order.map_of(&version);
         map.record(self, access[i], new_);
     }
     new_.make_edges();
@@ -153,7 +162,7 @@ void TaskBuilder::commit_renames() {
             const std::lock_guard guard(datum.retired_lock);
             ++datum.retired_versions;
         }
-        ++scope_.renamed;
+        ++scope_.order.renamed;
         retire(retired);
     }
 }
@@ -164,7 +173,8 @@ void TaskBuilder::retire(const std::shared_ptr<Version>& version) {
     TaskBuilder last(graph_, scope_);
     last.make_internal("internal", std::numeric_limits<int>::max());
     last.bind_all(*version, 0, version->datum->rows, AccessMode::readwrite);
-    last.store_action([version] {
+    last.store_action([version, &graph = graph_] {
+        graph.unwritten().forget(*version);
         version->residency.reset();
         version->datum->take_back(std::move(version->owned));
     });

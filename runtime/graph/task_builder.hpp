@@ -21,6 +21,12 @@ struct NoWork {
     void operator()() const {}
 };
 
+/// A task's priority in a graph with a priority of its own.
+inline int sum_of_priorities(int task, int graph) {
+    const std::int64_t sum = std::int64_t{task} + graph;
+    return static_cast<int>(std::clamp<std::int64_t>(sum, std::numeric_limits<int>::min(), std::numeric_limits<int>::max()));
+}
+
 /// The door to the graph: every task, the user's, a transfer or the runtime's own, is made and submitted by one of
 /// these. Lives under the scope's lock.
 ///
@@ -48,7 +54,7 @@ class TaskBuilder {
         task.name = options.name.c_str();
         task.tile = options.tile;
         task.step = PackedStep(options.step);
-        task.priority = options.priority;
+        task.priority = sum_of_priorities(options.priority, scope_.priority);
         task.max_threads = static_cast<std::uint16_t>(most);
         task.min_threads = static_cast<std::uint16_t>(std::min(options.threads.min, most));
         task.patience_us = static_cast<std::uint32_t>(
@@ -77,6 +83,8 @@ class TaskBuilder {
     void store_kernel(const KernelOps& ops, void* source, void* const* bases);
     void store_action(std::function<void()> action);
     void store_no_kernel();
+    /// Of a graph that is cancelled: the task keeps its place in the order, so that it is known what it did not write.
+    void submit_dropped(const TaskOptions& options, const AccessRecord* records, std::size_t count, void** bases);
 
     /// Turns the accesses into edges. From here on the graph knows of the task.
     void record_hazards();

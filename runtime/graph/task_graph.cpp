@@ -8,18 +8,18 @@ static_assert(Config::most_window <= TaskPool::max_slots / 4, "a window must lea
 
 namespace {
 
-void add_counts(const Scope& scope, Statistics& sum) {
-    sum.tasks += scope.user_tasks;
-    sum.edges += scope.edges;
-    sum.dropped += scope.dropped;
-    sum.sync_nodes += scope.sync_nodes;
-    sum.renamed += scope.renamed;
+void add_counts(const ProgramOrder& order, Statistics& sum) {
+    sum.tasks += order.user_tasks;
+    sum.edges += order.edges;
+    sum.dropped += order.dropped;
+    sum.sync_nodes += order.sync_nodes;
+    sum.renamed += order.renamed;
 }
 
 }  // namespace
 
-TaskGraph::TaskGraph(RunnableTasks& runnable) : runnable_(runnable), root_(nullptr, nullptr, next_scope_++) {
-    root_.cache = &root_cache_;
+TaskGraph::TaskGraph(RunnableTasks& runnable) : runnable_(runnable), root_(next_order_++) {
+    root_.order.cache = &root_cache_;
 }
 
 /// The scope of the task's children, made when the first of them is submitted.
@@ -32,7 +32,7 @@ Scope& TaskGraph::children_of(const ThreadContext& context) {
     }
     Scope* children = task.children.load(std::memory_order_acquire);
     if (children != nullptr) return *children;
-    auto* fresh = new Scope(&task, task.scope, next_scope_.fetch_add(1, std::memory_order_relaxed));
+    auto* fresh = new Scope(task, next_order_.fetch_add(1, std::memory_order_relaxed));
     fresh->inside_gang = context.worker()->gangs > 0;
     // acq_rel: members of a gang may race for the first child; all of them use the scope that got there first
     if (task.children.compare_exchange_strong(children, fresh, std::memory_order_acq_rel, std::memory_order_acquire)) {
@@ -45,7 +45,7 @@ Scope& TaskGraph::children_of(const ThreadContext& context) {
 void TaskGraph::retire(Scope* scope) {
     {
         const std::lock_guard guard(statistics_lock_);
-        add_counts(*scope, retired_);
+        add_counts(scope->order, retired_);
     }
     delete scope;
 }
@@ -56,8 +56,8 @@ Statistics TaskGraph::statistics() {
         const std::lock_guard guard(statistics_lock_);
         sum = retired_;
     }
-    const std::lock_guard guard(root_.lock);
-    add_counts(root_, sum);
+    const std::lock_guard guard(root_.order.lock);
+    add_counts(root_.order, sum);
     return sum;
 }
 

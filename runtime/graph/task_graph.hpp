@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <mutex>
 
+#include "basalt/graph.hpp"
 #include "basalt/runtime.hpp"
 #include "runtime/graph/device_work.hpp"
 #include "runtime/graph/residency.hpp"
 #include "runtime/graph/scope.hpp"
 #include "runtime/graph/task_pool.hpp"
 #include "runtime/graph/thread_context.hpp"
+#include "runtime/graph/unwritten.hpp"
 
 namespace basalt::detail {
 
@@ -34,25 +36,69 @@ class TaskGraph {
     TaskGraph(const TaskGraph&) = delete;
     TaskGraph& operator=(const TaskGraph&) = delete;
 
-    /// Level 0: what is submitted outside tasks.
+    /// The runtime's own graph.
     Scope& root() { return root_; }
     const Scope& root() const { return root_; }
-    /// The scope that the calling thread submits to: its task's children, or level 0. Throws UsageError inside a device
+    /// The scope that the calling thread submits to: its task's children, or a graph. Throws UsageError inside a device
     /// kernel.
     Scope& current_scope() {
         const ThreadContext* context = ThreadContext::of(*this);
-        if (context == nullptr || context->task() == nullptr) return root_;
+        if (context == nullptr || context->task() == nullptr) return target();
         return children_of(*context);
     }
-    /// Free slots for the calling thread, which submits to the scope and holds its lock.
+    /// The graph that the calling thread works for: its task's, or where it submits to.
+    Scope& current_graph() {
+        const Task* task = ThreadContext::task_of(*this);
+        return task != nullptr ? task->scope->graph : target();
+    }
+    /// Free slots for the calling thread, which submits to the scope and holds its order's lock.
     SlotCache& slot_cache(Scope& scope) {
         Worker* worker = ThreadContext::worker_of(*this);
-        return worker != nullptr ? worker->cache : *scope.cache;
+        return worker != nullptr ? worker->cache : *scope.order.cache;
     }
     /// Deletes a scope whose tasks have all completed; its counts stay.
     void retire(Scope* scope);
     /// Counts of all scopes.
     Statistics statistics();
+
+    /// The task enters the scope: it is in flight from now on. Under the order's lock.
+    void count_entered(Scope& scope) {
+        if (!scope.counts_outstanding) {
+            // release: a thread that reads the count and finds nothing in flight also sees what led to that
+            scope.submitted.store(scope.submitted.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+            return;
+        }
+        const bool first = scope.outstanding.fetch_add(1, std::memory_order_relaxed) == 1;
+        if (scope.owner != nullptr) return;
+        if (first) busy_graphs_.fetch_add(1, std::memory_order_relaxed);  // before any other thread learns of the task
+        submitted_to_graphs_.store(submitted_to_graphs_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    }
+    /// The task will not enter after all. Under the order's lock.
+    void take_back_count(Scope& scope) {
+        if (!scope.counts_outstanding) {
+            scope.submitted.store(scope.submitted.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+        } else {
+            count_left(scope);
+        }
+    }
+    /// A task of a scope that counts them has completed. Returns how many are left, with the one that the scope counts
+    /// from its beginning.
+    std::int64_t count_left(Scope& scope) {
+        const bool is_graph = scope.owner == nullptr;
+        // acq_rel: the thread that finds nothing left has seen all that the tasks wrote. The scope may be gone then.
+        const std::int64_t left = scope.outstanding.fetch_sub(1, std::memory_order_acq_rel) - 1;
+        if (left == 1 && is_graph) busy_graphs_.fetch_sub(1, std::memory_order_release);
+        return left;
+    }
+    /// Tasks submitted to all graphs so far, about.
+    std::uint64_t submitted() const {
+        return root_.submitted.load(std::memory_order_relaxed) + submitted_to_graphs_.load(std::memory_order_relaxed);
+    }
+    /// Graphs of the user's with tasks in flight.
+    int busy_graphs() const { return busy_graphs_.load(std::memory_order_acquire); }
+
+    /// Parts of data without valid contents.
+    Unwritten& unwritten() { return unwritten_; }
 
     /// Nothing holds the task back: it is passed on. Allowed under a scope's lock, which no scheduler or driver takes.
     void run(Task& task) { runnable_.run(task); }
@@ -74,12 +120,19 @@ class TaskGraph {
 
   private:
     Scope& children_of(const ThreadContext& context);
+    Scope& target() {
+        Scope* target = SubmissionTarget::of(*this);
+        return target != nullptr ? *target : root_;
+    }
 
     TaskPool pool_;
     SlotCache root_cache_;
     RunnableTasks& runnable_;
-    std::atomic<std::uint64_t> next_scope_{1};
+    std::atomic<std::uint64_t> next_order_{1};
     Scope root_;
+    std::atomic<int> busy_graphs_{0};
+    std::atomic<std::uint64_t> submitted_to_graphs_{0};  ///< written under the root order's lock
+    Unwritten unwritten_;
     DeviceWorkPool device_works_;
 
     std::mutex statistics_lock_;

@@ -156,10 +156,20 @@ void Coherence::recover() {
     if (any_lost()) {
         for (const auto& device : devices_) device->notice_if_lost();
     }
-    failures_.distrust_all();
+    const auto lose = [this](const std::string& why) {
+        return [this, why](Residency& r) {
+            unwritten_.lose(*r.version, why);
+            r.abandon();  // memory that is there
+        };
+    };
+    failures_.distrust_all(lose("a transfer failed of what was nowhere else"));
     for (std::size_t d = 0; d < devices_.size(); ++d) {
-        if (devices_[d]->lost()) memory_.give_up_contents(node_of_device(static_cast<int>(d)));
+        const Device& device = *devices_[d];
+        if (!device.lost()) continue;
+        memory_.give_up_contents(node_of_device(static_cast<int>(d)),
+                                 lose(device.name() + ", which had the only copy, is lost"));
     }
+    unwritten_.forget_nodes();
 }
 
 }  // namespace basalt::detail

@@ -20,7 +20,8 @@ class Coherence final : public ResidencyOwner {
   public:
     /// `limit`: bytes of each device that data may take up; 0: as much as it has.
     Coherence(TaskGraph& graph, const std::vector<std::unique_ptr<Device>>& devices, std::size_t limit)
-        : devices_(devices),
+        : unwritten_(graph.unwritten()),
+          devices_(devices),
           transfers_(graph, devices, failures_),
           memory_(graph, devices, limit, transfers_),
           given_(devices.size()) {}
@@ -49,7 +50,7 @@ class Coherence final : public ResidencyOwner {
     /// Whether recover() has something to do.
     bool damaged() const { return failures_.any() || any_lost(); }
     /// Nothing is in flight: replicas that failed transfers were to fill, those filled from them, and those on lost
-    /// devices are no longer taken for valid.
+    /// devices are no longer taken for valid. What is nowhere valid is noted as unwritten.
     void recover();
 
   private:
@@ -58,6 +59,7 @@ class Coherence final : public ResidencyOwner {
     bool any_lost() const;
     bool lost(Node node) const { return devices_[static_cast<std::size_t>(device_of_node(node))]->lost(); }
 
+    Unwritten& unwritten_;
     const std::vector<std::unique_ptr<Device>>& devices_;
     TransferFailures failures_;
     Transfers transfers_;

@@ -134,11 +134,11 @@ void DeviceMemory::forget(Residency& r) {
     }
 }
 
-void DeviceMemory::give_up_contents(Node node) {
+void DeviceMemory::give_up_contents(Node node, const std::function<void(Residency&)>& lost) {
     const std::lock_guard guard(lock_);
     for (Residency* r : residents(node)) {
         r->valid &= ~bit_of_node(node);
-        if (r->valid == 0) r->abandon();  // contents unspecified, but memory that is there
+        if (r->valid == 0) lost(*r);
     }
 }
 

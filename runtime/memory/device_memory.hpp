@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -35,8 +36,9 @@ class DeviceMemory {
     void adopt(Residency& residency, Node node, void* memory);
     /// Frees the replicas of a datum that no task uses any more.
     void forget(Residency& residency);
-    /// The node's device is lost: contents there are not valid any more.
-    void give_up_contents(Node node);
+    /// The node's device is lost: contents there are not valid any more. `lost` is called with each residency whose
+    /// contents are nowhere valid.
+    void give_up_contents(Node node, const std::function<void(Residency&)>& lost);
     /// Room for `count` data of `bytes` each side by side.
     void prepare(Node node, std::size_t bytes, std::size_t count);
 

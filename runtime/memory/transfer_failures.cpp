@@ -31,7 +31,6 @@ void distrust(Residency& r, Node node, std::uint64_t number) {
         // a replica that was filled again since, from elsewhere, is good
         if (bad_since[n] == r.replicas[n].arrived) r.valid &= ~bit_of_node(static_cast<Node>(n));
     }
-    if (r.valid == 0) r.abandon();
 }
 
 }  // namespace
@@ -64,9 +63,12 @@ void TransferFailures::check_home(const Residency& r, const std::vector<std::uni
     }
 }
 
-void TransferFailures::distrust_all() {
+void TransferFailures::distrust_all(const std::function<void(Residency&)>& lost) {
     const std::lock_guard guard(lock_);
-    for (const Failure& failure : failures_) distrust(*failure.residency, failure.node, failure.number);
+    for (const Failure& failure : failures_) {
+        distrust(*failure.residency, failure.node, failure.number);
+        if (failure.residency->valid == 0) lost(*failure.residency);
+    }
     failures_.clear();
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -23,8 +24,8 @@ class TransferFailures {
     /// runtime's.
     void check_home(const Residency& residency, const std::vector<std::unique_ptr<Device>>& devices) const;
     /// Nothing is in flight: the replicas that the transfers were to fill, and those filled from them, are no longer
-    /// taken for valid. Forgets all failures.
-    void distrust_all();
+    /// taken for valid. Forgets all failures. `lost` is called with each residency whose contents are nowhere valid.
+    void distrust_all(const std::function<void(Residency&)>& lost);
 
   private:
     struct Failure {

@@ -102,8 +102,11 @@ DeviceWork& Transfers::begin(TaskBuilder& task, Residency& r, Node from, Node to
 void Transfers::finish(TaskBuilder& task, Residency& r, Node from, const std::vector<Node>& targets) {
     DeviceWork& work = *task.task().on_device();
     const std::uint64_t number = ++transfers_;
-    work.failed = [&failures = failures_, &r, targets, number, device = work.device] {
-        for (const Node node : targets) failures.note(r, node, number, device);
+    work.failed = [this, &r, targets, number, device = work.device] {
+        for (const Node node : targets) {
+            failures_.note(r, node, number, device);
+            graph_.unwritten().lose(*r.version, "a transfer of it failed", node);
+        }
     };
     task.record_hazards();
     for (const Node node : targets) {
@@ -119,7 +122,7 @@ void Transfers::finish(TaskBuilder& task, Residency& r, Node from, const std::ve
 
 void Transfers::submit_copy(Residency& r, Node from, Node to, Purpose purpose) {
     const TaskGroup waits = hazards_of_copy(r, to);
-    TaskBuilder task(graph_, graph_.root());
+    TaskBuilder task(graph_, graph_.current_graph());
     DeviceWork& work = begin(task, r, from, to, to == host_node ? "to host" : "to gpu", purpose);
     task.task().tile = devices_of_copy(from, to);
     for (const TaskRef user : waits) task.wait_for(user);
@@ -152,7 +155,7 @@ void Transfers::submit_broadcast(Residency& r, Node from, const std::vector<Node
     for (const Node node : targets) {
         for (const TaskRef user : hazards_of_copy(r, node)) waits.push_back(user);
     }
-    TaskBuilder task(graph_, graph_.root());
+    TaskBuilder task(graph_, graph_.current_graph());
     DeviceWork& work = begin(task, r, from, targets.front(), "broadcast", purpose);
     if (from != host_node) task.task().tile = {device_of_node(from)};
     work.has_parts.store(true, std::memory_order_relaxed);

@@ -1,5 +1,7 @@
 #include "runtime/workers/outside_place.hpp"
 
+#include <algorithm>
+
 namespace basalt::detail {
 
 void OutsidePlace::notify_all() {
@@ -8,7 +10,8 @@ void OutsidePlace::notify_all() {
 }
 
 void OutsidePlace::notify_waiters() {
-    if (waiters_.load(std::memory_order_seq_cst) > 0) notify_all();
+    const int waiting = waiters_.load(std::memory_order_seq_cst) + timed_waiters_.load(std::memory_order_seq_cst);
+    if (waiting > 0) notify_all();
 }
 
 void OutsidePlace::leave() {
@@ -26,6 +29,20 @@ void OutsidePlace::wait_for_change() {
         changed_.wait_for(guard, std::chrono::milliseconds(1));
     }
     waiters_.fetch_sub(1, std::memory_order_seq_cst);
+}
+
+void OutsidePlace::leave_to_stand_in(const std::function<bool()>& done,
+                                     std::chrono::steady_clock::time_point deadline) {
+    timed_waiters_.fetch_add(1, std::memory_order_seq_cst);  // before the first look at done()
+    notify_all();
+    while (!done()) {
+        const auto now = std::chrono::steady_clock::now();
+        if (now >= deadline) break;
+        std::unique_lock guard(lock_);
+        // the time limit covers the moment between looking and waiting
+        changed_.wait_until(guard, std::min(deadline, now + std::chrono::milliseconds(1)));
+    }
+    timed_waiters_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void OutsidePlace::park_stand_in(const std::function<bool()>& woken) {

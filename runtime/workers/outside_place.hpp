@@ -21,10 +21,16 @@ class OutsidePlace {
     void leave();
     /// Another thread works the place: asks for it, and returns when something may have changed.
     void wait_for_change();
+    /// Whether outside threads want the stand-in to work the place.
+    bool needs_stand_in() const { return timed_waiters_.load(std::memory_order_relaxed) > 0; }
     /// Whether outside threads ask for the place.
     bool wanted() const { return waiters_.load(std::memory_order_relaxed) > 0; }
     /// Nothing is in flight, or the place is free: tells the threads that wait for that.
     void notify_waiters();
+
+    /// A thread that must not begin a task of unknown length: the stand-in works the place for it, at once. Returns when
+    /// done() holds, or at the deadline.
+    void leave_to_stand_in(const std::function<bool()>& done, std::chrono::steady_clock::time_point deadline);
 
     /// The stand-in, on its own thread: sleeps until woken() holds; looks at it when called.
     void park_stand_in(const std::function<bool()>& woken);
@@ -44,6 +50,7 @@ class OutsidePlace {
     const void* const awaited_;
     std::atomic<bool> taken_{false};
     std::atomic<int> waiters_{0};  ///< outside threads that want the place
+    std::atomic<int> timed_waiters_{0};  ///< outside threads that leave the place to the stand-in
     std::mutex lock_;              ///< with the condition: the place was left, or all is quiet
     std::condition_variable changed_;
     std::atomic<bool> stand_in_parked_{false};

@@ -45,20 +45,23 @@ void WorkerThreads::worker_main(Worker& worker) {
 }
 
 /// Works place 0 while tasks are there and no outside thread does: little was submitted for a period, so the
-/// program is busy elsewhere. Leaves as soon as an outside thread asks for the place.
+/// program is busy elsewhere, or an outside thread calls for it. Leaves as soon as an outside thread asks for the place.
 void WorkerThreads::stand_in_main() {
     Worker& worker = *p_.workers[0];
     if (p_.bind) bind_this_thread(0);
     const ThreadContext context(p_.graph, &worker, nullptr);
     const Scope& root = p_.graph.root();
-    const auto idle = [this] { return p_.progress.in_flight() == 0; };
+    const auto idle = [this] { return p_.progress.idle(); };
+    const auto called = [this] { return p_.outside.needs_stand_in(); };
     std::uint64_t last_submitted = 0;
+    bool came_in_vain = false;
     while (!stopping()) {
         if (idle()) p_.outside.park_stand_in([&] { return stopping() || !idle(); });
-        p_.outside.rest_stand_in(stand_in_period, [&] { return stopping(); });
-        const std::uint64_t submitted = root.submitted.load(std::memory_order_relaxed);
+        p_.outside.rest_stand_in(stand_in_period, [&] { return stopping() || (called() && !came_in_vain); });
+        const std::uint64_t submitted = p_.graph.submitted();
         const bool quiet = submitted - std::exchange(last_submitted, submitted) <= few_submissions;
-        if (!quiet || idle() || p_.outside.wanted() || !p_.outside.try_take()) continue;
+        came_in_vain = (!quiet && !called()) || idle() || p_.outside.wanted() || !p_.outside.try_take();
+        if (came_in_vain) continue;
         p_.outside.work_as_stand_in(
             [&] { p_.loop.work_until(worker, 0, &root, [&] { return stopping() || idle() || p_.outside.wanted(); }); });
     }

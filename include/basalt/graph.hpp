@@ -1,0 +1,119 @@
+#pragma once
+
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <utility>
+
+#include "basalt/runtime.hpp"
+
+namespace basalt {
+
+namespace detail {
+
+class Scope;
+class TaskGraph;
+struct GraphState;
+
+/// Where the calling thread's submissions to one runtime go instead of the runtime's own graph. A stack on the thread's
+/// own stack, since a thread may use several runtimes.
+class SubmissionTarget {
+  public:
+    SubmissionTarget(const TaskGraph& runtime, Scope& scope) : runtime_(&runtime), scope_(&scope), outer_(innermost_) {
+        innermost_ = this;
+    }
+    ~SubmissionTarget() { innermost_ = outer_; }
+    SubmissionTarget(const SubmissionTarget&) = delete;
+    SubmissionTarget& operator=(const SubmissionTarget&) = delete;
+
+    /// The calling thread's innermost one for the runtime; nullptr: the runtime's own graph.
+    static Scope* of(const TaskGraph& runtime) {
+        const SubmissionTarget* target = innermost_;
+        while (target != nullptr && target->runtime_ != &runtime) target = target->outer_;
+        return target != nullptr ? target->scope_ : nullptr;
+    }
+
+  private:
+    const TaskGraph* const runtime_;
+    Scope* const scope_;
+    const SubmissionTarget* const outer_;
+
+    static inline constinit thread_local const SubmissionTarget* innermost_ = nullptr;
+};
+
+}  // namespace detail
+
+/// Tasks that are waited for, cancelled and fail together.
+///
+/// What a program submits to a Runtime directly belongs to the runtime's own graph, which all threads share. A Graph of
+/// its own keeps the errors of one part of a program apart: an exception in one of its tasks cancels what has not
+/// started of this graph, and this graph's wait() rethrows it. Dependencies hold across graphs: they follow the order in
+/// which tasks are submitted to the runtime, to whatever graph.
+///
+/// A task of another graph that reads what a failed or cancelled task should have written does not run either, and its
+/// graph's wait() throws a DataError; tasks that do not depend on it run. Data become valid again when a task
+/// overwrites them.
+///
+/// Thread-safe like Runtime. Tasks submitted inside a task are that task's children, whatever graph it belongs to: a
+/// Graph is used outside tasks only, UsageError otherwise.
+class Graph {
+  public:
+    /// `priority` is added to that of every task in the graph.
+    explicit Graph(Runtime& runtime, int priority = 0);
+    /// Waits for the graph's tasks. An error that no wait() has seen is logged, not thrown. Does nothing where the
+    /// runtime has ended, which waits for all graphs.
+    ~Graph();
+    Graph(const Graph&) = delete;
+    Graph& operator=(const Graph&) = delete;
+
+    /// Runtime::submit() for a task of this graph.
+    template <class... Args>
+    void submit(const TaskOptions& options, Args&&... args);
+
+    /// Waits until none of the graph's tasks is in flight, running tasks meanwhile. Rethrows the graph's first error, or
+    /// throws Cancelled after cancel(); the graph is usable afterwards.
+    void wait();
+    /// wait() with a limit, kept to within a few milliseconds. False when the time ran out first; tasks go on.
+    bool wait_for(std::chrono::nanoseconds limit);
+    /// Drops every task of the graph that has not started, and those submitted before its next wait(), which throws
+    /// Cancelled. Running tasks finish. Does nothing while nothing of the graph is in flight.
+    void cancel();
+    /// Whether the graph was cancelled or has failed since its last wait().
+    bool cancelled() const;
+    /// The error that wait() would throw at present, if any.
+    std::exception_ptr error() const;
+
+    /// The runtime that was given. Throws UsageError where it has ended.
+    Runtime& runtime() const;
+
+  private:
+    friend class SubmitTo;
+    std::shared_ptr<detail::GraphState> state_;
+};
+
+/// Has what the calling thread submits outside tasks go to a graph, for as long as it lives: what is called meanwhile,
+/// such as lu_factor(), submits there. Runtime::wait(), wait_for(), cancel() and cancelled() mean this graph then. The
+/// graph outlives it; the same thread destroys it, in reverse order of construction. Throws UsageError inside a task.
+class SubmitTo {
+  public:
+    explicit SubmitTo(const Graph& graph) : SubmitTo(*graph.state_) {}
+    SubmitTo(const SubmitTo&) = delete;
+    SubmitTo& operator=(const SubmitTo&) = delete;
+
+    Runtime& runtime() const { return runtime_; }
+
+  private:
+    friend class Graph;
+    explicit SubmitTo(detail::GraphState& state);
+
+    Runtime& runtime_;
+    const detail::SubmissionTarget target_;
+};
+
+template <class... Args>
+void Graph::submit(const TaskOptions& options, Args&&... args) {
+    const SubmitTo here(*this);
+    here.runtime().submit(options, std::forward<Args>(args)...);
+}
+
+}  // namespace basalt

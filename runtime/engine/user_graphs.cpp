@@ -1,0 +1,76 @@
+#include "runtime/engine/user_graphs.hpp"
+
+#include <string>
+
+#include "runtime/engine/engine.hpp"
+#include "runtime/engine/runtime_access.hpp"
+
+namespace basalt::detail {
+
+void GraphState::check_usable(const char* what) const {
+    if (runtime_ended.load(std::memory_order_acquire)) {
+        throw UsageError(std::string(what) + ": the graph's runtime has ended");
+    }
+    if (const Task* task = ThreadContext::task_of(graph)) {
+        throw UsageError(std::string(what) + " inside task '" + task_label(*task) +
+                         "': a Graph is used outside tasks; what is submitted to the runtime inside a task are its "
+                         "children");
+    }
+}
+
+std::shared_ptr<GraphState> UserGraphs::make(Runtime& runtime, int priority) {
+    const auto state = std::make_shared<GraphState>(runtime, graph_, waiting_, priority);
+    const std::lock_guard guard(lock_);
+    std::erase_if(graphs_, [](const auto& known) { return known.expired(); });
+    graphs_.push_back(state);
+    return state;
+}
+
+void UserGraphs::end() noexcept {
+    while (true) {
+        std::shared_ptr<GraphState> state;
+        {
+            const std::lock_guard guard(lock_);
+            if (graphs_.empty()) return;
+            state = graphs_.back().lock();
+            graphs_.pop_back();
+        }
+        if (state == nullptr) continue;
+        const SubmissionTarget here(graph_, state->scope);
+        waiting_.drain();
+        state->runtime_ended.store(true, std::memory_order_release);
+    }
+}
+
+}  // namespace basalt::detail
+
+namespace basalt {
+
+Graph::Graph(Runtime& runtime, int priority) : state_(detail::make_graph(runtime, priority)) {}
+
+Graph::~Graph() {
+    if (state_->runtime_ended.load(std::memory_order_acquire)) return;
+    const detail::SubmissionTarget here(state_->graph, state_->scope);
+    state_->waiting.drain();
+}
+
+Runtime& Graph::runtime() const {
+    if (state_->runtime_ended.load(std::memory_order_acquire)) {
+        throw UsageError("Graph::runtime(): the graph's runtime has ended");
+    }
+    return state_->runtime;
+}
+
+void Graph::wait() { SubmitTo(*this).runtime().wait(); }
+bool Graph::wait_for(std::chrono::nanoseconds limit) { return SubmitTo(*this).runtime().wait_for(limit); }
+void Graph::cancel() {
+    runtime();
+    state_->waiting.cancel(state_->scope);
+}
+bool Graph::cancelled() const { return state_->scope.drained(); }
+std::exception_ptr Graph::error() const { return state_->scope.error(); }
+
+SubmitTo::SubmitTo(detail::GraphState& state)
+    : runtime_((state.check_usable("using a Graph"), state.runtime)), target_(state.graph, state.scope) {}
+
+}  // namespace basalt

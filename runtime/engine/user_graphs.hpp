@@ -1,0 +1,45 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "basalt/graph.hpp"
+#include "runtime/engine/waiting.hpp"
+#include "runtime/graph/task_graph.hpp"
+
+namespace basalt::detail {
+
+/// What a Graph and its runtime share. The scope is used as long as the runtime has not ended.
+struct GraphState {
+    GraphState(Runtime& runtime, TaskGraph& graph, Waiting& waiting, int priority)
+        : runtime(runtime), graph(graph), waiting(waiting), scope(graph.root(), priority) {}
+
+    /// Throws UsageError where the runtime has ended, and inside a task, for which `what` is not allowed.
+    void check_usable(const char* what) const;
+
+    Runtime& runtime;
+    TaskGraph& graph;
+    Waiting& waiting;
+    Scope scope;
+    std::atomic<bool> runtime_ended{false};  ///< then the references lead nowhere
+};
+
+/// The graphs that the program has made on one runtime. Thread-safe.
+class UserGraphs {
+  public:
+    UserGraphs(TaskGraph& graph, Waiting& waiting) : graph_(graph), waiting_(waiting) {}
+
+    std::shared_ptr<GraphState> make(Runtime& runtime, int priority);
+    /// The runtime ends: waits for all graphs, and logs errors that no wait() has seen.
+    void end() noexcept;
+
+  private:
+    TaskGraph& graph_;
+    Waiting& waiting_;
+    std::mutex lock_;  // guards the list
+    std::vector<std::weak_ptr<GraphState>> graphs_;
+};
+
+}  // namespace basalt::detail

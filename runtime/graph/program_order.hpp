@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/spin_lock.hpp"
+#include "runtime/graph/access_map.hpp"
+
+namespace basalt::detail {
+
+struct SlotCache;
+struct Version;
+
+/// The order in which one stream of submissions enters the runtime: all that threads outside tasks submit, to whatever
+/// graph, or the children of one task. Hazards are those of this order.
+///
+/// `lock` guards everything here and the access maps of the data that are at home in this order.
+struct ProgramOrder {
+    explicit ProgramOrder(std::uint64_t id) : id(id) {}
+
+    /// How this order sees the users of a datum whose home is another one. Under the lock.
+    AccessMap& map_of(const Version* version) {
+        for (auto& [known, map] : maps) {
+            if (known == version) return *map;
+        }
+        return *maps.emplace_back(version, std::make_unique<AccessMap>()).second;
+    }
+
+    const std::uint64_t id;  ///< never used again for another order
+    mutable SpinLock lock;
+    std::uint64_t next_stamp = 0;
+    std::uint64_t user_tasks = 0;
+    std::uint64_t edges = 0;
+    std::uint64_t dropped = 0;
+    std::uint64_t sync_nodes = 0;
+    std::uint64_t renamed = 0;
+    SlotCache* cache = nullptr;  ///< for threads without a place; of level 0 only
+    std::vector<std::pair<const Version*, std::unique_ptr<AccessMap>>> maps;
+};
+
+}  // namespace basalt::detail

@@ -1,0 +1,193 @@
+#include "runtime/graph/unwritten.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/graph/datum.hpp"
+
+namespace basalt::detail {
+
+namespace {
+
+using Part = Unwritten::Part;
+
+Part part_of(const BoundAccess& access) {
+    return {access.row_begin, access.row_end, access.col_begin, access.col_end};
+}
+
+Part all_of(const Version& version) { return {0, version.datum->rows, 0, version.datum->cols}; }
+
+bool parts_overlap(const Part& a, const Part& b) {
+    return a.row_begin < b.row_end && b.row_begin < a.row_end && a.col_begin < b.col_end && b.col_begin < a.col_end;
+}
+
+bool covers(const Part& outer, const Part& inner) {
+    return outer.row_begin <= inner.row_begin && inner.row_end <= outer.row_end && outer.col_begin <= inner.col_begin &&
+           inner.col_end <= outer.col_end;
+}
+
+/// visit(part) for what is left of `part` without `hole`, which overlaps it: at most four.
+template <class Visit>
+void for_each_rest(const Part& part, const Part& hole, const Visit& visit) {
+    const Index top = std::max(part.row_begin, hole.row_begin);
+    const Index bottom = std::min(part.row_end, hole.row_end);
+    if (part.row_begin < top) visit(Part{part.row_begin, top, part.col_begin, part.col_end});
+    if (bottom < part.row_end) visit(Part{bottom, part.row_end, part.col_begin, part.col_end});
+    if (part.col_begin < hole.col_begin) visit(Part{top, bottom, part.col_begin, hole.col_begin});
+    if (hole.col_end < part.col_end) visit(Part{top, bottom, hole.col_end, part.col_end});
+}
+
+template <class F>
+void for_each_access(const Task& task, const F& visit) {
+    const BoundAccess* access = task.access_begin();
+    for (std::uint32_t i = 0; i < task.access_count; ++i) visit(access[i]);
+}
+
+}  // namespace
+
+void Unwritten::count() {
+    // relaxed: see any()
+    entries_.store(parts_.size() + failed_.size(), std::memory_order_relaxed);
+}
+
+void Unwritten::fail(const Task& task, const std::string& reason) {
+    const std::lock_guard guard(lock_);
+    const auto [failed, fresh] = failed_.try_emplace(&task, std::make_shared<const std::string>(reason));
+    if (fresh) add_writes(task, failed->second);
+    count();
+}
+
+std::optional<std::string> Unwritten::begin(const Task& task) {
+    const std::lock_guard guard(lock_);
+    if (const auto missing = missing_for(task)) {
+        failed_.try_emplace(&task, missing->entry.reason);
+        add_writes(task, missing->entry.reason);
+        count();
+        return describe(*missing);
+    }
+    clear_writes(task, true);
+    count();
+    return std::nullopt;
+}
+
+std::optional<std::string> Unwritten::settle(const Task& task) {
+    const std::lock_guard guard(lock_);
+    std::optional<std::string> why;
+    if (failed_.erase(&task) == 0 && task.on_device() != nullptr) {
+        // it was enqueued behind its predecessors, perhaps before it was known that one of them had failed
+        if (const auto missing = missing_for(task)) {
+            add_writes(task, missing->entry.reason);
+            why = describe(*missing);
+        } else {
+            clear_writes(task, true);
+        }
+    }
+    count();
+    return why;
+}
+
+void Unwritten::take_over(const Task& task) {
+    const std::lock_guard guard(lock_);
+    clear_writes(task, false);
+    count();
+}
+
+void Unwritten::lose(const Version& version, const std::string& reason, std::optional<Node> node) {
+    const std::lock_guard guard(lock_);
+    add(version, {all_of(version), node, std::make_shared<const std::string>(reason)});
+    count();
+}
+
+std::optional<std::string> Unwritten::missing(const Version& version) const {
+    if (!any()) return std::nullopt;
+    const std::lock_guard guard(lock_);
+    const auto known = parts_.find(&version);
+    if (known == parts_.end()) return std::nullopt;
+    for (const Entry& entry : known->second) {
+        if (!entry.node || *entry.node == host_node) return describe({version.datum, entry});
+    }
+    return std::nullopt;
+}
+
+void Unwritten::restore(const Version& version) {
+    const std::lock_guard guard(lock_);
+    parts_.erase(&version);
+    count();
+}
+
+void Unwritten::forget_nodes() {
+    const std::lock_guard guard(lock_);
+    for (auto known = parts_.begin(); known != parts_.end();) {
+        std::erase_if(known->second, [](const Entry& entry) { return entry.node.has_value(); });
+        known = known->second.empty() ? parts_.erase(known) : std::next(known);
+    }
+    count();
+}
+
+void Unwritten::add(const Version& version, const Entry& entry) {
+    std::vector<Entry>& entries = parts_[&version];
+    const auto same_node = [&](const Entry& other) { return !other.node || other.node == entry.node; };
+    const bool known = std::any_of(entries.begin(), entries.end(), [&](const Entry& other) {
+        return same_node(other) && covers(other.part, entry.part);
+    });
+    if (!known) entries.push_back(entry);
+}
+
+void Unwritten::clear(const Version& version, const Part& part) {
+    const auto known = parts_.find(&version);
+    if (known == parts_.end()) return;
+    std::vector<Entry> rest;
+    for (const Entry& entry : known->second) {
+        if (!parts_overlap(entry.part, part)) {
+            rest.push_back(entry);
+        } else {
+            for_each_rest(entry.part, part, [&](const Part& left) { rest.push_back({left, entry.node, entry.reason}); });
+        }
+    }
+    if (rest.empty()) {
+        parts_.erase(known);
+    } else {
+        known->second = std::move(rest);
+    }
+}
+
+void Unwritten::add_writes(const Task& task, const Reason& reason) {
+    for_each_access(task, [&](const BoundAccess& access) {
+        if (writes(access.mode)) add(*access.version, {part_of(access), std::nullopt, reason});
+    });
+}
+
+void Unwritten::clear_writes(const Task& task, bool overwritten_only) {
+    if (parts_.empty()) return;
+    for_each_access(task, [&](const BoundAccess& access) {
+        const bool cleared = overwritten_only ? access.mode == AccessMode::write : writes(access.mode);
+        if (cleared) clear(*access.version, part_of(access));
+    });
+}
+
+std::optional<Unwritten::Missing> Unwritten::missing_for(const Task& task) const {
+    if (parts_.empty()) return std::nullopt;
+    const std::uint8_t node = task.node.load(std::memory_order_relaxed);
+    const BoundAccess* access = task.access_begin();
+    for (std::uint32_t i = 0; i < task.access_count; ++i) {
+        const auto known = parts_.find(access[i].version);
+        if (access[i].mode == AccessMode::write || known == parts_.end()) continue;
+        for (const Entry& entry : known->second) {
+            const bool here = !entry.node || *entry.node == node || node == Task::several_nodes;
+            if (here && parts_overlap(entry.part, part_of(access[i]))) return Missing{access[i].version->datum, entry};
+        }
+    }
+    return std::nullopt;
+}
+
+std::string Unwritten::describe(const Missing& missing) {
+    const Part& part = missing.entry.part;
+    std::string text = "'" + std::string(missing.datum->name) + "' rows [" + std::to_string(part.row_begin) + ", " +
+                       std::to_string(part.row_end) + ")";
+    if (missing.datum->cols > 1) {
+        text += " columns [" + std::to_string(part.col_begin) + ", " + std::to_string(part.col_end) + ")";
+    }
+    return text + " has no valid contents: " + *missing.entry.reason;
+}
+
+}  // namespace basalt::detail

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/graph/residency.hpp"
+#include "runtime/graph/task.hpp"
+
+namespace basalt::detail {
+
+/// Which parts of which data have no valid contents, and why: the task that should have written them failed or was
+/// cancelled, or a GPU was lost that held the only copy. A task that reads such a part does not run, and what it should
+/// have written has no contents either, whatever graph it belongs to. A task that overwrites a part makes it valid.
+///
+/// Thread-safe. The runtime pays for all this with one load a task as long as everything is valid: any() is relaxed,
+/// because whoever depends on a task that changed the state has synchronised with its completion.
+class Unwritten {
+  public:
+    /// Rows and columns of one version's datum.
+    struct Part {
+        Index row_begin;
+        Index row_end;
+        std::int32_t col_begin;
+        std::int32_t col_end;
+    };
+
+    bool any() const { return entries_.load(std::memory_order_relaxed) != 0; }
+
+    /// The task, which runs or was to run, does not write what it should. Of several reasons the first one stays.
+    void fail(const Task& task, const std::string& reason);
+    /// A task of the user's is about to run. Why it must not, because it would read what has no contents; it is
+    /// noted as failed then. Otherwise empty, and what it overwrites counts as valid from now on.
+    std::optional<std::string> begin(const Task& task);
+    /// A task of the user's completes, before anybody learns of it. If it turns out now that what it read has no
+    /// contents, returns which and why.
+    std::optional<std::string> settle(const Task& task);
+    /// The task has seen the error of its children and takes over what it may write.
+    void take_over(const Task& task);
+
+    /// Nobody knows the contents of the version's datum any more; on `node` alone if that is given.
+    void lose(const Version& version, const std::string& reason, std::optional<Node> node = std::nullopt);
+    /// Which part of the version's datum has no contents and why; empty if all of it has.
+    std::optional<std::string> missing(const Version& version) const;
+    /// The program has written all of it.
+    void restore(const Version& version);
+    /// The version is about to end.
+    void forget(const Version& version) {
+        if (any()) restore(version);
+    }
+    /// What was lost on single nodes is known in other ways from now on.
+    void forget_nodes();
+
+  private:
+    using Reason = std::shared_ptr<const std::string>;
+    struct Entry {
+        Part part;
+        std::optional<Node> node;  ///< empty: wherever it is read
+        Reason reason;
+    };
+    struct Missing {
+        const Datum* datum;
+        Entry entry;
+    };
+
+    void add(const Version& version, const Entry& entry);
+    void clear(const Version& version, const Part& part);
+    void add_writes(const Task& task, const Reason& reason);
+    void clear_writes(const Task& task, bool overwritten_only);
+    std::optional<Missing> missing_for(const Task& task) const;
+    static std::string describe(const Missing& missing);
+    void count();
+
+    std::atomic<std::size_t> entries_{0};  ///< of both; written under the lock
+    mutable std::mutex lock_;              // guards what follows
+    std::unordered_map<const Version*, std::vector<Entry>> parts_;
+    std::unordered_map<const Task*, Reason> failed_;  ///< and have not completed
+};
+
+}  // namespace basalt::detail
