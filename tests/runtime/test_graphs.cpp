@@ -215,7 +215,7 @@ TEST_CASE("wait_for() returns in time though tasks last longer") {
     const bool own_graph = GENERATE(false, true);
     CAPTURE(workers, own_graph);
     const Watchdog watchdog("wait_for");
-    Runtime runtime(Setting{"locality", workers}.config());
+    Runtime runtime(Setting{"priority", workers}.config());
     Graph graph(runtime);
     std::optional<SubmitTo> here;
     if (own_graph) here.emplace(graph);
@@ -233,7 +233,7 @@ TEST_CASE("wait_for() returns in time though tasks last longer") {
 }
 
 TEST_CASE("wait_for() throws what wait() would") {
-    Runtime runtime(Setting{"locality", 2}.config());
+    Runtime runtime(Setting{"priority", 2}.config());
     runtime.submit({.name = "bad"}, [] { throw std::runtime_error("boom"); });
     CHECK_THROWS_AS(runtime.wait_for(60s), TaskError);
     CHECK(runtime.wait_for(60s));
@@ -241,7 +241,7 @@ TEST_CASE("wait_for() throws what wait() would") {
 
 TEST_CASE("a library's own tasks go to the graph that the thread submits to") {
     const Watchdog watchdog("SubmitTo");
-    Runtime runtime(Setting{"locality", 2}.config());
+    Runtime runtime(Setting{"priority", 2}.config());
     Graph graph(runtime);
     Graph inner(runtime);
     Gate gate;
@@ -267,7 +267,7 @@ TEST_CASE("a library's own tasks go to the graph that the thread submits to") {
 
 TEST_CASE("a factorization in one graph is not disturbed by errors in another", "[sanitize]") {
     const Watchdog watchdog("lu beside errors");
-    Runtime runtime(Setting{"locality", 4}.config());
+    Runtime runtime(Setting{"priority", 4}.config());
     std::atomic<bool> stop{false};
     std::thread failing([&] {
         Graph graph(runtime);
@@ -280,7 +280,7 @@ TEST_CASE("a factorization in one graph is not disturbed by errors in another", 
         Graph graph(runtime);
         const SubmitTo here(graph);
         Matrix<double> a(runtime, 200, 200, {32, 32});
-        a.generate(*make_generator<double>("random", 200, 200, 1));
+        a.fill(make_generator<double>("random", 200, 200, 1));
         const auto factored = lu_factor(runtime, a);
         runtime.wait();
         CHECK(factored.info() == 0);
@@ -314,7 +314,7 @@ TEST_CASE("priorities of graphs add to those of tasks") {
 
 TEST_CASE("a graph is refused inside a task, and after its runtime has ended") {
     const Watchdog watchdog("misuse");
-    auto runtime = std::make_unique<Runtime>(Setting{"locality", 2}.config());
+    auto runtime = std::make_unique<Runtime>(Setting{"priority", 2}.config());
     Graph graph(*runtime);
     std::string text;
     runtime->submit({.name = "outer"}, [&] {
@@ -337,7 +337,7 @@ TEST_CASE("a graph is refused inside a task, and after its runtime has ended") {
 
 TEST_CASE("nesting costs the same at every depth", "[sanitize]") {
     const Watchdog watchdog("nesting", 120s);
-    Runtime runtime(Setting{"locality", 2}.config());
+    Runtime runtime(Setting{"priority", 2}.config());
     // with a cost that grows with the depth this would take minutes
     constexpr int depth = 100'000;
     std::atomic<int> deepest{0};

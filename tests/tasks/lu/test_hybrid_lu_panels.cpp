@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tasks/lu/options.hpp"
 #include "tests/tasks/lu/hybrid_lu_cases.hpp"
 #include "tests/tasks/on_gpus/gpu_tables.hpp"
 #include "tests/tasks/on_gpus/panels_alone.hpp"
