@@ -31,7 +31,7 @@ struct Emulation {
     /// Failures are sticky, as after a fault inside a GPU kernel: the device is lost.
     bool failures_are_sticky = false;
     /// The only device that fails, from 0 to gpus - 1; without a value all devices fail.
-    std::optional<int> failing_gpu;
+    std::optional<int> failing_gpu = std::nullopt;
 };
 
 }  // namespace basalt

@@ -47,8 +47,8 @@ class SubmissionTarget {
 ///
 /// What a program submits to a Runtime directly belongs to the runtime's own graph, which all threads share. A Graph of
 /// its own keeps the errors of one part of a program apart: an exception in one of its tasks cancels what has not
-/// started of this graph, and this graph's wait() rethrows it. Dependencies hold across graphs: they follow the order in
-/// which tasks are submitted to the runtime, to whatever graph.
+/// started of this graph, and this graph's wait() rethrows it. Dependencies hold across graphs: they follow the order
+/// in which tasks are submitted to the runtime, to whatever graph.
 ///
 /// A task of another graph that reads what a failed or cancelled task should have written does not run either, and its
 /// graph's wait() throws a DataError; tasks that do not depend on it run. Data become valid again when a task
@@ -70,8 +70,8 @@ class Graph {
     template <class... Args>
     void submit(const TaskOptions& options, Args&&... args);
 
-    /// Waits until none of the graph's tasks is in flight, running tasks meanwhile. Rethrows the graph's first error, or
-    /// throws Cancelled after cancel(); the graph is usable afterwards.
+    /// Waits until none of the graph's tasks is in flight, running tasks meanwhile. Rethrows the graph's first error,
+    /// or throws Cancelled after cancel(); the graph is usable afterwards.
     void wait();
     /// wait() with a limit, kept to within a few milliseconds. False when the time ran out first; tasks go on.
     bool wait_for(std::chrono::nanoseconds limit);

@@ -58,13 +58,13 @@ void submit(Engine& engine, const TaskOptions& options, const AccessRecord* reco
 ///
 /// Tasks run in parallel as far as their accesses allow: hazards (read after write, write after read, write
 /// after write) follow program order. All threads outside tasks share one program order; a running task has one of its
-/// own, and what it submits are its children. A task's children may only access subsets of what the task itself accesses
-/// (or data made inside it); the task completes when its children have. Children run before tasks of lower levels that
-/// are ready, whatever their priorities; among tasks of one level priorities decide.
+/// own, and what it submits are its children. A task's children may only access subsets of what the task itself
+/// accesses (or data made inside it); the task completes when its children have. Children run before tasks of lower
+/// levels that are ready, whatever their priorities; among tasks of one level priorities decide.
 ///
 /// What is submitted outside tasks belongs to the runtime's own graph, which all threads share, or to a Graph (see
-/// graph.hpp). A graph is waited for, cancelled and fails as a whole. What depends on a failed or cancelled task does not
-/// run, in whatever graph it is, until a task overwrites the data: wait() throws a DataError there.
+/// graph.hpp). A graph is waited for, cancelled and fails as a whole. What depends on a failed or cancelled task does
+/// not run, in whatever graph it is, until a task overwrites the data: wait() throws a DataError there.
 ///
 /// Thread-safety: every member function may be called from any thread at any time, except the destructor.
 /// Submissions of several threads outside tasks are serialised in the order in which they take a lock.

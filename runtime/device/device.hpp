@@ -64,16 +64,16 @@ enum class RelayEnd : std::uint8_t { passed_on, last };
 /// What the calling thread enqueues on devices, for as long as it lives: a name that Device::on_failure() gets back.
 class WorkInHand {
   public:
-    explicit WorkInHand(const void* work) : outer_(std::exchange(of_thread_, work)) {}
+    explicit WorkInHand(void* work) : outer_(std::exchange(of_thread_, work)) {}
     ~WorkInHand() { of_thread_ = outer_; }
     WorkInHand(const WorkInHand&) = delete;
     WorkInHand& operator=(const WorkInHand&) = delete;
 
-    static const void* of_thread() { return of_thread_; }
+    static void* of_thread() { return of_thread_; }
 
   private:
-    const void* const outer_;
-    static inline constinit thread_local const void* of_thread_ = nullptr;
+    void* const outer_;
+    static inline constinit thread_local void* of_thread_ = nullptr;
 };
 
 /// One GPU, or an emulated one: memory, streams, events, copies and kernels, all asynchronous.
@@ -148,8 +148,8 @@ class Device {
 
     /// `noticed` is called where something fails in its stream's turn and the device goes on, before anything begins
     /// that waits for it: on emulated devices, on the stream's thread. It is given the work in hand (see WorkInHand)
-    /// of the thread that enqueued what fails. Set before anything is enqueued.
-    virtual void on_failure(const std::function<void(const void* work)>& /*noticed*/) {}
+    /// of the thread that enqueued what fails, while the exception is handled. Set before anything is enqueued.
+    virtual void on_failure(const std::function<void(void* work)>& /*noticed*/) {}
 
     /// Marks the present end of the stream. time_of() can be asked for timed tickets.
     virtual Ticket record(StreamRole stream, Timing timing) = 0;

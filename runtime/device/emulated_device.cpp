@@ -257,7 +257,7 @@ void EmulatedDevice::launch(StreamRole stream, std::function<void(Stream)> kerne
     });
 }
 
-void EmulatedDevice::on_failure(const std::function<void(const void* work)>& noticed) {
+void EmulatedDevice::on_failure(const std::function<void(void* work)>& noticed) {
     for (const auto& queue : queues_) queue->stream.on_failure(noticed);
 }
 

@@ -92,7 +92,7 @@ class EmulatedDevice final : public Device {
     std::optional<RelayMark> relay_to_peer(Device& peer, const Copy& copy, const std::optional<RelayMark>& before,
                                            RelayEnd end) override;
     void launch(StreamRole stream, std::function<void(Stream)> kernel) override;
-    void on_failure(const std::function<void(const void* work)>& noticed) override;
+    void on_failure(const std::function<void(void* work)>& noticed) override;
 
     Ticket record(StreamRole stream, Timing timing) override;
     bool reached(StreamRole stream, Ticket ticket) override;

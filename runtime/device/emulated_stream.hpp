@@ -57,7 +57,7 @@ class EmulatedStream {
     void enqueue_wait(std::shared_ptr<Timeline> other, Ticket ticket);
     /// Called when work has thrown, before anything behind it begins, with the work in hand of the thread that enqueued
     /// it. Set before anything is enqueued.
-    void on_failure(std::function<void(const void* work)> noticed) { failure_noticed_ = std::move(noticed); }
+    void on_failure(std::function<void(void* work)> noticed) { failure_noticed_ = std::move(noticed); }
     Ticket record(Timing timing);
 
     const std::shared_ptr<Timeline>& timeline() const { return timeline_; }
@@ -75,7 +75,7 @@ class EmulatedStream {
     struct Operation {
         Kind kind;
         std::function<void()> run;
-        const void* in_hand = WorkInHand::of_thread();
+        void* in_hand = WorkInHand::of_thread();
     };
     struct Failed {
         Ticket seen_by;  // the first ticket behind it
@@ -89,8 +89,8 @@ class EmulatedStream {
 
     const std::chrono::nanoseconds longest_delay_;
     const std::atomic<bool>& lost_;
-    std::function<void(const void*)> failure_noticed_;  // published by the first operation
-    std::mt19937_64 random_;                 // the thread's own
+    std::function<void(void*)> failure_noticed_;  // published by the first operation
+    std::mt19937_64 random_;                      // the thread's own
     const std::shared_ptr<Timeline> timeline_ = std::make_shared<Timeline>();
     std::array<std::int64_t, Device::remembered_tickets> times_{};  // 0: not timed; published by the timeline
 

@@ -210,18 +210,9 @@ std::vector<StreamPoint> Driver::ends_of_lost(const DeviceWork& work) const {
 }
 
 void Driver::watch_device() {
-    device_.on_failure([this](const void* work) {
-        if (work != nullptr) notice_failure(*static_cast<const Task*>(work));
+    device_.on_failure([this](void* work) {
+        if (work != nullptr) failed(*static_cast<Task*>(work));
     });
-}
-
-/// The task's work on the device has failed, and the driver has not got there yet: nothing more of the task's graph is
-/// computed. The error follows.
-void Driver::notice_failure(const Task& task) {
-    const DeviceWork& work = *task.on_device();
-    if (work.failed) work.failed();
-    p_.graph.unwritten().fail(task, "task " + task_label(task) + " failed on " + device_.name());
-    task.scope->cancel();
 }
 
 void Driver::failed(Task& task) {

@@ -94,7 +94,6 @@ class Driver final : public DeviceQueue {
     Ticket enqueue_work(Task& task, Enqueued& streams);
     void mark_end(Task& task, Enqueued& streams, Ticket begin);
     std::vector<StreamPoint> ends_of_lost(const DeviceWork& work) const;
-    void notice_failure(const Task& task);
     void failed(Task& task);
     bool sleep();
     bool complete_reached();

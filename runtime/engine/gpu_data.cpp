@@ -20,7 +20,7 @@ void GpuData::prefetch(const AccessRecord& record, Place place, Purpose purpose)
     if (place.is_gpu() && !gpus_.has(place.gpu_number())) {
         throw UsageError("prefetch: " + gpus_.no_such_gpu(place.gpu_number()));
     }
-    if (inside_task()) return;  // the data are where they are
+    if (graph_.current_scope().owner != nullptr) return;  // inside a task the data are where they are
     const std::lock_guard guard(graph_.root().order.lock);
     Version& version = root_version(record);
     if (place.is_cpu() && !version.residency) return;
@@ -28,7 +28,7 @@ void GpuData::prefetch(const AccessRecord& record, Place place, Purpose purpose)
 }
 
 void GpuData::broadcast(const AccessRecord& record, Purpose purpose, BroadcastRoute route) {
-    if (coherence_ == nullptr || record.datum == nullptr || inside_task()) return;
+    if (coherence_ == nullptr || record.datum == nullptr || graph_.current_scope().owner != nullptr) return;
     const std::lock_guard guard(graph_.root().order.lock);
     coherence_->broadcast(root_version(record), purpose, route);
 }

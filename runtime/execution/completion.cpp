@@ -22,6 +22,9 @@ void Completion::close_children(Task& task, Scope* children) {
     if (std::exception_ptr error = children->take_error()) {
         graph_.unwritten().fail(task, "task " + task_label(task) + " failed, because a task inside it did");
         task.scope->fail(std::move(error));
+    } else if (task.scope->drained()) {
+        graph_.unwritten().fail(task,
+                                "its graph was cancelled before what is inside task " + task_label(task) + " ran");
     }
     graph_.retire(children);
 }

@@ -74,8 +74,8 @@ bool is(const std::exception_ptr& error) {
 void fail_task(Unwritten& unwritten, Task& task, const std::string& place) {
     std::exception_ptr error = std::current_exception();
     unwritten.fail(task, reason_of(task, place, error));
-    // that a graph was cancelled is no news to it
-    if (is<Cancelled>(error) && task.scope->drained()) return;
+    // that a graph was cancelled is no news to it, nor that something in it was not written
+    if (task.scope->drained() && (is<Cancelled>(error) || is<DataError>(error))) return;
     // a child's error that the parent did not handle keeps naming the child
     if (!is<TaskError>(error)) error = wrap_error(task, place, std::move(error));
     task.scope->fail(std::move(error));

@@ -25,6 +25,7 @@ struct DeviceTurn {
 struct DeviceWork {
     int device = 0;  ///< whose driver enqueues it
     StreamRole role = StreamRole::compute;
+    std::uint64_t order = 0;  ///< larger than those of all tasks before it in program order
     StreamPoints waits;
     /// Work of the runtime's own: enqueues it. Empty: the task's kernel is the work.
     std::function<void(const DeviceTurn&)> operation;

@@ -8,7 +8,8 @@
 
 namespace basalt::detail {
 
-/// A task that is on its way into the graph: its slot, and the edges that lead to it. Lives under the lock of the scope's program order.
+/// A task that is on its way into the graph: its slot, and the edges that lead to it. Lives under the lock of the
+/// scope's program order.
 class NewTask final : public DependencySink {
   public:
     NewTask(TaskGraph& graph, Scope& scope, SlotCache& cache);

@@ -87,6 +87,7 @@ DeviceWork& TaskBuilder::run_on(int device, StreamRole role, std::uint8_t node) 
     DeviceWork& work = graph_.device_works().take();
     work.device = device;
     work.role = role;
+    work.order = scope_.order.next_stamp;  // this task's, which is larger than those of all before it
     new_.task().device_work.store(&work, std::memory_order_relaxed);
     new_.task().node.store(node, std::memory_order_relaxed);
     return work;
@@ -144,7 +145,8 @@ void TaskBuilder::record_hazards() {
     const TaskRef self = task.ref();
     for (std::uint32_t i = 0; i < task.access_count; ++i) {
         Version& version = *access[i].version;
-        AccessMap& map = version.datum->home_order == scope_.order.id ? version.accesses : scope_.order.map_of(&version);
+        AccessMap& map =
+            version.datum->home_order == scope_.order.id ? version.accesses : scope_.order.map_of(&version);
         map.record(self, access[i], new_);
     }
     new_.make_edges();

@@ -24,7 +24,8 @@ struct NoWork {
 /// A task's priority in a graph with a priority of its own.
 inline int sum_of_priorities(int task, int graph) {
     const std::int64_t sum = std::int64_t{task} + graph;
-    return static_cast<int>(std::clamp<std::int64_t>(sum, std::numeric_limits<int>::min(), std::numeric_limits<int>::max()));
+    return static_cast<int>(
+        std::clamp<std::int64_t>(sum, std::numeric_limits<int>::min(), std::numeric_limits<int>::max()));
 }
 
 /// The door to the graph: every task, the user's, a transfer or the runtime's own, is made and submitted by one of

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "runtime/graph/datum.hpp"
+#include "runtime/graph/device_work.hpp"
 
 namespace basalt::detail {
 
@@ -11,9 +12,7 @@ namespace {
 
 using Part = Unwritten::Part;
 
-Part part_of(const BoundAccess& access) {
-    return {access.row_begin, access.row_end, access.col_begin, access.col_end};
-}
+Part part_of(const BoundAccess& access) { return {access.row_begin, access.row_end, access.col_begin, access.col_end}; }
 
 Part all_of(const Version& version) { return {0, version.datum->rows, 0, version.datum->cols}; }
 
@@ -36,6 +35,12 @@ void for_each_rest(const Part& part, const Part& hole, const Visit& visit) {
     if (part.col_begin < hole.col_begin) visit(Part{top, bottom, part.col_begin, hole.col_begin});
     if (hole.col_end < part.col_end) visit(Part{top, bottom, hole.col_end, part.col_end});
 }
+
+/// A task on a device: its number in program order. Others: 0, since they begin when all before them have completed.
+std::uint64_t order_of(const Task& task) { return task.on_device() != nullptr ? task.on_device()->order : 0; }
+
+/// Whether an entry of that order is of a task in front of this one.
+bool is_before(std::uint64_t order, const Task& task) { return task.on_device() == nullptr || order < order_of(task); }
 
 template <class F>
 void for_each_access(const Task& task, const F& visit) {
@@ -94,7 +99,7 @@ void Unwritten::take_over(const Task& task) {
 
 void Unwritten::lose(const Version& version, const std::string& reason, std::optional<Node> node) {
     const std::lock_guard guard(lock_);
-    add(version, {all_of(version), node, std::make_shared<const std::string>(reason)});
+    add(version, {0, all_of(version), node, std::make_shared<const std::string>(reason)});
     count();
 }
 
@@ -126,22 +131,26 @@ void Unwritten::forget_nodes() {
 
 void Unwritten::add(const Version& version, const Entry& entry) {
     std::vector<Entry>& entries = parts_[&version];
-    const auto same_node = [&](const Entry& other) { return !other.node || other.node == entry.node; };
+    const auto says_as_much = [&](const Entry& other) {
+        return other.order == entry.order && (!other.node || other.node == entry.node);
+    };
     const bool known = std::any_of(entries.begin(), entries.end(), [&](const Entry& other) {
-        return same_node(other) && covers(other.part, entry.part);
+        return says_as_much(other) && covers(other.part, entry.part);
     });
     if (!known) entries.push_back(entry);
 }
 
-void Unwritten::clear(const Version& version, const Part& part) {
+void Unwritten::clear(const Version& version, const Part& part, const Task& task) {
     const auto known = parts_.find(&version);
     if (known == parts_.end()) return;
     std::vector<Entry> rest;
     for (const Entry& entry : known->second) {
-        if (!parts_overlap(entry.part, part)) {
+        if (!is_before(entry.order, task) || !parts_overlap(entry.part, part)) {
             rest.push_back(entry);
         } else {
-            for_each_rest(entry.part, part, [&](const Part& left) { rest.push_back({left, entry.node, entry.reason}); });
+            for_each_rest(entry.part, part, [&](const Part& left) {
+                rest.push_back({entry.order, left, entry.node, entry.reason});
+            });
         }
     }
     if (rest.empty()) {
@@ -153,7 +162,7 @@ void Unwritten::clear(const Version& version, const Part& part) {
 
 void Unwritten::add_writes(const Task& task, const Reason& reason) {
     for_each_access(task, [&](const BoundAccess& access) {
-        if (writes(access.mode)) add(*access.version, {part_of(access), std::nullopt, reason});
+        if (writes(access.mode)) add(*access.version, {order_of(task), part_of(access), std::nullopt, reason});
     });
 }
 
@@ -161,7 +170,7 @@ void Unwritten::clear_writes(const Task& task, bool overwritten_only) {
     if (parts_.empty()) return;
     for_each_access(task, [&](const BoundAccess& access) {
         const bool cleared = overwritten_only ? access.mode == AccessMode::write : writes(access.mode);
-        if (cleared) clear(*access.version, part_of(access));
+        if (cleared) clear(*access.version, part_of(access), task);
     });
 }
 
@@ -173,6 +182,7 @@ std::optional<Unwritten::Missing> Unwritten::missing_for(const Task& task) const
         const auto known = parts_.find(access[i].version);
         if (access[i].mode == AccessMode::write || known == parts_.end()) continue;
         for (const Entry& entry : known->second) {
+            if (!is_before(entry.order, task)) continue;
             const bool here = !entry.node || *entry.node == node || node == Task::several_nodes;
             if (here && parts_overlap(entry.part, part_of(access[i]))) return Missing{access[i].version->datum, entry};
         }

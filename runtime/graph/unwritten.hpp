@@ -18,6 +18,9 @@ namespace basalt::detail {
 /// cancelled, or a GPU was lost that held the only copy. A task that reads such a part does not run, and what it should
 /// have written has no contents either, whatever graph it belongs to. A task that overwrites a part makes it valid.
 ///
+/// Devices run ahead of their drivers: what a task did there may become known after what a later one did. So such tasks
+/// carry their number in program order, and each only heeds and clears what an earlier one left.
+///
 /// Thread-safe. The runtime pays for all this with one load a task as long as everything is valid: any() is relaxed,
 /// because whoever depends on a task that changed the state has synchronised with its completion.
 class Unwritten {
@@ -59,6 +62,7 @@ class Unwritten {
   private:
     using Reason = std::shared_ptr<const std::string>;
     struct Entry {
+        std::uint64_t order;  ///< of the task that should have written it
         Part part;
         std::optional<Node> node;  ///< empty: wherever it is read
         Reason reason;
@@ -69,7 +73,7 @@ class Unwritten {
     };
 
     void add(const Version& version, const Entry& entry);
-    void clear(const Version& version, const Part& part);
+    void clear(const Version& version, const Part& part, const Task& task);
     void add_writes(const Task& task, const Reason& reason);
     void clear_writes(const Task& task, bool overwritten_only);
     std::optional<Missing> missing_for(const Task& task) const;

@@ -28,8 +28,8 @@ class OutsidePlace {
     /// Nothing is in flight, or the place is free: tells the threads that wait for that.
     void notify_waiters();
 
-    /// A thread that must not begin a task of unknown length: the stand-in works the place for it, at once. Returns when
-    /// done() holds, or at the deadline.
+    /// A thread that must not begin a task of unknown length: the stand-in works the place for it, at once. Returns
+    /// when done() holds, or at the deadline.
     void leave_to_stand_in(const std::function<bool()>& done, std::chrono::steady_clock::time_point deadline);
 
     /// The stand-in, on its own thread: sleeps until woken() holds; looks at it when called.
@@ -49,9 +49,9 @@ class OutsidePlace {
     ParkingLot& parking_;
     const void* const awaited_;
     std::atomic<bool> taken_{false};
-    std::atomic<int> waiters_{0};  ///< outside threads that want the place
+    std::atomic<int> waiters_{0};        ///< outside threads that want the place
     std::atomic<int> timed_waiters_{0};  ///< outside threads that leave the place to the stand-in
-    std::mutex lock_;              ///< with the condition: the place was left, or all is quiet
+    std::mutex lock_;                    ///< with the condition: the place was left, or all is quiet
     std::condition_variable changed_;
     std::atomic<bool> stand_in_parked_{false};
     std::atomic<bool> stand_in_works_{false};

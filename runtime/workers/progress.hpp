@@ -10,8 +10,8 @@
 
 namespace basalt::detail {
 
-/// How many tasks of the runtime's own graph are in flight. There is no shared counter: each place and driver counts what it finished,
-/// and the difference to what was submitted is taken when somebody asks.
+/// How many tasks of the runtime's own graph are in flight. There is no shared counter: each place and driver counts
+/// what it finished, and the difference to what was submitted is taken when somebody asks.
 class Progress {
   public:
     Progress(const TaskGraph& graph, ParkingLot& parking, OutsidePlace& outside)

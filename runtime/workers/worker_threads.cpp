@@ -45,7 +45,8 @@ void WorkerThreads::worker_main(Worker& worker) {
 }
 
 /// Works place 0 while tasks are there and no outside thread does: little was submitted for a period, so the
-/// program is busy elsewhere, or an outside thread calls for it. Leaves as soon as an outside thread asks for the place.
+/// program is busy elsewhere, or an outside thread calls for it. Leaves as soon as an outside thread asks for the
+/// place.
 void WorkerThreads::stand_in_main() {
     Worker& worker = *p_.workers[0];
     if (p_.bind) bind_this_thread(0);

@@ -112,11 +112,12 @@ class Workload {
         CHECK(found == n * 3);
     }
 
-    /// All contents are memory that can be read and written.
+    /// All contents can be written, and read afterwards.
     void touch_everything() {
         for (const Array<int>& x : written_) fill(x);
         for (const Array<int>& x : kept_) fill(x);
         fill(borrowed_);
+        CHECK(sum(borrowed_) == n * (n - 1) / 2);
     }
 
     std::int64_t result() const {
@@ -147,7 +148,7 @@ class Workload {
         return std::accumulate(view.data(), view.data() + view.size(), std::int64_t{0});
     }
     static void fill(const Array<int>& x) {
-        const View<int> view = x.host_view();
+        const View<int> view = x.host_overwrite();
         for (Index i = 0; i < view.size(); ++i) view[i] = static_cast<int>(i);
     }
 
@@ -160,7 +161,7 @@ class Workload {
     Array<int> borrowed_;
 };
 
-/// The errors of one graph; that a lost device is not used, or contents are not there, are consequences.
+/// The errors of one graph; that a lost device is not used, or data have no contents, are consequences.
 struct Errors {
     std::vector<std::string> texts;
 
@@ -179,6 +180,8 @@ struct Errors {
             const bool consequence = mentions(text, "is lost after") || mentions(text, ", which is lost") ||
                                      mentions(text, "wait() tells why");
             if (!consequence) texts.push_back(text);
+        } catch (const DataError& error) {
+            CHECK(mentions(error.what(), " has no valid contents: "));
         }
     }
 };
@@ -376,10 +379,52 @@ TEST_CASE("behind what fails in its stream's turn nothing is computed, on that G
         gate.open();
         CHECK_THROWS_AS(runtime->wait(), TaskError);
         CHECK(computed == 0);
+        CHECK_THROWS_AS(x.host_view(), DataError);
         runtime->submit({.place = Place::gpu(1)}, readwrite(x), counted);
+        CHECK_THROWS_AS(runtime->wait(), DataError);
+        CHECK(computed == 0);
+        runtime->submit({.place = Place::gpu(1)}, write(x), counted);
         runtime->wait();
         CHECK(computed == 1);
     }
+}
+
+TEST_CASE("what only a lost GPU had is never read again, until it is written", "[sanitize]") {
+    const Watchdog watchdog;
+    Emulation emulation;
+    emulation.failing_kernel = 3;
+    emulation.failures_are_sticky = true;
+    const auto runtime = DeviceSetting{.gpus = 1, .emulation = emulation}.runtime();
+    Array<int> a(*runtime, 4, "a"), b(*runtime, 4, "b"), sum(*runtime, 1, "sum");
+    const auto fill = [](View<int> x) { std::fill_n(x.data(), x.size(), 42); };
+    const auto gpu = Place::gpu(0);
+    runtime->submit({.name = "make a", .place = gpu}, write(a), fill, cuda([](Stream) {}));
+    runtime->wait();
+    runtime->submit({.name = "make b", .place = gpu}, write(b), fill, cuda([](Stream) {}));
+    runtime->submit(
+        {.name = "faults", .place = gpu}, read(a), readwrite(b), [](View<const int>, View<int>) {},
+        cuda([](Stream) {}));
+    CHECK_THROWS_AS(runtime->wait(), TaskError);
+
+    const auto error_of = [](const auto& call) -> std::string {
+        try {
+            call();
+        } catch (const DataError& error) {
+            return error.what();
+        }
+        return "no DataError";
+    };
+    CHECK(mentions(error_of([&] { a.host_view(); }), "'a' rows [0, 4) has no valid contents: gpu 0"));
+    CHECK(mentions(error_of([&] { b.host_view(); }), "task faults failed on gpu 0"));
+    std::atomic<int> ran{0};
+    runtime->submit({.name = "sum", .place = Place::cpu()}, read(a), write(sum),
+                    [&](View<const int>, View<int>) { ++ran; });
+    CHECK(mentions(error_of([&] { runtime->wait(); }), "task sum did not run: 'a' rows [0, 4)"));
+    CHECK(ran == 0);
+    runtime->submit({}, write(a), fill);
+    runtime->submit({}, read(a), write(sum), [&](View<const int> a, View<int> sum) { sum[0] = a[0] + a[3]; });
+    CHECK(sum.host_view()[0] == 84);
+    runtime->wait();
 }
 
 TEST_CASE("after the loss of a GPU a system of equations is solved by the cores") {

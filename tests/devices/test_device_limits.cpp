@@ -60,7 +60,7 @@ TEST_CASE("a GPU kernel that uses the runtime is told that it must not") {
     const auto runtime = DeviceSetting{.gpus = 1}.runtime();
     Array<int> x(*runtime, 10);
     const auto told = [&](auto misuse) {
-        runtime->submit({.name = "odd", .place = Place::gpu(0)}, readwrite(x),
+        runtime->submit({.name = "odd", .place = Place::gpu(0)}, write(x),
                         gpu_kernel([misuse](Stream, View<int>) { misuse(); }));
         return error_of<TaskError>([&] { runtime->wait(); });
     };

@@ -225,7 +225,7 @@ TEST_CASE("wait_for() returns in time though tasks last longer") {
     CHECK_FALSE(runtime.wait_for(10ms));
     const auto took = std::chrono::steady_clock::now() - begin;
     CHECK(took >= 10ms);
-    CHECK(took < 5s);  // before, it never returned: the waiting thread itself stood in a task
+    CHECK(took < 5s);      // before, it never returned: the waiting thread itself stood in a task
     gate.await_arrival();  // another thread began a task
     gate.open();
     CHECK(runtime.wait_for(60s));

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -20,6 +22,7 @@ class GraphCheck {
           program_(Generator(seed, devices).program()),
           oracle_(program_),
           execution_(runtime, program_),
+          outcomes_(static_cast<std::size_t>(program_.graphs), Outcome::finished),
           expected_looks_(program_.tasks.size()),
           random_(~seed) {}
 
@@ -42,14 +45,20 @@ class GraphCheck {
             for (int t = 0; t < program_.threads; ++t) threads.emplace_back([this, t] { submit_all(t); });
             for (std::thread& thread : threads) thread.join();
         }
-        wait();
+        for (int g = 0; g < program_.graphs; ++g) wait(g);
+        for (int g = 0; g < program_.graphs; ++g) check_outcome(g);
         if (complaint_.empty()) complaint_ = execution_.complaint();
         if (complaint_.empty()) compare();
         return complaint_;
     }
 
   private:
-    bool contents_count() const { return !program_.throws && !program_.cancels; }
+    /// How a graph ended: the first thing that a wait() for it told.
+    enum class Outcome { finished, failed, cancelled, lacked_data };
+
+    bool all_finished() const {
+        return std::all_of(outcomes_.begin(), outcomes_.end(), [](Outcome o) { return o == Outcome::finished; });
+    }
 
     void complain(const std::string& what) {
         const std::lock_guard guard(lock_);
@@ -59,11 +68,12 @@ class GraphCheck {
     void submit_all(int thread) {
         for (std::size_t i = 0; i < program_.tasks.size(); ++i) {
             if (program_.thread_of[i] != thread) continue;
+            const auto here = execution_.use_graph(program_.tasks[i].graph);
             if (static_cast<int>(i) == program_.cancel_before) runtime_.cancel();
             execution_.submit(program_.tasks[i]);
             for (std::size_t e = 0; e < program_.errands[i].size(); ++e) run_errand(i, e);
         }
-        if (program_.threads > 1 && program_.waits_in_threads) runtime_.wait();
+        if (program_.threads > 1 && program_.waits_in_threads) wait(thread % program_.graphs);
     }
 
     void run_errand(std::size_t i, std::size_t number) {
@@ -71,10 +81,11 @@ class GraphCheck {
         const auto datum = static_cast<std::size_t>(errand.datum);
         const std::vector<Cell>& expected = expected_looks_[i][number];
         switch (errand.kind) {
-            case Errand::look: compare_look(i, datum, execution_.look_at(datum), expected); break;
+            case Errand::look: compare_look(i, datum, look_at(datum), expected); break;
             case Errand::renew: {
-                const std::vector<Cell> left = execution_.renew(datum);
-                if (belongs_to_test(program_.data[datum])) compare_look(i, datum, left, expected);
+                // nobody is told whether memory that comes home has contents: after failures the test writes them
+                const std::vector<Cell> left = execution_.renew(datum, program_.fails ? &expected : nullptr);
+                if (belongs_to_test(program_.data[datum]) && !program_.fails) compare_look(i, datum, left, expected);
                 break;
             }
             case Errand::prefetch:
@@ -85,9 +96,20 @@ class GraphCheck {
         }
     }
 
-    void compare_look(std::size_t i, std::size_t datum, const std::vector<Cell>& found,
+    /// The datum's contents; nothing where the runtime says that there are none.
+    std::optional<std::vector<Cell>> look_at(std::size_t datum) {
+        try {
+            return execution_.look_at(datum);
+        } catch (const basalt::DataError& error) {
+            if (!program_.fails) complain(std::string("no task fails, but: ") + error.what());
+            return std::nullopt;
+        }
+    }
+
+    /// What is there is right, whatever failed elsewhere.
+    void compare_look(std::size_t i, std::size_t datum, const std::optional<std::vector<Cell>>& found,
                       const std::vector<Cell>& expected) {
-        if (contents_count() && !same(found, expected)) {
+        if (found && !execution_.caught() && !same(*found, expected)) {
             complain("datum " + std::to_string(datum) + " is wrong behind task " +
                      std::to_string(program_.tasks[i].id));
         }
@@ -101,38 +123,77 @@ class GraphCheck {
                           });
     }
 
-    void wait() {
+    void wait(int graph) {
+        const auto here = execution_.use_graph(graph);
+        Outcome outcome = Outcome::finished;
         try {
-            if (random_.one_in(4)) {
+            if (graph % 2 == 0 && program_.threads == 1 && random_.one_in(4)) {
                 while (!runtime_.wait_for(std::chrono::microseconds(100))) {
                 }
             } else {
                 runtime_.wait();
             }
-            if (must_throw()) complain("wait() returned although a task of the program threw");
-            if (must_be_cancelled()) complain("wait() returned although the graph was cancelled");
         } catch (const basalt::TaskError& error) {
-            check_error(error);
+            check_error(graph, error);
+            outcome = Outcome::failed;
         } catch (const basalt::Cancelled&) {
-            if (!must_be_cancelled()) complain("wait() threw Cancelled");
+            outcome = Outcome::cancelled;
+        } catch (const basalt::DataError&) {
+            outcome = Outcome::lacked_data;
         }
+        const std::lock_guard guard(lock_);
+        Outcome& known = outcomes_[static_cast<std::size_t>(graph)];
+        if (known == Outcome::finished) known = outcome;
+    }
+
+    void check_outcome(int graph) {
+        const std::string label = "graph " + std::to_string(graph);
         try {
+            const auto here = execution_.use_graph(graph);
             runtime_.wait();
         } catch (...) {
-            complain("a second wait() threw");
+            complain(label + ": a second wait() threw");
         }
+        const Outcome outcome = outcomes_[static_cast<std::size_t>(graph)];
+        const bool failed = any_task_of(graph, [&](const TaskSpec& task) { return execution_.thrown(task.id); });
+        const bool cancelled = any_task_of(graph, [&](const TaskSpec& task) { return cancelled_in(task); });
+        // errors of children may be caught by their parents; those of the program's own tasks never are
+        const bool told = outcome == Outcome::failed || outcome == Outcome::lacked_data;  // the first error counts
+        if (failed && !told && !cancelled) complain(label + ": no wait() threw its task's error");
+        if (cancelled && outcome == Outcome::finished) complain(label + ": it was cancelled and no wait() told");
+        if (outcome == Outcome::cancelled && !cancelled && !was_cancelled_outside(graph)) {
+            complain(label + ": wait() threw Cancelled");
+        }
+        // of several threads that wait for one graph, another one may have taken its first error
+        if (outcome == Outcome::lacked_data && program_.threads == 1 && all_others_finished(graph)) {
+            complain(label + ": wait() threw DataError though nothing failed elsewhere");
+        }
+        if (outcome == Outcome::cancelled && !cancelled && program_.threads == 1) check_cancelled_outside(graph);
     }
 
-    /// Errors of children may be caught by their parents; those of the program's own tasks never are.
-    bool must_throw() const {
+    template <class Predicate>
+    bool any_task_of(int graph, const Predicate& predicate) const {
         return std::any_of(program_.tasks.begin(), program_.tasks.end(),
-                           [&](const TaskSpec& task) { return execution_.thrown(task.id); });
+                           [&](const TaskSpec& task) { return task.graph == graph && predicate(task); });
     }
-
-    bool must_be_cancelled() const {
-        if (program_.cancel_before >= 0) return true;
-        return std::any_of(program_.tasks.begin(), program_.tasks.end(),
-                           [&](const TaskSpec& t) { return cancelled_in(t); });
+    bool all_others_finished(int graph) const {
+        for (int g = 0; g < program_.graphs; ++g) {
+            if (g != graph && outcomes_[static_cast<std::size_t>(g)] != Outcome::finished) return false;
+        }
+        return true;
+    }
+    /// Whether the program's submitting thread calls cancel(), which has no effect while the graph is idle.
+    bool was_cancelled_outside(int graph) const {
+        return program_.cancel_before >= 0 &&
+               program_.tasks[static_cast<std::size_t>(program_.cancel_before)].graph == graph;
+    }
+    void check_cancelled_outside(int graph) {
+        for (auto i = static_cast<std::size_t>(program_.cancel_before); i < program_.tasks.size(); ++i) {
+            const TaskSpec& task = program_.tasks[i];
+            if (task.graph == graph && execution_.runs(task.id) != 0) {
+                complain("task " + std::to_string(task.id) + " ran although the graph was cancelled before");
+            }
+        }
     }
     bool cancelled_in(const TaskSpec& task) const {
         if (task.cancels && execution_.runs(task.id) > 0) return true;
@@ -140,11 +201,12 @@ class GraphCheck {
                            [&](const TaskSpec& child) { return cancelled_in(child); });
     }
 
-    void check_error(const basalt::TaskError& error) {
+    void check_error(int graph, const basalt::TaskError& error) {
         try {
             std::rethrow_exception(error.cause());
         } catch (const Thrown& thrown) {
-            if (!execution_.thrown(thrown.id)) complain("wait() threw what no task threw");
+            const bool in_graph = any_task_of(graph, [&](const TaskSpec& task) { return is_in(task, thrown.id); });
+            if (!execution_.thrown(thrown.id) || !in_graph) complain("wait() threw what no task of the graph threw");
             const std::string label = "node(" + std::to_string(thrown.id) + ")";
             if (error.task() != label) complain("the error of " + label + " names task " + error.task());
         } catch (const std::exception& other) {
@@ -152,39 +214,46 @@ class GraphCheck {
         }
     }
 
+    static bool is_in(const TaskSpec& task, int id) {
+        return task.id == id || std::any_of(task.children.begin(), task.children.end(),
+                                            [&](const TaskSpec& child) { return is_in(child, id); });
+    }
+
     void compare() {
-        for (const TaskSpec& task : program_.tasks) compare_task(task);
         for (std::size_t i = 0; i < program_.tasks.size(); ++i) {
-            const TaskSpec& task = program_.tasks[i];
-            if (program_.cancel_before >= 0 && static_cast<int>(i) >= program_.cancel_before &&
-                execution_.runs(task.id) != 0) {
-                complain("task " + std::to_string(task.id) + " ran although the graph was cancelled before");
-            }
-            if (execution_.thrown(task.id)) check_dependants(i);
+            compare_task(program_.tasks[i]);
+            if (execution_.thrown(program_.tasks[i].id)) check_dependants(i);
         }
-        if (!contents_count()) return;
         for (std::size_t d = 0; d < program_.data.size(); ++d) {
-            if (!same(execution_.look_at(d), oracle_.contents(d))) complain("datum " + std::to_string(d) + " is wrong");
+            const auto found = look_at(d);
+            if (found && !execution_.caught() && !same(*found, oracle_.contents(d))) {
+                complain("datum " + std::to_string(d) + " is wrong");
+            }
         }
     }
 
     void compare_task(const TaskSpec& task) {
         const int runs = execution_.runs(task.id);
         const std::string label = "task " + std::to_string(task.id);
-        if (contents_count() ? runs != 1 : runs > 1) complain(label + " ran " + std::to_string(runs) + " times");
-        if (contents_count() && !(execution_.hashes(task.id) == oracle_.hashes[static_cast<std::size_t>(task.id)])) {
+        if (all_finished() && !execution_.caught() ? runs != 1 : runs > 1) {
+            complain(label + " ran " + std::to_string(runs) + " times");
+        }
+        if (all_finished() && !execution_.caught() &&
+            !(execution_.hashes(task.id) == oracle_.hashes[static_cast<std::size_t>(task.id)])) {
             complain(label + " read something else than it does serially");
         }
         for (const TaskSpec& child : task.children) compare_task(child);
     }
 
-    /// Nothing that has to wait for the failed task may have run. (On a device it may be on its way by then.)
+    /// Nothing of its graph that has to wait for the failed task may have run. (On a device it may be on its way by
+    /// then, and with several threads one of them may have waited since.)
     void check_dependants(std::size_t failed) {
-        if (program_.tasks[failed].on_gpu) return;
+        if (program_.tasks[failed].on_gpu || program_.threads > 1) return;
         // data overwritten since, which are perhaps in other memory now
         std::vector<bool> fresh(program_.data.size(), false);
         for (std::size_t i = failed + 1; i < program_.tasks.size(); ++i) {
             const TaskSpec& later = program_.tasks[i];
+            if (later.graph != program_.tasks[failed].graph) continue;
             for (const AccessSpec& b : later.accesses) {
                 const auto datum = static_cast<std::size_t>(b.datum);
                 if (may_be_renamed(program_.data[datum]) && overwrites_all(b)) fresh[datum] = true;
@@ -224,9 +293,10 @@ class GraphCheck {
     const Program program_;
     Oracle oracle_;
     Execution execution_;
+    std::vector<Outcome> outcomes_;                               ///< of the graphs
     std::vector<std::vector<std::vector<Cell>>> expected_looks_;  // by task and errand
     Random random_;
-    std::mutex lock_;  // guards complaint_ while several threads submit
+    std::mutex lock_;  // guards complaint_ and outcomes_ while several threads submit
     std::string complaint_;
 };
 

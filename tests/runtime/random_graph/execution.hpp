@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "basalt/array.hpp"
+#include "basalt/graph.hpp"
 #include "runtime/engine/gpu_data.hpp"
 #include "runtime/engine/host_copies.hpp"
 #include "runtime/engine/runtime_access.hpp"
@@ -43,8 +44,14 @@ class Execution {
           states_(static_cast<std::size_t>(program.all_tasks)),
           data_(program.data.size()) {
         for (std::size_t d = 0; d < data_.size(); ++d) register_datum(program.data[d], data_[d]);
+        for (int g = 1; g < program.graphs; ++g) graphs_.push_back(std::make_unique<basalt::Graph>(runtime, g));
     }
 
+    /// Has what the calling thread does outside tasks mean the graph, for as long as the result lives.
+    std::unique_ptr<basalt::SubmitTo> use_graph(int graph) const {
+        if (graph == 0) return nullptr;
+        return std::make_unique<basalt::SubmitTo>(*graphs_[static_cast<std::size_t>(graph) - 1]);
+    }
     void submit(const TaskSpec& task);
     /// The kernel: one member's share of the task.
     void perform(const TaskSpec& task, const basalt::Team& team, const std::vector<CellView>& views);
@@ -65,13 +72,18 @@ class Execution {
         }
     }
 
-    /// Destroys the datum and creates it again. Returns the contents of the test's memory in between.
-    std::vector<Cell> renew(std::size_t datum) {
+    /// Destroys the datum and creates it again. Returns the contents of the test's memory in between, which become
+    /// `contents` where those are given.
+    std::vector<Cell> renew(std::size_t datum, const std::vector<Cell>* contents) {
         LiveDatum& live = data_[datum];
         live.array.release();
         live.plane.reset();
         std::vector<Cell> left = live.memory;
-        if (!belongs_to_test(program_.data[datum])) live.memory.clear();
+        if (!belongs_to_test(program_.data[datum])) {
+            live.memory.clear();
+        } else if (contents != nullptr) {
+            for (std::size_t i = 0; i < left.size(); ++i) live.memory[i] = {(*contents)[i].value, 0};
+        }
         register_datum(program_.data[datum], live);
         return left;
     }
@@ -90,6 +102,8 @@ class Execution {
 
     int runs(int task) const { return state(task).runs.load(); }
     bool thrown(int task) const { return state(task).thrown.load(); }
+    /// Whether a task went on after an error of its children: then contents are not those of the serial run.
+    bool caught() const { return caught_.load(); }
     Hashes hashes(int task) const {
         const State& s = state(task);
         return {{s.read[0].load(), s.read[1].load()}, s.local};
@@ -258,6 +272,8 @@ class Execution {
     basalt::Runtime& runtime_;
     const Program& program_;
     std::vector<State> states_;
+    std::vector<std::unique_ptr<basalt::Graph>> graphs_;
+    std::atomic<bool> caught_{false};
     mutable std::mutex complaint_lock_;
     std::string complaint_;
     std::vector<LiveDatum> data_;  // last: destroyed first, which waits for the tasks
@@ -365,6 +381,7 @@ inline void Execution::wait_for_children(const TaskSpec& task) {
         runtime_.wait();
     } catch (const basalt::Error&) {
         if (!task.catches) throw;
+        caught_ = true;
     }
 }
 

@@ -25,14 +25,16 @@ class Generator {
 
     Program program() {
         if (random_.one_in(8)) program_.threads = random_.between(2, 3);
+        if (random_.one_in(4)) program_.graphs = random_.between(2, 3);
         program_.waits_in_threads = random_.one_in(2);
         choose_data();
-        const int outcome = program_.threads > 1 ? 0 : random_.between(0, 19);
+        const int outcome = random_.between(0, 14);
         const int tasks = random_.one_in(10) ? random_.between(40, 120) : random_.between(1, 25);
         for (int i = 0; i < tasks; ++i) {
             thread_ = random_.between(0, program_.threads - 1);
             program_.thread_of.push_back(thread_);
             program_.tasks.push_back(task(nullptr, 0));
+            program_.tasks.back().graph = random_.between(0, program_.graphs - 1);
             program_.errands.push_back(errands(outcome == 0));
         }
         if (outcome == 1) throw_somewhere();
@@ -251,13 +253,13 @@ class Generator {
     }
 
     void throw_somewhere() {
-        program_.throws = true;
+        program_.fails = true;
         const int count = random_.one_in(3) ? random_.between(2, 4) : 1;
         for (int i = 0; i < count; ++i) any_task().throws = true;
     }
 
     void cancel_somewhere() {
-        program_.cancels = true;
+        program_.fails = true;
         if (random_.one_in(2)) {
             program_.cancel_before = random_.between(0, static_cast<int>(program_.tasks.size()) - 1);
         } else {

@@ -44,6 +44,7 @@ struct AccessSpec {
 struct TaskSpec {
     int id = 0;
     int depth = 0;  ///< 0 for the tasks of the program, 1 for their children
+    int graph = 0;  ///< of the program's graphs, for tasks of depth 0
     int priority = 0;
     basalt::Threads threads;
     bool as_list = false;  ///< submitted with an AccessList, its kernel without views
@@ -59,7 +60,7 @@ struct TaskSpec {
     bool works_again = false;       ///< waits for all children, then works on its data a second time
     bool catches = false;           ///< goes on when a wait() for children throws
     bool throws = false;
-    bool cancels = false;  ///< calls Runtime::cancel()
+    bool cancels = false;  ///< cancels the graph that it is in
 };
 
 /// What the program does between two tasks.
@@ -80,18 +81,19 @@ struct Errand {
     AccessSpec to{};
 };
 
-/// A random program. Thread t of `threads` submits its tasks in order; datum d is thread d % threads' alone,
-/// except the last one when there are several threads: all use it, with commute.
+/// A random program. Graph 0 is the runtime's own, and each task belongs to some graph. Thread t of `threads` submits
+/// its tasks in order; datum d is thread d % threads' alone, except the last one when there are several threads: all
+/// use it, with commute.
 struct Program {
     std::vector<DatumSpec> data;
     std::vector<TaskSpec> tasks;               ///< in serial order
     std::vector<int> thread_of;                ///< of each task
     std::vector<std::vector<Errand>> errands;  ///< behind each task
     int threads = 1;
+    int graphs = 1;
     int all_tasks = 0;       ///< with children and theirs
-    int cancel_before = -1;  ///< cancel() is called before the task of this index is submitted
-    bool throws = false;     ///< some task throws, so contents are unspecified
-    bool cancels = false;
+    int cancel_before = -1;  ///< its graph is cancelled before the task of this index is submitted
+    bool fails = false;      ///< some task throws, or a graph is cancelled
     bool waits_in_threads = false;
 };
 
