@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include "runtime/engine/engine.hpp"
 #include "runtime/engine/runtime_access.hpp"
 
 namespace basalt::detail {
