@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include "runtime/engine/runtime_access.hpp"
 
 namespace basalt::detail {
 
@@ -42,34 +41,3 @@ void UserGraphs::end() noexcept {
 }
 
 }  // namespace basalt::detail
-
-namespace basalt {
-
-Graph::Graph(Runtime& runtime, int priority) : state_(detail::make_graph(runtime, priority)) {}
-
-Graph::~Graph() {
-    if (state_->runtime_ended.load(std::memory_order_acquire)) return;
-    const detail::SubmissionTarget here(state_->graph, state_->scope);
-    state_->waiting.drain();
-}
-
-Runtime& Graph::runtime() const {
-    if (state_->runtime_ended.load(std::memory_order_acquire)) {
-        throw UsageError("Graph::runtime(): the graph's runtime has ended");
-    }
-    return state_->runtime;
-}
-
-void Graph::wait() { SubmitTo(*this).runtime().wait(); }
-bool Graph::wait_for(std::chrono::nanoseconds limit) { return SubmitTo(*this).runtime().wait_for(limit); }
-void Graph::cancel() {
-    runtime();
-    state_->waiting.cancel(state_->scope);
-}
-bool Graph::cancelled() const { return state_->scope.drained(); }
-std::exception_ptr Graph::error() const { return state_->scope.error(); }
-
-SubmitTo::SubmitTo(detail::GraphState& state)
-    : runtime_((state.check_usable("using a Graph"), state.runtime)), target_(state.graph, state.scope) {}
-
-}  // namespace basalt
