@@ -87,8 +87,8 @@ class Runtime {
     /// into the task. options.place says where the task runs; its data are copied there before. If a kernel throws, all
     /// tasks of its graph that have not started are cancelled, and wait() rethrows the exception as a TaskError. From
     /// then on, and after cancel(), submitted tasks are dropped until the next wait(). A cuda kernel must not submit
-    /// tasks. Throws UsageError when an access or place is not allowed here, and DeviceError when the data of a GPU task
-    /// can never fit into its memory.
+    /// tasks. Throws UsageError when an access or place is not allowed here, and DeviceError when the data of a GPU
+    /// task can never fit into its memory.
     template <class... Args>
     void submit(const TaskOptions& options, Args&&... args) {
         static_assert(sizeof...(Args) > 0, "submit(options, accesses..., kernel): the kernel is missing");

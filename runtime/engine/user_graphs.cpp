@@ -2,7 +2,6 @@
 
 #include <string>
 
-
 namespace basalt::detail {
 
 void GraphState::check_usable(const char* what) const {
