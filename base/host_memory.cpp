@@ -2,6 +2,8 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -13,6 +15,8 @@ namespace {
 
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 constexpr std::size_t cache_line = 64;
+// as what GPUs give, for elements of types with such an alignment
+constexpr std::size_t most_aligned = 256;
 
 bool is_mapped(std::size_t bytes) { return bytes >= huge_page; }
 
@@ -43,9 +47,9 @@ HostBuffer::HostBuffer(std::size_t bytes, HostBacking backing) : size_(bytes) {
         data_ = map_huge(bytes, backing);
         return;
     }
-    if (bytes > static_cast<std::size_t>(-1) - cache_line) throw std::bad_alloc();
-    const std::size_t rounded = round_up(bytes, cache_line);
-    data_ = std::aligned_alloc(cache_line, rounded);
+    const std::size_t alignment = std::clamp(std::bit_floor(bytes), cache_line, most_aligned);
+    const std::size_t rounded = round_up(bytes, alignment);
+    data_ = std::aligned_alloc(alignment, rounded);
     if (data_ == nullptr) throw std::bad_alloc();
     std::memset(data_, 0, rounded);
 }

@@ -10,8 +10,8 @@ enum class HostBacking {
     untouched,  ///< mostly addresses, of data that only GPUs hold: they may be more than the machine has memory
 };
 
-/// Zeroed host memory, aligned to a cache line, on huge pages where it is large: pages are taken when they are first
-/// touched. Movable.
+/// Zeroed host memory, aligned to a cache line, and to 256 bytes where it is as large; on huge pages where it is
+/// larger still: pages are taken when they are first touched. Movable.
 class HostBuffer {
   public:
     HostBuffer() = default;

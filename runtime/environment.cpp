@@ -72,7 +72,7 @@ Config Config::from_environment() {
     warn_about_unknown_variables();
     Config config;
     config.workers = number_from<int>("BASALT_WORKERS", 0, most_workers, config.workers);
-    config.window = number_from<std::size_t>("BASALT_WINDOW", 1, most_window, config.window);
+    config.window = number_from<std::size_t>("BASALT_WINDOW", 0, most_window, config.window);
     config.bind = number_from<int>("BASALT_BIND", 0, 1, config.bind ? 1 : 0) != 0;
     const int gpus = number_from<int>("BASALT_GPUS", all_gpus, most_gpus, config.gpus.value_or(all_gpus));
     if (gpus != all_gpus) config.gpus = gpus;

@@ -66,9 +66,9 @@ void submit(Engine& engine, const TaskOptions& options, const AccessRecord* reco
     engine.submission().submit(options, records, count, ops, source);
 }
 
-const char* default_name(const char* stem) {
+std::string default_name(const char* stem) {
     static std::atomic<std::uint64_t> number{0};
-    return TaskName::intern(std::string(stem) + "#" + std::to_string(++number)).c_str();
+    return std::string(stem) + "#" + std::to_string(++number);
 }
 
 }  // namespace detail

@@ -1,6 +1,12 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <ranges>
+#include <span>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "basalt/view.hpp"
@@ -25,6 +31,7 @@ struct AccessRecord {
     Index row_end;
     std::int32_t col_begin;
     std::int32_t col_end;
+    std::uint32_t generation;  ///< of the datum, which has another one as soon as it is given up
     AccessMode mode;
 };
 
@@ -33,10 +40,12 @@ struct AccessRecord {
 /// A region of a datum together with the view of it that a kernel gets. Made by Array and Matrix.
 ///
 /// The view's strides and shape are fixed; its address is filled in when the task is submitted, because a
-/// write-only array may be renamed then.
+/// write-only array may be renamed then. A region may outlive its array, its matrix and even the runtime: submit()
+/// throws UsageError for an access to what was released.
 template <class T>
 struct Region {
     detail::Datum* datum;
+    std::uint32_t generation;  ///< tells the datum from a later one in the same place
     Index row_begin;
     Index row_end;
     std::int32_t col_begin;
@@ -71,7 +80,7 @@ namespace detail {
 
 template <class Element, class T>
 Access<Element> make_access(const Region<T>& r, AccessMode mode) {
-    return {{r.datum, r.row_begin, r.row_end, r.col_begin, r.col_end, mode},
+    return {{r.datum, r.row_begin, r.row_end, r.col_begin, r.col_end, r.generation, mode},
             r.offset,
             r.rows,
             r.cols,
@@ -128,13 +137,80 @@ auto commute(const D& data) {
     return commute(data.region());
 }
 
-/// A list of accesses of any length, built step by step, for tasks whose data are known only at run time. If the same
-/// region is named several times, the strongest mode holds.
+namespace detail {
+
+template <class T>
+const Region<T>& region_of(const Region<T>& region) {
+    return region;
+}
+template <HasRegion D>
+auto region_of(const D& data) {
+    return data.region();
+}
+template <class T>
+T element_of(const Region<T>& region);
+template <class R>
+using ElementOf = decltype(element_of(region_of(*std::ranges::begin(std::declval<const R&>()))));
+
+}  // namespace detail
+
+/// A std::vector, or any other range, of arrays or regions with elements of one type.
+template <class R>
+concept RegionRange = std::ranges::forward_range<const R> && std::ranges::sized_range<const R> && requires {
+    typename detail::ElementOf<R>;
+};
+
+/// What read(), write(), readwrite() and commute() return for a range of arrays or regions: an access to each of them.
+/// It refers to the range, which must exist until submit() returns.
+template <class T, class Range>
+struct RangeAccess {
+    const Range* range;
+    AccessMode mode;
+
+    using Element = T;
+    std::size_t size() const { return static_cast<std::size_t>(std::ranges::size(*range)); }
+    /// visit(access) for each of them.
+    template <class Visit>
+    void for_each(const Visit& visit) const {
+        for (const auto& data : *range) visit(detail::make_access<T>(detail::region_of(data), mode));
+    }
+};
+
+/// What a kernel gets for a range of arrays or regions: their views, in the order of the range.
+template <class T>
+using Views = std::span<const View<T>>;
+
+template <RegionRange R>
+RangeAccess<const detail::ElementOf<R>, R> read(const R& range) {
+    return {&range, AccessMode::read};
+}
+template <RegionRange R>
+RangeAccess<detail::ElementOf<R>, R> write(const R& range) {
+    return {&range, AccessMode::write};
+}
+template <RegionRange R>
+RangeAccess<detail::ElementOf<R>, R> readwrite(const R& range) {
+    return {&range, AccessMode::readwrite};
+}
+template <RegionRange R>
+RangeAccess<detail::ElementOf<R>, R> commute(const R& range) {
+    return {&range, AccessMode::commute};
+}
+
+/// A list of accesses of any length, built step by step, for tasks whose data differ in type or are known only at run
+/// time. (For data of one type a range is simpler: read(range) among the accesses of submit().) If the same region is
+/// named several times, the strongest mode holds.
 class AccessList {
   public:
     template <class T>
     AccessList& add(const Access<T>& access) {
         records_.push_back(access.record);
+        offsets_.push_back(access.offset * static_cast<Index>(sizeof(T)));
+        return *this;
+    }
+    template <class T, class Range>
+    AccessList& add(const RangeAccess<T, Range>& accesses) {
+        accesses.for_each([this](const Access<T>& access) { add(access); });
         return *this;
     }
 
@@ -155,11 +231,17 @@ class AccessList {
         return add(basalt::commute(data));
     }
 
-    void clear() { records_.clear(); }
+    void clear() {
+        records_.clear();
+        offsets_.clear();
+    }
     const std::vector<detail::AccessRecord>& records() const { return records_; }
+    /// Bytes from the start of each record's datum to the region's first element.
+    const std::vector<Index>& offsets() const { return offsets_; }
 
   private:
     std::vector<detail::AccessRecord> records_;
+    std::vector<Index> offsets_;
 };
 
 }  // namespace basalt

@@ -1,6 +1,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "basalt/access.hpp"
@@ -20,46 +24,53 @@ enum class Storage : std::uint8_t {
 class DataRegistry;
 
 /// Waits for the tasks that use the datum, and for no others, then forgets it. A task that uses the datum itself cannot
-/// wait for that; memory that the runtime owns is then freed after its last user.
-void destroy_datum(DataRegistry& registry, Datum* datum) noexcept;
-/// A name of the form "stem#number" for data without one; lives as long as the program.
-const char* default_name(const char* stem);
+/// wait for that; memory that the runtime owns is then freed after its last user. Does nothing where the runtime has
+/// ended, since that has released the datum already.
+void destroy_datum(DataRegistry& registry, Datum* datum, std::uint32_t generation) noexcept;
+/// A name of the form "stem#number" for data without one.
+std::string default_name(const char* stem);
 
-/// Owns the registration of a datum. Movable, not copyable.
+/// Owns the registration of a datum. Movable, not copyable. The registration ends with the handle or with the runtime,
+/// whichever ends first; the datum's place in memory stays readable, and its generation tells.
 class DatumHandle {
   public:
     DatumHandle() = default;
-    DatumHandle(DataRegistry& registry, Datum* datum) : registry_(&registry), datum_(datum) {}
+    DatumHandle(DataRegistry& registry, Datum* datum, std::uint32_t generation)
+        : registry_(&registry), datum_(datum), generation_(generation) {}
     DatumHandle(DatumHandle&& other) noexcept
-        : registry_(std::exchange(other.registry_, nullptr)), datum_(std::exchange(other.datum_, nullptr)) {}
+        : registry_(other.registry_), datum_(std::exchange(other.datum_, nullptr)), generation_(other.generation_) {}
     DatumHandle& operator=(DatumHandle&& other) noexcept {
         if (this != &other) {
             reset();
-            registry_ = std::exchange(other.registry_, nullptr);
+            registry_ = other.registry_;
             datum_ = std::exchange(other.datum_, nullptr);
+            generation_ = other.generation_;
         }
         return *this;
     }
     ~DatumHandle() { reset(); }
 
     void reset() noexcept {
-        if (datum_ != nullptr) destroy_datum(*registry_, datum_);
+        if (datum_ != nullptr) destroy_datum(*registry_, datum_, generation_);
         datum_ = nullptr;
     }
     Datum* get() const { return datum_; }
+    std::uint32_t generation() const { return generation_; }
+    /// Valid as long as the datum is registered.
     DataRegistry* registry() const { return registry_; }
 
   private:
     DataRegistry* registry_ = nullptr;
     Datum* datum_ = nullptr;
+    std::uint32_t generation_ = 0;
 };
 
 /// Registers `rows` x `cols` elements of `element_size` bytes. `base` is the memory unless it is owned.
-/// `name` shows up in errors. Throws std::bad_alloc or UsageError.
+/// `name`, which is copied, shows up in errors. Throws std::bad_alloc or UsageError.
 DatumHandle create_datum(Runtime& runtime, void* base, std::size_t element_size, Index rows, std::int32_t cols,
-                         Storage storage, const char* name);
+                         Storage storage, std::string_view name);
 /// Waits for every task submitted so far that uses the datum; returns its memory. Throws UsageError for an
-/// empty handle, and inside a task that did not create the datum.
+/// empty handle, after the end of the runtime, and inside a task that did not create the datum.
 void* wait_datum(const DatumHandle& handle);
 /// The same for a caller that writes all of the datum: its contents count as valid, whatever became of its users.
 void* wait_datum_to_overwrite(const DatumHandle& handle);
@@ -69,20 +80,39 @@ void* wait_datum_to_overwrite(const DatumHandle& handle);
 /// A one-dimensional array of `size` elements that tasks may access: one datum.
 ///
 /// An array that the runtime owns starts zeroed. A task that overwrites all of it never waits for earlier users: it
-/// gets fresh storage (renaming). Destruction waits for the tasks that use it. Movable, not copyable. Thread-safe like
-/// Runtime::submit; T is trivially copyable.
+/// gets fresh storage (renaming). Destruction waits for the tasks that use it. Movable, not copyable; a moved-from or
+/// released array has size 0 and is like one made by Array(). Thread-safe like Runtime::submit. T is trivially copyable
+/// and aligned to 256 bytes at most. Its memory is aligned to alignof(T) and, where it is at least as long, to a cache
+/// line.
+///
+/// An array may outlive its runtime. The runtime's end waits for the tasks, brings the contents of a wrapped array to
+/// the user's memory, and frees an owned one. Afterwards host_view() throws UsageError, and so does the submission of a
+/// task that accesses the array to any runtime. Destruction does nothing more.
 template <class T>
 class Array {
     static_assert(std::is_trivially_copyable_v<T>, "the runtime moves data as bytes");
+    static_assert(alignof(T) <= 256, "elements may be aligned to 256 bytes at most, which is what GPUs' memory is");
 
   public:
     Array() = default;
+    Array(Array&& other) noexcept : handle_(std::move(other.handle_)), size_(std::exchange(other.size_, 0)) {}
+    Array& operator=(Array&& other) noexcept {
+        if (this == &other) return *this;
+        handle_ = std::move(other.handle_);
+        size_ = std::exchange(other.size_, 0);
+        return *this;
+    }
+    ~Array() = default;
 
-    /// `size` >= 0 elements owned by the runtime. Throws std::bad_alloc, UsageError.
+    /// `size` >= 0 elements owned by the runtime. `name`, which is copied, appears in errors; nullptr: "array#number".
+    /// Throws std::bad_alloc, UsageError.
     Array(Runtime& runtime, Index size, const char* name = nullptr)
         : Array(runtime, nullptr, size, detail::Storage::owned, name) {}
 
-    /// Borrows `size` elements of the user's memory until release() or destruction; never renamed.
+    /// Borrows `size` elements of the user's memory until release() or destruction; never renamed. After a wait() outside of
+    /// tasks, in the time until the next submission, the user's memory holds the array's contents and may be read and
+    /// written directly; tasks submitted afterwards see what was written there. Tasks on GPUs therefore copy the array
+    /// there once more after each wait(): data that stay on GPUs belong into an array that the runtime owns.
     static Array wrap(Runtime& runtime, T* data, Index size, const char* name = nullptr) {
         return Array(runtime, data, size, detail::Storage::borrowed, name);
     }
@@ -95,7 +125,7 @@ class Array {
     /// Elements [begin, end). Tasks on disjoint parts are independent.
     Region<T> rows(Index begin, Index end) const {
         if (begin < 0 || end < begin || end > size_) throw_out_of_range(begin, end);
-        return {handle_.get(), begin, end, 0, 1, begin, end - begin, 1, 1, size_};
+        return {handle_.get(), handle_.generation(), begin, end, 0, 1, begin, end - begin, 1, 1, size_};
     }
 
     /// Waits for the tasks that use the array and returns its elements for the host to write, all of them. What was
@@ -117,7 +147,7 @@ class Array {
   private:
     Array(Runtime& runtime, T* data, Index size, detail::Storage storage, const char* name)
         : handle_(detail::create_datum(runtime, data, sizeof(T), size, 1, storage,
-                                       name != nullptr ? name : detail::default_name("array"))),
+                                       name != nullptr ? std::string(name) : detail::default_name("array"))),
           size_(size) {}
 
     [[noreturn]] void throw_out_of_range(Index begin, Index end) const {

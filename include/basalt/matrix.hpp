@@ -19,14 +19,17 @@ class MatrixStorage;
 /// leading dimension is the tile width. Each tile column is one datum; tasks access blocks of it.
 ///
 /// T is float or double. m, n >= 0. Movable, not copyable; a moved-from matrix is 0 x 0. Destruction waits
-/// for the tasks that use it. Regions may be taken from any thread; the runtime must outlive the matrix.
+/// for the tasks that use it. Regions may be taken from any thread.
+///
+/// A matrix may outlive its runtime, whose end does what the destruction of the matrix would have done. Afterwards the
+/// matrix keeps its shape, but members that need the runtime, the elements or a region throw UsageError.
 template <class T>
 class Matrix {
   public:
     Matrix() = default;
 
-    /// A matrix of zeros. `tile` 0 x 0: chosen by size and by the GPUs' memory. `name` (a literal, or kept alive by the
-    /// caller) appears in errors. Throws UsageError for sizes out of range, and std::bad_alloc.
+    /// A matrix of zeros. `tile` 0 x 0: chosen by size and by the GPUs' memory. `name`, which is
+    /// copied, appears in errors. Throws UsageError for sizes out of range, and std::bad_alloc.
     Matrix(Runtime& runtime, Index m, Index n, TileShape tile = {}, const char* name = "matrix");
 
     /// A copy of LAPACK's column-major array, element (i, j) at a[i + j * lda], lda >= max(1, m).

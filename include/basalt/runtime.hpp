@@ -66,6 +66,10 @@ void submit(Engine& engine, const TaskOptions& options, const AccessRecord* reco
 /// graph.hpp). A graph is waited for, cancelled and fails as a whole. What depends on a failed or cancelled task does
 /// not run, in whatever graph it is, until a task overwrites the data: wait() throws a DataError there.
 ///
+/// A task runs on a thread of the runtime or of one that waits. It must not end that thread: pthread_exit() in a kernel
+/// logs the task's name and calls std::terminate(). std::exit() in a kernel destroys static objects on that thread; a
+/// static Runtime among them terminates the program in the same way. Use std::quick_exit() or throw an exception.
+///
 /// Thread-safety: every member function may be called from any thread at any time, except the destructor.
 /// Submissions of several threads outside tasks are serialised in the order in which they take a lock.
 class Runtime {
@@ -74,21 +78,35 @@ class Runtime {
     Runtime() : Runtime(Config::from_environment()) {}
     /// Starts the workers. Throws UsageError, which names the setting, if one is out of range.
     explicit Runtime(const Config& config);
-    /// Waits for everything submitted. An error that no wait() has seen is logged, not thrown.
+    /// Waits for everything submitted, then releases the arrays and matrices that outlive the runtime (see Array). An
+    /// error that no wait() has seen is logged, not thrown. Inside one of the runtime's tasks, or in a destructor of
+    /// what a kernel captured, it logs the task's name and calls std::terminate(): the thread would wait for itself,
+    /// and a destructor has no other way to refuse.
     ~Runtime();
     Runtime(const Runtime&) = delete;
     Runtime& operator=(const Runtime&) = delete;
 
     /// Submits a task: options, any number of accesses, and last its kernels: one for CPU cores, one for GPUs (marked
-    /// by cuda()), or both in this order. Returns at once. If the window is full, it runs tasks first.
+    /// by cuda()), or both in this order.
+    ///
+    /// An access is read(x), write(x), readwrite(x) or commute(x), where x is an array, a region, or a range of those
+    /// such as a std::vector<Array<double>>. The kernel gets a View for an array or region and Views, a std::span of
+    /// them, for a range.
     ///
     /// The CPU kernel is called as f(views...), f(team, views...), f() or f(team), the cuda kernel as g(stream,
-    /// views...) or g(stream): views in the order of the accesses, a `const Team&` first in a gang. Kernels are moved
-    /// into the task. options.place says where the task runs; its data are copied there before. If a kernel throws, all
-    /// tasks of its graph that have not started are cancelled, and wait() rethrows the exception as a TaskError. From
-    /// then on, and after cancel(), submitted tasks are dropped until the next wait(). A cuda kernel must not submit
-    /// tasks. Throws UsageError when an access or place is not allowed here, and DeviceError when the data of a GPU
-    /// task can never fit into its memory.
+    /// views...) or g(stream): views in the order of the accesses. A `const Team&` is passed only to kernels that
+    /// cannot be called without: a gang's generic kernel names it, as in [](const Team& team, auto... views). Kernels
+    /// are moved into the task. options.place says where the task runs; its data are copied there before. If a kernel
+    /// throws, all tasks of its graph that have not started are cancelled, and wait() rethrows the exception as a
+    /// TaskError. From then on, and after cancel(), submitted tasks are dropped until the next wait(). A cuda kernel
+    /// must not submit tasks and must not wait.
+    ///
+    /// Returns at once while fewer tasks are in flight than Config::window. Otherwise the calling thread first runs
+    /// other tasks. So a mutex that tasks lock must not be held over submit(), unless Config::window is 0.
+    ///
+    /// Throws UsageError when an access or place is not allowed here: for data that were released or belong to another
+    /// Runtime, a gang on a GPU, or a GPU that does not exist. Throws DeviceError when the data of a GPU task can never
+    /// fit into its memory.
     template <class... Args>
     void submit(const TaskOptions& options, Args&&... args) {
         static_assert(sizeof...(Args) > 0, "submit(options, accesses..., kernel): the kernel is missing");
@@ -108,8 +126,8 @@ class Runtime {
                              std::make_index_sequence<accesses>{});
     }
 
-    /// The same with a list of any length; the kernels take no views but nothing or the list's Addresses:
-    /// f(), f(team), f(addresses), f(team, addresses); g(stream), g(stream, addresses).
+    /// The same with a list of accesses to data of different types; the kernels take no views but nothing or the list's
+    /// Addresses: f(), f(team), f(addresses), f(team, addresses); g(stream), g(stream, addresses).
     template <class List, class F>
     requires std::is_same_v<std::remove_cvref_t<List>, AccessList>
     void submit(const TaskOptions& options, List&& list, F&& kernel) {
@@ -126,7 +144,8 @@ class Runtime {
     }
 
     /// Copies the data to a GPU, or back to the host, before a task needs them there. `priority` and `step` are those
-    /// of the copies, as in TaskOptions. UsageError for Place::any().
+    /// of the copies, as in TaskOptions. Does nothing inside a task. Throws UsageError for Place::any(), a GPU that does
+    /// not exist, and data that submit() would refuse: empty arrays, released ones and those of other runtimes.
     template <class T>
     void prefetch(const Region<T>& region, Place place, int priority = 0, std::optional<int> step = std::nullopt) {
         prefetch(read(region).record, place, priority, step);
@@ -136,7 +155,7 @@ class Runtime {
         prefetch(data.region(), place, priority, step);
     }
     /// Copies the data to all GPUs, from one to the next: by copy engines, or by kernels if the GPUs have nothing to
-    /// compute.
+    /// compute. Does nothing without GPUs.
     template <class T>
     void broadcast(const Region<T>& region, int priority = 0, std::optional<int> step = std::nullopt) {
         broadcast(read(region).record, priority, step);
@@ -145,6 +164,11 @@ class Runtime {
     /// Waits until all submitted tasks have completed, and runs tasks meanwhile. Inside a task: until its children have
     /// completed. Rethrows the first error of the graph (a TaskError), or Cancelled after cancel(); the runtime is
     /// usable afterwards.
+    ///
+    /// Throws UsageError inside a GPU kernel, and in a destructor of what a kernel captured: such an object is
+    /// destroyed before its task counts as complete. (A destructor that lets it out ends the program with this error's
+    /// text.) A task must not block on another thread that waits for the runtime: neither would ever go on. A thread
+    /// outside of tasks that waits for several seconds in which no task completes logs which tasks are running.
     void wait();
 
     /// wait() with a limit. False when the time ran out first; tasks go on. Outside tasks the limit is kept to within a
@@ -195,23 +219,40 @@ class Runtime {
         }
     }
 
-    template <class F, class G, class... Element>
-    void submit_bound(const TaskOptions& options, F&& cpu, G&& gpu, const Access<Element>&... access) {
+    template <class F, class G, class... A>
+    void submit_bound(const TaskOptions& options, F&& cpu, G&& gpu, const A&... access) {
         using Cpu = std::decay_t<F>;
         using Gpu = std::decay_t<G>;
-        static_assert(detail::is_cpu_kernel<Cpu, View<Element>...>,
+        static_assert(detail::is_cpu_kernel<Cpu, typename detail::ArgumentOf<A>::Passed...>,
                       "the kernel takes neither the views of its accesses nor nothing");
-        static_assert(detail::is_cuda_kernel<Gpu, View<Element>...>,
+        static_assert(detail::is_cuda_kernel<Gpu, typename detail::ArgumentOf<A>::Passed...>,
                       "the cuda kernel takes neither (Stream, views of its accesses...) nor (Stream)");
-        const std::array<detail::AccessRecord, sizeof...(Element)> records{access.record...};
-        if constexpr (sizeof...(Element) > 0 && detail::takes_arguments<Cpu, Gpu, View<Element>...>) {
-            using Ops = detail::ViewOps<Cpu, Gpu, Element...>;
+        if constexpr ((detail::is_range_access<A> || ...)) {
+            const std::size_t count = (std::size_t{0} + ... + detail::records_of(access));
+            detail::RecordBuffer records(count);
+            (records.add(access), ...);
+            submit_records(options, records.begin(), count, std::forward<F>(cpu), std::forward<G>(gpu), access...);
+        } else {
+            const std::array<detail::AccessRecord, sizeof...(A)> records{access.record...};
+            submit_records(options, records.data(), records.size(), std::forward<F>(cpu), std::forward<G>(gpu),
+                           access...);
+        }
+    }
+
+    template <class F, class G, class... A>
+    void submit_records(const TaskOptions& options, const detail::AccessRecord* records, std::size_t count, F&& cpu,
+                        G&& gpu, const A&... access) {
+        using Cpu = std::decay_t<F>;
+        using Gpu = std::decay_t<G>;
+        if constexpr (sizeof...(A) > 0 &&
+                      detail::takes_arguments<Cpu, Gpu, typename detail::ArgumentOf<A>::Passed...>) {
+            using Ops = detail::ViewOps<Cpu, Gpu, A...>;
             typename Ops::Source source{std::forward<F>(cpu), std::forward<G>(gpu), {access...}};
-            detail::submit(*engine_, options, records.data(), records.size(), Ops::ops, &source);
+            detail::submit(*engine_, options, records, count, Ops::ops, &source);
         } else {
             using Ops = detail::PlainOps<Cpu, Gpu>;
             typename Ops::Source source{std::forward<F>(cpu), std::forward<G>(gpu)};
-            detail::submit(*engine_, options, records.data(), records.size(), Ops::ops, &source);
+            detail::submit(*engine_, options, records, count, Ops::ops, &source);
         }
     }
 
@@ -219,16 +260,20 @@ class Runtime {
     void submit_list(const TaskOptions& options, const AccessList& list, F&& cpu, G&& gpu) {
         using Cpu = std::decay_t<F>;
         using Gpu = std::decay_t<G>;
-        static_assert(detail::is_cpu_kernel<Cpu, Addresses> && detail::is_cuda_kernel<Gpu, Addresses>,
+        const detail::AccessRecord* const records = list.records().data();
+        const std::size_t count = list.records().size();
+        constexpr bool users = detail::is_cpu_kernel<Cpu, Addresses> && detail::is_cuda_kernel<Gpu, Addresses>;
+        using List = std::conditional_t<users, Addresses, detail::DatumAddresses>;
+        static_assert(detail::is_cpu_kernel<Cpu, List> && detail::is_cuda_kernel<Gpu, List>,
                       "a kernel submitted with an AccessList takes (), (const Team&) or the list's Addresses");
-        if constexpr (detail::takes_arguments<Cpu, Gpu, Addresses>) {
-            using Ops = detail::ListOps<Cpu, Gpu>;
-            typename Ops::Source source{std::forward<F>(cpu), std::forward<G>(gpu), list.records().size()};
-            detail::submit(*engine_, options, list.records().data(), list.records().size(), Ops::ops, &source);
+        if constexpr (detail::takes_arguments<Cpu, Gpu, List>) {
+            using Ops = detail::ListOps<Cpu, Gpu, List>;
+            typename Ops::Source source{std::forward<F>(cpu), std::forward<G>(gpu), list};
+            detail::submit(*engine_, options, records, count, Ops::ops, &source);
         } else {
             using Ops = detail::PlainOps<Cpu, Gpu>;
             typename Ops::Source source{std::forward<F>(cpu), std::forward<G>(gpu)};
-            detail::submit(*engine_, options, list.records().data(), list.records().size(), Ops::ops, &source);
+            detail::submit(*engine_, options, records, count, Ops::ops, &source);
         }
     }
 

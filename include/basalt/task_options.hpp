@@ -61,7 +61,7 @@ struct TaskOptions {
     /// Among ready tasks, those of larger priority run first. On a GPU, tasks above 0 also use a stream of high
     /// priority.
     int priority = 0;
-    /// More than one makes the task a gang: its kernel takes a Team first.
+    /// More than one makes the task a gang, on CPU cores: its kernel takes a Team first.
     Threads threads = {};
     /// Shown in traces and errors.
     TileIndex tile = {};

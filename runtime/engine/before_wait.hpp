@@ -8,10 +8,11 @@
 namespace basalt::detail {
 
 /// Actions that run once each: when the program next waits outside tasks, before it does, or when their owner ends.
-/// Thread-safe; actions may submit tasks.
+/// A runtime has such actions for its own end, too. Thread-safe; actions may submit tasks.
 class BeforeWait {
   public:
-    /// `owner` is kept alive while the action runs. `key` names the action.
+    /// `owner` is kept alive while the action runs; empty: the owner does not end while run_all() runs. `key` names the
+    /// action.
     void add(std::weak_ptr<const void> owner, const void* key, std::function<void()> action);
     /// Runs the action of that name, if it has not run: for the owner at its end.
     void run(const void* key);

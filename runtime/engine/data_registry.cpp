@@ -9,6 +9,8 @@
 
 #include <spdlog/spdlog.h>
 
+#include "runtime/graph/datum_pool.hpp"
+
 namespace basalt::detail {
 
 namespace {
@@ -24,13 +26,12 @@ bool is_addressable(std::size_t element_size, Index rows, std::int32_t cols) {
 }  // namespace
 
 Datum* DataRegistry::create(void* base, std::size_t element_size, Index rows, std::int32_t cols, Storage storage,
-                            const char* name) {
+                            std::string_view name) {
     if (!is_addressable(element_size, rows, cols)) {
         throw UsageError(std::string(name) + ": " + std::to_string(rows) + " x " + std::to_string(cols) +
                          " elements; allowed are sizes from 0 to what memory can address");
     }
-    auto datum = std::make_unique<Datum>();
-    datum->name = name;
+    DatumOwner datum(&DatumPool::of_process().take(graph_, name));
     datum->element_size = element_size;
     datum->rows = rows;
     datum->cols = cols;
@@ -85,7 +86,7 @@ bool DataRegistry::may_wait_here(const Datum& datum) {
 Scope& DataRegistry::check_may_wait(const Datum& datum) {
     Scope& home = home_of(datum);
     if (&home != &graph_.current_scope()) {
-        throw UsageError(std::string("waiting for ") + datum.name +
+        throw UsageError("waiting for " + datum.name +
                          " inside a task that did not create it: its users may be waiting for this very task");
     }
     return home;
@@ -131,6 +132,7 @@ void DataRegistry::wait_at_home(Datum& datum, Scope& home, Submission::Contents 
 }
 
 void DataRegistry::destroy(Datum* datum) noexcept {
+    datum->end_registration();
     const ThreadContext* context = ThreadContext::of(graph_);
     if (context != nullptr && context->inside_device_kernel()) {
         spdlog::critical("basalt: '{}' is given up inside a GPU kernel; its registration is leaked", datum->name);
@@ -144,7 +146,7 @@ void DataRegistry::destroy(Datum* datum) noexcept {
         return;
     }
     if (used_here || (datum->renameable && !may_wait_here(*datum))) return destroy_when_unused(datum, home);
-    const std::unique_ptr<Datum> owned(datum);
+    const DatumOwner owned(datum);
     using Contents = Submission::Contents;
     try {
         wait_at_home(*datum, home, datum->borrowed ? Contents::at_home : Contents::anywhere);
@@ -162,8 +164,16 @@ void DataRegistry::destroy_when_unused(Datum* datum, Scope& home) {
     datum->current->abandon();
     submission_.submit_internal(home, *datum->current, Submission::Contents::anywhere, [this, datum] {
         graph_.unwritten().forget(*datum->current);
-        datum->give_up();
+        DatumPool::of_process().give_up(*datum);
     });
+}
+
+void DataRegistry::release_all() noexcept {
+    for (Datum* datum : DatumPool::of_process().of(graph_)) {
+        if (datum->is_registered()) destroy(datum);
+    }
+    // what was given up inside a task that used it: no task runs any more
+    for (Datum* datum : DatumPool::of_process().of(graph_)) DatumPool::of_process().give_back(*datum);
 }
 
 }  // namespace basalt::detail

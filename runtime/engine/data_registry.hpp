@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "basalt/array.hpp"
 #include "runtime/engine/submission.hpp"
@@ -18,9 +19,11 @@ class DataRegistry {
 
     /// See create_datum() in basalt/array.hpp.
     Datum* create(void* base, std::size_t element_size, Index rows, std::int32_t cols, Storage storage,
-                  const char* name);
-    /// See destroy_datum() there.
+                  std::string_view name);
+    /// See destroy_datum() there; the datum is registered here.
     void destroy(Datum* datum) noexcept;
+    /// At the runtime's end, outside of tasks: the same for all data that are still registered.
+    void release_all() noexcept;
     /// Waits for every task submitted so far that uses the datum; its contents are in the host's memory then. Throws
     /// UsageError inside a task that did not create it, DeviceError where the contents did not come home, and DataError
     /// where there are none.

@@ -1,6 +1,9 @@
 #include "runtime/engine/engine.hpp"
 
+#include <exception>
 #include <string>
+
+#include <spdlog/spdlog.h>
 
 #include "base/machine.hpp"
 #include "base/topology.hpp"
@@ -77,9 +80,26 @@ void Engine::start_threads() {
     }
 }
 
+/// The end of the runtime waits for its tasks and joins their threads, which neither a task nor what it captured can
+/// do. A destructor cannot refuse, and to go on would end with a freed runtime under a running task.
+void Engine::terminate_inside_task() const {
+    const ThreadContext* context = ThreadContext::of(graph_);
+    if (context == nullptr && Driver::current(graph_) == nullptr) return;
+    const Task* task = context != nullptr && context->task() != nullptr ? context->task()
+                       : context != nullptr                             ? context->ended()
+                                                                        : nullptr;
+    spdlog::critical("basalt: a Runtime is destroyed inside its task '{}'; destroy it outside of its tasks",
+                     task != nullptr ? task_label(*task) : "on a GPU");
+    spdlog::default_logger()->flush();
+    std::terminate();
+}
+
 Engine::~Engine() {
+    terminate_inside_task();
     user_graphs_.end();
     waiting_.drain();
+    before_end_.run_all();
+    data_.release_all();  // of arrays that outlive the runtime
     for (const auto& driver : drivers_) driver->stop();
     threads_.stop();
 }

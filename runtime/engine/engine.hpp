@@ -48,6 +48,7 @@ class Engine {
     Waiting& waiting() { return waiting_; }
     UserGraphs& user_graphs() { return user_graphs_; }
     BeforeWait& before_wait() { return before_wait_; }
+    BeforeWait& before_end() { return before_end_; }
     DataRegistry& data() { return data_; }
     GpuData& gpu_data() { return gpu_data_; }
     GpuMemory& gpu_memory() { return gpu_memory_; }
@@ -63,6 +64,7 @@ class Engine {
   private:
     std::vector<std::unique_ptr<Driver>> make_drivers();
     void start_threads();
+    void terminate_inside_task() const;
 
     const Gpus gpus_;  ///< first of all: how many workers there are depends on them
     const Config config_;
@@ -94,6 +96,7 @@ class Engine {
 
     // what the program asks for
     BeforeWait before_wait_;
+    BeforeWait before_end_;
     Waiting waiting_;
     UserGraphs user_graphs_;
     Window window_;

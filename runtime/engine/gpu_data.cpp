@@ -2,6 +2,8 @@
 
 #include <mutex>
 
+#include "runtime/graph/access_binding.hpp"
+
 namespace basalt::detail {
 
 int GpuData::gpus_to_deal_to() const { return inside_task() || gpus_.any_lost() ? 0 : gpus_.count(); }
@@ -16,11 +18,12 @@ Version& GpuData::root_version(const AccessRecord& record) {
 
 void GpuData::prefetch(const AccessRecord& record, Place place, Purpose purpose) {
     if (place.is_any()) throw UsageError("prefetch: Place::any(); allowed is Place::cpu() or Place::gpu(number)");
-    if (coherence_ == nullptr || record.datum == nullptr) return;
     if (place.is_gpu() && !gpus_.has(place.gpu_number())) {
         throw UsageError("prefetch: " + gpus_.no_such_gpu(place.gpu_number()));
     }
-    if (graph_.current_scope().owner != nullptr) return;  // inside a task the data are where they are
+    const Scope& scope = graph_.current_scope();
+    check_region(graph_, scope, record);
+    if (coherence_ == nullptr || scope.owner != nullptr) return;  // inside a task the data are where they are
     const std::lock_guard guard(graph_.root().order.lock);
     Version& version = root_version(record);
     if (place.is_cpu() && !version.residency) return;
@@ -28,7 +31,9 @@ void GpuData::prefetch(const AccessRecord& record, Place place, Purpose purpose)
 }
 
 void GpuData::broadcast(const AccessRecord& record, Purpose purpose, BroadcastRoute route) {
-    if (coherence_ == nullptr || record.datum == nullptr || graph_.current_scope().owner != nullptr) return;
+    const Scope& scope = graph_.current_scope();
+    check_region(graph_, scope, record);
+    if (coherence_ == nullptr || scope.owner != nullptr) return;
     const std::lock_guard guard(graph_.root().order.lock);
     coherence_->broadcast(root_version(record), purpose, route);
 }

@@ -36,6 +36,9 @@ Node Placement::check_gpu(const Scope& scope, const TaskOptions& options, const 
     const int gpu = options.place.gpu_number();
     if (!gpus_.has(gpu)) refuse(options, gpus_.no_such_gpu(gpu));
     if (ops.run_on_device == nullptr) refuse(options, "placed on a GPU but without a cuda kernel");
+    if (options.threads.max > 1) {
+        refuse(options, "a gang that is placed on a GPU; gangs run on CPU cores, with Place::cpu() or Place::any()");
+    }
     if (scope.owner != nullptr) {
         refuse(options, "placed on a GPU inside a task; tasks submitted there run on CPU cores");
     }

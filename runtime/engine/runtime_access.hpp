@@ -26,7 +26,9 @@ const Gpus& gpus_of(const Runtime& runtime);
 GpuData& gpu_data(const Runtime& runtime);
 GpuMemory& gpu_memory(const Runtime& runtime);
 HostCopies& host_copies(const Runtime& runtime);
+/// Actions before the program's next wait() outside tasks, and before the runtime's end.
 BeforeWait& before_wait(const Runtime& runtime);
+BeforeWait& before_end(const Runtime& runtime);
 TraceRecorder& trace_of(const Runtime& runtime);
 /// Memory that GPUs copy to and from.
 HostPool& pinned_memory(const Runtime& runtime);

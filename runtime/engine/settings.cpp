@@ -66,9 +66,9 @@ Config checked(Config config, const std::vector<std::unique_ptr<Device>>& device
         throw UsageError("Config::workers = " + std::to_string(config.workers) + "; allowed is 0 (all cores) to " +
                          std::to_string(Config::most_workers));
     }
-    if (config.window < 1 || config.window > Config::most_window) {
+    if (config.window > Config::most_window) {
         throw UsageError("Config::window = " + std::to_string(config.window) + "; allowed is 1 to " +
-                         std::to_string(Config::most_window));
+                         std::to_string(Config::most_window) + ", or 0 for no limit");
     }
     if (config.workers == 0) {
         config.workers = usable_cores();

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 
 #include "runtime/engine/before_wait.hpp"
@@ -48,11 +50,16 @@ class Waiting {
   private:
     bool wait_until(Deadline deadline);
     bool wait_for_children(const Task& task, Scope& children, Deadline deadline);
+    void refuse_in_destructor() const;
+    void report_stall(std::int64_t seconds);
     void recover();
     bool finished(const Scope& graph) const;
     static void rethrow(Scope& scope);
 
     const Parts p_;
+    /// How long nothing happens before a thread that waits says so: doubled each time, since long kernels are no error.
+    /// Relaxed: nothing depends on it.
+    std::atomic<std::int64_t> stall_seconds_{5};
 };
 
 }  // namespace basalt::detail

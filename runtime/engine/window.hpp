@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "runtime/engine/waiting.hpp"
 #include "runtime/workers/progress.hpp"
@@ -12,8 +13,11 @@ namespace basalt::detail {
 /// Bounds the tasks of a scope that are in flight: a submitter that finds the window full helps until there is room.
 class Window {
   public:
+    /// `tasks` 0: without bounds.
     Window(std::size_t tasks, Waiting& waiting, const Progress& progress)
-        : tasks_(static_cast<std::int64_t>(tasks)), waiting_(waiting), progress_(progress) {}
+        : tasks_(tasks == 0 ? std::numeric_limits<std::int64_t>::max() : static_cast<std::int64_t>(tasks)),
+          waiting_(waiting),
+          progress_(progress) {}
 
     /// Returns when the scope may take another task.
     void make_room(const Scope& scope) {

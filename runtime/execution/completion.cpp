@@ -33,7 +33,7 @@ void Completion::clear_payload(Task& task, Worker& worker) {
     if (task.ops != nullptr && task.ops->destroy == nullptr && task.kernel_is_inline()) {
         task.ops = nullptr;
     } else if (task.ops != nullptr && worker.post == Worker::Post::place) {
-        const ThreadContext between_tasks(graph_, &worker, nullptr);  // destructors may wait, and work meanwhile
+        const ThreadContext between_tasks(graph_, &worker, nullptr, &task);  // destructors may wait, and work meanwhile
         destroy_kernel(task);
     } else {
         destroy_kernel(task);  // a driver has no place to work at

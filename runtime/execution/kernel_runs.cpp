@@ -1,6 +1,11 @@
 #include "runtime/execution/kernel_runs.hpp"
 
+#include <cxxabi.h>
+
+#include <exception>
 #include <string>
+
+#include <spdlog/spdlog.h>
 
 #include "runtime/execution/task_errors.hpp"
 
@@ -13,6 +18,14 @@ TeamBarrier& solo_barrier() {
     return barrier;
 }
 
+/// The kernel called pthread_exit(), or its thread was cancelled: the thread is the runtime's, or waits in it, and no
+/// task may take it away.
+[[noreturn]] void terminate_with_thread(const Task& task) {
+    spdlog::critical("basalt: task '{}' ends its thread (pthread_exit() or pthread_cancel())", task_label(task));
+    spdlog::default_logger()->flush();
+    std::terminate();
+}
+
 }  // namespace
 
 void KernelRuns::run(Task& task, Worker& worker, const Team& team) {
@@ -22,15 +35,22 @@ void KernelRuns::run(Task& task, Worker& worker, const Team& team) {
     const bool traced = trace_.enabled() && task.kind == TaskKind::user;
     const std::int64_t begin = traced ? TraceRecorder::now() : 0;
     bool failed = false;
+    worker.kernels.store(worker.kernels.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    // a task that waits runs others meanwhile
+    const char* const outer = worker.running.load(std::memory_order_relaxed);
+    worker.running.store(task.name, std::memory_order_relaxed);
     {
         const ThreadContext context(graph_, &worker, &task);
         try {
             task.ops->run(task.kernel_storage(), team);
+        } catch (abi::__forced_unwind&) {
+            terminate_with_thread(task);
         } catch (...) {
             fail_task(graph_.unwritten(), task, "cpu worker " + std::to_string(worker.place));
             failed = true;
         }
     }
+    worker.running.store(outer, std::memory_order_relaxed);
     if (traced) trace_.record(worker.place, task, begin);
     worker.gangs -= for_gang ? 1 : 0;
     // no member may wait for this one any more

@@ -4,13 +4,15 @@
 #include <mutex>
 #include <string>
 
+#include "runtime/graph/datum_pool.hpp"
+
 namespace basalt::detail {
 
 namespace {
 
 std::string describe(const AccessRecord& r) {
-    return std::string(r.datum->name) + " rows [" + std::to_string(r.row_begin) + ", " + std::to_string(r.row_end) +
-           ") columns [" + std::to_string(r.col_begin) + ", " + std::to_string(r.col_end) + ")";
+    return r.datum->name + " rows [" + std::to_string(r.row_begin) + ", " + std::to_string(r.row_end) + ") columns [" +
+           std::to_string(r.col_begin) + ", " + std::to_string(r.col_end) + ")";
 }
 
 /// The parent's accesses must cover the region.
@@ -43,10 +45,25 @@ Version& resolve_in_task(const Scope& scope, const AccessRecord& record) {
 
 }  // namespace
 
-void refuse_region(const AccessRecord& r) {
+void check_unusual_region(const TaskGraph& graph, const Scope& scope, const AccessRecord& r) {
     if (r.datum == nullptr) throw UsageError("access to an array or matrix that is empty or was released");
-    throw UsageError("access to " + describe(r) + ": allowed are rows up to " + std::to_string(r.datum->rows) +
-                     " and columns up to " + std::to_string(r.datum->cols));
+    const Datum& datum = *r.datum;
+    // the parent holds it, or resolve() throws: as long as the parent runs, the place has no other tenant
+    const bool may_be_parents =
+        datum.is(r.generation + 1) && scope.owner != nullptr && datum.home_order != scope.order.id;
+    if (!datum.is(r.generation) && !may_be_parents) {
+        const std::string name = DatumPool::of_process().name_of_former(datum, r.generation);
+        throw UsageError("access to an array or matrix that was released" + (name.empty() ? "" : ": '" + name + "'"));
+    }
+    if (datum.graph != &graph) {
+        throw UsageError("access to '" + datum.name +
+                         "', which belongs to another Runtime; allowed are arrays and matrices of the same Runtime");
+    }
+    const bool exists = 0 <= r.row_begin && r.row_begin <= r.row_end && r.row_end <= datum.rows && 0 <= r.col_begin &&
+                        r.col_begin <= r.col_end && r.col_end <= datum.cols;
+    if (exists) return;
+    throw UsageError("access to " + describe(r) + ": allowed are rows up to " + std::to_string(datum.rows) +
+                     " and columns up to " + std::to_string(datum.cols));
 }
 
 Version& resolve_elsewhere(Scope& scope, const AccessRecord& record) {

@@ -1,23 +1,19 @@
 #include "runtime/graph/datum.hpp"
 
-#include <utility>
-
 namespace basalt::detail {
 
-void Datum::take_back(HostBuffer buffer) {
-    std::unique_lock guard(retired_lock);
-    spare_buffers.push_back(std::move(buffer));
-    if (--retired_versions > 0 || !given_up) return;
-    guard.unlock();
-    delete this;
-}
-
-void Datum::give_up() {
-    std::unique_lock guard(retired_lock);
-    given_up = true;
-    if (retired_versions > 0) return;
-    guard.unlock();
-    delete this;
+void Datum::forget_contents() noexcept {
+    renamed.reset();
+    first = Version();
+    std::vector<HostBuffer>().swap(spare_buffers);
+    current = &first;
+    rows = 0;
+    cols = 0;
+    renameable = scratch = borrowed = false;
+    home_order = 0;
+    element_size = 0;
+    retired_versions = 0;
+    given_up = false;
 }
 
 }  // namespace basalt::detail

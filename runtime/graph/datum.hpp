@@ -2,8 +2,10 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "base/host_memory.hpp"
@@ -11,6 +13,8 @@
 #include "runtime/graph/residency.hpp"
 
 namespace basalt::detail {
+
+class TaskGraph;
 
 /// One incarnation of a datum's contents: its memory and who uses it. A datum has one, and more while
 /// renaming lets writers overtake the users of older contents.
@@ -29,7 +33,8 @@ struct Version {
 };
 
 /// What the runtime knows of one contiguous allocation. What every access needs comes first, and the first
-/// version lies right behind it, so that all of it can be fetched from memory at once.
+/// version lies right behind it, so that all of it can be fetched from memory at once. Its place in memory is the
+/// DatumPool's and stays readable.
 struct alignas(64) Datum {
     Index rows = 0;
     std::int32_t cols = 0;
@@ -39,8 +44,11 @@ struct alignas(64) Datum {
     /// The program order that keeps `Version::accesses`, by its number: that of a finished one is never used again.
     std::uint64_t home_order = 0;
     Version* current = &first;  ///< guarded by the home order's lock
-    const char* name = "";
     std::size_t element_size = 0;
+    const TaskGraph* graph = nullptr;  ///< of the runtime that registered it
+    /// Which of the place's tenants this is, see DatumPool. Changed by the thread that registers the datum or gives it
+    /// up; a thread that submits at the same time may see the old one or the new one.
+    std::atomic<std::uint32_t> generation{0};
 
     alignas(64) Version first;
     std::unique_ptr<Version> renamed;  ///< owns *current once that is no longer `first`
@@ -55,11 +63,15 @@ struct alignas(64) Datum {
     int retired_versions = 0;
     bool given_up = false;
 
-    /// A retired version has lost its last user.
-    void take_back(HostBuffer buffer);
-    /// The current version has lost its last user and the program has forgotten the datum: it deletes itself,
-    /// now or when the last retired version is back.
-    void give_up();
+    std::string name;  ///< for errors
+
+    /// Whether the program has the datum. Relaxed: the generation orders nothing.
+    bool is_registered() const { return (generation.load(std::memory_order_relaxed) & 1) != 0; }
+    bool is(std::uint32_t tenant) const { return generation.load(std::memory_order_relaxed) == tenant; }
+    /// From now on accesses to the datum are refused.
+    void end_registration() { generation.fetch_add(1, std::memory_order_relaxed); }
+    /// Frees what it owns; as new afterwards, but for name, graph and generation.
+    void forget_contents() noexcept;
 
     std::size_t bytes() const { return element_size * static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols); }
 };

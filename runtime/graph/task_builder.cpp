@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "runtime/graph/access_binding.hpp"
+#include "runtime/graph/datum_pool.hpp"
 
 namespace basalt::detail {
 
@@ -56,7 +57,7 @@ void TaskBuilder::bind(const AccessRecord* records, std::size_t count, const Ker
     for (std::size_t i = 0; i < count; ++i) {
         if (records[i].datum != nullptr) records[i].datum->prefetch();
     }
-    for (std::size_t i = 0; i < count; ++i) check_region(records[i]);
+    for (std::size_t i = 0; i < count; ++i) check_region(graph_, scope_, records[i]);
     Task& task = new_.task();
     if (count > Task::inline_accesses) task.more_accesses = new BoundAccess[count];
     BoundAccess* bound = task.access_begin();
@@ -79,7 +80,7 @@ void TaskBuilder::bind(const AccessRecord* records, std::size_t count, const Ker
 
 void TaskBuilder::bind_all(Version& version, Index row_begin, Index row_end, AccessMode mode) {
     Task& task = new_.task();
-    task.accesses[0] = BoundAccess(&version, {version.datum, row_begin, row_end, 0, version.datum->cols, mode});
+    task.accesses[0] = BoundAccess(&version, {version.datum, row_begin, row_end, 0, version.datum->cols, 0, mode});
     task.access_count = 1;
 }
 
@@ -178,7 +179,7 @@ void TaskBuilder::retire(const std::shared_ptr<Version>& version) {
     last.store_action([version, &graph = graph_] {
         graph.unwritten().forget(*version);
         version->residency.reset();
-        version->datum->take_back(std::move(version->owned));
+        DatumPool::of_process().take_back(*version->datum, std::move(version->owned));
     });
     last.record_hazards();
     last.submit();

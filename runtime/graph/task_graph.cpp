@@ -22,14 +22,16 @@ TaskGraph::TaskGraph(RunnableTasks& runnable) : runnable_(runnable), root_(next_
     root_.order.cache = &root_cache_;
 }
 
+void TaskGraph::refuse_in_device_kernel(const ThreadContext& context) {
+    if (!context.inside_device_kernel()) return;
+    throw UsageError("task '" + task_label(*context.task()) +
+                     "': the runtime is used inside its GPU kernel, which may only enqueue work on its stream");
+}
+
 /// The scope of the task's children, made when the first of them is submitted.
 Scope& TaskGraph::children_of(const ThreadContext& context) {
+    refuse_in_device_kernel(context);
     Task& task = *context.task();
-    if (context.inside_device_kernel()) {
-        throw UsageError("task '" + task_label(task) +
-                         "': the runtime is used inside its GPU kernel, which may only enqueue "
-                         "work on its stream");
-    }
     Scope* children = task.children.load(std::memory_order_acquire);
     if (children != nullptr) return *children;
     auto* fresh = new Scope(task, next_order_.fetch_add(1, std::memory_order_relaxed));

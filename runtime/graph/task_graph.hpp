@@ -51,6 +51,8 @@ class TaskGraph {
         const Task* task = ThreadContext::task_of(*this);
         return task != nullptr ? task->scope->graph : target();
     }
+    /// Throws UsageError where the context is that of a device kernel.
+    static void refuse_in_device_kernel(const ThreadContext& context);
     /// Free slots for the calling thread, which submits to the scope and holds its order's lock.
     SlotCache& slot_cache(Scope& scope) {
         Worker* worker = ThreadContext::worker_of(*this);

@@ -12,8 +12,9 @@ class TaskGraph;
 class ThreadContext {
   public:
     /// `worker`: the place that the thread works; nullptr inside a device kernel. `task`: nullptr between tasks.
-    ThreadContext(const TaskGraph& graph, Worker* worker, Task* task)
-        : graph_(&graph), worker_(worker), task_(task), outer_(innermost_) {
+    /// `ended`: the task whose kernel is being destroyed, between tasks.
+    ThreadContext(const TaskGraph& graph, Worker* worker, Task* task, const Task* ended = nullptr)
+        : graph_(&graph), worker_(worker), task_(task), ended_(ended), outer_(innermost_) {
         innermost_ = this;
     }
     ~ThreadContext() { innermost_ = outer_; }
@@ -22,6 +23,7 @@ class ThreadContext {
 
     Worker* worker() const { return worker_; }
     Task* task() const { return task_; }
+    const Task* ended() const { return ended_; }
     bool inside_device_kernel() const { return task_ != nullptr && worker_ == nullptr; }
 
     /// The innermost one of the calling thread that belongs to the graph's runtime; nullptr outside of all of it.
@@ -49,6 +51,7 @@ class ThreadContext {
     const TaskGraph* const graph_;
     Worker* const worker_;
     Task* const task_;
+    const Task* const ended_;
     const ThreadContext* const outer_;
 
     static inline constinit thread_local const ThreadContext* innermost_ = nullptr;

@@ -31,6 +31,11 @@ struct alignas(64) Worker {
     /// Whether it was late when it last looked, however long ago.
     bool counts_as_late() const { return late_until.load(std::memory_order_relaxed) != 0; }
 
+    /// Kernels that began here, and the name of the task that runs, which lives as long as the program; nullptr between
+    /// tasks. Written by this place, read by threads that wait, for messages only: relaxed suffices.
+    std::atomic<std::uint64_t> kernels{0};
+    std::atomic<const char*> running{nullptr};
+
     /// Tasks of level 0 that finished here: written by this place, read by all.
     alignas(64) std::atomic<std::uint64_t> completed{0};
 };

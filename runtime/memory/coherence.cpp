@@ -1,7 +1,10 @@
 #include "runtime/memory/coherence.hpp"
 
 #include <algorithm>
+#include <mutex>
 #include <string>
+
+#include <spdlog/spdlog.h>
 
 namespace basalt::detail {
 
@@ -32,6 +35,10 @@ Residency& Coherence::residency(Version& version) {
     fresh.version = &version;
     fresh.row_end = version.datum->rows;
     fresh.replica_on(host_node).memory = version.base;
+    if (version.datum->borrowed) {
+        const std::lock_guard guard(borrowed_lock_);
+        borrowed_.push_back(&fresh);
+    }
     return fresh;
 }
 
@@ -102,8 +109,8 @@ bool Coherence::reserve_for(Residency& r, Node node, Purpose purpose) {
     try {
         return memory_.reserve(needed, node, purpose.step);
     } catch (const DeviceError& error) {
-        throw DeviceError("moving '" + std::string(r.version->datum->name) + "' to a GPU: " + error.what(),
-                          error.device(), error.fault());
+        throw DeviceError("moving '" + r.version->datum->name + "' to a GPU: " + error.what(), error.device(),
+                          error.fault());
     }
 }
 
@@ -142,7 +149,23 @@ std::optional<int> Coherence::choose_device(const BoundAccess* accesses, std::si
     return best ? std::optional(static_cast<int>(*best)) : std::nullopt;
 }
 
+void Coherence::bring_borrowed_home() {
+    const std::lock_guard guard(borrowed_lock_);
+    for (Residency* r : borrowed_) {
+        try {
+            if (!r->valid_on(host_node)) transfers_.fetch(*r, host_node, {});
+            r->abandon();  // the user may write it: the next task on a GPU takes it from there
+        } catch (const DeviceError& error) {
+            spdlog::error("basalt: '{}' does not come home: {}", r->version->datum->name, error.what());
+        }
+    }
+}
+
 void Coherence::forget(Residency& r) {
+    {
+        const std::lock_guard guard(borrowed_lock_);
+        std::erase(borrowed_, &r);
+    }
     failures_.forget(r);
     memory_.forget(r);
 }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/spin_lock.hpp"
 #include "runtime/memory/device_memory.hpp"
 #include "runtime/memory/transfer_failures.hpp"
 #include "runtime/memory/transfers.hpp"
@@ -15,7 +16,8 @@ namespace basalt::detail {
 /// Keeps track, in program order, of where data are valid, and has the transfers that tasks need submitted in front of
 /// them (docs/decisions/0007-devices-and-memory.md).
 ///
-/// Thread-safety: all members are called under the root scope's lock, except forget().
+/// Thread-safety: all members are called under the root scope's lock, except forget(). A residency of the user's own
+/// array is forgotten by the thread that gives the array up, which no other thread may use at that time.
 class Coherence final : public ResidencyOwner {
   public:
     /// `limit`: bytes of each device that data may take up; 0: as much as it has.
@@ -43,6 +45,9 @@ class Coherence final : public ResidencyOwner {
     /// Where the version's contents are; from now on it has a residency.
     Residency& residency(Version& version);
     void forget(Residency& residency) override;
+    /// Brings the contents of the user's own arrays home, and gives up those on GPUs: once everything submitted so far
+    /// has run, the user may read and write the arrays. What a lost GPU held stays lost.
+    void bring_borrowed_home();
     DeviceMemory& memory() { return memory_; }
 
     /// Throws DeviceError where the last transfer to the host's memory is known to have failed.
@@ -64,6 +69,8 @@ class Coherence final : public ResidencyOwner {
     TransferFailures failures_;
     Transfers transfers_;
     DeviceMemory memory_;
+    SpinLock borrowed_lock_;            // guards borrowed_, since forget() comes without the root scope's lock
+    std::vector<Residency*> borrowed_;  ///< of the user's own arrays
     std::vector<std::uint64_t> given_;  ///< tasks placed on each device, for choose_device()
 };
 

@@ -55,11 +55,11 @@ void TransferFailures::check_home(const Residency& r, const std::vector<std::uni
     const std::uint64_t last = r.replicas[host_node].arrived;
     for (const Failure& failure : failures_) {
         if (failure.residency != &r || failure.node != host_node || failure.number != last) continue;
-        throw DeviceError("the contents of '" + std::string(r.version->datum->name) +
-                              "' did not come to the host's memory; wait() tells why",
-                          failure.device,
-                          devices[static_cast<std::size_t>(failure.device)]->lost() ? DeviceFault::device_lost
-                                                                                    : DeviceFault::call_failed);
+        throw DeviceError(
+            "the contents of '" + r.version->datum->name + "' did not come to the host's memory; wait() tells why",
+            failure.device,
+            devices[static_cast<std::size_t>(failure.device)]->lost() ? DeviceFault::device_lost
+                                                                      : DeviceFault::call_failed);
     }
 }
 

@@ -61,8 +61,8 @@ Node Transfers::source_for(const Residency& r, Node node) const {
     }
     if (r.valid_on(host_node)) return host_node;
     if (far) return *far;
-    throw DeviceError("the contents of '" + std::string(r.version->datum->name) + "' were on " +
-                          device_of(lost.value()).name() + ", which is lost",
+    throw DeviceError("the contents of '" + r.version->datum->name + "' were on " + device_of(lost.value()).name() +
+                          ", which is lost",
                       device_of_node(*lost), DeviceFault::device_lost);
 }
 

@@ -12,10 +12,7 @@ std::unique_lock<std::mutex> HostStripes::begin(Index elements, StripePath path)
     const auto gpus = static_cast<std::size_t>(runtime_.gpus());
     const std::size_t count = gpus * buffers_a_gpu;
     const std::size_t bytes = static_cast<std::size_t>(elements) * element_size_;
-    buffers_.clear();  // waits for their users
-    pinned_ = PooledBuffer();
-    addresses_ = HostBuffer();
-    elements_ = 0;
+    clear();
     if (through_host) {
         pinned_ = PooledBuffer(pinned_memory(runtime_), count * bytes);
     } else {
@@ -32,9 +29,16 @@ std::unique_lock<std::mutex> HostStripes::begin(Index elements, StripePath path)
     return guard;
 }
 
-Datum* HostStripes::next_datum(int gpu) {
+void HostStripes::clear() {
+    buffers_.clear();  // waits for their users
+    pinned_ = PooledBuffer();
+    addresses_ = HostBuffer();
+    elements_ = 0;
+}
+
+const DatumHandle& HostStripes::next_buffer(int gpu) {
     const auto g = static_cast<std::size_t>(gpu);
-    return buffers_[g * buffers_a_gpu + taken_[g]++ % buffers_a_gpu].get();
+    return buffers_[g * buffers_a_gpu + taken_[g]++ % buffers_a_gpu];
 }
 
 void HostStripes::done(const Datum* buffer) const { gpu_data(runtime_).abandon(*buffer); }

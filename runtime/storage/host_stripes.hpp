@@ -30,13 +30,16 @@ class HostStripes {
     /// The next buffer of that GPU as rows x cols elements, column-major and dense.
     template <class T>
     Region<T> next(int gpu, Index rows, Index cols) {
-        return {next_datum(gpu), 0, rows * cols, 0, 1, 0, rows, cols, 1, rows};
+        const DatumHandle& buffer = next_buffer(gpu);
+        return {buffer.get(), buffer.generation(), 0, rows * cols, 0, 1, 0, rows, cols, 1, rows};
     }
+    /// Waits for the buffers' users and gives their memory back.
+    void clear();
     /// All tasks that use the buffer's contents are submitted.
     void done(const Datum* buffer) const;
 
   private:
-    Datum* next_datum(int gpu);
+    const DatumHandle& next_buffer(int gpu);
 
     static constexpr std::size_t buffers_a_gpu = 4;
 

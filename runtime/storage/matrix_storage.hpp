@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "basalt/array.hpp"
@@ -18,20 +19,28 @@ namespace basalt::detail {
 /// padded_rows x tile width elements.
 class MatrixStorage {
   public:
-    MatrixStorage(Runtime& runtime, const TileGrid& grid, std::size_t element_size, const char* name);
+    MatrixStorage(Runtime& runtime, const TileGrid& grid, std::size_t element_size, std::string name);
     ~MatrixStorage();
     MatrixStorage(const MatrixStorage&) = delete;
     MatrixStorage& operator=(const MatrixStorage&) = delete;
 
-    Runtime& runtime() const { return runtime_; }
+    /// Throws UsageError after the end of the runtime.
+    Runtime& runtime() const {
+        if (runtime_ == nullptr) throw_ended();
+        return *runtime_;
+    }
     const TileGrid& grid() const { return grid_; }
     Datum* datum(Index j) const { return columns_[static_cast<std::size_t>(j)].get(); }
+    /// A reading access to all of tile column j.
+    AccessRecord whole_column(Index j) const {
+        return read(region<std::byte>(j, 0, grid_.padded_rows(), 0, grid_.shape().width)).record;
+    }
     void* column(Index j) const;
     std::size_t column_bytes() const { return static_cast<std::size_t>(grid_.tile_column_size()) * element_size_; }
     /// The distribution of tile columns over the GPUs, and the GPU of column j; Place::cpu() without GPUs.
     const ColumnDeal& deal() const { return deal_; }
     void set_deal(Deal deal) { deal_ = ColumnDeal(deal, deal_.gpus()); }
-    Place place_of(Index j) const { return runtime_.gpus() > 0 ? Place::gpu(deal_.gpu_of(j)) : Place::cpu(); }
+    Place place_of(Index j) const { return runtime().gpus() > 0 ? Place::gpu(deal_.gpu_of(j)) : Place::cpu(); }
     /// Pins the slab for copies to and from GPUs, unless it is pinned.
     void pin();
     /// The same where the host's memory holds some of the contents, once everything submitted so far has run.
@@ -62,7 +71,9 @@ class MatrixStorage {
     Region<T> region(Index j, Index row_begin, Index row_end, Index col_begin, Index col_end) const {
         check(j, row_begin, row_end, col_begin, col_end);
         const Index width = grid_.shape().width;
-        return {datum(j),
+        const DatumHandle& column = columns_[static_cast<std::size_t>(j)];
+        return {column.get(),
+                column.generation(),
                 row_begin,
                 row_end,
                 static_cast<std::int32_t>(col_begin),
@@ -76,12 +87,14 @@ class MatrixStorage {
 
   private:
     void check(Index j, Index row_begin, Index row_end, Index col_begin, Index col_end) const;
+    void end();
+    [[noreturn]] void throw_ended() const;
 
-    Runtime& runtime_;
+    Runtime* runtime_;  ///< nullptr after its end
     TileGrid grid_;
     ColumnDeal deal_;
     std::size_t element_size_;
-    const char* name_;
+    std::string name_;
     HostBuffer slab_;
     bool pinned_ = false;
     Adopted adopted_;

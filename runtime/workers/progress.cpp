@@ -18,6 +18,23 @@ std::uint64_t Progress::in_flight() const {
     return root_.submitted.load(std::memory_order_acquire) - done;
 }
 
+std::uint64_t Progress::activity() const {
+    std::uint64_t sum = completed();
+    for (const Worker* worker : workers_) sum += worker->kernels.load(std::memory_order_relaxed);
+    return sum;
+}
+
+std::string Progress::running() const {
+    std::string text;
+    for (const Worker* worker : workers_) {
+        const char* name = worker->running.load(std::memory_order_relaxed);
+        if (name == nullptr) continue;
+        if (!text.empty()) text += ", ";
+        text += "'" + std::string(name) + "' on worker " + std::to_string(worker->place);
+    }
+    return text.empty() ? "none" : text;
+}
+
 void Progress::announce_quiescence() {
     std::atomic_thread_fence(std::memory_order_seq_cst);  // own counter first, then the others'
     if (in_flight() != 0) return;

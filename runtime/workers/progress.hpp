@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "runtime/execution/parking.hpp"
@@ -24,6 +25,10 @@ class Progress {
     std::uint64_t in_flight() const;
     /// Whether nothing is in flight in any graph.
     bool idle() const { return in_flight() == 0 && graph_.busy_graphs() == 0; }
+    /// Changes whenever a kernel begins or a task of level 0 completes.
+    std::uint64_t activity() const;
+    /// "'update' on worker 1": the tasks whose kernels run, for messages.
+    std::string running() const;
     /// Wakes threads that wait for everything if nothing is in flight. Called by threads that run out of work.
     void announce_quiescence();
 

@@ -204,7 +204,7 @@ void GpuCholeskyTasks<T>::take_out_windows(int k) {
     data.write(panel_rows(k, top(k)));
     rt_.submit(
         step_task("take out", k, owner(k), urgent), data,
-        on_any_device([p, own, others = std::move(others), shape = layout()](Stream stream, const Addresses& at) {
+        on_any_device([p, own, others = std::move(others), shape = layout()](Stream stream, const DatumAddresses& at) {
             const View<T> to = shape.panel(at.back(), p.width);
             for (std::size_t i = 0; i < own.size(); ++i) {
                 on_stream::copy_window<T>(stream, transposed(shape.window(at[i], p, own[i])),
@@ -227,7 +227,7 @@ void GpuCholeskyTasks<T>::collect(int k, int gpu, const std::vector<RowWindow>& 
     for (const RowWindow& window : windows) data.read(matrix(p, window));
     data.write(collected(gpu, windows));
     rt_.submit(step_task("collect", k, gpu, urgent), data,
-               on_any_device([p, windows, shape = layout()](Stream stream, const Addresses& at) {
+               on_any_device([p, windows, shape = layout()](Stream stream, const DatumAddresses& at) {
                    const View<T> to = shape.collection(at.back(), p.width);
                    for (std::size_t i = 0; i < windows.size(); ++i) {
                        on_stream::copy_window<T>(stream, transposed(shape.window(at[i], p, windows[i])),
@@ -253,7 +253,7 @@ void GpuCholeskyTasks<T>::put_back_rows(int k) {
         data.read(panel_rows(k, windows.front().row));
         for (const RowWindow& window : windows) data.readwrite(matrix(p, window));
         rt_.submit(step_task("put back", k, gpu), data,
-                   on_any_device([p, windows, shape = layout()](Stream stream, const Addresses& at) {
+                   on_any_device([p, windows, shape = layout()](Stream stream, const DatumAddresses& at) {
                        const View<const T> from = shape.panel(at[0], p.width);
                        for (std::size_t i = 0; i < windows.size(); ++i) {
                            on_stream::copy_window<T>(stream, from.block(windows[i].row, 0, windows[i].width, p.width),

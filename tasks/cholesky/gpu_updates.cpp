@@ -49,7 +49,7 @@ void subtract_batch(Stream stream, const GpuTuning::Cholesky& tuning, const Prod
 /// Elements from each tile column of the batch to the next; the batch counts in the list `columns`. Nothing where they
 /// are not equally far apart.
 template <class T>
-std::optional<Index> column_stride(const Addresses& columns, const ProductBatch& batch) {
+std::optional<Index> column_stride(const DatumAddresses& columns, const ProductBatch& batch) {
     if (batch.count < 2) return 0;
     const auto at = [&](Index i) { return static_cast<T*>(columns[static_cast<std::size_t>(batch.column_of(i))]); };
     for (Index i = 2; i < batch.count; ++i) {
@@ -76,11 +76,11 @@ void GpuCholeskyTasks<T>::update(int k, PanelRange range, Urgency urgency) {
         rt_.submit(options, update.data,
                    on_any_device([=, shape = layout(), depth = panel(k).width, in_place = g_.in_place,
                                   tuning = &rt_.tuning().gpu.cholesky,
-                                  products = std::move(update.products)](Stream stream, const Addresses& at) {
+                                  products = std::move(update.products)](Stream stream, const DatumAddresses& at) {
                        void* const slices = by_slices ? at.back() : nullptr;
                        const View<const T> l = in_place ? shape.column(at[0]).block(0, offset, shape.rows, depth)
                                                         : shape.panel(at[0], depth);
-                       const Addresses columns(at.begin() + 1, at.end());
+                       const DatumAddresses columns(at.begin() + 1, at.end());
                        for (const ProductBatch& batch : products) {
                            const std::optional<Index> stride = column_stride<T>(columns, batch);
                            const Index together = stride ? batch.count : 1;
@@ -152,7 +152,7 @@ void GpuCholeskyTasks<T>::lower_from_left(PanelRange target, int last) {
     rt_.submit(
         step_task("update from left", target.first, owner(target.first)), data,
         on_any_device([depths = std::move(depths), shape = layout(), tuning = &rt_.tuning().gpu.cholesky,
-                       products = lower_batches(s_.panels, rows(), {target})](Stream stream, const Addresses& at) {
+                       products = lower_batches(s_.panels, rows(), {target})](Stream stream, const DatumAddresses& at) {
             const View<T> a = shape.column(at.back());
             for (std::size_t j = 0; j < depths.size(); ++j) {
                 const View<const T> l = shape.column(at[j]).block(0, 0, shape.rows, depths[j]);
@@ -191,7 +191,7 @@ void GpuCholeskyTasks<T>::upper_from_left(int target, int last) {
         if (targets.empty()) continue;
         for (const Region<T>& region : targets) data.readwrite(region);
         rt_.submit(step_task("update from left", target, gpu), data,
-                   on_any_device([t, depth, columns, count = targets.size()](Stream stream, const Addresses& at) {
+                   on_any_device([t, depth, columns, count = targets.size()](Stream stream, const DatumAddresses& at) {
                        const auto l = View<const T>::row_major(static_cast<const T*>(at[0]), t.width, depth, depth);
                        columns.for_each_group(at.data() + 1, count, [&](TileColumns<T> group) {
                            on_stream::update_trailing<T>(stream, l, group.row_range(0, depth),

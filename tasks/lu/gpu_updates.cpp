@@ -47,19 +47,20 @@ void GpuLuTasks<T>::gather(int k) {
     rt_.submit(
         {.name = "gather", .priority = patience(k, block_of_panels), .tile = {k}, .step = k, .place = Place::gpu(gpu)},
         data,
-        on_any_device([p, done, rows = rows(), nb = g_.nb, ld = g_.block_width](Stream stream, const Addresses& at) {
-            const auto l =
-                View<const T>::row_major(static_cast<const T*>(at[0]) + p.first * nb, rows - p.first, p.width, nb);
-            const RowMoves row_moves(static_cast<Index*>(at[1]), p.width);
-            T* const block = static_cast<T*>(at[3]) + p.first * ld;
-            if (done > 0) {
-                const auto before = one_tile_column(View<T>::row_major(block, rows - p.first, done, ld));
-                const auto exchanged = dense_tile_columns(static_cast<T*>(at[2]), 1, p.width, done);
-                on_stream::exchange_rows<T>(stream, row_moves, before, exchanged);
-                on_stream::copy_tile_columns<T>(stream, exchanged, before.row_range(0, p.width));
-            }
-            on_stream::copy_elements<T>(stream, l, View<T>::row_major(block + done, rows - p.first, p.width, ld));
-        }));
+        on_any_device(
+            [p, done, rows = rows(), nb = g_.nb, ld = g_.block_width](Stream stream, const DatumAddresses& at) {
+                const auto l =
+                    View<const T>::row_major(static_cast<const T*>(at[0]) + p.first * nb, rows - p.first, p.width, nb);
+                const RowMoves row_moves(static_cast<Index*>(at[1]), p.width);
+                T* const block = static_cast<T*>(at[3]) + p.first * ld;
+                if (done > 0) {
+                    const auto before = one_tile_column(View<T>::row_major(block, rows - p.first, done, ld));
+                    const auto exchanged = dense_tile_columns(static_cast<T*>(at[2]), 1, p.width, done);
+                    on_stream::exchange_rows<T>(stream, row_moves, before, exchanged);
+                    on_stream::copy_tile_columns<T>(stream, exchanged, before.row_range(0, p.width));
+                }
+                on_stream::copy_elements<T>(stream, l, View<T>::row_major(block + done, rows - p.first, p.width, ld));
+            }));
 }
 
 /// The step of the factors' panels on columns of the group from `first` to `end`.
@@ -137,7 +138,7 @@ void GpuLuTasks<T>::submit_update(const Factors& factors, const Part& part, cons
          .tile = {k},
          .step = k,
          .place = Place::gpu(part.gpu)},
-        data, on_any_device([=, ld = factors.ld](Stream stream, const Addresses& at) {
+        data, on_any_device([=, ld = factors.ld](Stream stream, const DatumAddresses& at) {
             const auto l = View<const T>::row_major(static_cast<const T*>(at[0]) + top_row * ld, columns.rows - top_row,
                                                     depth, ld);
             const auto triangle = l.block(0, 0, depth, depth), below = l.block(depth, 0, l.rows() - depth, depth);
@@ -199,7 +200,7 @@ void GpuLuTasks<T>::interchange_left(int k, std::optional<int> next) {
                     .place = Place::gpu(g)},
                    data,
                    on_any_device([p, first_column, columns = GpuColumns<T>{rows(), tile_width(), 0, col_end}](
-                                     Stream stream, const Addresses& at) {
+                                     Stream stream, const DatumAddresses& at) {
                        const RowMoves row_moves(static_cast<Index*>(at[0]), p.width);
                        auto* w = static_cast<T*>(at[1]);
                        columns.for_each_group(

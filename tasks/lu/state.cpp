@@ -42,7 +42,8 @@ T* LuState<T>::packed_block(Index tile_column) const {
 
 template <class T>
 Region<T> LuState<T>::packed_region(Index tile_column) const {
-    return {packed[static_cast<std::size_t>(tile_column)].get(), 0, 1, 0, 1, 0, packed_size_, 1, 1, packed_size_};
+    const DatumHandle& datum = packed[static_cast<std::size_t>(tile_column)];
+    return {datum.get(), datum.generation(), 0, 1, 0, 1, 0, packed_size_, 1, 1, packed_size_};
 }
 
 template <class T>

@@ -83,13 +83,8 @@ void ColumnGroups::for_each(const PanelGeometry& geometry, const GroupSteps& ste
 }
 
 void ColumnGroups::bring(Index column) const {
-    const AccessRecord all{matrix_.datum(column),
-                           0,
-                           matrix_.grid().padded_rows(),
-                           0,
-                           static_cast<std::int32_t>(matrix_.grid().shape().width),
-                           AccessMode::read};
-    gpu_data(matrix_.runtime()).prefetch(all, Place::gpu(deal_.gpu_of(column)), {.priority = priority()});
+    gpu_data(matrix_.runtime())
+        .prefetch(matrix_.whole_column(column), Place::gpu(deal_.gpu_of(column)), {.priority = priority()});
 }
 
 void ColumnGroups::enter(std::size_t number) {

@@ -30,7 +30,8 @@ class HostBlocks {
 
     /// Block b, as an array.
     Region<T> block(Index b) const {
-        return {data_[static_cast<std::size_t>(b)].get(), 0, 1, 0, 1, 0, size_, 1, 1, size_};
+        const DatumHandle& datum = data_[static_cast<std::size_t>(b)];
+        return {datum.get(), datum.generation(), 0, 1, 0, 1, 0, size_, 1, 1, size_};
     }
 
   private:

@@ -30,7 +30,7 @@ class ScratchMatrix {
     /// Rows [begin, end); a kernel sees their first `width` columns.
     Region<T> rows(Index begin, Index end, Index width) const {
         const auto cols = static_cast<std::int32_t>(cols_);
-        return {datum_.get(), begin, end, 0, cols, begin * cols_, end - begin, width, cols_, 1};
+        return {datum_.get(), datum_.generation(), begin, end, 0, cols, begin * cols_, end - begin, width, cols_, 1};
     }
     Region<T> region() const { return rows(0, rows_, cols_); }
     /// Waits for the tasks that use the matrix, until its contents are in the host's memory.

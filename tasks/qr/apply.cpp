@@ -21,6 +21,7 @@ namespace basalt {
 namespace {
 
 using detail::ColumnGpus;
+using detail::DatumAddresses;
 using detail::GpuReflections;
 using detail::gpus_to_solve_on;
 using detail::on_any_device;
@@ -130,21 +131,23 @@ class Reflections {
     void from_right(int k, const Panel& p, Index begin, Index end) {
         if (qr_.by_tiles) {
             const StepFromRight<T> step(qr_, k);
-            return from_right(
-                k, p, begin, end, step.data(),
-                [step, reflection = reflection_](const Addresses& at, View<T> c) { step.multiply(reflection, at, c); });
+            return from_right(k, p, begin, end, step.data(),
+                              [step, reflection = reflection_](const DatumAddresses& at, View<T> c) {
+                                  step.multiply(reflection, at, c);
+                              });
         }
         const Region<T> panel_region = qr_.region(p, p.first, rows());
         AccessList data;
         data.read(panel_region).read(qr_.t_of(k));
-        from_right(k, p, begin, end, data,
-                   [reflection = reflection_, panel_region, t_region = qr_.t_of(k)](const Addresses& at, View<T> c) {
-                       const View<const T> panel = read(panel_region).view(at[0]), t = read(t_region).view(at[1]);
-                       std::vector<T> memory(static_cast<std::size_t>(panel.size()));
-                       const auto v = View<T>::row_major(memory.data(), panel.rows(), panel.cols(), panel.cols());
-                       explicit_reflectors<T>(panel, v);
-                       apply_block_reflector_right<T>(reflection, v, t, c);
-                   });
+        from_right(
+            k, p, begin, end, data,
+            [reflection = reflection_, panel_region, t_region = qr_.t_of(k)](const DatumAddresses& at, View<T> c) {
+                const View<const T> panel = read(panel_region).view(at[0]), t = read(t_region).view(at[1]);
+                std::vector<T> memory(static_cast<std::size_t>(panel.size()));
+                const auto v = View<T>::row_major(memory.data(), panel.rows(), panel.cols(), panel.cols());
+                explicit_reflectors<T>(panel, v);
+                apply_block_reflector_right<T>(reflection, v, t, c);
+            });
     }
 
     /// The same with the data and the kernel of a task. The kernel gets those rows of C as one matrix.
@@ -157,7 +160,7 @@ class Reflections {
         }
         qr_.runtime.submit(
             {.name = "apply Q", .tile = {k, static_cast<int>(begin / rows_a_task_)}, .place = Place::cpu()}, data,
-            [kernel, before, begin, end, first = p.first, width, cols = c_.cols()](const Addresses& at) {
+            [kernel, before, begin, end, first = p.first, width, cols = c_.cols()](const DatumAddresses& at) {
                 std::vector<T> row_memory(static_cast<std::size_t>((end - begin) * (cols - first)));
                 const auto c = View<T>::row_major(row_memory.data(), end - begin, cols - first, cols - first);
                 const auto for_each_part = [&](const auto& visit) {

@@ -176,7 +176,7 @@ StepFromRight<T>::StepFromRight(const QrState<T>& state, int k) {
 }
 
 template <class T>
-void StepFromRight<T>::multiply(Reflection reflection, const Addresses& at, View<T> c) const {
+void StepFromRight<T>::multiply(Reflection reflection, const DatumAddresses& at, View<T> c) const {
     if (reflection == Reflection::plain) {
         for (const Placed& placed : placed_) multiply(reflection, placed, at, c);
     } else {
@@ -185,7 +185,8 @@ void StepFromRight<T>::multiply(Reflection reflection, const Addresses& at, View
 }
 
 template <class T>
-void StepFromRight<T>::multiply(Reflection reflection, const Placed& placed, const Addresses& at, View<T> c) const {
+void StepFromRight<T>::multiply(Reflection reflection, const Placed& placed, const DatumAddresses& at,
+                                View<T> c) const {
     const TileReflection& x = placed.reflection;
     const View<const T> v = read(placed.v).view(x.kind == Kind::triangle ? at[1] : at[0]);
     const View<const T> t = read(placed.t).view(at[2]);

@@ -49,14 +49,14 @@ class StepFromRight {
     /// The data that the task reads: panel, triangles and T, in this order.
     const AccessList& data() const { return data_; }
     /// C = C Q_k or C Q_k^T for rows of C from the panel's first column on, with the addresses of the data.
-    void multiply(Reflection reflection, const Addresses& at, View<T> c) const;
+    void multiply(Reflection reflection, const DatumAddresses& at, View<T> c) const;
 
   private:
     struct Placed {
         TileReflection reflection;
         Region<T> v, t;
     };
-    void multiply(Reflection reflection, const Placed& placed, const Addresses& at, View<T> c) const;
+    void multiply(Reflection reflection, const Placed& placed, const DatumAddresses& at, View<T> c) const;
 
     AccessList data_;
     std::vector<Placed> placed_;

@@ -62,7 +62,8 @@ void GpuQrTasks<T>::submit_update(int k, const Part& part, const std::vector<Ind
          .tile = {k, static_cast<int>(tile_columns.front())},
          .step = k,
          .place = Place::gpu(part.gpu)},
-        data, on_any_device([=, v_region = panel_rows(k), t_region = s_.t_of(k)](Stream stream, const Addresses& at) {
+        data,
+        on_any_device([=, v_region = panel_rows(k), t_region = s_.t_of(k)](Stream stream, const DatumAddresses& at) {
             const View<const T> v = read(v_region).view(at[0]), t = read(t_region).view(at[1]);
             columns.for_each_group(at.data() + first_column, at.size() - first_column, [&](TileColumns<T> group) {
                 on_stream::reflect_columns<T>(stream, v, t, group.row_range(p.first, columns.rows - p.first),

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "basalt/qr.hpp"
+#include "basalt/tuning.hpp"
 #include "kernels/cpu/blas/blas.hpp"
 #include "kernels/cpu/blas/serial.hpp"
 #include "kernels/cpu/triangle/substitution.hpp"

@@ -69,7 +69,7 @@ class Graph final : public DependencySink {
 
 BoundAccess access(AccessMode mode, Index row_begin, Index row_end, std::int32_t col_begin = 0,
                    std::int32_t col_end = 1) {
-    return BoundAccess(nullptr, AccessRecord{nullptr, row_begin, row_end, col_begin, col_end, mode});
+    return BoundAccess(nullptr, AccessRecord{nullptr, row_begin, row_end, col_begin, col_end, 0, mode});
 }
 
 struct OneTask {

@@ -60,8 +60,9 @@ class Execution {
     void submit_errand(const Errand& errand) {
         const auto datum = static_cast<std::size_t>(errand.datum);
         const DatumSpec& spec = program_.data[datum];
+        basalt::detail::Datum* const handle = data_[datum].handle();
         const basalt::Region<Cell> all{
-            data_[datum].handle(), 0, spec.rows, 0, spec.cols, 0, spec.rows, spec.cols, spec.cols, 1};
+            handle, generation_of(*handle), 0, spec.rows, 0, spec.cols, 0, spec.rows, spec.cols, spec.cols, 1};
         if (errand.kind == Errand::prefetch) runtime_.prefetch(all, errand.place);
         if (errand.kind == Errand::broadcast) runtime_.broadcast(all);
         if (errand.kind == Errand::leave)
@@ -146,15 +147,15 @@ class Execution {
         const TaskSpec* task;
         std::vector<basalt::Access<Cell>> accesses;
 
-        std::vector<CellView> views(const basalt::Addresses& addresses) const {
+        std::vector<CellView> views(const basalt::detail::DatumAddresses& addresses) const {
             std::vector<CellView> views;
             for (std::size_t i = 0; i < accesses.size(); ++i) views.push_back(accesses[i].view(addresses[i]));
             return views;
         }
-        void operator()(const basalt::Team& team, const basalt::Addresses& addresses) const {
+        void operator()(const basalt::Team& team, const basalt::detail::DatumAddresses& addresses) const {
             execution->perform(*task, team, views(addresses));
         }
-        void operator()(basalt::Stream stream, const basalt::Addresses& addresses) const {
+        void operator()(basalt::Stream stream, const basalt::detail::DatumAddresses& addresses) const {
             execution->perform_on_gpu(*task, stream, views(addresses));
         }
     };
@@ -191,10 +192,13 @@ class Execution {
         return basalt::detail::create_datum(runtime_, base, sizeof(Cell), spec.rows, spec.cols, storage, "plane");
     }
 
+    static std::uint32_t generation_of(const basalt::detail::Datum& datum) {
+        return datum.generation.load(std::memory_order_relaxed);
+    }
     basalt::Access<Cell> access(const AccessSpec& spec) const {
         const basalt::Index cols = program_.data[static_cast<std::size_t>(spec.datum)].cols;
-        return {{data_[static_cast<std::size_t>(spec.datum)].handle(), spec.row_begin, spec.row_end, spec.col_begin,
-                 spec.col_end, spec.mode},
+        basalt::detail::Datum* const datum = data_[static_cast<std::size_t>(spec.datum)].handle();
+        return {{datum, spec.row_begin, spec.row_end, spec.col_begin, spec.col_end, generation_of(*datum), spec.mode},
                 spec.row_begin * cols + spec.col_begin,
                 spec.row_end - spec.row_begin,
                 spec.col_end - spec.col_begin,

@@ -240,7 +240,7 @@ class Generator {
         task.on_cpu = !random_.one_in(4);
         task.place = random_.one_in(3) ? basalt::Place::any() : any_place();
         if (!task.on_cpu && task.place.is_cpu()) task.place = basalt::Place::any();
-        if (!task.on_cpu) task.threads = {};  // a gang runs on the cores
+        if (!task.on_cpu || task.place.is_gpu()) task.threads = {};  // a gang runs on the cores
     }
 
     /// Some task, at any depth.
