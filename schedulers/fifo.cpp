@@ -12,14 +12,14 @@ bool Fifo::push(std::optional<int>, Task* const* tasks, std::size_t count) {
     return was_empty;
 }
 
-Task* Fifo::pop(int) {
-    if (empty()) return nullptr;
+Scheduler::Found Fifo::pop(int) {
+    if (empty()) return {};
     const std::lock_guard guard(lock_);
-    if (queue_.empty()) return nullptr;
+    if (queue_.empty()) return {};
     Task* task = queue_.front();
     queue_.pop_front();
     size_.store(queue_.size(), std::memory_order_release);
-    return task;
+    return {task};
 }
 
 Task* Fifo::exchange(int, Task* candidate) {

@@ -13,7 +13,7 @@ namespace basalt::detail {
 class Fifo final : public Scheduler {
   public:
     bool push(std::optional<int> place, Task* const* tasks, std::size_t count) override;
-    Task* pop(int place) override;
+    Found pop(int place) override;
     Task* exchange(int place, Task* candidate) override;
     bool empty() const override { return size_.load(std::memory_order_acquire) == 0; }
 

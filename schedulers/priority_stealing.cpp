@@ -99,14 +99,14 @@ bool PriorityStealing::push(std::optional<int> place, Task* const* tasks, std::s
     return was_empty;
 }
 
-Task* PriorityStealing::pop(int place) {
+Scheduler::Found PriorityStealing::pop(int place) {
     Queue& own = *queues_[static_cast<std::size_t>(place)];
     if (own.size.load(std::memory_order_relaxed) > 0) {
         const std::lock_guard guard(own.lock);
         if (!own.tasks.empty()) {
             Task* task = own.tasks.pop_newest();
             own.publish_size();
-            return task;
+            return {task};
         }
     }
     return steal(own, place);
@@ -122,7 +122,7 @@ Task* PriorityStealing::exchange(int place, Task* candidate) {
     return better;
 }
 
-Task* PriorityStealing::steal(Queue& thief, int place) {
+Scheduler::Found PriorityStealing::steal(Queue& thief, int place) {
     const auto places = static_cast<std::uint32_t>(queues_.size());
     for (std::uint32_t i = 0; i < places; ++i) {
         const std::uint32_t victim_place = (thief.next_victim + i) % places;
@@ -137,7 +137,8 @@ Task* PriorityStealing::steal(Queue& thief, int place) {
         }
         thief.next_victim = victim_place;
         Task* task = thief.loot.front();
-        if (thief.loot.size() > 1) {
+        const bool keeps_more = thief.loot.size() > 1;
+        if (keeps_more) {
             const std::lock_guard guard(thief.lock);
             // the oldest on top: it runs next, as it would have at its owner's other end
             for (std::size_t k = thief.loot.size() - 1; k > 0; --k)
@@ -145,9 +146,9 @@ Task* PriorityStealing::steal(Queue& thief, int place) {
             thief.publish_size();
         }
         thief.loot.clear();
-        return task;
+        return {task, keeps_more};
     }
-    return nullptr;
+    return {};
 }
 
 bool PriorityStealing::empty() const {

@@ -54,7 +54,7 @@ class PriorityStealing final : public Scheduler {
     explicit PriorityStealing(int places);
 
     bool push(std::optional<int> place, Task* const* tasks, std::size_t count) override;
-    Task* pop(int place) override;
+    Found pop(int place) override;
     Task* exchange(int place, Task* candidate) override;
     bool empty() const override;
 
@@ -69,7 +69,7 @@ class PriorityStealing final : public Scheduler {
         void publish_size() { size.store(tasks.size(), std::memory_order_release); }
     };
 
-    Task* steal(Queue& thief, int place);
+    Found steal(Queue& thief, int place);
 
     std::vector<std::unique_ptr<Queue>> queues_;
 };

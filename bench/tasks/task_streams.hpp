@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -13,25 +14,40 @@
 
 namespace bench {
 
+/// Of the stream `accesses`.
+inline constexpr std::size_t most_accesses = 16;
+
 /// A stream of tasks as one thread inserts it; the kernels do nothing.
 ///
 /// independent: `tasks` tasks without data. chain: `tasks` tasks that all read and write one datum.
 /// cholesky: tile Cholesky of tiles x tiles tiles, one datum a tile: tiles (tiles + 1) (tiles + 2) / 6 tasks.
+/// wavefront: tiles x tiles cells, a task each, which waits for the cells above and to the left. Where a system knows
+/// regions of data, each cell is an element of one large datum.
+/// accesses: `chains` chains in turn, whose tasks read and write `accesses` data each.
 struct Stream {
-    enum class Kind { independent, chain, cholesky };
+    enum class Kind { independent, chain, cholesky, wavefront, accesses };
+    static constexpr std::int64_t chains = 64;
 
     Kind kind = Kind::independent;
     std::int64_t tasks = 0;
     std::int64_t tiles = 0;
+    std::size_t accesses = 0;
 
     static std::int64_t cholesky_tasks(std::int64_t tiles) { return tiles * (tiles + 1) * (tiles + 2) / 6; }
 
-    static Stream cholesky(std::int64_t tiles) { return {Kind::cholesky, cholesky_tasks(tiles), tiles}; }
+    static Stream cholesky(std::int64_t tiles) { return {Kind::cholesky, cholesky_tasks(tiles), tiles, 0}; }
+    static Stream with_accesses(std::size_t accesses, std::int64_t tasks) {
+        return {Kind::accesses, tasks, 0, accesses};
+    }
 
     /// The stream of this name with about `tasks` tasks. Throws std::invalid_argument.
     static Stream of_size(std::string_view name, std::int64_t tasks) {
-        if (name == "independent") return {Kind::independent, tasks, 0};
-        if (name == "chain") return {Kind::chain, tasks, 0};
+        if (name == "independent") return {Kind::independent, tasks, 0, 0};
+        if (name == "chain") return {Kind::chain, tasks, 0, 0};
+        if (name == "wavefront") {
+            const auto side = std::max<std::int64_t>(1, std::llround(std::sqrt(static_cast<double>(tasks))));
+            return {Kind::wavefront, side * side, side, 0};
+        }
         if (name == "cholesky") {
             const auto tiles = static_cast<std::int64_t>(std::llround(std::cbrt(6.0 * static_cast<double>(tasks)))) - 1;
             return cholesky(tiles < 1 ? 1 : tiles);
@@ -39,34 +55,58 @@ struct Stream {
         throw std::invalid_argument("no stream of tasks is called '" + std::string(name) + "'");
     }
 
-    /// Number of data that the tasks access: 0, 1, or the tiles of the lower triangle.
+    /// Number of data that the tasks access.
     std::size_t data() const {
-        if (kind == Kind::independent) return 0;
-        return kind == Kind::chain ? 1 : static_cast<std::size_t>(tiles * (tiles + 1) / 2);
+        switch (kind) {
+            case Kind::independent: return 0;
+            case Kind::chain: return 1;
+            case Kind::cholesky: return static_cast<std::size_t>(tiles * (tiles + 1) / 2);
+            case Kind::wavefront: return static_cast<std::size_t>(tiles * tiles);
+            case Kind::accesses: return static_cast<std::size_t>(chains) * accesses;
+        }
+        return 0;
     }
 };
 
-/// Inserts the stream's tasks in program order through `system`, whose members are
-///   task(): no data; update(c): c read and written; update(a, c): a read too; update(a, b, c): a and b read.
-/// Data are numbered from 0.
 template <class System>
-void insert(const Stream& stream, System& system) {
-    if (stream.kind == Stream::Kind::independent) {
-        for (std::int64_t i = 0; i < stream.tasks; ++i) system.task();
-        return;
-    }
-    if (stream.kind == Stream::Kind::chain) {
-        for (std::int64_t i = 0; i < stream.tasks; ++i) system.update(0);
-        return;
-    }
+void insert_cholesky(std::int64_t tiles, System& system) {
     const auto tile = [](std::int64_t i, std::int64_t j) { return static_cast<std::size_t>(i * (i + 1) / 2 + j); };
-    for (std::int64_t k = 0; k < stream.tiles; ++k) {
-        system.update(tile(k, k));                                                                  // potrf
-        for (std::int64_t i = k + 1; i < stream.tiles; ++i) system.update(tile(k, k), tile(i, k));  // trsm
-        for (std::int64_t i = k + 1; i < stream.tiles; ++i) {
+    for (std::int64_t k = 0; k < tiles; ++k) {
+        system.update(tile(k, k));                                                           // potrf
+        for (std::int64_t i = k + 1; i < tiles; ++i) system.update(tile(k, k), tile(i, k));  // trsm
+        for (std::int64_t i = k + 1; i < tiles; ++i) {
             for (std::int64_t j = k + 1; j < i; ++j) system.update(tile(i, k), tile(j, k), tile(i, j));  // gemm
             system.update(tile(i, k), tile(i, i));                                                       // syrk
         }
+    }
+}
+
+template <class System>
+void insert_wavefront(std::int64_t side, System& system) {
+    const auto cell = [side](std::int64_t i, std::int64_t j) { return static_cast<std::size_t>(i * side + j); };
+    system.update(cell(0, 0));
+    for (std::int64_t j = 1; j < side; ++j) system.update(cell(0, j - 1), cell(0, j));
+    for (std::int64_t i = 1; i < side; ++i) {
+        system.update(cell(i - 1, 0), cell(i, 0));
+        for (std::int64_t j = 1; j < side; ++j) system.update(cell(i - 1, j), cell(i, j - 1), cell(i, j));
+    }
+}
+
+/// Inserts the stream's tasks in program order through `system`, whose members are
+///   task(): no data; update(c): c read and written; update(a, c): a read too; update(a, b, c): a and b read.
+/// Data are numbered from 0. Not for the stream `accesses`.
+template <class System>
+void insert(const Stream& stream, System& system) {
+    switch (stream.kind) {
+        case Stream::Kind::independent:
+            for (std::int64_t i = 0; i < stream.tasks; ++i) system.task();
+            return;
+        case Stream::Kind::chain:
+            for (std::int64_t i = 0; i < stream.tasks; ++i) system.update(0);
+            return;
+        case Stream::Kind::cholesky: return insert_cholesky(stream.tiles, system);
+        case Stream::Kind::wavefront: return insert_wavefront(stream.tiles, system);
+        case Stream::Kind::accesses: throw std::logic_error("only our system has this stream");
     }
 }
 

@@ -20,8 +20,9 @@ namespace {
 
 using namespace bench;
 
-const std::vector<std::string> all_cases{"independent", "chain", "cholesky", "scaling"};
+const std::vector<std::string> all_cases{"independent", "chain", "cholesky", "wavefront", "accesses", "scaling"};
 const std::vector<std::string> streams{"independent", "chain", "cholesky"};
+const std::vector<std::size_t> numbers_of_accesses{1, 2, 3, 4, 5, 6, 8, 12, most_accesses};
 const std::vector<std::string> all_systems{"basalt", "openmp", "onetbb", "bare"};
 
 struct Options {
@@ -80,7 +81,10 @@ struct Line {
 void measure_once(Line& line) {
     constexpr std::int64_t least_tasks = 200'000;
     const std::unique_ptr<TaskSystem> system = make_system(line.system, line.workers);
-    system->run(Stream::of_size(line.stream, std::min<std::int64_t>(line.tasks.tasks, 50'000)));
+    constexpr std::int64_t warming_tasks = 50'000;
+    const std::int64_t first_tasks = std::min(line.tasks.tasks, warming_tasks);
+    system->run(line.tasks.kind == Stream::Kind::accesses ? Stream::with_accesses(line.tasks.accesses, first_tasks)
+                                                          : Stream::of_size(line.stream, first_tasks));
     let_others_rest(std::chrono::milliseconds(20));
     const std::int64_t runs = std::max<std::int64_t>(1, least_tasks / line.tasks.tasks);
     std::vector<double> wall, cpu;
@@ -130,6 +134,7 @@ class Report {
         record["bench"] = "tasks";
         record["case"] = name;
         if (name != line.stream) record["stream"] = line.stream;
+        if (line.tasks.accesses > 0) record["accesses"] = line.tasks.accesses;
         record["system"] = line.system;
         record["workers"] = line.workers;
         record["tasks"] = line.tasks.tasks;
@@ -199,9 +204,28 @@ void scale_all(const Options& options, Report& report) {
     }
 }
 
+/// Ours by the number of data that a task reads and writes: no step in its cost.
+void compare_accesses(const Options& options, Report& report) {
+    std::vector<Line> lines;
+    for (const int workers : options.workers) {
+        for (const std::size_t accesses : numbers_of_accesses) {
+            lines.push_back({"accesses", "basalt", workers, Stream::with_accesses(accesses, options.tasks)});
+        }
+    }
+    measure(lines, options.repeat);
+    report.print("\nbasalt by number of accesses, {} tasks in {} chains\n{:>8} {:>7} {:>9} {:>9} {:>9}\n",
+                 options.tasks, Stream::chains, "accesses", "workers", "ns/task", "best", "cpu ns");
+    for (const Line& line : lines) {
+        report.print("{:>8} {:>7} {:>9.1f} {:>9.1f} {:>9.1f}\n", line.tasks.accesses, line.workers, line.median_ns(),
+                     line.best_ns(), line.cpu_ns());
+        report.record("accesses", line);
+    }
+}
+
 void add_options(CLI::App& app, Options& options) {
     const CLI::Range any_count(std::int64_t{1}, std::int64_t{10'000'000});
-    app.add_option("--case", options.cases, "what to run: independent, chain, cholesky, scaling (of basalt)")
+    app.add_option("--case", options.cases,
+                   "what to run: independent, chain, cholesky, wavefront, accesses (of basalt), scaling (of basalt)")
         ->delimiter(',')
         ->check(CLI::IsMember(all_cases));
     app.add_option("--system", options.systems, "who runs it: basalt, openmp, onetbb, bare (loop, hash table)")
@@ -211,7 +235,7 @@ void add_options(CLI::App& app, Options& options) {
         ->delimiter(',')
         ->check(CLI::Range(1, 1024));
     app.add_option("--repeat", options.repeat, "rounds; the table shows their median")->check(CLI::Range(1, 1000));
-    app.add_option("--tasks", options.tasks, "tasks of independent and chain")->check(any_count);
+    app.add_option("--tasks", options.tasks, "tasks of independent, chain, wavefront and accesses")->check(any_count);
     app.add_option("--tiles", options.tiles, "tiles a side in cholesky")->check(CLI::Range(1, 390));
     app.add_option("--largest", options.largest, "most tasks in scaling")->check(any_count);
     app.add_option("--json", options.json, "append a record a line to this file; - for standard output");
@@ -226,11 +250,10 @@ int run(const Options& options) {
     Report report(options.json);
     report.print("cost of an empty task, one thread inserts; median of {} rounds in turn\n", options.repeat);
     for (const std::string& name : options.cases) {
-        if (name != "scaling") {
-            compare(name, options, report);
-        } else if (options.wants("basalt")) {
-            scale_all(options, report);
-        }
+        const bool ours_alone = name == "scaling" || name == "accesses";
+        if (!ours_alone) compare(name, options, report);
+        if (!ours_alone || !options.wants("basalt")) continue;
+        name == "scaling" ? scale_all(options, report) : compare_accesses(options, report);
     }
     return 0;
 }

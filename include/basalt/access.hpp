@@ -16,7 +16,8 @@ namespace basalt {
 /// How a task uses a region of a datum.
 ///
 /// read: shared with other readers. write: the task overwrites all of the region without reading it.
-/// readwrite: exclusive, in program order. commute: exclusive, but commuting tasks run in any order.
+/// readwrite: exclusive, in program order. commute: exclusive, but commuting tasks run in any order; where data move
+/// between memories, that is on a GPU and for data that a GPU has used, it means readwrite.
 enum class AccessMode : std::uint8_t { read, write, readwrite, commute };
 
 namespace detail {
@@ -108,7 +109,8 @@ Access<T> readwrite(const Region<T>& region) {
     return detail::make_access<T>(region, AccessMode::readwrite);
 }
 
-/// The task updates the region exclusively, in any order among commuting tasks.
+/// The task updates the region exclusively, in any order among commuting tasks. Tasks on a GPU, and tasks on data that
+/// a GPU has used, do so in program order, as with readwrite(): the order tells where the data are.
 template <class T>
 Access<T> commute(const Region<T>& region) {
     return detail::make_access<T>(region, AccessMode::commute);

@@ -1,38 +1,104 @@
 #pragma once
 
-#include <mutex>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <unordered_map>
 #include <vector>
 
+#include "base/spin_lock.hpp"
 #include "runtime/graph/task.hpp"
 
 namespace basalt::detail {
 
 /// Keeps commuting tasks apart: of tasks whose commute regions overlap, one at a time is let through.
 ///
-/// A task takes all its regions at once or none, so two tasks can never hold parts of what both need.
-/// Tasks that must wait are let through in the order in which they came, as far as their regions are free.
-/// One lock for the whole runtime: commuting tasks are rare and the section is short.
+/// A task takes all its regions at once or none, so two tasks can never hold parts of what both need. A task that must
+/// wait does so at one region that is blocked. Whoever frees a region looks at the first task that waits there, and at
+/// overlapping regions: a task costs the same however many wait. Tasks are let through in the order in which they came,
+/// as far as their regions are free.
+///
+/// Any thread may call; one lock guards everything, since a task may need regions of several data and its section is
+/// short.
 class CommuteArbiter {
   public:
     /// True: the task holds its regions (perhaps since an earlier call) and may run. False: it is kept and will come
     /// out of release().
-    bool acquire(Task& task);
+    bool acquire(Task& task) {
+        // written under the lock by the thread that let the task through, before it passed the task on
+        return task.has_regions || acquire_new(task);
+    }
 
-    /// Frees the task's regions; appends the tasks that may run now to `released`.
+    /// Frees the task's regions; appends the tasks that may run now to `released`. They hold their regions.
     void release(const Task& task, std::vector<Task*>& released);
 
   private:
-    struct Holding {
-        const Task* task;
-        BoundAccess access;
+    struct Waiter {
+        std::uint64_t number;  ///< in the order in which they came
+        Task* task;
+        bool elsewhere;  ///< it needs other places, too
     };
-    bool conflicts(const Task& task) const;
-    bool holds(const Task& task) const;
-    void take(const Task& task);
+    /// First in, first out, apart from tasks that waited elsewhere before. Keeps its memory.
+    class Queue {
+      public:
+        bool empty() const { return first_ == waiters_.size(); }
+        const Waiter& front() const { return waiters_[first_]; }
+        void insert(const Waiter& waiter);
+        void pop_front();
 
-    std::mutex lock_;  // guards both lists
-    std::vector<Holding> held_;
-    std::vector<Task*> waiting_;
+      private:
+        std::vector<Waiter> waiters_;
+        std::size_t first_ = 0;
+    };
+    class Places;
+    /// A region on which tasks of one scope commute. What blocks one of them blocks them all: they have the same
+    /// ancestors, and it is those that may hold what their descendants use.
+    struct Place {
+        BoundAccess region;
+        const Scope* scope;
+        const Places* all;  ///< those of the same version
+        const Task* holder = nullptr;
+        Queue waiting;
+
+        bool idle() const { return holder == nullptr && waiting.empty(); }
+    };
+    /// The places of one version, by their first row.
+    class Places {
+      public:
+        /// Makes the place if it is new, and counts it.
+        Place& at(const BoundAccess& region, const Scope* scope, std::size_t& count);
+        /// visit(place) for every place that overlaps the region, until it returns true. Whether it did.
+        template <class F>
+        bool any_overlapping(const BoundAccess& region, const F& visit) const;
+        /// Forgets idle places. How many are left.
+        std::size_t forget_idle();
+
+      private:
+        std::vector<std::unique_ptr<Place>> by_row_;
+        Index most_rows_ = 0;  ///< of a place
+    };
+    using PlaceList = std::vector<Place*>;
+
+    bool acquire_new(Task& task);
+    /// The places that the task needs.
+    const PlaceList& places_of(const Task& task);
+    static bool blocked(const Place& place);
+    static Place* take(Task& task, std::span<Place* const> places);
+    void let_through(std::vector<Task*>& released);
+    void forget_idle();
+
+    alignas(64) SpinLock lock_;  // guards what follows; apart, since threads that wait look at it
+    /// The version that was looked for last.
+    alignas(64) const Version* last_version_ = nullptr;
+    Places* last_places_ = nullptr;
+    /// Idle places stay until there are many: a region that is used once is used again.
+    std::unordered_map<const Version*, Places> places_;
+    std::size_t count_ = 0;  ///< of places
+    std::size_t many_ = 64;
+    std::uint64_t next_number_ = 0;
+    PlaceList own_;         // scratch: the places of the task at hand
+    PlaceList candidates_;  // scratch: places where somebody may be let through
 };
 
 }  // namespace basalt::detail

@@ -34,11 +34,11 @@ void Completion::clear_payload(Task& task, Worker& worker) {
         task.ops = nullptr;
     } else if (task.ops != nullptr && worker.post == Worker::Post::place) {
         const ThreadContext between_tasks(graph_, &worker, nullptr, &task);  // destructors may wait, and work meanwhile
-        destroy_kernel(task);
+        graph_.pool().destroy_kernel(worker.cache, task);
     } else {
-        destroy_kernel(task);  // a driver has no place to work at
+        graph_.pool().destroy_kernel(worker.cache, task);  // a driver has no place to work at
     }
-    if (task.more_accesses != nullptr) delete[] task.more_accesses;
+    graph_.pool().give_back_accesses(worker.cache, task);
     if (DeviceWork* work = task.on_device()) graph_.device_works().give_back(*work);
     graph_.pool().give_back_relays(worker.cache, task.relay);
 }

@@ -72,16 +72,18 @@ Task* ReadyTasks::pop(Worker& worker, int min_level) {
 }
 
 Task* ReadyTasks::pop_level(Scheduler& queue, int level, Worker& worker) {
-    Task* found = queue.pop(worker.place);
-    if (found != nullptr && worker.searching) {
+    Scheduler::Found found = queue.pop(worker.place);
+    // A thread that was woken wakes the next one, and so does one that took more than it runs: whoever looked while
+    // those tasks were in no queue may have gone to sleep.
+    if (found.task != nullptr && (worker.searching || found.kept_more)) {
         worker.searching = false;
         if (!queue.empty() && parking_.anyone_parked()) parking_.wake(level, 1);
     }
-    while (found != nullptr && !may_lead(worker, *found)) {
-        worker.set_aside.push_back(found);
+    while (found.task != nullptr && !may_lead(worker, *found.task)) {
+        worker.set_aside.push_back(found.task);
         found = queue.pop(worker.place);
     }
-    return found;
+    return found.task;
 }
 
 /// Tasks that this worker may not run go back.
@@ -97,8 +99,8 @@ Task* ReadyTasks::choose_released(Worker& worker, int min_level) {
     Task* best = nullptr;
     std::size_t kept = 0;
     for (Task* task : released) {
-        if (task->scope->level >= min_level && !task->commutes &&
-            (best == nullptr || task->priority > best->priority)) {
+        if (task->commutes && !commute_.acquire(*task)) continue;  // release_regions() will bring it back
+        if (task->scope->level >= min_level && (best == nullptr || task->priority > best->priority)) {
             std::swap(best, task);
         }
         if (task != nullptr) released[kept++] = task;

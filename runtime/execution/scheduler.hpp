@@ -25,8 +25,14 @@ class Scheduler {
     /// the queue they went to was empty: otherwise someone has been woken for it already.
     virtual bool push(std::optional<int> place, Task* const* tasks, std::size_t count) = 0;
 
-    /// The task that `place` should run next, or nullptr when it finds none.
-    virtual Task* pop(int place) = 0;
+    /// What pop() finds.
+    struct Found {
+        Task* task = nullptr;    ///< what `place` should run next; nullptr when there is none
+        bool kept_more = false;  ///< tasks of other places now lie in this place's queue
+    };
+    /// Looks for a task. A thread that looked while tasks were on their way from one queue to another saw none of
+    /// them: where more than one was moved, the caller wakes somebody for the others.
+    virtual Found pop(int place) = 0;
 
     /// Offered a task that just became ready on `place`: returns what to run next, keeping `candidate` if that is
     /// another one.

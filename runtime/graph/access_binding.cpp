@@ -16,29 +16,17 @@ std::string describe(const AccessRecord& r) {
 }
 
 /// The parent's accesses must cover the region.
-Version& resolve_in_task(const Scope& scope, const AccessRecord& record) {
-    const Task& parent = *scope.owner;
-    const BoundAccess* begin = parent.access_begin();
-    const BoundAccess* end = begin + parent.access_count;
+Version& resolve_in_task(Scope& scope, const AccessRecord& record) {
     Version* version = nullptr;
-    Index covered = record.row_begin;
-    bool advanced = true;
-    while (advanced && (covered < record.row_end || version == nullptr)) {
-        advanced = false;
-        for (const BoundAccess* held_by_parent = begin; held_by_parent != end; ++held_by_parent) {
-            const BoundAccess& h = *held_by_parent;
-            if (h.version->datum != record.datum || (writes(record.mode) && !writes(h.mode))) continue;
-            if (h.col_begin > record.col_begin || h.col_end < record.col_end) continue;
-            if (h.row_begin <= covered && (covered < h.row_end || (version == nullptr && covered <= h.row_end))) {
-                version = h.version;
-                advanced = covered < h.row_end;
-                covered = std::max(covered, h.row_end);
-            }
+    for (Index covered = record.row_begin; covered < record.row_end;) {
+        const BoundAccess* held = scope.held_by_owner.reaching_farthest(record, covered);
+        if (held == nullptr) {
+            throw UsageError("child task accesses " + describe(record) + ", which its parent task '" +
+                             scope.owner->name +
+                             "' does not hold in that mode; children may access subsets of what their parent accesses");
         }
-    }
-    if (version == nullptr || covered < record.row_end) {
-        throw UsageError("child task accesses " + describe(record) + ", which its parent task '" + parent.name +
-                         "' does not hold in that mode; children may access subsets of what their parent accesses");
+        version = held->version;
+        covered = held->row_end;
     }
     return *version;
 }

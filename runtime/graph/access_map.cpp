@@ -104,14 +104,27 @@ void AccessMap::share(Segment& segment, TaskRef task, bool commuting, Dependency
     segment.group.push_back(task);
 }
 
+/// The first segment that ends behind the row. In pieces of equal size without gaps, the usual way to cut a datum, it
+/// is found without a search.
+std::size_t AccessMap::first_behind(const std::vector<Segment>& segments, Index row) {
+    if (segments.empty() || segments.back().end <= row) return segments.size();
+    const Segment& first = segments.front();
+    if (row >= first.begin) {
+        const Index rows = first.end - first.begin;
+        const auto guess = static_cast<std::size_t>(rows == 1 ? row - first.begin : (row - first.begin) / rows);
+        if (guess < segments.size() && segments[guess].begin <= row && row < segments[guess].end) return guess;
+    }
+    const auto position =
+        std::partition_point(segments.begin(), segments.end(), [&](const Segment& s) { return s.end <= row; });
+    return static_cast<std::size_t>(position - segments.begin());
+}
+
 /// Cuts the band so that segments cover exactly [begin, end) and none crosses its borders.
 /// Returns the index of the first segment inside.
 std::size_t AccessMap::split_rows(Band& band, Index begin, Index end) {
     std::vector<Segment>& segments = band.segments;
-    auto position =
-        std::partition_point(segments.begin(), segments.end(), [&](const Segment& s) { return s.end <= begin; });
-    const auto first = static_cast<std::size_t>(position - segments.begin());
-    if (position != segments.end() && position->begin == begin && position->end == end) return first;
+    const std::size_t first = first_behind(segments, begin);
+    if (first < segments.size() && segments[first].begin == begin && segments[first].end == end) return first;
 
     std::size_t i = first;
     Index covered = begin;

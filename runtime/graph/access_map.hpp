@@ -73,6 +73,7 @@ class AccessMap {
     static void share(Segment& segment, TaskRef task, bool commuting, DependencySink& sink);
     static void hazards_of_write(const Segment& segment, DependencySink& sink);
     static void record_in_band(Band& band, TaskRef task, const BoundAccess& access, DependencySink& sink);
+    static std::size_t first_behind(const std::vector<Segment>& segments, Index row);
     static std::size_t split_rows(Band& band, Index begin, Index end);
     void split_columns(std::int32_t begin, std::int32_t end);
     void merge_bands(const BoundAccess& access, TaskRef task);

@@ -10,13 +10,14 @@ namespace basalt::detail {
 NewTask::NewTask(TaskGraph& graph, Scope& scope, SlotCache& cache)
     : graph_(graph), scope_(scope), order_(scope.order), cache_(cache), task_(&graph.pool().take(cache)) {
     // unique over all orders: a stamp left in a recycled slot never equals a later one
-    stamp_ = order_.id << 32 | (++order_.next_stamp & 0xffffffff);
+    stamp_ = order_.id << 32 | ((order_.next_stamp += 2) & 0xffffffff);
     Task& task = *task_;
     task.scope = &scope;
     task.ops = nullptr;
     task.kind = TaskKind::user;
     task.commutes = false;
     task.gang = false;
+    task.has_regions = false;
     task.used_edges = 0;
     task.recorded.store(0, std::memory_order_relaxed);
     task.relay = TaskRef::none;
@@ -31,19 +32,14 @@ NewTask::NewTask(TaskGraph& graph, Scope& scope, SlotCache& cache)
     task.pending.store(held, std::memory_order_relaxed);
 }
 
-void NewTask::add_collected_edges() {
-    if (block_) return add_pruned_edges();
-    for (const Candidate& candidate : candidates_) add_edge(candidate.task, candidate.in_part);
-}
-
 bool NewTask::completed(TaskRef ref) const { return graph_.completed(ref); }
 
 void NewTask::depend_on(TaskRef predecessor) {
     if (!predecessor.valid() || predecessor.slot == task_->slot) return;
     if (!block_) {
         add_edge(predecessor, false);
-    } else if (!completed(predecessor)) {
-        candidates_.push_back({predecessor, false});
+    } else if (stamp(predecessor)) {
+        add_candidate(pack(predecessor));
     }
 }
 
@@ -67,6 +63,11 @@ void NewTask::add_edge(TaskRef predecessor, bool in_part) {
         return;
     }
     before.stamp.store(stamp_, std::memory_order_relaxed);
+    link_behind(before, head, predecessor, in_part);
+}
+
+/// Pushes the edge. `head`: the list as it was when the predecessor had not completed.
+void NewTask::link_behind(Task& before, std::uint64_t head, TaskRef predecessor, bool in_part) {
     DeviceWork* self = task_->on_device();
     // kept: the slot's next tenant may have none
     const DeviceWork* work = self != nullptr ? before.on_device() : nullptr;
@@ -124,47 +125,77 @@ std::uint32_t NewTask::new_relay_edge(std::uint32_t*& next) {
     return TaskPool::edge(task_->relay, relay_used_++);
 }
 
+template <class F>
+void NewTask::for_each_candidate(const F& visit) {
+    for (std::size_t i = 0; i < std::min(candidates_, few_candidates); ++i) visit(first_candidates_[i]);
+    for (const std::uint64_t word : more_candidates_) visit(word);
+}
+
+void NewTask::add_collected_edges() {
+    if (block_) return add_pruned_edges();
+    for_each_candidate([&](std::uint64_t word) { add_edge(unpack(word), true); });
+}
+
 /// Block tasks name many regions, most of which lead to the same few tasks or to predecessors of those.
 /// A candidate that another candidate waits for is implied by it and needs no edge.
 void NewTask::add_pruned_edges() {
-    sort_candidates();
-    const std::vector<std::uint64_t> implied = implied_predecessors();
-    for (const Candidate& candidate : candidates_) {
-        if (std::binary_search(implied.begin(), implied.end(), pack(candidate.task))) {
-            ++order_.dropped;
-        } else {
-            add_edge(candidate.task, candidate.in_part);
-        }
-    }
-}
-
-/// Names each candidate once.
-void NewTask::sort_candidates() {
-    // of the same task, the candidate that waits for all of it comes first
-    std::sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
-        return pack(a.task) != pack(b.task) ? pack(a.task) < pack(b.task) : a.in_part < b.in_part;
+    const auto in_part = [](std::uint64_t word) { return (word & Task::in_part) != 0; };
+    for_each_candidate([&](std::uint64_t word) {
+        const TaskRef candidate = unpack(word);
+        if (!in_part(word) || completed(candidate)) return;
+        graph_.pool().at(candidate.slot).stamp.store(stamp_, std::memory_order_relaxed);
     });
-    const auto unique_end = std::unique(candidates_.begin(), candidates_.end(),
-                                        [](const Candidate& a, const Candidate& b) { return a.task == b.task; });
-    order_.dropped += static_cast<std::uint64_t>(candidates_.end() - unique_end);
-    candidates_.erase(unique_end, candidates_.end());
+    for_each_candidate([&](std::uint64_t word) { settle_implied_by(unpack(word)); });
+    // first those that are waited for in full: then an edge to a part of the same task is redundant
+    for_each_candidate([&](std::uint64_t word) {
+        if (!in_part(word)) settle(unpack(word), false);
+    });
+    for_each_candidate([&](std::uint64_t word) {
+        if (in_part(word)) settle(unpack(word), true);
+    });
 }
 
-/// Predecessors of candidates that have not completed, sorted.
-std::vector<std::uint64_t> NewTask::implied_predecessors() const {
-    std::vector<std::uint64_t> implied;
-    for (const Candidate& candidate : candidates_) {
-        const Task& task = graph_.pool().at(candidate.task.slot);
-        const std::size_t recorded = task.recorded.load(std::memory_order_acquire);
-        for (std::size_t i = 0; i < recorded; ++i) {
-            // acquire, here and above: the generation is looked at only afterwards
-            const std::uint64_t word = task.predecessors[i].load(std::memory_order_acquire);
-            // a slot taken by another task meanwhile shows by its generation: then the candidate has completed
-            if ((word & Task::in_part) == 0 && !completed(candidate.task)) implied.push_back(word);
-        }
+/// False where it has completed, or bears this task's stamp already.
+bool NewTask::stamp(TaskRef predecessor) {
+    Task& before = graph_.pool().at(predecessor.slot);
+    if (completed(predecessor)) return false;
+    if (before.stamp.load(std::memory_order_relaxed) == stamp_) {  // see add_edge()
+        ++order_.dropped;
+        return false;
     }
-    std::sort(implied.begin(), implied.end());
-    return implied;
+    before.stamp.store(stamp_, std::memory_order_relaxed);
+    return true;
+}
+
+/// Makes the edge unless it is settled.
+void NewTask::settle(TaskRef candidate, bool in_part) {
+    Task& before = graph_.pool().at(candidate.slot);
+    const std::uint64_t head = before.successors.load(std::memory_order_acquire);
+    if (Task::generation_of(head) != candidate.generation) return;
+    if (before.stamp.load(std::memory_order_relaxed) == settled_stamp()) {
+        ++order_.dropped;
+        return;
+    }
+    before.stamp.store(settled_stamp(), std::memory_order_relaxed);
+    link_behind(before, head, candidate, in_part);
+}
+
+/// Other candidates that this one waits for need no edge.
+void NewTask::settle_implied_by(TaskRef candidate) {
+    const Task& task = graph_.pool().at(candidate.slot);
+    const std::size_t recorded = task.recorded.load(std::memory_order_acquire);
+    for (std::size_t i = 0; i < recorded; ++i) {
+        // acquire, here and above: the generation is looked at only afterwards
+        const std::uint64_t word = task.predecessors[i].load(std::memory_order_acquire);
+        if ((word & Task::in_part) != 0) continue;
+        const TaskRef before = unpack(word);
+        Task& implied = graph_.pool().at(before.slot);
+        // A slot taken by another task meanwhile shows by its generation: of `task`, then the candidate has completed;
+        // of `implied`, then the stamp belongs to another candidate.
+        if (implied.stamp.load(std::memory_order_relaxed) != stamp_ || completed(before) || completed(candidate))
+            continue;
+        implied.stamp.store(settled_stamp(), std::memory_order_relaxed);
+    }
 }
 
 /// A node without a kernel that completes when all of `tasks` have: one dependency instead of many.

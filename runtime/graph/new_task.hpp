@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -24,11 +26,11 @@ class NewTask final : public DependencySink {
     /// A task to wait for in addition to what the accesses demand, as far as it concerns the memory of this task's
     /// device. Takes effect in make_edges().
     void wait_for(TaskRef task) {
-        if (task.valid()) candidates_.push_back({task, true});
+        if (task.valid()) add_candidate(pack(task) | Task::in_part);
     }
     /// Makes the edges that were collected: all predecessors are known.
     void make_edges() {
-        if (!candidates_.empty()) add_collected_edges();
+        if (candidates_ > 0) add_collected_edges();
     }
 
     /// The task enters the graph. True: nothing holds it back, and the caller has it run.
@@ -44,14 +46,33 @@ class NewTask final : public DependencySink {
     static std::uint64_t pack(TaskRef ref) { return static_cast<std::uint64_t>(ref.generation) << 32 | ref.slot; }
     static bool waits_in_part(DeviceWork& self, const DeviceWork& before, bool may);
 
+    static TaskRef unpack(std::uint64_t word) {
+        return {static_cast<std::uint32_t>(word), static_cast<std::uint32_t>((word & ~Task::in_part) >> 32)};
+    }
+    /// What the stamp of a candidate becomes once it needs no edge: it has one, or another one implies it. Stamps are
+    /// even.
+    std::uint64_t settled_stamp() const { return stamp_ + 1; }
+
     static constexpr std::int32_t held = 1 << 30;
 
     void add_edge(TaskRef predecessor, bool in_part);
+    void link_behind(Task& before, std::uint64_t head, TaskRef predecessor, bool in_part);
     void take_back_edge();
+    void add_candidate(std::uint64_t word) {
+        if (candidates_ < few_candidates) {
+            first_candidates_[candidates_] = word;
+        } else {
+            more_candidates_.push_back(word);
+        }
+        ++candidates_;
+    }
+    template <class F>
+    void for_each_candidate(const F& visit);
     void add_collected_edges();
     void add_pruned_edges();
-    void sort_candidates();
-    std::vector<std::uint64_t> implied_predecessors() const;
+    bool stamp(TaskRef predecessor);
+    void settle_implied_by(TaskRef candidate);
+    void settle(TaskRef candidate, bool in_part);
     void wait_behind(const DeviceWork& before);
     void give_up_join();
     /// Kept for those who look for redundant edges, and for the trace.
@@ -68,11 +89,6 @@ class NewTask final : public DependencySink {
     }
     std::uint32_t new_relay_edge(std::uint32_t*& next);
 
-    struct Candidate {
-        TaskRef task;
-        bool in_part;
-    };
-
     TaskGraph& graph_;
     Scope& scope_;
     ProgramOrder& order_;  ///< the scope's
@@ -82,7 +98,13 @@ class NewTask final : public DependencySink {
     std::int32_t edges_ = 0;
     std::uint32_t relay_used_ = 0;
     bool block_ = false;
-    std::vector<Candidate> candidates_;  ///< of block tasks all, of others what wait_for() was told
+
+    /// Tasks to wait for that have no edge yet, as entries of Task::predecessors: of block tasks all, of others what
+    /// wait_for() was told. The first of them need no memory.
+    static constexpr std::size_t few_candidates = 32;
+    std::size_t candidates_ = 0;
+    std::array<std::uint64_t, few_candidates> first_candidates_;
+    std::vector<std::uint64_t> more_candidates_;
 };
 
 }  // namespace basalt::detail

@@ -1,9 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <utility>
-#include <vector>
+#include <unordered_map>
 
 #include "base/spin_lock.hpp"
 #include "runtime/graph/access_map.hpp"
@@ -21,12 +19,7 @@ struct ProgramOrder {
     explicit ProgramOrder(std::uint64_t id) : id(id) {}
 
     /// How this order sees the users of a datum whose home is another one. Under the lock.
-    AccessMap& map_of(const Version* version) {
-        for (auto& [known, map] : maps) {
-            if (known == version) return *map;
-        }
-        return *maps.emplace_back(version, std::make_unique<AccessMap>()).second;
-    }
+    AccessMap& map_of(const Version* version) { return maps[version]; }
 
     const std::uint64_t id;  ///< never used again for another order
     mutable SpinLock lock;
@@ -37,7 +30,7 @@ struct ProgramOrder {
     std::uint64_t sync_nodes = 0;
     std::uint64_t renamed = 0;
     SlotCache* cache = nullptr;  ///< for threads without a place; of level 0 only
-    std::vector<std::pair<const Version*, std::unique_ptr<AccessMap>>> maps;
+    std::unordered_map<const Version*, AccessMap> maps;
 };
 
 }  // namespace basalt::detail

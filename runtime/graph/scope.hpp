@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "runtime/graph/held_accesses.hpp"
 #include "runtime/graph/program_order.hpp"
 #include "runtime/graph/task.hpp"
 
@@ -54,6 +55,8 @@ class Scope {
     /// The thread that takes a deeper one to zero completes the owner.
     alignas(64) std::atomic<std::int64_t> outstanding{1};
 
+    /// What the children may access. Under the order's lock.
+    HeldAccesses held_by_owner;
     ProgramOrder& order;
 
     /// Cancels what has not started.
@@ -107,6 +110,7 @@ class Scope {
           level(parent == nullptr ? 0 : parent->level + 1),
           priority(priority),
           counts_outstanding(counts_outstanding),
+          held_by_owner(owner),
           order(shared != nullptr ? *shared : own_order.emplace(order_id)) {}
 
     mutable std::mutex error_lock_;

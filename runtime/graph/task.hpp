@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <new>
 #include <string>
 
 #include "basalt/runtime.hpp"
@@ -106,6 +105,7 @@ struct alignas(64) Task {
     bool commutes : 1 = false;
     bool gang : 1 = false;
     bool near_pinned_memory : 1 = false;
+    bool has_regions : 1 = false;  ///< of a commuting task: it may run, see CommuteArbiter
     std::uint8_t used_edges : 3 = 0;
     std::atomic<std::uint8_t> node{0};      ///< memory node it runs on, or several_nodes
     std::atomic<std::uint8_t> recorded{0};  ///< entries of `predecessors`
@@ -153,15 +153,6 @@ struct alignas(64) Task {
 
 /// "update(3,4)": how errors call a task.
 std::string task_label(const Task& task);
-
-/// Destroys what the task's kernel captured. The task has no kernel afterwards.
-inline void destroy_kernel(Task& task) {
-    if (task.ops == nullptr) return;
-    void* storage = task.kernel_storage();
-    if (task.ops->destroy != nullptr) task.ops->destroy(storage);
-    if (!task.kernel_is_inline()) ::operator delete (storage, std::align_val_t{task.ops->align});
-    task.ops = nullptr;
-}
 
 /// A slot that carries incoming edges of a task with more than fit inside it.
 struct Relay {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 #include <mutex>
-#include <new>
 #include <utility>
 
 #include "runtime/graph/access_binding.hpp"
@@ -28,7 +27,7 @@ constexpr std::size_t block_accesses = 4;
 
 void TaskBuilder::give_up() {
     Task& task = new_.task();
-    if (task.more_accesses != nullptr) delete[] task.more_accesses;
+    graph_.pool().give_back_accesses(cache_, task);
     task.more_accesses = nullptr;
     task.access_count = 0;
     drop_device_work();
@@ -37,7 +36,7 @@ void TaskBuilder::give_up() {
         return;
     }
     // Out of memory half-way: edges and access maps know the task already. It goes its way without a kernel.
-    destroy_kernel(task);
+    graph_.pool().destroy_kernel(cache_, task);
     task.ops = &NoWorkOps::ops;
     task.kind = TaskKind::internal;
     task.commutes = task.gang = false;
@@ -57,11 +56,15 @@ void TaskBuilder::bind(const AccessRecord* records, std::size_t count, const Ker
     for (std::size_t i = 0; i < count; ++i) {
         if (records[i].datum != nullptr) records[i].datum->prefetch();
     }
-    for (std::size_t i = 0; i < count; ++i) check_region(graph_, scope_, records[i]);
+    std::uint32_t nonempty = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        check_region(graph_, scope_, records[i]);
+        nonempty += is_empty(records[i]) ? 0 : 1;
+    }
     Task& task = new_.task();
-    if (count > Task::inline_accesses) task.more_accesses = new BoundAccess[count];
+    task.access_count = nonempty;
+    graph_.pool().make_room_for_accesses(cache_, task);
     BoundAccess* bound = task.access_begin();
-    task.access_count = 0;
     for (std::size_t i = 0; i < count; ++i) {
         const AccessRecord& r = records[i];
         bases[i] = nullptr;
@@ -71,11 +74,11 @@ void TaskBuilder::bind(const AccessRecord* records, std::size_t count, const Ker
         // becomes current when the task can no longer fail to enter the graph: until then the old contents are valid
         if (fresh) fresh_versions_.push_back(fresh_version(*r.datum));
         Version& version = fresh ? *fresh_versions_.back() : resolve(scope_, r);
-        bound[task.access_count++] = BoundAccess(&version, r);
+        *bound++ = BoundAccess(&version, r);
         bases[i] = version.base;
         task.commutes |= r.mode == AccessMode::commute;
     }
-    if (count > block_accesses) new_.collect_candidates();
+    if (nonempty > block_accesses) new_.collect_candidates();
 }
 
 void TaskBuilder::bind_all(Version& version, Index row_begin, Index row_end, AccessMode mode) {
@@ -105,18 +108,13 @@ void TaskBuilder::drop_device_work() {
 void TaskBuilder::store_kernel(const KernelOps& ops, void* source, void* const* bases) {
     Task& task = new_.task();
     task.ops = &ops;
-    if (task.kernel_is_inline()) {
-        ops.construct(task.kernel.data(), source, bases);
-        return;
-    }
-    void* storage = ::operator new (ops.size, std::align_val_t{ops.align});
+    void* room = graph_.pool().make_room_for_kernel(cache_, task);
     try {
-        ops.construct(storage, source, bases);
+        ops.construct(room, source, bases);
     } catch (...) {
-        ::operator delete (storage, std::align_val_t{ops.align});
+        graph_.pool().forget_kernel(cache_, task);
         throw;
     }
-    *reinterpret_cast<void**>(task.kernel.data()) = storage;
 }
 
 void TaskBuilder::store_action(std::function<void()> action) {

@@ -101,7 +101,7 @@ class TaskBuilder {
 
   private:
     TaskBuilder(TaskGraph& graph, Scope& scope, SlotCache& cache)
-        : graph_(graph), scope_(scope), new_(graph, scope, cache) {}
+        : graph_(graph), scope_(scope), cache_(cache), new_(graph, scope, cache) {}
 
     void give_up();
     void commit_renames();
@@ -112,6 +112,7 @@ class TaskBuilder {
 
     TaskGraph& graph_;
     Scope& scope_;
+    SlotCache& cache_;
     NewTask new_;
     std::uint32_t at_home_ = 0;
     Stage stage_ = Stage::filled_in;

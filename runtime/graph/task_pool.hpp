@@ -9,15 +9,17 @@
 #include <vector>
 
 #include "base/spin_lock.hpp"
+#include "runtime/graph/block_pool.hpp"
 #include "runtime/graph/task.hpp"
 
 namespace basalt::detail {
 
-/// A thread's private stock of free slots.
+/// A thread's private stock of free slots, and of blocks for what does not fit into one.
 struct SlotCache {
     static constexpr std::size_t batch = 64;
     std::array<std::uint32_t, 2 * batch> slots;
     std::size_t count = 0;
+    BlockCache blocks;
 };
 
 /// Slots for tasks and relays, in chunks that stay mapped until the pool is destroyed.
@@ -50,6 +52,38 @@ class TaskPool {
     void give_back(SlotCache& cache, std::uint32_t slot) {
         if (cache.count == cache.slots.size()) spill(cache);
         cache.slots[cache.count++] = slot;
+    }
+
+    /// Room for the task's accesses, whose number is set.
+    void make_room_for_accesses(SlotCache& cache, Task& task) {
+        if (task.access_count <= Task::inline_accesses) return;
+        void* room = blocks_.take(cache.blocks, task.access_count * sizeof(BoundAccess));
+        task.more_accesses = ::new (room) BoundAccess[task.access_count];
+    }
+    void give_back_accesses(SlotCache& cache, Task& task) {
+        if (task.more_accesses == nullptr) return;
+        blocks_.give_back(cache.blocks, task.more_accesses, task.access_count * sizeof(BoundAccess));
+    }
+
+    /// Where the task's kernel is to be made; with ops set.
+    void* make_room_for_kernel(SlotCache& cache, Task& task) {
+        if (task.kernel_is_inline()) return task.kernel.data();
+        void* room = blocks_.take(cache.blocks, task.ops->size, task.ops->align);
+        *reinterpret_cast<void**>(task.kernel.data()) = room;
+        return room;
+    }
+    /// Destroys what the task's kernel captured. The task has no kernel afterwards.
+    void destroy_kernel(SlotCache& cache, Task& task) {
+        if (task.ops == nullptr) return;
+        if (task.ops->destroy != nullptr) task.ops->destroy(task.kernel_storage());
+        forget_kernel(cache, task);
+    }
+    /// The kernel's room is free: nothing was made there, or it was destroyed.
+    void forget_kernel(SlotCache& cache, Task& task) {
+        if (!task.kernel_is_inline()) {
+            blocks_.give_back(cache.blocks, task.kernel_storage(), task.ops->size, task.ops->align);
+        }
+        task.ops = nullptr;
     }
 
     /// Gives back the relays of a task, from the newest on.
@@ -90,6 +124,7 @@ class TaskPool {
     void spill(SlotCache& cache);
     void grow();
 
+    BlockPool blocks_;
     std::unique_ptr<std::atomic<Task*>[]> chunks_;
     SpinLock lock_;  // guards the two below
     std::vector<std::uint32_t> free_;

@@ -92,6 +92,46 @@ TEST_CASE("children may access parts of what their parent holds, also across sev
     CHECK(x.host_view()[2] == 2);
 }
 
+TEST_CASE("children of a task with many accesses may use what it holds in any order, and nothing else") {
+    const Setting setting = GENERATE(from_range(every_setting({1, 4})));
+    CAPTURE(setting);
+    const Watchdog watchdog(setting.text());
+    Runtime runtime(setting.config());
+    constexpr Index pieces = 30;
+    Array<int> x(runtime, 2 * pieces, "cut");
+    std::vector<Array<int>> others;
+    for (int i = 0; i < 20; ++i) others.emplace_back(runtime, 1, "other");
+    AccessList held;
+    held.read(x);
+    for (Index i = 0; i < pieces; ++i) {  // all but the last piece, in some order
+        const Index piece = 7 * i % pieces;
+        if (piece != pieces - 1) held.readwrite(x.rows(2 * piece, 2 * piece + 2));
+    }
+    for (const Array<int>& other : others) held.commute(other);
+    int refused = 0;
+    const auto is_refused = [&](const auto& access) {
+        try {
+            runtime.submit({}, access, [](const auto&) {});
+        } catch (const UsageError& error) {
+            refused += mentions(error.what(), "does not hold") ? 1 : 0;
+        }
+    };
+    Array<int> foreign(runtime, 1);
+    runtime.submit({}, held, [&] {
+        runtime.submit({}, readwrite(x.rows(0, 2 * pieces - 2)), [](View<int> x) { x[5] = 1; });
+        runtime.submit({}, readwrite(x.rows(5, 8)), [](View<int> x) { ++x[0]; });
+        runtime.submit({}, read(x), [](View<const int>) {});
+        for (const Array<int>& other : others) runtime.submit({}, write(other), [](View<int> o) { o[0] = 3; });
+        is_refused(write(x));
+        is_refused(write(x.rows(2 * pieces - 3, 2 * pieces - 1)));
+        is_refused(read(foreign));
+    });
+    runtime.wait();
+    CHECK(refused == 3);
+    CHECK(x.host_view()[5] == 2);
+    for (const Array<int>& other : others) CHECK(other.host_view()[0] == 3);
+}
+
 TEST_CASE("a child that accesses what its parent does not hold is refused, naming both") {
     const WatchedSetting setting(GENERATE(from_range(every_setting({1, 2}))));
     Runtime runtime(setting.config());

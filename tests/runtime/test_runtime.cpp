@@ -66,6 +66,43 @@ TEST_CASE("a region named twice in one list is accessed in the strongest mode") 
     CHECK(x.host_view()[2] == 100);
 }
 
+TEST_CASE("tasks have as many accesses and capture as much as they like", "[sanitize]") {
+    const Setting setting = GENERATE(from_range(every_setting()));
+    CAPTURE(setting);
+    const Watchdog watchdog(setting.text());
+    Runtime runtime(setting.config());
+    constexpr std::size_t most = 40;
+    std::vector<Array<long>> data;
+    for (std::size_t i = 0; i < most; ++i) data.emplace_back(runtime, 1);
+    struct alignas(128) Line {
+        std::array<long, 16> numbers{};
+    };
+    const std::array<long, 20> medium{1};
+    const std::array<long, 100> large{1};
+    const std::array<long, 1000> huge{1};
+    const Line line{{1}};
+    std::vector<long> expected(most, 0);
+    for (std::size_t round = 0; round < 3 * most; ++round) {
+        const std::size_t count = 1 + round * 7 % most;
+        AccessList list;
+        for (std::size_t i = 0; i < count; ++i) {
+            list.readwrite(i % 3 == 0 ? data[i].rows(0, 0) : data[i].region());  // some of them are empty
+            if (i % 3 != 0) expected[i] += 4;
+        }
+        const auto add = [count](const Addresses& addresses, long number) {
+            for (std::size_t i = 0; i < count; ++i) {
+                if (addresses[i] != nullptr) *static_cast<long*>(addresses[i]) += number;
+            }
+        };
+        runtime.submit({}, list, [add, medium](const Addresses& a) { add(a, medium[0]); });
+        runtime.submit({}, list, [add, large](const Addresses& a) { add(a, large[0]); });
+        runtime.submit({}, list, [add, huge](const Addresses& a) { add(a, huge[0]); });
+        runtime.submit({}, list, [add, line](const Addresses& a) { add(a, line.numbers[0]); });
+    }
+    runtime.wait();
+    for (std::size_t i = 0; i < most; ++i) CHECK(data[i].host_view()[0] == expected[i]);
+}
+
 TEST_CASE("commuting tasks exclude each other", "[sanitize]") {
     const WatchedSetting setting(GENERATE(from_range(every_setting())));
     Runtime runtime(setting.config());

@@ -7,8 +7,12 @@
 #include <vector>
 
 #include "basalt/error.hpp"
+#include "runtime/execution/parking.hpp"
+#include "runtime/execution/ready_tasks.hpp"
 #include "runtime/execution/scheduler.hpp"
+#include "runtime/graph/scope.hpp"
 #include "runtime/graph/task.hpp"
+#include "runtime/graph/worker.hpp"
 #include "tests/common/catch.hpp"
 #include "tests/common/mentions.hpp"
 #include "tests/common/runtime_settings.hpp"
@@ -30,7 +34,7 @@ std::size_t number_of(const Task* task, const std::vector<Task>& tasks) {
 
 std::vector<std::size_t> pop_all(Scheduler& scheduler, int place, const std::vector<Task>& tasks) {
     std::vector<std::size_t> order;
-    while (Task* task = scheduler.pop(place)) order.push_back(number_of(task, tasks));
+    while (Task* task = scheduler.pop(place).task) order.push_back(number_of(task, tasks));
     return order;
 }
 
@@ -54,7 +58,7 @@ TEST_CASE("a policy returns every task once and then is empty") {
     CAPTURE(name, places);
     const auto scheduler = make_scheduler(name, places);
     CHECK(scheduler->empty());
-    CHECK(scheduler->pop(0) == nullptr);
+    CHECK(scheduler->pop(0).task == nullptr);
 
     std::vector<Task> tasks = make_tasks(5000);
     std::vector<int> seen(tasks.size(), 0);
@@ -79,10 +83,10 @@ TEST_CASE("a policy returns every task once and then is empty") {
             batch.pop_back();
         }
         if (!batch.empty()) scheduler->push(place, batch.data(), batch.size());
-        for (int i = random.between(0, 30); i > 0; --i) took(scheduler->pop(random.between(0, places - 1)));
+        for (int i = random.between(0, 30); i > 0; --i) took(scheduler->pop(random.between(0, places - 1)).task);
     }
     while (popped < pushed) {
-        Task* task = scheduler->pop(random.between(0, places - 1));
+        Task* task = scheduler->pop(random.between(0, places - 1)).task;
         REQUIRE(task != nullptr);
         took(task);
     }
@@ -117,9 +121,9 @@ TEST_CASE("a policy returns every task once when all places push and pop at the 
                 } else {
                     scheduler->push(place, &task, 1);
                 }
-                if (random.one_in(2)) took(scheduler->pop(place));
+                if (random.one_in(2)) took(scheduler->pop(place).task);
             }
-            while (popped < tasks.size()) took(scheduler->pop(place));
+            while (popped < tasks.size()) took(scheduler->pop(place).task);
         });
     }
     for (std::thread& thread : threads) thread.join();
@@ -157,11 +161,11 @@ TEST_CASE("priorities hold again after the queue ran empty") {
     for (std::size_t i = 0; i < 3; ++i) tasks[i].priority = priorities[i];
     Task* all[] = {&tasks[0], &tasks[1], &tasks[2]};
     scheduler->push(0, all, 1);
-    CHECK(scheduler->pop(0) == all[0]);
+    CHECK(scheduler->pop(0).task == all[0]);
     scheduler->push(0, all + 1, 2);
-    CHECK(scheduler->pop(0) == all[2]);
-    CHECK(scheduler->pop(0) == all[1]);
-    CHECK(scheduler->pop(0) == nullptr);
+    CHECK(scheduler->pop(0).task == all[2]);
+    CHECK(scheduler->pop(0).task == all[1]);
+    CHECK(scheduler->pop(0).task == nullptr);
 }
 
 TEST_CASE("a place that runs dry steals the oldest of the highest priority and leaves half") {
@@ -172,8 +176,8 @@ TEST_CASE("a place that runs dry steals the oldest of the highest priority and l
         Task* task = &tasks[i];
         scheduler->push(0, &task, 1);
     }
-    CHECK(number_of(scheduler->pop(1), tasks) == 0);
-    CHECK(number_of(scheduler->pop(1), tasks) == 1);
+    CHECK(number_of(scheduler->pop(1).task, tasks) == 0);
+    CHECK(number_of(scheduler->pop(1).task, tasks) == 1);
     CHECK(pop_all(*scheduler, 0, tasks) == std::vector<std::size_t>{3, 2, 4});
 }
 
@@ -190,4 +194,24 @@ TEST_CASE("a task that just became ready runs at once unless a more urgent one w
     scheduler->push(0, &urgent, 1);
     CHECK(scheduler->exchange(0, &tasks[1]) == &tasks[2]);
     CHECK(pop_all(*scheduler, 0, tasks) == std::vector<std::size_t>{1, 0});
+}
+
+TEST_CASE("a thread that steals several tasks wakes a sleeper for those that it does not run") {
+    ParkingLot parking;
+    ReadyTasks ready("priority", 3, parking);
+    Scope scope(nullptr, nullptr, 1);
+    std::vector<Task> tasks = make_tasks(4);
+    std::vector<Task*> all;
+    for (Task& task : tasks) {
+        task.scope = &scope;
+        all.push_back(&task);
+    }
+    const Worker owner(0, 0);
+    ready.push(all.data(), all.size(), &owner);
+    ParkingLot::Sleeper sleeper;  // it looked for work while the tasks were in no queue
+    parking.announce(sleeper);
+    Worker thief(1, 0);
+    CHECK(number_of(ready.pop(thief, 0), tasks) == 0);
+    CHECK(sleeper.woken);
+    CHECK(number_of(ready.pop(thief, 0), tasks) == 1);
 }
