@@ -52,7 +52,7 @@ def comparison(row, record, records):
     if row.against:
         other = newest(row, records, against=True)
         name = next(iter(row.against.values()))
-        names = {"onetbb": "oneTBB", "nccl": "NCCL"}
+        names = {"onetbb": "oneTBB", "openmp": "OpenMP", "taskflow": "Taskflow", "nccl": "NCCL"}
         return f"{names.get(name, name)}: {row.text(row.figure(other))}" if other else ""
     if row.unit == "x":
         return f"{library(record)}: {ratio_text(record)}"

@@ -1,7 +1,7 @@
 """The comparisons of bench/ run at tiny sizes, write the records that scripts read, and refuse wrong use.
 
 usage: test_benches.py BENCH_TASKS BENCH_VERSUS BENCH_UPDATE BENCH_BROADCAST BENCH_PANEL PLOT_PANEL
-           BENCH_KERNELS
+           BENCH_KERNELS BENCH_TASK_BENCH
 Ends with "cases: N passed, M failed, K skipped".
 """
 
@@ -13,7 +13,7 @@ import sys
 import tempfile
 import unittest
 
-TASKS, VERSUS, UPDATE, BROADCAST, PANEL, PLOT_PANEL, KERNELS = sys.argv[1:8]
+TASKS, VERSUS, UPDATE, BROADCAST, PANEL, PLOT_PANEL, KERNELS, TASK_BENCH = sys.argv[1:9]
 
 
 def run(*arguments):
@@ -323,6 +323,47 @@ class Kernels(unittest.TestCase):
         self.assertEqual(result.returncode, 2)
         for word in ("--nb", "32", "20"):
             self.assertIn(word, result.stderr)
+
+
+class TaskBench(unittest.TestCase):
+    def test_every_system_runs_every_pattern_in_a_right_order(self):
+        result = run(TASK_BENCH, "--check", "--width", "1,2,9", "--steps", "30", "--workers", "3")
+        self.assertEqual(result.returncode, 0, result.stdout)
+        lines = result.stdout.splitlines()
+        for line in lines:
+            self.assertRegex(line, r": (\d+) of \1 tasks ran, 0 of \d+ inputs are wrong: passed$")
+        systems = {line.split()[3].rstrip(":") for line in lines}
+        self.assertLessEqual({"basalt", "basalt_readwrite", "openmp", "onetbb", "serial"}, systems)
+        self.assertEqual(len(lines), 10 * 3 * len(systems))
+
+    def test_the_metg_lies_where_the_efficiency_crosses_one_half(self):
+        found = records(self, TASK_BENCH, "--pattern", "stencil_1d,tree", "--system", "basalt,serial", "--width", "4",
+                        "--steps", "40", "--workers", "2", "--repeat", "1")
+        self.assertEqual([(r["pattern"], r["system"], r["workers"], r["tasks"]) for r in found],
+                         [(p, s, w, n) for p, n in (("stencil_1d", 160), ("tree", 3 + 38 * 4))
+                          for s, w in (("basalt", 2), ("serial", 1))])
+        for record in found:
+            above, below = record["points"][-2:]
+            self.assertGreaterEqual(above["efficiency"], 0.5, record)
+            self.assertLess(below["efficiency"], 0.5, record)
+            part = (0.5 - below["efficiency"]) / (above["efficiency"] - below["efficiency"])
+            expected = below["granularity_ns"] + part * (above["granularity_ns"] - below["granularity_ns"])
+            self.assertAlmostEqual(record["metg_ns"] / expected, 1, places=6)
+
+    def test_given_sizes_are_all_measured(self):
+        found = records(self, TASK_BENCH, "--pattern", "fft", "--iterations", "1,500", "--steps", "20", "--repeat", "1")
+        for record in found:
+            self.assertEqual([point["iterations"] for point in record["points"]], [500, 1])
+            self.assertNotIn("metg_ns", record)
+
+    def test_wrong_use_is_refused_with_what_is_allowed(self):
+        for arguments, allowed in ((["--pattern", "star"], "stencil_1d"), (["--system", "x"], "openmp"),
+                                   (["--width", "0"], "64"), (["--steps", "1"], "10000"), (["--iterations", "0"], "100000000"),
+                                   (["--workers", "0"], "1024"), (["--repeat", "0"], "1000")):
+            result = run(TASK_BENCH, *arguments)
+            self.assertEqual(result.returncode, 2, arguments)
+            for word in (*arguments, allowed):
+                self.assertIn(word, result.stderr)
 
 
 result = unittest.main(argv=sys.argv[:1], exit=False).result

@@ -1,0 +1,49 @@
+// Taskflow: a task graph with an edge from each input, as for oneTBB. The calling thread builds the graph and waits
+// while `workers` threads run it.
+#include <vector>
+
+#include <taskflow/taskflow.hpp>
+
+#include "bench/common/clock.hpp"
+#include "bench/task_bench/task_systems.hpp"
+
+namespace bench {
+
+namespace {
+
+class TaskflowGrid final : public GridSystem {
+  public:
+    explicit TaskflowGrid(int workers) : executor_(static_cast<std::size_t>(workers)) {}
+
+    double run(const Work& work) override {
+        const TaskGrid& grid = work.grid();
+        std::vector<TaskSlot> outputs(grid.tasks().size());
+        tf::Taskflow graph;
+        std::vector<tf::Task> nodes;
+        nodes.reserve(grid.tasks().size());
+        const Stopwatch watch;
+        for (const GridTask& task : grid.tasks()) {
+            tf::Task node = graph.emplace([&work, &task, &outputs] {
+                const TaskGrid& all = work.grid();
+                const auto columns = all.inputs(task);
+                work.run(
+                    task, [&](std::size_t k) { return &outputs[all.number(task.step - 1, columns[k])].output; },
+                    outputs[all.number(task.step, task.column)].output);
+            });
+            for (const std::int32_t column : grid.inputs(task)) nodes[grid.number(task.step - 1, column)].precede(node);
+            nodes.push_back(node);
+        }
+        executor_.run(graph).wait();
+        return watch.elapsed().wall;
+    }
+
+  private:
+    tf::Executor executor_;
+};
+
+}  // namespace
+
+std::unique_ptr<GridSystem> make_taskflow_grid(int workers) { return std::make_unique<TaskflowGrid>(workers); }
+bool has_taskflow() { return true; }
+
+}  // namespace bench
