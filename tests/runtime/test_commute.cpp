@@ -98,12 +98,12 @@ class Additions {
 /// Tasks without an engine, and the data that they commute on.
 struct Bench {
     CommuteArbiter arbiter;
-    Scope root{nullptr, nullptr, 1};
+    Scope root{1};
     std::array<Version, 2> versions;
     std::vector<std::unique_ptr<Task>> tasks;
 
     BoundAccess region(std::size_t version, Index begin, Index end) {
-        return BoundAccess(&versions[version], {nullptr, begin, end, 0, 1, AccessMode::commute});
+        return BoundAccess(&versions[version], {nullptr, begin, end, 0, 1, 0, AccessMode::commute});
     }
     Task& task(Scope& scope, const std::vector<BoundAccess>& regions) {
         Task& task = *tasks.emplace_back(std::make_unique<Task>());
@@ -176,9 +176,9 @@ TEST_CASE("tasks are let through in the order in which they came, as far as thei
 TEST_CASE("children share what their parent holds, one at a time, and strangers wait for the parent") {
     Bench bench;
     Task& parent = bench.task(bench.root, {bench.region(0, 0, 8)});
-    Scope children(&parent, &bench.root, 2);
+    Scope children(parent, 2);
     Task& child = bench.task(children, {bench.region(0, 0, 4)});
-    Scope grandchildren(&child, &children, 3);
+    Scope grandchildren(child, 3);
     Task& grandchild = bench.task(grandchildren, {bench.region(0, 0, 2)});
     Task& sibling = bench.task(children, {bench.region(0, 2, 6)});
     Task& stranger = bench.task(bench.root, {bench.region(0, 1, 2)});

@@ -29,6 +29,7 @@ using basalt_tests::Gate;
 using basalt_tests::mentions;
 using basalt_tests::Setting;
 using basalt_tests::Watchdog;
+using basalt_tests::WatchedSetting;
 
 namespace {
 
@@ -49,9 +50,7 @@ std::string data_error_of(const Call& call) {
 }  // namespace
 
 TEST_CASE("an error reaches the graph that it happened in and no other", "[sanitize]") {
-    const Setting setting = GENERATE(from_range(every_setting()));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting())));
     Runtime runtime(setting.config());
     std::atomic<int> sound{0};
     std::atomic<int> told{0};
@@ -81,9 +80,7 @@ TEST_CASE("an error reaches the graph that it happened in and no other", "[sanit
 }
 
 TEST_CASE("dependencies hold across graphs on the same data", "[sanitize]") {
-    const Setting setting = GENERATE(from_range(every_setting()));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting())));
     Runtime runtime(setting.config());
     Graph first(runtime);
     Graph second(runtime, 5);
@@ -107,9 +104,7 @@ TEST_CASE("dependencies hold across graphs on the same data", "[sanitize]") {
 }
 
 TEST_CASE("what depends on a failed task does not run in any graph, until its data are written", "[sanitize]") {
-    const Setting setting = GENERATE(from_range(every_setting()));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting())));
     Runtime runtime(setting.config());
     Graph failing(runtime);
     Graph dependent(runtime);
@@ -146,9 +141,7 @@ TEST_CASE("what depends on a failed task does not run in any graph, until its da
 }
 
 TEST_CASE("a cancelled graph drops its own tasks and leaves others alone", "[sanitize]") {
-    const Setting setting = GENERATE(from_range(every_setting()));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting())));
     Runtime runtime(setting.config());
     Graph cancelled(runtime);
     Graph other(runtime);
@@ -173,8 +166,7 @@ TEST_CASE("a cancelled graph drops its own tasks and leaves others alone", "[san
 }
 
 TEST_CASE("cancelling while nothing is in flight does nothing") {
-    const Setting setting = GENERATE(from_range(every_setting({1, 2})));
-    CAPTURE(setting);
+    const WatchedSetting setting(GENERATE(from_range(every_setting({1, 2}))));
     Runtime runtime(setting.config());
     Graph graph(runtime);
     Array<int> x(runtime, 1);
@@ -190,9 +182,7 @@ TEST_CASE("cancelling while nothing is in flight does nothing") {
 }
 
 TEST_CASE("a loop that reads its residual ends with an error when a task of it fails") {
-    const Setting setting = GENERATE(from_range(every_setting({1, 2})));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting({1, 2}))));
     Runtime runtime(setting.config());
     Array<double> residual(runtime, 1, "residual");
     runtime.submit({}, write(residual), [](View<double> r) { r[0] = 1; });

@@ -93,9 +93,7 @@ TEST_CASE("children may access parts of what their parent holds, also across sev
 }
 
 TEST_CASE("children of a task with many accesses may use what it holds in any order, and nothing else") {
-    const Setting setting = GENERATE(from_range(every_setting({1, 4})));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting({1, 4}))));
     Runtime runtime(setting.config());
     constexpr Index pieces = 30;
     Array<int> x(runtime, 2 * pieces, "cut");

@@ -67,9 +67,7 @@ TEST_CASE("a region named twice in one list is accessed in the strongest mode") 
 }
 
 TEST_CASE("tasks have as many accesses and capture as much as they like", "[sanitize]") {
-    const Setting setting = GENERATE(from_range(every_setting()));
-    CAPTURE(setting);
-    const Watchdog watchdog(setting.text());
+    const WatchedSetting setting(GENERATE(from_range(every_setting())));
     Runtime runtime(setting.config());
     constexpr std::size_t most = 40;
     std::vector<Array<long>> data;

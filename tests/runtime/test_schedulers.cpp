@@ -199,7 +199,7 @@ TEST_CASE("a task that just became ready runs at once unless a more urgent one w
 TEST_CASE("a thread that steals several tasks wakes a sleeper for those that it does not run") {
     ParkingLot parking;
     ReadyTasks ready("priority", 3, parking);
-    Scope scope(nullptr, nullptr, 1);
+    Scope scope(1);
     std::vector<Task> tasks = make_tasks(4);
     std::vector<Task*> all;
     for (Task& task : tasks) {
