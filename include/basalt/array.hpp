@@ -109,10 +109,10 @@ class Array {
     Array(Runtime& runtime, Index size, const char* name = nullptr)
         : Array(runtime, nullptr, size, detail::Storage::owned, name) {}
 
-    /// Borrows `size` elements of the user's memory until release() or destruction; never renamed. After a wait() outside of
-    /// tasks, in the time until the next submission, the user's memory holds the array's contents and may be read and
-    /// written directly; tasks submitted afterwards see what was written there. Tasks on GPUs therefore copy the array
-    /// there once more after each wait(): data that stay on GPUs belong into an array that the runtime owns.
+    /// Borrows `size` elements of the user's memory until release() or destruction; never renamed. After a wait()
+    /// outside of tasks, in the time until the next submission, the user's memory holds the array's contents and may be
+    /// read and written directly; tasks submitted afterwards see what was written there. Tasks on GPUs therefore copy
+    /// the array there once more after each wait(): data that stay on GPUs belong into an array that the runtime owns.
     static Array wrap(Runtime& runtime, T* data, Index size, const char* name = nullptr) {
         return Array(runtime, data, size, detail::Storage::borrowed, name);
     }

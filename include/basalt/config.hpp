@@ -19,10 +19,10 @@ struct Config {
     int workers = 0;
     /// "priority" (work stealing by priority) or "fifo". See scheduler_names().
     std::string scheduler = "priority";
-    /// Most tasks of one submitting scope in flight, which bounds the memory that tasks take up. When there are as many,
-    /// submit() runs other tasks instead of returning at once. 0: no limit. Then submit() never runs tasks and never
-    /// waits, so a program may hold a mutex over submit() that its tasks lock as well. Each task in flight takes about
-    /// 400 bytes, and from 16 million on submit() throws std::bad_alloc.
+    /// Most tasks of one submitting scope in flight, which bounds the memory that tasks take up. When there are as
+    /// many, submit() runs other tasks instead of returning at once. 0: no limit. Then submit() never runs tasks and
+    /// never waits, so a program may hold a mutex over submit() that its tasks lock as well. Each task in flight takes
+    /// about 400 bytes, and from 16 million on submit() throws std::bad_alloc.
     std::size_t window = 4096;
     /// Bind workers to cores.
     bool bind = true;

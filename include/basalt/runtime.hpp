@@ -144,8 +144,8 @@ class Runtime {
     }
 
     /// Copies the data to a GPU, or back to the host, before a task needs them there. `priority` and `step` are those
-    /// of the copies, as in TaskOptions. Does nothing inside a task. Throws UsageError for Place::any(), a GPU that does
-    /// not exist, and data that submit() would refuse: empty arrays, released ones and those of other runtimes.
+    /// of the copies, as in TaskOptions. Does nothing inside a task. Throws UsageError for Place::any(), a GPU that
+    /// does not exist, and data that submit() would refuse: empty arrays, released ones and those of other runtimes.
     template <class T>
     void prefetch(const Region<T>& region, Place place, int priority = 0, std::optional<int> step = std::nullopt) {
         prefetch(read(region).record, place, priority, step);

@@ -216,9 +216,11 @@ void Driver::watch_device() {
 }
 
 void Driver::failed(Task& task) {
+    fail_task(p_.graph.unwritten(), task, device_.name());
+    // afterwards: what lacks its contents for this reason is a consequence, and its graph keeps the error that came
+    // first
     const DeviceWork& work = *task.on_device();
     if (work.failed) work.failed();
-    fail_task(p_.graph.unwritten(), task, device_.name());
 }
 
 bool Driver::complete_reached() {

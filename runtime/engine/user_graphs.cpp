@@ -16,7 +16,7 @@ void GraphState::check_usable(const char* what) const {
 }
 
 std::shared_ptr<GraphState> UserGraphs::make(Runtime& runtime, int priority) {
-    const auto state = std::make_shared<GraphState>(runtime, graph_, waiting_, priority);
+    auto state = std::make_shared<GraphState>(runtime, graph_, waiting_, priority);
     const std::lock_guard guard(lock_);
     std::erase_if(graphs_, [](const auto& known) { return known.expired(); });
     graphs_.push_back(state);
