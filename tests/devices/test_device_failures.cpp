@@ -415,7 +415,8 @@ TEST_CASE("what only a lost GPU had is never read again, until it is written", "
         return "no DataError";
     };
     CHECK(mentions(error_of([&] { a.host_view(); }), "'a' rows [0, 4) has no valid contents: gpu 0"));
-    CHECK(mentions(error_of([&] { b.host_view(); }), "task faults failed on gpu 0"));
+    CHECK(mentions(error_of([&] { b.host_view(); }),
+                   " failed on gpu 0"));  // faults, or make b if it was not known to have ended
     std::atomic<int> ran{0};
     runtime->submit({.name = "sum", .place = Place::cpu()}, read(a), write(sum),
                     [&](View<const int>, View<int>) { ++ran; });
