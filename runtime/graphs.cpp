@@ -9,8 +9,12 @@ Graph::Graph(Runtime& runtime, int priority) : state_(detail::make_graph(runtime
 
 Graph::~Graph() {
     if (state_->runtime_ended.load(std::memory_order_acquire)) return;
+    if (!state_->waiting.is_outside()) {
+        state_->graphs.keep(state_);
+        return;
+    }
     const detail::SubmissionTarget here(state_->graph, state_->scope);
-    state_->waiting.drain();
+    state_->waiting.drain("a Graph");
 }
 
 Runtime& Graph::runtime() const {

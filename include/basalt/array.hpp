@@ -128,8 +128,9 @@ class Array {
         return {handle_.get(), handle_.generation(), begin, end, 0, 1, begin, end - begin, 1, 1, size_};
     }
 
-    /// Waits for the tasks that use the array and returns its elements for the host to write, all of them. What was
-    /// there is lost; failed tasks that should have written the array are made good.
+    /// Waits for the tasks that use the array and returns its elements for the host to write, all of them. This is also
+    /// how the user's own memory becomes valid again after a task failed that should have written it. What was there is
+    /// lost; failed tasks that should have written the array are made good.
     View<T> host_overwrite() const { return View<T>(static_cast<T*>(detail::wait_datum_to_overwrite(handle_)), size_); }
 
     /// Waits for the tasks that use the array and returns its elements, in the host's memory. Throws DataError where

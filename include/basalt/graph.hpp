@@ -54,13 +54,17 @@ class SubmissionTarget {
 /// graph's wait() throws a DataError; tasks that do not depend on it run. Data become valid again when a task
 /// overwrites them.
 ///
+/// Each graph has a window of its own (Config::window). A thread in wait() runs tasks of any graph. Tasks on GPUs that
+/// write arrays wrapped around the user's memory are waited for by every graph's wait().
+///
 /// Thread-safe like Runtime. Tasks submitted inside a task are that task's children, whatever graph it belongs to: a
 /// Graph is used outside tasks only, UsageError otherwise.
 class Graph {
   public:
-    /// `priority` is added to that of every task in the graph.
+    /// `priority` is added to that of every task in the graph. Throws UsageError inside a task.
     explicit Graph(Runtime& runtime, int priority = 0);
-    /// Waits for the graph's tasks. An error that no wait() has seen is logged, not thrown. Does nothing where the
+    /// Waits for the graph's tasks. An error that no wait() has seen is logged, not thrown. Inside a task, and in a
+    /// destructor of what a kernel captured, it does not wait: the tasks run all the same. Does nothing where the
     /// runtime has ended, which waits for all graphs.
     ~Graph();
     Graph(const Graph&) = delete;
@@ -80,7 +84,7 @@ class Graph {
     void cancel();
     /// Whether the graph was cancelled or has failed since its last wait().
     bool cancelled() const;
-    /// The error that wait() would throw at present, if any.
+    /// The first error since the last wait(), if any. Not set by cancel().
     std::exception_ptr error() const;
 
     /// The runtime that was given. Throws UsageError where it has ended.

@@ -97,7 +97,11 @@ void Engine::terminate_inside_task() const {
 Engine::~Engine() {
     terminate_inside_task();
     user_graphs_.end();
-    waiting_.drain();
+    waiting_.drain("a Runtime");
+    {
+        const SubmissionTarget housekeeping(graph_, graph_.housekeeping());
+        waiting_.drain("a Runtime");
+    }
     before_end_.run_all();
     data_.release_all();  // of arrays that outlive the runtime
     for (const auto& driver : drivers_) driver->stop();

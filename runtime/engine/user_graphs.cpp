@@ -1,6 +1,7 @@
 #include "runtime/engine/user_graphs.hpp"
 
 #include <string>
+#include <utility>
 
 namespace basalt::detail {
 
@@ -16,11 +17,18 @@ void GraphState::check_usable(const char* what) const {
 }
 
 std::shared_ptr<GraphState> UserGraphs::make(Runtime& runtime, int priority) {
-    auto state = std::make_shared<GraphState>(runtime, graph_, waiting_, priority);
+    auto state = std::make_shared<GraphState>(runtime, graph_, waiting_, *this, priority);
+    state->check_usable("making a Graph");
     const std::lock_guard guard(lock_);
+    std::erase_if(kept_, [](const auto& kept) { return kept->scope.outstanding.load(std::memory_order_acquire) == 1; });
     std::erase_if(graphs_, [](const auto& known) { return known.expired(); });
     graphs_.push_back(state);
     return state;
+}
+
+void UserGraphs::keep(std::shared_ptr<GraphState> state) {
+    const std::lock_guard guard(lock_);
+    kept_.push_back(std::move(state));
 }
 
 void UserGraphs::end() noexcept {
@@ -34,7 +42,7 @@ void UserGraphs::end() noexcept {
         }
         if (state == nullptr) continue;
         const SubmissionTarget here(graph_, state->scope);
-        waiting_.drain();
+        waiting_.drain("a Graph");
         state->runtime_ended.store(true, std::memory_order_release);
     }
 }

@@ -11,10 +11,12 @@
 
 namespace basalt::detail {
 
+class UserGraphs;
+
 /// What a Graph and its runtime share. The scope is used as long as the runtime has not ended.
 struct GraphState {
-    GraphState(Runtime& runtime, TaskGraph& graph, Waiting& waiting, int priority)
-        : runtime(runtime), graph(graph), waiting(waiting), scope(graph.root(), priority) {}
+    GraphState(Runtime& runtime, TaskGraph& graph, Waiting& waiting, UserGraphs& graphs, int priority)
+        : runtime(runtime), graph(graph), waiting(waiting), graphs(graphs), scope(graph.root(), priority) {}
 
     /// Throws UsageError where the runtime has ended, and inside a task, for which `what` is not allowed.
     void check_usable(const char* what) const;
@@ -22,6 +24,7 @@ struct GraphState {
     Runtime& runtime;
     TaskGraph& graph;
     Waiting& waiting;
+    UserGraphs& graphs;
     Scope scope;
     std::atomic<bool> runtime_ended{false};  ///< then the references lead nowhere
 };
@@ -31,15 +34,20 @@ class UserGraphs {
   public:
     UserGraphs(TaskGraph& graph, Waiting& waiting) : graph_(graph), waiting_(waiting) {}
 
+    /// Throws UsageError inside a task.
     std::shared_ptr<GraphState> make(Runtime& runtime, int priority);
+    /// The program has given up the graph where it must not wait, perhaps inside one of its tasks: it lives on until
+    /// its tasks have completed.
+    void keep(std::shared_ptr<GraphState> state);
     /// The runtime ends: waits for all graphs, and logs errors that no wait() has seen.
     void end() noexcept;
 
   private:
     TaskGraph& graph_;
     Waiting& waiting_;
-    std::mutex lock_;  // guards the list
+    std::mutex lock_;  // guards the lists
     std::vector<std::weak_ptr<GraphState>> graphs_;
+    std::vector<std::shared_ptr<GraphState>> kept_;
 };
 
 }  // namespace basalt::detail

@@ -47,32 +47,35 @@ void Waiting::report_stall(std::int64_t seconds) {
     std::int64_t expected = seconds;
     if (!stall_seconds_.compare_exchange_strong(expected, 2 * seconds, std::memory_order_relaxed)) return;
     spdlog::warn(
-        "basalt: a thread has waited for {} s in which no task began or completed; tasks in flight: {}; kernels that "
-        "run on cores: {}. A task must not block on a thread that waits for the runtime.",
-        seconds, p_.progress.in_flight(), p_.progress.running());
+        "basalt: a thread has waited for {} s in which no task began or completed; tasks in flight: {}, and in {} "
+        "further graphs; kernels that run on cores: {}. A task must not block on a thread that waits for the runtime.",
+        seconds, p_.progress.in_flight(), p_.graph.busy_graphs(), p_.progress.running());
 }
 
-void Waiting::rethrow(Scope& scope) {
-    const bool was_cancelled = scope.cancelled.load(std::memory_order_acquire);
-    if (std::exception_ptr error = scope.take_error()) std::rethrow_exception(error);
-    if (was_cancelled) throw Cancelled("the task graph was cancelled");
+void Waiting::rethrow(const Scope::Outcome& outcome) {
+    if (outcome.error) std::rethrow_exception(outcome.error);
+    if (outcome.cancelled) throw Cancelled("the task graph was cancelled");
 }
 
 bool Waiting::wait_for_children(const Task& task, Scope& children, Deadline deadline) {
     const auto done = [&] { return children.outstanding.load(std::memory_order_acquire) == 1; };
     help(children, done, deadline);
-    if (!done()) return false;
-    // whatever went wrong in its children, the task is told of it and knows the data
-    if (p_.graph.unwritten().any() && !task.scope->drained()) p_.graph.unwritten().take_over(task);
-    rethrow(children);
+    Scope::Outcome outcome;
+    {
+        const std::lock_guard guard(children.order.lock);  // another member of a gang may submit
+        if (!done()) return false;
+        // whatever went wrong in its children, the task is told of it and knows the data
+        if (p_.graph.unwritten().any() && !task.scope->drained()) p_.graph.unwritten().take_over(task);
+        outcome = children.take_outcome();
+    }
+    rethrow(outcome);
     if (children.drained()) throw Cancelled("the task graph was cancelled");
     return true;
 }
 
-/// If nothing is in flight, data are no longer looked for where failures left nothing.
+/// If nothing is in flight, data are no longer looked for where failures left nothing. Under the order's lock.
 void Waiting::recover() {
     if (p_.coherence == nullptr || !p_.coherence->damaged()) return;
-    const std::lock_guard guard(p_.graph.root().order.lock);
     // Until other graphs come to an end, what they use that failed is known by other means: see Unwritten.
     if (p_.progress.idle()) p_.coherence->recover();
 }
@@ -87,7 +90,7 @@ bool Waiting::finished(const Scope& graph) const {
 void Waiting::refuse_in_destructor() const {
     const ThreadContext* context = ThreadContext::of(p_.graph);
     const Task* ended = context != nullptr ? context->ended() : nullptr;
-    if (ended == nullptr && Driver::current(p_.graph) == nullptr) return;
+    if (ended == nullptr && !on_driver_thread()) return;
     throw UsageError("wait() in a destructor of what the kernel of " +
                      (ended != nullptr ? "task '" + task_label(*ended) + "'" : std::string("a task on a GPU")) +
                      " captured: it would wait for that very task");
@@ -107,16 +110,26 @@ bool Waiting::wait_until(Deadline deadline) {
         const std::lock_guard guard(graph.order.lock);
         p_.coherence->bring_borrowed_home();
     }
-    const auto done = [&] { return finished(graph); };
+    // where recover() has something to do, only other graphs keep it from that
+    const auto only_housekeeping = [this] {
+        return p_.coherence != nullptr && p_.coherence->damaged() && p_.graph.busy_graphs() == 1 &&
+               !finished(p_.graph.housekeeping());
+    };
+    const auto done = [&] { return finished(graph) && !only_housekeeping(); };
     if (deadline) {
         // a task that this thread began might last beyond the limit
         p_.outside.leave_to_stand_in(done, *deadline);
     } else {
         help_outside(graph, done);
     }
-    if (!done()) return false;
-    recover();
-    rethrow(graph);
+    Scope::Outcome outcome;
+    {
+        const std::lock_guard guard(graph.order.lock);  // another thread may submit
+        if (!done()) return false;
+        recover();
+        outcome = graph.take_outcome();
+    }
+    rethrow(outcome);
     return true;
 }
 
@@ -140,13 +153,16 @@ bool Waiting::cancelled() const {
     return task != nullptr ? task->scope->drained() : p_.graph.current_graph().drained();
 }
 
-void Waiting::drain() noexcept {
+bool Waiting::on_driver_thread() const { return Driver::current(p_.graph) != nullptr; }
+
+void Waiting::drain(const char* what) noexcept {
     try {
         wait();
+    } catch (const Cancelled&) {  // the program asked for it
     } catch (const std::exception& error) {
-        spdlog::error("basalt: a Runtime ended with an error that no wait() saw: {}", error.what());
+        spdlog::error("basalt: {} ended with an error that no wait() saw: {}", what, error.what());
     } catch (...) {
-        spdlog::error("basalt: a Runtime ended with an unknown error that no wait() saw");
+        spdlog::error("basalt: {} ended with an unknown error that no wait() saw", what);
     }
 }
 

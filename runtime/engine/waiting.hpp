@@ -33,8 +33,10 @@ class Waiting {
     /// Runtime::wait() and wait_for().
     void wait();
     bool wait_for(std::chrono::nanoseconds limit);
-    /// Waits for everything; logs errors that no wait() has seen.
-    void drain() noexcept;
+    /// wait(), but logs the error that no wait() has seen. `what` ended: "a Runtime".
+    void drain(const char* what) noexcept;
+    /// Whether the calling thread may wait for a graph: it is neither inside a task nor in what the runtime calls.
+    bool is_outside() const { return ThreadContext::of(p_.graph) == nullptr && !on_driver_thread(); }
     /// Cancels the graph that the calling thread works for, if anything of it is in flight.
     void cancel() { cancel(p_.graph.current_graph()); }
     void cancel(Scope& graph);
@@ -54,7 +56,8 @@ class Waiting {
     void report_stall(std::int64_t seconds);
     void recover();
     bool finished(const Scope& graph) const;
-    static void rethrow(Scope& scope);
+    bool on_driver_thread() const;
+    static void rethrow(const Scope::Outcome& outcome);
 
     const Parts p_;
     /// How long nothing happens before a thread that waits says so: doubled each time, since long kernels are no error.

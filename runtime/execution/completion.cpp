@@ -19,7 +19,7 @@ void Completion::kernel_done(Task& task, Worker& worker) {
 }
 
 void Completion::close_children(Task& task, Scope* children) {
-    if (std::exception_ptr error = children->take_error()) {
+    if (std::exception_ptr error = children->take_outcome().error) {
         graph_.unwritten().fail(task, "task " + task_label(task) + " failed, because a task inside it did");
         task.scope->fail(std::move(error));
     } else if (task.scope->drained()) {
@@ -64,7 +64,7 @@ Task* Completion::complete(Task& task, Worker& worker) {
     graph_.pool().give_back(worker.cache, task.slot);
     Task* owner = settle(scope, worker);
     // threads that wait for one datum wait for such a task; the scope may be gone and is only a name here
-    if (internal && parking_.anyone_parked()) parking_.wake_scope(&scope);
+    if (internal && parking_.anyone_parked()) parking_.wake_waiting();
     return owner;
 }
 

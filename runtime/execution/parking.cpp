@@ -57,6 +57,10 @@ void ParkingLot::wake_scope(const void* scope) {
     wake_if([&](const Sleeper& sleeper) { return sleeper.scope == scope; }, std::numeric_limits<int>::max());
 }
 
+void ParkingLot::wake_waiting() {
+    wake_if([](const Sleeper& sleeper) { return sleeper.scope != nullptr; }, std::numeric_limits<int>::max());
+}
+
 void ParkingLot::wake_all() {
     wake_if([](const Sleeper&) { return true; }, std::numeric_limits<int>::max());
 }

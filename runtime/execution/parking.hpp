@@ -44,6 +44,8 @@ class ParkingLot {
     void wake(int level, int count);
     /// Wakes up to `count` sleepers that may join a gang.
     void wake_joiners(Joiners joiners, int count);
+    /// Wakes the threads that wait for something.
+    void wake_waiting();
     /// Wakes the threads that wait for the scope's end.
     void wake_scope(const void* scope);
     void wake_all();

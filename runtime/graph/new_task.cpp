@@ -200,7 +200,7 @@ void NewTask::settle_implied_by(TaskRef candidate) {
 
 /// A node without a kernel that completes when all of `tasks` have: one dependency instead of many.
 TaskRef NewTask::join(const TaskGroup& tasks) {
-    NewTask node(graph_, scope_, cache_);
+    NewTask node(graph_, graph_.housekeeping_of(scope_), cache_);
     Task& sync = node.task();
     sync.kind = TaskKind::sync;
     sync.name = "sync";

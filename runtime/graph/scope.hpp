@@ -77,15 +77,20 @@ class Scope {
         const std::lock_guard guard(error_lock_);
         if (!error_) error_ = std::move(error);
     }
-    /// The error, if any; the scope is as new afterwards.
-    std::exception_ptr take_error() {
+    /// How the scope's tasks ended.
+    struct Outcome {
+        std::exception_ptr error;
+        bool cancelled;
+    };
+    /// The scope is as new afterwards. Nothing of it is in flight, and nothing is submitted meanwhile: otherwise a task
+    /// that is dropped could be taken for one that ran.
+    Outcome take_outcome() {
         const std::lock_guard guard(error_lock_);
-        if (cancelled.exchange(false, std::memory_order_acq_rel)) {
-            graph.cancelled_scopes.fetch_sub(1, std::memory_order_release);
-        }
-        return std::exchange(error_, nullptr);
+        const bool was_cancelled = cancelled.exchange(false, std::memory_order_acq_rel);
+        if (was_cancelled) graph.cancelled_scopes.fetch_sub(1, std::memory_order_release);
+        return {std::exchange(error_, nullptr), was_cancelled};
     }
-    /// The error that take_error() would return.
+    /// The first error since the last outcome.
     std::exception_ptr error() const {
         const std::lock_guard guard(error_lock_);
         return error_;

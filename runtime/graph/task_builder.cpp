@@ -171,7 +171,7 @@ void TaskBuilder::commit_renames() {
 /// A task behind all users of the old version takes its memory back.
 void TaskBuilder::retire(const std::shared_ptr<Version>& version) {
     version->abandon();
-    TaskBuilder last(graph_, scope_);
+    TaskBuilder last(graph_, graph_.housekeeping_of(scope_));
     last.make_internal("internal", std::numeric_limits<int>::max());
     last.bind_all(*version, 0, version->datum->rows, AccessMode::readwrite);
     last.store_action([version, &graph = graph_] {

@@ -39,6 +39,11 @@ class TaskGraph {
     /// The runtime's own graph.
     Scope& root() { return root_; }
     const Scope& root() const { return root_; }
+    /// A graph that no wait() waits for: nodes of the runtime's own that stand for tasks of several graphs. Otherwise a
+    /// graph would wait for tasks of others on which it does not depend.
+    Scope& housekeeping() { return housekeeping_; }
+    /// The scope for such a node of a task of `scope`.
+    Scope& housekeeping_of(Scope& scope) { return scope.owner == nullptr ? housekeeping_ : scope; }
     /// The scope that the calling thread submits to: its task's children, or a graph. Throws UsageError inside a device
     /// kernel.
     Scope& current_scope() {
@@ -132,6 +137,7 @@ class TaskGraph {
     RunnableTasks& runnable_;
     std::atomic<std::uint64_t> next_order_{1};
     Scope root_;
+    Scope housekeeping_{root_, 0};
     std::atomic<int> busy_graphs_{0};
     std::atomic<std::uint64_t> submitted_to_graphs_{0};  ///< written under the root order's lock
     Unwritten unwritten_;

@@ -57,6 +57,7 @@ void Unwritten::count() {
 
 void Unwritten::fail(const Task& task, const std::string& reason) {
     const std::lock_guard guard(lock_);
+    if (task.kind != TaskKind::user) return;  // transfers only read; see lose()
     const auto [failed, fresh] = failed_.try_emplace(&task, std::make_shared<const std::string>(reason));
     if (fresh) add_writes(task, failed->second);
     count();
@@ -78,7 +79,10 @@ std::optional<std::string> Unwritten::begin(const Task& task) {
 std::optional<std::string> Unwritten::settle(const Task& task) {
     const std::lock_guard guard(lock_);
     std::optional<std::string> why;
-    if (failed_.erase(&task) == 0 && task.on_device() != nullptr) {
+    if (const auto failed = failed_.find(&task); failed != failed_.end()) {
+        add_writes(task, failed->second);  // once more: children that began after the failure may have written parts
+        failed_.erase(failed);
+    } else if (task.on_device() != nullptr) {
         // it was enqueued behind its predecessors, perhaps before it was known that one of them had failed
         if (const auto missing = missing_for(task)) {
             add_writes(task, missing->entry.reason);
@@ -169,9 +173,18 @@ void Unwritten::add_writes(const Task& task, const Reason& reason) {
 void Unwritten::clear_writes(const Task& task, bool overwritten_only) {
     if (parts_.empty()) return;
     for_each_access(task, [&](const BoundAccess& access) {
+        if (writes(access.mode)) clear_nodes(*access.version, task);
         const bool cleared = overwritten_only ? access.mode == AccessMode::write : writes(access.mode);
         if (cleared) clear(*access.version, part_of(access), task);
     });
+}
+
+/// The task writes some of the datum where it runs: that is the only copy then, and what others lack does not matter.
+void Unwritten::clear_nodes(const Version& version, const Task& task) {
+    const auto known = parts_.find(&version);
+    if (known == parts_.end()) return;
+    std::erase_if(known->second, [&](const Entry& entry) { return entry.node && is_before(entry.order, task); });
+    if (known->second.empty()) parts_.erase(known);
 }
 
 std::optional<Unwritten::Missing> Unwritten::missing_for(const Task& task) const {

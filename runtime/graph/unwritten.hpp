@@ -75,6 +75,7 @@ class Unwritten {
     void add(const Version& version, const Entry& entry);
     void clear(const Version& version, const Part& part, const Task& task);
     void add_writes(const Task& task, const Reason& reason);
+    void clear_nodes(const Version& version, const Task& task);
     void clear_writes(const Task& task, bool overwritten_only);
     std::optional<Missing> missing_for(const Task& task) const;
     static std::string describe(const Missing& missing);

@@ -48,6 +48,7 @@ void OutsidePlace::leave_to_stand_in(const std::function<bool()>& done,
 void OutsidePlace::park_stand_in(const std::function<bool()>& woken) {
     std::unique_lock guard(lock_);
     stand_in_parked_.store(true, std::memory_order_seq_cst);
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // it is seen parked, or it sees the task; see call_stand_in()
     changed_.wait(guard, woken);
     stand_in_parked_.store(false, std::memory_order_relaxed);
 }

@@ -24,6 +24,7 @@
 
 using namespace basalt;
 using namespace std::chrono_literals;
+using basalt_tests::comes_true;
 using basalt_tests::every_setting;
 using basalt_tests::Gate;
 using basalt_tests::mentions;
@@ -323,6 +324,118 @@ TEST_CASE("a graph is refused inside a task, and after its runtime has ended") {
     CHECK_THROWS_AS(graph.submit({}, [] {}), UsageError);
     CHECK_THROWS_AS(graph.wait(), UsageError);
     CHECK_THROWS_AS(graph.runtime(), UsageError);
+}
+
+TEST_CASE("a task that is dropped while another thread takes the error is not taken for one that ran", "[sanitize]") {
+    const Watchdog watchdog("dropped beside wait()");
+    Runtime runtime(Setting{"priority", 4}.config());
+    Graph graph(runtime);
+    Graph reader(runtime);
+    std::atomic<bool> stop{false};
+    std::thread waiting([&] {
+        while (!stop) {
+            try {
+                graph.wait();
+            } catch (const Error&) {
+            }
+        }
+    });
+    std::atomic<int> wrong{0};
+    for (int i = 0; i < 5000; ++i) {
+        Array<int> x(runtime, 1);
+        bool wrote = false;
+        graph.submit({}, [] { throw std::runtime_error("boom"); });
+        graph.submit({}, write(x), [&](View<int> x) {
+            x[0] = 7;
+            wrote = true;
+        });
+        reader.submit({}, read(x), [&](View<const int>) { wrong += wrote ? 0 : 1; });
+        try {
+            reader.wait();
+        } catch (const DataError&) {
+        }
+    }
+    stop = true;
+    waiting.join();
+    CHECK(wrong == 0);
+}
+
+TEST_CASE("children that begin after their parent has failed do not make its data valid", "[sanitize]") {
+    const Watchdog watchdog("children of a failed parent");
+    Runtime runtime(Setting{"priority", 4}.config());
+    constexpr Index parts = 500;
+    std::atomic<int> wrong{0};
+    for (int round = 0; round < 20; ++round) {
+        Array<int> x(runtime, parts);
+        Graph failing(runtime);
+        Graph reader(runtime);
+        failing.submit({.name = "parent"}, write(x), [&](View<int>) {
+            for (Index i = 0; i < parts; ++i)
+                runtime.submit({}, write(x.rows(i, i + 1)), [](View<int> x) { x[0] = 1; });
+            throw std::runtime_error("boom");
+        });
+        for (Index i = 0; i < parts; ++i) {
+            reader.submit({}, read(x.rows(i, i + 1)), [&](View<const int>) { ++wrong; });
+        }
+        CHECK_THROWS_AS(failing.wait(), TaskError);
+        CHECK_THROWS_AS(reader.wait(), DataError);
+    }
+    CHECK(wrong == 0);
+}
+
+TEST_CASE("a graph that is given up inside a task, or by what one captured, lives until its tasks have run",
+          "[sanitize]") {
+    const Watchdog watchdog("graphs given up in tasks");
+    Runtime runtime(Setting{"priority", 2}.config());
+    std::atomic<int> ran{0};
+    for (int i = 0; i < 50; ++i) {
+        auto captured = std::make_shared<Graph>(runtime);
+        captured->submit({}, [captured, &ran] { ++ran; });
+        captured.reset();
+        auto given_up = std::make_unique<Graph>(runtime);
+        Graph& graph = *given_up;
+        graph.submit({}, [&given_up, &ran] {
+            given_up.reset();
+            ++ran;
+        });
+        runtime.wait();
+        CHECK(comes_true([&] { return ran == 2 * i + 2; }));
+    }
+    std::string text;
+    runtime.submit({.name = "maker"}, [&] {
+        try {
+            const Graph inside(runtime);
+        } catch (const UsageError& error) {
+            text = error.what();
+        }
+    });
+    runtime.wait();
+    CHECK(mentions(text, "making a Graph inside task 'maker'"));
+}
+
+TEST_CASE("a graph does not wait for tasks of others on which it does not depend") {
+    const Watchdog watchdog("independent graphs");
+    Runtime runtime(Setting{"priority", 4}.config());
+    Graph reading(runtime);
+    Graph writing(runtime);
+    Array<int> x(runtime, 1);
+    Gate gate;
+    runtime.submit({}, write(x), [](View<int> x) { x[0] = 1; });
+    runtime.wait();
+    reading.submit({}, read(x), [&](View<const int>) { gate.pass(); });
+    gate.await_arrival();
+    SECTION("renaming") {
+        writing.submit({}, write(x), [](View<int> x) { x[0] = 2; });
+        writing.wait();  // before, this waited for the reader of the old contents
+    }
+    SECTION("many readers") {
+        for (int i = 0; i < 200; ++i) reading.submit({}, read(x), [&](View<const int>) { gate.pass(); });
+        writing.submit({}, read(x), [](View<const int>) {});
+        writing.wait();
+    }
+    gate.open();
+    reading.wait();
+    runtime.wait();
 }
 
 TEST_CASE("nesting costs the same at every depth", "[sanitize]") {
