@@ -49,8 +49,8 @@ Number in_one_loop() {
 
 int main() try {
     basalt::Runtime rt({.window = 64});  // at most 64 tasks in flight, so that memory stays bounded
-    // One block is enough: draw() overwrites all of it, so that the runtime gives it fresh memory while the one before
-    // is still in use.
+    // One block is enough: draw() overwrites all of it, so that the runtime gives it fresh memory while the previous
+    // one is still in use.
     basalt::Array<Number> state(rt, 1), block(rt, size), checksum(rt, 1);
     rt.submit({.name = "seed"}, write(state), [](View<Number> state) { state[0] = 1; });
     for (Index b = 0; b < blocks; ++b) {

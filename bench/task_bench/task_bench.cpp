@@ -179,7 +179,7 @@ void add_options(CLI::App& app, Options& options) {
         ->delimiter(',')
         ->check(CLI::IsMember(grid_system_names()));
     app.add_option("--width", options.widths, "tasks a step")->delimiter(',')->check(CLI::Range(1, 64));
-    app.add_option("--steps", options.steps, "steps, each of which reads the outputs of the one before")
+    app.add_option("--steps", options.steps, "steps; each reads the outputs of the previous step")
         ->check(CLI::Range(2, 10'000));
     app.add_option("--iterations", options.iterations, "of each task's kernel; without: a sweep that finds the METG")
         ->delimiter(',')

@@ -17,7 +17,7 @@ enum class Pattern {
     no_comm,         ///< its own column
     stencil_1d,      ///< its own column and both neighbours
     fft,             ///< its own column and those 2^k away, k going round
-    tree,            ///< the parent, column / 2; a step is twice as wide as the one before until it has all columns
+    tree,            ///< the parent, column / 2; each step is twice as wide as the previous one, up to all columns
     dom,             ///< its own column and the left one: a sweep, whose steps widen at first and narrow at the end
     nearest,         ///< the five nearest columns
     spread,          ///< five columns a fifth of the width apart, which move with the step

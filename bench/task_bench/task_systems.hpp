@@ -13,7 +13,7 @@ namespace bench {
 
 /// What a task writes, and the tasks of the next step read. As in Task Bench, 16 bytes that say who wrote them.
 struct TaskOutput {
-    std::int64_t steps = 0;  ///< step + 1 of the task; 0: nobody has written yet
+    std::int64_t steps = 0;  ///< step + 1 of the task; 0: not written yet
     std::int64_t column = 0;
 };
 

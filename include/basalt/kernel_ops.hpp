@@ -208,7 +208,7 @@ struct ViewOps {
     using Kernel = BoundKernel<F, G, typename ArgumentOf<Accesses>::Stored...>;
     template <std::size_t... I>
     static void bind(void* storage, Source& source, void* const* bases, std::index_sequence<I...>) {
-        // in braces the accesses are bound from left to right, each with the addresses behind the ones before
+        // in braces the accesses are bound from left to right, each with the next addresses
         ::new (storage) Kernel{std::move(source.cpu), std::move(source.gpu),
                                std::tuple<typename ArgumentOf<Accesses>::Stored...>{
                                    ArgumentOf<Accesses>::bind(std::get<I>(source.accesses), bases)...}};

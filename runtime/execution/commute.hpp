@@ -15,9 +15,9 @@ namespace basalt::detail {
 /// Keeps commuting tasks apart: of tasks whose commute regions overlap, one at a time is let through.
 ///
 /// A task takes all its regions at once or none, so two tasks can never hold parts of what both need. A task that must
-/// wait does so at one region that is blocked. Whoever frees a region looks at the first task that waits there, and at
-/// overlapping regions: a task costs the same however many wait. Tasks are let through in the order in which they came,
-/// as far as their regions are free.
+/// wait does so at one region that is blocked. A task that frees a region looks at the first task that waits there, and
+/// at overlapping regions: a task costs the same however many wait. Tasks are let through in the order in which they
+/// came, as far as their regions are free.
 ///
 /// Any thread may call; one lock guards everything, since a task may need regions of several data and its section is
 /// short.

@@ -73,8 +73,8 @@ Task* ReadyTasks::pop(Worker& worker, int min_level) {
 
 Task* ReadyTasks::pop_level(Scheduler& queue, int level, Worker& worker) {
     Scheduler::Found found = queue.pop(worker.place);
-    // A thread that was woken wakes the next one, and so does one that took more than it runs: whoever looked while
-    // those tasks were in no queue may have gone to sleep.
+    // A thread that was woken wakes the next one, and so does one that took more than it runs: a thread that looked
+    // while those tasks were in no queue may have gone to sleep.
     if (found.task != nullptr && (worker.searching || found.kept_more)) {
         worker.searching = false;
         if (!queue.empty() && parking_.anyone_parked()) parking_.wake(level, 1);

@@ -22,7 +22,7 @@ namespace basalt::detail {
 /// carry their number in program order, and each only heeds and clears what an earlier one left.
 ///
 /// Thread-safe. The runtime pays for all this with one load a task as long as everything is valid: any() is relaxed,
-/// because whoever depends on a task that changed the state has synchronised with its completion.
+/// because a thread that depends on a task that changed the state has synchronised with its completion.
 class Unwritten {
   public:
     /// Rows and columns of one version's datum.
@@ -46,7 +46,7 @@ class Unwritten {
     /// The task has seen the error of its children and takes over what it may write.
     void take_over(const Task& task);
 
-    /// Nobody knows the contents of the version's datum any more; on `node` alone if that is given.
+    /// The contents of the version's datum are lost; on `node` alone if that is given.
     void lose(const Version& version, const std::string& reason, std::optional<Node> node = std::nullopt);
     /// Which part of the version's datum has no contents and why; empty if all of it has.
     std::optional<std::string> missing(const Version& version) const;

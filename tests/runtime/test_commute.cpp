@@ -193,7 +193,7 @@ TEST_CASE("children share what their parent holds, one at a time, and strangers 
     CHECK(bench.released_by(parent) == List{&stranger});
 }
 
-TEST_CASE("regions that nobody uses any more are forgotten, and those in use are not") {
+TEST_CASE("unused regions are forgotten, and those in use are not") {
     Bench bench;
     Task& holder = bench.task(bench.root, {bench.region(0, 0, 1)});
     Task& waiter = bench.task(bench.root, {bench.region(0, 0, 2)});

@@ -257,7 +257,7 @@ TEST_CASE("a library's own tasks go to the graph that the thread submits to") {
 }
 
 TEST_CASE("a factorization in one graph is not disturbed by errors in another", "[sanitize]") {
-    const Watchdog watchdog("lu beside errors");
+    const Watchdog watchdog("lu and errors");
     Runtime runtime(Setting{"priority", 4}.config());
     std::atomic<bool> stop{false};
     std::thread failing([&] {
@@ -327,7 +327,7 @@ TEST_CASE("a graph is refused inside a task, and after its runtime has ended") {
 }
 
 TEST_CASE("a task that is dropped while another thread takes the error is not taken for one that ran", "[sanitize]") {
-    const Watchdog watchdog("dropped beside wait()");
+    const Watchdog watchdog("dropped during wait()");
     Runtime runtime(Setting{"priority", 4}.config());
     Graph graph(runtime);
     Graph reader(runtime);

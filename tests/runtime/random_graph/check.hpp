@@ -83,7 +83,7 @@ class GraphCheck {
         switch (errand.kind) {
             case Errand::look: compare_look(i, datum, look_at(datum), expected); break;
             case Errand::renew: {
-                // nobody is told whether memory that comes home has contents: after failures the test writes them
+                // memory that comes home may have no contents: after failures the test writes them
                 const std::vector<Cell> left = execution_.renew(datum, program_.fails ? &expected : nullptr);
                 if (belongs_to_test(program_.data[datum]) && !program_.fails) compare_look(i, datum, left, expected);
                 break;
