@@ -58,9 +58,9 @@ class Driver final : public DeviceQueue {
 
     /// The driver whose thread is calling, if it is one of the graph's runtime; otherwise nullptr.
     static Driver* current(const TaskGraph& graph);
-    /// Goes on feeding the device until done() holds or time is up: for what a driver's thread itself has to wait for,
+    /// Goes on feeding the device until done() holds: for what a driver's thread itself has to wait for,
     /// as in the destructor of something that a kernel captured.
-    void serve_until(const std::function<bool()>& done, Deadline deadline);
+    void serve_until(const std::function<bool()>& done);
 
     /// Counts the tasks that it completed.
     const Worker& worker() const { return worker_; }

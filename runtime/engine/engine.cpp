@@ -83,8 +83,8 @@ void Engine::start_threads() {
 /// The end of the runtime waits for its tasks and joins their threads, which neither a task nor what it captured can
 /// do. A destructor cannot refuse, and to go on would end with a freed runtime under a running task.
 void Engine::terminate_inside_task() const {
+    if (waiting_.is_outside()) return;
     const ThreadContext* context = ThreadContext::of(graph_);
-    if (context == nullptr && Driver::current(graph_) == nullptr) return;
     const Task* task = context != nullptr && context->task() != nullptr ? context->task()
                        : context != nullptr                             ? context->ended()
                                                                         : nullptr;

@@ -18,7 +18,7 @@ void Waiting::help(const Scope& scope, const std::function<bool()>& done, Deadli
 }
 
 void Waiting::help_outside(const Scope& graph, const std::function<bool()>& done) {
-    if (Driver* driver = Driver::current(p_.graph)) return driver->serve_until(done, {});
+    if (Driver* driver = Driver::current(p_.graph)) return driver->serve_until(done);
     const std::int64_t patience = stall_seconds_.load(std::memory_order_relaxed);
     StallWatch watch{std::chrono::seconds(patience)};
     const auto done_or_report = [&] {

@@ -10,15 +10,13 @@ void Window::make_room_inside(const Scope& scope) {
 void Window::make_room_in_graph(const Scope& graph) {
     const auto in_flight = [&] { return graph.outstanding.load(std::memory_order_acquire) - 1; };
     if (in_flight() < tasks_) return;
-    waiting_.help_outside(graph, [&] { return in_flight() <= tasks_ - (tasks_ + 3) / 4; });
+    waiting_.help_outside(graph, [&] { return in_flight() <= low_mark(); });
 }
 
 void Window::make_room_outside(const Scope& root) {
     known_completed_.store(progress_.completed(), std::memory_order_relaxed);
     if (has_room(root, tasks_)) return;
-    // go on submitting only when a quarter of the window is free, so that helping comes in long stretches
-    waiting_.help_outside(
-        root, [&] { return static_cast<std::int64_t>(progress_.in_flight()) <= tasks_ - (tasks_ + 3) / 4; });
+    waiting_.help_outside(root, [&] { return static_cast<std::int64_t>(progress_.in_flight()) <= low_mark(); });
     known_completed_.store(progress_.completed(), std::memory_order_relaxed);
 }
 

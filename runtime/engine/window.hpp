@@ -37,6 +37,9 @@ class Window {
         return static_cast<std::int64_t>(root.submitted.load(std::memory_order_relaxed) - done) < limit;
     }
     void make_room_inside(const Scope& scope);
+    /// A submitter that helps goes on only when a quarter of the window is free, so that helping comes in long
+    /// stretches.
+    std::int64_t low_mark() const { return tasks_ - (tasks_ + 3) / 4; }
     void make_room_in_graph(const Scope& graph);
     void make_room_outside(const Scope& root);
 

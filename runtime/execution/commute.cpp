@@ -5,15 +5,12 @@
 #include <mutex>
 #include <span>
 
+#include "runtime/graph/region_overlap.hpp"
 #include "runtime/graph/scope.hpp"
 
 namespace basalt::detail {
 
 namespace {
-
-bool overlap(const BoundAccess& a, const BoundAccess& b) {
-    return a.row_begin < b.row_end && b.row_begin < a.row_end && a.col_begin < b.col_end && b.col_begin < a.col_end;
-}
 
 bool same_region(const BoundAccess& a, const BoundAccess& b) {
     return a.row_begin == b.row_begin && a.row_end == b.row_end && a.col_begin == b.col_begin && a.col_end == b.col_end;
@@ -74,7 +71,7 @@ bool CommuteArbiter::Places::any_overlapping(const BoundAccess& region, const F&
     auto position = std::partition_point(by_row_.begin(), by_row_.end(),
                                          [&](const auto& place) { return place->region.row_begin <= too_far; });
     for (; position != by_row_.end() && (*position)->region.row_begin < region.row_end; ++position) {
-        if (overlap((*position)->region, region) && visit(**position)) return true;
+        if (regions_overlap((*position)->region, region) && visit(**position)) return true;
     }
     return false;
 }

@@ -47,9 +47,7 @@ void check_unusual_region(const TaskGraph& graph, const Scope& scope, const Acce
         throw UsageError("access to '" + datum.name +
                          "', which belongs to another Runtime; allowed are arrays and matrices of the same Runtime");
     }
-    const bool exists = 0 <= r.row_begin && r.row_begin <= r.row_end && r.row_end <= datum.rows && 0 <= r.col_begin &&
-                        r.col_begin <= r.col_end && r.col_end <= datum.cols;
-    if (exists) return;
+    if (has_region(datum, r)) return;
     throw UsageError("access to " + describe(r) + ": allowed are rows up to " + std::to_string(datum.rows) +
                      " and columns up to " + std::to_string(datum.cols));
 }

@@ -13,6 +13,12 @@ inline bool is_empty(const AccessRecord& record) {
     return record.row_begin == record.row_end || record.col_begin == record.col_end;
 }
 
+/// Whether the datum has the region.
+inline bool has_region(const Datum& datum, const AccessRecord& r) {
+    return 0 <= r.row_begin && r.row_begin <= r.row_end && r.row_end <= datum.rows && 0 <= r.col_begin &&
+           r.col_begin <= r.col_end && r.col_end <= datum.cols;
+}
+
 void check_unusual_region(const TaskGraph& graph, const Scope& scope, const AccessRecord& record);
 Version& resolve_elsewhere(Scope& scope, const AccessRecord& record);
 bool may_rename_array(const AccessRecord& record, const AccessRecord* records, std::size_t count,
@@ -21,9 +27,8 @@ bool may_rename_array(const AccessRecord& record, const AccessRecord* records, s
 /// Throws UsageError where the graph's runtime has no such datum, or the datum no such region. What the program has
 /// given up is still there for the children of the tasks that use it.
 inline void check_region(const TaskGraph& graph, const Scope& scope, const AccessRecord& r) {
-    const bool exists = r.datum != nullptr && r.datum->is(r.generation) && r.datum->graph == &graph &&
-                        0 <= r.row_begin && r.row_begin <= r.row_end && r.row_end <= r.datum->rows &&
-                        0 <= r.col_begin && r.col_begin <= r.col_end && r.col_end <= r.datum->cols;
+    const bool exists =
+        r.datum != nullptr && r.datum->is(r.generation) && r.datum->graph == &graph && has_region(*r.datum, r);
     if (!exists) check_unusual_region(graph, scope, r);
 }
 

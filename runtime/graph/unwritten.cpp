@@ -5,6 +5,7 @@
 
 #include "runtime/graph/datum.hpp"
 #include "runtime/graph/device_work.hpp"
+#include "runtime/graph/region_overlap.hpp"
 
 namespace basalt::detail {
 
@@ -15,10 +16,6 @@ using Part = Unwritten::Part;
 Part part_of(const BoundAccess& access) { return {access.row_begin, access.row_end, access.col_begin, access.col_end}; }
 
 Part all_of(const Version& version) { return {0, version.datum->rows, 0, version.datum->cols}; }
-
-bool parts_overlap(const Part& a, const Part& b) {
-    return a.row_begin < b.row_end && b.row_begin < a.row_end && a.col_begin < b.col_end && b.col_begin < a.col_end;
-}
 
 bool covers(const Part& outer, const Part& inner) {
     return outer.row_begin <= inner.row_begin && inner.row_end <= outer.row_end && outer.col_begin <= inner.col_begin &&
@@ -149,7 +146,7 @@ void Unwritten::clear(const Version& version, const Part& part, const Task& task
     if (known == parts_.end()) return;
     std::vector<Entry> rest;
     for (const Entry& entry : known->second) {
-        if (!is_before(entry.order, task) || !parts_overlap(entry.part, part)) {
+        if (!is_before(entry.order, task) || !regions_overlap(entry.part, part)) {
             rest.push_back(entry);
         } else {
             for_each_rest(entry.part, part, [&](const Part& left) {
@@ -197,7 +194,7 @@ std::optional<Unwritten::Missing> Unwritten::missing_for(const Task& task) const
         for (const Entry& entry : known->second) {
             if (!is_before(entry.order, task)) continue;
             const bool here = !entry.node || *entry.node == node || node == Task::several_nodes;
-            if (here && parts_overlap(entry.part, part_of(access[i]))) return Missing{access[i].version->datum, entry};
+            if (here && regions_overlap(entry.part, access[i])) return Missing{access[i].version->datum, entry};
         }
     }
     return std::nullopt;

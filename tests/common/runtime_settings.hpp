@@ -34,6 +34,15 @@ class WatchedSetting : public Setting {
     const Watchdog watchdog_;
 };
 
+/// Two workers and, if asked for, emulated GPUs, whatever the machine has.
+inline basalt::Config small_machine(int emulated_gpus = 0) {
+    basalt::Config config;
+    config.workers = 2;
+    config.gpus = 0;
+    config.emulation.gpus = emulated_gpus;
+    return config;
+}
+
 inline std::vector<Setting> every_setting(const std::vector<int>& workers = {1, 2, 4, 8}) {
     std::vector<Setting> settings;
     for (const std::string& scheduler : basalt::scheduler_names()) {

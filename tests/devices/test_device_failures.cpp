@@ -406,21 +406,13 @@ TEST_CASE("what only a lost GPU had is never read again, until it is written", "
         cuda([](Stream) {}));
     CHECK_THROWS_AS(runtime->wait(), TaskError);
 
-    const auto error_of = [](const auto& call) -> std::string {
-        try {
-            call();
-        } catch (const DataError& error) {
-            return error.what();
-        }
-        return "no DataError";
-    };
-    CHECK(mentions(error_of([&] { a.host_view(); }), "'a' rows [0, 4) has no valid contents: gpu 0"));
-    CHECK(mentions(error_of([&] { b.host_view(); }),
+    CHECK(mentions(error_of<DataError>([&] { a.host_view(); }), "'a' rows [0, 4) has no valid contents: gpu 0"));
+    CHECK(mentions(error_of<DataError>([&] { b.host_view(); }),
                    " failed on gpu 0"));  // faults, or make b if it was not known to have ended
     std::atomic<int> ran{0};
     runtime->submit({.name = "sum", .place = Place::cpu()}, read(a), write(sum),
                     [&](View<const int>, View<int>) { ++ran; });
-    CHECK(mentions(error_of([&] { runtime->wait(); }), "task sum did not run: 'a' rows [0, 4)"));
+    CHECK(mentions(error_of<DataError>([&] { runtime->wait(); }), "task sum did not run: 'a' rows [0, 4)"));
     CHECK(ran == 0);
     runtime->submit({}, write(a), fill);
     runtime->submit({}, read(a), write(sum), [&](View<const int> a, View<int> sum) { sum[0] = a[0] + a[3]; });

@@ -25,6 +25,7 @@
 using namespace basalt;
 using namespace std::chrono_literals;
 using basalt_tests::comes_true;
+using basalt_tests::error_of;
 using basalt_tests::every_setting;
 using basalt_tests::Gate;
 using basalt_tests::mentions;
@@ -36,17 +37,6 @@ namespace {
 
 void increment(View<int> x) { ++x[0]; }
 void fail(View<int>) { throw std::runtime_error("boom"); }
-
-/// What the DataError of `call` says.
-template <class Call>
-std::string data_error_of(const Call& call) {
-    try {
-        call();
-    } catch (const DataError& error) {
-        return error.what();
-    }
-    return "no DataError";
-}
 
 }  // namespace
 
@@ -120,17 +110,17 @@ TEST_CASE("what depends on a failed task does not run in any graph, until its da
     dependent.submit({.name = "use"}, read(x.rows(1, 3)), readwrite(y), [&](View<const int>, View<int>) { ++wrong; });
     dependent.submit({.name = "use of use"}, read(y), readwrite(z), [&](View<const int>, View<int>) { ++wrong; });
     dependent.submit({}, readwrite(x.rows(2, 4)), [&](View<int>) { ++ran; });
-    const std::string text = data_error_of([&] { dependent.wait(); });
+    const std::string text = error_of<DataError>([&] { dependent.wait(); });
     CHECK(mentions(text, "task use did not run: 'x' rows [0, 2) has no valid contents: task bad failed"));
     CHECK(mentions(text, "boom"));
     CHECK(ran == 1);
     CHECK(wrong == 0);
-    CHECK(mentions(data_error_of([&] { x.host_view(); }), "'x' rows [0, 2)"));
-    CHECK(mentions(data_error_of([&] { z.host_view(); }), "task bad failed"));
+    CHECK(mentions(error_of<DataError>([&] { x.host_view(); }), "'x' rows [0, 2)"));
+    CHECK(mentions(error_of<DataError>([&] { z.host_view(); }), "task bad failed"));
     if (!waits_first) CHECK_THROWS_AS(failing.wait(), TaskError);
 
     runtime.submit({}, write(x.rows(0, 1)), [](View<int> x) { x[0] = 1; });
-    CHECK(mentions(data_error_of([&] { x.host_view(); }), "'x' rows [1, 2)"));
+    CHECK(mentions(error_of<DataError>([&] { x.host_view(); }), "'x' rows [1, 2)"));
     runtime.submit({}, write(x.rows(1, 2)), [](View<int> x) { x[0] = 1; });
     runtime.submit({}, readwrite(x), increment);
     CHECK(x.host_view()[0] == 2);
@@ -160,7 +150,8 @@ TEST_CASE("a cancelled graph drops its own tasks and leaves others alone", "[san
     CHECK_THROWS_AS(cancelled.wait(), Cancelled);
     other.wait();
     CHECK(y.host_view()[0] == 10);
-    CHECK(mentions(data_error_of([&] { x.host_view(); }), "task dropped did not run, because its graph was cancelled"));
+    CHECK(mentions(error_of<DataError>([&] { x.host_view(); }),
+                   "task dropped did not run, because its graph was cancelled"));
     cancelled.submit({}, write(x), [](View<int> x) { x[0] = 7; });
     cancelled.wait();
     CHECK(x.host_view()[0] == 7);
@@ -196,38 +187,9 @@ TEST_CASE("a loop that reads its residual ends with an error when a task of it f
             });
         }
     };
-    CHECK(mentions(data_error_of(iterate), "diverged"));
+    CHECK(mentions(error_of<DataError>(iterate), "diverged"));
     CHECK(rounds == 4);
     CHECK_THROWS_AS(runtime.wait(), TaskError);
-}
-
-TEST_CASE("wait_for() returns in time though tasks last longer") {
-    const int workers = GENERATE(1, 2);
-    const bool own_graph = GENERATE(false, true);
-    CAPTURE(workers, own_graph);
-    const Watchdog watchdog("wait_for");
-    Runtime runtime(Setting{"priority", workers}.config());
-    Graph graph(runtime);
-    std::optional<SubmitTo> here;
-    if (own_graph) here.emplace(graph);
-    Gate gate;
-    for (int i = 0; i < 4; ++i) runtime.submit({.name = "long"}, [&] { gate.pass(); });
-    const auto begin = std::chrono::steady_clock::now();
-    CHECK_FALSE(runtime.wait_for(10ms));
-    const auto took = std::chrono::steady_clock::now() - begin;
-    CHECK(took >= 10ms);
-    CHECK(took < 5s);      // before, it never returned: the waiting thread itself stood in a task
-    gate.await_arrival();  // another thread began a task
-    gate.open();
-    CHECK(runtime.wait_for(60s));
-    CHECK(runtime.wait_for(0ms));
-}
-
-TEST_CASE("wait_for() throws what wait() would") {
-    Runtime runtime(Setting{"priority", 2}.config());
-    runtime.submit({.name = "bad"}, [] { throw std::runtime_error("boom"); });
-    CHECK_THROWS_AS(runtime.wait_for(60s), TaskError);
-    CHECK(runtime.wait_for(60s));
 }
 
 TEST_CASE("a library's own tasks go to the graph that the thread submits to") {
@@ -436,24 +398,4 @@ TEST_CASE("a graph does not wait for tasks of others on which it does not depend
     gate.open();
     reading.wait();
     runtime.wait();
-}
-
-TEST_CASE("nesting costs the same at every depth", "[sanitize]") {
-    const Watchdog watchdog("nesting", 120s);
-    Runtime runtime(Setting{"priority", 2}.config());
-    // with a cost that grows with the depth this would take minutes
-    constexpr int depth = 100'000;
-    std::atomic<int> deepest{0};
-    struct Go {
-        Runtime& runtime;
-        std::atomic<int>& deepest;
-        int level;
-        void operator()() const {
-            deepest = level;
-            if (level < depth) runtime.submit({}, Go{runtime, deepest, level + 1});
-        }
-    };
-    runtime.submit({}, Go{runtime, deepest, 1});
-    runtime.wait();
-    CHECK(deepest == depth);
 }

@@ -16,30 +16,20 @@
 #include "tests/common/catch.hpp"
 #include "tests/common/gate.hpp"
 #include "tests/common/mentions.hpp"
+#include "tests/common/runtime_settings.hpp"
 #include "tests/common/watchdog.hpp"
 
 using namespace basalt;
 using basalt_tests::error_of;
 using basalt_tests::Gate;
 using basalt_tests::mentions;
+using basalt_tests::small_machine;
 using basalt_tests::Watchdog;
-
-namespace {
-
-Config two_workers(int emulated_gpus = 0) {
-    Config config;
-    config.workers = 2;
-    config.gpus = 0;
-    config.emulation.gpus = emulated_gpus;
-    return config;
-}
-
-}  // namespace
 
 TEST_CASE("an array of another runtime is refused by name", "[sanitize]") {
     const Watchdog watchdog;
-    Runtime a(two_workers());
-    Runtime b(two_workers());
+    Runtime a(small_machine());
+    Runtime b(small_machine());
     Array<long> x(a, 4, "mine");
     bool ran = false;
     const std::string why =
@@ -63,7 +53,7 @@ TEST_CASE("an array may outlive its runtime, which waits for its tasks", "[sanit
     Array<int> moved;
     AccessList list;
     {
-        Runtime rt(two_workers(gpus));
+        Runtime rt(small_machine(gpus));
         owned = Array<int>(rt, 4, "owned by the first");
         wrapped = Array<int>::wrap(rt, memory.data(), 4);
         moved = Array<int>(rt, 4);
@@ -71,7 +61,7 @@ TEST_CASE("an array may outlive its runtime, which waits for its tasks", "[sanit
         const auto kernel = [](View<int> x, View<int> y, View<int>) { x[0] = y[0] = 5; };
         rt.submit({}, write(owned), readwrite(wrapped), write(moved), kernel, cuda([](Stream) {}));
     }
-    Runtime other(two_workers());
+    Runtime other(small_machine());
     CHECK(mentions(error_of<UsageError>([&] { owned.host_view(); }), "has ended"));
     CHECK(mentions(error_of<UsageError>([&] { other.submit({}, readwrite(owned), [](View<int>) {}); }), "released"));
     CHECK(mentions(error_of<UsageError>([&] { other.submit({}, list, [] {}); }), "released"));
@@ -86,7 +76,7 @@ TEST_CASE("a matrix may outlive its runtime", "[sanitize]") {
     const Watchdog watchdog;
     const int gpus = GENERATE(0, 1);
     std::vector<double> memory(64, 1);
-    std::optional<Runtime> rt(two_workers(gpus));
+    std::optional<Runtime> rt(small_machine(gpus));
     Matrix<double> own(*rt, 8, 8, {4, 4}, "A");
     const Matrix<double> wrapped = Matrix<double>::wrap(*rt, memory.data(), 8, 8, 8, {4, 4});
     const Region<double> tile = own.tile(0, 0);
@@ -100,7 +90,7 @@ TEST_CASE("a matrix may outlive its runtime", "[sanitize]") {
     CHECK(mentions(error_of<UsageError>([&] { own.tile(0, 0); }), "'A'"));
     CHECK_THROWS_AS(own.host_view(0), UsageError);
     CHECK_THROWS_AS(own.runtime(), UsageError);
-    Runtime other(two_workers());
+    Runtime other(small_machine());
     CHECK_THROWS_AS(other.submit({}, readwrite(tile), [](View<double>) {}), UsageError);
     own = Matrix<double>(other, 3, 3);
     CHECK(own.at(0, 0) == 0);
@@ -108,7 +98,7 @@ TEST_CASE("a matrix may outlive its runtime", "[sanitize]") {
 
 TEST_CASE("a region and a list that outlive their array are refused, whatever took the array's place", "[sanitize]") {
     const Watchdog watchdog;
-    Runtime rt(two_workers());
+    Runtime rt(small_machine());
     AccessList list;
     Region<int> region{};
     {
@@ -128,7 +118,7 @@ TEST_CASE("a region and a list that outlive their array are refused, whatever to
 
 TEST_CASE("a task's children use what it holds even while the program gives that up", "[sanitize]") {
     const Watchdog watchdog;
-    Runtime rt(two_workers());
+    Runtime rt(small_machine());
     int memory = 0;
     Gate given_up;
     std::thread opens;
@@ -152,7 +142,7 @@ TEST_CASE("a task's children use what it holds even while the program gives that
 
 TEST_CASE("what is given up inside a task that uses it is refused from then on", "[sanitize]") {
     const Watchdog watchdog;
-    Runtime rt(two_workers());
+    Runtime rt(small_machine());
     for (int round = 0; round < 20; ++round) {
         auto x = std::make_shared<Array<int>>(rt, 3, "short-lived");
         const Region<int> region = x->region();
@@ -169,7 +159,7 @@ TEST_CASE("what is given up inside a task that uses it is refused from then on",
 }
 
 TEST_CASE("an array keeps a copy of its name") {
-    Runtime rt(two_workers());
+    Runtime rt(small_machine());
     const auto make = [&](int i) {
         const std::string name = "a block with a long name, number " + std::to_string(i);
         return Array<int>(rt, 4, name.c_str());
@@ -189,7 +179,7 @@ TEST_CASE("an array keeps a copy of its name") {
 }
 
 TEST_CASE("a moved-from array is empty") {
-    Runtime rt(two_workers());
+    Runtime rt(small_machine());
     Array<int> x(rt, 4);
     Array<int> y = std::move(x);
     CHECK(x.size() == 0);  // NOLINT(bugprone-use-after-move): that is the point
@@ -213,7 +203,7 @@ struct alignas(256) Line {
 }  // namespace
 
 TEST_CASE("elements are aligned as their type demands, on cores and on GPUs") {
-    Runtime rt(two_workers(1));
+    Runtime rt(small_machine(1));
     std::vector<Array<Line>> lines;
     bool aligned = true;
     const auto check = [&](View<Line> v) {

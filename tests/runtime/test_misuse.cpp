@@ -16,22 +16,16 @@
 #include "runtime/engine/stall_watch.hpp"
 #include "tests/common/catch.hpp"
 #include "tests/common/mentions.hpp"
+#include "tests/common/runtime_settings.hpp"
 #include "tests/common/watchdog.hpp"
 
 using namespace basalt;
 using basalt_tests::error_of;
 using basalt_tests::mentions;
+using basalt_tests::small_machine;
 using basalt_tests::Watchdog;
 
 namespace {
-
-Config small_machine(int emulated_gpus = 0) {
-    Config config;
-    config.workers = 2;
-    config.gpus = 0;
-    config.emulation.gpus = emulated_gpus;
-    return config;
-}
 
 struct Ended {
     std::string text;

@@ -1,5 +1,6 @@
 // Tasks that submit tasks, and data that live or die inside tasks.
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -12,11 +13,14 @@
 #include "tests/common/gate.hpp"
 #include "tests/common/mentions.hpp"
 #include "tests/common/runtime_settings.hpp"
+#include "tests/common/watchdog.hpp"
 
 using namespace basalt;
 using basalt_tests::every_setting;
 using basalt_tests::Gate;
 using basalt_tests::mentions;
+using basalt_tests::Setting;
+using basalt_tests::Watchdog;
 using basalt_tests::WatchedSetting;
 
 namespace {
@@ -282,4 +286,24 @@ TEST_CASE("host_view waits for its own array and not for others' tasks") {
     }
     gate.open();
     runtime.wait();
+}
+
+TEST_CASE("nesting costs the same at every depth", "[sanitize]") {
+    const Watchdog watchdog("nesting", std::chrono::seconds(120));
+    Runtime runtime(Setting{"priority", 2}.config());
+    // with a cost that grows with the depth this would take minutes
+    constexpr int depth = 100'000;
+    std::atomic<int> deepest{0};
+    struct Go {
+        Runtime& runtime;
+        std::atomic<int>& deepest;
+        int level;
+        void operator()() const {
+            deepest = level;
+            if (level < depth) runtime.submit({}, Go{runtime, deepest, level + 1});
+        }
+    };
+    runtime.submit({}, Go{runtime, deepest, 1});
+    runtime.wait();
+    CHECK(deepest == depth);
 }

@@ -8,21 +8,26 @@
 #include <chrono>
 #include <future>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <thread>
 #include <vector>
 
 #include "basalt/array.hpp"
+#include "basalt/graph.hpp"
 #include "basalt/runtime.hpp"
 #include "tests/common/catch.hpp"
 #include "tests/common/gate.hpp"
 #include "tests/common/runtime_settings.hpp"
+#include "tests/common/watchdog.hpp"
 
 using namespace basalt;
 using namespace std::chrono_literals;
 using basalt_tests::comes_true;
 using basalt_tests::every_setting;
 using basalt_tests::Gate;
+using basalt_tests::Setting;
+using basalt_tests::Watchdog;
 using basalt_tests::WatchedSetting;
 
 namespace {
@@ -123,6 +128,35 @@ TEST_CASE("wait_for() comes back empty-handed in time and succeeds later") {
     CHECK(runtime.wait_for(std::chrono::hours(24 * 365 * 100)));
     runtime.submit({}, [] { throw std::runtime_error("late"); });
     CHECK_THROWS_AS(runtime.wait_for(20s), TaskError);
+}
+
+TEST_CASE("wait_for() returns in time though tasks last longer") {
+    const int workers = GENERATE(1, 2);
+    const bool own_graph = GENERATE(false, true);
+    CAPTURE(workers, own_graph);
+    const Watchdog watchdog("wait_for");
+    Runtime runtime(Setting{"priority", workers}.config());
+    Graph graph(runtime);
+    std::optional<SubmitTo> here;
+    if (own_graph) here.emplace(graph);
+    Gate gate;
+    for (int i = 0; i < 4; ++i) runtime.submit({.name = "long"}, [&] { gate.pass(); });
+    const auto begin = std::chrono::steady_clock::now();
+    CHECK_FALSE(runtime.wait_for(10ms));
+    const auto took = std::chrono::steady_clock::now() - begin;
+    CHECK(took >= 10ms);
+    CHECK(took < 5s);      // before, it never returned: the waiting thread itself stood in a task
+    gate.await_arrival();  // another thread began a task
+    gate.open();
+    CHECK(runtime.wait_for(60s));
+    CHECK(runtime.wait_for(0ms));
+}
+
+TEST_CASE("wait_for() throws what wait() would") {
+    Runtime runtime(Setting{"priority", 2}.config());
+    runtime.submit({.name = "bad"}, [] { throw std::runtime_error("boom"); });
+    CHECK_THROWS_AS(runtime.wait_for(60s), TaskError);
+    CHECK(runtime.wait_for(60s));
 }
 
 TEST_CASE("tasks progress although no thread waits") {
