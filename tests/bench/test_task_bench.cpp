@@ -3,15 +3,10 @@
 #include <string>
 #include <vector>
 
-#if __has_include(<catch2/catch_all.hpp>)
-#include <catch2/catch_all.hpp>
-#else
-#include <catch2/catch.hpp>
-#endif
-
 #include "bench/task_bench/metg.hpp"
 #include "bench/task_bench/task_grid.hpp"
 #include "bench/task_bench/task_systems.hpp"
+#include "tests/common/catch.hpp"
 
 using namespace bench;
 
