@@ -40,7 +40,7 @@ Driver::Driver(const Parts& parts, Device& device, int place)
 Driver::~Driver() { stop(); }
 
 void Driver::start() {
-    thread_ = start_thread("the thread that feeds " + device_.name(), [this] { main(); });
+    thread_ = start_thread("the thread that feeds " + device_.name(), [this] { run(); });
 }
 
 void Driver::stop() {
@@ -64,7 +64,7 @@ Driver* Driver::current(const TaskGraph& graph) {
     return driver_of_thread != nullptr && &driver_of_thread->p_.graph == &graph ? driver_of_thread : nullptr;
 }
 
-void Driver::main() {
+void Driver::run() {
     driver_of_thread = this;
     // Polls: on a core that no worker is bound to, if there is one left.
     const bool core_left = worker_.place < usable_cores();

@@ -85,7 +85,7 @@ class Driver final : public DeviceQueue {
         Enqueued streams;       ///< of its ends those that are not known to be reached
     };
 
-    void main();
+    void run();
     bool step();
     void pause() const;
     bool enqueue_ready();

@@ -2,39 +2,71 @@
 
 usage: tidy.py SOURCE_ROOT BUILD_DIRECTORY CLANG_TIDY    an empty CLANG_TIDY: skipped
 
-It reads BUILD_DIRECTORY/compile_commands.json. In a unity build (./run makes one) several sources share one parse of
-their headers, which takes a tenth of the time.
+It reads BUILD_DIRECTORY/compile_commands.json. Sources that are compiled by the same command share one parse of their
+headers, which takes a small part of the time. In a unity build (./run makes one) they may: no two have the same names.
 """
 
 import concurrent.futures
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
+import tempfile
 
 TARGETS = ("libbasalt_core.a.p/", "basalt.p/", "kernels/cpu/simd/")
 FINDING = re.compile(r"^(?P<place>[^\s:][^:]*:\d+:\d+): (?:warning|error): (?P<what>.*)$", re.MULTILINE)
 
 
-def sources(build):
+UNITY = re.compile(r"-unity\d+\.cpp$")
+TOGETHER = 4  # unity files that share a parse: more take more memory than a small machine has for each core
+
+
+def arguments(command):
+    """What the compiler is told apart from the file, its output and its dependencies."""
+    words = iter(shlex.split(command["command"]))
+    next(words)
+    kept = []
+    for word in words:
+        if word in ("-o", "-c", "-MF", "-MQ"):
+            next(words)
+        elif not word.startswith("-M") and word != "-fdiagnostics-color=always":
+            kept.append(word)
+    return kept[1:] if kept and not kept[0].startswith("-") else kept  # after a compiler cache comes the compiler
+
+
+def groups(build):
+    """Lists of files and the arguments that they share."""
     with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
         commands = json.load(file)
-    return [command["file"] for command in commands
-            if command["output"].startswith(TARGETS) and command["file"].endswith(".cpp")]
+    alike = {}
+    for command in commands:
+        if command["output"].startswith(TARGETS) and command["file"].endswith(".cpp"):
+            alike.setdefault((command["output"].split(".p/")[0], tuple(arguments(command))), []).append(command["file"])
+    for (_, shared), files in alike.items():
+        at_once = TOGETHER if all(UNITY.search(file) for file in files) else 1
+        parts = -(-len(files) // at_once)
+        for part in range(parts):
+            yield files[part::parts], shared
 
 
-def findings(tidy, build, root, source):
-    """What clang-tidy says of one file of the build: (place, message) pairs."""
-    # A unity file includes sources: that is its purpose.
-    call = [tidy, "-p", build, "--quiet", f"--config-file={root}/.clang-tidy", "--checks=-bugprone-suspicious-include",
+def findings(tidy, build, root, scratch, group):
+    """What clang-tidy says of one group: (place, message) pairs."""
+    files, shared = group
+    source = os.path.join(scratch, f"{abs(hash(tuple(files)))}.cpp")
+    with open(source, "w", encoding="utf-8") as file:
+        file.writelines(f'#include "{os.path.join(build, name)}"\n' for name in files)
+    # A file that includes sources is what this is about.
+    call = [tidy, "--quiet", f"--config-file={root}/.clang-tidy", "--checks=-bugprone-suspicious-include",
             f"--extra-arg-before=-include{root}/tests/tree/source_location.hpp",
-            "--extra-arg=-Wno-unknown-warning-option", "--extra-arg=-Wno-unused-command-line-argument", source]
+            "--extra-arg=-Wno-unknown-warning-option", "--extra-arg=-Wno-unused-command-line-argument", source, "--",
+            *shared]
     done = subprocess.run(call, cwd=build, capture_output=True, text=True, check=False)
     found = [(os.path.relpath(os.path.realpath(os.path.join(build, match["place"])), os.path.realpath(root)), match["what"])
              for match in FINDING.finditer(done.stdout)]
     if done.returncode != 0 and not found:
-        found = [(source, f"clang-tidy failed: {done.stderr.strip()[-2000:]}")]
+        found = [(" ".join(files), f"clang-tidy failed: {done.stderr.strip()[-2000:]}")]
     return found
 
 
@@ -45,15 +77,15 @@ def main():
     if not tidy:
         print("skipped: there is no clang-tidy")
         sys.exit(77)
-    files = sources(build)
-    if not files:
+    checked = list(groups(build))
+    if not checked:
         sys.exit(f"{build}/compile_commands.json names no source of the library")
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = pool.map(lambda source: findings(tidy, build, root, source), files)
+    with tempfile.TemporaryDirectory() as scratch, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        results = pool.map(lambda group: findings(tidy, build, root, scratch, group), checked)
         found = sorted({finding for result in results for finding in result})
     for place, what in found:
         print(f"{place}: {what}")
-    print(f"{len(files)} files checked, {len(found)} findings")
+    print(f"{sum(len(files) for files, _ in checked)} files checked, {len(found)} findings")
     sys.exit(1 if found else 0)
 
 
