@@ -333,20 +333,6 @@ TEST_CASE("a panel's rows are dealt out without gap or overlap", "[panel]") {
     }
 }
 
-TEMPLATE_TEST_CASE("a panel has the same bits whatever the size of its gang", "[panel]", float, double) {
-    for (const auto& [rows, cols] : {std::pair<Index, Index>{37, 5}, {100, 64}, {203, 203}, {1001, 100}, {1503, 256}}) {
-        const Panel<TestType> a = make<TestType>(rows, cols);
-        Panel<TestType> alone(a);
-        const Outcome expected = factor(alone.view, 1);
-        for (const int members : {2, 3, 4, 7, 12}) {
-            Panel<TestType> lu(a);
-            CAPTURE(rows, cols, members);
-            CHECK(factor(lu.view, members).pivots == expected.pivots);
-            CHECK(lu.values == alone.values);
-        }
-    }
-}
-
 TEST_CASE("a gang far larger than the machine gives the same pivots in little time", "[panel]") {
     const Panel<double> a = make<double>(1500, 140);
     Panel<double> expected(a);

@@ -30,11 +30,12 @@ namespace basalt {
 template <class T, class Clock>
 class PanelBlock {
   public:
-    PanelBlock(const Team& team, View<T> panel, const RowPartition& rows, PanelWorkspace<T>& shared, Clock& clock)
+    PanelBlock(const Team& team, View<T> panel, const RowPartition& rows, PanelWorkspace<T>& shared, Clock& clock,
+               const simd::Kernels<T>& kernels)
         : team_(team),
           panel_(panel),
           partition_(rows),
-          kernels_(simd::kernels<T>()),
+          kernels_(kernels),
           exchange_(shared.exchange()),
           packed_(shared.packed_block()),
           crowded_(static_cast<unsigned>(team.size()) > std::thread::hardware_concurrency()),

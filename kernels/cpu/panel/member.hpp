@@ -20,16 +20,17 @@ namespace basalt {
 template <class T, class Clock>
 class PanelMember {
   public:
-    PanelMember(const Team& team, View<T> panel, Index* pivots, PanelWorkspace<T>& shared, Clock& clock)
+    PanelMember(const Team& team, View<T> panel, Index* pivots, PanelWorkspace<T>& shared, Clock& clock,
+                const simd::Kernels<T>& kernels)
         : team_(team),
           panel_(panel),
           height_(std::min(panel.rows(), panel.cols())),
           pivots_(pivots),
           packed_(shared.packed_block()),
-          kernels_(simd::kernels<T>()),
+          kernels_(kernels),
           partition_(panel.rows(), panel.cols(), team.size()),
           clock_(clock),
-          block_(team, panel, partition_, shared, clock) {}
+          block_(team, panel, partition_, shared, clock, kernels) {}
 
     Index factor() {
         for (Index col = 0; col < height_; col += kernels_.block) {
@@ -99,9 +100,10 @@ class PanelMember {
     PanelBlock<T, Clock> block_;
 };
 
-/// panel_factor with a clock of the caller's: see there.
+/// panel_factor with a clock of the caller's, and with kernels of any instruction set of this machine: see there.
 template <class T, class Clock>
-Index factor_timed(Team& team, View<T> panel, Index* pivots, PanelWorkspace<T>& shared, Clock& clock) {
+Index factor_timed(Team& team, View<T> panel, Index* pivots, PanelWorkspace<T>& shared, Clock& clock,
+                   const simd::Kernels<T>& kernels = simd::kernels<T>()) {
     if (!shared.fits(team.size(), panel.rows(), panel.cols())) {
         throw std::invalid_argument("panel of " + std::to_string(panel.rows()) + " x " + std::to_string(panel.cols()) +
                                     " for " + std::to_string(team.size()) + " threads does not fit its workspace");
@@ -113,7 +115,7 @@ Index factor_timed(Team& team, View<T> panel, Index* pivots, PanelWorkspace<T>& 
     shared.exchange().reset(team.rank());
     clock.enter(PanelPhase::barrier);
     team.barrier();
-    return PanelMember<T, Clock>(team, panel, pivots, shared, clock).factor();
+    return PanelMember<T, Clock>(team, panel, pivots, shared, clock, kernels).factor();
 }
 
 }  // namespace basalt

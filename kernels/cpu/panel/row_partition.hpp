@@ -11,8 +11,9 @@ namespace basalt {
 ///
 /// Member 0 loses its rows one by one as the diagonal passes, so it starts with half the panel's width more.
 ///
-/// Members begin at multiples of `alignment`. The rows that do not fill a vector register are then the panel's last
-/// ones in a gang of any size, and the result has the same bits.
+/// Members begin at multiples of `alignment`. The rows that do not fill a vector register when a block is taken from
+/// the panel are then the panel's last ones in a gang of any size. Behind that, kernels compute a row with the same
+/// bits wherever it lies in a member's rows (simd/kernels.hpp), so the result has the same bits.
 class RowPartition {
   public:
     /// A multiple of the widest register's lanes: 64 bytes of float.

@@ -9,6 +9,7 @@ namespace {
 template <class T, int Bytes>
 struct Columns {
     using V = Vector<T, Bytes>;
+    using One = Single<T>;
     using Type = typename V::Type;
     using Mask = typename V::Mask;
     using Bits = typename V::Bits;
@@ -52,28 +53,20 @@ struct Columns {
             return scaling == Scaling::multiply ? value * by : scaling == Scaling::divide ? value / by : value;
         }
 
-        __attribute__((always_inline)) Type vector_at(Index i) const {
-            Type value = V::load(x + i);
+        /// The rows from i on that a register R holds: V, or One with the same bits.
+        template <class R>
+        __attribute__((always_inline)) typename R::Type at(Index i) const {
+            typename R::Type value = R::load(x + i);
             if constexpr (Rank > 0) {
 #pragma GCC unroll 4
-                for (int q = 0; q + 1 < Rank; ++q) value -= V::load(l + q * ldl + i) * V::splat(u[q]);
+                for (int q = 0; q + 1 < Rank; ++q) {
+                    value = R::minus_product(value, R::load(l + q * ldl + i), R::splat(u[q]));
+                }
                 T* last = l + (Rank - 1) * ldl + i;
-                const Type factor = scaled(V::load(last), scale);
-                if constexpr (scaling != Scaling::none) V::store(last, factor);
-                value -= factor * V::splat(u[Rank - 1]);
-                V::store(x + i, value);
-            }
-            return value;
-        }
-
-        T scalar_at(Index i) const {
-            T value = x[i];
-            if constexpr (Rank > 0) {
-                for (int q = 0; q + 1 < Rank; ++q) value -= l[q * ldl + i] * u[q];
-                T& last = l[(Rank - 1) * ldl + i];
-                if constexpr (scaling != Scaling::none) last = scaled(last, scale);
-                value -= last * u[Rank - 1];
-                x[i] = value;
+                const typename R::Type factor = scaled(R::load(last), scale);
+                if constexpr (scaling != Scaling::none) R::store(last, factor);
+                value = R::minus_product(value, factor, R::splat(u[Rank - 1]));
+                R::store(x + i, value);
             }
             return value;
         }
@@ -83,7 +76,7 @@ struct Columns {
     static Candidate<T> sweep(Index rows, const Sweep<Rank, scaling>& columns) {
         Candidate<T> best{T{-1}, -1};
         const auto take_one = [&](Index i) {
-            const T size = magnitude(columns.scalar_at(i));
+            const T size = One::magnitude(columns.template at<One>(i));
             if (size > best.magnitude) best = {size, i};
         };
         // up to a whole register: loads across cache lines cost double
@@ -97,7 +90,7 @@ struct Columns {
             for (; i + chunk <= rows; i += chunk, at += static_cast<Bits>(chunk)) {
 #pragma GCC unroll 4
                 for (int v = 0; v < 4; ++v) {
-                    maxima[v].take(columns.vector_at(i + v * lanes), at + static_cast<Bits>(v * lanes));
+                    maxima[v].take(columns.template at<V>(i + v * lanes), at + static_cast<Bits>(v * lanes));
                 }
             }
             for (const Maxima& m : maxima) merge(best, m);
@@ -126,37 +119,38 @@ struct Columns {
         }
     }
 
-    /// Depth vectors of rows of Cols columns stay in registers while the rank runs.
-    template <int Depth, int Cols>
+    /// Depth registers R (V or One) of rows of Cols columns stay in registers while the rank runs.
+    template <class R, int Depth, int Cols>
     static void block(Index rank, const T* l, Index ldl, const T* u, Index ldu, T* x, Index ldx) {
-        Type sum[Cols][Depth] = {};
+        using Value = typename R::Type;
+        Value sum[Cols][Depth] = {};
         for (Index q = 0; q < rank; ++q, l += ldl, u += ldu) {
-            Type factor[Depth];
+            Value factor[Depth];
 #pragma GCC unroll 4
-            for (int v = 0; v < Depth; ++v) factor[v] = V::load(l + v * lanes);
+            for (int v = 0; v < Depth; ++v) factor[v] = R::load(l + v * R::lanes);
 #pragma GCC unroll 8
             for (int c = 0; c < Cols; ++c) {
 #pragma GCC unroll 4
-                for (int v = 0; v < Depth; ++v) sum[c][v] += factor[v] * V::splat(u[c]);
+                for (int v = 0; v < Depth; ++v) sum[c][v] = R::plus_product(sum[c][v], factor[v], R::splat(u[c]));
             }
         }
 #pragma GCC unroll 8
         for (int c = 0; c < Cols; ++c) {
 #pragma GCC unroll 4
             for (int v = 0; v < Depth; ++v) {
-                T* at = x + c * ldx + v * lanes;
-                V::store(at, V::load(at) - sum[c][v]);
+                T* at = x + c * ldx + v * R::lanes;
+                R::store(at, R::load(at) - sum[c][v]);
             }
         }
     }
 
-    template <int Depth>
+    template <class R, int Depth>
     static void block_row(Index cols, Index rank, const T* l, Index ldl, const T* u, Index ldu, T* x, Index ldx) {
         constexpr int wide = Bytes == 64 ? 8 : 4;  // 32 registers or 16
         Index c = 0;
-        for (; c + wide <= cols; c += wide) block<Depth, wide>(rank, l, ldl, u + c, ldu, x + c * ldx, ldx);
-        for (; c + 2 <= cols; c += 2) block<Depth, 2>(rank, l, ldl, u + c, ldu, x + c * ldx, ldx);
-        for (; c < cols; ++c) block<Depth, 1>(rank, l, ldl, u + c, ldu, x + c * ldx, ldx);
+        for (; c + wide <= cols; c += wide) block<R, Depth, wide>(rank, l, ldl, u + c, ldu, x + c * ldx, ldx);
+        for (; c + 2 <= cols; c += 2) block<R, Depth, 2>(rank, l, ldl, u + c, ldu, x + c * ldx, ldx);
+        for (; c < cols; ++c) block<R, Depth, 1>(rank, l, ldl, u + c, ldu, x + c * ldx, ldx);
     }
 
     static void update_block(Index rows, Index cols, Index rank, const T* l, Index ldl, const T* u, Index ldu, T* x,
@@ -164,22 +158,18 @@ struct Columns {
         constexpr int depth = Bytes == 64 ? 3 : 2;
         Index i = 0;
         for (; i + depth * lanes <= rows; i += depth * lanes)
-            block_row<depth>(cols, rank, l + i, ldl, u, ldu, x + i, ldx);
-        for (; i + lanes <= rows; i += lanes) block_row<1>(cols, rank, l + i, ldl, u, ldu, x + i, ldx);
-        for (; i < rows; ++i) {
-            for (Index c = 0; c < cols; ++c) {
-                T sum{};
-                for (Index q = 0; q < rank; ++q) sum += l[q * ldl + i] * u[q * ldu + c];
-                x[c * ldx + i] -= sum;
-            }
-        }
+            block_row<V, depth>(cols, rank, l + i, ldl, u, ldu, x + i, ldx);
+        for (; i + lanes <= rows; i += lanes) block_row<V, 1>(cols, rank, l + i, ldl, u, ldu, x + i, ldx);
+        for (; i < rows; ++i) block_row<One, 1>(cols, rank, l + i, ldl, u, ldu, x + i, ldx);
     }
 
     static void update_row(Index first, Index last, Index from, Index to, const T* u, Index ldu, T* row) {
         for (Index k = first / lanes * lanes; k < last; k += lanes) {
             const Type before = V::load(row + k);
             Type value = before;
-            for (Index q = from; q < to; ++q) value -= V::splat(row[q]) * V::load(u + q * ldu + k);
+            for (Index q = from; q < to; ++q) {
+                value = V::minus_product(value, V::splat(row[q]), V::load(u + q * ldu + k));
+            }
             const Mask column = V::lane_numbers() + static_cast<Bits>(k);
             V::store(row + k, column >= static_cast<Bits>(first) && column < static_cast<Bits>(last) ? value : before);
         }

@@ -42,7 +42,7 @@ struct Gemm {
             for (int i = 0; i < Rows; ++i) {
                 const Type element = V::splat(group[i / 3][(i % 3) * lda + k]);
 #pragma GCC unroll 2
-                for (int v = 0; v < Vectors; ++v) sum[i][v] += element * row[v];
+                for (int v = 0; v < Vectors; ++v) sum[i][v] = V::plus_product(sum[i][v], element, row[v]);
             }
         };
         const auto advance = [&](int count) __attribute__((always_inline)) {
@@ -250,7 +250,7 @@ struct Gemm {
             for (int i = q + 1; i < TileRows; ++i) {
                 const Type element = V::splat(l[i * ldl + done + q]);
 #pragma GCC unroll 2
-                for (int v = 0; v < Vectors; ++v) x[i][v] -= element * x[q][v];
+                for (int v = 0; v < Vectors; ++v) x[i][v] = V::minus_product(x[i][v], element, x[q][v]);
             }
         }
         for (int i = 0; i < TileRows && !whole; ++i) {
@@ -268,7 +268,9 @@ struct Gemm {
         for (Index i = 0; i < rows; ++i) {
             for (Index j = 0; j < width; j += V::lanes) {
                 Type x = V::load(block + i * width + j);
-                for (Index q = 0; q < i; ++q) x -= V::splat(l[i * ldl + done + q]) * V::load(block + q * width + j);
+                for (Index q = 0; q < i; ++q) {
+                    x = V::minus_product(x, V::splat(l[i * ldl + done + q]), V::load(block + q * width + j));
+                }
                 if (scale != nullptr) x *= V::splat(scale[i]);
                 V::store(block + i * width + j, x);
             }

@@ -27,6 +27,11 @@ constexpr Index max_rank = 4;
 constexpr Index max_block_cols = 64;
 
 /// Row-major operands have unit column stride; "packed" names the layout of pack_b; strip is its full width.
+///
+/// An element has the same bits wherever it lies in memory and however many rows and columns go with it: every kernel
+/// applies the same operations to it, in the same order and with the same roundings (vector.hpp), in a register or
+/// alone. Two things are not elements in this sense: the sums of dots and reflect, and the results of load_block with
+/// more than depth_block products.
 template <class T>
 struct Kernels {
     const char* name;

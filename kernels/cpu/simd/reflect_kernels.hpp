@@ -10,6 +10,7 @@ namespace {
 template <class T, int Bytes>
 struct Reflect {
     using V = Vector<T, Bytes>;
+    using One = Single<T>;
     using Type = typename V::Type;
     static constexpr Index lanes = V::lanes;
     static constexpr int group = 8;  // columns of a sweep: their sums stay in registers
@@ -37,19 +38,19 @@ struct Reflect {
             for (int c = 0; c < Cols; ++c) {
                 Type value = V::load(x + c * ldx + i);
                 if constexpr (Update) {
-                    value -= left * V::splat(w[c]);
+                    value = V::minus_product(value, left, V::splat(w[c]));
                     V::store(x + c * ldx + i, value);
                 }
                 if (c == 0 && y == nullptr) first = value;
-                sum[c] += first * value;
+                sum[c] = V::plus_product(sum[c], first, value);
             }
         }
 #pragma GCC unroll 8
         for (int c = 0; c < Cols; ++c) sums[c] = sum_of(sum[c]);
         for (; i < rows; ++i) {
             for (int c = 0; c < Cols; ++c) {
-                if constexpr (Update) x[c * ldx + i] -= v[i] * w[c];
-                sums[c] += (y != nullptr ? y[i] : x[i]) * x[c * ldx + i];
+                if constexpr (Update) x[c * ldx + i] = One::minus_product(x[c * ldx + i], v[i], w[c]);
+                sums[c] = One::plus_product(sums[c], y != nullptr ? y[i] : x[i], x[c * ldx + i]);
             }
         }
     }
