@@ -10,7 +10,7 @@ namespace basalt::detail {
 namespace {
 
 OwnedStream make_stream(StreamRole role) {
-    const bool urgent = role == StreamRole::urgent_compute || role == StreamRole::relay;
+    const bool urgent = first_of_pool(role) == StreamRole::urgent_compute || role == StreamRole::relay;
     int least = 0;
     int highest = 0;
     check_cuda(cudaDeviceGetStreamPriorityRange(&least, &highest), "cudaDeviceGetStreamPriorityRange");
@@ -31,7 +31,9 @@ OwnedEvent make_event(unsigned flags) {
 CudaStream::CudaStream(int device, int multiprocessors, StreamRole role, int devices)
     : stream_(make_stream(role)), awaited_(static_cast<std::size_t>(devices) * stream_roles) {
     context_ = {.native = native(), .device = device, .multiprocessors = multiprocessors};
-    // at once: making one takes as long as recording it
+    // at once: making one takes as long as recording it. A stream that is made while others compute makes them by and
+    // by.
+    if (static_cast<int>(role) >= named_streams) return;
     for (Mark& mark : marks_) mark.events[0] = make_event(cudaEventDisableTiming);
 }
 

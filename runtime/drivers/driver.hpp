@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/drivers/stream_pool.hpp"
 #include "runtime/execution/completion.hpp"
 #include "runtime/execution/dispatch.hpp"
 #include "runtime/execution/kernel_runs.hpp"
@@ -40,7 +41,8 @@ class Driver final : public DeviceQueue {
         Completion& completion;
         Progress& progress;
         TraceRecorder& trace;
-        bool bind;  ///< to a core of its own, where there is one
+        bool bind;    ///< to a core of its own, where there is one
+        int streams;  ///< Config::gpu_streams
     };
     /// `place`: one that no worker has.
     Driver(const Parts& parts, Device& device, int place);
@@ -90,9 +92,11 @@ class Driver final : public DeviceQueue {
     void pause() const;
     bool enqueue_ready();
     Task* take_ready(StreamRole role);
+    bool may_be_next(const Task& task, StreamRole role) const;
+    bool enqueue_in_pool(StreamRole first);
     void enqueue(Task& task);
     Ticket enqueue_work(Task& task, Enqueued& streams);
-    void mark_end(Task& task, Enqueued& streams, Ticket begin);
+    Ticket mark_end(Task& task, Enqueued& streams, Ticket begin);
     std::vector<StreamPoint> ends_of_lost(const DeviceWork& work) const;
     void failed(Task& task);
     bool sleep();
@@ -103,15 +107,16 @@ class Driver final : public DeviceQueue {
     std::int64_t expected_time(const Task& task) const;
     void learn(const InFlight& flight);
     std::deque<InFlight>& stream(StreamRole role) { return in_flight_[static_cast<std::size_t>(role)]; }
-    std::int64_t& ahead(StreamRole role) { return ahead_ns_[static_cast<std::size_t>(role)]; }
+    const std::deque<InFlight>& stream(StreamRole role) const { return in_flight_[static_cast<std::size_t>(role)]; }
 
     Device& device_at(int number) const { return *p_.devices[static_cast<std::size_t>(number)]; }
     const Parts p_;
     Device& device_;
     Worker worker_;
 
-    std::mutex lock_;                        // guards the queues, whether the thread sleeps and whether it is to end
-    std::array<Queue, stream_roles> ready_;  ///< one a stream: a long queue of kernels does not hold up copies
+    std::mutex lock_;                         // guards the queues, whether the thread sleeps and whether it is to end
+    std::array<Queue, stream_roles> ready_;   ///< one a stream: a long queue of kernels does not hold up copies
+    std::array<Queue, stream_pools> in_any_;  ///< those whose stream has not been chosen
     std::uint64_t arrivals_ = 0;
     std::condition_variable pushed_;
     std::atomic<std::size_t> queued_{0};
@@ -121,8 +126,7 @@ class Driver final : public DeviceQueue {
     // the driver's own
     std::array<std::deque<InFlight>, stream_roles> in_flight_;
     std::size_t in_flight_count_ = 0;
-    /// Time of what is enqueued and not completed, as far as is known.
-    std::array<std::int64_t, stream_roles> ahead_ns_{};
+    StreamPool pool_;
     std::map<const char*, std::int64_t> learnt_;
     std::array<std::int64_t, stream_roles> last_completion_{};
     std::thread thread_;
