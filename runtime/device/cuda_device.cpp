@@ -111,7 +111,23 @@ CudaDevice::CudaDevice(int index, int devices, std::shared_ptr<PinnedRanges> pin
 
 void CudaDevice::make_stream(StreamRole role) {
     owned_streams_.push_back(std::make_unique<CudaStream>(index_, multiprocessors_, role, devices_));
-    streams_[static_cast<std::size_t>(role)].store(owned_streams_.back().get(), std::memory_order_release);
+    CudaStream& stream = *owned_streams_.back();
+    if (computes(role)) {
+        libraries_.push_back(std::make_unique<Libraries>(*this, stream));
+        stream.set_libraries(libraries_.back().get());
+    }
+    streams_[static_cast<std::size_t>(role)].store(&stream, std::memory_order_release);
+}
+
+void* CudaDevice::Libraries::blas() {
+    if (stream_.blas() == nullptr)
+        device_.guarded("cublasCreate", [&] { stream_.make_blas(device_.tuning_.blas_workspace_bytes); });
+    return stream_.blas();
+}
+
+void* CudaDevice::Libraries::solver() {
+    if (!solver_) device_.guarded("cusolverDnCreate", [&] { solver_.emplace(stream_.native()); });
+    return solver_->handle();
 }
 
 bool CudaDevice::open(StreamRole stream) noexcept {
@@ -129,6 +145,7 @@ CudaDevice::~CudaDevice() {
     const CurrentDevice current(index_);
     synchronize();
     for (auto& stream : streams_) stream.store(nullptr, std::memory_order_release);
+    libraries_.clear();
     owned_streams_.clear();
     relay_.reset();
     clock_.reset();

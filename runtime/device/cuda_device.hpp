@@ -13,6 +13,7 @@
 
 #include "runtime/device/cuda_clock.hpp"
 #include "runtime/device/cuda_relay.hpp"
+#include "runtime/device/cuda_solver.hpp"
 #include "runtime/device/cuda_staging.hpp"
 #include "runtime/device/cuda_stream.hpp"
 #include "runtime/device/device.hpp"
@@ -78,6 +79,18 @@ class CudaDevice final : public Device {
         return streams_[static_cast<std::size_t>(role)].load(std::memory_order_acquire);
     }
     void make_stream(StreamRole role);
+    /// Handles on a stream that computes, for kernels, which are called by the driver's thread alone.
+    class Libraries final : public StreamLibraries {
+      public:
+        Libraries(const CudaDevice& device, CudaStream& stream) : device_(device), stream_(stream) {}
+        void* blas() override;
+        void* solver() override;
+
+      private:
+        const CudaDevice& device_;
+        CudaStream& stream_;
+        std::optional<CudaSolver> solver_;
+    };
     /// Runs `calls`, which throw CudaFailure, and makes a DeviceError of that; refuses where the device is
     /// lost.
     template <class F>
@@ -100,7 +113,7 @@ class CudaDevice final : public Device {
     GpuTuning tuning_;
     std::size_t memory_bytes_ = 0;
     const std::shared_ptr<PinnedRanges> pinned_;
-    const int devices_;  ///< of the runtime
+    const int devices_;          ///< of the runtime
     const bool launches_block_;  ///< CUDA_LAUNCH_BLOCKING=1: a launch tells of the kernel's own fault
     std::vector<bool> reached_peers_;
     std::optional<CudaClock> clock_;
@@ -108,6 +121,7 @@ class CudaDevice final : public Device {
     std::optional<CudaRelay> relay_;
     std::vector<std::unique_ptr<CudaStream>> owned_streams_;
     std::array<std::atomic<CudaStream*>, stream_roles> streams_{};  ///< those that are there
+    std::vector<std::unique_ptr<Libraries>> libraries_;             // after the streams: given back before them
 
     mutable std::atomic<bool> lost_{false};
     mutable std::mutex mutex_;

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
 #include "runtime/device/cuda_check.hpp"
 
@@ -43,7 +44,7 @@ void CudaStream::make_blas(std::size_t workspace_bytes) {
     workspace_.reset(workspace);
     cublasHandle_t blas = nullptr;
     check_cuda(cublasCreate(&blas), "cublasCreate");
-    blas_.reset(blas);
+    OwnedBlas made(blas);
     // the stream first: setting it takes the workspace away again
     check_cuda(cublasSetStream(blas, native()), "cublasSetStream");
     check_cuda(cublasSetWorkspace(blas, workspace, workspace_bytes), "cublasSetWorkspace");
@@ -54,7 +55,7 @@ void CudaStream::make_blas(std::size_t workspace_bytes) {
     if (override != nullptr && std::string_view(override) != "0") {
         check_cuda(cublasSetMathMode(blas, CUBLAS_PEDANTIC_MATH), "cublasSetMathMode");
     }
-    context_.blas = blas;
+    blas_ = std::move(made);
 }
 
 Ticket CudaStream::record(Timing timing) {

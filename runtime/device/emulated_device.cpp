@@ -113,6 +113,11 @@ void EmulatedDevice::mark_lost(const char* why) {
     lost_.store(true, std::memory_order_release);
 }
 
+void EmulatedDevice::fail_in_call(const DeviceError& failure) {
+    if (failure.sticky()) mark_lost(failure.what());
+    throw failure;
+}
+
 /// The work in hand learns of its failure before others learn that the device is lost.
 void EmulatedDevice::notice_failure(void* work) {
     if (failure_noticed_) failure_noticed_(work);
@@ -127,7 +132,7 @@ void EmulatedDevice::notice_failure(void* work) {
 void* EmulatedDevice::allocate(std::size_t bytes) {
     check_alive("allocate");
     const std::uint64_t number = ++allocations_.calls;
-    if (allocations_.fails_now(number)) throw injected("allocate", number, DeviceFault::out_of_memory);
+    if (allocations_.fails_now(number)) fail_in_call(injected("allocate", number, DeviceFault::out_of_memory));
     void* memory = memory_.allocate(bytes);
     if (memory == nullptr && bytes > 0) {
         const std::string wanted = std::to_string(bytes) + " bytes";
@@ -225,11 +230,7 @@ EmulatedMemory& EmulatedDevice::memory_of(const char* call, const Device& peer) 
 void EmulatedDevice::enqueue(StreamRole stream, const char* call, Injection& injection, std::function<void()> work) {
     const std::uint64_t number = ++injection.calls;
     if (!injection.fails_now(number)) return queue(stream).stream.enqueue(std::move(work));
-    if (number % 2 == 0) {
-        const DeviceError failure = injected(call, number);
-        if (failure.sticky()) mark_lost(failure.what());
-        throw failure;
-    }
+    if (number % 2 == 0) fail_in_call(injected(call, number));
     queue(stream).stream.enqueue([this, call, number] { throw injected(call, number); });
 }
 
@@ -298,9 +299,7 @@ void EmulatedDevice::launch(StreamRole stream, std::function<void(Stream)> kerne
     });
 }
 
-void EmulatedDevice::on_failure(const std::function<void(void* work)>& noticed) {
-    failure_noticed_ = noticed;
-}
+void EmulatedDevice::on_failure(const std::function<void(void* work)>& noticed) { failure_noticed_ = noticed; }
 
 Ticket EmulatedDevice::record(StreamRole stream, Timing timing) {
     check_alive("record");

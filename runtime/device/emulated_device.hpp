@@ -144,6 +144,8 @@ class EmulatedDevice final : public Device {
                       std::source_location where = std::source_location::current()) const;
     /// The failure of call number `number`, which is sticky where the emulation asks for that.
     DeviceError injected(const char* call, std::uint64_t number, DeviceFault fault = DeviceFault::call_failed);
+    /// Throws it; the device is lost from now on if it is sticky.
+    [[noreturn]] void fail_in_call(const DeviceError& failure);
     void mark_lost(const char* why);
     void notice_failure(void* work);
     void check_side(const char* call, const Copy& copy, const Side& side) const;

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 
 #include <spdlog/spdlog.h>
 
 #include "base/spin_lock.hpp"
 #include "base/start_thread.hpp"
 #include "base/topology.hpp"
+#include "runtime/drivers/scratch_of_task.hpp"
 #include "runtime/execution/task_errors.hpp"
 
 namespace basalt::detail {
@@ -176,40 +178,51 @@ void Driver::enqueue(Task& task) {
     DeviceWork& work = *task.on_device();
     const WorkInHand in_hand(&task);
     InFlight flight{&task, TraceRecorder::now(), computes(work.role) ? expected_time(task) : 0, {}};
-    const Ticket begin = enqueue_work(task, flight.streams);
-    const Ticket end = mark_end(task, flight.streams, begin);
+    const Begun begun = enqueue_work(task, flight.streams);
+    const Ticket end = mark_end(task, flight.streams, begun);
     pool_.enqueued(work.role, end, flight.expected);
     ++in_flight_count_;
     stream(work.role).push_back(std::move(flight));
     p_.completion.enqueued(task);
 }
 
-/// Returns where the task begins on its stream, if that is traced; otherwise 0.
-Ticket Driver::enqueue_work(Task& task, Enqueued& streams) {
+Driver::Begun Driver::enqueue_work(Task& task, Enqueued& streams) {
     const DeviceWork& work = *task.on_device();
     const bool traced = p_.trace.enabled();
-    Ticket begin = 0;
+    Begun begun;
     try {
         work.waits.for_each([&](const StreamPoint& point) {
             device_.wait_for(work.role, device_at(point.device), point.role, point.ticket);
         });
-        if (traced && !work.has_parts.load(std::memory_order_relaxed)) begin = device_.record(work.role, Timing::timed);
+        if (traced && !work.has_parts.load(std::memory_order_relaxed))
+            begun.begin = device_.record(work.role, Timing::timed);
         // a task that must not run still keeps its place in the order
-        if (!p_.kernels.may_run(task)) return begin;
+        if (!p_.kernels.may_run(task)) return begun;
+        begun.launched = !device_.lost();
         if (work.operation) {
             work.operation({device_, traced ? Spans::wanted : Spans::unwanted, streams});
         } else {
-            device_.launch(work.role, [this, &task](Stream stream) { p_.kernels.run_on_device(task, stream); });
+            device_.launch(work.role,
+                           [this, &task, role = work.role](Stream stream) { run_kernel(task, role, stream); });
         }
     } catch (...) {
-        failed(task);
+        fail_in_hand(task, begun);
     }
-    return begin;
+    return begun;
+}
+
+/// On the thread of the stream where that is emulated.
+void Driver::run_kernel(Task& task, StreamRole role, Stream stream) {
+    ScratchOfTask scratch(p_.memory, device_.index(), role, task.ref());
+    StreamContext context = *stream.context();
+    context.scratch = &scratch;
+    p_.kernels.run_on_device(task, Stream(&context));
 }
 
 /// Tells where the task ends: for its successors, and for this driver. Returns where it ends on its own stream, 0 where
 /// that is not known.
-Ticket Driver::mark_end(Task& task, Enqueued& streams, Ticket begin) {
+Ticket Driver::mark_end(Task& task, Enqueued& streams, const Begun& begun) {
+    const Ticket begin = begun.begin;
     DeviceWork& work = *task.on_device();
     Ticket end = 0;
     try {
@@ -220,7 +233,7 @@ Ticket Driver::mark_end(Task& task, Enqueued& streams, Ticket begin) {
         }
         work.publish(streams.ends);
     } catch (...) {  // a lost device has no place in its streams
-        failed(task);
+        fail_in_hand(task, begun);
         work.publish(ends_of_lost(work));
         streams = {};
         end = 0;
@@ -257,6 +270,48 @@ void Driver::failed(Task& task) {
     if (work.failed) work.failed();
 }
 
+/// A call for the task in hand threw what is being handled.
+void Driver::fail_in_hand(Task& task, const Begun& begun) {
+    const DeviceWork& work = *task.on_device();
+    const bool began =
+        begun.launched && stream(work.role).empty() && work.unfinished.load(std::memory_order_acquire) == 0;
+    if (!blame_suspects(began ? std::optional(Suspect{&task, work.role}) : std::nullopt)) return failed(task);
+    if (began && computes(work.role)) return;  // one of the suspects
+    try {
+        throw DeviceError(device_.name() + ": lost before the task ran", device_.index(), DeviceFault::device_lost);
+    } catch (const DeviceError&) {
+        failed(task);
+    }
+}
+
+/// The exception that is being handled may be the first that tells of a fault, in a call that has nothing to do with
+/// it. Then those tasks fail that may have faulted, so that errors name them, and the result is true. `in_hand`: a task
+/// that is not in flight yet and has begun.
+bool Driver::blame_suspects(const std::optional<Suspect>& in_hand) {
+    if (blamed_ || !device_.lost_silently()) return false;
+    std::vector<Suspect> suspects;
+    for (const StreamRole role : pool_.streams()) {
+        const std::deque<InFlight>& flights = stream(role);
+        // acquire: pairs with release_successors()
+        if (flights.empty() || flights.front().task->on_device()->unfinished.load(std::memory_order_acquire) != 0)
+            continue;
+        suspects.push_back({flights.front().task, role});
+    }
+    if (in_hand) suspects.push_back(*in_hand);
+    suspects = most_likely(std::move(suspects));
+    if (suspects.empty()) return false;
+    blamed_ = true;
+    const std::string why = message_of(std::current_exception());
+    for (std::size_t i = 0; i < suspects.size(); ++i) {
+        try {
+            throw DeviceError(fault_text(suspects, i, why), device_.index(), DeviceFault::device_lost);
+        } catch (const DeviceError&) {
+            failed(*suspects[i].task);
+        }
+    }
+    return true;
+}
+
 bool Driver::complete_reached() {
     bool any = false;
     // by number: completing a task may let others go ahead, on streams that are made for them
@@ -283,6 +338,7 @@ bool Driver::arrived(InFlight& flight) {
         try {
             if (!where.reached(end.role, end.ticket)) return false;
         } catch (...) {
+            if (&where == &device_ && blame_suspects({})) continue;  // now for what the loss means for this one
             failed(*flight.task);
             if (!where.lost()) continue;  // reported; now for the point itself, or the next failure
             where.synchronize();          // it gets there no more; let it end what it has begun

@@ -15,11 +15,13 @@
 #include <vector>
 
 #include "runtime/drivers/stream_pool.hpp"
+#include "runtime/drivers/suspects.hpp"
 #include "runtime/execution/completion.hpp"
 #include "runtime/execution/dispatch.hpp"
 #include "runtime/execution/kernel_runs.hpp"
 #include "runtime/execution/parking.hpp"
 #include "runtime/graph/task_graph.hpp"
+#include "runtime/memory/device_memory.hpp"
 #include "runtime/trace/trace_recorder.hpp"
 #include "runtime/workers/progress.hpp"
 
@@ -41,6 +43,7 @@ class Driver final : public DeviceQueue {
         Completion& completion;
         Progress& progress;
         TraceRecorder& trace;
+        DeviceMemory& memory;
         bool bind;    ///< to a core of its own, where there is one
         int streams;  ///< Config::gpu_streams
     };
@@ -95,10 +98,18 @@ class Driver final : public DeviceQueue {
     bool may_be_next(const Task& task, StreamRole role) const;
     bool enqueue_in_pool(StreamRole first);
     void enqueue(Task& task);
-    Ticket enqueue_work(Task& task, Enqueued& streams);
-    Ticket mark_end(Task& task, Enqueued& streams, Ticket begin);
+    /// What came of enqueueing a task's work.
+    struct Begun {
+        Ticket begin = 0;       ///< where it begins on its stream, if that is traced
+        bool launched = false;  ///< its kernel was called, or its copy enqueued
+    };
+    Begun enqueue_work(Task& task, Enqueued& streams);
+    Ticket mark_end(Task& task, Enqueued& streams, const Begun& begun);
     std::vector<StreamPoint> ends_of_lost(const DeviceWork& work) const;
+    void run_kernel(Task& task, StreamRole role, Stream stream);
     void failed(Task& task);
+    void fail_in_hand(Task& task, const Begun& begun);
+    bool blame_suspects(const std::optional<Suspect>& in_hand);
     bool sleep();
     bool complete_reached();
     bool arrived(InFlight& flight);
@@ -126,6 +137,7 @@ class Driver final : public DeviceQueue {
     // the driver's own
     std::array<std::deque<InFlight>, stream_roles> in_flight_;
     std::size_t in_flight_count_ = 0;
+    bool blamed_ = false;  ///< the device is lost, and those that may have done it have failed
     StreamPool pool_;
     std::map<const char*, std::int64_t> learnt_;
     std::array<std::int64_t, stream_roles> last_completion_{};
