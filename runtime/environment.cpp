@@ -23,11 +23,11 @@ constexpr std::string_view prefix = "BASALT_";
 constexpr int all_gpus = -1;  // as a value of BASALT_GPUS
 
 // Those of the program `basalt` too: it runs on this library and they are no mistake in its environment.
-constexpr std::array<std::string_view, 18> known_variables{
+constexpr std::array<std::string_view, 19> known_variables{
     "BASALT_WORKERS",       "BASALT_SCHEDULER", "BASALT_WINDOW", "BASALT_BIND",          "BASALT_GPUS",
     "BASALT_EMULATED_GPUS", "BASALT_GPU_MEM",   "BASALT_DATA",   "BASALT_MODE",          "BASALT_NB",
     "BASALT_TILE",          "BASALT_LOOKAHEAD", "BASALT_TRACE",  "BASALT_PANEL_THREADS", "BASALT_JSON",
-    "BASALT_VERBOSE",       "BASALT_TUNING",    "BASALT_MODELS"};
+    "BASALT_VERBOSE",       "BASALT_TUNING",    "BASALT_MODELS", "BASALT_GPU_STREAMS"};
 
 void warn(std::string_view name, std::string_view value, std::string_view allowed) {
     spdlog::warn("basalt: {} = '{}' is ignored; allowed: {}", name, value, allowed);
@@ -78,6 +78,7 @@ Config Config::from_environment() {
     if (gpus != all_gpus) config.gpus = gpus;
     config.emulation.gpus = number_from<int>("BASALT_EMULATED_GPUS", 0, most_gpus, config.emulation.gpus);
     config.gpu_memory = byte_size_from("BASALT_GPU_MEM", config.gpu_memory);
+    config.gpu_streams = number_from<int>("BASALT_GPU_STREAMS", 1, most_gpu_streams, config.gpu_streams);
     if (const char* file = std::getenv("BASALT_TUNING"); file != nullptr && *file != '\0') {
         try {
             config.tuning = std::make_shared<const TuningTables>(read_tuning_file(file));

@@ -96,6 +96,8 @@ const std::vector<SettingInfo>& setting_table() {
          check_integer<0, Config::most_gpus>},
         {"BASALT_GPU_MEM", "--gpu-mem", "0", "bytes of each GPU's memory to use (K, M, G, T: powers of 1024), 0: all",
          check_gpu_memory},
+        {"BASALT_GPU_STREAMS", "", "8", "streams of each GPU and priority for tasks that are independent of each other",
+         check_integer<1, Config::most_gpu_streams>},
         {"BASALT_DATA", "--data", "host", "where the matrix lies before and after: host or device", check_data},
         {"BASALT_NB", "--nb", "0", "panel width in columns, 0: chosen by the program",
          check_integer_or_auto<max_extent>},
@@ -198,6 +200,7 @@ Config Settings::runtime_config() const {
     if (const auto gpus = integer("BASALT_GPUS"); gpus >= 0) config.gpus = static_cast<int>(gpus);
     config.emulation.gpus = static_cast<int>(integer("BASALT_EMULATED_GPUS"));
     config.gpu_memory = parse_bytes("BASALT_GPU_MEM", text("BASALT_GPU_MEM"));
+    config.gpu_streams = static_cast<int>(integer("BASALT_GPU_STREAMS"));
     return config;
 }
 

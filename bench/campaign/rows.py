@@ -38,6 +38,7 @@ UNITS = {
     "Gflop/s": Unit(("gflops",), 1, 1, ("vendor_gflops",)),
     "x": Unit(("ratio",), 1, 2),
     "Gflop/s/W": Unit(("energy", "gflops_per_watt"), 1, 1, ("vendor_energy", "gflops_per_watt")),
+    "times": Unit(("times_one",), 1, 2, lower_is_better=True),
     "ms": Unit(("milliseconds",), 1, 3, lower_is_better=True),
     "us": Unit(("metg_ns",), 1e-3, 2, lower_is_better=True),
     "ns": Unit(("ns_per_task",), 1, 0, lower_is_better=True),

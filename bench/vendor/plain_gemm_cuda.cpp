@@ -14,7 +14,7 @@ using basalt::Index;
 
 template <class T>
 void plain_gemm(basalt::Stream stream, Index m, Index n, Index k, const T* a, const T* b, T* c) {
-    const auto handle = static_cast<cublasHandle_t>(stream.context()->blas);
+    const auto handle = static_cast<cublasHandle_t>(stream.blas());
     const int rows = basalt::blas::blas_int(m), cols = basalt::blas::blas_int(n), depth = basalt::blas::blas_int(k);
     const T minus_one{-1}, one{1};
     const cublasStatus_t status = [&] {

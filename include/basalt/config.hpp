@@ -32,6 +32,13 @@ struct Config {
     Emulation emulation{};
     /// Bytes of each GPU's memory that the runtime may use; 0: all of it. Emulated GPUs have at least this much.
     std::size_t gpu_memory = 0;
+    /// Streams of each GPU and priority (above 0, or not) on which tasks run side by side, 1 to most_gpu_streams; they
+    /// are made when they are first needed. A task that waits for the last task of a stream goes behind it, so a chain
+    /// stays in one stream. With 1, the tasks of one GPU and priority run one after the other, in the order in which
+    /// they became ready. The library's own algorithms arrange their streams themselves, whatever the number. With more
+    /// than 1 the first runtime of a process sets the environment variable CUDA_DEVICE_MAX_CONNECTIONS to 32 if it is
+    /// not set: with CUDA's default of 8, streams share queues and wait for each other.
+    int gpu_streams = 8;
     /// Numbers that depend on the architecture; nullptr: TuningTables::built_in().
     std::shared_ptr<const TuningTables> tuning{};
     /// File with the times of earlier runs (see RunModels). FactorMode::automatic chooses by it, and learn_run() adds
@@ -42,12 +49,13 @@ struct Config {
     bool trace = false;
 
     static constexpr int most_gpus = 8;
+    static constexpr int most_gpu_streams = 16;
     static constexpr int most_workers = 1024;
     static constexpr std::size_t most_window = std::size_t{1} << 22;
 
     /// The defaults, overridden by the environment variables BASALT_WORKERS, BASALT_SCHEDULER, BASALT_WINDOW,
-    /// BASALT_BIND, BASALT_GPUS, BASALT_EMULATED_GPUS, BASALT_GPU_MEM, BASALT_TUNING and BASALT_MODELS. Unknown BASALT_
-    /// names and values that are not allowed are logged as warnings and ignored.
+    /// BASALT_BIND, BASALT_GPUS, BASALT_EMULATED_GPUS, BASALT_GPU_MEM, BASALT_GPU_STREAMS, BASALT_TUNING and
+    /// BASALT_MODELS. Unknown BASALT_ names and values that are not allowed are logged as warnings and ignored.
     static Config from_environment();
 };
 

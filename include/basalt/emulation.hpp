@@ -28,6 +28,9 @@ struct Emulation {
     std::uint64_t failing_allocation = 0;
     std::uint64_t failing_copy = 0;
     std::uint64_t failing_kernel = 0;
+    /// The k-th kernel of each device faults as one on a real GPU: in its stream's turn, the device is lost, and later
+    /// calls fail without telling which kernel it was; 0: none does.
+    std::uint64_t faulting_kernel = 0;
     /// Failures are sticky, as after a fault inside a GPU kernel: the device is lost.
     bool failures_are_sticky = false;
     /// The only device that fails, from 0 to gpus - 1; without a value all devices fail.

@@ -82,14 +82,19 @@ struct KernelOps {
     void (*run_on_device)(void* storage, Stream stream);
     void (*destroy)(void* storage) noexcept;  ///< nullptr when there is nothing to destroy
     bool emulates;                            ///< the task can run on emulated devices too
+    bool any_stream;                          ///< on a GPU, on any stream of its priority; otherwise on the first one
     bool binds_views;                         ///< the kernel learns its data's addresses through `bases`
 };
 
 /// Stands for the kernel that a task does not have.
 struct NoKernel {};
 
-/// A device kernel of the library that handles streams of emulated devices itself.
-template <class F>
+/// On which streams of a GPU a kernel runs. The library's algorithms tell by priorities what runs side by side; all
+/// else does unless there is a dependency.
+enum class KernelStreams : std::uint8_t { first, any };
+
+/// A device kernel that handles streams of emulated devices itself: one of the library, or of a test.
+template <class F, KernelStreams S>
 struct AnyDeviceKernel {
     F function;
     template <class... Argument>
@@ -97,12 +102,16 @@ struct AnyDeviceKernel {
     void operator()(Stream stream, const Argument&... argument) { function(stream, argument...); }
 };
 template <class G>
-struct RunsAnywhere : std::false_type {};
-template <class F>
-struct RunsAnywhere<AnyDeviceKernel<F>> : std::true_type {};
+struct RunsAnywhere : std::false_type {
+    static constexpr KernelStreams streams = KernelStreams::any;
+};
+template <class F, KernelStreams S>
+struct RunsAnywhere<AnyDeviceKernel<F, S>> : std::true_type {
+    static constexpr KernelStreams streams = S;
+};
 
-template <class F>
-CudaKernel<AnyDeviceKernel<std::decay_t<F>>> on_any_device(F&& function) {
+template <KernelStreams S = KernelStreams::first, class F>
+CudaKernel<AnyDeviceKernel<std::decay_t<F>, S>> on_any_device(F&& function) {
     return {{std::forward<F>(function)}};
 }
 
@@ -172,8 +181,9 @@ struct BoundKernel {
     static void destroy(void* storage) noexcept { std::launder(static_cast<BoundKernel*>(storage))->~BoundKernel(); }
 
     static constexpr KernelOps ops(void (*construct)(void*, void*, void* const*), bool binds_views) {
-        KernelOps result{sizeof(BoundKernel), alignof(BoundKernel), construct, nullptr, nullptr, nullptr, false,
+        KernelOps result{sizeof(BoundKernel), alignof(BoundKernel), construct, nullptr, nullptr, nullptr, false, false,
                          binds_views};
+        result.any_stream = RunsAnywhere<G>::streams == KernelStreams::any;
         result.emulates = !std::is_same_v<F, NoKernel> || RunsAnywhere<G>::value;
         if constexpr (!std::is_same_v<F, NoKernel>) result.run = &run;
         if constexpr (!std::is_same_v<G, NoKernel>) result.run_on_device = &run_on_device;

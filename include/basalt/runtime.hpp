@@ -37,8 +37,8 @@ struct Statistics {
     std::uint64_t dropped = 0;     ///< dependencies found redundant: repeated or implied by another one
     std::uint64_t sync_nodes = 0;  ///< internal nodes that stand for many readers
     std::uint64_t renamed = 0;     ///< write-only accesses that got fresh storage instead of waiting
-    /// Peak number of bytes that data occupied in one GPU's memory, for the GPU with the highest peak. Memory of the
-    /// user does not count.
+    /// Peak number of bytes that data and scratch memory occupied in one GPU's memory, for the GPU with the highest
+    /// peak. Memory of the user does not count.
     std::uint64_t most_gpu_bytes = 0;
 };
 

@@ -58,7 +58,7 @@ class TileIndex {
 
 struct TaskOptions {
     TaskName name = "task";
-    /// Among ready tasks, those of larger priority run first. On a GPU, tasks above 0 also use a stream of high
+    /// Among ready tasks, those of larger priority run first. On a GPU, tasks above 0 also use streams of high
     /// priority.
     int priority = 0;
     /// More than one makes the task a gang, on CPU cores: its kernel takes a Team first.

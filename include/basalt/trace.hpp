@@ -32,20 +32,21 @@ struct TraceEvent {
 /// Rows of the timeline by what works there.
 enum class TraceRowKind : std::uint8_t {
     cpu,      ///< a worker thread
-    compute,  ///< a device's kernels
+    compute,  ///< a device's kernels, a row for each stream
     copy,     ///< a device's copy engine, or its kernels that pass on broadcasts
     block,    ///< a thread block inside a kernel, which a compute row shows as a part of one bar
 };
 
 struct TraceRow {
-    std::string name;  ///< e.g. "worker 0", "gpu 1", "gpu 1 from host", "gpu 1 relay", "gpu 1 panel block 3"
+    /// E.g. "worker 0", "gpu 1", "gpu 1 compute 2", "gpu 1 from host", "gpu 1 relay", "gpu 1 panel block 3".
+    std::string name;
     TraceRowKind kind = TraceRowKind::cpu;
     std::optional<int> device;  ///< number of the GPU; empty for a worker thread
 };
 
 /// The record of what ran where and when; events are in no particular order.
 struct Trace {
-    std::vector<TraceRow> rows;  ///< every worker and GPU; of copy engines those that copied
+    std::vector<TraceRow> rows;  ///< every worker and GPU; of copy engines and further streams those that were used
     std::vector<TraceEvent> events;
 };
 

@@ -1,7 +1,9 @@
 #include "runtime/device/cuda_device.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <iterator>
+#include <string_view>
 #include <utility>
 
 #include "base/gpu_architectures.hpp"
@@ -19,6 +21,11 @@ Copy in_one_piece_where_possible(Copy copy) {
         copy.rows = 1;
     }
     return copy;
+}
+
+bool launches_block() {
+    const char* const setting = std::getenv("CUDA_LAUNCH_BLOCKING");
+    return setting != nullptr && std::string_view(setting) == "1";
 }
 
 }  // namespace
@@ -55,7 +62,7 @@ auto CudaDevice::guarded_with(const CudaDevice& peer, const F& calls) const {
 }
 
 bool CudaDevice::context_is_spoilt() const noexcept {
-    const auto& any_stream = streams_.front();
+    const CudaStream* const any_stream = stream_if_there(StreamRole::compute);
     if (any_stream == nullptr) return true;
     const CurrentDevice current(index_);
     const cudaError_t status = cudaStreamQuery(any_stream->native());
@@ -78,6 +85,8 @@ CudaDevice::CudaDevice(int index, int devices, std::shared_ptr<PinnedRanges> pin
     : index_(index),
       name_("gpu " + std::to_string(index)),
       pinned_(std::move(pinned)),
+      devices_(devices),
+      launches_block_(launches_block()),
       reached_peers_(static_cast<std::size_t>(devices)) {
     const CurrentDevice current(index);
     guarded("initialisation", [&] {
@@ -90,10 +99,7 @@ CudaDevice::CudaDevice(int index, int devices, std::shared_ptr<PinnedRanges> pin
         if (const std::string why = why_no_code_for(architecture_); !why.empty())
             throw device_error(index_, name_, "initialisation", model_ + ": " + why, {});
         tuning_ = tables.for_gpu(architecture_);
-        for (std::size_t role = 0; role < streams_.size(); ++role) {
-            streams_[role] =
-                std::make_unique<CudaStream>(index, multiprocessors_, static_cast<StreamRole>(role), devices);
-        }
+        for (int role = 0; role < named_streams; ++role) make_stream(static_cast<StreamRole>(role));
         relay_.emplace(tuning_.links.relay, index, devices);
         clock_.emplace();
         for (const StreamRole role : {StreamRole::compute, StreamRole::urgent_compute}) {
@@ -103,10 +109,44 @@ CudaDevice::CudaDevice(int index, int devices, std::shared_ptr<PinnedRanges> pin
     });
 }
 
+void CudaDevice::make_stream(StreamRole role) {
+    owned_streams_.push_back(std::make_unique<CudaStream>(index_, multiprocessors_, role, devices_));
+    CudaStream& stream = *owned_streams_.back();
+    if (computes(role)) {
+        libraries_.push_back(std::make_unique<Libraries>(*this, stream));
+        stream.set_libraries(libraries_.back().get());
+    }
+    streams_[static_cast<std::size_t>(role)].store(&stream, std::memory_order_release);
+}
+
+void* CudaDevice::Libraries::blas() {
+    if (stream_.blas() == nullptr)
+        device_.guarded("cublasCreate", [&] { stream_.make_blas(device_.tuning_.blas_workspace_bytes); });
+    return stream_.blas();
+}
+
+void* CudaDevice::Libraries::solver() {
+    if (!solver_) device_.guarded("cusolverDnCreate", [&] { solver_.emplace(stream_.native()); });
+    return solver_->handle();
+}
+
+bool CudaDevice::open(StreamRole stream) noexcept {
+    if (stream_if_there(stream) != nullptr) return true;
+    try {
+        const CurrentDevice current(index_);
+        guarded("making a stream", [&] { make_stream(stream); });
+        return true;
+    } catch (const std::exception&) {  // kernels go on the streams that are there; a lost device says so elsewhere
+        return false;
+    }
+}
+
 CudaDevice::~CudaDevice() {
     const CurrentDevice current(index_);
     synchronize();
-    for (auto& stream : streams_) stream.reset();
+    for (auto& stream : streams_) stream.store(nullptr, std::memory_order_release);
+    libraries_.clear();
+    owned_streams_.clear();
     relay_.reset();
     clock_.reset();
 }
@@ -268,10 +308,12 @@ std::optional<RelayMark> CudaDevice::relay_to_peer(Device& peer, const Copy& cop
 void CudaDevice::launch(StreamRole stream, std::function<void(Stream)> kernel) {
     const CurrentDevice current(index_);
     guarded("launch", [&] {
+        static_cast<void>(cudaGetLastError());  // what an earlier call left is not this kernel's
         try {
             kernel(Stream(&this->stream(stream).context()));
-        } catch (const DeviceError& error) {
-            if (error.sticky() && context_is_spoilt()) mark_lost(error.what());
+        } catch (const std::exception& error) {
+            // perhaps a call of the kernel's met the fault of an earlier one
+            if (context_is_spoilt()) mark_lost(error.what());
             throw;
         }
         check_cuda(cudaGetLastError(), "kernel launch");  // of a kernel<<<>>> whose error was not asked for
@@ -288,8 +330,12 @@ bool CudaDevice::reached(StreamRole stream, Ticket ticket) {
 
 bool CudaDevice::is_idle() {
     return guarded("cudaEventQuery", [&] {
-        const auto is_through = [this](StreamRole role) { return stream(role).reached(stream(role).recorded()); };
-        return is_through(StreamRole::compute) && is_through(StreamRole::urgent_compute);
+        for (int role = 0; role < stream_roles; ++role) {
+            CudaStream* const stream = stream_if_there(static_cast<StreamRole>(role));
+            if (stream == nullptr || !computes(static_cast<StreamRole>(role))) continue;
+            if (!stream->reached(stream->recorded())) return false;
+        }
+        return true;
     });
 }
 
@@ -308,7 +354,8 @@ std::int64_t CudaDevice::host_time_of(std::int64_t timer) {
 }
 
 void CudaDevice::synchronize() noexcept {
-    for (const auto& stream : streams_) {
+    for (int role = 0; role < stream_roles; ++role) {
+        const CudaStream* const stream = stream_if_there(static_cast<StreamRole>(role));
         if (stream == nullptr) continue;
         const cudaError_t status = cudaStreamSynchronize(stream->native());
         if (!try_cuda(status, "cudaStreamSynchronize") && is_sticky(status) && context_is_spoilt())

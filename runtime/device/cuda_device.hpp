@@ -13,6 +13,7 @@
 
 #include "runtime/device/cuda_clock.hpp"
 #include "runtime/device/cuda_relay.hpp"
+#include "runtime/device/cuda_solver.hpp"
 #include "runtime/device/cuda_staging.hpp"
 #include "runtime/device/cuda_stream.hpp"
 #include "runtime/device/device.hpp"
@@ -38,6 +39,7 @@ class CudaDevice final : public Device {
     int multiprocessors() const override { return multiprocessors_; }
     const GpuTuning& tuning() const override { return tuning_; }
     bool lost() const override { return lost_.load(std::memory_order_acquire); }
+    bool lost_silently() const override { return lost() && !launches_block_; }
     bool notice_if_lost() const noexcept override;
     std::size_t memory_bytes() const override { return memory_bytes_; }
     std::size_t free_bytes() const override;
@@ -48,6 +50,8 @@ class CudaDevice final : public Device {
     void pin(void* host_memory, std::size_t bytes) override;
     void unpin(void* host_memory) noexcept override;
     bool is_pinned(const void* host_memory, std::size_t bytes) const noexcept override;
+
+    bool open(StreamRole stream) noexcept override;
 
     void attach_thread() override;
 
@@ -68,7 +72,25 @@ class CudaDevice final : public Device {
     void synchronize() noexcept override;
 
   private:
-    CudaStream& stream(StreamRole role) { return *streams_[static_cast<std::size_t>(role)]; }
+    /// One that is there: its device's driver has made it, or tells of a ticket of it.
+    CudaStream& stream(StreamRole role) { return *stream_if_there(role); }
+    CudaStream* stream_if_there(StreamRole role) const {
+        // acquire: any thread may look for it
+        return streams_[static_cast<std::size_t>(role)].load(std::memory_order_acquire);
+    }
+    void make_stream(StreamRole role);
+    /// Handles on a stream that computes, for kernels, which are called by the driver's thread alone.
+    class Libraries final : public StreamLibraries {
+      public:
+        Libraries(const CudaDevice& device, CudaStream& stream) : device_(device), stream_(stream) {}
+        void* blas() override;
+        void* solver() override;
+
+      private:
+        const CudaDevice& device_;
+        CudaStream& stream_;
+        std::optional<CudaSolver> solver_;
+    };
     /// Runs `calls`, which throw CudaFailure, and makes a DeviceError of that; refuses where the device is
     /// lost.
     template <class F>
@@ -91,11 +113,15 @@ class CudaDevice final : public Device {
     GpuTuning tuning_;
     std::size_t memory_bytes_ = 0;
     const std::shared_ptr<PinnedRanges> pinned_;
+    const int devices_;          ///< of the runtime
+    const bool launches_block_;  ///< CUDA_LAUNCH_BLOCKING=1: a launch tells of the kernel's own fault
     std::vector<bool> reached_peers_;
     std::optional<CudaClock> clock_;
-    std::array<CudaStaging, stream_roles> staging_;
+    std::array<CudaStaging, named_streams> staging_;
     std::optional<CudaRelay> relay_;
-    std::array<std::unique_ptr<CudaStream>, stream_roles> streams_;
+    std::vector<std::unique_ptr<CudaStream>> owned_streams_;
+    std::array<std::atomic<CudaStream*>, stream_roles> streams_{};  ///< those that are there
+    std::vector<std::unique_ptr<Libraries>> libraries_;             // after the streams: given back before them
 
     mutable std::atomic<bool> lost_{false};
     mutable std::mutex mutex_;

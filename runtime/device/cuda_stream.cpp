@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
 #include "runtime/device/cuda_check.hpp"
 
@@ -10,7 +11,7 @@ namespace basalt::detail {
 namespace {
 
 OwnedStream make_stream(StreamRole role) {
-    const bool urgent = role == StreamRole::urgent_compute || role == StreamRole::relay;
+    const bool urgent = first_of_pool(role) == StreamRole::urgent_compute || role == StreamRole::relay;
     int least = 0;
     int highest = 0;
     check_cuda(cudaDeviceGetStreamPriorityRange(&least, &highest), "cudaDeviceGetStreamPriorityRange");
@@ -31,7 +32,9 @@ OwnedEvent make_event(unsigned flags) {
 CudaStream::CudaStream(int device, int multiprocessors, StreamRole role, int devices)
     : stream_(make_stream(role)), awaited_(static_cast<std::size_t>(devices) * stream_roles) {
     context_ = {.native = native(), .device = device, .multiprocessors = multiprocessors};
-    // at once: making one takes as long as recording it
+    // at once: making one takes as long as recording it. A stream that is made while others compute makes them by and
+    // by.
+    if (static_cast<int>(role) >= named_streams) return;
     for (Mark& mark : marks_) mark.events[0] = make_event(cudaEventDisableTiming);
 }
 
@@ -41,7 +44,7 @@ void CudaStream::make_blas(std::size_t workspace_bytes) {
     workspace_.reset(workspace);
     cublasHandle_t blas = nullptr;
     check_cuda(cublasCreate(&blas), "cublasCreate");
-    blas_.reset(blas);
+    OwnedBlas made(blas);
     // the stream first: setting it takes the workspace away again
     check_cuda(cublasSetStream(blas, native()), "cublasSetStream");
     check_cuda(cublasSetWorkspace(blas, workspace, workspace_bytes), "cublasSetWorkspace");
@@ -52,7 +55,7 @@ void CudaStream::make_blas(std::size_t workspace_bytes) {
     if (override != nullptr && std::string_view(override) != "0") {
         check_cuda(cublasSetMathMode(blas, CUBLAS_PEDANTIC_MATH), "cublasSetMathMode");
     }
-    context_.blas = blas;
+    blas_ = std::move(made);
 }
 
 Ticket CudaStream::record(Timing timing) {

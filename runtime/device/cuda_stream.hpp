@@ -32,6 +32,10 @@ class CudaStream {
 
     cudaStream_t native() const { return stream_.get(); }
     const StreamContext& context() const { return context_; }
+    /// nullptr before make_blas().
+    cublasHandle_t blas() const { return blas_.get(); }
+    /// Who makes handles for kernels on this stream; before the first of them.
+    void set_libraries(StreamLibraries* libraries) { context_.libraries = libraries; }
 
     Ticket record(Timing timing);
     /// The newest ticket.

@@ -4,10 +4,14 @@
 
 namespace basalt::detail {
 
-const char* name_of(StreamRole role) {
-    static constexpr std::array<const char*, stream_roles> names{"compute", "urgent compute", "from host",
-                                                                 "to host", "to peer",        "relay"};
-    return names[static_cast<std::size_t>(role)];
+std::string name_of(StreamRole role) {
+    static constexpr std::array<const char*, named_streams> names{"compute", "urgent compute", "from host",
+                                                                  "to host", "to peer",        "relay"};
+    const StreamRole first = first_of_pool(role);
+    std::string name = names[static_cast<std::size_t>(first)];
+    if (role == first) return name;
+    const int number = static_cast<int>(role) - static_cast<int>(stream_of_pool(first, 1)) + 1;
+    return name + ' ' + std::to_string(number + 1);
 }
 
 void enqueue_copy(Device& device, StreamRole stream, const Copy& copy, Device* peer) {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "basalt/config.hpp"
 #include "basalt/device.hpp"
 #include "basalt/emulation.hpp"
 #include "basalt/error.hpp"
@@ -17,6 +18,9 @@
 namespace basalt::detail {
 
 /// The streams of a device, named for what runs on them. Work on one stream runs in order.
+///
+/// `compute` and `urgent_compute` are each the first of a pool of streams with the same priority, which run kernels
+/// side by side. The roles of the others follow the named ones, see stream_of_pool().
 enum class StreamRole : std::uint8_t {
     compute,         ///< kernels
     urgent_compute,  ///< kernels of high priority (the device prefers their blocks)
@@ -25,8 +29,26 @@ enum class StreamRole : std::uint8_t {
     peer,            ///< copies to other devices
     relay,           ///< kernels that pass on what other devices send, of high priority: see relay_to_peer()
 };
-inline constexpr int stream_roles = 6;
-const char* name_of(StreamRole role);
+inline constexpr int named_streams = 6;
+inline constexpr int stream_pools = 2;
+inline constexpr int stream_roles = named_streams + stream_pools * (Config::most_gpu_streams - 1);
+
+/// Stream `number`, from 0, of the pool whose first one is `first`.
+constexpr StreamRole stream_of_pool(StreamRole first, int number) {
+    if (number == 0) return first;
+    const int before = first == StreamRole::compute ? 0 : Config::most_gpu_streams - 1;
+    return static_cast<StreamRole>(named_streams + before + number - 1);
+}
+/// The first stream of the role's pool; a role without a pool is its own.
+constexpr StreamRole first_of_pool(StreamRole role) {
+    const int number = static_cast<int>(role) - named_streams;
+    if (number < 0) return role;
+    return number < Config::most_gpu_streams - 1 ? StreamRole::compute : StreamRole::urgent_compute;
+}
+/// Whether kernels of tasks run on it.
+constexpr bool computes(StreamRole role) { return first_of_pool(role) <= StreamRole::urgent_compute; }
+/// "compute", "compute 2" for the second one of that pool, "from host".
+std::string name_of(StreamRole role);
 
 /// A point in a stream: all that was enqueued on it up to some record(). Tickets of a stream count from 1; 0 is
 /// its beginning, which is always reached.
@@ -103,6 +125,8 @@ class Device {
     /// The numbers that were chosen for it, or for the nearest architecture.
     virtual const GpuTuning& tuning() const = 0;
     virtual bool lost() const = 0;
+    /// Whether it was lost without telling what failed: the calls that say so may be about work that is innocent.
+    virtual bool lost_silently() const = 0;
     /// As lost(), but asks the device: for when another device is lost. Any thread may ask.
     virtual bool notice_if_lost() const noexcept { return lost(); }
     /// Bytes of memory in all, and free at the moment.
@@ -119,6 +143,10 @@ class Device {
     virtual void unpin(void* host_memory) noexcept = 0;
     /// Whether all of the memory is pinned, by the library or by other code, as far as is known.
     virtual bool is_pinned(const void* host_memory, std::size_t bytes) const noexcept = 0;
+
+    /// Makes the stream, one of a pool, if it is not there yet. False where the system has no more of them. The named
+    /// streams are always there. Only the driver may call it, and nobody uses such a stream before.
+    virtual bool open(StreamRole stream) noexcept = 0;
 
     /// The calling thread will enqueue for this device (cudaSetDevice).
     virtual void attach_thread() = 0;

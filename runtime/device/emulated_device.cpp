@@ -40,9 +40,9 @@ bool EmulatedHost::on_a_device(const void* begin, std::size_t bytes) const {
     return false;
 }
 
-EmulatedDevice::Queue::Queue(const std::string& name, const Emulation& emulation, std::uint64_t seed,
+EmulatedDevice::Queue::Queue(const std::string& name, std::chrono::nanoseconds longest_delay, std::uint64_t seed,
                              const std::atomic<bool>& lost, int devices)
-    : stream(name, emulation.longest_delay, seed, lost), awaited(static_cast<std::size_t>(devices * stream_roles)) {}
+    : stream(name, longest_delay, seed, lost), awaited(static_cast<std::size_t>(devices * stream_roles)) {}
 
 EmulatedDevice::EmulatedDevice(int index, const Emulation& emulation, std::shared_ptr<EmulatedHost> host,
                                const TuningTables& tables)
@@ -58,13 +58,32 @@ EmulatedDevice::EmulatedDevice(int index, const Emulation& emulation, std::share
       allocations_{fails_here(emulation, index) ? emulation.failing_allocation : 0},
       copies_{fails_here(emulation, index) ? emulation.failing_copy : 0},
       kernels_{fails_here(emulation, index) ? emulation.failing_kernel : 0},
-      told_(static_cast<std::size_t>(emulation.gpus)) {
+      faulting_kernel_(fails_here(emulation, index) ? emulation.faulting_kernel : 0),
+      told_(static_cast<std::size_t>(emulation.gpus)),
+      seed_(emulation.seed + static_cast<std::uint64_t>(index) * stream_roles),
+      longest_delay_(emulation.longest_delay),
+      devices_(emulation.gpus) {
     for (int device = 0; device < emulation.gpus; ++device) told_by_.push_back(std::make_shared<Timeline>());
-    for (std::size_t role = 0; role < queues_.size(); ++role) {
-        const std::uint64_t seed = emulation.seed + static_cast<std::uint64_t>(index) * queues_.size() + role;
-        queues_[role] = std::make_unique<Queue>(
-            std::string("stream ") + name_of(static_cast<StreamRole>(role)) + " of " + name_ + ", which is emulated",
-            emulation, seed, lost_, emulation.gpus);
+    for (int role = 0; role < named_streams; ++role) make_queue(static_cast<StreamRole>(role));
+}
+
+void EmulatedDevice::make_queue(StreamRole role) {
+    auto queue = std::make_unique<Queue>("stream " + name_of(role) + " of " + name_ + ", which is emulated",
+                                         longest_delay_, seed_ + static_cast<std::uint64_t>(role), lost_, devices_);
+    queue->stream.on_failure([this](void* work) { notice_failure(work); });
+    // of the streams that are always there, the runtime counts those that compute
+    if (static_cast<int>(role) >= named_streams) queue->buffers.emplace(1);
+    owned_.push_back(std::move(queue));
+    queues_[static_cast<std::size_t>(role)].store(owned_.back().get(), std::memory_order_release);
+}
+
+bool EmulatedDevice::open(StreamRole stream) noexcept {
+    if (queue_if_there(stream) != nullptr) return true;
+    try {
+        make_queue(stream);
+        return true;
+    } catch (const std::exception&) {  // no more threads, or no room for what they need
+        return false;
     }
 }
 
@@ -84,20 +103,36 @@ void EmulatedDevice::check_alive(const char* call, std::source_location where) c
 }
 
 DeviceError EmulatedDevice::injected(const char* call, std::uint64_t number, DeviceFault fault) {
-    DeviceError failure = error(call, "call " + std::to_string(number) + " fails, as the emulation was asked for",
-                                failures_are_sticky_ ? DeviceFault::device_lost : fault);
-    if (failures_are_sticky_) {
-        const std::lock_guard lock(mutex_);
-        if (why_lost_.empty()) why_lost_ = failure.what();
-        lost_.store(true, std::memory_order_release);
+    return error(call, "call " + std::to_string(number) + " fails, as the emulation was asked for",
+                 failures_are_sticky_ ? DeviceFault::device_lost : fault);
+}
+
+void EmulatedDevice::mark_lost(const char* why) {
+    const std::lock_guard lock(mutex_);
+    if (why_lost_.empty()) why_lost_ = why;
+    lost_.store(true, std::memory_order_release);
+}
+
+void EmulatedDevice::fail_in_call(const DeviceError& failure) {
+    if (failure.sticky()) mark_lost(failure.what());
+    throw failure;
+}
+
+/// The work in hand learns of its failure before others learn that the device is lost.
+void EmulatedDevice::notice_failure(void* work) {
+    if (failure_noticed_) failure_noticed_(work);
+    try {
+        throw;
+    } catch (const DeviceError& error) {
+        if (error.sticky()) mark_lost(error.what());
+    } catch (...) {  // a kernel threw: the device goes on
     }
-    return failure;
 }
 
 void* EmulatedDevice::allocate(std::size_t bytes) {
     check_alive("allocate");
     const std::uint64_t number = ++allocations_.calls;
-    if (allocations_.fails_now(number)) throw injected("allocate", number, DeviceFault::out_of_memory);
+    if (allocations_.fails_now(number)) fail_in_call(injected("allocate", number, DeviceFault::out_of_memory));
     void* memory = memory_.allocate(bytes);
     if (memory == nullptr && bytes > 0) {
         const std::string wanted = std::to_string(bytes) + " bytes";
@@ -195,7 +230,7 @@ EmulatedMemory& EmulatedDevice::memory_of(const char* call, const Device& peer) 
 void EmulatedDevice::enqueue(StreamRole stream, const char* call, Injection& injection, std::function<void()> work) {
     const std::uint64_t number = ++injection.calls;
     if (!injection.fails_now(number)) return queue(stream).stream.enqueue(std::move(work));
-    if (number % 2 == 0) throw injected(call, number);
+    if (number % 2 == 0) fail_in_call(injected(call, number));
     queue(stream).stream.enqueue([this, call, number] { throw injected(call, number); });
 }
 
@@ -205,7 +240,7 @@ void EmulatedDevice::copy(StreamRole stream, const Copy& copy) {
     } else if (stream == StreamRole::to_host) {
         enqueue_copy("copy to the host", stream, copy, nullptr, &memory_, copies_to_host_);
     } else {
-        throw error("copy", std::string("the ") + name_of(stream) + " stream has no direction");
+        throw error("copy", "the " + name_of(stream) + " stream has no direction");
     }
 }
 
@@ -246,6 +281,13 @@ std::optional<RelayMark> EmulatedDevice::relay_to_peer(Device& peer, const Copy&
 
 void EmulatedDevice::launch(StreamRole stream, std::function<void(Stream)> kernel) {
     check_alive("launch");
+    if (faulting_kernel_ != 0 && kernels_.calls + 1 == faulting_kernel_) {  // only the driver launches
+        ++kernels_.calls;
+        return queue(stream).stream.enqueue([this] {
+            silent_.store(true, std::memory_order_relaxed);
+            mark_lost(error("launch", "a kernel faulted, as the emulation was asked for").what());
+        });
+    }
     enqueue(stream, "launch", kernels_, [this, kernel = std::move(kernel)] {
         try {
             kernel(Stream(&context_));
@@ -257,9 +299,7 @@ void EmulatedDevice::launch(StreamRole stream, std::function<void(Stream)> kerne
     });
 }
 
-void EmulatedDevice::on_failure(const std::function<void(void* work)>& noticed) {
-    for (const auto& queue : queues_) queue->stream.on_failure(noticed);
-}
+void EmulatedDevice::on_failure(const std::function<void(void* work)>& noticed) { failure_noticed_ = noticed; }
 
 Ticket EmulatedDevice::record(StreamRole stream, Timing timing) {
     check_alive("record");
@@ -277,11 +317,12 @@ bool EmulatedDevice::reached(StreamRole stream, Ticket ticket) {
 
 bool EmulatedDevice::is_idle() {
     check_alive("is_idle");
-    const auto is_through = [this](StreamRole role) {
-        const EmulatedStream& stream = queue(role).stream;
-        return stream.timeline()->reached() >= stream.recorded();
-    };
-    return is_through(StreamRole::compute) && is_through(StreamRole::urgent_compute);
+    for (int role = 0; role < stream_roles; ++role) {
+        const Queue* queue = queue_if_there(static_cast<StreamRole>(role));
+        if (queue == nullptr || !computes(static_cast<StreamRole>(role))) continue;
+        if (queue->stream.timeline()->reached() < queue->stream.recorded()) return false;
+    }
+    return true;
 }
 
 std::int64_t EmulatedDevice::time_of(StreamRole stream, Ticket ticket) {
@@ -292,7 +333,9 @@ std::int64_t EmulatedDevice::time_of(StreamRole stream, Ticket ticket) {
 }
 
 void EmulatedDevice::synchronize() noexcept {
-    for (const auto& queue : queues_) queue->stream.drain();
+    for (int role = 0; role < stream_roles; ++role) {
+        if (Queue* const queue = queue_if_there(static_cast<StreamRole>(role))) queue->stream.drain();
+    }
 }
 
 EmulatedStatistics EmulatedDevice::statistics() const {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/blas_buffers.hpp"
 #include "runtime/device/device.hpp"
 #include "runtime/device/emulated_memory.hpp"
 #include "runtime/device/emulated_stream.hpp"
@@ -73,6 +74,7 @@ class EmulatedDevice final : public Device {
     int multiprocessors() const override { return 0; }
     const GpuTuning& tuning() const override { return tuning_; }
     bool lost() const override { return lost_.load(std::memory_order_acquire); }
+    bool lost_silently() const override { return lost() && silent_; }
     std::size_t memory_bytes() const override { return memory_.capacity(); }
     std::size_t free_bytes() const override { return memory_.capacity() - memory_.used(); }
     bool reaches(const Device& peer) const override;
@@ -82,6 +84,8 @@ class EmulatedDevice final : public Device {
     void pin(void* host_memory, std::size_t bytes) override;
     void unpin(void* host_memory) noexcept override;
     bool is_pinned(const void* host_memory, std::size_t bytes) const noexcept override;
+
+    bool open(StreamRole stream) noexcept override;
 
     void attach_thread() override {}
 
@@ -109,8 +113,9 @@ class EmulatedDevice final : public Device {
   private:
     /// The stream of a role, with the newest ticket it waits for of each stream of each device.
     struct Queue {
-        Queue(const std::string& name, const Emulation& emulation, std::uint64_t seed, const std::atomic<bool>& lost,
-              int devices);
+        Queue(const std::string& name, std::chrono::nanoseconds longest_delay, std::uint64_t seed,
+              const std::atomic<bool>& lost, int devices);
+        std::optional<BlasBuffers> buffers;  ///< of a stream that was made later: for kernels on its thread
         EmulatedStream stream;
         std::mutex mutex;
         std::vector<Ticket> awaited;  // guarded by mutex
@@ -127,12 +132,22 @@ class EmulatedDevice final : public Device {
         EmulatedMemory* memory;  // nullptr: the host
     };
 
-    Queue& queue(StreamRole stream) { return *queues_[static_cast<std::size_t>(stream)]; }
+    /// Of a stream that is there: its device's driver has made it, or tells of a ticket of it.
+    Queue& queue(StreamRole stream) { return *queue_if_there(stream); }
+    Queue* queue_if_there(StreamRole stream) const {
+        // acquire: any thread may look for it
+        return queues_[static_cast<std::size_t>(stream)].load(std::memory_order_acquire);
+    }
+    void make_queue(StreamRole role);
     void check_alive(const char* call, std::source_location where = std::source_location::current()) const;
     DeviceError error(const char* call, const std::string& why, DeviceFault fault = DeviceFault::call_failed,
                       std::source_location where = std::source_location::current()) const;
-    /// The failure of call number `number`; marks the device lost where failures are sticky.
+    /// The failure of call number `number`, which is sticky where the emulation asks for that.
     DeviceError injected(const char* call, std::uint64_t number, DeviceFault fault = DeviceFault::call_failed);
+    /// Throws it; the device is lost from now on if it is sticky.
+    [[noreturn]] void fail_in_call(const DeviceError& failure);
+    void mark_lost(const char* why);
+    void notice_failure(void* work);
     void check_side(const char* call, const Copy& copy, const Side& side) const;
     const std::shared_ptr<Timeline>& told_by(int device) const { return told_by_[static_cast<std::size_t>(device)]; }
     /// The peer's memory; throws where it is out of reach or lost.
@@ -154,12 +169,14 @@ class EmulatedDevice final : public Device {
     EmulatedMemory& memory_;
 
     std::atomic<bool> lost_{false};
+    std::atomic<bool> silent_{false};  ///< set before lost_
     mutable std::mutex mutex_;
     std::string why_lost_;  // guarded by mutex_
 
     Injection allocations_;
     Injection copies_;
     Injection kernels_;
+    const std::uint64_t faulting_kernel_;  ///< 0: none
     std::atomic<std::uint64_t> releases_{0};
     std::atomic<std::uint64_t> copies_from_host_{0};
     std::atomic<std::uint64_t> copies_to_host_{0};
@@ -175,7 +192,12 @@ class EmulatedDevice final : public Device {
     std::vector<std::shared_ptr<Timeline>> told_by_;
     std::vector<std::uint64_t> told_;  // used by relay_to_peer() alone: by one thread at a time
 
-    std::array<std::unique_ptr<Queue>, stream_roles> queues_;  // last: their threads end before the rest is destroyed
+    std::function<void(void*)> failure_noticed_;
+    const std::uint64_t seed_;
+    const std::chrono::nanoseconds longest_delay_;
+    const int devices_;
+    std::array<std::atomic<Queue*>, stream_roles> queues_{};  ///< those that are there
+    std::vector<std::unique_ptr<Queue>> owned_;               // last: their threads end before the rest is destroyed
 };
 
 }  // namespace basalt::detail

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -45,29 +46,44 @@ struct Enqueued {
 class StreamPoints {
   public:
     void clear() {
-        for (auto& ticket : newest_) ticket.store(0, std::memory_order_relaxed);
+        for (auto& device : devices_) {
+            if (device.streams.load(std::memory_order_relaxed) == 0) continue;
+            for (auto& ticket : device.newest) ticket.store(0, std::memory_order_relaxed);
+            device.streams.store(0, std::memory_order_relaxed);
+        }
     }
     void add(const StreamPoint& point) {
-        auto& ticket = newest_[index(point.device, point.role)];
+        OfDevice& device = devices_[static_cast<std::size_t>(point.device)];
+        auto& ticket = device.newest[static_cast<std::size_t>(point.role)];
         Ticket known = ticket.load(std::memory_order_relaxed);
         // relaxed: published by the decrement of `pending` (or the scope's lock) that follows
         while (known < point.ticket && !ticket.compare_exchange_weak(known, point.ticket, std::memory_order_relaxed)) {
         }
+        device.streams.fetch_or(std::uint64_t{1} << static_cast<unsigned>(point.role), std::memory_order_relaxed);
+    }
+    /// The newest ticket of that stream; 0 where there is none.
+    Ticket newest(int device, StreamRole role) const {
+        return devices_[static_cast<std::size_t>(device)].newest[static_cast<std::size_t>(role)].load(
+            std::memory_order_relaxed);
     }
     template <class F>
     void for_each(const F& visit) const {
-        for (std::size_t i = 0; i < newest_.size(); ++i) {
-            const Ticket ticket = newest_[i].load(std::memory_order_relaxed);
-            if (ticket == 0) continue;
-            visit(StreamPoint{static_cast<int>(i / stream_roles), static_cast<StreamRole>(i % stream_roles), ticket});
+        for (int device = 0; device < max_devices; ++device) {
+            std::uint64_t streams = devices_[static_cast<std::size_t>(device)].streams.load(std::memory_order_relaxed);
+            for (; streams != 0; streams &= streams - 1) {
+                const auto role = static_cast<StreamRole>(std::countr_zero(streams));
+                visit(StreamPoint{device, role, newest(device, role)});
+            }
         }
     }
 
   private:
-    static std::size_t index(int device, StreamRole role) {
-        return static_cast<std::size_t>(device) * stream_roles + static_cast<std::size_t>(role);
-    }
-    std::array<std::atomic<Ticket>, max_devices * stream_roles> newest_{};
+    struct OfDevice {
+        std::atomic<std::uint64_t> streams{0};  ///< a bit for each one with a ticket
+        std::array<std::atomic<Ticket>, stream_roles> newest{};
+    };
+    static_assert(stream_roles <= 64);
+    std::array<OfDevice, max_devices> devices_{};
 };
 
 }  // namespace basalt::detail

@@ -2,23 +2,22 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 
 #include <spdlog/spdlog.h>
 
 #include "base/spin_lock.hpp"
 #include "base/start_thread.hpp"
 #include "base/topology.hpp"
+#include "runtime/drivers/scratch_of_task.hpp"
 #include "runtime/execution/task_errors.hpp"
 
 namespace basalt::detail {
 
 namespace {
 
-// Work enqueued ahead is bounded, so that a cancelled graph ends soon: in each stream by about half a second, estimated
-// from earlier tasks of the same name, and by a number of tasks. Of tasks with a new name only a few are enqueued.
-constexpr std::int64_t most_ahead_ns = 500'000'000;
-constexpr std::int64_t assumed_ns = most_ahead_ns / 4;
-constexpr std::size_t most_in_flight = 256;
+// How long a task with a new name is expected to take: of those only a few are enqueued ahead, see StreamPool.
+constexpr std::int64_t assumed_ns = 125'000'000;
 
 // Copies without priority are enqueued a few at a time, so that an urgent copy finds few in front of it.
 constexpr std::size_t most_patient_copies = 4;
@@ -30,12 +29,10 @@ constexpr int pauses_between_looks = 20;
 
 thread_local Driver* driver_of_thread = nullptr;
 
-bool computes(StreamRole role) { return role == StreamRole::compute || role == StreamRole::urgent_compute; }
-
 }  // namespace
 
 Driver::Driver(const Parts& parts, Device& device, int place)
-    : p_(parts), device_(device), worker_(place, 0, Worker::Post::driver) {}
+    : p_(parts), device_(device), worker_(place, 0, Worker::Post::driver), pool_(device, parts.streams) {}
 
 Driver::~Driver() { stop(); }
 
@@ -53,8 +50,10 @@ void Driver::stop() {
 }
 
 void Driver::push(Task& task) {
+    const DeviceWork& work = *task.on_device();
+    const auto role = static_cast<std::size_t>(work.role);
     const std::lock_guard guard(lock_);
-    ready_[static_cast<std::size_t>(task.on_device()->role)].push({task.priority, arrivals_++, &task});
+    (work.any_stream ? in_any_[role] : ready_[role]).push({task.priority, arrivals_++, &task});
     // release: pairs with the driver's look at it
     queued_.fetch_add(1, std::memory_order_release);
     if (asleep_) pushed_.notify_one();
@@ -121,77 +120,125 @@ bool Driver::sleep() {
 bool Driver::enqueue_ready() {
     if (queued_.load(std::memory_order_acquire) == 0) return false;
     bool any = false;
-    for (std::size_t role = 0; role < ready_.size(); ++role) {
-        Task* task = take_ready(static_cast<StreamRole>(role));
+    for (std::size_t i = 0; i < pool_.streams().size(); ++i) {
+        Task* task = take_ready(pool_.streams()[i]);
         if (task == nullptr) continue;
         enqueue(*task);
         any = true;
     }
+    for (const StreamRole first : {StreamRole::compute, StreamRole::urgent_compute})
+        any = enqueue_in_pool(first) || any;
     return any;
 }
 
 Task* Driver::take_ready(StreamRole role) {
-    if (ahead(role) >= most_ahead_ns || stream(role).size() >= most_in_flight) return nullptr;
     const std::lock_guard guard(lock_);
     Queue& queue = ready_[static_cast<std::size_t>(role)];
-    if (queue.empty()) return nullptr;
-    if (!computes(role) && queue.top().priority <= 0 && stream(role).size() >= most_patient_copies) return nullptr;
+    if (queue.empty() || !may_be_next(*queue.top().task, role)) return nullptr;
     Task* task = queue.top().task;
     queue.pop();
     queued_.fetch_sub(1, std::memory_order_relaxed);
     return task;
 }
 
+bool Driver::may_be_next(const Task& task, StreamRole role) const {
+    if (task.on_device()->any_stream) return pool_.has_room_in_pool(role);
+    if (!computes(role) && task.priority <= 0 && stream(role).size() >= most_patient_copies) return false;
+    return pool_.has_room(role);
+}
+
+/// Enqueues the best task whose stream is not given. If it belongs behind another one, on a stream without room, it
+/// waits for that stream, and does not hold up the others.
+bool Driver::enqueue_in_pool(StreamRole first) {
+    Queue& queue = in_any_[static_cast<std::size_t>(first)];
+    Ready best{};
+    {
+        const std::lock_guard guard(lock_);
+        if (queue.empty()) return false;
+        best = queue.top();
+        queue.pop();
+    }
+    DeviceWork& work = *best.task->on_device();
+    // not under the lock: it may make a stream
+    const auto chosen = pool_.choose(first, work.waits);
+    if (chosen) work.role = *chosen;
+    const bool now = chosen && pool_.has_room_in_pool(*chosen);
+    if (!now) {
+        if (chosen) pool_.claim(*chosen);
+        const std::lock_guard guard(lock_);
+        (chosen ? ready_[static_cast<std::size_t>(*chosen)] : queue).push(best);
+        return chosen.has_value();
+    }
+    queued_.fetch_sub(1, std::memory_order_relaxed);
+    enqueue(*best.task);
+    return true;
+}
+
 void Driver::enqueue(Task& task) {
     DeviceWork& work = *task.on_device();
     const WorkInHand in_hand(&task);
     InFlight flight{&task, TraceRecorder::now(), computes(work.role) ? expected_time(task) : 0, {}};
-    const Ticket begin = enqueue_work(task, flight.streams);
-    mark_end(task, flight.streams, begin);
-    ahead(work.role) += flight.expected;
+    const Begun begun = enqueue_work(task, flight.streams);
+    const Ticket end = mark_end(task, flight.streams, begun);
+    pool_.enqueued(work.role, end, flight.expected);
     ++in_flight_count_;
     stream(work.role).push_back(std::move(flight));
     p_.completion.enqueued(task);
 }
 
-/// Returns where the task begins on its stream, if that is traced; otherwise 0.
-Ticket Driver::enqueue_work(Task& task, Enqueued& streams) {
+Driver::Begun Driver::enqueue_work(Task& task, Enqueued& streams) {
     const DeviceWork& work = *task.on_device();
     const bool traced = p_.trace.enabled();
-    Ticket begin = 0;
+    Begun begun;
     try {
         work.waits.for_each([&](const StreamPoint& point) {
             device_.wait_for(work.role, device_at(point.device), point.role, point.ticket);
         });
-        if (traced && !work.has_parts.load(std::memory_order_relaxed)) begin = device_.record(work.role, Timing::timed);
+        if (traced && !work.has_parts.load(std::memory_order_relaxed))
+            begun.begin = device_.record(work.role, Timing::timed);
         // a task that must not run still keeps its place in the order
-        if (!p_.kernels.may_run(task)) return begin;
+        if (!p_.kernels.may_run(task)) return begun;
+        begun.launched = !device_.lost();
         if (work.operation) {
             work.operation({device_, traced ? Spans::wanted : Spans::unwanted, streams});
         } else {
-            device_.launch(work.role, [this, &task](Stream stream) { p_.kernels.run_on_device(task, stream); });
+            device_.launch(work.role,
+                           [this, &task, role = work.role](Stream stream) { run_kernel(task, role, stream); });
         }
     } catch (...) {
-        failed(task);
+        fail_in_hand(task, begun);
     }
-    return begin;
+    return begun;
 }
 
-/// Tells where the task ends: for its successors, and for this driver.
-void Driver::mark_end(Task& task, Enqueued& streams, Ticket begin) {
+/// On the thread of the stream where that is emulated.
+void Driver::run_kernel(Task& task, StreamRole role, Stream stream) {
+    ScratchOfTask scratch(p_.memory, device_.index(), role, task.ref());
+    StreamContext context = *stream.context();
+    context.scratch = &scratch;
+    p_.kernels.run_on_device(task, Stream(&context));
+}
+
+/// Tells where the task ends: for its successors, and for this driver. Returns where it ends on its own stream, 0 where
+/// that is not known.
+Ticket Driver::mark_end(Task& task, Enqueued& streams, const Begun& begun) {
+    const Ticket begin = begun.begin;
     DeviceWork& work = *task.on_device();
+    Ticket end = 0;
     try {
         if (streams.ends.empty()) {
-            const Ticket end = device_.record(work.role, begin != 0 ? Timing::timed : Timing::untimed);
+            end = device_.record(work.role, begin != 0 ? Timing::timed : Timing::untimed);
             streams.ends.push_back({device_.index(), work.role, end});
             if (begin != 0) streams.spans.push_back({device_.index(), work.role, begin, end, work.bytes});
         }
         work.publish(streams.ends);
     } catch (...) {  // a lost device has no place in its streams
-        failed(task);
+        fail_in_hand(task, begun);
         work.publish(ends_of_lost(work));
         streams = {};
+        end = 0;
     }
+    return end;
 }
 
 /// On a device that is lost: nothing that was enqueued uses the task any more. A successor is enqueued behind the
@@ -223,9 +270,53 @@ void Driver::failed(Task& task) {
     if (work.failed) work.failed();
 }
 
+/// A call for the task in hand threw what is being handled.
+void Driver::fail_in_hand(Task& task, const Begun& begun) {
+    const DeviceWork& work = *task.on_device();
+    const bool began =
+        begun.launched && stream(work.role).empty() && work.unfinished.load(std::memory_order_acquire) == 0;
+    if (!blame_suspects(began ? std::optional(Suspect{&task, work.role}) : std::nullopt)) return failed(task);
+    if (began && computes(work.role)) return;  // one of the suspects
+    try {
+        throw DeviceError(device_.name() + ": lost before the task ran", device_.index(), DeviceFault::device_lost);
+    } catch (const DeviceError&) {
+        failed(task);
+    }
+}
+
+/// The exception that is being handled may be the first that tells of a fault, in a call that has nothing to do with
+/// it. Then those tasks fail that may have faulted, so that errors name them, and the result is true. `in_hand`: a task
+/// that is not in flight yet and has begun.
+bool Driver::blame_suspects(const std::optional<Suspect>& in_hand) {
+    if (blamed_ || !device_.lost_silently()) return false;
+    std::vector<Suspect> suspects;
+    for (const StreamRole role : pool_.streams()) {
+        const std::deque<InFlight>& flights = stream(role);
+        // acquire: pairs with release_successors()
+        if (flights.empty() || flights.front().task->on_device()->unfinished.load(std::memory_order_acquire) != 0)
+            continue;
+        suspects.push_back({flights.front().task, role});
+    }
+    if (in_hand) suspects.push_back(*in_hand);
+    suspects = most_likely(std::move(suspects));
+    if (suspects.empty()) return false;
+    blamed_ = true;
+    const std::string why = message_of(std::current_exception());
+    for (std::size_t i = 0; i < suspects.size(); ++i) {
+        try {
+            throw DeviceError(fault_text(suspects, i, why), device_.index(), DeviceFault::device_lost);
+        } catch (const DeviceError&) {
+            failed(*suspects[i].task);
+        }
+    }
+    return true;
+}
+
 bool Driver::complete_reached() {
     bool any = false;
-    for (std::deque<InFlight>& flights : in_flight_) {
+    // by number: completing a task may let others go ahead, on streams that are made for them
+    for (std::size_t i = 0; i < pool_.streams().size(); ++i) {
+        std::deque<InFlight>& flights = stream(pool_.streams()[i]);
         while (!flights.empty() && arrived(flights.front())) {
             InFlight flight = std::move(flights.front());
             flights.pop_front();
@@ -247,6 +338,7 @@ bool Driver::arrived(InFlight& flight) {
         try {
             if (!where.reached(end.role, end.ticket)) return false;
         } catch (...) {
+            if (&where == &device_ && blame_suspects({})) continue;  // now for what the loss means for this one
             failed(*flight.task);
             if (!where.lost()) continue;  // reported; now for the point itself, or the next failure
             where.synchronize();          // it gets there no more; let it end what it has begun
@@ -289,7 +381,7 @@ void Driver::learn(const InFlight& flight) {
     const auto role = flight.task->on_device()->role;
     const std::int64_t now = TraceRecorder::now();
     std::int64_t& last = last_completion_[static_cast<std::size_t>(role)];
-    ahead(role) -= flight.expected;
+    pool_.completed(role, flight.expected);
     if (computes(role)) {
         const std::int64_t took = now - std::max(last, flight.enqueued);
         std::int64_t& average = learnt_[flight.task->name];

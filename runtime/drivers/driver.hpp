@@ -14,11 +14,14 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/drivers/stream_pool.hpp"
+#include "runtime/drivers/suspects.hpp"
 #include "runtime/execution/completion.hpp"
 #include "runtime/execution/dispatch.hpp"
 #include "runtime/execution/kernel_runs.hpp"
 #include "runtime/execution/parking.hpp"
 #include "runtime/graph/task_graph.hpp"
+#include "runtime/memory/device_memory.hpp"
 #include "runtime/trace/trace_recorder.hpp"
 #include "runtime/workers/progress.hpp"
 
@@ -40,7 +43,9 @@ class Driver final : public DeviceQueue {
         Completion& completion;
         Progress& progress;
         TraceRecorder& trace;
-        bool bind;  ///< to a core of its own, where there is one
+        DeviceMemory& memory;
+        bool bind;    ///< to a core of its own, where there is one
+        int streams;  ///< Config::gpu_streams
     };
     /// `place`: one that no worker has.
     Driver(const Parts& parts, Device& device, int place);
@@ -90,11 +95,21 @@ class Driver final : public DeviceQueue {
     void pause() const;
     bool enqueue_ready();
     Task* take_ready(StreamRole role);
+    bool may_be_next(const Task& task, StreamRole role) const;
+    bool enqueue_in_pool(StreamRole first);
     void enqueue(Task& task);
-    Ticket enqueue_work(Task& task, Enqueued& streams);
-    void mark_end(Task& task, Enqueued& streams, Ticket begin);
+    /// What came of enqueueing a task's work.
+    struct Begun {
+        Ticket begin = 0;       ///< where it begins on its stream, if that is traced
+        bool launched = false;  ///< its kernel was called, or its copy enqueued
+    };
+    Begun enqueue_work(Task& task, Enqueued& streams);
+    Ticket mark_end(Task& task, Enqueued& streams, const Begun& begun);
     std::vector<StreamPoint> ends_of_lost(const DeviceWork& work) const;
+    void run_kernel(Task& task, StreamRole role, Stream stream);
     void failed(Task& task);
+    void fail_in_hand(Task& task, const Begun& begun);
+    bool blame_suspects(const std::optional<Suspect>& in_hand);
     bool sleep();
     bool complete_reached();
     bool arrived(InFlight& flight);
@@ -103,15 +118,16 @@ class Driver final : public DeviceQueue {
     std::int64_t expected_time(const Task& task) const;
     void learn(const InFlight& flight);
     std::deque<InFlight>& stream(StreamRole role) { return in_flight_[static_cast<std::size_t>(role)]; }
-    std::int64_t& ahead(StreamRole role) { return ahead_ns_[static_cast<std::size_t>(role)]; }
+    const std::deque<InFlight>& stream(StreamRole role) const { return in_flight_[static_cast<std::size_t>(role)]; }
 
     Device& device_at(int number) const { return *p_.devices[static_cast<std::size_t>(number)]; }
     const Parts p_;
     Device& device_;
     Worker worker_;
 
-    std::mutex lock_;                        // guards the queues, whether the thread sleeps and whether it is to end
-    std::array<Queue, stream_roles> ready_;  ///< one a stream: a long queue of kernels does not hold up copies
+    std::mutex lock_;                         // guards the queues, whether the thread sleeps and whether it is to end
+    std::array<Queue, stream_roles> ready_;   ///< one a stream: a long queue of kernels does not hold up copies
+    std::array<Queue, stream_pools> in_any_;  ///< those whose stream has not been chosen
     std::uint64_t arrivals_ = 0;
     std::condition_variable pushed_;
     std::atomic<std::size_t> queued_{0};
@@ -121,8 +137,8 @@ class Driver final : public DeviceQueue {
     // the driver's own
     std::array<std::deque<InFlight>, stream_roles> in_flight_;
     std::size_t in_flight_count_ = 0;
-    /// Time of what is enqueued and not completed, as far as is known.
-    std::array<std::int64_t, stream_roles> ahead_ns_{};
+    bool blamed_ = false;  ///< the device is lost, and those that may have done it have failed
+    StreamPool pool_;
     std::map<const char*, std::int64_t> learnt_;
     std::array<std::int64_t, stream_roles> last_completion_{};
     std::thread thread_;

@@ -109,7 +109,9 @@ Engine::~Engine() {
 }
 
 std::vector<std::unique_ptr<Driver>> Engine::make_drivers() {
-    const Driver::Parts parts{graph_, gpus_.all(), kernels_, completion_, progress_, trace_, config_.bind};
+    if (gpus_.count() == 0) return {};
+    const Driver::Parts parts{graph_, gpus_.all(),          kernels_,     completion_,        progress_,
+                              trace_, coherence_->memory(), config_.bind, config_.gpu_streams};
     std::vector<std::unique_ptr<Driver>> drivers;
     for (int gpu = 0; gpu < gpus_.count(); ++gpu) {
         drivers.push_back(std::make_unique<Driver>(parts, gpus_.device(gpu), config_.workers + gpu));

@@ -70,8 +70,10 @@ void Placement::place(TaskBuilder& task, const Scope& scope, const TaskOptions& 
     if (coherence_ == nullptr || scope.owner != nullptr) return;
     order_commuting(task.task(), node);
     if (node != host_node) {
-        task.run_on(device_of_node(node), options.priority > 0 ? StreamRole::urgent_compute : StreamRole::compute,
-                    static_cast<std::uint8_t>(node));
+        DeviceWork& work =
+            task.run_on(device_of_node(node), options.priority > 0 ? StreamRole::urgent_compute : StreamRole::compute,
+                        static_cast<std::uint8_t>(node));
+        work.any_stream = ops.any_stream;
     }
     coherence_->prepare(task, node, bases);
 }

@@ -1,6 +1,7 @@
 #include "runtime/engine/settings.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 
 #include "base/instruction_set.hpp"
@@ -39,6 +40,12 @@ Emulation checked_emulation(const Config& config) {
     return emulation;
 }
 
+/// Streams of CUDA share 8 queues between host and GPU unless the environment asks for more when CUDA starts. In a
+/// shared queue, a stream's kernel waits until the marks behind another stream's kernel have been reached.
+void give_each_stream_its_queue() {
+    [[maybe_unused]] static const int once = setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+}
+
 const TuningTables& tables_of(const Config& config) {
     return config.tuning ? *config.tuning : TuningTables::built_in();
 }
@@ -49,9 +56,11 @@ std::vector<std::unique_ptr<Device>> open_devices(const Config& config) {
     const int gpus = config.gpus.value_or(Config::most_gpus);
     require_range("gpus", gpus, 0, Config::most_gpus);
     require_range("emulation.gpus", config.emulation.gpus, 0, Config::most_gpus);
+    require_range("gpu_streams", config.gpu_streams, 1, Config::most_gpu_streams);
     const TuningTables& tables = tables_of(config);
     if (config.tuning) tables.check("Config::tuning");
     if (config.emulation.gpus > 0) return make_emulated_devices(checked_emulation(config), tables);
+    if (gpus > 0 && config.gpu_streams > 1) give_each_stream_its_queue();
     return make_cuda_devices(gpus, tables);
 }
 

@@ -36,18 +36,10 @@ std::string data_label(const Task& task) {
     return text;
 }
 
-std::string text_of(const std::exception_ptr& error) {
-    try {
-        std::rethrow_exception(error);
-    } catch (const std::exception& known) {
-        return known.what();
-    } catch (...) {
-        return "an exception that is no std::exception";
-    }
-}
-
 std::string reason_of(const Task& task, const std::string& place, const std::exception_ptr& error) {
-    return "task " + task_label(task) + " failed on " + place + ": " + text_of(error);
+    const auto step = task.step.get();
+    const std::string of_step = step ? " of step " + std::to_string(*step) : "";
+    return "task " + task_label(task) + of_step + " failed on " + place + ": " + message_of(error);
 }
 
 std::exception_ptr wrap_error(const Task& task, const std::string& device, std::exception_ptr cause) {
@@ -70,6 +62,16 @@ bool is(const std::exception_ptr& error) {
 }
 
 }  // namespace
+
+std::string message_of(const std::exception_ptr& error) {
+    try {
+        std::rethrow_exception(error);
+    } catch (const std::exception& known) {
+        return known.what();
+    } catch (...) {
+        return "an exception that is no std::exception";
+    }
+}
 
 void fail_task(Unwritten& unwritten, Task& task, const std::string& place) {
     std::exception_ptr error = std::current_exception();

@@ -8,6 +8,9 @@
 
 namespace basalt::detail {
 
+/// What the exception says.
+std::string message_of(const std::exception_ptr& error);
+
 /// The exception that is being handled came out of the task's kernel, or of its work on a device, at `place`, which
 /// errors name. Its graph is cancelled and keeps the first of its errors; what the task should have written is noted as
 /// unwritten.

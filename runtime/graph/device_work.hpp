@@ -25,6 +25,8 @@ struct DeviceTurn {
 struct DeviceWork {
     int device = 0;  ///< whose driver enqueues it
     StreamRole role = StreamRole::compute;
+    /// Its driver chooses a stream of the role's pool, and `role` is that one from then on.
+    bool any_stream = false;
     std::uint64_t order = 0;  ///< larger than those of all tasks before it in program order
     StreamPoints waits;
     /// Work of the runtime's own: enqueues it. Empty: the task's kernel is the work.
@@ -92,6 +94,7 @@ class DeviceWorkPool {
         free_.pop_back();
         work.waits.clear();
         work.bytes = 0;
+        work.any_stream = false;
         work.unfinished.store(0, std::memory_order_relaxed);
         work.one_memory.store(true, std::memory_order_relaxed);
         work.has_parts.store(false, std::memory_order_relaxed);

@@ -107,30 +107,50 @@ void Arena::prepare(std::size_t bytes) {
     if (possible > 0) grow(possible);
 }
 
-void* Arena::take(std::size_t bytes, TaskGroup& users) {
-    const std::size_t size = rounded(bytes);
+/// The smallest free range that has so many bytes.
+Arena::Ranges::iterator Arena::best_free(std::size_t size, Used used) {
     auto best = ranges_.end();
-    auto search = [&] {
-        for (auto it = ranges_.begin(); it != ranges_.end(); ++it) {
-            if (!it->second.free || it->second.bytes < size) continue;
-            if (best == ranges_.end() || it->second.bytes < best->second.bytes) best = it;
+    for (auto it = ranges_.begin(); it != ranges_.end(); ++it) {
+        Range& range = it->second;
+        if (!range.free || range.bytes < size) continue;
+        if (best != ranges_.end() && range.bytes >= best->second.bytes) continue;
+        if (used == Used::no) {
+            range.users.erase_if(completed_);
+            if (!range.users.empty()) continue;
         }
-    };
-    search();
-    if (best == ranges_.end() && grow(size)) search();
-    if (best == ranges_.end()) return nullptr;
-
-    Range& range = best->second;
-    for (const TaskRef user : range.users) users.push_back(user);
-    if (range.bytes > size) {
-        ranges_.emplace(best->first + size, Range{range.bytes - size, true, false, range.users});
+        best = it;
     }
-    range.bytes = size;
-    range.free = false;
-    range.users.clear();
+    return best;
+}
+
+/// The first `size` bytes of a free range become a piece.
+void* Arena::cut_off(Ranges::iterator range, std::size_t size) {
+    Range& piece = range->second;
+    if (piece.bytes > size) {
+        ranges_.emplace(range->first + size, Range{piece.bytes - size, true, false, piece.users});
+    }
+    piece.bytes = size;
+    piece.free = false;
+    piece.users.clear();
     in_use_ += size;
     most_in_use_ = std::max(most_in_use_, in_use_);
-    return best->first;
+    return range->first;
+}
+
+void* Arena::take(std::size_t bytes, TaskGroup& users) {
+    const std::size_t size = rounded(bytes);
+    auto best = best_free(size, Used::perhaps);
+    if (best == ranges_.end() && grow(size)) best = best_free(size, Used::perhaps);
+    if (best == ranges_.end()) return nullptr;
+    for (const TaskRef user : best->second.users) users.push_back(user);
+    return cut_off(best, size);
+}
+
+void* Arena::take_unused(std::size_t bytes) {
+    const std::size_t size = rounded(bytes);
+    auto best = best_free(size, Used::no);
+    if (best == ranges_.end() && grow(size)) best = best_free(size, Used::no);
+    return best == ranges_.end() ? nullptr : cut_off(best, size);
 }
 
 void Arena::give_back(void* piece, const TaskGroup& users) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <map>
@@ -29,6 +30,8 @@ class Arena {
     /// A piece, or nullptr where none is free: give something back and try again. `users` gets the tasks that may still
     /// use the memory. Throws DeviceError when the device fails otherwise than by lack of memory.
     void* take(std::size_t bytes, TaskGroup& users);
+    /// The same, of memory that no task uses any more.
+    void* take_unused(std::size_t bytes);
     /// What the device said when it had no memory to give; empty when it was not asked since begin_reservation(), or
     /// gave some.
     const std::string& refusal() const { return refusal_; }
@@ -63,6 +66,9 @@ class Arena {
     using Ranges = std::map<char*, Range>;
 
     bool grow(std::size_t bytes);
+    enum class Used : std::uint8_t { perhaps, no };
+    Ranges::iterator best_free(std::size_t size, Used used);
+    void* cut_off(Ranges::iterator range, std::size_t size);
     std::size_t left() const;
     Ranges::iterator next_unused_chunk(Ranges::iterator from);
     std::size_t give_back_unused_chunks(std::size_t least);

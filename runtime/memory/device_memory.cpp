@@ -24,6 +24,7 @@ DeviceMemory::DeviceMemory(TaskGraph& graph, const std::vector<std::unique_ptr<D
     for (const auto& device : devices) {
         arenas_.push_back(
             std::make_unique<Arena>(*device, limit, [&graph](TaskRef task) { return graph.completed(task); }));
+        scratch_.emplace_back(*arenas_.back());
     }
 }
 
@@ -48,7 +49,7 @@ bool DeviceMemory::place_all(const std::vector<Residency*>& needed, Node node, s
     if (bytes > arena(node).total() && bytes > arena(node).capacity()) return false;
     const auto place_or_evict = [&](Residency* r) {
         while (!place(*r, node)) {
-            if (!evict_one(node, needed, step)) return false;
+            if (!evict_one(node, needed, step) && !give_back_scratch(node)) return false;
         }
         return true;
     };
@@ -151,6 +152,23 @@ void DeviceMemory::prepare(Node node, std::size_t bytes, std::size_t count) {
                               " bytes side by side: " + error.what(),
                           error.device(), error.fault());
     }
+}
+
+void* DeviceMemory::take_scratch(Node node, StreamRole stream, TaskRef task, std::size_t bytes) {
+    if (bytes == 0) return nullptr;
+    const std::lock_guard guard(lock_);
+    Arena& memory = arena(node);
+    Scratch& scratch = scratch_[static_cast<std::size_t>(device_of_node(node))];
+    memory.begin_reservation();
+    if (void* const found = scratch.take(stream, task, bytes)) return found;
+    const Device& device = device_of(node);
+    const std::size_t held = scratch.held();
+    throw DeviceError(std::to_string(bytes) + " bytes of scratch memory: the runtime may use " +
+                          std::to_string(memory.capacity()) + " bytes of " + device.name() + ", of which data have " +
+                          std::to_string(memory.in_use() - held) + " and scratch memory " + std::to_string(held) +
+                          "; an array that the task writes would displace other data" +
+                          (memory.refusal().empty() ? "" : " (" + memory.refusal() + ")"),
+                      device.index(), DeviceFault::out_of_memory);
 }
 
 DeviceMemory::Bytes DeviceMemory::bytes(Node node) const {

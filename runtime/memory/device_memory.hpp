@@ -10,6 +10,7 @@
 
 #include "runtime/graph/datum.hpp"
 #include "runtime/memory/arena.hpp"
+#include "runtime/memory/scratch.hpp"
 #include "runtime/memory/transfers.hpp"
 
 namespace basalt::detail {
@@ -42,10 +43,14 @@ class DeviceMemory {
     /// Room for `count` data of `bytes` each side by side.
     void prepare(Node node, std::size_t bytes, std::size_t count);
 
+    /// Scratch memory for a task whose work is being enqueued on the stream (see Stream::scratch()): nullptr for 0
+    /// bytes. Any thread may call it. Throws DeviceError where there is none.
+    void* take_scratch(Node node, StreamRole stream, TaskRef task, std::size_t bytes);
+
     struct Bytes {
         std::size_t taken;        ///< from the device, whether data have them or not
-        std::size_t in_use;       ///< by data at present
-        std::size_t most_in_use;  ///< by data at once, in program order; adopted memory does not count
+        std::size_t in_use;       ///< by data and scratch memory at present
+        std::size_t most_in_use;  ///< at once, in program order; adopted memory does not count
     };
     Bytes bytes(Node node) const;
     void forget_most_in_use();
@@ -59,6 +64,7 @@ class DeviceMemory {
     Arena& arena(Node node) const { return *arenas_[static_cast<std::size_t>(device_of_node(node))]; }
     std::vector<Residency*>& residents(Node node) { return residents_[static_cast<std::size_t>(device_of_node(node))]; }
 
+    bool give_back_scratch(Node node) { return scratch_[static_cast<std::size_t>(device_of_node(node))].give_back(); }
     bool place_all(const std::vector<Residency*>& needed, Node node, std::optional<int> step);
     bool place(Residency& residency, Node node);
     bool evict_one(Node node, const std::vector<Residency*>& kept, std::optional<int> step);
@@ -71,6 +77,7 @@ class DeviceMemory {
 
     mutable std::mutex lock_;  // guards what follows: data are forgotten by any thread
     std::vector<std::unique_ptr<Arena>> arenas_;
+    std::vector<Scratch> scratch_;                    ///< of each device
     std::vector<std::vector<Residency*>> residents_;  ///< data with memory on each device
 };
 

@@ -13,10 +13,9 @@ namespace {
 std::uint64_t id_of(std::uint64_t generation, std::uint64_t slot) { return (generation << 32 | slot) + 1; }
 
 TraceRow row_of_device(int device, StreamRole role) {
-    const bool computes = role == StreamRole::compute || role == StreamRole::urgent_compute;
     std::string name = "gpu " + std::to_string(device);
-    if (role != StreamRole::compute) name += std::string(" ") + name_of(role);
-    return {std::move(name), computes ? TraceRowKind::compute : TraceRowKind::copy, device};
+    if (role != StreamRole::compute) name += ' ' + name_of(role);
+    return {std::move(name), computes(role) ? TraceRowKind::compute : TraceRowKind::copy, device};
 }
 
 }  // namespace
@@ -88,8 +87,9 @@ std::vector<std::uint64_t> TraceRecorder::waited_for(const Event& event, std::op
 void TraceRecorder::take_row(std::size_t index, const PartsOfTasks& parts, Trace& trace) {
     TraceRow row = heading(index);
     const bool copies = row.kind == TraceRowKind::copy;
-    // a worker or a device that does nothing is worth seeing, a way that nothing takes is not
-    if (copies && rows_[index].events.empty()) return;
+    const bool further = index >= places_ && static_cast<int>(index - places_) % stream_roles >= named_streams;
+    // a worker or a device that does nothing is worth seeing, a way that nothing takes or a further stream is not
+    if ((copies || further) && rows_[index].events.empty()) return;
     const int number = static_cast<int>(trace.rows.size());
     trace.rows.push_back(std::move(row));
     for (const Event& event : rows_[index].events) {

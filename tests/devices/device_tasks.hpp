@@ -24,6 +24,7 @@ struct DeviceSetting {
     basalt::Emulation emulation{};
     bool trace = false;
     std::string scheduler = "priority";
+    int gpu_streams = basalt::Config{}.gpu_streams;
 
     std::unique_ptr<basalt::Runtime> runtime() const {
         basalt::Config config;
@@ -33,6 +34,7 @@ struct DeviceSetting {
         config.gpu_memory = gpu_memory;
         config.trace = trace;
         config.gpus = 0;  // no real ones
+        config.gpu_streams = gpu_streams;
         config.emulation = emulation;
         config.emulation.gpus = gpus;
         return std::make_unique<basalt::Runtime>(config);
@@ -44,10 +46,16 @@ inline basalt::detail::EmulatedStatistics statistics(basalt::Runtime& runtime, i
         .statistics();
 }
 
-/// A kernel that an emulated device runs as it is; it gets the stream first.
+/// A kernel that an emulated device runs as it is; it gets the stream first. Like the library's kernels it stays on the
+/// first stream of its priority.
 template <class F>
 auto gpu_kernel(F&& function) {
     return basalt::detail::on_any_device(std::forward<F>(function));
+}
+/// The same, on any stream, as users' kernels.
+template <class F>
+auto user_kernel(F&& function) {
+    return basalt::detail::on_any_device<basalt::detail::KernelStreams::any>(std::forward<F>(function));
 }
 
 /// Adds `amount` to each element, wherever the task runs.

@@ -17,7 +17,7 @@ std::string text_of(const basalt::Config& config) {
     const basalt::Emulation& emulation = config.emulation;
     return config.scheduler + ", " + std::to_string(config.workers) + " workers, window " +
            std::to_string(config.window) + ", " + std::to_string(emulation.gpus) + " devices of " +
-           std::to_string(config.gpu_memory) + " bytes" +
+           std::to_string(config.gpu_memory) + " bytes and " + std::to_string(config.gpu_streams) + " streams" +
            (emulation.peer_access ? "" : " that do not reach each other") + ", delays up to " +
            std::to_string(emulation.longest_delay.count() / 1000) + " us";
 }
@@ -38,6 +38,7 @@ GraphSetting setting_of(std::uint64_t number) {
     // from room for everything down to room for one datum of middling size
     config.gpu_memory = random.pick(std::array<std::size_t, 5>{1 << 20, 32768, 12288, 6144, 2560});
     config.emulation.memory = config.gpu_memory;
+    config.gpu_streams = random.pick(std::array{1, 2, 3, 8});
     return {config, {config.emulation.gpus, config.gpu_memory}, text_of(config)};
 }
 

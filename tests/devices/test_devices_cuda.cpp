@@ -27,7 +27,7 @@ namespace {
 constexpr auto clock_accuracy = 100us;
 
 cudaStream_t native(Stream stream) { return static_cast<cudaStream_t>(stream.native()); }
-cublasHandle_t blas(Stream stream) { return static_cast<cublasHandle_t>(stream.context()->blas); }
+cublasHandle_t blas(Stream stream) { return static_cast<cublasHandle_t>(stream.blas()); }
 
 Machine gpus(const TuningTables& tables = TuningTables::built_in()) {
     return {make_cuda_devices(4, tables),

@@ -36,7 +36,7 @@ Machine gpus() {
 void say_step(const std::string& where, const char* step) { std::fprintf(stderr, "%s: %s\n", where.c_str(), step); }
 void say_step(const Device& device, const char* step) { say_step(device.name(), step); }
 
-cublasHandle_t blas(Stream stream) { return static_cast<cublasHandle_t>(stream.context()->blas); }
+cublasHandle_t blas(Stream stream) { return static_cast<cublasHandle_t>(stream.blas()); }
 
 /// Reads and writes 16 TiB up, where nothing is.
 void fault(Stream stream) {

@@ -77,6 +77,7 @@ TEST_CASE("a runtime takes workers, policy and GPUs from the environment") {
                                                {"BASALT_GPUS", "2"},
                                                {"BASALT_EMULATED_GPUS", "4"},
                                                {"BASALT_GPU_MEM", "3G"},
+                                               {"BASALT_GPU_STREAMS", "5"},
                                                {"BASALT_DATA", "device"},
                                                {"BASALT_MODELS", "/some/models.json"}});
     CHECK(warnings.empty());
@@ -87,6 +88,7 @@ TEST_CASE("a runtime takes workers, policy and GPUs from the environment") {
     CHECK(config.gpus == 2);
     CHECK(config.emulation.gpus == 4);
     CHECK(config.gpu_memory == std::size_t{3} << 30);
+    CHECK(config.gpu_streams == 5);
     CHECK(config.models == "/some/models.json");
     CHECK(config_of({}).first.models.empty());
     CHECK(config_of({{"BASALT_MODELS", "none"}}).first.models.empty());
@@ -97,14 +99,17 @@ TEST_CASE("values that are not allowed and unknown names are ignored with a warn
     const auto [config, warnings] = config_of({{"BASALT_GPUS", "all"},
                                                {"BASALT_EMULATED_GPUS", "9"},
                                                {"BASALT_GPU_MEM", "3 GB"},
+                                               {"BASALT_GPU_STREAMS", "17"},
                                                {"BASALT_TUNING", "/nowhere.json"},
                                                {"BASALT_COLOUR", "grey"}});
     CHECK_FALSE(config.gpus);
     CHECK(config.emulation.gpus == 0);
     CHECK(config.gpu_memory == 0);
+    CHECK(config.gpu_streams == 8);
     CHECK(config.tuning == nullptr);
     for (const char* words : {"BASALT_GPUS = 'all' is ignored; allowed: -1 to 8", "BASALT_EMULATED_GPUS = '9'",
-                              "BASALT_GPU_MEM = '3 GB'", "BASALT_TUNING is ignored: /nowhere.json: No such file",
+                              "BASALT_GPU_MEM = '3 GB'", "BASALT_GPU_STREAMS = '17' is ignored; allowed: 1 to 16",
+                              "BASALT_TUNING is ignored: /nowhere.json: No such file",
                               "BASALT_COLOUR in the environment is no such setting"}) {
         INFO(warnings);
         CHECK(warnings.find(words) != std::string::npos);

@@ -33,7 +33,7 @@ auto precision_of(Single single, Double other) {
     }
 }
 
-cublasHandle_t handle(Stream stream) { return static_cast<cublasHandle_t>(stream.context()->blas); }
+cublasHandle_t handle(Stream stream) { return static_cast<cublasHandle_t>(stream.blas()); }
 
 }  // namespace
 

@@ -116,11 +116,11 @@ void update_by_short_slices(Stream stream, View<const float> l, TileColumns<cons
         // the last `depth` slices of L, which are L_depth .. L_1, by U_1 .. U_depth
         const __nv_bfloat16* const l_slices = of_l + (split_slices - depth) * step;
         check(cublasGemmStridedBatchedEx(
-                  static_cast<cublasHandle_t>(stream.context()->blas), CUBLAS_OP_N,
-                  transposed ? CUBLAS_OP_T : CUBLAS_OP_N, static_cast<int>(n), static_cast<int>(m),
-                  static_cast<int>(depth * k), &alpha, of_u, CUDA_R_16BF, static_cast<int>(n), split_slices * k * n,
-                  l_slices, CUDA_R_16BF, static_cast<int>(ld), 0, &one, c.data, CUDA_R_32F, static_cast<int>(c.ld),
-                  c.stride, static_cast<int>(c.columns), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+                  static_cast<cublasHandle_t>(stream.blas()), CUBLAS_OP_N, transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
+                  static_cast<int>(n), static_cast<int>(m), static_cast<int>(depth * k), &alpha, of_u, CUDA_R_16BF,
+                  static_cast<int>(n), split_slices * k * n, l_slices, CUDA_R_16BF, static_cast<int>(ld), 0, &one,
+                  c.data, CUDA_R_32F, static_cast<int>(c.ld), c.stride, static_cast<int>(c.columns), CUBLAS_COMPUTE_32F,
+                  CUBLAS_GEMM_DEFAULT),
               "cublasGemmStridedBatchedEx", stream);
     }
 }
@@ -151,11 +151,11 @@ void run_on_gpu(SubtractTransposedProductBySlices, Stream stream, View<const flo
     float alpha = -1 / (split_step * split_step);
     for (int depth = split_slices; depth > 0; --depth, alpha *= split_step) {
         // the last `depth` slices in a row of A, which are A_depth .. A_1, by the first in a row of B
-        check(cublasGemmEx(static_cast<cublasHandle_t>(stream.context()->blas), CUBLAS_OP_T, CUBLAS_OP_N,
-                           static_cast<int>(n), static_cast<int>(m), static_cast<int>(depth * k), &alpha, of_b,
-                           CUDA_R_16BF, static_cast<int>(ld), of_a + (split_slices - depth) * k, CUDA_R_16BF,
-                           static_cast<int>(ld), &one, c.data(), CUDA_R_32F, static_cast<int>(c.row_stride()),
-                           CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+        check(cublasGemmEx(static_cast<cublasHandle_t>(stream.blas()), CUBLAS_OP_T, CUBLAS_OP_N, static_cast<int>(n),
+                           static_cast<int>(m), static_cast<int>(depth * k), &alpha, of_b, CUDA_R_16BF,
+                           static_cast<int>(ld), of_a + (split_slices - depth) * k, CUDA_R_16BF, static_cast<int>(ld),
+                           &one, c.data(), CUDA_R_32F, static_cast<int>(c.row_stride()), CUBLAS_COMPUTE_32F,
+                           CUBLAS_GEMM_DEFAULT),
               "cublasGemmEx", stream);
     }
 }

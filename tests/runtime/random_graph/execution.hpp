@@ -159,6 +159,7 @@ class Execution {
             execution->perform_on_gpu(*task, stream, views(addresses));
         }
     };
+    static constexpr auto streams = basalt::detail::KernelStreams::any;
     struct GpuKernel {
         Execution* execution;
         const TaskSpec* task;
@@ -215,7 +216,7 @@ class Execution {
             throw std::logic_error("the generator made a task with too many accesses");
         }
         // a GPU kernel that knows what to do on an emulated device, or none: then the CPU kernel runs there
-        const auto gpu = basalt::detail::on_any_device(GpuKernel{this, &task});
+        const auto gpu = basalt::detail::on_any_device<streams>(GpuKernel{this, &task});
         const bool twin = task.id % 2 == 0;
         if (!task.on_gpu) {
             runtime_.submit(options, access(task.accesses[I])..., Kernel{this, &task});
@@ -240,7 +241,7 @@ class Execution {
             kernel.accesses.push_back(access(spec));
             list.add(kernel.accesses.back());
         }
-        const auto gpu = basalt::detail::on_any_device(kernel);
+        const auto gpu = basalt::detail::on_any_device<streams>(kernel);
         if (!task.on_gpu) {
             runtime_.submit(options, list, kernel);
         } else if (!task.on_cpu) {

@@ -1,0 +1,74 @@
+#include "runtime/device/cuda_solver.hpp"
+
+#include <array>
+#include <string>
+
+#include <dlfcn.h>
+
+#include "runtime/device/cuda_check.hpp"
+
+namespace basalt::detail {
+
+namespace {
+
+// That of the toolkit: cuSOLVER's version is one behind CUDA's.
+#if CUDART_VERSION >= 13000
+constexpr const char* solver_library = "libcusolver.so.12";
+#else
+constexpr const char* solver_library = "libcusolver.so.11";
+#endif
+
+/// The functions that a handle needs, as cusolverDn.h declares them; cusolverStatus_t is an enumeration whose 0 stands
+/// for success.
+struct Solver {
+    int (*create)(void** handle) = nullptr;
+    int (*destroy)(void* handle) = nullptr;
+    int (*set_stream)(void* handle, cudaStream_t stream) = nullptr;
+    std::string missing;  ///< why it cannot be used; empty: it can
+};
+
+template <class Function>
+void find(void* library, const char* name, Function& function, std::string& missing) {
+    function = reinterpret_cast<Function>(dlsym(library, name));
+    if (function == nullptr) missing = std::string(solver_library) + " has no " + name;
+}
+
+Solver load_solver() {
+    Solver solver;
+    void* const library = dlopen(solver_library, RTLD_NOW | RTLD_LOCAL);  // for the rest of the process
+    if (library == nullptr) {
+        const char* const why = dlerror();
+        solver.missing = std::string("there is no cuSOLVER: ") + (why != nullptr ? why : solver_library);
+        return solver;
+    }
+    find(library, "cusolverDnCreate", solver.create, solver.missing);
+    find(library, "cusolverDnDestroy", solver.destroy, solver.missing);
+    find(library, "cusolverDnSetStream", solver.set_stream, solver.missing);
+    return solver;
+}
+
+const Solver& solver() {
+    static const Solver loaded = load_solver();
+    return loaded;
+}
+
+void check_solver(int status, const char* call) {
+    if (status != 0)
+        throw CudaFailure{call, "status " + std::to_string(status), false, false, std::source_location::current()};
+}
+
+}  // namespace
+
+CudaSolver::CudaSolver(cudaStream_t stream) {
+    const Solver& functions = solver();
+    if (!functions.missing.empty())
+        throw CudaFailure{"loading cuSOLVER", functions.missing, false, false, std::source_location::current()};
+    check_solver(functions.create(&handle_), "cusolverDnCreate");
+    const int status = functions.set_stream(handle_, stream);
+    if (status != 0) functions.destroy(handle_);
+    check_solver(status, "cusolverDnSetStream");
+}
+
+CudaSolver::~CudaSolver() { solver().destroy(handle_); }
+
+}  // namespace basalt::detail
