@@ -226,7 +226,7 @@ TEST_CASE("a copy of a broadcast that fails is reported once, and nothing runs o
     check_broadcast(machine, {source, targets, 100000, 10000});
     for (const auto& device : machine.devices) {
         CHECK_NOTHROW(device->synchronize());
-        for (int role = 0; role < basalt::detail::stream_roles; ++role) {
+        for (int role = 0; role < basalt::detail::named_streams; ++role) {
             const auto stream = static_cast<StreamRole>(role);
             CHECK_NOTHROW(await(*device, stream, device->record(stream, Timing::untimed)));
         }
