@@ -177,10 +177,10 @@ bool Driver::enqueue_in_pool(StreamRole first) {
 void Driver::enqueue(Task& task) {
     DeviceWork& work = *task.on_device();
     const WorkInHand in_hand(&task);
-    InFlight flight{&task, TraceRecorder::now(), computes(work.role) ? expected_time(task) : 0, {}};
+    InFlight flight{&task, TraceRecorder::now(), computes(work.role) ? expected_time(task) : 0, 0, {}};
     const Begun begun = enqueue_work(task, flight.streams);
-    const Ticket end = mark_end(task, flight.streams, begun);
-    pool_.enqueued(work.role, end, flight.expected);
+    flight.end = mark_end(task, flight.streams, begun);
+    pool_.enqueued(work.role, flight.end, flight.expected);
     ++in_flight_count_;
     stream(work.role).push_back(std::move(flight));
     p_.completion.enqueued(task);
@@ -252,8 +252,10 @@ std::vector<StreamPoint> Driver::ends_of_lost(const DeviceWork& work) const {
     work.waits.for_each([&](const StreamPoint& point) {
         if (!device_at(point.device).lost()) ends.push_back(point);
     });
-    if (ends.size() > DeviceWork::most_ends) ends.resize(DeviceWork::most_ends);
-    return ends;
+    if (ends.size() <= DeviceWork::most_ends) return ends;
+    // more than there is room for: what they stand for ends now
+    for (const StreamPoint& point : ends) device_at(point.device).synchronize();
+    return {};
 }
 
 void Driver::watch_device() {
@@ -270,11 +272,21 @@ void Driver::failed(Task& task) {
     if (work.failed) work.failed();
 }
 
+/// Whether it waits for a kernel of this device that is not known to have completed.
+bool Driver::waits_for_kernel(const DeviceWork& work) const {
+    bool waits = false;
+    work.waits.for_each([&](const StreamPoint& point) {
+        if (point.device != device_.index() || !computes(point.role) || point.role == work.role) return;
+        const std::deque<InFlight>& flights = stream(point.role);
+        waits = waits || (!flights.empty() && flights.front().end <= point.ticket);
+    });
+    return waits;
+}
+
 /// A call for the task in hand threw what is being handled.
 void Driver::fail_in_hand(Task& task, const Begun& begun) {
     const DeviceWork& work = *task.on_device();
-    const bool began =
-        begun.launched && stream(work.role).empty() && work.unfinished.load(std::memory_order_acquire) == 0;
+    const bool began = begun.launched && stream(work.role).empty() && !waits_for_kernel(work);
     if (!blame_suspects(began ? std::optional(Suspect{&task, work.role}) : std::nullopt)) return failed(task);
     if (began && computes(work.role)) return;  // one of the suspects
     try {
@@ -292,9 +304,7 @@ bool Driver::blame_suspects(const std::optional<Suspect>& in_hand) {
     std::vector<Suspect> suspects;
     for (const StreamRole role : pool_.streams()) {
         const std::deque<InFlight>& flights = stream(role);
-        // acquire: pairs with release_successors()
-        if (flights.empty() || flights.front().task->on_device()->unfinished.load(std::memory_order_acquire) != 0)
-            continue;
+        if (flights.empty() || waits_for_kernel(*flights.front().task->on_device())) continue;
         suspects.push_back({flights.front().task, role});
     }
     if (in_hand) suspects.push_back(*in_hand);

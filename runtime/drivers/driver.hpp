@@ -87,6 +87,7 @@ class Driver final : public DeviceQueue {
         Task* task;
         std::int64_t enqueued;  ///< when
         std::int64_t expected;  ///< nanoseconds that it is expected to take
+        Ticket end;             ///< on its own stream, 0 where that is not known
         Enqueued streams;       ///< of its ends those that are not known to be reached
     };
 
@@ -109,6 +110,7 @@ class Driver final : public DeviceQueue {
     void run_kernel(Task& task, StreamRole role, Stream stream);
     void failed(Task& task);
     void fail_in_hand(Task& task, const Begun& begun);
+    bool waits_for_kernel(const DeviceWork& work) const;
     bool blame_suspects(const std::optional<Suspect>& in_hand);
     bool sleep();
     bool complete_reached();

@@ -9,8 +9,8 @@
 
 namespace basalt::detail {
 
-/// A task that may be the one whose work lost the device: of its stream it is the first that is not known to have
-/// completed, and all that it waits for on devices has completed.
+/// A task that may be the one whose work lost the device: it is the first of its stream that is not known to have
+/// completed, and it waits for no such kernel on another stream. Copies that it waits for may have ended unnoticed.
 struct Suspect {
     Task* task;
     StreamRole stream;
