@@ -1,6 +1,5 @@
 #include "runtime/device/cuda_solver.hpp"
 
-#include <array>
 #include <string>
 
 #include <dlfcn.h>
@@ -20,7 +19,7 @@ constexpr const char* solver_library = "libcusolver.so.11";
 
 /// The functions that a handle needs, as cusolverDn.h declares them; cusolverStatus_t is an enumeration whose 0 stands
 /// for success.
-struct Solver {
+struct SolverFunctions {
     int (*create)(void** handle) = nullptr;
     int (*destroy)(void* handle) = nullptr;
     int (*set_stream)(void* handle, cudaStream_t stream) = nullptr;
@@ -28,27 +27,27 @@ struct Solver {
 };
 
 template <class Function>
-void find(void* library, const char* name, Function& function, std::string& missing) {
+void find_function(void* library, const char* name, Function& function, std::string& missing) {
     function = reinterpret_cast<Function>(dlsym(library, name));
     if (function == nullptr) missing = std::string(solver_library) + " has no " + name;
 }
 
-Solver load_solver() {
-    Solver solver;
+SolverFunctions load_solver() {
+    SolverFunctions solver;
     void* const library = dlopen(solver_library, RTLD_NOW | RTLD_LOCAL);  // for the rest of the process
     if (library == nullptr) {
         const char* const why = dlerror();
         solver.missing = std::string("there is no cuSOLVER: ") + (why != nullptr ? why : solver_library);
         return solver;
     }
-    find(library, "cusolverDnCreate", solver.create, solver.missing);
-    find(library, "cusolverDnDestroy", solver.destroy, solver.missing);
-    find(library, "cusolverDnSetStream", solver.set_stream, solver.missing);
+    find_function(library, "cusolverDnCreate", solver.create, solver.missing);
+    find_function(library, "cusolverDnDestroy", solver.destroy, solver.missing);
+    find_function(library, "cusolverDnSetStream", solver.set_stream, solver.missing);
     return solver;
 }
 
-const Solver& solver() {
-    static const Solver loaded = load_solver();
+const SolverFunctions& solver_functions() {
+    static const SolverFunctions loaded = load_solver();
     return loaded;
 }
 
@@ -60,7 +59,7 @@ void check_solver(int status, const char* call) {
 }  // namespace
 
 CudaSolver::CudaSolver(cudaStream_t stream) {
-    const Solver& functions = solver();
+    const SolverFunctions& functions = solver_functions();
     if (!functions.missing.empty())
         throw CudaFailure{"loading cuSOLVER", functions.missing, false, false, std::source_location::current()};
     check_solver(functions.create(&handle_), "cusolverDnCreate");
@@ -69,6 +68,6 @@ CudaSolver::CudaSolver(cudaStream_t stream) {
     check_solver(status, "cusolverDnSetStream");
 }
 
-CudaSolver::~CudaSolver() { solver().destroy(handle_); }
+CudaSolver::~CudaSolver() { solver_functions().destroy(handle_); }
 
 }  // namespace basalt::detail
