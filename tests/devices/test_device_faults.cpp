@@ -142,7 +142,7 @@ TEST_CASE("graphs whose tasks did not fault are told that the GPU was lost befor
     gate.open();
     CHECK(text_of_error([&] { faulty.wait(); }) ==
           "task faulty(7) failed on gpu 0: " + faulted +
-              "; it is the first task of stream 'compute' that did not complete [readwrite x rows [0, 10)]");
+              "; it is the first task of stream 'compute' that did not complete [write x rows [0, 10)]");
     const std::string text = text_of_error([&] { other.wait(); });
     CAPTURE(text);
     CHECK(text.find("lost") != std::string::npos);
