@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 
 #include "basalt/error.hpp"
+#include "base/process.hpp"
 
 // OpenBLAS exports these for its own LAPACK. Weak: a library built without them has no such buffers.
 extern "C" {
@@ -71,6 +72,7 @@ void map_buffers(int count) {
 }  // namespace
 
 BlasBuffers::BlasBuffers(int threads) : threads_(threads) {
+    [[maybe_unused]] static const bool once = (detail::hold_during_fork<buffers_lock>(), true);
     const std::lock_guard guard(buffers_lock);
     const auto limit = address_space_limit();
     const int wanted = std::min(reserved_threads + threads + pool_threads(), most_buffers);

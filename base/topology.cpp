@@ -29,6 +29,8 @@ class Machine {
     Machine& operator=(const Machine&) = delete;
 
     const std::vector<hwloc_cpuset_t>& cores() const { return cores_; }
+    /// Numbers beyond the cores, of which there are some, go round.
+    hwloc_cpuset_t core(int number) const { return cores_[static_cast<std::size_t>(number) % cores_.size()]; }
     hwloc_topology_t topology() const { return topology_; }
 
   private:
@@ -95,19 +97,35 @@ std::size_t usable_memory() {
     return std::min(all, read_cgroup_limits().memory_bytes.value_or(all));
 }
 
-void bind_this_thread(int place) {
+int core_count() { return static_cast<int>(Machine::instance().cores().size()); }
+
+std::optional<int> processor_of(int core) {
     const Machine& machine = Machine::instance();
-    if (machine.cores().empty()) return;
-    const auto core = static_cast<std::size_t>(place) % machine.cores().size();
-    hwloc_set_cpubind(machine.topology(), machine.cores()[core], HWLOC_CPUBIND_THREAD);
+    if (hwloc_topology_is_thissystem(machine.topology()) == 0 || machine.cores().empty()) return std::nullopt;
+    return hwloc_bitmap_first(machine.core(core));
 }
 
-int package_of(int place) {
+void bind_this_thread(int core) {
+    const Machine& machine = Machine::instance();
+    if (machine.cores().empty()) return;
+    hwloc_set_cpubind(machine.topology(), machine.core(core), HWLOC_CPUBIND_THREAD);
+}
+
+std::vector<std::uint64_t> path_to(int core) {
+    const Machine& machine = Machine::instance();
+    std::vector<std::uint64_t> path;
+    if (machine.cores().empty()) return path;
+    hwloc_obj_t part = hwloc_get_obj_covering_cpuset(machine.topology(), machine.core(core));
+    for (; part != nullptr; part = part->parent) path.push_back(part->gp_index);
+    std::reverse(path.begin(), path.end());
+    return path;
+}
+
+int package_of(int core) {
     const Machine& machine = Machine::instance();
     if (machine.cores().empty()) return 0;
-    const auto core = static_cast<std::size_t>(place) % machine.cores().size();
-    const hwloc_obj_t package = hwloc_get_next_obj_covering_cpuset_by_type(machine.topology(), machine.cores()[core],
-                                                                           HWLOC_OBJ_PACKAGE, nullptr);
+    const hwloc_obj_t package =
+        hwloc_get_next_obj_covering_cpuset_by_type(machine.topology(), machine.core(core), HWLOC_OBJ_PACKAGE, nullptr);
     return package != nullptr ? static_cast<int>(package->logical_index) : 0;
 }
 

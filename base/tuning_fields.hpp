@@ -161,6 +161,7 @@ void visit_gpu_tuning(Visitor& visitor, Entry& entry) {
         v.number("peer_chunk_bytes", links.peer_chunk_bytes, 1.0, 1e12);
         v.number("host_chunk_bytes", links.host_chunk_bytes, 1.0, 1e12);
         v.number("host_bytes_a_second", links.host_bytes_a_second, 1e3, 1e15);
+        v.number("peer_bytes_a_second", links.peer_bytes_a_second, 1e3, 1e15);
         v.number("least_ring_bytes", links.least_ring_bytes, std::size_t{0}, bytes);
         v.number("least_share_bytes", links.least_share_bytes, std::size_t{0}, bytes);
         v.number("stripe_bytes", links.stripe_bytes, std::size_t{4096}, bytes);

@@ -1,12 +1,15 @@
-// Two reductions of a large array, after tasks have reduced its parts. Counts are added to one result with commute():
-// one task at a time, in the order in which they get ready. Sums are added pair by pair in a tree: the tree has a fixed
-// shape, so that rounding errors do not depend on the number of threads.
+// Reductions of a large array, of which each task reduces a part. With reduce() the tasks add to private copies at the
+// same time, and the runtime combines the copies: counts in any order, sums in an order that does not depend on the
+// number of threads, so that rounding errors do not either. With commute() the tasks update one result, one task at a
+// time, in the order in which they get ready: this suits short updates of a large result, of which copies would be
+// costly.
 #include <basalt/basalt.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <exception>
-#include <vector>
+#include <functional>
 
 using basalt::Index;
 using basalt::View;
@@ -17,34 +20,31 @@ int main() try {
     basalt::Runtime rt;
     basalt::Array<double> x(rt, n);
     basalt::Array<Index> histogram(rt, bins);  // zeros, as all arrays
-    std::vector<basalt::Array<Index>> counts;
-    std::vector<basalt::Array<double>> sums;
+    basalt::Array<double> sum(rt, 1);
+    basalt::Array<double> extremes(rt, 2);
 
+    rt.submit({.name = "begin"}, write(extremes), [](View<double> extremes) { extremes[0] = extremes[1] = 0.5; });
     for (Index p = 0; p < parts; ++p) {
         const auto values = x.rows(p * part, (p + 1) * part);
         rt.submit({.name = "fill"}, write(values), [p](View<double> x) {
             for (Index i = 0; i < part; ++i)
                 x[i] = std::fmod(0.6180339887498949 * static_cast<double>(p * part + i), 1);
         });
-        counts.emplace_back(rt, bins);
-        sums.emplace_back(rt, 1);
-        rt.submit({.name = "reduce"}, read(values), readwrite(counts.back()), readwrite(sums.back()),
-                  [](View<const double> x, View<Index> counts, View<double> sum) {
+        rt.submit({.name = "count"}, read(values), reduce(histogram, 0, std::plus<>()),
+                  [](View<const double> x, View<Index> counts) {
+                      for (Index i = 0; i < part; ++i) ++counts[static_cast<Index>(x[i] * bins)];
+                  });
+        rt.submit({.name = "sum"}, read(values), reduce(sum, 0, std::plus<>(), basalt::Order::deterministic),
+                  [](View<const double> x, View<double> sum) {
+                      for (Index i = 0; i < part; ++i) sum[0] += x[i];
+                  });
+        rt.submit({.name = "extremes"}, read(values), commute(extremes),
+                  [](View<const double> x, View<double> extremes) {
                       for (Index i = 0; i < part; ++i) {
-                          ++counts[static_cast<Index>(x[i] * bins)];
-                          sum[0] += x[i];
+                          extremes[0] = std::min(extremes[0], x[i]);
+                          extremes[1] = std::max(extremes[1], x[i]);
                       }
                   });
-        rt.submit({.name = "add counts"}, read(counts.back()), commute(histogram),
-                  [](View<const Index> counts, View<Index> histogram) {
-                      for (Index bin = 0; bin < bins; ++bin) histogram[bin] += counts[bin];
-                  });
-    }
-    for (Index distance = 1; distance < parts; distance *= 2) {
-        for (Index p = 0; p + distance < parts; p += 2 * distance) {
-            rt.submit({.name = "add sums"}, read(sums[p + distance]), readwrite(sums[p]),
-                      [](View<const double> other, View<double> sum) { sum[0] += other[0]; });
-        }
     }
     rt.wait();
 
@@ -56,9 +56,12 @@ int main() try {
         counted += result[bin];
         even = even && std::abs(static_cast<double>(result[bin]) - n / 10.0) < 20;
     }
-    const double mean = sums[0].host_view()[0] / n;
-    std::printf("%lld numbers in %d bins, mean %.6f\n", static_cast<long long>(counted), static_cast<int>(bins), mean);
-    return counted == n && even && std::abs(mean - 0.5) < 1e-6 ? 0 : 1;
+    const double mean = sum.host_view()[0] / n;
+    const View<double> ends = extremes.host_view();
+    std::printf("%lld numbers from %.6f to %.6f in %d bins, mean %.6f\n", static_cast<long long>(counted), ends[0],
+                ends[1], static_cast<int>(bins), mean);
+    const bool spread = ends[0] < 1e-6 && ends[1] > 1 - 1e-6;
+    return counted == n && even && spread && std::abs(mean - 0.5) < 1e-6 ? 0 : 1;
 } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

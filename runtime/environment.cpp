@@ -2,14 +2,18 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include "basalt/policy.hpp"
 #include "basalt/run_models.hpp"
 #include "basalt/runtime.hpp"
 #include "basalt/tuning.hpp"
@@ -23,11 +27,12 @@ constexpr std::string_view prefix = "BASALT_";
 constexpr int all_gpus = -1;  // as a value of BASALT_GPUS
 
 // Those of the program `basalt` too: it runs on this library and they are no mistake in its environment.
-constexpr std::array<std::string_view, 19> known_variables{
+constexpr std::array<std::string_view, 22> known_variables{
     "BASALT_WORKERS",       "BASALT_SCHEDULER", "BASALT_WINDOW", "BASALT_BIND",          "BASALT_GPUS",
     "BASALT_EMULATED_GPUS", "BASALT_GPU_MEM",   "BASALT_DATA",   "BASALT_MODE",          "BASALT_NB",
     "BASALT_TILE",          "BASALT_LOOKAHEAD", "BASALT_TRACE",  "BASALT_PANEL_THREADS", "BASALT_JSON",
-    "BASALT_VERBOSE",       "BASALT_TUNING",    "BASALT_MODELS", "BASALT_GPU_STREAMS"};
+    "BASALT_VERBOSE",       "BASALT_TUNING",    "BASALT_MODELS", "BASALT_GPU_STREAMS",   "BASALT_WATCHDOG",
+    "BASALT_DOT",           "BASALT_POLICY"};
 
 void warn(std::string_view name, std::string_view value, std::string_view allowed) {
     spdlog::warn("basalt: {} = '{}' is ignored; allowed: {}", name, value, allowed);
@@ -51,6 +56,17 @@ std::size_t byte_size_from(const char* name, std::size_t otherwise) {
     if (text == nullptr) return otherwise;
     if (const auto bytes = parse_byte_size(text)) return *bytes;
     warn(name, text, "bytes, with K, M, G or T after them or not, e.g. 512M");
+    return otherwise;
+}
+
+/// One of the names, or `otherwise`, with a warning for any other text.
+std::string name_from(const char* variable, const std::vector<std::string>& names, const std::string& otherwise) {
+    const char* name = std::getenv(variable);
+    if (name == nullptr) return otherwise;
+    if (std::find(names.begin(), names.end(), name) != names.end()) return name;
+    std::string all;
+    for (const std::string& known : names) all += (all.empty() ? "" : ", ") + known;
+    warn(variable, name, all);
     return otherwise;
 }
 
@@ -79,6 +95,9 @@ Config Config::from_environment() {
     config.emulation.gpus = number_from<int>("BASALT_EMULATED_GPUS", 0, most_gpus, config.emulation.gpus);
     config.gpu_memory = byte_size_from("BASALT_GPU_MEM", config.gpu_memory);
     config.gpu_streams = number_from<int>("BASALT_GPU_STREAMS", 1, most_gpu_streams, config.gpu_streams);
+    constexpr auto longest_watchdog = std::chrono::seconds(Config::longest_watchdog).count();
+    config.watchdog = std::chrono::seconds(number_from<std::int64_t>("BASALT_WATCHDOG", 0, longest_watchdog, 0));
+    if (const char* file = std::getenv("BASALT_DOT"); file != nullptr && *file != '\0') config.drawing = {.file = file};
     if (const char* file = std::getenv("BASALT_TUNING"); file != nullptr && *file != '\0') {
         try {
             config.tuning = std::make_shared<const TuningTables>(read_tuning_file(file));
@@ -90,16 +109,8 @@ Config Config::from_environment() {
         const std::string_view file(models);
         config.models = file == "auto" ? RunModels::default_path() : file == "none" ? std::string() : models;
     }
-    if (const char* name = std::getenv("BASALT_SCHEDULER")) {
-        const auto& names = scheduler_names();
-        if (std::find(names.begin(), names.end(), name) != names.end()) {
-            config.scheduler = name;
-        } else {
-            std::string all;
-            for (const std::string& known : names) all += (all.empty() ? "" : ", ") + known;
-            warn("BASALT_SCHEDULER", name, all);
-        }
-    }
+    config.scheduler = name_from("BASALT_SCHEDULER", scheduler_names(), config.scheduler);
+    config.policy = name_from("BASALT_POLICY", policy_names(), config.policy);
     return config;
 }
 

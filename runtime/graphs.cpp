@@ -8,6 +8,10 @@ namespace basalt {
 Graph::Graph(Runtime& runtime, int priority) : state_(detail::make_graph(runtime, priority)) {}
 
 Graph::~Graph() {
+    if (!state_->mark.is_current()) {
+        detail::keep_for_ever(std::move(state_));  // its tasks may run
+        return;
+    }
     if (state_->runtime_ended.load(std::memory_order_acquire)) return;
     if (!state_->waiting.is_outside()) {
         state_->graphs.keep(state_);
@@ -18,9 +22,7 @@ Graph::~Graph() {
 }
 
 Runtime& Graph::runtime() const {
-    if (state_->runtime_ended.load(std::memory_order_acquire)) {
-        throw UsageError("Graph::runtime(): the graph's runtime has ended");
-    }
+    state_->require_runtime("Graph::runtime()");
     return state_->runtime;
 }
 
@@ -31,7 +33,10 @@ void Graph::cancel() {
     state_->waiting.cancel(state_->scope);
 }
 bool Graph::cancelled() const { return state_->scope.drained(); }
-std::exception_ptr Graph::error() const { return state_->scope.error(); }
+std::exception_ptr Graph::error() const {
+    state_->mark.require_current("the Graph");
+    return state_->scope.error();
+}
 
 SubmitTo::SubmitTo(detail::GraphState& state)
     : runtime_((state.check_usable("using a Graph"), state.runtime)), target_(state.graph, state.scope) {}

@@ -7,9 +7,16 @@
 #include <string>
 
 #include "basalt/array.hpp"
+#include "base/process.hpp"
 #include "runtime/engine/engine.hpp"
 
 namespace basalt {
+
+namespace {
+
+std::mutex names_lock;  // guards the names of tasks
+
+}  // namespace
 
 std::string TileIndex::text() const {
     std::string text;
@@ -22,29 +29,39 @@ std::string TileIndex::text() const {
 }
 
 TaskName TaskName::intern(std::string_view text) {
-    static std::mutex lock;
-    static std::set<std::string, std::less<>> names;  // nodes never move
-    const std::lock_guard guard(lock);
-    auto it = names.find(text);
-    if (it == names.end()) it = names.emplace(text).first;
+    // Nodes never move. Never destroyed: tasks may run until the process ends.
+    static auto* const names = (detail::hold_during_fork<names_lock>(), new std::set<std::string, std::less<>>);
+    const std::lock_guard guard(names_lock);
+    auto it = names->find(text);
+    if (it == names->end()) it = names->emplace(text).first;
     return {it->c_str(), Interned{}};
 }
 
-Runtime::Runtime(const Config& config) : engine_(std::make_unique<detail::Engine>(config)) {}
-Runtime::~Runtime() = default;
+detail::Engine& Runtime::engine() const {
+    engine_->require_current();
+    return *engine_;
+}
 
-void Runtime::wait() { engine_->waiting().wait(); }
-bool Runtime::wait_for(std::chrono::nanoseconds limit) { return engine_->waiting().wait_for(limit); }
-void Runtime::cancel() { engine_->waiting().cancel(); }
-bool Runtime::cancelled() const { return engine_->waiting().cancelled(); }
+Runtime::Runtime(const Config& config) : engine_(std::make_unique<detail::Engine>(config)) {
+    place_.lead_to(engine_->graph());
+}
+Runtime::~Runtime() {
+    if (!engine_->is_current()) static_cast<void>(engine_.release());  // left behind, see ProcessMark
+}
+
+void Runtime::wait() { engine().waiting().wait(); }
+bool Runtime::wait_for(std::chrono::nanoseconds limit) { return engine().waiting().wait_for(limit); }
+void Runtime::cancel() { engine().waiting().cancel(); }
+bool Runtime::cancelled() const { return engine().waiting().cancelled(); }
 int Runtime::workers() const { return engine_->config().workers; }
+int Runtime::worker_numbers() const { return workers() + detail::SpareThreads::most; }
 int Runtime::gpus() const { return engine_->gpus().count(); }
 std::vector<DeviceInfo> Runtime::devices() const { return engine_->device_infos(); }
 void Runtime::prefetch(const detail::AccessRecord& record, Place place, int priority, std::optional<int> step) {
-    engine_->gpu_data().prefetch(record, place, {priority, step});
+    engine().gpu_data().prefetch(record, place, {priority, step});
 }
 void Runtime::broadcast(const detail::AccessRecord& record, int priority, std::optional<int> step) {
-    engine_->gpu_data().broadcast(record, {priority, step});
+    engine().gpu_data().broadcast(record, {priority, step});
 }
 const Config& Runtime::config() const { return engine_->config(); }
 const Tuning& Runtime::tuning() const { return engine_->tuning(); }
@@ -53,17 +70,29 @@ std::optional<RunEstimate> Runtime::expected_run(const RunCase& run, FactorMode 
     return models != nullptr ? models->estimate(engine_->run_machine(), run, mode) : std::nullopt;
 }
 void Runtime::learn_run(const RunCase& run, FactorMode mode, const std::vector<double>& seconds) const {
-    if (const RunModels* models = engine_->models()) models->record(engine_->run_machine(), run, mode, seconds);
+    if (const RunModels* models = engine().models()) models->record(engine_->run_machine(), run, mode, seconds);
 }
-Statistics Runtime::statistics() const { return engine_->statistics(); }
-void Runtime::start_trace() { engine_->trace().start(); }
-Trace Runtime::take_trace() { return engine_->trace().take(); }
+Statistics Runtime::statistics() const { return engine().statistics(); }
+std::string Runtime::drawing() const {
+    const auto& drawing = engine().submission_log().drawing();
+    if (!drawing) throw UsageError("Runtime::drawing(): the runtime was made without Config::drawing");
+    return drawing->dot();
+}
+void Runtime::start_trace() { engine().start_trace(); }
+Trace Runtime::take_trace() { return engine().trace().take(); }
 
 namespace detail {
 
-void submit(Engine& engine, const TaskOptions& options, const AccessRecord* records, std::size_t count,
-            const KernelOps& ops, void* source) {
-    engine.submission().submit(options, records, count, ops, source);
+Submitted submit(Engine& engine, const TaskOptions& options, const AccessRecord* records, std::size_t count,
+                 const KernelOps& ops, void* source) {
+    engine.require_current();
+    return engine.submission().submit(options, {records, count}, {ops, source});
+}
+
+Submitted submit_after(Engine& engine, const TaskOptions& options, const AccessRecord* records, std::size_t count,
+                       const KernelOps& ops, void* source, std::span<const TaskHandle> after) {
+    engine.require_current();
+    return engine.submission().submit(options, {records, count}, {ops, source}, after);
 }
 
 std::string default_name(const char* stem) {

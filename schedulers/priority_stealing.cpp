@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <mutex>
+#include <utility>
 
+#include "base/prefetch.hpp"
 #include "runtime/graph/task.hpp"
 
 namespace basalt::detail {
@@ -69,8 +71,8 @@ Task* PriorityBuckets::pop_newest() {
     if (top.count >= ahead) {
         const auto* soon =
             reinterpret_cast<const char*>(top.ring[(top.first + top.count - ahead) & (top.ring.size() - 1)]);
-        __builtin_prefetch(soon, 1);
-        __builtin_prefetch(soon + 64, 1);
+        prefetch_to_write(soon);
+        prefetch_to_write(soon + 64);
     }
     --size_;
     retire_empty_top();
@@ -85,8 +87,11 @@ void PriorityBuckets::take_oldest(std::vector<Task*>& taken, std::size_t limit) 
     retire_empty_top();
 }
 
-PriorityStealing::PriorityStealing(int places) {
-    for (int i = 0; i < places; ++i) queues_.push_back(std::make_unique<Queue>());
+PriorityStealing::PriorityStealing(Neighbours places) : places_(std::move(places)) {
+    for (int i = 0; i < places_.places(); ++i) {
+        queues_.push_back(std::make_unique<Queue>());
+        queues_.back()->next.resize(places_.groups_of(i).size());
+    }
 }
 
 bool PriorityStealing::push(std::optional<int> place, Task* const* tasks, std::size_t count) {
@@ -122,33 +127,42 @@ Task* PriorityStealing::exchange(int place, Task* candidate) {
     return better;
 }
 
+/// Moves tasks to thief.loot; false where there are none.
+bool PriorityStealing::steal_from(Queue& victim, Queue& thief) {
+    if (victim.size.load(std::memory_order_acquire) == 0) return false;
+    const std::lock_guard guard(victim.lock);
+    if (victim.tasks.empty()) return false;
+    victim.tasks.take_oldest(thief.loot, most_stolen);
+    victim.publish_size();
+    return true;
+}
+
 Scheduler::Found PriorityStealing::steal(Queue& thief, int place) {
-    const auto places = static_cast<std::uint32_t>(queues_.size());
-    for (std::uint32_t i = 0; i < places; ++i) {
-        const std::uint32_t victim_place = (thief.next_victim + i) % places;
-        if (victim_place == static_cast<std::uint32_t>(place)) continue;
-        Queue& victim = *queues_[victim_place];
-        if (victim.size.load(std::memory_order_acquire) == 0) continue;
-        {
-            const std::lock_guard guard(victim.lock);
-            if (victim.tasks.empty()) continue;
-            victim.tasks.take_oldest(thief.loot, most_stolen);
-            victim.publish_size();
+    const auto& groups = places_.groups_of(place);
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+        const auto others = static_cast<std::uint32_t>(groups[g].size());
+        for (std::uint32_t i = 0, at = thief.next[g]; i < others; ++i, at = at + 1 < others ? at + 1 : 0) {
+            if (!steal_from(*queues_[groups[g][at]], thief)) continue;
+            thief.next[g] = at;
+            return keep_loot(thief);
         }
-        thief.next_victim = victim_place;
-        Task* task = thief.loot.front();
-        const bool keeps_more = thief.loot.size() > 1;
-        if (keeps_more) {
-            const std::lock_guard guard(thief.lock);
-            // the oldest on top: it runs next, as it would have at its owner's other end
-            for (std::size_t k = thief.loot.size() - 1; k > 0; --k)
-                thief.tasks.push(thief.loot[k], thief.loot[k]->priority);
-            thief.publish_size();
-        }
-        thief.loot.clear();
-        return {task, keeps_more};
     }
     return {};
+}
+
+/// The thief runs the first of what it has stolen.
+Scheduler::Found PriorityStealing::keep_loot(Queue& thief) {
+    Task* task = thief.loot.front();
+    const bool keeps_more = thief.loot.size() > 1;
+    if (keeps_more) {
+        const std::lock_guard guard(thief.lock);
+        // the oldest on top: it runs next, as it would have at its owner's other end
+        for (std::size_t k = thief.loot.size() - 1; k > 0; --k)
+            thief.tasks.push(thief.loot[k], thief.loot[k]->priority);
+        thief.publish_size();
+    }
+    thief.loot.clear();
+    return {task, keeps_more};
 }
 
 bool PriorityStealing::empty() const {

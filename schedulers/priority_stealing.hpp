@@ -46,16 +46,20 @@ class PriorityBuckets {
 };
 
 /// The default: each place has a queue of its own and works it by priority, newest first (its data are in
-/// the caches); a place that runs dry steals the older half of another one's highest priority.
+/// the caches); a place that runs dry steals the older half of another one's highest priority, from the nearest that
+/// has tasks.
 ///
 /// Sources: work stealing, Blumofe and Leiserson 1999 (J. ACM 46:5); stealing half, Hendler and Shavit 2002.
 class PriorityStealing final : public Scheduler {
   public:
-    explicit PriorityStealing(int places);
+    explicit PriorityStealing(Neighbours places);
 
     bool push(std::optional<int> place, Task* const* tasks, std::size_t count) override;
     Found pop(int place) override;
     Task* exchange(int place, Task* candidate) override;
+    const std::atomic<std::size_t>* queued(int place) const override {
+        return &queues_[static_cast<std::size_t>(place)]->size;
+    }
     bool empty() const override;
 
   private:
@@ -63,14 +67,18 @@ class PriorityStealing final : public Scheduler {
         SpinLock lock;  // guards tasks; size follows it for those who only look
         std::atomic<std::size_t> size{0};
         PriorityBuckets tasks;
-        std::vector<Task*> loot;  // touched by the owning place alone
-        std::uint32_t next_victim = 0;
+        std::vector<Task*> loot;          // touched by the owning place alone
+        std::vector<std::uint32_t> next;  ///< in each group of neighbours, whom to steal from first
 
         void publish_size() { size.store(tasks.size(), std::memory_order_release); }
     };
 
     Found steal(Queue& thief, int place);
 
+    static bool steal_from(Queue& victim, Queue& thief);
+    static Found keep_loot(Queue& thief);
+
+    const Neighbours places_;
     std::vector<std::unique_ptr<Queue>> queues_;
 };
 

@@ -14,8 +14,8 @@ const std::vector<std::string>& scheduler_names() {
 
 namespace detail {
 
-std::unique_ptr<Scheduler> make_scheduler(std::string_view name, int workers) {
-    if (name == "priority") return std::make_unique<PriorityStealing>(workers);
+std::unique_ptr<Scheduler> make_scheduler(std::string_view name, const Neighbours& places) {
+    if (name == "priority") return std::make_unique<PriorityStealing>(places);
     if (name == "fifo") return std::make_unique<Fifo>();
     std::string allowed;
     for (const std::string& known : scheduler_names()) allowed += (allowed.empty() ? "" : ", ") + known;

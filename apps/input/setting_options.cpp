@@ -8,7 +8,7 @@ const std::vector<std::string>& factor_settings() {
     static const std::vector<std::string> names = {
         "BASALT_WORKERS", "BASALT_SCHEDULER", "BASALT_MODE",  "BASALT_GPUS",      "BASALT_EMULATED_GPUS",
         "BASALT_GPU_MEM", "BASALT_DATA",      "BASALT_TILE",  "BASALT_LOOKAHEAD", "BASALT_PANEL_THREADS",
-        "BASALT_TUNING",  "BASALT_MODELS",    "BASALT_TRACE", "BASALT_JSON"};
+        "BASALT_TUNING",  "BASALT_MODELS",    "BASALT_TRACE", "BASALT_DOT",       "BASALT_JSON"};
     return names;
 }
 

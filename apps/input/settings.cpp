@@ -1,6 +1,7 @@
 #include "apps/input/settings.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -8,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "apps/exit_status.hpp"
+#include "basalt/policy.hpp"
 #include "basalt/run_models.hpp"
 #include "basalt/tuning.hpp"
 #include "io/files/quoted_text.hpp"
@@ -33,6 +35,7 @@ void check_lookahead(std::string_view name, std::string_view text) {
     parse_integer(name, text, -1, 1024, "-1: chosen by the program");
 }
 
+void check_policy(std::string_view name, std::string_view text) { parse_choice(name, text, policy_names()); }
 void check_scheduler(std::string_view name, std::string_view text) { parse_choice(name, text, scheduler_names()); }
 
 void check_mode(std::string_view name, std::string_view text) {
@@ -54,7 +57,12 @@ void check_models(std::string_view name, std::string_view text) {
         throw WrongUse(fmt::format("{} = \"{}\"; allowed: auto, none, or a file's name", name, text));
 }
 
-void check_trace(std::string_view name, std::string_view text) {
+void check_seconds(std::string_view name, std::string_view text) {
+    constexpr Index day = 24 * 3600;
+    parse_integer(name, text, 0, day, "0: none");
+}
+
+void check_output_file(std::string_view name, std::string_view text) {
     if (text == "-") {
         throw WrongUse(fmt::format("{} = \"-\"; allowed: a file's name; standard output is for the report", name));
     }
@@ -82,6 +90,8 @@ const std::vector<SettingInfo>& setting_table() {
          check_integer_or_auto<Config::most_workers>},
         {"BASALT_SCHEDULER", "--scheduler", "priority", "which ready task runs where: " + joined(scheduler_names()),
          check_scheduler},
+        {"BASALT_POLICY", "", "gpu",
+         "where tasks run that have kernels for cores and GPUs and no place: " + joined(policy_names()), check_policy},
         {"BASALT_WINDOW", "", "4096", "tasks in flight before their submitter helps",
          check_integer<1, static_cast<Index>(Config::most_window)>},
         {"BASALT_BIND", "", "1", "1: workers are bound to cores", check_integer<0, 1>},
@@ -113,7 +123,11 @@ const std::vector<SettingInfo>& setting_table() {
          "file of the times of earlier runs: mode auto goes by it, and runs are added to it. auto: models.json in the "
          "user's cache, none: equal commands give equal bits",
          check_models},
-        {"BASALT_TRACE", "--trace", "", "file that gets the trace, empty: none", check_trace},
+        {"BASALT_TRACE", "--trace", "", "file that gets the trace, empty: none", check_output_file},
+        {"BASALT_DOT", "--dot", "", "file that gets a drawing of the first 1000 tasks for Graphviz, empty: none",
+         check_output_file},
+        {"BASALT_WATCHDOG", "", "0",
+         "seconds without a task's begin or end after which what waits for what is printed, 0: never", check_seconds},
         {"BASALT_JSON", "--json", "", "file that gets a JSON record a run, -: standard output, empty: none", check_any},
         {"BASALT_VERBOSE", "", "0", "1: as with --verbose", check_integer<0, 1>},
     };
@@ -187,12 +201,15 @@ Config Settings::runtime_config() const {
     Config config;
     config.workers = static_cast<int>(integer("BASALT_WORKERS"));
     config.scheduler = text("BASALT_SCHEDULER");
+    config.policy = text("BASALT_POLICY");
     config.window = static_cast<std::size_t>(integer("BASALT_WINDOW"));
     config.bind = integer("BASALT_BIND") != 0;
     if (!text("BASALT_TUNING").empty()) {
         config.tuning = std::make_shared<const TuningTables>(read_tuning_file(text("BASALT_TUNING")));
     }
     config.models = models_path();
+    config.watchdog = std::chrono::seconds(integer("BASALT_WATCHDOG"));
+    if (!text("BASALT_DOT").empty()) config.drawing = {.file = text("BASALT_DOT")};
     if (text("BASALT_MODE") == "cpu") {  // leave the devices closed
         config.gpus = 0;
         return config;

@@ -79,6 +79,21 @@ JsonRecord to_json(const BlockStateTime& time) {
             {"max_seconds", seconds(time.longest_ns)}};
 }
 
+JsonRecord to_json(const SpanTime& time) {
+    return {{"name", time.name},
+            {"count", time.count},
+            {"seconds", seconds(time.total_ns)},
+            {"max_seconds", seconds(time.longest_ns)}};
+}
+
+JsonRecord to_json(const CounterValues& values) {
+    return {{"name", values.name},
+            {"count", values.count},
+            {"min", values.least},
+            {"max", values.most},
+            {"last", values.last}};
+}
+
 JsonRecord to_json(const StepTime& step) {
     return {{"step", number_or_null(step.step)},    {"bars", step.count},
             {"begin", seconds(step.begin_ns)},      {"end", seconds(step.end_ns)},
@@ -128,6 +143,8 @@ JsonRecord to_json(const TraceSummary& summary, const std::string& file) {
     json["names"] = list_of(summary.names);
     json["steps"] = list_of(summary.steps);
     json["directions"] = list_of(summary.directions);
+    if (!summary.spans.empty()) json["spans"] = list_of(summary.spans);
+    if (!summary.counters.empty()) json["counters"] = list_of(summary.counters);
     if (!summary.block_states.empty()) {
         json["blocks"] = summary.blocks;
         json["block_states"] = list_of(summary.block_states);

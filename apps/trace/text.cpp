@@ -136,6 +136,24 @@ void print_block_states(std::ostream& out, const TraceSummary& summary) {
     }
 }
 
+void print_spans(std::ostream& out, const TraceSummary& summary) {
+    print(out, "\ntime by span of the program (with what ran inside it)\n  {:<24} {:>9} {:>10} {:>10} {:>10}\n", "",
+          "count", "time", "mean", "max");
+    for (const SpanTime& time : summary.spans) {
+        print(out, "  {:<24} {:>9} {:>10} {:>10} {:>10}\n", time.name, time.count, duration_text(time.total_ns),
+              duration_text(static_cast<double>(time.total_ns) / static_cast<double>(time.count)),
+              duration_text(time.longest_ns));
+    }
+}
+
+void print_counters(std::ostream& out, const TraceSummary& summary) {
+    print(out, "\ncounters of the program\n  {:<24} {:>9} {:>12} {:>12} {:>12}\n", "", "values", "min", "max", "last");
+    for (const CounterValues& values : summary.counters) {
+        print(out, "  {:<24} {:>9} {:>12.6g} {:>12.6g} {:>12.6g}\n", values.name, values.count, values.least,
+              values.most, values.last);
+    }
+}
+
 /// The sum of the steps [first, last] of the list.
 StepTime merged(const std::vector<StepTime>& steps, std::size_t first, std::size_t last) {
     StepTime sum = steps[first];
@@ -202,6 +220,8 @@ void print_summary(std::ostream& out, const TraceSummary& summary, const std::st
     print(out, "{}: {} tasks and {} copies in {}\n", title, summary.tasks, summary.copies,
           duration_text(summary.span_ns));
     if (!summary.block_states.empty()) print_block_states(out, summary);
+    if (!summary.spans.empty()) print_spans(out, summary);
+    if (!summary.counters.empty()) print_counters(out, summary);
     if (summary.tasks + summary.copies == 0) return;
     print_busy(out, summary);
     if (!summary.devices.empty()) {

@@ -67,6 +67,8 @@ def library(record):
 
 def ratio_text(record):
     """The two figures of which a record's ratio is made."""
+    if "vendor_milliseconds" in record:
+        return f"{record['milliseconds']:.0f} against {record['vendor_milliseconds']:.0f} ms"
     if "vendor_gflops" in record:
         return f"{record['gflops']:.1f} against {record['vendor_gflops']:.1f} Gflop/s"
     return f"{record['seconds'] * 1e3:.2f} against {record['getrf_seconds'] * 1e3:.2f} ms"

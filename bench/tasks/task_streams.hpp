@@ -24,14 +24,17 @@ inline constexpr std::size_t most_accesses = 16;
 /// wavefront: tiles x tiles cells, a task each, which waits for the cells above and to the left. Where a system knows
 /// regions of data, each cell is an element of one large datum.
 /// accesses: `chains` chains in turn, whose tasks read and write `accesses` data each.
+/// sharing: as chain, with each of the accesses by which tasks may update one datum.
 struct Stream {
-    enum class Kind { independent, chain, cholesky, wavefront, accesses };
+    enum class Kind { independent, chain, cholesky, wavefront, accesses, sharing };
+    enum class Update { readwrite, commute, reduce };
     static constexpr std::int64_t chains = 64;
 
     Kind kind = Kind::independent;
     std::int64_t tasks = 0;
     std::int64_t tiles = 0;
     std::size_t accesses = 0;
+    Update update = Update::readwrite;
 
     static std::int64_t cholesky_tasks(std::int64_t tiles) { return tiles * (tiles + 1) * (tiles + 2) / 6; }
 
@@ -39,6 +42,7 @@ struct Stream {
     static Stream with_accesses(std::size_t accesses, std::int64_t tasks) {
         return {Kind::accesses, tasks, 0, accesses};
     }
+    static Stream sharing(Update update, std::int64_t tasks) { return {Kind::sharing, tasks, 0, 0, update}; }
 
     /// The stream of this name with about `tasks` tasks. Throws std::invalid_argument.
     static Stream of_size(std::string_view name, std::int64_t tasks) {
@@ -59,7 +63,8 @@ struct Stream {
     std::size_t data() const {
         switch (kind) {
             case Kind::independent: return 0;
-            case Kind::chain: return 1;
+            case Kind::chain:
+            case Kind::sharing: return 1;
             case Kind::cholesky: return static_cast<std::size_t>(tiles * (tiles + 1) / 2);
             case Kind::wavefront: return static_cast<std::size_t>(tiles * tiles);
             case Kind::accesses: return static_cast<std::size_t>(chains) * accesses;
@@ -94,7 +99,7 @@ void insert_wavefront(std::int64_t side, System& system) {
 
 /// Inserts the stream's tasks in program order through `system`, whose members are
 ///   task(): no data; update(c): c read and written; update(a, c): a read too; update(a, b, c): a and b read.
-/// Data are numbered from 0. Not for the stream `accesses`.
+/// Data are numbered from 0. Not for the streams `accesses` and `sharing`.
 template <class System>
 void insert(const Stream& stream, System& system) {
     switch (stream.kind) {
@@ -106,7 +111,8 @@ void insert(const Stream& stream, System& system) {
             return;
         case Stream::Kind::cholesky: return insert_cholesky(stream.tiles, system);
         case Stream::Kind::wavefront: return insert_wavefront(stream.tiles, system);
-        case Stream::Kind::accesses: throw std::logic_error("only our system has this stream");
+        case Stream::Kind::accesses:
+        case Stream::Kind::sharing: throw std::logic_error("only our system has this stream");
     }
 }
 
@@ -121,6 +127,10 @@ class TaskSystem {
 
 /// `workers` counts all threads that insert or run tasks, the calling one included.
 std::unique_ptr<TaskSystem> make_basalt_system(int workers);
+/// Ours with a graph that is recorded once; a run on the data that it was recorded with, or on others in turn, is
+/// timed.
+enum class ReplayData { same, other };
+std::unique_ptr<TaskSystem> make_replay_system(int workers, ReplayData data);
 std::unique_ptr<TaskSystem> make_openmp_system(int workers);
 std::unique_ptr<TaskSystem> make_onetbb_system(int workers);
 std::unique_ptr<TaskSystem> make_bare_loop();

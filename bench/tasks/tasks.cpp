@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -20,10 +21,11 @@ namespace {
 
 using namespace bench;
 
-const std::vector<std::string> all_cases{"independent", "chain", "cholesky", "wavefront", "accesses", "scaling"};
+const std::vector<std::string> all_cases{"independent", "chain",   "cholesky", "wavefront",
+                                         "accesses",    "sharing", "scaling"};
 const std::vector<std::string> streams{"independent", "chain", "cholesky"};
 const std::vector<std::size_t> numbers_of_accesses{1, 2, 3, 4, 5, 6, 8, 12, most_accesses};
-const std::vector<std::string> all_systems{"basalt", "openmp", "onetbb", "bare"};
+const std::vector<std::string> all_systems{"basalt", "replay", "replay-other", "openmp", "onetbb", "bare"};
 
 struct Options {
     std::vector<std::string> cases = all_cases;
@@ -56,6 +58,8 @@ std::vector<std::int64_t> scaling_sizes(const Options& options) {
 std::unique_ptr<TaskSystem> make_system(const std::string& name, int workers) {
     if (name == "openmp") return make_openmp_system(workers);
     if (name == "onetbb") return make_onetbb_system(workers);
+    if (name == "replay") return make_replay_system(workers, ReplayData::same);
+    if (name == "replay-other") return make_replay_system(workers, ReplayData::other);
     if (name == "bare") return make_bare_loop();
     return make_basalt_system(workers);
 }
@@ -70,6 +74,14 @@ struct Line {
     std::vector<double> cpu_ns_per_task = {};
     std::optional<double> peak_mb = {};
 
+    /// The same with that many tasks.
+    Stream shorter(std::int64_t count) const {
+        switch (tasks.kind) {
+            case Stream::Kind::accesses: return Stream::with_accesses(tasks.accesses, count);
+            case Stream::Kind::sharing: return Stream::sharing(tasks.update, count);
+            default: return Stream::of_size(stream, count);
+        }
+    }
     double median_ns() const { return basalt::median(ns_per_task); }
     double cpu_ns() const { return basalt::median(cpu_ns_per_task); }
     double best_ns() const { return *std::min_element(ns_per_task.begin(), ns_per_task.end()); }
@@ -83,8 +95,7 @@ void measure_once(Line& line) {
     const std::unique_ptr<TaskSystem> system = make_system(line.system, line.workers);
     constexpr std::int64_t warming_tasks = 50'000;
     const std::int64_t first_tasks = std::min(line.tasks.tasks, warming_tasks);
-    system->run(line.tasks.kind == Stream::Kind::accesses ? Stream::with_accesses(line.tasks.accesses, first_tasks)
-                                                          : Stream::of_size(line.stream, first_tasks));
+    system->run(line.shorter(first_tasks));
     let_others_rest(std::chrono::milliseconds(20));
     const std::int64_t runs = std::max<std::int64_t>(1, least_tasks / line.tasks.tasks);
     std::vector<double> wall, cpu;
@@ -159,11 +170,11 @@ void compare(const std::string& stream, const Options& options, Report& report) 
         }
     }
     measure(lines, options.repeat);
-    report.print("\n{}, {} tasks\n{:<8} {:>7} {:>9} {:>9} {:>9} {:>9}\n", stream, lines[0].tasks.tasks, "system",
+    report.print("\n{}, {} tasks\n{:<12} {:>7} {:>9} {:>9} {:>9} {:>9}\n", stream, lines[0].tasks.tasks, "system",
                  "workers", "ns/task", "best", "cpu ns", "peak MB");
     for (Line& line : lines) {
         line.peak_mb = peak_mb(line, options);
-        report.print("{:<8} {:>7} {:>9.1f} {:>9.1f} {:>9.1f} {:>9.1f}\n", line.system, line.workers, line.median_ns(),
+        report.print("{:<12} {:>7} {:>9.1f} {:>9.1f} {:>9.1f} {:>9.1f}\n", line.system, line.workers, line.median_ns(),
                      line.best_ns(), line.cpu_ns(), line.peak_mb.value_or(0));
         report.record(stream, line);
     }
@@ -222,20 +233,45 @@ void compare_accesses(const Options& options, Report& report) {
     }
 }
 
+/// Ours by the access with which tasks update one datum.
+void compare_updates(const Options& options, Report& report) {
+    const std::vector<std::pair<std::string, Stream::Update>> updates{{"readwrite", Stream::Update::readwrite},
+                                                                      {"commute", Stream::Update::commute},
+                                                                      {"reduce", Stream::Update::reduce}};
+    std::vector<Line> lines;
+    for (const int workers : options.workers) {
+        for (const auto& [name, update] : updates) {
+            lines.push_back({name, "basalt", workers, Stream::sharing(update, options.tasks)});
+        }
+    }
+    measure(lines, options.repeat);
+    report.print("\nbasalt, {} tasks that update one datum\n{:<9} {:>7} {:>9} {:>9} {:>9}\n", options.tasks, "access",
+                 "workers", "ns/task", "best", "cpu ns");
+    for (const Line& line : lines) {
+        report.print("{:<9} {:>7} {:>9.1f} {:>9.1f} {:>9.1f}\n", line.stream, line.workers, line.median_ns(),
+                     line.best_ns(), line.cpu_ns());
+        report.record("sharing", line);
+    }
+}
+
 void add_options(CLI::App& app, Options& options) {
     const CLI::Range any_count(std::int64_t{1}, std::int64_t{10'000'000});
     app.add_option("--case", options.cases,
-                   "what to run: independent, chain, cholesky, wavefront, accesses (of basalt), scaling (of basalt)")
+                   "what to run: independent, chain, cholesky, wavefront; of basalt: accesses, sharing, scaling")
         ->delimiter(',')
         ->check(CLI::IsMember(all_cases));
-    app.add_option("--system", options.systems, "who runs it: basalt, openmp, onetbb, bare (loop, hash table)")
+    app.add_option("--system", options.systems,
+                   "who runs it: basalt, replay (a recording), replay-other (on other data each time), openmp, onetbb, "
+                   "bare (loop, "
+                   "hash table)")
         ->delimiter(',')
         ->check(CLI::IsMember(all_systems));
     app.add_option("--workers", options.workers, "threads that insert or run tasks")
         ->delimiter(',')
         ->check(CLI::Range(1, 1024));
     app.add_option("--repeat", options.repeat, "rounds; the table shows their median")->check(CLI::Range(1, 1000));
-    app.add_option("--tasks", options.tasks, "tasks of independent, chain, wavefront and accesses")->check(any_count);
+    app.add_option("--tasks", options.tasks, "tasks of independent, chain, wavefront, accesses and sharing")
+        ->check(any_count);
     app.add_option("--tiles", options.tiles, "tiles a side in cholesky")->check(CLI::Range(1, 390));
     app.add_option("--largest", options.largest, "most tasks in scaling")->check(any_count);
     app.add_option("--json", options.json, "append a record a line to this file; - for standard output");
@@ -250,10 +286,12 @@ int run(const Options& options) {
     Report report(options.json);
     report.print("cost of an empty task, one thread inserts; median of {} rounds in turn\n", options.repeat);
     for (const std::string& name : options.cases) {
-        const bool ours_alone = name == "scaling" || name == "accesses";
+        const bool ours_alone = name == "scaling" || name == "accesses" || name == "sharing";
         if (!ours_alone) compare(name, options, report);
         if (!ours_alone || !options.wants("basalt")) continue;
-        name == "scaling" ? scale_all(options, report) : compare_accesses(options, report);
+        if (name == "scaling") scale_all(options, report);
+        if (name == "accesses") compare_accesses(options, report);
+        if (name == "sharing") compare_updates(options, report);
     }
     return 0;
 }

@@ -35,9 +35,13 @@ class CpuContest {
 
     /// Runs all rounds. The first one is a warm-up, and its factors are checked.
     void run() {
-        for (int round = 0; round <= options_.repeat; ++round) {
+        int rounds = 1;
+        for (int round = 0; round <= rounds; ++round) {
             const double ours = timed([&] { factor(); });
-            if (round == 0) ours_.residual_ratio = checked_ratio();
+            if (round == 0) {
+                rounds = rounds_that_count(options_, ours);
+                ours_.residual_ratio = checked_ratio();
+            }
             const double vendor = timed([&] { factor_by_vendor(); });
             const double gemm = timed(
                 [&] { Vendor<T>::gemm(gemm_m_, gemm_n_, gemm_depth, gemm_a_.data(), gemm_b_.data(), gemm_c_.data()); });
@@ -179,8 +183,8 @@ int cpu_contests(const VersusOptions& options, const char* factorization, const 
     fmt::print(table,
                "{}, precision {}, {} threads, conversion from and to column-major timed, median of {} in turn\n"
                "vendor: {}, kernels of {}; gemm: K = {}\n",
-               factorization, options.precision, runtime.workers(), options.repeat, vendor_version(), vendor_core(),
-               CpuContest<double>::gemm_depth);
+               factorization, options.precision, runtime.workers(), rounds_text(options), vendor_version(),
+               vendor_core(), CpuContest<double>::gemm_depth);
     CpuContest<double>::print_head(table, ratio);
     if (options.precision == 's') return cpu_contests_in<Contest, float>(options, runtime, table, records);
     return cpu_contests_in<Contest, double>(options, runtime, table, records);

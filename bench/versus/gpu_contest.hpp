@@ -47,11 +47,14 @@ class GpuContest {
         if (user.on_host()) a.pin();
         if (vendor_.vendor == GpuVendor::cusolvermg) vendor_gpus_.emplace(vendor_.gpus);
         basalt::detail::gpu_memory(runtime_).forget_most_in_use();
-        for (int round = 0; round <= options_.repeat; ++round) {
+        for (int round = 0; round <= rounds_; ++round) {
             fill(a, user);
             if (round == 0) expect(user);
             const double seconds = time_ours(a, user, round);
-            if (round == 0) ours_.residual_ratio = checked_ratio(user);
+            if (round == 0) {
+                rounds_ = rounds_that_count(options_, seconds);
+                ours_.residual_ratio = checked_ratio(user);
+            }
             const double gemm = gpu_.gemm(gemm_order, gemm_depth);
             if (round > 0) {
                 ours_.seconds.push_back(seconds);
@@ -197,7 +200,7 @@ class GpuContest {
     double time_ours(basalt::Matrix<T>& a, const UserMatrix<T>& user, int round) {
         let_others_rest();
         // a trace that has begun goes on until it is taken: it covers the last run of the last size
-        const bool trace = round == options_.repeat && !options_.trace.empty() && n_ == options_.sizes.back();
+        const bool trace = round == rounds_ && !options_.trace.empty() && n_ == options_.sizes.back();
         if (trace) runtime_.start_trace();
         counts_ = round > 0;
         begin(our_energy_);
@@ -257,6 +260,7 @@ class GpuContest {
     VendorRuns vendor_;
     std::optional<VendorGpus> vendor_gpus_;
     std::unique_ptr<basalt::EnergyMeter> our_energy_, vendor_energy_;  // null without --energy
+    int rounds_ = 1;                                                   ///< rounds that count; the warm-up decides
     bool counts_ = false;                                              ///< whether the current round counts
     OurRuns ours_;
     std::vector<double> gemm_;

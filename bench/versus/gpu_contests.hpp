@@ -94,7 +94,7 @@ int gpu_contests(const VersusOptions& options, const char* factorization, const 
         throw std::runtime_error("--mode hybrid and gpu: this machine has no GPU that CUDA can use");
     fmt::print(table, "{} {}, precision {}{}, {} CPU threads, {} GPUs, median of {} in turn\n", options.mode,
                factorization, options.precision, options.tf32 ? " (ours: products in TF32)" : "", runtime.workers(),
-               runtime.gpus(), options.repeat);
+               runtime.gpus(), rounds_text(options));
     fmt::print(table, "ours: {}\n", data_line(options.data, runtime.gpus()));
     fmt::print(table, "vendor: {}\n", vendor_line(vendor_runs(options, runtime.gpus(), blocks), runtime.gpus()));
     fmt::print(table, "gemm: {} x {}, K = {}, on one GPU; Tflop/s\n{}\n", gemm_order, gemm_order, gemm_depth,

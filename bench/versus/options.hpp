@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -19,8 +20,8 @@ struct VersusOptions {
     std::optional<int> panel_threads;
     std::optional<int> lookahead;
     char precision = 'd';
-    int threads = 0;  ///< of both sides; 0: all cores that the process may use
-    int repeat = 3;
+    int threads = 0;            ///< of both sides; 0: all cores that the process may use
+    std::optional<int> repeat;  ///< rounds that count; empty: see rounds_that_count()
     std::uint64_t seed = 0;
     bool in_place = false;           ///< the user's array in a GPU's memory becomes the tiles' memory
     std::string method = "blocked";  ///< QR, mode cpu: blocked, tile or auto
@@ -48,5 +49,20 @@ struct VersusOptions {
     std::string tuning;   ///< file that overrides the tables
     std::string trace;    ///< file for the trace of the last run
 };
+
+/// The rounds of a size that count, when the warm-up took `seconds`: as many as the options say, otherwise 3, and of
+/// short runs as many as make up a tenth of a second, at most 15. The first runs of a millisecond are slower than later
+/// ones.
+inline int rounds_that_count(const VersusOptions& options, double seconds) {
+    constexpr int fewest = 3, most = 15;
+    constexpr double enough = 0.1;
+    if (options.repeat) return *options.repeat;
+    return seconds * most < enough ? most : std::max(fewest, static_cast<int>(enough / seconds));
+}
+
+/// The same for people.
+inline std::string rounds_text(const VersusOptions& options) {
+    return options.repeat ? std::to_string(*options.repeat) : "3 to 15";
+}
 
 }  // namespace bench

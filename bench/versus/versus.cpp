@@ -123,7 +123,9 @@ void add_options(CLI::App& command, VersusOptions& options, std::string& core) {
     command.add_option("--trace", options.trace, "hybrid and gpu: write the trace of the last run to this file");
     command.add_option("--cpus", options.threads, "threads of both sides (default: all cores)")
         ->check(CLI::Range(1, 1024));
-    command.add_option("--repeat", options.repeat, "rounds that count, at least 3")->check(CLI::Range(3, 1000));
+    command
+        .add_option("--repeat", options.repeat, "rounds that count, at least 3 (default: 3, up to 15 of short runs)")
+        ->check(CLI::Range(3, 1000));
     command.add_option("--panel-threads", options.panel_threads, "threads of a panel")->check(CLI::Range(1, 1024));
     command.add_option("--lookahead", options.lookahead, "panels ahead of the update")->check(CLI::Range(0, 1000));
     command.add_option("--seed", options.seed, "of the random matrix")

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -9,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "basalt/error.hpp"
 #include "basalt/view.hpp"
 
 namespace basalt {
@@ -17,8 +19,9 @@ namespace basalt {
 ///
 /// read: shared with other readers. write: the task overwrites all of the region without reading it.
 /// readwrite: exclusive, in program order. commute: exclusive, but commuting tasks run in any order; where data move
-/// between memories, that is on a GPU and for data that a GPU has used, it means readwrite.
-enum class AccessMode : std::uint8_t { read, write, readwrite, commute };
+/// between memories, that is on a GPU and for data that a GPU has used, it means readwrite. reduce: each worker adds to
+/// a copy of its own, see reduce().
+enum class AccessMode : std::uint8_t { read, write, readwrite, commute, reduce };
 
 namespace detail {
 
@@ -56,6 +59,10 @@ struct Region {
     Index cols;
     Index row_stride;
     Index col_stride;
+    /// Of columns that do not follow each other in the host's memory: where the datum lies there. Anywhere else its
+    /// columns follow each other, `packed_ld` elements apart. nullptr: the strides are the same everywhere.
+    const void* home = nullptr;
+    Index packed_ld = 0;
 };
 
 /// A region and the mode in which a task uses it. read(), write(), readwrite() and commute() return it.
@@ -67,14 +74,27 @@ struct Access {
     Index cols;
     Index row_stride;
     Index col_stride;
+    const void* home;  ///< as in Region
+    Index packed_ld;
 
     using Element = T;
 
-    /// `base` is the datum's memory; nullptr for an empty region.
+    /// `base` is the datum's memory where the task runs; nullptr for an empty region.
     View<T> view(void* base) const {
+        if (home != nullptr && base != home && base != nullptr) [[unlikely]]
+            return packed_view(static_cast<T*>(base));
         T* first = base == nullptr ? nullptr : static_cast<T*>(base) + offset;
         return View<T>(first, rows, cols, row_stride, col_stride);
     }
+    /// Column-major: the datum's rows are columns.
+    View<T> packed_view(T* base) const {
+        return View<T>::column_major(base + record.row_begin * packed_ld + record.col_begin, rows, cols, packed_ld);
+    }
+};
+
+/// How a task uses a Token: an access without data, for which the kernel gets nothing.
+struct TokenAccess {
+    detail::AccessRecord record;
 };
 
 namespace detail {
@@ -86,7 +106,9 @@ Access<Element> make_access(const Region<T>& r, AccessMode mode) {
             r.rows,
             r.cols,
             r.row_stride,
-            r.col_stride};
+            r.col_stride,
+            r.home,
+            r.packed_ld};
 }
 
 }  // namespace detail
@@ -109,8 +131,10 @@ Access<T> readwrite(const Region<T>& region) {
     return detail::make_access<T>(region, AccessMode::readwrite);
 }
 
-/// The task updates the region exclusively, in any order among commuting tasks. Tasks on a GPU, and tasks on data that
-/// a GPU has used, do so in program order, as with readwrite(): the order tells where the data are.
+/// The task updates the region exclusively, in any order among commuting tasks. On cores it costs little more than
+/// readwrite(). Tasks on a GPU, and tasks on cores whose data a GPU has used, do so in program order, as with
+/// readwrite(): one waits for the other even if that one is not ready, because the order tells where the data are. On
+/// one GPU they run in one stream, behind each other, without the host.
 template <class T>
 Access<T> commute(const Region<T>& region) {
     return detail::make_access<T>(region, AccessMode::commute);
@@ -199,13 +223,43 @@ RangeAccess<detail::ElementOf<R>, R> commute(const R& range) {
     return {&range, AccessMode::commute};
 }
 
+/// A Token.
+template <class T>
+concept IsToken = requires(const T& token) {
+    { token.access(AccessMode::read) } -> std::same_as<TokenAccess>;
+};
+
+template <IsToken T>
+TokenAccess read(const T& token) {
+    return token.access(AccessMode::read);
+}
+template <IsToken T>
+TokenAccess write(const T& token) {
+    return token.access(AccessMode::write);
+}
+template <IsToken T>
+TokenAccess readwrite(const T& token) {
+    return token.access(AccessMode::readwrite);
+}
+template <IsToken T>
+TokenAccess commute(const T& token) {
+    return token.access(AccessMode::commute);
+}
+
 /// A list of accesses of any length, built step by step, for tasks whose data differ in type or are known only at run
 /// time. (For data of one type a range is simpler: read(range) among the accesses of submit().) If the same region is
-/// named several times, the strongest mode holds.
+/// named several times, the strongest mode holds. A list's kernels get addresses alone, so add() throws UsageError for
+/// data whose leading dimension depends on where the task runs: an Array2D or a Block whose columns do not follow each
+/// other.
 class AccessList {
   public:
     template <class T>
     AccessList& add(const Access<T>& access) {
+        if (access.home != nullptr) {
+            throw UsageError(
+                "AccessList: columns that do not follow each other, so that their leading dimension depends on where "
+                "the task runs; allowed among the accesses of submit(), alone or in a range");
+        }
         records_.push_back(access.record);
         offsets_.push_back(access.offset * static_cast<Index>(sizeof(T)));
         return *this;
@@ -213,6 +267,12 @@ class AccessList {
     template <class T, class Range>
     AccessList& add(const RangeAccess<T, Range>& accesses) {
         accesses.for_each([this](const Access<T>& access) { add(access); });
+        return *this;
+    }
+    /// Of a token the Addresses have an entry without meaning.
+    AccessList& add(const TokenAccess& access) {
+        records_.push_back(access.record);
+        offsets_.push_back(0);
         return *this;
     }
 

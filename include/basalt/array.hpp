@@ -6,76 +6,14 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "basalt/access.hpp"
+#include "basalt/datum_handle.hpp"
+#include "basalt/partition.hpp"
 #include "basalt/runtime.hpp"
 
 namespace basalt {
-
-namespace detail {
-
-enum class Storage : std::uint8_t {
-    owned,     ///< allocated (zeroed) and freed by the runtime; write-only accesses may rename it
-    borrowed,  ///< the user's memory: never renamed, never freed
-    pinned,    ///< part of a larger object, such as a matrix, which owns the memory
-    scratch,   ///< as pinned; when a task writes some rows, the other rows lose their contents
-};
-
-class DataRegistry;
-
-/// Waits for the tasks that use the datum, and for no others, then forgets it. A task that uses the datum itself cannot
-/// wait for that; memory that the runtime owns is then freed after its last user. Does nothing where the runtime has
-/// ended, since that has released the datum already.
-void destroy_datum(DataRegistry& registry, Datum* datum, std::uint32_t generation) noexcept;
-/// A name of the form "stem#number" for data without one.
-std::string default_name(const char* stem);
-
-/// Owns the registration of a datum. Movable, not copyable. The registration ends with the handle or with the runtime,
-/// whichever ends first; the datum's place in memory stays readable, and its generation tells.
-class DatumHandle {
-  public:
-    DatumHandle() = default;
-    DatumHandle(DataRegistry& registry, Datum* datum, std::uint32_t generation)
-        : registry_(&registry), datum_(datum), generation_(generation) {}
-    DatumHandle(DatumHandle&& other) noexcept
-        : registry_(other.registry_), datum_(std::exchange(other.datum_, nullptr)), generation_(other.generation_) {}
-    DatumHandle& operator=(DatumHandle&& other) noexcept {
-        if (this != &other) {
-            reset();
-            registry_ = other.registry_;
-            datum_ = std::exchange(other.datum_, nullptr);
-            generation_ = other.generation_;
-        }
-        return *this;
-    }
-    ~DatumHandle() { reset(); }
-
-    void reset() noexcept {
-        if (datum_ != nullptr) destroy_datum(*registry_, datum_, generation_);
-        datum_ = nullptr;
-    }
-    Datum* get() const { return datum_; }
-    std::uint32_t generation() const { return generation_; }
-    /// Valid as long as the datum is registered.
-    DataRegistry* registry() const { return registry_; }
-
-  private:
-    DataRegistry* registry_ = nullptr;
-    Datum* datum_ = nullptr;
-    std::uint32_t generation_ = 0;
-};
-
-/// Registers `rows` x `cols` elements of `element_size` bytes. `base` is the memory unless it is owned.
-/// `name`, which is copied, shows up in errors. Throws std::bad_alloc or UsageError.
-DatumHandle create_datum(Runtime& runtime, void* base, std::size_t element_size, Index rows, std::int32_t cols,
-                         Storage storage, std::string_view name);
-/// Waits for every task submitted so far that uses the datum; returns its memory. Throws UsageError for an
-/// empty handle, after the end of the runtime, and inside a task that did not create the datum.
-void* wait_datum(const DatumHandle& handle);
-/// The same for a caller that writes all of the datum: its contents count as valid, whatever became of its users.
-void* wait_datum_to_overwrite(const DatumHandle& handle);
-
-}  // namespace detail
 
 /// A one-dimensional array of `size` elements that tasks may access: one datum.
 ///
@@ -128,6 +66,15 @@ class Array {
         return {handle_.get(), handle_.generation(), begin, end, 0, 1, begin, end - begin, 1, 1, size_};
     }
 
+    /// Cuts the array into `blocks` nearly equal blocks that GPUs and cores use at the same time, see Partition. From
+    /// then on tasks that overwrite the array wait for its users. Waits for nothing. Throws UsageError unless
+    /// 1 <= blocks <= size(), and inside a task that did not make the array.
+    Partition<T> split(Index blocks) const { return cut(detail::equal_cuts("Array::split", "blocks", blocks, size_)); }
+    /// The same with blocks that begin at 0 and at each of `cuts`, which ascend: 0 < cut < size().
+    Partition<T> split_at(std::vector<Index> cuts) const {
+        return cut(detail::checked_cuts("Array::split_at", "cuts", std::move(cuts), size_));
+    }
+
     /// Waits for the tasks that use the array and returns its elements for the host to write, all of them. This is also
     /// how the user's own memory becomes valid again after a task failed that should have written it. What was there is
     /// lost; failed tasks that should have written the array are made good.
@@ -150,6 +97,10 @@ class Array {
         : handle_(detail::create_datum(runtime, data, sizeof(T), size, 1, storage,
                                        name != nullptr ? std::string(name) : detail::default_name("array"))),
           size_(size) {}
+
+    Partition<T> cut(const std::vector<Index>& cuts) const {
+        return Partition<T>(handle_, detail::ElementOrder::line, size_, cuts, {0, 1});
+    }
 
     [[noreturn]] void throw_out_of_range(Index begin, Index end) const {
         throw UsageError("Array::rows(" + std::to_string(begin) + ", " + std::to_string(end) +

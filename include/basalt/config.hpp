@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -7,9 +8,11 @@
 #include <vector>
 
 #include "basalt/emulation.hpp"
+#include "basalt/graph_drawing.hpp"
 
 namespace basalt {
 
+class TaskHooks;      // hooks.hpp
 struct TuningTables;  // tuning.hpp
 
 /// Settings of a Runtime; the defaults use the whole machine.
@@ -19,12 +22,19 @@ struct Config {
     int workers = 0;
     /// "priority" (work stealing by priority) or "fifo". See scheduler_names().
     std::string scheduler = "priority";
+    /// Chooses the place of tasks that may run in several: have a cuda kernel and Place::any(). "gpu": the GPU that
+    /// holds most of the task's data; cores only run what has no cuda kernel. "heft": where the task is expected to be
+    /// finished first, by learnt times, copies and queues; equal programs may then give different bits. "owner": where
+    /// most of the bytes that it writes are. Or a policy of the program's own. See policy.hpp and policy_names().
+    std::string policy = "gpu";
     /// Most tasks of one submitting scope in flight, which bounds the memory that tasks take up. When there are as
     /// many, submit() runs other tasks instead of returning at once. 0: no limit. Then submit() never runs tasks and
     /// never waits, so a program may hold a mutex over submit() that its tasks lock as well. Each task in flight takes
     /// about 400 bytes, and from 16 million on submit() throws std::bad_alloc.
     std::size_t window = 4096;
-    /// Bind workers to cores.
+    /// Bind workers to cores: those that fewest threads of other runtimes are bound to. So runtimes of one process, and
+    /// those of several that share a network namespace, have cores of their own while there are enough. A runtime on
+    /// all cores does not tell other processes. The user's own threads are never bound.
     bool bind = true;
     /// Largest number of GPUs to use, of those that CUDA_VISIBLE_DEVICES leaves; empty: all of them. With emulated GPUs
     /// (emulation.gpus > 0) the runtime uses no real ones.
@@ -41,21 +51,35 @@ struct Config {
     int gpu_streams = 8;
     /// Numbers that depend on the architecture; nullptr: TuningTables::built_in().
     std::shared_ptr<const TuningTables> tuning{};
-    /// File with the times of earlier runs (see RunModels). FactorMode::automatic chooses by it, and learn_run() adds
-    /// to it. Empty, the default: no file. With a file, equal programs on equal machines may give different bits, and a
-    /// library should write no files without being asked.
+    /// File with the times of earlier runs and of tasks (see RunModels). FactorMode::automatic chooses by it, and
+    /// learn_run() adds to it. A policy that observes tasks begins with the times that are there, and adds its own when
+    /// the runtime ends. Empty, the default: no file. With a file, equal programs on equal machines may give different
+    /// bits, and a library should write no files without being asked.
     std::string models{};
     /// Record a trace from the start; see Runtime::take_trace().
     bool trace = false;
+    /// Measure the tasks of each name: Statistics::by_name. Costs some 100 ns a task. The other statistics are always
+    /// there.
+    bool statistics = false;
+    /// Called when a task begins and ends, if there are any; see TaskHooks. Runtimes may share them.
+    std::shared_ptr<TaskHooks> hooks{};
+    /// Print on standard error what waits for what when no task has begun or ended for that long while a thread waits:
+    /// once for each such standstill. A long task is no error; it is shown as what runs. 0: never. Costs some 50 ns a
+    /// task.
+    std::chrono::milliseconds watchdog{0};
+    /// Draw the graph of these tasks. Costs about a microsecond for each of them.
+    std::optional<GraphDrawing> drawing{};
 
     static constexpr int most_gpus = 8;
     static constexpr int most_gpu_streams = 16;
     static constexpr int most_workers = 1024;
     static constexpr std::size_t most_window = std::size_t{1} << 22;
+    static constexpr std::chrono::hours longest_watchdog{24};
 
-    /// The defaults, overridden by the environment variables BASALT_WORKERS, BASALT_SCHEDULER, BASALT_WINDOW,
-    /// BASALT_BIND, BASALT_GPUS, BASALT_EMULATED_GPUS, BASALT_GPU_MEM, BASALT_GPU_STREAMS, BASALT_TUNING and
-    /// BASALT_MODELS. Unknown BASALT_ names and values that are not allowed are logged as warnings and ignored.
+    /// The defaults, overridden by the environment variables BASALT_WORKERS, BASALT_SCHEDULER, BASALT_POLICY,
+    /// BASALT_WINDOW, BASALT_BIND, BASALT_GPUS, BASALT_EMULATED_GPUS, BASALT_GPU_MEM, BASALT_GPU_STREAMS,
+    /// BASALT_TUNING, BASALT_MODELS, BASALT_WATCHDOG (seconds) and BASALT_DOT (the file of a drawing of the first 1000
+    /// tasks). Unknown BASALT_ names and values that are not allowed are logged as warnings and ignored.
     static Config from_environment();
 };
 

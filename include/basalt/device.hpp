@@ -96,7 +96,8 @@ inline void* Stream::scratch(std::size_t bytes) const {
 /// Where a task runs: on the CPU cores, on one GPU, or where the library thinks best.
 class Place {
   public:
-    /// If the task has a cuda kernel, the GPU that holds most of its data; otherwise the cores.
+    /// Config::policy chooses among the places for which the task has a kernel. By default: if the task has a cuda
+    /// kernel, the GPU that holds most of its data; otherwise the cores.
     static constexpr Place any() { return Place(any_place); }
     static constexpr Place cpu() { return Place(cpu_place); }
     /// GPU `number`, from 0 to Runtime::gpus() - 1.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace basalt {
 
@@ -35,6 +36,12 @@ struct Emulation {
     bool failures_are_sticky = false;
     /// The only device that fails, from 0 to gpus - 1; without a value all devices fail.
     std::optional<int> failing_gpu = std::nullopt;
+    /// How many times as long as its CPU twin a kernel takes on each GPU: the stream sleeps after the twin has run.
+    /// From 1 to 1e6, one for each GPU; empty: 1. GPUs of different speed have different models.
+    std::vector<double> slowness{};
+    /// Bytes that each GPU's link copies in a second, at most: the stream sleeps after a faster copy. 0: no limit.
+    /// Policies count on it.
+    double link_bytes_a_second = 0;
 };
 
 }  // namespace basalt

@@ -54,6 +54,12 @@ class DataError : public Error {
     using Error::Error;
 };
 
+/// A task did not run, because a task that it follows (see after()) failed or was dropped. what() names the reason.
+class PredecessorError : public Error {
+  public:
+    using Error::Error;
+};
+
 /// What a DeviceError leaves behind.
 enum class DeviceFault : std::uint8_t {
     call_failed,    ///< the device goes on

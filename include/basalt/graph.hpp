@@ -11,6 +11,7 @@ namespace basalt {
 
 namespace detail {
 
+class Recorder;
 class Scope;
 class TaskGraph;
 struct GraphState;
@@ -19,7 +20,9 @@ struct GraphState;
 /// own stack, since a thread may use several runtimes.
 class SubmissionTarget {
   public:
-    SubmissionTarget(const TaskGraph& runtime, Scope& scope) : runtime_(&runtime), scope_(&scope), outer_(innermost_) {
+    /// With a recorder, tasks go there; everything else concerns the scope.
+    SubmissionTarget(const TaskGraph& runtime, Scope& scope, Recorder* recorder = nullptr)
+        : runtime_(&runtime), scope_(&scope), recorder_(recorder), outer_(innermost_) {
         innermost_ = this;
     }
     ~SubmissionTarget() { innermost_ = outer_; }
@@ -28,14 +31,25 @@ class SubmissionTarget {
 
     /// The calling thread's innermost one for the runtime; nullptr: the runtime's own graph.
     static Scope* of(const TaskGraph& runtime) {
-        const SubmissionTarget* target = innermost_;
-        while (target != nullptr && target->runtime_ != &runtime) target = target->outer_;
+        const SubmissionTarget* target = innermost_for(runtime);
         return target != nullptr ? target->scope_ : nullptr;
+    }
+    /// What records the calling thread's submissions to the runtime; nullptr: they are not recorded.
+    static Recorder* recorder_of(const TaskGraph& runtime) {
+        const SubmissionTarget* target = innermost_for(runtime);
+        return target != nullptr ? target->recorder_ : nullptr;
     }
 
   private:
+    static const SubmissionTarget* innermost_for(const TaskGraph& runtime) {
+        const SubmissionTarget* target = innermost_;
+        while (target != nullptr && target->runtime_ != &runtime) target = target->outer_;
+        return target;
+    }
+
     const TaskGraph* const runtime_;
     Scope* const scope_;
+    Recorder* const recorder_;
     const SubmissionTarget* const outer_;
 
     static inline constinit thread_local const SubmissionTarget* innermost_ = nullptr;
@@ -72,7 +86,10 @@ class Graph {
 
     /// Runtime::submit() for a task of this graph.
     template <class... Args>
-    void submit(const TaskOptions& options, Args&&... args);
+    auto submit(const TaskOptions& options, Args&&... args);
+    /// Runtime::submit_for() for a loop of this graph.
+    template <class F, class... Accesses>
+    TaskHandle submit_for(const TaskOptions& options, IndexRange range, Index grain, F&& f, Accesses&&... accesses);
 
     /// Waits until none of the graph's tasks is in flight, running tasks meanwhile. Rethrows the graph's first error,
     /// or throws Cancelled after cancel(); the graph is usable afterwards.
@@ -115,9 +132,15 @@ class SubmitTo {
 };
 
 template <class... Args>
-void Graph::submit(const TaskOptions& options, Args&&... args) {
+auto Graph::submit(const TaskOptions& options, Args&&... args) {
     const SubmitTo here(*this);
-    here.runtime().submit(options, std::forward<Args>(args)...);
+    return here.runtime().submit(options, std::forward<Args>(args)...);
+}
+
+template <class F, class... Accesses>
+TaskHandle Graph::submit_for(const TaskOptions& options, IndexRange range, Index grain, F&& f, Accesses&&... accesses) {
+    const SubmitTo here(*this);
+    return here.runtime().submit_for(options, range, grain, std::forward<F>(f), std::forward<Accesses>(accesses)...);
 }
 
 }  // namespace basalt

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <new>
+#include <span>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -11,64 +14,13 @@
 
 #include "basalt/access.hpp"
 #include "basalt/device.hpp"
+#include "basalt/kernel_arguments.hpp"
+#include "basalt/reduction.hpp"
 #include "basalt/team.hpp"
 
 namespace basalt {
 
-/// The data of a task submitted with an AccessList: for each access, in the order of the list, the address of the
-/// region's first element where the task runs (nullptr for an empty region).
-using Addresses = std::vector<void*>;
-
 namespace detail {
-
-/// The same for tasks of the library's own: the address of the first element of the whole array or tile column.
-struct DatumAddresses : std::vector<void*> {
-    using std::vector<void*>::vector;
-};
-
-/// The views of a range of regions, as they are stored in a task: a few of them take no memory of their own.
-template <class T>
-class StoredViews {
-  public:
-    /// `bases`: the addresses of the regions' data, which is moved on behind them.
-    template <class Range>
-    StoredViews(const RangeAccess<T, Range>& accesses, void* const*& bases) : count_(accesses.size()) {
-        if (count_ > few) many_ = std::make_unique<View<T>[]>(count_);
-        View<T>* next = many_ ? many_.get() : few_.data();
-        accesses.for_each([&](const Access<T>& access) { *next++ = access.view(*bases++); });
-    }
-    Views<T> views() const { return {many_ ? many_.get() : few_.data(), count_}; }
-
-  private:
-    static constexpr std::size_t few = 4;
-    std::size_t count_;
-    std::array<View<T>, few> few_;
-    std::unique_ptr<View<T>[]> many_;
-};
-
-/// What a task stores for an access, and what its kernel gets.
-template <class Access>
-struct ArgumentOf;
-template <class T>
-struct ArgumentOf<Access<T>> {
-    using Stored = View<T>;
-    using Passed = View<T>;
-    static Stored bind(const Access<T>& access, void* const*& bases) { return access.view(*bases++); }
-};
-template <class T, class Range>
-struct ArgumentOf<RangeAccess<T, Range>> {
-    using Stored = StoredViews<T>;
-    using Passed = Views<T>;
-    static Stored bind(const RangeAccess<T, Range>& accesses, void* const*& bases) { return {accesses, bases}; }
-};
-template <class Stored>
-const Stored& passed(const Stored& argument) {
-    return argument;
-}
-template <class T>
-Views<T> passed(const StoredViews<T>& argument) {
-    return argument.views();
-}
 
 /// The type-erased kernels of a task: how to move them into the task, run them and destroy them.
 struct KernelOps {
@@ -76,14 +28,25 @@ struct KernelOps {
     std::size_t align;
     /// Moves the closures from `source` to `storage`; bases[i] is the address of access i's datum where the task runs.
     void (*construct)(void* storage, void* source, void* const* bases);
-    /// Runs the CPU kernel; nullptr when there is none.
-    void (*run)(void* storage, const Team& team);
+    /// Runs the CPU kernel; nullptr when there is none. `arguments`: made by copy_arguments(); nullptr: its own.
+    void (*run)(void* storage, void* arguments, const Team& team);
     /// Runs the cuda kernel, or its CPU twin on an emulated device's stream; nullptr when there is no cuda kernel.
-    void (*run_on_device)(void* storage, Stream stream);
+    void (*run_on_device)(void* storage, void* arguments, Stream stream);
     void (*destroy)(void* storage) noexcept;  ///< nullptr when there is nothing to destroy
-    bool emulates;                            ///< the task can run on emulated devices too
-    bool any_stream;                          ///< on a GPU, on any stream of its priority; otherwise on the first one
-    bool binds_views;                         ///< the kernel learns its data's addresses through `bases`
+    // For recordings, whose kernels run again with other data. The three are nullptr when there are no arguments,
+    // and for those that take part in reductions, which are not recorded.
+    std::size_t arguments_size;
+    /// Has the kernel's arguments lead to other data.
+    void (*move_data)(void* storage, DataShifts shifts);
+    /// Makes at `arguments`, aligned as by operator new, what move_data() would have made of the kernel's own.
+    void (*copy_arguments)(void* arguments, const void* storage, DataShifts shifts);
+    void (*destroy_arguments)(void* arguments) noexcept;
+    bool emulates;     ///< the task can run on emulated devices too
+    bool any_stream;   ///< on a GPU, on any stream of its priority; otherwise on the first one
+    bool binds_views;  ///< the kernel learns its data's addresses through `bases`
+    /// What the k-th reduce access in `source` asks for; nullptr where there is none. bases[i] of such an access is the
+    /// task's share in the reduction.
+    ReductionSpec (*reduction)(const void* source, std::size_t k) = nullptr;
 };
 
 /// Stands for the kernel that a task does not have.
@@ -152,6 +115,12 @@ inline constexpr bool takes_arguments =
     std::disjunction_v<std::is_invocable<F&, Argument...>, std::is_invocable<F&, const Team&, Argument...>,
                        std::is_invocable<G&, Stream, Argument...>>;
 
+/// Whether the argument is the task's share in a reduction.
+template <class T>
+inline constexpr bool is_share = false;
+template <class T>
+inline constexpr bool is_share<StoredShare<T>> = true;
+
 /// A task's kernels and the arguments they get. Stored in the task.
 template <class F, class G, class... Argument>
 struct BoundKernel {
@@ -159,12 +128,14 @@ struct BoundKernel {
     [[no_unique_address]] G gpu;
     std::tuple<Argument...> arguments;
 
-    static void run(void* storage, const Team& team) {
+    using Arguments = std::tuple<Argument...>;
+
+    static void run(void* storage, void* arguments, const Team& team) {
         auto& kernel = *std::launder(static_cast<BoundKernel*>(storage));
         std::apply([&](const Argument&... argument) { call_cpu_kernel(kernel.cpu, team, passed(argument)...); },
-                   kernel.arguments);
+                   kernel.own_or(arguments));
     }
-    static void run_on_device(void* storage, Stream stream) {
+    static void run_on_device(void* storage, void* arguments, Stream stream) {
         auto& kernel = *std::launder(static_cast<BoundKernel*>(storage));
         std::apply(
             [&](const Argument&... argument) {
@@ -176,21 +147,51 @@ struct BoundKernel {
                 }
                 call_cuda_kernel(kernel.gpu, stream, passed(argument)...);
             },
-            kernel.arguments);
+            kernel.own_or(arguments));
     }
     static void destroy(void* storage) noexcept { std::launder(static_cast<BoundKernel*>(storage))->~BoundKernel(); }
+    static void move_data(void* storage, DataShifts shifts) {
+        shift(std::launder(static_cast<BoundKernel*>(storage))->arguments, shifts);
+    }
+    static void copy_arguments(void* arguments, const void* storage, DataShifts shifts) {
+        const auto& kernel = *std::launder(static_cast<const BoundKernel*>(storage));
+        shift(*::new (arguments) Arguments(kernel.arguments), shifts);
+    }
+    static void destroy_arguments(void* arguments) noexcept {
+        std::launder(static_cast<Arguments*>(arguments))->~Arguments();
+    }
+    static void shift(Arguments& arguments, DataShifts shifts) {
+        std::apply([&](Argument&... argument) { (shifts.move_next(argument), ...); }, arguments);
+    }
+    const Arguments& own_or(void* other) const {
+        return other == nullptr ? arguments : *std::launder(static_cast<const Arguments*>(other));
+    }
 
     static constexpr KernelOps ops(void (*construct)(void*, void*, void* const*), bool binds_views) {
-        KernelOps result{sizeof(BoundKernel), alignof(BoundKernel), construct, nullptr, nullptr, nullptr, false, false,
-                         binds_views};
+        KernelOps result{};
+        result.size = sizeof(BoundKernel);
+        result.align = alignof(BoundKernel);
+        result.construct = construct;
+        result.binds_views = binds_views;
         result.any_stream = RunsAnywhere<G>::streams == KernelStreams::any;
         result.emulates = !std::is_same_v<F, NoKernel> || RunsAnywhere<G>::value;
         if constexpr (!std::is_same_v<F, NoKernel>) result.run = &run;
         if constexpr (!std::is_same_v<G, NoKernel>) result.run_on_device = &run_on_device;
         if constexpr (!std::is_trivially_destructible_v<BoundKernel>) result.destroy = &destroy;
+        if constexpr (sizeof...(Argument) > 0 && !(is_share<Argument> || ...)) {
+            result.arguments_size = sizeof(Arguments);
+            result.move_data = &move_data;
+            result.copy_arguments = &copy_arguments;
+            result.destroy_arguments = &destroy_arguments;
+        }
         return result;
     }
 };
+
+template <class T>
+inline constexpr bool is_reduce_access = false;
+template <class T>
+inline constexpr bool is_reduce_access<ReduceAccess<T>> = true;
 
 /// Kernels that take no data.
 template <class F, class G>
@@ -226,7 +227,21 @@ struct ViewOps {
     static void construct(void* storage, void* source, void* const* bases) {
         bind(storage, *static_cast<Source*>(source), bases, std::index_sequence_for<Accesses...>{});
     }
-    static constexpr KernelOps ops = Kernel::ops(construct, true);
+    static ReductionSpec reduction(const void* source, std::size_t k) {
+        ReductionSpec found{};
+        const auto look = [&](const auto& access) {
+            if constexpr (is_reduce_access<std::remove_cvref_t<decltype(access)>>) {
+                if (k-- == 0) found = access.spec();
+            }
+        };
+        std::apply([&](const auto&... access) { (look(access), ...); }, static_cast<const Source*>(source)->accesses);
+        return found;
+    }
+    static constexpr KernelOps ops = [] {
+        KernelOps result = Kernel::ops(construct, true);
+        if ((is_reduce_access<Accesses> || ...)) result.reduction = &reduction;
+        return result;
+    }();
 };
 
 /// Kernels that take the addresses of a list's data: `List` is Addresses or DatumAddresses.
@@ -258,13 +273,22 @@ template <class T>
 struct IsAccess<Access<T>> : std::true_type {};
 template <class T, class Range>
 struct IsAccess<RangeAccess<T, Range>> : std::true_type {};
+template <class T>
+struct IsAccess<ReduceAccess<T>> : std::true_type {};
+template <>
+struct IsAccess<AccessList> : std::true_type {};
 /// The records of accesses and ranges, one behind the other: a few of them take no memory.
 class RecordBuffer {
   public:
     explicit RecordBuffer(std::size_t count) : many_(count > few ? count : 0), next_(begin()) {}
+    void add(const AccessRecord& record) { *next_++ = record; }
     template <class T>
     void add(const Access<T>& access) {
-        *next_++ = access.record;
+        add(access.record);
+    }
+    template <class T>
+    void add(const ReduceAccess<T>& access) {
+        add(access.record);
     }
     template <class T, class Range>
     void add(const RangeAccess<T, Range>& accesses) {
@@ -280,6 +304,10 @@ class RecordBuffer {
 };
 template <class T>
 std::size_t records_of(const Access<T>&) {
+    return 1;
+}
+template <class T>
+std::size_t records_of(const ReduceAccess<T>&) {
     return 1;
 }
 template <class T, class Range>

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -47,6 +50,16 @@ struct RunEstimate {
     int runs = 0;  ///< number of runs that the estimate comes from
 };
 
+/// Times of tasks of one name and size on one kind of processor.
+struct TaskRuns {
+    static constexpr std::size_t most_seconds = 7;  ///< that are kept, the latest ones
+
+    std::string task;             ///< TaskOptions::name
+    std::uint64_t size = 0;       ///< TaskOptions::size, otherwise the bytes of the task's data
+    std::string processor;        ///< "cores", or the GPU's model
+    std::vector<double> seconds;  ///< of its kernel, oldest first
+};
+
 /// The mode of a factorization, and the reason for it as the end of a sentence.
 struct ModeChoice {
     FactorMode mode = FactorMode::cpu;
@@ -56,7 +69,8 @@ struct ModeChoice {
 
 const char* name_of(FactorMode mode);
 
-/// Times of earlier runs, in one JSON file that all programs of a user may share, and estimates from them.
+/// Times of earlier runs, and of tasks, in one JSON file that all programs of a user may share, and estimates from
+/// them.
 ///
 /// A model belongs to one machine, routine, precision, mode, place of the data, set of options and shape (m / n rounded
 /// to a power of two). It keeps the last few runs of each size; sizes within 4 % of each other count as one. Estimates
@@ -88,7 +102,15 @@ class RunModels {
     void record(const RunMachine& machine, const RunCase& run, FactorMode mode,
                 const std::vector<double>& seconds) const;
 
-    /// One line per model: "getrf d gpu, data on host: n = 4096 (3), 8192 (5); MACHINE".
+    /// The times of tasks on that machine's model of CPU; its number of cores does not matter.
+    std::vector<TaskRuns> task_runs(const RunMachine& machine) const;
+
+    /// Adds times of tasks to the file. They replace those of the same task, size and processor, since whoever adds
+    /// them has begun with those.
+    void record_tasks(const RunMachine& machine, const std::vector<TaskRuns>& runs) const;
+
+    /// One line per model: "getrf d gpu, data on host: n = 4096 (3), 8192 (5); MACHINE". Then one for each task, size
+    /// and processor: "task add, size 800, on cores: 12.5, 12.9 us; CPU".
     std::vector<std::string> lines() const;
 
     /// basalt/models.json in $XDG_CACHE_HOME or ~/.cache; empty if neither variable is set. Only this file's folder is
@@ -97,6 +119,7 @@ class RunModels {
 
   private:
     struct Store;
+    void change(const std::function<void(Store& store, std::int64_t now)>& add) const;
 
     const std::string path_;
     const std::unique_ptr<const Store> known_;

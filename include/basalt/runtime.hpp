@@ -1,15 +1,10 @@
 #pragma once
 
-#include <array>
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <new>
 #include <optional>
-#include <string>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -19,9 +14,12 @@
 #include "basalt/device.hpp"
 #include "basalt/error.hpp"
 #include "basalt/factor_mode.hpp"
+#include "basalt/future.hpp"
 #include "basalt/kernel_ops.hpp"
+#include "basalt/loop.hpp"
+#include "basalt/submit_call.hpp"
+#include "basalt/task_handle.hpp"
 #include "basalt/task_options.hpp"
-#include "basalt/team.hpp"
 #include "basalt/trace.hpp"
 
 namespace basalt {
@@ -29,6 +27,30 @@ namespace basalt {
 struct RunCase;  // run_models.hpp
 struct RunEstimate;
 struct Tuning;  // tuning.hpp
+
+/// The tasks of one name, since the runtime started.
+struct TaskStatistics {
+    /// Kernels that ran in one kind of place.
+    struct At {
+        std::uint64_t count = 0;
+        double seconds = 0;
+    };
+
+    std::string name;
+    std::uint64_t count = 0;   ///< tasks that ran; of a gang, one
+    std::uint64_t failed = 0;  ///< of them, those whose kernel threw or whose work on a GPU failed
+    /// Tasks that did not run: their graph was cancelled, or their data have no contents.
+    std::uint64_t cancelled = 0;
+    /// From the begin of a kernel to its end, without other tasks that ran while it waited. On a GPU, the time of its
+    /// stream, or about that where the device does not tell.
+    double total_seconds = 0;
+    double min_seconds = 0;
+    double max_seconds = 0;
+    At cores;
+    std::vector<At> gpus;  ///< by number
+
+    double mean_seconds() const { return count == 0 ? 0 : total_seconds / static_cast<double>(count); }
+};
 
 /// Counts since the runtime started, for tests and tuning. Exact when nothing is in flight.
 struct Statistics {
@@ -40,17 +62,15 @@ struct Statistics {
     /// Peak number of bytes that data and scratch memory occupied in one GPU's memory, for the GPU with the highest
     /// peak. Memory of the user does not count.
     std::uint64_t most_gpu_bytes = 0;
+    /// With Config::statistics, the tasks of each name, in alphabetical order. Otherwise empty.
+    std::vector<TaskStatistics> by_name;
 };
 
-class Runtime;
+class Token;  // token.hpp
 
 namespace detail {
 
-class Engine;
 struct RuntimeAccess;
-
-void submit(Engine& engine, const TaskOptions& options, const AccessRecord* records, std::size_t count,
-            const KernelOps& ops, void* source);
 
 }  // namespace detail
 
@@ -67,8 +87,18 @@ void submit(Engine& engine, const TaskOptions& options, const AccessRecord* reco
 /// not run, in whatever graph it is, until a task overwrites the data: wait() throws a DataError there.
 ///
 /// A task runs on a thread of the runtime or of one that waits. It must not end that thread: pthread_exit() in a kernel
-/// logs the task's name and calls std::terminate(). std::exit() in a kernel destroys static objects on that thread; a
-/// static Runtime among them terminates the program in the same way. Use std::quick_exit() or throw an exception.
+/// logs the task's name and calls std::terminate().
+///
+/// Ends of the process. std::exit(), in a kernel or elsewhere, and the end of main(): if tasks are in flight, none
+/// begins any more, which is said on standard error. Kernels that run on other cores get a second to end; those on GPUs
+/// are not waited for. All runtimes, arrays, matrices and graphs are left behind then: their destructors do nothing, in
+/// whatever order static objects are destroyed, other uses throw UsageError, and other threads that use them do not go
+/// on. A program that wants its results calls wait(). std::quick_exit(), _exit() and exec end the process at once.
+///
+/// fork(): in the child process, the runtimes of the parent, their arrays, matrices and graphs are left behind in the
+/// same way: each use throws UsageError, apart from workers(), gpus(), devices(), config() and tuning(). A new Runtime
+/// works; with real GPUs only if the parent had not used CUDA, which does not support fork(). A kernel that forks has
+/// the child end by exec, _exit() or exit(): if the kernel returns there, the child ends by std::terminate().
 ///
 /// Thread-safety: every member function may be called from any thread at any time, except the destructor.
 /// Submissions of several threads outside tasks are serialised in the order in which they take a lock.
@@ -78,7 +108,8 @@ class Runtime {
     Runtime() : Runtime(Config::from_environment()) {}
     /// Starts the workers. Throws UsageError, which names the setting, if one is out of range.
     explicit Runtime(const Config& config);
-    /// Waits for everything submitted, then releases the arrays and matrices that outlive the runtime (see Array). An
+    /// Waits for everything submitted, then releases the arrays and matrices that outlive the runtime (see Array). Does
+    /// nothing where the runtime was left behind (see above). An
     /// error that no wait() has seen is logged, not thrown. Inside one of the runtime's tasks, or in a destructor of
     /// what a kernel captured, it logs the task's name and calls std::terminate(): the thread would wait for itself,
     /// and a destructor has no other way to refuse.
@@ -90,8 +121,9 @@ class Runtime {
     /// by cuda()), or both in this order.
     ///
     /// An access is read(x), write(x), readwrite(x) or commute(x), where x is an array, a region, or a range of those
-    /// such as a std::vector<Array<double>>. The kernel gets a View for an array or region and Views, a std::span of
-    /// them, for a range.
+    /// such as a std::vector<Array<double>>, or reduce(x, identity, combine), where x is an array or a region. The
+    /// kernel gets a View for an array or region and Views, a std::span of them, for a range, and nothing for a Token.
+    /// Among the accesses, after(handles...) names tasks to follow.
     ///
     /// The CPU kernel is called as f(views...), f(team, views...), f() or f(team), the cuda kernel as g(stream,
     /// views...) or g(stream): views in the order of the accesses. A `const Team&` is passed only to kernels that
@@ -101,47 +133,56 @@ class Runtime {
     /// TaskError. From then on, and after cancel(), submitted tasks are dropped until the next wait(). A cuda kernel
     /// must not submit tasks and must not wait.
     ///
+    /// Returns a TaskHandle, or a Future<T> for a CPU kernel that returns a T. Such a task is no gang and has no cuda
+    /// kernel. A kernel that returns a Routine is a coroutine (see routine.hpp).
+    ///
+    /// In place of accesses there may be one AccessList, of data that differ in type. The kernels take no views then
+    /// but nothing or the list's Addresses: f(), f(team), f(addresses), f(team, addresses); g(stream), g(stream,
+    /// addresses).
+    ///
     /// Returns at once while fewer tasks are in flight than Config::window. Otherwise the calling thread first runs
-    /// other tasks. So a mutex that tasks lock must not be held over submit(), unless Config::window is 0.
+    /// other tasks. It also runs the task itself if that waits for nothing, all workers have dozens of ready tasks and
+    /// tasks have lately taken less than a microsecond. So a mutex that tasks lock must not be held over submit(), and
+    /// a task must not wait for what its submitter does after submit(), unless Config::window is 0.
     ///
     /// Throws UsageError when an access or place is not allowed here: for data that were released or belong to another
     /// Runtime, a gang on a GPU, or a GPU that does not exist. Throws DeviceError when the data of a GPU task can never
     /// fit into its memory.
     template <class... Args>
-    void submit(const TaskOptions& options, Args&&... args) {
-        static_assert(sizeof...(Args) > 0, "submit(options, accesses..., kernel): the kernel is missing");
-        using Types = std::tuple<std::remove_cvref_t<Args>...>;
-        constexpr std::size_t count = sizeof...(Args);
-        constexpr bool on_gpu = detail::IsCudaKernel<std::tuple_element_t<count - 1, Types>>::value;
-        constexpr std::size_t accesses = [] {
-            if constexpr (!on_gpu) {
-                return count - 1;
-            } else if constexpr (count == 1) {
-                return std::size_t{0};
-            } else {
-                return detail::IsAccess<std::tuple_element_t<count - 2, Types>>::value ? count - 1 : count - 2;
-            }
-        }();
-        submit_tuple<on_gpu>(options, std::forward_as_tuple(std::forward<Args>(args)...),
-                             std::make_index_sequence<accesses>{});
+    auto submit(const TaskOptions& options, Args&&... args) {
+        return detail::SubmitCall(*engine_, place_, options)(std::forward<Args>(args)...);
     }
 
-    /// The same with a list of accesses to data of different types; the kernels take no views but nothing or the list's
-    /// Addresses: f(), f(team), f(addresses), f(team, addresses); g(stream), g(stream, addresses).
-    template <class List, class F>
-    requires std::is_same_v<std::remove_cvref_t<List>, AccessList>
-    void submit(const TaskOptions& options, List&& list, F&& kernel) {
-        if constexpr (detail::IsCudaKernel<std::remove_cvref_t<F>>::value) {
-            submit_list(options, list, detail::NoKernel{}, std::forward<F>(kernel).function);
-        } else {
-            submit_list(options, list, std::forward<F>(kernel), detail::NoKernel{});
-        }
+    /// Submits a loop as one task, which several workers run: f(i, views...) for each i of the range, or f(chunk,
+    /// views...) with an IndexRange for f that takes one. Returns at once, with a TaskHandle. The accesses, which may
+    /// contain after(), say what the whole loop touches. Threads call f at the same time and take chunks of `grain`
+    /// indices, in no order; grain 0: about 32 chunks a worker, all of one size but the last. An empty range is a task
+    /// that does nothing.
+    ///
+    /// What f throws ends the loop: no thread takes another chunk, and the task fails as if its kernel had thrown. When
+    /// the graph is cancelled, the loop ends after the chunks that have begun. Throws UsageError for a range whose end
+    /// lies before its begin and for a negative grain. options.threads is not used.
+    template <class F, class... Accesses>
+    TaskHandle submit_for(const TaskOptions& options, IndexRange range, Index grain, F&& f, Accesses&&... accesses) {
+        return submit(
+            options, std::forward<Accesses>(accesses)...,
+            detail::LoopKernel<Runtime, std::decay_t<F>>(*this, options.name, range, grain, std::forward<F>(f)));
     }
-    template <class List, class F, class G>
-    requires std::is_same_v<std::remove_cvref_t<List>, AccessList>
-    void submit(const TaskOptions& options, List&& list, F&& kernel, CudaKernel<G> gpu_kernel) {
-        submit_list(options, list, std::forward<F>(kernel), std::move(gpu_kernel.function));
+    /// The same loop, and waits for it; the calling thread takes part if it is outside tasks or no other thread is
+    /// faster. Throws what wait() would throw.
+    ///
+    /// Outside tasks the loop is a graph of its own: an error or a cancel() within is the loop's alone. Inside a task
+    /// it is a child: an error cancels the task's other children, and is thrown when all of them have ended. Loops may
+    /// be nested. Throws UsageError in a coroutine, which can co_await submit_for() instead.
+    template <class F, class... Accesses>
+    void parallel_for(IndexRange range, Index grain, F&& f, Accesses&&... accesses) {
+        detail::run_and_wait(*this, [&] {
+            return submit_for({.name = "parallel_for"}, range, grain, std::ref(f), std::forward<Accesses>(accesses)...);
+        });
     }
+
+    /// See Token. `name`, which is copied, appears in errors. (Include basalt/token.hpp.)
+    inline Token token(const char* name = nullptr);
 
     /// Copies the data to a GPU, or back to the host, before a task needs them there. `priority` and `step` are those
     /// of the copies, as in TaskOptions. Does nothing inside a task. Throws UsageError for Place::any(), a GPU that
@@ -171,8 +212,10 @@ class Runtime {
     /// outside of tasks that waits for several seconds in which no task completes logs which tasks are running.
     void wait();
 
-    /// wait() with a limit. False when the time ran out first; tasks go on. Outside tasks the limit is kept to within a
-    /// few milliseconds, however long tasks last, since another thread works in place of the one that waits.
+    /// wait() with a limit. False when the time ran out first; tasks go on. The limit is kept to within a few
+    /// milliseconds, however long tasks last, since another thread works in place of the one that waits. (Inside tasks
+    /// that holds for 64 threads that wait at the same time; further ones may have to run a task to its end.) A limit
+    /// of 0 looks and does not wait.
     bool wait_for(std::chrono::nanoseconds limit);
 
     /// Drops every task of the graph that has not started, and those submitted before its next wait(), which throws
@@ -183,6 +226,8 @@ class Runtime {
     bool cancelled() const;
 
     int workers() const;
+    /// What worker() returns is less than that: workers(), and more for threads that stand in for tasks in wait_for().
+    int worker_numbers() const;
     /// GPUs, emulated ones too.
     int gpus() const;
     std::vector<DeviceInfo> devices() const;
@@ -198,90 +243,46 @@ class Runtime {
     /// may have run at the same time. Does nothing without a file; never throws because of it.
     void learn_run(const RunCase& run, FactorMode mode, const std::vector<double>& seconds) const;
 
+    /// With Config::drawing, the drawing so far as text in DOT. Throws UsageError without.
+    std::string drawing() const;
+
     void start_trace();
     /// What was recorded since start_trace() (or the last call); call it when nothing is in flight.
     Trace take_trace();
 
   private:
-    template <bool OnGpu, class Tuple, std::size_t... I>
-    void submit_tuple(const TaskOptions& options, Tuple&& args, std::index_sequence<I...>) {
-        constexpr std::size_t accesses = sizeof...(I);
-        constexpr std::size_t kernels = std::tuple_size_v<std::remove_cvref_t<Tuple>> - accesses;
-        if constexpr (!OnGpu) {
-            submit_bound(options, std::get<accesses>(std::forward<Tuple>(args)), detail::NoKernel{},
-                         std::get<I>(args)...);
-        } else if constexpr (kernels == 1) {
-            submit_bound(options, detail::NoKernel{}, std::get<accesses>(std::forward<Tuple>(args)).function,
-                         std::get<I>(args)...);
-        } else {
-            submit_bound(options, std::get<accesses>(std::forward<Tuple>(args)),
-                         std::get<accesses + 1>(std::forward<Tuple>(args)).function, std::get<I>(args)...);
-        }
-    }
-
-    template <class F, class G, class... A>
-    void submit_bound(const TaskOptions& options, F&& cpu, G&& gpu, const A&... access) {
-        using Cpu = std::decay_t<F>;
-        using Gpu = std::decay_t<G>;
-        static_assert(detail::is_cpu_kernel<Cpu, typename detail::ArgumentOf<A>::Passed...>,
-                      "the kernel takes neither the views of its accesses nor nothing");
-        static_assert(detail::is_cuda_kernel<Gpu, typename detail::ArgumentOf<A>::Passed...>,
-                      "the cuda kernel takes neither (Stream, views of its accesses...) nor (Stream)");
-        if constexpr ((detail::is_range_access<A> || ...)) {
-            const std::size_t count = (std::size_t{0} + ... + detail::records_of(access));
-            detail::RecordBuffer records(count);
-            (records.add(access), ...);
-            submit_records(options, records.begin(), count, std::forward<F>(cpu), std::forward<G>(gpu), access...);
-        } else {
-            const std::array<detail::AccessRecord, sizeof...(A)> records{access.record...};
-            submit_records(options, records.data(), records.size(), std::forward<F>(cpu), std::forward<G>(gpu),
-                           access...);
-        }
-    }
-
-    template <class F, class G, class... A>
-    void submit_records(const TaskOptions& options, const detail::AccessRecord* records, std::size_t count, F&& cpu,
-                        G&& gpu, const A&... access) {
-        using Cpu = std::decay_t<F>;
-        using Gpu = std::decay_t<G>;
-        if constexpr (sizeof...(A) > 0 &&
-                      detail::takes_arguments<Cpu, Gpu, typename detail::ArgumentOf<A>::Passed...>) {
-            using Ops = detail::ViewOps<Cpu, Gpu, A...>;
-            typename Ops::Source source{std::forward<F>(cpu), std::forward<G>(gpu), {access...}};
-            detail::submit(*engine_, options, records, count, Ops::ops, &source);
-        } else {
-            using Ops = detail::PlainOps<Cpu, Gpu>;
-            typename Ops::Source source{std::forward<F>(cpu), std::forward<G>(gpu)};
-            detail::submit(*engine_, options, records, count, Ops::ops, &source);
-        }
-    }
-
-    template <class F, class G>
-    void submit_list(const TaskOptions& options, const AccessList& list, F&& cpu, G&& gpu) {
-        using Cpu = std::decay_t<F>;
-        using Gpu = std::decay_t<G>;
-        const detail::AccessRecord* const records = list.records().data();
-        const std::size_t count = list.records().size();
-        constexpr bool users = detail::is_cpu_kernel<Cpu, Addresses> && detail::is_cuda_kernel<Gpu, Addresses>;
-        using List = std::conditional_t<users, Addresses, detail::DatumAddresses>;
-        static_assert(detail::is_cpu_kernel<Cpu, List> && detail::is_cuda_kernel<Gpu, List>,
-                      "a kernel submitted with an AccessList takes (), (const Team&) or the list's Addresses");
-        if constexpr (detail::takes_arguments<Cpu, Gpu, List>) {
-            using Ops = detail::ListOps<Cpu, Gpu, List>;
-            typename Ops::Source source{std::forward<F>(cpu), std::forward<G>(gpu), list};
-            detail::submit(*engine_, options, records, count, Ops::ops, &source);
-        } else {
-            using Ops = detail::PlainOps<Cpu, Gpu>;
-            typename Ops::Source source{std::forward<F>(cpu), std::forward<G>(gpu)};
-            detail::submit(*engine_, options, records, count, Ops::ops, &source);
-        }
-    }
-
+    detail::Engine& engine() const;
     void prefetch(const detail::AccessRecord& record, Place place, int priority, std::optional<int> step);
     void broadcast(const detail::AccessRecord& record, int priority, std::optional<int> step);
 
     friend struct detail::RuntimeAccess;  // for the library's own algorithms
-    std::unique_ptr<detail::Engine> engine_;
+    const detail::RuntimePlace place_{*this};
+    std::unique_ptr<detail::Engine> engine_;  ///< ends first: the place stands for it
 };
+
+/// The number of the worker that runs the calling thread's task: 0 .. Runtime::workers() - 1, or below
+/// Runtime::worker_numbers() if tasks call wait_for(), for which other threads stand in. No two threads that run tasks
+/// of one runtime at the same time have the same one, so a kernel may index scratch memory by it. That goes for
+/// threads that wait() from outside and run tasks meanwhile, too: such a thread, or one of the runtime's that stands in
+/// for it, is worker 0. It is that of the innermost task of the calling thread, whatever its runtime.
+///
+/// A task keeps its worker. Other tasks run on it while the task waits (in wait(), host_view(), a blocking loop, or a
+/// submit() that finds the window full), and may overwrite what the task has put there. A coroutine may have another
+/// worker after each co_await. Throws UsageError outside tasks and where a kernel runs on a GPU, an emulated one too.
+int worker();
+
+template <class F, class... Accesses>
+auto TaskHandle::then(const TaskOptions& options, F&& kernel, const Accesses&... accesses) const {
+    return detail::runtime_of(*this, "then()").submit(options, after(*this), accesses..., std::forward<F>(kernel));
+}
+
+template <class T>
+template <class F, class... Accesses>
+auto Future<T>::then(const TaskOptions& options, F&& kernel, const Accesses&... accesses) {
+    check("then()");
+    using Kernel = detail::KernelOfValue<std::decay_t<F>, T>;
+    Runtime& runtime = detail::runtime_of(task_, "then()");
+    return runtime.submit(options, after(task_), accesses..., Kernel{std::forward<F>(kernel), std::move(value_)});
+}
 
 }  // namespace basalt

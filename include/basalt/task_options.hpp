@@ -2,6 +2,7 @@
 
 #include <array>
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -58,8 +59,11 @@ class TileIndex {
 
 struct TaskOptions {
     TaskName name = "task";
-    /// Among ready tasks, those of larger priority run first. On a GPU, tasks above 0 also use streams of high
-    /// priority.
+    /// Among ready tasks of one nesting level, those of larger priority run first; that of a Graph is added, also to
+    /// the children of its tasks. Tasks of different levels are not compared: what is nested deeper runs first,
+    /// whatever its priority, so that what was begun is finished before more is begun (from level 15 on, levels count
+    /// as one). With several workers each goes by the tasks in its own queue, and others' when that is empty. On a GPU,
+    /// tasks above 0 also use streams of high priority.
     int priority = 0;
     /// More than one makes the task a gang, on CPU cores: its kernel takes a Team first.
     Threads threads = {};
@@ -73,6 +77,9 @@ struct TaskOptions {
     /// the host memory which GPUs copy to and from. If that socket has too few workers, they are of the leader's
     /// socket.
     bool near_pinned_memory = false;
+    /// How much there is to do, in any unit, such as operations. Policies learn the times of tasks by name and size.
+    /// Empty: the bytes of the regions that it accesses.
+    std::optional<std::uint64_t> size = std::nullopt;
 };
 
 }  // namespace basalt

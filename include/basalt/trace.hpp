@@ -35,6 +35,7 @@ enum class TraceRowKind : std::uint8_t {
     compute,  ///< a device's kernels, a row for each stream
     copy,     ///< a device's copy engine, or its kernels that pass on broadcasts
     block,    ///< a thread block inside a kernel, which a compute row shows as a part of one bar
+    thread,   ///< a thread that is no worker, with spans and no events
 };
 
 struct TraceRow {
@@ -44,10 +45,27 @@ struct TraceRow {
     std::optional<int> device;  ///< number of the GPU; empty for a worker thread
 };
 
-/// The record of what ran where and when; events are in no particular order.
+/// A stretch of the user's code, see Span. Those of one row nest in each other and in its events.
+struct TraceSpan {
+    std::string name;
+    int row = 0;                ///< an index into Trace::rows
+    std::int64_t begin_ns = 0;  ///< as in TraceEvent
+    std::int64_t end_ns = 0;
+};
+
+/// The value of a quantity from some time on, see counter().
+struct TraceCounter {
+    std::string name;
+    std::int64_t time_ns = 0;  ///< as in TraceEvent
+    double value = 0;
+};
+
+/// The record of what ran where and when; the lists are in no particular order.
 struct Trace {
-    std::vector<TraceRow> rows;  ///< every worker and GPU; of copy engines and further streams those that were used
+    std::vector<TraceRow> rows;  ///< every worker and GPU; of the others those that were used
     std::vector<TraceEvent> events;
+    std::vector<TraceSpan> spans{};
+    std::vector<TraceCounter> counters{};
 };
 
 }  // namespace basalt

@@ -196,6 +196,7 @@ struct GpuTuning {
         double peer_chunk_bytes = 0;
         double host_chunk_bytes = 0;
         double host_bytes_a_second = 1;     ///< between pinned memory of the host and one GPU
+        double peer_bytes_a_second = 1;     ///< between two GPUs that reach each other
         std::size_t least_ring_bytes = 0;   ///< smaller buffers go from the source to each GPU
         std::size_t least_share_bytes = 0;  ///< smaller shares of a buffer on the host do not go round a ring of GPUs
         std::size_t stripe_bytes = 1;       ///< most bytes of a stripe of a matrix between host and GPU

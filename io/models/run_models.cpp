@@ -103,19 +103,38 @@ void RunModels::record(const RunMachine& machine, const RunCase& run, FactorMode
         if (std::isfinite(time) && time > 0) usable.push_back(time);
     }
     if (run.m <= 0 || run.n <= 0 || usable.empty()) return;
+    change([&](Store& current, std::int64_t now) {
+        current.store.add(RunKey(machine, run, mode), now, RunSamples::order_of(run.m, run.n), usable);
+    });
+}
+
+std::vector<TaskRuns> RunModels::task_runs(const RunMachine& machine) const {
+    std::vector<TaskRuns> runs;
+    for (const TaskTimesEntry& entry : known_->store.tasks()) {
+        if (entry.cpu == machine.cpu) runs.push_back(entry.runs);
+    }
+    return runs;
+}
+
+void RunModels::record_tasks(const RunMachine& machine, const std::vector<TaskRuns>& runs) const {
+    if (runs.empty()) return;
+    change([&](Store& current, std::int64_t now) { current.store.put_tasks(machine.cpu, now, runs); });
+}
+
+/// Reads the file again, because other programs may have added something, and replaces it.
+void RunModels::change(const std::function<void(Store&, std::int64_t now)>& add) const {
     try {
-        Store current = Store::read(path_);  // again: other programs may have added runs
+        Store current = Store::read(path_);
         if (!current.trouble.empty()) {
             if (current.trouble == known_->trouble) return;  // the constructor has told it
             throw std::runtime_error(fmt::format("{}: {}", path_, current.trouble));
         }
         const auto now = std::chrono::system_clock::now().time_since_epoch();
-        current.store.add(RunKey(machine, run, mode), std::chrono::duration_cast<std::chrono::seconds>(now).count(),
-                          RunSamples::order_of(run.m, run.n), usable);
+        add(current, std::chrono::duration_cast<std::chrono::seconds>(now).count());
         make_default_folder(path_);
         write_file_atomically(path_, current.store.text());
-    } catch (const std::exception& error) {  // the run itself has succeeded
-        spdlog::warn("the time of the run is not kept: {}", error.what());
+    } catch (const std::exception& error) {  // what ran has succeeded
+        spdlog::warn("the time of a run or of tasks is not kept: {}", error.what());
     }
 }
 
@@ -130,6 +149,14 @@ std::vector<std::string> RunModels::lines() const {
         lines.push_back(fmt::format("{} {} {}, data on {}{}{}: n = {}; {}, {} cores{}{}", key.routine, key.precision,
                                     key.mode, key.on_gpus ? "device" : "host", key.options.empty() ? "" : ", ",
                                     key.options, sizes, key.cpu, key.cores, key.gpus.empty() ? "" : ", ", key.gpus));
+    }
+    for (const TaskTimesEntry& entry : known_->store.tasks()) {
+        std::string times;
+        for (const double seconds : entry.runs.seconds) {
+            times += fmt::format("{}{:.4g}", times.empty() ? "" : ", ", seconds * 1e6);
+        }
+        lines.push_back(fmt::format("task {}, size {}, on {}: {} us; {}", entry.runs.task, entry.runs.size,
+                                    entry.runs.processor, times, entry.cpu));
     }
     return lines;
 }

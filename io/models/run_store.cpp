@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -16,7 +17,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* format_name = "basalt run models";
-constexpr int format_version = 1;
+constexpr int format_version = 2;
+constexpr int version_without_tasks = 1;  // read as well
 
 Json to_json(const RunModel& model) {
     const RunKey& key = model.key;
@@ -58,6 +60,31 @@ RunModel model_of(const Json& json) {
     return model;
 }
 
+Json to_json(const TaskTimesEntry& entry) {
+    return {{"cpu", entry.cpu},        {"task", entry.runs.task},
+            {"size", entry.runs.size}, {"processor", entry.runs.processor},
+            {"last", entry.last},      {"seconds", entry.runs.seconds}};
+}
+
+/// Throws as model_of() does.
+TaskTimesEntry task_of(const Json& json) {
+    TaskTimesEntry entry;
+    json.at("cpu").get_to(entry.cpu);
+    json.at("task").get_to(entry.runs.task);
+    json.at("size").get_to(entry.runs.size);
+    json.at("processor").get_to(entry.runs.processor);
+    json.at("last").get_to(entry.last);
+    json.at("seconds").get_to(entry.runs.seconds);
+    const auto& seconds = entry.runs.seconds;
+    const bool usable =
+        std::all_of(seconds.begin(), seconds.end(), [](double time) { return std::isfinite(time) && time > 0; });
+    if (!usable || seconds.empty() || seconds.size() > TaskRuns::most_seconds) {
+        throw std::runtime_error(fmt::format("task '{}' has times that are not positive and finite, or not 1 to {}",
+                                             entry.runs.task, TaskRuns::most_seconds));
+    }
+    return entry;
+}
+
 }  // namespace
 
 RunKey::RunKey(const RunMachine& machine, const RunCase& run, FactorMode run_mode)
@@ -82,12 +109,17 @@ RunStore RunStore::parse(const std::string& text) {
     if (!json.is_object() || !json.contains("format") || json["format"] != format_name) {
         throw std::runtime_error(fmt::format("no object with \"format\": \"{}\"", format_name));
     }
-    if (!json.contains("version") || json["version"] != format_version) {
-        const std::string found = json.contains("version") ? short_json(json["version"]) : "missing";
-        throw std::runtime_error(fmt::format("the version is {}; this program reads {}", found, format_version));
+    const Json version = json.value("version", Json());
+    if (version != format_version && version != version_without_tasks) {
+        throw std::runtime_error(fmt::format("the version is {}; this program reads {} and {}",
+                                             version.is_null() ? "missing" : short_json(version), version_without_tasks,
+                                             format_version));
     }
     try {
         for (const Json& model : json.at("models")) store.models_.push_back(model_of(model));
+        if (version == format_version) {
+            for (const Json& task : json.at("tasks")) store.tasks_.push_back(task_of(task));
+        }
     } catch (const Json::exception& error) {  // a name is missing or has a value of another type
         throw std::runtime_error(json_error_reason(error.what()));
     } catch (const std::invalid_argument& error) {
@@ -97,8 +129,10 @@ RunStore RunStore::parse(const std::string& text) {
 }
 
 std::string RunStore::text() const {
-    Json json = {{"format", format_name}, {"version", format_version}, {"models", Json::array()}};
+    Json json = {
+        {"format", format_name}, {"version", format_version}, {"models", Json::array()}, {"tasks", Json::array()}};
     for (const RunModel& model : models_) json["models"].push_back(to_json(model));
+    for (const TaskTimesEntry& task : tasks_) json["tasks"].push_back(to_json(task));
     return json.dump(1, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
@@ -119,6 +153,25 @@ void RunStore::add(const RunKey& key, std::int64_t now, double order, const std:
     }
     model->last = now;
     for (const double time : seconds) model->samples.add({order, time});
+}
+
+void RunStore::put_tasks(const std::string& cpu, std::int64_t now, const std::vector<TaskRuns>& runs) {
+    const auto key = [](const TaskTimesEntry& entry) {
+        return std::tie(entry.cpu, entry.runs.task, entry.runs.size, entry.runs.processor);
+    };
+    const auto by_key = [&key](const TaskTimesEntry& a, const TaskTimesEntry& b) { return key(a) < key(b); };
+    std::vector<TaskTimesEntry> all;
+    for (const TaskRuns& run : runs) all.push_back({cpu, now, run});
+    all.insert(all.end(), std::make_move_iterator(tasks_.begin()), std::make_move_iterator(tasks_.end()));
+    // of equals the new one comes first, and stays
+    std::stable_sort(all.begin(), all.end(), by_key);
+    all.erase(std::unique(all.begin(), all.end(), [&](const auto& a, const auto& b) { return key(a) == key(b); }),
+              all.end());
+    if (all.size() > most_tasks) {
+        std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.last > b.last; });
+        all.resize(most_tasks);
+    }
+    tasks_ = std::move(all);
 }
 
 }  // namespace basalt

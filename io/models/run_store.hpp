@@ -37,11 +37,19 @@ struct RunModel {
     RunSamples samples;
 };
 
+/// Times of tasks on a machine.
+struct TaskTimesEntry {
+    std::string cpu;
+    std::int64_t last = 0;  ///< as RunModel::last
+    TaskRuns runs;
+};
+
 /// The models of one file.
 class RunStore {
   public:
     /// The limit: a new model replaces the one whose latest run is the oldest.
     static constexpr std::size_t most_models = 256;
+    static constexpr std::size_t most_tasks = 4096;  ///< the same for times of tasks
 
     /// From the text of a file. Throws std::runtime_error with the reason if that is not a file of models.
     static RunStore parse(const std::string& text);
@@ -51,8 +59,13 @@ class RunStore {
     const RunModel* find(const RunKey& key) const;
     void add(const RunKey& key, std::int64_t now, double order, const std::vector<double>& seconds);
 
+    const std::vector<TaskTimesEntry>& tasks() const { return tasks_; }
+    /// Replaces those of the same task, size, processor and machine.
+    void put_tasks(const std::string& cpu, std::int64_t now, const std::vector<TaskRuns>& runs);
+
   private:
     std::vector<RunModel> models_;
+    std::vector<TaskTimesEntry> tasks_;
 };
 
 }  // namespace basalt

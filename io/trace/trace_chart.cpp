@@ -183,7 +183,7 @@ class Chart {
     }
 
     double head() const { return title_height + legend_line * (state_colours_.empty() ? 1 : 2) + 2; }
-    double bottom() const { return head() + row_height * static_cast<double>(trace_.rows.size()); }
+    double bottom() const { return head() + row_height * static_cast<double>(rows_in_order().size()); }
     double x_of(std::int64_t time_ns) const {
         const auto span = static_cast<double>(std::max<std::int64_t>(summary_.span_ns, 1));
         return plot_left + static_cast<double>(time_ns - summary_.begin_ns) / span * plot_width;
@@ -265,6 +265,8 @@ void Chart::axis() {
 std::vector<std::size_t> Chart::rows_in_order() const {
     std::vector<std::size_t> order(trace_.rows.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
+    // they have no bars
+    std::erase_if(order, [&](std::size_t row) { return trace_.rows[row].kind == TraceRowKind::thread; });
     const auto key = [&](std::size_t row) { return std::tuple(trace_.rows[row].kind, trace_.rows[row].device, row); };
     std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
     return order;

@@ -3,39 +3,20 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <concepts>
 #include <limits>
 #include <ostream>
 #include <string>
 #include <string_view>
 
+#include "base/utf8.hpp"
+
 namespace basalt {
 
 namespace {
 
 constexpr std::size_t flush_size = 1 << 20;
-
-/// Length of the well-formed UTF-8 sequence at the begin of `text`, 0 if there is none.
-/// Overlong forms, surrogates and numbers above U+10FFFF are not well-formed: JSON readers refuse them.
-std::size_t utf8_length(std::string_view text) {
-    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-    const unsigned char lead = byte(0);
-    const std::size_t length = lead < 0x80   ? 1
-                               : lead < 0xc2 ? 0
-                               : lead < 0xe0 ? 2
-                               : lead < 0xf0 ? 3
-                               : lead < 0xf5 ? 4
-                                             : 0;
-    if (length == 0 || length > text.size()) return 0;
-    for (std::size_t i = 1; i < length; ++i) {
-        if ((byte(i) & 0xc0) != 0x80) return 0;
-    }
-    if (lead == 0xe0 && byte(1) < 0xa0) return 0;
-    if (lead == 0xed && byte(1) > 0x9f) return 0;
-    if (lead == 0xf0 && byte(1) < 0x90) return 0;
-    if (lead == 0xf4 && byte(1) > 0x8f) return 0;
-    return length;
-}
 
 /// Builds the text in a buffer and writes it out whenever the buffer is large. A document tree of 10^6 tasks would take
 /// longer to build than the run took.
@@ -48,6 +29,8 @@ class TraceWriter {
 
     void row(std::size_t index, const TraceRow& row);
     void event(const TraceEvent& event, std::int64_t origin_ns);
+    void span(const TraceSpan& span, std::int64_t origin_ns);
+    void counter(const TraceCounter& counter, std::int64_t origin_ns);
     void raw(std::string_view text) { buffer_.append(text); }
 
   private:
@@ -65,6 +48,7 @@ class TraceWriter {
         buffer_.append(digits.data(), end);
     }
     void microseconds(std::int64_t nanoseconds);
+    void bar(int row, std::int64_t begin_ns, std::int64_t end_ns);
     void flush() {
         out_.write(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
         buffer_.clear();
@@ -116,7 +100,7 @@ void TraceWriter::escaped(std::string_view text) {
 }
 
 std::string_view name_of(TraceRowKind kind) {
-    constexpr std::array<std::string_view, 4> names = {"cpu", "compute", "copy", "block"};
+    constexpr std::array<std::string_view, 5> names = {"cpu", "compute", "copy", "block", "thread"};
     return names[static_cast<std::size_t>(kind)];
 }
 
@@ -143,15 +127,39 @@ void TraceWriter::row(std::size_t index, const TraceRow& row) {
     raw("}}");
 }
 
-void TraceWriter::event(const TraceEvent& event, std::int64_t origin_ns) {
+/// The begin of a complete event; times since the origin.
+void TraceWriter::bar(int row, std::int64_t begin_ns, std::int64_t end_ns) {
     separate();
     raw(R"({"ph":"X","pid":0,"tid":)");
-    number(event.row);
+    number(row);
     raw(R"(,"ts":)");
-    microseconds(event.begin_ns - origin_ns);
+    microseconds(begin_ns);
     raw(R"(,"dur":)");
-    microseconds(std::max<std::int64_t>(event.end_ns - event.begin_ns, 0));
+    microseconds(std::max<std::int64_t>(end_ns - begin_ns, 0));
     raw(R"(,"name":)");
+}
+
+void TraceWriter::span(const TraceSpan& span, std::int64_t origin_ns) {
+    bar(span.row, span.begin_ns - origin_ns, span.end_ns - origin_ns);
+    string(span.name);
+    raw(R"(,"args":{"kind":"span"}})");
+}
+
+void TraceWriter::counter(const TraceCounter& counter, std::int64_t origin_ns) {
+    if (!std::isfinite(counter.value)) return;  // JSON has no such numbers
+    separate();
+    raw(R"({"ph":"C","pid":0,"ts":)");
+    microseconds(counter.time_ns - origin_ns);
+    raw(R"(,"name":)");
+    string(counter.name);
+    raw(R"(,"args":{"value":)");
+    std::array<char, 32> digits;
+    buffer_.append(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), counter.value).ptr);
+    raw("}}");
+}
+
+void TraceWriter::event(const TraceEvent& event, std::int64_t origin_ns) {
+    bar(event.row, event.begin_ns - origin_ns, event.end_ns - origin_ns);
     string(event.name);
     raw(R"(,"args":{)");
     arguments(event);
@@ -194,10 +202,14 @@ void TraceWriter::arguments(const TraceEvent& event) {
 void write_chrome_trace(std::ostream& out, const Trace& trace) {
     std::int64_t origin_ns = std::numeric_limits<std::int64_t>::max();
     for (const auto& event : trace.events) origin_ns = std::min(origin_ns, event.begin_ns);
+    for (const auto& span : trace.spans) origin_ns = std::min(origin_ns, span.begin_ns);
+    for (const auto& counter : trace.counters) origin_ns = std::min(origin_ns, counter.time_ns);
     TraceWriter writer(out);
     writer.raw(R"({"displayTimeUnit":"ns","traceEvents":[)");
     for (std::size_t row = 0; row < trace.rows.size(); ++row) writer.row(row, trace.rows[row]);
     for (const auto& event : trace.events) writer.event(event, origin_ns);
+    for (const auto& span : trace.spans) writer.span(span, origin_ns);
+    for (const auto& counter : trace.counters) writer.counter(counter, origin_ns);
     writer.raw("\n]}\n");
 }
 

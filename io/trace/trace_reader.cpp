@@ -40,14 +40,15 @@ enum class Key : std::uint8_t {
     step,
     bytes,
     id,
-    after
+    after,
+    value
 };
 
 struct KeyName {
     std::string_view text;
     Key key;
 };
-constexpr std::array<KeyName, 16> key_names = {{{"ph", Key::phase},
+constexpr std::array<KeyName, 17> key_names = {{{"ph", Key::phase},
                                                 {"pid", Key::process},
                                                 {"tid", Key::thread},
                                                 {"ts", Key::begin},
@@ -61,6 +62,7 @@ constexpr std::array<KeyName, 16> key_names = {{{"ph", Key::phase},
                                                 {"bytes", Key::bytes},
                                                 {"id", Key::id},
                                                 {"after", Key::after},
+                                                {"value", Key::value},
                                                 {"device", Key::device},
                                                 {"traceEvents", Key::trace_events}}};
 
@@ -88,6 +90,7 @@ struct RawEvent {
     std::optional<double> begin_us;
     std::optional<double> duration_us;
     std::optional<int> device;
+    std::optional<double> value;  // of a counter
 };
 
 /// Builds the trace from the events of the parser.
@@ -135,6 +138,7 @@ class TraceBuilder final : public nlohmann::json_sax<json> {
     void finish_event();
     void describe_row();
     void add_event();
+    void add_counter();
     int row_of(std::int64_t process, std::int64_t thread);
     std::int64_t nanoseconds(const std::optional<double>& microseconds, std::string_view what) const;
     [[noreturn]] void refuse_text(std::string_view what, std::string_view text) const {
@@ -246,6 +250,7 @@ void TraceBuilder::number_of_args(Number value) {
             event.priority = static_cast<int>(whole(value, "priority", -most_int - 1LL, most_int));
             break;
         case Key::step: event.step = static_cast<int>(whole(value, "step", 0, most_int)); break;
+        case Key::value: raw_.value = value.value; break;
         case Key::device: raw_.device = static_cast<int>(whole(value, "device", 0, most_int)); break;
         case Key::bytes: event.bytes = whole(value, "bytes", 0, most); break;
         case Key::id: event.id = natural(value, "id"); break;
@@ -298,6 +303,8 @@ std::uint64_t TraceBuilder::natural(Number value, std::string_view what) const {
 void TraceBuilder::finish_event() {
     if (raw_.phase == "X") {
         add_event();
+    } else if (raw_.phase == "C") {
+        add_counter();
     } else if (raw_.phase == "M" && raw_.event.name == "thread_name") {
         describe_row();
     } else if (raw_.phase.empty()) {
@@ -316,12 +323,14 @@ void TraceBuilder::describe_row() {
         row.kind = TraceRowKind::copy;
     } else if (raw_.kind == "block") {
         row.kind = TraceRowKind::block;
+    } else if (raw_.kind == "thread") {
+        row.kind = TraceRowKind::thread;
     } else if (raw_.kind == "cpu" || raw_.kind.empty()) {
         row.kind = TraceRowKind::cpu;
     } else {
-        fail(fmt::format("kind = {} of a row; allowed: cpu, compute, copy, block", quoted_text(raw_.kind)));
+        fail(fmt::format("kind = {} of a row; allowed: cpu, compute, copy, block, thread", quoted_text(raw_.kind)));
     }
-    if (row.kind != TraceRowKind::cpu && !row.device)
+    if (row.kind != TraceRowKind::cpu && row.kind != TraceRowKind::thread && !row.device)
         fail(fmt::format("kind = {} of a row without device, the number of its GPU", quoted_text(raw_.kind)));
 }
 
@@ -333,12 +342,22 @@ void TraceBuilder::add_event() {
     const std::int64_t duration = nanoseconds(raw_.duration_us, "dur");
     if (duration < 0) fail(fmt::format("dur = {}; allowed: 0 and more", *raw_.duration_us));
     event.end_ns = event.begin_ns + duration;
+    if (raw_.kind == "span") {
+        trace_.spans.push_back({std::move(event.name), event.row, event.begin_ns, event.end_ns});
+        return;
+    }
     if (raw_.kind == "copy") {
         event.kind = TraceKind::copy;
     } else if (raw_.kind != "task" && !raw_.kind.empty()) {
-        fail(fmt::format("kind = {} of an event; allowed: task, copy", quoted_text(raw_.kind)));
+        fail(fmt::format("kind = {} of an event; allowed: task, copy, span", quoted_text(raw_.kind)));
     }
     trace_.events.push_back(std::move(event));
+}
+
+/// Counters of other programs may have values of other names, or several; those are left out.
+void TraceBuilder::add_counter() {
+    if (!raw_.value) return;
+    trace_.counters.push_back({std::move(raw_.event.name), nanoseconds(raw_.begin_us, "ts"), *raw_.value});
 }
 
 int TraceBuilder::row_of(std::int64_t process, std::int64_t thread) {

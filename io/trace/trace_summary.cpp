@@ -79,7 +79,7 @@ std::vector<RowBusy> cores_of(const Trace& trace) {
 std::vector<DeviceSummary> devices_of(const Trace& trace, Interval span, std::size_t waits) {
     std::set<int> numbers;
     for (const TraceRow& row : trace.rows) {
-        if (row.kind != TraceRowKind::cpu && row.kind != TraceRowKind::block) numbers.insert(row.device.value());
+        if (row.kind == TraceRowKind::compute || row.kind == TraceRowKind::copy) numbers.insert(row.device.value());
     }
     std::vector<DeviceSummary> devices;
     if (numbers.empty()) return devices;
@@ -187,6 +187,41 @@ std::vector<CopyTime> directions_of(const Trace& trace) {
     return result;
 }
 
+std::vector<SpanTime> spans_of(const Trace& trace) {
+    std::map<std::string_view, SpanTime> times;
+    for (const TraceSpan& span : trace.spans) {
+        SpanTime& time = times[span.name];
+        time.name = span.name;
+        ++time.count;
+        time.total_ns += span.end_ns - span.begin_ns;
+        time.longest_ns = std::max(time.longest_ns, span.end_ns - span.begin_ns);
+    }
+    std::vector<SpanTime> result;
+    for (auto& [name, time] : times) result.push_back(std::move(time));
+    std::stable_sort(result.begin(), result.end(),
+                     [](const SpanTime& a, const SpanTime& b) { return a.total_ns > b.total_ns; });
+    return result;
+}
+
+std::vector<CounterValues> counters_of(const Trace& trace) {
+    std::map<std::string_view, std::pair<CounterValues, std::int64_t>> counters;  // with the time of the last value
+    for (const TraceCounter& counter : trace.counters) {
+        const auto [entry, is_new] = counters.try_emplace(counter.name);
+        auto& [values, last_ns] = entry->second;
+        if (is_new) values = {counter.name, 0, counter.value, counter.value, counter.value};
+        if (is_new || counter.time_ns >= last_ns) {
+            last_ns = counter.time_ns;
+            values.last = counter.value;
+        }
+        ++values.count;
+        values.least = std::min(values.least, counter.value);
+        values.most = std::max(values.most, counter.value);
+    }
+    std::vector<CounterValues> result;
+    for (auto& [name, entry] : counters) result.push_back(std::move(entry.first));
+    return result;
+}
+
 }  // namespace
 
 TraceSummary summarize(const Trace& trace, std::size_t waits) {
@@ -207,6 +242,8 @@ TraceSummary summarize(const Trace& trace, std::size_t waits) {
     summary.blocks = std::count_if(trace.rows.begin(), trace.rows.end(),
                                    [](const TraceRow& row) { return row.kind == TraceRowKind::block; });
     summary.block_states = block_states_of(trace);
+    summary.spans = spans_of(trace);
+    summary.counters = counters_of(trace);
     return summary;
 }
 

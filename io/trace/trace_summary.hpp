@@ -34,6 +34,23 @@ struct BlockStateTime {
     std::int64_t longest_ns = 0;
 };
 
+/// The user's spans of one name, with what is nested in them.
+struct SpanTime {
+    std::string name;
+    std::int64_t count = 0;
+    std::int64_t total_ns = 0;
+    std::int64_t longest_ns = 0;
+};
+
+/// The values of one of the user's counters.
+struct CounterValues {
+    std::string name;
+    std::int64_t count = 0;
+    double least = 0;
+    double most = 0;
+    double last = 0;
+};
+
 /// One step of the algorithm: sums over its bars. Nested bars count once.
 struct StepTime {
     std::optional<int> step;  ///< empty: the bars that belong to no step
@@ -66,6 +83,8 @@ struct TraceSummary {
     std::int64_t blocks = 0;                   ///< rows of kind block
     std::vector<BlockStateTime> block_states;  ///< most time first; this time is part of that of the compute rows
     std::vector<CopyTime> directions;          ///< by name, then device
+    std::vector<SpanTime> spans;               ///< most time first; no part of the times above
+    std::vector<CounterValues> counters;       ///< by name
 };
 
 /// Summarizes a trace. Every bar on a copy row is a copy, and every bar on a compute row is computation; on cores the

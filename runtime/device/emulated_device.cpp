@@ -48,8 +48,10 @@ EmulatedDevice::EmulatedDevice(int index, const Emulation& emulation, std::share
                                const TuningTables& tables)
     : index_(index),
       name_("gpu " + std::to_string(index)),
+      speed_(emulation, index),
+      model_(speed_.model()),
       architecture_(emulation.architecture),
-      tuning_(tables.for_gpu(architecture_)),
+      tuning_(speed_.tuning(tables.for_gpu(architecture_))),
       context_{.device = index, .emulated = true},
       peer_access_(emulation.peer_access),
       failures_are_sticky_(emulation.failures_are_sticky),
@@ -214,10 +216,11 @@ void EmulatedDevice::enqueue_copy(const char* call, StreamRole stream, const Cop
     ++counter;
     bytes_copied_ += copy.rows * copy.row_bytes;
     // once more in its turn: the memory may have been released too early
-    enqueue(stream, call, copies_, [check, copy, move = std::move(move)] {
+    enqueue(stream, call, copies_, [this, check, copy, move = std::move(move)] {
         check();
-        if (move) return move();
-        copy_rows(copy);
+        const auto begin = EmulatedSpeed::Clock::now();
+        move ? move() : copy_rows(copy);
+        speed_.end_copy(begin, copy.rows * copy.row_bytes);
     });
 }
 
@@ -290,7 +293,9 @@ void EmulatedDevice::launch(StreamRole stream, std::function<void(Stream)> kerne
     }
     enqueue(stream, "launch", kernels_, [this, kernel = std::move(kernel)] {
         try {
+            const auto begin = EmulatedSpeed::Clock::now();
             kernel(Stream(&context_));
+            speed_.end_kernel(begin);
         } catch (const std::exception&) {
             throw;
         } catch (...) {

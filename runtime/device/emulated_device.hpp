@@ -13,6 +13,7 @@
 #include "base/blas_buffers.hpp"
 #include "runtime/device/device.hpp"
 #include "runtime/device/emulated_memory.hpp"
+#include "runtime/device/emulated_speed.hpp"
 #include "runtime/device/emulated_stream.hpp"
 #include "runtime/device/pinned_ranges.hpp"
 
@@ -159,7 +160,8 @@ class EmulatedDevice final : public Device {
 
     const int index_;
     const std::string name_;
-    const std::string model_ = "emulated GPU";
+    const EmulatedSpeed speed_;
+    const std::string model_;
     const std::string architecture_;
     const GpuTuning tuning_;
     const StreamContext context_;

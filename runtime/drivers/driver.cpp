@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <limits>
 
 #include <spdlog/spdlog.h>
 
+#include "base/process.hpp"
 #include "base/spin_lock.hpp"
 #include "base/start_thread.hpp"
-#include "base/topology.hpp"
 #include "runtime/drivers/scratch_of_task.hpp"
 #include "runtime/execution/task_errors.hpp"
 
@@ -66,8 +67,8 @@ Driver* Driver::current(const TaskGraph& graph) {
 void Driver::run() {
     driver_of_thread = this;
     // Polls: on a core that no worker is bound to, if there is one left.
-    const bool core_left = worker_.place < usable_cores();
-    if (core_left && !device_.emulated() && p_.bind) bind_this_thread(worker_.place);
+    const bool core_left = static_cast<std::size_t>(worker_.place) < p_.cores.cores().size();
+    if (core_left) p_.cores.bind_this_thread(worker_.place);
     try {
         device_.attach_thread();
     } catch (const DeviceError& error) {  // every task will say so again
@@ -92,6 +93,7 @@ void Driver::serve_until(const std::function<bool()>& done) {
 
 /// False when there was nothing to do.
 bool Driver::step() {
+    if (p_.observers.left()) stay_until_exit();
     const bool completed = complete_reached();
     const bool enqueued = enqueue_ready();
     return completed || enqueued;
@@ -177,30 +179,37 @@ bool Driver::enqueue_in_pool(StreamRole first) {
 void Driver::enqueue(Task& task) {
     DeviceWork& work = *task.on_device();
     const WorkInHand in_hand(&task);
-    InFlight flight{&task, TraceRecorder::now(), computes(work.role) ? expected_time(task) : 0, 0, {}};
+    InFlight flight{&task, TraceRecorder::now(), computes(work.role) ? expected_time(task) : 0, 0, false, {}, false};
     const Begun begun = enqueue_work(task, flight.streams);
+    flight.launched = begun.launched;
     flight.end = mark_end(task, flight.streams, begun);
+    flight.observed = begun.observed;
     pool_.enqueued(work.role, flight.end, flight.expected);
     ++in_flight_count_;
     stream(work.role).push_back(std::move(flight));
+    publish_head(work.role);
     p_.completion.enqueued(task);
 }
 
 Driver::Begun Driver::enqueue_work(Task& task, Enqueued& streams) {
     const DeviceWork& work = *task.on_device();
-    const bool traced = p_.trace.enabled();
+    const bool timed = p_.observers.times_devices() || (p_.placed != nullptr && p_.placed->observes(task));
     Begun begun;
     try {
         work.waits.for_each([&](const StreamPoint& point) {
             device_.wait_for(work.role, device_at(point.device), point.role, point.ticket);
         });
-        if (traced && !work.has_parts.load(std::memory_order_relaxed))
+        if (timed && !work.has_parts.load(std::memory_order_relaxed))
             begun.begin = device_.record(work.role, Timing::timed);
         // a task that must not run still keeps its place in the order
         if (!p_.kernels.may_run(task)) return begun;
+        if (p_.observers.any() && task.kind == TaskKind::user) {
+            p_.observers.device_started(task, device_.index());
+            begun.observed = true;
+        }
         begun.launched = !device_.lost();
         if (work.operation) {
-            work.operation({device_, traced ? Spans::wanted : Spans::unwanted, streams});
+            work.operation({device_, timed ? Spans::wanted : Spans::unwanted, streams});
         } else {
             device_.launch(work.role,
                            [this, &task, role = work.role](Stream stream) { run_kernel(task, role, stream); });
@@ -249,12 +258,33 @@ bool Driver::complete_reached() {
         while (!flights.empty() && arrived(flights.front())) {
             InFlight flight = std::move(flights.front());
             flights.pop_front();
+            publish_head(pool_.streams()[i]);
             --in_flight_count_;
             complete(flight);
             any = true;
         }
     }
     return any;
+}
+
+/// Tells threads that do not own the streams which task is first in one of them, and that something happened there.
+void Driver::publish_head(StreamRole role) {
+    const std::deque<InFlight>& flights = stream(role);
+    Head& head = heads_[static_cast<std::size_t>(role)];
+    const bool empty = flights.empty();
+    head.since.store(empty ? 0 : flights.front().enqueued, std::memory_order_relaxed);
+    head.task.store(packed(empty ? TaskRef{} : flights.front().task->ref()), std::memory_order_relaxed);
+    worker_.kernels.store(worker_.kernels.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+std::vector<Driver::StreamHead> Driver::stream_heads() const {
+    std::vector<StreamHead> found;
+    for (std::size_t i = 0; i < heads_.size(); ++i) {
+        const TaskRef task = unpacked(heads_[i].task.load(std::memory_order_relaxed));
+        if (!task.valid()) continue;
+        found.push_back({name_of(static_cast<StreamRole>(i)), task, heads_[i].since.load(std::memory_order_relaxed)});
+    }
+    return found;
 }
 
 /// Whether the device has got to the task's ends, and the tasks in front of it have completed. What failed on the way
@@ -282,22 +312,44 @@ bool Driver::arrived(InFlight& flight) {
 void Driver::complete(InFlight& flight) {
     Task& task = *flight.task;
     learn(flight);
-    record_trace(flight);
+    tell_observers(flight);
     p_.completion.finish(task, worker_);
     p_.completion.hand_on(worker_);
 }
 
-void Driver::record_trace(const InFlight& flight) {
+void Driver::tell_observers(const InFlight& flight) {
+    const std::int64_t took = record_spans(flight);
+    if (!flight.observed) return;
+    Task& task = *flight.task;
+    try {
+        const bool has_failed = p_.graph.unwritten().any() && p_.graph.unwritten().failure_of(task) != nullptr;
+        p_.observers.device_ended(task, device_.index(), took, has_failed);
+    } catch (...) {  // out of a hook
+        failed(task);
+    }
+}
+
+/// Records the spans in the trace. Returns how long the device was busy with the task; where it did not tell, how long
+/// the task was there.
+std::int64_t Driver::record_spans(const InFlight& flight) {
+    std::int64_t first = std::numeric_limits<std::int64_t>::max();
+    std::int64_t last = 0;
     for (const StreamSpan& span : flight.streams.spans) {
         Device& device = device_at(span.device);
         try {
             const std::int64_t begin_ns = device.time_of(span.role, span.begin);
             const std::int64_t end_ns = device.time_of(span.role, span.end);
-            p_.trace.record_device(*flight.task, span, begin_ns, std::max(begin_ns, end_ns));
+            if (p_.observers.trace().enabled()) {
+                p_.observers.trace().record_device(*flight.task, span, begin_ns, std::max(begin_ns, end_ns));
+            }
+            if (p_.placed != nullptr && flight.launched) p_.placed->ran(*flight.task, end_ns - begin_ns);
+            first = std::min(first, begin_ns);
+            last = std::max(last, end_ns);
         } catch (const DeviceError& error) {
-            spdlog::debug("basalt: no time for a task of the trace: {}", error.what());
+            spdlog::debug("basalt: no time for a task on a device: {}", error.what());
         }
     }
+    return first < last ? last - first : TraceRecorder::now() - flight.enqueued;
 }
 
 std::int64_t Driver::expected_time(const Task& task) const {

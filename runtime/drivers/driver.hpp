@@ -11,9 +11,11 @@
 #include <mutex>
 #include <optional>
 #include <queue>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "base/core_claims.hpp"
 #include "runtime/drivers/stream_pool.hpp"
 #include "runtime/drivers/suspects.hpp"
 #include "runtime/execution/completion.hpp"
@@ -22,7 +24,7 @@
 #include "runtime/execution/parking.hpp"
 #include "runtime/graph/task_graph.hpp"
 #include "runtime/memory/device_memory.hpp"
-#include "runtime/trace/trace_recorder.hpp"
+#include "runtime/observe/observers.hpp"
 #include "runtime/workers/progress.hpp"
 
 namespace basalt::detail {
@@ -42,10 +44,11 @@ class Driver final : public DeviceQueue {
         KernelRuns& kernels;
         Completion& completion;
         Progress& progress;
-        TraceRecorder& trace;
+        Observers& observers;
         DeviceMemory& memory;
-        bool bind;    ///< to a core of its own, where there is one
-        int streams;  ///< Config::gpu_streams
+        PlacedTasks* placed;      ///< nullptr where no policy observes tasks
+        const CoreClaims& cores;  ///< of the workers, and perhaps of the drivers
+        int streams;              ///< Config::gpu_streams
     };
     /// `place`: one that no worker has.
     Driver(const Parts& parts, Device& device, int place);
@@ -66,6 +69,17 @@ class Driver final : public DeviceQueue {
     /// Goes on feeding the device until done() holds: for what a driver's thread itself has to wait for,
     /// as in the destructor of something that a kernel captured.
     void serve_until(const std::function<bool()>& done);
+
+    /// For messages: the first task of each of its streams, and when it was enqueued. By any thread.
+    struct StreamHead {
+        std::string stream;
+        TaskRef task;
+        std::int64_t since;  ///< nanoseconds of the steady clock
+    };
+    std::vector<StreamHead> stream_heads() const;
+    /// Tasks that it has not enqueued yet. By any thread.
+    std::size_t queued() const { return queued_.load(std::memory_order_relaxed); }
+    const std::string& device_name() const { return device_.name(); }
 
     /// Counts the tasks that it completed.
     const Worker& worker() const { return worker_; }
@@ -88,7 +102,9 @@ class Driver final : public DeviceQueue {
         std::int64_t enqueued;  ///< when
         std::int64_t expected;  ///< nanoseconds that it is expected to take
         Ticket end;             ///< on its own stream, 0 where that is not known
+        bool launched;          ///< see Begun
         Enqueued streams;       ///< of its ends those that are not known to be reached
+        bool observed;          ///< its observers were told that it began
     };
 
     void run();
@@ -103,6 +119,7 @@ class Driver final : public DeviceQueue {
     struct Begun {
         Ticket begin = 0;       ///< where it begins on its stream, if that is traced
         bool launched = false;  ///< its kernel was called, or its copy enqueued
+        bool observed = false;  ///< see InFlight
     };
     Begun enqueue_work(Task& task, Enqueued& streams);
     Ticket mark_end(Task& task, Enqueued& streams, const Begun& begun);
@@ -116,9 +133,11 @@ class Driver final : public DeviceQueue {
     bool complete_reached();
     bool arrived(InFlight& flight);
     void complete(InFlight& flight);
-    void record_trace(const InFlight& flight);
+    std::int64_t record_spans(const InFlight& flight);
+    void tell_observers(const InFlight& flight);
     std::int64_t expected_time(const Task& task) const;
     void learn(const InFlight& flight);
+    void publish_head(StreamRole role);
     std::deque<InFlight>& stream(StreamRole role) { return in_flight_[static_cast<std::size_t>(role)]; }
     const std::deque<InFlight>& stream(StreamRole role) const { return in_flight_[static_cast<std::size_t>(role)]; }
 
@@ -138,6 +157,11 @@ class Driver final : public DeviceQueue {
 
     // the driver's own
     std::array<std::deque<InFlight>, stream_roles> in_flight_;
+    struct Head {
+        std::atomic<std::uint64_t> task{packed(TaskRef{})};
+        std::atomic<std::int64_t> since{0};
+    };
+    std::array<Head, stream_roles> heads_;  ///< of in_flight_, for messages: relaxed
     std::size_t in_flight_count_ = 0;
     bool blamed_ = false;  ///< the device is lost, and those that may have done it have failed
     StreamPool pool_;

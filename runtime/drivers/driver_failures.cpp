@@ -34,7 +34,7 @@ void Driver::watch_device() {
 }
 
 void Driver::failed(Task& task) {
-    fail_task(p_.graph.unwritten(), task, device_.name());
+    fail_task(p_.graph, task, device_.name());
     // afterwards: what lacks its contents for this reason is a consequence, and its graph keeps the error that came
     // first
     const DeviceWork& work = *task.on_device();

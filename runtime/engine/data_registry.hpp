@@ -2,9 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
-#include "basalt/array.hpp"
+#include "basalt/datum_handle.hpp"
 #include "runtime/engine/submission.hpp"
 #include "runtime/engine/waiting.hpp"
 
@@ -14,13 +16,23 @@ namespace basalt::detail {
 class DataRegistry {
   public:
     /// `coherence`: nullptr where there are no GPUs.
-    DataRegistry(TaskGraph& graph, Submission& submission, Waiting& waiting, const Coherence* coherence)
-        : graph_(graph), submission_(submission), waiting_(waiting), coherence_(coherence) {}
+    DataRegistry(TaskGraph& graph, Submission& submission, ArrayBlocks& blocks, Waiting& waiting,
+                 const Coherence* coherence)
+        : graph_(graph), submission_(submission), blocks_(blocks), waiting_(waiting), coherence_(coherence) {}
 
-    /// See create_datum() in basalt/array.hpp.
-    Datum* create(void* base, std::size_t element_size, Index rows, std::int32_t cols, Storage storage,
-                  std::string_view name);
-    /// See destroy_datum() there; the datum is registered here.
+    /// Elements as create_datum() and create_columns() in basalt/datum_handle.hpp describe them.
+    struct Elements {
+        void* base;
+        std::size_t element_size;
+        Index rows;
+        std::int32_t cols;
+        Index ld;
+        bool by_columns = false;  ///< the rows are what the user calls columns
+    };
+    Datum* create(const Elements& elements, Storage storage, std::string_view name);
+    /// See split_datum() there. Throws UsageError inside a task that did not create the datum.
+    std::vector<Datum*> split(Datum& datum, const Cuts& cuts);
+    /// See destroy_datum() there; the datum is registered here. A block is not waited for.
     void destroy(Datum* datum) noexcept;
     /// At the runtime's end, outside of tasks: the same for all data that are still registered.
     void release_all() noexcept;
@@ -38,9 +50,14 @@ class DataRegistry {
     bool may_wait_here(const Datum& datum);
     void wait_at_home(Datum& datum, Scope& home, Submission::Contents contents);
     void destroy_when_unused(Datum* datum, Scope& home);
+    void destroy_block(Datum& block) noexcept;
+    void make_current(Datum& datum, Scope& home, Submission::Contents contents);
+    void end_registration(Datum& datum, Scope& home);
+    DatumOwner make_block(const Datum& whole, const ArrayPart& part, const std::string& name) const;
 
     TaskGraph& graph_;
     Submission& submission_;
+    ArrayBlocks& blocks_;
     Waiting& waiting_;
     const Coherence* const coherence_;
 };

@@ -8,11 +8,13 @@ namespace basalt::detail {
 
 int GpuData::gpus_to_deal_to() const { return inside_task() || gpus_.any_lost() ? 0 : gpus_.count(); }
 
-/// The datum's current version, which is level 0's from now on. Under the root scope's lock.
-Version& GpuData::root_version(const AccessRecord& record) {
+/// The datum's current version, which is level 0's from now on, and what its memory is used through. Under the root
+/// scope's lock.
+Version& GpuData::root_version(const AccessRecord& record, Purpose purpose) {
     Datum& datum = *record.datum;
     const std::uint64_t root = graph_.root().order.id;
     if (datum.home_order != root) datum.home_order = root;
+    blocks_.make_current(graph_.root(), datum, ArrayBlocks::Contents::needed, purpose);
     return *datum.current;
 }
 
@@ -21,21 +23,23 @@ void GpuData::prefetch(const AccessRecord& record, Place place, Purpose purpose)
     if (place.is_gpu() && !gpus_.has(place.gpu_number())) {
         throw UsageError("prefetch: " + gpus_.no_such_gpu(place.gpu_number()));
     }
+    graph_.refuse_while_recording("prefetch()");
     const Scope& scope = graph_.current_scope();
     check_region(graph_, scope, record);
     if (coherence_ == nullptr || scope.owner != nullptr) return;  // inside a task the data are where they are
     const std::lock_guard guard(graph_.root().order.lock);
-    Version& version = root_version(record);
+    Version& version = root_version(record, purpose);
     if (place.is_cpu() && !version.residency) return;
     coherence_->prefetch(version, place.is_cpu() ? host_node : node_of_device(place.gpu_number()), purpose);
 }
 
 void GpuData::broadcast(const AccessRecord& record, Purpose purpose, BroadcastRoute route) {
+    graph_.refuse_while_recording("broadcast()");
     const Scope& scope = graph_.current_scope();
     check_region(graph_, scope, record);
     if (coherence_ == nullptr || scope.owner != nullptr) return;
     const std::lock_guard guard(graph_.root().order.lock);
-    coherence_->broadcast(root_version(record), purpose, route);
+    coherence_->broadcast(root_version(record, purpose), purpose, route);
 }
 
 void GpuData::leave(const Datum& datum, int device, Purpose purpose) {

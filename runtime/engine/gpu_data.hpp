@@ -1,6 +1,7 @@
 #pragma once
 
 #include "runtime/device/gpus.hpp"
+#include "runtime/engine/array_blocks.hpp"
 #include "runtime/graph/task_graph.hpp"
 #include "runtime/memory/coherence.hpp"
 
@@ -11,8 +12,8 @@ namespace basalt::detail {
 class GpuData {
   public:
     /// `coherence`: nullptr where there are no GPUs.
-    GpuData(TaskGraph& graph, const Gpus& gpus, Coherence* coherence)
-        : graph_(graph), gpus_(gpus), coherence_(coherence) {}
+    GpuData(TaskGraph& graph, const Gpus& gpus, ArrayBlocks& blocks, Coherence* coherence)
+        : graph_(graph), gpus_(gpus), blocks_(blocks), coherence_(coherence) {}
 
     /// GPUs to which an algorithm may deal its work by number: all, or none where one is lost, and inside a task, whose
     /// children run on cores.
@@ -39,10 +40,11 @@ class GpuData {
 
   private:
     bool inside_task() const { return ThreadContext::task_of(graph_) != nullptr; }
-    Version& root_version(const AccessRecord& record);
+    Version& root_version(const AccessRecord& record, Purpose purpose);
 
     TaskGraph& graph_;
     const Gpus& gpus_;
+    ArrayBlocks& blocks_;
     Coherence* const coherence_;
 };
 

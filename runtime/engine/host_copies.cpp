@@ -21,12 +21,10 @@ Copy copy_of(const HostWindow& window, void* on_device, StreamRole direction) {
     return copy;
 }
 
-std::size_t row_bytes(const Datum& datum) { return datum.element_size * static_cast<std::size_t>(datum.cols); }
-
 /// The record's first element, where the datum's lies at `base`.
 std::byte* first_element(const AccessRecord& record, void* base) {
     const Datum& datum = *record.datum;
-    return static_cast<std::byte*>(base) + row_bytes(datum) * static_cast<std::size_t>(record.row_begin) +
+    return static_cast<std::byte*>(base) + datum.row_bytes() * static_cast<std::size_t>(record.row_begin) +
            datum.element_size * static_cast<std::size_t>(record.col_begin);
 }
 
@@ -44,6 +42,7 @@ struct HostCopies::Request {
 /// copy_at(bases): what is copied when the records' data lie at these addresses.
 template <class F>
 void HostCopies::submit(const TaskOptions& options, const Request& request, const F& copy_at) {
+    graph_.refuse_while_recording("a copy");
     Scope& scope = graph_.current_scope();
     if (scope.owner != nullptr)
         throw UsageError("task '" + std::string(options.name.c_str()) + "': inside a task the data are where they are");
@@ -51,7 +50,10 @@ void HostCopies::submit(const TaskOptions& options, const Request& request, cons
     const std::lock_guard guard(scope.order.lock);
     TaskBuilder builder(graph_, scope);
     std::array<void*, 2> bases{};
-    if (scope.drained()) return builder.submit_dropped(options, request.records.data(), request.count, bases.data());
+    if (scope.drained()) {
+        builder.bind_dropped(options, request.records.data(), request.count, bases.data());
+        return builder.submit_dropped();
+    }
     builder.set_options(options, 1);
     builder.bind(request.records.data(), request.count, NoWorkOps::ops, bases.data());
     DeviceWork& work = placement_.place_on_stream(builder, request.device, request.role, bases.data(), request.at_home);
@@ -84,8 +86,8 @@ void HostCopies::submit_fetch(const TaskOptions& options, const AccessRecord& fr
                     first_element(from, bases[0]),
                     from.datum->element_size * static_cast<std::size_t>(from.col_end - from.col_begin),
                     static_cast<std::size_t>(from.row_end - from.row_begin),
-                    row_bytes(*to.datum),
-                    row_bytes(*from.datum)};
+                    to.datum->row_bytes(),
+                    from.datum->row_bytes()};
     });
 }
 

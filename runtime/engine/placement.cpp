@@ -36,6 +36,11 @@ Node Placement::check_gpu(const Scope& scope, const TaskOptions& options, const 
     const int gpu = options.place.gpu_number();
     if (!gpus_.has(gpu)) refuse(options, gpus_.no_such_gpu(gpu));
     if (ops.run_on_device == nullptr) refuse(options, "placed on a GPU but without a cuda kernel");
+    if (ops.reduction != nullptr) {
+        refuse(options,
+               "placed on a GPU with a reduce() access; such tasks run on CPU cores, with Place::cpu() or "
+               "Place::any() and a CPU kernel");
+    }
     if (options.threads.max > 1) {
         refuse(options, "a gang that is placed on a GPU; gangs run on CPU cores, with Place::cpu() or Place::any()");
     }
@@ -48,20 +53,59 @@ Node Placement::check_gpu(const Scope& scope, const TaskOptions& options, const 
     return node_of_device(gpu);
 }
 
+bool Placement::may_use_gpus(const TaskBuilder& task, const Scope& scope, const TaskOptions& options,
+                             const KernelOps& ops) const {
+    return ops.run_on_device != nullptr && gpus_.count() > 0 && scope.owner == nullptr && !task.task().gang &&
+           options.place.is_any() && ops.reduction == nullptr && (ops.emulates || !gpus_.device(0).emulated());
+}
+
+/// Of a task that may run on the cores, on GPUs, or on both. Throws DeviceError where only lost GPUs are left.
+Node Placement::ask_policy(const TaskBuilder& task, const TaskOptions& options, const KernelOps& ops, bool gpus) {
+    nodes_.clear();
+    if (ops.run != nullptr) nodes_.push_back(host_node);
+    std::optional<Node> too_small;
+    for (int gpu = 0; gpus && gpu < gpus_.count(); ++gpu) {
+        const Node node = node_of_device(gpu);
+        if (gpus_.device(gpu).lost()) continue;
+        if (coherence_->may_fit(task, node)) {
+            nodes_.push_back(node);
+        } else {
+            too_small = node;
+        }
+    }
+    if (nodes_.empty() && too_small) return *too_small;  // whose error tells the sizes
+    if (nodes_.empty()) refuse_lost(options.name.c_str(), gpus_.device(0), ", and so is every other GPU");
+    return chooser_->choose(task, options, nodes_);
+}
+
 /// The node that the options and kernels allow. Throws UsageError where there is none.
 Node Placement::choose_node(const TaskBuilder& task, const Scope& scope, const TaskOptions& options,
-                            const KernelOps& ops) const {
-    if (options.place.is_gpu()) return check_gpu(scope, options, ops);
-    const bool may_use_gpu = ops.run_on_device != nullptr && gpus_.count() > 0 && scope.owner == nullptr &&
-                             !task.task().gang && options.place.is_any() &&
-                             (ops.emulates || !gpus_.device(0).emulated());
+                            const KernelOps& ops) {
+    const bool observed = chooser_ != nullptr && scope.owner == nullptr;
+    if (options.place.is_gpu()) {
+        const Node node = check_gpu(scope, options, ops);
+        return observed ? chooser_->choose(task, options, {&node, 1}) : node;
+    }
+    const bool may_use_gpu = may_use_gpus(task, scope, options, ops);
+    if (observed && (may_use_gpu || ops.run != nullptr)) return ask_policy(task, options, ops, may_use_gpu);
     if (may_use_gpu) {
         const auto device = coherence_->choose_device(task.access_begin(), task.access_count());
         if (device) return node_of_device(*device);
         if (ops.run == nullptr) refuse_lost(options.name.c_str(), gpus_.device(0), ", and so is every other GPU");
     }
+    if (ops.run == nullptr && ops.reduction != nullptr) {
+        refuse(options, "it has a reduce() access and a cuda kernel only; such tasks need a CPU kernel");
+    }
     if (ops.run == nullptr) refuse(options, "it has a cuda kernel only, and there is no GPU that may run it here");
     return host_node;
+}
+
+void Placement::check(const Scope& scope, const TaskOptions& options, const KernelOps& ops) const {
+    if (options.place.is_gpu()) {
+        check_gpu(scope, options, ops);
+    } else if (ops.run == nullptr && (gpus_.count() == 0 || options.place.is_cpu())) {
+        refuse(options, "it has a cuda kernel only, and there is no GPU that may run it here");
+    }
 }
 
 void Placement::place(TaskBuilder& task, const Scope& scope, const TaskOptions& options, const KernelOps& ops,

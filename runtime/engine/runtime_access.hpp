@@ -11,17 +11,20 @@ class RunModels;
 namespace basalt::detail {
 
 class BeforeWait;
+class Engine;
 class GpuData;
 class GpuMemory;
 struct GraphState;
 class Gpus;
 class HostCopies;
 class HostPool;
+class RecordedRuns;
 class TraceRecorder;
 
 // What the library's own algorithms, its benches and its tests use of a Runtime in addition to its public members, each
 // part for itself. Not installed.
 
+Engine& engine_of(const Runtime& runtime);
 const Gpus& gpus_of(const Runtime& runtime);
 GpuData& gpu_data(const Runtime& runtime);
 GpuMemory& gpu_memory(const Runtime& runtime);
@@ -30,6 +33,8 @@ HostCopies& host_copies(const Runtime& runtime);
 BeforeWait& before_wait(const Runtime& runtime);
 BeforeWait& before_end(const Runtime& runtime);
 TraceRecorder& trace_of(const Runtime& runtime);
+/// See Recording.
+RecordedRuns& recorded_runs(const Runtime& runtime);
 /// Memory that GPUs copy to and from.
 HostPool& pinned_memory(const Runtime& runtime);
 /// Memory that only cores compute with.

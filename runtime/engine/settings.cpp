@@ -1,6 +1,7 @@
 #include "runtime/engine/settings.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <string>
 
@@ -17,6 +18,24 @@ void require_range(const char* name, long value, long low, long high) {
                      std::to_string(low) + " to " + std::to_string(high));
 }
 
+void check_speeds(const Emulation& emulation) {
+    constexpr double slowest = 1e6;
+    const auto& slowness = emulation.slowness;
+    if (!slowness.empty() && slowness.size() != static_cast<std::size_t>(emulation.gpus)) {
+        throw UsageError("Config::emulation.slowness has " + std::to_string(slowness.size()) +
+                         " numbers; allowed is none, or one for each of the " + std::to_string(emulation.gpus) +
+                         " GPUs");
+    }
+    for (const double factor : slowness) {
+        if (factor >= 1 && factor <= slowest) continue;
+        throw UsageError("Config::emulation.slowness = " + std::to_string(factor) + "; allowed is 1 to 1e6");
+    }
+    const double rate = emulation.link_bytes_a_second;
+    if (rate == 0 || (std::isfinite(rate) && rate >= 1e3)) return;
+    throw UsageError("Config::emulation.link_bytes_a_second = " + std::to_string(rate) +
+                     "; allowed is 0 (no limit), or 1000 or more");
+}
+
 /// The emulation that the runtime gets: its GPUs have what Config::gpu_memory lets it use. Throws UsageError
 /// for settings out of range and for memory that the host could never hold. The default may be more than that.
 Emulation checked_emulation(const Config& config) {
@@ -26,6 +45,7 @@ Emulation checked_emulation(const Config& config) {
         throw UsageError("Config::emulation.longest_delay = " + std::to_string(emulation.longest_delay.count()) +
                          " ns; allowed is 0 or more");
     }
+    check_speeds(emulation);
     const std::size_t most = std::max(Emulation{}.memory, usable_memory() / static_cast<std::size_t>(emulation.gpus));
     const auto require_room = [&](const char* name, std::size_t bytes) {
         if (bytes <= most) return;
@@ -78,6 +98,10 @@ Config checked(Config config, const std::vector<std::unique_ptr<Device>>& device
     if (config.window > Config::most_window) {
         throw UsageError("Config::window = " + std::to_string(config.window) + "; allowed is 1 to " +
                          std::to_string(Config::most_window) + ", or 0 for no limit");
+    }
+    if (config.watchdog.count() < 0 || config.watchdog > Config::longest_watchdog) {
+        throw UsageError("Config::watchdog = " + std::to_string(config.watchdog.count()) +
+                         " ms; allowed is 0 (none) to 24 hours");
     }
     if (config.workers == 0) {
         config.workers = usable_cores();

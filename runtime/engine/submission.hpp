@@ -2,10 +2,16 @@
 
 #include <cstddef>
 #include <functional>
+#include <span>
 
+#include "runtime/engine/array_blocks.hpp"
+#include "runtime/engine/at_once.hpp"
 #include "runtime/engine/placement.hpp"
+#include "runtime/engine/task_waits.hpp"
 #include "runtime/engine/window.hpp"
 #include "runtime/execution/dispatch.hpp"
+#include "runtime/observe/submission_log.hpp"
+#include "runtime/recording/recorder.hpp"
 #include "runtime/workers/outside_place.hpp"
 
 namespace basalt::detail {
@@ -18,17 +24,27 @@ class Submission {
         TaskGraph& graph;
         Window& window;
         Placement& placement;
+        ArrayBlocks& blocks;
         ReadyTasks& ready;
         Dispatch& dispatch;
         OutsidePlace& outside;
+        AtOnce& at_once;
         int workers;
-        bool gpus;  ///< there are some
+        bool gpus;           ///< there are some
+        SubmissionLog* log;  ///< nullptr where nobody wants it
     };
     explicit Submission(const Parts& parts) : p_(parts) {}
 
-    /// Submits a task of the user's from the calling thread; see Runtime::submit().
-    void submit(const TaskOptions& options, const AccessRecord* records, std::size_t count, const KernelOps& ops,
-                void* source);
+    /// What the kernels of a task are made from.
+    struct Kernels {
+        const KernelOps& ops;
+        void* source;
+    };
+    /// Submits a task of the user's from the calling thread, which follows those of `after`; see Runtime::submit().
+    Submitted submit(const TaskOptions& options, std::span<const AccessRecord> accesses, const Kernels& kernels,
+                     std::span<const TaskHandle> after = {});
+    /// Nothing holds the task back: has it run, but not by the calling thread, which holds no order's lock.
+    void queue(Task& task);
 
     /// Where the version's contents are when an internal task runs.
     enum class Contents {
@@ -40,9 +56,15 @@ class Submission {
     void submit_internal(Scope& scope, Version& version, Contents contents, std::function<void()> action);
 
   private:
-    Task* build(Scope& scope, const TaskOptions& options, const AccessRecord* records, std::size_t count,
-                const KernelOps& ops, void* source);
+    struct Entered {
+        TaskRef task;
+        Task* runnable;
+    };
+    Entered build(Scope& scope, const TaskOptions& options, std::span<const AccessRecord> accesses,
+                  const Kernels& kernels, std::span<const TaskHandle> after);
     void run(Task& task);
+    void record(Recorder& recorder, const TaskOptions& options, std::span<const AccessRecord> accesses,
+                const Kernels& kernels, std::span<const TaskHandle> after);
 
     const Parts p_;
 };

@@ -5,10 +5,16 @@
 
 namespace basalt::detail {
 
-void GraphState::check_usable(const char* what) const {
+void GraphState::require_runtime(const char* what) const {
+    mark.require_current("the Graph");
     if (runtime_ended.load(std::memory_order_acquire)) {
         throw UsageError(std::string(what) + ": the graph's runtime has ended");
     }
+}
+
+void GraphState::check_usable(const char* what) const {
+    require_runtime(what);
+    graph.refuse_while_recording(what);
     if (const Task* task = ThreadContext::task_of(graph)) {
         throw UsageError(std::string(what) + " inside task '" + task_label(*task) +
                          "': a Graph is used outside tasks; what is submitted to the runtime inside a task are its "

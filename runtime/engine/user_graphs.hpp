@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "basalt/graph.hpp"
+#include "base/process.hpp"
 #include "runtime/engine/waiting.hpp"
 #include "runtime/graph/task_graph.hpp"
 
@@ -18,9 +19,12 @@ struct GraphState {
     GraphState(Runtime& runtime, TaskGraph& graph, Waiting& waiting, UserGraphs& graphs, int priority)
         : runtime(runtime), graph(graph), waiting(waiting), graphs(graphs), scope(graph.root(), priority) {}
 
-    /// Throws UsageError where the runtime has ended, and inside a task, for which `what` is not allowed.
+    /// Throws UsageError where the runtime was left behind, see ProcessMark, or has ended.
+    void require_runtime(const char* what) const;
+    /// Throws UsageError where there is no runtime to use any more, and inside a task, for which `what` is not allowed.
     void check_usable(const char* what) const;
 
+    const ProcessMark mark{};
     Runtime& runtime;
     TaskGraph& graph;
     Waiting& waiting;

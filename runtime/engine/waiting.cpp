@@ -10,20 +10,25 @@
 
 #include "runtime/drivers/driver.hpp"
 #include "runtime/engine/stall_watch.hpp"
+#include "runtime/graph/new_task.hpp"
 
 namespace basalt::detail {
 
 void Waiting::help(const Scope& scope, const std::function<bool()>& done, Deadline deadline) {
+    // a task that this thread began might last beyond the limit
+    if (deadline && p_.spares.stand_in(scope, done, *deadline)) return;
     p_.loop.work_until(*ThreadContext::worker_of(p_.graph), scope.level, &scope, done, deadline);
 }
 
-void Waiting::help_outside(const Scope& graph, const std::function<bool()>& done) {
+void Waiting::help_outside(const Scope& graph, const std::function<bool()>& done, Deadline deadline) {
+    if (deadline) return p_.outside.leave_to_stand_in(done, *deadline);
     if (Driver* driver = Driver::current(p_.graph)) return driver->serve_until(done);
     const std::int64_t patience = stall_seconds_.load(std::memory_order_relaxed);
     StallWatch watch{std::chrono::seconds(patience)};
     const auto done_or_report = [&] {
         if (done()) return true;
-        if (watch.due() && watch.stalled(p_.progress.activity(), std::chrono::steady_clock::now())) {
+        if (!p_.waiters.on() && watch.due() &&
+            watch.stalled(p_.progress.activity(), std::chrono::steady_clock::now())) {
             report_stall(patience);
         }
         return false;
@@ -59,6 +64,8 @@ void Waiting::rethrow(const Scope::Outcome& outcome) {
 
 bool Waiting::wait_for_children(const Task& task, Scope& children, Deadline deadline) {
     const auto done = [&] { return children.outstanding.load(std::memory_order_acquire) == 1; };
+    finish_reductions(children);
+    const Waiters::Note note(p_.waiters, &task, [] { return std::string("for the tasks inside it"); });
     help(children, done, deadline);
     Scope::Outcome outcome;
     {
@@ -80,32 +87,44 @@ void Waiting::recover() {
     if (p_.progress.idle()) p_.coherence->recover();
 }
 
+/// Has the copies combined of the reductions in which the scope's tasks take part. The scope waits for that.
+void Waiting::finish_reductions(Scope& scope) {
+    const std::lock_guard guard(scope.order.lock);
+    if (scope.order.open_reductions.empty() && scope.order.closing_reductions.empty()) return;
+    NewTask::finish_reductions(p_.graph, scope, p_.graph.slot_cache(scope));
+}
+
 /// Whether nothing of the graph is in flight.
 bool Waiting::finished(const Scope& graph) const {
     if (!graph.counts_outstanding) return p_.progress.in_flight() == 0;
     return graph.outstanding.load(std::memory_order_acquire) == 1;
 }
 
-/// Where waiting for everything would never end, since the calling thread completes a task only afterwards.
-void Waiting::refuse_in_destructor() const {
+void Waiting::refuse_to_block(const char* what) const {
     const ThreadContext* context = ThreadContext::of(p_.graph);
+    if (context != nullptr && context->inside_coroutine()) {
+        throw UsageError(std::string(what) + " in the coroutine of task '" + task_label(*context->task()) +
+                         "' would block its thread; allowed is co_await of handles and futures");
+    }
     const Task* ended = context != nullptr ? context->ended() : nullptr;
     if (ended == nullptr && !on_driver_thread()) return;
-    throw UsageError("wait() in a destructor of what the kernel of " +
+    throw UsageError(std::string(what) + " in a destructor of what the kernel of " +
                      (ended != nullptr ? "task '" + task_label(*ended) + "'" : std::string("a task on a GPU")) +
                      " captured: it would wait for that very task");
 }
 
 /// False when the deadline came first.
 bool Waiting::wait_until(Deadline deadline) {
-    if (const ThreadContext* context = ThreadContext::of(p_.graph)) TaskGraph::refuse_in_device_kernel(*context);
+    if (const ThreadContext* context = ThreadContext::of(p_.graph)) TaskGraph::refuse_where_closed(*context);
+    refuse_to_block("wait()");
     if (const Task* task = ThreadContext::task_of(p_.graph)) {
         Scope* children = task->children.load(std::memory_order_acquire);
         return children == nullptr || wait_for_children(*task, *children, deadline);
     }
-    refuse_in_destructor();
+    p_.graph.refuse_while_recording("wait()");
     Scope& graph = p_.graph.current_graph();
     p_.before_wait.run_all();
+    finish_reductions(graph);
     if (p_.coherence != nullptr) {
         const std::lock_guard guard(graph.order.lock);
         p_.coherence->bring_borrowed_home();
@@ -116,12 +135,10 @@ bool Waiting::wait_until(Deadline deadline) {
                !finished(p_.graph.housekeeping());
     };
     const auto done = [&] { return finished(graph) && !only_housekeeping(); };
-    if (deadline) {
-        // a task that this thread began might last beyond the limit
-        p_.outside.leave_to_stand_in(done, *deadline);
-    } else {
-        help_outside(graph, done);
-    }
+    const Waiters::Note note(p_.waiters, nullptr, [&] {
+        return std::string(&graph == &p_.graph.root() ? "for the runtime's own graph" : "for a Graph");
+    });
+    help_outside(graph, done, deadline);
     Scope::Outcome outcome;
     {
         const std::lock_guard guard(graph.order.lock);  // another thread may submit

@@ -8,8 +8,10 @@
 #include "runtime/engine/before_wait.hpp"
 #include "runtime/graph/task_graph.hpp"
 #include "runtime/memory/coherence.hpp"
+#include "runtime/observe/waiters.hpp"
 #include "runtime/workers/outside_place.hpp"
 #include "runtime/workers/progress.hpp"
+#include "runtime/workers/spare_threads.hpp"
 #include "runtime/workers/work_loop.hpp"
 
 namespace basalt::detail {
@@ -27,6 +29,8 @@ class Waiting {
         OutsidePlace& outside;
         Coherence* coherence;  ///< nullptr where there are no GPUs
         BeforeWait& before_wait;
+        SpareThreads& spares;
+        Waiters& waiters;
     };
     explicit Waiting(const Parts& parts) : p_(parts) {}
 
@@ -37,6 +41,8 @@ class Waiting {
     void drain(const char* what) noexcept;
     /// Whether the calling thread may wait for a graph: it is neither inside a task nor in what the runtime calls.
     bool is_outside() const { return ThreadContext::of(p_.graph) == nullptr && !on_driver_thread(); }
+    /// Who waits, for the watchdog.
+    Waiters& waiters() { return p_.waiters; }
     /// Cancels the graph that the calling thread works for, if anything of it is in flight.
     void cancel() { cancel(p_.graph.current_graph()); }
     void cancel(Scope& graph);
@@ -46,14 +52,19 @@ class Waiting {
     /// Runs tasks of the scope and deeper ones, on the calling thread's place, until done() holds. The thread is inside
     /// a task, or between two of them.
     void help(const Scope& scope, const std::function<bool()>& done, Deadline deadline = {});
-    /// The same on place 0, as soon as that is to be had, for a thread outside that waits for tasks of the graph.
-    void help_outside(const Scope& graph, const std::function<bool()>& done);
+    /// The same on place 0, as soon as that is to be had, for a thread outside that waits for tasks of the graph. With
+    /// a deadline the stand-in does so in its place: a task that this thread began might last beyond it.
+    void help_outside(const Scope& graph, const std::function<bool()>& done, Deadline deadline = {});
+
+    /// Throws UsageError where `what` might never end, or must not hold up the calling thread: in a destructor of what
+    /// a kernel captured, which runs before its task counts as complete, and in a coroutine.
+    void refuse_to_block(const char* what) const;
 
   private:
     bool wait_until(Deadline deadline);
     bool wait_for_children(const Task& task, Scope& children, Deadline deadline);
-    void refuse_in_destructor() const;
     void report_stall(std::int64_t seconds);
+    void finish_reductions(Scope& scope);
     void recover();
     bool finished(const Scope& graph) const;
     bool on_driver_thread() const;

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <mutex>
 #include <span>
 
+#include "base/prefetch.hpp"
 #include "runtime/graph/region_overlap.hpp"
 #include "runtime/graph/scope.hpp"
 
@@ -16,23 +18,25 @@ bool same_region(const BoundAccess& a, const BoundAccess& b) {
     return a.row_begin == b.row_begin && a.row_end == b.row_end && a.col_begin == b.col_begin && a.col_end == b.col_end;
 }
 
-/// Whether tasks of `scope` work on behalf of `holder`: are its children, or a child's children.
-bool descends_from(const Scope* scope, const Task* holder) {
-    // the scope that the holder belongs to is as many levels up as the levels differ
-    for (; scope->level > holder->scope->level; scope = scope->parent) {
-        if (scope->owner == holder) return true;
-    }
-    return false;
-}
-
 /// The thread that submitted the task has it in its cache; another one is going to run it soon.
 void prefetch(const Task* task) {
     for (std::size_t line = 0; line < 3; ++line) {
-        __builtin_prefetch(reinterpret_cast<const char*>(task) + 64 * line, 1);
+        prefetch_to_write(reinterpret_cast<const char*>(task) + 64 * line);
     }
 }
 
 }  // namespace
+
+/// Whether tasks of `scope` work on behalf of the place's holder: are its children, or a child's children. The holder
+/// itself is not looked at: it may be handing the place on.
+bool CommuteArbiter::descends_from_holder(const Scope* scope, const Place& place) {
+    const Task* holder = place.holder.load(std::memory_order_relaxed);
+    // the scope that the holder belongs to is as many levels up as the levels differ
+    for (; scope->level > place.scope->level; scope = scope->parent) {
+        if (scope->owner == holder) return true;
+    }
+    return false;
+}
 
 void CommuteArbiter::Queue::insert(const Waiter& waiter) {
     if (empty() || waiters_.back().number < waiter.number) {
@@ -61,7 +65,7 @@ CommuteArbiter::Place& CommuteArbiter::Places::at(const BoundAccess& region, con
     }
     most_rows_ = std::max(most_rows_, region.row_end - region.row_begin);
     ++count;
-    return **by_row_.insert(position, std::make_unique<Place>(Place{region, scope, this, nullptr, {}}));
+    return **by_row_.insert(position, std::make_unique<Place>(region, scope, this));
 }
 
 template <class F>
@@ -102,7 +106,7 @@ const CommuteArbiter::PlaceList& CommuteArbiter::places_of(const Task& task) {
 /// Whether somebody holds a part of the place, other than an ancestor of those who commute there.
 bool CommuteArbiter::blocked(const Place& place) {
     return place.all->any_overlapping(place.region, [&](const Place& other) {
-        return other.holder != nullptr && !descends_from(place.scope, other.holder);
+        return other.holder.load(std::memory_order_relaxed) != nullptr && !descends_from_holder(place.scope, other);
     });
 }
 
@@ -119,16 +123,39 @@ CommuteArbiter::Place* CommuteArbiter::take(Task& task, std::span<Place* const> 
     const auto blocking =
         std::find_if(places.begin(), places.end(), [](const Place* place) { return blocked(*place); });
     if (blocking != places.end()) return *blocking;
-    for (Place* place : places) place->holder = &task;
-    task.has_regions = true;
+    if (places.size() == 1) {
+        give(*places[0], task);
+    } else {
+        for (Place* place : places) place->holder.store(&task, std::memory_order_relaxed);
+        task.has_regions = true;
+    }
     return nullptr;
 }
 
-void CommuteArbiter::release(const Task& task, std::vector<Task*>& released) {
+/// The place becomes that of the task, which needs no other.
+void CommuteArbiter::give(Place& place, Task& task) {
+    place.holder.store(&task, std::memory_order_relaxed);
+    task.set_place(&place);
+    task.has_regions = true;
+}
+
+/// If the task's place has a row, the next one of it gets the place.
+bool CommuteArbiter::hand_on(const Task& task, std::vector<Task*>& released) {
+    if (!task.has_place) return false;
+    Place& place = *static_cast<Place*>(task.place());
+    if (place.next_in_row == place.row.size()) return false;
+    Task& next = *place.row[place.next_in_row++];
+    if (place.next_in_row < place.row.size()) prefetch(place.row[place.next_in_row]);
+    give(place, next);
+    released.push_back(&next);
+    return true;
+}
+
+void CommuteArbiter::release_all(const Task& task, std::vector<Task*>& released) {
     __builtin_prefetch(task.access_begin());  // another core may have them: not under the lock
     const std::lock_guard guard(lock_);
     const PlaceList& own = places_of(task);
-    for (Place* place : own) place->holder = nullptr;
+    for (Place* place : own) place->holder.store(nullptr, std::memory_order_relaxed);
     candidates_.clear();
     for (const Place* place : own) {
         place->all->any_overlapping(place->region, [&](Place& other) {
@@ -158,6 +185,7 @@ void CommuteArbiter::let_through(std::vector<Task*>& released) {
                 blocking->waiting.insert(first);
             } else {
                 released.push_back(first.task);
+                if (!first.elsewhere) begin_row(*place);
             }
             if (!place->waiting.empty()) {
                 prefetch(place->waiting.front().task);
@@ -166,6 +194,22 @@ void CommuteArbiter::let_through(std::vector<Task*>& released) {
         }
         *earliest = candidates_.back();
         candidates_.pop_back();
+    }
+}
+
+/// Those that wait behind the place's new holder, as far as they came before what waits at overlapping places.
+void CommuteArbiter::begin_row(Place& place) const {
+    std::uint64_t first_elsewhere = std::numeric_limits<std::uint64_t>::max();
+    for (const Place* other : candidates_) {
+        if (other != &place) first_elsewhere = std::min(first_elsewhere, other->waiting.front().number);
+    }
+    place.row.clear();
+    place.next_in_row = 0;
+    while (!place.waiting.empty() && place.row.size() < most_in_a_row) {
+        const Waiter& next = place.waiting.front();
+        if (next.elsewhere || next.number > first_elsewhere) return;
+        place.row.push_back(next.task);
+        place.waiting.pop_front();
     }
 }
 

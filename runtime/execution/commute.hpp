@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -19,8 +20,14 @@ namespace basalt::detail {
 /// at overlapping regions: a task costs the same however many wait. Tasks are let through in the order in which they
 /// came, as far as their regions are free.
 ///
+/// Tasks that wait at one region and need no other get it in a row: who frees it takes up to `most_in_a_row` of them
+/// from the queue, and each hands the region to the next without the lock, on the same thread where priorities allow.
+/// So a task costs about as much as one of a chain of readwrite tasks. Tasks that need more, and those of overlapping
+/// regions that came earlier, end the row.
+///
 /// Any thread may call; one lock guards everything, since a task may need regions of several data and its section is
-/// short.
+/// short. Only rows belong to the tasks that hold their regions: to the thread that completes the holder, and from then
+/// on to the thread that completes the next one. What orders the two tasks orders these threads.
 class CommuteArbiter {
   public:
     /// True: the task holds its regions (perhaps since an earlier call) and may run. False: it is kept and will come
@@ -31,7 +38,11 @@ class CommuteArbiter {
     }
 
     /// Frees the task's regions; appends the tasks that may run now to `released`. They hold their regions.
-    void release(const Task& task, std::vector<Task*>& released);
+    void release(const Task& task, std::vector<Task*>& released) {
+        if (!hand_on(task, released)) release_all(task, released);
+    }
+
+    static constexpr std::size_t most_in_a_row = 64;
 
   private:
     struct Waiter {
@@ -55,13 +66,20 @@ class CommuteArbiter {
     /// A region on which tasks of one scope commute. What blocks one of them blocks them all: they have the same
     /// ancestors, and it is those that may hold what their descendants use.
     struct Place {
+        Place(const BoundAccess& region, const Scope* scope, const Places* all)
+            : region(region), scope(scope), all(all) {}
+
         BoundAccess region;
         const Scope* scope;
         const Places* all;  ///< those of the same version
-        const Task* holder = nullptr;
+        /// Written under the lock, or by the thread that hands the place on. Relaxed suffices: other threads only ask
+        /// whether there is one, and whether it is an ancestor of theirs; who works for the holder knows of it.
+        std::atomic<const Task*> holder = nullptr;
         Queue waiting;
+        std::vector<Task*> row{};  ///< of the holder: those that get the place next, without other regions
+        std::size_t next_in_row = 0;
 
-        bool idle() const { return holder == nullptr && waiting.empty(); }
+        bool idle() const { return holder.load(std::memory_order_relaxed) == nullptr && waiting.empty(); }
     };
     /// The places of one version, by their first row.
     class Places {
@@ -81,6 +99,11 @@ class CommuteArbiter {
     using PlaceList = std::vector<Place*>;
 
     bool acquire_new(Task& task);
+    static bool hand_on(const Task& task, std::vector<Task*>& released);
+    void release_all(const Task& task, std::vector<Task*>& released);
+    static void give(Place& place, Task& task);
+    static bool descends_from_holder(const Scope* scope, const Place& place);
+    void begin_row(Place& place) const;
     /// The places that the task needs.
     const PlaceList& places_of(const Task& task);
     static bool blocked(const Place& place);

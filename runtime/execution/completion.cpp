@@ -2,15 +2,21 @@
 
 #include <array>
 #include <exception>
+#include <memory>
+#include <mutex>
+#include <string>
 #include <utility>
 
 #include "runtime/execution/task_errors.hpp"
+#include "runtime/graph/new_task.hpp"
+#include "runtime/graph/recorded_frame.hpp"
 
 namespace basalt::detail {
 
 void Completion::kernel_done(Task& task, Worker& worker) {
     Scope* children = task.children.load(std::memory_order_acquire);
     if (children != nullptr) {
+        finish_reductions(*children, worker);
         // acq_rel: the thread that completes the task has seen all that its kernel and its children wrote
         if (children->outstanding.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
         close_children(task, children);
@@ -18,13 +24,21 @@ void Completion::kernel_done(Task& task, Worker& worker) {
     finish(task, worker);
 }
 
+/// Of what the task has submitted: it is complete only when the copies have been combined.
+void Completion::finish_reductions(Scope& children, Worker& worker) {
+    const std::lock_guard guard(children.order.lock);
+    if (!children.order.open_reductions.empty()) NewTask::finish_reductions(graph_, children, worker.cache);
+}
+
 void Completion::close_children(Task& task, Scope* children) {
     if (std::exception_ptr error = children->take_outcome().error) {
+        task.scope->fail(error);  // first: see fail_task()
         graph_.unwritten().fail(task, "task " + task_label(task) + " failed, because a task inside it did");
-        task.scope->fail(std::move(error));
+        graph_.outcomes().note(task, error);
     } else if (task.scope->drained()) {
-        graph_.unwritten().fail(task,
-                                "its graph was cancelled before what is inside task " + task_label(task) + " ran");
+        const std::string why = "its graph was cancelled before what is inside task " + task_label(task) + " ran";
+        graph_.unwritten().fail(task, why);
+        graph_.outcomes().note(task, std::make_exception_ptr(Cancelled(why)));
     }
     graph_.retire(children);
 }
@@ -32,7 +46,7 @@ void Completion::close_children(Task& task, Scope* children) {
 void Completion::clear_payload(Task& task, Worker& worker) {
     if (task.ops != nullptr && task.ops->destroy == nullptr && task.kernel_is_inline()) {
         task.ops = nullptr;
-    } else if (task.ops != nullptr && worker.post == Worker::Post::place) {
+    } else if (task.ops != nullptr && worker.post != Worker::Post::driver) {
         const ThreadContext between_tasks(graph_, &worker, nullptr, &task);  // destructors may wait, and work meanwhile
         graph_.pool().destroy_kernel(worker.cache, task);
     } else {
@@ -48,33 +62,53 @@ void Completion::finish(Task& task, Worker& worker) {
     for (Task* next = &task; next != nullptr;) next = complete(*next, worker);
 }
 
+void Completion::leave(Scope& scope, Worker& worker) {
+    if (Task* owner = settle(scope, worker)) finish(*owner, worker);
+}
+
 /// Returns the task around it that completes next, if this was the last of its children.
 Task* Completion::complete(Task& task, Worker& worker) {
-    if (graph_.unwritten().any() && task.kind == TaskKind::user) {
-        if (const auto missing = graph_.unwritten().settle(task)) drop_task(task, *missing);
+    std::shared_ptr<const std::string> failure;
+    if (graph_.unwritten().any() && is_users(task.kind)) {
+        const Unwritten::Ending ending = graph_.unwritten().settle(task);
+        if (ending.refusal) drop_task(graph_, task, *ending.refusal);
+        failure = ending.failure;
+    }
+    if (task.kind == TaskKind::recorded) {
+        auto& frame = static_cast<RecordedFrame&>(task);
+        Scope* const ended = frame.run->task_done(frame, worker);
+        return ended != nullptr ? settle(*ended, worker) : nullptr;
     }
     if (task.commutes) ready_.release_regions(task, worker.released);
+    if (placed_ != nullptr) placed_->completed(task);  // before its slot may have another tenant
     Scope& scope = *task.scope;
-    const bool internal = task.kind == TaskKind::internal;
+    const bool wakes = task.kind == TaskKind::internal || task.kind == TaskKind::signal;
     const std::uint64_t next_tenant = Task::after(task.successors.load(std::memory_order_relaxed));
     // release: who finds the generation advanced sees what the task wrote; acquire: the edges' contents
-    release_successors(task.successors.exchange(next_tenant, std::memory_order_acq_rel), worker);
+    release_successors(task.successors.exchange(next_tenant, std::memory_order_acq_rel), failure.get(), worker);
     // only now: destroying what the kernel captured may wait for data that this very task used
     clear_payload(task, worker);
     graph_.pool().give_back(worker.cache, task.slot);
     Task* owner = settle(scope, worker);
-    // threads that wait for one datum wait for such a task; the scope may be gone and is only a name here
-    if (internal && parking_.anyone_parked()) parking_.wake_waiting();
+    // threads that wait for one datum or task wait for such a task; the scope may be gone and is only a name here
+    if (wakes && parking_.anyone_parked()) parking_.wake_waiting();
     return owner;
 }
 
-void Completion::release_successors(std::uint64_t closed, Worker& worker) {
+/// Failures spread along data, and along the edges that after() made.
+inline void Completion::spread(std::uint32_t edge, const Task& target, const std::string& failure) {
+    if ((edge & TaskPool::spreads_failure) != 0) graph_.unwritten().doom(target, failure);
+}
+
+/// `failure`: why the task did not succeed; nullptr where it did.
+void Completion::release_successors(std::uint64_t closed, const std::string* failure, Worker& worker) {
     const bool was_enqueued = (closed & Task::enqueued) != 0;
     auto edge = static_cast<std::uint32_t>(closed);
     while (edge != Task::no_edge) {
         Task* target = nullptr;
         // read before the decrement: after it the target may run and its slot get another task
-        edge = graph_.pool().next_edge(edge, target);
+        const std::uint32_t this_edge = std::exchange(edge, graph_.pool().next_edge(edge, target));
+        if (failure != nullptr) spread(this_edge, *target, *failure);
         if (was_enqueued && target->on_device() != nullptr) {  // enqueued behind this one, see enqueued()
             // release: its driver completes the task once it sees that no edge leads to it any more
             target->on_device()->unfinished.fetch_sub(1, std::memory_order_release);
@@ -82,7 +116,7 @@ void Completion::release_successors(std::uint64_t closed, Worker& worker) {
         }
         // acq_rel: the last predecessor passes on what all of them wrote
         if (target->pending.fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
-        if (target->kind == TaskKind::sync) {
+        if (target->kind == TaskKind::sync || target->kind == TaskKind::signal) {
             finish(*target, worker);
         } else if (target->on_device() != nullptr) {
             dispatch_.to_device(*target);
@@ -96,9 +130,12 @@ void Completion::enqueued(Task& task) {
     const DeviceWork& work = *task.on_device();
     // release: a submitter that sees the mark sees the ends; acquire: the edges' contents. The edges stay on the list.
     auto edge = static_cast<std::uint32_t>(task.successors.fetch_or(Task::enqueued, std::memory_order_acq_rel));
+    std::shared_ptr<const std::string> failure;
+    if (graph_.unwritten().any()) failure = graph_.unwritten().failure_of(task);
     while (edge != Task::no_edge) {
         Task* target = nullptr;
-        edge = graph_.pool().next_edge(edge, target);
+        const std::uint32_t this_edge = std::exchange(edge, graph_.pool().next_edge(edge, target));
+        if (failure) spread(this_edge, *target, *failure);
         DeviceWork* successor = target->on_device();
         if (successor == nullptr) continue;  // it waits for completion
         std::array<StreamPoint, DeviceWork::most_ends> ends;

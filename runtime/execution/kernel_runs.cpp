@@ -13,9 +13,8 @@ namespace basalt::detail {
 
 namespace {
 
-TeamBarrier& solo_barrier() {
-    static TeamBarrier barrier(1);
-    return barrier;
+std::string place_text(const Worker& worker) {
+    return worker.post == Worker::Post::spare ? "cpu spare thread" : "cpu worker " + std::to_string(worker.place);
 }
 
 /// The kernel called pthread_exit(), or its thread was cancelled: the thread is the runtime's, or waits in it, and no
@@ -28,12 +27,19 @@ TeamBarrier& solo_barrier() {
 
 }  // namespace
 
-void KernelRuns::run(Task& task, Worker& worker, const Team& team) {
+/// The team of a task that is no gang.
+const Team& KernelRuns::alone() {
+    static TeamBarrier barrier(1);
+    static const Team team(0, barrier);
+    return team;
+}
+
+bool KernelRuns::run(Task& task, Worker& worker, const Team& team, const KernelOps& ops, void* storage) {
     // a thread that works for a gang, as a member or on its children, counts as busy with it (see GangHall)
     const bool for_gang = team.size() > 1 || task.scope->inside_gang;
     worker.gangs += for_gang ? 1 : 0;
-    const bool traced = trace_.enabled() && task.kind == TaskKind::user;
-    const std::int64_t begin = traced ? TraceRecorder::now() : 0;
+    const bool measured = placed_ != nullptr && team.rank() == 0 && placed_->observes(task);
+    const std::int64_t begin = measured ? TraceRecorder::now() : 0;
     bool failed = false;
     worker.kernels.store(worker.kernels.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     // a task that waits runs others meanwhile
@@ -42,43 +48,65 @@ void KernelRuns::run(Task& task, Worker& worker, const Team& team) {
     {
         const ThreadContext context(graph_, &worker, &task);
         try {
-            task.ops->run(task.kernel_storage(), team);
+            ops.run(storage, nullptr, team);
         } catch (abi::__forced_unwind&) {
             terminate_with_thread(task);
         } catch (...) {
-            fail_task(graph_.unwritten(), task, "cpu worker " + std::to_string(worker.place));
+            fail_task(graph_, task, place_text(worker));
             failed = true;
         }
     }
     worker.running.store(outer, std::memory_order_relaxed);
-    if (traced) trace_.record(worker.place, task, begin);
+    if (measured && !failed) placed_->ran(task, TraceRecorder::now() - begin);
+    observers_.kernel_returned(task);
     worker.gangs -= for_gang ? 1 : 0;
     // no member may wait for this one any more
     if (team.size() > 1) failed ? team.poison() : team.drop();
+    return failed;
 }
 
-void KernelRuns::run_alone(Task& task, Worker& worker) {
-    if (may_run(task)) run(task, worker, Team(0, solo_barrier()));
+bool KernelRuns::run_as_member(Task& task, Worker& worker, const Team& team) {
+    const std::int64_t begin = observes(task) ? observers_.member_started() : 0;
+    const bool failed = run(task, worker, team);
+    observers_.member_ended(task, worker, begin);
+    return failed;
 }
 
-void KernelRuns::note_cancelled(const Task& task) {
-    graph_.unwritten().fail(task, "task " + task_label(task) + " did not run, because its graph was cancelled");
+/// False where a hook throws, which counts as thrown by the kernel. Then the task does not run.
+bool KernelRuns::begin_observed(Task& task, Worker& worker, Observers::Run& record) {
+    try {
+        observers_.started(task, worker, record);
+        return true;
+    } catch (...) {
+        fail_task(graph_, task, place_text(worker));
+        return false;
+    }
+}
+
+void KernelRuns::end_observed(Task& task, Worker& worker, const Observers::Run& record, bool failed) {
+    try {
+        observers_.ended(task, worker, record, failed);
+    } catch (...) {
+        fail_task(graph_, task, place_text(worker));
+    }
 }
 
 bool KernelRuns::may_still_run(Task& task) {
     if (task.scope->drained()) {
-        note_cancelled(task);
-        return false;
+        cancel_task(graph_, task);
+    } else {
+        const auto refusal = graph_.unwritten().begin(task);
+        if (!refusal) return true;
+        drop_task(graph_, task, *refusal);
     }
-    const auto missing = graph_.unwritten().begin(task);
-    if (missing) drop_task(task, *missing);
-    return !missing;
+    observers_.cancelled(task);
+    return false;
 }
 
 void KernelRuns::run_on_device(Task& task, Stream stream) {
-    if (task.scope->drained()) return note_cancelled(task);
+    if (task.scope->drained()) return cancel_task(graph_, task);
     const ThreadContext inside(graph_, nullptr, &task);
-    task.ops->run_on_device(task.kernel_storage(), stream);
+    task.ops->run_on_device(task.kernel_storage(), nullptr, stream);
 }
 
 }  // namespace basalt::detail

@@ -14,8 +14,8 @@ bool may_lead(const Worker& worker, const Task& task) {
 
 }  // namespace
 
-ReadyTasks::ReadyTasks(std::string policy, int places, ParkingLot& parking)
-    : policy_(std::move(policy)), places_(places), parking_(parking) {
+ReadyTasks::ReadyTasks(std::string policy, Neighbours places, ParkingLot& parking)
+    : policy_(std::move(policy)), places_(std::move(places)), parking_(parking) {
     make_level(0);
 }
 
@@ -60,7 +60,7 @@ void ReadyTasks::push(Task* const* tasks, std::size_t count, const Worker* worke
     push_run(count);
 }
 
-Task* ReadyTasks::pop(Worker& worker, int min_level) {
+Task* ReadyTasks::pop_at_place(Worker& worker, int min_level) {
     Task* found = nullptr;
     for (int level = deepest_level_.load(std::memory_order_acquire);
          found == nullptr && level >= std::min(min_level, levels - 1); --level) {
@@ -91,10 +91,28 @@ void ReadyTasks::push_set_aside(Worker& worker) {
     for (Task* task : worker.set_aside) scheduler(task->scope->level).push(worker.place, &task, 1);
     worker.set_aside.clear();
     // rare; and not every sleeper may lead these gangs either
-    if (parking_.anyone_parked()) parking_.wake(levels, places_);
+    if (parking_.anyone_parked()) parking_.wake(levels, places_.places());
 }
 
 Task* ReadyTasks::choose_released(Worker& worker, int min_level) {
+    std::vector<Task*>& released = worker.released;
+    Task* best = released.front();
+    if (released.size() == 1 && !best->commutes && best->scope->level >= min_level) {
+        released.clear();
+    } else {
+        best = choose_among_released(worker, min_level);
+    }
+    if (best == nullptr) return nullptr;
+    best = scheduler(best->scope->level).exchange(worker.place, best);
+    if (!may_lead(worker, *best)) {
+        push(&best, 1, &worker);
+        return nullptr;
+    }
+    return best;
+}
+
+/// The task of the highest priority; the others go to the scheduler.
+Task* ReadyTasks::choose_among_released(Worker& worker, int min_level) {
     std::vector<Task*>& released = worker.released;
     Task* best = nullptr;
     std::size_t kept = 0;
@@ -107,12 +125,6 @@ Task* ReadyTasks::choose_released(Worker& worker, int min_level) {
     }
     if (kept > 0) push(released.data(), kept, &worker);
     released.clear();
-    if (best == nullptr) return nullptr;
-    best = scheduler(best->scope->level).exchange(worker.place, best);
-    if (!may_lead(worker, *best)) {
-        push(&best, 1, &worker);
-        return nullptr;
-    }
     return best;
 }
 

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "runtime/execution/neighbours.hpp"
 
 namespace basalt::detail {
 
@@ -14,7 +17,7 @@ struct Task;
 /// A policy: which ready task runs where. Policies live in schedulers/, one a file; they look at a task's priority
 /// and at nothing else.
 ///
-/// The engine keeps one object for each nesting level in use. Each worker is one of `workers` places; at
+/// The engine keeps one object for each nesting level in use. Each worker is one of several places; at
 /// most one thread works a place at a time, and `place` is the caller's own. A thread that has none only pushes. All
 /// members may be called concurrently from different places.
 class Scheduler {
@@ -38,11 +41,14 @@ class Scheduler {
     /// another one.
     virtual Task* exchange(int place, Task* candidate) = 0;
 
+    /// The number of tasks in the place's queue, which may be out of date; nullptr where places have no queues.
+    virtual const std::atomic<std::size_t>* queued([[maybe_unused]] int place) const { return nullptr; }
+
     /// Whether pop() would find nothing. Exact while no thread pushes.
     virtual bool empty() const = 0;
 };
 
 /// Defined in schedulers/. Throws UsageError for a name that is not in scheduler_names().
-std::unique_ptr<Scheduler> make_scheduler(std::string_view name, int workers);
+std::unique_ptr<Scheduler> make_scheduler(std::string_view name, const Neighbours& places);
 
 }  // namespace basalt::detail

@@ -2,25 +2,17 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <exception>
 #include <utility>
 
 #include "basalt/error.hpp"
 #include "runtime/graph/datum.hpp"
+#include "runtime/graph/recorded_frame.hpp"
 #include "runtime/graph/scope.hpp"
 
 namespace basalt::detail {
 
 namespace {
-
-const char* mode_name(AccessMode mode) {
-    switch (mode) {
-        case AccessMode::read: return "read";
-        case AccessMode::write: return "write";
-        case AccessMode::readwrite: return "readwrite";
-        case AccessMode::commute: return "commute";
-    }
-    return "";
-}
 
 std::string data_label(const Task& task) {
     constexpr std::uint32_t most_shown = 8;
@@ -63,29 +55,35 @@ bool is(const std::exception_ptr& error) {
 
 }  // namespace
 
-std::string message_of(const std::exception_ptr& error) {
-    try {
-        std::rethrow_exception(error);
-    } catch (const std::exception& known) {
-        return known.what();
-    } catch (...) {
-        return "an exception that is no std::exception";
-    }
-}
-
-void fail_task(Unwritten& unwritten, Task& task, const std::string& place) {
+void fail_task(TaskGraph& graph, Task& task, const std::string& place) {
+    if (task.kind == TaskKind::recorded) static_cast<RecordedFrame&>(task).bind_accesses();
     std::exception_ptr error = std::current_exception();
-    unwritten.fail(task, reason_of(task, place, error));
+    const std::string reason = reason_of(task, place, error);
     // that a graph was cancelled is no news to it, nor that something in it was not written
-    if (task.scope->drained() && (is<Cancelled>(error) || is<DataError>(error))) return;
+    const bool known =
+        task.scope->drained() && (is<Cancelled>(error) || is<DataError>(error) || is<PredecessorError>(error));
     // a child's error that the parent did not handle keeps naming the child
-    if (!is<TaskError>(error)) error = wrap_error(task, place, std::move(error));
-    task.scope->fail(std::move(error));
+    if (!known && !is<TaskError>(error)) error = wrap_error(task, place, std::move(error));
+    if (!known) task.scope->fail(error);
+    // Behind the above: of tasks that reduce together in one graph, another one may begin just now. If it finds that
+    // there are no contents, the graph has its error already.
+    graph.unwritten().fail(task, reason);
+    graph.outcomes().note(task, error);
 }
 
-void drop_task(Task& task, const std::string& missing) {
-    const std::string what = "task " + task_label(task) + " did not run: " + missing;
-    task.scope->keep_error(std::make_exception_ptr(DataError(what)));
+void drop_task(TaskGraph& graph, Task& task, const Unwritten::Refusal& refusal) {
+    const std::string what = "task " + task_label(task) + " did not run: " + refusal.why;
+    const bool by_data = refusal.cause == Unwritten::Refusal::Cause::data;
+    std::exception_ptr error =
+        by_data ? std::make_exception_ptr(DataError(what)) : std::make_exception_ptr(PredecessorError(what));
+    graph.outcomes().note(task, error);
+    task.scope->keep_error(std::move(error));
+}
+
+void cancel_task(TaskGraph& graph, const Task& task) {
+    const std::string what = "task " + task_label(task) + " did not run, because its graph was cancelled";
+    graph.unwritten().fail(task, what);
+    graph.outcomes().note(task, std::make_exception_ptr(Cancelled(what)));
 }
 
 }  // namespace basalt::detail

@@ -35,8 +35,11 @@ struct Gang {
 
     Task& task;
     const GangPlan plan;
-    int wanted;            ///< the plan's, or fewer if workers turned out to be late; guarded by the hall's lock
-    bool dropped = false;  ///< its graph was cancelled: members leave at once
+    int wanted;  ///< the plan's, or fewer if workers turned out to be late; guarded by the hall's lock
+    /// Whether the members run the kernel, or leave at once, as when its graph was cancelled.
+    enum class Kernel : bool { runs, dropped };
+    Kernel kernel = Kernel::runs;     ///< published by `entered`
+    std::atomic<bool> failed{false};  ///< a member's kernel threw
     /// Members so far. Written under the hall's lock; the leader polls it before it takes the lock.
     std::atomic<int> joined;
     /// 0 while the gang assembles; 1 once it is complete, `barrier` is there and members may enter.

@@ -119,7 +119,20 @@ void Gangs::lead(Task& task, Worker& worker) {
     const int size = assemble(gang, worker);
     TeamBarrier barrier(size);
     gang.barrier = &barrier;
-    gang.dropped = !kernels_.may_run(task);  // decided once: all members run the kernel, or none
+    if (!kernels_.may_run(task)) return run(gang, worker, Gang::Kernel::dropped);  // all members run it, or none
+    bool begun = false;
+    kernels_.run_gang(task, worker, [&] {
+        begun = true;
+        run(gang, worker, Gang::Kernel::runs);
+        return gang.failed.load(std::memory_order_relaxed);
+    });
+    if (!begun) run(gang, worker, Gang::Kernel::dropped);  // a hook threw
+}
+
+/// Lets the members in, and waits until all have left.
+void Gangs::run(Gang& gang, Worker& worker, Gang::Kernel kernel) {
+    gang.kernel = kernel;
+    const int size = gang.barrier->size();
     gang.inside.store(static_cast<std::uint32_t>(size), std::memory_order_relaxed);
     gang.entered.store(1, std::memory_order_release);
     gang.entered.notify_all();
@@ -135,7 +148,9 @@ void Gangs::enter(Gang& gang, int rank, Worker& worker) {
     // too: otherwise it could join a gang that waits for this leader.
     const int leader_waits = gang.plan.with_leader ? 0 : 1;
     worker.gangs += leader_waits;
-    if (!gang.dropped) kernels_.run(gang.task, worker, Team(rank, *gang.barrier));
+    if (gang.kernel == Gang::Kernel::runs && kernels_.run_as_member(gang.task, worker, Team(rank, *gang.barrier))) {
+        gang.failed.store(true, std::memory_order_relaxed);  // published by leaving
+    }
     worker.gangs -= leader_waits;
     // release: the leader, which completes the task, sees what this member wrote. The gang may be gone afterwards; only
     // its address is used.

@@ -51,6 +51,7 @@ class Gangs {
     bool some_late() const;
     GangPlan plan(const Task& task, Worker& leader) const;
     int assemble(Gang& gang, Worker& worker);
+    void run(Gang& gang, Worker& worker, Gang::Kernel kernel);
     void enter(Gang& gang, int rank, Worker& worker);
 
     const std::vector<std::unique_ptr<Worker>>& workers_;

@@ -1,18 +1,24 @@
 #include "runtime/graph/access_binding.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "runtime/graph/datum_pool.hpp"
+#include "runtime/graph/task_graph.hpp"
 
 namespace basalt::detail {
 
 namespace {
 
+std::string interval(Index begin, Index end) { return " [" + std::to_string(begin) + ", " + std::to_string(end) + ")"; }
+
 std::string describe(const AccessRecord& r) {
-    return r.datum->name + " rows [" + std::to_string(r.row_begin) + ", " + std::to_string(r.row_end) + ") columns [" +
-           std::to_string(r.col_begin) + ", " + std::to_string(r.col_end) + ")";
+    const std::string rows = interval(r.row_begin, r.row_end), cols = interval(r.col_begin, r.col_end);
+    const bool swapped = r.datum->by_columns;
+    return r.datum->name + " rows" + (swapped ? cols : rows) + " columns" + (swapped ? rows : cols);
 }
 
 /// The parent's accesses must cover the region.
@@ -31,6 +37,23 @@ Version& resolve_in_task(Scope& scope, const AccessRecord& record) {
     return *version;
 }
 
+/// Whether a task with these accesses waits for that user of the datum also as the writer of what it reads. (Of what
+/// has many accesses this is not asked.)
+bool waits_anyway(const Datum& datum, TaskRef user, const AccessRecord* records, std::size_t count) {
+    constexpr std::size_t few_accesses = 16;
+    return count <= few_accesses && std::any_of(records, records + count, [&](const AccessRecord& other) {
+               return (other.mode == AccessMode::read || other.mode == AccessMode::readwrite) &&
+                      other.datum->home_order == datum.home_order &&
+                      other.datum->current->accesses.last_written_by(user, other);
+           });
+}
+
+/// The version as one that nobody has used.
+Version* cleared(Version& version) {
+    version.accesses.clear();
+    return &version;
+}
+
 }  // namespace
 
 void check_unusual_region(const TaskGraph& graph, const Scope& scope, const AccessRecord& r) {
@@ -41,6 +64,9 @@ void check_unusual_region(const TaskGraph& graph, const Scope& scope, const Acce
         datum.is(r.generation + 1) && scope.owner != nullptr && datum.home_order != scope.order.id;
     if (!datum.is(r.generation) && !may_be_parents) {
         const std::string name = DatumPool::of_process().name_of_former(datum, r.generation);
+        if (DatumPool::of_process().was_left(datum)) {
+            ProcessMark::refuse_left("access to array or matrix '" + name + "'");
+        }
         throw UsageError("access to an array or matrix that was released" + (name.empty() ? "" : ": '" + name + "'"));
     }
     if (datum.graph != &graph) {
@@ -59,33 +85,39 @@ Version& resolve_elsewhere(Scope& scope, const AccessRecord& record) {
     return *datum.current;
 }
 
-bool may_rename_array(const AccessRecord& record, const AccessRecord* records, std::size_t count,
-                      const DependencySink& sink) {
-    constexpr int most_versions = 16;
+bool may_rename_array(const TaskGraph& graph, const AccessRecord& record, const AccessRecord* records,
+                      std::size_t count) {
     Datum& datum = *record.datum;
-    if (datum.bytes() == 0) return false;
+    if (datum.bytes() == 0 || datum.shares_memory) return false;
     if (record.row_begin != 0 || record.row_end != datum.rows) return false;
     if (record.col_begin != 0 || record.col_end != datum.cols) return false;
     const auto times =
         std::count_if(records, records + count, [&](const AccessRecord& other) { return other.datum == &datum; });
-    if (times != 1 || !datum.current->accesses.busy(sink)) return false;
-    const std::lock_guard guard(datum.retired_lock);
-    return datum.retired_versions < most_versions;
+    return times == 1 && datum.current->accesses.any_user([&](TaskRef user) {
+        return !graph.completed(user) && !waits_anyway(datum, user, records, count);
+    });
 }
 
-std::unique_ptr<Version> fresh_version(Datum& datum) {
+bool in_use(const TaskGraph& graph, const Version& version) {
+    return version.accesses.any_user([&](TaskRef user) { return !graph.completed(user); });
+}
+
+Version* fresh_version(const TaskGraph& graph, Datum& datum) {
+    constexpr std::size_t most_versions = 16;
+    if (!datum.former.empty() && !in_use(graph, datum.former.front())) {
+        return cleared(datum.former.pop_front());
+    }
+    if (datum.may_have_unused) {
+        const std::lock_guard guard(datum.retired_lock);
+        if (!datum.unused.empty()) return cleared(datum.unused.pop_front());
+        datum.may_have_unused = datum.retired_versions > 0;
+    }
+    if (datum.further.size() == most_versions) return nullptr;
     auto fresh = std::make_unique<Version>();
     fresh->datum = &datum;
-    {
-        const std::lock_guard guard(datum.retired_lock);
-        if (!datum.spare_buffers.empty()) {
-            fresh->owned = std::move(datum.spare_buffers.back());
-            datum.spare_buffers.pop_back();
-        }
-    }
-    if (fresh->owned.data() == nullptr) fresh->owned = HostBuffer(datum.bytes());
+    fresh->owned = HostBuffer(datum.bytes());
     fresh->base = fresh->owned.data();
-    return fresh;
+    return datum.further.emplace_back(std::move(fresh)).get();
 }
 
 }  // namespace basalt::detail

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 
 #include "runtime/graph/datum.hpp"
 #include "runtime/graph/scope.hpp"
@@ -21,8 +20,8 @@ inline bool has_region(const Datum& datum, const AccessRecord& r) {
 
 void check_unusual_region(const TaskGraph& graph, const Scope& scope, const AccessRecord& record);
 Version& resolve_elsewhere(Scope& scope, const AccessRecord& record);
-bool may_rename_array(const AccessRecord& record, const AccessRecord* records, std::size_t count,
-                      const DependencySink& sink);
+bool may_rename_array(const TaskGraph& graph, const AccessRecord& record, const AccessRecord* records,
+                      std::size_t count);
 
 /// Throws UsageError where the graph's runtime has no such datum, or the datum no such region. What the program has
 /// given up is still there for the children of the tasks that use it.
@@ -38,15 +37,18 @@ inline Version& resolve(Scope& scope, const AccessRecord& record) {
     return record.datum->home_order == scope.order.id ? *record.datum->current : resolve_elsewhere(scope, record);
 }
 
-/// Whether a task of this scope with these accesses may get a fresh version of the record's datum, since it overwrites
-/// all of it while others use the current one.
-inline bool may_rename(const Scope& scope, const AccessRecord& record, const AccessRecord* records, std::size_t count,
-                       const DependencySink& sink) {
+/// Whether a task of this scope with these accesses had better get a fresh version of the record's datum, since it
+/// overwrites all of it while others use the current one, for whom it would not wait otherwise.
+inline bool may_rename(const TaskGraph& graph, const Scope& scope, const AccessRecord& record,
+                       const AccessRecord* records, std::size_t count) {
     return record.mode == AccessMode::write && record.datum->renameable && record.datum->home_order == scope.order.id &&
-           may_rename_array(record, records, count, sink);
+           may_rename_array(graph, record, records, count);
 }
 
-/// Storage for the datum's next contents.
-std::unique_ptr<Version> fresh_version(Datum& datum);
+/// Whether a task that uses the version, or used it, has not completed.
+bool in_use(const TaskGraph& graph, const Version& version);
+
+/// A version for the datum's next contents; nullptr where too many are in use.
+Version* fresh_version(const TaskGraph& graph, Datum& datum);
 
 }  // namespace basalt::detail

@@ -4,37 +4,73 @@
 
 namespace basalt::detail {
 
-namespace {
+void add_to_group(TaskGroup& group, TaskRef task, DependencySink& sink) {
+    // A group that long is looked through for completed tasks, and if most are still running, one node takes
+    // their place: lists stay short however many tasks read a datum between two writes.
+    constexpr std::size_t group_limit = 64;
+    if (group.size() >= group_limit) {
+        group.erase_if([&](TaskRef member) { return sink.completed(member); });
+        if (group.size() > group_limit / 2) {
+            const TaskRef node = sink.join(group);
+            group.clear();
+            if (node.valid()) group.push_back(node);  // not valid: all have completed meanwhile
+        }
+    }
+    group.push_back(task);
+}
 
-// A group that long is looked through for completed tasks, and if most are still running, one node takes
-// their place: lists stay short however many tasks read a datum between two writes.
-constexpr std::size_t group_limit = 64;
+/// The region's next user waits for the task that closes the reduction.
+inline void AccessMap::leave_reduction(Segment& segment, DependencySink& sink) {
+    if (segment.reduction == nullptr) [[likely]]
+        return;
+    segment.writer = sink.close(*segment.reduction);
+    segment.reduction.reset();
+}
 
-}  // namespace
+inline void AccessMap::hazards_of_write(Segment& segment, DependencySink& sink) {
+    leave_reduction(segment, sink);
+    // the group waits for the writer itself, so the writer is implied by any member of it
+    if (segment.group.empty()) sink.depend_on(segment.writer);
+    for (const TaskRef& member : segment.group) sink.depend_on(member);
+}
+
+inline void AccessMap::touch(Segment& segment, TaskRef task, AccessMode mode, DependencySink& sink) {
+    if (mode == AccessMode::read || mode == AccessMode::commute) {
+        share(segment, task, mode == AccessMode::commute, sink);
+        return;
+    }
+    hazards_of_write(segment, sink);
+    segment.writer = task;
+    segment.group.clear();
+}
 
 void AccessMap::record(TaskRef task, const BoundAccess& access, DependencySink& sink) {
     if (access.row_begin >= access.row_end || access.col_begin >= access.col_end) return;
-    if (!used_) {
-        used_ = true;
-        only_begin_ = access.col_begin;
-        only_end_ = access.col_end;
-        only_.begin = access.row_begin;
-        only_.end = access.row_end;
-    }
-    if (!cut_ && only_.begin == access.row_begin && only_.end == access.row_end && only_begin_ == access.col_begin &&
-        only_end_ == access.col_end) {
+    if (!used_) begin_with(access);
+    if (is_only(access)) {
         touch(only_, task, access.mode, sink);
     } else {
         record_cut(task, access, sink);
     }
 }
 
+void AccessMap::begin_with(const BoundAccess& access) {
+    used_ = true;
+    only_begin_ = access.col_begin;
+    only_end_ = access.col_end;
+    only_.begin = access.row_begin;
+    only_.end = access.row_end;
+}
+
+void AccessMap::cut() {
+    if (cut_) return;
+    cut_ = true;
+    bands_.push_back({only_begin_, only_end_, {}});
+    bands_[0].segments.push_back(std::move(only_));
+}
+
 void AccessMap::record_cut(TaskRef task, const BoundAccess& access, DependencySink& sink) {
-    if (!cut_) {
-        cut_ = true;
-        bands_.push_back({only_begin_, only_end_, {}});
-        bands_[0].segments.push_back(std::move(only_));
-    }
+    cut();
     if (bands_.size() == 1 && bands_[0].begin == access.col_begin && bands_[0].end == access.col_end) {
         record_in_band(bands_[0], task, access, sink);
         return;
@@ -44,16 +80,6 @@ void AccessMap::record_cut(TaskRef task, const BoundAccess& access, DependencySi
         if (band.begin < access.col_end && access.col_begin < band.end) record_in_band(band, task, access, sink);
     }
     merge_bands(access, task);
-}
-
-void AccessMap::touch(Segment& segment, TaskRef task, AccessMode mode, DependencySink& sink) {
-    if (mode == AccessMode::read || mode == AccessMode::commute) {
-        share(segment, task, mode == AccessMode::commute, sink);
-        return;
-    }
-    hazards_of_write(segment, sink);
-    segment.writer = task;
-    segment.group.clear();
 }
 
 void AccessMap::record_in_band(Band& band, TaskRef task, const BoundAccess& access, DependencySink& sink) {
@@ -78,13 +104,52 @@ void AccessMap::record_in_band(Band& band, TaskRef task, const BoundAccess& acce
     }
 }
 
-void AccessMap::hazards_of_write(const Segment& segment, DependencySink& sink) {
-    // the group waits for the writer itself, so the writer is implied by any member of it
-    if (segment.group.empty()) sink.depend_on(segment.writer);
-    for (const TaskRef& member : segment.group) sink.depend_on(member);
+/// Visits the segments that the region consists of from now on.
+template <class Visit>
+void AccessMap::cut_and_visit(const BoundAccess& region, const Visit& visit) {
+    if (!used_) begin_with(region);
+    if (is_only(region)) return visit(only_);
+    cut();
+    split_columns(region.col_begin, region.col_end);
+    for (Band& band : bands_) {
+        if (band.begin >= region.col_end || region.col_begin >= band.end) continue;
+        for (std::size_t i = split_rows(band, region.row_begin, region.row_end);
+             i < band.segments.size() && band.segments[i].begin < region.row_end; ++i) {
+            visit(band.segments[i]);
+        }
+    }
+}
+
+TaskRef AccessMap::open(const BoundAccess& region, const std::shared_ptr<Reduction>& reduction, DependencySink& sink) {
+    TaskGroup before;
+    cut_and_visit(region, [&](Segment& segment) {
+        leave_reduction(segment, sink);
+        if (segment.group.empty() && segment.writer.valid()) before.push_back(segment.writer);
+        for (const TaskRef member : segment.group) before.push_back(member);
+    });
+    before.erase_duplicates();
+    const TaskRef last = before.size() > 1 ? sink.join(before) : before.empty() ? TaskRef{} : before.back();
+    cut_and_visit(region, [&](Segment& segment) {
+        segment.writer = last;
+        segment.group.clear();
+        segment.reduction = reduction;
+    });
+    return last;
+}
+
+std::shared_ptr<Reduction> AccessMap::reduction_at(const BoundAccess& region) const {
+    if (!cut_) return is_only(region) ? only_.reduction : nullptr;
+    for (const Band& band : bands_) {
+        if (region.col_begin < band.begin || band.end <= region.col_begin) continue;
+        const std::size_t i = first_behind(band.segments, region.row_begin);
+        const bool inside = i < band.segments.size() && band.segments[i].begin <= region.row_begin;
+        return inside ? band.segments[i].reduction : nullptr;
+    }
+    return nullptr;
 }
 
 void AccessMap::share(Segment& segment, TaskRef task, bool commuting, DependencySink& sink) {
+    leave_reduction(segment, sink);
     // named before by the same task: commuting holds over reading
     if (!segment.group.empty() && segment.group.back() == task && (segment.commuting || !commuting)) return;
     if (!segment.group.empty() && segment.commuting != commuting) {
@@ -93,15 +158,7 @@ void AccessMap::share(Segment& segment, TaskRef task, bool commuting, Dependency
     }
     segment.commuting = commuting;
     sink.depend_on(segment.writer);
-    if (segment.group.size() >= group_limit) {
-        segment.group.erase_if([&](TaskRef member) { return sink.completed(member); });
-        if (segment.group.size() > group_limit / 2) {
-            const TaskRef node = sink.join(segment.group);
-            segment.group.clear();
-            if (node.valid()) segment.group.push_back(node);  // not valid: all have completed meanwhile
-        }
-    }
-    segment.group.push_back(task);
+    add_to_group(segment.group, task, sink);
 }
 
 /// The first segment that ends behind the row. In pieces of equal size without gaps, the usual way to cut a datum, it
@@ -140,7 +197,7 @@ std::size_t AccessMap::split_rows(Band& band, Index begin, Index end) {
         if (i == segments.size() || segments[i].begin > covered) {
             const Index gap_end = i == segments.size() ? end : std::min(end, segments[i].begin);
             segments.insert(segments.begin() + static_cast<std::ptrdiff_t>(i),
-                            Segment{covered, gap_end, {}, false, {}});
+                            Segment{covered, gap_end, {}, false, {}, {}});
         } else if (segments[i].end > end) {
             Segment tail = segments[i];
             tail.begin = end;
@@ -197,17 +254,6 @@ void AccessMap::merge_bands(const BoundAccess& access, TaskRef task) {
             ++i;
         }
     }
-}
-
-bool AccessMap::busy(const DependencySink& sink) const {
-    auto running = [&](TaskRef task) { return task.valid() && !sink.completed(task); };
-    auto in_use = [&](const Segment& segment) {
-        return running(segment.writer) || std::any_of(segment.group.begin(), segment.group.end(), running);
-    };
-    if (!cut_) return used_ && in_use(only_);
-    return std::any_of(bands_.begin(), bands_.end(), [&](const Band& band) {
-        return std::any_of(band.segments.begin(), band.segments.end(), in_use);
-    });
 }
 
 std::size_t AccessMap::segments() const {

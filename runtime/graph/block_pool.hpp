@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/prefetch.hpp"
 #include "base/spin_lock.hpp"
 
 namespace basalt::detail {
@@ -34,7 +35,7 @@ class BlockPool {
         if (stock.count == 0) refill(stock, size);
         void* block = stock.blocks[--stock.count];
         // the block after next may last have been used on another core
-        if (stock.count >= ahead) __builtin_prefetch(stock.blocks[stock.count - ahead], 1);
+        if (stock.count >= ahead) prefetch_to_write(stock.blocks[stock.count - ahead]);
         return block;
     }
     /// With the arguments that it was taken with.

@@ -1,7 +1,6 @@
 #include "runtime/graph/datum_pool.hpp"
 
 #include <mutex>
-#include <utility>
 
 namespace basalt::detail {
 
@@ -29,6 +28,7 @@ Datum& DatumPool::take(const TaskGraph& graph, std::string_view name) {
 }
 
 void DatumPool::give_back(Datum& datum) noexcept {
+    if (datum.partitions) datum.partitions->for_each([this](Datum& block) { give_back(block); });
     if (datum.is_registered()) datum.end_registration();
     datum.forget_contents();  // frees memory: not under the lock
     const std::lock_guard guard(lock_);
@@ -36,10 +36,11 @@ void DatumPool::give_back(Datum& datum) noexcept {
     free_.push_back(&datum);
 }
 
-void DatumPool::take_back(Datum& datum, HostBuffer buffer) {
+void DatumPool::take_back(Version& version) {
+    Datum& datum = *version.datum;
     {
         const std::lock_guard guard(datum.retired_lock);
-        datum.spare_buffers.push_back(std::move(buffer));
+        datum.unused.push_back(version);
         if (--datum.retired_versions > 0 || !datum.given_up) return;
     }
     give_back(datum);
@@ -63,6 +64,29 @@ std::vector<Datum*> DatumPool::of(const TaskGraph& graph) {
         }
     }
     return found;
+}
+
+void DatumPool::leave_all() {
+    const std::lock_guard guard(lock_);
+    for (const auto& chunk : chunks_) {
+        for (std::size_t i = 0; i < chunk_data; ++i) {
+            Datum& datum = chunk[i];
+            if (datum.graph == nullptr) continue;
+            if (datum.is_registered()) datum.end_registration();
+            datum.left = true;
+        }
+    }
+}
+
+bool DatumPool::was_left(const Datum& datum) const {
+    const std::lock_guard guard(lock_);
+    return datum.left;
+}
+
+std::string DatumPool::name_of(const Datum& datum, std::uint32_t generation) {
+    const std::lock_guard guard(lock_);
+    const std::uint32_t now = datum.generation.load(std::memory_order_relaxed);
+    return now == generation || now == generation + 1 ? datum.name : "a released array";
 }
 
 std::string DatumPool::name_of_former(const Datum& datum, std::uint32_t generation) {

@@ -16,7 +16,8 @@ constexpr std::uint32_t few_accesses = 8;
 
 bool covers(const BoundAccess& held, const AccessRecord& record, Index row) {
     return held.row_begin <= row && row < held.row_end && held.col_begin <= record.col_begin &&
-           held.col_end >= record.col_end && (writes(held.mode) || !writes(record.mode));
+           held.col_end >= record.col_end && held.mode != AccessMode::reduce &&
+           (writes(held.mode) || !writes(record.mode));
 }
 
 const BoundAccess* farther(const BoundAccess* a, const BoundAccess* b) {

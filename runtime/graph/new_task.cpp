@@ -3,7 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <mutex>
 #include <new>
+#include <string>
+#include <utility>
+
+#include "runtime/graph/datum.hpp"
 
 namespace basalt::detail {
 
@@ -11,25 +16,8 @@ NewTask::NewTask(TaskGraph& graph, Scope& scope, SlotCache& cache)
     : graph_(graph), scope_(scope), order_(scope.order), cache_(cache), task_(&graph.pool().take(cache)) {
     // unique over all orders: a stamp left in a recycled slot never equals a later one
     stamp_ = order_.id << 32 | ((order_.next_stamp += 2) & 0xffffffff);
-    Task& task = *task_;
-    task.scope = &scope;
-    task.ops = nullptr;
-    task.kind = TaskKind::user;
-    task.commutes = false;
-    task.gang = false;
-    task.has_regions = false;
-    task.used_edges = 0;
-    task.recorded.store(0, std::memory_order_relaxed);
-    task.relay = TaskRef::none;
-    task.access_count = 0;
-    task.more_accesses = nullptr;
-    task.step = {};
-    // relaxed stores: the task is published later, by the edge lists' CAS or by the scheduler's lock
-    task.children.store(nullptr, std::memory_order_relaxed);
-    task.node.store(host_node, std::memory_order_relaxed);
-    task.device_work.store(nullptr, std::memory_order_relaxed);
-    task.stamp.store(0, std::memory_order_relaxed);
-    task.pending.store(held, std::memory_order_relaxed);
+    task_->begin(scope);
+    task_->pending.store(held, std::memory_order_relaxed);
 }
 
 bool NewTask::completed(TaskRef ref) const { return graph_.completed(ref); }
@@ -52,7 +40,7 @@ bool NewTask::waits_in_part(DeviceWork& self, const DeviceWork& before, bool may
 
 /// Pushes an edge onto the predecessor's list unless it has completed or already has one to this task. `in_part`: of a
 /// broadcast it is enough to wait for what concerns this task's device.
-void NewTask::add_edge(TaskRef predecessor, bool in_part) {
+inline void NewTask::add_edge(TaskRef predecessor, bool in_part) {
     Task& before = graph_.pool().at(predecessor.slot);
     std::uint64_t head = before.successors.load(std::memory_order_acquire);
     if (Task::generation_of(head) != predecessor.generation) return;
@@ -66,30 +54,65 @@ void NewTask::add_edge(TaskRef predecessor, bool in_part) {
     link_behind(before, head, predecessor, in_part);
 }
 
-/// Pushes the edge. `head`: the list as it was when the predecessor had not completed.
-void NewTask::link_behind(Task& before, std::uint64_t head, TaskRef predecessor, bool in_part) {
+bool NewTask::follow(TaskRef predecessor, Follow follow) {
+    Task& before = graph_.pool().at(predecessor.slot);
+    const std::uint64_t head = before.successors.load(std::memory_order_acquire);
+    if (Task::generation_of(head) != predecessor.generation) return false;
+    // The predecessor may be of another program order, whose submitters write the stamp at the same time: then the edge
+    // is made twice at worst. A stamp that is found is this task's, and so is the edge.
+    if (before.stamp.load(std::memory_order_relaxed) == stamp_) return true;
+    before.stamp.store(stamp_, std::memory_order_relaxed);
+    return link_behind(before, head, predecessor, false, follow == Follow::if_succeeds ? TaskPool::spreads_failure : 0);
+}
+
+/// Makes the edge. `head`: the list as it was when the predecessor had not completed. False where it has completed
+/// since. `mark`: TaskPool::spreads_failure or 0.
+inline bool NewTask::link_behind(Task& before, std::uint64_t head, TaskRef predecessor, bool in_part,
+                                 std::uint32_t mark) {
     DeviceWork* self = task_->on_device();
     // kept: the slot's next tenant may have none
     const DeviceWork* work = self != nullptr ? before.on_device() : nullptr;
-    if (work != nullptr) {
-        in_part = waits_in_part(*self, *work, in_part);
-        self->unfinished.fetch_add(1, std::memory_order_relaxed);
+    if (work != nullptr) return link_on_devices(before, *work, head, predecessor, in_part, mark);
+    if (!push_edge(before, head, predecessor, mark)) return false;
+    note_predecessor(predecessor, false);
+    ++edges_;
+    return true;
+}
+
+/// The same where both tasks run on devices.
+bool NewTask::link_on_devices(Task& before, const DeviceWork& work, std::uint64_t head, TaskRef predecessor,
+                              bool in_part, std::uint32_t mark) {
+    DeviceWork& self = *task_->on_device();
+    in_part = waits_in_part(self, work, in_part);
+    self.unfinished.fetch_add(1, std::memory_order_relaxed);
+    if (!push_edge(before, head, predecessor, mark)) {
+        self.unfinished.fetch_sub(1, std::memory_order_relaxed);
+        return false;
     }
+    note_predecessor(predecessor, in_part);
+    if ((head & Task::enqueued) != 0) {
+        wait_behind(work);
+    } else {
+        ++edges_;
+    }
+    return true;
+}
+
+/// Pushes an edge onto the list with that head, which becomes what it was just before. False where the predecessor has
+/// completed meanwhile.
+inline bool NewTask::push_edge(Task& before, std::uint64_t& head, TaskRef predecessor, std::uint32_t mark) {
     std::uint32_t* next = nullptr;
     const std::uint32_t edge = new_edge(next);
     do {
         if (Task::generation_of(head) != predecessor.generation) {
-            take_back_edge();  // completed meanwhile
-            if (work != nullptr) self->unfinished.fetch_sub(1, std::memory_order_relaxed);
-            return;
+            take_back_edge();
+            return false;
         }
         *next = static_cast<std::uint32_t>(head);
         // release: the predecessor's worker must see `*next` and everything this task needs before `pending`
-    } while (!before.successors.compare_exchange_weak(head, (head >> 32) << 32 | edge, std::memory_order_release,
+    } while (!before.successors.compare_exchange_weak(head, (head >> 32) << 32 | edge | mark, std::memory_order_release,
                                                       std::memory_order_acquire));
-    note_predecessor(predecessor, work != nullptr && in_part);
-    if (work != nullptr && (head & Task::enqueued) != 0) return wait_behind(*work);
-    ++edges_;
+    return true;
 }
 
 /// The edge stays unused; the next one takes its place.
@@ -198,41 +221,158 @@ void NewTask::settle_implied_by(TaskRef candidate) {
     }
 }
 
+/// The task has no kernel, and stands for those that it waits for. Before any edge leads to it.
+void NewTask::make_sync() {
+    task_->kind = TaskKind::sync;
+    task_->name = "sync";
+    task_->node.store(Task::several_nodes, std::memory_order_relaxed);  // as any of those it stands for
+    task_->priority = std::numeric_limits<int>::max();
+}
+
 /// A node without a kernel that completes when all of `tasks` have: one dependency instead of many.
 TaskRef NewTask::join(const TaskGroup& tasks) {
     NewTask node(graph_, graph_.housekeeping_of(scope_), cache_);
-    Task& sync = node.task();
-    sync.kind = TaskKind::sync;
-    sync.name = "sync";
-    sync.node.store(Task::several_nodes, std::memory_order_relaxed);  // as any of those it stands for
-    sync.priority = std::numeric_limits<int>::max();
-    const TaskRef ref = sync.ref();
+    node.make_sync();
+    const TaskRef ref = node.task().ref();
     for (const TaskRef task : tasks) {
         if (task.slot != task_->slot) node.depend_on(task);
     }
     ++order_.sync_nodes;
     if (!node.enter()) return ref;
-    node.give_up_join();
+    node.give_up_node();
     return {};
 }
 
+void NewTask::signal_behind(TaskGraph& graph, TaskRef task) {
+    Scope& scope = graph.housekeeping();
+    const std::lock_guard guard(scope.order.lock);
+    NewTask node(graph, scope, graph.slot_cache(scope));
+    Task& signal = node.task();
+    signal.kind = TaskKind::signal;
+    signal.name = "signal";
+    signal.node.store(Task::several_nodes, std::memory_order_relaxed);
+    node.depend_on(task);
+    if (node.enter()) node.give_up_node();
+}
+
 /// All tasks that the node stands for have completed already: there is nothing to wait for.
-void NewTask::give_up_join() {
+void NewTask::give_up_node() {
     graph_.take_back_count(scope_);
     graph_.pool().give_back_relays(cache_, task_->relay);
     give_up();
 }
 
-bool NewTask::enter() {
-    order_.edges += static_cast<std::uint64_t>(edges_);
-    graph_.count_entered(scope_);
-    if (edges_ == 0) {  // no predecessor is going to make it ready
-        task_->pending.store(0, std::memory_order_relaxed);
-        return true;
+/// What a task does that combines copies of a reduction.
+struct NewTask::Combination {
+    enum class Step { all, pair, finish };
+
+    std::shared_ptr<Reduction> reduction;
+    Unwritten* unwritten;
+    Step step;
+    bool overwritten;        ///< nobody is going to read the result
+    std::size_t first = 0;   ///< of a pair
+    std::size_t second = 0;  ///< of a pair
+
+    void operator()() const {
+        Reduction& r = *reduction;
+        // what tasks failed to compute is not worth combining, and may be anything
+        const bool wanted = !overwritten && !unwritten->lacks(r.region());
+        if (step == Step::pair) {
+            if (wanted) r.combine_pair(first, second);
+            return;
+        }
+        if (wanted && step == Step::all) r.combine_range(0, r.copies());
+        if (wanted) r.finish();
+        const std::string error = r.end();
+        if (!error.empty()) unwritten->lose(r.region(), "combining the copies of a reduction failed: " + error);
     }
-    // acq_rel: gathers what completed predecessors wrote, publishes the task to the one that completes last
-    const std::int32_t before = task_->pending.fetch_sub(held - edges_, std::memory_order_acq_rel);
-    return before == held - edges_;
+};
+
+TaskRef NewTask::close(Reduction& reduction) {
+    if (reduction.stage() == Reduction::Stage::open) close(graph_, graph_.housekeeping_of(scope_), cache_, reduction);
+    return reduction.closing();
+}
+
+/// Small copies are combined by one task, large ones by a tree of tasks.
+void NewTask::close(TaskGraph& graph, Scope& scope, SlotCache& cache, Reduction& reduction) {
+    using enum Combination::Step;
+    const std::shared_ptr<Reduction> shared = reduction.shared_from_this();
+    const Version& version = *reduction.region().version;
+    const bool renamed = version.datum->home_order == scope.order.id && version.datum->current != &version;
+    const bool by_several = !renamed && reduction.large() && reduction.copies() > 2;
+    NewTask task(graph, scope, cache);
+    task.make_internal({shared, &graph.unwritten(), by_several ? finish : all, renamed});
+    if (by_several) {
+        const TaskRef members =
+            reduction.members().size() > 1 ? task.join(reduction.members()) : reduction.members().back();
+        task.depend_on(members);
+        task.depend_on(enter_tree(graph, scope, cache, shared, members, 0, reduction.copies()));
+    } else {
+        for (const TaskRef member : reduction.members()) task.depend_on(member);
+    }
+    reduction.close(task.task().ref());
+    ProgramOrder& order = scope.order;
+    ++order.closed_reductions;
+    std::erase(order.open_reductions, shared);
+    task.submit();
+    if (scope.owner != nullptr) return;  // what closes the reductions of children is one of them
+    if (order.closing_reductions.size() >= order.many_closing) {
+        std::erase_if(order.closing_reductions, [&](const auto& r) { return graph.completed(r->closing()); });
+        order.many_closing = std::max<std::size_t>(32, 2 * order.closing_reductions.size());
+    }
+    order.closing_reductions.push_back(shared);
+}
+
+void NewTask::finish_reductions(TaskGraph& graph, Scope& scope, SlotCache& cache) {
+    ProgramOrder& order = scope.order;
+    std::erase_if(order.closing_reductions, [&](const auto& r) { return graph.completed(r->closing()); });
+    for (const auto& reduction : order.closing_reductions) {
+        if (!reduction->has_tasks_of(scope.graph)) continue;
+        NewTask node(graph, scope, cache);
+        node.make_sync();
+        node.depend_on(reduction->closing());
+        if (node.enter()) node.give_up_node();
+    }
+    const std::vector<std::shared_ptr<Reduction>> open = order.open_reductions;
+    for (const auto& reduction : open) {
+        if (reduction->has_tasks_of(scope.graph)) close(graph, scope, cache, *reduction);
+    }
+}
+
+/// Tasks that combine copies [begin, end) into the first. Returns the last of them; `before` where there is one copy.
+TaskRef NewTask::enter_tree(TaskGraph& graph, Scope& scope, SlotCache& cache,
+                            const std::shared_ptr<Reduction>& reduction, TaskRef before, std::size_t begin,
+                            std::size_t end) {
+    if (end - begin < 2) return before;
+    const std::size_t middle = Reduction::middle(begin, end);
+    const TaskRef left = enter_tree(graph, scope, cache, reduction, before, begin, middle);
+    const TaskRef right = enter_tree(graph, scope, cache, reduction, before, middle, end);
+    NewTask task(graph, scope, cache);
+    task.make_internal({reduction, &graph.unwritten(), Combination::Step::pair, false, begin, middle});
+    task.depend_on(left);
+    task.depend_on(right);
+    const TaskRef ref = task.task().ref();
+    task.submit();
+    return ref;
+}
+
+/// The task is one of the runtime's own, with this kernel. Before any edge leads to it: who goes along the edge reads
+/// what kind of task it is.
+void NewTask::make_internal(Combination&& combination) {
+    using Ops = PlainOps<Combination, NoKernel>;
+    static_assert(Ops::ops.size <= Task::inline_kernel);
+    task_->kind = TaskKind::internal;
+    task_->name = "combine copies";
+    task_->tile = {};
+    task_->priority = std::numeric_limits<int>::max();
+    task_->max_threads = task_->min_threads = 1;
+    task_->ops = &Ops::ops;
+    Ops::Source source{std::move(combination), {}};
+    Ops::construct(task_->kernel_storage(), &source, nullptr);
+}
+
+void NewTask::submit() {
+    if (enter()) graph_.run(*task_);
 }
 
 }  // namespace basalt::detail

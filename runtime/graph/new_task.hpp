@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/graph/access_map.hpp"
+#include "runtime/graph/reduction.hpp"
 #include "runtime/graph/task_graph.hpp"
 
 namespace basalt::detail {
@@ -33,16 +34,51 @@ class NewTask final : public DependencySink {
         if (candidates_ > 0) add_collected_edges();
     }
 
+    /// What becomes of a task that follows one that does not succeed.
+    enum class Follow : std::uint8_t {
+        if_succeeds,  ///< it is dropped
+        always,       ///< it runs
+    };
+    /// An edge from any task of the runtime, to be made before those of hazards: none of them replaces it, but it may
+    /// replace them. False where the task has completed already.
+    bool follow(TaskRef task, Follow follow);
+
+    /// Has threads woken that wait, when the task has completed. Takes the lock of level 0.
+    static void signal_behind(TaskGraph& graph, TaskRef task);
+
     /// The task enters the graph. True: nothing holds it back, and the caller has it run.
-    bool enter();
+    bool enter() {
+        order_.edges += static_cast<std::uint64_t>(edges_);
+        graph_.count_entered(scope_);
+        if (edges_ == 0) {  // no predecessor is going to make it ready
+            task_->pending.store(0, std::memory_order_relaxed);
+            return true;
+        }
+        // acq_rel: gathers what completed predecessors wrote, publishes the task to the one that completes last
+        return task_->pending.fetch_sub(held - edges_, std::memory_order_acq_rel) == held - edges_;
+    }
     /// The slot goes back to the pool: no edge leads to the task, nor does any map know of it.
     void give_up() { graph_.pool().give_back(cache_, task_->slot); }
 
     void depend_on(TaskRef predecessor) override;
     bool completed(TaskRef task) const override;
     TaskRef join(const TaskGroup& tasks) override;
+    TaskRef close(Reduction& reduction) override;
+
+    /// The scope, a graph or the children of a task, counts as done only when the results of its reductions are there:
+    /// closes those that are open, and waits for those that others closed. Under the order's lock, by a thread that
+    /// `cache` belongs to.
+    static void finish_reductions(TaskGraph& graph, Scope& scope, SlotCache& cache);
 
   private:
+    struct Combination;
+
+    static void close(TaskGraph& graph, Scope& scope, SlotCache& cache, Reduction& reduction);
+    static TaskRef enter_tree(TaskGraph& graph, Scope& scope, SlotCache& cache,
+                              const std::shared_ptr<Reduction>& reduction, TaskRef before, std::size_t begin,
+                              std::size_t end);
+    void make_internal(Combination&& combination);
+    void submit();
     static std::uint64_t pack(TaskRef ref) { return static_cast<std::uint64_t>(ref.generation) << 32 | ref.slot; }
     static bool waits_in_part(DeviceWork& self, const DeviceWork& before, bool may);
 
@@ -56,7 +92,10 @@ class NewTask final : public DependencySink {
     static constexpr std::int32_t held = 1 << 30;
 
     void add_edge(TaskRef predecessor, bool in_part);
-    void link_behind(Task& before, std::uint64_t head, TaskRef predecessor, bool in_part);
+    bool link_behind(Task& before, std::uint64_t head, TaskRef predecessor, bool in_part, std::uint32_t mark = 0);
+    bool link_on_devices(Task& before, const DeviceWork& work, std::uint64_t head, TaskRef predecessor, bool in_part,
+                         std::uint32_t mark);
+    bool push_edge(Task& before, std::uint64_t& head, TaskRef predecessor, std::uint32_t mark);
     void take_back_edge();
     void add_candidate(std::uint64_t word) {
         if (candidates_ < few_candidates) {
@@ -74,7 +113,8 @@ class NewTask final : public DependencySink {
     void settle_implied_by(TaskRef candidate);
     void settle(TaskRef candidate, bool in_part);
     void wait_behind(const DeviceWork& before);
-    void give_up_join();
+    void make_sync();
+    void give_up_node();
     /// Kept for those who look for redundant edges, and for the trace.
     void note_predecessor(TaskRef predecessor, bool in_part) {
         const std::size_t known = task_->recorded.load(std::memory_order_relaxed);

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <unordered_map>
+#include <vector>
 
 #include "base/spin_lock.hpp"
 #include "runtime/graph/access_map.hpp"
@@ -31,6 +34,11 @@ struct ProgramOrder {
     std::uint64_t renamed = 0;
     SlotCache* cache = nullptr;  ///< for threads without a place; of level 0 only
     std::unordered_map<const Version*, AccessMap> maps;
+    std::vector<std::shared_ptr<Reduction>> open_reductions;
+    /// Closed, but their results are perhaps not there yet: for wait(), at level 0.
+    std::vector<std::shared_ptr<Reduction>> closing_reductions;
+    std::size_t many_closing = 32;  ///< then those are forgotten whose results are there
+    std::uint64_t closed_reductions = 0;
 };
 
 }  // namespace basalt::detail

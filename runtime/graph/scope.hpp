@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "runtime/graph/held_accesses.hpp"
 #include "runtime/graph/program_order.hpp"
@@ -38,6 +39,9 @@ class Scope {
     /// Some task around these runs as a gang: fellow members of the submitting thread may stand at a barrier
     /// until these are done, so a gang among them takes what threads it can get (see GangHall).
     bool inside_gang = false;
+    /// The owner is a coroutine: an error among its children cancels none of them. The owner is told of it where it
+    /// awaits that child, or fails in the end. Set before the first child is submitted.
+    bool of_coroutine = false;
     /// Whether tasks in flight are counted in `outstanding`. Those of the runtime's own graph are counted a worker at a
     /// time, see Progress::in_flight().
     const bool counts_outstanding;
@@ -69,13 +73,18 @@ class Scope {
     /// Cancels what has not started and keeps the first error.
     void fail(std::exception_ptr error) {
         const std::lock_guard guard(error_lock_);
-        if (!error_) error_ = std::move(error);
-        cancel();
+        add_error(std::move(error));
+        if (!of_coroutine) cancel();
     }
     /// Keeps the first error; what does not depend on it goes on.
     void keep_error(std::exception_ptr error) {
         const std::lock_guard guard(error_lock_);
-        if (!error_) error_ = std::move(error);
+        add_error(std::move(error));
+    }
+    /// The owner, a coroutine, was told of the error. Whether the scope had it.
+    bool take_error(const std::exception_ptr& error) {
+        const std::lock_guard guard(error_lock_);
+        return std::erase(errors_, error) > 0;
     }
     /// How the scope's tasks ended.
     struct Outcome {
@@ -88,12 +97,13 @@ class Scope {
         const std::lock_guard guard(error_lock_);
         const bool was_cancelled = cancelled.exchange(false, std::memory_order_acq_rel);
         if (was_cancelled) graph.cancelled_scopes.fetch_sub(1, std::memory_order_release);
-        return {std::exchange(error_, nullptr), was_cancelled};
+        const std::vector<std::exception_ptr> errors = std::exchange(errors_, {});
+        return {errors.empty() ? nullptr : errors.front(), was_cancelled};
     }
     /// The first error since the last outcome.
     std::exception_ptr error() const {
         const std::lock_guard guard(error_lock_);
-        return error_;
+        return errors_.empty() ? nullptr : errors_.front();
     }
 
     /// Whether this scope or one around it is cancelled.
@@ -118,8 +128,13 @@ class Scope {
           held_by_owner(owner),
           order(shared != nullptr ? *shared : own_order.emplace(order_id)) {}
 
+    /// The first one suffices, unless a coroutine is told of each. Under the lock.
+    void add_error(std::exception_ptr error) {
+        if (errors_.empty() || of_coroutine) errors_.push_back(std::move(error));
+    }
+
     mutable std::mutex error_lock_;
-    std::exception_ptr error_;
+    std::vector<std::exception_ptr> errors_;
 };
 
 }  // namespace basalt::detail

@@ -4,9 +4,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 
 #include "basalt/runtime.hpp"
+#include "basalt/task_handle.hpp"
 
 namespace basalt::detail {
 
@@ -14,16 +16,14 @@ class Scope;
 struct DeviceWork;
 struct Version;
 
-/// Names a task, even after it has completed: the slot it lives in and which of the slot's tenants it is.
-/// A slot whose generation has moved on held a task that has completed.
-struct TaskRef {
-    std::uint32_t slot = none;
-    std::uint32_t generation = 0;
+/// A reference as one number, for atomics.
+constexpr std::uint64_t packed(TaskRef task) { return static_cast<std::uint64_t>(task.generation) << 32 | task.slot; }
+constexpr TaskRef unpacked(std::uint64_t number) {
+    return {static_cast<std::uint32_t>(number), static_cast<std::uint32_t>(number >> 32)};
+}
 
-    static constexpr std::uint32_t none = 0xffffffff;
-    bool valid() const { return slot != none; }
-    friend bool operator==(const TaskRef&, const TaskRef&) = default;
-};
+/// "read", as messages call it.
+const char* mode_name(AccessMode mode);
 
 /// Whether a task with this access changes the data.
 inline bool writes(AccessMode mode) { return mode != AccessMode::read; }
@@ -43,17 +43,23 @@ struct BoundAccess {
     Index row_begin;
     Index row_end;
     std::int32_t col_begin;
-    std::int32_t col_end : 30;  // create_datum() allows no more columns
-    AccessMode mode : 2;
+    std::int32_t col_end : 29;  // create_datum() allows no more columns
+    AccessMode mode : 3;
 };
 static_assert(sizeof(BoundAccess) == 32);
 
 enum class TaskKind : std::uint8_t {
     user,      ///< dropped when its graph is cancelled
+    recorded,  ///< one of the user's that a recording runs: a RecordedFrame
     internal,  ///< the runtime's own: always runs
+    step,      ///< of a coroutine, which tells itself whether its graph was cancelled
     sync,      ///< no kernel: completes as soon as it is released
+    signal,    ///< the same, and wakes threads that wait
     relay,     ///< not a task: more incoming edges for another one
 };
+
+/// Whether it is a task of the user's.
+inline bool is_users(TaskKind kind) { return kind <= TaskKind::recorded; }
 
 /// A step of an algorithm, or none, in the four bytes that a task has for it.
 class PackedStep {
@@ -76,7 +82,8 @@ class PackedStep {
 /// and `predecessors` by submitters that look for redundant edges (a torn reading is recognised by the
 /// generation and means that the task has completed).
 ///
-/// An edge is a number: slot * 256 + index into next_edge (or a relay's longer array). The list of a task's
+/// An edge is a number: slot * 256 + index into next_edge (or a relay's longer array), and a bit that says whether a
+/// failure spreads along it (see after()). The list of a task's
 /// successors is a stack of edges linked through next_edge, its head in the low half of `successors`; the
 /// high half is the generation. Completing exchanges the word for the next generation with an empty stack,
 /// which closes the list for threads that still hold the old TaskRef: an edge is never added to a wrong tenant.
@@ -106,6 +113,7 @@ struct alignas(64) Task {
     bool gang : 1 = false;
     bool near_pinned_memory : 1 = false;
     bool has_regions : 1 = false;  ///< of a commuting task: it may run, see CommuteArbiter
+    bool has_place : 1 = false;    ///< of a commuting task that may run: place() is set
     std::uint8_t used_edges : 3 = 0;
     std::atomic<std::uint8_t> node{0};      ///< memory node it runs on, or several_nodes
     std::atomic<std::uint8_t> recorded{0};  ///< entries of `predecessors`
@@ -132,6 +140,25 @@ struct alignas(64) Task {
     /// Of an entry of `predecessors`: it is waited for in part, so what it waits for itself is not implied.
     static constexpr std::uint64_t in_part = std::uint64_t{1} << 63;
 
+    /// A new tenant of the slot: a task of the scope without accesses, edges and kernel. Relaxed stores: the task is
+    /// published later, by the edge lists' CAS or by the scheduler's lock.
+    void begin(Scope& its_scope) {
+        scope = &its_scope;
+        ops = nullptr;
+        kind = TaskKind::user;
+        commutes = gang = has_regions = has_place = false;
+        used_edges = 0;
+        recorded.store(0, std::memory_order_relaxed);
+        relay = TaskRef::none;
+        access_count = 0;
+        more_accesses = nullptr;
+        step = {};
+        children.store(nullptr, std::memory_order_relaxed);
+        node.store(0, std::memory_order_relaxed);
+        device_work.store(nullptr, std::memory_order_relaxed);
+        stamp.store(0, std::memory_order_relaxed);
+    }
+
     static std::uint32_t generation_of(std::uint64_t word) {
         return static_cast<std::uint32_t>((word & ~enqueued) >> 32);
     }
@@ -145,7 +172,20 @@ struct alignas(64) Task {
     const BoundAccess* access_begin() const { return more_accesses != nullptr ? more_accesses : accesses.data(); }
     BoundAccess* access_begin() { return more_accesses != nullptr ? more_accesses : accesses.data(); }
 
-    bool kernel_is_inline() const { return ops->size <= inline_kernel && ops->align <= alignof(void*); }
+    /// The only region on which the task commutes, as the CommuteArbiter knows it. Nothing holds the task back any
+    /// more, so its edges are in no list, and their memory is free for this.
+    void* place() const {
+        void* place = nullptr;
+        std::memcpy(&place, next_edge.data(), sizeof(place));
+        return place;
+    }
+    void set_place(void* place) {
+        std::memcpy(next_edge.data(), &place, sizeof(place));
+        has_place = true;
+    }
+
+    static bool fits_inline(const KernelOps& ops) { return ops.size <= inline_kernel && ops.align <= alignof(void*); }
+    bool kernel_is_inline() const { return fits_inline(*ops); }
     void* kernel_storage() {
         return kernel_is_inline() ? static_cast<void*>(kernel.data()) : *reinterpret_cast<void**>(kernel.data());
     }

@@ -7,6 +7,7 @@
 
 #include "runtime/graph/access_binding.hpp"
 #include "runtime/graph/datum_pool.hpp"
+#include "runtime/graph/region_overlap.hpp"
 
 namespace basalt::detail {
 
@@ -23,6 +24,12 @@ using ActionOps = PlainOps<Action, NoKernel>;
 /// More accesses than this make a block task, whose edges are pruned before they are made.
 constexpr std::size_t block_accesses = 4;
 
+void give_back_unused(Version& version) {
+    version.datum->may_have_unused = true;
+    const std::lock_guard guard(version.datum->retired_lock);
+    version.datum->unused.push_back(version);
+}
+
 }  // namespace
 
 void TaskBuilder::give_up() {
@@ -32,10 +39,12 @@ void TaskBuilder::give_up() {
     task.access_count = 0;
     drop_device_work();
     if (stage_ == Stage::filled_in) {
+        while (!fresh_versions_.empty()) give_back_unused(fresh_versions_.pop_front());
         new_.give_up();
         return;
     }
     // Out of memory half-way: edges and access maps know the task already. It goes its way without a kernel.
+    if (graph_.unwritten().any()) graph_.unwritten().settle(task);  // whatever it follows
     graph_.pool().destroy_kernel(cache_, task);
     task.ops = &NoWorkOps::ops;
     task.kind = TaskKind::internal;
@@ -52,33 +61,65 @@ void TaskBuilder::make_internal(const char* name, int priority) {
     task.max_threads = task.min_threads = 1;
 }
 
+void TaskBuilder::make_step(const Task& coroutine) {
+    Task& task = new_.task();
+    task.kind = TaskKind::step;
+    task.name = coroutine.name;
+    task.tile = coroutine.tile;
+    task.step = coroutine.step;
+    task.priority = coroutine.priority;
+    task.max_threads = task.min_threads = 1;
+}
+
 void TaskBuilder::bind(const AccessRecord* records, std::size_t count, const KernelOps& ops, void** bases) {
-    for (std::size_t i = 0; i < count; ++i) {
-        if (records[i].datum != nullptr) records[i].datum->prefetch();
-    }
     std::uint32_t nonempty = 0;
     for (std::size_t i = 0; i < count; ++i) {
-        check_region(graph_, scope_, records[i]);
+        if (records[i].datum != nullptr) records[i].datum->prefetch();
         nonempty += is_empty(records[i]) ? 0 : 1;
     }
     Task& task = new_.task();
     task.access_count = nonempty;
     graph_.pool().make_room_for_accesses(cache_, task);
     BoundAccess* bound = task.access_begin();
+    bool shares_memory = false;
     for (std::size_t i = 0; i < count; ++i) {
         const AccessRecord& r = records[i];
+        check_region(graph_, scope_, r);
         bases[i] = nullptr;
         // depends on nothing, so nothing would keep the version that it were bound to
         if (is_empty(r)) continue;
-        const bool fresh = ops.binds_views && may_rename(scope_, r, records, count, new_);
-        // becomes current when the task can no longer fail to enter the graph: until then the old contents are valid
-        if (fresh) fresh_versions_.push_back(fresh_version(*r.datum));
-        Version& version = fresh ? *fresh_versions_.back() : resolve(scope_, r);
-        *bound++ = BoundAccess(&version, r);
+        const bool renames = ops.binds_views && may_rename(graph_, scope_, r, records, count);
+        Version& version = renames ? rename(*r.datum) : resolve(scope_, r);
+        *bound = BoundAccess(&version, r);
+        // of a task that is dropped, or whose kernel takes no copy
+        if (r.mode == AccessMode::reduce && ops.reduction == nullptr) bound->mode = AccessMode::readwrite;
+        ++bound;
         bases[i] = version.base;
         task.commutes |= r.mode == AccessMode::commute;
+        shares_memory |= r.datum->shares_memory;
     }
+    shares_memory_ = shares_memory;
     if (nonempty > block_accesses) new_.collect_candidates();
+}
+
+void TaskBuilder::bind_all(const std::vector<WholeAccess>& accesses) {
+    Task& task = new_.task();
+    task.access_count = static_cast<std::uint32_t>(accesses.size());
+    graph_.pool().make_room_for_accesses(cache_, task);
+    BoundAccess* bound = task.access_begin();
+    for (const auto& [version, mode] : accesses) {
+        *bound++ = BoundAccess(version, {version->datum, 0, version->datum->rows, 0, version->datum->cols, 0, mode});
+    }
+    if (accesses.size() > block_accesses) new_.collect_candidates();
+}
+
+/// A version for the datum's next contents. It becomes current when the task can no longer fail to enter the graph:
+/// until then the old contents are valid.
+Version& TaskBuilder::rename(Datum& datum) {
+    Version* const fresh = fresh_version(graph_, datum);
+    if (fresh == nullptr) return *datum.current;  // too many are in use
+    fresh_versions_.push_back(*fresh);
+    return *fresh;
 }
 
 void TaskBuilder::bind_all(Version& version, Index row_begin, Index row_end, AccessMode mode) {
@@ -105,7 +146,52 @@ void TaskBuilder::drop_device_work() {
     graph_.device_works().give_back(*work);
 }
 
-void TaskBuilder::store_kernel(const KernelOps& ops, void* source, void* const* bases) {
+void TaskBuilder::join_reductions(const AccessRecord* records, std::size_t count, const KernelOps& ops,
+                                  const void* source, void** bases, int workers) {
+    const BoundAccess* const begin = access_begin();
+    const BoundAccess* const end = begin + access_count();
+    const BoundAccess* access = begin;
+    std::size_t next_spec = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        const bool reduces = records[i].mode == AccessMode::reduce;
+        const std::size_t number = reduces ? next_spec++ : 0;
+        if (is_empty(records[i])) continue;
+        const BoundAccess& region = *access++;
+        if (!reduces) continue;
+        if (std::any_of(begin, end, [&](const BoundAccess& other) {
+                return &other != &region && other.version == region.version && regions_overlap(other, region);
+            })) {
+            throw UsageError("task '" + task_label(task()) + "' reduces into a part of '" + records[i].datum->name +
+                             "' that it also uses in another way or twice; its parts for reduce() and for other "
+                             "accesses must be disjoint");
+        }
+        const ReductionSpec spec = ops.reduction(source, number);
+        if (spec.order == Order::deterministic && task().gang) {
+            throw UsageError("task '" + task_label(task()) +
+                             "' is a gang and reduces with Order::deterministic into '" + records[i].datum->name +
+                             "': the number of its members may vary; gangs reduce with Order::any");
+        }
+        std::shared_ptr<Reduction> reduction = map_of(*region.version).reduction_at(region);
+        if (reduction == nullptr || !reduction->takes(region, spec)) {
+            reduction = std::make_shared<Reduction>(graph_, region, region.version->base, spec,
+                                                    static_cast<std::size_t>(workers));
+        }
+        bases[i] = reduction->next_share();
+        reductions_.push_back(std::move(reduction));
+    }
+}
+
+/// The task joins the reduction, the first one opens it.
+void TaskBuilder::record_reduction(AccessMap& map, const BoundAccess& access,
+                                   const std::shared_ptr<Reduction>& reduction) {
+    if (reduction->stage() == Reduction::Stage::fresh) {
+        reduction->open(map.open(access, reduction, new_));
+        scope_.order.open_reductions.push_back(reduction);
+    }
+    reduction->add(task().ref(), scope_.graph, new_);
+}
+
+void TaskBuilder::store_in_block(const KernelOps& ops, void* source, void* const* bases) {
     Task& task = new_.task();
     task.ops = &ops;
     void* room = graph_.pool().make_room_for_kernel(cache_, task);
@@ -127,10 +213,13 @@ void TaskBuilder::store_no_kernel() {
     store_kernel(NoWorkOps::ops, &source, nullptr);
 }
 
-void TaskBuilder::submit_dropped(const TaskOptions& options, const AccessRecord* records, std::size_t count,
-                                 void** bases) {
+void TaskBuilder::bind_dropped(const TaskOptions& options, const AccessRecord* records, std::size_t count,
+                               void** bases) {
     set_options(options, 1);
     bind(records, count, NoWorkOps::ops, bases);
+}
+
+void TaskBuilder::submit_dropped() {
     store_no_kernel();
     record_hazards();
     submit();
@@ -138,46 +227,76 @@ void TaskBuilder::submit_dropped(const TaskOptions& options, const AccessRecord*
 
 void TaskBuilder::record_hazards() {
     stage_ = Stage::in_maps;
+    if (!followed_.empty()) make_edges_to_followed();
     if (!fresh_versions_.empty()) commit_renames();
     const Task& task = new_.task();
     const BoundAccess* access = task.access_begin();
     const TaskRef self = task.ref();
+    std::size_t reduction = 0;
     for (std::uint32_t i = 0; i < task.access_count; ++i) {
-        Version& version = *access[i].version;
-        AccessMap& map =
-            version.datum->home_order == scope_.order.id ? version.accesses : scope_.order.map_of(&version);
-        map.record(self, access[i], new_);
+        AccessMap& map = map_of(*access[i].version);
+        if (access[i].mode == AccessMode::reduce) [[unlikely]] {
+            record_reduction(map, access[i], reductions_[reduction++]);
+        } else {
+            map.record(self, access[i], new_);
+        }
     }
     new_.make_edges();
 }
 
-/// Makes the fresh versions current.
-void TaskBuilder::commit_renames() {
-    for (std::unique_ptr<Version>& fresh : fresh_versions_) {
-        Datum& datum = *fresh->datum;
-        std::shared_ptr<Version> retired = std::move(datum.renamed);
-        if (!retired) retired = std::shared_ptr<Version>(&datum.first, [](Version*) {});
-        datum.renamed = std::move(fresh);
-        datum.current = datum.renamed.get();
-        {
-            const std::lock_guard guard(datum.retired_lock);
-            ++datum.retired_versions;
+void TaskBuilder::make_edges_to_followed() {
+    for (const TaskHandle& handle : followed_) {
+        const TaskRef before = HandleAccess::task(handle);
+        if (!before.valid() || new_.follow(before, how_) || how_ == NewTask::Follow::always) continue;
+        // it has completed; its error was noted before
+        if (const std::exception_ptr error = graph_.outcomes().of(before)) {
+            graph_.unwritten().doom(new_.task(), message_of(error));
         }
-        ++scope_.order.renamed;
-        retire(retired);
     }
 }
 
-/// A task behind all users of the old version takes its memory back.
-void TaskBuilder::retire(const std::shared_ptr<Version>& version) {
-    version->abandon();
-    TaskBuilder last(graph_, graph_.housekeeping_of(scope_));
+/// Makes the fresh versions current.
+void TaskBuilder::commit_renames() {
+    while (!fresh_versions_.empty()) {
+        Version& fresh = fresh_versions_.pop_front();
+        Version& former = *std::exchange(fresh.datum->current, &fresh);
+        graph_.unwritten().forget(fresh);
+        ++scope_.order.renamed;
+        if (former.residency || former.accesses.in_reduction()) {
+            retire(graph_, scope_, former);
+        } else {
+            fresh.datum->former.push_back(former);
+        }
+    }
+}
+
+void TaskBuilder::retire_former(TaskGraph& graph, Scope& scope, Datum& datum) {
+    while (!datum.former.empty()) {
+        Version& version = datum.former.pop_front();
+        if (in_use(graph, version)) {
+            retire(graph, scope, version);
+        } else {
+            graph.unwritten().forget(version);
+            give_back_unused(version);
+        }
+    }
+}
+
+/// A task behind all users of the version takes its memory back.
+void TaskBuilder::retire(TaskGraph& graph, Scope& scope, Version& version) {
+    version.abandon();
+    version.datum->may_have_unused = true;  // before long
+    {
+        const std::lock_guard guard(version.datum->retired_lock);
+        ++version.datum->retired_versions;
+    }
+    TaskBuilder last(graph, graph.housekeeping_of(scope));
     last.make_internal("internal", std::numeric_limits<int>::max());
-    last.bind_all(*version, 0, version->datum->rows, AccessMode::readwrite);
-    last.store_action([version, &graph = graph_] {
-        graph.unwritten().forget(*version);
-        version->residency.reset();
-        DatumPool::of_process().take_back(*version->datum, std::move(version->owned));
+    last.bind_all(version, 0, version.datum->rows, AccessMode::readwrite);
+    last.store_action([&version, &graph] {
+        graph.unwritten().forget(version);
+        version.residency.reset();
+        DatumPool::of_process().take_back(version);
     });
     last.record_hazards();
     last.submit();

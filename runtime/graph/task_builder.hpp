@@ -7,11 +7,12 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <span>
 #include <string>
-#include <vector>
 
 #include "runtime/graph/datum.hpp"
 #include "runtime/graph/new_task.hpp"
+#include "runtime/graph/reduction.hpp"
 #include "runtime/graph/task_graph.hpp"
 
 namespace basalt::detail {
@@ -47,6 +48,8 @@ class TaskBuilder {
     const Task& task() const { return new_.task(); }
     const BoundAccess* access_begin() const { return task().access_begin(); }
     std::uint32_t access_count() const { return task().access_count; }
+    /// Whether some of the data are blocks or are cut into blocks.
+    bool shares_memory() const { return shares_memory_; }
 
     /// A gang gets `most_threads` at most.
     void set_options(const TaskOptions& options, int most_threads) {
@@ -63,12 +66,20 @@ class TaskBuilder {
         task.gang = most > 1;
         task.near_pinned_memory = options.near_pinned_memory;
     }
+    /// The next step of a coroutine, which is a child of that task.
+    void make_step(const Task& coroutine);
     /// A task of the runtime's own: it runs even when its graph is cancelled.
     void make_internal(const char* name, int priority);
 
     /// Fills in `bases`: the address of each record's datum on the host. That of an empty access, which is left out of
     /// the task, is nullptr. Throws UsageError where an access is not allowed in the scope.
     void bind(const AccessRecord* records, std::size_t count, const KernelOps& ops, void** bases);
+    /// The task's accesses: all of each version.
+    struct WholeAccess {
+        Version* version;
+        AccessMode mode;
+    };
+    void bind_all(const std::vector<WholeAccess>& accesses);
     /// The task's only access: those rows of the version, and all of its columns.
     void bind_all(Version& version, Index row_begin, Index row_end, AccessMode mode);
 
@@ -81,11 +92,27 @@ class TaskBuilder {
     /// See NewTask::wait_for().
     void wait_for(TaskRef task) { new_.wait_for(task); }
 
-    void store_kernel(const KernelOps& ops, void* source, void* const* bases);
+    /// Tasks that the new one follows although it may share no data with them; their handles exist until
+    /// record_hazards(). They belong to the same runtime, and none of them is around the new task.
+    void follow(std::span<const TaskHandle> tasks, NewTask::Follow how) {
+        followed_ = tasks;
+        how_ = how;
+    }
+
+    /// Has the task take part in a reduction for each of its reduce accesses. bases[i] of such an access becomes the
+    /// task's share. Throws UsageError where the task uses a part of the region in another way, too.
+    void join_reductions(const AccessRecord* records, std::size_t count, const KernelOps& ops, const void* source,
+                         void** bases, int workers);
+    void store_kernel(const KernelOps& ops, void* source, void* const* bases) {
+        if (!Task::fits_inline(ops)) return store_in_block(ops, source, bases);
+        ops.construct(task().kernel.data(), source, bases);
+        task().ops = &ops;  // behind construct(), which may throw
+    }
     void store_action(std::function<void()> action);
     void store_no_kernel();
     /// Of a graph that is cancelled: the task keeps its place in the order, so that it is known what it did not write.
-    void submit_dropped(const TaskOptions& options, const AccessRecord* records, std::size_t count, void** bases);
+    void bind_dropped(const TaskOptions& options, const AccessRecord* records, std::size_t count, void** bases);
+    void submit_dropped();
 
     /// Turns the accesses into edges. From here on the graph knows of the task.
     void record_hazards();
@@ -99,13 +126,24 @@ class TaskBuilder {
         if (Task* runnable = enter()) graph_.run(*runnable);
     }
 
+    /// Former versions of the datum that are still in use get tasks which wait for the last users; see
+    /// Datum::retired_versions. Under the lock of the scope, the datum's home.
+    static void retire_former(TaskGraph& graph, Scope& scope, Datum& datum);
+
   private:
     TaskBuilder(TaskGraph& graph, Scope& scope, SlotCache& cache)
         : graph_(graph), scope_(scope), cache_(cache), new_(graph, scope, cache) {}
 
+    AccessMap& map_of(Version& version) {
+        return version.datum->home_order == scope_.order.id ? version.accesses : scope_.order.map_of(&version);
+    }
+    void record_reduction(AccessMap& map, const BoundAccess& access, const std::shared_ptr<Reduction>& reduction);
     void give_up();
+    void store_in_block(const KernelOps& ops, void* source, void* const* bases);
+    Version& rename(Datum& datum);
+    void make_edges_to_followed();
     void commit_renames();
-    void retire(const std::shared_ptr<Version>& version);
+    static void retire(TaskGraph& graph, Scope& scope, Version& version);
     void drop_device_work();
 
     enum class Stage : std::uint8_t { filled_in, in_maps, entered };
@@ -115,8 +153,12 @@ class TaskBuilder {
     SlotCache& cache_;
     NewTask new_;
     std::uint32_t at_home_ = 0;
+    bool shares_memory_ = false;
     Stage stage_ = Stage::filled_in;
-    std::vector<std::unique_ptr<Version>> fresh_versions_;
+    std::span<const TaskHandle> followed_{};
+    NewTask::Follow how_ = NewTask::Follow::if_succeeds;
+    VersionList fresh_versions_;
+    std::vector<std::shared_ptr<Reduction>> reductions_;  ///< of the reduce accesses, in their order
 };
 
 }  // namespace basalt::detail

@@ -3,10 +3,12 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <vector>
 
 #include "basalt/graph.hpp"
 #include "basalt/runtime.hpp"
 #include "runtime/graph/device_work.hpp"
+#include "runtime/graph/outcomes.hpp"
 #include "runtime/graph/residency.hpp"
 #include "runtime/graph/scope.hpp"
 #include "runtime/graph/task_pool.hpp"
@@ -22,6 +24,14 @@ class RunnableTasks {
 
   protected:
     ~RunnableTasks() = default;
+};
+
+/// What a task in flight waits for, or has come to.
+enum class TaskStage : std::uint8_t {
+    waits_for_tasks,
+    on_device,     ///< its driver has it
+    has_children,  ///< it has begun, or waits for them to end
+    ready,         ///< or it runs
 };
 
 /// The tasks in flight: the slots they live in, and the scopes that they are submitted to. Tasks enter it through a
@@ -42,6 +52,7 @@ class TaskGraph {
     /// A graph that no wait() waits for: nodes of the runtime's own that stand for tasks of several graphs. Otherwise a
     /// graph would wait for tasks of others on which it does not depend.
     Scope& housekeeping() { return housekeeping_; }
+    const Scope& housekeeping() const { return housekeeping_; }
     /// The scope for such a node of a task of `scope`.
     Scope& housekeeping_of(Scope& scope) { return scope.owner == nullptr ? housekeeping_ : scope; }
     /// The scope that the calling thread submits to: its task's children, or a graph. Throws UsageError inside a device
@@ -56,8 +67,15 @@ class TaskGraph {
         const Task* task = ThreadContext::task_of(*this);
         return task != nullptr ? task->scope->graph : target();
     }
-    /// Throws UsageError where the context is that of a device kernel.
-    static void refuse_in_device_kernel(const ThreadContext& context);
+    /// Throws UsageError where the context is that of a device kernel or a hook.
+    static void refuse_where_closed(const ThreadContext& context);
+    /// What records the calling thread's submissions; nullptr: nothing does. A task's children are never recorded.
+    Recorder* recorder() const {
+        Recorder* recorder = SubmissionTarget::recorder_of(*this);
+        return recorder == nullptr || ThreadContext::task_of(*this) != nullptr ? nullptr : recorder;
+    }
+    /// Throws UsageError where the calling thread records tasks: `what` would not be part of the recording.
+    void refuse_while_recording(const char* what) const;
     /// Free slots for the calling thread, which submits to the scope and holds its order's lock.
     SlotCache& slot_cache(Scope& scope) {
         Worker* worker = ThreadContext::worker_of(*this);
@@ -99,13 +117,19 @@ class TaskGraph {
     }
     /// Tasks submitted to all graphs so far, about.
     std::uint64_t submitted() const {
-        return root_.submitted.load(std::memory_order_relaxed) + submitted_to_graphs_.load(std::memory_order_relaxed);
+        return root_.submitted.load(std::memory_order_relaxed) + submitted_to_graphs_.load(std::memory_order_relaxed) +
+               kept_out();
     }
+    /// Counts a task of the user's that runs without entering the graph. By the thread that works place 0.
+    void count_kept_out() { kept_out_.store(kept_out() + 1, std::memory_order_relaxed); }
+    std::uint64_t kept_out() const { return kept_out_.load(std::memory_order_relaxed); }
     /// Graphs of the user's with tasks in flight.
     int busy_graphs() const { return busy_graphs_.load(std::memory_order_acquire); }
 
     /// Parts of data without valid contents.
     Unwritten& unwritten() { return unwritten_; }
+    /// How tasks ended that have completed.
+    Outcomes& outcomes() { return outcomes_; }
 
     /// Nothing holds the task back: it is passed on. Allowed under a scope's lock, which no scheduler or driver takes.
     void run(Task& task) { runnable_.run(task); }
@@ -116,6 +140,10 @@ class TaskGraph {
         const std::uint64_t word = pool_.at(task.slot).successors.load(std::memory_order_acquire);
         return Task::generation_of(word) != task.generation;
     }
+    /// For messages: the task may go on meanwhile.
+    TaskStage stage(TaskRef task) const;
+    /// For messages: those of its predecessors that have not completed, as far as they were kept.
+    std::vector<TaskRef> known_predecessors(TaskRef task) const;
     /// Whether the task has not completed and uses data on that node.
     bool uses_node(TaskRef task, Node node) const {
         const std::uint8_t used = pool_.at(task.slot).node.load(std::memory_order_relaxed);
@@ -140,7 +168,9 @@ class TaskGraph {
     Scope housekeeping_{root_, 0};
     std::atomic<int> busy_graphs_{0};
     std::atomic<std::uint64_t> submitted_to_graphs_{0};  ///< written under the root order's lock
+    std::atomic<std::uint64_t> kept_out_{0};
     Unwritten unwritten_;
+    Outcomes outcomes_;
     DeviceWorkPool device_works_;
 
     std::mutex statistics_lock_;

@@ -6,7 +6,21 @@
 
 #include <tbb/cache_aligned_allocator.h>
 
+#include "base/process.hpp"
+
 namespace basalt::detail {
+
+namespace {
+
+std::mutex allocation_lock;  // held while oneTBB holds locks, which it does not free in a child process
+
+Task* allocate_chunk() {
+    [[maybe_unused]] static const bool once = (hold_during_fork<allocation_lock>(), true);
+    const std::lock_guard guard(allocation_lock);
+    return tbb::cache_aligned_allocator<Task>().allocate(TaskPool::chunk_slots);
+}
+
+}  // namespace
 
 TaskPool::TaskPool() : chunks_(new std::atomic<Task*>[max_slots / chunk_slots]()) {}
 
@@ -19,7 +33,8 @@ TaskPool::~TaskPool() {
 
 void TaskPool::grow() {
     if (slots_ + chunk_slots > max_slots) throw std::bad_alloc();
-    Task* chunk = tbb::cache_aligned_allocator<Task>().allocate(chunk_slots);
+    if (slots_ == 0) look_before_exit();
+    Task* chunk = allocate_chunk();
     free_.reserve(free_.size() + chunk_slots);
     for (std::uint32_t i = 0; i < chunk_slots; ++i) {
         ::new (&chunk[i]) Task;

@@ -8,6 +8,7 @@
 #include <new>
 #include <vector>
 
+#include "base/prefetch.hpp"
 #include "base/spin_lock.hpp"
 #include "runtime/graph/block_pool.hpp"
 #include "runtime/graph/task.hpp"
@@ -43,8 +44,8 @@ class TaskPool {
         // The slot after next may last have been used on another core: have its lines on the way.
         if (cache.count >= ahead) {
             const auto* soon = reinterpret_cast<const char*>(&at(cache.slots[cache.count - ahead]));
-            __builtin_prefetch(soon, 1);
-            __builtin_prefetch(soon + 64, 1);
+            prefetch_to_write(soon);
+            prefetch_to_write(soon + 64);
         }
         return at(cache.slots[cache.count]);
     }
@@ -107,15 +108,27 @@ class TaskPool {
         return *std::launder(reinterpret_cast<Relay*>(reinterpret_cast<std::byte*>(&at(slot)) + 64));
     }
 
+    /// The task is about to run: has its first successor's line on its way, which completing it will write.
+    void prefetch_successor(const Task& task) const {
+        const auto edge = static_cast<std::uint32_t>(task.successors.load(std::memory_order_relaxed));
+        if (edge != Task::no_edge) prefetch_to_write(&at(edge >> 8));
+    }
+
     static constexpr std::uint32_t edge(std::uint32_t slot, std::uint32_t index) { return slot << 8 | index; }
     /// The edge behind `edge` on its list, and in `target` the task that `edge` leads to.
     std::uint32_t next_edge(std::uint32_t edge, Task*& target) const {
         target = &at(edge >> 8);
-        if (target->kind != TaskKind::relay) return target->next_edge[edge & 0xff];
+        prefetch_to_write(target);  // the one look-up brings the line, which the caller writes
+        const std::uint32_t index = edge & 0xff & ~spreads_failure;
+        if (target->kind != TaskKind::relay) return target->next_edge[index];
         const Relay& relay = relay_at(edge >> 8);
         target = &at(relay.target);
-        return relay.next_edge[edge & 0xff];
+        return relay.next_edge[index];
     }
+    /// Of an edge: if the predecessor fails, the successor does not run. Hazards do not need it: failures spread along
+    /// data.
+    static constexpr std::uint32_t spreads_failure = 0x80;
+    static_assert(Relay::edges <= spreads_failure);
 
   private:
     static constexpr std::size_t ahead = 8;

@@ -11,11 +11,13 @@ class TaskGraph;
 /// a task of one runtime may use another one.
 class ThreadContext {
   public:
-    /// `worker`: the place that the thread works; nullptr inside a device kernel. `task`: nullptr between tasks.
-    /// `ended`: the task whose kernel is being destroyed, between tasks.
-    ThreadContext(const TaskGraph& graph, Worker* worker, Task* task, const Task* ended = nullptr)
-        : graph_(&graph), worker_(worker), task_(task), ended_(ended), outer_(innermost_) {
-        innermost_ = this;
+    /// `worker`: the place that the thread works; nullptr inside a device kernel or a hook. `task`: nullptr between
+    /// tasks. `ended`: the task whose kernel is being destroyed, between tasks; the task itself inside a hook.
+    ThreadContext(TaskGraph& graph, Worker* worker, Task* task, const Task* ended = nullptr)
+        : ThreadContext(graph, worker, task, ended, false) {}
+    /// Inside a step of the coroutine that is the task.
+    static ThreadContext of_coroutine(TaskGraph& graph, Worker& worker, Task& task) {
+        return {graph, &worker, &task, nullptr, true};
     }
     ~ThreadContext() { innermost_ = outer_; }
     ThreadContext(const ThreadContext&) = delete;
@@ -24,8 +26,14 @@ class ThreadContext {
     Worker* worker() const { return worker_; }
     Task* task() const { return task_; }
     const Task* ended() const { return ended_; }
-    bool inside_device_kernel() const { return task_ != nullptr && worker_ == nullptr; }
+    /// Inside a device kernel or a hook, which may not use the runtime.
+    bool is_closed() const { return task_ != nullptr && worker_ == nullptr; }
+    bool inside_hook() const { return is_closed() && ended_ != nullptr; }
+    bool inside_coroutine() const { return coroutine_; }
+    TaskGraph& graph() const { return *graph_; }
 
+    /// The innermost one of the calling thread, of whatever runtime; nullptr outside of all tasks.
+    static const ThreadContext* innermost() { return innermost_; }
     /// The innermost one of the calling thread that belongs to the graph's runtime; nullptr outside of all of it.
     static const ThreadContext* of(const TaskGraph& graph) { return next_of(graph, innermost_); }
     /// The next one outwards that belongs to the same runtime.
@@ -43,15 +51,21 @@ class ThreadContext {
     }
 
   private:
+    ThreadContext(TaskGraph& graph, Worker* worker, Task* task, const Task* ended, bool coroutine)
+        : graph_(&graph), worker_(worker), task_(task), ended_(ended), coroutine_(coroutine), outer_(innermost_) {
+        innermost_ = this;
+    }
+
     static const ThreadContext* next_of(const TaskGraph& graph, const ThreadContext* context) {
         while (context != nullptr && context->graph_ != &graph) context = context->outer_;
         return context;
     }
 
-    const TaskGraph* const graph_;
+    TaskGraph* const graph_;
     Worker* const worker_;
     Task* const task_;
     const Task* const ended_;
+    const bool coroutine_;
     const ThreadContext* const outer_;
 
     static inline constinit thread_local const ThreadContext* innermost_ = nullptr;

@@ -13,9 +13,18 @@ namespace {
 
 using Part = Unwritten::Part;
 
-Part part_of(const BoundAccess& access) { return {access.row_begin, access.row_end, access.col_begin, access.col_end}; }
+/// The version under which its contents are known: its array's for a block.
+const Version* whole_of(const Version& version) {
+    return version.datum->whole != nullptr ? version.datum->whole : &version;
+}
 
-Part all_of(const Version& version) { return {0, version.datum->rows, 0, version.datum->cols}; }
+Part part_of(const BoundAccess& access) {
+    const Datum& datum = *access.version->datum;
+    return {datum.first_row + access.row_begin, datum.first_row + access.row_end, datum.first_col + access.col_begin,
+            datum.first_col + access.col_end};
+}
+
+Part all_of(const Version& version) { return version.datum->part_of_whole(); }
 
 bool covers(const Part& outer, const Part& inner) {
     return outer.row_begin <= inner.row_begin && inner.row_end <= outer.row_end && outer.col_begin <= inner.col_begin &&
@@ -49,47 +58,77 @@ void for_each_access(const Task& task, const F& visit) {
 
 void Unwritten::count() {
     // relaxed: see any()
-    entries_.store(parts_.size() + failed_.size(), std::memory_order_relaxed);
+    entries_.store(parts_.size() + failed_.size() + doomed_.size(), std::memory_order_relaxed);
 }
 
 void Unwritten::fail(const Task& task, const std::string& reason) {
     const std::lock_guard guard(lock_);
-    if (task.kind != TaskKind::user) return;  // transfers only read; see lose()
+    if (!is_users(task.kind)) return;  // transfers only read; see lose()
     const auto [failed, fresh] = failed_.try_emplace(&task, std::make_shared<const std::string>(reason));
     if (fresh) add_writes(task, failed->second);
     count();
 }
 
-std::optional<std::string> Unwritten::begin(const Task& task) {
+void Unwritten::doom(const Task& task, const std::string& reason) {
     const std::lock_guard guard(lock_);
+    doomed_.try_emplace(&task, std::make_shared<const std::string>(reason));
+    count();
+}
+
+/// Notes a doomed task as failed.
+std::optional<Unwritten::Refusal> Unwritten::refuse_doomed(const Task& task) {
+    const auto doomed = doomed_.find(&task);
+    if (doomed == doomed_.end()) return std::nullopt;
+    const Reason reason = doomed->second;
+    doomed_.erase(doomed);
+    failed_.try_emplace(&task, reason);
+    add_writes(task, reason);
+    return Refusal{Refusal::Cause::predecessor, "a task that it follows did not succeed: " + *reason};
+}
+
+std::optional<Unwritten::Refusal> Unwritten::begin(const Task& task) {
+    const std::lock_guard guard(lock_);
+    if (auto refusal = refuse_doomed(task)) {
+        count();
+        return refusal;
+    }
     if (const auto missing = missing_for(task)) {
         failed_.try_emplace(&task, missing->entry.reason);
         add_writes(task, missing->entry.reason);
         count();
-        return describe(*missing);
+        return Refusal{Refusal::Cause::data, describe(*missing)};
     }
     clear_writes(task, true);
     count();
     return std::nullopt;
 }
 
-std::optional<std::string> Unwritten::settle(const Task& task) {
+Unwritten::Ending Unwritten::settle(const Task& task) {
     const std::lock_guard guard(lock_);
-    std::optional<std::string> why;
+    Ending ending;
+    if (failed_.count(&task) == 0) ending.refusal = refuse_doomed(task);  // it was on its device already
+    doomed_.erase(&task);
     if (const auto failed = failed_.find(&task); failed != failed_.end()) {
+        ending.failure = failed->second;
         add_writes(task, failed->second);  // once more: children that began after the failure may have written parts
         failed_.erase(failed);
     } else if (task.on_device() != nullptr) {
         // it was enqueued behind its predecessors, perhaps before it was known that one of them had failed
         if (const auto missing = missing_for(task)) {
             add_writes(task, missing->entry.reason);
-            why = describe(*missing);
+            ending = {missing->entry.reason, Refusal{Refusal::Cause::data, describe(*missing)}};
         } else {
             clear_writes(task, true);
         }
     }
     count();
-    return why;
+    return ending;
+}
+
+std::shared_ptr<const std::string> Unwritten::failure_of(const Task& task) const {
+    const std::lock_guard guard(lock_);
+    const auto failed = failed_.find(&task);
+    return failed != failed_.end() ? failed->second : nullptr;
 }
 
 void Unwritten::take_over(const Task& task) {
@@ -104,20 +143,36 @@ void Unwritten::lose(const Version& version, const std::string& reason, std::opt
     count();
 }
 
+void Unwritten::lose(const BoundAccess& region, const std::string& reason) {
+    const std::lock_guard guard(lock_);
+    add(*region.version, {0, part_of(region), std::nullopt, std::make_shared<const std::string>(reason)});
+    count();
+}
+
+bool Unwritten::lacks(const BoundAccess& region) const {
+    if (!any()) return false;
+    const std::lock_guard guard(lock_);
+    const auto known = parts_.find(whole_of(*region.version));
+    return known != parts_.end() && std::any_of(known->second.begin(), known->second.end(), [&](const Entry& entry) {
+               return (!entry.node || *entry.node == host_node) && regions_overlap(entry.part, part_of(region));
+           });
+}
+
 std::optional<std::string> Unwritten::missing(const Version& version) const {
     if (!any()) return std::nullopt;
     const std::lock_guard guard(lock_);
-    const auto known = parts_.find(&version);
+    const auto known = parts_.find(whole_of(version));
     if (known == parts_.end()) return std::nullopt;
     for (const Entry& entry : known->second) {
-        if (!entry.node || *entry.node == host_node) return describe({version.datum, entry});
+        const bool here = !entry.node || *entry.node == host_node;
+        if (here && regions_overlap(entry.part, all_of(version))) return describe({known->first->datum, entry});
     }
     return std::nullopt;
 }
 
 void Unwritten::restore(const Version& version) {
     const std::lock_guard guard(lock_);
-    parts_.erase(&version);
+    clear(version, all_of(version), [](const Entry&) { return true; });
     count();
 }
 
@@ -131,7 +186,7 @@ void Unwritten::forget_nodes() {
 }
 
 void Unwritten::add(const Version& version, const Entry& entry) {
-    std::vector<Entry>& entries = parts_[&version];
+    std::vector<Entry>& entries = parts_[whole_of(version)];
     const auto says_as_much = [&](const Entry& other) {
         return other.order == entry.order && (!other.node || other.node == entry.node);
     };
@@ -141,12 +196,14 @@ void Unwritten::add(const Version& version, const Entry& entry) {
     if (!known) entries.push_back(entry);
 }
 
-void Unwritten::clear(const Version& version, const Part& part, const Task& task) {
-    const auto known = parts_.find(&version);
+/// The part has contents, as far as the entries that are concerned(entry) say otherwise.
+template <class Concerned>
+void Unwritten::clear(const Version& version, const Part& part, const Concerned& concerned) {
+    const auto known = parts_.find(whole_of(version));
     if (known == parts_.end()) return;
     std::vector<Entry> rest;
     for (const Entry& entry : known->second) {
-        if (!is_before(entry.order, task) || !regions_overlap(entry.part, part)) {
+        if (!concerned(entry) || !regions_overlap(entry.part, part)) {
             rest.push_back(entry);
         } else {
             for_each_rest(entry.part, part, [&](const Part& left) {
@@ -172,15 +229,18 @@ void Unwritten::clear_writes(const Task& task, bool overwritten_only) {
     for_each_access(task, [&](const BoundAccess& access) {
         if (writes(access.mode)) clear_nodes(*access.version, task);
         const bool cleared = overwritten_only ? access.mode == AccessMode::write : writes(access.mode);
-        if (cleared) clear(*access.version, part_of(access), task);
+        const auto earlier = [&](const Entry& entry) { return is_before(entry.order, task); };
+        if (cleared) clear(*access.version, part_of(access), earlier);
     });
 }
 
 /// The task writes some of the datum where it runs: that is the only copy then, and what others lack does not matter.
 void Unwritten::clear_nodes(const Version& version, const Task& task) {
-    const auto known = parts_.find(&version);
+    const auto known = parts_.find(whole_of(version));
     if (known == parts_.end()) return;
-    std::erase_if(known->second, [&](const Entry& entry) { return entry.node && is_before(entry.order, task); });
+    std::erase_if(known->second, [&](const Entry& entry) {
+        return entry.node && is_before(entry.order, task) && covers(all_of(version), entry.part);
+    });
     if (known->second.empty()) parts_.erase(known);
 }
 
@@ -189,12 +249,12 @@ std::optional<Unwritten::Missing> Unwritten::missing_for(const Task& task) const
     const std::uint8_t node = task.node.load(std::memory_order_relaxed);
     const BoundAccess* access = task.access_begin();
     for (std::uint32_t i = 0; i < task.access_count; ++i) {
-        const auto known = parts_.find(access[i].version);
+        const auto known = parts_.find(whole_of(*access[i].version));
         if (access[i].mode == AccessMode::write || known == parts_.end()) continue;
         for (const Entry& entry : known->second) {
             if (!is_before(entry.order, task)) continue;
             const bool here = !entry.node || *entry.node == node || node == Task::several_nodes;
-            if (here && regions_overlap(entry.part, access[i])) return Missing{access[i].version->datum, entry};
+            if (here && regions_overlap(entry.part, part_of(access[i]))) return Missing{known->first->datum, entry};
         }
     }
     return std::nullopt;
@@ -202,11 +262,11 @@ std::optional<Unwritten::Missing> Unwritten::missing_for(const Task& task) const
 
 std::string Unwritten::describe(const Missing& missing) {
     const Part& part = missing.entry.part;
-    std::string text = "'" + std::string(missing.datum->name) + "' rows [" + std::to_string(part.row_begin) + ", " +
-                       std::to_string(part.row_end) + ")";
-    if (missing.datum->cols > 1) {
-        text += " columns [" + std::to_string(part.col_begin) + ", " + std::to_string(part.col_end) + ")";
-    }
+    const std::string rows = " [" + std::to_string(part.row_begin) + ", " + std::to_string(part.row_end) + ")";
+    const std::string cols = " [" + std::to_string(part.col_begin) + ", " + std::to_string(part.col_end) + ")";
+    const bool swapped = missing.datum->by_columns;
+    std::string text = "'" + missing.datum->name + "' rows" + (swapped ? cols : rows);
+    if (missing.datum->cols > 1 || swapped) text += " columns" + (swapped ? rows : cols);
     return text + " has no valid contents: " + *missing.entry.reason;
 }
 

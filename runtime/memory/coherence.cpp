@@ -14,8 +14,9 @@ Purpose purpose_of(const TaskBuilder& task) {
     return {.priority = task.task().priority, .step = task.task().step.get()};
 }
 
-/// Whether nothing of the datum's old contents matters after the task.
-bool overwritten(const TaskBuilder& task, const BoundAccess& access) {
+}  // namespace
+
+bool Coherence::overwritten(const TaskBuilder& task, const BoundAccess& access) {
     const Datum& datum = *access.version->datum;
     const BoundAccess* begin = task.access_begin();
     return std::all_of(begin, begin + task.access_count(), [&](const BoundAccess& other) {
@@ -25,8 +26,6 @@ bool overwritten(const TaskBuilder& task, const BoundAccess& access) {
         return other.mode == AccessMode::write && all_columns && (all_rows || datum.scratch);
     });
 }
-
-}  // namespace
 
 Residency& Coherence::residency(Version& version) {
     if (version.residency) return *version.residency;
@@ -51,6 +50,7 @@ void Coherence::prepare(TaskBuilder& task, Node node, void** bases) {
     for (std::uint32_t i = 0; i < task.access_count(); ++i, ++bases) {
         while (*bases == nullptr) ++bases;  // of an empty access
         Version& version = *accesses[i].version;
+        if (version.datum->is_token()) continue;
         const Node used = task.node_of_access(i, node);
         if (used == host_node && !version.residency) continue;
         Residency& r = residency(version);
@@ -59,6 +59,22 @@ void Coherence::prepare(TaskBuilder& task, Node node, void** bases) {
         task.wait_for(replica.arrival);
         for (const TaskRef former : replica.former) task.wait_for(former);
         *bases = replica.memory;
+    }
+}
+
+void Coherence::gather(TaskBuilder& task, Purpose purpose) {
+    purpose.gathers = true;
+    const BoundAccess* accesses = task.access_begin();
+    for (std::uint32_t i = 0; i < task.access_count(); ++i) {
+        Residency* r = accesses[i].version->residency.get();
+        if (r == nullptr) continue;
+        try {
+            if (!r->valid_on(host_node)) transfers_.fetch(*r, host_node, purpose);
+        } catch (const DeviceError& error) {  // a lost device
+            unwritten_.lose(*r->version, error.what());
+            r->abandon();
+        }
+        task.wait_for(r->replica_on(host_node).arrival);
     }
 }
 
@@ -88,7 +104,9 @@ void Coherence::commit(const TaskBuilder& task, Node node) {
 void Coherence::reserve(TaskBuilder& task, Node node) {
     std::vector<Residency*> needed;
     for (std::uint32_t i = 0; i < task.access_count(); ++i) {
-        if (task.node_of_access(i, node) == node) needed.push_back(&residency(*task.access_begin()[i].version));
+        Version& version = *task.access_begin()[i].version;
+        const bool needs_memory = task.node_of_access(i, node) == node && !version.datum->is_token();
+        if (needs_memory) needed.push_back(&residency(version));
     }
     std::sort(needed.begin(), needed.end());
     needed.erase(std::unique(needed.begin(), needed.end()), needed.end());
@@ -147,6 +165,17 @@ std::optional<int> Coherence::choose_device(const BoundAccess* accesses, std::si
         if (better) best = d;
     }
     return best ? std::optional(static_cast<int>(*best)) : std::nullopt;
+}
+
+bool Coherence::may_fit(const TaskBuilder& task, Node node) const {
+    const BoundAccess* accesses = task.access_begin();
+    std::size_t bytes = 0;
+    for (std::uint32_t i = 0; i < task.access_count(); ++i) {
+        const bool again = std::any_of(accesses, accesses + i,
+                                       [&](const BoundAccess& other) { return other.version == accesses[i].version; });
+        if (!again) bytes += accesses[i].version->datum->bytes();
+    }
+    return bytes <= memory_.capacity(node);
 }
 
 void Coherence::bring_borrowed_home() {

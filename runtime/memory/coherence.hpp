@@ -32,11 +32,20 @@ class Coherence final : public ResidencyOwner {
     /// `bases` hold the addresses of the task's accesses on the host, and nullptr for each empty one. Throws
     /// DeviceError (out of memory) where the data can never fit.
     void prepare(TaskBuilder& task, Node node, void** bases);
+    /// The contents of the task's data, all of which it accesses on the host, come to the host's memory, and nothing
+    /// else of them will count. What only a lost device has is noted as unwritten.
+    void gather(TaskBuilder& task, Purpose purpose);
     /// The task is in the graph: what it writes is valid on its node alone from now on.
     void commit(const TaskBuilder& task, Node node);
     /// The GPU that holds most bytes of the data; if none holds any, the one to which least was given. Empty where all
     /// are lost.
     std::optional<int> choose_device(const BoundAccess* accesses, std::size_t count) const;
+
+    /// Whether nothing of the datum's old contents matters after the task, whose access this is.
+    static bool overwritten(const TaskBuilder& task, const BoundAccess& access);
+
+    /// Whether the task's data are not larger than the memory of that device.
+    bool may_fit(const TaskBuilder& task, Node node) const;
 
     /// Makes the contents valid on `node` as well, ahead of the tasks that need them there.
     void prefetch(Version& version, Node node, Purpose purpose);

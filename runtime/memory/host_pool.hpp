@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/host_memory.hpp"
+#include "base/process.hpp"
 
 namespace basalt::detail {
 
@@ -64,7 +65,12 @@ class PooledBuffer {
         return *this;
     }
     ~PooledBuffer() {
-        if (memory_.data() != nullptr) pool_->give_back(std::move(memory_));
+        if (memory_.data() == nullptr) return;
+        if (mark_.is_current()) {
+            pool_->give_back(std::move(memory_));
+        } else {
+            keep_for_ever(std::move(memory_));
+        }
     }
 
     void* data() const { return memory_.data(); }
@@ -73,9 +79,11 @@ class PooledBuffer {
     void swap(PooledBuffer& other) noexcept {
         std::swap(pool_, other.pool_);
         std::swap(memory_, other.memory_);
+        std::swap(mark_, other.mark_);
     }
     HostPool* pool_ = nullptr;
     HostBuffer memory_;
+    ProcessMark mark_;
 };
 
 }  // namespace basalt::detail

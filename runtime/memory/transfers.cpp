@@ -12,18 +12,32 @@ namespace basalt::detail {
 
 namespace {
 
-/// The bytes of the rows that have contents, at a replica's address.
+/// Bytes from one row to the next in a replica: on devices rows follow each other.
+std::size_t pitch_at(const Datum& datum, Node node) {
+    return node == host_node ? datum.element_size * static_cast<std::size_t>(datum.ld) : datum.row_bytes();
+}
+
+/// The first row that has contents, at a replica's address.
 std::byte* contents_at(const Residency& residency, Node node) {
-    const Datum& datum = *residency.version->datum;
-    const std::size_t row = datum.element_size * static_cast<std::size_t>(datum.cols);
     return static_cast<std::byte*>(residency.replica_on(node).memory) +
-           row * static_cast<std::size_t>(residency.row_begin);
+           pitch_at(*residency.version->datum, node) * static_cast<std::size_t>(residency.row_begin);
 }
 
 std::size_t contents_bytes(const Residency& residency) {
+    return residency.version->datum->row_bytes() * static_cast<std::size_t>(residency.row_end - residency.row_begin);
+}
+
+Copy copy_of_contents(const Residency& residency, Node from, Node to) {
     const Datum& datum = *residency.version->datum;
-    return datum.element_size * static_cast<std::size_t>(datum.cols) *
-           static_cast<std::size_t>(residency.row_end - residency.row_begin);
+    if (!datum.strided() || (from != host_node && to != host_node)) {
+        return {contents_at(residency, to), contents_at(residency, from), contents_bytes(residency)};
+    }
+    return {.to = contents_at(residency, to),
+            .from = contents_at(residency, from),
+            .row_bytes = datum.row_bytes(),
+            .rows = static_cast<std::size_t>(residency.row_end - residency.row_begin),
+            .to_pitch = pitch_at(datum, to),
+            .from_pitch = pitch_at(datum, from)};
 }
 
 StreamRole stream_of_copy(Node from, Node to) {
@@ -99,10 +113,11 @@ DeviceWork& Transfers::begin(TaskBuilder& task, Residency& r, Node from, Node to
 }
 
 /// Submits the transfer; from now on the contents are valid on the targets.
-void Transfers::finish(TaskBuilder& task, Residency& r, Node from, const std::vector<Node>& targets) {
+void Transfers::finish(TaskBuilder& task, Residency& r, Node from, const std::vector<Node>& targets, Purpose purpose) {
     DeviceWork& work = *task.task().on_device();
     const std::uint64_t number = ++transfers_;
-    work.failed = [this, &r, targets, number, device = work.device] {
+    work.failed = [this, &r, targets, number, device = work.device, gathers = purpose.gathers] {
+        if (gathers) return graph_.unwritten().lose(*r.version, "a transfer of it failed");
         for (const Node node : targets) {
             failures_.note(r, node, number, device);
             graph_.unwritten().lose(*r.version, "a transfer of it failed", node);
@@ -127,18 +142,23 @@ void Transfers::submit_copy(Residency& r, Node from, Node to, Purpose purpose) {
     task.task().tile = devices_of_copy(from, to);
     for (const TaskRef user : waits) task.wait_for(user);
 
-    const Copy piece{contents_at(r, to), contents_at(r, from), contents_bytes(r)};
+    const Copy piece = copy_of_contents(r, from, to);
     Device* peer = work.role == StreamRole::peer ? &device_of(to) : nullptr;
-    work.bytes = static_cast<std::int64_t>(piece.row_bytes);
+    work.bytes = static_cast<std::int64_t>(piece.row_bytes * piece.rows);
     work.operation = [piece, role = work.role, peer](const DeviceTurn& turn) {
         enqueue_copy(turn.device, role, piece, peer);
     };
-    finish(task, r, from, {to});
+    finish(task, r, from, {to}, purpose);
 }
 
 void Transfers::broadcast(Residency& r, std::vector<Node> targets, Purpose purpose, BroadcastRoute route) {
     if (targets.empty()) return;
     const Node from = source_for(r, targets.front());
+    if (from == host_node && r.version->datum->strided()) {  // what is passed on lies in one piece
+        fetch(r, targets.front(), purpose);
+        targets.erase(targets.begin());
+        return broadcast(r, std::move(targets), purpose, route);
+    }
     // a ring begins behind its source: in most steps of a factorization that GPU needs the panel first
     std::rotate(targets.begin(), std::upper_bound(targets.begin(), targets.end(), from), targets.end());
     const auto direct = [&](Node node) { return reaches(from, node); };
@@ -168,7 +188,7 @@ void Transfers::submit_broadcast(Residency& r, Node from, const std::vector<Node
     plan.from_source_only = route == BroadcastRoute::from_source;
     for (const Node node : targets) plan.targets.push_back({&device_of(node), contents_at(r, node)});
     work.operation = [plan](const DeviceTurn& turn) { turn.streams = enqueue_broadcast(plan, turn.spans); };
-    finish(task, r, from, targets);
+    finish(task, r, from, targets, purpose);
 }
 
 }  // namespace basalt::detail

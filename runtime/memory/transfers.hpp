@@ -15,6 +15,7 @@ namespace basalt::detail {
 struct Purpose {
     int priority = 0;
     std::optional<int> step = std::nullopt;
+    bool gathers = false;  ///< nothing but the target will hold the contents: if the transfer fails, they are lost
 };
 
 /// How a broadcast reaches its devices.
@@ -44,7 +45,7 @@ class Transfers {
     void submit_broadcast(Residency& residency, Node from, const std::vector<Node>& targets, Purpose purpose,
                           BroadcastRoute route);
     DeviceWork& begin(TaskBuilder& task, Residency& residency, Node from, Node to, const char* name, Purpose purpose);
-    void finish(TaskBuilder& task, Residency& residency, Node from, const std::vector<Node>& targets);
+    void finish(TaskBuilder& task, Residency& residency, Node from, const std::vector<Node>& targets, Purpose purpose);
 
     TaskGraph& graph_;
     const std::vector<std::unique_ptr<Device>>& devices_;

@@ -41,7 +41,12 @@ MatrixStorage::MatrixStorage(Runtime& runtime, const TileGrid& grid, std::size_t
 }
 
 MatrixStorage::~MatrixStorage() {
-    if (runtime_ != nullptr) before_end(*runtime_).run(this);
+    if (runtime_ == nullptr) return;
+    if (!mark_.is_current()) {
+        keep_for_ever(std::move(slab_));  // tasks may run; the Runtime may be gone
+        return;
+    }
+    before_end(*runtime_).run(this);
 }
 
 /// Gives up everything that is the runtime's, at the end of the matrix or of the runtime.
@@ -57,7 +62,9 @@ void MatrixStorage::end() {
     runtime_ = nullptr;
 }
 
-void MatrixStorage::throw_ended() const {
+void MatrixStorage::require_runtime() const {
+    mark_.require_current("the matrix");
+    if (runtime_ != nullptr) return;
     throw UsageError("the Runtime of matrix '" + name_ + "' has ended, and with it what the matrix held");
 }
 
@@ -96,7 +103,7 @@ void MatrixStorage::check(Index j, Index row_begin, Index row_end, Index col_beg
     const bool exists = 0 <= j && j < grid_.tile_cols() && 0 <= row_begin && row_begin <= row_end &&
                         row_end <= grid_.padded_rows() && 0 <= col_begin && col_begin <= col_end &&
                         col_end <= grid_.shape().width;
-    if (runtime_ == nullptr) throw_ended();
+    require_runtime();
     if (given_back_.load(std::memory_order_relaxed)) {
         throw UsageError(name_ + ": its memory, an array on a GPU, was given back by wait(); wrap the array again");
     }

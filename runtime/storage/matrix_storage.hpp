@@ -24,9 +24,9 @@ class MatrixStorage {
     MatrixStorage(const MatrixStorage&) = delete;
     MatrixStorage& operator=(const MatrixStorage&) = delete;
 
-    /// Throws UsageError after the end of the runtime.
+    /// Throws UsageError after the end of the runtime, and where it was left behind, see ProcessMark.
     Runtime& runtime() const {
-        if (runtime_ == nullptr) throw_ended();
+        require_runtime();
         return *runtime_;
     }
     const TileGrid& grid() const { return grid_; }
@@ -88,8 +88,9 @@ class MatrixStorage {
   private:
     void check(Index j, Index row_begin, Index row_end, Index col_begin, Index col_end) const;
     void end();
-    [[noreturn]] void throw_ended() const;
+    void require_runtime() const;
 
+    const ProcessMark mark_;
     Runtime* runtime_;  ///< nullptr after its end
     TileGrid grid_;
     ColumnDeal deal_;

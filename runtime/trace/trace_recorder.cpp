@@ -1,5 +1,6 @@
 #include "runtime/trace/trace_recorder.hpp"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -9,8 +10,7 @@ namespace basalt::detail {
 
 namespace {
 
-/// A number for a task that no other one of the trace has; 0 stands for none.
-std::uint64_t id_of(std::uint64_t generation, std::uint64_t slot) { return (generation << 32 | slot) + 1; }
+std::uint64_t number_of(std::uint64_t generation, std::uint64_t slot) { return (generation << 32 | slot) + 1; }
 
 TraceRow row_of_device(int device, StreamRole role) {
     std::string name = "gpu " + std::to_string(device);
@@ -20,6 +20,8 @@ TraceRow row_of_device(int device, StreamRole role) {
 
 }  // namespace
 
+std::uint64_t TraceRecorder::id_of(const Task& task) { return number_of(task.generation(), task.slot); }
+
 TraceRecorder::Event::Event(const Task& task, std::int64_t begin, std::int64_t end)
     : name(task.name),
       tile(task.tile),
@@ -27,11 +29,11 @@ TraceRecorder::Event::Event(const Task& task, std::int64_t begin, std::int64_t e
       step(task.step),
       begin(begin),
       end(end),
-      id(id_of(task.generation(), task.slot)) {
+      id(id_of(task)) {
     predecessors = task.recorded.load(std::memory_order_relaxed);
     for (std::size_t i = 0; i < predecessors; ++i) {
         const std::uint64_t word = task.predecessors[i].load(std::memory_order_relaxed);
-        after[i] = id_of((word & ~Task::in_part) >> 32, word & 0xffffffff) | (word & Task::in_part);
+        after[i] = number_of((word & ~Task::in_part) >> 32, word & 0xffffffff) | (word & Task::in_part);
     }
 }
 
@@ -45,6 +47,7 @@ void TraceRecorder::record_device(const Task& task, const StreamSpan& span, std:
 }
 
 TraceRow TraceRecorder::heading(std::size_t index) const {
+    if (index + 1 == places_) return {"spare threads", TraceRowKind::cpu, std::nullopt};
     if (index < places_) return {"worker " + std::to_string(index), TraceRowKind::cpu, std::nullopt};
     const auto device_row = static_cast<int>(index - places_);
     return row_of_device(device_row / stream_roles, static_cast<StreamRole>(device_row % stream_roles));
@@ -87,9 +90,10 @@ std::vector<std::uint64_t> TraceRecorder::waited_for(const Event& event, std::op
 void TraceRecorder::take_row(std::size_t index, const PartsOfTasks& parts, Trace& trace) {
     TraceRow row = heading(index);
     const bool copies = row.kind == TraceRowKind::copy;
+    const bool spare = index + 1 == places_;
     const bool further = index >= places_ && static_cast<int>(index - places_) % stream_roles >= named_streams;
     // a worker or a device that does nothing is worth seeing, a way that nothing takes or a further stream is not
-    if ((copies || further) && rows_[index].events.empty()) return;
+    if ((copies || further || spare) && rows_[index].events.empty()) return;
     const int number = static_cast<int>(trace.rows.size());
     trace.rows.push_back(std::move(row));
     for (const Event& event : rows_[index].events) {
@@ -133,11 +137,53 @@ void TraceRecorder::take_blocks(Trace& trace) {
     blocks_.clear();
 }
 
+void TraceRecorder::record_span(std::optional<int> place, const char* name, std::int64_t begin, std::int64_t end) {
+    const std::lock_guard guard(spans_lock_);
+    spans_.push_back({name, place, std::this_thread::get_id(), begin, end});
+}
+
+void TraceRecorder::record_counter(const char* name, std::int64_t time, double value) {
+    const std::lock_guard guard(spans_lock_);
+    counters_.push_back({name, time, value});
+}
+
+/// The rows of workers come first, one for each. A thread without a place gets a row.
+void TraceRecorder::take_spans(Trace& trace) {
+    const std::lock_guard guard(spans_lock_);
+    std::map<std::thread::id, int> threads;
+    const auto row_of_spares = [&] {
+        const TraceRow row = heading(places_ - 1);
+        const auto found = std::find_if(trace.rows.begin(), trace.rows.end(),
+                                        [&](const TraceRow& known) { return known.name == row.name; });
+        const auto number = static_cast<int>(found - trace.rows.begin());
+        if (found == trace.rows.end()) trace.rows.push_back(row);
+        return number;
+    };
+    for (const UserSpan& span : spans_) {
+        int row = span.place.value_or(0);
+        if (span.place && static_cast<std::size_t>(*span.place) + 1 == places_) {
+            row = row_of_spares();
+        } else if (!span.place) {
+            const auto [known, is_new] = threads.try_emplace(span.thread, static_cast<int>(trace.rows.size()));
+            row = known->second;
+            if (is_new) {
+                trace.rows.push_back(
+                    {"thread " + std::to_string(threads.size() - 1), TraceRowKind::thread, std::nullopt});
+            }
+        }
+        trace.spans.push_back({span.name, row, span.begin, span.end});
+    }
+    for (const UserCounter& counter : counters_) trace.counters.push_back({counter.name, counter.time, counter.value});
+    spans_.clear();
+    counters_.clear();
+}
+
 Trace TraceRecorder::take() {
     Trace trace;
     const PartsOfTasks parts = tell_parts_apart();
     for (std::size_t row = 0; row < rows_.size(); ++row) take_row(row, parts, trace);
     take_blocks(trace);
+    take_spans(trace);
     return trace;
 }
 

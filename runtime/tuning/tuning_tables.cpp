@@ -79,6 +79,7 @@ GpuTuning sm_90() {
     gpu.links.peer_chunk_bytes = 1.1e6;  // 2.8 us: copy, event and wait
     gpu.links.host_chunk_bytes = 1.6e6;  // 4 us
     gpu.links.host_bytes_a_second = 55e9;
+    gpu.links.peer_bytes_a_second = 382e9;
     gpu.links.least_ring_bytes = 4 * MiB;
     gpu.links.least_share_bytes = 256 * KiB;
     gpu.links.relay = {.blocks = 128, .warps = 3, .piece_bytes = 8 * KiB};
@@ -144,6 +145,7 @@ GpuTuning sm_80() {
     gpu.cholesky.solve_rate = 1.5e12;
     gpu.qr.update_rate = 16e12;
     gpu.links.host_bytes_a_second = 25e9;
+    gpu.links.peer_bytes_a_second = 250e9;
     gpu.links.relay = {};  // not measured there
     return gpu;
 }
@@ -152,6 +154,7 @@ GpuTuning sm_80() {
 GpuTuning sm_86() {
     GpuTuning gpu = sm_80();
     gpu.architecture = "sm_86";
+    gpu.links.peer_bytes_a_second = 25e9;  // by PCI Express
     gpu.lu.update_rate = 0.5e12;
     gpu.cholesky.update_rate = 0.5e12;
     gpu.cholesky.solve_rate = 0.25e12;

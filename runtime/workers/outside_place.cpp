@@ -9,16 +9,6 @@ void OutsidePlace::notify_all() {
     changed_.notify_all();
 }
 
-void OutsidePlace::notify_waiters() {
-    const int waiting = waiters_.load(std::memory_order_seq_cst) + timed_waiters_.load(std::memory_order_seq_cst);
-    if (waiting > 0) notify_all();
-}
-
-void OutsidePlace::leave() {
-    taken_.store(false, std::memory_order_release);
-    notify_waiters();
-}
-
 void OutsidePlace::wait_for_change() {
     // The stand-in notices the request when it next looks; the time limit covers the moment between looking and
     // waiting.

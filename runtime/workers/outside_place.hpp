@@ -18,7 +18,10 @@ class OutsidePlace {
     OutsidePlace(ParkingLot& parking, const void* awaited) : parking_(parking), awaited_(awaited) {}
 
     bool try_take() { return !taken_.exchange(true, std::memory_order_acquire); }
-    void leave();
+    void leave() {
+        taken_.store(false, std::memory_order_release);
+        notify_waiters();
+    }
     /// Another thread works the place: asks for it, and returns when something may have changed.
     void wait_for_change();
     /// Whether outside threads want the stand-in to work the place.
@@ -26,7 +29,10 @@ class OutsidePlace {
     /// Whether outside threads ask for the place.
     bool wanted() const { return waiters_.load(std::memory_order_relaxed) > 0; }
     /// Nothing is in flight, or the place is free: tells the threads that wait for that.
-    void notify_waiters();
+    void notify_waiters() {
+        const int waiting = waiters_.load(std::memory_order_seq_cst) + timed_waiters_.load(std::memory_order_seq_cst);
+        if (waiting > 0) notify_all();
+    }
 
     /// A thread that must not begin a task of unknown length: the stand-in works the place for it, at once. Returns
     /// when done() holds, or at the deadline.

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <thread>
+#include <utility>
 
 #include "base/spin_lock.hpp"
 
@@ -11,13 +13,16 @@ namespace basalt::detail {
 
 namespace {
 
-// Polling for work: from about 5 us on, growing to some 12 us, in pauses of about 30 ns. So a thread without work
-// hardly disturbs the caches of those that have some, and where tasks are tiny it finds enough of them at
-// once to be worth a steal (docs/decisions/0002-runtime.md has the measurements). After some 300 us it sleeps;
-// waking a sleeper costs the waker a system call.
-constexpr int idle_polls_before_sleep = 30;
-constexpr int first_pause = 160;
+// Polling for work, in pauses of about 30 ns: where tasks are short, from about 5 us on, growing to some 12 us. So a
+// thread without work hardly disturbs the caches of those that have some, and it finds enough tasks at once to be worth
+// a steal (docs/decisions/0002-runtime.md has the measurements). Where tasks are longer, from 0.6 us on: the next task
+// is often there after the time of one. After some 300 us the thread sleeps; waking a sleeper costs the waker a system
+// call.
+constexpr int idle_polls_before_sleep = 32;
+constexpr int first_pause = 20;
+constexpr int first_pause_in_short_tasks = 160;
 constexpr int longest_pause = 400;
+constexpr auto worth_quick_polls = std::chrono::microseconds(2);
 
 // A thread that waits for everything polls for longer where there are GPUs: waking it would take as long as a small
 // factorization.
@@ -40,13 +45,15 @@ constexpr int pauses_after_short_tasks = 4000;
 /// How long the tasks took that a thread ran between two times without work.
 class Stretch {
   public:
-    void begin() {
-        begin_ = std::chrono::steady_clock::now();
-        tasks_ = 0;
+    /// A task is about to run.
+    void count() {
+        if (tasks_ == 0) begin_ = std::chrono::steady_clock::now();
+        ++tasks_;
     }
-    void count() { ++tasks_; }
-    bool of_short_tasks() const {
-        return tasks_ > 0 && std::chrono::steady_clock::now() - begin_ < tasks_ * short_task;
+    /// The thread has no work. The mean time of its tasks since the last end; empty if there were none.
+    std::optional<std::chrono::nanoseconds> end() {
+        if (tasks_ == 0) return std::nullopt;
+        return (std::chrono::steady_clock::now() - begin_) / std::exchange(tasks_, 0);
     }
 
   private:
@@ -72,13 +79,13 @@ class LookInterval {
     std::chrono::steady_clock::time_point last_{};
 };
 
-void pause_for(int poll) {
-    const int pauses = std::min(longest_pause, first_pause << std::min(poll - 1, 3));
+void pause_for(int pauses) {
     for (int i = 0; i < pauses; ++i) cpu_relax();
 }
 
 void stay_away(const std::function<bool()>& done) {
-    for (int i = 0; i < pauses_after_short_tasks && !done(); i += first_pause) pause_for(1);
+    constexpr int at_a_time = 160;
+    for (int i = 0; i < pauses_after_short_tasks && !done(); i += at_a_time) pause_for(at_a_time);
 }
 
 }  // namespace
@@ -88,7 +95,14 @@ struct WorkLoop::Idleness {
     const bool patient;  ///< polls for longer, since it waits for GPUs
     ParkingLot::Sleeper sleeper{};
     int polls = 0;
+    bool quick = false;  ///< polls soon again, since tasks are long
     std::chrono::steady_clock::time_point since{};
+
+    /// Between this poll and the next one.
+    int pauses() const {
+        return std::min(longest_pause, quick ? first_pause << std::min((polls - 1) / 4, 5)
+                                             : first_pause_in_short_tasks << std::min(polls - 1, 2));
+    }
 
     /// Counts a fruitless look for work. Whether to poll again instead of sleeping.
     bool poll_again() {
@@ -128,7 +142,6 @@ void WorkLoop::work_until(Worker& worker, int min_level, const void* awaited, co
     idle.sleeper.outside_gangs = worker.gangs == 0;
     LookInterval look;
     Stretch stretch;
-    stretch.begin();
     while (true) {
         const bool late = deadline && std::chrono::steady_clock::now() >= *deadline;
         if (late || ((next == nullptr || look.due()) && done())) {
@@ -138,7 +151,6 @@ void WorkLoop::work_until(Worker& worker, int min_level, const void* awaited, co
         }
         if (next == nullptr) next = find_work(worker, min_level);
         if (next != nullptr) {
-            if (idle.polls > 0) stretch.begin();
             idle.polls = 0;
             stretch.count();
             next = run_one(*next, worker, min_level);
@@ -147,10 +159,13 @@ void WorkLoop::work_until(Worker& worker, int min_level, const void* awaited, co
         worker.searching = true;
         if (idle.polls == 0) {
             p_.progress.announce_quiescence();
-            if (stretch.of_short_tasks()) stay_away(done);
+            if (const auto mean = stretch.end()) {
+                idle.quick = *mean >= worth_quick_polls;
+                if (*mean < short_task) stay_away(done);
+            }
         }
         if (idle.poll_again()) {
-            pause_for(idle.polls);
+            pause_for(idle.pauses());
         } else {
             sleep(worker, idle, done, deadline);
         }

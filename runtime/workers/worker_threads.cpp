@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/start_thread.hpp"
-#include "base/topology.hpp"
 
 namespace basalt::detail {
 
@@ -39,7 +38,7 @@ void WorkerThreads::stop() {
 }
 
 void WorkerThreads::worker_main(Worker& worker) {
-    if (p_.bind) bind_this_thread(worker.place);
+    p_.cores.bind_this_thread(worker.place);
     const ThreadContext context(p_.graph, &worker, nullptr);
     p_.loop.work_until(worker, 0, nullptr, [this] { return stopping(); });
 }
@@ -49,7 +48,7 @@ void WorkerThreads::worker_main(Worker& worker) {
 /// place.
 void WorkerThreads::stand_in_main() {
     Worker& worker = *p_.workers[0];
-    if (p_.bind) bind_this_thread(0);
+    p_.cores.bind_this_thread(0);
     const ThreadContext context(p_.graph, &worker, nullptr);
     const Scope& root = p_.graph.root();
     const auto idle = [this] { return p_.progress.idle(); };

@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/core_claims.hpp"
 #include "runtime/workers/outside_place.hpp"
 #include "runtime/workers/progress.hpp"
 #include "runtime/workers/work_loop.hpp"
@@ -22,7 +23,7 @@ class WorkerThreads {
         OutsidePlace& outside;
         Progress& progress;
         WorkLoop& loop;
-        bool bind;  ///< each thread to the core of its place
+        const CoreClaims& cores;  ///< of the places
     };
     explicit WorkerThreads(const Parts& parts) : p_(parts) {}
 

@@ -240,11 +240,12 @@ template <class T>
 void GpuCholeskyTasks<T>::put_back_rows(int k) {
     const Panel& p = panel(k);
     if (!g_.upper) {
-        return rt_.submit(step_task("put back", k, owner(k)), read(panel_rows(k, top(k))),
-                          readwrite(matrix(p, top(k), rows())),
-                          on_any_device([](Stream stream, View<const T> from, View<T> a) {
-                              on_stream::copy_elements<T>(stream, from, a);
-                          }));
+        rt_.submit(step_task("put back", k, owner(k)), read(panel_rows(k, top(k))),
+                   readwrite(matrix(p, top(k), rows())),
+                   on_any_device([](Stream stream, View<const T> from, View<T> a) {
+                       on_stream::copy_elements<T>(stream, from, a);
+                   }));
+        return;
     }
     for (int gpu = 0; gpu < geometry_.gpus(); ++gpu) {
         const std::vector<RowWindow> windows = row_windows(k, gpu);

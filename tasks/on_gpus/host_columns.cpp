@@ -23,7 +23,7 @@ std::size_t bytes_of(const View<T>& array) {
 }
 
 /// Rows [row, row + rows) of columns [col, col + cols) of tile column `tile_column`.
-struct Block {
+struct TilePart {
     Index tile_column;
     Index row, rows;
     Index col, cols;
@@ -103,13 +103,13 @@ class HostColumns {
     }
 
     int gpu_of(Index tile_column) const { return storage_.deal().gpu_of(tile_column); }
-    TaskOptions options(TaskName name, const Block& block, Place place) const {
+    TaskOptions options(TaskName name, const TilePart& block, Place place) const {
         return {.name = name,
                 .tile = {static_cast<int>(block.row / grid_.shape().height), static_cast<int>(block.tile_column)},
                 .place = place};
     }
     template <class Element>
-    View<Element> window(View<Element> array, const Block& block) const {
+    View<Element> window(View<Element> array, const TilePart& block) const {
         return array.block(block.row, grid_.first_col(block.tile_column) + block.col, block.rows, block.cols);
     }
     template <class F>
@@ -120,10 +120,10 @@ class HostColumns {
     template <class F>
     void for_each_block(Index j, Index row, Index rows, const F& visit) const {
         for (Index col = 0; col < grid_.tile_width(j); col += block_cols_) {
-            visit(Block{j, row, rows, col, std::min(block_cols_, grid_.tile_width(j) - col)});
+            visit(TilePart{j, row, rows, col, std::min(block_cols_, grid_.tile_width(j) - col)});
         }
     }
-    Region<T> buffer_for(const Block& block) const {
+    Region<T> buffer_for(const TilePart& block) const {
         return storage_.stripes().template next<T>(gpu_of(block.tile_column), block.rows, block.cols);
     }
 
@@ -131,12 +131,12 @@ class HostColumns {
     /// columns that are all claimed before other data take memory lie at constant stride.
     void claim(Index j) const {
         const auto all = storage_.template region<T>(j, 0, grid_.padded_rows(), 0, grid_.shape().width);
-        rt_.submit(options("claim", Block{j, 0, 0, 0, 0}, Place::gpu(gpu_of(j))), write(all),
+        rt_.submit(options("claim", TilePart{j, 0, 0, 0, 0}, Place::gpu(gpu_of(j))), write(all),
                    on_any_device([](Stream, View<T>) {}));
     }
 
     void load_tile_column(Index j, View<const T> source) const {
-        for_each_block(j, 0, grid_.rows(), [&](const Block& block) {
+        for_each_block(j, 0, grid_.rows(), [&](const TilePart& block) {
             const Region<T> buffer = buffer_for(block);
             copy_in(block, window(source, block), buffer);
             pack(block, buffer);
@@ -145,7 +145,7 @@ class HostColumns {
     }
 
     void store_tile_column(Index j, Index row, Index rows, View<T> target) const {
-        for_each_block(j, row, rows, [&](const Block& block) {
+        for_each_block(j, row, rows, [&](const TilePart& block) {
             const Region<T> buffer = buffer_for(block);
             unpack(block, buffer);
             copy_out(block, buffer, window(target, block));
@@ -155,7 +155,7 @@ class HostColumns {
 
     // --- on GPUs ---
 
-    void pack(const Block& block, const Region<T>& buffer) const {
+    void pack(const TilePart& block, const Region<T>& buffer) const {
         const bool last = block.col + block.cols == grid_.tile_width(block.tile_column);
         const Index end = last ? grid_.shape().width : block.col + block.cols;  // the padding too
         const auto target = storage_.template region<T>(block.tile_column, 0, grid_.padded_rows(), block.col, end);
@@ -165,7 +165,7 @@ class HostColumns {
                    }));
     }
 
-    void unpack(const Block& block, const Region<T>& buffer) const {
+    void unpack(const TilePart& block, const Region<T>& buffer) const {
         const auto source = storage_.template region<T>(block.tile_column, block.row, block.row + block.rows, block.col,
                                                         block.col + block.cols);
         rt_.submit(options("unpack", block, Place::gpu(gpu_of(block.tile_column))), read(source), write(buffer),
@@ -180,7 +180,7 @@ class HostColumns {
         return {const_cast<T*>(array.data()), sizeof(T) * static_cast<std::size_t>(array.rows()),
                 static_cast<std::size_t>(array.cols()), sizeof(T) * static_cast<std::size_t>(array.col_stride())};
     }
-    TaskOptions on_cores(TaskName name, const Block& block) const {
+    TaskOptions on_cores(TaskName name, const TilePart& block) const {
         TaskOptions result = options(name, block, Place::cpu());
         result.threads = {1, std::min(rt_.workers(), rt_.tuning().cpu.copying_threads)};
         return result;
@@ -191,20 +191,22 @@ class HostColumns {
         copy_elements<T>(from.block(0, begin, from.rows(), end - begin), to.block(0, begin, from.rows(), end - begin));
     }
 
-    void copy_in(const Block& block, View<const T> from, const Region<T>& buffer) const {
+    void copy_in(const TilePart& block, View<const T> from, const Region<T>& buffer) const {
         if (through_host_) {
-            return rt_.submit(on_cores("copy in", block), write(buffer),
-                              [from](const Team& team, View<T> to) { copy_share(team, from, to); });
+            rt_.submit(on_cores("copy in", block), write(buffer),
+                       [from](const Team& team, View<T> to) { copy_share(team, from, to); });
+            return;
         }
         const int gpu = gpu_of(block.tile_column);
         host_copies(rt_).submit_host_copy(options("copy in", block, Place::gpu(gpu)), write(buffer).record, gpu,
                                           host_window(from));
     }
 
-    void copy_out(const Block& block, const Region<T>& buffer, View<T> to) const {
+    void copy_out(const TilePart& block, const Region<T>& buffer, View<T> to) const {
         if (through_host_) {
-            return rt_.submit(on_cores("copy out", block), read(buffer),
-                              [to](const Team& team, View<const T> from) { copy_share(team, from, to); });
+            rt_.submit(on_cores("copy out", block), read(buffer),
+                       [to](const Team& team, View<const T> from) { copy_share(team, from, to); });
+            return;
         }
         const int gpu = gpu_of(block.tile_column);
         host_copies(rt_).submit_host_copy(options("copy out", block, Place::gpu(gpu)), read(buffer).record, gpu,

@@ -1,7 +1,7 @@
 """The comparisons of bench/ run at tiny sizes, write the records that scripts read, and refuse wrong use.
 
 usage: test_benches.py BENCH_TASKS BENCH_VERSUS BENCH_UPDATE BENCH_BROADCAST BENCH_PANEL PLOT_PANEL
-           BENCH_KERNELS BENCH_TASK_BENCH
+           BENCH_KERNELS BENCH_TASK_BENCH BENCH_PLACEMENT
 Ends with "cases: N passed, M failed, K skipped".
 """
 
@@ -13,7 +13,7 @@ import sys
 import tempfile
 import unittest
 
-TASKS, VERSUS, UPDATE, BROADCAST, PANEL, PLOT_PANEL, KERNELS, TASK_BENCH = sys.argv[1:9]
+TASKS, VERSUS, UPDATE, BROADCAST, PANEL, PLOT_PANEL, KERNELS, TASK_BENCH, PLACEMENT = sys.argv[1:10]
 
 
 def run(*arguments):
@@ -44,7 +44,7 @@ class Tasks(unittest.TestCase):
     def test_every_system_reports_the_cost_of_a_task_and_its_memory(self):
         small = ["--tasks", "20000", "--tiles", "24", "--repeat", "1"]
         found = records(self, TASKS, "--case", "independent,chain,cholesky", *small)
-        self.assertEqual(len(found), 3 * 7)
+        self.assertEqual(len(found), 3 * 11)  # five systems with 1 and 2 workers, and bare
         for record in found:
             self.assertGreater(record["ns_per_task"], 0, record)
             self.assertGreaterEqual(record["peak_mb"], 0, record)
@@ -78,7 +78,8 @@ class VersusQr(unittest.TestCase):
         for shape in (["--n", "150"], ["--m", "200", "--n", "60"], ["--m", "60", "--n", "130", "--precision", "s"]):
             record = records(self, VERSUS, "qr", *shape, "--nb", "32", "--tile", "64x32", "--cpus", "2")[0]
             self.assertTrue(record["passed"], record)
-            self.assertEqual((record["routine"], record["tile"], len(record["runs"])), ("geqrf", "64x32", 3))
+            self.assertEqual((record["routine"], record["tile"]), ("geqrf", "64x32"))
+        self.assertIn(len(record["runs"]), range(3, 16))
             self.assertIn("OpenBLAS", record["vendor"])
             self.assertAlmostEqual(record["ratio"] * record["vendor_gflops"] / record["gflops"], 1, places=6)
 
@@ -100,7 +101,7 @@ class VersusLu(unittest.TestCase):
         for record in found:
             self.assertTrue(record["passed"], record)
             self.assertEqual(record["tile"], "64x32")
-            self.assertEqual(len(record["runs"]), 3)
+            self.assertIn(len(record["runs"]), range(3, 16))
             self.assertIn("OpenBLAS", record["vendor"])
             gflops = record["gflops"]
             self.assertAlmostEqual(record["ratio"] * record["vendor_gflops"] / gflops, 1, places=6)
@@ -364,6 +365,24 @@ class TaskBench(unittest.TestCase):
             self.assertEqual(result.returncode, 2, arguments)
             for word in (*arguments, allowed):
                 self.assertIn(word, result.stderr)
+
+
+class Placement(unittest.TestCase):
+    def test_each_policy_is_compared_with_the_best_placement_by_hand(self):
+        found = records(self, PLACEMENT, "--policy", "heft,owner", "--tiles", "2", "--warm-up", "1", "--repeat", "1",
+                        "--slowness", "1,1.5")
+        self.assertEqual([(r["policy"], r["tasks"], r["slowness"]) for r in found],
+                         [("heft", 4, "1,1.5"), ("owner", 4, "1,1.5")])
+        for record in found:
+            self.assertAlmostEqual(record["ratio"], record["vendor_milliseconds"] / record["milliseconds"])
+            self.assertIn("by hand", record["vendor"])
+
+    def test_wrong_use_is_refused_with_what_is_allowed(self):
+        for arguments, allowed in ((["--policy", "luck"], "owner"), (["--tiles", "0"], "40"),
+                                   (["--slowness", "1,0.5"], "1 to 1e6"), (["--workers", "0"], "64")):
+            result = run(PLACEMENT, *arguments)
+            self.assertNotEqual(result.returncode, 0, arguments)
+            self.assertIn(allowed, result.stderr)
 
 
 result = unittest.main(argv=sys.argv[:1], exit=False).result

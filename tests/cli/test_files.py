@@ -40,7 +40,7 @@ def read(path):
 @in_folder
 def a_file_that_is_not_of_models_is_refused_and_left_alone(folder):
     wrong = {"a.mtx": MATRIX, "list.json": "[1, 2]", "cut.json": MODELS[:20], "other.json": '{"format": "another"}',
-             "newer.json": MODELS.replace("1", "2"), "deep.json": "[" * 500000 + "]" * 500000}
+             "newer.json": MODELS.replace("1", "3"), "deep.json": "[" * 500000 + "]" * 500000}
     for name, text in wrong.items():
         path = write(folder, name, text)
         for arguments, env in ((["--models", path], {}), ([], {"BASALT_MODELS": path})):
@@ -48,7 +48,7 @@ def a_file_that_is_not_of_models_is_refused_and_left_alone(folder):
             expect_refused(shown, (arguments or ["BASALT_MODELS"])[0], path, "allowed: auto, none")
             expect(len(shown.err) < 600, shown)
         assert read(path) == text
-    expect_refused(basalt("info", "--models", os.path.join(folder, "newer.json")), "the version is 2", "reads 1")
+    expect_refused(basalt("info", "--models", os.path.join(folder, "newer.json")), "the version is 3", "reads 1 and 2")
     expect_refused(basalt("lu", "--n", "50", "--models", folder), folder, "is a folder")
     expect_refused(basalt("lu", "--n", "50", "--models", "-"), '--models = "-"')
     assert sorted(os.listdir(folder)) == sorted(wrong)

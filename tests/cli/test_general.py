@@ -39,6 +39,7 @@ def unknown_variables_and_bad_values_in_the_environment_are_refused():
     expect_refused(unknown, "BASALT_COLOUR", "BASALT_WORKERS", "BASALT_NB")
     expect_refused(basalt("info", env={"BASALT_WORKERS": "many"}), 'BASALT_WORKERS = "many"', "0 to 1024")
     expect_refused(basalt("info", env={"BASALT_SCHEDULER": "luck"}), "BASALT_SCHEDULER", "fifo", "priority")
+    expect_refused(basalt("info", env={"BASALT_POLICY": "luck"}), "BASALT_POLICY", "gpu, heft, owner")
     expect_refused(basalt("info", env={"BASALT_WINDOW": ""}), 'BASALT_WINDOW = ""', "1 to")
 
 
@@ -47,7 +48,7 @@ def info_shows_the_machine_and_where_each_setting_came_from():
     shown = basalt("info", "--tile", "32x64", env={"BASALT_NB": "48", "BASALT_WORKERS": "400"})
     expect(shown.status == 0 and shown.err == "", shown)
     for words in ("affinity mask", "CPU quota", "NUMA node 0", "memory limit", "locked memory", "OpenBLAS", "hwloc",
-                  "oneTBB", "CUDA  "):
+                  "oneTBB", "gpu, heft, owner", "CUDA  "):
         expect(words in shown.out, shown)
     expect(re.search(r"BASALT_NB +48 +from BASALT_NB ", shown.out), shown)
     expect(re.search(r"BASALT_TILE +32x64 +from --tile ", shown.out), shown)

@@ -61,6 +61,36 @@ def trace_writes_the_same_numbers_as_json_and_a_chart(folder):
 
 @test
 @in_folder
+def trace_tells_spans_and_counters_apart_from_tasks(folder):
+    path = write_trace(folder, KNOWN_TRACE + [(0, 5, 20, "assembly", {"kind": "span"})])
+    with open(path, encoding="utf-8") as file:
+        trace = json.load(file)
+    trace["traceEvents"] += [{"ph": "C", "pid": 0, "ts": 1 + i, "name": "residual", "args": {"value": value}}
+                             for i, value in enumerate((0.5, 4, 0.25))]
+    with open(path, "w", encoding="utf-8") as out:
+        json.dump(trace, out)
+    shown = basalt("trace", path)
+    expect(shown.status == 0 and "3 tasks and 1 copies in 200 us" in shown.out, shown)
+    expect(re.search(r"assembly +1 +20 us +20 us +20 us", shown.out), shown)
+    expect(re.search(r"residual +3 +0\.25 +4 +0\.25", shown.out), shown)
+    numbers = json.loads(basalt("trace", path, "--json", "-").out)
+    expect(numbers["spans"][0]["name"] == "assembly" and numbers["counters"][0]["max"] == 4, shown)
+
+
+@test
+@in_folder
+def a_factorization_draws_its_graph(folder):
+    path = os.path.join(folder, "graph.dot")
+    shown = basalt("cholesky", "--n", "100", "--nb", "32", "--tile", "32x32", "--cpus", "2", "--dot", path)
+    expect(shown.status == 0, shown)
+    with open(path, encoding="utf-8") as drawing:
+        text = drawing.read()
+    expect(text.startswith("digraph basalt {") and text.endswith("}\n") and "RaW" in text, shown)
+    expect_refused(basalt("lu", "--n", "10", "--dot", "-"), "--dot", "a file's name")
+
+
+@test
+@in_folder
 def trace_reads_what_the_program_records(folder):
     path = os.path.join(folder, "trace.json")
     shown = basalt("lu", "--n", "200", "--nb", "32", "--cpus", "2", "--trace", path)

@@ -15,10 +15,10 @@ constexpr std::uint64_t block = 20;
 
 std::string text_of(const basalt::Config& config) {
     const basalt::Emulation& emulation = config.emulation;
-    return config.scheduler + ", " + std::to_string(config.workers) + " workers, window " +
-           std::to_string(config.window) + ", " + std::to_string(emulation.gpus) + " devices of " +
-           std::to_string(config.gpu_memory) + " bytes and " + std::to_string(config.gpu_streams) + " streams" +
-           (emulation.peer_access ? "" : " that do not reach each other") + ", delays up to " +
+    return config.scheduler + ", places by " + config.policy + ", " + std::to_string(config.workers) +
+           " workers, window " + std::to_string(config.window) + ", " + std::to_string(emulation.gpus) +
+           " devices of " + std::to_string(config.gpu_memory) + " bytes and " + std::to_string(config.gpu_streams) +
+           " streams" + (emulation.peer_access ? "" : " that do not reach each other") + ", delays up to " +
            std::to_string(emulation.longest_delay.count() / 1000) + " us";
 }
 
@@ -39,6 +39,7 @@ GraphSetting setting_of(std::uint64_t number) {
     config.gpu_memory = random.pick(std::array<std::size_t, 5>{1 << 20, 32768, 12288, 6144, 2560});
     config.emulation.memory = config.gpu_memory;
     config.gpu_streams = random.pick(std::array{1, 2, 3, 8});
+    config.policy = random.pick(std::array{"gpu", "gpu", "heft", "owner"});
     return {config, {config.emulation.gpus, config.gpu_memory}, text_of(config)};
 }
 

@@ -1,7 +1,9 @@
 // GPUs by CUDA: what every device promises, and what only these do.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -9,6 +11,8 @@
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 
+#include "basalt/array2d.hpp"
+#include "basalt/runtime.hpp"
 #include "runtime/device/cuda_timer.hpp"
 #include "tests/common/mentions.hpp"
 #include "tests/common/real_gpus.hpp"
@@ -179,6 +183,46 @@ TEST_CASE("a traced broadcast tells what each GPU's streams did and when", "[cud
     check_spans(machine, {0, others, bytes, 0, true}, clock_accuracy);
     const bool relayed = relays && others > 1;
     if (relayed) check_spans(machine, {0, others, bytes, 0, false, true, relayed}, clock_accuracy);
+}
+
+TEST_CASE("blocks of a wrapped array are packed on GPUs, and come back between what lies around them", "[cuda]") {
+    const int gpus_used = std::min(gpus_here(), 2);
+    if (gpus_used == 0) SKIP(no_gpu);
+    const Watchdog watchdog;
+    Config config;
+    config.workers = 2;
+    config.gpus = gpus_used;
+    Runtime runtime(config);
+    // up to a megabyte a block is staged if the memory is not pinned; larger ones are copied by CUDA alone
+    const Index rows = GENERATE(Index{60}, Index{3000}), cols = 400, ld = rows + 7;
+    CAPTURE(rows);
+    std::vector<double> memory(static_cast<std::size_t>(ld * cols));
+    const auto value = [&](Index i, Index j) { return static_cast<double>(i < rows ? i + 2 * j : -1); };
+    for (Index j = 0; j < cols; ++j) {
+        for (Index i = 0; i < ld; ++i) memory[static_cast<std::size_t>(i + j * ld)] = value(i, j);
+    }
+    const auto array = wrap2d(runtime, memory.data(), rows, cols, ld);
+    const Partition<double> blocks = array.split(2, 2), strips = array.split(3, 1);
+    const auto scale_on = [&](int gpu, const Block<double>& block) {
+        runtime.submit({.name = "scale", .place = Place::gpu(gpu)}, readwrite(block),
+                       cuda([rows = block.rows()](Stream stream, View<double> x) {
+                           const double two = 2;
+                           if (x.col_stride() != rows) throw std::runtime_error("the block is not packed");
+                           cublasDscal(blas(stream), static_cast<int>(x.size()), &two, x.data(), 1);
+                       }));
+    };
+    for (Index k = 0; k < blocks.size(); ++k) scale_on(static_cast<int>(k) % gpus_used, blocks[k]);
+    for (Index k = 0; k < strips.size(); ++k) scale_on(static_cast<int>(k) % gpus_used, strips[k]);
+    runtime.broadcast(blocks(1, 1).region());
+    scale_on(gpus_used - 1, blocks(1, 1));
+    runtime.wait();
+    for (Index j = 0; j < cols; ++j) {
+        for (Index i = 0; i < ld; ++i) {
+            const Block<double>& last = blocks(1, 1);
+            const double factor = i >= rows ? 1 : i >= last.row() && j >= last.col() ? 8 : 4;
+            REQUIRE(memory[static_cast<std::size_t>(i + j * ld)] == factor * value(i, j));
+        }
+    }
 }
 
 TEST_CASE("a GPU describes itself, and its urgent stream has priority", "[cuda]") {

@@ -150,9 +150,10 @@ TEST_CASE("an error names the task whose launch CUDA refused, not one before or 
                                i == 5 ? launch_too_large_a_block(stream) : launch_spin(stream, 1'000'000);
                            }));
         }
-        CHECK(error_of(runtime) ==
-              "task work(5) of step 2 failed on gpu 0: gpu 0: kernel launch: cudaErrorInvalidConfiguration: invalid "
-              "configuration argument");
+        const std::string text = error_of(runtime);
+        CAPTURE(text);
+        // cudaErrorInvalidConfiguration or cudaErrorInvalidValue: CUDA's versions differ
+        CHECK(text.rfind("task work(5) of step 2 failed on gpu 0: gpu 0: kernel launch: cudaErrorInvalid", 0) == 0);
         runtime.submit(on_gpu("work"), cuda([](Stream stream) { launch_spin(stream, 10); }));
         runtime.wait();
     }
@@ -187,16 +188,18 @@ TEST_CASE(streams_case, "[.]") {
     const Watchdog watchdog;
     Runtime runtime(one_gpu());
     for (int i = 0; i < 3; ++i) {
-        runtime.submit(on_gpu("work", i),
-                       cuda([i](Stream stream) { i == 1 ? launch_trap(stream) : launch_spin(stream, 500'000'000); }));
+        runtime.submit(on_gpu("work", i), cuda([i](Stream stream) {
+                           i == 1 ? launch_trap(stream) : launch_spin(stream, i * 500'000'000 + 500'000'000);
+                       }));
     }
     const std::string text = error_of(runtime);
     CAPTURE(text);
-    CHECK(text.rfind("task work(0) of step 2 failed on gpu 0: gpu 0: cuda", 0) == 0);
-    CHECK(mentions(text,
-                   "; it is the first task of stream 'compute' that did not complete. On other streams that is "
-                   "work(1) ('compute 2'), work(2) ('compute 3'). One of them failed; CUDA_LAUNCH_BLOCKING=1 in "
-                   "the environment tells which one"));
+    // Kernels that run beside the trap may still complete before the fault shows. Then they are not named.
+    const std::regex first(R"(^task work\((0|1)\) of step 2 failed on gpu 0: gpu 0: cuda)");
+    CHECK(std::regex_search(text, first));
+    CHECK(mentions(text, "work(1)"));
+    CHECK(mentions(text, "that did not complete. On other streams that is "));
+    CHECK(mentions(text, "One of them failed; CUDA_LAUNCH_BLOCKING=1 in the environment tells which one"));
 }
 
 TEST_CASE("an error names the task that trapped, not the later one whose own checks met that", "[cuda]") {

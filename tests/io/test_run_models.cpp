@@ -155,6 +155,64 @@ TEST_CASE("times and sizes that mean nothing teach nothing") {
     CHECK_FALSE(models.estimate(machine, lu_of(0), FactorMode::gpu));
 }
 
+TEST_CASE("times of tasks lie beside those of runs, and replace earlier ones of the same task") {
+    const TemporaryFolder folder;
+    const std::string path = folder.path("models.json");
+    RunModels(path).record(machine, lu_of(1000), FactorMode::gpu, {0.25});
+    RunModels(path).record_tasks(machine, {{"add", 800, "cores", {0.5, 0.25}}, {"add", 800, "a GPU", {0.125}}});
+    RunModels(path).record_tasks(machine, {{"add", 800, "cores", {0.75}}, {"add", 900, "cores", {1.5}}});
+    RunModels(path).record_tasks({"another CPU", 16, {}}, {{"add", 800, "cores", {3.0}}});
+    RunModels(path).record_tasks(machine, {});
+    const auto runs = RunModels(path).task_runs(machine);
+    const auto seconds = [&](std::uint64_t size, const std::string& processor) -> std::vector<double> {
+        for (const auto& run : runs) {
+            if (run.task == "add" && run.size == size && run.processor == processor) return run.seconds;
+        }
+        return {};
+    };
+    CHECK(runs.size() == 3);
+    CHECK(RunModels(path).lines().size() == 5);
+    CHECK(RunModels(path).lines()[1] == "task add, size 800, on a GPU: 1.25e+05 us; a CPU");
+    CHECK(seconds(800, "cores") == std::vector{0.75});
+    CHECK(seconds(900, "cores") == std::vector{1.5});
+    CHECK(seconds(800, "a GPU") == std::vector{0.125});
+    CHECK(expected(path, lu_of(1000), FactorMode::gpu));
+    RunModels(path).record(machine, lu_of(2000), FactorMode::gpu, {0.25});
+    CHECK(RunModels(path).task_runs(machine).size() == 3);
+
+    std::string whole = folder.read("models.json");
+    const auto refused = [&](const std::string& from, const std::string& to) {
+        std::string text = whole;
+        text.replace(text.find(from), from.size(), to);
+        folder.write("models.json", text);
+        return RunModels::why_unusable(path);
+    };
+    CHECK(refused("0.125", "0.125").empty());
+    CHECK(refused("0.125", "-0.125").find("task 'add' has times that are not positive") != std::string::npos);
+    CHECK_FALSE(refused("0.125", "\"fast\"").empty());
+    CHECK_FALSE(refused("\"tasks\"", "\"taks\"").empty());
+    // files of the first version have none
+    folder.write("models.json", R"({"format": "basalt run models", "version": 1, "models": []})");
+    CHECK(RunModels::why_unusable(path).empty());
+    CHECK(RunModels(path).task_runs(machine).empty());
+}
+
+TEST_CASE("the tasks that were learnt longest ago are forgotten first") {
+    RunStore store;
+    std::vector<basalt::TaskRuns> many;
+    for (std::size_t i = 0; i < RunStore::most_tasks; ++i) many.push_back({"old", i, "cores", {1.0}});
+    store.put_tasks("a CPU", 1, many);
+    store.put_tasks("a CPU", 2, {{"new", 1, "cores", {1.0}}, {"old", 7, "cores", {2.0}}});
+    REQUIRE(store.tasks().size() == RunStore::most_tasks);
+    const auto kept = [&](const std::string& task, std::uint64_t size) {
+        return std::any_of(store.tasks().begin(), store.tasks().end(),
+                           [&](const auto& entry) { return entry.runs.task == task && entry.runs.size == size; });
+    };
+    CHECK(kept("new", 1));
+    CHECK(kept("old", 7));
+    CHECK(RunStore::parse(store.text()).tasks().size() == RunStore::most_tasks);
+}
+
 TEST_CASE("a file that is damaged or none of ours teaches nothing and is left alone") {
     const TemporaryFolder folder;
     const std::string path = folder.path("models.json");
@@ -163,7 +221,7 @@ TEST_CASE("a file that is damaged or none of ours teaches nothing and is left al
     std::string wrong_type = whole;
     wrong_type.replace(wrong_type.find("16"), 2, "\"x\"");
     std::string newer = whole;
-    newer.replace(newer.find("\"version\": 1"), 12, "\"version\": 2");
+    newer.replace(newer.find("\"version\": 2"), 12, "\"version\": 3");
     std::string negative = whole;
     negative.replace(negative.find("0.25"), 4, "-0.5");
     const std::vector<std::string> bad{"{",

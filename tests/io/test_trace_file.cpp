@@ -65,6 +65,9 @@ Trace sample_trace() {
     update.begin_ns = update.end_ns = 7;
     update.after = {copy.id, 1};
     trace.events = {panel, copy, update};
+    trace.rows.push_back({"thread 0", TraceRowKind::thread, std::nullopt});
+    trace.spans = {{"assembly \"1\"", 4, 5, 17}, {"part", 0, 500, 900}};
+    trace.counters = {{"residual", 6, 0.1}, {"residual", 800, 1e-300}, {"bytes", 8, 1.25e17}};
     return trace;
 }
 
@@ -94,6 +97,19 @@ TEST_CASE("a trace is read back as it was written") {
         CHECK(read.bytes == event.bytes);
         CHECK(read.id == event.id);
         CHECK(read.after == event.after);
+    }
+    REQUIRE(again.spans.size() == trace.spans.size());
+    for (std::size_t i = 0; i < trace.spans.size(); ++i) {
+        CHECK(again.spans[i].name == trace.spans[i].name);
+        CHECK(again.spans[i].row == trace.spans[i].row);
+        CHECK(again.spans[i].begin_ns == trace.spans[i].begin_ns);
+        CHECK(again.spans[i].end_ns == trace.spans[i].end_ns);
+    }
+    REQUIRE(again.counters.size() == trace.counters.size());
+    for (std::size_t i = 0; i < trace.counters.size(); ++i) {
+        CHECK(again.counters[i].name == trace.counters[i].name);
+        CHECK(again.counters[i].time_ns == trace.counters[i].time_ns);
+        CHECK(again.counters[i].value == trace.counters[i].value);
     }
     CHECK(written(again) == written(trace));
 }

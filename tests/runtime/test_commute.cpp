@@ -173,6 +173,55 @@ TEST_CASE("tasks are let through in the order in which they came, as far as thei
     CHECK(bench.released_by(apart).empty());
 }
 
+TEST_CASE("tasks that wait for one region get it in a row, until one comes that waited elsewhere before") {
+    Bench bench;
+    const auto rows_of = [&](Index begin, Index end) -> Task& {
+        return bench.task(bench.root, {bench.region(0, begin, end)});
+    };
+    Task& holder = rows_of(0, 4);
+    Task& first = rows_of(0, 4);
+    Task& second = rows_of(0, 4);
+    Task& overlapping = rows_of(2, 6);
+    Task& last = rows_of(0, 4);
+    CHECK(bench.arbiter.acquire(holder));
+    for (Task* task : {&first, &second, &overlapping, &last}) CHECK_FALSE(bench.arbiter.acquire(*task));
+    CHECK(bench.released_by(holder) == List{&first});
+    Task& late = rows_of(3, 5);
+    CHECK_FALSE(bench.arbiter.acquire(late));  // somebody holds a part of it, whoever that is at the moment
+    CHECK(bench.released_by(first) == List{&second});
+    CHECK(bench.arbiter.acquire(second));
+    CHECK(bench.released_by(second) == List{&overlapping});
+    CHECK(bench.released_by(overlapping) == List{&last});
+    CHECK(bench.released_by(last) == List{&late});
+    CHECK(bench.released_by(late).empty());
+}
+
+TEST_CASE("rows keep the order in which tasks came") {
+    Bench bench;
+    Task& holder = bench.task(bench.root, {bench.region(0, 0, 4)});
+    CHECK(bench.arbiter.acquire(holder));
+    std::vector<Task*> waiters;
+    for (std::size_t i = 0; i < 2 * CommuteArbiter::most_in_a_row; ++i) {
+        waiters.push_back(&bench.task(bench.root, {bench.region(0, 0, 4)}));
+        CHECK_FALSE(bench.arbiter.acquire(*waiters.back()));
+    }
+    Task* running = &holder;
+    std::size_t position = 0;
+    while (position < 10) {
+        CHECK(bench.released_by(*running) == List{waiters[position]});
+        running = waiters[position++];
+    }
+    Task& overlapping = bench.task(bench.root, {bench.region(0, 3, 8)});
+    CHECK_FALSE(bench.arbiter.acquire(overlapping));
+    while (running != &overlapping) {
+        const List released = bench.released_by(*running);
+        REQUIRE(released.size() == 1);
+        running = released[0];
+        ++position;
+    }
+    CHECK(position == waiters.size() + 1);  // in the order in which they came
+}
+
 TEST_CASE("children share what their parent holds, one at a time, and strangers wait for the parent") {
     Bench bench;
     Task& parent = bench.task(bench.root, {bench.region(0, 0, 8)});

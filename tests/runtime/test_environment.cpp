@@ -1,3 +1,4 @@
+#include <chrono>
 #include <cstddef>
 #include <cstdlib>
 #include <memory>
@@ -72,6 +73,7 @@ TEST_CASE("a byte size is a whole number with K, M, G, T or nothing after it") {
 TEST_CASE("a runtime takes workers, policy and GPUs from the environment") {
     const auto [config, warnings] = config_of({{"BASALT_WORKERS", "3"},
                                                {"BASALT_SCHEDULER", "fifo"},
+                                               {"BASALT_POLICY", "heft"},
                                                {"BASALT_WINDOW", "77"},
                                                {"BASALT_BIND", "0"},
                                                {"BASALT_GPUS", "2"},
@@ -79,16 +81,22 @@ TEST_CASE("a runtime takes workers, policy and GPUs from the environment") {
                                                {"BASALT_GPU_MEM", "3G"},
                                                {"BASALT_GPU_STREAMS", "5"},
                                                {"BASALT_DATA", "device"},
+                                               {"BASALT_WATCHDOG", "30"},
+                                               {"BASALT_DOT", "graph.dot"},
                                                {"BASALT_MODELS", "/some/models.json"}});
     CHECK(warnings.empty());
     CHECK(config.workers == 3);
     CHECK(config.scheduler == "fifo");
+    CHECK(config.policy == "heft");
     CHECK(config.window == 77);
     CHECK_FALSE(config.bind);
     CHECK(config.gpus == 2);
     CHECK(config.emulation.gpus == 4);
     CHECK(config.gpu_memory == std::size_t{3} << 30);
     CHECK(config.gpu_streams == 5);
+    CHECK(config.watchdog == std::chrono::seconds(30));
+    REQUIRE(config.drawing);
+    CHECK(config.drawing->file == "graph.dot");
     CHECK(config.models == "/some/models.json");
     CHECK(config_of({}).first.models.empty());
     CHECK(config_of({{"BASALT_MODELS", "none"}}).first.models.empty());
@@ -101,15 +109,22 @@ TEST_CASE("values that are not allowed and unknown names are ignored with a warn
                                                {"BASALT_GPU_MEM", "3 GB"},
                                                {"BASALT_GPU_STREAMS", "17"},
                                                {"BASALT_TUNING", "/nowhere.json"},
+                                               {"BASALT_POLICY", "luck"},
+                                               {"BASALT_WATCHDOG", "-1"},
                                                {"BASALT_COLOUR", "grey"}});
     CHECK_FALSE(config.gpus);
     CHECK(config.emulation.gpus == 0);
     CHECK(config.gpu_memory == 0);
     CHECK(config.gpu_streams == 8);
     CHECK(config.tuning == nullptr);
+    CHECK(config.policy == "gpu");
+    CHECK(config.watchdog.count() == 0);
+    CHECK_FALSE(config.drawing);
     for (const char* words : {"BASALT_GPUS = 'all' is ignored; allowed: -1 to 8", "BASALT_EMULATED_GPUS = '9'",
                               "BASALT_GPU_MEM = '3 GB'", "BASALT_GPU_STREAMS = '17' is ignored; allowed: 1 to 16",
+                              "BASALT_POLICY = 'luck' is ignored; allowed: gpu, heft, owner",
                               "BASALT_TUNING is ignored: /nowhere.json: No such file",
+                              "BASALT_WATCHDOG = '-1' is ignored; allowed: 0 to 86400",
                               "BASALT_COLOUR in the environment is no such setting"}) {
         INFO(warnings);
         CHECK(warnings.find(words) != std::string::npos);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "basalt/array.hpp"
+#include "basalt/graph.hpp"
 #include "basalt/runtime.hpp"
 #include "tests/common/catch.hpp"
 #include "tests/common/gate.hpp"
@@ -286,6 +287,39 @@ TEST_CASE("host_view waits for its own array and not for others' tasks") {
     }
     gate.open();
     runtime.wait();
+}
+
+TEST_CASE("priorities decide among tasks of one level, children of a graph's tasks included; deeper tasks go first") {
+    const Watchdog watchdog("priorities");
+    Config config;
+    config.workers = 1;
+    config.gpus = 0;
+    Runtime rt(config);
+    std::vector<std::string> order;  // one worker
+    const auto submit = [&](const char* name, int priority) {
+        rt.submit({.priority = priority}, [&order, name] { order.emplace_back(name); });
+    };
+    Gate gate;
+    Graph urgent(rt, 50);
+    rt.submit({.priority = 1000}, [&] { gate.pass(); });
+    gate.await_arrival();  // nothing else begins before all is submitted
+    rt.submit({.priority = 10}, [&] {
+        submit("child -100", -100);
+        submit("child 5", 5);
+        submit("child 0", 0);
+    });
+    urgent.submit({.priority = 0}, [&] {
+        submit("child 3 of the urgent graph", 3);
+        submit("child -1 of the urgent graph", -1);
+    });
+    submit("root 9", 9);
+    submit("root 100", 100);
+    submit("root -5", -5);
+    gate.open();
+    rt.wait();
+    urgent.wait();
+    CHECK(order == std::vector<std::string>{"root 100", "child 3 of the urgent graph", "child -1 of the urgent graph",
+                                            "child 5", "child 0", "child -100", "root 9", "root -5"});
 }
 
 TEST_CASE("nesting costs the same at every depth", "[sanitize]") {

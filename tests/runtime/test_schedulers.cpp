@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "basalt/error.hpp"
+#include "base/topology.hpp"
+#include "runtime/execution/neighbours.hpp"
 #include "runtime/execution/parking.hpp"
 #include "runtime/execution/ready_tasks.hpp"
 #include "runtime/execution/scheduler.hpp"
@@ -179,6 +181,40 @@ TEST_CASE("a place that runs dry steals the oldest of the highest priority and l
     CHECK(number_of(scheduler->pop(1).task, tasks) == 0);
     CHECK(number_of(scheduler->pop(1).task, tasks) == 1);
     CHECK(pop_all(*scheduler, 0, tasks) == std::vector<std::size_t>{3, 2, 4});
+}
+
+TEST_CASE("a place steals from its cache's cores first, then from its socket's, then from the others") {
+    // two sockets of two caches of two cores
+    const Neighbours::Paths paths{{0, 1, 10, 100}, {0, 1, 10, 101}, {0, 1, 11, 102}, {0, 1, 11, 103},
+                                  {0, 2, 12, 104}, {0, 2, 12, 105}, {0, 2, 13, 106}, {0, 2, 13, 107}};
+    const Neighbours places(paths);
+    CHECK(places.groups_of(0) == std::vector<Neighbours::Group>{{1}, {2, 3}, {4, 5, 6, 7}});
+    CHECK(places.groups_of(5) == std::vector<Neighbours::Group>{{4}, {6, 7}, {0, 1, 2, 3}});
+    CHECK(Neighbours(3).groups_of(1) == std::vector<Neighbours::Group>{{2, 0}});
+    CHECK(Neighbours(1).groups_of(0).empty());
+}
+
+// Run under HWLOC_SYNTHETIC, which makes a machine of two sockets, each with two caches of two cores.
+TEST_CASE("stealing goes by the machine", "[.eight_cores]") {
+    Neighbours::Paths paths;
+    for (int place = 0; place < 8; ++place) paths.push_back(path_to(place));
+    const auto scheduler = make_scheduler("priority", Neighbours(paths));
+    std::vector<Task> tasks = make_tasks(8);
+    for (const int place : {7, 2, 5, 3, 6, 1, 4}) {
+        Task* task = &tasks[static_cast<std::size_t>(place)];
+        scheduler->push(place, &task, 1);
+    }
+    std::vector<std::size_t> order = pop_all(*scheduler, 0, tasks);
+    REQUIRE(order.size() == 7);
+    CHECK(order[0] == 1);
+    CHECK(order == std::vector<std::size_t>{1, 2, 3, 4, 5, 6, 7});
+    // place 5 shares its cache with 4, its socket with 6 and 7
+    for (const int place : {0, 1, 2, 3, 4, 6, 7}) {
+        Task* task = &tasks[static_cast<std::size_t>(place)];
+        scheduler->push(place, &task, 1);
+    }
+    order = pop_all(*scheduler, 5, tasks);
+    CHECK(order == std::vector<std::size_t>{4, 6, 7, 0, 1, 2, 3});
 }
 
 TEST_CASE("a task that just became ready runs at once unless a more urgent one waits") {

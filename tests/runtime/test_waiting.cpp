@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <future>
 #include <memory>
 #include <optional>
@@ -150,6 +151,66 @@ TEST_CASE("wait_for() returns in time though tasks last longer") {
     gate.open();
     CHECK(runtime.wait_for(60s));
     CHECK(runtime.wait_for(0ms));
+}
+
+TEST_CASE("wait_for() inside a task returns in time though its children last longer", "[sanitize]") {
+    const WatchedSetting setting(GENERATE(from_range(every_setting({1, 2, 4}))));
+    Runtime runtime(setting.config());
+    Gate gate;
+    std::atomic<int> early{0}, late{0};
+    std::atomic<bool> in_time{true};
+    constexpr int parents = 4;
+    for (int p = 0; p < parents; ++p) {
+        runtime.submit({.name = "parent"}, [&] {
+            for (int i = 0; i < 3; ++i) runtime.submit({.name = "long"}, [&] { gate.pass(); });
+            const auto begin = std::chrono::steady_clock::now();
+            const bool ended = runtime.wait_for(10ms);
+            const auto took = std::chrono::steady_clock::now() - begin;
+            if ((!ended && took < 10ms) || took > 5s) in_time = false;
+            if (!ended) ++early;
+            gate.open();                       // other threads may stand there instead of running the other parents
+            while (!runtime.wait_for(20ms)) {  // somebody else runs them, with one worker too
+            }
+            ++late;
+        });
+    }
+    runtime.wait();
+    CHECK(in_time);
+    CHECK(early > 0);
+    CHECK(late == parents);
+}
+
+TEST_CASE("tasks that wait with a limit nest, and their children fail as usual", "[sanitize]") {
+    const WatchedSetting setting(GENERATE(from_range(every_setting({1, 3}))));
+    Runtime runtime(setting.config());
+    std::atomic<int> leaves{0};
+    std::vector<std::atomic<bool>> in_use(static_cast<std::size_t>(runtime.worker_numbers()));
+    std::atomic<bool> unique{true};
+    const std::function<void(int)> nest = [&](int depth) {
+        if (depth == 0) {
+            std::atomic<bool>& own = in_use.at(static_cast<std::size_t>(worker()));
+            if (own.exchange(true)) unique = false;
+            std::this_thread::sleep_for(200us);
+            own = false;
+            ++leaves;
+            return;
+        }
+        for (int i = 0; i < 2; ++i) runtime.submit({.name = "nested"}, [&, depth] { nest(depth - 1); });
+        runtime.submit({.threads = {1, 2}}, [](const Team& team) { team.barrier(); });
+        while (!runtime.wait_for(5ms)) {
+        }
+    };
+    runtime.submit({}, [&] { nest(6); });
+    runtime.wait();
+    CHECK(leaves == 64);
+    CHECK(unique);
+    runtime.submit({}, [&] {
+        runtime.submit({.name = "bad"}, [] { throw std::runtime_error("boom"); });
+        CHECK_THROWS_AS(runtime.wait_for(60s), TaskError);
+        CHECK(runtime.wait_for(60s));
+        CHECK(runtime.wait_for(0s));
+    });
+    runtime.wait();
 }
 
 TEST_CASE("wait_for() throws what wait() would") {

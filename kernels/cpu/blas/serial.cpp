@@ -4,6 +4,8 @@
 
 #include <mutex>
 
+#include "base/process.hpp"
+
 namespace basalt {
 
 namespace {
@@ -15,6 +17,7 @@ int saved_threads = 0;
 }  // namespace
 
 BlasSerial::BlasSerial() {
+    [[maybe_unused]] static const bool once = (detail::hold_during_fork<setting_lock>(), true);
     const std::lock_guard guard(setting_lock);
     if (users++ > 0) return;
     saved_threads = openblas_get_num_threads();

@@ -40,8 +40,8 @@ struct Own {
 
 /// Some rows, factored: V in place and T, and what the way down needs of Q: C = (B, 0)^T - V W.
 template <class T>
-struct Block {
-    Block(View<T> rows)
+struct RowBlock {
+    RowBlock(View<T> rows)
         : v(rows),
           t(rows.cols(), rows.cols()),
           r(rows.cols(), rows.cols()),
@@ -97,7 +97,7 @@ class TreeMember {
         expand(triangle_of(team_.rank()));
         if (team_.rank() == 0) reconstruct();
         team_.barrier();
-        for (Block<T>& block : levels_.front()) make_reflectors(block);
+        for (RowBlock<T>& block : levels_.front()) make_reflectors(block);
         if (team_.rank() == 0) copy_elements<T>(top_->view, v_.block(0, 0, k_, k_));
         team_.barrier();
     }
@@ -107,7 +107,7 @@ class TreeMember {
     View<T> triangle_of(int rank) const { return View<T>::column_major(shared_.products(rank), k_, k_, k_); }
     View<T> u() const { return View<T>::column_major(shared_.total(), k_, k_, k_); }
 
-    void factor_block(Block<T>& block) {
+    void factor_block(RowBlock<T>& block) {
         qr_panel_factor<T>(member_, block.v, block.r.view, block.t.view, own_workspace_);
     }
 
@@ -128,8 +128,8 @@ class TreeMember {
 
     /// Triangles one below the other, fan_in of them a block.
     void reduce_level() {
-        const std::vector<Block<T>>& below = levels_.back();
-        std::vector<Block<T>> level;
+        const std::vector<RowBlock<T>>& below = levels_.back();
+        std::vector<RowBlock<T>> level;
         for (std::size_t first = 0; first < below.size(); first += fan_in) {
             const std::size_t last = std::min(first + fan_in, below.size());
             level.push_back(
@@ -140,19 +140,19 @@ class TreeMember {
     }
 
     template <class F>
-    Block<T> stack(std::size_t count, const F& triangle) {
+    RowBlock<T> stack(std::size_t count, const F& triangle) {
         stacks_.emplace_back(static_cast<Index>(count) * k_, k_);
         const View<T> rows = stacks_.back().view;
         for (std::size_t i = 0; i < count; ++i)
             copy_elements<T>(triangle(i), rows.block(static_cast<Index>(i) * k_, 0, k_, k_));
-        return Block<T>(rows);
+        return RowBlock<T>(rows);
     }
 
     /// The members' triangles, and each one's part of Q in their place.
     void reduce_members() {
         const int members = team_.size();
-        Block<T> all = stack(static_cast<std::size_t>(members),
-                             [&](std::size_t i) -> View<const T> { return triangle_of(static_cast<int>(i)); });
+        RowBlock<T> all = stack(static_cast<std::size_t>(members),
+                                [&](std::size_t i) -> View<const T> { return triangle_of(static_cast<int>(i)); });
         factor_block(all);
         copy_elements<T>(all.r.view, r_);
         Own<T> unit(k_, k_);
@@ -164,7 +164,7 @@ class TreeMember {
     // --- down ---
 
     /// H (B, 0)^T = (B, 0)^T - V W, W = T V_top^T B
-    void begin_expansion(Block<T>& block, View<const T> b) {
+    void begin_expansion(RowBlock<T>& block, View<const T> b) {
         copy_elements<T>(b, block.b.view);
         Own<T> product(k_, k_);
         blas::gemm<T>(T{1}, transposed(block.v.block(0, 0, k_, k_)), b, T{0}, product.view);
@@ -172,7 +172,7 @@ class TreeMember {
     }
 
     /// k rows of it from row `first` on.
-    void part_of(const Block<T>& block, Index first, View<T> to) const {
+    void part_of(const RowBlock<T>& block, Index first, View<T> to) const {
         if (first == 0) {
             copy_elements<T>(block.b.view, to);
         } else {
@@ -224,7 +224,7 @@ class TreeMember {
     }
 
     /// V = Q U^-1 = (B U^-1, 0)^T - V_block (W U^-1)
-    void make_reflectors(Block<T>& block) {
+    void make_reflectors(RowBlock<T>& block) {
         blas::trsm<T>(Side::right, Triangle::upper, Diagonal::stored, T{1}, u(), block.b.view);
         blas::trsm<T>(Side::right, Triangle::upper, Diagonal::stored, T{1}, u(), block.w.view);
         Own<T> product(product_rows, k_);
@@ -247,8 +247,8 @@ class TreeMember {
     const Team member_;
     QrPanelWorkspace<T> own_workspace_;
     std::deque<Own<T>> stacks_;
-    std::vector<std::vector<Block<T>>> levels_;  ///< from the stretches of rows up to one triangle
-    std::unique_ptr<Own<T>> top_;                ///< V's first rows
+    std::vector<std::vector<RowBlock<T>>> levels_;  ///< from the stretches of rows up to one triangle
+    std::unique_ptr<Own<T>> top_;                   ///< V's first rows
 };
 
 }  // namespace

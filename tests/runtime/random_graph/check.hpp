@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "tests/runtime/random_graph/causes.hpp"
 #include "tests/runtime/random_graph/execution.hpp"
 #include "tests/runtime/random_graph/generate.hpp"
 #include "tests/runtime/random_graph/oracle.hpp"
@@ -21,6 +23,7 @@ class GraphCheck {
         : runtime_(runtime),
           program_(Generator(seed, devices).program()),
           oracle_(program_),
+          causes_(program_),
           execution_(runtime, program_),
           outcomes_(static_cast<std::size_t>(program_.graphs), Outcome::finished),
           expected_looks_(program_.tasks.size()),
@@ -30,6 +33,7 @@ class GraphCheck {
     std::string run() {
         for (std::size_t i = 0; i < program_.tasks.size(); ++i) {
             oracle_.run(program_.tasks[i]);
+            causes_.add(i);
             for (const Errand& errand : program_.errands[i]) {
                 const auto datum = static_cast<std::size_t>(errand.datum);
                 const bool looks = errand.kind == Errand::look || errand.kind == Errand::renew;
@@ -101,6 +105,7 @@ class GraphCheck {
         try {
             return execution_.look_at(datum);
         } catch (const basalt::DataError& error) {
+            check_cause(error.what(), std::nullopt);
             if (!program_.fails) complain(std::string("no task fails, but: ") + error.what());
             return std::nullopt;
         }
@@ -138,7 +143,8 @@ class GraphCheck {
             outcome = Outcome::failed;
         } catch (const basalt::Cancelled&) {
             outcome = Outcome::cancelled;
-        } catch (const basalt::DataError&) {
+        } catch (const basalt::DataError& error) {
+            check_cause(error.what(), number_behind(error.what(), "task node("));
             outcome = Outcome::lacked_data;
         }
         const std::lock_guard guard(lock_);
@@ -214,6 +220,49 @@ class GraphCheck {
         }
     }
 
+    static std::optional<int> number_behind(const std::string& text, const std::string& mark) {
+        const std::size_t found = text.find(mark);
+        return found == std::string::npos ? std::nullopt : std::optional(std::atoi(text.c_str() + found + mark.size()));
+    }
+
+    /// What has no contents names as the cause a task that did not do its work, and on which the contents depend: what
+    /// the task `reader` reads, or anything that the program has computed. (With several threads, there are several
+    /// program orders.)
+    void check_cause(const std::string& text, std::optional<int> reader) {
+        const std::string mark = "has no valid contents: ";
+        const std::size_t begin = text.find(mark);
+        const auto cause = begin == std::string::npos ? std::nullopt : number_behind(text.substr(begin), "node(");
+        if (!cause && text.find("task fetch did not run", begin) != std::string::npos) return;  // an errand
+        if (!cause) return complain("a DataError names no cause: " + text);
+        const auto did_not_work = [&](const TaskSpec& task) {
+            return execution_.runs(task.id) == 0 || execution_.thrown(task.id) || task.cancels ||
+                   task.local_steps > 0 || !task.children.empty();
+        };
+        const TaskSpec* task = find(program_.tasks, *cause);
+        if (task == nullptr || !did_not_work(*task)) {
+            // a task that runs in a graph that was cancelled meanwhile may be named, too
+            return complain("a DataError names a task that did its work: " + text);
+        }
+        if (!reader || program_.threads > 1 || runtime_.gpus() > 0) return;
+        if (!causes_.reach(top_of(*reader), top_of(*cause),
+                           [&](std::size_t t) { return did_not_work(program_.tasks[t]); })) {
+            complain("the contents do not depend on the cause that is named: " + text);
+        }
+    }
+
+    static const TaskSpec* find(const std::vector<TaskSpec>& tasks, int id) {
+        for (const TaskSpec& task : tasks) {
+            if (task.id == id) return &task;
+            if (const TaskSpec* child = find(task.children, id)) return child;
+        }
+        return nullptr;
+    }
+    std::size_t top_of(int id) const {
+        const auto top = std::find_if(program_.tasks.begin(), program_.tasks.end(),
+                                      [&](const TaskSpec& task) { return is_in(task, id); });
+        return static_cast<std::size_t>(top - program_.tasks.begin());
+    }
+
     static bool is_in(const TaskSpec& task, int id) {
         return task.id == id || std::any_of(task.children.begin(), task.children.end(),
                                             [&](const TaskSpec& child) { return is_in(child, id); });
@@ -278,9 +327,15 @@ class GraphCheck {
                         const AccessSpec& after) {
         using enum basalt::AccessMode;
         if (before.mode == read && after.mode == read) return false;
+        if (before.mode == reduce && after.mode == reduce && reduce_together(before, after)) return false;
         const bool both_share =
             (before.mode == read || before.mode == commute) && (after.mode == read || after.mode == commute);
         return !(both_share && commutes(first, before) && commutes(second, after));
+    }
+
+    static bool reduce_together(const AccessSpec& a, const AccessSpec& b) {
+        return a.row_begin == b.row_begin && a.row_end == b.row_end && a.col_begin == b.col_begin &&
+               a.col_end == b.col_end && a.combine == b.combine;
     }
 
     static bool commutes(const TaskSpec& task, const AccessSpec& on) {
@@ -292,6 +347,7 @@ class GraphCheck {
     basalt::Runtime& runtime_;
     const Program program_;
     Oracle oracle_;
+    Causes causes_;
     Execution execution_;
     std::vector<Outcome> outcomes_;                               ///< of the graphs
     std::vector<std::vector<std::vector<Cell>>> expected_looks_;  // by task and errand

@@ -13,6 +13,7 @@
 
 #include "basalt/array.hpp"
 #include "basalt/graph.hpp"
+#include "basalt/recording.hpp"
 #include "runtime/engine/gpu_data.hpp"
 #include "runtime/engine/host_copies.hpp"
 #include "runtime/engine/runtime_access.hpp"
@@ -42,7 +43,8 @@ class Execution {
         : runtime_(runtime),
           program_(program),
           states_(static_cast<std::size_t>(program.all_tasks)),
-          data_(program.data.size()) {
+          data_(program.data.size()),
+          used_(program.data.size()) {
         for (std::size_t d = 0; d < data_.size(); ++d) register_datum(program.data[d], data_[d]);
         for (int g = 1; g < program.graphs; ++g) graphs_.push_back(std::make_unique<basalt::Graph>(runtime, g));
     }
@@ -53,6 +55,25 @@ class Execution {
         return std::make_unique<basalt::SubmitTo>(*graphs_[static_cast<std::size_t>(graph) - 1]);
     }
     void submit(const TaskSpec& task);
+    /// For recordings: from now on, what tasks submit works on that execution's data, which are of the same program.
+    void use_data_of(Execution& other) { live_ = &other.data_; }
+    /// Kernels of tasks with a list get its addresses, as on devices.
+    void learn_addresses() { learns_addresses_ = true; }
+    /// Has the recording use the other execution's data.
+    void bind(basalt::Recording& recording, const Execution& other) const {
+        for (std::size_t d = 0; d < data_.size(); ++d) {
+            if (used_[d]) recording.bind(data_[d].array, other.data_[d].array);
+        }
+    }
+    /// Forgets what its tasks did.
+    void reset() {
+        for (State& state : states_) {
+            state.runs = state.inside = 0;
+            state.thrown = false;
+            state.gpu = -1;
+            state.read[0] = state.read[1] = state.local = 0;
+        }
+    }
     /// The kernel: one member's share of the task.
     void perform(const TaskSpec& task, const basalt::Team& team, const std::vector<CellView>& views);
     void perform_on_gpu(const TaskSpec& task, basalt::Stream stream, const std::vector<CellView>& views);
@@ -196,15 +217,65 @@ class Execution {
     static std::uint32_t generation_of(const basalt::detail::Datum& datum) {
         return datum.generation.load(std::memory_order_relaxed);
     }
-    basalt::Access<Cell> access(const AccessSpec& spec) const {
-        const basalt::Index cols = program_.data[static_cast<std::size_t>(spec.datum)].cols;
-        basalt::detail::Datum* const datum = data_[static_cast<std::size_t>(spec.datum)].handle();
+    basalt::Access<Cell> access(const AccessSpec& spec) {
+        const auto number = static_cast<std::size_t>(spec.datum);
+        const basalt::Index cols = program_.data[number].cols;
+        const std::vector<LiveDatum>& data = live_ != nullptr ? *live_ : data_;
+        basalt::detail::Datum* const datum = data[number].handle();
+        if (datum != nullptr && live_ == nullptr) used_[number] = true;
         return {{datum, spec.row_begin, spec.row_end, spec.col_begin, spec.col_end, generation_of(*datum), spec.mode},
                 spec.row_begin * cols + spec.col_begin,
                 spec.row_end - spec.row_begin,
                 spec.col_end - spec.col_begin,
                 cols,
                 1};
+    }
+
+    struct Add {
+        Cell operator()(const Cell& a, const Cell& b) const { return {a.value + b.value, a.guard}; }
+    };
+    struct ExclusiveOr {
+        void operator()(CellView into, basalt::View<const Cell> from) const {
+            for (basalt::Index i = 0; i < into.rows(); ++i) {
+                for (basalt::Index j = 0; j < into.cols(); ++j) into(i, j).value ^= from(i, j).value;
+            }
+        }
+    };
+    basalt::ReduceAccess<Cell> reduce_access(const AccessSpec& spec) {
+        const basalt::Access<Cell> a = access(spec);
+        const basalt::Region<Cell> region{a.record.datum,
+                                          a.record.generation,
+                                          a.record.row_begin,
+                                          a.record.row_end,
+                                          a.record.col_begin,
+                                          a.record.col_end,
+                                          a.offset,
+                                          a.rows,
+                                          a.cols,
+                                          a.row_stride,
+                                          a.col_stride};
+        const Cell zero{0, 0};
+        switch (spec.combine) {
+            case Combine::add: break;
+            case Combine::exclusive_or: return basalt::reduce(region, zero, ExclusiveOr{});
+            case Combine::add_in_order: return basalt::reduce(region, zero, Add{}, basalt::Order::deterministic);
+        }
+        return basalt::reduce(region, zero, Add{});
+    }
+
+    /// The first accesses are reduce, of which there are sizeof...(R); the others follow.
+    template <std::size_t... R, std::size_t... I>
+    void submit_reducing(const basalt::TaskOptions& options, const TaskSpec& task, std::index_sequence<R...> reductions,
+                         std::index_sequence<I...>) {
+        if (task.accesses.size() == sizeof...(R) + sizeof...(I)) {
+            runtime_.submit(options, reduce_access(task.accesses[R])..., access(task.accesses[sizeof...(R) + I])...,
+                            Kernel{this, &task});
+            return;
+        }
+        if constexpr (sizeof...(I) < 8) {
+            return submit_reducing(options, task, reductions, std::make_index_sequence<sizeof...(I) + 1>{});
+        }
+        throw std::logic_error("the generator made a task with too many accesses");
     }
 
     template <std::size_t... I>
@@ -281,18 +352,25 @@ class Execution {
     std::atomic<bool> caught_{false};
     mutable std::mutex complaint_lock_;
     std::string complaint_;
-    std::vector<LiveDatum> data_;  // last: destroyed first, which waits for the tasks
+    bool learns_addresses_ = false;
+    std::vector<LiveDatum>* live_ = nullptr;  // empty: its own
+    std::vector<LiveDatum> data_;             // destroyed first, which waits for the tasks
+    std::vector<std::atomic<bool>> used_;     // by tasks that were submitted, from several threads
 };
 
 inline void Execution::submit(const TaskSpec& task) {
     const basalt::TaskOptions options{
         .name = "node", .priority = task.priority, .threads = task.threads, .tile = {task.id}, .place = task.place};
-    if (task.as_list && runtime_.gpus() > 0) {
+    if (task.as_list && (runtime_.gpus() > 0 || learns_addresses_)) {
         submit_with_addresses(options, task);
     } else if (task.as_list) {
         submit_with_list(options, task);
-    } else {
+    } else if (const std::size_t reductions = reductions_of(task); reductions == 0) {
         submit_with_views(options, task, std::index_sequence<>{});
+    } else if (reductions == 1) {
+        submit_reducing(options, task, std::make_index_sequence<1>{}, std::index_sequence<>{});
+    } else {
+        submit_reducing(options, task, std::make_index_sequence<most_reductions>{}, std::index_sequence<>{});
     }
 }
 

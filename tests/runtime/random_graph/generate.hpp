@@ -127,7 +127,7 @@ class Generator {
 
     basalt::AccessMode any_mode() {
         using enum basalt::AccessMode;
-        return random_.pick(std::array{read, read, read, write, readwrite, readwrite, commute});
+        return random_.pick(std::array{read, read, read, write, readwrite, readwrite, commute, reduce, reduce});
     }
 
     AccessSpec access_to(int datum, basalt::AccessMode mode) {
@@ -164,7 +164,30 @@ class Generator {
         const bool free_choice =
             parent.mode == basalt::AccessMode::write || parent.mode == basalt::AccessMode::readwrite;
         if (free_choice) access.mode = any_mode();
+        if (parent.mode == basalt::AccessMode::commute) access.mode = commuting_mode();
         return access;
+    }
+
+    /// Additions, whose order does not matter.
+    basalt::AccessMode commuting_mode() {
+        return random_.one_in(2) ? basalt::AccessMode::commute : basalt::AccessMode::reduce;
+    }
+
+    /// A reduction, or what else the task may do there. `only_adds`: as others do there at the same time.
+    void choose_combine(const TaskSpec& task, AccessSpec& access, bool only_adds) {
+        if (access.mode != basalt::AccessMode::reduce) return;
+        access.combine = random_.pick(std::array{Combine::add, Combine::exclusive_or, Combine::add_in_order});
+        if (only_adds && access.combine == Combine::exclusive_or) access.combine = Combine::add;
+        if (task.threads.max > 1 && access.combine == Combine::add_in_order) access.combine = Combine::add;
+        if (task.as_list || reductions_of(task) == most_reductions) access.mode = basalt::AccessMode::commute;
+    }
+
+    /// A task does nothing else to what it reduces into.
+    static bool excluded(const TaskSpec& task, const AccessSpec& access) {
+        return std::any_of(task.accesses.begin(), task.accesses.end(), [&](const AccessSpec& other) {
+            const bool reduces = access.mode == basalt::AccessMode::reduce || other.mode == basalt::AccessMode::reduce;
+            return reduces && overlap(access, other);
+        });
     }
 
     int access_count() {
@@ -183,15 +206,21 @@ class Generator {
             };
             if (parent != nullptr) {
                 if (parent->accesses.empty()) return;
-                access = access_within(random_.pick(parent->accesses));
+                const AccessSpec& held = random_.pick(parent->accesses);
+                if (held.mode == basalt::AccessMode::reduce) continue;
+                access = access_within(held);
+                choose_combine(task, access, held.mode == basalt::AccessMode::commute);
             } else if (has_shared_datum() && random_.one_in(3)) {
-                access = access_to(shared_datum(), basalt::AccessMode::commute);
+                access = access_to(shared_datum(), commuting_mode());
+                choose_combine(task, access, true);
             } else {
                 const int datum = own_datum();
                 // rows that one access of a task gives contents, another one would take
                 if (spec_of(datum).kind == DatumKind::scratch && known(datum)) continue;
                 access = access_to(datum, any_mode());
+                choose_combine(task, access, false);
             }
+            if (excluded(task, access)) continue;
             // a datum that is accessed in name only may be gone when its user's children come
             const bool empty = access.row_begin == access.row_end || access.col_begin == access.col_end;
             if (devices_.gpus > 0 && parent != nullptr && empty) continue;
@@ -201,6 +230,8 @@ class Generator {
                 continue;
             if (!(distinct && known(access.datum))) task.accesses.push_back(access);
         }
+        std::stable_partition(task.accesses.begin(), task.accesses.end(),
+                              [](const AccessSpec& a) { return a.mode == basalt::AccessMode::reduce; });
     }
 
     TaskSpec task(const TaskSpec* parent, int depth) {
@@ -232,7 +263,7 @@ class Generator {
     void choose_place(TaskSpec& task) {
         const bool submits = !task.children.empty() || task.local_steps > 0;
         const bool fits = working_set(program_.data, task) <= devices_.memory;
-        task.on_gpu = fits && !submits && !random_.one_in(4);
+        task.on_gpu = fits && !submits && reductions_of(task) == 0 && !random_.one_in(4);
         if (task.depth > 0 || !task.on_gpu) {
             task.place = random_.one_in(2) ? basalt::Place::cpu() : basalt::Place::any();
             return;

@@ -34,11 +34,15 @@ struct DatumSpec {
     std::size_t bytes() const { return sizeof(Cell) * static_cast<std::size_t>(rows * cols); }
 };
 
+/// What a reduce access does to the elements. All have the identity 0.
+enum class Combine : std::uint8_t { add, exclusive_or, add_in_order };
+
 struct AccessSpec {
     int datum;
     basalt::Index row_begin, row_end;
     std::int32_t col_begin, col_end;
     basalt::AccessMode mode;
+    Combine combine = Combine::add;  ///< of reduce accesses
 };
 
 struct TaskSpec {
@@ -47,8 +51,8 @@ struct TaskSpec {
     int graph = 0;  ///< of the program's graphs, for tasks of depth 0
     int priority = 0;
     basalt::Threads threads;
-    bool as_list = false;  ///< submitted with an AccessList, its kernel without views
-    std::vector<AccessSpec> accesses;
+    bool as_list = false;              ///< submitted with an AccessList, its kernel without views
+    std::vector<AccessSpec> accesses;  ///< reduce accesses first
 
     basalt::Place place = basalt::Place::any();
     bool on_cpu = true;   ///< has a kernel for the cores
@@ -83,7 +87,7 @@ struct Errand {
 
 /// A random program. Graph 0 is the runtime's own, and each task belongs to some graph. Thread t of `threads` submits
 /// its tasks in order; datum d is thread d % threads' alone, except the last one when there are several threads: all
-/// use it, with commute.
+/// use it, with commute, or reduce by adding.
 struct Program {
     std::vector<DatumSpec> data;
     std::vector<TaskSpec> tasks;               ///< in serial order
@@ -123,6 +127,14 @@ inline std::size_t working_set(const std::vector<DatumSpec>& data, const TaskSpe
 /// matter.
 inline bool may_be_renamed(const DatumSpec& datum) {
     return datum.kind == DatumKind::owned || datum.kind == DatumKind::owned_plane;
+}
+
+/// Accesses of a task that are reduce: at most this many.
+inline constexpr std::size_t most_reductions = 2;
+inline std::size_t reductions_of(const TaskSpec& task) {
+    return static_cast<std::size_t>(std::count_if(task.accesses.begin(), task.accesses.end(), [](const AccessSpec& a) {
+        return a.mode == basalt::AccessMode::reduce;
+    }));
 }
 
 inline bool overlap(const AccessSpec& a, const AccessSpec& b) {

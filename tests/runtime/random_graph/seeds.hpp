@@ -20,16 +20,17 @@ struct GraphSetting {
     std::string text;
 };
 
-/// Runs the graphs of many seeds. Seeds follow each other through the settings in blocks, so that a seed alone says how
-/// its graph is run, and a runtime is kept for a block: starting threads takes longer than a graph.
+/// Runs the graphs of many seeds through `Check`. Seeds follow each other through the settings in blocks, so that a
+/// seed alone says how its graph is run, and a runtime is kept for a block: starting threads takes longer than a graph.
 ///
 /// A failing test prints its seed; with the environment variable `variable` set to it, that graph alone is run, many
 /// times.
-class SeedRunner {
+template <class Check>
+class SeedRunnerOf {
   public:
     using SettingOfBlock = std::function<GraphSetting(std::uint64_t block)>;
 
-    SeedRunner(const char* variable, std::uint64_t block, int reruns, SettingOfBlock setting)
+    SeedRunnerOf(const char* variable, std::uint64_t block, int reruns, SettingOfBlock setting)
         : variable_(variable), block_(block), reruns_(reruns), setting_of_(std::move(setting)) {}
 
     /// The graphs of the seeds from `first` to `last` that `wanted` wants.
@@ -54,7 +55,7 @@ class SeedRunner {
         }
         const std::string label = std::string(variable_) + "=" + std::to_string(seed) + " (" + setting_.text + ")";
         watchdog_.restart(label);
-        const std::string complaint = GraphCheck(*runtime_, seed, setting_.devices).run();
+        const std::string complaint = Check(*runtime_, seed, setting_.devices).run();
         if (!complaint.empty()) FAIL(label + ": " + complaint);
     }
 
@@ -67,5 +68,6 @@ class SeedRunner {
     std::unique_ptr<basalt::Runtime> runtime_;
     Watchdog watchdog_;
 };
+using SeedRunner = SeedRunnerOf<GraphCheck>;
 
 }  // namespace basalt_tests

@@ -15,7 +15,7 @@ using CellView = basalt::View<Cell>;
 /// summed into the result in a way that does not depend on the order of the elements.
 ///
 /// Writes do not commute with each other, x <- hash(task) and x <- 31 x + task mod 2^64; commuting accesses
-/// add, which does.
+/// add, which does. What a task reduces is added, or combined with exclusive or.
 class Work {
   public:
     Work(const TaskSpec& task, int round) : task_(task), salt_(mix(static_cast<std::uint64_t>(2 * task.id + round))) {}
@@ -36,6 +36,9 @@ class Work {
                     case basalt::AccessMode::write: x = mix(salt_ + key); break;
                     case basalt::AccessMode::readwrite: x = x * 31 + salt_ + key; break;
                     case basalt::AccessMode::commute: x += mix(salt_ ^ key); break;
+                    case basalt::AccessMode::reduce:
+                        x = access.combine == Combine::exclusive_or ? x ^ mix(salt_ ^ key) : x + mix(salt_ ^ key);
+                        break;
                 }
             }
         }

@@ -1,0 +1,48 @@
+#include "runtime/recording/recorded_graph.hpp"
+
+#include <algorithm>
+
+namespace basalt::detail {
+
+namespace {
+
+constexpr std::size_t cache_line = 64;
+constexpr std::size_t largest_chunk = std::size_t{1} << 24;
+
+}  // namespace
+
+ClosureArena::~ClosureArena() {
+    for (const Closure& closure : to_destroy_) closure.ops->destroy(closure.storage);
+}
+
+void* ClosureArena::room_for(std::size_t bytes, std::size_t align) {
+    const std::size_t rounded = (std::max(bytes, cache_line) + cache_line - 1) / cache_line * cache_line;
+    const std::size_t strict = std::max(align, cache_line);
+    const auto skipped = [&] { return -reinterpret_cast<std::uintptr_t>(free_) & (strict - 1); };
+    if (left_ < skipped() + rounded) {
+        const std::size_t chunk = std::max(next_chunk_, rounded + strict);
+        next_chunk_ = std::min(2 * next_chunk_, largest_chunk);
+        chunks_.emplace_back(chunk);
+        free_ = static_cast<std::byte*>(chunks_.back().data());
+        left_ = chunk;
+    }
+    const std::size_t skip = skipped();
+    void* room = free_ + skip;
+    free_ += skip + rounded;
+    left_ -= skip + rounded;
+    return room;
+}
+
+void* ClosureArena::make(const KernelOps& ops, void* source, void* const* bases) {
+    void* room = room_for(ops.size, ops.align);
+    if (ops.destroy != nullptr) to_destroy_.push_back({&ops, room});
+    try {
+        ops.construct(room, source, bases);
+    } catch (...) {
+        if (ops.destroy != nullptr) to_destroy_.pop_back();
+        throw;
+    }
+    return room;
+}
+
+}  // namespace basalt::detail

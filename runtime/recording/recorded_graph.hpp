@@ -1,0 +1,124 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "basalt/task_options.hpp"
+#include "base/host_memory.hpp"
+#include "runtime/graph/recorded_frame.hpp"
+#include "runtime/graph/task.hpp"
+
+namespace basalt::detail {
+
+/// A recorded task as the cores run it again and again: all that they need of it, on one line. Constant but for
+/// `pending`, which one run at a time uses.
+struct alignas(64) RecordedNode {
+    /// Predecessors that have not completed. When none is left, whoever runs the task sets it for the next run.
+    std::atomic<std::uint32_t> pending{0};
+    std::uint32_t predecessors = 0;
+    std::uint32_t first_successor = 0;
+    std::uint32_t successors = 0;
+    const KernelOps* ops = nullptr;  ///< nullptr: it stands for many readers, and does nothing
+    void* kernel = nullptr;
+    const char* name = "";
+    TileIndex tile{};
+    PackedStep step{};
+    std::uint32_t first_access = 0;
+    std::uint32_t rank = 0;  ///< of its priority among those of the recording: 0 is the lowest
+};
+static_assert(sizeof(RecordedNode) == 64);
+
+/// An access of a recorded task. Which datum it means is known when the recording runs.
+struct RecordedAccess {
+    Index row_begin;
+    Index row_end;
+    std::int32_t col_begin;
+    std::int32_t col_end;
+    std::uint32_t datum;  ///< its number in the recording
+    AccessMode mode;
+
+    /// Whether it names no element: the kernel's argument is null then, whatever the datum.
+    bool empty() const { return row_begin == row_end || col_begin == col_end; }
+};
+
+/// A datum as the program recorded it.
+struct RecordedDatum {
+    const Datum* datum;
+    std::uint32_t generation;
+    std::string name;
+    Index rows;
+    std::int32_t cols;
+    std::size_t element_size;
+};
+
+/// How a run uses a region of a datum, all tasks taken together.
+struct RecordedUse {
+    std::uint32_t datum;
+    bool writes;
+    Index row_begin;
+    Index row_end;
+    std::int32_t col_begin;
+    std::int32_t col_end;
+};
+
+/// The memory of the closures of recorded tasks, each on cache lines of its own. That of many is on huge pages: runs
+/// come by in an order of their own.
+class ClosureArena {
+  public:
+    ClosureArena() = default;
+    ClosureArena(const ClosureArena&) = delete;
+    ClosureArena& operator=(const ClosureArena&) = delete;
+    ~ClosureArena();
+
+    /// Makes the closure there. Throws what making it throws, and std::bad_alloc.
+    void* make(const KernelOps& ops, void* source, void* const* bases);
+
+  private:
+    struct Closure {
+        const KernelOps* ops;
+        void* storage;
+    };
+    void* room_for(std::size_t bytes, std::size_t align);
+
+    std::vector<HostBuffer> chunks_;
+    std::byte* free_ = nullptr;
+    std::size_t left_ = 0;
+    std::size_t next_chunk_ = std::size_t{1} << 14;  ///< bytes; doubles up to largest_chunk
+    std::vector<Closure> to_destroy_;
+};
+
+/// What was recorded: tasks, their data, and the edges between them. Tasks are numbered in program order; those that
+/// stand for many readers come behind.
+struct RecordedGraph {
+    /// Of a task as it was submitted, in program order.
+    struct Submitted {
+        TaskOptions options;
+        const KernelOps* ops;
+        void* kernel;
+        std::size_t first_access;
+        std::uint32_t accesses;
+    };
+    std::vector<RecordedDatum> data;
+    std::vector<RecordedUse> uses;
+    std::vector<Submitted> tasks;
+    std::vector<RecordedAccess> accesses;         ///< of all tasks, one behind the other
+    std::vector<std::uint32_t> data_of_accesses;  ///< the same, but data.size() for those without elements
+    std::vector<std::byte*> bases;  ///< of the data: where the closures' arguments pointed to when recorded
+
+    HostBuffer memory_of_nodes;  ///< on huge pages where there are many
+    RecordedNode* nodes = nullptr;
+    std::vector<const std::byte*> kernels;  ///< of all nodes: small enough to stay in a cache
+    std::uint32_t node_count = 0;
+    std::uint32_t ranks = 1;
+    std::vector<std::uint32_t> successors;  ///< of all nodes, the one to run last first
+    std::vector<std::uint32_t> roots;       ///< nodes without predecessors, in the same order
+    int priority = 0;                       ///< the highest
+    bool on_cores = true;                   ///< no task may run on a GPU or as a gang
+
+    ClosureArena closures;
+};
+
+}  // namespace basalt::detail

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "runtime/graph/access_map.hpp"
+#include "runtime/graph/task_graph.hpp"
+#include "runtime/recording/recorded_graph.hpp"
+
+namespace basalt::detail {
+
+/// Takes in tasks that are recorded instead of submitted, and finds the edges between them. Used by one thread.
+class Recorder final : private DependencySink {
+  public:
+    /// `workers`: the most that a gang gets. `gpus`: there are some.
+    Recorder(TaskGraph& graph, int workers, bool gpus)
+        : graph_(graph), workers_(workers), gpus_(gpus), recorded_(std::make_unique<RecordedGraph>()) {}
+
+    /// Under the lock of the runtime's program order. Throws UsageError for data that a task must not access, or that
+    /// cannot be recorded.
+    void add(const TaskOptions& options, std::span<const AccessRecord> records, const KernelOps& ops, void* source);
+    /// To be called once.
+    std::unique_ptr<RecordedGraph> finish();
+
+  private:
+    using Edge = std::pair<std::uint32_t, std::uint32_t>;
+    struct KnownDatum {
+        std::uint32_t number;
+        AccessMap users;
+        std::vector<RecordedUse> uses;
+    };
+
+    void depend_on(TaskRef predecessor) override;
+    bool completed(TaskRef) const override { return false; }
+    TaskRef join(const TaskGroup& tasks) override;
+    TaskRef close(Reduction&) override { return {}; }  // what reduces is refused, see add()
+
+    void check(const TaskOptions& options, const AccessRecord& record) const;
+    KnownDatum& know(const AccessRecord& record);
+    static void note_use(std::vector<RecordedUse>& uses, const RecordedUse& use);
+    void make_nodes();
+    void rank_priorities();
+    void make_successors();
+
+    TaskGraph& graph_;
+    const int workers_;
+    const bool gpus_;
+    std::unique_ptr<RecordedGraph> recorded_;
+    std::unordered_map<const Datum*, KnownDatum> known_;
+    std::vector<Edge> edges_;  ///< predecessor, successor
+    std::uint32_t current_ = 0;
+    std::uint32_t joined_ = 0;  ///< nodes that stand for many readers
+    /// The last node to which an edge leads from each task, and from each node for many readers.
+    std::vector<std::uint32_t> last_successor_;
+    std::vector<std::uint32_t> last_successor_of_joined_;
+};
+
+}  // namespace basalt::detail
