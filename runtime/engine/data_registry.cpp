@@ -194,10 +194,11 @@ void DataRegistry::make_current(Datum& datum, Scope& home, Submission::Contents 
 void DataRegistry::end_registration(Datum& datum, Scope& home) {
     const std::lock_guard guard(home.order.lock);
     datum.end_registration();
-    if (datum.partitions)
+    if (datum.partitions) {
         datum.partitions->for_each([](Datum& block) {
             if (block.is_registered()) block.end_registration();
         });
+    }
 }
 
 void DataRegistry::destroy_block(Datum& block) noexcept {

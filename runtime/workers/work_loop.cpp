@@ -39,7 +39,7 @@ constexpr auto longest_nap = std::chrono::milliseconds(10);
 
 // Fetching a task from another core costs several cache misses on both sides, up to half a microsecond. Where tasks
 // are shorter than that, a thread that ran dry stays away for a while, and its neighbour is faster for it.
-constexpr auto short_task = std::chrono::nanoseconds(500);
+constexpr auto shortest_to_fetch = std::chrono::nanoseconds(500);
 constexpr int pauses_after_short_tasks = 4000;
 
 /// How long the tasks took that a thread ran between two times without work.
@@ -161,7 +161,7 @@ void WorkLoop::work_until(Worker& worker, int min_level, const void* awaited, co
             p_.progress.announce_quiescence();
             if (const auto mean = stretch.end()) {
                 idle.quick = *mean >= worth_quick_polls;
-                if (*mean < short_task) stay_away(done);
+                if (*mean < shortest_to_fetch) stay_away(done);
             }
         }
         if (idle.poll_again()) {

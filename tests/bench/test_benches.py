@@ -79,7 +79,7 @@ class VersusQr(unittest.TestCase):
             record = records(self, VERSUS, "qr", *shape, "--nb", "32", "--tile", "64x32", "--cpus", "2")[0]
             self.assertTrue(record["passed"], record)
             self.assertEqual((record["routine"], record["tile"]), ("geqrf", "64x32"))
-        self.assertIn(len(record["runs"]), range(3, 16))
+            self.assertIn(len(record["runs"]), range(3, 16))
             self.assertIn("OpenBLAS", record["vendor"])
             self.assertAlmostEqual(record["ratio"] * record["vendor_gflops"] / record["gflops"], 1, places=6)
 
