@@ -65,9 +65,9 @@ void check_batch(const char* call, const char* name, const BatchView<T>& batch) 
     for (Index k = 0; k < batch.count(); ++k) {
         const View<T> matrix = batch[k];
         if (!batch.uniform()) {
-            check_batch_matrix(text(k), matrix.rows(), matrix.cols(), matrix.col_stride());
             require(matrix.row_stride() == 1, text(k) + " is not column-major: its elements are " +
                                                   std::to_string(matrix.row_stride()) + " apart; allowed is 1");
+            check_batch_matrix(text(k), matrix.rows(), matrix.cols(), matrix.col_stride());
         }
         require(matrix.empty() || matrix.data() != nullptr, text(k) + " is missing (null)");
     }

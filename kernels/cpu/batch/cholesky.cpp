@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <optional>
 #include <type_traits>
 
 #include "kernels/cpu/batch/lane_blocks.hpp"
@@ -19,12 +21,14 @@ namespace basalt::cpu_kernels {
 
 namespace {
 
-// Orders up to which interleaved matrices are faster than OpenBLAS one by one: decision 33.
-template <class T>
-constexpr Index most_interleaved = sizeof(T) == 4 ? 128 : 96;
+// Order up to which interleaved matrices are faster than OpenBLAS one by one: decision 33.
+constexpr Index most_interleaved = 256;
 
-// Fewer matrices than this part of the lanes are faster one by one.
-constexpr Index least_part = 4;
+/// Fewer matrices of order n are faster one by one: the interleaved ones take as long as if all lanes were in use.
+Index least_interleaved(Index n, Index lanes) {
+    const Index quarters = n <= 16 ? 1 : n <= 64 ? 2 : 3;
+    return std::max<Index>(2, quarters * lanes / 4);
+}
 
 template <class T>
 int lapack_potrf(const char* uplo, int n, T* a, int lda) {
@@ -65,9 +69,9 @@ struct LaneMatrices {
 };
 
 template <class T>
-LaneMatrices<T> matrices_of(const BatchView<T>& batch, const LaneBlock& block, Index lanes) {
-    LaneMatrices<T> result{{}, batch[block.matrix[0]].col_stride()};
-    for (std::size_t l = 0; l < static_cast<std::size_t>(lanes); ++l) result.data[l] = batch[block.matrix[l]].data();
+LaneMatrices<T> matrices_of(const BatchView<T>& batch, const std::array<Index, 16>& numbers, Index lanes) {
+    LaneMatrices<T> result{{}, batch[numbers[0]].col_stride()};
+    for (std::size_t l = 0; l < static_cast<std::size_t>(lanes); ++l) result.data[l] = batch[numbers[l]].data();
     return result;
 }
 
@@ -87,11 +91,11 @@ class InterleavedCholesky {
           b_(reciprocals_ + n * k_.lanes) {}
 
     void load_a(const BatchView<const T>& a, const LaneBlock& block) {
-        const auto from = matrices_of(a, block, k_.lanes);
+        const auto from = matrices_of(a, block.matrix, k_.lanes);
         k_.interleave(n_, n_, part_, from.data.data(), from.ld, a_);
     }
     void load_b(const BatchView<const T>& b, const LaneBlock& block) {
-        const auto from = matrices_of(b, block, k_.lanes);
+        const auto from = matrices_of(b, block.matrix, k_.lanes);
         k_.interleave(n_, columns_, simd::BatchPart::all, from.data.data(), from.ld, b_);
     }
     void factor(const LaneBlock& block, Index* info) {
@@ -102,15 +106,16 @@ class InterleavedCholesky {
     void solve() { k_.batch_solve(n_, columns_, a_, rs_, cs_, reciprocals_, b_); }
 
     void store_a(const BatchView<T>& a, const LaneBlock& block) {
-        auto to = matrices_of(a, block, k_.lanes);
+        auto to = matrices_of(a, block.matrix, k_.lanes);
         leave_out(to, [&](std::size_t l) { return static_cast<Index>(l) >= block.used; });
-        k_.separate(n_, n_, part_, a_, to.data.data(), to.ld);
+        const auto next = matrices_of(BatchView<const T>(a), block.next, k_.lanes);
+        k_.separate(n_, n_, part_, a_, to.data.data(), to.ld, next.data.data());
     }
     /// B is left as it is where the factorization failed.
     void store_b(const BatchView<T>& b, const LaneBlock& block) {
-        auto to = matrices_of(b, block, k_.lanes);
+        auto to = matrices_of(b, block.matrix, k_.lanes);
         leave_out(to, [&](std::size_t l) { return static_cast<Index>(l) >= block.used || lane_info_[l] != 0; });
-        k_.separate(n_, columns_, simd::BatchPart::all, b_, to.data.data(), to.ld);
+        k_.separate(n_, columns_, simd::BatchPart::all, b_, to.data.data(), to.ld, nullptr);
     }
 
   private:
@@ -132,8 +137,11 @@ class InterleavedCholesky {
 template <class T, class A, class B, class Together, class Alone>
 void for_each_lane_block(const BatchView<A>& a, const BatchView<B>* b, const Together& together, const Alone& alone) {
     const Index lanes = batch_lanes<T>();
-    const auto small = [&](Index k) { return a[k].rows() > 0 && a[k].rows() <= most_interleaved<T>; };
-    visit_lane_blocks(a, b, lanes, std::max<Index>(2, lanes / least_part), small, together, alone);
+    const auto least = [&](Index k) {
+        const Index n = a[k].rows();
+        return n > 0 && n <= most_interleaved ? std::optional(least_interleaved(n, lanes)) : std::nullopt;
+    };
+    visit_lane_blocks(a, b, lanes, least, together, alone);
 }
 
 }  // namespace

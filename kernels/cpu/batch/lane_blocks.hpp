@@ -4,8 +4,11 @@
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <new>
 #include <numeric>
+#include <optional>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <basalt/batch.hpp>
@@ -35,6 +38,7 @@ T* lane_memory(Index elements) {
 struct LaneBlock {
     std::array<Index, 16> matrix;
     Index used;  ///< places; the others repeat the last matrix, and nothing is stored for them
+    std::array<Index, 16> next;  ///< matrices of the block that follows; of the last one, its own
 };
 
 /// What matrices must have in common to be interleaved: shapes and leading dimensions of both operands.
@@ -45,18 +49,21 @@ auto lane_shape(const BatchView<A>& a, const BatchView<B>* b, Index k) {
     return std::pair<Shape, Shape>(shape(a[k]), b != nullptr ? shape((*b)[k]) : Shape{});
 }
 
-/// Calls together(block) for matrices of equal shape, `lanes` at a time, and alone(k) for those of which there are
-/// fewer than `least` left, or that are not `suited(k)`. Matrices of a uniform batch all have the shape of the first.
-template <class A, class B, class Suited, class Together, class Alone>
-void visit_lane_blocks(const BatchView<A>& a, const BatchView<B>* b, Index lanes, Index least, const Suited& suited,
+/// Calls together(block) for matrices of equal shape, `lanes` at a time, and alone(k) for those of which fewer than
+/// least(k) are left. least(k) is empty for a matrix that is never interleaved. It is asked once for matrices of equal
+/// shape. Matrices of a uniform batch all have the shape of the first.
+template <class A, class B, class Least, class Together, class Alone>
+void visit_lane_blocks(const BatchView<A>& a, const BatchView<B>* b, Index lanes, const Least& least,
                        const Together& together, const Alone& alone) {
     const Index count = a.count();
     const auto run = [&](Index begin, Index end, const auto& matrix) {
-        const bool interleaved = begin < end && suited(matrix(begin));
-        for (; interleaved && end - begin >= least; begin += std::min(lanes, end - begin)) {
-            LaneBlock block{{}, std::min(lanes, end - begin)};
+        if (begin == end) return;
+        const std::optional<Index> enough = least(matrix(begin));
+        for (; enough && end - begin >= *enough && begin < end; begin += std::min(lanes, end - begin)) {
+            LaneBlock block{{}, std::min(lanes, end - begin), {}};
             for (Index l = 0; l < lanes; ++l) {
                 block.matrix[static_cast<std::size_t>(l)] = matrix(begin + std::min(l, block.used - 1));
+                block.next[static_cast<std::size_t>(l)] = matrix(std::min(begin + lanes + l, end - 1));
             }
             together(block);
         }

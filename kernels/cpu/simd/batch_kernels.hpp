@@ -17,75 +17,132 @@ struct Batches {
     static constexpr int cols = 4;                         ///< of a tile of registers
     static constexpr int most_rows = Bytes == 64 ? 4 : 2;  ///< of a tile: 32 registers or 16
 
-    /// One stretch of `size` elements of each matrix, to or from `size` registers. Whole blocks are transposed in
-    /// registers. The last block overlaps the one before.
-    static void interleave_stretch(Index size, const T* const* from, Index offset, T* to) {
-        if (size < lanes) {
-            for (int l = 0; l < lanes; ++l) {
-                for (Index i = 0; i < size; ++i) to[i * lanes + l] = from[l][offset + i];
+    // Matrices 4096 bytes apart, or a multiple of that, share a set of the first cache, which has eight ways or more. So
+    // half of the lanes of a wide register move at once.
+    static constexpr int group = lanes >= 8 ? lanes / 2 : lanes;
+
+    /// `group` columns of a transposition, whose registers hold one or two blocks of group x group elements.
+    template <int Span>
+    __attribute__((always_inline)) static void butterflies(Type (&rows)[group]) {
+        if constexpr (Span < group) {
+#pragma GCC unroll 8
+            for (int i = 0; i < group; ++i) {
+                if ((i & Span) == 0) {
+                    Transpose<T, Bytes>::template exchange<Span>(rows[i], rows[i + Span],
+                                                                 std::make_integer_sequence<int, lanes>{});
+                }
             }
-            return;
-        }
-        for (Index i = 0;; i = i + 2 * lanes <= size ? i + lanes : size - lanes) {
-            Type rows[lanes];
-#pragma GCC unroll 16
-            for (int l = 0; l < lanes; ++l) rows[l] = V::load(from[l] + offset + i);
-            Transpose<T, Bytes>::template butterflies<1>(rows);
-#pragma GCC unroll 16
-            for (int l = 0; l < lanes; ++l) V::store(to + (i + l) * lanes, rows[l]);
-            if (i + lanes == size) return;
+            butterflies<2 * Span>(rows);
         }
     }
 
-    static void separate_stretch(Index size, const T* from, T* const* to, Index offset) {
-        if (size < lanes) {
-            for (int l = 0; l < lanes; ++l) {
-                for (Index i = 0; to[l] != nullptr && i < size; ++i) to[l][offset + i] = from[i * lanes + l];
+    /// `lanes` elements of the matrices first .. first + group - 1 become that many parts of registers at `to`.
+    __attribute__((always_inline)) static void interleave_line(const T* const* from, Index offset, T* to) {
+        Type rows[group];
+#pragma GCC unroll 8
+        for (int l = 0; l < group; ++l) rows[l] = V::load(from[l] + offset);
+        butterflies<1>(rows);
+#pragma GCC unroll 8
+        for (int i = 0; i < group; ++i) {
+            if constexpr (group == lanes) {
+                V::store(to + i * lanes, rows[i]);
+            } else {
+                using H = Vector<T, Bytes / 2>;
+                H::store(to + i * lanes, half<0>(rows[i], std::make_integer_sequence<int, group>{}));
+                H::store(to + (i + group) * lanes, half<group>(rows[i], std::make_integer_sequence<int, group>{}));
             }
-            return;
-        }
-        for (Index i = 0;; i = i + 2 * lanes <= size ? i + lanes : size - lanes) {
-            Type rows[lanes];
-#pragma GCC unroll 16
-            for (int l = 0; l < lanes; ++l) rows[l] = V::load(from + (i + l) * lanes);
-            Transpose<T, Bytes>::template butterflies<1>(rows);
-#pragma GCC unroll 16
-            for (int l = 0; l < lanes; ++l) {
-                if (to[l] != nullptr) V::store(to[l] + offset + i, rows[l]);
-            }
-            if (i + lanes == size) return;
         }
     }
 
-    /// visit(first row, rows) for the stretch of column j that holds the part, widened to whole registers.
-    template <class Visit>
-    static void visit_columns(Index rows, Index columns, BatchPart part, const Visit& visit) {
+    __attribute__((always_inline)) static void separate_line(const T* from, T* const* to, Index offset,
+                                                             const T* const* next) {
+        Type rows[group];
+#pragma GCC unroll 8
+        for (int i = 0; i < group; ++i) {
+            if constexpr (group == lanes) {
+                rows[i] = V::load(from + i * lanes);
+            } else {
+                using H = Vector<T, Bytes / 2>;
+                rows[i] = joined(H::load(from + i * lanes), H::load(from + (i + group) * lanes),
+                                 std::make_integer_sequence<int, lanes>{});
+            }
+        }
+        butterflies<1>(rows);
+#pragma GCC unroll 8
+        for (int l = 0; l < group; ++l) {
+            if (to[l] != nullptr) V::store(to[l] + offset, rows[l]);
+        }
+        if (next == nullptr) return;
+#pragma GCC unroll 8
+        for (int l = 0; l < group; ++l) __builtin_prefetch(next[l] + offset, 1, 2);
+    }
+
+    template <int First, int... Lane>
+    static auto half(Type row, std::integer_sequence<int, Lane...>) {
+        return __builtin_shufflevector(row, row, (First + Lane)...);
+    }
+    template <class Half, int... Lane>
+    static Type joined(Half low, Half high, std::integer_sequence<int, Lane...>) {
+        return __builtin_shufflevector(low, high, Lane...);
+    }
+
+    /// Calls line(i) for stretches of `lanes` elements that cover those from begin to end. The last one may overlap the
+    /// one before: moving an element twice does no harm. Calls element(i) for each where fewer lie there.
+    template <class Line, class Element>
+    __attribute__((always_inline)) static void visit_stretch(Index begin, Index end, const Line& line,
+                                                             const Element& element) {
+        if (end - begin < lanes) {
+            for (Index i = begin; i < end; ++i) element(i);
+            return;
+        }
+        for (Index i = begin; i + lanes <= end; i += lanes) line(i);
+        if ((end - begin) % lanes != 0) line(end - lanes);
+    }
+
+    /// The same for the part of matrices, with the position in a matrix and that among interleaved elements.
+    template <class Line, class Element>
+    __attribute__((always_inline)) static void visit_matrix(Index rows, Index columns, BatchPart part, Index ld,
+                                                            const Line& line, const Element& element) {
+        // half of a matrix of few registers costs as much as all of it
+        if (ld == rows && (part == BatchPart::all || rows < 2 * lanes)) {
+            return visit_stretch(
+                0, rows * columns, [&](Index i) { line(i, i); }, [&](Index i) { element(i, i); });
+        }
         for (Index j = 0; j < columns; ++j) {
             Index begin = part == BatchPart::lower ? j : 0, end = part == BatchPart::upper ? j + 1 : rows;
             const Index whole = (end - begin + lanes - 1) / lanes * lanes;
             if (part == BatchPart::lower && whole <= end) begin = end - whole;
             if (part == BatchPart::upper && whole <= rows) end = whole;
-            visit(j, begin, end - begin);
+            visit_stretch(
+                begin, end, [&](Index i) { line(j * ld + i, j * rows + i); },
+                [&](Index i) { element(j * ld + i, j * rows + i); });
         }
     }
 
     static void interleave(Index rows, Index columns, BatchPart part, const T* const* from, Index ld, T* to) {
-        // half of a matrix of few registers costs as much as all of it
-        if (ld == rows && (part == BatchPart::all || rows < 2 * lanes)) {
-            return interleave_stretch(rows * columns, from, 0, to);
+        for (int first = 0; first < lanes; first += group) {
+            visit_matrix(
+                rows, columns, part, ld,
+                [&](Index offset, Index i) { interleave_line(from + first, offset, to + i * lanes + first); },
+                [&](Index offset, Index i) {
+                    for (int l = first; l < first + group; ++l) to[i * lanes + l] = from[l][offset];
+                });
         }
-        visit_columns(rows, columns, part, [&](Index j, Index begin, Index size) {
-            interleave_stretch(size, from, j * ld + begin, to + (j * rows + begin) * lanes);
-        });
     }
 
-    static void separate(Index rows, Index columns, BatchPart part, const T* from, T* const* to, Index ld) {
-        if (ld == rows && (part == BatchPart::all || rows < 2 * lanes)) {
-            return separate_stretch(rows * columns, from, to, 0);
+    static void separate(Index rows, Index columns, BatchPart part, const T* from, T* const* to, Index ld,
+                         const T* const* next) {
+        for (int first = 0; first < lanes; first += group) {
+            const T* const* const soon = next != nullptr ? next + first : nullptr;
+            visit_matrix(
+                rows, columns, part, ld,
+                [&](Index offset, Index i) { separate_line(from + i * lanes + first, to + first, offset, soon); },
+                [&](Index offset, Index i) {
+                    for (int l = first; l < first + group; ++l) {
+                        if (to[l] != nullptr) to[l][offset] = from[i * lanes + l];
+                    }
+                });
         }
-        visit_columns(rows, columns, part, [&](Index j, Index begin, Index size) {
-            separate_stretch(size, from + (j * rows + begin) * lanes, to, j * ld + begin);
-        });
     }
 
     // GCC 12 warns of the undefined lanes in the forms without a mask

@@ -99,8 +99,9 @@ struct Kernels {
     void (*interleave)(Index rows, Index cols, BatchPart part, const T* const* from, Index ld, T* to);
 
     /// The reverse. Elements outside the part may be written with what interleave() read there. Matrices that are null
-    /// are left out.
-    void (*separate)(Index rows, Index cols, BatchPart part, const T* from, T* const* to, Index ld);
+    /// are left out. `next`, if any, names the matrices that are interleaved afterwards: they are fetched meanwhile.
+    void (*separate)(Index rows, Index cols, BatchPart part, const T* from, T* const* to, Index ld,
+                     const T* const* next);
 
     /// A = L L^T in place for interleaved n x n matrices, of which the lower triangle is used: a(i, j) at
     /// a[i * rs + j * cs]. reciprocals[j * lanes + l] = 1 / l(j, j), info[l] is LAPACK's INFO.
