@@ -1,7 +1,7 @@
 // bench_batch: batched Cholesky against a loop over LAPACKE, which the same workers share.
 #include <algorithm>
-#include <cstddef>
 #include <cmath>
+#include <cstddef>
 #include <cstdio>
 #include <limits>
 #include <span>
@@ -80,8 +80,8 @@ class BatchContest {
             outcome.ours.push_back(ours);
             outcome.theirs.push_back(theirs);
         }
-        outcome.difference = std::max(routine_ == "posv" ? 0.0 : difference(ours_a_, theirs_a_),
-                                      difference(ours_b_, theirs_b_));
+        outcome.difference =
+            std::max(routine_ == "posv" ? 0.0 : difference(ours_a_, theirs_a_), difference(ours_b_, theirs_b_));
         return outcome;
     }
 
@@ -213,15 +213,19 @@ void run_batches(const Options& options) {
     openblas_set_num_threads(1);
     RecordFile records(options.json);
     std::FILE* table = options.json == "-" ? stderr : stdout;
-    fmt::print(table, "{}, precision {}, {}, {} workers, nanoseconds a matrix (medians of {})\n{:>5} {:>8} {:>10} {:>10} {:>7}\n",
-               options.routine, options.precision, options.triangle, runtime.workers(), options.repeat, "n", "count",
-               "Basalt", "LAPACKE", "ratio");
+    fmt::print(
+        table,
+        "{}, precision {}, {}, {} workers, nanoseconds a matrix (medians of {})\n{:>5} {:>8} {:>10} {:>10} {:>7}\n",
+        options.routine, options.precision, options.triangle, runtime.workers(), options.repeat, "n", "count", "Basalt",
+        "LAPACKE", "ratio");
     for (const Index count : options.count) {
         for (const Index n : options.n) {
             const Outcome outcome = BatchContest<T>(runtime, options, n, count).run(options.repeat);
-            const double tolerance = static_cast<double>(n) * 100 * static_cast<double>(std::numeric_limits<T>::epsilon());
+            const double tolerance =
+                static_cast<double>(n) * 100 * static_cast<double>(std::numeric_limits<T>::epsilon());
             if (!(outcome.difference <= tolerance)) {
-                throw std::runtime_error(fmt::format("n = {}: results differ from LAPACKE's by {}", n, outcome.difference));
+                throw std::runtime_error(
+                    fmt::format("n = {}: results differ from LAPACKE's by {}", n, outcome.difference));
             }
             const double ours = basalt::median(outcome.ours), theirs = basalt::median(outcome.theirs);
             const double scale = 1e9 / static_cast<double>(count);

@@ -36,41 +36,57 @@ namespace detail {
 
 namespace {
 
-void check_batch_matrix(const std::string& who, Index rows, Index cols, Index ld) {
-    require(rows >= 0 && cols >= 0, who + " has " + std::to_string(rows) + " x " + std::to_string(cols) +
-                                        " elements; allowed are 0 and more rows and columns");
+/// require() that makes the message only where it is needed: small batches take less time than texts.
+template <class Message>
+void require_lazily(bool condition, const Message& message) {
+    if (!condition) throw UsageError(message());
+}
+
+template <class Who>
+void check_batch_matrix(const Who& who, Index rows, Index cols, Index ld) {
+    require_lazily(rows >= 0 && cols >= 0, [&] {
+        return who() + " has " + std::to_string(rows) + " x " + std::to_string(cols) +
+               " elements; allowed are 0 and more rows and columns";
+    });
     const Index least = rows > 1 ? rows : 1;
-    require(ld >= least, who + " has the leading dimension " + std::to_string(ld) + "; allowed is at least " +
-                             std::to_string(least));
+    require_lazily(ld >= least, [&] {
+        return who() + " has the leading dimension " + std::to_string(ld) + "; allowed is at least " +
+               std::to_string(least);
+    });
+}
+
+/// Matrices that have addresses of their own.
+template <class T, class Who>
+void check_each_matrix(const Who& who, const BatchView<T>& batch) {
+    for (Index k = 0; k < batch.count(); ++k) {
+        const auto text = [&] { return "matrix " + std::to_string(k) + " of " + who(); };
+        const View<T> matrix = batch[k];
+        require_lazily(matrix.row_stride() == 1, [&] {
+            return text() + " is not column-major: its elements are " + std::to_string(matrix.row_stride()) +
+                   " apart; allowed is 1";
+        });
+        check_batch_matrix(text, matrix.rows(), matrix.cols(), matrix.col_stride());
+        require_lazily(matrix.empty() || matrix.data() != nullptr, [&] { return text() + " is missing (null)"; });
+    }
 }
 
 }  // namespace
 
 template <class T>
 void check_batch(const char* call, const char* name, const BatchView<T>& batch) {
-    const std::string who = std::string(call) + ": " + name;
-    require(batch.count() >= 0, who + " has " + std::to_string(batch.count()) + " matrices; allowed is 0 or more");
+    const auto who = [&] { return std::string(call) + ": " + name; };
+    require_lazily(batch.count() >= 0,
+                   [&] { return who() + " has " + std::to_string(batch.count()) + " matrices; allowed is 0 or more"; });
     if (batch.count() == 0) return;
-    require(!batch.missing(), who + " is missing (null)");
-    const auto text = [&](Index k) { return "matrix " + std::to_string(k) + " of " + who; };
+    require_lazily(!batch.missing(), [&] { return who() + " is missing (null)"; });
+    if (!batch.is_strided()) return check_each_matrix(who, batch);
     const View<T> first = batch[0];
-    if (batch.uniform()) check_batch_matrix(who, first.rows(), first.cols(), first.col_stride());
-    if (batch.is_strided()) {
-        const Index least = first.empty() ? 0 : first.col_stride() * (first.cols() - 1) + first.rows();
-        require(batch.count() == 1 || batch.stride() >= least,
-                who + " has the stride " + std::to_string(batch.stride()) + " between matrices; allowed is at least " +
-                    std::to_string(least));
-        return;
-    }
-    for (Index k = 0; k < batch.count(); ++k) {
-        const View<T> matrix = batch[k];
-        if (!batch.uniform()) {
-            require(matrix.row_stride() == 1, text(k) + " is not column-major: its elements are " +
-                                                  std::to_string(matrix.row_stride()) + " apart; allowed is 1");
-            check_batch_matrix(text(k), matrix.rows(), matrix.cols(), matrix.col_stride());
-        }
-        require(matrix.empty() || matrix.data() != nullptr, text(k) + " is missing (null)");
-    }
+    check_batch_matrix(who, first.rows(), first.cols(), first.col_stride());
+    const Index least = first.empty() ? 0 : first.col_stride() * (first.cols() - 1) + first.rows();
+    require_lazily(batch.count() == 1 || batch.stride() >= least, [&] {
+        return who() + " has the stride " + std::to_string(batch.stride()) + " between matrices; allowed is at least " +
+               std::to_string(least);
+    });
 }
 
 template <class T>
@@ -78,22 +94,27 @@ void check_square(const char* call, const char* name, const BatchView<T>& batch)
     check_batch(call, name, batch);
     for (Index k = 0; k < (batch.uniform() && batch.count() > 0 ? 1 : batch.count()); ++k) {
         const View<T> matrix = batch[k];
-        require(matrix.rows() == matrix.cols(), std::string(call) + ": matrix " + std::to_string(k) + " of " + name +
-                                                    " is " + std::to_string(matrix.rows()) + " x " +
-                                                    std::to_string(matrix.cols()) + "; allowed are square matrices");
+        require_lazily(matrix.rows() == matrix.cols(), [&] {
+            return std::string(call) + ": matrix " + std::to_string(k) + " of " + name + " is " +
+                   std::to_string(matrix.rows()) + " x " + std::to_string(matrix.cols()) +
+                   "; allowed are square matrices";
+        });
     }
 }
 
 template <class T>
 void check_right_sides(const char* call, const BatchView<const T>& a, const BatchView<const T>& b) {
     check_batch(call, "B", b);
-    require(a.count() == b.count(), std::string(call) + ": B has " + std::to_string(b.count()) +
-                                        " matrices; allowed are as many as A has, " + std::to_string(a.count()));
+    require_lazily(a.count() == b.count(), [&] {
+        return std::string(call) + ": B has " + std::to_string(b.count()) +
+               " matrices; allowed are as many as A has, " + std::to_string(a.count());
+    });
     const bool alike = a.uniform() && b.uniform() && a.count() > 0;
     for (Index k = 0; k < (alike ? 1 : a.count()); ++k) {
-        require(a[k].rows() == b[k].rows(), std::string(call) + ": matrix " + std::to_string(k) + " of B has " +
-                                                std::to_string(b[k].rows()) + " rows; allowed are as many as A has, " +
-                                                std::to_string(a[k].rows()));
+        require_lazily(a[k].rows() == b[k].rows(), [&] {
+            return std::string(call) + ": matrix " + std::to_string(k) + " of B has " + std::to_string(b[k].rows()) +
+                   " rows; allowed are as many as A has, " + std::to_string(a[k].rows());
+        });
     }
 }
 

@@ -8,17 +8,15 @@
 #include "kernels/cpu/batch/cholesky.hpp"
 #include "tasks/batch/operands.hpp"
 #include "tasks/batch/slices.hpp"
-#include "tasks/choices/require.hpp"
 
 namespace basalt {
 
 namespace {
 
-using detail::require;
-
 void require_batch_info(const char* call, Index count, Index info) {
-    require(info == count, std::string(call) + ": info has " + std::to_string(info) +
-                               " elements; allowed are as many as A has matrices, " + std::to_string(count));
+    if (info == count) return;
+    throw UsageError(std::string(call) + ": info has " + std::to_string(info) +
+                     " elements; allowed are as many as A has matrices, " + std::to_string(count));
 }
 
 /// Calls work(begin, end) for stretches of the batch that cover it, on several cores if that pays.
@@ -27,8 +25,10 @@ void share_batch(Runtime& runtime, const char* name, const BatchView<const T>& a
                  const Work& work) {
     if (detail::total_batch_work(a, b) < detail::least_parallel_work) return work(0, a.count());
     const std::vector<Index> cuts = detail::slice_cuts(a, b, cpu_kernels::batch_lanes<T>(), runtime.workers());
-    runtime.submit_for({.name = TaskName::intern(name), .place = Place::cpu()}, {0, std::ssize(cuts) - 1}, 1,
-                       [&](Index s) { work(cuts[static_cast<std::size_t>(s)], cuts[static_cast<std::size_t>(s) + 1]); });
+    if (cuts.size() <= 2) return work(0, a.count());
+    runtime.submit_for(
+        {.name = TaskName::intern(name), .place = Place::cpu()}, {0, std::ssize(cuts) - 1}, 1,
+        [&](Index s) { work(cuts[static_cast<std::size_t>(s)], cuts[static_cast<std::size_t>(s) + 1]); });
     runtime.wait();
 }
 
@@ -36,7 +36,8 @@ void share_batch(Runtime& runtime, const char* name, const BatchView<const T>& a
 template <class T, class Submit>
 void submit_slices(const Runtime& runtime, const Batch<T>& a, const Batch<T>* b, const Submit& submit) {
     const BatchView<T>* right = b != nullptr ? &b->view() : nullptr;
-    const std::vector<Index> cuts = detail::slice_cuts(a.view(), right, cpu_kernels::batch_lanes<T>(), runtime.workers());
+    const std::vector<Index> cuts =
+        detail::slice_cuts(a.view(), right, cpu_kernels::batch_lanes<T>(), runtime.workers());
     for (std::size_t s = 0; s + 1 < cuts.size(); ++s) submit(cuts[s], cuts[s + 1]);
 }
 

@@ -27,17 +27,19 @@ Index total_batch_work(const BatchView<A>& a, const BatchView<B>* b) {
     return sum;
 }
 
-/// Where slices begin, and the count of matrices at the end. Slices hold multiples of `lanes` matrices, apart from the
-/// last one, and work for each worker if there is enough.
+/// Where slices begin, and the count of matrices at the end. A slice of a large batch holds a multiple of `lanes`
+/// matrices; a batch of few matrices is cut into equal work for the workers.
 template <class A, class B>
 std::vector<Index> slice_cuts(const BatchView<A>& a, const BatchView<B>* b, Index lanes, int workers) {
-    const Index share = total_batch_work(a, b) / (4 * static_cast<Index>(workers));
-    const Index wanted = std::clamp(share, least_parallel_work / 4, slice_work);
+    const bool few = a.count() < 4 * lanes * workers;
+    const Index total = total_batch_work(a, b);
+    const Index wanted = few ? std::max((total + workers - 1) / workers, least_parallel_work / 4)
+                             : std::clamp(total / (4 * workers), least_parallel_work / 4, slice_work);
     std::vector<Index> cuts{0};
     Index sum = 0;
     for (Index k = 0; k < a.count(); ++k) {
         sum += batch_work(a[k].rows(), b != nullptr ? (*b)[k].cols() : 0);
-        if (sum < wanted || (k + 1 - cuts.back()) % lanes != 0) continue;
+        if (sum < wanted || (!few && (k + 1 - cuts.back()) % lanes != 0)) continue;
         cuts.push_back(k + 1);
         sum = 0;
     }

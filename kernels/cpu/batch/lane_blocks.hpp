@@ -37,7 +37,7 @@ T* lane_memory(Index elements) {
 /// Numbers of matrices that are interleaved together. At most 16 fit: 64 bytes of float.
 struct LaneBlock {
     std::array<Index, 16> matrix;
-    Index used;  ///< places; the others repeat the last matrix, and nothing is stored for them
+    Index used;                  ///< places; the others repeat the last matrix, and nothing is stored for them
     std::array<Index, 16> next;  ///< matrices of the block that follows; of the last one, its own
 };
 

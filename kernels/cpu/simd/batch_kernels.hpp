@@ -17,8 +17,8 @@ struct Batches {
     static constexpr int cols = 4;                         ///< of a tile of registers
     static constexpr int most_rows = Bytes == 64 ? 4 : 2;  ///< of a tile: 32 registers or 16
 
-    // Matrices 4096 bytes apart, or a multiple of that, share a set of the first cache, which has eight ways or more. So
-    // half of the lanes of a wide register move at once.
+    // Matrices 4096 bytes apart, or a multiple of that, share a set of the first cache, which has eight ways or more.
+    // So half of the lanes of a wide register move at once.
     static constexpr int group = lanes >= 8 ? lanes / 2 : lanes;
 
     /// `group` columns of a transposition, whose registers hold one or two blocks of group x group elements.
@@ -230,7 +230,8 @@ struct Batches {
 #pragma GCC unroll 4
             for (int k = c + 1; k < Size; ++k) {
 #pragma GCC unroll 4
-                for (int r = k; r < Size; ++r) tile.x[r][k] = V::minus_product(tile.x[r][k], tile.x[r][c], tile.x[k][c]);
+                for (int r = k; r < Size; ++r)
+                    tile.x[r][k] = V::minus_product(tile.x[r][k], tile.x[r][c], tile.x[k][c]);
             }
 #pragma GCC unroll 4
             for (int r = c; r < Size; ++r) V::store(m.at(j + r, j + c), tile.x[r][c]);

@@ -71,9 +71,11 @@ inline char uplo(Triangle triangle) { return triangle == Triangle::lower ? 'L' :
 template <class T>
 lapack_int oracle_potrf(Triangle triangle, View<T> a) {
     if constexpr (sizeof(T) == 4) {
-        return LAPACKE_spotrf_work(LAPACK_COL_MAJOR, uplo(triangle), int_of(a.rows()), a.data(), int_of(a.col_stride()));
+        return LAPACKE_spotrf_work(LAPACK_COL_MAJOR, uplo(triangle), int_of(a.rows()), a.data(),
+                                   int_of(a.col_stride()));
     } else {
-        return LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, uplo(triangle), int_of(a.rows()), a.data(), int_of(a.col_stride()));
+        return LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, uplo(triangle), int_of(a.rows()), a.data(),
+                                   int_of(a.col_stride()));
     }
 }
 

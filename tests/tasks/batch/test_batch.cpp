@@ -320,8 +320,8 @@ TEMPLATE_TEST_CASE("all instruction sets give the same batches", "[batch]", floa
                 INFO(name << ", n = " << n << ", " << uplo(triangle));
                 Problem<T> problem(triangle, k->lanes, n, 5, n % 2), expected = problem;
                 expected.solve_by_oracle(triangle);
-                std::vector<T> a(static_cast<std::size_t>(n * n * k->lanes)), b(static_cast<std::size_t>(5 * n * k->lanes)),
-                    reciprocals(static_cast<std::size_t>(n * k->lanes));
+                std::vector<T> a(static_cast<std::size_t>(n * n * k->lanes)),
+                    b(static_cast<std::size_t>(5 * n * k->lanes)), reciprocals(static_cast<std::size_t>(n * k->lanes));
                 std::vector<Index> info(static_cast<std::size_t>(k->lanes), 77);
                 const std::vector<T*> as = problem.a.addresses(), bs = problem.b.addresses();
                 const bool lower = triangle == Triangle::lower;
@@ -363,10 +363,12 @@ TEST_CASE("wrong batches are refused with the reason", "[batch]") {
     std::vector<View<double>> matrices(4, View<double>::column_major(memory.data(), 3, 3, 3));
     matrices[2] = View<double>::row_major(memory.data(), 3, 3, 5);
     CHECK(refuses([&] { factor(BatchView<double>::matrices(matrices)); }, {"matrix 2", "column-major"}));
-    CHECK(refuses([&] { batch_cholesky_solve<double>(runtime, Triangle::lower, strided(4, 3, 3, 3, 9),
-                                                    strided(3, 3, 1, 3, 3)); }, {"B has 3 matrices", "4"}));
-    CHECK(refuses([&] { batch_cholesky_solve<double>(runtime, Triangle::lower, strided(4, 3, 3, 3, 9),
-                                                    strided(4, 2, 1, 3, 3)); }, {"2 rows", "3"}));
+    CHECK(refuses(
+        [&] { batch_cholesky_solve<double>(runtime, Triangle::lower, strided(4, 3, 3, 3, 9), strided(3, 3, 1, 3, 3)); },
+        {"B has 3 matrices", "4"}));
+    CHECK(refuses(
+        [&] { batch_cholesky_solve<double>(runtime, Triangle::lower, strided(4, 3, 3, 3, 9), strided(4, 2, 1, 3, 3)); },
+        {"2 rows", "3"}));
     CHECK_THROWS_AS(Batch<double>(runtime, strided(4, 3, 3, 2, 9)), UsageError);
     const Batch<double> batch(runtime, strided(4, 3, 3, 3, 9));
     CHECK(refuses([&] { batch.slice(1, 5); }, {"slice(1, 5)", "4"}));
