@@ -181,7 +181,7 @@ struct Batches {
         /// this -= A B with A Rows x depth and B depth x Cols.
         __attribute__((always_inline)) void subtract(Index depth, const T* a, Index a_rs, Index a_cs, const T* b,
                                                      Index b_rs, Index b_cs) {
-            for (Index k = 0; k < depth; ++k, a += a_cs, b += b_rs) {
+            for (; depth > 0; --depth, a += a_cs, b += b_rs) {
                 Type row[Cols];
 #pragma GCC unroll 4
                 for (int c = 0; c < Cols; ++c) row[c] = V::load(b + c * b_cs);
