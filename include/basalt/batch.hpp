@@ -12,7 +12,8 @@
 
 namespace basalt {
 
-/// Many small column-major matrices in the host's memory: a non-owning description of one of three layouts.
+/// Many small column-major matrices: a non-owning description of one of three layouts. They lie in the host's memory,
+/// except in calls with a Stream: there they and the list of pointers() lie in a GPU's.
 ///
 /// Element (i, j) of a matrix lies i + j * ld elements behind its first one. Matrices of one batch do not overlap. The
 /// lists of pointers() and matrices() are not copied: they exist for as long as the description is in use. Copying
@@ -54,10 +55,10 @@ class BatchView {
           pointers_(other.pointers_),
           matrices_(other.matrices_) {}
 
-    Index count() const { return count_; }
+    constexpr Index count() const { return count_; }
 
     /// Matrix k, 0 <= k < count().
-    View<T> operator[](Index k) const {
+    constexpr View<T> operator[](Index k) const {
         if (layout_ == Layout::matrices) return matrices_[k];
         T* const data = layout_ == Layout::strided ? first_.data() + k * stride_ : pointers_[k];
         return View<T>::column_major(data, first_.rows(), first_.cols(), first_.col_stride());
@@ -78,8 +79,10 @@ class BatchView {
     }
 
     /// Whether shapes and leading dimensions are the same for all matrices because of the layout.
-    bool uniform() const { return layout_ != Layout::matrices; }
+    constexpr bool uniform() const { return layout_ != Layout::matrices; }
     bool is_strided() const { return layout_ == Layout::strided; }
+    /// Shape and leading dimension of every matrix where uniform(). Its address is matrix 0's or null.
+    const View<T>& shape() const { return first_; }
     /// Elements from one matrix to the next in the strided layout; otherwise 0.
     Index stride() const { return stride_; }
     /// Whether the array or list is null. That is allowed where there is no element or no matrix.

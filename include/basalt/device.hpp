@@ -93,6 +93,25 @@ inline void* Stream::scratch(std::size_t bytes) const {
     return context_->scratch->take(bytes);
 }
 
+/// The Stream of a cudaStream_t of the user's, outside of the runtime. Without scratch memory and handles of libraries.
+/// Lives as long as the Stream that it is converted to; owns nothing. Not synchronised.
+class BorrowedStream {
+  public:
+    /// `native`: a cudaStream_t of the device `device`, in CUDA's numbering, which is current when the stream is used.
+    explicit BorrowedStream(void* native, int device = 0) {
+        context_.native = native;
+        context_.device = device;
+    }
+    BorrowedStream(const BorrowedStream&) = delete;
+    BorrowedStream& operator=(const BorrowedStream&) = delete;
+
+    operator Stream() const& { return Stream(&context_); }  // NOLINT(google-explicit-constructor): is one
+    operator Stream() && = delete;                          // would outlive its context
+
+  private:
+    detail::StreamContext context_;
+};
+
 /// Where a task runs: on the CPU cores, on one GPU, or where the library thinks best.
 class Place {
   public:

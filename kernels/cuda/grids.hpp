@@ -157,4 +157,10 @@ constexpr Grid elements_grid(Index elements, Index elements_a_block) { return {d
 /// place_kernel and place_wide_kernel: a block a row.
 constexpr Grid placed_rows_grid(Index rows) { return {rows}; }
 
+
+// ---- batch/ ---------------------------------------------------------------------------------------------
+
+/// Kernels whose blocks have as many matrices each.
+constexpr Grid batch_grid(Index count, Index matrices_a_block) { return {divide_up(count, matrices_a_block)}; }
+
 }  // namespace basalt::cuda_detail

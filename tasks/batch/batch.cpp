@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "basalt/batch_cholesky.hpp"
 #include "tasks/batch/operands.hpp"
 #include "tasks/choices/require.hpp"
 
@@ -118,6 +119,43 @@ void check_right_sides(const char* call, const BatchView<const T>& a, const Batc
     }
 }
 
+template <class T>
+void check_device_batch(const char* call, const char* name, const BatchView<T>& batch) {
+    const auto who = [&] { return std::string(call) + ": " + name; };
+    require_lazily(batch.uniform(), [&] {
+        return who() + " lists matrices whose shapes may differ; allowed on GPUs are strided() and pointers()";
+    });
+    if (batch.is_strided()) return check_batch(call, name, batch);
+    require_lazily(batch.count() == 0 || !batch.missing(), [&] { return who() + " is missing (null)"; });
+    check_batch_matrix(who, batch.shape().rows(), batch.shape().cols(), batch.shape().col_stride());
+}
+
+template <class T>
+void check_device_square(const char* call, const char* name, const BatchView<T>& batch) {
+    check_device_batch(call, name, batch);
+    const Index rows = batch.shape().rows(), cols = batch.shape().cols();
+    require_lazily(rows == cols && rows <= largest_gpu_batch_order, [&] {
+        return std::string(call) + ": the matrices of " + name + " are " + std::to_string(rows) + " x " +
+               std::to_string(cols) + "; allowed on GPUs are square matrices of order " +
+               std::to_string(largest_gpu_batch_order) + " at most";
+    });
+}
+
+template <class T>
+void check_device_right_sides(const char* call, const BatchView<const T>& a, const BatchView<const T>& b) {
+    check_device_batch(call, "B", b);
+    require_lazily(a.count() == b.count() && (a.count() == 0 || a.shape().rows() == b.shape().rows()), [&] {
+        return std::string(call) + ": B has " + std::to_string(b.count()) + " matrices of " +
+               std::to_string(b.shape().rows()) + " rows; allowed are as many as A has, " + std::to_string(a.count()) +
+               " of " + std::to_string(a.shape().rows());
+    });
+}
+
+template void check_device_square<const float>(const char*, const char*, const BatchView<const float>&);
+template void check_device_square<const double>(const char*, const char*, const BatchView<const double>&);
+template void check_device_right_sides<float>(const char*, const BatchView<const float>&, const BatchView<const float>&);
+template void check_device_right_sides<double>(const char*, const BatchView<const double>&,
+                                               const BatchView<const double>&);
 template void check_batch<const float>(const char*, const char*, const BatchView<const float>&);
 template void check_batch<const double>(const char*, const char*, const BatchView<const double>&);
 template void check_square<const float>(const char*, const char*, const BatchView<const float>&);

@@ -17,4 +17,13 @@ void check_square(const char* call, const char* name, const BatchView<T>& batch)
 template <class T>
 void check_right_sides(const char* call, const BatchView<const T>& a, const BatchView<const T>& b);
 
+// The same for batches in a GPU's memory, which are not looked at: every matrix has the shape of the batch, and an
+// order of largest_gpu_batch_order at most.
+
+template <class T>
+void check_device_square(const char* call, const char* name, const BatchView<T>& batch);
+
+template <class T>
+void check_device_right_sides(const char* call, const BatchView<const T>& a, const BatchView<const T>& b);
+
 }  // namespace basalt::detail

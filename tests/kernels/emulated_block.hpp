@@ -33,6 +33,7 @@ class EmulatedBlock {
 
         void sync() const { block_->wait(*this, {Call::sync}); }
         void meet() const { sync(); }
+        void sync_warp() const { block_->wait(*this, {Call::sync_warp}); }
 
         /// Two elements, not before the block waits for copies.
         template <class T>
@@ -118,7 +119,7 @@ class EmulatedBlock {
     static constexpr std::size_t stack_size = std::size_t{1} << 16;
 
     struct Call {
-        enum Kind { start, sync, from_lane, mma, done } kind = start;
+        enum Kind { start, sync, sync_warp, from_lane, mma, done } kind = start;
         double* values = nullptr;
         int source = 0;
     };
@@ -178,7 +179,7 @@ class EmulatedBlock {
                 multiply(warp);
             } else if (kind == Call::from_lane) {
                 exchange(warp);
-            } else {
+            } else if (kind != Call::sync_warp) {
                 return;
             }
         }

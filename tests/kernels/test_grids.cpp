@@ -66,6 +66,7 @@ std::vector<Named> grids_of_windows(Index rows, Index cols) {
         {"QR, Householder", shared_rows_grid(rows, 256, 132)},
         {"QR, sums", elements_grid(qr_wide_width * cols, 32)},
         {"QR, leaf in its place", placed_rows_grid(rows)},
+        {"batch, a matrix a block", batch_grid(rows, 1)},
     };
 }
 

@@ -37,6 +37,7 @@ struct BlockThread {
           lane(static_cast<int>(threadIdx.x) % warp_lanes) {}
 
     __device__ void sync() const { __syncthreads(); }
+    __device__ void sync_warp() const { __syncwarp(); }
     /// The same for warps that come from different places of the program, as __syncthreads() must not be called: a
     /// barrier of its own, which does not ask for all warps at one place.
     __device__ void meet() const { asm volatile("barrier.sync 1, %0;" ::"r"(warps * warp_lanes) : "memory"); }

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <cmath>
+#include <limits>
+
+#include <basalt/triangle.hpp>
+#include <basalt/view.hpp>
+
+#include "kernels/cuda/common/device_code.hpp"
+
+/// Cholesky of many small matrices, written without CUDA so that a test can run it on the host: `Thread` is a thread of
+/// a block (`warp`, `warps`, `lane`, `sync()`, `sync_warp()`, `from_lane()`, `reciprocal_root_estimate()`).
+///
+/// Threads are rows, with columns of a row in registers, after Kurzak, Anzt, Gates, Dongarra, "Implementation and Tuning
+/// of Batched Cholesky Factorization and Solve for NVIDIA GPUs". Orders are padded with the identity, so that bounds
+/// matter only where matrices are read and written.
+namespace basalt::cuda_detail::batch {
+
+constexpr int lanes = 32;
+
+/// The lower triangle of A, or of the transpose of an upper triangle: element (i, j) at a[i * down + j * across].
+template <class T>
+struct Operand {
+    T* a;
+    Index down, across;
+    int n;
+
+    BASALT_DEVICE bool holds(int i, int j) const { return j <= i && i < n; }
+    BASALT_DEVICE T* at(int i, int j) const { return a + i * down + j * across; }
+    /// Padded with the identity; zero above the diagonal.
+    BASALT_DEVICE T load(int i, int j) const { return holds(i, j) ? *at(i, j) : i == j ? T{1} : T{0}; }
+};
+
+template <class T>
+BASALT_DEVICE Operand<T> operand(Triangle triangle, const View<T>& matrix) {
+    const Index ld = matrix.col_stride();
+    const bool lower = triangle == Triangle::lower;
+    return {matrix.data(), lower ? 1 : ld, lower ? ld : 1, static_cast<int>(matrix.rows())};
+}
+
+/// What a thread reads from shared memory at once.
+template <class T>
+struct alignas(16) Piece {
+    static constexpr int size = 16 / static_cast<int>(sizeof(T));
+    T value[size];
+};
+
+template <class T>
+BASALT_DEVICE Piece<T> load_piece(const T* at) {
+    return *reinterpret_cast<const Piece<T>*>(at);
+}
+
+/// 1 / sqrt(x), with a relative error of about one rounding; not a finite number above zero where x is not one.
+template <class T, class Thread>
+BASALT_DEVICE T reciprocal_root(const Thread& thread, T x) {
+    // the estimate takes denormal numbers for zero, and e is NaN for infinity
+    if (!(x >= std::numeric_limits<T>::min() && x <= std::numeric_limits<T>::max())) return T{1} / std::sqrt(x);
+    const T y = thread.reciprocal_root_estimate(x);
+    const T e = T{1} - x * y * y;
+    return y + y * e * (e * T{0.375} + T{0.5});
+}
+
+/// A square of `order` columns is eliminated from rows: right-looking, row := row L^-T, and the square's own rows become
+/// L. `own` is the row's number in the square, or at least `order` for a row below it.
+///
+/// Where `publish`, the square's rows lie in the lanes of a warp that calls this together, or of a part of it, and each
+/// column goes to `columns` (buffers x order, 16-byte aligned) before it is eliminated. Otherwise that was done before,
+/// with a buffer for each column.
+///
+/// Returns the number, from 1, of the first pivot that is not above zero; 0 if there is none.
+template <bool publish, int buffers, class T, int order, class Thread>
+BASALT_DEVICE int eliminate(const Thread& thread, T (&row)[order], T* columns, int own) {
+    constexpr int size = Piece<T>::size;
+    int failed = 0;
+    BASALT_UNROLL
+    for (int c = 0; c < order; ++c) {
+        T* const column = columns + c % buffers * order;
+        if constexpr (publish) {
+            // the next but one column comes here only after all lanes have met again, with this one read
+            if (own < order) column[own] = row[c];
+            thread.sync_warp();
+        }
+        const Piece<T> first = load_piece(column + c / size * size);
+        const T pivot = first.value[c % size];
+        if (failed == 0 && !(pivot > T{0})) failed = c + 1;
+        const T root = reciprocal_root(thread, pivot);
+        row[c] *= root;
+        const T factor = row[c] * root;  // columns are not scaled
+        BASALT_UNROLL
+        for (int g = c / size; g < order / size; ++g) {
+            const Piece<T> piece = g == c / size ? first : load_piece(column + g * size);
+            BASALT_UNROLL
+            for (int e = 0; e < size; ++e) {
+                if (g * size + e > c) row[g * size + e] -= factor * piece.value[e];
+            }
+        }
+    }
+    return failed;
+}
+
+}  // namespace basalt::cuda_detail::batch

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <basalt/batch_cholesky.hpp>
+
+#include "kernels/on_stream/kernel.hpp"
+
+/// Cholesky of batches in a device's memory. Arguments are checked by the callers: uniform batches of square matrices,
+/// of order 256 at most, equal counts and rows. Triangles and INFO are as in basalt/batch_cholesky.hpp.
+namespace basalt::on_stream {
+
+/// How a GPU treats matrices of an order above 32.
+struct BatchPlan {
+    int width = 16;  ///< columns of a panel: 8, 16 or 32
+};
+
+/// The plan for an order.
+template <class T>
+constexpr BatchPlan batch_plan(Index n) {
+    // Estimated, not measured: order up to, width. A wide panel has few barriers, a narrow one few registers, which
+    // doubles take twice as many of.
+    struct Entry {
+        Index order;
+        int width;
+    };
+    constexpr Entry singles[] = {{48, 16}, {64, 16}, {128, 16}, {largest_gpu_batch_order, 16}},
+                    doubles[] = {{48, 16}, {64, 16}, {128, 16}, {largest_gpu_batch_order, 16}};
+    for (const Entry& entry : sizeof(T) == 4 ? singles : doubles) {
+        if (n <= entry.order) return {entry.width};
+    }
+    return {};
+}
+
+template <class T>
+struct BatchPotrf : Kernel<BatchPotrf<T>, void(Triangle, BatchView<T> a, Index* info, BatchPlan)> {};
+/// potrf for each matrix; info has an element for each of them, in the device's memory.
+template <class T>
+inline constexpr BatchPotrf<T> batch_potrf{};
+
+template <class T>
+struct BatchPotrs : Kernel<BatchPotrs<T>, void(Triangle, BatchView<const T> factors, BatchView<T> b, BatchPlan)> {};
+/// potrs for each matrix.
+template <class T>
+inline constexpr BatchPotrs<T> batch_potrs{};
+
+template <class T>
+struct BatchPosv : Kernel<BatchPosv<T>, void(Triangle, BatchView<T> a, BatchView<T> b, Index* info, BatchFactor,
+                                             BatchPlan)> {};
+/// posv for each matrix. Throws UsageError where the factor is to be discarded and is too large for shared memory:
+/// in double above order 224 on GPUs with 227 kB of it.
+template <class T>
+inline constexpr BatchPosv<T> batch_posv{};
+
+}  // namespace basalt::on_stream
