@@ -2,6 +2,7 @@
 // larger ones, tagged [large], which compute-sanitizer would take too long for.
 
 #include "tests/common/real_gpus.hpp"
+#include "tests/kernels/cases/batches.hpp"
 #include "tests/kernels/cases/conversion.hpp"
 #include "tests/kernels/cases/generation.hpp"
 #include "tests/kernels/cases/leading_update.hpp"
@@ -181,4 +182,19 @@ TEMPLATE_TEST_CASE("matrices of many tiles are converted both ways", "[cuda][lar
 TEMPLATE_TEST_CASE("more rows are copied than a grid has blocks", "[cuda][large]", float, double) {
     if (gpu() == nullptr) SKIP(no_gpu);
     check_copies<TestType>(*gpu(), {{1, 600000, 3}});
+}
+
+TEMPLATE_TEST_CASE("batches of small matrices are factored and solved on the GPU", "[cuda]", float, double) {
+    if (gpu() == nullptr) SKIP(no_gpu);
+    check_batches<TestType>(*gpu(), {1, 4, 5, 8, 13, 16, 17, 24, 31, 32, 33, 64, 100}, 7);
+    check_batches<TestType>(*gpu(), {3, 8, 40}, 0);
+    check_batches<TestType>(*gpu(), {3, 40}, 1);
+}
+
+TEMPLATE_TEST_CASE("batches of all orders are factored and solved on the GPU", "[cuda][large]", float, double) {
+    if (gpu() == nullptr) SKIP(no_gpu);
+    std::vector<Index> orders{160, 192, 208, 209, 240, 256};
+    for (Index n = 1; n <= 128; ++n) orders.push_back(n);
+    check_batches<TestType>(*gpu(), orders, 3);
+    check_batches<TestType>(*gpu(), {4, 20, 50}, 10'001);
 }

@@ -46,7 +46,7 @@ __device__ device::RightSides<T> batch_right_sides(const BatchView<T>& b, Index 
 }
 
 template <class Shape, class T>
-__global__ void __launch_bounds__(small_threads) small_factor_kernel(Triangle triangle, BatchView<T> a, Index* info) {
+__global__ void __launch_bounds__(small_threads, 1) small_factor_kernel(Triangle triangle, BatchView<T> a, Index* info) {
     __shared__ device::SmallColumns<T, Shape> memory[small_threads / Shape::own_lanes];
     const SmallPlace<Shape> place;
     const auto own = batch_operand(triangle, a, place.number);
@@ -56,7 +56,7 @@ __global__ void __launch_bounds__(small_threads) small_factor_kernel(Triangle tr
 }
 
 template <class Shape, int sides, class T>
-__global__ void __launch_bounds__(small_threads)
+__global__ void __launch_bounds__(small_threads, 1)
     small_solve_kernel(Triangle triangle, BatchView<const T> factors, BatchView<T> b) {
     __shared__ device::SmallFactor<T, Shape> memory[small_threads / Shape::own_lanes];
     const SmallPlace<Shape> place;
@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(small_threads)
 }
 
 template <class Shape, int sides, class T>
-__global__ void __launch_bounds__(small_threads)
+__global__ void __launch_bounds__(small_threads, 1)
     small_both_kernel(Triangle triangle, BatchView<T> a, BatchView<T> b, Index* info, bool keep) {
     __shared__ device::SmallBoth<T, Shape> memory[small_threads / Shape::own_lanes];
     const SmallPlace<Shape> place;
@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(small_threads)
 constexpr int most_panel_threads = 256;
 
 template <bool packed, int width, class T>
-__global__ void __launch_bounds__(most_panel_threads)
+__global__ void __launch_bounds__(most_panel_threads, 1)
     panels_factor_kernel(Triangle triangle, BatchView<T> a, Index* info) {
     extern __shared__ __align__(16) unsigned char raw[];
     const auto own = device::operand(triangle, a[blockIdx.x]);
@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(most_panel_threads)
 }
 
 template <bool packed, int width, int sides, class T>
-__global__ void __launch_bounds__(most_panel_threads)
+__global__ void __launch_bounds__(most_panel_threads, 1)
     panels_solve_kernel(Triangle triangle, BatchView<const T> factors, BatchView<T> b, const Index* info) {
     extern __shared__ __align__(16) unsigned char raw[];
     if (info != nullptr && info[blockIdx.x] > 0) return;
@@ -99,7 +99,7 @@ __global__ void __launch_bounds__(most_panel_threads)
 }
 
 template <int width, int sides, class T>
-__global__ void __launch_bounds__(most_panel_threads)
+__global__ void __launch_bounds__(most_panel_threads, 1)
     panels_both_kernel(Triangle triangle, BatchView<T> a, BatchView<T> b, Index* info, bool keep) {
     extern __shared__ __align__(16) unsigned char raw[];
     const auto own = device::operand(triangle, a[blockIdx.x]);
