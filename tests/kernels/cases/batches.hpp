@@ -67,7 +67,8 @@ struct BatchCase {
             }
             for (Index i = n - 1; i >= 0; --i) {
                 double sum = static_cast<double>(y[i]);
-                for (Index j = i + 1; j < n; ++j) sum -= static_cast<double>(at(l, k, j, i)) * static_cast<double>(y[j]);
+                for (Index j = i + 1; j < n; ++j)
+                    sum -= static_cast<double>(at(l, k, j, i)) * static_cast<double>(y[j]);
                 y[i] = static_cast<T>(sum / static_cast<double>(at(l, k, i, i)));
             }
         }
@@ -108,7 +109,8 @@ void check_batch(Kernels& kernels, const BatchCase<T>& p, on_stream::BatchPlan p
             on_stream::BatchPlan(plan));
     REQUIRE(p.near(b.read(), p.x));
     for (const BatchFactor factor : {BatchFactor::keep, BatchFactor::discard}) {
-        if (factor == BatchFactor::discard && sizeof(T) == 8 && p.n > 128) continue;  // beyond small GPUs' shared memory
+        if (factor == BatchFactor::discard && sizeof(T) == 8 && p.n > 128)
+            continue;  // beyond small GPUs' shared memory
         typename Kernels::template Memory<T> again_a(kernels, p.a), again_b(kernels, p.b);
         typename Kernels::template Memory<Index> again_info(kernels, untouched);
         kernels(on_stream::batch_posv<T>, Triangle{p.triangle}, p.view_a(again_a.data()), p.view_b(again_b.data()),

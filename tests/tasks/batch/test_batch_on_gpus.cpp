@@ -1,0 +1,98 @@
+// Calls for batches in a GPU's memory: what they check, and their results on an emulated device, whose memory is the
+// host's. tests/kernels has the kernels themselves.
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "basalt/basalt.hpp"
+#include "kernels/on_stream/kernel.hpp"
+#include "tests/common/catch.hpp"
+#include "tests/kernels/cases/batches.hpp"
+
+using namespace basalt;
+using namespace basalt_tests;
+
+namespace {
+
+const detail::StreamContext emulated_context = [] {
+    detail::StreamContext context;
+    context.emulated = true;
+    return context;
+}();
+const Stream emulated_stream(&emulated_context);
+
+template <class F>
+std::string refusal(const F& f) {
+    try {
+        f();
+    } catch (const UsageError& error) {
+        return error.what();
+    }
+    return "";
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("batches are factored and solved on a stream", "[batch]", float, double) {
+    for (const Triangle triangle : {Triangle::lower, Triangle::upper}) {
+        const BatchCase<TestType> p(40, 2, 5, triangle);
+        std::vector<TestType> a = p.a, b = p.b;
+        std::vector<Index> info(5, -7);
+        batch_cholesky_factor<TestType>(emulated_stream, triangle, p.view_a(a.data()), info.data());
+        CHECK(info == p.info);
+        CHECK(p.near(a, p.l));
+        batch_cholesky_solve<TestType>(emulated_stream, triangle, p.view_a(a.data()), p.view_b(b.data()));
+        CHECK(p.near(b, p.x));
+        a = p.a, b = p.b;
+        batch_cholesky_factor_solve<TestType>(emulated_stream, triangle, p.view_a(a.data()), p.view_b(b.data()),
+                                              info.data(), BatchFactor::discard);
+        CHECK(p.near(a, p.a));
+        CHECK(p.near(b, p.x));
+    }
+}
+
+TEST_CASE("lists of addresses on a stream are not read by the checks", "[batch]") {
+    std::vector<float> memory(8, 4.0F);
+    std::vector<float*> list{memory.data(), memory.data() + 4};
+    std::vector<Index> info(2, -7);
+    const auto a = BatchView<float>::pointers(list, 1, 1, 1);
+    batch_cholesky_factor<float>(emulated_stream, Triangle::lower, a, info.data());
+    CHECK(info == std::vector<Index>{0, 0});
+    CHECK(memory[0] == 2.0F);
+    CHECK(memory[4] == 2.0F);
+    // addresses that a host cannot follow: only the shape is refused
+    const auto far = BatchView<float>::pointers({reinterpret_cast<float* const*>(8), 2}, 2, 3, 2);
+    CHECK(refusal([&] {
+              batch_cholesky_factor<float>(emulated_stream, Triangle::lower, far, info.data());
+          }).find("2 x 3") != std::string::npos);
+}
+
+TEST_CASE("what GPUs do not take is refused with the call and the operand", "[batch]") {
+    std::vector<double> memory(300 * 300);
+    std::vector<Index> info(2);
+    const auto square = [&](Index n, Index ld) { return BatchView<double>::strided(memory.data(), 1, n, n, ld, 0); };
+    const auto factor = [&](const BatchView<double>& a, Index* to) {
+        return refusal([&] { batch_cholesky_factor<double>(emulated_stream, Triangle::lower, a, to); });
+    };
+    CHECK(factor(square(257, 257), info.data()).find("order 256 at most") != std::string::npos);
+    CHECK(factor(square(4, 3), info.data()).find("leading dimension 3") != std::string::npos);
+    CHECK(factor(square(4, 4), nullptr) == "batch_cholesky_factor: info is missing (null)");
+    const std::vector<View<double>> views(1, View<double>::column_major(memory.data(), 2, 2, 2));
+    CHECK(factor(BatchView<double>::matrices(views), info.data()).find("strided() and pointers()") !=
+          std::string::npos);
+    const auto solve = [&](const BatchView<double>& b) {
+        return refusal([&] { batch_cholesky_solve<double>(emulated_stream, Triangle::lower, square(4, 4), b); });
+    };
+    CHECK(solve(BatchView<double>::strided(memory.data(), 1, 5, 1, 5, 0)).find("5 rows") != std::string::npos);
+    CHECK(solve(BatchView<double>::strided(memory.data(), 2, 4, 1, 4, 4)).find("2 matrices") != std::string::npos);
+}
+
+TEST_CASE("a build without CUDA says so", "[batch]") {
+    if (on_stream::gpu_kernels_built) SKIP("this build has CUDA");
+    double one = 1;
+    Index info = 0;
+    const BorrowedStream stream(nullptr);
+    CHECK_THROWS_AS(
+        batch_cholesky_factor<double>(stream, Triangle::lower, BatchView<double>::strided(&one, 1, 1, 1, 1, 1), &info),
+        DeviceError);
+}
