@@ -177,6 +177,8 @@ class SubmitCall {
                 for (const AccessRecord& token : extras_.tokens) records.add(token);
             }
             return submit_records(records.begin(), count, std::forward<F>(cpu), std::forward<G>(gpu), access...);
+        } else if constexpr (sizeof...(A) == 1) {
+            return submit_records(&(access.record, ...), 1, std::forward<F>(cpu), std::forward<G>(gpu), access...);
         } else {
             const std::array<AccessRecord, sizeof...(A)> records{access.record...};
             return submit_records(records.data(), records.size(), std::forward<F>(cpu), std::forward<G>(gpu),
