@@ -51,7 +51,8 @@ class Tasks(unittest.TestCase):
         counts = {(record["case"], record["tasks"]) for record in found}
         self.assertEqual(counts, {("independent", 20000), ("chain", 20000), ("cholesky", 24 * 25 * 26 // 6)})
         self.assertEqual({(r["system"], r["workers"]) for r in found},
-                         {(s, w) for s in ("basalt", "openmp", "onetbb") for w in (1, 2)} | {("bare", 1)})
+                         {(s, w) for s in ("basalt", "replay", "replay-other", "openmp", "onetbb")
+                          for w in (1, 2)} | {("bare", 1)})
 
     def test_the_cholesky_graph_of_64_tiles_has_45760_tasks(self):
         found = records(self, TASKS, "--case", "cholesky", "--system", "bare", "--repeat", "1")
