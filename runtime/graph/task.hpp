@@ -167,7 +167,8 @@ struct alignas(64) Task {
         return ((static_cast<std::uint64_t>(generation_of(word)) + 1) << 32 & ~enqueued) | no_edge;
     }
     /// Pushes an edge onto the list unless the task of that generation has completed: then false. `head`: the list when
-    /// it was last looked at (acquire), afterwards as it was just before. `next`: where the edge keeps the one behind it.
+    /// it was last looked at (acquire), afterwards as it was just before. `next`: where the edge keeps the one behind
+    /// it.
     bool push_edge(std::uint64_t& head, std::uint32_t generation, std::uint32_t edge, std::uint32_t& next) {
         do {
             if (generation_of(head) != generation) return false;

@@ -1,16 +1,9 @@
 #pragma once
 
-#include <atomic>
-#include <bit>
-#include <chrono>
-#include <condition_variable>
-#include <cstring>
-#include <mutex>
 #include <source_location>
-#include <thread>
-#include <type_traits>
 
-#include "tests/model/checker.hpp"
+#include "tests/model/memory.hpp"
+#include "tests/model/std_headers.hpp"
 
 /// std with other atomics, mutexes, conditions and pauses: a unit of the library that is compiled with `std` defined as
 /// this name runs under the checker. A name declared here hides the one that the using-directive would give.
@@ -57,10 +50,9 @@ class atomic {
             expected = unpacked(*stale);
             return false;
         }
-        const uint64_t old =
-            checker().read_modify_write(at(), order, failed, where, [&](uint64_t now) -> optional<uint64_t> {
-                return now == wanted ? optional(packed(desired)) : nullopt;
-            });
+        const uint64_t old = checker().read_modify_write(
+            at(), order, failed, where,
+            [&](uint64_t now) -> optional<uint64_t> { return now == wanted ? optional(packed(desired)) : nullopt; });
         expected = unpacked(old);
         return old == wanted;
     }
@@ -86,10 +78,8 @@ class atomic {
     }
     template <class F>
     T update(memory_order order, Where where, const F& f) {
-        return unpacked(
-            checker().read_modify_write(at(), order, order, where, [&](uint64_t old) -> optional<uint64_t> {
-                return packed(f(unpacked(old)));
-            }));
+        return unpacked(checker().read_modify_write(
+            at(), order, order, where, [&](uint64_t old) -> optional<uint64_t> { return packed(f(unpacked(old))); }));
     }
     int at() const { return checker().location_of(this, packed(initial_)); }
 
@@ -135,6 +125,66 @@ class condition_variable {
     }
     void notify_one() { checker().wake(this, false); }
     void notify_all() { checker().wake(this, true); }
+};
+
+/// A container whose shape is plain data to the checker: uses that nothing orders are races. Elements and iterators are
+/// not watched.
+template <class Base>
+class Watched : public Base {
+  public:
+    using Base::Base;
+    using Base::operator=;
+
+    bool empty() const { return shape_.read(), Base::empty(); }
+    size_t size() const { return shape_.read(), Base::size(); }
+    decltype(auto) front() { return shape_.read(), Base::front(); }
+    decltype(auto) back() { return shape_.read(), Base::back(); }
+    decltype(auto) back() const { return shape_.read(), Base::back(); }
+    template <class Value>
+    void push_back(Value&& value) {
+        shape_.write();
+        Base::push_back(std::forward<Value>(value));
+    }
+    template <class... Arguments>
+    auto insert(Arguments&&... arguments) {
+        shape_.write();
+        return Base::insert(std::forward<Arguments>(arguments)...);
+    }
+    void pop_back() {
+        shape_.write();
+        Base::pop_back();
+    }
+    void pop_front() {
+        shape_.write();
+        Base::pop_front();
+    }
+    void clear() {
+        shape_.write();
+        Base::clear();
+    }
+
+  private:
+    /// Every object has its own, whatever is copied.
+    struct Shape {
+        mutable basalt_model::Checker::Plain data;
+        Shape() = default;
+        Shape(const Shape&) {}
+        Shape& operator=(const Shape&) { return *this; }
+        void read() const { checker().plain_read(data); }
+        void write() { checker().plain_write(data); }
+    };
+    Shape shape_;
+};
+
+template <class T>
+class vector : public Watched<std::vector<T>> {
+  public:
+    using Watched<std::vector<T>>::Watched;
+};
+template <class T>
+class deque : public Watched<std::deque<T>> {
+  public:
+    using Watched<std::deque<T>>::Watched;
 };
 
 namespace this_thread {

@@ -95,10 +95,14 @@ class Checker {
     void wake(const void* condition, bool all);
 
     struct Plain {
+        unsigned run = 0;  ///< the schedule of its last use: what came before is forgotten
         int writer = 0;
         std::uint32_t written = 0;
         std::array<std::uint32_t, most_threads + 1> read{};
     };
+    void refresh(Plain& data) const {
+        if (data.run != run_) data = {.run = run_, .read = {}};
+    }
     void plain_read(Plain& data);
     void plain_write(Plain& data);
 
@@ -159,7 +163,8 @@ class Checker {
     void acquire_view(const View& view, memory_order order);
     void append(int location, std::uint64_t value, memory_order order, const View* continued);
     memory_order effective(Access access, memory_order order, const std::source_location& where) const;
-    void note(const char* what, int location, std::uint64_t value, memory_order order, const std::source_location& where);
+    void note(const char* what, int location, std::uint64_t value, memory_order order,
+              const std::source_location& where);
 
     std::array<Thread, most_threads + 1> threads_;  // 0: main
     std::array<std::vector<Message>, most_locations> locations_;
@@ -217,6 +222,3 @@ inline void require(bool holds, const char* what) {
 }
 
 }  // namespace basalt_model
-
-#include "tests/model/exploration.hpp"
-#include "tests/model/memory.hpp"

@@ -59,7 +59,8 @@ inline std::uint64_t Checker::load(int location, memory_order order, std::source
     if (order == std::memory_order_seq_cst) oldest = std::max(oldest, sc_.at[index(location)]);
     if (self().fresh || current_ == 0) oldest = newest;
     if (self().burst == 0) self().fresh = false;
-    const std::uint32_t read = self().burst > 0 ? std::max(oldest, seen(location)) : newest - choose(newest - oldest + 1);
+    const std::uint32_t read =
+        self().burst > 0 ? std::max(oldest, seen(location)) : newest - choose(newest - oldest + 1);
     seen(location) = read;
     acquire_view(stores[read].view, order);
     note("load", location, stores[read].value, order, where);
@@ -189,6 +190,8 @@ inline bool Checker::wait_on(const void* condition, Lock& lock, bool timed) {
 }
 
 inline void Checker::plain_read(Plain& data) {
+    if (aborting_) return;
+    refresh(data);
     if (data.writer != current_ && self().now.at[static_cast<std::size_t>(data.writer)] < data.written) {
         fail("a thread reads data that another one writes at the same time");
     }
@@ -196,6 +199,8 @@ inline void Checker::plain_read(Plain& data) {
 }
 
 inline void Checker::plain_write(Plain& data) {
+    if (aborting_) return;
+    refresh(data);
     for (int thread = 0; thread <= thread_count_; ++thread) {
         if (thread == current_) continue;
         const auto t = static_cast<std::size_t>(thread);

@@ -3,7 +3,7 @@
 
 #include "tests/common/catch.hpp"
 #include "tests/model/checked_std.hpp"
-#include "tests/model/std_headers.hpp"
+#include "tests/model/exploration.hpp"
 
 #define std checked_std
 #define __builtin_ia32_pause() checked_std::checker().spin()
@@ -60,7 +60,7 @@ struct Job {
     Shared<int> taken{0};
 };
 
-/// One thread pushes and pops, two others pop.
+/// The thread of place 0 and one that leaves its task with it push; all look for a task.
 template <class Queue>
 struct SchedulerModel {
     static constexpr int threads = 3;
@@ -84,7 +84,7 @@ struct SchedulerModel {
         require(job.taken.read() == 0, "a task is returned twice");
         job.taken.write(1);
     }
-    void push(int place, std::size_t first, std::size_t count) {
+    void push(std::optional<int> place, std::size_t first, std::size_t count) {
         std::array<Task*, 3> tasks{};
         for (std::size_t i = 0; i < count; ++i) {
             jobs[first + i].input.write(7);
@@ -95,7 +95,7 @@ struct SchedulerModel {
     }
     void run(int thread) {
         if (thread == 0) push(0, 0, 2);
-        if (thread == 1) push(1, 2, 1);
+        if (thread == 1) push(std::nullopt, 2, 1);  // goes to place 0
         take(thread);
     }
     void finish() {
@@ -124,7 +124,7 @@ struct ReplayModel {
             queue.push(tasks.data(), 3, [](std::uint32_t task) { return task == 2 ? 1U : 0U; });
             if (const auto task = queue.pop([](std::uint32_t) {})) take(*task);
         } else {
-            std::vector<std::uint32_t> loot;
+            checked_std::vector<std::uint32_t> loot;
             queue.steal(loot, 2);
             for (const std::uint32_t task : loot) take(task);
         }
@@ -352,7 +352,7 @@ void holds(std::uint64_t schedules) {
 /// The seeded mistake is found within CI's sample, and its seed fails again.
 template <class Model>
 void finds(const Weakened& weakened) {
-    INFO(weakened.function);
+    INFO(Catch::StringMaker<std::string>::convert(typeid(Model).name()) << " " << weakened.function);
     const Outcome outcome = explore<Model>({.schedules = sample, .weakened = weakened});
     CHECK_FALSE(outcome.failure.empty());
 }
@@ -367,7 +367,7 @@ bool exhausted(int preemptions) {
 
 }  // namespace
 
-#define BASALT_MODELS                                                                                             \
+#define BASALT_MODELS                                                                                                 \
     SpinLockModel, SchedulerModel<PriorityStealing>, SchedulerModel<Fifo>, ReplayModel, SuccessorModel, ParkingModel, \
         BarrierModel, BrokenBarrierModel, OutsidePlaceModel, StandInModel
 
