@@ -31,12 +31,13 @@ struct View {
     }
 };
 
-enum class Access : std::uint8_t { load, store, rmw, fence };
+enum class Access : std::uint8_t { load, store, rmw, failed_compare, fence };
 
-/// A seeded mistake: accesses of this kind in functions whose name contains `function` are relaxed.
+/// A seeded mistake: accesses of this kind in functions whose name contains `function` have a weaker order.
 struct Weakened {
     std::string_view function;
     Access access;
+    memory_order to = std::memory_order_relaxed;
 };
 
 struct Options {

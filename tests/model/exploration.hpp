@@ -279,7 +279,9 @@ std::string Checker::described(std::uint64_t seed) {
     execute<Model>(seed);
     tracing_ = false;
     std::ostringstream text;
-    text << failure_ << "\nagain with BASALT_MODEL_SEED=" << seed << "\n" << trace_.str();
+    text << failure_ << '\n';
+    if (!options_.preemptions) text << "again with BASALT_MODEL_SEED=" << seed << '\n';
+    text << trace_.str();
     return text.str();
 }
 

@@ -43,7 +43,7 @@ inline int Checker::location_of(const void* object, std::uint64_t initial) {
 inline memory_order Checker::effective(Access access, memory_order order, const std::source_location& where) const {
     if (!options_.weakened || options_.weakened->access != access) return order;
     const std::string_view function = where.function_name();
-    return function.find(options_.weakened->function) != std::string_view::npos ? std::memory_order_relaxed : order;
+    return function.find(options_.weakened->function) != std::string_view::npos ? options_.weakened->to : order;
 }
 
 inline void Checker::acquire_view(const View& view, memory_order order) {
@@ -91,7 +91,7 @@ template <class Update>
 std::uint64_t Checker::read_modify_write(int location, memory_order order, memory_order failed,
                                          std::source_location where, const Update& update) {
     order = effective(Access::rmw, order, where);
-    failed = effective(Access::rmw, failed, where);
+    failed = effective(Access::failed_compare, failed, where);
     step(true);
     auto& stores = messages(location);
     const std::uint64_t old = stores.back().value;
@@ -107,7 +107,7 @@ std::uint64_t Checker::read_modify_write(int location, memory_order order, memor
 inline std::optional<std::uint64_t> Checker::stale_other_than(int location, std::uint64_t expected, memory_order order,
                                                               std::source_location where) {
     if (current_ == 0 || self().fresh) return std::nullopt;
-    order = effective(Access::rmw, order, where);
+    order = effective(Access::failed_compare, order, where);
     step(true);
     auto& stores = messages(location);
     const std::uint32_t oldest = seen(location);
