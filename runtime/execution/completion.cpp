@@ -83,9 +83,7 @@ Task* Completion::complete(Task& task, Worker& worker) {
     if (placed_ != nullptr) placed_->completed(task);  // before its slot may have another tenant
     Scope& scope = *task.scope;
     const bool wakes = task.kind == TaskKind::internal || task.kind == TaskKind::signal;
-    const std::uint64_t next_tenant = Task::after(task.successors.load(std::memory_order_relaxed));
-    // release: who finds the generation advanced sees what the task wrote; acquire: the edges' contents
-    release_successors(task.successors.exchange(next_tenant, std::memory_order_acq_rel), failure.get(), worker);
+    release_successors(task.close_successors(), failure.get(), worker);
     // only now: destroying what the kernel captured may wait for data that this very task used
     clear_payload(task, worker);
     graph_.pool().give_back(worker.cache, task.slot);
@@ -114,8 +112,7 @@ void Completion::release_successors(std::uint64_t closed, const std::string* fai
             target->on_device()->unfinished.fetch_sub(1, std::memory_order_release);
             continue;
         }
-        // acq_rel: the last predecessor passes on what all of them wrote
-        if (target->pending.fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
+        if (!target->let_go(1)) continue;
         if (target->kind == TaskKind::sync || target->kind == TaskKind::signal) {
             finish(*target, worker);
         } else if (target->on_device() != nullptr) {
@@ -141,7 +138,7 @@ void Completion::enqueued(Task& task) {
         std::array<StreamPoint, DeviceWork::most_ends> ends;
         const std::size_t count = work.ends_for(*successor, ends);
         for (std::size_t i = 0; i < count; ++i) successor->waits.add(ends[i]);
-        if (target->pending.fetch_sub(1, std::memory_order_acq_rel) == 1) dispatch_.to_device(*target);
+        if (target->let_go(1)) dispatch_.to_device(*target);
     }
 }
 
