@@ -5,6 +5,8 @@
 #include <basalt/access.hpp>
 #include <basalt/array.hpp>
 #include <basalt/array2d.hpp>
+#include <basalt/batch.hpp>
+#include <basalt/batch_cholesky.hpp>
 #include <basalt/cholesky.hpp>
 #include <basalt/config.hpp>
 #include <basalt/cuda_info.hpp>

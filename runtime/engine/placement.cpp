@@ -60,7 +60,7 @@ bool Placement::may_use_gpus(const TaskBuilder& task, const Scope& scope, const 
 }
 
 /// Of a task that may run on the cores, on GPUs, or on both. Throws DeviceError where only lost GPUs are left.
-Node Placement::ask_policy(const TaskBuilder& task, const TaskOptions& options, const KernelOps& ops, bool gpus) {
+Node Placement::ask_policy(TaskBuilder& task, const TaskOptions& options, const KernelOps& ops, bool gpus) {
     nodes_.clear();
     if (ops.run != nullptr) nodes_.push_back(host_node);
     std::optional<Node> too_small;
@@ -79,8 +79,7 @@ Node Placement::ask_policy(const TaskBuilder& task, const TaskOptions& options, 
 }
 
 /// The node that the options and kernels allow. Throws UsageError where there is none.
-Node Placement::choose_node(const TaskBuilder& task, const Scope& scope, const TaskOptions& options,
-                            const KernelOps& ops) {
+Node Placement::choose_node(TaskBuilder& task, const Scope& scope, const TaskOptions& options, const KernelOps& ops) {
     const bool observed = chooser_ != nullptr && scope.owner == nullptr;
     if (options.place.is_gpu()) {
         const Node node = check_gpu(scope, options, ops);

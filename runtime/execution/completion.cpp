@@ -51,8 +51,7 @@ inline void Completion::release_successors(std::uint64_t closed, const std::stri
             target->on_device()->unfinished.fetch_sub(1, std::memory_order_release);
             continue;
         }
-        // acq_rel: the last predecessor passes on what all of them wrote
-        if (target->pending.fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
+        if (!target->let_go(1)) continue;
         if (target->kind == TaskKind::sync || target->kind == TaskKind::signal) {
             finish(*target, worker);
         } else if (target->on_device() != nullptr) {
@@ -172,7 +171,7 @@ void Completion::enqueued(Task& task) {
         std::array<StreamPoint, DeviceWork::most_ends> ends;
         const std::size_t count = work.ends_for(*successor, ends);
         for (std::size_t i = 0; i < count; ++i) successor->waits.add(ends[i]);
-        if (target->pending.fetch_sub(1, std::memory_order_acq_rel) == 1) dispatch_.to_device(*target);
+        if (target->let_go(1)) dispatch_.to_device(*target);
     }
 }
 

@@ -44,6 +44,7 @@ class TaskBuilder {
     TaskBuilder(const TaskBuilder&) = delete;
     TaskBuilder& operator=(const TaskBuilder&) = delete;
 
+    TaskGraph& graph() { return graph_; }
     Task& task() { return new_.task(); }
     const Task& task() const { return new_.task(); }
     const BoundAccess* access_begin() const { return task().access_begin(); }

@@ -16,7 +16,7 @@ import tempfile
 # apps; the runtime declares the interfaces through which it calls them.
 _BELOW_TASKS = {"base", "tiles", "kernels", "runtime"}
 _FACTORIZATION = _BELOW_TASKS | {"tasks/choices", "tasks/on_gpus", "tasks/matrix"}
-_TASKS = _FACTORIZATION | {"tasks/lu", "tasks/cholesky", "tasks/qr"}
+_TASKS = _FACTORIZATION | {"tasks/lu", "tasks/cholesky", "tasks/qr", "tasks/batch"}
 MAY_INCLUDE = {
     "base": set(),
     "tiles": {"base"},
@@ -25,6 +25,7 @@ MAY_INCLUDE = {
     "schedulers": {"base", "runtime"},
     "io": {"base", "tiles"},
     "tasks/choices": _BELOW_TASKS,
+    "tasks/batch": _BELOW_TASKS | {"tasks/choices"},
     "tasks/on_gpus": _BELOW_TASKS | {"tasks/choices"},
     "tasks/matrix": _BELOW_TASKS | {"tasks/choices", "tasks/on_gpus"},
     "tasks/lu": _FACTORIZATION,
@@ -34,6 +35,7 @@ MAY_INCLUDE = {
     "examples": set(),
     "bench": {"base", "tiles", "kernels", "runtime", "io"},
     "tests": {"base", "tiles", "kernels", "runtime", "io", "tests/tasks"},
+    "tests/model": {"base", "runtime", "schedulers", "tests"},
     "tests/tasks": _TASKS | {"tests"},
     "tests/bench": {"base", "tiles", "kernels", "runtime", "io", "bench"},
 }

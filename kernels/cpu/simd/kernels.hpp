@@ -23,6 +23,9 @@ enum class Scaling { none, multiply, divide };
 /// Largest number of columns update_column takes at once.
 constexpr Index max_rank = 4;
 
+/// Which elements of each matrix of a batch move.
+enum class BatchPart { all, lower, upper };
+
 /// Widest block of columns that load_block takes.
 constexpr Index max_block_cols = 64;
 
@@ -87,6 +90,28 @@ struct Kernels {
 
     /// Scales one column.
     void (*scale_column)(Index rows, Scaling scaling, T scale, T* x);
+
+    // Batches of `lanes` small matrices of one shape. Interleaved: element (i, j) of matrix l is
+    // to[(j * rows + i) * lanes + l].
+    Index lanes;
+
+    /// Interleaves the part of `lanes` column-major matrices, and other elements where that is faster.
+    void (*interleave)(Index rows, Index cols, BatchPart part, const T* const* from, Index ld, T* to);
+
+    /// The reverse. Elements outside the part may be written with what interleave() read there. Matrices that are null
+    /// are left out. `next`, if any, names the matrices that are interleaved afterwards: they are fetched meanwhile.
+    void (*separate)(Index rows, Index cols, BatchPart part, const T* from, T* const* to, Index ld,
+                     const T* const* next);
+
+    /// A = L L^T in place for interleaved n x n matrices, of which the lower triangle is used: a(i, j) at
+    /// a[i * rs + j * cs]. reciprocals[j * lanes + l] = 1 / l(j, j), info[l] is LAPACK's INFO.
+    void (*batch_cholesky)(Index n, T* a, Index rs, Index cs, T* reciprocals, Index* info);
+
+    /// Those reciprocals of a factor.
+    void (*batch_reciprocals)(Index n, const T* a, Index rs, Index cs, T* reciprocals);
+
+    /// Solves L L^T X = B in place of the interleaved B (n x cols).
+    void (*batch_solve)(Index n, Index cols, T* a, Index rs, Index cs, const T* reciprocals, T* b);
 };
 
 /// The table of this machine's widest instruction set, chosen once.

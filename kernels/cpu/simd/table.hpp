@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/cpu/simd/batch_kernels.hpp"
 #include "kernels/cpu/simd/column_kernels.hpp"
 #include "kernels/cpu/simd/gemm_kernels.hpp"
 #include "kernels/cpu/simd/load_kernels.hpp"
@@ -17,6 +18,7 @@ constexpr Kernels<T> make_table(const char* name) {
     using L = BlockLoad<T, Bytes, TileRows>;
     using P = Transpose<T, Bytes>;
     using R = Reflect<T, Bytes>;
+    using B = Batches<T, Bytes>;
     return {.name = name,
             .tile_rows = TileRows,
             .strip = G::strip,
@@ -36,7 +38,13 @@ constexpr Kernels<T> make_table(const char* name) {
             .update_row = C::update_row,
             .reflect = R::reflect,
             .dots = R::dots,
-            .scale_column = C::scale_column};
+            .scale_column = C::scale_column,
+            .lanes = B::lanes,
+            .interleave = B::interleave,
+            .separate = B::separate,
+            .batch_cholesky = B::factor,
+            .batch_reciprocals = B::invert_diagonal,
+            .batch_solve = B::solve};
 }
 
 }  // namespace

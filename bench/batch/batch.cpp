@@ -1,0 +1,267 @@
+// bench_batch: batched Cholesky against a loop over LAPACKE, which the same workers share.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdio>
+#include <limits>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <cblas.h>
+#include <fmt/format.h>
+#include <lapacke.h>
+#include <CLI/CLI.hpp>
+#include <basalt/basalt.hpp>
+
+#include "bench/common/clock.hpp"
+#include "bench/common/command_line.hpp"
+#include "bench/common/record_file.hpp"
+#include "io/files/json_record.hpp"
+
+namespace {
+
+using namespace bench;
+using basalt::BatchView;
+using basalt::Index;
+
+struct Options {
+    std::vector<Index> n{8, 16, 32};
+    std::vector<Index> count{10'000};
+    Index nrhs = 1;
+    std::string routine = "potrf";
+    std::string precision = "d";
+    std::string triangle = "lower";
+    int workers = 0;
+    int repeat = 7;
+    std::string json;
+};
+
+/// The contestants' seconds, by repetition, and the largest difference of their results relative to the largest one.
+struct Outcome {
+    std::vector<double> ours, theirs;
+    double difference;
+};
+
+/// A batch, its right-hand sides, and the runs of both contestants on copies of them.
+template <class T>
+class BatchContest {
+  public:
+    BatchContest(basalt::Runtime& runtime, const Options& options, Index n, Index count)
+        : runtime_(runtime),
+          routine_(options.routine),
+          triangle_(options.triangle == "lower" ? basalt::Triangle::lower : basalt::Triangle::upper),
+          n_(n),
+          count_(count),
+          nrhs_(options.nrhs),
+          a_(static_cast<std::size_t>(n * n * count)),
+          b_(static_cast<std::size_t>(n * nrhs_ * count)),
+          info_(static_cast<std::size_t>(count)) {
+        const auto spd = basalt::make_generator<T>("spd", n, n, 1);
+        std::vector<T> one(static_cast<std::size_t>(n * n));
+        spd->fill(basalt::View<T>::column_major(one.data(), n, n, n), 0, 0);
+        for (std::size_t i = 0; i < a_.size(); ++i) a_[i] = one[i % one.size()];
+        for (Index k = 0; k < count; ++k) {  // different matrices, all positive definite
+            for (Index j = 0; j < n; ++j) a_[static_cast<std::size_t>((k * n + j) * n + j)] += static_cast<T>(k % 7);
+        }
+        for (std::size_t i = 0; i < b_.size(); ++i) b_[i] = static_cast<T>(1) / static_cast<T>(1 + i % 11);
+        factors_ = a_;
+        if (routine_ == "potrs") their_factor(factors_);
+    }
+
+    Outcome run(int repeat) {
+        Outcome outcome{};
+        for (int round = 0; round <= repeat; ++round) {
+            const double ours = time(ours_a_, ours_b_, [&] { run_ours(); });
+            const double theirs = time(theirs_a_, theirs_b_, [&] { run_theirs(); });
+            if (round == 0) continue;
+            outcome.ours.push_back(ours);
+            outcome.theirs.push_back(theirs);
+        }
+        outcome.difference =
+            std::max(routine_ == "posv" ? 0.0 : difference(ours_a_, theirs_a_), difference(ours_b_, theirs_b_));
+        return outcome;
+    }
+
+  private:
+    template <class Run>
+    double time(std::vector<T>& a, std::vector<T>& b, const Run& run) {
+        // so many copies that a clock tells them apart
+        const Index work = std::max<Index>(1, count_ * n_ * n_);
+        const Index copies = std::clamp<Index>(20'000 / work, 1, 200);
+        double seconds = 0;
+        for (Index c = 0; c < copies; ++c) {
+            a = routine_ == "potrs" ? factors_ : a_;
+            b = b_;
+            const double start = now();
+            run();
+            seconds += now() - start;
+        }
+        return seconds / static_cast<double>(copies);
+    }
+
+    BatchView<T> a(std::vector<T>& values) const {
+        return BatchView<T>::strided(values.data(), count_, n_, n_, n_, n_ * n_);
+    }
+    BatchView<T> b(std::vector<T>& values) const {
+        return BatchView<T>::strided(values.data(), count_, n_, nrhs_, n_, n_ * nrhs_);
+    }
+
+    void run_ours() {
+        const std::span<Index> info(info_);
+        if (routine_ == "potrf") {
+            basalt::batch_cholesky_factor<T>(runtime_, triangle_, a(ours_a_), info);
+        } else if (routine_ == "potrs") {
+            basalt::batch_cholesky_solve<T>(runtime_, triangle_, a(ours_a_), b(ours_b_));
+        } else if (routine_ == "two-calls") {
+            basalt::batch_cholesky_factor<T>(runtime_, triangle_, a(ours_a_), info);
+            basalt::batch_cholesky_solve<T>(runtime_, triangle_, a(ours_a_), b(ours_b_));
+        } else {
+            basalt::batch_cholesky_factor_solve<T>(
+                runtime_, triangle_, a(ours_a_), b(ours_b_), info,
+                routine_ == "posv" ? basalt::BatchFactor::discard : basalt::BatchFactor::keep);
+        }
+    }
+
+    void run_theirs() {
+        if (routine_ == "potrf") return their_factor(theirs_a_);
+        if (routine_ == "potrs") return share([&](Index k) { their_solve(k); });
+        share([&](Index k) {
+            their_factor_one(theirs_a_, k);
+            their_solve(k);
+        });
+    }
+
+    void their_factor(std::vector<T>& values) {
+        share([&](Index k) { their_factor_one(values, k); });
+    }
+    char uplo() const { return triangle_ == basalt::Triangle::lower ? 'L' : 'U'; }
+    void their_factor_one(std::vector<T>& values, Index k) const {
+        T* const matrix = values.data() + k * n_ * n_;
+        const auto n = static_cast<lapack_int>(n_);
+        lapack_int info = 0;
+        if constexpr (sizeof(T) == 4) {
+            info = LAPACKE_spotrf(LAPACK_COL_MAJOR, uplo(), n, matrix, n);
+        } else {
+            info = LAPACKE_dpotrf(LAPACK_COL_MAJOR, uplo(), n, matrix, n);
+        }
+        if (info != 0) throw std::runtime_error("LAPACKE's potrf failed");
+    }
+    void their_solve(Index k) {
+        const auto n = static_cast<lapack_int>(n_), nrhs = static_cast<lapack_int>(nrhs_);
+        if constexpr (sizeof(T) == 4) {
+            LAPACKE_spotrs(LAPACK_COL_MAJOR, uplo(), n, nrhs, theirs_a_.data() + k * n_ * n_, n,
+                           theirs_b_.data() + k * n_ * nrhs_, n);
+        } else {
+            LAPACKE_dpotrs(LAPACK_COL_MAJOR, uplo(), n, nrhs, theirs_a_.data() + k * n_ * n_, n,
+                           theirs_b_.data() + k * n_ * nrhs_, n);
+        }
+    }
+
+    /// A loop over the matrices, by all workers if it takes longer than waking them.
+    template <class One>
+    void share(const One& one) {
+        if (count_ * n_ * n_ * (n_ + 20) < 500'000) {
+            for (Index k = 0; k < count_; ++k) one(k);
+            return;
+        }
+        const Index pieces = std::min<Index>(count_, 8 * static_cast<Index>(runtime_.workers()));
+        runtime_.submit_for({.name = "loop"}, {0, pieces}, 1, [&](Index piece) {
+            for (Index k = piece * count_ / pieces; k < (piece + 1) * count_ / pieces; ++k) one(k);
+        });
+        runtime_.wait();
+    }
+
+    static double difference(const std::vector<T>& x, const std::vector<T>& y) {
+        double largest = 0, size = 0;
+        for (std::size_t i = 0; i < x.size(); ++i) {
+            largest = std::max(largest, std::abs(static_cast<double>(x[i]) - static_cast<double>(y[i])));
+            size = std::max(size, std::abs(static_cast<double>(y[i])));
+        }
+        return size > 0 ? largest / size : largest;
+    }
+
+    basalt::Runtime& runtime_;
+    const std::string routine_;
+    const basalt::Triangle triangle_;
+    const Index n_, count_, nrhs_;
+    std::vector<T> a_, b_, factors_, ours_a_, ours_b_, theirs_a_, theirs_b_;
+    std::vector<Index> info_;
+};
+
+basalt::JsonRecord batch_record(const Options& options, int workers, Index n, Index count) {
+    basalt::JsonRecord record;
+    record["bench"] = "batch";
+    record["routine"] = options.routine;
+    record["precision"] = options.precision;
+    record["triangle"] = options.triangle;
+    record["workers"] = workers;
+    record["n"] = n;
+    record["count"] = count;
+    record["nrhs"] = options.routine == "potrf" ? 0 : options.nrhs;
+    return record;
+}
+
+template <class T>
+void run_batches(const Options& options) {
+    basalt::Config config;
+    config.workers = options.workers;
+    config.gpus = 0;
+    basalt::Runtime runtime(config);
+    openblas_set_num_threads(1);
+    RecordFile records(options.json);
+    std::FILE* table = options.json == "-" ? stderr : stdout;
+    fmt::print(
+        table,
+        "{}, precision {}, {}, {} workers, nanoseconds a matrix (medians of {})\n{:>5} {:>8} {:>10} {:>10} {:>7}\n",
+        options.routine, options.precision, options.triangle, runtime.workers(), options.repeat, "n", "count", "Basalt",
+        "LAPACKE", "ratio");
+    for (const Index count : options.count) {
+        for (const Index n : options.n) {
+            const Outcome outcome = BatchContest<T>(runtime, options, n, count).run(options.repeat);
+            const double tolerance =
+                static_cast<double>(n) * 100 * static_cast<double>(std::numeric_limits<T>::epsilon());
+            if (!(outcome.difference <= tolerance)) {
+                throw std::runtime_error(
+                    fmt::format("n = {}: results differ from LAPACKE's by {}", n, outcome.difference));
+            }
+            const double ours = basalt::median(outcome.ours), theirs = basalt::median(outcome.theirs);
+            const double scale = 1e9 / static_cast<double>(count);
+            fmt::print(table, "{:5} {:8} {:10.1f} {:10.1f} {:7.2f}\n", n, count, ours * scale, theirs * scale,
+                       theirs / ours);
+            basalt::JsonRecord record = batch_record(options, runtime.workers(), n, count);
+            record["seconds"] = ours;
+            record["runs"] = outcome.ours;
+            record["lapacke_seconds"] = theirs;
+            record["lapacke_runs"] = outcome.theirs;
+            record["ratio"] = theirs / ours;
+            records.write(record);
+        }
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    CLI::App app("Batched Cholesky against a loop over LAPACKE on the same cores", "bench_batch");
+    Options options;
+    app.add_option("--n", options.n, "orders")->delimiter(',')->check(CLI::Range(Index{1}, Index{4096}));
+    app.add_option("--count", options.count, "matrices in a batch")
+        ->delimiter(',')
+        ->check(CLI::Range(Index{1}, Index{10'000'000}));
+    app.add_option("--nrhs", options.nrhs, "right-hand sides")->check(CLI::Range(Index{1}, Index{1024}));
+    app.add_option("--routine", options.routine,
+                   "potrf; potrs; posv: fused, the factor discarded; posv-keep: fused; two-calls: potrf and potrs")
+        ->check(CLI::IsMember({"potrf", "potrs", "posv", "posv-keep", "two-calls"}));
+    app.add_option("--precision", options.precision, "s or d")->check(CLI::IsMember({"s", "d"}));
+    app.add_option("--triangle", options.triangle, "lower or upper")->check(CLI::IsMember({"lower", "upper"}));
+    app.add_option("--workers", options.workers, "workers; 0: all cores")->check(CLI::Range(0, 1024));
+    app.add_option("--repeat", options.repeat, "rounds that count, in turn")->check(CLI::Range(1, 1000));
+    app.add_option("--json", options.json, "append records to this file; - for standard output");
+    return run_program(app, argc, argv, [&] {
+        options.precision == "s" ? run_batches<float>(options) : run_batches<double>(options);
+        return 0;
+    });
+}

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "basalt/array.hpp"
+#include "basalt/batch.hpp"
+#include "basalt/runtime.hpp"
+#include "basalt/triangle.hpp"
+
+namespace basalt {
+
+// Cholesky of batches, in float and double. Every matrix has its own order. One triangle of a matrix is read and
+// becomes the factor; elements on the other side of the diagonal keep their values, but may be rewritten with them.
+//
+// INFO of matrix k is LAPACK's: 0, or the order of the first leading minor that is not positive definite or holds a
+// NaN. The contents of that matrix's triangle are then unspecified. Other matrices are not affected.
+//
+// The calls with views return when the batch is done. Small batches run on the calling thread, others as tasks on the
+// runtime's cores; the call then waits for everything submitted to the runtime. The calls with a Batch submit tasks
+// and return at once, a task for each slice of matrices.
+//
+// All of them throw UsageError for matrices that are missing or not square, leading dimensions below max(1, rows),
+// strides with which matrices overlap, and counts or shapes that do not fit each other. The message names the call,
+// the operand and, if shapes may differ, the matrix.
+
+/// What batch_cholesky_factor_solve() leaves in A.
+enum class BatchFactor : std::uint8_t {
+    keep,    ///< the factor
+    discard  ///< A as it was, which saves writing it
+};
+
+/// LAPACK's potrf for each matrix of A.
+template <class T>
+void batch_cholesky_factor(Runtime& runtime, Triangle triangle, const BatchView<T>& a, std::span<Index> info);
+
+/// LAPACK's potrs for each matrix: B (n x nrhs) becomes the solution of A X = B, where `factors` holds the factor of A.
+/// Unspecified where the factorization failed.
+template <class T>
+void batch_cholesky_solve(Runtime& runtime, Triangle triangle, const BatchView<const T>& factors,
+                          const BatchView<T>& b);
+template <class T>
+void batch_cholesky_solve(Runtime& runtime, Triangle triangle, const BatchView<T>& factors, const BatchView<T>& b) {
+    batch_cholesky_solve<T>(runtime, triangle, BatchView<const T>(factors), b);
+}
+
+/// LAPACK's posv for each matrix, in one pass over the data. Where INFO is above 0, B is untouched, and A is too if the
+/// factor is discarded.
+template <class T>
+void batch_cholesky_factor_solve(Runtime& runtime, Triangle triangle, const BatchView<T>& a, const BatchView<T>& b,
+                                 std::span<Index> info, BatchFactor factor = BatchFactor::keep);
+
+/// The same as tasks. `info` has an element for each matrix.
+template <class T>
+void batch_cholesky_factor(Runtime& runtime, Triangle triangle, const Batch<T>& a, const Array<Index>& info);
+template <class T>
+void batch_cholesky_solve(Runtime& runtime, Triangle triangle, const Batch<T>& factors, const Batch<T>& b);
+template <class T>
+void batch_cholesky_factor_solve(Runtime& runtime, Triangle triangle, const Batch<T>& a, const Batch<T>& b,
+                                 const Array<Index>& info, BatchFactor factor = BatchFactor::keep);
+
+}  // namespace basalt

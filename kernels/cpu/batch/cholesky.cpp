@@ -1,0 +1,263 @@
+#include "kernels/cpu/batch/cholesky.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <type_traits>
+
+#include "kernels/cpu/batch/lane_blocks.hpp"
+#include "kernels/cpu/blas/blas.hpp"
+#include "kernels/cpu/blas/serial.hpp"
+#include "kernels/cpu/simd/kernels.hpp"
+
+// LAPACK's, as in OpenBLAS, whose header declares only BLAS.
+extern "C" {
+void spotrf_(const char* uplo, const int* n, float* a, const int* lda, int* info, std::size_t uplo_length);
+void dpotrf_(const char* uplo, const int* n, double* a, const int* lda, int* info, std::size_t uplo_length);
+}
+
+namespace basalt::cpu_kernels {
+
+namespace {
+
+// Order up to which interleaved matrices are faster than OpenBLAS one by one: decision 33.
+constexpr Index most_interleaved = 256;
+
+/// Fewer matrices of order n are faster one by one: the interleaved ones take as long as if all lanes were in use.
+Index least_interleaved(Index n, Index lanes) {
+    // how many times as fast as one by one full lanes are, in eighths, a little less than measured
+    const Index gain = n <= 4 ? 16 : n <= 16 ? 32 : n <= 32 ? 24 : n <= 64 ? 20 : n <= 128 ? 16 : n <= 192 ? 14 : 12;
+    return std::max<Index>(2, (8 * lanes + gain - 1) / gain);
+}
+
+/// Order up to which plain loops are faster than a call of OpenBLAS.
+constexpr Index most_plain = 12;
+
+template <class T>
+int lapack_potrf(const char* uplo, int n, T* a, int lda) {
+    int info = 0;
+    if constexpr (sizeof(T) == sizeof(float)) {
+        spotrf_(uplo, &n, a, &lda, &info, 1);
+    } else {
+        dpotrf_(uplo, &n, a, &lda, &info, 1);
+    }
+    return info;
+}
+
+/// Right-looking, column by column. L(i, j) is l[i * rs + j * cs].
+template <class T>
+Index factor_plainly(Index n, T* l, Index rs, Index cs) {
+    for (Index j = 0; j < n; ++j) {
+        T* const column = l + j * cs;
+        if (!(column[j * rs] > T{})) return j + 1;
+        const T pivot = std::sqrt(column[j * rs]), reciprocal = T{1} / pivot;
+        column[j * rs] = pivot;
+        for (Index i = j + 1; i < n; ++i) column[i * rs] *= reciprocal;
+        for (Index c = j + 1; c < n; ++c) {
+            const T factor = column[c * rs];
+            for (Index i = c; i < n; ++i) l[i * rs + c * cs] -= factor * column[i * rs];
+        }
+    }
+    return 0;
+}
+
+/// OpenBLAS takes NaN for a positive pivot. The first pivot that is NaN stays on the diagonal.
+template <class T>
+Index factor_alone(Triangle triangle, View<T> a) {
+    const Index n = a.rows();
+    const Index ld = a.col_stride();
+    if (n <= most_plain) {
+        return triangle == Triangle::lower ? factor_plainly(n, a.data(), 1, ld) : factor_plainly(n, a.data(), ld, 1);
+    }
+    const BlasSerial serial;
+    const int info =
+        lapack_potrf(triangle == Triangle::lower ? "L" : "U", blas::blas_int(n), a.data(), blas::blas_int(ld));
+    const Index good = info > 0 ? info - 1 : n;
+    for (Index j = 0; j < good; ++j) {
+        if (!(a(j, j) > T{})) return j + 1;
+    }
+    return info;
+}
+
+template <class T>
+void solve_alone(Triangle triangle, std::type_identity_t<View<const T>> factor, View<T> b) {
+    const bool lower = triangle == Triangle::lower;
+    const BlasSerial serial;
+    blas::trsm<T>(Side::left, Triangle::lower, Diagonal::stored, T{1}, lower ? factor : transposed(factor), b);
+    blas::trsm<T>(Side::left, Triangle::upper, Diagonal::stored, T{1}, lower ? transposed(factor) : factor, b);
+}
+
+template <class T>
+struct LaneMatrices {
+    std::array<T*, 16> data;
+    Index ld;
+};
+
+template <class T>
+LaneMatrices<T> matrices_of(const BatchView<T>& batch, const std::array<Index, 16>& numbers, Index lanes) {
+    LaneMatrices<T> result{{}, batch[numbers[0]].col_stride()};
+    for (std::size_t l = 0; l < static_cast<std::size_t>(lanes); ++l) result.data[l] = batch[numbers[l]].data();
+    return result;
+}
+
+/// Interleaved matrices of one shape in the memory of the thread.
+template <class T>
+class InterleavedCholesky {
+  public:
+    InterleavedCholesky(Triangle triangle, Index n, Index columns)
+        : n_(n),
+          columns_(columns),
+          part_(triangle == Triangle::lower ? simd::BatchPart::lower : simd::BatchPart::upper),
+          // the upper triangle is that of L^T
+          rs_(triangle == Triangle::lower ? k_.lanes : n * k_.lanes),
+          cs_(triangle == Triangle::lower ? n * k_.lanes : k_.lanes),
+          a_(lane_memory<T>((n * n + n + n * columns) * k_.lanes)),
+          reciprocals_(a_ + n * n * k_.lanes),
+          b_(reciprocals_ + n * k_.lanes) {}
+
+    void load_a(const BatchView<const T>& a, const LaneBlock& block) {
+        const auto from = matrices_of(a, block.matrix, k_.lanes);
+        k_.interleave(n_, n_, part_, from.data.data(), from.ld, a_);
+    }
+    void load_b(const BatchView<const T>& b, const LaneBlock& block) {
+        const auto from = matrices_of(b, block.matrix, k_.lanes);
+        k_.interleave(n_, columns_, simd::BatchPart::all, from.data.data(), from.ld, b_);
+    }
+    void factor(const LaneBlock& block, Index* info) {
+        k_.batch_cholesky(n_, a_, rs_, cs_, reciprocals_, lane_info_.data());
+        for (std::size_t l = 0; l < static_cast<std::size_t>(block.used); ++l) info[block.matrix[l]] = lane_info_[l];
+    }
+    void take_factor() { k_.batch_reciprocals(n_, a_, rs_, cs_, reciprocals_); }
+    void solve() { k_.batch_solve(n_, columns_, a_, rs_, cs_, reciprocals_, b_); }
+
+    void store_a(const BatchView<T>& a, const LaneBlock& block) {
+        auto to = matrices_of(a, block.matrix, k_.lanes);
+        leave_out(to, [&](std::size_t l) { return static_cast<Index>(l) >= block.used; });
+        const auto next = matrices_of(BatchView<const T>(a), block.next, k_.lanes);
+        k_.separate(n_, n_, part_, a_, to.data.data(), to.ld, next.data.data());
+    }
+    /// B is left as it is where the factorization failed.
+    void store_b(const BatchView<T>& b, const LaneBlock& block) {
+        auto to = matrices_of(b, block.matrix, k_.lanes);
+        leave_out(to, [&](std::size_t l) { return static_cast<Index>(l) >= block.used || lane_info_[l] != 0; });
+        k_.separate(n_, columns_, simd::BatchPart::all, b_, to.data.data(), to.ld, nullptr);
+    }
+
+  private:
+    template <class Unwanted>
+    void leave_out(LaneMatrices<T>& matrices, const Unwanted& unwanted) const {
+        for (std::size_t l = 0; l < static_cast<std::size_t>(k_.lanes); ++l) {
+            if (unwanted(l)) matrices.data[l] = nullptr;
+        }
+    }
+
+    const simd::Kernels<T>& k_ = simd::kernels<T>();
+    const Index n_, columns_;
+    const simd::BatchPart part_;
+    const Index rs_, cs_;
+    T *const a_, *const reciprocals_, *const b_;
+    std::array<Index, 16> lane_info_{};
+};
+
+template <class T, class A, class B, class Together, class Alone>
+void for_each_lane_block(const BatchView<A>& a, const BatchView<B>* b, const Together& together, const Alone& alone) {
+    const Index lanes = batch_lanes<T>();
+    const auto least = [&](Index k) {
+        const Index n = a[k].rows();
+        return n > 0 && n <= most_interleaved ? std::optional(least_interleaved(n, lanes)) : std::nullopt;
+    };
+    visit_lane_blocks(a, b, lanes, least, together, alone);
+}
+
+}  // namespace
+
+template <class T>
+Index batch_lanes() {
+    return simd::kernels<T>().lanes;
+}
+
+template <class T>
+void batch_factor(Triangle triangle, const BatchView<T>& a, Index* info) {
+    for_each_lane_block<T, T, T>(
+        a, nullptr,
+        [&](const LaneBlock& block) {
+            InterleavedCholesky<T> lanes(triangle, a[block.matrix[0]].rows(), 0);
+            lanes.load_a(a, block);
+            lanes.factor(block, info);
+            lanes.store_a(a, block);
+        },
+        [&](Index k) { info[k] = factor_alone<T>(triangle, a[k]); });
+}
+
+template <class T>
+void batch_solve(Triangle triangle, const BatchView<const T>& factors, const BatchView<T>& b) {
+    for_each_lane_block<T>(
+        factors, &b,
+        [&](const LaneBlock& block) {
+            InterleavedCholesky<T> lanes(triangle, factors[block.matrix[0]].rows(), b[block.matrix[0]].cols());
+            lanes.load_a(factors, block);
+            lanes.load_b(b, block);
+            lanes.take_factor();
+            lanes.solve();
+            lanes.store_b(b, block);
+        },
+        [&](Index k) { solve_alone<T>(triangle, factors[k], b[k]); });
+}
+
+template <class T>
+void batch_factor_solve(Triangle triangle, const BatchView<T>& a, const BatchView<T>& b, Index* info) {
+    for_each_lane_block<T>(
+        a, &b,
+        [&](const LaneBlock& block) {
+            InterleavedCholesky<T> lanes(triangle, a[block.matrix[0]].rows(), b[block.matrix[0]].cols());
+            lanes.load_a(a, block);
+            lanes.load_b(b, block);
+            lanes.factor(block, info);
+            lanes.store_a(a, block);
+            lanes.solve();
+            lanes.store_b(b, block);
+        },
+        [&](Index k) {
+            info[k] = factor_alone<T>(triangle, a[k]);
+            if (info[k] == 0) solve_alone<T>(triangle, a[k], b[k]);
+        });
+}
+
+template <class T>
+void batch_factor_solve(Triangle triangle, const BatchView<const T>& a, const BatchView<T>& b, Index* info) {
+    for_each_lane_block<T>(
+        a, &b,
+        [&](const LaneBlock& block) {
+            InterleavedCholesky<T> lanes(triangle, a[block.matrix[0]].rows(), b[block.matrix[0]].cols());
+            lanes.load_a(a, block);
+            lanes.load_b(b, block);
+            lanes.factor(block, info);
+            lanes.solve();
+            lanes.store_b(b, block);
+        },
+        [&](Index k) {
+            const Index n = a[k].rows();
+            const auto factor = View<T>::column_major(lane_memory<T>(n * n), n, n, std::max<Index>(1, n));
+            for (Index j = 0; j < n; ++j) {
+                const Index begin = triangle == Triangle::lower ? j : 0, end = triangle == Triangle::lower ? n : j + 1;
+                for (Index i = begin; i < end; ++i) factor(i, j) = a[k](i, j);
+            }
+            info[k] = factor_alone<T>(triangle, factor);
+            if (info[k] == 0) solve_alone<T>(triangle, factor, b[k]);
+        });
+}
+
+template Index batch_lanes<float>();
+template Index batch_lanes<double>();
+template void batch_factor<float>(Triangle, const BatchView<float>&, Index*);
+template void batch_factor<double>(Triangle, const BatchView<double>&, Index*);
+template void batch_solve<float>(Triangle, const BatchView<const float>&, const BatchView<float>&);
+template void batch_solve<double>(Triangle, const BatchView<const double>&, const BatchView<double>&);
+template void batch_factor_solve<float>(Triangle, const BatchView<float>&, const BatchView<float>&, Index*);
+template void batch_factor_solve<double>(Triangle, const BatchView<double>&, const BatchView<double>&, Index*);
+template void batch_factor_solve<float>(Triangle, const BatchView<const float>&, const BatchView<float>&, Index*);
+template void batch_factor_solve<double>(Triangle, const BatchView<const double>&, const BatchView<double>&, Index*);
+
+}  // namespace basalt::cpu_kernels

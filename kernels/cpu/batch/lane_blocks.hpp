@@ -1,0 +1,86 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <numeric>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <basalt/batch.hpp>
+
+namespace basalt::cpu_kernels {
+
+/// Memory for interleaved matrices, aligned to a register. Each thread keeps its own, which grows: fresh pages for
+/// every slice would cost more than the factorizations. Valid until the thread's next call.
+template <class T>
+T* lane_memory(Index elements) {
+    constexpr std::align_val_t alignment{64};
+    struct Free {
+        void operator()(T* memory) const { ::operator delete(memory, alignment); }
+    };
+    thread_local std::unique_ptr<T, Free> memory;
+    thread_local Index size = 0;
+    if (elements > size) {
+        memory.reset();
+        size = 0;
+        memory.reset(static_cast<T*>(::operator new(static_cast<std::size_t>(elements) * sizeof(T), alignment)));
+        size = elements;
+    }
+    return memory.get();
+}
+
+/// Numbers of matrices that are interleaved together. At most 16 fit: 64 bytes of float.
+struct LaneBlock {
+    std::array<Index, 16> matrix;
+    Index used;                  ///< places; the others repeat the last matrix, and nothing is stored for them
+    std::array<Index, 16> next;  ///< matrices of the block that follows; of the last one, its own
+};
+
+/// What matrices must have in common to be interleaved: shapes and leading dimensions of both operands.
+template <class A, class B>
+auto lane_shape(const BatchView<A>& a, const BatchView<B>* b, Index k) {
+    const auto shape = [](const auto& m) { return std::tuple(m.rows(), m.cols(), m.col_stride()); };
+    using Shape = std::tuple<Index, Index, Index>;
+    return std::pair<Shape, Shape>(shape(a[k]), b != nullptr ? shape((*b)[k]) : Shape{});
+}
+
+/// Calls together(block) for matrices of equal shape, `lanes` at a time, and alone(k) for those of which fewer than
+/// least(k) are left. least(k) is empty for a matrix that is never interleaved. It is asked once for matrices of equal
+/// shape. Matrices of a uniform batch all have the shape of the first.
+template <class A, class B, class Least, class Together, class Alone>
+void visit_lane_blocks(const BatchView<A>& a, const BatchView<B>* b, Index lanes, const Least& least,
+                       const Together& together, const Alone& alone) {
+    const Index count = a.count();
+    const auto run = [&](Index begin, Index end, const auto& matrix) {
+        if (begin == end) return;
+        const std::optional<Index> enough = least(matrix(begin));
+        for (; enough && end - begin >= *enough && begin < end; begin += std::min(lanes, end - begin)) {
+            LaneBlock block{{}, std::min(lanes, end - begin), {}};
+            for (Index l = 0; l < lanes; ++l) {
+                block.matrix[static_cast<std::size_t>(l)] = matrix(begin + std::min(l, block.used - 1));
+                block.next[static_cast<std::size_t>(l)] = matrix(std::min(begin + lanes + l, end - 1));
+            }
+            together(block);
+        }
+        for (; begin < end; ++begin) alone(matrix(begin));
+    };
+    if (a.uniform() && (b == nullptr || b->uniform())) return run(0, count, [](Index k) { return k; });
+    std::vector<Index> order(static_cast<std::size_t>(count));
+    std::iota(order.begin(), order.end(), Index{0});
+    const auto shape = [&](Index k) { return lane_shape(a, b, k); };
+    std::stable_sort(order.begin(), order.end(), [&](Index x, Index y) { return shape(x) < shape(y); });
+    const auto sorted = [&](Index k) { return order[static_cast<std::size_t>(k)]; };
+    for (Index begin = 0; begin < count;) {
+        Index end = begin + 1;
+        while (end < count && shape(sorted(end)) == shape(sorted(begin))) ++end;
+        run(begin, end, sorted);
+        begin = end;
+    }
+}
+
+}  // namespace basalt::cpu_kernels
