@@ -12,7 +12,7 @@ namespace {
 
 // The plan's time for a task whose time is not known: less than real tasks take, because a plan that is too short is
 // corrected as tasks complete, and one that is too long holds up whatever depends on them.
-constexpr PlacePlan::Time assumed_ns = 20'000;
+constexpr PlacePlan::Time assumed_task_ns = 20'000;
 
 constexpr double nanosecond = 1e-9;
 
@@ -112,7 +112,7 @@ Node PlaceChooser::choose(TaskBuilder& task, const TaskOptions& options, std::sp
         pending_.now = known->now;
         pending_.model = &known->found.model;
         const auto seconds = offers_[chosen].seconds;
-        pending_.duration = seconds ? static_cast<PlacePlan::Time>(*seconds / nanosecond) : assumed_ns;
+        pending_.duration = seconds ? static_cast<PlacePlan::Time>(*seconds / nanosecond) : assumed_task_ns;
         find_copies(task, pending_.node, pending_.now, pending_.copies);
     }
     return nodes[chosen];
