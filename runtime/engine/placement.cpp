@@ -102,7 +102,11 @@ Node Placement::choose_node(TaskBuilder& task, const Scope& scope, const TaskOpt
 void Placement::check(const Scope& scope, const TaskOptions& options, const KernelOps& ops) const {
     if (options.place.is_gpu()) {
         check_gpu(scope, options, ops);
-    } else if (ops.run == nullptr && (gpus_.count() == 0 || options.place.is_cpu())) {
+        return;
+    }
+    const bool no_gpu = gpus_.count() == 0 || options.place.is_cpu() || scope.owner != nullptr ||
+                        (gpus_.device(0).emulated() && !ops.emulates);
+    if (ops.run == nullptr && no_gpu) {
         refuse(options, "it has a cuda kernel only, and there is no GPU that may run it here");
     }
 }

@@ -91,7 +91,10 @@ inline Submission::Entered Submission::build(Scope& scope, const Call& call) {
     }
     builder.set_options(options, p_.workers);
     builder.bind(records, count, call.ops, bases.begin());
-    if (builder.shares_memory()) p_.blocks.make_current(scope, builder, {options.priority, options.step});
+    if (builder.shares_memory()) {
+        p_.placement.check(scope, options, call.ops);  // first: what is refused gives up no contents
+        p_.blocks.make_current(scope, builder, {options.priority, options.step});
+    }
     // without devices there is nothing to decide, but perhaps to refuse
     const bool only_on_cores = !p_.gpus && !options.place.is_gpu() && call.ops.run != nullptr;
     if (!only_on_cores) p_.placement.place(builder, scope, options, call.ops, bases.begin());

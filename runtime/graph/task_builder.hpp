@@ -90,6 +90,8 @@ class TaskBuilder {
     void keep_at_home(std::uint32_t count) { at_home_ = count; }
     /// Where the task uses the data of access `i`, when it runs on `node`.
     Node node_of_access(std::uint32_t i, Node node) const { return i < at_home_ ? host_node : node; }
+    /// What the task overwrites has no contents until it runs. They are lost if it does not enter the graph.
+    void gives_up_contents() { gives_up_contents_ = true; }
     /// See NewTask::wait_for().
     void wait_for(TaskRef task) { new_.wait_for(task); }
 
@@ -140,6 +142,7 @@ class TaskBuilder {
     }
     void record_reduction(AccessMap& map, const BoundAccess& access, const std::shared_ptr<Reduction>& reduction);
     void give_up();
+    void lose_overwritten();
     void store_in_block(const KernelOps& ops, void* source, void* const* bases);
     Version& rename(Datum& datum);
     void make_edges_to_followed();
@@ -155,6 +158,7 @@ class TaskBuilder {
     NewTask new_;
     std::uint32_t at_home_ = 0;
     bool shares_memory_ = false;
+    bool gives_up_contents_ = false;
     Stage stage_ = Stage::filled_in;
     std::span<const TaskHandle> followed_{};
     NewTask::Follow how_ = NewTask::Follow::if_succeeds;
