@@ -105,7 +105,7 @@ inline Submission::Entered Submission::build(Scope& scope, const Call& call) {
 
     ++scope.order.user_tasks;
     if (p_.log != nullptr) [[unlikely]]
-        p_.log->note(builder.task(), call.after);
+        p_.log->note(builder.task(), call.after, builder.reductions());
     builder.record_hazards();
     p_.placement.commit(builder, scope, builder.task().node.load(std::memory_order_relaxed));
     return {task, builder.enter()};

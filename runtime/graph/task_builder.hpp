@@ -106,6 +106,8 @@ class TaskBuilder {
     /// task's share. Throws UsageError where the task uses a part of the region in another way, too.
     void join_reductions(const AccessRecord* records, std::size_t count, const KernelOps& ops, const void* source,
                          void** bases, int workers);
+    /// Of the reduce accesses, in their order.
+    std::span<const std::shared_ptr<Reduction>> reductions() const { return reductions_; }
     void store_kernel(const KernelOps& ops, void* source, void* const* bases) {
         if (!Task::fits_inline(ops)) return store_in_block(ops, source, bases);
         ops.construct(task().kernel.data(), source, bases);
@@ -163,7 +165,7 @@ class TaskBuilder {
     std::span<const TaskHandle> followed_{};
     NewTask::Follow how_ = NewTask::Follow::if_succeeds;
     VersionList fresh_versions_;
-    std::vector<std::shared_ptr<Reduction>> reductions_;  ///< of the reduce accesses, in their order
+    std::vector<std::shared_ptr<Reduction>> reductions_;
 };
 
 }  // namespace basalt::detail
