@@ -61,6 +61,8 @@ void resume_behind(const TaskHandle& task, std::coroutine_handle<> coroutine) {
     step.submit();
 }
 
+void refuse_empty(const char* what) { throw UsageError(what); }
+
 void tell_error_of(const TaskHandle& task) {
     const Runtime* runtime = HandleAccess::runtime(task);
     const std::exception_ptr error = runtime != nullptr ? engine_of(*runtime).task_waits().error_of(task) : nullptr;

@@ -55,6 +55,12 @@ void refuse_gang(const TaskOptions& options) {
                      "': a gang, whose kernel every member calls, returns no value");
 }
 
+void refuse_copies_of_workers(const TaskOptions& options) {
+    throw UsageError("task '" + std::string(options.name.c_str()) +
+                     "' is a coroutine and reduces with Order::any, whose copies belong to workers; coroutines, which "
+                     "may go on on another worker, reduce with Order::deterministic");
+}
+
 void check_loop(const TaskName& name, IndexRange range, Index grain) {
     const std::string task = "loop '" + std::string(name.c_str()) + "': ";
     if (range.end < range.begin) {

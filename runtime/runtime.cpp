@@ -86,13 +86,13 @@ namespace detail {
 Submitted submit(Engine& engine, const TaskOptions& options, const AccessRecord* records, std::size_t count,
                  const KernelOps& ops, void* source) {
     engine.require_current();
-    return engine.submission().submit(options, {records, count}, {ops, source});
+    return engine.submission().submit({options, {records, count}, ops, source});
 }
 
 Submitted submit_after(Engine& engine, const TaskOptions& options, const AccessRecord* records, std::size_t count,
                        const KernelOps& ops, void* source, std::span<const TaskHandle> after) {
     engine.require_current();
-    return engine.submission().submit(options, {records, count}, {ops, source}, after);
+    return engine.submission().submit({options, {records, count}, ops, source, after});
 }
 
 std::string default_name(const char* stem) {

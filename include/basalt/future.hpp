@@ -24,6 +24,8 @@ void await_task(const TaskHandle& task);
 void rethrow_error_of(const TaskHandle& task);
 /// Throws UsageError for a gang: each of its members would return a value.
 void refuse_gang(const TaskOptions& options);
+/// Throws UsageError: the private copies of a reduction with Order::any belong to workers.
+[[noreturn]] void refuse_copies_of_workers(const TaskOptions& options);
 
 /// Calls a kernel and keeps what it returns.
 template <class F, class T>
@@ -50,6 +52,8 @@ struct KernelOfValue {
 /// How a kernel's result of type R reaches the program. `submit(kernel)` submits and returns a TaskHandle.
 template <class R>
 struct Delivery {
+    /// Whether the kernel may begin on one worker and go on on another.
+    static constexpr bool changes_worker = false;
     static_assert(std::movable<R>, "the value that a kernel returns has to be movable");
 
     template <class F, class Submit>
@@ -63,6 +67,7 @@ struct Delivery {
 };
 template <>
 struct Delivery<void> {
+    static constexpr bool changes_worker = false;
     template <class F, class Submit>
     static TaskHandle submit(const TaskOptions&, F&& kernel, const Submit& submit) {
         return submit(std::forward<F>(kernel));

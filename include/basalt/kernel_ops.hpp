@@ -214,7 +214,7 @@ struct ViewOps {
     struct Source {
         F cpu;
         G gpu;
-        std::tuple<Accesses...> accesses;
+        std::tuple<const Accesses&...> accesses;  ///< the caller's
     };
     using Kernel = BoundKernel<F, G, typename ArgumentOf<Accesses>::Stored...>;
     template <std::size_t... I>

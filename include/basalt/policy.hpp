@@ -47,9 +47,10 @@ enum class Observed : std::uint8_t {
 /// Chooses the place of each task that has kernels for several places and Place::any().
 ///
 /// A runtime has an object of its own. choose() is called when a task is submitted, in program order and by one thread
-/// at a time: it must not submit, and should take no longer than a microsecond. Tasks submitted inside tasks, and
-/// gangs, run on the cores, and no policy is asked. Where a GPU is lost, or smaller than the task's data, it is not
-/// offered. An exception from choose() leaves submit(), and the task is not submitted.
+/// at a time, under the lock of the program order: it must not use the runtime (submit() and wait() throw UsageError
+/// there), and should take no longer than a microsecond. Tasks submitted inside tasks, and gangs, run on the cores, and
+/// no policy is asked. Where a GPU is lost, or smaller than the task's data, it is not offered. An exception from
+/// choose() leaves submit(), and the task is not submitted.
 class Policy {
   public:
     virtual ~Policy() = default;

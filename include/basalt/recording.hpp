@@ -50,8 +50,8 @@ class RecordingSession {
 /// they captured is shared by all runs. Whatever else the function does, it does at once and only then: an array that
 /// it makes is made once. Refused with a UsageError are wait(), host_view(), prefetch(), broadcast() and copies, using
 /// a Graph or another Recording, tasks on matrices, which includes lu_factor() and the like, and tasks on blocks, on
-/// arrays that are cut into blocks, and on those with gaps between their columns. What other threads submit meanwhile
-/// is not recorded.
+/// arrays that are cut into blocks, and on those with gaps between their columns; further reduce(), after(), and
+/// kernels that return a value or a Routine. What other threads submit meanwhile is not recorded.
 ///
 /// **Running.** run() returns at once; wait(), Graph::wait() and reading the data wait for it as for tasks. A run has
 /// its place in the program order: dependencies hold between its tasks and those submitted before and after, by

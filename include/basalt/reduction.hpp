@@ -143,9 +143,10 @@ struct ReduceAccess {
 ///
 /// The tasks run on CPU cores: submit() throws UsageError for one that is placed on a GPU or has no CPU kernel. If the
 /// contents are on a GPU, they come to the host first. In a gang, each member gets its own worker's copy; a gang with
-/// Order::deterministic is refused, because its size varies. Children may reduce into what their parent accesses with
-/// write(), readwrite() or commute(), but may not access what it reduces into. A task may not use the region in another
-/// way at the same time. A kernel that takes no views gets no copy; then reduce() means readwrite().
+/// Order::deterministic is refused, because its size varies; a coroutine with Order::any, because it changes workers.
+/// Children may reduce into what their parent accesses with write(), readwrite() or commute(), but may not access what
+/// it reduces into. A task may not use the region in another way at the same time. A kernel that takes no views gets no
+/// copy; then reduce() means readwrite().
 template <class T, class Identity, class Combine>
 ReduceAccess<T> reduce(const Region<T>& region, const Identity& identity, const Combine&, Order order = Order::any) {
     static_assert(std::is_empty_v<Combine> && std::is_default_constructible_v<Combine>,

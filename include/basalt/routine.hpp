@@ -25,6 +25,8 @@ void begin_coroutine(std::coroutine_handle<> coroutine);
 void resume_behind(const TaskHandle& task, std::coroutine_handle<> coroutine);
 /// Throws the error of a task that is done, if it has one: the coroutine is told of it.
 void tell_error_of(const TaskHandle& task);
+/// Throws UsageError, for a Routine or Future that is empty or was moved from.
+[[noreturn]] void refuse_empty(const char* what);
 
 /// co_await handle.
 struct HandleAwaiter {
@@ -72,14 +74,16 @@ struct RoutinePromiseBase {
     HandleAwaiter await_transform(const TaskHandle& task) const { return {task}; }
     template <class T>
     FutureAwaiter<T> await_transform(Future<T>&& future) const {
+        if (!future.valid()) refuse_empty("co_await of an empty Future");
         return {std::move(future)};
     }
     template <class T>
     FutureAwaiter<T> await_transform(Future<T>& future) const {
-        return {std::move(future)};
+        return await_transform(std::move(future));
     }
     template <class T>
     auto await_transform(Routine<T>&& routine) const {
+        if (!routine.coroutine_) refuse_empty("co_await of an empty Routine");
         return typename Routine<T>::Awaiter{std::move(routine)};
     }
 };
@@ -120,7 +124,9 @@ struct RoutinePromise<void> : RoutinePromiseBase {
 /// that it has not awaited. What it throws itself fails its task.
 ///
 /// What it must not do is to block: wait(), TaskHandle::wait(), Future::get() of a task that is not done, and
-/// parallel_for() throw UsageError inside it.
+/// parallel_for() throw UsageError inside it. Nor may it reduce() with Order::any: the private copy belongs to a
+/// worker, and the coroutine may go on on another one. submit() throws UsageError for that, and co_await for a Future
+/// or Routine that is empty.
 ///
 /// End. The coroutine's frame, with the lambda and what it captured, belongs to the task and ends with it. When its
 /// graph is cancelled, a coroutine that has begun is not resumed any more: its frame is destroyed where it stands, and
@@ -164,6 +170,7 @@ class [[nodiscard]] Routine {
 
   private:
     friend promise_type;
+    friend detail::RoutinePromiseBase;
     template <class R>
     friend struct detail::Delivery;
     explicit Routine(std::coroutine_handle<promise_type> coroutine) : coroutine_(coroutine) {}
@@ -184,6 +191,7 @@ inline Routine<void> RoutinePromise<void>::get_return_object() {
 /// A kernel that is a coroutine: the task owns its frame.
 template <class T>
 struct Delivery<Routine<T>> {
+    static constexpr bool changes_worker = true;
     struct NoValue {};
     using Value = std::conditional_t<std::is_void_v<T>, NoValue, std::shared_ptr<std::optional<T>>>;
 
@@ -197,6 +205,7 @@ struct Delivery<Routine<T>> {
         requires std::is_invocable_v<F&, const Argument&...>
         void operator()(const Argument&... argument) {
             running = function(argument...);
+            if (!running.coroutine_) refuse_empty("the kernel returned an empty Routine");
             if constexpr (!std::is_void_v<T>) running.coroutine_.promise().value = value.get();
             begin_coroutine(running.coroutine_);
         }

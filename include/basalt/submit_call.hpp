@@ -65,6 +65,16 @@ auto result_of_cpu_kernel() {
 template <class F, class... Argument>
 using ResultOfCpuKernel = typename decltype(result_of_cpu_kernel<F, Argument...>())::type;
 
+/// Whether it is a reduce() with Order::any.
+template <class A>
+bool uses_copy_of_worker(const A& access) {
+    if constexpr (requires { access.order; }) {
+        return access.order == decltype(access.order)::any;
+    } else {
+        return false;
+    }
+}
+
 /// One call of Runtime::submit(): sorts its arguments, and returns what the program gets.
 template <class X = NoExtras>
 class SubmitCall {
@@ -151,6 +161,9 @@ class SubmitCall {
                       "the kernel takes neither the views of its accesses nor nothing");
         static_assert(is_cuda_kernel<Gpu, typename ArgumentOf<A>::Passed...>,
                       "the cuda kernel takes neither (Stream, views of its accesses...) nor (Stream)");
+        if constexpr (Delivery<ResultOfCpuKernel<Cpu, typename ArgumentOf<A>::Passed...>>::changes_worker) {
+            if ((uses_copy_of_worker(access) || ...)) refuse_copies_of_workers(options_);
+        }
         return deliver<Gpu, typename ArgumentOf<A>::Passed...>(std::forward<F>(cpu), [&]<class K>(K&& kernel) {
             return gather(std::forward<K>(kernel), std::forward<G>(gpu), access...);
         });
@@ -177,6 +190,8 @@ class SubmitCall {
                 for (const AccessRecord& token : extras_.tokens) records.add(token);
             }
             return submit_records(records.begin(), count, std::forward<F>(cpu), std::forward<G>(gpu), access...);
+        } else if constexpr (sizeof...(A) == 1) {
+            return submit_records(&(access.record, ...), 1, std::forward<F>(cpu), std::forward<G>(gpu), access...);
         } else {
             const std::array<AccessRecord, sizeof...(A)> records{access.record...};
             return submit_records(records.data(), records.size(), std::forward<F>(cpu), std::forward<G>(gpu),

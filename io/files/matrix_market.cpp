@@ -82,6 +82,7 @@ bool is_whole_number(std::string_view word) {
 
 template <class T>
 void set_zero(View<T> a) {
+    if (a.rows() == 0) return;  // see read_array()
     for (Index j = 0; j < a.cols(); ++j) {
         for (Index i = 0; i < a.rows(); ++i) a(i, j) = T{0};
     }
@@ -202,6 +203,7 @@ void MatrixMarketReader::next_entry(Index entry) {
 
 template <class T>
 void MatrixMarketReader::read_array(View<T> a) {
+    if (a.rows() == 0) return;  // not column by column: a file may announce any number of columns without elements
     const bool general = header_.symmetry == MatrixMarketSymmetry::general;
     const T sign = header_.symmetry == MatrixMarketSymmetry::skew_symmetric ? T{-1} : T{1};
     if (!general) set_zero(a);  // skew-symmetric: the diagonal is not in the file

@@ -31,6 +31,16 @@ std::vector<Datum*> overlapping(Datum& datum) {
     return found;
 }
 
+/// Whether the task accesses other data that have elements in common with these.
+bool overlaps_another(const TaskBuilder& task, const BoundAccess& access) {
+    Datum& datum = *access.version->datum;
+    return std::any_of(task.access_begin(), task.access_begin() + task.access_count(), [&](const BoundAccess& a) {
+        Datum& other = *a.version->datum;
+        return &other != &datum && other.shares_memory && &array_of(other) == &array_of(datum) &&
+               regions_overlap(other.part_of_whole(), datum.part_of_whole());
+    });
+}
+
 [[noreturn]] void refuse_overlap(const TaskBuilder& task) {
     const BoundAccess* const begin = task.access_begin();
     const BoundAccess* const end = begin + task.access_count();
@@ -70,7 +80,7 @@ void ArrayBlocks::add(Datum& array, Cuts cuts, const std::vector<DatumOwner>& bl
     array.shares_memory = true;
 }
 
-void ArrayBlocks::make_current(Scope& scope, const TaskBuilder& task, Purpose purpose) {
+void ArrayBlocks::make_current(Scope& scope, TaskBuilder& task, Purpose purpose) {
     const BoundAccess* const begin = task.access_begin();
     const BoundAccess* const end = begin + task.access_count();
     // the children of a task use what it holds, whatever is current in the order of the task itself
@@ -79,6 +89,11 @@ void ArrayBlocks::make_current(Scope& scope, const TaskBuilder& task, Purpose pu
         Datum& datum = *access->version->datum;
         if (!is_mine(datum) || datum.is_current) continue;
         const bool overwritten = Coherence::overwritten(task, *access);
+        if (overwritten) {
+            // before contents are given up that the program keeps when submit() throws
+            if (overlaps_another(task, *access)) refuse_overlap(task);
+            task.gives_up_contents();
+        }
         switch_to(scope, datum, overwritten ? Contents::overwritten : Contents::needed, purpose);
     }
     for (const BoundAccess* access = begin; access != end; ++access) {

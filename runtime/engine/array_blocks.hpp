@@ -40,8 +40,9 @@ class ArrayBlocks {
     void make_current(Scope& scope, Datum& datum, Contents contents, Purpose purpose) {
         if (datum.shares_memory && !datum.is_current) switch_to(scope, datum, contents, purpose);
     }
-    /// All of the task's data become current. Throws UsageError where some of them overlap.
-    void make_current(Scope& scope, const TaskBuilder& task, Purpose purpose);
+    /// All of the task's data become current. Throws UsageError where some of them overlap; contents that the task
+    /// would have overwritten are kept then. If the task does not enter the graph later on, they count as lost.
+    void make_current(Scope& scope, TaskBuilder& task, Purpose purpose);
 
   private:
     void switch_to(Scope& scope, Datum& datum, Contents contents, Purpose purpose);

@@ -211,7 +211,7 @@ void DataRegistry::destroy(Datum* datum) noexcept {
     const ThreadContext* context = ThreadContext::of(graph_);
     if (context != nullptr && context->is_closed()) {
         datum->end_registration();
-        spdlog::critical("basalt: '{}' is given up inside a GPU kernel or a hook; its registration is leaked",
+        spdlog::critical("basalt: '{}' is given up inside a GPU kernel, hook or policy; its registration is leaked",
                          datum->name);
         return;
     }

@@ -60,7 +60,7 @@ bool Placement::may_use_gpus(const TaskBuilder& task, const Scope& scope, const 
 }
 
 /// Of a task that may run on the cores, on GPUs, or on both. Throws DeviceError where only lost GPUs are left.
-Node Placement::ask_policy(const TaskBuilder& task, const TaskOptions& options, const KernelOps& ops, bool gpus) {
+Node Placement::ask_policy(TaskBuilder& task, const TaskOptions& options, const KernelOps& ops, bool gpus) {
     nodes_.clear();
     if (ops.run != nullptr) nodes_.push_back(host_node);
     std::optional<Node> too_small;
@@ -79,8 +79,7 @@ Node Placement::ask_policy(const TaskBuilder& task, const TaskOptions& options, 
 }
 
 /// The node that the options and kernels allow. Throws UsageError where there is none.
-Node Placement::choose_node(const TaskBuilder& task, const Scope& scope, const TaskOptions& options,
-                            const KernelOps& ops) {
+Node Placement::choose_node(TaskBuilder& task, const Scope& scope, const TaskOptions& options, const KernelOps& ops) {
     const bool observed = chooser_ != nullptr && scope.owner == nullptr;
     if (options.place.is_gpu()) {
         const Node node = check_gpu(scope, options, ops);
@@ -103,7 +102,11 @@ Node Placement::choose_node(const TaskBuilder& task, const Scope& scope, const T
 void Placement::check(const Scope& scope, const TaskOptions& options, const KernelOps& ops) const {
     if (options.place.is_gpu()) {
         check_gpu(scope, options, ops);
-    } else if (ops.run == nullptr && (gpus_.count() == 0 || options.place.is_cpu())) {
+        return;
+    }
+    const bool no_gpu = gpus_.count() == 0 || options.place.is_cpu() || scope.owner != nullptr ||
+                        (gpus_.device(0).emulated() && !ops.emulates);
+    if (ops.run == nullptr && no_gpu) {
         refuse(options, "it has a cuda kernel only, and there is no GPU that may run it here");
     }
 }

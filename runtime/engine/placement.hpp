@@ -22,7 +22,7 @@ class Placement {
     /// the task, are nullptr. Throws UsageError where options and kernels allow no node, DeviceError where only lost
     /// devices are left.
     void place(TaskBuilder& task, const Scope& scope, const TaskOptions& options, const KernelOps& ops, void** bases);
-    /// Throws what place() throws for a task that may run nowhere, whatever its data.
+    /// Throws what place() throws for a task that may run nowhere, whatever its data and the state of the GPUs.
     void check(const Scope& scope, const TaskOptions& options, const KernelOps& ops) const;
     /// The same as place() for a task that runs on one stream of one device and nowhere else. The first `at_home`
     /// accesses are to the host's memory, which only copies can do. Throws DeviceError where the device is lost.
@@ -42,10 +42,10 @@ class Placement {
     }
 
   private:
-    Node choose_node(const TaskBuilder& task, const Scope& scope, const TaskOptions& options, const KernelOps& ops);
+    Node choose_node(TaskBuilder& task, const Scope& scope, const TaskOptions& options, const KernelOps& ops);
     bool may_use_gpus(const TaskBuilder& task, const Scope& scope, const TaskOptions& options,
                       const KernelOps& ops) const;
-    Node ask_policy(const TaskBuilder& task, const TaskOptions& options, const KernelOps& ops, bool gpus);
+    Node ask_policy(TaskBuilder& task, const TaskOptions& options, const KernelOps& ops, bool gpus);
     Node check_gpu(const Scope& scope, const TaskOptions& options, const KernelOps& ops) const;
 
     const Gpus& gpus_;

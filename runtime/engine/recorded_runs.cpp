@@ -195,7 +195,7 @@ void RecordedRuns::resubmit(Scope& scope, RecordedState& state) {
                 {binding.datum, a.row_begin, a.row_end, a.col_begin, a.col_end, binding.generation, a.mode});
         }
         Resubmitted source{task, state.recorded};
-        p_.submission.submit(task.options, records, {resubmission_of(*task.ops), &source});
+        p_.submission.submit({task.options, records, resubmission_of(*task.ops), &source});
     }
 }
 

@@ -6,38 +6,63 @@
 #include <mutex>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace basalt::detail {
 
-Submitted Submission::submit(const TaskOptions& options, std::span<const AccessRecord> accesses, const Kernels& kernels,
-                             std::span<const TaskHandle> after) {
-    if (options.threads.min < 1 || options.threads.max < options.threads.min) {
-        throw UsageError("task '" + std::string(options.name.c_str()) + "': threads {" +
-                         std::to_string(options.threads.min) + ", " + std::to_string(options.threads.max) +
-                         "}; allowed is 1 <= min <= max");
+namespace {
+
+void check_threads(const TaskOptions& options) {
+    const Threads& threads = options.threads;
+    if (threads.min < 1 || threads.max < threads.min) {
+        throw UsageError("task '" + std::string(options.name.c_str()) + "': threads {" + std::to_string(threads.min) +
+                         ", " + std::to_string(threads.max) + "}; allowed is 1 <= min <= max");
     }
-    if (options.threads.patience.count() < 0) {
+    if (threads.patience.count() < 0) {
         throw UsageError("task '" + std::string(options.name.c_str()) + "': threads.patience = " +
-                         std::to_string(options.threads.patience.count()) + " us; allowed is 0 or more");
+                         std::to_string(threads.patience.count()) + " us; allowed is 0 or more");
     }
+}
+
+/// Addresses for the data of a task, those of few without an allocation.
+class Bases {
+  public:
+    explicit Bases(std::size_t count) : begin_(count > few ? new void*[count] : few_.data()) {}
+    ~Bases() {
+        if (begin_ != few_.data()) delete[] begin_;
+    }
+    Bases(const Bases&) = delete;
+    Bases& operator=(const Bases&) = delete;
+    void** begin() { return begin_; }
+
+  private:
+    static constexpr std::size_t few = 16;
+    std::array<void*, few> few_;
+    void** const begin_;
+};
+
+}  // namespace
+
+Submitted Submission::submit(const Call& call) {
+    const TaskOptions& options = call.options;
+    const bool plain = options.threads.min == 1 && options.threads.max == 1 && options.threads.patience.count() >= 0;
+    if (!plain) check_threads(options);
     if (Recorder* recorder = p_.graph.recorder()) [[unlikely]] {
-        record(*recorder, options, accesses, kernels, after);
+        record(*recorder, call);
         return {};
     }
     Scope& scope = p_.graph.current_scope();
-    if (!after.empty()) TaskWaits::check_may_follow(p_.graph, options.name.c_str(), scope, after);
+    if (!call.after.empty()) TaskWaits::check_may_follow(p_.graph, options.name.c_str(), scope, call.after);
     p_.window.make_room(scope);
     const std::uint64_t order = scope.order.id;
-    if (accesses.empty() && after.empty() && p_.log == nullptr) {
-        if (const auto task = p_.at_once.run(scope, options, kernels.ops, kernels.source)) return {*task, order};
+    if (call.accesses.empty() && call.after.empty() && p_.log == nullptr) {
+        if (const auto task = p_.at_once.run(scope, options, call.ops, call.source)) return {*task, order};
     }
     Entered entered{};
     bool closed = false;
     {
         const std::lock_guard guard(scope.order.lock);
         const std::uint64_t closed_before = scope.order.closed_reductions;
-        entered = build(scope, options, accesses, kernels, after);
+        entered = build(scope, call);
         closed = scope.order.closed_reductions != closed_before;
     }
     if (entered.runnable != nullptr) run(*entered.runnable);
@@ -50,53 +75,52 @@ Submitted Submission::submit(const TaskOptions& options, std::span<const AccessR
 }
 
 /// The task enters the graph. Returns it as runnable where nothing holds it back.
-inline Submission::Entered Submission::build(Scope& scope, const TaskOptions& options,
-                                             std::span<const AccessRecord> accesses, const Kernels& kernels,
-                                             std::span<const TaskHandle> after) {
-    constexpr std::size_t few = 16;
-    const AccessRecord* const records = accesses.data();
-    const std::size_t count = accesses.size();
+inline Submission::Entered Submission::build(Scope& scope, const Call& call) {
+    const TaskOptions& options = call.options;
+    const AccessRecord* const records = call.accesses.data();
+    const std::size_t count = call.accesses.size();
     TaskBuilder builder(p_.graph, scope);
     const TaskRef task = builder.task().ref();
-    std::array<void*, few> few_bases;
-    std::vector<void*> many_bases(count > few ? count : 0);
-    void** bases = count > few ? many_bases.data() : few_bases.data();
-    if (!after.empty()) builder.follow(after, NewTask::Follow::if_succeeds);
+    Bases bases(count);
+    if (!call.after.empty()) builder.follow(call.after, NewTask::Follow::if_succeeds);
     if (scope.drained()) {  // what follows belongs to the cancelled graph until wait()
-        builder.bind_dropped(options, records, count, bases);
+        builder.bind_dropped(options, records, count, bases.begin());
         if (builder.shares_memory()) p_.blocks.make_current(scope, builder, {options.priority, options.step});
         builder.submit_dropped();
         return {task, nullptr};
     }
     builder.set_options(options, p_.workers);
-    builder.bind(records, count, kernels.ops, bases);
-    if (builder.shares_memory()) p_.blocks.make_current(scope, builder, {options.priority, options.step});
-    // without devices there is nothing to decide, but perhaps to refuse
-    const bool only_on_cores = !p_.gpus && !options.place.is_gpu() && kernels.ops.run != nullptr;
-    if (!only_on_cores) p_.placement.place(builder, scope, options, kernels.ops, bases);
-    if (kernels.ops.reduction != nullptr) [[unlikely]] {
-        builder.join_reductions(records, count, kernels.ops, kernels.source, bases, p_.workers);
+    builder.bind(records, count, call.ops, bases.begin());
+    if (builder.shares_memory()) {
+        p_.placement.check(scope, options, call.ops);  // first: what is refused gives up no contents
+        p_.blocks.make_current(scope, builder, {options.priority, options.step});
     }
-    builder.store_kernel(kernels.ops, kernels.source, bases);
+    // without devices there is nothing to decide, but perhaps to refuse
+    const bool only_on_cores = !p_.gpus && !options.place.is_gpu() && call.ops.run != nullptr;
+    if (!only_on_cores) p_.placement.place(builder, scope, options, call.ops, bases.begin());
+    if (call.ops.reduction != nullptr) [[unlikely]] {
+        builder.join_reductions(records, count, call.ops, call.source, bases.begin(), p_.workers);
+    }
+    builder.store_kernel(call.ops, call.source, bases.begin());
 
     ++scope.order.user_tasks;
     if (p_.log != nullptr) [[unlikely]]
-        p_.log->note(builder.task(), after);
+        p_.log->note(builder.task(), call.after, builder.reductions());
     builder.record_hazards();
     p_.placement.commit(builder, scope, builder.task().node.load(std::memory_order_relaxed));
     return {task, builder.enter()};
 }
 
-void Submission::record(Recorder& recorder, const TaskOptions& options, std::span<const AccessRecord> accesses,
-                        const Kernels& kernels, std::span<const TaskHandle> after) {
-    if (!after.empty()) {
+void Submission::record(Recorder& recorder, const Call& call) {
+    const TaskOptions& options = call.options;
+    if (!call.after.empty()) {
         throw UsageError("task '" + std::string(options.name.c_str()) +
                          "': after() while a Recording is made; allowed are accesses, also to a Token");
     }
     const Scope& root = p_.graph.root();
     const std::lock_guard guard(root.order.lock);
-    p_.placement.check(root, options, kernels.ops);
-    recorder.add(options, accesses, kernels.ops, kernels.source);
+    p_.placement.check(root, options, call.ops);
+    recorder.add(options, call.accesses, call.ops, call.source);
 }
 
 inline void Submission::run(Task& task) {

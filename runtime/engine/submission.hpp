@@ -35,14 +35,16 @@ class Submission {
     };
     explicit Submission(const Parts& parts) : p_(parts) {}
 
-    /// What the kernels of a task are made from.
-    struct Kernels {
+    /// A task of the user's.
+    struct Call {
+        const TaskOptions& options;
+        std::span<const AccessRecord> accesses;
         const KernelOps& ops;
-        void* source;
+        void* source;                            ///< what `ops` makes the kernels from
+        std::span<const TaskHandle> after = {};  ///< which it follows
     };
-    /// Submits a task of the user's from the calling thread, which follows those of `after`; see Runtime::submit().
-    Submitted submit(const TaskOptions& options, std::span<const AccessRecord> accesses, const Kernels& kernels,
-                     std::span<const TaskHandle> after = {});
+    /// Submits the task from the calling thread; see Runtime::submit().
+    Submitted submit(const Call& call);
     /// Nothing holds the task back: has it run, but not by the calling thread, which holds no order's lock.
     void queue(Task& task);
 
@@ -60,11 +62,9 @@ class Submission {
         TaskRef task;
         Task* runnable;
     };
-    Entered build(Scope& scope, const TaskOptions& options, std::span<const AccessRecord> accesses,
-                  const Kernels& kernels, std::span<const TaskHandle> after);
+    Entered build(Scope& scope, const Call& call);
     void run(Task& task);
-    void record(Recorder& recorder, const TaskOptions& options, std::span<const AccessRecord> accesses,
-                const Kernels& kernels, std::span<const TaskHandle> after);
+    void record(Recorder& recorder, const Call& call);
 
     const Parts p_;
 };

@@ -13,17 +13,6 @@
 
 namespace basalt::detail {
 
-void Completion::kernel_done(Task& task, Worker& worker) {
-    Scope* children = task.children.load(std::memory_order_acquire);
-    if (children != nullptr) {
-        finish_reductions(*children, worker);
-        // acq_rel: the thread that completes the task has seen all that its kernel and its children wrote
-        if (children->outstanding.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-        close_children(task, children);
-    }
-    finish(task, worker);
-}
-
 /// Of what the task has submitted: it is complete only when the copies have been combined.
 void Completion::finish_reductions(Scope& children, Worker& worker) {
     const std::lock_guard guard(children.order.lock);
@@ -43,65 +32,13 @@ void Completion::close_children(Task& task, Scope* children) {
     graph_.retire(children);
 }
 
-void Completion::clear_payload(Task& task, Worker& worker) {
-    if (task.ops != nullptr && task.ops->destroy == nullptr && task.kernel_is_inline()) {
-        task.ops = nullptr;
-    } else if (task.ops != nullptr && worker.post != Worker::Post::driver) {
-        const ThreadContext between_tasks(graph_, &worker, nullptr, &task);  // destructors may wait, and work meanwhile
-        graph_.pool().destroy_kernel(worker.cache, task);
-    } else {
-        graph_.pool().destroy_kernel(worker.cache, task);  // a driver has no place to work at
-    }
-    graph_.pool().give_back_accesses(worker.cache, task);
-    if (DeviceWork* work = task.on_device()) graph_.device_works().give_back(*work);
-    graph_.pool().give_back_relays(worker.cache, task.relay);
-}
-
-void Completion::finish(Task& task, Worker& worker) {
-    // the last child of a task completes it: one after the other, however deep they are nested
-    for (Task* next = &task; next != nullptr;) next = complete(*next, worker);
-}
-
-void Completion::leave(Scope& scope, Worker& worker) {
-    if (Task* owner = settle(scope, worker)) finish(*owner, worker);
-}
-
-/// Returns the task around it that completes next, if this was the last of its children.
-Task* Completion::complete(Task& task, Worker& worker) {
-    std::shared_ptr<const std::string> failure;
-    if (graph_.unwritten().any() && is_users(task.kind)) {
-        const Unwritten::Ending ending = graph_.unwritten().settle(task);
-        if (ending.refusal) drop_task(graph_, task, *ending.refusal);
-        failure = ending.failure;
-    }
-    if (task.kind == TaskKind::recorded) {
-        auto& frame = static_cast<RecordedFrame&>(task);
-        Scope* const ended = frame.run->task_done(frame, worker);
-        return ended != nullptr ? settle(*ended, worker) : nullptr;
-    }
-    if (task.commutes) ready_.release_regions(task, worker.released);
-    if (placed_ != nullptr) placed_->completed(task);  // before its slot may have another tenant
-    Scope& scope = *task.scope;
-    const bool wakes = task.kind == TaskKind::internal || task.kind == TaskKind::signal;
-    const std::uint64_t next_tenant = Task::after(task.successors.load(std::memory_order_relaxed));
-    // release: who finds the generation advanced sees what the task wrote; acquire: the edges' contents
-    release_successors(task.successors.exchange(next_tenant, std::memory_order_acq_rel), failure.get(), worker);
-    // only now: destroying what the kernel captured may wait for data that this very task used
-    clear_payload(task, worker);
-    graph_.pool().give_back(worker.cache, task.slot);
-    Task* owner = settle(scope, worker);
-    // threads that wait for one datum or task wait for such a task; the scope may be gone and is only a name here
-    if (wakes && parking_.anyone_parked()) parking_.wake_waiting();
-    return owner;
-}
-
 /// Failures spread along data, and along the edges that after() made.
 inline void Completion::spread(std::uint32_t edge, const Task& target, const std::string& failure) {
     if ((edge & TaskPool::spreads_failure) != 0) graph_.unwritten().doom(target, failure);
 }
 
 /// `failure`: why the task did not succeed; nullptr where it did.
-void Completion::release_successors(std::uint64_t closed, const std::string* failure, Worker& worker) {
+inline void Completion::release_successors(std::uint64_t closed, const std::string* failure, Worker& worker) {
     const bool was_enqueued = (closed & Task::enqueued) != 0;
     auto edge = static_cast<std::uint32_t>(closed);
     while (edge != Task::no_edge) {
@@ -114,8 +51,7 @@ void Completion::release_successors(std::uint64_t closed, const std::string* fai
             target->on_device()->unfinished.fetch_sub(1, std::memory_order_release);
             continue;
         }
-        // acq_rel: the last predecessor passes on what all of them wrote
-        if (target->pending.fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
+        if (!target->let_go(1)) continue;
         if (target->kind == TaskKind::sync || target->kind == TaskKind::signal) {
             finish(*target, worker);
         } else if (target->on_device() != nullptr) {
@@ -124,6 +60,100 @@ void Completion::release_successors(std::uint64_t closed, const std::string* fai
             worker.released.push_back(target);
         }
     }
+}
+
+/// Where the kernel needs to be destroyed.
+void Completion::destroy_kernel(Task& task, Worker& worker) {
+    if (worker.post == Worker::Post::driver) {  // a driver has no place to work at
+        graph_.pool().destroy_kernel(worker.cache, task);
+        return;
+    }
+    const ThreadContext between_tasks(graph_, &worker, nullptr, &task);  // destructors may wait, and work meanwhile
+    graph_.pool().destroy_kernel(worker.cache, task);
+}
+
+inline void Completion::clear_payload(Task& task, Worker& worker) {
+    if (task.ops != nullptr && task.ops->destroy == nullptr && task.kernel_is_inline()) {
+        task.ops = nullptr;
+    } else {
+        destroy_kernel(task, worker);
+    }
+    graph_.pool().give_back_accesses(worker.cache, task);
+    if (DeviceWork* work = task.on_device()) graph_.device_works().give_back(*work);
+    graph_.pool().give_back_relays(worker.cache, task.relay);
+}
+
+/// Counts the task as done. Returns the scope's owner if this was the last of its children.
+inline Task* Completion::settle(Scope& scope, Worker& worker) {
+    if (!scope.counts_outstanding) {
+        // release: pairs with Progress::completed(); only this place writes the counter
+        worker.completed.store(worker.completed.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+        return nullptr;
+    }
+    Task* owner = scope.owner;
+    const std::int64_t left = graph_.count_left(scope);
+    if (left == 0) {
+        close_children(*owner, &scope);
+        return owner;
+    }
+    // somebody may be waiting for just this; the scope may be gone by now and is only a name here
+    if (left == 1 && parking_.anyone_parked()) parking_.wake_scope(&scope);
+    return nullptr;
+}
+
+/// Returns the task around it that completes next, if this was the last of its children.
+Task* Completion::complete(Task& task, Worker& worker, const std::string* failure) {
+    if (task.commutes) ready_.release_regions(task, worker.released);
+    if (placed_ != nullptr) placed_->completed(task);  // before its slot may have another tenant
+    Scope& scope = *task.scope;
+    const bool wakes = task.kind == TaskKind::internal || task.kind == TaskKind::signal;
+    release_successors(task.close_successors(), failure, worker);
+    // only now: destroying what the kernel captured may wait for data that this very task used
+    clear_payload(task, worker);
+    graph_.pool().give_back(worker.cache, task.slot);
+    Task* owner = settle(scope, worker);
+    // threads that wait for one datum or task wait for such a task; the scope may be gone and is only a name here
+    if (wakes && parking_.anyone_parked()) parking_.wake_waiting();
+    return owner;
+}
+
+/// The same for a task that is recorded, or that others' failures may concern.
+Task* Completion::complete_with_care(Task& task, Worker& worker) {
+    std::shared_ptr<const std::string> failure;
+    if (graph_.unwritten().any() && is_users(task.kind)) {
+        const Unwritten::Ending ending = graph_.unwritten().settle(task);
+        if (ending.refusal) drop_task(graph_, task, *ending.refusal);
+        failure = ending.failure;
+    }
+    if (task.kind == TaskKind::recorded) {
+        auto& frame = static_cast<RecordedFrame&>(task);
+        Scope* const ended = frame.run->task_done(frame, worker);
+        return ended != nullptr ? settle(*ended, worker) : nullptr;
+    }
+    return complete(task, worker, failure.get());
+}
+
+void Completion::finish(Task& task, Worker& worker) {
+    // the last child of a task completes it: one after the other, however deep they are nested
+    for (Task* next = &task; next != nullptr;) {
+        const bool plain = !graph_.unwritten().any() && next->kind != TaskKind::recorded;
+        next = plain ? complete(*next, worker, nullptr) : complete_with_care(*next, worker);
+    }
+}
+
+void Completion::kernel_done(Task& task, Worker& worker) {
+    Scope* children = task.children.load(std::memory_order_acquire);
+    if (children != nullptr) {
+        finish_reductions(*children, worker);
+        // acq_rel: the thread that completes the task has seen all that its kernel and its children wrote
+        if (children->outstanding.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+        close_children(task, children);
+    }
+    finish(task, worker);
+}
+
+void Completion::leave(Scope& scope, Worker& worker) {
+    if (Task* owner = settle(scope, worker)) finish(*owner, worker);
 }
 
 void Completion::enqueued(Task& task) {
@@ -141,31 +171,13 @@ void Completion::enqueued(Task& task) {
         std::array<StreamPoint, DeviceWork::most_ends> ends;
         const std::size_t count = work.ends_for(*successor, ends);
         for (std::size_t i = 0; i < count; ++i) successor->waits.add(ends[i]);
-        if (target->pending.fetch_sub(1, std::memory_order_acq_rel) == 1) dispatch_.to_device(*target);
+        if (target->let_go(1)) dispatch_.to_device(*target);
     }
 }
 
 void Completion::hand_on(Worker& worker) {
     if (!worker.released.empty()) ready_.push(worker.released.data(), worker.released.size(), nullptr);
     worker.released.clear();
-}
-
-/// Counts the task as done. Returns the scope's owner if this was the last of its children.
-Task* Completion::settle(Scope& scope, Worker& worker) {
-    if (!scope.counts_outstanding) {
-        // release: pairs with Progress::completed(); only this place writes the counter
-        worker.completed.store(worker.completed.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-        return nullptr;
-    }
-    Task* owner = scope.owner;
-    const std::int64_t left = graph_.count_left(scope);
-    if (left == 0) {
-        close_children(*owner, &scope);
-        return owner;
-    }
-    // somebody may be waiting for just this; the scope may be gone by now and is only a name here
-    if (left == 1 && parking_.anyone_parked()) parking_.wake_scope(&scope);
-    return nullptr;
 }
 
 }  // namespace basalt::detail

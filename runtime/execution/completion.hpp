@@ -32,9 +32,11 @@ class Completion {
     void hand_on(Worker& worker);
 
   private:
-    Task* complete(Task& task, Worker& worker);
+    Task* complete(Task& task, Worker& worker, const std::string* failure);
+    Task* complete_with_care(Task& task, Worker& worker);
     void finish_reductions(Scope& children, Worker& worker);
     void close_children(Task& task, Scope* children);
+    void destroy_kernel(Task& task, Worker& worker);
     void clear_payload(Task& task, Worker& worker);
     void release_successors(std::uint64_t closed, const std::string* failure, Worker& worker);
     void spread(std::uint32_t edge, const Task& target, const std::string& failure);

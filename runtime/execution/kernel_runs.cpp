@@ -27,16 +27,10 @@ std::string place_text(const Worker& worker) {
 
 }  // namespace
 
-/// The team of a task that is no gang.
-const Team& KernelRuns::alone() {
-    static TeamBarrier barrier(1);
-    static const Team team(0, barrier);
-    return team;
-}
-
 bool KernelRuns::run(Task& task, Worker& worker, const Team& team, const KernelOps& ops, void* storage) {
+    const bool gang = team.size() > 1;
     // a thread that works for a gang, as a member or on its children, counts as busy with it (see GangHall)
-    const bool for_gang = team.size() > 1 || task.scope->inside_gang;
+    const bool for_gang = gang || task.scope->inside_gang;
     worker.gangs += for_gang ? 1 : 0;
     const bool measured = placed_ != nullptr && team.rank() == 0 && placed_->observes(task);
     const std::int64_t begin = measured ? TraceRecorder::now() : 0;
@@ -61,7 +55,7 @@ bool KernelRuns::run(Task& task, Worker& worker, const Team& team, const KernelO
     observers_.kernel_returned(task);
     worker.gangs -= for_gang ? 1 : 0;
     // no member may wait for this one any more
-    if (team.size() > 1) failed ? team.poison() : team.drop();
+    if (gang) failed ? team.poison() : team.drop();
     return failed;
 }
 

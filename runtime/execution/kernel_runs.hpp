@@ -25,8 +25,8 @@ class KernelRuns {
         graph_.pool().prefetch_successor(task);
         if (!may_run(task)) return;
         if (observes(task)) [[unlikely]]
-            return observed(task, worker, [&] { return run(task, worker, alone()); });
-        run(task, worker, alone());
+            return observed(task, worker, [&] { return run(task, worker, alone_); });
+        run(task, worker, alone_);
     }
     /// Runs a gang: has run() called by its members, and returns whether one of them failed.
     template <class F>
@@ -39,8 +39,8 @@ class KernelRuns {
     /// Runs the CPU kernel of a recorded task, which its recording keeps, on this thread alone. It may run.
     void run_recorded(Task& task, Worker& worker, const KernelOps& ops, void* storage) {
         if (observers_.any()) [[unlikely]]
-            return observed(task, worker, [&] { return run(task, worker, alone(), ops, storage); });
-        run(task, worker, alone(), ops, storage);
+            return observed(task, worker, [&] { return run(task, worker, alone_, ops, storage); });
+        run(task, worker, alone_, ops, storage);
     }
     /// Whether somebody observes tasks.
     bool observed() const { return observers_.any(); }
@@ -49,7 +49,6 @@ class KernelRuns {
     void run_on_device(Task& task, Stream stream);
 
   private:
-    static const Team& alone();
     bool observes(const Task& task) const {
         return observers_.any() && (is_users(task.kind) || task.kind == TaskKind::step);
     }
@@ -70,6 +69,8 @@ class KernelRuns {
     TaskGraph& graph_;
     Observers& observers_;
     PlacedTasks* const placed_;
+    TeamBarrier barrier_of_one_{1};
+    const Team alone_{0, barrier_of_one_};  ///< the team of a task that is no gang
 };
 
 }  // namespace basalt::detail

@@ -104,6 +104,24 @@ class AccessMap {
         }
     }
 
+    /// visit(task) for those with which a task would commute that commutes on the region now: tasks, and what joins
+    /// several of them.
+    template <class F>
+    void for_each_commuting(const BoundAccess& region, const F& visit) const {
+        const auto visit_segment = [&](const Segment& segment) {
+            if (!segment.commuting || segment.end <= region.row_begin || region.row_end <= segment.begin) return;
+            for (const TaskRef member : segment.group) visit(member);
+        };
+        if (!cut_) {
+            if (used_ && only_begin_ < region.col_end && region.col_begin < only_end_) visit_segment(only_);
+            return;
+        }
+        for (const Band& band : bands_) {
+            if (region.col_end <= band.begin || band.end <= region.col_begin) continue;
+            for (const Segment& segment : band.segments) visit_segment(segment);
+        }
+    }
+
     /// Segments at present, for tests.
     std::size_t segments() const;
 

@@ -103,16 +103,9 @@ bool NewTask::link_on_devices(Task& before, const DeviceWork& work, std::uint64_
 inline bool NewTask::push_edge(Task& before, std::uint64_t& head, TaskRef predecessor, std::uint32_t mark) {
     std::uint32_t* next = nullptr;
     const std::uint32_t edge = new_edge(next);
-    do {
-        if (Task::generation_of(head) != predecessor.generation) {
-            take_back_edge();
-            return false;
-        }
-        *next = static_cast<std::uint32_t>(head);
-        // release: the predecessor's worker must see `*next` and everything this task needs before `pending`
-    } while (!before.successors.compare_exchange_weak(head, (head >> 32) << 32 | edge | mark, std::memory_order_release,
-                                                      std::memory_order_acquire));
-    return true;
+    if (before.push_edge(head, predecessor.generation, edge | mark, *next)) return true;
+    take_back_edge();
+    return false;
 }
 
 /// The edge stays unused; the next one takes its place.

@@ -55,7 +55,7 @@ class NewTask final : public DependencySink {
             return true;
         }
         // acq_rel: gathers what completed predecessors wrote, publishes the task to the one that completes last
-        return task_->pending.fetch_sub(held - edges_, std::memory_order_acq_rel) == held - edges_;
+        return task_->let_go(held - edges_);
     }
     /// The slot goes back to the pool: no edge leads to the task, nor does any map know of it.
     void give_up() { graph_.pool().give_back(cache_, task_->slot); }

@@ -58,10 +58,16 @@ bool Reduction::has_tasks_of(const Scope& graph) const {
     return std::find(graphs_.begin(), graphs_.end(), &graph) != graphs_.end();
 }
 
+/// The entry of a map stays where it is, so only the look-up needs the lock.
+HostBuffer& Reduction::copy_of_thread() {
+    const Worker& worker = *ThreadContext::worker_of(graph_);
+    if (worker.post != Worker::Post::spare) return copies_[static_cast<std::size_t>(worker.place)];
+    const std::lock_guard guard(spares_lock_);
+    return spare_copies_[worker.number];
+}
+
 void* Reduction::copy_for(const Share& share) {
-    const std::size_t number =
-        deterministic_ ? share.copy : static_cast<std::size_t>(ThreadContext::worker_of(graph_)->place);
-    HostBuffer& copy = copies_[number];
+    HostBuffer& copy = deterministic_ ? copies_[share.copy] : copy_of_thread();
     if (copy.data() == nullptr) {
         HostBuffer fresh(ops_.element_size * static_cast<std::size_t>(shape_.rows * shape_.cols));
         ops_.initialise(fresh.data(), shape_.without_gaps(), identity_.data());
@@ -84,8 +90,10 @@ void Reduction::combine_range(std::size_t begin, std::size_t end) noexcept {
 }
 
 void Reduction::combine_pair(std::size_t first, std::size_t second) noexcept {
-    HostBuffer& into = copies_[first];
-    HostBuffer from = std::move(copies_[second]);
+    combine_copies(copies_[first], std::move(copies_[second]));
+}
+
+void Reduction::combine_copies(HostBuffer& into, HostBuffer from) noexcept {
     if (from.data() == nullptr) return;
     if (into.data() == nullptr) {
         into = std::move(from);
@@ -99,6 +107,8 @@ void Reduction::combine_pair(std::size_t first, std::size_t second) noexcept {
 }
 
 void Reduction::finish() noexcept {
+    // few: a spare thread works only while a task waits with a limit
+    for (auto& [number, copy] : spare_copies_) combine_copies(copies_[0], std::move(copy));
     if (copies_[0].data() == nullptr) return;
     try {
         ops_.combine(target_, shape_, copies_[0].data(), shape_.without_gaps());
@@ -109,6 +119,7 @@ void Reduction::finish() noexcept {
 
 std::string Reduction::end() noexcept {
     std::vector<HostBuffer>().swap(copies_);
+    spare_copies_.clear();
     const std::lock_guard guard(error_lock_);
     return std::exchange(error_, {});
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -22,9 +23,9 @@ class TaskGraph;
 /// it is open) and the tasks that combine share it. The tasks that reduce only refer to it: those that combine come
 /// behind them.
 ///
-/// The lock of the program order guards all but the copies. A copy belongs to the worker that has its number, or, if
-/// the order is deterministic, to the tasks that share it, which run one after the other; then to the tasks that
-/// combine. Dependencies order these uses.
+/// The lock of the program order guards all but the copies. A copy belongs to the worker of its place, or, if the order
+/// is deterministic, to the tasks that share it, which run one after the other; then to the tasks that combine.
+/// Dependencies order these uses. Spare threads share a place, so each of them has a copy of its own besides.
 class Reduction : public std::enable_shared_from_this<Reduction> {
   public:
     /// What a task's kernel knows of it.
@@ -76,7 +77,7 @@ class Reduction : public std::enable_shared_from_this<Reduction> {
     void combine_range(std::size_t begin, std::size_t end) noexcept;
     /// Combines two copies, into the first.
     void combine_pair(std::size_t first, std::size_t second) noexcept;
-    /// Combines copy 0 with what is in the region.
+    /// Combines copy 0, and those of spare threads, with what is in the region.
     void finish() noexcept;
     /// Frees the copies. What was thrown meanwhile; empty if nothing was.
     std::string end() noexcept;
@@ -87,6 +88,8 @@ class Reduction : public std::enable_shared_from_this<Reduction> {
   private:
     static constexpr std::size_t deterministic_copies = 32;
 
+    /// `from` may be empty, and so may `into`, which takes it over then.
+    void combine_copies(HostBuffer& into, HostBuffer from) noexcept;
     void note_error() noexcept;
 
     const TaskGraph& graph_;
@@ -106,8 +109,12 @@ class Reduction : public std::enable_shared_from_this<Reduction> {
     std::vector<const Scope*> graphs_;
     std::vector<Share> shares_;
 
-    std::vector<HostBuffer> copies_;  ///< those that nobody has used are empty
-    std::mutex error_lock_;           // guards error_, which several tasks that combine may set
+    HostBuffer& copy_of_thread();
+
+    std::vector<HostBuffer> copies_;          ///< those that nobody has used are empty
+    std::mutex spares_lock_;                  // guards the map, not the copies in it
+    std::map<int, HostBuffer> spare_copies_;  ///< by Worker::number
+    std::mutex error_lock_;                   // guards error_, which several tasks that combine may set
     std::string error_;
 };
 

@@ -166,6 +166,30 @@ struct alignas(64) Task {
     static std::uint64_t after(std::uint64_t word) {
         return ((static_cast<std::uint64_t>(generation_of(word)) + 1) << 32 & ~enqueued) | no_edge;
     }
+    /// Pushes an edge onto the list unless the task of that generation has completed: then false. `head`: the list when
+    /// it was last looked at (acquire), afterwards as it was just before. `next`: where the edge keeps the one behind
+    /// it.
+    bool push_edge(std::uint64_t& head, std::uint32_t generation, std::uint32_t edge, std::uint32_t& next) {
+        do {
+            if (generation_of(head) != generation) return false;
+            next = static_cast<std::uint32_t>(head);
+            // release: the predecessor's worker must see `next` and everything the successor needs before `pending`
+        } while (!successors.compare_exchange_weak(head, (head >> 32) << 32 | edge, std::memory_order_release,
+                                                   std::memory_order_acquire));
+        return true;
+    }
+    /// The task has completed: closes the list for its generation, and returns it.
+    std::uint64_t close_successors() {
+        const std::uint64_t next_tenant = after(successors.load(std::memory_order_relaxed));
+        // release: who finds the generation advanced sees what the task wrote; acquire: the edges' contents
+        return successors.exchange(next_tenant, std::memory_order_acq_rel);
+    }
+    /// Takes back `count` of what holds the task; true: nothing does any more.
+    bool let_go(std::int32_t count) {
+        // acq_rel: the last predecessor passes on what all of them wrote
+        return pending.fetch_sub(count, std::memory_order_acq_rel) == count;
+    }
+
     std::uint32_t generation() const { return generation_of(successors.load(std::memory_order_relaxed)); }
     DeviceWork* on_device() const { return device_work.load(std::memory_order_relaxed); }
     TaskRef ref() const { return {slot, generation()}; }

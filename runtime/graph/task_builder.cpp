@@ -32,8 +32,19 @@ void give_back_unused(Version& version) {
 
 }  // namespace
 
+void TaskBuilder::lose_overwritten() {
+    const std::string why = "submit() refused task '" + task_label(task()) + "', which was to overwrite it";
+    for (std::uint32_t i = 0; i < access_count(); ++i) {
+        const BoundAccess& access = access_begin()[i];
+        if (access.mode == AccessMode::write && access.version->datum->shares_memory) {
+            graph_.unwritten().lose(access, why);
+        }
+    }
+}
+
 void TaskBuilder::give_up() {
     Task& task = new_.task();
+    if (gives_up_contents_) lose_overwritten();
     graph_.pool().give_back_accesses(cache_, task);
     task.more_accesses = nullptr;
     task.access_count = 0;

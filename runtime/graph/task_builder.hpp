@@ -44,6 +44,7 @@ class TaskBuilder {
     TaskBuilder(const TaskBuilder&) = delete;
     TaskBuilder& operator=(const TaskBuilder&) = delete;
 
+    TaskGraph& graph() { return graph_; }
     Task& task() { return new_.task(); }
     const Task& task() const { return new_.task(); }
     const BoundAccess* access_begin() const { return task().access_begin(); }
@@ -89,6 +90,8 @@ class TaskBuilder {
     void keep_at_home(std::uint32_t count) { at_home_ = count; }
     /// Where the task uses the data of access `i`, when it runs on `node`.
     Node node_of_access(std::uint32_t i, Node node) const { return i < at_home_ ? host_node : node; }
+    /// What the task overwrites has no contents until it runs. They are lost if it does not enter the graph.
+    void gives_up_contents() { gives_up_contents_ = true; }
     /// See NewTask::wait_for().
     void wait_for(TaskRef task) { new_.wait_for(task); }
 
@@ -103,6 +106,8 @@ class TaskBuilder {
     /// task's share. Throws UsageError where the task uses a part of the region in another way, too.
     void join_reductions(const AccessRecord* records, std::size_t count, const KernelOps& ops, const void* source,
                          void** bases, int workers);
+    /// Of the reduce accesses, in their order.
+    std::span<const std::shared_ptr<Reduction>> reductions() const { return reductions_; }
     void store_kernel(const KernelOps& ops, void* source, void* const* bases) {
         if (!Task::fits_inline(ops)) return store_in_block(ops, source, bases);
         ops.construct(task().kernel.data(), source, bases);
@@ -139,6 +144,7 @@ class TaskBuilder {
     }
     void record_reduction(AccessMap& map, const BoundAccess& access, const std::shared_ptr<Reduction>& reduction);
     void give_up();
+    void lose_overwritten();
     void store_in_block(const KernelOps& ops, void* source, void* const* bases);
     Version& rename(Datum& datum);
     void make_edges_to_followed();
@@ -154,11 +160,12 @@ class TaskBuilder {
     NewTask new_;
     std::uint32_t at_home_ = 0;
     bool shares_memory_ = false;
+    bool gives_up_contents_ = false;
     Stage stage_ = Stage::filled_in;
     std::span<const TaskHandle> followed_{};
     NewTask::Follow how_ = NewTask::Follow::if_succeeds;
     VersionList fresh_versions_;
-    std::vector<std::shared_ptr<Reduction>> reductions_;  ///< of the reduce accesses, in their order
+    std::vector<std::shared_ptr<Reduction>> reductions_;
 };
 
 }  // namespace basalt::detail

@@ -27,7 +27,7 @@ TaskGraph::TaskGraph(RunnableTasks& runnable) : runnable_(runnable), root_(next_
 void TaskGraph::refuse_where_closed(const ThreadContext& context) {
     if (!context.is_closed()) return;
     throw UsageError("task '" + task_label(*context.task()) + "': the runtime is used inside " +
-                     (context.inside_hook() ? "a hook, which may not do that"
+                     (context.inside_hook() ? "a hook or policy, which may not do that"
                                             : "its GPU kernel, which may only enqueue work on its stream"));
 }
 

@@ -11,8 +11,9 @@ class TaskGraph;
 /// a task of one runtime may use another one.
 class ThreadContext {
   public:
-    /// `worker`: the place that the thread works; nullptr inside a device kernel or a hook. `task`: nullptr between
-    /// tasks. `ended`: the task whose kernel is being destroyed, between tasks; the task itself inside a hook.
+    /// `worker`: the place that the thread works; nullptr inside a device kernel, a hook or a policy. `task`: nullptr
+    /// between tasks. `ended`: the task whose kernel is being destroyed, between tasks; the task itself inside a hook
+    /// or policy.
     ThreadContext(TaskGraph& graph, Worker* worker, Task* task, const Task* ended = nullptr)
         : ThreadContext(graph, worker, task, ended, false) {}
     /// Inside a step of the coroutine that is the task.
@@ -26,7 +27,7 @@ class ThreadContext {
     Worker* worker() const { return worker_; }
     Task* task() const { return task_; }
     const Task* ended() const { return ended_; }
-    /// Inside a device kernel or a hook, which may not use the runtime.
+    /// Inside a device kernel, a hook or a policy, which may not use the runtime.
     bool is_closed() const { return task_ != nullptr && worker_ == nullptr; }
     bool inside_hook() const { return is_closed() && ended_ != nullptr; }
     bool inside_coroutine() const { return coroutine_; }

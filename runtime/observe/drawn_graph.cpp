@@ -49,48 +49,60 @@ class DrawnGraph::Sink final : public DependencySink {
     Sink(DrawnGraph& graph, std::uint32_t self, const Use& use) : graph_(graph), self_(self), use_(use) {}
 
     void depend_on(TaskRef predecessor) override {
-        for_each_task(predecessor, [&](std::uint32_t task) { graph_.add_hazard(task, self_, use_); });
+        for (const std::uint32_t task : graph_.tasks_of(predecessor)) graph_.add_hazard(task, self_, use_);
     }
     bool completed(TaskRef) const override { return false; }
     TaskRef join(const TaskGroup& tasks) override {
         std::vector<std::uint32_t> members;
         for (const TaskRef member : tasks) {
-            for_each_task(member, [&](std::uint32_t task) { members.push_back(task); });
+            const std::vector<std::uint32_t> more = graph_.tasks_of(member);
+            members.insert(members.end(), more.begin(), more.end());
         }
         graph_.groups_.push_back(std::move(members));
         return {first_group + static_cast<std::uint32_t>(graph_.groups_.size() - 1), 0};
     }
-    TaskRef close(Reduction&) override { return {}; }  // the drawing knows no reductions, see add_hazards()
+    TaskRef close(Reduction&) override { return {}; }  // its maps know no reductions, see add_hazards()
 
   private:
-    template <class F>
-    void for_each_task(TaskRef task, const F& visit) const {
-        if (!task.valid()) return;
-        if (task.slot < first_group) return visit(task.slot);
-        for (const std::uint32_t member : graph_.groups_[task.slot - first_group]) visit(member);
-    }
-
     DrawnGraph& graph_;
     const std::uint32_t self_;
     const Use& use_;
 };
 
-void DrawnGraph::note(const Task& task, std::span<const TaskHandle> after) {
+/// The task, or those that an access map joined.
+std::vector<std::uint32_t> DrawnGraph::tasks_of(TaskRef task) const {
+    if (!task.valid()) return {};
+    return task.slot < first_group ? std::vector{task.slot} : groups_[task.slot - first_group];
+}
+
+void DrawnGraph::note(const Task& task, std::span<const TaskHandle> after, Reductions reductions) {
     // relaxed: a number, and nothing else depends on it
     const std::uint64_t number = submitted_.fetch_add(1, std::memory_order_relaxed);
     if (number < drawing_.first || number - drawing_.first >= drawing_.count) return;
     const std::lock_guard guard(lock_);
-    add(task, number, after);
+    add(task, number, after, reductions);
 }
 
-void DrawnGraph::add(const Task& task, std::uint64_t number, std::span<const TaskHandle> after) {
+DrawnGraph::Use DrawnGraph::use_of(const BoundAccess& access) {
+    const Datum& datum = *access.version->datum;
+    const Datum& array = datum.whole != nullptr ? *datum.whole->datum : datum;
+    BoundAccess in_array = access;
+    in_array.row_begin += datum.first_row;
+    in_array.row_end += datum.first_row;
+    in_array.col_begin = static_cast<std::int32_t>(datum.first_col + access.col_begin);
+    in_array.col_end = static_cast<std::int32_t>(datum.first_col + access.col_end);
+    return {&array, array.generation.load(std::memory_order_relaxed), in_array, datum.name};
+}
+
+void DrawnGraph::add(const Task& task, std::uint64_t number, std::span<const TaskHandle> after, Reductions reductions) {
     const auto self = static_cast<std::uint32_t>(nodes_.size());
     Node& node = nodes_.emplace_back();
     node.label = task_label(task) + "\n#" + std::to_string(number);
     const BoundAccess* access = task.access_begin();
+    auto reduction = reductions.begin();
     for (std::uint32_t i = 0; i < task.access_count; ++i) {
-        const Datum* datum = access[i].version->datum;
-        node.uses.push_back({datum, datum->generation.load(std::memory_order_relaxed), access[i], datum->name});
+        Use& use = node.uses.emplace_back(use_of(access[i]));
+        if (use.access.mode == AccessMode::reduce) use.reduction = *reduction++;
     }
     by_ref_[packed(task.ref())] = self;
     if (const Task* owner = task.scope->owner) {
@@ -107,26 +119,54 @@ void DrawnGraph::add(const Task& task, std::uint64_t number, std::span<const Tas
 void DrawnGraph::add_hazards(std::uint32_t self, std::uint64_t order) {
     for (const Use& use : nodes_[self].uses) {
         AccessMap& map = maps_[{order, use.datum, use.generation}];
-        Sink sink(*this, self, use);
+        std::optional<std::uint32_t> newest;
         BoundAccess access = use.access;
-        if (commutes(access)) access.mode = AccessMode::commute;  // tasks that reduce stand side by side, too
+        if (commutes(access)) {
+            newest = join_group(use, map);
+            access.mode = AccessMode::commute;  // tasks of one reduction stand side by side, too
+        }
+        Sink sink(*this, self, use);
         map.record({self, 0}, access, sink);
-        if (commutes(access)) add_commuting(self, use, map);
+        if (newest) add_edge(*newest, self, Arrow::commute, std::string(mode_name(use.access.mode)) + " " + use.name);
     }
 }
 
-/// The tasks commute with the newest one before it that is in the same group.
-void DrawnGraph::add_commuting(std::uint32_t self, const Use& use, const AccessMap& map) {
+/// Whether the order of two tasks with these uses of one region does not matter.
+bool DrawnGraph::in_one_group(const Use& one, const Use& other) {
+    return one.access.mode == other.access.mode && !one.reduction.owner_before(other.reduction) &&
+           !other.reduction.owner_before(one.reduction);
+}
+
+/// The newest task with which a task with this use commutes; empty if there is none. If tasks commute on the region
+/// that are of another group, they are all in front of the new task: the map knows them as its last writer then.
+std::optional<std::uint32_t> DrawnGraph::join_group(const Use& use, AccessMap& map) {
+    std::vector<std::uint32_t> others;
     std::optional<std::uint32_t> newest;
-    map.for_each_user([&](TaskRef user, bool) {
-        const std::uint32_t task = user.slot < first_group ? user.slot : groups_[user.slot - first_group].back();
-        const std::vector<Use>& uses = nodes_[task].uses;
-        const bool in_group = std::any_of(uses.begin(), uses.end(), [&](const Use& other) {
-            return other.datum == use.datum && commutes(other.access) && regions_overlap(other.access, use.access);
-        });
-        if (task < self && in_group) newest = std::max(newest.value_or(task), task);
+    map.for_each_commuting(use.access, [&](TaskRef member) {
+        for (const std::uint32_t task : tasks_of(member)) {
+            for (const Use& earlier : nodes_[task].uses) {
+                if (earlier.datum != use.datum || !regions_overlap(earlier.access, use.access)) continue;
+                if (in_one_group(earlier, use)) {
+                    newest = std::max(newest.value_or(task), task);
+                } else {
+                    others.push_back(task);
+                }
+            }
+        }
     });
-    if (newest) add_edge(*newest, self, Arrow::commute, std::string(mode_name(use.access.mode)) + " " + use.name);
+    if (others.empty()) return newest;
+    class Nobody final : public DependencySink {
+      public:
+        void depend_on(TaskRef) override {}
+        bool completed(TaskRef) const override { return false; }
+        TaskRef join(const TaskGroup&) override { return {}; }
+        TaskRef close(Reduction&) override { return {}; }
+    } nobody;
+    groups_.push_back(std::move(others));
+    BoundAccess written = use.access;
+    written.mode = AccessMode::readwrite;
+    map.record({first_group + static_cast<std::uint32_t>(groups_.size() - 1), 0}, written, nobody);
+    return std::nullopt;
 }
 
 /// A task that reads and writes depends on an earlier writer by what it reads.

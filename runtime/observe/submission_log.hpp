@@ -19,10 +19,11 @@ class SubmissionLog {
 
     /// Whether there is anything to keep. Does not change.
     bool is_on() const { return diary_ || drawing_; }
-    /// A task of the user's is being submitted, to run after some others; under its order's lock.
-    void note(const Task& task, std::span<const TaskHandle> after) {
+    /// A task of the user's is being submitted, to run after some others and to take part in reductions; under its
+    /// order's lock.
+    void note(const Task& task, std::span<const TaskHandle> after, DrawnGraph::Reductions reductions) {
         if (diary_) diary_->note(task);
-        if (drawing_) drawing_->note(task, after);
+        if (drawing_) drawing_->note(task, after, reductions);
     }
 
     const std::optional<Diary>& diary() const { return diary_; }

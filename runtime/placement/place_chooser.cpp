@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/graph/thread_context.hpp"
 #include "runtime/memory/coherence.hpp"
 #include "runtime/trace/trace_recorder.hpp"
 
@@ -11,7 +12,7 @@ namespace {
 
 // The plan's time for a task whose time is not known: less than real tasks take, because a plan that is too short is
 // corrected as tasks complete, and one that is too long holds up whatever depends on them.
-constexpr PlacePlan::Time assumed_ns = 20'000;
+constexpr PlacePlan::Time assumed_task_ns = 20'000;
 
 constexpr double nanosecond = 1e-9;
 
@@ -83,7 +84,7 @@ PlaceChooser::PlaceChooser(std::unique_ptr<Policy> policy, std::string name, con
     if (observed_ != Observed::none) placed_.emplace(plan_);
 }
 
-Node PlaceChooser::choose(const TaskBuilder& task, const TaskOptions& options, std::span<const Node> nodes) {
+Node PlaceChooser::choose(TaskBuilder& task, const TaskOptions& options, std::span<const Node> nodes) {
     pending_.model = nullptr;
     if (nodes.size() == 1 && observed_ != Observed::all) return nodes.front();
     offers_.clear();
@@ -97,7 +98,11 @@ Node PlaceChooser::choose(const TaskBuilder& task, const TaskOptions& options, s
         known.emplace(OfTask{models_.find(options.name.c_str(), size), size, TraceRecorder::now()});
         for (std::size_t i = 0; i < nodes.size(); ++i) add_times(offers_[i], task, nodes[i], *known);
     }
-    const std::size_t chosen = policy_->choose({options.name.c_str(), options.priority, size, offers_});
+    const std::size_t chosen = [&] {
+        // as inside a hook: the lock of the program order is held, on which submit() would wait for ever
+        const ThreadContext inside(task.graph(), nullptr, &task.task(), &task.task());
+        return policy_->choose({options.name.c_str(), options.priority, size, offers_});
+    }();
     if (chosen >= nodes.size()) {
         throw UsageError("policy '" + name_ + "' chooses offer " + std::to_string(chosen) + " for task '" +
                          options.name.c_str() + "'; allowed is 0 to " + std::to_string(nodes.size() - 1));
@@ -107,7 +112,7 @@ Node PlaceChooser::choose(const TaskBuilder& task, const TaskOptions& options, s
         pending_.now = known->now;
         pending_.model = &known->found.model;
         const auto seconds = offers_[chosen].seconds;
-        pending_.duration = seconds ? static_cast<PlacePlan::Time>(*seconds / nanosecond) : assumed_ns;
+        pending_.duration = seconds ? static_cast<PlacePlan::Time>(*seconds / nanosecond) : assumed_task_ns;
         find_copies(task, pending_.node, pending_.now, pending_.copies);
     }
     return nodes[chosen];

@@ -36,7 +36,7 @@ class PlaceChooser {
 
     /// One of `nodes`, those where the task may run. The policy is not asked if it does not want to be. Throws what the
     /// policy throws, and UsageError if it chooses something else.
-    Node choose(const TaskBuilder& task, const TaskOptions& options, std::span<const Node> nodes);
+    Node choose(TaskBuilder& task, const TaskOptions& options, std::span<const Node> nodes);
     /// The task for which choose() was called last enters the graph.
     void commit(const TaskBuilder& task);
 

@@ -204,8 +204,9 @@ def solve_refuses_what_it_cannot_solve(folder):
         for option in ("--single-update-task", "--broadcast-from-host", "--plain-solve"):
             expect_refused(basalt("solve", "--n", "9", "--matrix", "spd", "--method", method, option), option,
                            f"with --method {method}; allowed: --method lu")
-    for size in ("1000000000000 0 0", "0 1000000000000 0"):
-        no_elements = write_matrix(folder, "long.mtx", [size])
+    for size, banner in (("1000000000000 0 0", "coordinate real general"), ("0 1000000000000 0", "coordinate real general"),
+                         ("0 1000000000000", "array real general")):
+        no_elements = write_matrix(folder, "long.mtx", [size], banner)
         expect_refused(basalt("solve", no_elements), "needs 40000000000000 bytes", "available", status=3)
     expect_refused(basalt("solve", a, "-o", "/nowhere/x"), "-o", "/nowhere/x")
     expect_refused(basalt("solve", a, "-o", "-"), '-o = "-"')

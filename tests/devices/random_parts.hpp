@@ -1,6 +1,6 @@
 #pragma once
 
-// Random programs on blocks of arrays: tasks on cores and emulated GPUs use arrays as a whole and in several
+// Random programs on blocks of arrays: tasks on cores and GPUs use arrays as a whole and in several
 // partitions, in any order, and each result is compared with a serial run.
 
 #include <algorithm>
@@ -13,6 +13,7 @@
 
 #include "basalt/array2d.hpp"
 #include "basalt/runtime.hpp"
+#include "tests/devices/parts_kernel.hpp"
 #include "tests/runtime/random_graph/random.hpp"
 
 namespace basalt_tests {
@@ -145,11 +146,16 @@ class PartedArray {
     std::vector<basalt::Partition<Word>> partitions_;
 };
 
-/// One random program. `failures`: some of its tasks throw, or the devices fail.
+/// One random program.
 class PartsProgram {
   public:
-    PartsProgram(basalt::Runtime& runtime, std::uint64_t seed, bool failures)
-        : runtime_(runtime), random_(seed), failures_(failures) {
+    struct Options {
+        bool failures = false;  ///< some of its tasks throw, or the devices fail
+        /// A task's kernel on real GPUs; nullptr where there are none.
+        void (*on_gpus)(basalt::Stream, const PartsWork&) = nullptr;
+    };
+    PartsProgram(basalt::Runtime& runtime, std::uint64_t seed, const Options& options)
+        : runtime_(runtime), random_(seed), failures_(options.failures), on_gpus_(options.on_gpus) {
         for (int i = random_.between(1, 3); i > 0; --i) arrays_.emplace_back(runtime, random_, random_.one_in(2));
     }
 
@@ -245,8 +251,12 @@ class PartsProgram {
             for (const auto& view : writes) overwrite(view, sum);
         };
         try {
-            runtime_.submit({.name = "parts", .place = any_place()}, read(reads), write(writes), readwrite(changes),
-                            kernel, basalt::cuda([](basalt::Stream) {}));
+            runtime_.submit(
+                {.name = "parts", .place = any_place()}, read(reads), write(writes), readwrite(changes), kernel,
+                basalt::cuda([salt, on_gpus = on_gpus_](basalt::Stream stream, basalt::Views<const Word> reads,
+                                                        basalt::Views<Word> writes, basalt::Views<Word> changes) {
+                    on_gpus(stream, gathered(salt, reads, writes, changes));
+                }));
         } catch (const basalt::DeviceError& error) {
             note(error);
             return;
@@ -255,6 +265,23 @@ class PartsProgram {
         for (const auto& [array, w] : read_windows) fold(SerialView{*array, w}, sum);
         for (const auto& [array, w] : changed) change(SerialView{*array, w}, sum);
         for (const auto& [array, w] : written) overwrite(SerialView{*array, w}, sum);
+    }
+
+    static PartsWork gathered(Word salt, const basalt::Views<const Word>& reads, const basalt::Views<Word>& writes,
+                              const basalt::Views<Word>& changes) {
+        PartsWork work;
+        work.salt = salt;
+        PartsWork::Elements* next = work.views;
+        const auto add = [&](const auto& views) {
+            for (const auto& v : views) {
+                *next++ = {const_cast<Word*>(v.data()), v.rows(), v.cols(), v.row_stride(), v.col_stride()};
+            }
+            return static_cast<int>(views.size());
+        };
+        work.reads = add(reads);
+        work.changes = add(changes);
+        work.writes = add(writes);
+        return work;
     }
 
     struct SerialView {
@@ -287,6 +314,7 @@ class PartsProgram {
     basalt::Runtime& runtime_;
     Random random_;
     const bool failures_;
+    void (*const on_gpus_)(basalt::Stream, const PartsWork&);
     bool lost_ = false;  ///< something failed, so that data may have no contents
     std::string complaint_;
     std::vector<PartedArray> arrays_;

@@ -50,7 +50,7 @@ void run(std::uint64_t first, std::uint64_t last, bool failures) {
             runtime.reset();
             runtime = setting.runtime();
         }
-        const std::string complaint = PartsProgram(*runtime, seed, failures).run(60);
+        const std::string complaint = PartsProgram(*runtime, seed, {.failures = failures}).run(60);
         if (!complaint.empty()) FAIL(label + ": " + complaint);
         if (failures) {  // logs what no wait() has seen
             try {

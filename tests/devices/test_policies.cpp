@@ -165,6 +165,25 @@ TEST_CASE("what a policy throws leaves submit, as does an offer that does not ex
     CHECK(x.host_view()[0] == 1);
 }
 
+TEST_CASE("a policy may not use the runtime", "[sanitize]") {
+    const Watchdog watchdog;
+    Runtime* runtime = nullptr;
+    Array<double>* other = nullptr;
+    std::vector<std::string> refused;
+    Runtime rt(TestPolicy::config(Observed::all, [&](const TaskToPlace&) -> std::size_t {
+        refused = {error_of<UsageError>([&] { runtime->submit({}, [] {}); }),
+                   error_of<UsageError>([&] { runtime->wait(); }), error_of<UsageError>([&] { other->host_view(); })};
+        return 1;
+    }));
+    Array<double> x(rt, 10);
+    Array<double> y(rt, 10);
+    runtime = &rt;
+    other = &y;
+    CHECK(where(rt, x, {.name = "add"}) == 0);
+    CHECK(refused.size() == 3);
+    for (const std::string& why : refused) CHECK(mentions(why, "'add'"));
+}
+
 TEST_CASE("a policy that observes tasks sees queues and learnt times", "[sanitize]") {
     const Watchdog watchdog;
     Runtime rt(TestPolicy::config(Observed::choices, last, 1));

@@ -1,10 +1,12 @@
 // Coroutines: kernels that co_await tasks without blocking a thread.
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "basalt/array.hpp"
@@ -318,4 +320,44 @@ TEST_CASE("threads submit coroutines that wait for each other's tasks", "[saniti
     work(1);
     for (std::thread& thread : others) thread.join();
     CHECK(sum == threads * 5L * each * (each - 1) / 2);
+}
+
+TEST_CASE("a coroutine that reduces needs a copy that no other task uses meanwhile", "[sanitize]") {
+    const Watchdog watchdog;
+    Runtime rt(small_machine());
+    Array<long> x(rt, 1, "x");
+    rt.submit({}, write(x), [](View<long> x) { x[0] = 1; });
+    const auto add = [&rt](View<long> x) -> Routine<> {
+        ++x[0];
+        co_await rt.submit({}, [] {});  // goes on on any worker
+        ++x[0];
+    };
+    CHECK(mentions(error_of<UsageError>([&] { rt.submit({.name = "adds"}, reduce(x, 0, std::plus<>()), add); }),
+                   "task 'adds' is a coroutine and reduces with Order::any"));
+    for (int i = 0; i < 100; ++i) rt.submit({}, reduce(x, 0, std::plus<>(), Order::deterministic), add);
+    rt.wait();
+    CHECK(x.host_view()[0] == 201);
+}
+
+TEST_CASE("a kernel that returns no coroutine fails, and so does co_await of what is empty", "[sanitize]") {
+    const Watchdog watchdog;
+    Runtime rt(small_machine());
+    const auto failure = [&rt](const auto& kernel) {
+        const std::string text = error_of<TaskError>([&] { rt.submit({.name = "empty"}, kernel).wait(); });
+        CHECK_THROWS_AS(rt.wait(), TaskError);
+        return text;
+    };
+    CHECK(mentions(failure([] { return Routine<>(); }), "the kernel returned an empty Routine"));
+    CHECK(mentions(failure([] { return Routine<int>(); }), "the kernel returned an empty Routine"));
+    CHECK(mentions(failure([]() -> Routine<> {
+                       Routine<int> inner;
+                       co_await std::move(inner);
+                   }),
+                   "co_await of an empty Routine"));
+    CHECK(mentions(failure([&rt]() -> Routine<> {
+                       Future<int> value = rt.submit({}, [] { return 1; });
+                       co_await value;
+                       co_await value;
+                   }),
+                   "co_await of an empty Future"));
 }

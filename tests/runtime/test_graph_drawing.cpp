@@ -1,6 +1,7 @@
 // Drawings of the graph in DOT.
 #include <algorithm>
 #include <cctype>
+#include <functional>
 #include <map>
 #include <set>
 #include <stdexcept>
@@ -174,6 +175,64 @@ TEST_CASE("a drawing shows every hazard by its name, whenever the tasks ran", "[
                              {"c2\n#7", "other part\n#10", "WaW x"},
                              {"c3\n#8", "other part\n#10", "WaW x"}});
     CHECK(dot.attributes_of.at("commute x").at("dir") == "none");
+}
+
+TEST_CASE("a drawing shows hazards between an array and blocks of different partitions", "[sanitize]") {
+    const Watchdog watchdog;
+    const bool one_by_one = GENERATE(false, true);
+    CAPTURE(one_by_one);
+    Runtime rt(drawn());
+    Array<int> x(rt, 6, "x");
+    const auto halves = x.split(2), thirds = x.split(3);
+    const auto submit = [&](TaskName name, const auto& access) {
+        rt.submit({.name = name}, access, nothing);
+        if (one_by_one) rt.wait();  // nothing is left to wait for
+    };
+    submit("all", write(x));
+    submit("half 0", readwrite(halves[0]));
+    submit("half 1", readwrite(halves[1]));
+    submit("third 0", read(thirds[0]));
+    submit("third 1", readwrite(thirds[1]));
+    submit("third 2", read(thirds[2]));
+    submit("sum", read(x));
+    rt.wait();
+    const Dot dot(rt.drawing());
+    std::set<std::pair<std::string, std::string>> arrows;
+    for (const auto& [from, to, label] : dot.edges) arrows.emplace(from, to);
+    CHECK(arrows == std::set<std::pair<std::string, std::string>>{{"all\n#0", "half 0\n#1"},
+                                                                  {"all\n#0", "half 1\n#2"},
+                                                                  {"half 0\n#1", "third 0\n#3"},
+                                                                  {"half 0\n#1", "third 1\n#4"},
+                                                                  {"half 1\n#2", "third 1\n#4"},
+                                                                  {"half 1\n#2", "third 2\n#5"},
+                                                                  {"half 0\n#1", "sum\n#6"},
+                                                                  {"half 1\n#2", "sum\n#6"},
+                                                                  {"third 1\n#4", "sum\n#6"}});
+}
+
+TEST_CASE("a drawing tells a reduction from another one and from tasks that commute", "[sanitize]") {
+    const Watchdog watchdog;
+    Runtime rt(drawn());
+    Array<int> x(rt, 4, "x");
+    const auto sum = [&] { return reduce(x, 0, std::plus<>()); };
+    const auto product = [&] { return reduce(x, 1, std::multiplies<>()); };
+    const auto add_nothing = [](View<int>) {};
+    rt.submit({.name = "write"}, write(x), nothing);
+    rt.submit({.name = "sum"}, sum(), add_nothing);
+    rt.submit({.name = "sum too"}, sum(), add_nothing);
+    rt.submit({.name = "product"}, product(), add_nothing);
+    rt.submit({.name = "commute"}, commute(x), nothing);
+    rt.submit({.name = "read"}, read(x), nothing);
+    rt.submit({.name = "commute again"}, commute(x), nothing);
+    rt.wait();
+    CHECK(Dot(rt.drawing()).edges == Edges{{"write\n#0", "sum\n#1", "RaW x"},
+                                           {"write\n#0", "sum too\n#2", "RaW x"},
+                                           {"sum\n#1", "sum too\n#2", "reduce x"},
+                                           {"sum\n#1", "product\n#3", "RaW x"},
+                                           {"sum too\n#2", "product\n#3", "RaW x"},
+                                           {"product\n#3", "commute\n#4", "RaW x"},
+                                           {"commute\n#4", "read\n#5", "RaW x"},
+                                           {"read\n#5", "commute again\n#6", "WaR x"}});
 }
 
 TEST_CASE("a drawing shows the tasks inside a task, and hazards among those", "[sanitize]") {

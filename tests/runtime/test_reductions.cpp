@@ -2,6 +2,7 @@
 #include <array>
 #include <atomic>
 #include <bit>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -554,4 +555,32 @@ TEST_CASE("a kernel without views gets no copy, and an empty region depends on n
     runtime.wait();
     CHECK(runs == 11);
     CHECK(copies_made == 0);
+}
+
+TEST_CASE("threads that stand in for tasks in wait_for() reduce into copies of their own", "[sanitize]") {
+    const WatchedSetting setting(GENERATE(from_range(every_setting({1, 2}))));
+    Runtime runtime(setting.config());
+    Array<long> x(runtime, 1);
+    constexpr int tasks = 300;
+    runtime.submit({}, write(x), [](View<long> x) { x[0] = 1; });
+    runtime.submit({.name = "parent"}, readwrite(x), [&](View<long>) {
+        for (int i = 0; i < 3; ++i) {
+            runtime.submit({.name = "waits", .priority = 1}, [&] {
+                runtime.submit({}, [] { std::this_thread::sleep_for(std::chrono::milliseconds(5)); });
+                while (!runtime.wait_for(std::chrono::milliseconds(1))) {
+                }
+            });
+        }
+        for (int i = 0; i < tasks; ++i) {
+            runtime.submit({.name = "adds"}, reduce(x, 0, std::plus<>()), [](View<long> x) {
+                const long before = x[0];  // two threads that share a copy would lose additions
+                std::this_thread::sleep_for(std::chrono::microseconds(20));
+                x[0] = before + 1;
+            });
+        }
+        while (!runtime.wait_for(std::chrono::milliseconds(1))) {
+        }
+    });
+    runtime.wait();
+    CHECK(x.host_view()[0] == 1 + tasks);
 }

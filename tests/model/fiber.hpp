@@ -1,0 +1,98 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+
+#include <cxxabi.h>
+#if !defined(__x86_64__)
+#include <ucontext.h>
+#endif
+
+namespace basalt_model {
+
+/// A stack with a suspended computation. Exceptions may be in flight on several at once: what the C++ runtime knows of
+/// them belongs to a fiber, not to the system's thread.
+class Fiber {
+  public:
+    using Entry = void (*)();
+
+    /// Prepares entry() on a stack of its own. It must never return.
+    void prepare(Entry entry);
+    /// Suspends `from`, which is running, and resumes this one.
+    void resume_from(Fiber& from);
+
+  private:
+    static constexpr std::size_t stack_bytes = std::size_t{128} << 10;
+    struct ExceptionState {
+        void* caught = nullptr;
+        unsigned int uncaught = 0;
+    };
+
+    std::unique_ptr<std::byte[]> stack_;
+    ExceptionState exceptions_;
+#if defined(__x86_64__)
+    void* sp_ = nullptr;
+#else
+    ucontext_t context_{};
+#endif
+};
+
+#if defined(__x86_64__)
+extern "C" void basalt_model_switch(void** save, void* load);
+// the callee-saved registers of the System V ABI; the rest is the caller's business
+asm(R"(
+.text
+.type basalt_model_switch,@function
+basalt_model_switch:
+    pushq %rbp
+    pushq %rbx
+    pushq %r12
+    pushq %r13
+    pushq %r14
+    pushq %r15
+    movq %rsp, (%rdi)
+    movq %rsi, %rsp
+    popq %r15
+    popq %r14
+    popq %r13
+    popq %r12
+    popq %rbx
+    popq %rbp
+    ret
+.size basalt_model_switch,.-basalt_model_switch
+)");
+#endif
+
+inline void Fiber::prepare(Entry entry) {
+    if (!stack_) stack_ = std::make_unique<std::byte[]>(stack_bytes);
+    exceptions_ = {};
+#if defined(__x86_64__)
+    const std::uintptr_t top = (reinterpret_cast<std::uintptr_t>(stack_.get()) + stack_bytes) & ~std::uintptr_t{15};
+    auto* words = reinterpret_cast<void**>(top);
+    words[-1] = nullptr;
+    words[-2] = reinterpret_cast<void*>(entry);  // returned to with the stack as after a call
+    for (int i = 3; i <= 8; ++i) words[-i] = nullptr;
+    sp_ = words - 8;
+#else
+    getcontext(&context_);
+    context_.uc_stack.ss_sp = stack_.get();
+    context_.uc_stack.ss_size = stack_bytes;
+    context_.uc_link = nullptr;
+    makecontext(&context_, entry, 0);
+#endif
+}
+
+inline void Fiber::resume_from(Fiber& from) {
+    auto* globals = reinterpret_cast<ExceptionState*>(abi::__cxa_get_globals());
+    from.exceptions_ = *globals;
+    *globals = exceptions_;
+#if defined(__x86_64__)
+    basalt_model_switch(&from.sp_, sp_);
+#else
+    swapcontext(&from.context_, &context_);
+#endif
+}
+
+}  // namespace basalt_model
