@@ -242,3 +242,26 @@ TEMPLATE_TEST_CASE("a block of threads factors and solves what its shared memory
     }
     check_panels<false, 16, 1, TestType>(70, 1, Triangle::lower, 40, Call::factor, false);
 }
+
+TEMPLATE_TEST_CASE("pivots of any size have their roots", "[kernels]", float, double) {
+    using T = TestType;
+    using Limits = std::numeric_limits<T>;
+    using Shape = device::SmallShape<T, 8>;
+    const T pivots[] = {Limits::denorm_min(), Limits::min() / 4, Limits::min(), T{1}, T{2},
+                        Limits::max() / 3,    Limits::max()};
+    for (const T pivot : pivots) {
+        T a[4] = {pivot, pivot / 2, 0, 1};
+        int failed = -1;
+        std::vector<device::SmallColumns<T, Shape>> memory(Shape::in_warp);
+        EmulatedBlock(1, false).run([&](const EmulatedBlock::Thread& thread) {
+            const int k = thread.lane / Shape::own_lanes;
+            T row[Shape::order];
+            const device::Operand<T> own{a, 1, 2, k == 0 && pivot <= T{2} ? 2 : k == 0 ? 1 : 0};
+            const int result = device::factor_small<Shape>(thread, memory[static_cast<std::size_t>(k)], own, true, row);
+            if (thread.lane == 0) failed = result;
+        });
+        INFO(pivot);
+        CHECK(failed == 0);
+        CHECK(std::abs(a[0] - std::sqrt(pivot)) <= 4 * Limits::epsilon() * std::sqrt(pivot));
+    }
+}
