@@ -141,7 +141,7 @@ BASALT_DEVICE void substitute_square(const Thread& thread, const Factor& l, T* x
     const T reciprocal = T{1} / l.at(i, p, own);
     T value[sides];
     BASALT_UNROLL
-    for (int s = 0; s < sides; ++s) value[s] = x[s * order + i];
+    for (int s = 0; s < sides; ++s) value[s] = thread.lane < width ? x[s * order + i] : T{0};
     BASALT_UNROLL
     for (int step = 0; step < width; ++step) {
         const int k = back ? width - 1 - step : step;
