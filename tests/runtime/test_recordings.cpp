@@ -392,10 +392,11 @@ TEST_CASE("cancel() drops the tasks of runs that have not begun", "[sanitize]") 
     Graph graph(runtime);
     Array<long> x(runtime, 1, "x"), y(runtime, 1, "y");
     std::atomic<int> ran{0};
+    std::atomic<bool> cancelled{false};
     Recording recording(runtime, [&] {
         runtime.submit({}, readwrite(x), [&](View<long>) {
             ++ran;
-            if (ran == 1) runtime.cancel();
+            if (!cancelled.exchange(true)) runtime.cancel();
         });
         runtime.submit({}, readwrite(x), [&](View<long>) { ++ran; });
         runtime.submit({}, write(y), [&](View<long>) { ++ran; });
