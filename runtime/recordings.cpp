@@ -26,9 +26,9 @@ struct RecordingSession::Inside {
 RecordingSession::RecordingSession(Runtime& runtime) : inside_(std::make_unique<Inside>(recorded_runs(runtime))) {}
 RecordingSession::~RecordingSession() = default;
 
-std::shared_ptr<RecordedState> RecordingSession::finish() {
+std::shared_ptr<RecordedState> RecordingSession::finish(RecordedOnGpu on_gpu) {
     inside_->target.reset();
-    return inside_->runs.keep(inside_->recorder.finish());
+    return inside_->runs.keep(inside_->recorder.finish(), on_gpu);
 }
 
 namespace {
@@ -52,6 +52,8 @@ void check_runtime(const RecordedState& state, const char* what) {
 Recording::~Recording() = default;
 
 std::size_t Recording::size() const { return state_ ? state_->recorded->tasks.size() : 0; }
+
+std::uint64_t Recording::captured_runs() const { return state_ && state_->captured ? state_->captured->launches() : 0; }
 
 void Recording::run() {
     if (!state_) throw UsageError("Recording::run(): the recording was moved from");

@@ -57,12 +57,6 @@ int Runtime::workers() const { return engine_->config().workers; }
 int Runtime::worker_numbers() const { return workers() + detail::SpareThreads::most; }
 int Runtime::gpus() const { return engine_->gpus().count(); }
 std::vector<DeviceInfo> Runtime::devices() const { return engine_->device_infos(); }
-void Runtime::prefetch(const detail::AccessRecord& record, Place place, int priority, std::optional<int> step) {
-    engine().gpu_data().prefetch(record, place, {priority, step});
-}
-void Runtime::broadcast(const detail::AccessRecord& record, int priority, std::optional<int> step) {
-    engine().gpu_data().broadcast(record, {priority, step});
-}
 const Config& Runtime::config() const { return engine_->config(); }
 const Tuning& Runtime::tuning() const { return engine_->tuning(); }
 std::optional<RunEstimate> Runtime::expected_run(const RunCase& run, FactorMode mode) const {

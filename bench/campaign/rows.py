@@ -41,6 +41,7 @@ UNITS = {
     "times": Unit(("times_one",), 1, 2, lower_is_better=True),
     "ms": Unit(("milliseconds",), 1, 3, lower_is_better=True),
     "us": Unit(("metg_ns",), 1e-3, 2, lower_is_better=True),
+    "us a kernel": Unit(("us_per_kernel",), 1, 2, lower_is_better=True),
     "ns": Unit(("ns_per_task",), 1, 0, lower_is_better=True),
 }
 

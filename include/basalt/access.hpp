@@ -97,6 +97,12 @@ struct TokenAccess {
     detail::AccessRecord record;
 };
 
+/// How a task uses an Object, for which the kernel gets a T&.
+template <class T>
+struct ObjectAccess {
+    detail::AccessRecord record;
+};
+
 namespace detail {
 
 template <class Element, class T>
@@ -246,6 +252,30 @@ TokenAccess commute(const T& token) {
     return token.access(AccessMode::commute);
 }
 
+/// An Object.
+template <class O>
+concept IsObject = requires(const O& object) {
+    { object.access(AccessMode::read) } -> std::same_as<ObjectAccess<typename O::Value>>;
+};
+
+template <IsObject O>
+ObjectAccess<const typename O::Value> read(const O& object) {
+    return {object.access(AccessMode::read).record};
+}
+/// The kernel finds the former value and assigns all of it; objects are not renamed.
+template <IsObject O>
+ObjectAccess<typename O::Value> write(const O& object) {
+    return object.access(AccessMode::write);
+}
+template <IsObject O>
+ObjectAccess<typename O::Value> readwrite(const O& object) {
+    return object.access(AccessMode::readwrite);
+}
+template <IsObject O>
+ObjectAccess<typename O::Value> commute(const O& object) {
+    return object.access(AccessMode::commute);
+}
+
 /// A list of accesses of any length, built step by step, for tasks whose data differ in type or are known only at run
 /// time. (For data of one type a range is simpler: read(range) among the accesses of submit().) If the same region is
 /// named several times, the strongest mode holds. A list's kernels get addresses alone, so add() throws UsageError for
@@ -270,10 +300,11 @@ class AccessList {
         return *this;
     }
     /// Of a token the Addresses have an entry without meaning.
-    AccessList& add(const TokenAccess& access) {
-        records_.push_back(access.record);
-        offsets_.push_back(0);
-        return *this;
+    AccessList& add(const TokenAccess& access) { return add_whole(access.record); }
+    /// The address is that of the object's value.
+    template <class T>
+    AccessList& add(const ObjectAccess<T>& access) {
+        return add_whole(access.record);
     }
 
     template <class Data>
@@ -302,6 +333,12 @@ class AccessList {
     const std::vector<Index>& offsets() const { return offsets_; }
 
   private:
+    AccessList& add_whole(const detail::AccessRecord& record) {
+        records_.push_back(record);
+        offsets_.push_back(0);
+        return *this;
+    }
+
     std::vector<detail::AccessRecord> records_;
     std::vector<Index> offsets_;
 };

@@ -92,6 +92,13 @@ class Array {
         size_ = 0;
     }
 
+    /// Gives up an array that the runtime owns, without waiting: its memory is freed behind the last task that uses
+    /// it. For temporaries. Throws UsageError for wrapped arrays, whose memory the program could not use safely.
+    void release_when_unused() {
+        if (handle_.get() != nullptr) detail::release_datum_when_unused(handle_);
+        size_ = 0;
+    }
+
   private:
     Array(Runtime& runtime, T* data, Index size, detail::Storage storage, const char* name)
         : handle_(detail::create_datum(runtime, data, sizeof(T), size, 1, storage,

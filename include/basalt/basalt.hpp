@@ -26,8 +26,10 @@
 #include <basalt/lu.hpp>
 #include <basalt/matrix.hpp>
 #include <basalt/matrix_part.hpp>
+#include <basalt/object.hpp>
 #include <basalt/panel_design.hpp>
 #include <basalt/partition.hpp>
+#include <basalt/pinned_memory.hpp>
 #include <basalt/policy.hpp>
 #include <basalt/products.hpp>
 #include <basalt/qr.hpp>

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -57,6 +58,8 @@ class DatumHandle {
     }
     Datum* get() const { return datum_; }
     std::uint32_t generation() const { return generation_; }
+    /// The registration is somebody else's from now on.
+    void detach() noexcept { datum_ = nullptr; }
     /// Valid as long as the datum is registered.
     DataRegistry* registry() const { return registry_; }
 
@@ -70,6 +73,9 @@ class DatumHandle {
 /// `name`, which is copied, shows up in errors. Throws std::bad_alloc or UsageError.
 DatumHandle create_datum(Runtime& runtime, void* base, std::size_t element_size, Index rows, std::int32_t cols,
                          Storage storage, std::string_view name);
+/// Registers a value of the user's own type, in the host's memory. The runtime keeps it until its last user has
+/// completed.
+DatumHandle create_object(Runtime& runtime, std::shared_ptr<void> value, std::string_view name);
 /// The same for a column-major array of the user's, `rows` x `cols`, element (i, j) at base[i + j * ld]. Its columns
 /// are the datum's rows.
 DatumHandle create_columns(Runtime& runtime, void* base, std::size_t element_size, Index rows, Index cols, Index ld,
@@ -90,6 +96,9 @@ BlockHandles split_datum(const DatumHandle& whole, const std::vector<Index>& row
 void* wait_datum(const DatumHandle& handle);
 /// The same for a caller that writes all of the datum: its contents count as valid, whatever became of its users.
 void* wait_datum_to_overwrite(const DatumHandle& handle);
+/// The datum ends behind its last user, for which nobody waits; the handle is empty afterwards. Throws UsageError for
+/// memory of the user's.
+void release_datum_when_unused(DatumHandle& handle);
 
 }  // namespace detail
 

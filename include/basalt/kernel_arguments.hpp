@@ -81,6 +81,17 @@ struct ArgumentOf<ReduceAccess<T>> {
         return {*bases++, access.shape.without_gaps()};
     }
 };
+/// An Object's value, as it is stored in a task.
+template <class T>
+struct StoredObject {
+    T* value;
+};
+template <class T>
+struct ArgumentOf<ObjectAccess<T>> {
+    using Stored = StoredObject<T>;
+    using Passed = T&;
+    static Stored bind(const ObjectAccess<T>&, void* const*& bases) { return {static_cast<T*>(*bases++)}; }
+};
 template <class Stored>
 const Stored& passed(const Stored& argument) {
     return argument;
@@ -92,6 +103,11 @@ Views<T> passed(const StoredViews<T>& argument) {
 template <class T>
 View<T> passed(const StoredShare<T>& argument) {
     return argument.view();
+}
+
+template <class T>
+T& passed(const StoredObject<T>& argument) {
+    return *argument.value;
 }
 
 /// By how many bytes the data of a kernel's arguments move: those of its access i by shifts[datum[i]].
@@ -106,6 +122,10 @@ class DataShifts {
     template <class T>
     void move_next(StoredViews<T>& stored) {
         for (View<T>& view : stored.views()) move_next(view);
+    }
+    template <class T>
+    void move_next(StoredObject<T>& object) {
+        object.value = moved(object.value);
     }
     void move_next(std::vector<void*>& addresses) {
         for (void*& address : addresses) address = moved(address);

@@ -81,10 +81,10 @@ CudaKernel<AnyDeviceKernel<std::decay_t<F>, S>> on_any_device(F&& function) {
 /// Calls a CPU kernel with the parameters that it accepts: all arguments or none, after a Team only if it cannot be
 /// called without one.
 template <class F, class... Argument>
-void call_cpu_kernel(F& function, const Team& team, const Argument&... argument) {
-    if constexpr (std::is_invocable_v<F&, Argument...>) {
+void call_cpu_kernel(F& function, const Team& team, Argument&&... argument) {
+    if constexpr (std::is_invocable_v<F&, Argument&...>) {
         function(argument...);
-    } else if constexpr (std::is_invocable_v<F&, const Team&, Argument...>) {
+    } else if constexpr (std::is_invocable_v<F&, const Team&, Argument&...>) {
         function(team, argument...);
     } else if constexpr (std::is_invocable_v<F&>) {
         function();
@@ -275,6 +275,8 @@ template <class T, class Range>
 struct IsAccess<RangeAccess<T, Range>> : std::true_type {};
 template <class T>
 struct IsAccess<ReduceAccess<T>> : std::true_type {};
+template <class T>
+struct IsAccess<ObjectAccess<T>> : std::true_type {};
 template <>
 struct IsAccess<AccessList> : std::true_type {};
 /// The records of accesses and ranges, one behind the other: a few of them take no memory.
@@ -282,14 +284,9 @@ class RecordBuffer {
   public:
     explicit RecordBuffer(std::size_t count) : many_(count > few ? count : 0), next_(begin()) {}
     void add(const AccessRecord& record) { *next_++ = record; }
-    template <class T>
-    void add(const Access<T>& access) {
-        add(access.record);
-    }
-    template <class T>
-    void add(const ReduceAccess<T>& access) {
-        add(access.record);
-    }
+    template <class A>
+    requires requires(const A& access) { access.record; }
+    void add(const A& access) { add(access.record); }
     template <class T, class Range>
     void add(const RangeAccess<T, Range>& accesses) {
         accesses.for_each([this](const Access<T>& access) { add(access); });
@@ -302,12 +299,8 @@ class RecordBuffer {
     std::vector<AccessRecord> many_;
     AccessRecord* next_;
 };
-template <class T>
-std::size_t records_of(const Access<T>&) {
-    return 1;
-}
-template <class T>
-std::size_t records_of(const ReduceAccess<T>&) {
+template <class A>
+std::size_t records_of(const A&) {
     return 1;
 }
 template <class T, class Range>

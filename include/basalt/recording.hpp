@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <memory>
 #include <ranges>
@@ -12,6 +13,8 @@
 #include "basalt/runtime.hpp"
 
 namespace basalt {
+
+enum class RecordedOnGpu : std::uint8_t;
 
 namespace detail {
 
@@ -27,7 +30,7 @@ class RecordingSession {
     RecordingSession& operator=(const RecordingSession&) = delete;
 
     /// What was recorded. To be called once.
-    std::shared_ptr<RecordedState> finish();
+    std::shared_ptr<RecordedState> finish(RecordedOnGpu on_gpu);
 
   private:
     struct Inside;
@@ -35,6 +38,12 @@ class RecordingSession {
 };
 
 }  // namespace detail
+
+/// How runs of a Recording use a GPU.
+enum class RecordedOnGpu : std::uint8_t {
+    submitted,  ///< each run submits copies of the tasks
+    captured,   ///< a run is one CUDA graph, where that is possible: see Recording
+};
 
 /// A task graph that is recorded once and runs many times, also on other data. Running it costs a fraction of
 /// submitting its tasks: what they wait for is known.
@@ -65,6 +74,14 @@ class RecordingSession {
 /// task, run() submits copies of the tasks one by one. Results are the same; it costs as much as submitting. A kernel
 /// may be called for two runs at the same time then, if their data allow it.
 ///
+/// **Captured.** With RecordedOnGpu::captured, if all tasks have Place::gpu(g) for one g, a run is one task on that
+/// GPU. The first run calls the cuda kernels one after the other; the next one has CUDA capture what they enqueue, and
+/// further runs only launch that, at about a microsecond a kernel. So the host code of the kernels must do the same in
+/// each run. It is called again where data lie at other addresses, after bind() for instance, except for the last four
+/// sets of addresses. For errors, cancel() and lost contents a run counts as one task. Kernels that cannot be captured
+/// (they call Stream::scratch() or allocate memory, say) run as in the first run. Traces, hooks and statistics by name
+/// have runs submit their tasks instead, so that these are seen; so do missing contents of any data.
+///
 /// A Recording may be destroyed while it runs: its kernels are destroyed after its last run. It may outlive its runtime
 /// and its arrays: run() throws a UsageError then. Thread-safe: runs and binds of several threads are serialised in the
 /// order in which they take a lock.
@@ -73,10 +90,10 @@ class Recording {
     /// Calls `submits()`. Throws what that throws, and UsageError inside a task or while another Recording is made for
     /// the same runtime.
     template <class F>
-    Recording(Runtime& runtime, F&& submits) {
+    Recording(Runtime& runtime, F&& submits, RecordedOnGpu on_gpu = RecordedOnGpu::submitted) {
         detail::RecordingSession session(runtime);
         std::forward<F>(submits)();
-        state_ = session.finish();
+        state_ = session.finish(on_gpu);
     }
     Recording(Recording&&) noexcept = default;
     Recording& operator=(Recording&&) noexcept = default;
@@ -86,6 +103,8 @@ class Recording {
 
     /// Number of recorded tasks.
     std::size_t size() const;
+    /// Runs that launched a CUDA graph, or on an emulated GPU what would have been one, so far.
+    std::uint64_t captured_runs() const;
 
     /// Runs the tasks once, in the graph that the calling thread submits to. Blocks only to bound the number of tasks
     /// in flight (Config::window, but at least two runs). Throws UsageError after the end of the runtime, for arrays

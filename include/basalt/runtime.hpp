@@ -66,7 +66,8 @@ struct Statistics {
     std::vector<TaskStatistics> by_name;
 };
 
-class Token;  // token.hpp
+class PinnedMemory;  // pinned_memory.hpp
+class Token;         // token.hpp
 
 namespace detail {
 
@@ -202,6 +203,30 @@ class Runtime {
         broadcast(read(region).record, priority, step);
     }
 
+    /// The data give up their memory on a GPU behind the tasks submitted so far. Contents that are nowhere else go to
+    /// the host first. Does nothing where there are none, and inside a task. Throws UsageError as prefetch() does, and
+    /// for Place::cpu().
+    template <class T>
+    void evict(const Region<T>& region, Place gpu) {
+        evict(read(region).record, gpu);
+    }
+    template <HasRegion D>
+    void evict(const D& data, Place gpu) {
+        evict(data.region(), gpu);
+    }
+    /// The program does not need the contents of an array or block any more, behind the tasks submitted so far: no copy
+    /// of them is made, and GPUs give up those that they hold. Tasks that read the data do not run, and host_view()
+    /// throws DataError, until a task with write() or host_overwrite() has made new contents. Returns at once. Throws
+    /// UsageError for released data and those of other runtimes, and inside a task that did not make the data.
+    template <HasRegion D>
+    void invalidate(const D& data) {
+        invalidate(read(data.region()).record);
+    }
+    /// Has GPUs copy to and from memory of the program's own, such as that of wrapped arrays, at full speed and without
+    /// staging. It takes about as long as one copy of the memory. Does nothing without GPUs and for memory that is
+    /// pinned already. Throws UsageError for a null pointer, DeviceError if the system refuses.
+    PinnedMemory pin(void* memory, std::size_t bytes);
+
     /// Waits until all submitted tasks have completed, and runs tasks meanwhile. Inside a task: until its children have
     /// completed. Rethrows the first error of the graph (a TaskError), or Cancelled after cancel(); the runtime is
     /// usable afterwards.
@@ -254,6 +279,8 @@ class Runtime {
     detail::Engine& engine() const;
     void prefetch(const detail::AccessRecord& record, Place place, int priority, std::optional<int> step);
     void broadcast(const detail::AccessRecord& record, int priority, std::optional<int> step);
+    void evict(const detail::AccessRecord& record, Place gpu);
+    void invalidate(const detail::AccessRecord& record);
 
     friend struct detail::RuntimeAccess;  // for the library's own algorithms
     const detail::RuntimePlace place_{*this};

@@ -37,6 +37,11 @@ inline constexpr bool is_token = std::is_same_v<X, TokenAccess>;
 template <class X>
 inline constexpr bool is_extra = is_token<X> || is_after<X>;
 
+template <class A>
+inline constexpr bool is_object_access = false;
+template <class T>
+inline constexpr bool is_object_access<ObjectAccess<T>> = true;
+
 /// The arguments for which `Kind` holds, as a tuple of references.
 template <bool Wanted, class X>
 auto if_wanted(X&& argument) {
@@ -159,6 +164,8 @@ class SubmitCall {
         using Gpu = std::decay_t<G>;
         static_assert(is_cpu_kernel<Cpu, typename ArgumentOf<A>::Passed...>,
                       "the kernel takes neither the views of its accesses nor nothing");
+        static_assert(!(is_object_access<A> || ...) || std::is_same_v<Gpu, NoKernel>,
+                      "a task that accesses an Object has no cuda kernel: objects stay in the host's memory");
         static_assert(is_cuda_kernel<Gpu, typename ArgumentOf<A>::Passed...>,
                       "the cuda kernel takes neither (Stream, views of its accesses...) nor (Stream)");
         if constexpr (Delivery<ResultOfCpuKernel<Cpu, typename ArgumentOf<A>::Passed...>>::changes_worker) {

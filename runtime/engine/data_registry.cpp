@@ -6,9 +6,11 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include <spdlog/spdlog.h>
 
+#include "runtime/graph/access_binding.hpp"
 #include "runtime/graph/datum_pool.hpp"
 
 namespace basalt::detail {
@@ -53,6 +55,13 @@ Datum* DataRegistry::create(const Elements& elements, Storage storage, std::stri
     if (storage == Storage::none) datum->current->base = datum.get();  // any address: null stands for an empty access
     datum->home_order = graph_.current_scope().order.id;
     return datum.release();
+}
+
+Datum* DataRegistry::create_object(std::shared_ptr<void> value, std::string_view name) {
+    Datum* datum = create({value.get(), 0, 1, 1, 1}, Storage::none, name);
+    datum->current->base = value.get();
+    datum->object = std::move(value);
+    return datum;
 }
 
 /// A block in the memory of `whole`; it belongs to no partition yet.
@@ -155,6 +164,25 @@ void DataRegistry::wait_to_overwrite(Datum& datum) {
     graph_.unwritten().restore(*datum.current);
 }
 
+void DataRegistry::invalidate(const AccessRecord& record) {
+    graph_.refuse_while_recording("invalidate()");
+    const Scope& scope = graph_.current_scope();
+    check_region(graph_, scope, record);
+    Datum& datum = *record.datum;
+    Scope& home = home_of(datum);
+    if (&home != &scope) {
+        throw UsageError("'" + datum.name +
+                         "' is invalidated inside a task that did not create it; allowed is to do that where it was "
+                         "created");
+    }
+    const std::lock_guard guard(home.order.lock);
+    if (datum.home_order != home.order.id) datum.home_order = home.order.id;  // child tasks may be reading it
+    make_current(datum, home, Submission::Contents::anywhere);
+    Version& version = *datum.current;
+    submission_.submit_internal(home, version, Submission::Contents::anywhere,
+                                [this, &version] { graph_.unwritten().lose(version, "the program invalidated it"); });
+}
+
 /// Waits behind every task that uses the datum: a task of our own that uses all of it. The thread helps with
 /// tasks that may be in the way, at any level from the datum's on. Unless the contents are to be at home they are given
 /// up.
@@ -236,7 +264,18 @@ void DataRegistry::destroy(Datum* datum) noexcept {
     graph_.unwritten().forget(*datum->current);
 }
 
-/// Waiting here would never end: the datum deletes itself behind its last user.
+void DataRegistry::release_when_unused(Datum& datum) {
+    if (datum.borrowed || datum.whole != nullptr) {
+        throw UsageError("'" + datum.name +
+                         "' is released without waiting for its users; allowed are arrays that the runtime owns");
+    }
+    graph_.refuse_while_recording("release_when_unused()");
+    Scope& home = home_of(datum);
+    end_registration(datum, home);
+    destroy_when_unused(&datum, home);
+}
+
+/// The datum deletes itself behind its last user.
 void DataRegistry::destroy_when_unused(Datum* datum, Scope& home) {
     const std::lock_guard guard(home.order.lock);
     if (datum->home_order != home.order.id) datum->home_order = home.order.id;  // child tasks may be reading it

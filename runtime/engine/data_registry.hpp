@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,10 +31,14 @@ class DataRegistry {
         bool by_columns = false;  ///< the rows are what the user calls columns
     };
     Datum* create(const Elements& elements, Storage storage, std::string_view name);
+    /// See create_object() there.
+    Datum* create_object(std::shared_ptr<void> value, std::string_view name);
     /// See split_datum() there. Throws UsageError inside a task that did not create the datum.
     std::vector<Datum*> split(Datum& datum, const Cuts& cuts);
     /// See destroy_datum() there; the datum is registered here. A block is not waited for.
     void destroy(Datum* datum) noexcept;
+    /// See release_datum_when_unused() there.
+    void release_when_unused(Datum& datum);
     /// At the runtime's end, outside of tasks: the same for all data that are still registered.
     void release_all() noexcept;
     /// Waits for every task submitted so far that uses the datum; its contents are in the host's memory then. Throws
@@ -42,6 +47,8 @@ class DataRegistry {
     void wait(Datum& datum);
     /// The same for a caller that will write all of the contents itself: they count as valid.
     void wait_to_overwrite(Datum& datum);
+    /// Runtime::invalidate() for the record's datum.
+    void invalidate(const AccessRecord& record);
 
   private:
     Scope& home_of(const Datum& datum);

@@ -161,6 +161,7 @@ Engine::~Engine() {
     before_end_.run_all();
     keep_task_times();
     data_.release_all();  // of arrays that outlive the runtime
+    program_pins_->end();
     stop_threads();
     if (const auto& drawing = submission_log_.drawing()) drawing->write();
 }

@@ -20,6 +20,7 @@
 #include "runtime/engine/waiting.hpp"
 #include "runtime/engine/window.hpp"
 #include "runtime/memory/host_pool.hpp"
+#include "runtime/memory/program_pins.hpp"
 #include "runtime/observe/submission_log.hpp"
 #include "runtime/observe/waiters.hpp"
 #include "runtime/placement/place_chooser.hpp"
@@ -74,6 +75,8 @@ class Engine {
     void start_trace() { observers_.start_trace(); }
     /// Memory that GPUs copy to and from.
     HostPool& pinned() { return pinned_; }
+    /// The program's own memory that it has pinned.
+    const std::shared_ptr<ProgramPins>& program_pins() const { return program_pins_; }
     /// Memory that only cores compute with.
     HostPool& workspaces() { return workspaces_; }
     /// Whether the calling thread runs a task. Throws UsageError inside a device kernel.
@@ -110,6 +113,7 @@ class Engine {
 
     // memory
     HostPool pinned_;
+    const std::shared_ptr<ProgramPins> program_pins_ = std::make_shared<ProgramPins>(pinned_);
     HostPool workspaces_;
     const std::unique_ptr<Coherence> coherence_;  ///< nullptr where there are no GPUs
 

@@ -42,6 +42,18 @@ void GpuData::broadcast(const AccessRecord& record, Purpose purpose, BroadcastRo
     coherence_->broadcast(root_version(record, purpose), purpose, route);
 }
 
+void GpuData::evict(const AccessRecord& record, Place gpu) {
+    if (!gpu.is_gpu()) throw UsageError("evict: allowed is Place::gpu(number)");
+    if (!gpus_.has(gpu.gpu_number())) throw UsageError("evict: " + gpus_.no_such_gpu(gpu.gpu_number()));
+    graph_.refuse_while_recording("evict()");
+    const Scope& scope = graph_.current_scope();
+    check_region(graph_, scope, record);
+    if (scope.owner != nullptr) return;  // inside a task the data are where they are
+    const std::lock_guard guard(graph_.root().order.lock);
+    Residency* residency = root_version(record, {}).residency.get();
+    if (residency != nullptr) coherence_->memory().leave(*residency, node_of_device(gpu.gpu_number()), {});
+}
+
 void GpuData::leave(const Datum& datum, int device, Purpose purpose) {
     const std::lock_guard guard(graph_.root().order.lock);
     Residency* residency = datum.current->residency.get();

@@ -22,6 +22,8 @@ class GpuData {
     /// Runtime::prefetch() and broadcast().
     void prefetch(const AccessRecord& record, Place place, Purpose purpose);
     void broadcast(const AccessRecord& record, Purpose purpose, BroadcastRoute route = BroadcastRoute::ring);
+    /// Runtime::evict().
+    void evict(const AccessRecord& record, Place gpu);
     /// The datum gives up its memory on the GPU, which holds for whatever is submitted from now on. Its contents come
     /// home first where they are nowhere else.
     void leave(const Datum& datum, int device, Purpose purpose);

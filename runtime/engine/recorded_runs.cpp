@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdint>
 #include <limits>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -22,6 +23,38 @@ struct RunKernel {
     void operator()() const { state->replay->run(data); }
 };
 using RunOps = PlainOps<RunKernel, NoKernel>;
+
+/// The kernel of a run as one task on a GPU.
+struct CapturedKernel {
+    std::shared_ptr<RecordedState> state;
+    std::vector<void*> bases;  ///< of the data, by number, on the GPU
+
+    static CapturedKernel& at(void* storage) { return *std::launder(static_cast<CapturedKernel*>(storage)); }
+    static void construct(void* storage, void* source, void* const* bases) {
+        auto* kernel = ::new (storage) CapturedKernel(std::move(*static_cast<CapturedKernel*>(source)));
+        const RecordedGraph& recorded = *kernel->state->recorded;
+        kernel->bases.assign(recorded.data.size(), nullptr);
+        for (std::size_t i = 0; i < recorded.uses.size(); ++i) kernel->bases[recorded.uses[i].datum] = bases[i];
+    }
+    static void run_on_device(void* storage, void*, Stream stream) {
+        CapturedKernel& kernel = at(storage);
+        kernel.state->captured->enqueue(stream, kernel.bases);
+    }
+    static void destroy(void* storage) noexcept { at(storage).~CapturedKernel(); }
+    static constexpr KernelOps ops(bool emulates) {
+        KernelOps result{};
+        result.size = sizeof(CapturedKernel);
+        result.align = alignof(CapturedKernel);
+        result.construct = &construct;
+        result.run_on_device = &run_on_device;
+        result.destroy = &destroy;
+        result.emulates = emulates;
+        result.binds_views = true;
+        return result;  // any_stream is false: handles of libraries belong to the stream that is captured
+    }
+};
+constexpr KernelOps captured_ops = CapturedKernel::ops(false);
+constexpr KernelOps emulated_ops = CapturedKernel::ops(true);
 
 AccessRecord record_of(const RecordedState::Binding& binding, const RecordedUse& use) {
     return {binding.datum,
@@ -55,13 +88,15 @@ std::optional<std::pair<std::size_t, std::size_t>> find_equal(const std::vector<
 }  // namespace
 
 RecordedState::RecordedState(RecordedRuns& runs, std::shared_ptr<const std::atomic<bool>> runtime_ended,
-                             const TaskGraph& runtime, std::unique_ptr<RecordedGraph> graph, const Replay::Parts& parts)
+                             const TaskGraph& runtime, std::unique_ptr<RecordedGraph> graph, const Replay::Parts& parts,
+                             RecordedOnGpu on_gpu)
     : runs(runs), runtime_ended(std::move(runtime_ended)), runtime(&runtime), recorded(std::move(graph)) {
     for (const RecordedDatum& datum : recorded->data) {
         numbers.emplace(datum.datum, static_cast<std::uint32_t>(bindings.size()));
         bindings.push_back({const_cast<Datum*>(datum.datum), datum.generation});
     }
     if (recorded->on_cores) replay = std::make_unique<Replay>(parts, *recorded, *this);
+    if (on_gpu == RecordedOnGpu::captured) captured = CapturedRun::of(*recorded);
 }
 
 bool RecordedState::call(Replay&) noexcept {
@@ -81,15 +116,16 @@ Scope& RecordedRuns::check_may_record() {
     return p_.graph.current_scope();
 }
 
-std::shared_ptr<RecordedState> RecordedRuns::keep(std::unique_ptr<RecordedGraph> recorded) {
+std::shared_ptr<RecordedState> RecordedRuns::keep(std::unique_ptr<RecordedGraph> recorded, RecordedOnGpu on_gpu) {
     const Replay::Parts parts{p_.graph, p_.kernels, p_.completion, p_.workers};
-    return std::make_shared<RecordedState>(*this, ended_, p_.graph, std::move(recorded), parts);
+    return std::make_shared<RecordedState>(*this, ended_, p_.graph, std::move(recorded), parts, on_gpu);
 }
 
 void RecordedRuns::run(RecordedState& state) {
     p_.graph.refuse_while_recording("running a Recording");
     Scope& scope = p_.graph.current_scope();
     if (state.recorded->tasks.empty()) return;
+    if (may_capture(scope, state)) return submit_captured(scope, state);
     if (scope.owner != nullptr || !state.replay) return resubmit(scope, state);
     make_room(scope, state);
     submit_run(scope, state);
@@ -176,14 +212,32 @@ Task* RecordedRuns::build(Scope& scope, RecordedState& state) {
     return builder.enter();
 }
 
-void RecordedRuns::resubmit(Scope& scope, RecordedState& state) {
-    std::vector<RecordedState::Binding> bindings;
-    {
-        const std::lock_guard guard(state.lock);
-        const std::lock_guard order_guard(scope.order.lock);
-        check_bindings(scope, state);
-        bindings = state.bindings;
-    }
+std::vector<RecordedState::Binding> RecordedRuns::checked_bindings(const Scope& scope, RecordedState& state) const {
+    const std::lock_guard guard(state.lock);
+    const std::lock_guard order_guard(scope.order.lock);
+    check_bindings(scope, state);
+    return state.bindings;
+}
+
+/// Whether a run may be one task: observers would not see what is inside, and a task that overwrites data without
+/// contents would not run where they count as read.
+bool RecordedRuns::may_capture(const Scope& scope, const RecordedState& state) const {
+    return state.captured && scope.owner == nullptr && !p_.kernels.observed() && !p_.graph.unwritten().any();
+}
+
+void RecordedRuns::submit_captured(const Scope& scope, RecordedState& state) {
+    const std::vector<RecordedState::Binding> bindings = checked_bindings(scope, state);
+    const RecordedGraph& recorded = *state.recorded;
+    std::vector<AccessRecord> records;
+    for (const RecordedUse& use : recorded.uses) records.push_back(record_of(bindings[use.datum], use));
+    CapturedKernel source{state.shared_from_this(), {}};
+    const TaskOptions options{
+        .name = "replay", .priority = recorded.priority, .place = Place::gpu(state.captured->gpu())};
+    p_.submission.submit({options, records, state.captured->emulates() ? emulated_ops : captured_ops, &source});
+}
+
+void RecordedRuns::resubmit(const Scope& scope, RecordedState& state) {
+    const std::vector<RecordedState::Binding> bindings = checked_bindings(scope, state);
     const RecordedGraph& recorded = *state.recorded;
     std::vector<AccessRecord> records;
     for (const RecordedGraph::Submitted& task : recorded.tasks) {

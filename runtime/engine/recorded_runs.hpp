@@ -12,6 +12,7 @@
 #include "runtime/engine/submission.hpp"
 #include "runtime/engine/waiting.hpp"
 #include "runtime/engine/window.hpp"
+#include "runtime/recording/captured_run.hpp"
 #include "runtime/recording/replay.hpp"
 
 namespace basalt::detail {
@@ -25,7 +26,7 @@ struct RecordedState final : ReplayHelpers, std::enable_shared_from_this<Recorde
     };
     /// `parts`: nullptr where the cores cannot run it as a whole.
     RecordedState(RecordedRuns& runs, std::shared_ptr<const std::atomic<bool>> runtime_ended, const TaskGraph& runtime,
-                  std::unique_ptr<RecordedGraph> recorded, const Replay::Parts& parts);
+                  std::unique_ptr<RecordedGraph> recorded, const Replay::Parts& parts, RecordedOnGpu on_gpu);
 
     bool call(Replay& replay) noexcept override;
 
@@ -35,7 +36,8 @@ struct RecordedState final : ReplayHelpers, std::enable_shared_from_this<Recorde
     const std::shared_ptr<const std::atomic<bool>> runtime_ended;
     const TaskGraph* const runtime;
     const std::shared_ptr<const RecordedGraph> recorded;
-    std::unique_ptr<Replay> replay;  ///< empty where its tasks are submitted one by one
+    std::unique_ptr<Replay> replay;         ///< empty where its tasks are submitted one by one
+    std::unique_ptr<CapturedRun> captured;  ///< empty unless runs may be one task on a GPU
 
     std::mutex lock;  // guards what follows; taken before the lock of a program order
     std::vector<Binding> bindings;
@@ -65,7 +67,7 @@ class RecordedRuns {
     /// The scope that the calling thread's recording would run in. Throws UsageError where it may not record.
     Scope& check_may_record();
     Recorder recorder() const { return Recorder(p_.graph, p_.workers, p_.gpus); }
-    std::shared_ptr<RecordedState> keep(std::unique_ptr<RecordedGraph> recorded);
+    std::shared_ptr<RecordedState> keep(std::unique_ptr<RecordedGraph> recorded, RecordedOnGpu on_gpu);
     void run(RecordedState& state);
     /// Submits a task that takes part in the run.
     void submit_helper(RecordedState& state);
@@ -77,7 +79,10 @@ class RecordedRuns {
     void check_bindings(const Scope& scope, RecordedState& state) const;
     void submit_run(Scope& scope, RecordedState& state);
     Task* build(Scope& scope, RecordedState& state);
-    void resubmit(Scope& scope, RecordedState& state);
+    std::vector<RecordedState::Binding> checked_bindings(const Scope& scope, RecordedState& state) const;
+    bool may_capture(const Scope& scope, const RecordedState& state) const;
+    void submit_captured(const Scope& scope, RecordedState& state);
+    void resubmit(const Scope& scope, RecordedState& state);
 
     const Parts p_;
     const std::shared_ptr<std::atomic<bool>> ended_ = std::make_shared<std::atomic<bool>>(false);

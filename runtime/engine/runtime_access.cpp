@@ -63,6 +63,11 @@ DatumHandle create_datum(Runtime& runtime, void* base, std::size_t element_size,
     return handle_of(registry, registry.create({base, element_size, rows, cols, cols}, storage, name));
 }
 
+DatumHandle create_object(Runtime& runtime, std::shared_ptr<void> value, std::string_view name) {
+    DataRegistry& registry = engine_of(runtime).data();
+    return handle_of(registry, registry.create_object(std::move(value), name));
+}
+
 DatumHandle create_columns(Runtime& runtime, void* base, std::size_t element_size, Index rows, Index cols, Index ld,
                            Storage storage, std::string_view name) {
     if (rows < 0 || rows > most_datum_columns || ld < std::max<Index>(rows, 1)) {
@@ -101,6 +106,12 @@ void* wait_datum_to_overwrite(const DatumHandle& handle) {
     Datum& datum = datum_of(handle);
     handle.registry()->wait_to_overwrite(datum);
     return datum.current->base;
+}
+
+void release_datum_when_unused(DatumHandle& handle) {
+    Datum& datum = datum_of(handle);
+    handle.registry()->release_when_unused(datum);
+    handle.detach();
 }
 
 }  // namespace basalt::detail

@@ -8,6 +8,7 @@ void Datum::forget_contents() noexcept {
     first.residency.reset();
     first = Version();
     std::vector<std::unique_ptr<Version>>().swap(further);
+    object.reset();
     former = unused = {};
     current = &first;
     rows = 0;

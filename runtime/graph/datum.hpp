@@ -86,6 +86,7 @@ struct alignas(64) Datum {
     /// users may still run, and whoever needs a version looks whether they do. Guarded by the home order's lock.
     std::vector<std::unique_ptr<Version>> further;
     VersionList former;
+    std::shared_ptr<void> object;  ///< a value of the user's own type, which tasks find at the version's base
     bool may_have_unused = false;  ///< there may be versions in `unused`
 
     void prefetch() const {

@@ -52,6 +52,7 @@ void Recorder::add(const TaskOptions& options, std::span<const AccessRecord> rec
         bases[i] = is_empty(records[i]) ? nullptr : base;
     }
     void* kernel = graph.closures.make(ops, source, bases.data());
+    graph.priority = graph.tasks.empty() ? options.priority : std::max(graph.priority, options.priority);
     graph.tasks.push_back({options, &ops, kernel, graph.accesses.size(), static_cast<std::uint32_t>(count)});
 
     current_ = static_cast<std::uint32_t>(graph.tasks.size() - 1);
@@ -173,7 +174,6 @@ void Recorder::rank_priorities() {
     for (const RecordedGraph::Submitted& task : graph.tasks) priorities.push_back(task.options.priority);
     std::sort(priorities.begin(), priorities.end());
     priorities.erase(std::unique(priorities.begin(), priorities.end()), priorities.end());
-    if (!priorities.empty()) graph.priority = priorities.back();
     graph.ranks = static_cast<std::uint32_t>(std::clamp<std::size_t>(priorities.size(), 1, most_ranks));
     for (std::uint32_t i = 0; i < graph.node_count; ++i) {
         graph.nodes[i].rank = graph.ranks - 1;  // who waits for many readers waits no longer than it must

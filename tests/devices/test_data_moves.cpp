@@ -1,0 +1,103 @@
+// Data that leave GPUs when the program says so, contents that it gives up, and memory that it pins.
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "basalt/array.hpp"
+#include "basalt/pinned_memory.hpp"
+#include "runtime/engine/gpu_data.hpp"
+#include "runtime/engine/runtime_access.hpp"
+#include "runtime/memory/host_pool.hpp"
+#include "tests/common/catch.hpp"
+#include "tests/common/mentions.hpp"
+#include "tests/common/runtime_settings.hpp"
+#include "tests/common/watchdog.hpp"
+
+using namespace basalt;
+using basalt_tests::error_of;
+using basalt_tests::mentions;
+using basalt_tests::small_machine;
+using basalt_tests::Watchdog;
+
+namespace {
+
+void fill_on(Runtime& rt, const Array<int>& x, int gpu, int value) {
+    rt.submit(
+        {.place = Place::gpu(gpu)}, write(x),
+        [value](View<int> v) {
+            for (Index i = 0; i < v.size(); ++i) v[i] = value;
+        },
+        cuda([](Stream, View<int>) {}));
+}
+
+bool holds(const Runtime& rt, const Array<int>& x, int gpu) {
+    return detail::gpu_data(rt).has_memory_on(*x.region().datum, gpu);
+}
+
+}  // namespace
+
+TEST_CASE("evicted data leave a GPU, and their only contents come home", "[sanitize]") {
+    const Watchdog watchdog;
+    Runtime rt(small_machine(2));
+    Array<int> x(rt, 1000);
+    fill_on(rt, x, 1, 42);
+    rt.evict(x, Place::gpu(0));  // has none of it
+    CHECK(holds(rt, x, 1));
+    rt.evict(x, Place::gpu(1));
+    rt.wait();
+    CHECK_FALSE(holds(rt, x, 1));
+    CHECK(x.host_view()[999] == 42);
+    fill_on(rt, x, 1, 43);  // it may come back
+    CHECK(x.host_view()[0] == 43);
+    rt.submit({}, [&] { rt.evict(x, Place::gpu(0)); });  // inside a task: nothing
+    rt.wait();
+    CHECK(mentions(error_of<UsageError>([&] { rt.evict(x, Place::cpu()); }), "Place::gpu(number)"));
+    CHECK(mentions(error_of<UsageError>([&] { rt.evict(x, Place::gpu(2)); }), "evict"));
+    x.release();
+    CHECK_THROWS_AS(rt.evict(x, Place::gpu(0)), UsageError);
+}
+
+TEST_CASE("invalidated contents of a GPU are not copied home", "[sanitize]") {
+    const Watchdog watchdog;
+    Runtime rt(small_machine(1));
+    Array<int> x(rt, 1000);
+    fill_on(rt, x, 0, 1);
+    rt.wait();
+    rt.start_trace();
+    rt.invalidate(x);
+    x.host_overwrite()[0] = 5;
+    CHECK(x.host_view()[0] == 5);
+    rt.wait();
+    for (const TraceEvent& event : rt.take_trace().events) CHECK_FALSE(event.bytes > 0);
+    fill_on(rt, x, 0, 2);
+    rt.invalidate(x);
+    fill_on(rt, x, 0, 3);
+    CHECK(x.host_view()[999] == 3);
+}
+
+TEST_CASE("the program's memory is pinned as long as the PinnedMemory lives, and no longer than the runtime") {
+    const Watchdog watchdog;
+    std::vector<int> memory(5000, 1), other(5000);
+    std::optional<Runtime> rt(std::in_place, small_machine(1));
+    const auto is_pinned = [&](const std::vector<int>& m) {
+        return detail::pinned_memory(*rt).is_pinned(m.data(), m.size() * sizeof(int));
+    };
+    {
+        PinnedMemory pin = rt->pin(memory.data(), memory.size() * sizeof(int));
+        CHECK(is_pinned(memory));
+        const PinnedMemory moved = std::move(pin);
+        CHECK(is_pinned(memory));
+        CHECK(mentions(error_of<UsageError>([&] { rt->pin(memory.data(), 4); }), "pinned"));
+        Array<int> x = Array<int>::wrap(*rt, memory.data(), 5000);
+        fill_on(*rt, x, 0, 9);
+        rt->wait();
+        CHECK(memory[4999] == 9);
+    }
+    CHECK_FALSE(is_pinned(memory));
+    CHECK_THROWS_AS(rt->pin(nullptr, 8), UsageError);
+    rt->pin(nullptr, 0);
+    const PinnedMemory outlives = rt->pin(other.data(), other.size() * sizeof(int));
+    rt.reset();
+    Runtime without_gpus(Config{.workers = 2});
+    const PinnedMemory nothing = without_gpus.pin(other.data(), 8);
+}
