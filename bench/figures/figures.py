@@ -1,6 +1,7 @@
-"""Writes the figures of README, docs/figures.md and the plot of rates from the newest records, or checks them.
+"""Writes the figures of README, docs/figures.md, docs/figures-h100.md and the plot of rates from the newest records, or
+checks them.
 
-usage: figures.py --write    rewrites the three of them
+usage: figures.py --write    rewrites all of them
        figures.py --check    exit status 1 where they differ from the newest record of a row
 """
 
@@ -16,8 +17,10 @@ import svg_chart  # noqa: E402
 
 BEGIN, END = "<!-- figures: written by bench/figures/figures.py -->", "<!-- end of figures -->"
 
-# The machines that the tables speak of: records of other ones do not count.
+# The machines that README, docs/figures.md and the plot speak of: records of other ones do not count there.
 GPU, CORES = "H200", ", 2 cores"
+# The GPU of docs/figures-h100.md, which has the rows that were measured on it.
+OTHER_GPU = "H100"
 
 # The figure of README's first lines: the least and the largest ratio of the plotted rates.
 PITCH = re.compile(r"\d+\.\d to \d+\.\d times as fast as cuSOLVER")
@@ -34,8 +37,19 @@ def newest(row, records, against=False):
 
 def speaks_of(row, record):
     """Whether a record is of the machines of the tables. The cores of a machine with GPUs are those of its record."""
-    machine = record.get("machine", "") + record.get("gpu", "")
-    return CORES in machine if row.gpus == 0 else GPU in machine or not record.get("gpus")
+    if row.gpus == 0:
+        return CORES in machine_of(record)
+    if record.get("of_other_gpu"):
+        return True
+    return GPU in machine_of(record) or not record.get("gpus") and OTHER_GPU not in machine_of(record)
+
+
+def machine_of(record):
+    """What a record says of its machine; where only cores were measured, of the GPUs in it, too."""
+    named = record.get("machine", "") + record.get("gpu", "")
+    if record.get("gpu") or record.get("gpus"):
+        return named
+    return " ".join([named, *(clock.get("gpu", "") for clock in record.get("clocks", []))])
 
 
 def figure_text(row, record):
@@ -105,8 +119,23 @@ run, per GPU: the ceiling of a factorization.
 """
 
 
-def figures_page(rows, records):
-    machines, lines = [], [HEAD]
+OTHER_HEAD = f"""# Figures on NVIDIA {OTHER_GPU}
+
+The rows of [figures.md](figures.md) for GPUs that were measured on machines with {OTHER_GPU} GPUs, by the same code. The
+targets are those for H200 GPUs. `python3 bench/figures/figures.py --write` writes this page.
+"""
+
+
+def other_page(rows, records):
+    """The rows for GPUs with records of the other GPU; what is measured on the cores of such a machine counts."""
+    records = [record for record in records if OTHER_GPU in machine_of(record)]
+    marked = [{**record, "of_other_gpu": True} for record in records]
+    measured = [row for row in rows if row.gpus > 0 and newest(row, marked) is not None]
+    return figures_page(measured, marked, OTHER_HEAD)
+
+
+def figures_page(rows, records, head=HEAD):
+    machines, lines = [], [head]
     for section in dict.fromkeys(row.section for row in rows):
         cells = [page_line(row, records, machines) for row in rows if row.section == section]
         lines += [f"## {section}", "", *markdown_table(
@@ -210,6 +239,7 @@ def main():
         readme = readme_path.read_text()
         should = {readme_path: PITCH.sub(pitch(rows, records), with_table(readme, readme_table(rows, records))),
                   options.root / "docs/figures.md": figures_page(rows, records),
+                  options.root / "docs/figures-h100.md": other_page(rows, records),
                   options.root / "bench/plots/rates.svg": plot(rows, records)}
     except (OSError, ValueError, table.RowsError) as error:
         sys.exit(f"figures.py: {error}")

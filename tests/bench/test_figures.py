@@ -58,7 +58,7 @@ class Copy(unittest.TestCase):
         for part in ("bench/campaign", "bench/figures", "bench/plots", "bench/results"):
             shutil.copytree(ROOT / part, self.root / part)
         (self.root / "docs").mkdir()
-        for file in ("README.md", "docs/figures.md"):
+        for file in ("README.md", "docs/figures.md", "docs/figures-h100.md"):
             shutil.copy(ROOT / file, self.root / file)
 
     def newest(self):
