@@ -31,17 +31,27 @@ FIGURE = re.compile(r"\d[\d.,]* ?(?:[GT]flop/s|Tflops|ms\b|ns\b|times\b|x (?:cuS
 PLOTTED = (("LU", "getrf"), ("Cholesky", "potrf"), ("QR", "geqrf"))
 
 
+class Records:
+    """The records of the machines that a page speaks of: those of rows for cores, and those of rows for GPUs. The cores
+    of a machine with GPUs are those of its record."""
+
+    def __init__(self, of_cores, of_gpus):
+        self.of_cores, self.of_gpus = of_cores, of_gpus
+
+    @classmethod
+    def of_main_page(cls, records):
+        def is_other(record):
+            return not record.get("gpus") and OTHER_GPU not in machine_of(record)
+        return cls([record for record in records if CORES in machine_of(record)],
+                   [record for record in records if GPU in machine_of(record) or is_other(record)])
+
+    @classmethod
+    def of_other_page(cls, records):
+        return cls([], [record for record in records if OTHER_GPU in machine_of(record)])
+
+
 def newest(row, records, against=False):
-    return table.newest(row, [record for record in records if speaks_of(row, record)], against)
-
-
-def speaks_of(row, record):
-    """Whether a record is of the machines of the tables. The cores of a machine with GPUs are those of its record."""
-    if row.gpus == 0:
-        return CORES in machine_of(record)
-    if record.get("of_other_gpu"):
-        return True
-    return GPU in machine_of(record) or not record.get("gpus") and OTHER_GPU not in machine_of(record)
+    return table.newest(row, records.of_gpus if row.gpus else records.of_cores, against)
 
 
 def machine_of(record):
@@ -128,10 +138,7 @@ targets are those for H200 GPUs. `python3 bench/figures/figures.py --write` writ
 
 def other_page(rows, records):
     """The rows for GPUs with records of the other GPU; what is measured on the cores of such a machine counts."""
-    records = [record for record in records if OTHER_GPU in machine_of(record)]
-    marked = [{**record, "of_other_gpu": True} for record in records]
-    measured = [row for row in rows if row.gpus > 0 and newest(row, marked) is not None]
-    return figures_page(measured, marked, OTHER_HEAD)
+    return figures_page([row for row in rows if newest(row, records) is not None], records, OTHER_HEAD)
 
 
 def figures_page(rows, records, head=HEAD):
@@ -234,12 +241,13 @@ def main():
     options = parser.parse_args()
     try:
         rows = table.read_rows(options.root / "bench/campaign/rows.txt")
-        records = table.read_records(options.root / "bench/results")
+        all_records = table.read_records(options.root / "bench/results")
+        records, others = Records.of_main_page(all_records), Records.of_other_page(all_records)
         readme_path = options.root / "README.md"
         readme = readme_path.read_text()
         should = {readme_path: PITCH.sub(pitch(rows, records), with_table(readme, readme_table(rows, records))),
                   options.root / "docs/figures.md": figures_page(rows, records),
-                  options.root / "docs/figures-h100.md": other_page(rows, records),
+                  options.root / "docs/figures-h100.md": other_page(rows, others),
                   options.root / "bench/plots/rates.svg": plot(rows, records)}
     except (OSError, ValueError, table.RowsError) as error:
         sys.exit(f"figures.py: {error}")
