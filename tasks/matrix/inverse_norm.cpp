@@ -80,7 +80,7 @@ double one_norm_estimate(Runtime& runtime, Index n, T scale, const VectorProduct
         vector.multiply(product);
         const double former = estimate, found = vector.one_norm();
         if (!std::isfinite(found)) return found;
-        estimate = std::max(former, found);
+        estimate = found;  // as in LAPACK, also where the former one was larger
         if (take_signs(x, scale, signs) || found <= former) break;
         vector.multiply(transposed_product);
         const Index next = vector.largest();
