@@ -81,7 +81,7 @@ class Problem {
 
     /// Seconds of a call on fresh copies.
     double seconds(const Lapack& lapack, const std::string& call) {
-        a_ = call == "cholesky" ? definite_ : general_;
+        a_ = call == "cholesky" || call == "potri" ? definite_ : general_;
         const bool inverse = call == "inv";
         if (inverse || call == "solve") b_.assign(at(n_) * at(inverse ? n_ : 1), inverse ? 0.0 : 1.0);
         for (int i = 0; inverse && i < n_; ++i) b_[at(i) * at(n_ + 1)] = 1;
