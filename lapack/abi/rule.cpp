@@ -17,11 +17,15 @@ struct RoutineFacts {
 // solutions with given factors convert n x n elements for 2 n^2 k operations, condition numbers for 10 n^2
 constexpr double never = 1e9;
 constexpr RoutineFacts facts[routines] = {
-    {"getrf", 768, 128}, {"getrs", 1024, 256}, {"gesv", 768, 1},     {"getri", 768, 1},
-    {"gecon", never, 1}, {"potrf", 768, 1},    {"potrs", 1024, 256}, {"posv", 768, 1},
-    {"potri", 768, 1},   {"pocon", never, 1},  {"geqrf", 512, 64},   {"orgqr", 512, 64},
-    {"ormqr", 768, 128}, {"gels", 512, 64},    {"trtrs", 1024, 256}, {"trtri", 768, 1},
+    {"getrf", 2048, 256}, {"getrs", 2048, 256}, {"gesv", 2048, 1},    {"getri", 2048, 1},
+    {"gecon", never, 1},  {"potrf", 2048, 1},   {"potrs", 2048, 256}, {"posv", 2048, 1},
+    {"potri", 2048, 1},   {"pocon", never, 1},  {"geqrf", 1024, 64},  {"orgqr", 1024, 64},
+    {"ormqr", 2048, 128}, {"gels", 1024, 64},   {"trtrs", 2048, 256}, {"trtri", 2048, 1},
 };
+
+/// LAPACK's latdf calls gecon with matrices of this order at most, and takes a null vector from the workspace, where
+/// only LAPACK leaves one.
+constexpr Index latdf_order = 8;
 
 const RoutineFacts& facts_of(Routine routine) { return facts[static_cast<int>(routine)]; }
 
@@ -51,6 +55,7 @@ Decision decide(const Call& call, const Settings& settings) {
     if (settings.taking == Taking::none) return {false, "BASALT_LAPACK=off"};
     if (is_empty(call)) return {false, "no elements"};
     if (call.a.memory.on_gpu || call.b.memory.on_gpu) return {true, "in GPU memory"};
+    if (call.routine == Routine::gecon && call.n <= latdf_order) return {false, "LAPACK's latdf reads its workspace"};
     if (settings.taking == Taking::all) return {true, "BASALT_LAPACK=always"};
     const RoutineFacts& routine = facts_of(call.routine);
     const double order = settings.threshold > 0 ? settings.threshold : routine.order;

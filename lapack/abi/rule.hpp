@@ -12,9 +12,10 @@ struct Decision {
 };
 
 /// The rule. A call is passed on if it has no elements, or by BASALT_LAPACK=off. Otherwise, an array in a GPU's memory
-/// makes it taken. By `auto`, it is taken if the product of its three dimensions reaches the cube of the routine's
-/// order (or of BASALT_LAPACK_THRESHOLD), and its shortest dimension the routine's width: below, converting the arrays
-/// to tiles costs more than it gains.
+/// makes it taken. A gecon of order 8 at most is passed on, since LAPACK's own latdf reads its workspace. By `auto`, it
+/// is taken if the product of its three dimensions reaches the cube of the routine's order (or of
+/// BASALT_LAPACK_THRESHOLD), and its shortest dimension the routine's width: below, converting the arrays to tiles
+/// costs more than it gains.
 Decision decide(const Call& call, const Settings& settings);
 
 /// Operations of a call, to the leading order.
