@@ -43,13 +43,36 @@ auto last_of(First first, Rest... rest) {
     }
 }
 
+/// An argument as the library behind gets it.
+template <class A>
+class Passed {
+  public:
+    explicit Passed(A value) : value_(value) {}
+    A get() const { return value_; }
+
+  private:
+    A value_;
+};
+
+/// Letters are passed on in upper case: the trtrs of OpenBLAS 0.3.21 refuses others.
+template <>
+class Passed<const char*> {
+  public:
+    explicit Passed(const char* letter) : letter_(upper(letter)) {}
+    const char* get() const { return &letter_; }
+
+  private:
+    char letter_;
+};
+
 /// Calls the library behind. Fortran passes the lengths of CHARACTER arguments behind the others. They are not known
 /// here, and each routine takes one character, so they are ones; what has fewer such arguments ignores them.
 template <class... Arguments>
 void pass_on(void* function, Arguments... arguments) {
     using Hidden = std::size_t;
     constexpr Hidden one = 1;
-    reinterpret_cast<void (*)(Arguments..., Hidden, Hidden, Hidden)>(function)(arguments..., one, one, one);
+    reinterpret_cast<void (*)(Arguments..., Hidden, Hidden, Hidden)>(function)(Passed<Arguments>(arguments).get()...,
+                                                                               one, one, one);
 }
 
 /// Whether a call may be taken, as far as its arrays' addresses say. They are looked up in this order, since that costs
