@@ -10,7 +10,4 @@ namespace basalt {
 /// Which side of the unknown the triangular matrix stands on: left is T X = B, right is X T = B.
 enum class Side { left, right };
 
-/// Whether the diagonal is read or taken to be ones.
-enum class Diagonal { stored, unit };
-
 }  // namespace basalt

@@ -26,13 +26,17 @@ namespace {
 constexpr std::string_view prefix = "BASALT_";
 constexpr int all_gpus = -1;  // as a value of BASALT_GPUS
 
-// Those of the program `basalt` too: it runs on this library and they are no mistake in its environment.
-constexpr std::array<std::string_view, 22> known_variables{
-    "BASALT_WORKERS",       "BASALT_SCHEDULER", "BASALT_WINDOW", "BASALT_BIND",          "BASALT_GPUS",
-    "BASALT_EMULATED_GPUS", "BASALT_GPU_MEM",   "BASALT_DATA",   "BASALT_MODE",          "BASALT_NB",
-    "BASALT_TILE",          "BASALT_LOOKAHEAD", "BASALT_TRACE",  "BASALT_PANEL_THREADS", "BASALT_JSON",
-    "BASALT_VERBOSE",       "BASALT_TUNING",    "BASALT_MODELS", "BASALT_GPU_STREAMS",   "BASALT_WATCHDOG",
-    "BASALT_DOT",           "BASALT_POLICY"};
+// Those of the program `basalt` and of libbasalt_lapack too: they run on this library, and theirs are no mistakes.
+constexpr std::array<std::string_view, 25> known_variables{
+    "BASALT_WORKERS",     "BASALT_SCHEDULER",     "BASALT_WINDOW",
+    "BASALT_BIND",        "BASALT_GPUS",          "BASALT_EMULATED_GPUS",
+    "BASALT_GPU_MEM",     "BASALT_DATA",          "BASALT_MODE",
+    "BASALT_NB",          "BASALT_TILE",          "BASALT_LOOKAHEAD",
+    "BASALT_TRACE",       "BASALT_PANEL_THREADS", "BASALT_JSON",
+    "BASALT_VERBOSE",     "BASALT_TUNING",        "BASALT_MODELS",
+    "BASALT_GPU_STREAMS", "BASALT_WATCHDOG",      "BASALT_DOT",
+    "BASALT_POLICY",      "BASALT_LAPACK",        "BASALT_LAPACK_THRESHOLD",
+    "BASALT_LAPACK_LOG"};
 
 void warn(std::string_view name, std::string_view value, std::string_view allowed) {
     spdlog::warn("basalt: {} = '{}' is ignored; allowed: {}", name, value, allowed);

@@ -47,6 +47,7 @@
 #include <basalt/token.hpp>
 #include <basalt/trace.hpp>
 #include <basalt/triangle.hpp>
+#include <basalt/triangular.hpp>
 #include <basalt/tuning.hpp>
 #include <basalt/version.hpp>
 #include <basalt/view.hpp>

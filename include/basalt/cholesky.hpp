@@ -98,6 +98,17 @@ CholeskyFactors<T> cholesky_factor(Runtime& runtime, Matrix<T>& a, Triangle tria
 template <class T>
 void cholesky_solve(Runtime& runtime, const CholeskyFactors<T>& cholesky, Matrix<T>& b);
 
+/// A^-1 from the factor of A, LAPACK's potri: the triangle of the result that CholeskyFactors::triangle() names. The
+/// other side is unspecified. The factor stays. Submits tasks and returns at once; 2/3 n^3 operations. With info() > 0
+/// the result is unspecified, and it holds Inf and NaN if the factor's diagonal holds a zero.
+template <class T>
+Matrix<T> cholesky_inverse(Runtime& runtime, const CholeskyFactors<T>& cholesky);
+
+/// A factor that any library has computed: the triangle of A (n x n) holds it. info() is 0. Throws UsageError if A is
+/// not square.
+template <class T>
+CholeskyFactors<T> cholesky_adopt(Runtime& runtime, Matrix<T>& a, Triangle triangle);
+
 /// LAPACK's pocon: an estimate of 1 / (||A|| ||A^-1||) in the one norm, which equals the infinity norm here. It is
 /// seldom more than three times too large. `norm` is that of A before the factorization. Below the unit roundoff the
 /// solution of a system with A may have no correct digit. 1 for order 0; 0 for a norm that is 0 or not finite. Takes

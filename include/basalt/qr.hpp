@@ -128,6 +128,12 @@ void qr_apply(Runtime& runtime, const QrFactors<T>& qr, QrSide side, QrOp op, Ma
 template <class T>
 Matrix<T> qr_form(Runtime& runtime, const QrFactors<T>& qr, std::optional<Index> cols = {});
 
+/// Factors that any library has computed: the vectors v_j below the diagonal of A (m x k) and their `tau`, min(m, k)
+/// numbers, which are read until the tasks submitted here have run. Cores apply such a Q. Submits tasks and returns at
+/// once.
+template <class T>
+QrFactors<T> qr_adopt(Runtime& runtime, Matrix<T>& a, const T* tau);
+
 /// The X that minimises ||B - A X|| column by column, for factors of an A with rows() >= cols(). The first cols() rows
 /// of B (rows() x nrhs) become X; the sum of squares of the others is that of the residual, as in LAPACK's gels.
 /// Submits tasks and returns at once. With info() > 0 the result holds Inf and NaN. Throws UsageError when the shapes

@@ -5,4 +5,10 @@ namespace basalt {
 /// A triangle of a matrix, including the diagonal. Elements of the other triangle are never touched.
 enum class Triangle { lower, upper };
 
+/// Whether the diagonal of a triangular matrix is read or taken to be ones.
+enum class Diagonal { stored, unit };
+
+/// A matrix itself or its transpose.
+enum class MatrixOp { plain, transposed };
+
 }  // namespace basalt

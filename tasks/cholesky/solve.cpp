@@ -142,9 +142,8 @@ void cholesky_solve(Runtime& runtime, const CholeskyFactors<T>& cholesky, Matrix
     if (auto gpus = detail::gpus_to_solve_on(*state->a, b.share_storage()->column_bytes()); !gpus.empty()) {
         const detail::SubstitutionOnGpus<T> on_gpus(*state->a, std::move(gpus), n, b);
         const bool lower = state->triangle == Triangle::lower;
-        using Operand = typename detail::SubstitutionOnGpus<T>::Operand;
-        const Operand forward = lower ? Operand::plain : Operand::transposed;
-        const Operand backward = lower ? Operand::transposed : Operand::plain;
+        const MatrixOp forward = lower ? MatrixOp::plain : MatrixOp::transposed;
+        const MatrixOp backward = lower ? MatrixOp::transposed : MatrixOp::plain;
         on_gpus.solve(state->triangle, Diagonal::stored, forward);   // L Y = B
         on_gpus.solve(state->triangle, Diagonal::stored, backward);  // L^T X = Y
         return;

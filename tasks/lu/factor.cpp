@@ -48,6 +48,25 @@ LuFactors<T> lu_factor(Runtime& runtime, Matrix<T>& a, const LuOptions& options)
     return LuFactors<T>(std::move(state));
 }
 
+namespace {
+
+/// 0, or k > 0 when U(k, k), counted from 1, is the first zero on the diagonal.
+template <class T>
+Index first_zero_on_diagonal(const LuState<T>& s) {
+    const TileGrid& grid = s.grid();
+    for (Index j = 0; j < grid.tile_cols(); ++j) {
+        s.a->wait(j);
+        const View<const T> square =
+            s.view(j, grid.first_col(j), grid.first_col(j) + grid.tile_width(j), 0, grid.tile_width(j));
+        for (Index i = 0; i < square.cols(); ++i) {
+            if (square(i, i) == T{0}) return grid.first_col(j) + i + 1;
+        }
+    }
+    return 0;
+}
+
+}  // namespace
+
 template <class T>
 LuState<T>& LuFactors<T>::state() const {
     if (!state_) throw UsageError("LuFactors: no factorization stands behind this handle");
@@ -66,6 +85,7 @@ Index LuFactors<T>::cols() const {
 template <class T>
 Index LuFactors<T>::info() const {
     const LuState<T>& s = state();
+    if (s.adopted) return first_zero_on_diagonal(s);
     s.pivots.host_view();
     for (std::size_t k = 0; k < s.panels.size(); ++k) {
         if (s.panel_info[k] > 0) return s.panels[k].first + s.panel_info[k];

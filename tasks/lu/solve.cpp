@@ -218,7 +218,7 @@ void lu_solve_transposed(Runtime& runtime, const LuFactors<T>& lu, Matrix<T>& b)
     const auto& state = lu.share_state();
     if (auto gpus = gpus_to_solve_on(*state->a, b.share_storage()->column_bytes()); !gpus.empty()) {
         const SubstitutionOnGpus<T> on_gpus(*state->a, std::move(gpus), lu.rows(), b);
-        constexpr auto transposed = SubstitutionOnGpus<T>::Operand::transposed;
+        constexpr auto transposed = MatrixOp::transposed;
         on_gpus.solve(Triangle::upper, Diagonal::stored, transposed);
         on_gpus.solve(Triangle::lower, Diagonal::unit, transposed);
         for (Index j = 0; j < b.tile_cols(); ++j) ColumnSolve<T>(*state, b, j).permute_back();
@@ -233,10 +233,13 @@ void lu_solve_transposed(Runtime& runtime, const LuFactors<T>& lu, Matrix<T>& b)
 }
 
 template <class T>
-double lu_reciprocal_condition(Runtime& runtime, const LuFactors<T>& lu, double norm) {
-    return detail::reciprocal_condition_estimate<T>(
-        runtime, lu.rows(), norm, [&](Matrix<T>& x) { lu_solve(runtime, lu, x); },
-        [&](Matrix<T>& x) { lu_solve_transposed(runtime, lu, x); });
+double lu_reciprocal_condition(Runtime& runtime, const LuFactors<T>& lu, double norm, ConditionNorm kind) {
+    const detail::VectorProduct<T> plain = [&](Matrix<T>& x) { lu_solve(runtime, lu, x); };
+    const detail::VectorProduct<T> transposed = [&](Matrix<T>& x) { lu_solve_transposed(runtime, lu, x); };
+    // the one norm of A is the infinity norm of A^T
+    const bool of_rows = kind == ConditionNorm::infinity;
+    return detail::reciprocal_condition_estimate<T>(runtime, lu.rows(), norm, of_rows ? plain : transposed,
+                                                    of_rows ? transposed : plain);
 }
 
 template <class T>
@@ -311,8 +314,8 @@ template void lu_solve(Runtime&, const LuFactors<float>&, Matrix<float>&);
 template void lu_solve(Runtime&, const LuFactors<double>&, Matrix<double>&);
 template void lu_solve_transposed(Runtime&, const LuFactors<float>&, Matrix<float>&);
 template void lu_solve_transposed(Runtime&, const LuFactors<double>&, Matrix<double>&);
-template double lu_reciprocal_condition(Runtime&, const LuFactors<float>&, double);
-template double lu_reciprocal_condition(Runtime&, const LuFactors<double>&, double);
+template double lu_reciprocal_condition(Runtime&, const LuFactors<float>&, double, ConditionNorm);
+template double lu_reciprocal_condition(Runtime&, const LuFactors<double>&, double, ConditionNorm);
 template Matrix<float> lu_solve_augmented(Runtime&, const LuFactors<float>&);
 template Matrix<double> lu_solve_augmented(Runtime&, const LuFactors<double>&);
 template Index solve(Runtime&, Index, Index, float*, Index, Index*, float*, Index);

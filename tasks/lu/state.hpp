@@ -39,6 +39,7 @@ struct LuState {
     std::vector<Index> pivot_numbers;  ///< counted from 0, from the panel's first row
     std::vector<Index> panel_info;
     bool left_interchanges = true;  ///< whether L is in LAPACK's arrangement
+    bool adopted = false;           ///< the factors are another library's, and panel_info is not known
     Index panels_on_gpus = 0;       ///< panels that GPUs factor
     PooledBuffer packed_slab;       ///< for each tile column, room for the packed rows of U of a block
 

@@ -80,7 +80,7 @@ double one_norm_estimate(Runtime& runtime, Index n, T scale, const VectorProduct
         vector.multiply(product);
         const double former = estimate, found = vector.one_norm();
         if (!std::isfinite(found)) return found;
-        estimate = std::max(former, found);
+        estimate = found;  // as in LAPACK, also where the former one was larger
         if (take_signs(x, scale, signs) || found <= former) break;
         vector.multiply(transposed_product);
         const Index next = vector.largest();
@@ -104,7 +104,7 @@ double reciprocal_condition_estimate(Runtime& runtime, Index n, double norm, con
     if (!(norm > 0) || !std::isfinite(norm)) return 0;
     // ||A^-1||_oo = ||A^-T||_1; with ||A|| in the vectors nothing overflows but for the condition number itself
     const double product = one_norm_estimate<T>(runtime, n, static_cast<T>(norm), solve_transposed, solve);
-    return std::isfinite(product) && product > 0 ? std::min(1 / product, 1.0) : 0;
+    return std::isfinite(product) && product > 0 ? 1 / product : 0;
 }
 
 template double reciprocal_condition_estimate(Runtime&, Index, double, const VectorProduct<float>&,

@@ -27,6 +27,14 @@ ColumnGpus gpus_to_solve_on(const MatrixStorage& a, std::size_t bytes) {
     return gpus;
 }
 
+TileRange reached_tiles(const TileGrid& a, const TileGrid& x, Index column, Reach reach) {
+    TileRange tiles{0, a.tile_cols()};
+    const Index first = x.first_col(column);
+    if (reach == Reach::from_diagonal) tiles.begin = a.tile_col_of(first);
+    if (reach == Reach::to_diagonal) tiles.end = a.tile_col_of(first + x.tile_width(column) - 1) + 1;
+    return tiles;
+}
+
 template <class T>
 SubstitutionOnGpus<T>::SubstitutionOnGpus(const MatrixStorage& a, ColumnGpus gpus, Index order, const Matrix<T>& x)
     : a_(a), gpus_(std::move(gpus)), order_(order), x_(x) {
@@ -34,26 +42,29 @@ SubstitutionOnGpus<T>::SubstitutionOnGpus(const MatrixStorage& a, ColumnGpus gpu
 }
 
 template <class T>
-void SubstitutionOnGpus<T>::solve(Triangle triangle, Diagonal diagonal, Operand operand) const {
-    const Index count = order_ == 0 ? 0 : a_.grid().tile_col_of(order_ - 1) + 1;
-    const bool ascending = (triangle == Triangle::lower) == (operand == Operand::plain);
+void SubstitutionOnGpus<T>::solve(Triangle triangle, Diagonal diagonal, MatrixOp op, Reach reach) const {
+    const TileRange all{0, order_ == 0 ? 0 : a_.grid().tile_col_of(order_ - 1) + 1};
+    const bool ascending = (triangle == Triangle::lower) == (op == MatrixOp::plain);
     for (Index column = 0; column < x_.tile_cols(); ++column) {
-        for (Index i = 0; i < count; ++i) {
-            solve(ascending ? i : count - 1 - i, column, triangle, diagonal, operand);
+        const TileRange tiles =
+            reach == Reach::all ? all : reached_tiles(a_.grid(), x_.share_storage()->grid(), column, reach);
+        for (Index i = 0; i < tiles.size(); ++i) {
+            solve(ascending ? tiles.begin + i : tiles.end - 1 - i, column, tiles, triangle, diagonal, op);
         }
     }
 }
 
 /// One tile column of A: its square on the diagonal, and the rest of the triangle below or above it.
 template <class T>
-void SubstitutionOnGpus<T>::solve(Index tile_column, Index column, Triangle triangle, Diagonal diagonal,
-                                  Operand operand) const {
+void SubstitutionOnGpus<T>::solve(Index tile_column, Index column, TileRange tiles, Triangle triangle,
+                                  Diagonal diagonal, MatrixOp op) const {
     const TileGrid& grid = a_.grid();
     const bool lower = triangle == Triangle::lower;
     const Index first = grid.first_col(tile_column), end = std::min(order_, first + grid.tile_width(tile_column));
-    const Index width = end - first, row_begin = lower ? first : 0, row_end = lower ? order_ : end;
+    const Index width = end - first, row_begin = lower ? first : grid.first_col(tiles.begin);
+    const Index row_end = lower ? std::min(order_, grid.first_col(tiles.end)) : end;
     const Index square = first - row_begin, rest = lower ? width : 0;
-    const bool transposed = operand == Operand::transposed;
+    const bool transposed = op == MatrixOp::transposed;
     a_.runtime().submit({.name = "solve",
                          .tile = {static_cast<int>(tile_column), static_cast<int>(column)},
                          .place = Place::gpu(gpus_[static_cast<std::size_t>(tile_column)])},

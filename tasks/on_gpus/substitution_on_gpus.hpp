@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "basalt/matrix.hpp"
@@ -18,6 +19,24 @@ using ColumnGpus = std::vector<int>;
 /// any part of the solution, which may move columns.
 ColumnGpus gpus_to_solve_on(const MatrixStorage& a, std::size_t bytes);
 
+/// Rows of X that a solution reaches where X begins as an identity, by the columns of X that are solved for.
+enum class Reach : std::uint8_t {
+    all,
+    from_diagonal,  ///< the columns' own rows and those below; zeros, or not needed, above
+    to_diagonal,    ///< their own rows and those above
+};
+
+/// Tile columns [begin, end).
+struct TileRange {
+    Index begin;
+    Index end;
+
+    Index size() const { return end - begin; }
+};
+
+/// The tile columns of A whose columns are rows of X that the solution for tile column `column` of X reaches.
+TileRange reached_tiles(const TileGrid& a, const TileGrid& x, Index column, Reach reach);
+
 /// Solves with the triangles of a factored matrix on GPUs, tile column after tile column, each on its GPU. The
 /// right-hand sides go from one GPU to the next.
 template <class T>
@@ -27,13 +46,12 @@ class SubstitutionOnGpus {
     /// on the host.
     SubstitutionOnGpus(const MatrixStorage& a, ColumnGpus gpus, Index order, const Matrix<T>& x);
 
-    enum class Operand { plain, transposed };
-
-    /// X = T^-1 X, or T^-T X, for the first `order` rows of X.
-    void solve(Triangle triangle, Diagonal diagonal, Operand operand = Operand::plain) const;
+    /// X = T^-1 X, or T^-T X, for the first `order` rows of X. With a reach, A is square.
+    void solve(Triangle triangle, Diagonal diagonal, MatrixOp op = MatrixOp::plain, Reach reach = Reach::all) const;
 
   private:
-    void solve(Index tile_column, Index column, Triangle triangle, Diagonal diagonal, Operand operand) const;
+    void solve(Index tile_column, Index column, TileRange tiles, Triangle triangle, Diagonal diagonal,
+               MatrixOp op) const;
 
     const MatrixStorage& a_;
     const ColumnGpus gpus_;

@@ -41,23 +41,6 @@ class Arguments {
 
 Index at_least_one(Index value) { return std::max<Index>(1, value); }
 
-/// Given reflectors as a factorization: computes T from them.
-template <class T>
-QrFactors<T> adopt(Runtime& runtime, Matrix<T>& a, const T* tau) {
-    QrOptions options;
-    options.mode = QrMode::cpu;
-    const detail::QrChoices choices(runtime.tuning(), options, a.rows(), a.cols(), runtime.workers(), 0);
-    auto state = std::make_shared<QrState<T>>(runtime, a.share_storage(), choices);
-    for (int k = 0; k < static_cast<int>(state->panels.size()); ++k) {
-        const Panel& p = state->panels[static_cast<std::size_t>(k)];
-        runtime.submit({.name = "T", .tile = {k}, .place = Place::cpu()}, read(state->region(p, p.first, a.rows())),
-                       write(state->t_of(k)), [tau = tau + p.first](View<const T> panel, View<T> t) {
-                           triangle_of_reflectors<T>(panel, tau, t);
-                       });
-    }
-    return QrFactors<T>(std::move(state));
-}
-
 /// A matrix for right-hand sides or for C.
 template <class T>
 Matrix<T> matrix_of(Runtime& runtime, Index m, Index n, const char* name) {
@@ -83,6 +66,23 @@ View<const T> transposed_array(const T* a, Index m, Index n, Index lda) {
 }
 
 }  // namespace
+
+template <class T>
+QrFactors<T> qr_adopt(Runtime& runtime, Matrix<T>& a, const T* tau) {
+    if (&a.runtime() != &runtime) throw UsageError("qr_adopt: the matrix belongs to another runtime");
+    QrOptions options;
+    options.mode = QrMode::cpu;
+    const detail::QrChoices choices(runtime.tuning(), options, a.rows(), a.cols(), runtime.workers(), 0);
+    auto state = std::make_shared<QrState<T>>(runtime, a.share_storage(), choices);
+    for (int k = 0; k < static_cast<int>(state->panels.size()); ++k) {
+        const Panel& p = state->panels[static_cast<std::size_t>(k)];
+        runtime.submit({.name = "T", .tile = {k}, .place = Place::cpu()}, read(state->region(p, p.first, a.rows())),
+                       write(state->t_of(k)), [tau = tau + p.first](View<const T> panel, View<T> t) {
+                           triangle_of_reflectors<T>(panel, tau, t);
+                       });
+    }
+    return QrFactors<T>(std::move(state));
+}
 
 template <class T>
 void qr_factor(Runtime& runtime, Index m, Index n, T* a, Index lda, T* tau, const QrOptions& options) {
@@ -124,7 +124,7 @@ void qr_apply(Runtime& runtime, QrSide side, QrOp op, Index m, Index n, Index k,
     Matrix<T> matrix = matrix_of<T>(runtime, m, n, "C");
     const auto array = View<T>::column_major(c, m, n, ldc);
     matrix.load(array);
-    const auto qr = adopt(runtime, factors, tau);
+    const auto qr = qr_adopt(runtime, factors, tau);
     qr_apply(runtime, qr, side, op, matrix);
     matrix.store(array);
     runtime.wait();
@@ -137,7 +137,7 @@ void qr_form(Runtime& runtime, Index m, Index n, Index k, T* a, Index lda, const
     arguments.array("A", a, m > 0 && n > 0).array("tau", tau, k > 0);
     Matrix<T> factors(runtime, m, k, default_qr_tile(runtime.tuning(), m, k), "A");
     factors.load(View<const T>::column_major(a, m, k, lda));
-    const auto qr = adopt(runtime, factors, tau);
+    const auto qr = qr_adopt(runtime, factors, tau);
     const Matrix<T> q = qr_form(runtime, qr, n);
     q.store(View<T>::column_major(a, m, n, lda));
     runtime.wait();
@@ -183,6 +183,8 @@ Index least_squares(Runtime& runtime, Index m, Index n, Index nrhs, T* a, Index 
     return info;
 }
 
+template QrFactors<float> qr_adopt(Runtime&, Matrix<float>&, const float*);
+template QrFactors<double> qr_adopt(Runtime&, Matrix<double>&, const double*);
 template void qr_factor(Runtime&, Index, Index, float*, Index, float*, const QrOptions&);
 template void qr_factor(Runtime&, Index, Index, double*, Index, double*, const QrOptions&);
 template void qr_apply(Runtime&, QrSide, QrOp, Index, Index, Index, const float*, Index, const float*, float*, Index);

@@ -163,7 +163,7 @@ void qr_solve_transposed(Runtime& runtime, const QrFactors<T>& qr, Matrix<T>& b)
     }
     if (!gpus.empty()) {
         const detail::SubstitutionOnGpus<T> on_gpus(*state.a, std::move(gpus), qr.cols(), b);
-        on_gpus.solve(Triangle::upper, Diagonal::stored, detail::SubstitutionOnGpus<T>::Operand::transposed);
+        on_gpus.solve(Triangle::upper, Diagonal::stored, MatrixOp::transposed);
     }
     qr_apply(runtime, qr, QrSide::left, QrOp::plain, b);
 }

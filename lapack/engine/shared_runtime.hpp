@@ -1,0 +1,12 @@
+#pragma once
+
+#include <basalt/runtime.hpp>
+
+namespace basalt::lapack {
+
+/// The runtime of all calls of this process, made at the first one and never destroyed: calls may come until the
+/// process ends. A child process makes its own. Settings are those of the environment; without BASALT_WORKERS, the
+/// number of workers is OPENBLAS_NUM_THREADS or OMP_NUM_THREADS, which programs with a LAPACK set. Throws as Runtime().
+Runtime& shared_runtime();
+
+}  // namespace basalt::lapack
