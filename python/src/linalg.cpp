@@ -1,11 +1,11 @@
 // What basalt.linalg calls: factorizations and solutions of arrays whose shapes and types Python has checked.
-#include "module.hpp"
-#include "operand.hpp"
+#include "python/src/module.hpp"
+#include "python/src/operand.hpp"
 
-#include <functional>
-#include <memory>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -105,7 +105,8 @@ FactorsOwner factored_for(Kind kind, const MatrixOwner& matrix) {
 }
 
 /// X of A X = B or A^T X = B. Returns INFO and, if it is 0, the reciprocal condition number; X is written then.
-std::pair<int64_t, double> solve(PyRuntime& runtime, const In& a, const In& b, const Out& x, int kind, bool transposed) {
+std::pair<int64_t, double> solve(PyRuntime& runtime, const In& a, const In& b, const Out& x, int kind,
+                                 bool transposed) {
     const Operand matrix = operand(a), right = operand(b), solution = operand(x);
     std::pair<int64_t, double> outcome{0, 1};
     calculate(runtime, product(matrix.rows, matrix.rows, matrix.rows + right.cols), [&] {

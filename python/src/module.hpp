@@ -4,19 +4,19 @@
 
 #include <basalt/basalt.hpp>
 
-#include <atomic>
+#include <nanobind/nanobind.h>
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <nanobind/nanobind.h>
 #include <optional>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "registry.hpp"
+#include "python/src/registry.hpp"
 
 namespace basalt_python {
 
@@ -61,7 +61,8 @@ extern thread_local int tasks_on_this_thread;
 
 /// wait(limit) until it returns true, with the GIL released. Raises what a signal handler raises (KeyboardInterrupt),
 /// after cancel() and the end of the wait.
-void wait_for_signals_too(const std::function<bool(std::chrono::nanoseconds)>& wait, const std::function<void()>& cancel);
+void wait_for_signals_too(const std::function<bool(std::chrono::nanoseconds)>& wait,
+                          const std::function<void()>& cancel);
 
 /// Runs a calculation that submits tasks and waits, as a graph of its own with the GIL released. `multiplications`: an
 /// estimate; long ones run on a thread of their own, so that Ctrl-C can cancel them and progress is shown.

@@ -1,8 +1,8 @@
-#include "registry.hpp"
+#include "python/src/registry.hpp"
 
+#include <nanobind/nanobind.h>
 #include <algorithm>
 #include <iterator>
-#include <nanobind/nanobind.h>
 #include <utility>
 
 namespace nb = nanobind;
@@ -56,7 +56,8 @@ Box box_of(const Buffer& buffer, std::uintptr_t plane, Index row_bytes) {
 
 Buffer::Buffer(PyObject* object) {
     if (PyObject_GetBuffer(object, &buffer_, PyBUF_STRIDED_RO) != 0) throw nb::python_error();
-    auto low = reinterpret_cast<std::uintptr_t>(buffer_.buf), high = low + static_cast<std::uintptr_t>(buffer_.itemsize);
+    auto low = reinterpret_cast<std::uintptr_t>(buffer_.buf),
+         high = low + static_cast<std::uintptr_t>(buffer_.itemsize);
     bool empty = false;
     for (int k = 0; k < buffer_.ndim; ++k) {
         const Py_ssize_t reach = (buffer_.shape[k] - 1) * buffer_.strides[k];

@@ -1,12 +1,12 @@
 // basalt.Runtime, waits that Ctrl-C ends, and errors.
-#include "module.hpp"
+#include "python/src/module.hpp"
 
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
 #include <condition_variable>
 #include <exception>
 #include <functional>
 #include <mutex>
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 #include <optional>
 #include <string>
 
@@ -230,9 +230,7 @@ void bind_runtime(nb::module_& module) {
         .def("cancel", [](const PyRuntime& rt) { rt.cpp().cancel(); })
         .def("start_trace", [](const PyRuntime& rt) { check(basalt_trace_start(rt.handle())); })
         .def("write_trace",
-             [](const PyRuntime& rt, const std::string& file) {
-                 check(basalt_trace_write(rt.handle(), file.c_str()));
-             })
+             [](const PyRuntime& rt, const std::string& file) { check(basalt_trace_write(rt.handle(), file.c_str())); })
         .def_prop_ro("_arrays", [](PyRuntime& rt) { return rt.arrays().size(); });
     module.def("setting_names", &basalt_setting_names);
     module.def("version", &basalt_version_text);

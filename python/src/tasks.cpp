@@ -1,11 +1,11 @@
 // Tasks that are Python functions.
-#include "module.hpp"
+#include "python/src/module.hpp"
 
-#include <exception>
-#include <memory>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+#include <exception>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,7 +18,8 @@ namespace {
 /// What a Python function raised, as the runtime keeps it: its text is known without the GIL.
 class PythonFailed : public std::exception {
   public:
-    PythonFailed(std::string text, std::shared_ptr<nb::object> error) : text_(std::move(text)), error_(std::move(error)) {}
+    PythonFailed(std::string text, std::shared_ptr<nb::object> error)
+        : text_(std::move(text)), error_(std::move(error)) {}
     const char* what() const noexcept override { return text_.c_str(); }
     const nb::object& error() const { return *error_; }
 
@@ -64,8 +65,7 @@ void drop_call(PythonCall* call) {
 /// basalt.Task.
 class PyTask {
   public:
-    PyTask(basalt::TaskHandle handle, std::shared_ptr<PythonCall> call)
-        : handle_(handle), call_(std::move(call)) {}
+    PyTask(basalt::TaskHandle handle, std::shared_ptr<PythonCall> call) : handle_(handle), call_(std::move(call)) {}
 
     const basalt::TaskHandle& handle() const { return handle_; }
     bool done() const { return handle_.done(); }

@@ -33,6 +33,7 @@ MAY_INCLUDE = {
     "tasks/qr": _FACTORIZATION,
     "apps": {"base", "io"},
     "capi": {"base", "tiles", "kernels", "io"},
+    "python": set(),
     "examples": set(),
     "bench": {"base", "tiles", "kernels", "runtime", "io"},
     "tests": {"base", "tiles", "kernels", "runtime", "io", "tests/tasks"},
