@@ -1,5 +1,5 @@
 """The Python package in a virtual environment: builds it against the library of the build folder, installs it and
-runs its tests. What pip downloads is kept there for later runs.
+runs its tests and the guide's blocks in Python. What pip downloads is kept there for later runs.
 
 usage: package.py SOURCE_ROOT BUILD_DIRECTORY [PYTEST_ARGUMENT...]    without pip's packages: skipped
 """
@@ -70,9 +70,13 @@ def main():
                                                 "BASALT_MODELS": "none", "PYTHONDONTWRITEBYTECODE": "1"})
     print(tests.stdout[-6000:], tests.stderr[-2000:])
     counts = dict((word, int(number)) for number, word in re.findall(r"(\d+) (passed|failed|skipped|error)", tests.stdout))
+    guide = run(sys.executable, "-B", os.path.join(root, "tests", "tree", "guide.py"), root, build_folder, "python")
+    print(guide.stdout[-3000:])
+    outcome = "passed" if guide.returncode == 0 else "failed"
+    counts[outcome] = counts.get(outcome, 0) + 1
     print(f"cases: {counts.get('passed', 0)} passed, {counts.get('failed', 0) + counts.get('error', 0)} failed, "
           f"{counts.get('skipped', 0)} skipped")
-    sys.exit(0 if tests.returncode == 0 else 1)
+    sys.exit(0 if tests.returncode == 0 and guide.returncode == 0 else 1)
 
 
 main()
