@@ -47,7 +47,7 @@ class Runtime:
     ...     np.multiply(source, 2, out=target)
     >>> with basalt.Runtime(workers=2) as rt:
     ...     task = rt.submit(double, reads=[x], writes=[y])
-    ...     rt.wait()
+    ...     ended = rt.wait()
     >>> y
     array([0., 2., 4., 6.])
     """

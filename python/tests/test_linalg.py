@@ -250,7 +250,7 @@ def test_other_real_types_are_promoted(dtype):
     expected = np.float32 if dtype == "f2" else np.float64
     x = bl.solve(a, np.array([3, 1], dtype))
     assert x.dtype == expected
-    np.testing.assert_allclose(x, np.linalg.solve(a.astype(expected), [3, 1]))
+    np.testing.assert_allclose(x, np.linalg.solve(a.astype(expected), np.array([3, 1], dtype).astype(expected)))
     assert bl.solve(np.eye(2, dtype=np.float32), np.ones(2)).dtype == np.float64
 
 

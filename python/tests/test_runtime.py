@@ -124,7 +124,7 @@ def test_results_handles_and_order_without_data(rt):
 
 
 def test_errors_keep_what_the_function_raised(rt):
-    def fails():
+    def fails(x):
         raise KeyError("the key")
 
     x = np.zeros(3)
