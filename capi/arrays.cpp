@@ -76,8 +76,10 @@ basalt_status basalt_array_create(basalt_runtime* runtime, size_t element_size, 
     return guarded(__func__, [&] {
         auto& made = required(array, "array");
         basalt::Runtime& owner = required(runtime, "runtime").runtime;
-        made = new basalt_array{
-            &owner, element_size, {size, 1}, capi::Line(owner, capi::bytes_of(element_size, size, "size"), name)};
+        made = new basalt_array{runtime->life,
+                                element_size,
+                                {size, 1},
+                                capi::Line(owner, capi::bytes_of(element_size, size, "size"), name)};
     });
 }
 basalt_status basalt_array_wrap(basalt_runtime* runtime, void* data, size_t element_size, int64_t size,
@@ -87,8 +89,10 @@ basalt_status basalt_array_wrap(basalt_runtime* runtime, void* data, size_t elem
         basalt::Runtime& owner = required(runtime, "runtime").runtime;
         const basalt::Index bytes = capi::bytes_of(element_size, size, "size");
         if (bytes > 0) required(static_cast<std::byte*>(data), "data");
-        made = new basalt_array{
-            &owner, element_size, {size, 1}, capi::Line::wrap(owner, static_cast<std::byte*>(data), bytes, name)};
+        made = new basalt_array{runtime->life,
+                                element_size,
+                                {size, 1},
+                                capi::Line::wrap(owner, static_cast<std::byte*>(data), bytes, name)};
     });
 }
 basalt_status basalt_array_create_2d(basalt_runtime* runtime, size_t element_size, int64_t rows, int64_t cols,
@@ -96,7 +100,7 @@ basalt_status basalt_array_create_2d(basalt_runtime* runtime, size_t element_siz
     return guarded(__func__, [&] {
         auto& made = required(array, "array");
         basalt::Runtime& owner = required(runtime, "runtime").runtime;
-        made = new basalt_array{&owner,
+        made = new basalt_array{runtime->life,
                                 element_size,
                                 {rows, cols, true},
                                 capi::Plane(owner, capi::bytes_of(element_size, rows, "rows"), cols, name)};
@@ -110,7 +114,7 @@ basalt_status basalt_array_wrap_2d(basalt_runtime* runtime, void* data, size_t e
         const basalt::Index bytes = capi::bytes_of(element_size, rows, "rows");
         const basalt::Index column = capi::bytes_of(element_size, ld, "ld");
         if (bytes > 0 && cols > 0) required(static_cast<std::byte*>(data), "data");
-        made = new basalt_array{&owner,
+        made = new basalt_array{runtime->life,
                                 element_size,
                                 {rows, cols, true},
                                 capi::Plane::wrap(owner, static_cast<std::byte*>(data), bytes, cols, column, name)};
@@ -120,7 +124,7 @@ basalt_status basalt_token_create(basalt_runtime* runtime, const char* name, bas
     return guarded(__func__, [&] {
         auto& made = required(token, "token");
         basalt::Runtime& owner = required(runtime, "runtime").runtime;
-        made = new basalt_array{&owner, 1, {}, basalt::Token(owner, name)};
+        made = new basalt_array{runtime->life, 1, {}, basalt::Token(owner, name)};
     });
 }
 
@@ -137,7 +141,7 @@ basalt_status basalt_array_split(const basalt_array* array, int64_t block_rows, 
             const capi::ArrayShape shape{block.rows() / static_cast<basalt::Index>(whole.element_size), block.cols(),
                                          whole.shape.two_dimensional};
             made.push_back(std::make_unique<basalt_array>(
-                basalt_array{whole.runtime, whole.element_size, shape, capi::ArrayBlock{partition, k}}));
+                basalt_array{whole.life, whole.element_size, shape, capi::ArrayBlock{partition, k}}));
         }
         for (auto& block : made) *blocks++ = block.release();
     });
@@ -165,9 +169,9 @@ basalt_status basalt_array_prefetch(const basalt_array* array, basalt_place plac
                 if constexpr (std::is_same_v<D, basalt::Token>) {
                     throw basalt::UsageError("array is a token, which has no elements");
                 } else if constexpr (std::is_same_v<D, capi::ArrayBlock>) {
-                    array->runtime->prefetch(data.block(), there);
+                    array->life->runtime().prefetch(data.block(), there);
                 } else {
-                    array->runtime->prefetch(data, there);
+                    array->life->runtime().prefetch(data, there);
                 }
             },
             required(array, "array").data);

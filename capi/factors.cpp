@@ -79,11 +79,7 @@ void with_qr(const basalt_factors* factors, const F& visit) {
 template <class Make>
 void make_factors(basalt_matrix* a, basalt_factors** factors, const Make& make) {
     auto& made = required(factors, "factors");
-    std::visit(
-        [&](auto& matrix) {
-            made = new basalt_factors{&matrix.runtime(), make(matrix)};
-        },
-        required(a, "a").matrix);
+    std::visit([&](auto& matrix) { made = new basalt_factors(a->life, make(matrix)); }, required(a, "a").matrix);
 }
 
 }  // namespace
@@ -130,7 +126,7 @@ basalt_status basalt_least_squares(basalt_matrix* a, basalt_matrix* b, const bas
                 qr.method = basalt::QrMethod::automatic;
                 const auto found =
                     basalt::least_squares(matrix.runtime(), matrix, matrix_of<T>(required(b, "b"), "b"), qr);
-                if (factors != nullptr) *factors = new basalt_factors{&matrix.runtime(), found};
+                if (factors != nullptr) *factors = new basalt_factors(a->life, found);
             },
             required(a, "a").matrix);
     });
@@ -170,11 +166,11 @@ basalt_status basalt_factors_solve(const basalt_factors* factors, basalt_matrix*
         with_factors(factors, [&]<class Factors>(const Factors& f) {
             auto& rhs = matrix_of<typename FactorKind<Factors>::Element>(required(b, "b"), "b");
             if constexpr (FactorKind<Factors>::is_lu) {
-                basalt::lu_solve(*factors->runtime, f, rhs);
+                basalt::lu_solve(factors->life->runtime(), f, rhs);
             } else if constexpr (FactorKind<Factors>::is_qr) {
-                basalt::qr_solve(*factors->runtime, f, rhs);
+                basalt::qr_solve(factors->life->runtime(), f, rhs);
             } else {
-                basalt::cholesky_solve(*factors->runtime, f, rhs);
+                basalt::cholesky_solve(factors->life->runtime(), f, rhs);
             }
         });
     });
@@ -184,11 +180,11 @@ basalt_status basalt_factors_solve_transposed(const basalt_factors* factors, bas
         with_factors(factors, [&]<class Factors>(const Factors& f) {
             auto& rhs = matrix_of<typename FactorKind<Factors>::Element>(required(b, "b"), "b");
             if constexpr (FactorKind<Factors>::is_lu) {
-                basalt::lu_solve_transposed(*factors->runtime, f, rhs);
+                basalt::lu_solve_transposed(factors->life->runtime(), f, rhs);
             } else if constexpr (FactorKind<Factors>::is_qr) {
-                basalt::qr_solve_transposed(*factors->runtime, f, rhs);
+                basalt::qr_solve_transposed(factors->life->runtime(), f, rhs);
             } else {
-                basalt::cholesky_solve(*factors->runtime, f, rhs);  // A is symmetric
+                basalt::cholesky_solve(factors->life->runtime(), f, rhs);  // A is symmetric
             }
         });
     });
@@ -198,11 +194,11 @@ basalt_status basalt_factors_reciprocal_condition(const basalt_factors* factors,
         double& estimate = required(condition, "condition");
         estimate = with_factors(factors, [&]<class Factors>(const Factors& f) {
             if constexpr (FactorKind<Factors>::is_lu) {
-                return basalt::lu_reciprocal_condition(*factors->runtime, f, norm);
+                return basalt::lu_reciprocal_condition(factors->life->runtime(), f, norm);
             } else if constexpr (FactorKind<Factors>::is_qr) {
-                return basalt::qr_reciprocal_condition(*factors->runtime, f);
+                return basalt::qr_reciprocal_condition(factors->life->runtime(), f);
             } else {
-                return basalt::cholesky_reciprocal_condition(*factors->runtime, f, norm);
+                return basalt::cholesky_reciprocal_condition(factors->life->runtime(), f, norm);
             }
         });
     });
@@ -211,7 +207,7 @@ basalt_status basalt_factors_reciprocal_condition(const basalt_factors* factors,
 basalt_status basalt_qr_apply(const basalt_factors* factors, basalt_side side, basalt_op op, basalt_matrix* c) {
     return guarded(__func__, [&] {
         capi::with_qr(factors, [&]<class T>(const basalt::QrFactors<T>& f) {
-            basalt::qr_apply(*factors->runtime, f, capi::side_of(side), capi::op_of(op),
+            basalt::qr_apply(factors->life->runtime(), f, capi::side_of(side), capi::op_of(op),
                              matrix_of<T>(required(c, "c"), "c"));
         });
     });
@@ -220,7 +216,7 @@ basalt_status basalt_qr_form(const basalt_factors* factors, int64_t cols, basalt
     return guarded(__func__, [&] {
         auto& made = required(q, "q");
         capi::with_qr(factors, [&]<class T>(const basalt::QrFactors<T>& f) {
-            made = new basalt_matrix{basalt::qr_form(*factors->runtime, f, cols)};
+            made = new basalt_matrix{factors->life, basalt::qr_form(factors->life->runtime(), f, cols)};
         });
     });
 }

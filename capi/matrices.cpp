@@ -73,8 +73,9 @@ basalt_status basalt_matrix_create(basalt_runtime* runtime, basalt_type type, in
     return guarded(__func__, [&] {
         auto& made = required(matrix, "matrix");
         with_type(type, [&]<class T>(T) {
-            made = new basalt_matrix{Matrix<T>(required(runtime, "runtime").runtime, m, n, capi::tile_of(options),
-                                               capi::name_of_matrix(options))};
+            required(runtime, "runtime");
+            made = new basalt_matrix{runtime->life, Matrix<T>(runtime->runtime, m, n, capi::tile_of(options),
+                                                              capi::name_of_matrix(options))};
         });
     });
 }
@@ -85,8 +86,9 @@ basalt_status basalt_matrix_wrap(basalt_runtime* runtime, basalt_type type, int6
         auto& made = required(matrix, "matrix");
         if (m > 0 && n > 0) required(static_cast<std::byte*>(a), "a");
         with_type(type, [&]<class T>(T) {
-            made = new basalt_matrix{Matrix<T>::wrap(required(runtime, "runtime").runtime, static_cast<T*>(a), m, n,
-                                                     lda, capi::tile_of(options), place_of(place))};
+            required(runtime, "runtime");
+            made = new basalt_matrix{runtime->life, Matrix<T>::wrap(runtime->runtime, static_cast<T*>(a), m, n, lda,
+                                                                    capi::tile_of(options), place_of(place))};
         });
     });
 }
@@ -97,8 +99,8 @@ basalt_status basalt_matrix_generate(basalt_runtime* runtime, basalt_type type, 
     return guarded(__func__, [&] {
         auto& made = required(matrix, "matrix");
         with_type(type, [&]<class T>(T) {
-            made = new basalt_matrix{
-                capi::generated<T>(required(runtime, "runtime").runtime, m, n, name, seed, place_of(place), options)};
+            made = new basalt_matrix{runtime->life, capi::generated<T>(required(runtime, "runtime").runtime, m, n, name,
+                                                                       seed, place_of(place), options)};
         });
     });
 }

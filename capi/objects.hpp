@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <mutex>
+#include <unordered_set>
 #include <utility>
 #include <variant>
 
@@ -23,24 +25,61 @@
 
 // What the opaque types of basalt/basalt.h are.
 
+namespace basalt::capi {
+
+/// Lives as long as the runtime or an object that belongs to it, so that objects can tell that the runtime has ended.
+/// Factors use memory of the runtime, so they end with it. Thread-safe.
+class RuntimeLife {
+  public:
+    explicit RuntimeLife(Runtime& runtime) : runtime_(&runtime) {}
+    /// Throws UsageError after the end.
+    Runtime& runtime() const;
+    void add(basalt_factors& factors);
+    void remove(basalt_factors& factors);
+    /// To be called before the runtime ends.
+    void end();
+
+  private:
+    mutable std::mutex mutex_;
+    Runtime* runtime_;
+    std::unordered_set<basalt_factors*> factors_;
+};
+
+}  // namespace basalt::capi
+
 struct basalt_settings {
     basalt::Config config;
 };
 
 struct basalt_runtime {
     explicit basalt_runtime(const basalt::Config& config) : runtime(config) {}
+    ~basalt_runtime() { life->end(); }
+    basalt_runtime(const basalt_runtime&) = delete;
+    basalt_runtime& operator=(const basalt_runtime&) = delete;
+
     basalt::Runtime runtime;
+    const std::shared_ptr<basalt::capi::RuntimeLife> life = std::make_shared<basalt::capi::RuntimeLife>(runtime);
 };
 
 struct basalt_matrix {
+    std::shared_ptr<basalt::capi::RuntimeLife> life;
     std::variant<basalt::Matrix<float>, basalt::Matrix<double>> matrix;
 };
 
 struct basalt_factors {
-    basalt::Runtime* runtime;
-    std::variant<basalt::LuFactors<float>, basalt::LuFactors<double>, basalt::CholeskyFactors<float>,
-                 basalt::CholeskyFactors<double>, basalt::QrFactors<float>, basalt::QrFactors<double>>
-        factors;
+    using Factors = std::variant<basalt::LuFactors<float>, basalt::LuFactors<double>, basalt::CholeskyFactors<float>,
+                                 basalt::CholeskyFactors<double>, basalt::QrFactors<float>, basalt::QrFactors<double>>;
+
+    basalt_factors(std::shared_ptr<basalt::capi::RuntimeLife> of, Factors made)
+        : life(std::move(of)), factors(std::move(made)) {
+        life->add(*this);
+    }
+    ~basalt_factors() { life->remove(*this); }
+    basalt_factors(const basalt_factors&) = delete;
+    basalt_factors& operator=(const basalt_factors&) = delete;
+
+    const std::shared_ptr<basalt::capi::RuntimeLife> life;
+    Factors factors;
 };
 
 namespace basalt::capi {
@@ -65,7 +104,7 @@ struct ArrayShape {
 }  // namespace basalt::capi
 
 struct basalt_array {
-    basalt::Runtime* runtime;
+    std::shared_ptr<basalt::capi::RuntimeLife> life;
     std::size_t element_size;
     basalt::capi::ArrayShape shape;
     std::variant<basalt::capi::Line, basalt::capi::Plane, basalt::capi::ArrayBlock, basalt::Token> data;

@@ -13,6 +13,28 @@
 
 namespace basalt::capi {
 
+Runtime& RuntimeLife::runtime() const {
+    const std::lock_guard lock(mutex_);
+    if (runtime_ == nullptr) throw UsageError("the runtime has ended");
+    return *runtime_;
+}
+void RuntimeLife::add(basalt_factors& factors) {
+    const std::lock_guard lock(mutex_);
+    factors_.insert(&factors);
+}
+void RuntimeLife::remove(basalt_factors& factors) {
+    const std::lock_guard lock(mutex_);
+    factors_.erase(&factors);
+}
+void RuntimeLife::end() {
+    const std::lock_guard lock(mutex_);
+    for (basalt_factors* factors : factors_) {
+        std::visit([](auto& f) { f = {}; }, factors->factors);
+    }
+    factors_.clear();
+    runtime_ = nullptr;
+}
+
 Place place_of(basalt_place place) {
     require_range("place", place, BASALT_ANY, BASALT_GPU(Config::most_gpus - 1));
     if (place == BASALT_ANY) return Place::any();

@@ -191,7 +191,8 @@ def det(a, overwrite_a=False, check_finite=True, *, runtime=None):
     pivots = np.empty(a.shape[0], np.int64)
     _basalt.lu_factor(_core(runtime), plain(a), lu, pivots)
     exchanges = np.count_nonzero(pivots != np.arange(len(pivots)))
-    return (-1 if exchanges % 2 else 1) * np.prod(np.diag(lu), dtype=lu.dtype)
+    with np.errstate(over="ignore", under="ignore"):
+        return (-1 if exchanges % 2 else 1) * np.prod(np.diag(lu), dtype=lu.dtype)
 
 
 def lu_factor(a, overwrite_a=False, check_finite=True, *, runtime=None):

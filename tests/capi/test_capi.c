@@ -531,6 +531,31 @@ static void recordings_and_traces(basalt_runtime* rt) {
     basalt_array_destroy(step.x);
 }
 
+/* Objects may outlive their runtime: calls are refused then. */
+static void after_the_end(void) {
+    basalt_runtime* rt = start(NULL, NULL);
+    basalt_matrix *a = NULL, *b = NULL;
+    basalt_array* x = NULL;
+    basalt_factors *lu = NULL, *qr = NULL;
+    int64_t info = 0;
+    double value = 0;
+    OK(basalt_matrix_generate(rt, BASALT_DOUBLE, 300, 300, "random", 1, BASALT_ANY, NULL, &a));
+    OK(basalt_matrix_generate(rt, BASALT_DOUBLE, 300, 300, "random", 2, BASALT_ANY, NULL, &b));
+    OK(basalt_array_create(rt, 8, 10, NULL, &x));
+    OK(basalt_lu_factor(a, NULL, &lu));
+    OK(basalt_qr_factor(b, NULL, &qr));
+    basalt_runtime_destroy(rt);
+    REFUSED(basalt_factors_info(lu, &info), BASALT_INVALID_ARGUMENT, "basalt_factors_info()");
+    REFUSED(basalt_factors_solve(lu, b), BASALT_INVALID_ARGUMENT, "the runtime has ended");
+    REFUSED(basalt_matrix_at(a, 0, 0, &value), BASALT_INVALID_ARGUMENT, "basalt_matrix_at()");
+    REFUSED(basalt_array_prefetch(x, BASALT_CPU), BASALT_INVALID_ARGUMENT, "the runtime has ended");
+    basalt_factors_destroy(qr);
+    basalt_matrix_destroy(a);
+    basalt_factors_destroy(lu);
+    basalt_matrix_destroy(b);
+    basalt_array_destroy(x);
+}
+
 static int never(const basalt_call* call) { return basalt_call_fail(call, "an emulated GPU called the cuda kernel"); }
 
 static void emulated_gpus(void) {
@@ -587,6 +612,7 @@ int main(void) {
     recordings_and_traces(rt);
     basalt_runtime_destroy(rt);
     emulated_gpus();
+    after_the_end();
     printf("%d checks, %d failures\n", checks, failures);
     return failures == 0 ? 0 : 1;
 }
