@@ -340,7 +340,7 @@ typedef struct basalt_access {
 } basalt_access;
 
 static inline basalt_access basalt_access_of(const basalt_array* array, basalt_access_mode mode) {
-    const basalt_access access = {array, NULL, mode, false, 0, 0, 0, 0};
+    const basalt_access access = {array, NULL, mode, false, 0, 0, 0, 0};  // NOLINT(modernize-use-nullptr): C
     return access;
 }
 static inline basalt_access basalt_read(const basalt_array* array) { return basalt_access_of(array, BASALT_READ); }
@@ -358,7 +358,7 @@ static inline basalt_access basalt_part(basalt_access access, int64_t row, int64
 }
 /// Tile (i, j) of a matrix; its view is row-major.
 static inline basalt_access basalt_tile(const basalt_matrix* matrix, int64_t i, int64_t j, basalt_access_mode mode) {
-    const basalt_access access = {NULL, matrix, mode, true, i, j, 0, 0};
+    const basalt_access access = {NULL, matrix, mode, true, i, j, 0, 0};  // NOLINT(modernize-use-nullptr): C
     return access;
 }
 

@@ -187,12 +187,11 @@ def det(a, overwrite_a=False, check_finite=True, *, runtime=None):
     square(a)
     if a.size == 0:
         return a.dtype.type(1)
-    lu = target(a, overwrite_a)
-    pivots = np.empty(a.shape[0], np.int64)
-    _basalt.lu_factor(_core(runtime), plain(a), lu, pivots)
+    diagonal, pivots = np.empty(a.shape[0]), np.empty(a.shape[0], np.int64)
+    _basalt.lu_diagonal(_core(runtime), plain(a), diagonal, pivots)
     exchanges = np.count_nonzero(pivots != np.arange(len(pivots)))
     with np.errstate(over="ignore", under="ignore"):
-        return (-1 if exchanges % 2 else 1) * np.prod(np.diag(lu), dtype=lu.dtype)
+        return a.dtype.type((-1 if exchanges % 2 else 1) * np.prod(diagonal))
 
 
 def lu_factor(a, overwrite_a=False, check_finite=True, *, runtime=None):

@@ -17,6 +17,7 @@ namespace {
 using In = nb::ndarray<nb::ro>;
 using Out = nb::ndarray<>;
 using Pivots = nb::ndarray<int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Diagonal = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 /// Objects of the C interface that end with their scope.
 struct End {
@@ -74,6 +75,18 @@ int64_t lu_factor(PyRuntime& runtime, const In& a, const Out& out, const Pivots&
     });
     for (size_t k = 0; k < pivots.shape(0); ++k) --pivots.data()[k];
     return info;
+}
+
+/// The diagonal of U and the pivots of A = P L U, for determinants: the factors stay in tiles.
+void lu_diagonal(PyRuntime& runtime, const In& a, const Diagonal& diagonal, const Pivots& pivots) {
+    const Operand from = operand(a);
+    calculate(runtime, product(from.rows, from.rows, from.rows), [&] {
+        const MatrixOwner matrix = loaded(runtime.handle(), from);
+        const FactorsOwner lu = factored([&](auto f) { return basalt_lu_factor(matrix.get(), nullptr, f); });
+        check(basalt_factors_pivots(lu.get(), pivots.data()));
+        for (int64_t k = 0; k < from.rows; ++k) check(basalt_matrix_at(matrix.get(), k, k, diagonal.data() + k));
+    });
+    for (size_t k = 0; k < pivots.shape(0); ++k) --pivots.data()[k];
 }
 
 /// The triangle of a positive definite A becomes its factor in `out`, whose other triangle is not touched.
@@ -287,6 +300,7 @@ void bind_matrices(nb::module_& module) {
 
 void bind_linalg(nb::module_& module) {
     module.def("lu_factor", &lu_factor);
+    module.def("lu_diagonal", &lu_diagonal);
     module.def("cholesky", &cholesky);
     module.def("solve", &solve);
     module.def("lu_solve", &lu_solve);
