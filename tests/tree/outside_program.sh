@@ -42,3 +42,7 @@ quietly env CXX="$*" cmake -S "$program" -B "$work/cmake" -G Ninja -DCMAKE_PREFI
 quietly cmake --build "$work/cmake"
 "$work/cmake/by_cmake" "$version"
 "$work/cmake/by_cmake_c" "$version"
+
+quietly cmake -S "$program" -B "$work/c_alone" -G Ninja -DC_ALONE=ON -DCMAKE_PREFIX_PATH="$installed"
+quietly cmake --build "$work/c_alone"
+"$work/c_alone/by_cmake_c" "$version"
