@@ -19,7 +19,7 @@ struct sigaction former {};
 void on_interrupt_while_loading(int, siginfo_t* info, void*) {
     if (info->si_code == SI_TKILL) {  // by raise(), in this process
         static constexpr char message[] = "basalt: OpenBLAS could not start its threads: see its message above\n";
-        [[maybe_unused]] const auto written = write(STDERR_FILENO, message, sizeof message - 1);
+        [[maybe_unused]] const auto written = ::write(STDERR_FILENO, message, sizeof message - 1);
         _exit(exit_machine_failed);
     }
     if (former.sa_handler != SIG_IGN) _exit(exit_interrupted);

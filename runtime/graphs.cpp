@@ -38,6 +38,8 @@ std::exception_ptr Graph::error() const {
     return state_->scope.error();
 }
 
+detail::SubmissionTarget::~SubmissionTarget() { innermost_ = outer_; }
+
 SubmitTo::SubmitTo(detail::GraphState& state)
     : runtime_((state.check_usable("using a Graph"), state.runtime)), target_(state.graph, state.scope) {}
 

@@ -38,6 +38,7 @@
 #include <basalt/routine.hpp>
 #include <basalt/run_models.hpp>
 #include <basalt/runtime.hpp>
+#include <basalt/settings.hpp>
 #include <basalt/span.hpp>
 #include <basalt/submit_call.hpp>
 #include <basalt/task_handle.hpp>

@@ -25,7 +25,8 @@ class SubmissionTarget {
         : runtime_(&runtime), scope_(&scope), recorder_(recorder), outer_(innermost_) {
         innermost_ = this;
     }
-    ~SubmissionTarget() { innermost_ = outer_; }
+    /// Not inline: with hidden visibility a program's code would have an innermost_ of its own.
+    ~SubmissionTarget();
     SubmissionTarget(const SubmissionTarget&) = delete;
     SubmissionTarget& operator=(const SubmissionTarget&) = delete;
 

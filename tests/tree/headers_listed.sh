@@ -5,7 +5,7 @@ set -eu
 directory=$1/basalt
 shift
 status=0
-for header in "$directory"/*.hpp; do
+for header in "$directory"/*.hpp "$directory"/*.h; do
     name=${header##*/}
     case " $* " in
         *" $name "*) ;;

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A program outside the tree builds against the installed library and runs: through pkg-config and through
+# Programs outside the tree, in C++ and in C, build against the installed library and run: through pkg-config and through
 # CMake. The installed tree stands in a folder it was not configured for, so it can be moved as well.
 # usage: outside_program.sh BUILD_DIR PROGRAM_DIR PREFIX LIBDIR VERSION COMPILER...
 set -eu
@@ -33,8 +33,16 @@ export PKG_CONFIG_PATH="$installed/$libdir/pkgconfig"
 # shellcheck disable=SC2046 # the flags are several words
 "$@" -std=c++20 "$program/main.cpp" -o "$work/by_pkg_config" $(pkg-config --cflags --libs basalt)
 "$work/by_pkg_config" "$version"
+# shellcheck disable=SC2046
+"${CC:-cc}" -std=c11 -Wall -Wextra -Werror "$program/main.c" -o "$work/c_by_pkg_config" $(pkg-config --cflags --libs basalt)
+"$work/c_by_pkg_config" "$version"
 
 # The command may start with ccache: CMake takes several words from the environment only.
 quietly env CXX="$*" cmake -S "$program" -B "$work/cmake" -G Ninja -DCMAKE_PREFIX_PATH="$installed"
 quietly cmake --build "$work/cmake"
 "$work/cmake/by_cmake" "$version"
+"$work/cmake/by_cmake_c" "$version"
+
+quietly cmake -S "$program" -B "$work/c_alone" -G Ninja -DC_ALONE=ON -DCMAKE_PREFIX_PATH="$installed"
+quietly cmake --build "$work/c_alone"
+"$work/c_alone/by_cmake_c" "$version"
