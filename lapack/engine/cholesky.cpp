@@ -6,8 +6,6 @@
 
 namespace basalt::lapack {
 
-namespace {
-
 /// The triangle of A in tiles. The upper triangle of a column-major array is the lower one of the row-major array with
 /// the same elements, so no element is transposed.
 template <class T>
@@ -51,8 +49,6 @@ class CholeskyArray {
     const Place place_;
     Matrix<T> matrix_;
 };
-
-}  // namespace
 
 template <class T>
 void potrf(Runtime& runtime, Call& call) {

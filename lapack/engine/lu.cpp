@@ -6,8 +6,6 @@
 
 namespace basalt::lapack {
 
-namespace {
-
 /// The array A in tiles, for LU.
 template <class T>
 class LuArray {
@@ -43,8 +41,6 @@ class LuArray {
     const Place place_;
     Matrix<T> matrix_;
 };
-
-}  // namespace
 
 template <class T>
 void getrf(Runtime& runtime, Call& call) {

@@ -7,8 +7,6 @@
 
 namespace basalt::lapack {
 
-namespace {
-
 /// An array in tiles, for QR.
 template <class T>
 class QrArray {
@@ -47,6 +45,8 @@ class QrArray {
     const Place place_;
     Matrix<T> matrix_;
 };
+
+namespace {
 
 /// Largest magnitude; NaN counts as 0.
 template <class T>

@@ -4,8 +4,6 @@
 
 namespace basalt::lapack {
 
-namespace {
-
 /// The triangle of A in tiles; the other side of the array is not read.
 template <class T>
 class TriangularArray {
@@ -44,8 +42,6 @@ class TriangularArray {
     const Place place_;
     Matrix<T> matrix_;
 };
-
-}  // namespace
 
 template <class T>
 void trtrs(Runtime& runtime, Call& call) {
