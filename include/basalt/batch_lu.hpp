@@ -4,6 +4,7 @@
 
 #include "basalt/array.hpp"
 #include "basalt/batch.hpp"
+#include "basalt/device.hpp"
 #include "basalt/runtime.hpp"
 
 namespace basalt {
@@ -71,5 +72,33 @@ template <class T>
 void batch_lu_factor_solve(Runtime& runtime, const Batch<T>& a, const Batch<T>& b, const Array<Index>& info);
 template <class T>
 void batch_lu_invert(Runtime& runtime, const Batch<T>& factors, const Batch<Index>& pivots, const Array<Index>& info);
+
+// The same on a GPU, as in batch_cholesky.hpp: matrices, pivots, lists of pointers and `info` lie in its memory, the
+// calls enqueue kernels on the stream and return. Layouts strided() and pointers(). Throw UsageError as above and for
+// larger orders and other layouts, and DeviceError where kernels cannot be enqueued, also in a build without CUDA.
+
+/// Rows and columns of the matrices of LU and QR on a GPU.
+inline constexpr Index largest_gpu_lu_order = 512;
+
+/// getrf; `info` has an element for each matrix.
+template <class T>
+void batch_lu_factor(Stream stream, const BatchView<T>& a, const BatchView<Index>& pivots, Index* info);
+/// The same without pivoting.
+template <class T>
+void batch_lu_factor(Stream stream, const BatchView<T>& a, Index* info);
+/// getrs.
+template <class T>
+void batch_lu_solve(Stream stream, const BatchView<const T>& factors, const BatchView<const Index>& pivots,
+                    const BatchView<T>& b);
+template <class T>
+void batch_lu_solve(Stream stream, const BatchView<const T>& factors, const BatchView<T>& b);
+/// gesv: up to order 32 in one pass over the data.
+template <class T>
+void batch_lu_factor_solve(Stream stream, const BatchView<T>& a, const BatchView<Index>& pivots, const BatchView<T>& b,
+                           Index* info);
+/// getri, to another place: `inverse` does not overlap the factors. Where INFO is above 0, it is untouched.
+template <class T>
+void batch_lu_invert(Stream stream, const BatchView<const T>& factors, const BatchView<const Index>& pivots,
+                     const BatchView<T>& inverse, Index* info);
 
 }  // namespace basalt

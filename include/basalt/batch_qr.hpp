@@ -4,6 +4,7 @@
 
 #include "basalt/array.hpp"
 #include "basalt/batch.hpp"
+#include "basalt/device.hpp"
 #include "basalt/runtime.hpp"
 
 namespace basalt {
@@ -43,5 +44,17 @@ template <class T>
 void batch_qr_form(Runtime& runtime, const Batch<T>& a, const Batch<T>& tau);
 template <class T>
 void batch_least_squares(Runtime& runtime, const Batch<T>& a, const Batch<T>& b, const Array<Index>& info);
+
+// The same on a GPU, as in batch_lu.hpp: up to largest_gpu_lu_order rows and columns.
+
+/// geqrf.
+template <class T>
+void batch_qr_factor(Stream stream, const BatchView<T>& a, const BatchView<T>& tau);
+/// orgqr.
+template <class T>
+void batch_qr_form(Stream stream, const BatchView<T>& a, const BatchView<const T>& tau);
+/// gels for matrices with at least as many rows as columns; `info` has an element for each matrix.
+template <class T>
+void batch_least_squares(Stream stream, const BatchView<T>& a, const BatchView<T>& b, Index* info);
 
 }  // namespace basalt

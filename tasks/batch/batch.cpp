@@ -159,6 +159,9 @@ void check_device_right_sides(const char* call, const BatchView<const T>& a, con
     });
 }
 
+template void check_device_batch<const float>(const char*, const char*, const BatchView<const float>&);
+template void check_device_batch<const double>(const char*, const char*, const BatchView<const double>&);
+template void check_device_batch<const Index>(const char*, const char*, const BatchView<const Index>&);
 template void check_device_square<const float>(const char*, const char*, const BatchView<const float>&);
 template void check_device_square<const double>(const char*, const char*, const BatchView<const double>&);
 template void check_device_right_sides<float>(const char*, const BatchView<const float>&,

@@ -52,6 +52,23 @@ void check_info(const char* call, Index count, Index info);
 // The same for batches in a GPU's memory, which are not looked at: every matrix has the shape of the batch, and an
 // order of largest_gpu_batch_order at most.
 
+/// check_batch() for what a host may look at: not the elements of a list, and no lists of different shapes.
+template <class T>
+void check_device_batch(const char* call, const char* name, const BatchView<T>& batch);
+
+/// check_device_batch() for an operand that has as many matrices as A, of this extent.
+template <class T>
+void check_device_companions(const char* call, const char* name, const BatchView<const T>& batch, Index count,
+                             const BatchExtent& extent) {
+    check_device_batch(call, name, batch);
+    const View<const T>& own = batch.shape();
+    if (batch.count() == count && (count == 0 || (own.rows() == extent.rows && own.cols() == extent.cols))) return;
+    throw UsageError(std::string(call) + ": " + name + " has " + std::to_string(batch.count()) + " matrices of " +
+                     std::to_string(own.rows()) + " x " + std::to_string(own.cols()) +
+                     "; allowed are as many as A has, " + std::to_string(count) + " of " + std::to_string(extent.rows) +
+                     " x " + std::to_string(extent.cols));
+}
+
 template <class T>
 void check_device_square(const char* call, const char* name, const BatchView<T>& batch);
 
