@@ -13,7 +13,7 @@ namespace basalt::on_stream {
 
 /// How a GPU treats matrices of more than 32 rows or columns.
 struct BatchLuPlan {
-    int width = 16;  ///< columns of a panel: 8, 16 or 32 of LU, 8 or 16 of QR
+    int width = 16;  ///< columns of a panel: 8, 16 or 32 of LU; 8 or 16 of QR up to 256 rows
 };
 
 /// Estimated: none of the widths was measured. A panel's columns of a row lie in registers: 16 floats, or 8 doubles.

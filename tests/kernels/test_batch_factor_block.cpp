@@ -351,7 +351,8 @@ TEMPLATE_TEST_CASE("a block of threads has the QR of a matrix by panels", "[kern
         check_qr_block<8, 4, TestType>(40, 40, 0, call, false);
         check_qr_block<8, 4, TestType>(100, 33, 0, call, true);
         check_qr_block<16, 4, TestType>(65, 50, 0, call, false);
-        check_qr_block<16, 16, TestType>(200, 19, 0, call, true);
+        check_qr_block<16, 8, TestType>(200, 19, 0, call, true);
+        check_qr_block<4, 16, TestType>(270, 9, 0, call, false);
     }
     check_qr_block<8, 4, TestType>(20, 70, 0, QrCall::factor, true);
     check_qr_block<8, 4, TestType>(70, 40, 17, QrCall::least_squares, true);

@@ -222,8 +222,12 @@ BASALT_DEVICE void qr_factor_block(const Thread& thread, const QrBlockMemory<T, 
         thread.sync();
         spread_panel(thread, memory, j, steps, row, number);
         if (tau != nullptr && number < width && j + number < steps) tau[j + number] = memory.tau[number];
-        reflect_columns<true, width, parts>(thread, memory, a.a, a.ld, a.rows, j + width, a.cols);
-        reflect_columns<true, width, parts>(thread, memory, right.b, right.ld, a.rows, 0, static_cast<int>(right.cols));
+        BASALT_ROLLED
+        for (int operand = 0; operand < 2; ++operand) {  // one piece of code for both, with registers for one
+            const bool own = operand == 0;
+            reflect_columns<true, width, parts>(thread, memory, own ? a.a : right.b, own ? a.ld : right.ld, a.rows,
+                                                own ? j + width : 0, own ? a.cols : static_cast<int>(right.cols));
+        }
         thread.sync();
     }
 }

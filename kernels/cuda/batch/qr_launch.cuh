@@ -70,12 +70,14 @@ __global__ void __launch_bounds__(parts* device::lanes, 1)
 template <int value>
 using QrConstant = std::integral_constant<int, value>;
 
-/// Calls f(width, parts of a column in a warp) for matrices of as many rows.
-template <class F>
+/// Calls f(width, parts of a column in a warp) for matrices of as many rows. A block of 512 threads leaves 128
+/// registers to each, which hold a narrow panel only.
+template <class T, class F>
 void with_qr_block(Index rows, BatchLuPlan plan, const F& f) {
     const bool wide = plan.width > 8;
-    if (rows <= 128) return wide ? f(QrConstant<16>(), QrConstant<4>()) : f(QrConstant<8>(), QrConstant<4>());
-    wide ? f(QrConstant<16>(), QrConstant<16>()) : f(QrConstant<8>(), QrConstant<16>());
+    if (rows > 256) return f(QrConstant < sizeof(T) == 4 ? 8 : 4 > (), QrConstant<16>());
+    if (rows > 128) return wide ? f(QrConstant<16>(), QrConstant<8>()) : f(QrConstant<8>(), QrConstant<8>());
+    wide ? f(QrConstant<16>(), QrConstant<4>()) : f(QrConstant<8>(), QrConstant<4>());
 }
 
 template <class T>
@@ -102,7 +104,7 @@ void run_on_gpu(BatchGeqrf<T>, Stream stream, BatchView<T> a, BatchView<T> tau, 
         });
     }
     const int rows = static_cast<int>(a.shape().rows());
-    with_qr_block(rows, plan, [&](auto width, auto parts) {
+    with_qr_block<T>(rows, plan, [&](auto width, auto parts) {
         launch_block_each(stream, qr_block_factor_kernel<width(), parts(), T>, "qr_block_factor_kernel", a.count(),
                           device::lu_block_threads(rows), device::QrBlockMemory<T, width()>::bytes(rows), a, tau);
     });
@@ -120,7 +122,7 @@ void run_on_gpu(BatchOrgqr<T>, Stream stream, BatchView<T> a, BatchView<const T>
         });
     }
     const int rows = static_cast<int>(a.shape().rows());
-    with_qr_block(rows, plan, [&](auto width, auto parts) {
+    with_qr_block<T>(rows, plan, [&](auto width, auto parts) {
         launch_block_each(stream, qr_block_form_kernel<width(), parts(), T>, "qr_block_form_kernel", a.count(),
                           device::lu_block_threads(rows), device::QrBlockMemory<T, width()>::bytes(rows), a, tau);
     });
@@ -143,7 +145,7 @@ void run_on_gpu(BatchGels<T>, Stream stream, BatchView<T> a, BatchView<T> b, Ind
         });
     }
     const int rows = static_cast<int>(a.shape().rows());
-    with_qr_block(rows, plan, [&](auto width, auto parts) {
+    with_qr_block<T>(rows, plan, [&](auto width, auto parts) {
         const std::size_t side = (static_cast<std::size_t>(a.shape().cols()) + device::lanes) * sizeof(T);
         launch_block_each(stream, least_squares_block_kernel<width(), parts(), T>, "least_squares_block_kernel",
                           a.count(), device::lu_block_threads(rows),
