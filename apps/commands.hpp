@@ -15,6 +15,7 @@ using Command = std::function<int()>;
 // is on the command line, parsing stores its work in `chosen`. Options overwrite `settings` during the parse.
 // `program`, `settings` and `chosen` must outlive the parse and the run.
 
+void add_batch(CLI::App& program, Settings& settings, Command& chosen);
 void add_info(CLI::App& program, Settings& settings, Command& chosen);
 void add_hpl(CLI::App& program, Settings& settings, Command& chosen);
 void add_cholesky(CLI::App& program, Settings& settings, Command& chosen);

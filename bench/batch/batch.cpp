@@ -1,4 +1,4 @@
-// bench_batch: batched Cholesky against a loop over LAPACKE, which the same workers share.
+// bench_batch: batched Cholesky, LU and QR against a loop over LAPACKE, which the same workers share.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -58,17 +58,20 @@ class BatchContest {
           nrhs_(options.nrhs),
           a_(static_cast<std::size_t>(n * n * count)),
           b_(static_cast<std::size_t>(n * nrhs_ * count)),
-          info_(static_cast<std::size_t>(count)) {
-        const auto spd = basalt::make_generator<T>("spd", n, n, 1);
+          tau_(static_cast<std::size_t>(n * count)),
+          info_(static_cast<std::size_t>(count)),
+          pivots_(static_cast<std::size_t>(n * count)),
+          ipiv_(pivots_.size()) {
+        const auto generator = basalt::make_generator<T>(is_cholesky() ? "spd" : "random", n, n, 1);
         std::vector<T> one(static_cast<std::size_t>(n * n));
-        spd->fill(basalt::View<T>::column_major(one.data(), n, n, n), 0, 0);
+        generator->fill(basalt::View<T>::column_major(one.data(), n, n, n), 0, 0);
         for (std::size_t i = 0; i < a_.size(); ++i) a_[i] = one[i % one.size()];
         for (Index k = 0; k < count; ++k) {  // different matrices, all positive definite
             for (Index j = 0; j < n; ++j) a_[static_cast<std::size_t>((k * n + j) * n + j)] += static_cast<T>(k % 7);
         }
         for (std::size_t i = 0; i < b_.size(); ++i) b_[i] = static_cast<T>(1) / static_cast<T>(1 + i % 11);
         factors_ = a_;
-        if (routine_ == "potrs") their_factor(factors_);
+        if (routine_ == "potrs" || routine_ == "getrs") their_factor(factors_);
     }
 
     Outcome run(int repeat) {
@@ -80,8 +83,8 @@ class BatchContest {
             outcome.ours.push_back(ours);
             outcome.theirs.push_back(theirs);
         }
-        outcome.difference =
-            std::max(routine_ == "posv" ? 0.0 : difference(ours_a_, theirs_a_), difference(ours_b_, theirs_b_));
+        const bool discards = routine_ == "posv" || routine_ == "gesv";
+        outcome.difference = std::max(discards ? 0.0 : difference(ours_a_, theirs_a_), difference(ours_b_, theirs_b_));
         return outcome;
     }
 
@@ -93,7 +96,7 @@ class BatchContest {
         const Index copies = std::clamp<Index>(20'000 / work, 1, 200);
         double seconds = 0;
         for (Index c = 0; c < copies; ++c) {
-            a = routine_ == "potrs" ? factors_ : a_;
+            a = routine_ == "potrs" || routine_ == "getrs" ? factors_ : a_;
             b = b_;
             const double start = now();
             run();
@@ -109,8 +112,29 @@ class BatchContest {
         return BatchView<T>::strided(values.data(), count_, n_, nrhs_, n_, n_ * nrhs_);
     }
 
+    bool is_cholesky() const { return routine_[0] == 'p' || routine_ == "two-calls"; }
+    bool is_qr() const { return routine_ == "geqrf" || routine_ == "gels"; }
+    BatchView<Index> pivots() { return BatchView<Index>::strided(pivots_.data(), count_, n_, 1, n_, n_); }
+    BatchView<T> tau() { return BatchView<T>::strided(tau_.data(), count_, n_, 1, n_, n_); }
+
+    void run_our_lu() {
+        if (routine_ == "getrf") {
+            basalt::batch_lu_factor<T>(runtime_, a(ours_a_), pivots(), info_);
+        } else if (routine_ == "getrs") {
+            basalt::batch_lu_solve<T>(runtime_, a(ours_a_), pivots(), b(ours_b_));
+        } else if (routine_ == "lu-two-calls") {
+            basalt::batch_lu_factor<T>(runtime_, a(ours_a_), pivots(), info_);
+            basalt::batch_lu_solve<T>(runtime_, a(ours_a_), pivots(), b(ours_b_));
+        } else {
+            basalt::batch_lu_factor_solve<T>(runtime_, BatchView<const T>(a(ours_a_)), b(ours_b_), info_);
+        }
+    }
+
     void run_ours() {
         const std::span<Index> info(info_);
+        if (routine_ == "geqrf") return basalt::batch_qr_factor<T>(runtime_, a(ours_a_), tau());
+        if (routine_ == "gels") return basalt::batch_least_squares<T>(runtime_, a(ours_a_), b(ours_b_), info);
+        if (!is_cholesky()) return run_our_lu();
         if (routine_ == "potrf") {
             basalt::batch_cholesky_factor<T>(runtime_, triangle_, a(ours_a_), info);
         } else if (routine_ == "potrs") {
@@ -126,8 +150,9 @@ class BatchContest {
     }
 
     void run_theirs() {
-        if (routine_ == "potrf") return their_factor(theirs_a_);
-        if (routine_ == "potrs") return share([&](Index k) { their_solve(k); });
+        if (routine_ == "potrf" || routine_ == "getrf" || routine_ == "geqrf") return their_factor(theirs_a_);
+        if (routine_ == "gels") return share([&](Index k) { their_least_squares(k); });
+        if (routine_ == "potrs" || routine_ == "getrs") return share([&](Index k) { their_solve(k); });
         share([&](Index k) {
             their_factor_one(theirs_a_, k);
             their_solve(k);
@@ -138,20 +163,42 @@ class BatchContest {
         share([&](Index k) { their_factor_one(values, k); });
     }
     char uplo() const { return triangle_ == basalt::Triangle::lower ? 'L' : 'U'; }
-    void their_factor_one(std::vector<T>& values, Index k) const {
+    template <class Single, class Double>
+    static auto lapacke(Single single, Double twice) {
+        if constexpr (sizeof(T) == 4) {
+            return single;
+        } else {
+            return twice;
+        }
+    }
+    void their_least_squares(Index k) {
+        const auto n = static_cast<lapack_int>(n_), nrhs = static_cast<lapack_int>(nrhs_);
+        lapacke(LAPACKE_sgels, LAPACKE_dgels)(LAPACK_COL_MAJOR, 'N', n, n, nrhs, theirs_a_.data() + k * n_ * n_, n,
+                                              theirs_b_.data() + k * n_ * nrhs_, n);
+    }
+    void their_factor_one(std::vector<T>& values, Index k) {
         T* const matrix = values.data() + k * n_ * n_;
         const auto n = static_cast<lapack_int>(n_);
         lapack_int info = 0;
-        if constexpr (sizeof(T) == 4) {
+        if (is_qr()) {
+            info = lapacke(LAPACKE_sgeqrf, LAPACKE_dgeqrf)(LAPACK_COL_MAJOR, n, n, matrix, n, tau_.data() + k * n_);
+        } else if (!is_cholesky()) {
+            lapack_int* const ipiv = ipiv_.data() + k * n_;
+            info = lapacke(LAPACKE_sgetrf, LAPACKE_dgetrf)(LAPACK_COL_MAJOR, n, n, matrix, n, ipiv);
+            for (Index i = 0; i < n_; ++i) pivots_[static_cast<std::size_t>(k * n_ + i)] = ipiv[i];
+        } else if constexpr (sizeof(T) == 4) {
             info = LAPACKE_spotrf(LAPACK_COL_MAJOR, uplo(), n, matrix, n);
         } else {
             info = LAPACKE_dpotrf(LAPACK_COL_MAJOR, uplo(), n, matrix, n);
         }
-        if (info != 0) throw std::runtime_error("LAPACKE's potrf failed");
+        if (info != 0) throw std::runtime_error("LAPACKE's factorization failed");
     }
     void their_solve(Index k) {
         const auto n = static_cast<lapack_int>(n_), nrhs = static_cast<lapack_int>(nrhs_);
-        if constexpr (sizeof(T) == 4) {
+        if (!is_cholesky()) {
+            lapacke(LAPACKE_sgetrs, LAPACKE_dgetrs)(LAPACK_COL_MAJOR, 'N', n, nrhs, theirs_a_.data() + k * n_ * n_, n,
+                                                    ipiv_.data() + k * n_, theirs_b_.data() + k * n_ * nrhs_, n);
+        } else if constexpr (sizeof(T) == 4) {
             LAPACKE_spotrs(LAPACK_COL_MAJOR, uplo(), n, nrhs, theirs_a_.data() + k * n_ * n_, n,
                            theirs_b_.data() + k * n_ * nrhs_, n);
         } else {
@@ -188,7 +235,9 @@ class BatchContest {
     const basalt::Triangle triangle_;
     const Index n_, count_, nrhs_;
     std::vector<T> a_, b_, factors_, ours_a_, ours_b_, theirs_a_, theirs_b_;
-    std::vector<Index> info_;
+    std::vector<T> tau_;
+    std::vector<Index> info_, pivots_;
+    std::vector<lapack_int> ipiv_;
 };
 
 basalt::JsonRecord batch_record(const Options& options, int workers, Index n, Index count) {
@@ -200,7 +249,7 @@ basalt::JsonRecord batch_record(const Options& options, int workers, Index n, In
     record["workers"] = workers;
     record["n"] = n;
     record["count"] = count;
-    record["nrhs"] = options.routine == "potrf" ? 0 : options.nrhs;
+    record["nrhs"] = options.routine.ends_with("trf") || options.routine == "geqrf" ? 0 : options.nrhs;
     return record;
 }
 
@@ -221,8 +270,10 @@ void run_batches(const Options& options) {
     for (const Index count : options.count) {
         for (const Index n : options.n) {
             const Outcome outcome = BatchContest<T>(runtime, options, n, count).run(options.repeat);
+            // random matrices of LU and QR have condition numbers of some thousands
+            const double condition = options.routine[0] == 'p' || options.routine == "two-calls" ? 1 : 1000;
             const double tolerance =
-                static_cast<double>(n) * 100 * static_cast<double>(std::numeric_limits<T>::epsilon());
+                static_cast<double>(n) * 100 * condition * static_cast<double>(std::numeric_limits<T>::epsilon());
             if (!(outcome.difference <= tolerance)) {
                 throw std::runtime_error(
                     fmt::format("n = {}: results differ from LAPACKE's by {}", n, outcome.difference));
@@ -245,16 +296,19 @@ void run_batches(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app("Batched Cholesky against a loop over LAPACKE on the same cores", "bench_batch");
+    CLI::App app("Batched Cholesky, LU and QR against a loop over LAPACKE on the same cores", "bench_batch");
     Options options;
     app.add_option("--n", options.n, "orders")->delimiter(',')->check(CLI::Range(Index{1}, Index{4096}));
     app.add_option("--count", options.count, "matrices in a batch")
         ->delimiter(',')
         ->check(CLI::Range(Index{1}, Index{10'000'000}));
     app.add_option("--nrhs", options.nrhs, "right-hand sides")->check(CLI::Range(Index{1}, Index{1024}));
-    app.add_option("--routine", options.routine,
-                   "potrf; potrs; posv: fused, the factor discarded; posv-keep: fused; two-calls: potrf and potrs")
-        ->check(CLI::IsMember({"potrf", "potrs", "posv", "posv-keep", "two-calls"}));
+    app.add_option(
+           "--routine", options.routine,
+           "potrf, potrs, getrf, getrs, geqrf, gels; posv and gesv: fused, the factor discarded; posv-keep: fused; "
+           "two-calls: potrf and potrs; lu-two-calls: getrf and getrs")
+        ->check(CLI::IsMember({"potrf", "potrs", "posv", "posv-keep", "two-calls", "getrf", "getrs", "gesv",
+                               "lu-two-calls", "geqrf", "gels"}));
     app.add_option("--precision", options.precision, "s or d")->check(CLI::IsMember({"s", "d"}));
     app.add_option("--triangle", options.triangle, "lower or upper")->check(CLI::IsMember({"lower", "upper"}));
     app.add_option("--workers", options.workers, "workers; 0: all cores")->check(CLI::Range(0, 1024));

@@ -7,6 +7,8 @@
 #include <basalt/array2d.hpp>
 #include <basalt/batch.hpp>
 #include <basalt/batch_cholesky.hpp>
+#include <basalt/batch_lu.hpp>
+#include <basalt/batch_qr.hpp>
 #include <basalt/cholesky.hpp>
 #include <basalt/config.hpp>
 #include <basalt/cuda_info.hpp>

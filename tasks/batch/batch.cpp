@@ -32,6 +32,7 @@ const BatchView<T>& Batch<T>::host_view() const {
 
 template class Batch<float>;
 template class Batch<double>;
+template class Batch<Index>;
 
 namespace detail {
 
@@ -119,6 +120,13 @@ void check_right_sides(const char* call, const BatchView<const T>& a, const Batc
     }
 }
 
+void check_info(const char* call, Index count, Index info) {
+    require_lazily(info == count, [&] {
+        return std::string(call) + ": info has " + std::to_string(info) +
+               " elements; allowed are as many as A has matrices, " + std::to_string(count);
+    });
+}
+
 template <class T>
 void check_device_batch(const char* call, const char* name, const BatchView<T>& batch) {
     const auto who = [&] { return std::string(call) + ": " + name; };
@@ -151,6 +159,9 @@ void check_device_right_sides(const char* call, const BatchView<const T>& a, con
     });
 }
 
+template void check_device_batch<const float>(const char*, const char*, const BatchView<const float>&);
+template void check_device_batch<const double>(const char*, const char*, const BatchView<const double>&);
+template void check_device_batch<const Index>(const char*, const char*, const BatchView<const Index>&);
 template void check_device_square<const float>(const char*, const char*, const BatchView<const float>&);
 template void check_device_square<const double>(const char*, const char*, const BatchView<const double>&);
 template void check_device_right_sides<float>(const char*, const BatchView<const float>&,
@@ -159,6 +170,7 @@ template void check_device_right_sides<double>(const char*, const BatchView<cons
                                                const BatchView<const double>&);
 template void check_batch<const float>(const char*, const char*, const BatchView<const float>&);
 template void check_batch<const double>(const char*, const char*, const BatchView<const double>&);
+template void check_batch<const Index>(const char*, const char*, const BatchView<const Index>&);
 template void check_square<const float>(const char*, const char*, const BatchView<const float>&);
 template void check_square<const double>(const char*, const char*, const BatchView<const double>&);
 template void check_right_sides<float>(const char*, const BatchView<const float>&, const BatchView<const float>&);

@@ -2,43 +2,40 @@
 #include "basalt/batch_cholesky.hpp"
 
 #include <cstddef>
-#include <string>
-#include <vector>
 
 #include "kernels/cpu/batch/cholesky.hpp"
 #include "tasks/batch/operands.hpp"
-#include "tasks/batch/slices.hpp"
+#include "tasks/batch/share.hpp"
 
 namespace basalt {
 
 namespace {
 
-void require_batch_info(const char* call, Index count, Index info) {
-    if (info == count) return;
-    throw UsageError(std::string(call) + ": info has " + std::to_string(info) +
-                     " elements; allowed are as many as A has matrices, " + std::to_string(count));
+/// Moving a matrix of order n costs about as much as 8 n^2 multiplications, and each matrix has a cost of its own.
+Index cholesky_work(Index n, Index columns) { return 64 + 8 * n * n + n * n * n / 6 + 2 * n * n * columns; }
+
+template <class T>
+detail::BatchShape cholesky_shape(const BatchView<const T>& a, const BatchView<const T>* b) {
+    return {a.count(), a.uniform() && (b == nullptr || b->uniform()), cpu_kernels::batch_lanes<T>()};
+}
+
+template <class T>
+auto cholesky_work_of(const BatchView<const T>& a, const BatchView<const T>* b) {
+    return [&a, b](Index k) { return cholesky_work(a[k].rows(), b != nullptr ? (*b)[k].cols() : 0); };
 }
 
 /// Calls work(begin, end) for stretches of the batch that cover it, on several cores if that pays.
-template <class T, class Work>
-void share_batch(Runtime& runtime, const char* name, const BatchView<const T>& a, const BatchView<const T>* b,
-                 const Work& work) {
-    if (detail::total_batch_work(a, b) < detail::least_parallel_work) return work(0, a.count());
-    const std::vector<Index> cuts = detail::slice_cuts(a, b, cpu_kernels::batch_lanes<T>(), runtime.workers());
-    if (cuts.size() <= 2) return work(0, a.count());
-    runtime.submit_for(
-        {.name = TaskName::intern(name), .place = Place::cpu()}, {0, std::ssize(cuts) - 1}, 1,
-        [&](Index s) { work(cuts[static_cast<std::size_t>(s)], cuts[static_cast<std::size_t>(s) + 1]); });
-    runtime.wait();
+template <class T, class Run>
+void share_cholesky(Runtime& runtime, const char* name, const BatchView<const T>& a, const BatchView<const T>* b,
+                    const Run& run) {
+    detail::share_batch(runtime, name, cholesky_shape(a, b), cholesky_work_of(a, b), run);
 }
 
 /// submit(begin, end) for each slice.
 template <class T, class Submit>
-void submit_slices(const Runtime& runtime, const Batch<T>& a, const Batch<T>* b, const Submit& submit) {
-    const BatchView<T>* right = b != nullptr ? &b->view() : nullptr;
-    const std::vector<Index> cuts =
-        detail::slice_cuts(a.view(), right, cpu_kernels::batch_lanes<T>(), runtime.workers());
-    for (std::size_t s = 0; s + 1 < cuts.size(); ++s) submit(cuts[s], cuts[s + 1]);
+void submit_cholesky(const Runtime& runtime, const BatchView<const T>& a, const BatchView<const T>* b,
+                     const Submit& submit) {
+    detail::submit_slices(runtime, cholesky_shape(a, b), cholesky_work_of(a, b), submit);
 }
 
 }  // namespace
@@ -46,8 +43,8 @@ void submit_slices(const Runtime& runtime, const Batch<T>& a, const Batch<T>* b,
 template <class T>
 void batch_cholesky_factor(Runtime& runtime, Triangle triangle, const BatchView<T>& a, std::span<Index> info) {
     detail::check_square<const T>("batch_cholesky_factor", "A", a);
-    require_batch_info("batch_cholesky_factor", a.count(), std::ssize(info));
-    share_batch<T>(runtime, "batch potrf", a, nullptr, [&](Index begin, Index end) {
+    detail::check_info("batch_cholesky_factor", a.count(), std::ssize(info));
+    share_cholesky<T>(runtime, "batch potrf", a, nullptr, [&](Index begin, Index end) {
         cpu_kernels::batch_factor<T>(triangle, a.part(begin, end), info.data() + begin);
     });
 }
@@ -58,7 +55,7 @@ void batch_cholesky_solve(Runtime& runtime, Triangle triangle, const BatchView<c
     const BatchView<const T> right(b);
     detail::check_square<const T>("batch_cholesky_solve", "A", factors);
     detail::check_right_sides<T>("batch_cholesky_solve", factors, right);
-    share_batch<T>(runtime, "batch potrs", factors, &right, [&](Index begin, Index end) {
+    share_cholesky<T>(runtime, "batch potrs", factors, &right, [&](Index begin, Index end) {
         cpu_kernels::batch_solve<T>(triangle, factors.part(begin, end), b.part(begin, end));
     });
 }
@@ -83,8 +80,8 @@ void batch_cholesky_factor_solve(Runtime& runtime, Triangle triangle, const Batc
     const BatchView<const T> right(b);
     detail::check_square<const T>("batch_cholesky_factor_solve", "A", a);
     detail::check_right_sides<T>("batch_cholesky_factor_solve", a, right);
-    require_batch_info("batch_cholesky_factor_solve", a.count(), std::ssize(info));
-    share_batch<T>(runtime, "batch posv", a, &right, [&](Index begin, Index end) {
+    detail::check_info("batch_cholesky_factor_solve", a.count(), std::ssize(info));
+    share_cholesky<T>(runtime, "batch posv", a, &right, [&](Index begin, Index end) {
         factor_solve_part(triangle, a.part(begin, end), b.part(begin, end), info.data() + begin, factor);
     });
 }
@@ -92,8 +89,8 @@ void batch_cholesky_factor_solve(Runtime& runtime, Triangle triangle, const Batc
 template <class T>
 void batch_cholesky_factor(Runtime& runtime, Triangle triangle, const Batch<T>& a, const Array<Index>& info) {
     detail::check_square<const T>("batch_cholesky_factor", "A", a.view());
-    require_batch_info("batch_cholesky_factor", a.count(), info.size());
-    submit_slices<T>(runtime, a, nullptr, [&](Index begin, Index end) {
+    detail::check_info("batch_cholesky_factor", a.count(), info.size());
+    submit_cholesky<T>(runtime, BatchView<const T>(a.view()), nullptr, [&](Index begin, Index end) {
         const auto slice = a.slice(begin, end);
         runtime.submit({.name = "batch potrf", .place = Place::cpu()}, readwrite(slice), write(info.rows(begin, end)),
                        [triangle, matrices = slice.view()](View<Index> info) {
@@ -106,7 +103,8 @@ template <class T>
 void batch_cholesky_solve(Runtime& runtime, Triangle triangle, const Batch<T>& factors, const Batch<T>& b) {
     detail::check_square<const T>("batch_cholesky_solve", "A", factors.view());
     detail::check_right_sides<T>("batch_cholesky_solve", factors.view(), b.view());
-    submit_slices<T>(runtime, factors, &b, [&](Index begin, Index end) {
+    const BatchView<const T> matrices(factors.view()), sides(b.view());
+    submit_cholesky<T>(runtime, matrices, &sides, [&](Index begin, Index end) {
         const auto slice = factors.slice(begin, end), right = b.slice(begin, end);
         runtime.submit({.name = "batch potrs", .place = Place::cpu()}, read(slice), readwrite(right),
                        [triangle, a = BatchView<const T>(slice.view()), b = right.view()] {
@@ -120,9 +118,10 @@ void batch_cholesky_factor_solve(Runtime& runtime, Triangle triangle, const Batc
                                  const Array<Index>& info, BatchFactor factor) {
     detail::check_square<const T>("batch_cholesky_factor_solve", "A", a.view());
     detail::check_right_sides<T>("batch_cholesky_factor_solve", a.view(), b.view());
-    require_batch_info("batch_cholesky_factor_solve", a.count(), info.size());
+    detail::check_info("batch_cholesky_factor_solve", a.count(), info.size());
     const AccessMode mode = factor == BatchFactor::keep ? AccessMode::readwrite : AccessMode::read;
-    submit_slices<T>(runtime, a, &b, [&](Index begin, Index end) {
+    const BatchView<const T> matrices(a.view()), sides(b.view());
+    submit_cholesky<T>(runtime, matrices, &sides, [&](Index begin, Index end) {
         const auto slice = a.slice(begin, end), right = b.slice(begin, end);
         runtime.submit({.name = "batch posv", .place = Place::cpu()}, slice.access(mode), readwrite(right),
                        write(info.rows(begin, end)),

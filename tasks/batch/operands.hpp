@@ -1,6 +1,9 @@
 #pragma once
 
+#include <string>
+
 #include <basalt/batch.hpp>
+#include <basalt/error.hpp>
 
 /// Checks of the operands of batches. They throw UsageError with the call, the operand and, where shapes may differ,
 /// the number of the matrix.
@@ -17,8 +20,54 @@ void check_square(const char* call, const char* name, const BatchView<T>& batch)
 template <class T>
 void check_right_sides(const char* call, const BatchView<const T>& a, const BatchView<const T>& b);
 
+/// Rows and columns of a matrix.
+struct BatchExtent {
+    Index rows, cols;
+};
+
+/// check_batch() for an operand that has a matrix for each of A's `count`, with the extent(k) that A's matrix k
+/// demands. Where `alike`, all of A have the shape of the first.
+template <class T, class Extent>
+void check_companions(const char* call, const char* name, const BatchView<const T>& batch, Index count, bool alike,
+                      const Extent& extent) {
+    check_batch(call, name, batch);
+    if (batch.count() != count) {
+        throw UsageError(std::string(call) + ": " + name + " has " + std::to_string(batch.count()) +
+                         " matrices; allowed are as many as A has, " + std::to_string(count));
+    }
+    for (Index k = 0; k < (alike && batch.uniform() && count > 0 ? 1 : count); ++k) {
+        const View<const T> matrix = batch[k];
+        const BatchExtent wanted = extent(k);
+        if (matrix.rows() == wanted.rows && matrix.cols() == wanted.cols) continue;
+        throw UsageError(std::string(call) + ": matrix " + std::to_string(k) + " of " + name + " is " +
+                         std::to_string(matrix.rows()) + " x " + std::to_string(matrix.cols()) +
+                         "; allowed is, for this matrix of A, " + std::to_string(wanted.rows) + " x " +
+                         std::to_string(wanted.cols));
+    }
+}
+
+/// That INFO has an element for each matrix.
+void check_info(const char* call, Index count, Index info);
+
 // The same for batches in a GPU's memory, which are not looked at: every matrix has the shape of the batch, and an
 // order of largest_gpu_batch_order at most.
+
+/// check_batch() for what a host may look at: not the elements of a list, and no lists of different shapes.
+template <class T>
+void check_device_batch(const char* call, const char* name, const BatchView<T>& batch);
+
+/// check_device_batch() for an operand that has as many matrices as A, of this extent.
+template <class T>
+void check_device_companions(const char* call, const char* name, const BatchView<const T>& batch, Index count,
+                             const BatchExtent& extent) {
+    check_device_batch(call, name, batch);
+    const View<const T>& own = batch.shape();
+    if (batch.count() == count && (count == 0 || (own.rows() == extent.rows && own.cols() == extent.cols))) return;
+    throw UsageError(std::string(call) + ": " + name + " has " + std::to_string(batch.count()) + " matrices of " +
+                     std::to_string(own.rows()) + " x " + std::to_string(own.cols()) +
+                     "; allowed are as many as A has, " + std::to_string(count) + " of " + std::to_string(extent.rows) +
+                     " x " + std::to_string(extent.cols));
+}
 
 template <class T>
 void check_device_square(const char* call, const char* name, const BatchView<T>& batch);

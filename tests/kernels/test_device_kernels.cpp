@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels/cpu/products/split_product.hpp"
+#include "tests/kernels/cases/batch_factors.hpp"
 #include "tests/kernels/cases/batches.hpp"
 #include "tests/kernels/cases/conversion.hpp"
 #include "tests/kernels/cases/generation.hpp"
@@ -174,6 +175,10 @@ TEMPLATE_TEST_CASE("an emulated device factors panels with zeros, denormals, NaN
     check_panel_pivots_beside_nan<TestType>(twins, any, 600);
     check_panel_above_row_of_nan<TestType>(twins, any, 300, 100);
     check_repeated_panel<TestType>(twins, any, 700, 70, 3);
+}
+
+TEMPLATE_TEST_CASE("batches have LU and QR", "[kernels][sanitize]", float, double) {
+    check_batch_factors<TestType>(twins, {1, 4, 13, 32, 33, 64}, 7);
 }
 
 TEMPLATE_TEST_CASE("batches of small matrices are factored and solved", "[kernels][sanitize]", float, double) {

@@ -2,6 +2,7 @@
 // larger ones, tagged [large], which compute-sanitizer would take too long for.
 
 #include "tests/common/real_gpus.hpp"
+#include "tests/kernels/cases/batch_factors.hpp"
 #include "tests/kernels/cases/batches.hpp"
 #include "tests/kernels/cases/conversion.hpp"
 #include "tests/kernels/cases/generation.hpp"
@@ -182,6 +183,18 @@ TEMPLATE_TEST_CASE("matrices of many tiles are converted both ways", "[cuda][lar
 TEMPLATE_TEST_CASE("more rows are copied than a grid has blocks", "[cuda][large]", float, double) {
     if (gpu() == nullptr) SKIP(no_gpu);
     check_copies<TestType>(*gpu(), {{1, 600000, 3}});
+}
+
+TEMPLATE_TEST_CASE("batches have LU and QR on the GPU", "[cuda]", float, double) {
+    if (gpu() == nullptr) SKIP(no_gpu);
+    check_batch_factors<TestType>(*gpu(), {1, 4, 5, 8, 13, 16, 17, 24, 31, 32, 33, 64, 100}, 7);
+    check_batch_factors<TestType>(*gpu(), {3, 40}, 1);
+}
+
+TEMPLATE_TEST_CASE("batches of large orders have LU and QR on the GPU", "[cuda][large]", float, double) {
+    if (gpu() == nullptr) SKIP(no_gpu);
+    check_batch_factors<TestType>(*gpu(), {129, 200, 256, 341}, 3);
+    for (const int width : {8, 16, 32}) check_batch_lu<TestType>(*gpu(), 512, 3, 2, width);
 }
 
 TEMPLATE_TEST_CASE("batches of small matrices are factored and solved on the GPU", "[cuda]", float, double) {

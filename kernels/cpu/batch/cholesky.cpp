@@ -89,19 +89,6 @@ void solve_alone(Triangle triangle, std::type_identity_t<View<const T>> factor, 
     blas::trsm<T>(Side::left, Triangle::upper, Diagonal::stored, T{1}, lower ? transposed(factor) : factor, b);
 }
 
-template <class T>
-struct LaneMatrices {
-    std::array<T*, 16> data;
-    Index ld;
-};
-
-template <class T>
-LaneMatrices<T> matrices_of(const BatchView<T>& batch, const std::array<Index, 16>& numbers, Index lanes) {
-    LaneMatrices<T> result{{}, batch[numbers[0]].col_stride()};
-    for (std::size_t l = 0; l < static_cast<std::size_t>(lanes); ++l) result.data[l] = batch[numbers[l]].data();
-    return result;
-}
-
 /// Interleaved matrices of one shape in the memory of the thread.
 template <class T>
 class InterleavedCholesky {
@@ -134,25 +121,19 @@ class InterleavedCholesky {
 
     void store_a(const BatchView<T>& a, const LaneBlock& block) {
         auto to = matrices_of(a, block.matrix, k_.lanes);
-        leave_out(to, [&](std::size_t l) { return static_cast<Index>(l) >= block.used; });
+        leave_out_unused(to, block);
         const auto next = matrices_of(BatchView<const T>(a), block.next, k_.lanes);
         k_.separate(n_, n_, part_, a_, to.data.data(), to.ld, next.data.data());
     }
     /// B is left as it is where the factorization failed.
     void store_b(const BatchView<T>& b, const LaneBlock& block) {
         auto to = matrices_of(b, block.matrix, k_.lanes);
-        leave_out(to, [&](std::size_t l) { return static_cast<Index>(l) >= block.used || lane_info_[l] != 0; });
+        leave_out_unused(to, block);
+        leave_out_failed(to, lane_info_);
         k_.separate(n_, columns_, simd::BatchPart::all, b_, to.data.data(), to.ld, nullptr);
     }
 
   private:
-    template <class Unwanted>
-    void leave_out(LaneMatrices<T>& matrices, const Unwanted& unwanted) const {
-        for (std::size_t l = 0; l < static_cast<std::size_t>(k_.lanes); ++l) {
-            if (unwanted(l)) matrices.data[l] = nullptr;
-        }
-    }
-
     const simd::Kernels<T>& k_ = simd::kernels<T>();
     const Index n_, columns_;
     const simd::BatchPart part_;

@@ -41,6 +41,32 @@ struct LaneBlock {
     std::array<Index, 16> next;  ///< matrices of the block that follows; of the last one, its own
 };
 
+/// The matrices of a block, for simd::Kernels; null for those that are not to be stored.
+template <class T>
+struct LaneMatrices {
+    std::array<T*, 16> data;
+    Index ld;
+};
+
+template <class T>
+LaneMatrices<T> matrices_of(const BatchView<T>& batch, const std::array<Index, 16>& numbers, Index lanes) {
+    LaneMatrices<T> result{{}, batch[numbers[0]].col_stride()};
+    for (std::size_t l = 0; l < static_cast<std::size_t>(lanes); ++l) result.data[l] = batch[numbers[l]].data();
+    return result;
+}
+
+template <class T>
+void leave_out_unused(LaneMatrices<T>& matrices, const LaneBlock& block) {
+    for (auto l = static_cast<std::size_t>(block.used); l < 16; ++l) matrices.data[l] = nullptr;
+}
+
+template <class T>
+void leave_out_failed(LaneMatrices<T>& matrices, const std::array<Index, 16>& info) {
+    for (std::size_t l = 0; l < 16; ++l) {
+        if (info[l] != 0) matrices.data[l] = nullptr;
+    }
+}
+
 /// What matrices must have in common to be interleaved: shapes and leading dimensions of both operands.
 template <class A, class B>
 auto lane_shape(const BatchView<A>& a, const BatchView<B>* b, Index k) {

@@ -281,7 +281,7 @@ struct Batches {
     }
 
     /// Rows i.. of X = L^-1 B for Cols columns at b, with the rows above done.
-    template <int Rows, int Cols>
+    template <bool Unit, int Rows, int Cols>
     static void substitute_rows(const Matrix& l, Index i, const T* reciprocals, Index step, T* b, Index b_rs,
                                 Index b_cs) {
         Tile<Rows, Cols> tile;
@@ -289,25 +289,26 @@ struct Batches {
         tile.subtract(i, l.at(i, 0), l.rs, l.cs, b, b_rs, b_cs);
 #pragma GCC unroll 4
         for (int r = 0; r < Rows; ++r) {
-            const Type reciprocal = V::load(reciprocals + (i + r) * step);
+            const Type reciprocal = Unit ? Type{} : V::load(reciprocals + (i + r) * step);
 #pragma GCC unroll 4
             for (int c = 0; c < Cols; ++c) {
 #pragma GCC unroll 4
                 for (int k = 0; k < r; ++k) {
                     tile.x[r][c] = V::minus_product(tile.x[r][c], V::load(l.at(i + r, i + k)), tile.x[k][c]);
                 }
-                tile.x[r][c] *= reciprocal;
+                if constexpr (!Unit) tile.x[r][c] *= reciprocal;
             }
         }
         tile.store(b + i * b_rs, b_rs, b_cs);
     }
 
     /// X = L^-1 B in place; neighbours in `reciprocals` are `step` elements apart.
+    template <bool Unit>
     static void substitute(Index n, Index columns, const Matrix& l, const T* reciprocals, Index step, T* b, Index b_rs,
                            Index b_cs) {
         const auto some = [&]<int Cols>(std::integral_constant<int, Cols>, T* at) {
             tile_rows(0, n, [&]<int Rows>(std::integral_constant<int, Rows>, Index i) {
-                substitute_rows<Rows, Cols>(l, i, reciprocals, step, at, b_rs, b_cs);
+                substitute_rows<Unit, Rows, Cols>(l, i, reciprocals, step, at, b_rs, b_cs);
             });
         };
         Index c = 0;
@@ -315,13 +316,19 @@ struct Batches {
         for (; c < columns; ++c) some(std::integral_constant<int, 1>{}, b + c * b_cs);
     }
 
+    static void substitute_any(Index n, Index columns, T* a, Index rs, Index cs, const T* reciprocals, Index step, T* b,
+                               Index b_rs, Index b_cs) {
+        if (reciprocals == nullptr) return substitute<true>(n, columns, {a, rs, cs}, nullptr, 0, b, b_rs, b_cs);
+        substitute<false>(n, columns, {a, rs, cs}, reciprocals, step, b, b_rs, b_cs);
+    }
+
     /// L^T X = Y is a lower triangular system, too, once rows and columns are counted from the end.
     static void solve(Index n, Index columns, T* a, Index rs, Index cs, const T* reciprocals, T* b) {
         if (n == 0) return;
-        substitute(n, columns, {a, rs, cs}, reciprocals, lanes, b, lanes, n * lanes);
+        substitute<false>(n, columns, {a, rs, cs}, reciprocals, lanes, b, lanes, n * lanes);
         const Index last = n - 1;
-        substitute(n, columns, {a + last * (rs + cs), -cs, -rs}, reciprocals + last * lanes, -lanes, b + last * lanes,
-                   -lanes, n * lanes);
+        substitute<false>(n, columns, {a + last * (rs + cs), -cs, -rs}, reciprocals + last * lanes, -lanes,
+                          b + last * lanes, -lanes, n * lanes);
     }
 };
 

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+#include <type_traits>
+
 #include <basalt/view.hpp>
 
 /// The vectorised inner loops, one table of plain functions per instruction set.
@@ -25,6 +28,9 @@ constexpr Index max_rank = 4;
 
 /// Which elements of each matrix of a batch move.
 enum class BatchPart { all, lower, upper };
+
+/// Q^T C, Q C, or Q C where C holds the first columns of the identity.
+enum class BatchReflection { transposed, plain, of_identity };
 
 /// Widest block of columns that load_block takes.
 constexpr Index max_block_cols = 64;
@@ -112,6 +118,33 @@ struct Kernels {
 
     /// Solves L L^T X = B in place of the interleaved B (n x cols).
     void (*batch_solve)(Index n, Index cols, T* a, Index rs, Index cs, const T* reciprocals, T* b);
+
+    /// B (n x cols, b(i, j) at b[i * b_rs + j * b_cs]) := L^-1 B for a lower triangular L, a(i, j) at
+    /// a[i * rs + j * cs]. 1 / l(i, i) lies at reciprocals[i * step]; null: L has a unit diagonal. An upper triangle is
+    /// a lower one with rows and columns counted from the end.
+    void (*batch_substitute)(Index n, Index cols, T* a, Index rs, Index cs, const T* reciprocals, Index step, T* b,
+                             Index b_rs, Index b_cs);
+
+    /// An integer of the size of T: a row or a place of a lane.
+    using Order = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+    /// Registers that batch_lu and batch_qr need as scratch for each row.
+    static constexpr Index batch_scratch = 4;
+
+    /// LU with partial pivoting of interleaved n x n matrices, behind which lie `cols` right-hand sides as further
+    /// columns. Rows are not moved: see `order`, three stretches of n registers. The first has the places of the rows
+    /// among the pivots; the second their reverse, as offsets in a column of interleaved elements; the third LAPACK's
+    /// IPIV. Right-hand sides become L^-1 P B, in the same order of rows. info[l] is LAPACK's.
+    void (*batch_lu)(Index n, Index cols, T* a, T* scratch, Order* order, Index* info);
+    /// The same without pivoting.
+    void (*batch_lu_unpivoted)(Index n, Index cols, T* a, T* scratch, Index* info);
+    /// X (n x cols) := U^-1 B with what batch_lu left; B is destroyed. `order` is null without pivoting.
+    void (*batch_lu_solve)(Index n, Index cols, T* a, Order* order, T* x);
+
+    /// LAPACK's geqrf of interleaved m x n matrices, a(i, j) at a[i * rs + j * cs].
+    void (*batch_qr)(Index m, Index n, T* a, Index rs, Index cs, T* tau, T* scratch);
+    /// C (m x cols, columns c_cs elements apart) := Q^T C or Q C with the first k reflectors of batch_qr.
+    void (*batch_reflect)(Index m, Index k, T* a, Index rs, Index cs, const T* tau, BatchReflection what, Index cols,
+                          T* c, Index c_cs, T* scratch);
 };
 
 /// The table of this machine's widest instruction set, chosen once.

@@ -1,6 +1,8 @@
 #pragma once
 
 #include "kernels/cpu/simd/batch_kernels.hpp"
+#include "kernels/cpu/simd/batch_lu_kernels.hpp"
+#include "kernels/cpu/simd/batch_qr_kernels.hpp"
 #include "kernels/cpu/simd/column_kernels.hpp"
 #include "kernels/cpu/simd/gemm_kernels.hpp"
 #include "kernels/cpu/simd/load_kernels.hpp"
@@ -19,6 +21,8 @@ constexpr Kernels<T> make_table(const char* name) {
     using P = Transpose<T, Bytes>;
     using R = Reflect<T, Bytes>;
     using B = Batches<T, Bytes>;
+    using BatchL = BatchLu<T, Bytes>;
+    using BatchQ = BatchQr<T, Bytes>;
     return {.name = name,
             .tile_rows = TileRows,
             .strip = G::strip,
@@ -44,7 +48,13 @@ constexpr Kernels<T> make_table(const char* name) {
             .separate = B::separate,
             .batch_cholesky = B::factor,
             .batch_reciprocals = B::invert_diagonal,
-            .batch_solve = B::solve};
+            .batch_solve = B::solve,
+            .batch_substitute = B::substitute_any,
+            .batch_lu = BatchL::factor,
+            .batch_lu_unpivoted = BatchL::factor_unpivoted,
+            .batch_lu_solve = BatchL::solve,
+            .batch_qr = BatchQ::factor,
+            .batch_reflect = BatchQ::apply};
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "basalt/basalt.hpp"
 #include "kernels/on_stream/kernel.hpp"
 #include "tests/common/catch.hpp"
+#include "tests/kernels/cases/batch_factors.hpp"
 #include "tests/kernels/cases/batches.hpp"
 
 using namespace basalt;
@@ -95,4 +96,54 @@ TEST_CASE("a build without CUDA says so", "[batch]") {
     CHECK_THROWS_AS(
         batch_cholesky_factor<double>(stream, Triangle::lower, BatchView<double>::strided(&one, 1, 1, 1, 1, 1), &info),
         DeviceError);
+}
+
+TEMPLATE_TEST_CASE("batches have LU and QR on a stream", "[batch]", float, double) {
+    using T = TestType;
+    const FactorCase<T> p(40, 40, 2, 5, true);
+    std::vector<T> a = p.a, b = p.b, inverse = p.a;
+    std::vector<Index> info(5, -7), pivots(40 * 5);
+    const auto order = p.view_numbers(pivots.data());
+    batch_lu_factor<T>(emulated_stream, p.view_a(a.data()), order, info.data());
+    CHECK(info == p.info);
+    batch_lu_solve<T>(emulated_stream, BatchView<const T>(p.view_a(a.data())), BatchView<const Index>(order),
+                      p.view_b(b.data()));
+    CHECK(p.worst_solution(b) <= 4 * p.tolerance());
+    batch_lu_invert<T>(emulated_stream, BatchView<const T>(p.view_a(a.data())), BatchView<const Index>(order),
+                       p.view_a(inverse.data()), info.data());
+    CHECK(info == p.info);
+    a = p.a, b = p.b;
+    batch_lu_factor_solve<T>(emulated_stream, p.view_a(a.data()), order, p.view_b(b.data()), info.data());
+    CHECK(p.worst_solution(b) <= 4 * p.tolerance());
+
+    const FactorCase<T> tall(30, 20, 2, 5, false);
+    std::vector<T> q = tall.a, c = tall.a, x = tall.b, tau(20 * 5);
+    batch_qr_factor<T>(emulated_stream, tall.view_a(q.data()), tall.view_numbers(tau.data()));
+    const std::vector<T> factors = q;
+    batch_qr_form<T>(emulated_stream, tall.view_a(q.data()), BatchView<const T>(tall.view_numbers(tau.data())));
+    CHECK(tall.worst_orthogonality(q) <= tall.tolerance());
+    CHECK(tall.worst_product(q, factors) <= 4 * tall.tolerance());
+    batch_least_squares<T>(emulated_stream, tall.view_a(c.data()), tall.view_b(x.data()), info.data());
+    CHECK(info == tall.info);
+    CHECK(tall.worst_solution(x) <= 4 * tall.tolerance());
+}
+
+TEST_CASE("LU and QR that GPUs do not take are refused with the call and the operand", "[batch]") {
+    std::vector<double> memory(600 * 600);
+    std::vector<Index> info(2), pivots(600);
+    const auto matrix = [&](Index m, Index n) { return BatchView<double>::strided(memory.data(), 1, m, n, m, 0); };
+    const auto order = [&](Index n) { return BatchView<Index>::strided(pivots.data(), 1, n, 1, n, 0); };
+    CHECK(refusal([&] {
+              batch_lu_factor<double>(emulated_stream, matrix(513, 513), order(513), info.data());
+          }).find("512 rows and columns at most") != std::string::npos);
+    CHECK(refusal([&] { batch_lu_factor<double>(emulated_stream, matrix(4, 3), info.data()); }).find("square") !=
+          std::string::npos);
+    CHECK(refusal([&] {
+              batch_lu_factor<double>(emulated_stream, matrix(4, 4), order(3), info.data());
+          }).find("pivots has 1 matrices of 3 x 1") != std::string::npos);
+    CHECK(refusal([&] { batch_lu_factor<double>(emulated_stream, matrix(4, 4), nullptr); }) ==
+          "batch_lu_factor: info is missing (null)");
+    CHECK(refusal([&] {
+              batch_least_squares<double>(emulated_stream, matrix(3, 4), matrix(3, 1), info.data());
+          }).find("no more columns than rows") != std::string::npos);
 }

@@ -1,0 +1,85 @@
+// The CPU twins of the batched LU and QR kernels for GPUs.
+#include <algorithm>
+
+#include "kernels/cpu/batch/lu.hpp"
+#include "kernels/cpu/batch/qr.hpp"
+#include "kernels/on_stream/batch_lu.hpp"
+#include "kernels/on_stream/implement.hpp"
+
+namespace basalt::on_stream {
+
+template <class T>
+void run_on_cpu(BatchGetrf<T>, BatchView<T> a, std::optional<BatchView<Index>> pivots, Index* info, BatchLuPlan) {
+    pivots ? cpu_kernels::batch_lu_factor<T>(a, *pivots, info) : cpu_kernels::batch_lu_factor<T>(a, info);
+}
+
+template <class T>
+void run_on_cpu(BatchGetrs<T>, BatchView<const T> factors, std::optional<BatchView<const Index>> pivots,
+                BatchView<T> b) {
+    cpu_kernels::batch_lu_solve<T>(factors, pivots ? &*pivots : nullptr, b);
+}
+
+template <class T>
+void run_on_cpu(BatchGesv<T>, BatchView<T> a, BatchView<Index> pivots, BatchView<T> b, Index* info, BatchLuPlan) {
+    cpu_kernels::batch_lu_factor_solve<T>(a, pivots, b, info);
+}
+
+template <class T>
+void run_on_cpu(BatchGetri<T>, BatchView<const T> factors, BatchView<const Index> pivots, BatchView<T> inverse,
+                Index* info) {
+    for (Index k = 0; k < factors.count(); ++k) {
+        const View<const T> from = factors[k];
+        info[k] = 0;
+        for (Index i = from.rows() - 1; i >= 0; --i) info[k] = from(i, i) == T{} ? i + 1 : info[k];
+        for (Index j = 0; info[k] == 0 && j < from.cols(); ++j) {
+            for (Index i = 0; i < from.rows(); ++i) inverse[k](i, j) = from(i, j);
+        }
+        if (info[k] == 0) cpu_kernels::batch_lu_invert<T>(inverse.part(k, k + 1), pivots.part(k, k + 1), info + k);
+    }
+}
+
+template <class T>
+void run_on_cpu(BatchGeqrf<T>, BatchView<T> a, BatchView<T> tau, BatchLuPlan) {
+    cpu_kernels::batch_qr_factor<T>(a, tau);
+}
+
+template <class T>
+void run_on_cpu(BatchOrgqr<T>, BatchView<T> a, BatchView<const T> tau, BatchLuPlan) {
+    cpu_kernels::batch_qr_form<T>(a, tau);
+}
+
+template <class T>
+void run_on_cpu(BatchGels<T>, BatchView<T> a, BatchView<T> b, Index* info, BatchLuPlan) {
+    cpu_kernels::batch_least_squares<T>(a, b, info);
+}
+
+template <>
+const BatchGetrf<float>::Cpu Code<BatchGetrf<float>>::cpu = cpu_code<BatchGetrf<float>>;
+template <>
+const BatchGetrf<double>::Cpu Code<BatchGetrf<double>>::cpu = cpu_code<BatchGetrf<double>>;
+template <>
+const BatchGetrs<float>::Cpu Code<BatchGetrs<float>>::cpu = cpu_code<BatchGetrs<float>>;
+template <>
+const BatchGetrs<double>::Cpu Code<BatchGetrs<double>>::cpu = cpu_code<BatchGetrs<double>>;
+template <>
+const BatchGesv<float>::Cpu Code<BatchGesv<float>>::cpu = cpu_code<BatchGesv<float>>;
+template <>
+const BatchGesv<double>::Cpu Code<BatchGesv<double>>::cpu = cpu_code<BatchGesv<double>>;
+template <>
+const BatchGetri<float>::Cpu Code<BatchGetri<float>>::cpu = cpu_code<BatchGetri<float>>;
+template <>
+const BatchGetri<double>::Cpu Code<BatchGetri<double>>::cpu = cpu_code<BatchGetri<double>>;
+template <>
+const BatchGeqrf<float>::Cpu Code<BatchGeqrf<float>>::cpu = cpu_code<BatchGeqrf<float>>;
+template <>
+const BatchGeqrf<double>::Cpu Code<BatchGeqrf<double>>::cpu = cpu_code<BatchGeqrf<double>>;
+template <>
+const BatchOrgqr<float>::Cpu Code<BatchOrgqr<float>>::cpu = cpu_code<BatchOrgqr<float>>;
+template <>
+const BatchOrgqr<double>::Cpu Code<BatchOrgqr<double>>::cpu = cpu_code<BatchOrgqr<double>>;
+template <>
+const BatchGels<float>::Cpu Code<BatchGels<float>>::cpu = cpu_code<BatchGels<float>>;
+template <>
+const BatchGels<double>::Cpu Code<BatchGels<double>>::cpu = cpu_code<BatchGels<double>>;
+
+}  // namespace basalt::on_stream

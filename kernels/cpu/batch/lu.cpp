@@ -1,0 +1,293 @@
+#include "kernels/cpu/batch/lu.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "kernels/cpu/batch/lane_blocks.hpp"
+#include "kernels/cpu/batch/lapack.hpp"
+#include "kernels/cpu/batch/lu_alone.hpp"
+#include "kernels/cpu/blas/serial.hpp"
+#include "kernels/cpu/simd/kernels.hpp"
+
+namespace basalt::cpu_kernels {
+
+namespace {
+
+/// How rows are ordered.
+enum class LuRows { pivoted, in_order };
+
+/// Interleaved matrices of one shape in the memory of the thread: A and the right-hand sides behind it, B again for
+/// solutions, and scratch.
+template <class T>
+class InterleavedLu {
+  public:
+    InterleavedLu(Index n, Index columns, LuRows rows)
+        : n_(n),
+          columns_(columns),
+          rows_(rows),
+          a_(lane_memory<T>((n * (n + 2 * columns) + k_.batch_scratch * n) * k_.lanes)),
+          x_(a_ + n * (n + columns) * k_.lanes),
+          scratch_(x_ + n * columns * k_.lanes),
+          order_(lane_memory<Order>(3 * n * k_.lanes)) {}
+
+    void load_a(const BatchView<const T>& a, const LaneBlock& block) {
+        const auto from = matrices_of(a, block.matrix, k_.lanes);
+        k_.interleave(n_, n_, simd::BatchPart::all, from.data.data(), from.ld, a_);
+    }
+    /// Behind A, for factor(), or in the place of the solutions.
+    void load_b(const BatchView<const T>& b, const LaneBlock& block, bool behind_a) {
+        const auto from = matrices_of(b, block.matrix, k_.lanes);
+        k_.interleave(n_, columns_, simd::BatchPart::all, from.data.data(), from.ld,
+                      behind_a ? a_ + n_ * n_ * k_.lanes : x_);
+    }
+    void factor(const LaneBlock& block, Index* info) {
+        if (rows_ == LuRows::pivoted) {
+            k_.batch_lu(n_, columns_, a_, scratch_, order_, lane_info_.data());
+        } else {
+            k_.batch_lu_unpivoted(n_, columns_, a_, scratch_, lane_info_.data());
+        }
+        for (std::size_t l = 0; l < static_cast<std::size_t>(block.used); ++l) info[block.matrix[l]] = lane_info_[l];
+    }
+    /// Right-hand sides behind A, which factor() has treated, become solutions.
+    void solve_behind() { k_.batch_lu_solve(n_, columns_, a_, rows_ == LuRows::pivoted ? order_ : nullptr, x_); }
+
+    /// Solutions with rows in the order of the pivots, of factors that were loaded.
+    void solve_loaded() {
+        if (n_ == 0) return;
+        const Index lanes = k_.lanes, column = n_ * lanes, last = n_ - 1;
+        k_.batch_substitute(n_, columns_, a_, lanes, column, nullptr, 0, x_, lanes, column);
+        k_.batch_reciprocals(n_, a_, lanes, column, scratch_);
+        k_.batch_substitute(n_, columns_, a_ + last * (lanes + column), -lanes, -column, scratch_ + last * lanes,
+                            -lanes, x_ + last * lanes, -lanes, column);
+    }
+    /// Exchanges rows of the solutions' places as the factorization exchanged those of A.
+    void exchange_rows(const BatchView<const Index>& pivots, const LaneBlock& block) {
+        for (Index l = 0; l < k_.lanes; ++l) {
+            const View<const Index> own = pivots[block.matrix[static_cast<std::size_t>(l)]];
+            for (Index k = 0; k < n_; ++k) {
+                const Index other = own(k, 0) - 1;
+                for (Index c = 0; other != k && c < columns_; ++c) std::swap(*x_at(k, c, l), *x_at(other, c, l));
+            }
+        }
+    }
+    void set_identity() {
+        std::fill_n(x_, n_ * n_ * k_.lanes, T{});
+        for (Index i = 0; i < n_; ++i) std::fill_n(x_at(i, i, 0), k_.lanes, T{1});
+    }
+    /// INFO of getri: the first zero on the diagonal of U.
+    void find_singular(const LaneBlock& block, Index* info) {
+        for (Index l = 0; l < block.used; ++l) {
+            Index first = 0;
+            for (Index i = n_ - 1; i >= 0; --i) first = a_[i * (n_ + 1) * k_.lanes + l] == T{} ? i + 1 : first;
+            lane_info_[static_cast<std::size_t>(l)] = info[block.matrix[static_cast<std::size_t>(l)]] = first;
+        }
+    }
+
+    void store_a(const BatchView<T>& a, const LaneBlock& block) {
+        auto to = matrices_of(a, block.matrix, k_.lanes);
+        leave_out_unused(to, block);
+        const auto next = matrices_of(BatchView<const T>(a), block.next, k_.lanes);
+        k_.separate(n_, n_, simd::BatchPart::all, a_, to.data.data(), to.ld, next.data.data());
+        for (Index l = 0; rows_ == LuRows::pivoted && l < block.used; ++l) {
+            put_in_order(a[block.matrix[static_cast<std::size_t>(l)]], l);
+        }
+    }
+    void store_pivots(const BatchView<Index>& pivots, const LaneBlock& block) {
+        const Order* const own = order_ + 2 * n_ * k_.lanes;
+        for (Index l = 0; l < block.used; ++l) {
+            const View<Index> to = pivots[block.matrix[static_cast<std::size_t>(l)]];
+            for (Index k = 0; k < n_; ++k) to(k, 0) = own[k * k_.lanes + l];
+        }
+    }
+    /// Solutions, where INFO is 0.
+    void store_x(const BatchView<T>& b, const LaneBlock& block) {
+        auto to = matrices_of(b, block.matrix, k_.lanes);
+        leave_out_unused(to, block);
+        leave_out_failed(to, lane_info_);
+        k_.separate(n_, columns_, simd::BatchPart::all, x_, to.data.data(), to.ld, nullptr);
+    }
+
+  private:
+    using Order = typename simd::Kernels<T>::Order;
+
+    T* x_at(Index i, Index c, Index l) const { return x_ + (c * n_ + i) * k_.lanes + l; }
+
+    /// Rows of a matrix, which are as they were, in the order of its pivots.
+    void put_in_order(const View<T>& a, Index lane) {
+        const Order* const offset = order_ + n_ * k_.lanes + lane;
+        Order* const row = order_;  // the places of rows are not needed any more
+        bool moved = false;
+        for (Index k = 0; k < n_; ++k) {
+            row[k] = offset[k * k_.lanes] / static_cast<Order>(k_.lanes);
+            moved = moved || row[k] != static_cast<Order>(k);
+        }
+        if (!moved) return;
+        T* const copy = scratch_;
+        for (Index j = 0; j < n_; ++j) {
+            T* const column = a.data() + j * a.col_stride();
+            std::copy_n(column, n_, copy);
+            for (Index k = 0; k < n_; ++k) column[k] = copy[row[k]];
+        }
+    }
+
+    const simd::Kernels<T>& k_ = simd::kernels<T>();
+    const Index n_, columns_;
+    const LuRows rows_;
+    T *const a_, *const x_, *const scratch_;
+    Order* const order_;
+    std::array<Index, 16> lane_info_{};
+};
+
+// Order up to which interleaved matrices are faster than LAPACK one by one: decision 34.
+constexpr Index most_interleaved_lu = 64;
+
+/// Fewer matrices of order n are faster one by one: the interleaved ones take as long as if all lanes were in use.
+Index least_interleaved_lu(Index n, Index lanes) {
+    // how many times as fast as one by one full lanes are, in eighths, a little less than measured
+    const Index gain = n <= 8 ? 16 : 20;
+    return std::max<Index>(2, (8 * lanes + gain - 1) / gain);
+}
+
+template <class T, class A, class B, class Together, class Alone>
+void for_each_lu_block(const BatchView<A>& a, const BatchView<B>* b, const Together& together, const Alone& alone) {
+    const Index lanes = simd::kernels<T>().lanes;
+    const auto least = [&](Index k) {
+        const Index n = a[k].rows();
+        return n > 0 && n <= most_interleaved_lu ? std::optional(least_interleaved_lu(n, lanes)) : std::nullopt;
+    };
+    visit_lane_blocks(a, b, lanes, least, together, alone);
+}
+
+template <class A>
+Index order_of(const BatchView<A>& a, const LaneBlock& block) {
+    return a[block.matrix[0]].rows();
+}
+
+}  // namespace
+
+template <class T>
+void batch_lu_factor(const BatchView<T>& a, const BatchView<Index>& pivots, Index* info) {
+    for_each_lu_block<T, T, T>(
+        a, nullptr,
+        [&](const LaneBlock& block) {
+            InterleavedLu<T> lanes(order_of(a, block), 0, LuRows::pivoted);
+            lanes.load_a(a, block);
+            lanes.factor(block, info);
+            lanes.store_a(a, block);
+            lanes.store_pivots(pivots, block);
+        },
+        [&](Index k) { info[k] = factor_lu_alone<T>(a[k], pivots[k]); });
+}
+
+template <class T>
+void batch_lu_factor(const BatchView<T>& a, Index* info) {
+    for_each_lu_block<T, T, T>(
+        a, nullptr,
+        [&](const LaneBlock& block) {
+            InterleavedLu<T> lanes(order_of(a, block), 0, LuRows::in_order);
+            lanes.load_a(a, block);
+            lanes.factor(block, info);
+            lanes.store_a(a, block);
+        },
+        [&](Index k) { info[k] = factor_unpivoted_alone<T>(a[k]); });
+}
+
+template <class T>
+void batch_lu_solve(const BatchView<const T>& factors, const BatchView<const Index>* pivots, const BatchView<T>& b) {
+    for_each_lu_block<T>(
+        factors, &b,
+        [&](const LaneBlock& block) {
+            InterleavedLu<T> lanes(order_of(factors, block), b[block.matrix[0]].cols(), LuRows::in_order);
+            lanes.load_a(factors, block);
+            lanes.load_b(b, block, false);
+            if (pivots != nullptr) lanes.exchange_rows(*pivots, block);
+            lanes.solve_loaded();
+            lanes.store_x(b, block);
+        },
+        [&](Index k) {
+            if (pivots == nullptr) return solve_unpivoted_alone<T>(factors[k], b[k]);
+            solve_lu_alone<T>(factors[k], (*pivots)[k], b[k]);
+        });
+}
+
+template <class T>
+void batch_lu_factor_solve(const BatchView<T>& a, const BatchView<Index>& pivots, const BatchView<T>& b, Index* info) {
+    for_each_lu_block<T>(
+        a, &b,
+        [&](const LaneBlock& block) {
+            InterleavedLu<T> lanes(order_of(a, block), b[block.matrix[0]].cols(), LuRows::pivoted);
+            lanes.load_a(a, block);
+            lanes.load_b(b, block, true);
+            lanes.factor(block, info);
+            lanes.store_a(a, block);
+            lanes.store_pivots(pivots, block);
+            lanes.solve_behind();
+            lanes.store_x(b, block);
+        },
+        [&](Index k) {
+            info[k] = factor_lu_alone<T>(a[k], pivots[k]);
+            if (info[k] == 0) solve_lu_alone<T>(a[k], pivots[k], b[k]);
+        });
+}
+
+template <class T>
+void batch_lu_factor_solve(const BatchView<const T>& a, const BatchView<T>& b, Index* info) {
+    for_each_lu_block<T>(
+        a, &b,
+        [&](const LaneBlock& block) {
+            InterleavedLu<T> lanes(order_of(a, block), b[block.matrix[0]].cols(), LuRows::pivoted);
+            lanes.load_a(a, block);
+            lanes.load_b(b, block, true);
+            lanes.factor(block, info);
+            lanes.solve_behind();
+            lanes.store_x(b, block);
+        },
+        [&](Index k) {
+            const Index n = a[k].rows(), ld = std::max<Index>(1, n);
+            const auto factors = View<T>::column_major(lane_memory<T>(n * n), n, n, ld);
+            for (Index j = 0; j < n; ++j) std::copy_n(a[k].data() + j * a[k].col_stride(), n, factors.data() + j * ld);
+            const auto pivots = View<Index>::column_major(lane_memory<Index>(n), n, 1, ld);
+            info[k] = factor_lu_alone<T>(factors, pivots);
+            if (info[k] == 0) solve_lu_alone<T>(factors, pivots, b[k]);
+        });
+}
+
+template <class T>
+void batch_lu_invert(const BatchView<T>& factors, const BatchView<const Index>& pivots, Index* info) {
+    for_each_lu_block<T, T, T>(
+        factors, nullptr,
+        [&](const LaneBlock& block) {
+            const Index n = order_of(factors, block);
+            InterleavedLu<T> lanes(n, n, LuRows::in_order);
+            lanes.load_a(factors, block);
+            lanes.find_singular(block, info);
+            lanes.set_identity();
+            lanes.exchange_rows(pivots, block);
+            lanes.solve_loaded();
+            lanes.store_x(factors, block);
+        },
+        [&](Index k) { info[k] = invert_alone<T>(factors[k], pivots[k]); });
+}
+
+template void batch_lu_factor<float>(const BatchView<float>&, const BatchView<Index>&, Index*);
+template void batch_lu_factor<double>(const BatchView<double>&, const BatchView<Index>&, Index*);
+template void batch_lu_factor<float>(const BatchView<float>&, Index*);
+template void batch_lu_factor<double>(const BatchView<double>&, Index*);
+template void batch_lu_solve<float>(const BatchView<const float>&, const BatchView<const Index>*,
+                                    const BatchView<float>&);
+template void batch_lu_solve<double>(const BatchView<const double>&, const BatchView<const Index>*,
+                                     const BatchView<double>&);
+template void batch_lu_factor_solve<float>(const BatchView<float>&, const BatchView<Index>&, const BatchView<float>&,
+                                           Index*);
+template void batch_lu_factor_solve<double>(const BatchView<double>&, const BatchView<Index>&, const BatchView<double>&,
+                                            Index*);
+template void batch_lu_factor_solve<float>(const BatchView<const float>&, const BatchView<float>&, Index*);
+template void batch_lu_factor_solve<double>(const BatchView<const double>&, const BatchView<double>&, Index*);
+template void batch_lu_invert<float>(const BatchView<float>&, const BatchView<const Index>&, Index*);
+template void batch_lu_invert<double>(const BatchView<double>&, const BatchView<const Index>&, Index*);
+
+}  // namespace basalt::cpu_kernels

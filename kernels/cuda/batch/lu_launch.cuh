@@ -1,0 +1,270 @@
+#pragma once
+
+#include <optional>
+#include <type_traits>
+
+#include "kernels/cuda/batch/lu_block.hpp"
+#include "kernels/cuda/common/block_thread.cuh"
+#include "kernels/cuda/common/launch.cuh"
+#include "kernels/on_stream/batch_lu.hpp"
+#include "kernels/on_stream/implement.hpp"
+
+/// LU kernels for one precision: factor_float.cu and factor_double.cu compile them.
+namespace basalt::on_stream {
+
+namespace {
+
+using namespace cuda_detail;
+namespace device = cuda_detail::batch;
+
+constexpr int lu_small_threads = 128;
+
+/// The matrix of a lane, in kernels for orders up to 32.
+template <class Shape>
+struct LuPlace {
+    int group;  ///< in the block
+    Index number;
+    bool first_lane;
+
+    __device__ LuPlace()
+        : group(static_cast<int>(threadIdx.x) / Shape::own_lanes),
+          number(static_cast<Index>(blockIdx.x) * (lu_small_threads / Shape::own_lanes) + group),
+          first_lane(threadIdx.x % Shape::own_lanes == 0) {}
+};
+
+/// Matrix `number`, or none.
+template <class T>
+__device__ device::Whole<T> matrix_or_none(const BatchView<T>& a, Index number) {
+    if (number >= a.count()) return {nullptr, 1, 0, 0};
+    return device::whole(a[number]);
+}
+template <class T>
+__device__ device::RightSides<T> sides_of(const BatchView<T>& b, Index number) {
+    const View<T> matrix = b[number < b.count() ? number : 0];
+    return {matrix.data(), matrix.col_stride(), matrix.cols()};
+}
+template <class T>
+__device__ T* numbers_of(const BatchView<T>& numbers, Index number) {
+    return number < numbers.count() ? numbers[number].data() : nullptr;
+}
+
+template <class Shape, bool pivoting, class T>
+__global__ void __launch_bounds__(lu_small_threads, 1)
+    lu_small_factor_kernel(BatchView<T> a, BatchView<Index> pivots, Index* info) {
+    __shared__ device::SmallRows<T, Shape> memory[lu_small_threads / Shape::own_lanes];
+    const LuPlace<Shape> place;
+    const auto own = matrix_or_none(a, place.number);
+    Index* const ipiv = pivoting ? numbers_of(pivots, place.number) : nullptr;
+    const int failed = device::lu_factor_small<Shape, pivoting>(BlockThread(), memory[place.group], own, ipiv);
+    if (own.a != nullptr && place.first_lane) info[place.number] = failed;
+}
+
+template <class Shape, int sides, class T>
+__global__ void __launch_bounds__(lu_small_threads, 1)
+    lu_small_solve_kernel(BatchView<const T> factors, BatchView<const Index> pivots, BatchView<T> b) {
+    __shared__ device::SmallRows<T, Shape> memory[lu_small_threads / Shape::own_lanes];
+    const LuPlace<Shape> place;
+    device::lu_solve_small<Shape, sides>(BlockThread(), memory[place.group], matrix_or_none(factors, place.number),
+                                         numbers_of(pivots, place.number), sides_of(b, place.number));
+}
+
+template <class Shape, int sides, class T>
+__global__ void __launch_bounds__(lu_small_threads, 1)
+    lu_small_both_kernel(BatchView<T> a, BatchView<Index> pivots, BatchView<T> b, Index* info) {
+    __shared__ device::SmallRows<T, Shape> memory[lu_small_threads / Shape::own_lanes];
+    const LuPlace<Shape> place;
+    const auto own = matrix_or_none(a, place.number);
+    const int failed = device::lu_factor_solve_small<Shape, sides>(
+        BlockThread(), memory[place.group], own, true, numbers_of(pivots, place.number), sides_of(b, place.number));
+    if (own.a != nullptr && place.first_lane) info[place.number] = failed;
+}
+
+template <class Shape, class T>
+__global__ void __launch_bounds__(lu_small_threads, 1)
+    lu_small_invert_kernel(BatchView<const T> factors, BatchView<const Index> pivots, BatchView<T> inverse,
+                           Index* info) {
+    __shared__ device::SmallRows<T, Shape> memory[lu_small_threads / Shape::own_lanes];
+    const LuPlace<Shape> place;
+    const auto own = matrix_or_none(factors, place.number);
+    const int failed =
+        device::lu_invert_small<Shape, 4>(BlockThread(), memory[place.group], own, numbers_of(pivots, place.number),
+                                          matrix_or_none(inverse, place.number));
+    if (own.a != nullptr && place.first_lane) info[place.number] = failed;
+}
+
+template <bool resident, bool pivoting, int width, int most_threads, class T>
+__global__ void __launch_bounds__(most_threads, 1)
+    lu_block_factor_kernel(BatchView<T> a, BatchView<Index> pivots, Index* info) {
+    extern __shared__ __align__(16) unsigned char raw[];
+    const auto own = device::whole(a[blockIdx.x]);
+    const device::LuBlockMemory<T, width> memory(raw, own.rows, resident);
+    Index* const ipiv = pivoting ? numbers_of(pivots, blockIdx.x) : nullptr;
+    const int failed = device::lu_factor_block<resident, pivoting>(BlockThread(), memory, own, ipiv);
+    if (threadIdx.x == 0) info[blockIdx.x] = failed;
+}
+
+template <int sides, class T>
+__global__ void __launch_bounds__(512, 1)
+    lu_block_solve_kernel(BatchView<const T> factors, BatchView<const Index> pivots, BatchView<T> b,
+                          const Index* info) {
+    extern __shared__ __align__(16) unsigned char raw[];
+    if (info != nullptr && info[blockIdx.x] > 0) return;
+    const auto own = device::whole(factors[blockIdx.x]);
+    const device::LuSolveMemory<T, sides> memory(raw, own.rows);
+    device::lu_solve_block(BlockThread(), memory, own, numbers_of(pivots, blockIdx.x), sides_of(b, blockIdx.x));
+}
+
+template <class T>
+__global__ void __launch_bounds__(512, 1)
+    lu_block_invert_kernel(BatchView<const T> factors, BatchView<const Index> pivots, BatchView<T> inverse,
+                           Index* info) {
+    extern __shared__ __align__(16) unsigned char raw[];
+    const auto own = device::whole(factors[blockIdx.x]);
+    const device::LuSolveMemory<T, 8> memory(raw, own.rows);
+    const int failed = device::lu_invert_block(BlockThread(), memory, own, numbers_of(pivots, blockIdx.x),
+                                               device::whole(inverse[blockIdx.x]));
+    if (threadIdx.x == 0) info[blockIdx.x] = failed;
+}
+
+/// Calls f(SmallShape) for the padded order.
+template <class T, class F>
+void with_lu_shape(Index n, const F& f) {
+    if (n <= 4) return f(device::SmallShape<T, 4>());
+    if (n <= 8) return f(device::SmallShape<T, 8>());
+    if (n <= 16) return f(device::SmallShape<T, 16>());
+    if (n <= 24) return f(device::SmallShape<T, 24>());
+    f(device::SmallShape<T, 32>());
+}
+
+template <class Shape>
+Grid lu_small_grid(Index count) {
+    return batch_grid(count, lu_small_threads / Shape::own_lanes);
+}
+
+std::size_t most_lu_shared(Stream stream) {
+    int device = 0, bytes = 0;
+    check(cudaGetDevice(&device), "cudaGetDevice", stream);
+    check(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "cudaDeviceGetAttribute",
+          stream);
+    return static_cast<std::size_t>(bytes);
+}
+
+/// A block a matrix, with as much shared memory as its shape needs.
+template <class... Parameters, class... A>
+void launch_block_each(Stream stream, void (*kernel)(Parameters...), const char* name, Index count, int threads,
+                       std::size_t bytes, const A&... arguments) {
+    allow_shared(reinterpret_cast<const void*>(kernel), most_lu_shared(stream), stream);
+    kernel<<<blocks(batch_grid(count, 1)), static_cast<unsigned>(threads), bytes, native(stream)>>>(arguments...);
+    check_launch(name, stream);
+}
+
+template <bool resident, int width, int most_threads, class T>
+void factor_lu_blocks(Stream stream, const BatchView<T>& a, const std::optional<BatchView<Index>>& pivots,
+                      Index* info) {
+    const int n = static_cast<int>(a.shape().rows()), threads = device::lu_block_threads(n);
+    const std::size_t bytes = device::LuBlockMemory<T, width>::bytes(n, resident);
+    const BatchView<Index> order = pivots.value_or(BatchView<Index>());
+    const auto kernel = pivots ? lu_block_factor_kernel<resident, true, width, most_threads, T>
+                               : lu_block_factor_kernel<resident, false, width, most_threads, T>;
+    launch_block_each(stream, kernel, "lu_block_factor_kernel", a.count(), threads, bytes, a, order, info);
+}
+
+template <int width, class T>
+void factor_lu_by_width(Stream stream, const BatchView<T>& a, const std::optional<BatchView<Index>>& pivots,
+                        Index* info) {
+    const int n = static_cast<int>(a.shape().rows());
+    if (n <= 128 && device::LuBlockMemory<T, width>::bytes(n, true) <= most_lu_shared(stream)) {
+        return factor_lu_blocks<true, width, 128>(stream, a, pivots, info);
+    }
+    if (device::LuBlockMemory<T, width>::bytes(n, true) <= most_lu_shared(stream)) {
+        return factor_lu_blocks<true, width, 256>(stream, a, pivots, info);
+    }
+    factor_lu_blocks<false, width, 512>(stream, a, pivots, info);
+}
+
+template <class T>
+void solve_lu_blocks(Stream stream, const BatchView<const T>& factors, const BatchView<const Index>& pivots,
+                     const BatchView<T>& b, const Index* info) {
+    const int n = static_cast<int>(factors.shape().rows()), threads = device::lu_block_threads(n);
+    if (b.shape().cols() == 1) {
+        return launch_block_each(stream, lu_block_solve_kernel<1, T>, "lu_block_solve_kernel", b.count(), threads,
+                                 device::LuSolveMemory<T, 1>::bytes(n), factors, pivots, b, info);
+    }
+    launch_block_each(stream, lu_block_solve_kernel<4, T>, "lu_block_solve_kernel", b.count(), threads,
+                      device::LuSolveMemory<T, 4>::bytes(n), factors, pivots, b, info);
+}
+
+}  // namespace
+
+template <class T>
+void run_on_gpu(BatchGetrf<T>, Stream stream, BatchView<T> a, std::optional<BatchView<Index>> pivots, Index* info,
+                BatchLuPlan plan) {
+    if (a.count() == 0) return;
+    if (a.shape().rows() <= device::lanes) {
+        return with_lu_shape<T>(a.shape().rows(), [&](auto shape) {
+            using Shape = decltype(shape);
+            const auto kernel =
+                pivots ? lu_small_factor_kernel<Shape, true, T> : lu_small_factor_kernel<Shape, false, T>;
+            kernel<<<blocks(lu_small_grid<Shape>(a.count())), lu_small_threads, 0, native(stream)>>>(
+                a, pivots.value_or(BatchView<Index>()), info);
+            check_launch("lu_small_factor_kernel", stream);
+        });
+    }
+    if (plan.width == 8) return factor_lu_by_width<8>(stream, a, pivots, info);
+    if (plan.width == 32) return factor_lu_by_width<32>(stream, a, pivots, info);
+    factor_lu_by_width<16>(stream, a, pivots, info);
+}
+
+template <class T>
+void run_on_gpu(BatchGetrs<T>, Stream stream, BatchView<const T> factors, std::optional<BatchView<const Index>> pivots,
+                BatchView<T> b) {
+    if (b.count() == 0 || b.shape().cols() == 0 || b.shape().rows() == 0) return;
+    const BatchView<const Index> order = pivots.value_or(BatchView<const Index>());
+    if (factors.shape().rows() > device::lanes) return solve_lu_blocks(stream, factors, order, b, nullptr);
+    with_lu_shape<T>(factors.shape().rows(), [&](auto shape) {
+        using Shape = decltype(shape);
+        const auto kernel =
+            b.shape().cols() == 1 ? lu_small_solve_kernel<Shape, 1, T> : lu_small_solve_kernel<Shape, 4, T>;
+        kernel<<<blocks(lu_small_grid<Shape>(b.count())), lu_small_threads, 0, native(stream)>>>(factors, order, b);
+        check_launch("lu_small_solve_kernel", stream);
+    });
+}
+
+template <class T>
+void run_on_gpu(BatchGesv<T>, Stream stream, BatchView<T> a, BatchView<Index> pivots, BatchView<T> b, Index* info,
+                BatchLuPlan plan) {
+    if (a.count() == 0) return;
+    if (a.shape().rows() > device::lanes) {
+        run_on_gpu(BatchGetrf<T>(), stream, a, pivots, info, plan);
+        if (b.shape().cols() == 0) return;
+        return solve_lu_blocks(stream, BatchView<const T>(a), BatchView<const Index>(pivots), b, info);
+    }
+    with_lu_shape<T>(a.shape().rows(), [&](auto shape) {
+        using Shape = decltype(shape);
+        const auto kernel =
+            b.shape().cols() == 1 ? lu_small_both_kernel<Shape, 1, T> : lu_small_both_kernel<Shape, 4, T>;
+        kernel<<<blocks(lu_small_grid<Shape>(a.count())), lu_small_threads, 0, native(stream)>>>(a, pivots, b, info);
+        check_launch("lu_small_both_kernel", stream);
+    });
+}
+
+template <class T>
+void run_on_gpu(BatchGetri<T>, Stream stream, BatchView<const T> factors, BatchView<const Index> pivots,
+                BatchView<T> inverse, Index* info) {
+    if (factors.count() == 0) return;
+    const int n = static_cast<int>(factors.shape().rows());
+    if (n > device::lanes) {
+        return launch_block_each(stream, lu_block_invert_kernel<T>, "lu_block_invert_kernel", factors.count(),
+                                 device::lu_block_threads(n), device::LuSolveMemory<T, 8>::bytes(n), factors, pivots,
+                                 inverse, info);
+    }
+    with_lu_shape<T>(n, [&](auto shape) {
+        using Shape = decltype(shape);
+        lu_small_invert_kernel<Shape, T>
+            <<<blocks(lu_small_grid<Shape>(factors.count())), lu_small_threads, 0, native(stream)>>>(factors, pivots,
+                                                                                                     inverse, info);
+        check_launch("lu_small_invert_kernel", stream);
+    });
+}
+
+}  // namespace basalt::on_stream

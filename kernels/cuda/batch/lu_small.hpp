@@ -1,0 +1,298 @@
+#pragma once
+
+#include <limits>
+
+#include "kernels/cuda/batch/small.hpp"
+
+/// LU of orders up to 32: a matrix in the registers of a warp or of a part of one, a row to a lane.
+///
+/// Rows do not change lanes: each lane knows the place of its row in the order of the pivots, and a row that was a
+/// pivot is left alone afterwards. So pivoting costs a search and no exchange, and rows go to their places when they
+/// are written.
+namespace basalt::cuda_detail::batch {
+
+/// A whole column-major matrix of rows x cols; rows = 0 for none.
+template <class T>
+struct Whole {
+    T* a;
+    Index ld;
+    int rows, cols;
+
+    BASALT_DEVICE bool holds(int i, int j) const { return i < rows && j < cols; }
+    BASALT_DEVICE T* at(int i, int j) const { return a + i + j * ld; }
+    /// Padded with the identity.
+    BASALT_DEVICE T load(int i, int j) const { return holds(i, j) ? *at(i, j) : i == j ? T{1} : T{0}; }
+};
+
+template <class T>
+BASALT_DEVICE Whole<T> whole(const View<T>& matrix) {
+    return {matrix.data(), matrix.col_stride(), static_cast<int>(matrix.rows()), static_cast<int>(matrix.cols())};
+}
+
+/// Of a matrix: two rows at a time, and what belongs to them of the right-hand sides.
+template <class T, class Shape>
+struct SmallRows {
+    static constexpr int most_sides = 4;
+    alignas(16) T rows[2][Shape::order];
+    T sides[2][most_sides];
+};
+
+BASALT_DEVICE float magnitude(float x) { return x < 0 ? -x : x; }
+BASALT_DEVICE double magnitude(double x) { return x < 0 ? -x : x; }
+
+/// A row that may become the pivot of a step: how large its element is, and its place.
+template <class T>
+struct Candidate {
+    T size;
+    int place;
+};
+
+/// What the element x of a row at `place` counts in step k: nothing where the row was a pivot before or is padding; a
+/// NaN wins on the diagonal, and counts less than a number elsewhere.
+template <class T>
+BASALT_DEVICE Candidate<T> candidate(T x, int place, int k, bool padding) {
+    if (place < k || padding) return {T{-2}, place};
+    if (x != x) return {place == k ? std::numeric_limits<T>::infinity() : T{-1}, place};
+    return {magnitude(x), place};
+}
+
+template <class T>
+BASALT_DEVICE Candidate<T> better(const Candidate<T>& a, const Candidate<T>& b) {
+    return b.size > a.size || (b.size == a.size && b.place < a.place) ? b : a;
+}
+
+/// The best candidate of the lanes of a matrix, the same in all of them.
+template <int own_lanes, class T, class Thread>
+BASALT_DEVICE Candidate<T> best_of_lanes(const Thread& thread, Candidate<T> own) {
+    BASALT_UNROLL
+    for (int distance = own_lanes / 2; distance > 0; distance /= 2) {
+        const Candidate<T> other{thread.from_lane(own.size, thread.lane ^ distance),
+                                 thread.from_lane(own.place, thread.lane ^ distance)};
+        own = better(own, other);
+    }
+    return own;
+}
+
+/// The multiplier of x with a pivot that may have no reciprocal.
+template <class T>
+BASALT_DEVICE T multiplier(T x, T pivot, T reciprocal) {
+    if (pivot == T{0}) return x;
+    return magnitude(pivot) < std::numeric_limits<T>::min() ? x / pivot : x * reciprocal;
+}
+
+/// A lane's row of a matrix and what goes with it.
+template <class T, class Shape, int sides>
+struct LuRow {
+    T row[Shape::order];
+    T b[sides > 0 ? sides : 1];
+    int place;
+    int pivot;  ///< IPIV of the step with the lane's number
+    int info;
+};
+
+/// Eliminates the rows of a matrix of order n, and `sides` right-hand sides with them. All lanes of a warp come here.
+template <bool pivoting, int sides, class T, class Shape, class Thread>
+BASALT_DEVICE void eliminate_rows(const Thread& thread, SmallRows<T, Shape>& memory, int n,
+                                  LuRow<T, Shape, sides>& lane) {
+    constexpr int size = Piece<T>::size, order = Shape::order;
+    const int own = thread.lane % Shape::own_lanes;
+    lane.place = own;
+    lane.pivot = own + 1;
+    lane.info = 0;
+    BASALT_UNROLL
+    for (int k = 0; k < order; ++k) {
+        if constexpr (pivoting) {
+            const int chosen =
+                best_of_lanes<Shape::own_lanes>(thread, candidate(lane.row[k], lane.place, k, own >= n && k < n)).place;
+            if (own == k) lane.pivot = chosen + 1;
+            lane.place = lane.place == chosen ? k : lane.place == k ? chosen : lane.place;
+        }
+        // the next but one row comes here only after all lanes have met again, with this one read
+        T* const row = memory.rows[k % 2];
+        if (lane.place == k) {
+            BASALT_UNROLL
+            for (int j = k; j < order; ++j) row[j] = lane.row[j];
+            BASALT_UNROLL
+            for (int s = 0; s < sides; ++s) memory.sides[k % 2][s] = lane.b[s];
+        }
+        thread.sync_warp();
+        const Piece<T> first = load_piece(row + k / size * size);
+        const T pivot = first.value[k % size];
+        if (lane.info == 0 && pivot == T{0}) lane.info = k + 1;
+        const bool below = lane.place > k;
+        const T m = below ? multiplier(lane.row[k], pivot, T{1} / pivot) : T{0};
+        if (below) lane.row[k] = m;
+        BASALT_UNROLL
+        for (int g = k / size; g < order / size; ++g) {
+            const Piece<T> piece = g == k / size ? first : load_piece(row + g * size);
+            BASALT_UNROLL
+            for (int e = 0; e < size; ++e) {
+                if (g * size + e > k && below) lane.row[g * size + e] -= m * piece.value[e];
+            }
+        }
+        BASALT_UNROLL
+        for (int s = 0; s < sides; ++s) {
+            if (below) lane.b[s] -= m * memory.sides[k % 2][s];
+        }
+    }
+}
+
+/// b := U^-1 b; afterwards lane.b is the unknown with the number of the lane's place.
+template <int sides, class T, class Shape, class Thread>
+BASALT_DEVICE void substitute_upper(const Thread& thread, SmallRows<T, Shape>& memory, LuRow<T, Shape, sides>& lane) {
+    thread.sync_warp();  // what was read of the last row of an elimination
+    BASALT_UNROLL
+    for (int k = Shape::order - 1; k >= 0; --k) {
+        T* const solved = memory.sides[k % 2];
+        if (lane.place == k) {
+            BASALT_UNROLL
+            for (int s = 0; s < sides; ++s) solved[s] = lane.b[s] /= lane.row[k];
+        }
+        thread.sync_warp();
+        BASALT_UNROLL
+        for (int s = 0; s < sides; ++s) {
+            if (lane.place < k) lane.b[s] -= lane.row[k] * solved[s];
+        }
+    }
+    thread.sync_warp();
+}
+
+/// b := L^-1 b for factors whose rows lie in the order of the pivots, with a unit diagonal.
+template <int sides, class T, class Shape, class Thread>
+BASALT_DEVICE void substitute_unit_lower(const Thread& thread, LuRow<T, Shape, sides>& lane) {
+    const int own = thread.lane % Shape::own_lanes, first = thread.lane - own;
+    BASALT_UNROLL
+    for (int k = 0; k < Shape::order; ++k) {
+        BASALT_UNROLL
+        for (int s = 0; s < sides; ++s) {
+            const T solved = thread.from_lane(lane.b[s], first + k);
+            if (own > k) lane.b[s] -= lane.row[k] * solved;
+        }
+    }
+}
+
+template <class Shape, int sides, class T>
+BASALT_DEVICE void load_row(const Whole<T>& a, int own, LuRow<std::remove_const_t<T>, Shape, sides>& lane) {
+    BASALT_UNROLL
+    for (int j = 0; j < Shape::order; ++j) lane.row[j] = a.load(own, j);
+}
+
+/// A := its factors, in place. `pivots` is null without pivoting. Returns INFO.
+template <class Shape, bool pivoting, class T, class Thread>
+BASALT_DEVICE int lu_factor_small(const Thread& thread, SmallRows<T, Shape>& memory, const Whole<T>& a, Index* pivots) {
+    const int own = thread.lane % Shape::own_lanes;
+    LuRow<T, Shape, 0> lane;
+    load_row<Shape>(a, own, lane);
+    eliminate_rows<pivoting, 0>(thread, memory, a.rows, lane);
+    BASALT_UNROLL
+    for (int j = 0; j < Shape::order; ++j) {
+        if (a.holds(own, j)) *a.at(lane.place, j) = lane.row[j];
+    }
+    if (pivoting && own < a.rows) pivots[own] = lane.pivot;
+    return lane.info;
+}
+
+/// B := A^-1 B. Where `keep`, A becomes its factors. B stays as it is where INFO, which is returned, is not 0.
+template <class Shape, int sides, class T, class Thread>
+BASALT_DEVICE int lu_factor_solve_small(const Thread& thread, SmallRows<T, Shape>& memory, const Whole<T>& a, bool keep,
+                                        Index* pivots, const RightSides<T>& right) {
+    const int own = thread.lane % Shape::own_lanes;
+    LuRow<T, Shape, sides> lane;
+    int info = 0;
+    // the factorization is repeated for further groups of right-hand sides; A is written with the last one
+    for (Index first = 0; first < right.cols || first == 0; first += sides) {
+        const bool last = first + sides >= right.cols;
+        load_row<Shape>(a, own, lane);
+        BASALT_UNROLL
+        for (int s = 0; s < sides; ++s) {
+            lane.b[s] = own < a.rows && first + s < right.cols ? right.b[own + (first + s) * right.ld] : T{0};
+        }
+        eliminate_rows<true, sides>(thread, memory, a.rows, lane);
+        info = lane.info;
+        if (last && keep) {
+            BASALT_UNROLL
+            for (int j = 0; j < Shape::order; ++j) {
+                if (a.holds(own, j)) *a.at(lane.place, j) = lane.row[j];
+            }
+            if (own < a.rows) pivots[own] = lane.pivot;
+        }
+        substitute_upper(thread, memory, lane);
+        BASALT_UNROLL
+        for (int s = 0; s < sides; ++s) {
+            if (info == 0 && own < a.rows && first + s < right.cols) {
+                right.b[lane.place + (first + s) * right.ld] = lane.b[s];
+            }
+        }
+    }
+    return info;
+}
+
+/// The row of A that the exchanges bring to the lane's. `pivots` is null without pivoting.
+template <class Shape, class Thread>
+BASALT_DEVICE int exchanged_row(const Thread& thread, int n, const Index* pivots) {
+    const int own = thread.lane % Shape::own_lanes, first = thread.lane - own;
+    const int pivot = pivots != nullptr && own < n ? static_cast<int>(pivots[own]) - 1 : own;
+    int source = own;
+    BASALT_ROLLED
+    for (int k = 0; k < Shape::order; ++k) {
+        const int other = thread.from_lane(pivot, first + k);
+        const int here = thread.from_lane(source, first + k), there = thread.from_lane(source, first + other);
+        source = own == k ? there : own == other ? here : source;
+    }
+    return source;
+}
+
+/// B := A^-1 B with the factors of A.
+template <class Shape, int sides, class T, class Thread>
+BASALT_DEVICE void lu_solve_small(const Thread& thread, SmallRows<T, Shape>& memory, const Whole<const T>& a,
+                                  const Index* pivots, const RightSides<T>& right) {
+    const int own = thread.lane % Shape::own_lanes;
+    const int source = exchanged_row<Shape>(thread, a.rows, pivots);
+    LuRow<T, Shape, sides> lane;
+    load_row<Shape>(a, own, lane);
+    lane.place = own;
+    for (Index first = 0; first < right.cols; first += sides) {
+        BASALT_UNROLL
+        for (int s = 0; s < sides; ++s) {
+            lane.b[s] = own < a.rows && first + s < right.cols ? right.b[source + (first + s) * right.ld] : T{0};
+        }
+        thread.sync_warp();  // all have read before one writes
+        substitute_unit_lower<sides>(thread, lane);
+        substitute_upper(thread, memory, lane);
+        BASALT_UNROLL
+        for (int s = 0; s < sides; ++s) {
+            if (own < a.rows && first + s < right.cols) right.b[own + (first + s) * right.ld] = lane.b[s];
+        }
+    }
+}
+
+/// C := A^-1 with the factors of A, which may lie in C's place. Returns INFO; C stays as it is where that is not 0.
+template <class Shape, int sides, class T, class Thread>
+BASALT_DEVICE int lu_invert_small(const Thread& thread, SmallRows<T, Shape>& memory, const Whole<const T>& a,
+                                  const Index* pivots, const Whole<T>& inverse) {
+    const int own = thread.lane % Shape::own_lanes, begin = thread.lane - own;
+    const int source = exchanged_row<Shape>(thread, a.rows, pivots);
+    LuRow<T, Shape, sides> lane;
+    load_row<Shape>(a, own, lane);
+    lane.place = own;
+    int info = 0;
+    BASALT_UNROLL
+    for (int k = Shape::order - 1; k >= 0; --k) {
+        if (thread.from_lane(lane.row[k], begin + k) == T{0}) info = k + 1;
+    }
+    // all lanes of the warp take as many steps
+    BASALT_ROLLED
+    for (int first = 0; first < Shape::order; first += sides) {
+        BASALT_UNROLL
+        for (int s = 0; s < sides; ++s) lane.b[s] = source == first + s ? T{1} : T{0};
+        substitute_unit_lower<sides>(thread, lane);
+        substitute_upper(thread, memory, lane);
+        BASALT_UNROLL
+        for (int s = 0; s < sides; ++s) {
+            if (info == 0 && inverse.holds(own, first + s)) *inverse.at(own, first + s) = lane.b[s];
+        }
+    }
+    return info;
+}
+
+}  // namespace basalt::cuda_detail::batch

@@ -1,0 +1,284 @@
+#pragma once
+
+#include "kernels/cuda/batch/lu_small.hpp"
+
+/// QR of up to 32 rows and columns: a matrix in the registers of a warp or of a part of one, a column to a lane.
+///
+/// With columns in lanes, no sum crosses lanes: the column of a step goes to shared memory, from where all lanes read
+/// it, and each takes the norm, and the dot product with its own column, by itself.
+namespace basalt::cuda_detail::batch {
+
+/// Of a matrix: columns one after the other, read in pieces; and two columns of steps.
+template <class T, class Shape>
+struct SmallVectors {
+    alignas(16) T column[2][Shape::order];
+    T square[Shape::order * Shape::ld];  ///< an odd leading dimension: lanes meet in no bank along rows or columns
+};
+
+/// What a column x becomes under its reflector I - tau v v^T: (beta, 0, ...). v = (1, scale x_1 factor, ...).
+template <class T>
+struct Reflector {
+    T beta, tau, scale;
+    T factor;  ///< by which the column was multiplied before, so that its squares have their range
+};
+
+// Sums of squares in between are accurate.
+template <class T>
+inline constexpr T least_square = sizeof(T) == 4 ? T(1e-30) : T(1e-280);
+template <class T>
+inline constexpr T most_square = sizeof(T) == 4 ? T(1e36) : T(1e300);
+
+/// By which a column with the largest magnitude `largest` is multiplied; one where it has zeros only, or NaN.
+template <class T>
+BASALT_DEVICE T range_factor(T largest) {
+    if (!(largest > T{0}) || largest > std::numeric_limits<T>::max()) return T{1};
+    const T least = std::numeric_limits<T>::min();
+    return T{1} / (largest > least ? largest : least);
+}
+
+/// From the first element and the sum of squares of the others, both multiplied by `factor`.
+template <class T>
+BASALT_DEVICE Reflector<T> make_reflector(T first, T tail, T factor) {
+    if (tail == T{0}) return {first / factor, T{0}, T{0}, factor};
+    const T root = std::sqrt(first * first + tail);
+    const T beta = first < T{0} ? root : -root;
+    return {beta / factor, (beta - first) / beta, T{1} / (first - beta), factor};
+}
+
+/// A lane's column of a matrix, and what goes with it.
+template <class T, class Shape>
+struct QrColumn {
+    T x[Shape::order];
+    T tau;  ///< of the reflector with the lane's number
+};
+
+/// The sum of squares of elements k + 1 .. of a column in shared memory.
+template <int k, int order, class T>
+BASALT_DEVICE T tail_square(const T* column) {
+    constexpr int size = Piece<T>::size;
+    T sums[2] = {};
+    BASALT_UNROLL
+    for (int g = (k + 1) / size; g < order / size; ++g) {
+        const Piece<T> piece = load_piece(column + g * size);
+        BASALT_UNROLL
+        for (int e = 0; e < size; ++e) {
+            if (g * size + e > k) sums[e % 2] += piece.value[e] * piece.value[e];
+        }
+    }
+    return sums[0] + sums[1];
+}
+
+/// A column whose squares leave the range of the numbers is multiplied by a factor in its place. Lanes of other
+/// matrices of the warp come along.
+template <class Shape, class T, class Thread>
+BASALT_DEVICE T bring_into_range(const Thread& thread, T* column, int k, bool needed) {
+    const int own = thread.lane % Shape::own_lanes;
+    T largest{};
+    BASALT_ROLLED
+    for (int i = k; i < Shape::order; ++i) {
+        const T m = magnitude(column[i]);
+        largest = m <= largest ? largest : m;
+    }
+    const T factor = needed ? range_factor(largest) : T{1};
+    thread.sync_warp();
+    if (own >= k && own < Shape::order) column[own] *= factor;
+    thread.sync_warp();
+    return factor;
+}
+
+/// Step k of the factorization: all lanes' columns lose their part along the reflector of column k.
+template <int k, class T, class Shape, class Thread>
+BASALT_DEVICE void reflect_step(const Thread& thread, SmallVectors<T, Shape>& memory, int steps,
+                                QrColumn<T, Shape>& lane) {
+    constexpr int size = Piece<T>::size, order = Shape::order;
+    const int own = thread.lane % Shape::own_lanes;
+    T* const column = memory.column[k % 2];
+    if (own == k) {
+        BASALT_UNROLL
+        for (int i = 0; i < order; ++i) column[i] = lane.x[i];
+    }
+    thread.sync_warp();
+    T tail = tail_square<k, order>(column), factor{1};
+    const T square = column[k] * column[k] + tail;
+    const bool out = !(square >= least_square<T> && square <= most_square<T>);
+    // the same for all lanes of the warp, because they meet there
+    bool any = out;
+    BASALT_UNROLL
+    for (int distance = lanes / 2; distance >= Shape::own_lanes; distance /= 2) {
+        const int other = thread.from_lane(any ? 1 : 0, thread.lane ^ distance);
+        any = any || other != 0;
+    }
+    if (any) {
+        factor = bring_into_range<Shape>(thread, column, k, out);
+        tail = tail_square<k, order>(column);
+    }
+    const Reflector<T> h = make_reflector(column[k], tail, factor);
+    if (k >= steps) return;
+    if (own == k) {
+        lane.x[k] = h.beta;
+        lane.tau = h.tau;
+    }
+    T dot{};
+    BASALT_UNROLL
+    for (int g = (k + 1) / size; g < order / size; ++g) {
+        const Piece<T> piece = load_piece(column + g * size);
+        BASALT_UNROLL
+        for (int e = 0; e < size; ++e) {
+            if (g * size + e > k) dot += piece.value[e] * lane.x[g * size + e];
+        }
+    }
+    const T weight = own > k ? h.tau * (lane.x[k] + h.scale * dot) : T{0};
+    if (own > k) lane.x[k] -= weight;
+    BASALT_UNROLL
+    for (int g = (k + 1) / size; g < order / size; ++g) {
+        const Piece<T> piece = load_piece(column + g * size);
+        BASALT_UNROLL
+        for (int e = 0; e < size; ++e) {
+            const int i = g * size + e;
+            if (i <= k) continue;
+            const T v = h.scale * piece.value[e];
+            lane.x[i] = own == k ? v : own > k ? lane.x[i] - weight * v : lane.x[i];
+        }
+    }
+}
+
+template <int k, class T, class Shape, class Thread>
+BASALT_DEVICE void reflect_steps(const Thread& thread, SmallVectors<T, Shape>& memory, int steps,
+                                 QrColumn<T, Shape>& lane) {
+    if constexpr (k < Shape::order) {
+        reflect_step<k>(thread, memory, steps, lane);
+        reflect_steps<k + 1>(thread, memory, steps, lane);
+    }
+}
+
+/// Columns of A to lanes, through shared memory, so that neighbouring lanes read neighbouring rows. Zero elsewhere.
+template <class T, class Shape, class Thread>
+BASALT_DEVICE void load_columns(const Thread& thread, SmallVectors<T, Shape>& memory, const Whole<const T>& a,
+                                T (&x)[Shape::order]) {
+    const int own = thread.lane % Shape::own_lanes;
+    BASALT_UNROLL
+    for (int j = 0; j < Shape::order; ++j) {
+        if (own < Shape::order) memory.square[own * Shape::ld + j] = a.holds(own, j) ? *a.at(own, j) : T{0};
+    }
+    thread.sync_warp();
+    BASALT_UNROLL
+    for (int i = 0; i < Shape::order; ++i) {
+        x[i] = own < Shape::order ? memory.square[i * Shape::ld + own] : T{0};
+    }
+    thread.sync_warp();
+}
+
+template <class T, class Shape, class Thread>
+BASALT_DEVICE void store_columns(const Thread& thread, SmallVectors<T, Shape>& memory, const Whole<T>& a,
+                                 const T (&x)[Shape::order]) {
+    const int own = thread.lane % Shape::own_lanes;
+    BASALT_UNROLL
+    for (int i = 0; i < Shape::order; ++i) {
+        if (own < Shape::order) memory.square[i * Shape::ld + own] = x[i];
+    }
+    thread.sync_warp();
+    BASALT_UNROLL
+    for (int j = 0; j < Shape::order; ++j) {
+        if (a.holds(own, j)) *a.at(own, j) = memory.square[own * Shape::ld + j];
+    }
+    thread.sync_warp();
+}
+
+/// A := R and reflectors, tau[k] their factors. All lanes of a warp come here.
+template <class Shape, class T, class Thread>
+BASALT_DEVICE void qr_factor_small(const Thread& thread, SmallVectors<T, Shape>& memory, const Whole<T>& a, T* tau) {
+    const int own = thread.lane % Shape::own_lanes, steps = a.rows < a.cols ? a.rows : a.cols;
+    QrColumn<T, Shape> lane;
+    load_columns(thread, memory, Whole<const T>{a.a, a.ld, a.rows, a.cols}, lane.x);
+    lane.tau = T{0};
+    reflect_steps<0>(thread, memory, steps, lane);
+    store_columns(thread, memory, a, lane.x);
+    if (own < steps) tau[own] = lane.tau;
+}
+
+/// A (m x n, its first k columns hold reflectors) := the first n columns of Q.
+template <class Shape, class T, class Thread>
+BASALT_DEVICE void qr_form_small(const Thread& thread, SmallVectors<T, Shape>& memory, const Whole<T>& a, const T* tau,
+                                 int reflectors) {
+    constexpr int order = Shape::order;
+    const int own = thread.lane % Shape::own_lanes;
+    QrColumn<T, Shape> lane;
+    load_columns(thread, memory, Whole<const T>{a.a, a.ld, a.rows, a.cols}, lane.x);
+    lane.tau = own < reflectors ? tau[own] : T{0};
+    // reflectors lie below the diagonal of the square; columns of Q in registers
+    BASALT_UNROLL
+    for (int i = 0; i < order; ++i) {
+        if (own < order) memory.square[i * Shape::ld + own] = own < reflectors ? lane.x[i] : T{0};
+        lane.x[i] = i == own ? T{1} : T{0};
+    }
+    thread.sync_warp();
+    const int first = thread.lane - own;
+    BASALT_UNROLL
+    for (int k = order - 1; k >= 0; --k) {
+        const T scale = thread.from_lane(lane.tau, first + k);
+        T sum = lane.x[k];
+        BASALT_UNROLL
+        for (int i = k + 1; i < order; ++i) sum += memory.square[i * Shape::ld + k] * lane.x[i];
+        const T weight = scale * sum;
+        lane.x[k] -= weight;
+        BASALT_UNROLL
+        for (int i = k + 1; i < order; ++i) lane.x[i] -= weight * memory.square[i * Shape::ld + k];
+    }
+    thread.sync_warp();
+    store_columns(thread, memory, a, lane.x);
+}
+
+/// Least squares for m >= n: A becomes its factors, B (m x nrhs) has the solutions in its first n rows. Returns INFO:
+/// the first zero on the diagonal of R, or 0. B stays as it is where that is not 0.
+template <class Shape, class T, class Thread>
+BASALT_DEVICE int least_squares_small(const Thread& thread, SmallVectors<T, Shape>& memory, const Whole<T>& a,
+                                      const RightSides<T>& right) {
+    constexpr int order = Shape::order;
+    const int own = thread.lane % Shape::own_lanes, first = thread.lane - own;
+    QrColumn<T, Shape> lane;
+    load_columns(thread, memory, Whole<const T>{a.a, a.ld, a.rows, a.cols}, lane.x);
+    lane.tau = T{0};
+    reflect_steps<0>(thread, memory, a.cols, lane);
+    store_columns(thread, memory, a, lane.x);
+    BASALT_UNROLL
+    for (int i = 0; i < order; ++i) {
+        if (own < order) memory.square[i * Shape::ld + own] = lane.x[i];
+    }
+    thread.sync_warp();
+    int info = 0;
+    BASALT_ROLLED
+    for (int k = a.cols - 1; k >= 0; --k) {
+        if (memory.square[k * Shape::ld + k] == T{0}) info = k + 1;
+    }
+    // a lane a right-hand side
+    for (Index begin = 0; begin < right.cols; begin += Shape::own_lanes) {
+        const bool there = begin + own < right.cols;
+        T* const b = right.b + (begin + own) * right.ld;
+        BASALT_UNROLL
+        for (int i = 0; i < order; ++i) lane.x[i] = there && i < a.rows ? b[i] : T{0};
+        BASALT_UNROLL
+        for (int k = 0; k < order; ++k) {
+            const T scale = thread.from_lane(lane.tau, first + k);
+            T sum = lane.x[k];
+            BASALT_UNROLL
+            for (int i = k + 1; i < order; ++i) sum += memory.square[i * Shape::ld + k] * lane.x[i];
+            lane.x[k] -= scale * sum;
+            BASALT_UNROLL
+            for (int i = k + 1; i < order; ++i) lane.x[i] -= scale * sum * memory.square[i * Shape::ld + k];
+        }
+        BASALT_UNROLL
+        for (int k = order - 1; k >= 0; --k) {
+            if (k >= a.cols) continue;
+            lane.x[k] /= memory.square[k * Shape::ld + k];
+            BASALT_UNROLL
+            for (int i = 0; i < k; ++i) lane.x[i] -= memory.square[i * Shape::ld + k] * lane.x[k];
+        }
+        BASALT_UNROLL
+        for (int i = 0; i < order; ++i) {
+            if (info == 0 && there && i < a.rows) b[i] = lane.x[i];
+        }
+    }
+    return info;
+}
+
+}  // namespace basalt::cuda_detail::batch

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <optional>
+
+#include <basalt/batch_lu.hpp>
+#include <basalt/batch_qr.hpp>
+
+#include "kernels/on_stream/kernel.hpp"
+
+/// LU and QR of batches in a device's memory. Arguments are checked by the callers: uniform batches, up to
+/// largest_gpu_lu_order rows and columns, equal counts, shapes as in basalt/batch_lu.hpp and basalt/batch_qr.hpp.
+namespace basalt::on_stream {
+
+/// How a GPU treats matrices of more than 32 rows or columns.
+struct BatchLuPlan {
+    int width = 16;  ///< columns of a panel: 8, 16 or 32 of LU; 8 or 16 of QR up to 256 rows
+};
+
+/// Estimated: none of the widths was measured. A panel's columns of a row lie in registers: 16 floats, or 8 doubles.
+/// Where a matrix does not fit into shared memory, wide panels read finished ones less often.
+template <class T>
+constexpr BatchLuPlan batch_lu_plan(Index n) {
+    return {n <= 128 ? (sizeof(T) == 4 ? 16 : 8) : (sizeof(T) == 4 ? 32 : 16)};
+}
+template <class T>
+constexpr BatchLuPlan batch_qr_plan(Index rows) {
+    return {rows <= 128 ? 8 : 16};
+}
+
+template <class T>
+struct BatchGetrf
+    : Kernel<BatchGetrf<T>, void(BatchView<T> a, std::optional<BatchView<Index>> pivots, Index* info, BatchLuPlan)> {};
+/// getrf for each matrix, without pivoting where there are no pivots. Info has an element for each matrix.
+template <class T>
+inline constexpr BatchGetrf<T> batch_getrf{};
+
+template <class T>
+struct BatchGetrs : Kernel<BatchGetrs<T>, void(BatchView<const T> factors, std::optional<BatchView<const Index>> pivots,
+                                               BatchView<T> b)> {};
+/// getrs for each matrix.
+template <class T>
+inline constexpr BatchGetrs<T> batch_getrs{};
+
+template <class T>
+struct BatchGesv
+    : Kernel<BatchGesv<T>, void(BatchView<T> a, BatchView<Index> pivots, BatchView<T> b, Index* info, BatchLuPlan)> {};
+/// gesv for each matrix: in one pass up to order 32, in two kernels above.
+template <class T>
+inline constexpr BatchGesv<T> batch_gesv{};
+
+template <class T>
+struct BatchGetri : Kernel<BatchGetri<T>, void(BatchView<const T> factors, BatchView<const Index> pivots,
+                                               BatchView<T> inverse, Index* info)> {};
+/// getri for each matrix, to another place.
+template <class T>
+inline constexpr BatchGetri<T> batch_getri{};
+
+template <class T>
+struct BatchGeqrf : Kernel<BatchGeqrf<T>, void(BatchView<T> a, BatchView<T> tau, BatchLuPlan)> {};
+/// geqrf for each matrix.
+template <class T>
+inline constexpr BatchGeqrf<T> batch_geqrf{};
+
+template <class T>
+struct BatchOrgqr : Kernel<BatchOrgqr<T>, void(BatchView<T> a, BatchView<const T> tau, BatchLuPlan)> {};
+/// orgqr for each matrix, with as many reflectors as tau has rows.
+template <class T>
+inline constexpr BatchOrgqr<T> batch_orgqr{};
+
+template <class T>
+struct BatchGels : Kernel<BatchGels<T>, void(BatchView<T> a, BatchView<T> b, Index* info, BatchLuPlan)> {};
+/// gels for each matrix, with at least as many rows as columns.
+template <class T>
+inline constexpr BatchGels<T> batch_gels{};
+
+}  // namespace basalt::on_stream
