@@ -116,6 +116,20 @@ constexpr Grid split_grid(Index columns, Index rows, Index width, Index pack) {
     return {columns * divide_up(width, split_threads * pack), std::min(divide_up(rows, split_rows), most_blocks_yz)};
 }
 
+// ---- mixed/ ---------------------------------------------------------------------------------------------
+
+inline constexpr int measured_warps = 8, measured_rows_a_warp = 4, measured_strips = 8;
+inline constexpr int measured_columns = 1024;  ///< maxima of columns that a block keeps at once
+/// measure_kernel.
+constexpr Grid measured_grid(Index rows) {
+    return {divide_up(rows, measured_warps * measured_rows_a_warp * measured_strips)};
+}
+inline constexpr int rounded_columns = 128, rounded_rows = 8;
+/// round_kernel. Steps in y.
+constexpr Grid rounded_grid(Index rows, Index cols) {
+    return {divide_up(cols, rounded_columns), std::min(divide_up(rows, rounded_rows), most_blocks_yz)};
+}
+
 // ---- panel/ ---------------------------------------------------------------------------------------------
 
 inline constexpr int step_threads = 256;

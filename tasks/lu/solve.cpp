@@ -178,11 +178,12 @@ void submit_backward(ColumnSolve<T>& solve, const std::vector<Panel>& panels) {
     for (auto panel = panels.rbegin(); panel != panels.rend(); ++panel) solve.backward(*panel);
 }
 
-/// Throws UsageError, naming the call, unless the factors can solve with B.
+/// Throws UsageError, naming the call, unless the factors can solve with B. They may be those of a matrix with further
+/// columns on its right.
 template <class T>
 void require_solvable(const std::string& call, const Runtime& runtime, const LuFactors<T>& lu, const Matrix<T>& b) {
-    require(lu.rows() == lu.cols(), call + ": the factored matrix is " + std::to_string(lu.rows()) + " x " +
-                                        std::to_string(lu.cols()) + "; allowed are square ones");
+    require(lu.rows() <= lu.cols(), call + ": the factored matrix is " + std::to_string(lu.rows()) + " x " +
+                                        std::to_string(lu.cols()) + "; allowed are as many columns as rows, or more");
     const auto& state = lu.share_state();
     require(&state->runtime == &runtime && &b.runtime() == &runtime,
             call + ": factors, B and runtime do not belong together");

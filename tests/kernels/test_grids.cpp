@@ -54,6 +54,8 @@ std::vector<Named> grids_of_windows(Index rows, Index cols) {
         {"copy a triangle", triangle_copy_grid(rows, cols)},
         {"product", vector_product_grid(rows, std::min(cols, most_blocks_yz))},
         {"solve a block", solve_block_grid(cols)},
+        {"measure", measured_grid(rows)},
+        {"round", rounded_grid(rows, cols)},
         {"search", search_grid(rows)},
         {"eliminate", elimination_grid(rows, step_threads / steps_width)},
         {"interchange", interchange_grid(cols)},
