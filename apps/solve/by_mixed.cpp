@@ -27,20 +27,6 @@ constexpr std::array precision_words{
     PrecisionName{"fp16x2", ProductPrecision::split_fp16}, PrecisionName{"tf32", ProductPrecision::tf32},
     PrecisionName{"bf16", ProductPrecision::bf16},         PrecisionName{"fp16", ProductPrecision::fp16}};
 
-std::optional<ProductPrecision> products_called(const std::string& name) {
-    for (const PrecisionName& word : precision_words) {
-        if (word.name == name) return word.products;
-    }
-    return std::nullopt;
-}
-
-std::string precision_name(ProductPrecision products) {
-    for (const PrecisionName& word : precision_words) {
-        if (word.products == products && products != ProductPrecision::plain) return word.name;
-    }
-    return "s";
-}
-
 const char* reason_of(MixedOutcome outcome) {
     switch (outcome) {
         case MixedOutcome::refined: return "refined";
@@ -58,7 +44,7 @@ class SolveByMixed final : public SolveMethod<double> {
         : runtime_(input.runtime), matrix_(input.matrix), plan_(std::move(plan)) {
         options_.method = method;
         options_.mode = plan_.mode;
-        options_.products = products_called(input.factor_precision);
+        options_.products = factor_products(input.factor_precision);
         options_.refinement = input.refinement;
         options_.fallback = Fallback::in_place;  // A is made again for each run
         options_.lu = plan_.options;
@@ -113,13 +99,13 @@ class SolveByMixed final : public SolveMethod<double> {
     }
 
     std::string remark() const override {
-        const std::string how = fmt::format("{}, {}", precision_name(result_.products),
+        const std::string how = fmt::format("{}, {}", factor_precision_name(result_.products),
                                             result_.refinement == Refinement::gmres ? "gmres" : "classic");
         if (!result_.fell_back()) return fmt::format("  {}, {} iterations", how, result_.iterations);
         return fmt::format("  {}, fell back to double ({}): {}", how, result_.iterations, reason_of(result_.outcome));
     }
     void add_to(JsonRecord& json) const override {
-        json["factor_precision"] = precision_name(result_.products);
+        json["factor_precision"] = factor_precision_name(result_.products);
         json["iterations"] = result_.iterations;
         json["fallback"] = result_.fell_back();
         json["refine_seconds"] = result_.refine_seconds;
@@ -141,6 +127,20 @@ class SolveByMixed final : public SolveMethod<double> {
 };
 
 }  // namespace
+
+std::optional<ProductPrecision> factor_products(const std::string& name) {
+    for (const PrecisionName& word : precision_words) {
+        if (word.name == name) return word.products;
+    }
+    return std::nullopt;
+}
+
+std::string factor_precision_name(ProductPrecision products) {
+    for (const PrecisionName& word : precision_words) {
+        if (word.products == products && products != ProductPrecision::plain) return word.name;
+    }
+    return "s";
+}
 
 const std::vector<std::string>& factor_precision_names() {
     static const std::vector<std::string> names = [] {

@@ -91,6 +91,9 @@ void require_symmetric(const SolveInput<T>& input, const char* method);
 
 /// The names that --factor-precision takes.
 const std::vector<std::string>& factor_precision_names();
+/// How the precision of that name multiplies; nothing for auto.
+std::optional<ProductPrecision> factor_products(const std::string& name);
+std::string factor_precision_name(ProductPrecision products);
 /// The names that --method takes.
 const std::vector<std::string>& solve_method_names();
 

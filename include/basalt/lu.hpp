@@ -115,6 +115,12 @@ LuFactors<T> lu_factor(Runtime& runtime, Matrix<T>& a, const LuOptions& options 
 template <class T>
 void lu_solve(Runtime& runtime, const LuFactors<T>& lu, Matrix<T>& b);
 
+/// Makes later calls of lu_solve() with these factors faster, for few right-hand sides and factors that are on GPUs:
+/// the inverses of small blocks on the diagonals of L and U are computed once. Submits tasks and returns at once; does
+/// nothing where cores would solve. Not while another thread solves with the factors.
+template <class T>
+void lu_prepare_solves(Runtime& runtime, const LuFactors<T>& lu);
+
 /// The same for A^T X = B: LAPACK's getrs with TRANS = 'T'.
 template <class T>
 void lu_solve_transposed(Runtime& runtime, const LuFactors<T>& lu, Matrix<T>& b);

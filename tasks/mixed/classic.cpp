@@ -72,6 +72,9 @@ MixedOutcome refine(MixedSystem& system, Refinement wanted, Refinement& used, in
         rate = largest_ratio(correction, made == 0 ? system.x : before);
         const double left = corrections_left(excess, rate);
         if (!std::isfinite(rate)) return MixedOutcome::breakdown;
+        // factors in single precision without any correct digit seldom help GMRES, and falling back soon is cheaper
+        if (wanted == Refinement::automatic && made == 0 && rate >= 1 && !system.coarse)
+            return MixedOutcome::stagnation;
         if (wanted == Refinement::automatic && left > quick) {
             used = Refinement::gmres;
             return refine_by_gmres(system, &correction, made);

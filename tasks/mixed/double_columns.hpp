@@ -2,7 +2,9 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
+#include "basalt/array.hpp"
 #include "basalt/generator.hpp"
 #include "basalt/matrix.hpp"
 #include "kernels/device_generator.hpp"
@@ -16,7 +18,7 @@ namespace basalt::detail {
 class DoubleColumns {
   public:
     explicit DoubleColumns(const Matrix<double>& a);
-    DoubleColumns(std::shared_ptr<const Generator<double>> generator, const TileGrid& grid);
+    DoubleColumns(Runtime& runtime, std::shared_ptr<const Generator<double>> generator, const TileGrid& grid);
 
     const TileGrid& grid() const { return grid_; }
     Index order() const { return grid_.rows(); }
@@ -26,7 +28,7 @@ class DoubleColumns {
     /// first one, or the next behind that of tile column j - 1.
     void add_to(AccessList& data, Index j, Index begin, Index end) const;
     /// How many accesses that adds.
-    std::size_t accesses() const { return is_stored() ? 1 : 0; }
+    std::size_t accesses() const { return is_stored() || diagonal_.size() > 0 ? 1 : 0; }
 
     /// Those rows, without padding, in a task on cores. `at`: the address of the access. `memory` is used where the
     /// elements are generated.
@@ -41,6 +43,7 @@ class DoubleColumns {
     std::shared_ptr<const Generator<double>> generator_;
     TileGrid grid_;
     std::optional<GeneratorSpec> on_device_;
+    Array<double> diagonal_;  ///< of a generator that GPUs have but for its diagonal; otherwise empty
 };
 
 }  // namespace basalt::detail

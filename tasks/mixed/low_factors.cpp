@@ -23,6 +23,7 @@ LowFactors::LowFactors(Runtime& runtime, LoweredMatrix& lowered, const MixedOpti
         lu.products = products;
         lu.left_interchanges = true;
         lu_ = lu_factor(runtime, lowered.matrix(), lu);
+        lu_prepare_solves(runtime, lu_);
     }
 }
 

@@ -133,8 +133,9 @@ class MixedSolution {
         const Stopwatch refining;
         const detail::DoubleProduct product(rt_, a_,
                                             lowered.on_gpus() ? lowered.matrix().share_storage().get() : nullptr);
-        detail::MixedSystem system{
-            product, factors, b, lowered.norm(), options_.tolerance, limit, Vectors(b.n(), b.k()), {}};
+        const bool coarse = roundoff_of(result_.products) > roundoff_of(ProductPrecision::split_fp16);
+        detail::MixedSystem system{product, factors, b, lowered.norm(), options_.tolerance, limit, coarse,
+                                   Vectors(b.n(), b.k()), {}};
         if (augmented) {
             factors.solve_augmented(system.x);
         } else {
@@ -223,7 +224,7 @@ MixedResult mixed_solve(Runtime& runtime, const std::shared_ptr<const Generator<
         const TileShape usual = default_lu_tile(runtime.tuning(), n, n, on_cores ? 0 : runtime.gpus());
         tile = on_cores ? usual : fitting_tile(runtime, usual, n, n, sizeof(float));
     }
-    const DoubleColumns columns(a, TileGrid(n, n, tile));
+    const DoubleColumns columns(runtime, a, TileGrid(n, n, tile));
     if (mode != FactorMode::cpu) columns.require_on_gpus();
     Vectors solution(n, b.cols());
     const MixedResult result = MixedSolution(runtime, columns, options, mode).solve(vectors_of(b), solution);

@@ -16,6 +16,7 @@ struct MixedSystem {
     double norm;       ///< ||A||_oo
     double tolerance;  ///< MixedOptions::tolerance
     int limit;         ///< most corrections
+    bool coarse;       ///< products below single precision: a first solution without a correct digit is usual
 
     Vectors x;
     Vectors residual;  ///< b - A x, once measured

@@ -14,6 +14,7 @@
 #include "tests/kernels/cases/conversion.hpp"
 #include "tests/kernels/cases/generation.hpp"
 #include "tests/kernels/cases/leading_update.hpp"
+#include "tests/kernels/cases/mixed.hpp"
 #include "tests/kernels/cases/norms.hpp"
 #include "tests/kernels/cases/reflectors.hpp"
 #include "tests/kernels/cases/row_exchange.hpp"
@@ -180,4 +181,18 @@ TEMPLATE_TEST_CASE("an emulated device factors panels with zeros, denormals, NaN
 TEMPLATE_TEST_CASE("batches of small matrices are factored and solved", "[kernels][sanitize]", float, double) {
     check_batches<TestType>(twins, {0, 1, 4, 13, 32, 33, 64}, 7);
     check_batches<TestType>(twins, {3, 40}, 0);
+}
+
+TEST_CASE("matrices of doubles are measured and rounded", "[kernels][sanitize]") {
+    check_measured_magnitudes(twins);
+    check_rounding(twins);
+}
+
+TEST_CASE("products of rounded operands are as accurate as these", "[kernels][sanitize]") {
+    check_rounded_products(twins);
+}
+
+TEMPLATE_TEST_CASE("inverses of blocks on the diagonal solve for few right-hand sides", "[kernels][sanitize]", float,
+                   double) {
+    check_substitution_by_blocks<TestType>(twins);
 }

@@ -56,6 +56,8 @@ std::vector<Named> grids_of_windows(Index rows, Index cols) {
         {"solve a block", solve_block_grid(cols)},
         {"measure", measured_grid(rows)},
         {"round", rounded_grid(rows, cols)},
+        {"invert blocks", inverted_blocks_grid(rows, 128)},
+        {"substitute", substitution_grid(rows, std::min(cols, most_blocks_yz))},
         {"search", search_grid(rows)},
         {"eliminate", elimination_grid(rows, step_threads / steps_width)},
         {"interchange", interchange_grid(cols)},
