@@ -9,9 +9,9 @@ namespace basalt::detail {
 
 namespace {
 
-/// block(i, j) = block(j, i) for i < j. Elements that are read are not written.
+/// block(i, j) = block(j, i) for i <= j - 1. Elements that are read are not written.
 constexpr auto mirror_square = [](const auto& on, View<double> block) {
-    on(on_stream::copy_triangle<double>, Triangle::upper, Index{1}, View<const double>(transposed(block)), block);
+    on(on_stream::copy_triangle<double>, Triangle::upper, Index{-1}, View<const double>(transposed(block)), block);
 };
 
 }  // namespace
