@@ -101,9 +101,9 @@ void run_on_gpu(InvertDiagonalBlocks<T>, Stream stream, Triangle triangle, Diago
                 View<T> inverses) {
     assert(t.rows() == t.cols() && inverses.rows() == t.rows() && inverses.cols() == substituted_block);
     if (t.empty()) return;
-    const auto grid = cuda_detail::blocks(cuda_detail::inverted_blocks_grid(t.rows(), substituted_block));
-    invert_blocks_kernel<T><<<grid, order_of_blocks, 0, native(stream)>>>(triangle == Triangle::lower,
-                                                                          diagonal == Diagonal::unit, t, inverses);
+    invert_blocks_kernel<T>
+        <<<cuda_detail::blocks(cuda_detail::inverted_blocks_grid(t.rows(), substituted_block)), order_of_blocks, 0,
+           native(stream)>>>(triangle == Triangle::lower, diagonal == Diagonal::unit, t, inverses);
     cuda_detail::check_launch("invert_blocks_kernel", stream);
 }
 
@@ -119,11 +119,11 @@ void run_on_gpu(SubstituteByBlocks<T>, Stream stream, Triangle triangle, View<co
         const Index order = std::min(substituted_block, n - first), top = square + first;
         const Index begin = lower ? top + order : 0, end = lower ? a.rows() : top;
         cuda_detail::in_parts(x.cols(), cuda_detail::most_blocks_yz, [&](Index c, Index vectors) {
-            const auto grid = cuda_detail::blocks(cuda_detail::substitution_grid(end - begin, vectors));
-            substitution_kernel<T><<<grid, warp * warps, 0, native(stream)>>>(
-                inverses.block(first, 0, order, order), x.block(top, c, order, vectors),
-                solved.block(first, c, order, vectors), a.block(begin, first, end - begin, order),
-                x.block(begin, c, end - begin, vectors));
+            substitution_kernel<T>
+                <<<cuda_detail::blocks(cuda_detail::substitution_grid(end - begin, vectors)), warp * warps, 0,
+                   native(stream)>>>(inverses.block(first, 0, order, order), x.block(top, c, order, vectors),
+                                     solved.block(first, c, order, vectors), a.block(begin, first, end - begin, order),
+                                     x.block(begin, c, end - begin, vectors));
             cuda_detail::check_launch("substitution_kernel", stream);
         });
     }
