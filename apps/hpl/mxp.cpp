@@ -103,7 +103,11 @@ int run_mxp(const HplInput& input, const Settings& settings, const GpuOptions& g
                        "LU Gflop/s", "iterations", "||Ax-b||/(eps(||A|| ||x||+||b||)N)");
     for (const Index n : input.sizes) {
         for (const Index nb : input.block_sizes) {
-            const LuPlan plan = lu_plan(settings, gpu, runtime, n, n, sizeof(float), nb, "hpl_mxp");
+            LuPlan plan = lu_plan(settings, gpu, runtime, n, n, sizeof(float), nb, "hpl_mxp");
+            if (plan.on_gpus()) {
+                plan.data = Place::any();  // the factors are made there
+                plan_moves(plan, runtime, n, n, sizeof(float));
+            }
             require_room(plan, runtime, n, n, sizeof(float), 8 * static_cast<double>(n) * sizeof(double),
                          fmt::format("the system of N = {} in single precision", n));
             MxpSystem system(runtime, n, plan, precision);
