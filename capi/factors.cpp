@@ -45,14 +45,18 @@ Options options_of(const basalt_factor_options* given) {
     if (given == nullptr) return options;
     options.mode = mode_of(given->mode);
     if (given->panel_width != 0) options.panel_width = given->panel_width;
-    options.split_products = !given->plain_products;
+    if constexpr (requires { options.products; }) {
+        if (given->plain_products) options.products = ProductPrecision::plain;
+    } else {
+        options.split_products = !given->plain_products;
+    }
     if constexpr (requires { options.panel_threads; }) {
         if (given->panel_threads != 0) options.panel_threads = given->panel_threads;
     } else if (given->panel_threads != 0) {
         throw UsageError("panel_threads is not an option of Cholesky; allowed is 0");
     }
-    if constexpr (requires { options.tf32; }) {
-        options.tf32 = given->tf32;
+    if constexpr (std::is_same_v<Options, LuOptions>) {
+        if (given->tf32) options.products = ProductPrecision::tf32;
     } else if (given->tf32) {
         throw UsageError("tf32 is an option of LU alone; allowed is false");
     }

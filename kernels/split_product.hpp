@@ -3,11 +3,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <basalt/product_precision.hpp>
 #include <basalt/tuning.hpp>
 #include <basalt/view.hpp>
 
-/// Products in single precision by tensor cores, which multiply numbers of 8 bits (bfloat16, bf16) and add in single
-/// precision.
+/// Products in single precision by tensor cores, which multiply numbers of 8 bits (bfloat16, bf16) or of 11 bits (fp16)
+/// and add in single precision.
 ///
 /// A float is the sum of three bf16 slices, x = x_1 + x_2 / 2^8 + x_3 / 2^16. Each slice is the number nearest to the
 /// remainder of x after the slices before it. Together they have 24 bits, so nothing is lost; the factors keep the
@@ -20,6 +21,9 @@
 /// of depth 3 k, 2 k and k: the slices of A lie next to each other (A_3 A_2 A_1) and those of B one below the other.
 /// The slices of an infinite number are the number itself and zeros, so a product with it may become NaN.
 ///
+/// Two fp16 slices, x = x_1 + x_2 / 2^11, have 22 bits and need three products in two brackets. One slice is the
+/// rounded number itself.
+///
 /// Source: Henry, Tang, Heinecke, "Leveraging the bfloat16 Artificial Intelligence Datatype For Higher-Precision
 /// Computations" (ARITH 2019), section III.
 namespace basalt {
@@ -27,10 +31,37 @@ namespace basalt {
 /// How floats are multiplied.
 enum class Multiplication { plain, by_slices };
 
-/// Slices of a number.
+/// Most slices of a number.
 inline constexpr int split_slices = 3;
-/// The factor between one slice and the next: the remainder after a slice of 8 bits is smaller by at least this factor.
-inline constexpr float split_step = 256;
+
+enum class SliceFormat { bf16, fp16 };
+
+/// How numbers are cut into slices.
+struct Slicing {
+    int count;
+    SliceFormat format;
+    /// The factor between one slice and the next: the remainder after a slice is smaller by at least this factor.
+    float step;
+};
+
+/// For products that are made by slices; of others, the slices that lose nothing.
+constexpr Slicing slicing_of(ProductPrecision products) {
+    constexpr float bits_of_bf16 = 0x1p8F, bits_of_fp16 = 0x1p11F;
+    switch (products) {
+        case ProductPrecision::split_fp16: return {2, SliceFormat::fp16, bits_of_fp16};
+        case ProductPrecision::fp16: return {1, SliceFormat::fp16, bits_of_fp16};
+        case ProductPrecision::bf16: return {1, SliceFormat::bf16, bits_of_bf16};
+        case ProductPrecision::plain:
+        case ProductPrecision::tf32:
+        case ProductPrecision::split_bf16: break;
+    }
+    return {split_slices, SliceFormat::bf16, bits_of_bf16};
+}
+
+/// Whether large products are made by slices.
+constexpr bool has_slices(ProductPrecision products) {
+    return products != ProductPrecision::plain && products != ProductPrecision::tf32;
+}
 
 /// Largest depth of one product by slices. Tensor cores truncate where they add, so deeper products are added up from
 /// products of this depth.
@@ -41,7 +72,7 @@ constexpr bool worth_splitting(const GpuSplitting& from, Index rows, Index depth
     return depth >= from.least_depth && static_cast<double>(rows * depth * cols) >= from.least_multiplications;
 }
 
-/// Bytes of workspace for C -= A B by slices, with A of rows x depth and B of depth x cols: 256 bytes aligned.
+/// Bytes of workspace for C -= A B by any slices, with A of rows x depth and B of depth x cols: 256 bytes aligned.
 constexpr std::size_t split_workspace(Index rows, Index depth, Index cols) {
     constexpr std::size_t slice_bytes = 2, alignment = 256;
     const auto part = [](Index elements) {

@@ -22,8 +22,8 @@ namespace {
 /// The unit roundoff in which the factors are computed, relative to that of T.
 template <class T>
 double times_coarser(const LuPlan& plan) {
-    constexpr double tf32_roundoff = 0x1p-11, own = std::numeric_limits<T>::epsilon() / 2;
-    return plan.options.tf32 ? tf32_roundoff / own : 1;
+    constexpr double own = std::numeric_limits<T>::epsilon() / 2;
+    return is_single(plan.options.products) ? 1 : roundoff_of(plan.options.products) / own;
 }
 
 template <class T>
@@ -44,10 +44,10 @@ int run_lu(FactorOptions options, const Settings& settings, Runtime& runtime, Ou
     FactorRoutine routine;
     routine.command = "lu";
     routine.name = "getrf";
-    routine.variant = plan.options.tf32 ? " (tf32)" : "";
+    routine.variant = plan.options.products == ProductPrecision::tf32 ? " (tf32)" : "";
     routine.panel_width = plan.panel_width;
     routine.flops = lu_flops(options.rows(), options.n);
-    if (plan.options.tf32) routine.other_fields["tf32"] = true;
+    if (plan.options.products == ProductPrecision::tf32) routine.other_fields["tf32"] = true;
     routine.expected_rate = [&] { return measured_lu_rate<T>(runtime); };
     routine.prepare = [&] {
         a.reset();  // two matrices may not fit

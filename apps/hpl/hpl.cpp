@@ -16,6 +16,7 @@
 #include "apps/exit_status.hpp"
 #include "apps/factor/lu_rate.hpp"
 #include "apps/factor/run_place.hpp"
+#include "apps/hpl/mxp.hpp"
 #include "apps/hpl/report_stream.hpp"
 #include "apps/hpl/system.hpp"
 #include "apps/input/gpu_options.hpp"
@@ -28,6 +29,7 @@
 #include "apps/runs/repeated_runs.hpp"
 #include "apps/runs/run_energy.hpp"
 #include "apps/runs/run_record.hpp"
+#include "apps/solve/method.hpp"
 #include "basalt/error.hpp"
 #include "io/energy/energy_report.hpp"
 #include "io/hpl/hpl_dat.hpp"
@@ -40,6 +42,8 @@ namespace {
 struct HplOptions {
     std::string file = "HPL.dat";
     bool ignore_grid = false;
+    bool mxp = false;
+    std::string factor_precision = "auto";  ///< of --mxp
     GpuOptions gpu;
 };
 
@@ -254,6 +258,9 @@ int HplRun::run() {
 
 int hpl(const HplOptions& options, const Settings& settings) {
     const HplInput input = read_input(options.file);
+    if (!options.mxp && options.factor_precision != "auto")
+        throw WrongUse("--factor-precision without --mxp; allowed: with it");
+    if (options.mxp) return run_mxp(input, settings, options.gpu, options.factor_precision);
     return HplRun(options, input, settings).run();
 }
 
@@ -264,6 +271,18 @@ void add_hpl(CLI::App& program, Settings& settings, Command& chosen) {
     const auto options = std::make_shared<HplOptions>();
     command->add_option("FILE", options->file, "input in HPL 2.3's format (default: HPL.dat)");
     command->add_flag("--ignore-grid", options->ignore_grid, "run grids of several processes as one process");
+    command->add_flag(
+        "--mxp", options->mxp,
+        "HPL-MxP in place of HPL: its matrix, factored in low precision and refined; of FILE, N, NB and the "
+        "threshold count");
+    command
+        ->add_option_function<std::string>(
+            "--factor-precision",
+            [options](const std::string& text) {
+                options->factor_precision = parse_choice("--factor-precision", text, factor_precision_names());
+            },
+            "with --mxp: s, and on GPUs fp16x2, tf32, bf16 or fp16; default: fp16, on cores s")
+        ->type_name("VALUE");
     add_setting_options(*command, settings, factor_settings());
     add_gpu_options(*command, options->gpu);
     add_energy_option(*command, options->gpu);

@@ -48,7 +48,7 @@ LuOptions GpuOptions::lu_options(const Settings& settings) const {
     options.single_update_task = single_update_task;
     options.broadcast_from_host = broadcast_from_host;
     options.solve_by_inverse = !plain_solve;
-    options.tf32 = tf32;
+    if (tf32) options.products = ProductPrecision::tf32;
     options.panel_log = panel_log;
     if (panel_log && settings.text("BASALT_TRACE").empty()) {
         throw WrongUse("--panel-log without a trace, which shows it; give --trace FILE too");

@@ -22,7 +22,7 @@ struct GpuOptions {
     bool rows_on_cores = false;      ///< CholeskyOptions::rows_on_cores; of `basalt cholesky` alone
     std::optional<Looking> looking;  ///< CholeskyOptions::left_looking; of `basalt cholesky` alone
     bool energy = false;             ///< measure it
-    bool tf32 = false;               ///< LuOptions::tf32; of `basalt lu` alone
+    bool tf32 = false;               ///< LuOptions::products; of `basalt lu` alone
     bool panel_log = false;          ///< LuOptions::panel_log; of `basalt lu` alone
 
     /// The settings' options of LU and these. Throws WrongUse for a log of panels without the trace that shows it.

@@ -26,7 +26,7 @@ constexpr std::array option_words{
     OptionName{"panel_log", "--panel-log", nullptr},
     OptionName{"method", "--method", nullptr},
     OptionName{"tree", "--tree", nullptr},
-    OptionName{"tf32", "--tf32", nullptr},
+    OptionName{"products", "--tf32", nullptr},
     OptionName{"mode", "--mode", "BASALT_MODE"},
     OptionName{"lookahead", "--lookahead", "BASALT_LOOKAHEAD"},
     OptionName{"panel_width", "--nb", "BASALT_NB"},

@@ -34,25 +34,27 @@ struct CholeskyMethod {
     CholeskyPlan plan;
 };
 
+}  // namespace
+
 template <class T>
-void require_symmetric(const SolveInput<T>& input) {
+void require_symmetric(const SolveInput<T>& input, const char* method) {
     const Asymmetry found = asymmetry(input.runtime, *input.matrix);
     if (is_rounding<T>(found, input.matrix->rows())) return;
-    throw WrongUse(fmt::format("{}: {} with --method cholesky; allowed: a symmetric matrix, or --method lu", input.name,
-                               text_of(found)));
+    throw WrongUse(fmt::format("{}: {} with --method {}; allowed: a symmetric matrix, or --method lu", input.name,
+                               text_of(found), method));
 }
-
-}  // namespace
 
 template <class T>
 std::unique_ptr<SolveMethod<T>> solve_by_cholesky(const SolveInput<T>& input) {
     require_square(input, "cholesky");
-    require_symmetric(input);
+    require_symmetric(input, "cholesky");
     const CholeskyPlan plan =
         cholesky_plan(input.settings, input.gpu, Triangle::lower, input.runtime, input.matrix->rows(), sizeof(T));
     return std::make_unique<SolveByFactors<T, CholeskyMethod<T>>>(input.runtime, CholeskyMethod<T>{input.matrix, plan});
 }
 
+template void require_symmetric(const SolveInput<float>&, const char*);
+template void require_symmetric(const SolveInput<double>&, const char*);
 template std::unique_ptr<SolveMethod<float>> solve_by_cholesky(const SolveInput<float>&);
 template std::unique_ptr<SolveMethod<double>> solve_by_cholesky(const SolveInput<double>&);
 

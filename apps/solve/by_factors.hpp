@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -50,7 +51,7 @@ class SolveByFactors final : public SolveMethod<T> {
         method_.solve(runtime_, factors_, b);
     }
     Index info() const override { return factors_.info(); }
-    double reciprocal_condition(double a_inf) override {
+    std::optional<double> reciprocal_condition(double a_inf) override {
         return method_.reciprocal_condition(runtime_, factors_, a_inf);
     }
     std::string meaning(Index info) const override { return method_.meaning(info); }

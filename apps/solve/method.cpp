@@ -1,5 +1,7 @@
 #include "apps/solve/method.hpp"
 
+#include <type_traits>
+
 #include <fmt/format.h>
 
 #include "apps/exit_status.hpp"
@@ -16,7 +18,7 @@ void require_square(const SolveInput<T>& input, const char* method) {
 }
 
 const std::vector<std::string>& solve_method_names() {
-    static const std::vector<std::string> names = {"lu", "cholesky", "qr"};
+    static const std::vector<std::string> names = {"lu", "cholesky", "qr", "mixed", "mixed-cholesky"};
     return names;
 }
 
@@ -26,6 +28,13 @@ template <class T>
 std::unique_ptr<SolveMethod<T>> make_solve_method(const std::string& name, const SolveInput<T>& input) {
     if (name == "cholesky") return solve_by_cholesky(input);
     if (name == "qr") return solve_by_qr(input);
+    if (name == "mixed" || name == "mixed-cholesky") {
+        if constexpr (std::is_same_v<T, double>) {
+            return solve_by_mixed(input, name == "mixed" ? MixedMethod::lu : MixedMethod::cholesky);
+        } else {
+            throw WrongUse(fmt::format("--precision s with --method {}; allowed: d", name));
+        }
+    }
     return solve_by_lu(input);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "apps/input/settings.hpp"
 #include "basalt/generator.hpp"
 #include "basalt/matrix.hpp"
+#include "basalt/mixed.hpp"
 #include "io/files/json_record.hpp"
 
 namespace basalt {
@@ -43,10 +45,15 @@ class SolveMethod {
     /// LAPACK's INFO of the latest run; waits for it.
     virtual Index info() const = 0;
     /// An estimate of 1 / (||A|| ||A^-1||) in the infinity norm from the factors of the latest run; by QR, of R.
-    /// `a_inf` is ||A||_oo. Waits for it.
-    virtual double reciprocal_condition(double a_inf) = 0;
+    /// `a_inf` is ||A||_oo. Waits for it. Nothing if there are no such factors.
+    virtual std::optional<double> reciprocal_condition(double a_inf) = 0;
     /// The meaning of `info` > 0 for A, to end a sentence, e.g. "U(3, 3) is exactly zero".
     virtual std::string meaning(Index info) const = 0;
+
+    /// What else the line of the latest run says; empty, or with two spaces in front.
+    virtual std::string remark() const { return {}; }
+    /// Sets fields of the record that are not those of all methods.
+    virtual void add_to(JsonRecord&) const {}
 };
 
 /// The arguments of all methods.
@@ -57,6 +64,9 @@ struct SolveInput {
     std::string name;  ///< of the matrix, in messages
     const Settings& settings;
     const GpuOptions& gpu;
+    // of the method mixed
+    std::string factor_precision = "auto";  ///< one of factor_precision_names()
+    Refinement refinement = Refinement::automatic;
 };
 
 /// Throws WrongUse unless the matrix is square. `method` is the name of the method that asks for it.
@@ -73,6 +83,17 @@ std::unique_ptr<SolveMethod<T>> solve_by_cholesky(const SolveInput<T>& input);
 template <class T>
 std::unique_ptr<SolveMethod<T>> solve_by_qr(const SolveInput<T>& input);
 
+/// Factors of low precision, and refinement. Throws WrongUse for a precision that the mode does not have.
+std::unique_ptr<SolveMethod<double>> solve_by_mixed(const SolveInput<double>& input, MixedMethod method);
+/// Throws WrongUse unless the matrix is symmetric up to rounding.
+template <class T>
+void require_symmetric(const SolveInput<T>& input, const char* method);
+
+/// The names that --factor-precision takes.
+const std::vector<std::string>& factor_precision_names();
+/// How the precision of that name multiplies; nothing for auto.
+std::optional<ProductPrecision> factor_products(const std::string& name);
+std::string factor_precision_name(ProductPrecision products);
 /// The names that --method takes.
 const std::vector<std::string>& solve_method_names();
 

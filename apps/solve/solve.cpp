@@ -34,10 +34,12 @@ namespace {
 
 struct SolveOptions {
     FactorOptions matrix;
-    std::string file;                   ///< Matrix Market file of A; empty: as `matrix` says
-    std::string right_hand_sides;       ///< Matrix Market file; empty: A * ones
-    std::optional<std::string> output;  ///< file that gets the solution
-    std::string method;                 ///< empty: by the shape of A
+    std::string file;                       ///< Matrix Market file of A; empty: as `matrix` says
+    std::string right_hand_sides;           ///< Matrix Market file; empty: A * ones
+    std::optional<std::string> output;      ///< file that gets the solution
+    std::string method;                     ///< empty: by the shape of A
+    std::string factor_precision = "auto";  ///< of the method mixed
+    Refinement refinement = Refinement::automatic;
 
     std::string matrix_name() const { return matrix.file.empty() ? "the matrix " + matrix.matrix : matrix.file; }
 };
@@ -55,8 +57,9 @@ class SolveRuns {
           output_(output),
           matrix_(std::move(matrix)),
           method_name_(options.method.empty() ? usual_solve_method(matrix_->rows(), matrix_->cols()) : options.method),
-          method_(make_solve_method<T>(method_name_,
-                                       {runtime, matrix_, options.matrix_name(), settings, options.matrix.gpu})),
+          method_(
+              make_solve_method<T>(method_name_, {runtime, matrix_, options.matrix_name(), settings, options.matrix.gpu,
+                                                  options.factor_precision, options.refinement})),
           b_(right_hand_sides()) {
         require_run_memory(b_.cols);
         tell_unused_panel_threads(method_->plan(), settings);
@@ -206,10 +209,10 @@ void SolveRuns<T>::write_line() const {
                                                 errors_.ratio, errors_.ratio < passing_ratio ? "passed" : "FAILED")
                                   : "not checked";
     const std::string energy = meter_ ? "  " + energy_text(meter_->last(), flops) : std::string();
-    files_.human() << fmt::format("{}  {}  run {} of {}  {:.4f} s  {:.2f} Gflop/s  info {}  {}{}\n", what(),
+    files_.human() << fmt::format("{}  {}  run {} of {}  {:.4f} s  {:.2f} Gflop/s  info {}  {}{}{}\n", what(),
                                   place_text(method_->plan(), method_->panel_places(), runtime_), seconds_.size(),
                                   options_.matrix.repeat, seconds, seconds > 0 ? flops / seconds * 1e-9 : 0, info_,
-                                  check, energy)
+                                  check, method_->remark(), energy)
                    << std::flush;
 }
 
@@ -246,6 +249,7 @@ void SolveRuns<T>::write_record() const {
     json["iterations"] = 0;
     json["fallback"] = false;
     json["refine_seconds"] = 0.0;
+    method_->add_to(json);
     if (meter_) json["energy"] = to_json(meter_->total(), record.flops * static_cast<double>(seconds_.size()));
     files_.record(json);
 }
@@ -287,7 +291,13 @@ int solve(SolveOptions options, const Settings& settings) {
     if (matrix.file.empty() && !matrix.n_given)
         throw WrongUse("no matrix; allowed: a Matrix Market file, or --n N for a matrix that --matrix generates");
     matrix.gpu.require_effect(settings);
-    if (!options.method.empty() && options.method != "lu") matrix.gpu.require_effect_without_lu(options.method);
+    if (!options.method.empty() && options.method != "lu" && options.method != "mixed")
+        matrix.gpu.require_effect_without_lu(options.method);
+    const bool mixed = options.method == "mixed" || options.method == "mixed-cholesky";
+    if (!mixed && options.factor_precision != "auto")
+        throw WrongUse("--factor-precision without --method mixed; allowed: --method mixed or mixed-cholesky");
+    if (!mixed && options.refinement != Refinement::automatic)
+        throw WrongUse("--refinement without --method mixed; allowed: --method mixed or mixed-cholesky");
     if (options.method == "cholesky" && panel_threads_given(settings))
         throw WrongUse("--panel-threads with --method cholesky; allowed: --method lu or qr");
     Runtime runtime(settings.runtime_config());
@@ -320,8 +330,31 @@ void add_solve(CLI::App& program, Settings& settings, Command& chosen) {
             [options](const std::string& text) {
                 options->method = parse_choice("--method", text, solve_method_names());
             },
-            "lu, cholesky (A symmetric positive definite) or qr (least squares, or least norm where A has fewer "
-            "rows than columns); default: lu, and qr unless A is square")
+            "lu, cholesky (A symmetric positive definite), qr (least squares, or least norm where A has fewer "
+            "rows than columns), mixed or mixed-cholesky (factors of low precision, refined to double); default: lu, "
+            "and qr unless A is square")
+        ->type_name("VALUE");
+    command
+        ->add_option_function<std::string>(
+            "--factor-precision",
+            [options](const std::string& text) {
+                options->factor_precision = parse_choice("--factor-precision", text, factor_precision_names());
+            },
+            "mixed: how the factorization multiplies: s, s-plain, and on GPUs fp16x2 (two slices of each number), "
+            "tf32, "
+            "bf16 or fp16; default: auto")
+        ->type_name("VALUE");
+    command
+        ->add_option_function<std::string>(
+            "--refinement",
+            [options](const std::string& text) {
+                static const std::vector<std::string> names{"auto", "classic", "gmres"};
+                const std::string name = parse_choice("--refinement", text, names);
+                options->refinement = name == "classic" ? Refinement::classic
+                                      : name == "gmres" ? Refinement::gmres
+                                                        : Refinement::automatic;
+            },
+            "mixed: classic refinement, gmres, or auto (default)")
         ->type_name("VALUE");
     add_factor_options(*command, settings, options->matrix);
     add_gpu_options(*command, options->matrix.gpu);

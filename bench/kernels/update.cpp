@@ -136,12 +136,13 @@ class Bench {
         if constexpr (std::is_same_v<T, float>) {
             if (options_.by_pieces) {
                 return {width, flops(m, columns * width, depth), [=, pieces = pieces_.data()](Stream stream) {
-                            basalt::on_stream::update_by_slices(stream, l, u, c, pieces);
+                            basalt::on_stream::update_by_slices(stream, l, u, c, basalt::ProductPrecision::split_bf16,
+                                                                pieces);
                         }};
             }
         }
         return {width, flops(m, columns * width, depth), [=](Stream stream) {
-                    basalt::on_stream::update_trailing<T>(stream, l, u, c, basalt::ProductPrecision::full);
+                    basalt::on_stream::update_trailing<T>(stream, l, u, c, basalt::ProductPrecision::plain);
                 }};
     }
 

@@ -30,6 +30,7 @@ class CholeskyGpuContest final : public GpuContest<T> {
             throw std::invalid_argument("--m: Cholesky is of square matrices, allowed is --n");
         take_common_options(options, cholesky_options_);
         cholesky_options_.rows_on_cores = options.rows_on_cores;
+        cholesky_options_.products = options.products;
         cholesky_options_.panel_width =
             options.nb > 0
                 ? options.nb
@@ -102,6 +103,7 @@ class CholeskyGpuContest final : public GpuContest<T> {
     }
 
     void add_to(basalt::JsonRecord& json) const override {
+        add_products(options(), json);
         if (cholesky_options_.rows_on_cores) json["rows_on_cores"] = true;
         json["looking"] = !options().left_looking ? "chosen" : *options().left_looking ? "left" : "right";
         json["triangle"] = options().upper ? "upper" : "lower";

@@ -52,6 +52,21 @@ VendorRuns vendor_runs(const VersusOptions& options, int gpus, const std::vector
     return runs;
 }
 
+std::string ours_multiplies(const VersusOptions& options) {
+    using basalt::ProductPrecision;
+    if (options.products == ProductPrecision::tf32) return " (ours: products in TF32)";
+    const bool usual = options.products == ProductPrecision::split_bf16 || options.products == ProductPrecision::plain;
+    return usual ? "" : fmt::format(" (ours: products {})", name_of(options.products));
+}
+
+void add_products(const VersusOptions& options, basalt::JsonRecord& json) {
+    using basalt::ProductPrecision;
+    if (options.products == ProductPrecision::tf32) json["tf32"] = true;
+    const bool older = options.products == ProductPrecision::split_bf16 ||
+                       options.products == ProductPrecision::plain || options.products == ProductPrecision::tf32;
+    if (!older) json["products"] = name_of(options.products);
+}
+
 std::string vendor_line(const VendorRuns& vendor, int gpus) {
     if (vendor.vendor == GpuVendor::none) return "none";
     if (vendor.vendor == GpuVendor::cusolvermg) {

@@ -38,8 +38,12 @@ void take_common_options(const VersusOptions& from, Options& to) {
     to.gpu_panels_below = from.gpu_panels_below;
     to.lookahead = from.lookahead;
     to.narrow_at_end = from.narrow_at_end;
-    to.split_products = from.split_products;
 }
+
+/// A remark for the head of the table about products that are not the usual ones; may be empty.
+std::string ours_multiplies(const VersusOptions& options);
+/// The fields of such products.
+void add_products(const VersusOptions& options, basalt::JsonRecord& json);
 
 /// The vendor's library that `options` select for a comparison on `gpus` GPUs, without runs yet. `blocks`: cuSOLVERMg's
 /// blocks if the command line names none; empty if it does not have the routine. Throws std::runtime_error if it is
@@ -93,8 +97,8 @@ int gpu_contests(const VersusOptions& options, const char* factorization, const 
     if (runtime.gpus() == 0)
         throw std::runtime_error("--mode hybrid and gpu: this machine has no GPU that CUDA can use");
     fmt::print(table, "{} {}, precision {}{}, {} CPU threads, {} GPUs, median of {} in turn\n", options.mode,
-               factorization, options.precision, options.tf32 ? " (ours: products in TF32)" : "", runtime.workers(),
-               runtime.gpus(), rounds_text(options));
+               factorization, options.precision, ours_multiplies(options), runtime.workers(), runtime.gpus(),
+               rounds_text(options));
     fmt::print(table, "ours: {}\n", data_line(options.data, runtime.gpus()));
     fmt::print(table, "vendor: {}\n", vendor_line(vendor_runs(options, runtime.gpus(), blocks), runtime.gpus()));
     fmt::print(table, "gemm: {} x {}, K = {}, on one GPU; Tflop/s\n{}\n", gemm_order, gemm_order, gemm_depth,

@@ -35,7 +35,7 @@ class LuGpuContest final : public GpuContest<T> {
         lu_options_.single_update_task = options.single_update_task;
         lu_options_.coarse_width = options.coarse_width;
         lu_options_.broadcast_from_host = options.broadcast_from_host;
-        lu_options_.tf32 = options.tf32;
+        lu_options_.products = options.products;
     }
 
   private:
@@ -81,9 +81,9 @@ class LuGpuContest final : public GpuContest<T> {
     }
 
     double checked_ratio(const UserMatrix<T>& user) override {
-        constexpr double tf32_epsilon = 0x1p-10;
         return user.on_gpus(dealt(), [&](const DealtView<T>& factors) {
-            return residual_ratio(factors, lu_.pivots(), lu_options_.tf32 ? tf32_epsilon : epsilon);
+            return residual_ratio(factors, lu_.pivots(),
+                                  is_single(lu_options_.products) ? epsilon : 2 * roundoff_of(lu_options_.products));
         });
     }
 
@@ -109,9 +109,9 @@ class LuGpuContest final : public GpuContest<T> {
 
     void add_to(basalt::JsonRecord& json) const override {
         json["in_place"] = options().in_place;
-        if (options().precision == 's') json["split_products"] = lu_options_.split_products;
+        if (options().precision == 's') json["split_products"] = options().products != basalt::ProductPrecision::plain;
         json["coarse_width"] = lu_options_.coarse_width.value_or(-1);  // the library chose
-        if (lu_options_.tf32) json["tf32"] = true;
+        add_products(options(), json);
         if (lu_options_.single_update_task) json["single_update_task"] = true;
         if (lu_options_.broadcast_from_host) json["broadcast_from_host"] = true;
         json["panel_threads"] = lu_options_.panel_threads.value_or(0);  // the library chose

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <basalt/product_precision.hpp>
 #include <basalt/tile_shape.hpp>
 #include <basalt/view.hpp>
 
@@ -39,15 +40,14 @@ struct VersusOptions {
     bool broadcast_from_host = false;
     bool narrow_at_end = true;
     std::optional<basalt::Index> coarse_width;
-    bool split_products = true;
-    std::optional<bool> left_looking;  ///< Cholesky; false: right-looking
+    basalt::ProductPrecision products = basalt::ProductPrecision::split_bf16;  ///< precision s, on GPUs; QR: or plain
+    std::optional<bool> left_looking;                                          ///< Cholesky; false: right-looking
     bool upper = false;  ///< Cholesky: read the array by rows, so that its lower triangle is the upper one
     std::optional<basalt::Index> gpu_panels_below;
     bool rows_on_cores = false;  ///< Cholesky
-    bool tf32 = false;
-    bool energy = false;  ///< measure the energy of ours and of the vendor's
-    std::string tuning;   ///< file that overrides the tables
-    std::string trace;    ///< file for the trace of the last run
+    bool energy = false;         ///< measure the energy of ours and of the vendor's
+    std::string tuning;          ///< file that overrides the tables
+    std::string trace;           ///< file for the trace of the last run
 };
 
 /// The rounds of a size that count, when the warm-up took `seconds`: as many as the options say, otherwise 3, and of

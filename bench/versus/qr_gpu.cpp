@@ -27,6 +27,7 @@ class QrGpuContest final : public GpuContest<T> {
                         basalt::default_qr_tile(runtime.tuning(), rows_for(options, n), n, runtime.gpus()),
                         basalt::Deal::balanced, qr_vendor_blocks()) {
         take_common_options(options, qr_options_);
+        qr_options_.split_products = options.products != basalt::ProductPrecision::plain;
         qr_options_.panel_width = options.nb > 0
                                       ? options.nb
                                       : basalt::default_qr_panel(runtime.tuning(), qr_options_, m(), n, runtime.gpus());

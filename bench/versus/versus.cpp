@@ -93,8 +93,12 @@ void add_options(CLI::App& command, VersusOptions& options, std::string& core) {
                      "hybrid and gpu: as in the paper, no leading column first");
     command.add_flag("--broadcast-from-host", options.broadcast_from_host,
                      "hybrid and gpu: send the panel to each GPU, without a ring of GPUs");
-    command.add_flag("!--plain-products", options.split_products,
-                     "hybrid and gpu, precision s: plain products in place of bf16 slices");
+    const auto multiply = [&command, &options](const char* flag, basalt::ProductPrecision products, const char* text) {
+        return command.add_flag_callback(
+            flag, [&options, products] { options.products = products; }, text);
+    };
+    multiply("--plain-products", basalt::ProductPrecision::plain,
+             "hybrid and gpu, precision s: plain products in place of bf16 slices");
     command.add_flag("!--one-width", options.narrow_at_end, "hybrid and gpu: panels of one width, also at the end");
     command
         .add_option("--coarse", options.coarse_width,
@@ -117,7 +121,12 @@ void add_options(CLI::App& command, VersusOptions& options, std::string& core) {
         ->check(CLI::Range(basalt::Index{0}, basalt::Index{1} << 30));
     command.add_flag("--rows-on-cores", options.rows_on_cores,
                      "hybrid, Cholesky: the cores solve for a panel's rows below the square that they factor");
-    command.add_flag("--tf32", options.tf32, "hybrid and gpu, --precision s: our trailing updates multiply in TF32");
+    multiply("--tf32", basalt::ProductPrecision::tf32,
+             "hybrid and gpu, --precision s: our trailing updates multiply in TF32");
+    multiply("--split-fp16", basalt::ProductPrecision::split_fp16,
+             "hybrid and gpu, --precision s: our updates multiply two fp16 slices of each number");
+    multiply("--bf16", basalt::ProductPrecision::bf16, "hybrid and gpu, --precision s: our updates multiply in bf16");
+    multiply("--fp16", basalt::ProductPrecision::fp16, "hybrid and gpu, --precision s: our updates multiply in fp16");
     command.add_flag("--energy", options.energy, "hybrid and gpu: measure the energy of GPUs and processor packages");
     command.add_option("--tuning", options.tuning, "hybrid and gpu: file that overrides the tuning tables");
     command.add_option("--trace", options.trace, "hybrid and gpu: write the trace of the last run to this file");

@@ -28,11 +28,13 @@
 #include <basalt/lu.hpp>
 #include <basalt/matrix.hpp>
 #include <basalt/matrix_part.hpp>
+#include <basalt/mixed.hpp>
 #include <basalt/object.hpp>
 #include <basalt/panel_design.hpp>
 #include <basalt/partition.hpp>
 #include <basalt/pinned_memory.hpp>
 #include <basalt/policy.hpp>
+#include <basalt/product_precision.hpp>
 #include <basalt/products.hpp>
 #include <basalt/qr.hpp>
 #include <basalt/recording.hpp>

@@ -5,6 +5,7 @@
 
 #include "basalt/factor_mode.hpp"
 #include "basalt/matrix.hpp"
+#include "basalt/product_precision.hpp"
 #include "basalt/run_models.hpp"
 #include "basalt/runtime.hpp"
 #include "basalt/triangle.hpp"
@@ -31,14 +32,13 @@ struct CholeskyOptions {
     /// GPUs: elements on the other side of the diagonal keep their values. The GPU saves a band of them and restores
     /// it. false: they may be overwritten, which saves that time and memory.
     bool keep_other_side = true;
-    /// GPUs, single precision: large products of the update run on tensor cores, by bf16 slices: each number is the sum
-    /// of three slices of 8 bits. They are as accurate as plain products and faster. If an operand is infinite, they
-    /// may give NaN. false: plain products.
-    bool split_products = true;
+    /// GPUs, single precision: how the trailing updates multiply, as LuOptions::products; tf32 is not available.
+    /// Without left_looking, products that are less accurate than single precision make mode gpu right-looking.
+    ProductPrecision products = ProductPrecision::split_bf16;
     /// Mode gpu. true: left-looking. A panel gets the updates of all former panels at once, in products as deep as
     /// there are columns on its left. With a lookahead of 1, the update by the last of these panels is separate, and
     /// the other products run while that panel is factored. For a lower triangle on one GPU, or an upper one on any
-    /// number; products in single precision are plain. false: each panel updates all columns right of it. A matrix that
+    /// number; products are plain. false: each panel updates all columns right of it. A matrix that
     /// does not fit the GPUs' memory is factored in column groups, which are left-looking in any case.
     std::optional<bool> left_looking{};
 };

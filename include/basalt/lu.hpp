@@ -9,6 +9,7 @@
 
 #include "basalt/factor_mode.hpp"
 #include "basalt/matrix.hpp"
+#include "basalt/product_precision.hpp"
 #include "basalt/run_models.hpp"
 #include "basalt/runtime.hpp"
 
@@ -48,17 +49,13 @@ struct LuOptions {
     /// Mode hybrid: compute the block row of U by inverses of the diagonal blocks of the panel's triangle, unless a
     /// norm of these is too large. false: always solve by substitution, as in mode gpu.
     bool solve_by_inverse = true;
-    /// GPUs, single precision: large products run on tensor cores, by bf16 slices: each number is the sum of three
-    /// slices of 8 bits. They are as accurate as plain products and up to 2.8 times as fast. If an operand is infinite,
-    /// they may give NaN. false: plain products.
-    bool split_products = true;
+    /// GPUs, single precision: how the trailing updates multiply. With tf32, bf16 and fp16 the factors are only as
+    /// accurate as that; panels and triangular solves stay in single precision. Mode cpu multiplies in single
+    /// precision: UsageError there for products that are less accurate (is_single()), and for matrices of double.
+    ProductPrecision products = ProductPrecision::split_bf16;
     /// GPUs, for comparison: the host or the GPU that factored a panel sends it to each GPU, as in the paper. Otherwise
     /// it goes from GPU to GPU.
     bool broadcast_from_host = false;
-    /// GPUs, single precision: the trailing updates multiply in TF32, whose operands have 11 significant bits, and add
-    /// in single precision. Several times as fast, and only as accurate as TF32 (unit roundoff 2^-11). Panels and
-    /// triangular solves stay in single precision. UsageError for matrices of double and in mode cpu.
-    bool tf32 = false;
     /// GPUs, double precision: panels that GPUs factor record the states of their thread blocks as rows of the trace,
     /// if one is recorded. This slows them a little. UsageError for matrices of float.
     bool panel_log = false;
@@ -112,11 +109,17 @@ class LuFactors {
 template <class T>
 LuFactors<T> lu_factor(Runtime& runtime, Matrix<T>& a, const LuOptions& options = {});
 
-/// Solves A X = B with the factors of a square A, LAPACK's getrs: B (n x nrhs) becomes X. Submits tasks and
-/// returns at once. With info() > 0 the result holds Inf and NaN, as LAPACK's would.
-/// Throws UsageError when the shapes do not fit and for factors made without left_interchanges.
+/// Solves A X = B with the factors of a square A, or of an n x (n + k) matrix that begins with A, LAPACK's getrs: B (n
+/// x nrhs) becomes X. Submits tasks and returns at once. With info() > 0 the result holds Inf and NaN, as LAPACK's
+/// would. Throws UsageError when the shapes do not fit and for factors made without left_interchanges.
 template <class T>
 void lu_solve(Runtime& runtime, const LuFactors<T>& lu, Matrix<T>& b);
+
+/// Makes later calls of lu_solve() with these factors faster, for few right-hand sides and factors that are on GPUs:
+/// the inverses of small blocks on the diagonals of L and U are computed once. Submits tasks and returns at once; does
+/// nothing where cores would solve. Not while another thread solves with the factors.
+template <class T>
+void lu_prepare_solves(Runtime& runtime, const LuFactors<T>& lu);
 
 /// The same for A^T X = B: LAPACK's getrs with TRANS = 'T'.
 template <class T>

@@ -100,6 +100,14 @@ constexpr Grid strips_grid(Index columns, Index width, Index strip_cols) {
     return {columns * divide_up(width, strip_cols)};
 }
 
+/// invert_blocks_kernel: a block of order `order` of the diagonal a thread block.
+constexpr Grid inverted_blocks_grid(Index rows, Index order) { return {divide_up(rows, order)}; }
+inline constexpr int substitution_warps = 8, substituted_rows = 256;
+/// substitution_kernel, for most_blocks_yz vectors at most. One thread block where no rows are left.
+constexpr Grid substitution_grid(Index rows, Index vectors) {
+    return {std::max<Index>(1, divide_up(rows, substituted_rows)), vectors};
+}
+
 // ---- products/ ------------------------------------------------------------------------------------------
 
 inline constexpr int product_warps = 8, product_rows_a_warp = 4;
@@ -114,6 +122,20 @@ inline constexpr int split_threads = 128, split_rows = 4;
 /// split_kernel, whose threads take `pack` neighbours. Steps in y.
 constexpr Grid split_grid(Index columns, Index rows, Index width, Index pack) {
     return {columns * divide_up(width, split_threads * pack), std::min(divide_up(rows, split_rows), most_blocks_yz)};
+}
+
+// ---- mixed/ ---------------------------------------------------------------------------------------------
+
+inline constexpr int measured_warps = 8, measured_rows_a_warp = 4, measured_strips = 8;
+inline constexpr int measured_columns = 1024;  ///< maxima of columns that a block keeps at once
+/// measure_kernel.
+constexpr Grid measured_grid(Index rows) {
+    return {divide_up(rows, measured_warps * measured_rows_a_warp * measured_strips)};
+}
+inline constexpr int rounded_columns = 128, rounded_rows = 8;
+/// round_kernel. Steps in y.
+constexpr Grid rounded_grid(Index rows, Index cols) {
+    return {divide_up(cols, rounded_columns), std::min(divide_up(rows, rounded_rows), most_blocks_yz)};
 }
 
 // ---- panel/ ---------------------------------------------------------------------------------------------

@@ -1,11 +1,11 @@
 #pragma once
 
 #include <basalt/matrix_part.hpp>
+#include <basalt/product_precision.hpp>
 
 #include "kernels/on_stream/kernel.hpp"
 #include "kernels/split_product.hpp"
 #include "kernels/strided.hpp"
-#include "kernels/tf32.hpp"
 #include "tiles/tile_columns.hpp"
 
 /// Products. All arguments lie in the device's memory. The same input gives the same bits.
@@ -15,22 +15,23 @@ template <class T>
 struct UpdateTrailing : Kernel<UpdateTrailing<T>, void(View<const T> l, TileColumns<const T> u, TileColumns<T> c,
                                                        ProductPrecision precision)> {};
 /// C_j -= L U_j for all tile columns j: L is m x k, row-major, shared by all of them; C_j is m x width, U_j k x width.
-/// One strided-batched GEMM. In TF32, L and U are rounded first; `precision` is full for double.
+/// One strided-batched GEMM. `precision` is plain or tf32, in which L and U are rounded first; plain for double.
 template <class T>
 inline constexpr UpdateTrailing<T> update_trailing{};
 
-struct UpdateBySlices : Kernel<UpdateBySlices, void(View<const float> l, TileColumns<const float> u,
-                                                    TileColumns<float> c, void* workspace)> {};
-/// C_j -= L U_j as update_trailing<float>(), by bf16 slices (kernels/split_product.hpp); L may also be the transpose of
+struct UpdateBySlices
+    : Kernel<UpdateBySlices, void(View<const float> l, TileColumns<const float> u, TileColumns<float> c,
+                                  ProductPrecision precision, void* workspace)> {};
+/// C_j -= L U_j as update_trailing<float>(), by slices (kernels/split_product.hpp); L may also be the transpose of
 /// a row-major matrix. `workspace` is aligned to 256 bytes and holds split_workspace(l.rows(), min(l.cols(),
 /// split_depth), u.columns * u.width) bytes; the CPU twin does not use it. Fast where k and the width are multiples
 /// of 8.
 inline constexpr UpdateBySlices update_by_slices{};
 
 struct SubtractTransposedProductBySlices
-    : Kernel<SubtractTransposedProductBySlices,
-             void(View<const float> a, View<const float> b, View<float> c, void* workspace)> {};
-/// C -= A B^T as subtract_transposed_products<float>(), by bf16 slices: A m x k, B n x k, C m x n, row-major.
+    : Kernel<SubtractTransposedProductBySlices, void(View<const float> a, View<const float> b, View<float> c,
+                                                     ProductPrecision precision, void* workspace)> {};
+/// C -= A B^T as subtract_transposed_products<float>(), by slices: A m x k, B n x k, C m x n, row-major.
 /// `workspace` is aligned to 256 bytes and holds split_workspace(m, k, n) bytes; the CPU twin does not use it.
 inline constexpr SubtractTransposedProductBySlices subtract_transposed_product_by_slices{};
 
@@ -51,8 +52,9 @@ inline constexpr SubtractFromRows<T> subtract_from_rows{};
 
 template <class T>
 struct SubtractTransposedProducts
-    : Kernel<SubtractTransposedProducts<T>, void(Index count, Strided<const T> a, Strided<const T> b, Strided<T> c)> {};
-/// C_i -= A_i B_i^T for i < count: A_i m x k, B_i n x k, C_i m x n, row-major.
+    : Kernel<SubtractTransposedProducts<T>,
+             void(Index count, Strided<const T> a, Strided<const T> b, Strided<T> c, ProductPrecision precision)> {};
+/// C_i -= A_i B_i^T for i < count: A_i m x k, B_i n x k, C_i m x n, row-major. `precision` as for update_trailing().
 template <class T>
 inline constexpr SubtractTransposedProducts<T> subtract_transposed_products{};
 

@@ -6,6 +6,11 @@
 
 namespace basalt::detail {
 
+void Differences::note_products(ProductPrecision products) {
+    if (products == ProductPrecision::plain) return note(true, "plain-products");
+    note(products != ProductPrecision::split_bf16, "{}", name_of(products));
+}
+
 namespace {
 
 constexpr double worth_a_change = 0.97;

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "basalt/matrix.hpp"
+#include "basalt/product_precision.hpp"
 #include "basalt/run_models.hpp"
 #include "basalt/runtime.hpp"
 #include "runtime/engine/gpu_data.hpp"
@@ -35,6 +36,8 @@ class Differences {
     void note_other(const std::optional<Number>& number, Number usual, fmt::format_string<Number> format) {
         if (number != usual) note_given(number, format);
     }
+    /// How matrices of floats are multiplied, unless by bf16 slices.
+    void note_products(ProductPrecision products);
     const std::string& text() const { return text_; }
 
   private:

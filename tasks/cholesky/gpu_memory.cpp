@@ -51,8 +51,9 @@ GpuCholeskyMemory<T>::GpuCholeskyMemory(const CholeskyState<T>& cholesky, const 
     }
     const bool looks_left = choices.left_looking.value_or(false);
     if (triangle == Triangle::upper && looks_left) left_ = grid.rows() * nb_;
-    const bool by_slices = sizeof(T) == sizeof(float) && choices.split_products && !looks_left &&
-                           grid.rows() >= tuning_.cholesky.least_split_order;
+    const bool by_slices = sizeof(T) == sizeof(float) && has_slices(choices.products) && !looks_left &&
+                           (!is_single(choices.products) || grid.rows() >= tuning_.cholesky.least_split_order);
+    if (by_slices && emulated && !is_single(choices.products)) slice_numbers_ = 1;  // the twins round
     if (by_slices && !emulated) {
         slice_numbers_ = static_cast<Index>(split_workspace(grid.rows(), nb_, grid.shape().width) / sizeof(Index)) + 1;
     }

@@ -23,7 +23,8 @@ void solve_rows(Stream stream, const TriangleStrips& strips, const T* array, Vie
     for (Index s = 0; s < strips.count(); ++s) {
         const View<T> columns = p.block(0, strips.first(s), p.rows(), strips.rows(s));
         on_stream::subtract_transposed_products<T>(stream, 1, {p.block(0, 0, p.rows(), strips.first(s))},
-                                                   {strips.left_of(array, s, s)}, Strided<T>{columns});
+                                                   {strips.left_of(array, s, s)}, Strided<T>{columns},
+                                                   ProductPrecision::plain);
         on_stream::solve_triangle<T>(stream, Triangle::lower, Diagonal::stored, strips.block(array, s, s),
                                      transposed(columns));
     }

@@ -10,25 +10,34 @@ namespace basalt::detail {
 
 namespace {
 
+/// How products are made.
+struct Multiplying {
+    ProductPrecision products;
+    void* slices;  ///< workspace for products by slices; nullptr: none are
+};
+
 /// C_i -= A_i B_i^T: small products together, large ones one by one (a fifth faster with cuBLAS at 4096 x 4096), and by
 /// slices where there is a workspace for them and enough to do.
 template <class T>
 void subtract_products(Stream stream, const GpuTuning::Cholesky& tuning, Index count, Strided<const T> a,
-                       Strided<const T> b, Strided<T> c, void* slices) {
+                       Strided<const T> b, Strided<T> c, const Multiplying& multiplying) {
+    const auto [products, slices] = multiplying;
+    const ProductPrecision otherwise =
+        products == ProductPrecision::tf32 ? ProductPrecision::tf32 : ProductPrecision::plain;
     const Index rows = a.first.rows(), width = b.first.rows(), depth = a.first.cols();
-    const bool by_slices =
-        slices != nullptr && depth >= tuning.least_split_depth && std::min(rows, width) >= tuning.least_split_side;
+    const bool large = depth >= tuning.least_split_depth && std::min(rows, width) >= tuning.least_split_side;
+    const bool by_slices = slices != nullptr && (large || on_stream::emulated(stream));
     if (!by_slices && rows * width < tuning.batched_below * tuning.batched_below) {
-        return on_stream::subtract_transposed_products<T>(stream, count, a, b, c);
+        return on_stream::subtract_transposed_products<T>(stream, count, a, b, c, otherwise);
     }
     for (Index i = 0; i < count; ++i) {
         if constexpr (std::is_same_v<T, float>) {
             if (by_slices) {
-                on_stream::subtract_transposed_product_by_slices(stream, a[i], b[i], c[i], slices);
+                on_stream::subtract_transposed_product_by_slices(stream, a[i], b[i], c[i], products, slices);
                 continue;
             }
         }
-        on_stream::subtract_transposed_products<T>(stream, 1, {a[i]}, {b[i]}, Strided<T>{c[i]});
+        on_stream::subtract_transposed_products<T>(stream, 1, {a[i]}, {b[i]}, Strided<T>{c[i]}, otherwise);
     }
 }
 
@@ -36,14 +45,14 @@ void subtract_products(Stream stream, const GpuTuning::Cholesky& tuning, Index c
 /// product; those of the others are `column_stride` elements apart.
 template <class T>
 void subtract_batch(Stream stream, const GpuTuning::Cholesky& tuning, const ProductBatch& batch, Index i, Index count,
-                    Index column_stride, View<const T> l, View<T> a, void* slices) {
+                    Index column_stride, View<const T> l, View<T> a, const Multiplying& multiplying) {
     const BlockProduct b = batch[i];
     subtract_products<T>(stream, tuning, count,
                          {l.block(b.row, 0, b.end - b.row, l.cols()), batch.rows_apart * l.row_stride()},
                          {l.block(b.first, 0, b.width, l.cols()), batch.firsts_apart * l.row_stride()},
                          {a.block(b.row, b.col, b.end - b.row, b.width),
                           column_stride + batch.cols_apart + batch.rows_apart * a.row_stride()},
-                         slices);
+                         multiplying);
 }
 
 /// Elements from each tile column of the batch to the next; the batch counts in the list `columns`. Nothing where they
@@ -67,29 +76,30 @@ void GpuCholeskyTasks<T>::update(int k, PanelRange range, Urgency urgency) {
     for (int gpu = 0; gpu < geometry_.gpus(); ++gpu) {
         Update update = g_.upper ? upper_update(k, range, gpu) : lower_update(k, range, gpu);
         if (update.products.empty()) continue;
-        const bool by_slices = !leading && !g_.buffers.slices.empty();
+        const bool by_slices = !leading && g_.memory.by_slices();
         if (by_slices) update.data.write(g_.buffers.slices[static_cast<std::size_t>(gpu)].region());
         TaskOptions options = step_task(leading ? TaskName("update leading") : TaskName("update"), k, gpu,
                                         leading ? urgent : after_urgent(k));
         options.tile = {k, range.first};
         const Index offset = g_.in_place ? panel(k).col_begin : 0;
-        rt_.submit(options, update.data,
-                   on_any_device([=, shape = layout(), depth = panel(k).width, in_place = g_.in_place,
-                                  tuning = &rt_.tuning().gpu.cholesky,
-                                  products = std::move(update.products)](Stream stream, const DatumAddresses& at) {
-                       void* const slices = by_slices ? at.back() : nullptr;
-                       const View<const T> l = in_place ? shape.column(at[0]).block(0, offset, shape.rows, depth)
-                                                        : shape.panel(at[0], depth);
-                       const DatumAddresses columns(at.begin() + 1, at.end());
-                       for (const ProductBatch& batch : products) {
-                           const std::optional<Index> stride = column_stride<T>(columns, batch);
-                           const Index together = stride ? batch.count : 1;
-                           for (Index i = 0; i < batch.count; i += together) {
-                               const View<T> a = shape.column(columns[static_cast<std::size_t>(batch.column_of(i))]);
-                               subtract_batch<T>(stream, *tuning, batch, i, together, stride.value_or(0), l, a, slices);
-                           }
-                       }
-                   }));
+        rt_.submit(
+            options, update.data,
+            on_any_device([=, products = leading ? ProductPrecision::plain : choices_.products, shape = layout(),
+                           depth = panel(k).width, in_place = g_.in_place, tuning = &rt_.tuning().gpu.cholesky,
+                           batches = std::move(update.products)](Stream stream, const DatumAddresses& at) {
+                const Multiplying multiplying{products, by_slices ? at.back() : nullptr};
+                const View<const T> l =
+                    in_place ? shape.column(at[0]).block(0, offset, shape.rows, depth) : shape.panel(at[0], depth);
+                const DatumAddresses columns(at.begin() + 1, at.end());
+                for (const ProductBatch& batch : batches) {
+                    const std::optional<Index> stride = column_stride<T>(columns, batch);
+                    const Index together = stride ? batch.count : 1;
+                    for (Index i = 0; i < batch.count; i += together) {
+                        const View<T> a = shape.column(columns[static_cast<std::size_t>(batch.column_of(i))]);
+                        subtract_batch<T>(stream, *tuning, batch, i, together, stride.value_or(0), l, a, multiplying);
+                    }
+                }
+            }));
     }
 }
 
@@ -157,7 +167,8 @@ void GpuCholeskyTasks<T>::lower_from_left(PanelRange target, int last) {
             for (std::size_t j = 0; j < depths.size(); ++j) {
                 const View<const T> l = shape.column(at[j]).block(0, 0, shape.rows, depths[j]);
                 for (const ProductBatch& batch : products) {
-                    subtract_batch<T>(stream, *tuning, batch, 0, batch.count, 0, l, a, nullptr);
+                    subtract_batch<T>(stream, *tuning, batch, 0, batch.count, 0, l, a,
+                                      {ProductPrecision::plain, nullptr});
                 }
             }
         }));
@@ -195,7 +206,7 @@ void GpuCholeskyTasks<T>::upper_from_left(int target, int last) {
                        const auto l = View<const T>::row_major(static_cast<const T*>(at[0]), t.width, depth, depth);
                        columns.for_each_group(at.data() + 1, count, [&](TileColumns<T> group) {
                            on_stream::update_trailing<T>(stream, l, group.row_range(0, depth),
-                                                         group.row_range(t.first, t.width), ProductPrecision::full);
+                                                         group.row_range(t.first, t.width), ProductPrecision::plain);
                        });
                    }));
     }

@@ -21,7 +21,7 @@ RunCase cholesky_run_case(const Runtime& runtime, const CholeskyOptions& options
     if (mode == FactorMode::hybrid) differences.note_given(options.gpu_panels_below, "gpu-panels-below={}");
     differences.note(mode == FactorMode::hybrid && options.rows_on_cores, "rows-on-cores");
     differences.note(on_gpus && !options.narrow_at_end, "not narrow at the end");
-    differences.note(on_gpus && problem.precision == 's' && !options.split_products, "plain-products");
+    if (on_gpus && problem.precision == 's') differences.note_products(options.products);
     differences.note(mode == FactorMode::gpu && options.left_looking, "{}-looking",
                      options.left_looking.value_or(false) ? "left" : "right");
     return {problem.routine.empty() ? "potrf" : problem.routine,
@@ -34,7 +34,8 @@ RunCase cholesky_run_case(const Runtime& runtime, const CholeskyOptions& options
 
 ModeChoice choose_cholesky_mode(const Runtime& runtime, const CholeskyOptions& options, const FactorProblem& problem) {
     const auto modes = [&](int gpus) {
-        std::vector<FactorMode> all{FactorMode::cpu};
+        std::vector<FactorMode> all;
+        if (is_single(options.products)) all.push_back(FactorMode::cpu);
         if (options.left_looking.value_or(false)) return std::vector<FactorMode>{FactorMode::gpu};
         if (gpus > 0 && options.lookahead.value_or(1) <= 1)
             all.insert(all.end(), {FactorMode::hybrid, FactorMode::gpu});

@@ -17,7 +17,8 @@ namespace {
 template <class T>
 bool looks_left(const GpuCholeskyState<T>& on_gpus, const CholeskyChoices& choices) {
     if (on_gpus.out_of_core() || !(on_gpus.upper || on_gpus.in_place)) return false;
-    return choices.left_looking.value_or(on_gpus.in_place && !on_gpus.memory.by_slices());
+    return choices.left_looking.value_or(on_gpus.in_place && !on_gpus.memory.by_slices() &&
+                                         is_single(choices.products));
 }
 
 template <class T>

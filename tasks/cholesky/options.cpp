@@ -61,10 +61,17 @@ FactorMode chosen_cholesky_mode(const Tuning& tuning, const CholeskyOptions& opt
                          ", but the runtime has no GPU; Config::emulation provides emulated ones");
     }
     FactorMode mode = options.mode;
-    const bool left_looking = options.left_looking.value_or(false);
+    const bool left_looking = options.left_looking.value_or(false), in_single = is_single(options.products);
     if (mode == FactorMode::automatic) {
-        const bool large = n >= tuning.gpu.cholesky.smallest_order || left_looking;
+        const bool large = n >= tuning.gpu.cholesky.smallest_order || left_looking || !in_single;
         mode = gpus > 0 && large ? FactorMode::gpu : FactorMode::cpu;
+    }
+    if (mode == FactorMode::cpu && !in_single) {
+        throw UsageError(
+            "CholeskyOptions::products in mode cpu: they are in single precision there; allowed is hybrid or gpu");
+    }
+    if (left_looking && !in_single) {
+        throw UsageError("CholeskyOptions::left_looking with products below single precision, which it does not have");
     }
     if (left_looking && mode != FactorMode::gpu) {
         throw UsageError(std::string("CholeskyOptions::left_looking in mode ") +
@@ -86,7 +93,7 @@ CholeskyChoices::CholeskyChoices(const Tuning& tuning, const CholeskyOptions& op
       lookahead(options.lookahead.value_or(1)),
       rows_on_cores(options.rows_on_cores),
       keep_other_side(options.keep_other_side),
-      split_products(options.split_products),
+      products(options.products),
       left_looking(options.left_looking) {
     require_at_least("CholeskyOptions::panel_width", options.panel_width, 1);
     require_at_least("CholeskyOptions::lookahead", options.lookahead, 0);

@@ -22,7 +22,7 @@ struct CholeskyChoices {
     Index gpu_panels_below;  ///< GPUs factor the panels where at most this many rows are left
     bool rows_on_cores;
     bool keep_other_side;
-    bool split_products;
+    ProductPrecision products;
     std::optional<bool> left_looking;  ///< nothing: where it is faster
 };
 

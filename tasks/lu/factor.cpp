@@ -21,9 +21,10 @@ using detail::Panel;
 /// Throws UsageError for options that matrices of T do not have.
 template <class T>
 void check_precision(const LuOptions& options) {
-    constexpr bool is_single = std::is_same_v<T, float>;
-    if (options.tf32 && !is_single) throw UsageError("LuOptions::tf32 for a matrix of double; allowed is float");
-    if (options.panel_log && is_single) {
+    constexpr bool of_floats = std::is_same_v<T, float>;
+    if (!basalt::is_single(options.products) && !of_floats)
+        throw UsageError("LuOptions::products below single precision for a matrix of double; allowed is float");
+    if (options.panel_log && of_floats) {
         throw UsageError("LuOptions::panel_log for a matrix of float, whose panels keep none; allowed is double");
     }
 }

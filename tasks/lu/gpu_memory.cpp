@@ -34,7 +34,7 @@ GpuLuMemory<T>::GpuLuMemory(const Runtime& runtime, const TileGrid& grid, const 
       cores_factor_(choices.mode != LuMode::gpu),
       panels_(count_panels(grid, choices.widths)),
       slots_(std::clamp<Index>(panels_, 1, std::max<Index>(choices.lookahead, 1) + 2)),
-      by_slices_(!is_emulated(runtime) && sizeof(T) == sizeof(float) && choices.split_products && !choices.tf32),
+      by_slices_(!is_emulated(runtime) && sizeof(T) == sizeof(float) && has_slices(choices.products)),
       // on an emulated GPU panels are the CPU's, which have a workspace of their own
       panel_numbers_(is_emulated(runtime) ? few : numbers_for(cuda_kernels::panel_workspace(rows_, nb_))) {
     if (!choices.panel_log) return;

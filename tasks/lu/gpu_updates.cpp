@@ -98,7 +98,7 @@ std::optional<int> GpuLuTasks<T>::gate_on(int gpu, std::optional<int> next) cons
 /// Whether a product of these dimensions is made by slices. On emulated devices all that may be are.
 template <class T>
 bool GpuLuTasks<T>::by_slices(Index rows, Index depth, Index cols) const {
-    if (!std::is_same_v<T, float> || !choices_.split_products || choices_.tf32) return false;
+    if (!std::is_same_v<T, float> || !has_slices(choices_.products)) return false;
     if (gpus_of(rt_).device(0).emulated()) return true;
     return worth_splitting(rt_.tuning().gpu.lu.splitting, rows, depth, cols);
 }
@@ -118,7 +118,8 @@ void GpuLuTasks<T>::submit_update(const Factors& factors, const Part& part, cons
     const bool use_inverse = choices_.solve_by_inverse && !on_gpu(k);
     const bool split = by_slices(rows() - panels.back().end(), depth, part.cols);
     // inverses, products by slices and TF32 have kernels of their own
-    const bool at_once = part.leading && !use_inverse && !split && !choices_.tf32 &&
+    const bool in_tf32 = choices_.products == ProductPrecision::tf32;
+    const bool at_once = part.leading && !use_inverse && !split && !in_tf32 &&
                          rows() - panels.back().end() <= rt_.tuning().gpu.lu.leading_rows;
     AccessList data;
     data.read(factors.l).write(top.region()).write(slices.region());
@@ -130,7 +131,9 @@ void GpuLuTasks<T>::submit_update(const Factors& factors, const Part& part, cons
     if (part.gate && !part.leading) data.read(gate(*part.gate));
     const std::size_t first_column = data.records().size();
     add_columns(data);
-    const ProductPrecision precision = choices_.tf32 ? ProductPrecision::tf32 : ProductPrecision::full;
+    const ProductPrecision precision = split     ? choices_.products
+                                       : in_tf32 ? ProductPrecision::tf32
+                                                 : ProductPrecision::plain;
     const char* safe = &g_.inverse_is_safe[static_cast<std::size_t>(k)];
     rt_.submit(
         {.name = part.leading ? TaskName("update leading") : TaskName("update"),
@@ -167,7 +170,7 @@ void GpuLuTasks<T>::submit_update(const Factors& factors, const Part& part, cons
                 }
                 const TileColumns<T> trailing = a.row_range(depth, a.rows - depth);
                 if constexpr (std::is_same_v<T, float>) {
-                    if (split) return on_stream::update_by_slices(stream, below, u, trailing, at[2]);
+                    if (split) return on_stream::update_by_slices(stream, below, u, trailing, precision, at[2]);
                 }
                 on_stream::update_trailing<T>(stream, below, u, trailing, precision);
             };

@@ -10,7 +10,7 @@ std::vector<FactorMode> modes_for(const LuOptions& options, int gpus) {
     std::vector<FactorMode> modes;
     const bool two_levels = options.coarse_width.value_or(0) > 0;
     const bool short_lookahead = options.lookahead.value_or(1) <= 1;
-    if (!options.tf32 && !two_levels) modes.push_back(FactorMode::cpu);
+    if (is_single(options.products) && !two_levels) modes.push_back(FactorMode::cpu);
     if (gpus == 0) return modes;
     if (two_levels) return {FactorMode::gpu};
     if (short_lookahead || options.gpu_panels_below.value_or(0) == 0) modes.push_back(FactorMode::hybrid);
@@ -37,8 +37,7 @@ RunCase lu_run_case(const Runtime& runtime, const LuOptions& options, FactorMode
     differences.note(on_gpus && options.single_update_task, "single-update-task");
     differences.note(on_gpus && options.broadcast_from_host, "broadcast-from-host");
     if (mode == FactorMode::gpu) differences.note_given(options.coarse_width, "coarse={}");
-    differences.note(options.tf32, "tf32");
-    differences.note(on_gpus && problem.precision == 's' && !options.split_products, "plain-products");
+    if (on_gpus && problem.precision == 's') differences.note_products(options.products);
     differences.note(on_gpus && options.panel_log, "panel-log");
     differences.note(!options.left_interchanges, "no left interchanges");
     return {problem.routine.empty() ? "getrf" : problem.routine,

@@ -48,13 +48,14 @@ LuMode chosen_lu_mode(const Tuning& tuning, const LuOptions& options, Index m, I
     const int lookahead = options.lookahead.value_or(1);
     if (mode == LuMode::automatic) {
         const LuMode on_gpus = lookahead > 1 ? LuMode::hybrid : LuMode::gpu;
-        mode = gpus > 0 && (options.tf32 || options.coarse_width.value_or(0) > 0 ||
+        mode = gpus > 0 && (!is_single(options.products) || options.coarse_width.value_or(0) > 0 ||
                             std::min(m, n) >= tuning.gpu.lu.smallest_order)
                    ? on_gpus
                    : LuMode::cpu;
     }
-    if (options.tf32 && mode == LuMode::cpu) {
-        throw UsageError("LuOptions::tf32 in mode cpu, which has no such products; allowed is hybrid or gpu");
+    if (!is_single(options.products) && mode == LuMode::cpu) {
+        throw UsageError(
+            "LuOptions::products in mode cpu: they are in single precision there; allowed is hybrid or gpu");
     }
     const std::string given = "LuOptions::lookahead = " + std::to_string(lookahead);
     if (mode == LuMode::gpu && lookahead > 1) throw UsageError(given + " in mode gpu; allowed is 0 or 1");
@@ -76,9 +77,8 @@ LuChoices::LuChoices(const Tuning& tuning, const LuOptions& options, Index m, In
       mode(chosen_lu_mode(tuning, options, m, n, gpus)),
       single_update_task(options.single_update_task),
       solve_by_inverse(options.solve_by_inverse),
-      split_products(options.split_products),
       broadcast_from_host(options.broadcast_from_host),
-      tf32(options.tf32),
+      products(options.products),
       panel_log(options.panel_log) {
     require_at_least("LuOptions::panel_width", options.panel_width, 1);
     require_at_least("LuOptions::panel_threads", options.panel_threads, 1);

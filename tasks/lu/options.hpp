@@ -36,9 +36,8 @@ struct LuChoices {
     Index gpu_panels_below;  ///< GPUs factor the panels where at most this many rows are left
     bool single_update_task;
     bool solve_by_inverse;
-    bool split_products;
     bool broadcast_from_host;
-    bool tf32;
+    ProductPrecision products;
     bool panel_log;
 
   private:

@@ -23,11 +23,14 @@ namespace basalt {
 namespace {
 
 using detail::ColumnGpus;
+using detail::DiagonalInverses;
 using detail::gpus_to_solve_on;
 using detail::LuState;
 using detail::Panel;
 using detail::require;
 using detail::SubstitutionOnGpus;
+
+constexpr Index few_right_hand_sides = 8;  // more of them are solved faster by products
 
 /// B -= A X
 template <class T>
@@ -178,11 +181,12 @@ void submit_backward(ColumnSolve<T>& solve, const std::vector<Panel>& panels) {
     for (auto panel = panels.rbegin(); panel != panels.rend(); ++panel) solve.backward(*panel);
 }
 
-/// Throws UsageError, naming the call, unless the factors can solve with B.
+/// Throws UsageError, naming the call, unless the factors can solve with B. They may be those of a matrix with further
+/// columns on its right.
 template <class T>
 void require_solvable(const std::string& call, const Runtime& runtime, const LuFactors<T>& lu, const Matrix<T>& b) {
-    require(lu.rows() == lu.cols(), call + ": the factored matrix is " + std::to_string(lu.rows()) + " x " +
-                                        std::to_string(lu.cols()) + "; allowed are square ones");
+    require(lu.rows() <= lu.cols(), call + ": the factored matrix is " + std::to_string(lu.rows()) + " x " +
+                                        std::to_string(lu.cols()) + "; allowed are as many columns as rows, or more");
     const auto& state = lu.share_state();
     require(&state->runtime == &runtime && &b.runtime() == &runtime,
             call + ": factors, B and runtime do not belong together");
@@ -200,6 +204,11 @@ void lu_solve(Runtime& runtime, const LuFactors<T>& lu, Matrix<T>& b) {
     if (auto gpus = gpus_to_solve_on(*state->a, b.share_storage()->column_bytes()); !gpus.empty()) {
         for (Index j = 0; j < b.tile_cols(); ++j) ColumnSolve<T>(*state, b, j).permute();
         const SubstitutionOnGpus<T> on_gpus(*state->a, std::move(gpus), lu.rows(), b);
+        if (state->inverses.lower && b.cols() <= few_right_hand_sides) {
+            on_gpus.solve(*state->inverses.lower);
+            on_gpus.solve(*state->inverses.upper);
+            return;
+        }
         on_gpus.solve(Triangle::lower, Diagonal::unit);
         on_gpus.solve(Triangle::upper, Diagonal::stored);
         return;
@@ -210,6 +219,19 @@ void lu_solve(Runtime& runtime, const LuFactors<T>& lu, Matrix<T>& b) {
         for (const Panel& panel : state->panels) column.forward(panel);
         submit_backward(column, state->panels);
     }
+}
+
+template <class T>
+void lu_prepare_solves(Runtime& runtime, const LuFactors<T>& lu) {
+    const auto& state = lu.share_state();
+    require(state != nullptr && &state->runtime == &runtime,
+            "lu_prepare_solves: the factors belong to another runtime");
+    const auto gpus = gpus_to_solve_on(*state->a, static_cast<std::size_t>(lu.rows()) * sizeof(T));
+    if (gpus.empty()) return;
+    const auto inverses = [&](Triangle triangle, Diagonal diagonal) {
+        return std::make_shared<const DiagonalInverses<T>>(*state->a, gpus, lu.rows(), triangle, diagonal);
+    };
+    state->inverses = {inverses(Triangle::lower, Diagonal::unit), inverses(Triangle::upper, Diagonal::stored)};
 }
 
 template <class T>
@@ -254,7 +276,12 @@ Matrix<T> lu_solve_augmented(Runtime& runtime, const LuFactors<T>& lu) {
     Matrix<T> x(runtime, n, k, {grid.shape().height, std::min(k, grid.shape().width)}, "x");
     if (auto gpus = gpus_to_solve_on(*state->a, x.share_storage()->column_bytes()); !gpus.empty()) {
         for (Index c = 0; c < k; ++c) take_on_gpu(*state, gpus, x, c);
-        SubstitutionOnGpus<T>(*state->a, std::move(gpus), n, x).solve(Triangle::upper, Diagonal::stored);
+        const SubstitutionOnGpus<T> on_gpus(*state->a, std::move(gpus), n, x);
+        if (state->inverses.upper && k <= few_right_hand_sides) {
+            on_gpus.solve(*state->inverses.upper);
+        } else {
+            on_gpus.solve(Triangle::upper, Diagonal::stored);
+        }
         return x;
     }
     // X starts with U(:, n:), which the factorization has made of B
@@ -312,6 +339,8 @@ Index solve(Runtime& runtime, Index n, Index nrhs, T* a, Index lda, Index* ipiv,
 
 template void lu_solve(Runtime&, const LuFactors<float>&, Matrix<float>&);
 template void lu_solve(Runtime&, const LuFactors<double>&, Matrix<double>&);
+template void lu_prepare_solves(Runtime&, const LuFactors<float>&);
+template void lu_prepare_solves(Runtime&, const LuFactors<double>&);
 template void lu_solve_transposed(Runtime&, const LuFactors<float>&, Matrix<float>&);
 template void lu_solve_transposed(Runtime&, const LuFactors<double>&, Matrix<double>&);
 template double lu_reciprocal_condition(Runtime&, const LuFactors<float>&, double, ConditionNorm);

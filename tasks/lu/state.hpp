@@ -15,6 +15,14 @@ namespace basalt::detail {
 
 template <class T>
 struct GpuLuState;
+template <class T>
+class DiagonalInverses;
+
+/// For solutions on GPUs.
+template <class T>
+struct LuInverses {
+    std::shared_ptr<const DiagonalInverses<T>> lower, upper;
+};
 
 /// What a factorization needs while it runs, and its results. The tasks hold plain pointers to it: every one of
 /// them accesses data below, whose destruction waits for them.
@@ -46,6 +54,7 @@ struct LuState {
     std::shared_ptr<MatrixStorage> a;
     Array<Index> pivots;                     ///< wraps pivot_numbers; stands for panel_info too
     std::vector<DatumHandle> packed;         ///< one a tile column
+    LuInverses<T> inverses;                  ///< see lu_prepare_solves()
     std::shared_ptr<GpuLuState<T>> on_gpus;  ///< last: its tasks use what is above
 
     T* packed_block(Index tile_column) const;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "kernels/on_stream.hpp"
+#include "kernels/on_stream/substitution.hpp"
 #include "runtime/engine/gpu_data.hpp"
 #include "runtime/engine/gpu_memory.hpp"
 #include "runtime/engine/runtime_access.hpp"
@@ -54,23 +55,79 @@ void SubstitutionOnGpus<T>::solve(Triangle triangle, Diagonal diagonal, MatrixOp
     }
 }
 
+template <class T>
+DiagonalInverses<T>::DiagonalInverses(const MatrixStorage& a, const ColumnGpus& gpus, Index order, Triangle triangle,
+                                      Diagonal diagonal)
+    : triangle_(triangle) {
+    const TileGrid& grid = a.grid();
+    const Index count = order == 0 ? 0 : grid.tile_col_of(order - 1) + 1;
+    for (Index j = 0; j < count; ++j) {
+        const Index first = grid.first_col(j), width = std::min(order, first + grid.tile_width(j)) - first;
+        inverses_.emplace_back(a.runtime(), width * on_stream::substituted_block, "inverses");
+        a.runtime().submit(
+            {.name = "invert blocks",
+             .tile = {static_cast<int>(j)},
+             .place = Place::gpu(gpus[static_cast<std::size_t>(j)])},
+            read(a.template region<T>(j, first, first + width, 0, width)), write(inverses_.back().region()),
+            on_any_device([triangle, diagonal](Stream stream, View<const T> t, View<T> inverses) {
+                constexpr Index order = on_stream::substituted_block;
+                on_stream::invert_diagonal_blocks<T>(stream, triangle, diagonal, t,
+                                                     View<T>::row_major(inverses.data(), t.rows(), order, order));
+            }));
+    }
+}
+
+template <class T>
+auto SubstitutionOnGpus<T>::part(Index tile_column, TileRange tiles, Triangle triangle) const -> Part {
+    const TileGrid& grid = a_.grid();
+    const bool lower = triangle == Triangle::lower;
+    const Index first = grid.first_col(tile_column), end = std::min(order_, first + grid.tile_width(tile_column));
+    const Index row_begin = lower ? first : grid.first_col(tiles.begin);
+    const Index row_end = lower ? std::min(order_, grid.first_col(tiles.end)) : end;
+    return {end - first, row_begin, row_end, first - row_begin};
+}
+
+template <class T>
+void SubstitutionOnGpus<T>::solve(const DiagonalInverses<T>& inverses) const {
+    const Index count = order_ == 0 ? 0 : a_.grid().tile_col_of(order_ - 1) + 1;
+    const Triangle triangle = inverses.triangle();
+    for (Index column = 0; column < x_.tile_cols(); ++column) {
+        const Index vectors = x_.column(column).cols;
+        const Array<T> solved(a_.runtime(), a_.grid().shape().width * vectors, "solved");
+        for (Index i = 0; i < count; ++i) {
+            const Index j = triangle == Triangle::lower ? i : count - 1 - i;
+            const auto [width, row_begin, row_end, square] = part(j, {0, count}, triangle);
+            a_.runtime().submit(
+                {.name = "solve",
+                 .tile = {static_cast<int>(j), static_cast<int>(column)},
+                 .place = Place::gpu(gpus_[static_cast<std::size_t>(j)])},
+                read(a_.template region<T>(j, row_begin, row_end, 0, width)), read(inverses.of_column(j)),
+                readwrite(x_.block(column, row_begin, row_end, 0, vectors)), write(solved.region()),
+                on_any_device([triangle, square = square](Stream stream, View<const T> a, View<const T> blocks,
+                                                          View<T> x, View<T> y) {
+                    constexpr Index order = on_stream::substituted_block;
+                    on_stream::substitute_by_blocks<T>(stream, triangle, a, square,
+                                                       View<const T>::row_major(blocks.data(), a.cols(), order, order),
+                                                       x, View<T>::row_major(y.data(), a.cols(), x.cols(), x.cols()));
+                }));
+        }
+    }
+}
+
 /// One tile column of A: its square on the diagonal, and the rest of the triangle below or above it.
 template <class T>
 void SubstitutionOnGpus<T>::solve(Index tile_column, Index column, TileRange tiles, Triangle triangle,
                                   Diagonal diagonal, MatrixOp op) const {
-    const TileGrid& grid = a_.grid();
     const bool lower = triangle == Triangle::lower;
-    const Index first = grid.first_col(tile_column), end = std::min(order_, first + grid.tile_width(tile_column));
-    const Index width = end - first, row_begin = lower ? first : grid.first_col(tiles.begin);
-    const Index row_end = lower ? std::min(order_, grid.first_col(tiles.end)) : end;
-    const Index square = first - row_begin, rest = lower ? width : 0;
+    const auto [width, row_begin, row_end, square] = part(tile_column, tiles, triangle);
+    const Index rest = lower ? width : 0;
     const bool transposed = op == MatrixOp::transposed;
     a_.runtime().submit({.name = "solve",
                          .tile = {static_cast<int>(tile_column), static_cast<int>(column)},
                          .place = Place::gpu(gpus_[static_cast<std::size_t>(tile_column)])},
                         read(a_.template region<T>(tile_column, row_begin, row_end, 0, width)),
                         readwrite(x_.block(column, row_begin, row_end, 0, x_.column(column).cols)),
-                        on_any_device([=](Stream stream, View<const T> a, View<T> x) {
+                        on_any_device([=, width = width, square = square](Stream stream, View<const T> a, View<T> x) {
                             const View<const T> t = a.block(square, 0, width, width);
                             const View<const T> other = a.block(rest, 0, a.rows() - width, width);
                             const View<T> own = x.block(square, 0, width, x.cols());
@@ -86,6 +143,8 @@ void SubstitutionOnGpus<T>::solve(Index tile_column, Index column, TileRange til
                         }));
 }
 
+template class DiagonalInverses<float>;
+template class DiagonalInverses<double>;
 template class SubstitutionOnGpus<float>;
 template class SubstitutionOnGpus<double>;
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "basalt/array.hpp"
 #include "basalt/matrix.hpp"
 #include "kernels/triangle.hpp"
 #include "runtime/storage/matrix_storage.hpp"
@@ -37,6 +38,21 @@ struct TileRange {
 /// The tile columns of A whose columns are rows of X that the solution for tile column `column` of X reaches.
 TileRange reached_tiles(const TileGrid& a, const TileGrid& x, Index column, Reach reach);
 
+/// The inverses of blocks on the diagonal of a factored matrix's triangle, each on the GPU that has its tile column.
+template <class T>
+class DiagonalInverses {
+  public:
+    /// Submits their computation. `gpus`: see gpus_to_solve_on().
+    DiagonalInverses(const MatrixStorage& a, const ColumnGpus& gpus, Index order, Triangle triangle, Diagonal diagonal);
+
+    Triangle triangle() const { return triangle_; }
+    Region<T> of_column(Index j) const { return inverses_[static_cast<std::size_t>(j)].region(); }
+
+  private:
+    const Triangle triangle_;
+    std::vector<Array<T>> inverses_;
+};
+
 /// Solves with the triangles of a factored matrix on GPUs, tile column after tile column, each on its GPU. The
 /// right-hand sides go from one GPU to the next.
 template <class T>
@@ -48,8 +64,16 @@ class SubstitutionOnGpus {
 
     /// X = T^-1 X, or T^-T X, for the first `order` rows of X. With a reach, A is square.
     void solve(Triangle triangle, Diagonal diagonal, MatrixOp op = MatrixOp::plain, Reach reach = Reach::all) const;
+    /// X = T^-1 X with the inverses on T's diagonal: faster for few right-hand sides.
+    void solve(const DiagonalInverses<T>& inverses) const;
 
   private:
+    /// A tile column's part of a triangle: rows of the matrix, and of the square among them.
+    struct Part {
+        Index width, row_begin, row_end, square;
+    };
+    /// As far as it lies in the rows of `tiles`.
+    Part part(Index tile_column, TileRange tiles, Triangle triangle) const;
     void solve(Index tile_column, Index column, TileRange tiles, Triangle triangle, Diagonal diagonal,
                MatrixOp op) const;
 
@@ -59,6 +83,8 @@ class SubstitutionOnGpus {
     const Matrix<T>& x_;
 };
 
+extern template class DiagonalInverses<float>;
+extern template class DiagonalInverses<double>;
 extern template class SubstitutionOnGpus<float>;
 extern template class SubstitutionOnGpus<double>;
 

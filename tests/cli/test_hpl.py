@@ -47,6 +47,20 @@ def hpl_skips_grids_that_are_too_large_unless_told_not_to(folder):
 
 @test
 @in_folder
+def hpl_mxp_reports_both_rates(folder):
+    path = write_input(folder, hpl_lines("0 2 150", "32"))
+    for arguments in ([], ["--mode", "gpu", "--emulated-gpus", "2"]):
+        shown = basalt("hpl", path, "--mxp", "--json", "-", *arguments)
+        records = [json.loads(line) for line in shown.out.splitlines()]
+        expect(shown.status == 0 and [record["n"] for record in records] == [0, 2, 150], shown)
+        expect(all(record["routine"] == "hpl_mxp" and record["passed"] for record in records), shown)
+        expect(records[2]["lu_gflops"] > records[2]["gflops"] > 0 and records[2]["residual_ratio"] < 16, shown)
+    expect(basalt("hpl", write_input(folder, hpl_lines("100", "32", line_13="1e-30")), "--mxp").status == 1, "1e-30")
+    expect_refused(basalt("hpl", path, "--factor-precision", "fp16"), "--factor-precision", "--mxp")
+
+
+@test
+@in_folder
 def hpl_exits_with_1_when_a_test_fails(folder):
     shown = basalt("hpl", write_input(folder, hpl_lines("100", "32", line_13="1e-30")))
     expect(shown.status == 1 and counts(shown.out) == (0, 1, 0) and "...... FAILED" in shown.out, shown)

@@ -122,6 +122,30 @@ def solve_with_a_singular_matrix_says_so_and_writes_nothing(folder):
 
 @test
 @in_folder
+def solve_refines_factors_of_low_precision(folder):
+    x = os.path.join(folder, "x.mtx")
+    for arguments, precision in (([], "s"), (["--mode", "gpu", "--emulated-gpus", "1"], "fp16x2"),
+                                 (["--mode", "gpu", "--emulated-gpus", "1", "--factor-precision", "fp16"], "fp16")):
+        for method, matrix in (("mixed", "random"), ("mixed-cholesky", "spd")):
+            shown = basalt("solve", "--n", "200", "--matrix", matrix, "--method", method, *arguments, "--json", "-",
+                           "-o", x)
+            record = json.loads(shown.out)
+            expect(shown.status == 0 and record["passed"] and not record["fallback"], shown)
+            expect(record["iterations"] > 0 and record["factor_precision"] == precision, shown)
+            expect(record["residual_ratio"] < 1, shown)
+    shown = basalt("solve", "--n", "200", "--matrix", "hilbert", "--method", "mixed", "--json", "-")
+    record = json.loads(shown.out)
+    expect(shown.status == 0 and record["passed"] and record["fallback"] == (record["iterations"] < 0), shown)
+    expect(("fell back to double" in shown.err) == record["fallback"], shown)
+    expect_refused(basalt("solve", "--n", "9", "--method", "mixed", "--mode", "cpu", "--factor-precision", "fp16"),
+                   "--factor-precision fp16", "cpu")
+    expect_refused(basalt("solve", "--n", "9", "--factor-precision", "fp16"), "--factor-precision", "mixed")
+    expect_refused(basalt("solve", "--n", "9", "--refinement", "gmres"), "--refinement", "mixed")
+    expect_refused(basalt("solve", "--n", "9", "--method", "mixed", "--precision", "s"), "--precision s", "d")
+
+
+@test
+@in_folder
 def solve_has_a_method_for_every_shape(folder):
     x = os.path.join(folder, "x.mtx")
     symmetric = write_matrix(folder, "s.mtx", ["2 2 3", "1 1 4", "2 1 1", "2 2 3"], "coordinate integer symmetric")
@@ -199,7 +223,7 @@ def solve_refuses_what_it_cannot_solve(folder):
                    "a symmetric matrix, or --method lu")
     expect_refused(basalt("solve", a, "--matrix", "spd"), "a.mtx and --matrix; allowed: one of them")
     expect_refused(basalt("solve", a, "--n", "3"), "--n = 3; allowed: 2, as in ")
-    expect_refused(basalt("solve", a, "--method", "mixed"), '--method = "mixed"', "allowed: lu, cholesky, qr")
+    expect_refused(basalt("solve", a, "--method", "svd"), '--method = "svd"', "allowed: lu, cholesky, qr, mixed")
     for method in ("cholesky", "qr"):
         for option in ("--single-update-task", "--broadcast-from-host", "--plain-solve"):
             expect_refused(basalt("solve", "--n", "9", "--matrix", "spd", "--method", method, option), option,

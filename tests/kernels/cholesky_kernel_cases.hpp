@@ -183,7 +183,8 @@ void check_transposed_products(Kernels& kernels) {
         kernels(basalt::on_stream::subtract_transposed_products<T>, count,
                 basalt::Strided<const T>{View<const T>::row_major(da.data(), m, k, lda)},
                 basalt::Strided<const T>{View<const T>::row_major(db.data(), n, k, ldb), n * ldb},
-                basalt::Strided<T>{View<T>::row_major(dc.data(), m, n, ldc), (m + 1) * ldc});
+                basalt::Strided<T>{View<T>::row_major(dc.data(), m, n, ldc), (m + 1) * ldc},
+                basalt::ProductPrecision::plain);
         const std::vector<T> got = dc.read();
         for (Index i = 0; i < c_rows; ++i) {
             for (Index j = 0; j < ldc; ++j) {

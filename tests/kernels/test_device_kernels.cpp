@@ -15,6 +15,7 @@
 #include "tests/kernels/cases/conversion.hpp"
 #include "tests/kernels/cases/generation.hpp"
 #include "tests/kernels/cases/leading_update.hpp"
+#include "tests/kernels/cases/mixed.hpp"
 #include "tests/kernels/cases/norms.hpp"
 #include "tests/kernels/cases/reflectors.hpp"
 #include "tests/kernels/cases/row_exchange.hpp"
@@ -85,6 +86,7 @@ TEST_CASE("products by slices are as accurate as those of single precision", "[k
 }
 
 TEST_CASE("three slices of 8 bits make up a number of single precision", "[kernels]") {
+    constexpr Slicing bf16 = slicing_of(ProductPrecision::split_bf16);
     std::mt19937 random(3);
     std::vector<float> numbers{0,         -0.0F,    1, 0x1.fffffep127F, -0x1.fffffep127F, 0x1p-126F, 0x1.fffffep-126F,
                                0x1p-149F, 0x1.ffp0F};
@@ -94,16 +96,16 @@ TEST_CASE("three slices of 8 bits make up a number of single precision", "[kerne
     }
     for (const float x : numbers) {
         double sum = 0, scale = 1;
-        for (const float slice : cpu_kernels::slices_of(x)) {
+        for (const float slice : cpu_kernels::slices_of(x, bf16)) {
             CHECK((std::bit_cast<std::uint32_t>(slice) & 0xffff) == 0);
             sum += double{slice} * scale;
-            scale /= double{split_step};
+            scale /= double{bf16.step};
         }
         CHECK(sum == double{x});
     }
     const float infinity = std::numeric_limits<float>::infinity();
-    CHECK(cpu_kernels::slices_of(infinity) == std::array<float, 3>{infinity, 0, 0});
-    CHECK(std::isnan(cpu_kernels::slices_of(std::numeric_limits<float>::quiet_NaN())[0]));
+    CHECK(cpu_kernels::slices_of(infinity, bf16) == std::array<float, 3>{infinity, 0, 0});
+    CHECK(std::isnan(cpu_kernels::slices_of(std::numeric_limits<float>::quiet_NaN(), bf16)[0]));
 }
 
 TEMPLATE_TEST_CASE("reflectors are stored in LAPACK's form and come back", "[kernels][sanitize]", float, double) {
@@ -184,4 +186,18 @@ TEMPLATE_TEST_CASE("batches have LU and QR", "[kernels][sanitize]", float, doubl
 TEMPLATE_TEST_CASE("batches of small matrices are factored and solved", "[kernels][sanitize]", float, double) {
     check_batches<TestType>(twins, {0, 1, 4, 13, 32, 33, 64}, 7);
     check_batches<TestType>(twins, {3, 40}, 0);
+}
+
+TEST_CASE("matrices of doubles are measured and rounded", "[kernels][sanitize]") {
+    check_measured_magnitudes(twins);
+    check_rounding(twins);
+}
+
+TEST_CASE("products of rounded operands are as accurate as these", "[kernels][sanitize]") {
+    check_rounded_products(twins);
+}
+
+TEMPLATE_TEST_CASE("inverses of blocks on the diagonal solve for few right-hand sides", "[kernels][sanitize]", float,
+                   double) {
+    check_substitution_by_blocks<TestType>(twins);
 }

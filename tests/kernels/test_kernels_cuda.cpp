@@ -7,6 +7,7 @@
 #include "tests/kernels/cases/conversion.hpp"
 #include "tests/kernels/cases/generation.hpp"
 #include "tests/kernels/cases/leading_update.hpp"
+#include "tests/kernels/cases/mixed.hpp"
 #include "tests/kernels/cases/norms.hpp"
 #include "tests/kernels/cases/reflectors.hpp"
 #include "tests/kernels/cases/repetition.hpp"
@@ -210,4 +211,20 @@ TEMPLATE_TEST_CASE("batches of all orders are factored and solved on the GPU", "
     for (Index n = 1; n <= 128; ++n) orders.push_back(n);
     check_batches<TestType>(*gpu(), orders, 3);
     check_batches<TestType>(*gpu(), {4, 20, 50}, 10'001);
+}
+
+TEST_CASE("matrices of doubles are measured and rounded", "[cuda]") {
+    if (gpu() == nullptr) SKIP(no_gpu);
+    check_measured_magnitudes(*gpu());
+    check_rounding(*gpu());
+}
+
+TEST_CASE("products of rounded operands are as accurate as these", "[cuda]") {
+    if (gpu() == nullptr) SKIP(no_gpu);
+    check_rounded_products(*gpu());
+}
+
+TEMPLATE_TEST_CASE("inverses of blocks on the diagonal solve for few right-hand sides", "[cuda]", float, double) {
+    if (gpu() == nullptr) SKIP(no_gpu);
+    check_substitution_by_blocks<TestType>(*gpu());
 }

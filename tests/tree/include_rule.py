@@ -16,7 +16,7 @@ import tempfile
 # apps; the runtime declares the interfaces through which it calls them.
 _BELOW_TASKS = {"base", "tiles", "kernels", "runtime"}
 _FACTORIZATION = _BELOW_TASKS | {"tasks/choices", "tasks/on_gpus", "tasks/matrix"}
-_TASKS = _FACTORIZATION | {"tasks/lu", "tasks/cholesky", "tasks/qr", "tasks/batch"}
+_TASKS = _FACTORIZATION | {"tasks/lu", "tasks/cholesky", "tasks/qr", "tasks/batch", "tasks/mixed"}
 MAY_INCLUDE = {
     "base": set(),
     "tiles": {"base"},
@@ -31,6 +31,7 @@ MAY_INCLUDE = {
     "tasks/lu": _FACTORIZATION,
     "tasks/cholesky": _FACTORIZATION,
     "tasks/qr": _FACTORIZATION,
+    "tasks/mixed": _FACTORIZATION,
     "apps": {"base", "io"},
     "lapack": set(),
     "capi": {"base", "tiles", "kernels", "io"},

@@ -18,6 +18,8 @@ Made<T> make_random(Index m, Index n, std::uint64_t seed);
 template <class T>
 Made<T> make_hpl(Index m, Index n, std::uint64_t seed);
 template <class T>
+Made<T> make_mxp(Index m, Index n, std::uint64_t seed);
+template <class T>
 Made<T> make_spd(Index m, Index n, std::uint64_t seed);
 template <class T>
 Made<T> make_hilbert(Index m, Index n, std::uint64_t seed);

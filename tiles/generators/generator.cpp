@@ -14,6 +14,7 @@ namespace {
 constexpr GeneratorInfo infos[] = {
     {"random", "uniform in [-0.5, 0.5), chosen by the seed"},
     {"hpl", "the matrix of HPL 2.3, bit for bit in double; its seed is fixed"},
+    {"mxp", "the matrix of HPL-MxP: that of hpl with a dominant diagonal"},
     {"spd", "symmetric positive definite: random with max(m, n) on the diagonal, condition below 3"},
     {"hilbert", "1 / (i + j + 1): positive definite and extremely ill-conditioned"},
     {"wilkinson", "elements grow by 2^(n-1) under partial pivoting"},
@@ -33,11 +34,11 @@ using Factory = generators::Made<T> (*)(Index, Index, std::uint64_t);
 /// In the order of `infos`.
 template <class T>
 constexpr Factory<T> factories[] = {
-    generators::make_random<T>,      generators::make_hpl<T>,        generators::make_spd<T>,
-    generators::make_hilbert<T>,     generators::make_wilkinson<T>,  generators::make_graded<T>,
-    generators::make_deficient<T>,   generators::make_orthogonal<T>, generators::make_zero<T>,
-    generators::make_identity<T>,    generators::make_integer<T>,    generators::make_kahan<T>,
-    generators::make_vandermonde<T>,
+    generators::make_random<T>, generators::make_hpl<T>,         generators::make_mxp<T>,
+    generators::make_spd<T>,    generators::make_hilbert<T>,     generators::make_wilkinson<T>,
+    generators::make_graded<T>, generators::make_deficient<T>,   generators::make_orthogonal<T>,
+    generators::make_zero<T>,   generators::make_identity<T>,    generators::make_integer<T>,
+    generators::make_kahan<T>,  generators::make_vandermonde<T>,
 };
 
 static_assert(std::size(infos) == std::size(factories<double>));

@@ -1,6 +1,7 @@
 #include "kernels/cpu/cholesky/panel.hpp"
 
 #include <algorithm>
+#include <type_traits>
 #include <vector>
 
 #include "kernels/cpu/blas/blas.hpp"
@@ -10,9 +11,28 @@
 #include "kernels/on_stream/cholesky.hpp"
 #include "kernels/on_stream/implement.hpp"
 #include "kernels/on_stream/products.hpp"
+#include "kernels/rounding.hpp"
 #include "tiles/copy.hpp"
 
 namespace basalt::on_stream {
+
+namespace {
+
+/// C -= A B in TF32.
+void subtract_product_in_tf32(View<const float> a, View<const float> b, View<float> c) {
+    const auto rounded_copy = [](View<const float> from, std::vector<float>& memory) {
+        memory.resize(static_cast<std::size_t>(from.size()));
+        const auto copy = View<float>::row_major(memory.data(), from.rows(), from.cols(), from.cols());
+        for (Index i = 0; i < from.rows(); ++i) {
+            for (Index j = 0; j < from.cols(); ++j) copy(i, j) = rounded_to_tf32(from(i, j));
+        }
+        return copy;
+    };
+    std::vector<float> of_a, of_b;
+    blas::gemm<float>(-1, rounded_copy(a, of_a), rounded_copy(b, of_b), 1, c);
+}
+
+}  // namespace
 
 template <class T>
 void run_on_cpu(CholeskyPanel<T>, View<T> panel, const CholeskyPanelPlan&, Index* info, void*) {
@@ -25,8 +45,15 @@ void run_on_cpu(CholeskyPanel<T>, View<T> panel, const CholeskyPanelPlan&, Index
 }
 
 template <class T>
-void run_on_cpu(SubtractTransposedProducts<T>, Index count, Strided<const T> a, Strided<const T> b, Strided<T> c) {
+void run_on_cpu(SubtractTransposedProducts<T>, Index count, Strided<const T> a, Strided<const T> b, Strided<T> c,
+                ProductPrecision precision) {
     const BlasSerial serial;
+    if constexpr (std::is_same_v<T, float>) {
+        if (precision == ProductPrecision::tf32) {
+            for (Index i = 0; i < count; ++i) subtract_product_in_tf32(a[i], transposed(b[i]), c[i]);
+            return;
+        }
+    }
     for (Index i = 0; i < count; ++i) blas::gemm<T>(T{-1}, a[i], transposed(b[i]), T{1}, c[i]);
 }
 

@@ -24,7 +24,7 @@ void run_on_cpu(UpdateLeading<T>, View<const T> l, RowMoves moves, View<T> a) {
     const TileColumns<T> u = columns.row_range(0, order);
     solve_by_substitution<T>.on_cpu(l.block(0, 0, order, order), top, u);
     update_trailing<T>.on_cpu(l.block(order, 0, below, order), u, columns.row_range(order, below),
-                              ProductPrecision::full);
+                              ProductPrecision::plain);
 }
 
 template <>

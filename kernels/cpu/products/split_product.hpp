@@ -7,8 +7,8 @@
 /// Slices of single numbers, on cores.
 namespace basalt::cpu_kernels {
 
-/// The slices of a number as kernels/split_product.hpp defines them, of 8 bits each. For infinity and NaN: the number
-/// itself and zeros.
-std::array<float, split_slices> slices_of(float x);
+/// The slices of a number as kernels/split_product.hpp defines them, and zeros. For infinity and NaN: the number itself
+/// and zeros.
+std::array<float, split_slices> slices_of(float x, const Slicing& slicing);
 
 }  // namespace basalt::cpu_kernels

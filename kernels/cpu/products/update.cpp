@@ -9,6 +9,7 @@
 #include "kernels/on_stream/matrix.hpp"
 #include "kernels/on_stream/products.hpp"
 #include "kernels/on_stream/triangle.hpp"
+#include "kernels/rounding.hpp"
 
 namespace basalt::on_stream {
 

@@ -102,7 +102,7 @@ void factor_columns(Stream stream, View<T> panel, Index first, Index cols, Index
     factor_columns<Shape, T>(stream, panel, first, left, info, all_leaves);
     subtract_transposed_products<T>(stream, 1, {panel.block(next, first, rows - left, left)},
                                     {panel.block(next, first, right, left)},
-                                    Strided<T>{panel.block(next, next, rows - left, right)});
+                                    Strided<T>{panel.block(next, next, rows - left, right)}, ProductPrecision::plain);
     factor_columns<Shape, T>(stream, panel, next, right, info, all_leaves);
 }
 
@@ -219,9 +219,9 @@ void run_on_gpu(CholeskyPanel<T>, Stream stream, View<T> panel, const CholeskyPa
 
 template <class T>
 void run_on_gpu(SubtractTransposedProducts<T>, Stream stream, Index count, Strided<const T> a, Strided<const T> b,
-                Strided<T> c) {
+                Strided<T> c, ProductPrecision precision) {
     cuda_detail::batched_gemm<T>(stream, count, T{-1}, {a.first, a.stride}, {b.first, b.stride, true}, T{1},
-                                 cuda_detail::Batched<T>{c.first, c.stride});
+                                 cuda_detail::Batched<T>{c.first, c.stride}, precision);
 }
 
 template <class T>

@@ -2,10 +2,10 @@
 
 #include <type_traits>
 
+#include <basalt/product_precision.hpp>
 #include <basalt/view.hpp>
 
 #include "kernels/cuda/common/launch.cuh"
-#include "kernels/tf32.hpp"
 #include "kernels/triangle.hpp"
 
 namespace basalt::cuda_detail {
@@ -24,7 +24,7 @@ struct Batched {
 template <class T>
 void batched_gemm(Stream stream, Index batch, std::type_identity_t<T> alpha, std::type_identity_t<Batched<const T>> a,
                   std::type_identity_t<Batched<const T>> b, std::type_identity_t<T> beta, Batched<T> c,
-                  ProductPrecision precision = ProductPrecision::full);
+                  ProductPrecision precision = ProductPrecision::plain);
 
 /// Whether element (i, j) lies at i ld + j; otherwise the view is of such a matrix's transpose.
 template <class T>

@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <cassert>
 #include <cstdint>
+#include <type_traits>
 
 #include <cublas_v2.h>
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 
 #include "kernels/cuda/common/blas.cuh"
 #include "kernels/cuda/common/launch.cuh"
@@ -22,31 +24,37 @@ constexpr int rows_a_block = cuda_detail::split_rows;
 
 /// Where slices are stored: element (row, col) of slice p of the l-th matrix is at[l * batch + p * slice + row * ld +
 /// col].
+template <class Slice>
 struct Slices {
-    __nv_bfloat16* at;
+    Slice* at;
     Index ld, slice, batch;
 };
 
 /// The nearest number of 8 bits, but never infinity where x is not.
-__device__ __nv_bfloat16 slice_of(float x) {
-    const __nv_bfloat16 nearest = __float2bfloat16_rn(x);
-    return isinf(__bfloat162float(nearest)) && !isinf(x) ? __float2bfloat16_rz(x) : nearest;
+__device__ void slice_of(float x, __nv_bfloat16& slice) {
+    slice = __float2bfloat16_rn(x);
+    if (isinf(__bfloat162float(slice)) && !isinf(x)) slice = __float2bfloat16_rz(x);
 }
+__device__ void slice_of(float x, __half& slice) { slice = __float2half_rn(x); }
 
-__device__ void split(float x, __nv_bfloat16 (&slices)[split_slices]) {
+__device__ float value_of(__nv_bfloat16 slice) { return __bfloat162float(slice); }
+__device__ float value_of(__half slice) { return __half2float(slice); }
+
+template <class Slice, int count>
+__device__ void split(float x, float step, Slice (&slices)[count]) {
     float left = x;
 #pragma unroll
-    for (int p = 0; p < split_slices; ++p) {
-        slices[p] = slice_of(left);
+    for (int p = 0; p < count; ++p) {
+        slice_of(left, slices[p]);
         // infinity and NaN leave no remainder
-        left = isfinite(x) ? (left - __bfloat162float(slices[p])) * split_step : 0.0F;
+        left = isfinite(x) ? (left - value_of(slices[p])) * step : 0.0F;
     }
 }
 
 /// `pack` neighbours at once: addresses and strides are multiples of it.
-template <int pack>
+template <class Slice, int count, int pack>
 __global__ void __launch_bounds__(threads)
-    split_kernel(TileColumns<const float> from, Slices to, Index segments_a_row) {
+    split_kernel(TileColumns<const float> from, float step, Slices<Slice> to, Index segments_a_row) {
     const Index l = blockIdx.x / segments_a_row;
     const Index col = (blockIdx.x % segments_a_row * threads + threadIdx.x) * pack;
     if (col >= from.width) return;
@@ -66,13 +74,13 @@ __global__ void __launch_bounds__(threads)
 #pragma unroll
         for (int r = 0; r < rows_a_block; ++r) {
             if (first + r >= from.rows) continue;
-            __nv_bfloat16 of[pack][split_slices];
+            Slice of[pack][count];
 #pragma unroll
-            for (int c = 0; c < pack; ++c) split(x[r][c], of[c]);
+            for (int c = 0; c < pack; ++c) split(x[r][c], step, of[c]);
 #pragma unroll
-            for (int p = 0; p < split_slices; ++p) {
-                __nv_bfloat16* const at = to.at + l * to.batch + p * to.slice + (first + r) * to.ld + col;
-                alignas(8) __nv_bfloat16 side_by_side[pack];
+            for (int p = 0; p < count; ++p) {
+                Slice* const at = to.at + l * to.batch + p * to.slice + (first + r) * to.ld + col;
+                alignas(8) Slice side_by_side[pack];
 #pragma unroll
                 for (int c = 0; c < pack; ++c) side_by_side[c] = of[c][p];
                 if constexpr (pack == 4) {
@@ -85,79 +93,116 @@ __global__ void __launch_bounds__(threads)
     }
 }
 
-void split(Stream stream, const TileColumns<const float>& from, const Slices& to) {
+template <class Slice, int count>
+void split(Stream stream, const TileColumns<const float>& from, float step, const Slices<Slice>& to) {
     constexpr int pack = 4;
     const auto even = [](Index stride) { return stride % pack == 0; };
     const bool packed = reinterpret_cast<std::uintptr_t>(from.data) % 16 == 0 && even(from.ld) && even(from.width) &&
                         even(from.stride) && even(to.ld) && even(to.slice) && even(to.batch);
     const Index neighbours = packed ? pack : 1, segments = divide_up(from.width, threads * neighbours);
     const auto grid = cuda_detail::split_grid(from.columns, from.rows, from.width, neighbours);
-    const auto kernel = packed ? split_kernel<pack> : split_kernel<1>;
-    kernel<<<cuda_detail::blocks(grid), threads, 0, cuda_detail::native(stream)>>>(from, to, segments);
+    const auto kernel = packed ? split_kernel<Slice, count, pack> : split_kernel<Slice, count, 1>;
+    kernel<<<cuda_detail::blocks(grid), threads, 0, cuda_detail::native(stream)>>>(from, step, to, segments);
     cuda_detail::check_launch("split_kernel", stream);
 }
 
+template <class Slice>
+constexpr cudaDataType_t type_of = std::is_same_v<Slice, __half> ? CUDA_R_16F : CUDA_R_16BF;
+
+/// The factor of the smallest products, those of the last slices.
+constexpr float smallest_factor(int count, float step) {
+    float factor = -1;
+    for (int p = 1; p < count; ++p) factor /= step;
+    return factor;
+}
+
+/// Calls visit(slice, count) with an object of the type of the slices and an integral constant.
+template <class Visit>
+void with_slices(const Slicing& slicing, const Visit& visit) {
+    if (slicing.format == SliceFormat::bf16) {
+        if (slicing.count == 1) return visit(__nv_bfloat16(), std::integral_constant<int, 1>());
+        return visit(__nv_bfloat16(), std::integral_constant<int, split_slices>());
+    }
+    if (slicing.count == 1) return visit(__half(), std::integral_constant<int, 1>());
+    visit(__half(), std::integral_constant<int, 2>());
+}
+
 /// update_by_slices() for a depth of at most split_depth.
+template <class Slice, int count>
 void update_by_short_slices(Stream stream, View<const float> l, TileColumns<const float> u, TileColumns<float> c,
-                            void* workspace) {
+                            float step_of_slices, void* workspace) {
     const Index m = l.rows(), k = l.cols(), n = u.width;
     const bool transposed = l.col_stride() != 1;
     // slices of L follow each other along the depth, where the next one is `step` further
-    const Index step = transposed ? k * m : k, ld = transposed ? m : split_slices * k;
-    auto* const of_l = static_cast<__nv_bfloat16*>(workspace);
-    auto* const of_u = of_l + split_workspace(m, k, 0) / sizeof(__nv_bfloat16);
+    const Index step = transposed ? k * m : k, ld = transposed ? m : count * k;
+    auto* const of_l = static_cast<Slice*>(workspace);
+    auto* const of_u = of_l + split_workspace(m, k, 0) / sizeof(Slice);
     const View<const float> stored = transposed ? View<const float>::row_major(l.data(), k, m, l.col_stride()) : l;
-    split(stream, one_tile_column(stored), {of_l + (split_slices - 1) * step, ld, -step, 0});
-    split(stream, u, {of_u, n, k * n, split_slices * k * n});
+    split<Slice, count>(stream, one_tile_column(stored), step_of_slices, {of_l + (count - 1) * step, ld, -step, 0});
+    split<Slice, count>(stream, u, step_of_slices, {of_u, n, k * n, count * k * n});
 
     constexpr float one = 1;
-    float alpha = -1 / (split_step * split_step);
-    for (int depth = split_slices; depth > 0; --depth, alpha *= split_step) {
+    float alpha = smallest_factor(count, step_of_slices);
+    for (int depth = count; depth > 0; --depth, alpha *= step_of_slices) {
         // the last `depth` slices of L, which are L_depth .. L_1, by U_1 .. U_depth
-        const __nv_bfloat16* const l_slices = of_l + (split_slices - depth) * step;
+        const Slice* const l_slices = of_l + (count - depth) * step;
         check(cublasGemmStridedBatchedEx(
                   static_cast<cublasHandle_t>(stream.blas()), CUBLAS_OP_N, transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
-                  static_cast<int>(n), static_cast<int>(m), static_cast<int>(depth * k), &alpha, of_u, CUDA_R_16BF,
-                  static_cast<int>(n), split_slices * k * n, l_slices, CUDA_R_16BF, static_cast<int>(ld), 0, &one,
-                  c.data, CUDA_R_32F, static_cast<int>(c.ld), c.stride, static_cast<int>(c.columns), CUBLAS_COMPUTE_32F,
+                  static_cast<int>(n), static_cast<int>(m), static_cast<int>(depth * k), &alpha, of_u, type_of<Slice>,
+                  static_cast<int>(n), count * k * n, l_slices, type_of<Slice>, static_cast<int>(ld), 0, &one, c.data,
+                  CUDA_R_32F, static_cast<int>(c.ld), c.stride, static_cast<int>(c.columns), CUBLAS_COMPUTE_32F,
                   CUBLAS_GEMM_DEFAULT),
               "cublasGemmStridedBatchedEx", stream);
+    }
+}
+
+/// C -= A B^T by slices.
+template <class Slice, int count>
+void subtract_by_slices(Stream stream, View<const float> a, View<const float> b, View<float> c, float step,
+                        void* workspace) {
+    const Index m = a.rows(), k = a.cols(), n = b.rows(), ld = count * k;
+    auto* const of_a = static_cast<Slice*>(workspace);
+    auto* const of_b = of_a + split_workspace(m, k, 0) / sizeof(Slice);
+    split<Slice, count>(stream, one_tile_column(a), step, {of_a + (count - 1) * k, ld, -k, 0});
+    split<Slice, count>(stream, one_tile_column(b), step, {of_b, ld, k, 0});
+
+    constexpr float one = 1;
+    float alpha = smallest_factor(count, step);
+    for (int depth = count; depth > 0; --depth, alpha *= step) {
+        // the last `depth` slices in a row of A, which are A_depth .. A_1, by the first in a row of B
+        check(cublasGemmEx(static_cast<cublasHandle_t>(stream.blas()), CUBLAS_OP_T, CUBLAS_OP_N, static_cast<int>(n),
+                           static_cast<int>(m), static_cast<int>(depth * k), &alpha, of_b, type_of<Slice>,
+                           static_cast<int>(ld), of_a + (count - depth) * k, type_of<Slice>, static_cast<int>(ld), &one,
+                           c.data(), CUDA_R_32F, static_cast<int>(c.row_stride()), CUBLAS_COMPUTE_32F,
+                           CUBLAS_GEMM_DEFAULT),
+              "cublasGemmEx", stream);
     }
 }
 
 }  // namespace
 
 void run_on_gpu(UpdateBySlices, Stream stream, View<const float> l, TileColumns<const float> u, TileColumns<float> c,
-                void* workspace) {
+                ProductPrecision precision, void* workspace) {
     assert(l.rows() == c.rows && l.cols() == u.rows && u.columns == c.columns && u.width == c.width);
     if (c.empty()) return;
-    for (Index first = 0; first < l.cols(); first += split_depth) {
-        const Index depth = std::min(split_depth, l.cols() - first);
-        update_by_short_slices(stream, l.block(0, first, l.rows(), depth), u.row_range(first, depth), c, workspace);
-    }
+    const Slicing slicing = slicing_of(precision);
+    with_slices(slicing, [&]<class Slice, int count>(Slice, std::integral_constant<int, count>) {
+        for (Index first = 0; first < l.cols(); first += split_depth) {
+            const Index depth = std::min(split_depth, l.cols() - first);
+            update_by_short_slices<Slice, count>(stream, l.block(0, first, l.rows(), depth), u.row_range(first, depth),
+                                                 c, slicing.step, workspace);
+        }
+    });
 }
 
 void run_on_gpu(SubtractTransposedProductBySlices, Stream stream, View<const float> a, View<const float> b,
-                View<float> c, void* workspace) {
+                View<float> c, ProductPrecision precision, void* workspace) {
     assert(a.rows() == c.rows() && b.rows() == c.cols() && a.cols() == b.cols());
-    const Index m = a.rows(), k = a.cols(), n = b.rows(), ld = split_slices * k;
-    if (c.empty() || k == 0) return;
-    auto* const of_a = static_cast<__nv_bfloat16*>(workspace);
-    auto* const of_b = of_a + split_workspace(m, k, 0) / sizeof(__nv_bfloat16);
-    split(stream, one_tile_column(a), {of_a + (split_slices - 1) * k, ld, -k, 0});
-    split(stream, one_tile_column(b), {of_b, ld, k, 0});
-
-    constexpr float one = 1;
-    float alpha = -1 / (split_step * split_step);
-    for (int depth = split_slices; depth > 0; --depth, alpha *= split_step) {
-        // the last `depth` slices in a row of A, which are A_depth .. A_1, by the first in a row of B
-        check(cublasGemmEx(static_cast<cublasHandle_t>(stream.blas()), CUBLAS_OP_T, CUBLAS_OP_N, static_cast<int>(n),
-                           static_cast<int>(m), static_cast<int>(depth * k), &alpha, of_b, CUDA_R_16BF,
-                           static_cast<int>(ld), of_a + (split_slices - depth) * k, CUDA_R_16BF, static_cast<int>(ld),
-                           &one, c.data(), CUDA_R_32F, static_cast<int>(c.row_stride()), CUBLAS_COMPUTE_32F,
-                           CUBLAS_GEMM_DEFAULT),
-              "cublasGemmEx", stream);
-    }
+    if (c.empty() || a.cols() == 0) return;
+    const Slicing slicing = slicing_of(precision);
+    with_slices(slicing, [&]<class Slice, int count>(Slice, std::integral_constant<int, count>) {
+        subtract_by_slices<Slice, count>(stream, a, b, c, slicing.step, workspace);
+    });
 }
 
 template <>

@@ -73,7 +73,7 @@ void solve(Stream stream, View<const T> l, View<const T> inverses, TileColumns<c
         if (first > 0) {
             copy_tile_columns<T>(stream, right, part);
             update_trailing<T>(stream, l.block(first, 0, rows, first), u.row_range(0, first), part,
-                               ProductPrecision::full);
+                               ProductPrecision::plain);
             right = part;
         }
         solve_at_once<Method, T>(stream, l.block(first, first, rows, rows),

@@ -37,7 +37,7 @@ void check_repeated_bits(Kernels& kernels) {
         const View<const T> triangle = l.on(device_l.data()).column(0);
         kernels(on_stream::invert_unit_lower<T>, triangle, l.on(inverse.data()).column(0), inverse_norms.data());
         kernels(on_stream::update_trailing<T>, triangle, u.on(device_u.data()), c.on(device_c.data()),
-                ProductPrecision::full);
+                ProductPrecision::plain);
         kernels(on_stream::solve_by_inverses<T>, triangle, View<const T>(x.on(device_x.data()).column(0)),
                 u.on(device_u.data()), c.on(solved.data()));
         kernels(on_stream::solve_by_substitution<T>, triangle, u.on(device_u.data()), c.on(substituted.data()));

@@ -10,8 +10,8 @@
 
 #include "kernels/on_stream.hpp"
 #include "kernels/reference/gemm.hpp"
+#include "kernels/rounding.hpp"
 #include "kernels/split_product.hpp"
-#include "kernels/tf32.hpp"
 #include "kernels/triangle.hpp"
 #include "tests/common/catch.hpp"
 #include "tests/kernels/host_columns.hpp"
@@ -29,7 +29,7 @@ void check_update(Kernels& kernels) {
             typename Kernels::template Memory<T> device_l(kernels, l.values), device_u(kernels, u.values),
                 device_c(kernels, c.values);
             kernels(on_stream::update_trailing<T>, View<const T>(l.on(device_l.data()).column(0)),
-                    u.on(device_u.data()), c.on(device_c.data()), ProductPrecision::full);
+                    u.on(device_u.data()), c.on(device_c.data()), ProductPrecision::plain);
             for (Index j = 0; j < columns; ++j) {
                 reference::gemm<T>(T{-1}, l.column(0), u.column(j), T{1}, c.column(j));
             }
@@ -59,8 +59,8 @@ void check_update_in_tf32(Kernels& kernels) {
         }
         return distance(found, expected.values);
     };
-    const double of_tf32 = tolerance<float>(k) * basalt::tf32_roundoff / 0x1p-24;
-    CHECK(error_of(updated(basalt::ProductPrecision::full)) <= tolerance<float>(k));
+    const double of_tf32 = tolerance<float>(k) * roundoff_of(ProductPrecision::tf32) / 0x1p-24;
+    CHECK(error_of(updated(basalt::ProductPrecision::plain)) <= tolerance<float>(k));
     const double error = error_of(updated(basalt::ProductPrecision::tf32));
     CHECK(error <= of_tf32);
     CHECK(error > tolerance<float>(k));
@@ -112,7 +112,7 @@ void check_update_by_slices(Kernels& kernels) {
                                        sizeof(float)));
                 const View<float> l_view = l.on(device_l.data()).column(0), lt_view = lt.on(device_lt.data()).column(0);
                 kernels(on_stream::update_trailing<float>, l_view, u.on(device_u.data()), c.on(plain.data()),
-                        ProductPrecision::full);
+                        ProductPrecision::plain);
                 HostColumns<float> result = c;
                 result.values = plain.read();
                 const double usual = largest_error(result, c, l, u);
@@ -120,7 +120,7 @@ void check_update_by_slices(Kernels& kernels) {
                     typename Kernels::template Memory<float> by_slices(kernels, c.values);
                     kernels(on_stream::update_by_slices, View<const float>(left),
                             TileColumns<const float>(u.on(device_u.data())), c.on(by_slices.data()),
-                            static_cast<void*>(workspace.data()));
+                            ProductPrecision::split_bf16, static_cast<void*>(workspace.data()));
                     result.values = by_slices.read();
                     const double error = largest_error(result, c, l, u);
                     INFO(m << " x " << width << " x " << k << ", " << columns << " columns, scale " << scale << ": "
@@ -143,7 +143,7 @@ void check_transposed_product_by_slices(Kernels& kernels) {
             kernels, std::vector<float>(basalt::split_workspace(m, k, n) / sizeof(float)));
         kernels(on_stream::subtract_transposed_product_by_slices, View<const float>(a.on(device_a.data()).column(0)),
                 View<const float>(b.on(device_b.data()).column(0)), c.on(device_c.data()).column(0),
-                static_cast<void*>(workspace.data()));
+                ProductPrecision::split_bf16, static_cast<void*>(workspace.data()));
         for (Index i = 0; i < m; ++i) {
             for (Index j = 0; j < n; ++j) {
                 double sum = c.column(0)(i, j);

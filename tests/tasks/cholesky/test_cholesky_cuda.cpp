@@ -174,7 +174,7 @@ TEST_CASE("products by pieces keep the residual of single precision", "[cuda][la
         Runtime runtime(machine(gpus).config());
         for (const Triangle triangle : both_triangles) {
             CholeskyOptions options = on_gpus(FactorMode::gpu, 512);
-            options.split_products = true;
+            options.products = ProductPrecision::split_bf16;
             options.narrow_at_end = false;
             const Dense<float> a = spd_dense<float>(triangle, 2100, 6);
             check_cholesky(triangle, a, factor(runtime, triangle, a, {512, 1024}, options));

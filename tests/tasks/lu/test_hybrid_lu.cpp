@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "kernels/tf32.hpp"
 #include "tests/common/gate.hpp"
 #include "tests/common/mentions.hpp"
 #include "tests/common/shown.hpp"
@@ -224,7 +223,7 @@ TEST_CASE("repeated runs on GPUs give the same bits while the machine has other 
     for (const LuOptions& options : with_gpu_panels(hybrid(32), shape))
         check_repeated<double>(machine, shape, options, 4, 96);
     LuOptions tf32 = gpu_alone(32);
-    tf32.tf32 = true;
+    tf32.products = basalt::ProductPrecision::tf32;
     check_repeated<float>(machine, shape, tf32, 4, 96);
 }
 
@@ -244,9 +243,9 @@ TEST_CASE("in TF32 LU on GPUs is as accurate as that, and in full precision wher
     for (LuOptions options : {hybrid(32), gpu_alone(32)}) {
         INFO(name_of(options));
         const Factored<float> full = factor(runtime, a, shape, options);
-        options.tf32 = true;
+        options.products = basalt::ProductPrecision::tf32;
         const Factored<float> rounded = factor(runtime, a, shape, options);
-        constexpr double times_coarser = basalt::tf32_roundoff / 0x1p-24;
+        constexpr double times_coarser = roundoff_of(basalt::ProductPrecision::tf32) / 0x1p-24;
         const double ratio = factor_ratio(a, rounded.lu, rounded.pivots);
         CHECK(factor_ratio(a, full.lu, full.pivots) < 30);
         CHECK(ratio < 30 * times_coarser);

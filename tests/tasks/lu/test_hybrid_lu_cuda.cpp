@@ -6,7 +6,6 @@
 #include <set>
 #include <vector>
 
-#include "kernels/tf32.hpp"
 #include "tests/common/real_gpus.hpp"
 #include "tests/tasks/lu/hybrid_lu_cases.hpp"
 
@@ -139,7 +138,7 @@ TEST_CASE("200 runs on real GPUs give the same bits while the machine has other 
             check_repeated<double>(machine(gpus), shape, options, 30, 1000);
         }
         LuOptions tf32 = gpu_alone(128);
-        tf32.tf32 = true;
+        tf32.products = basalt::ProductPrecision::tf32;
         check_repeated<float>(machine(gpus), shape, tf32, 30, 1000);
     }
 }
@@ -152,12 +151,12 @@ TEST_CASE("in TF32 LU on real GPUs is as accurate as that, and in full precision
     for (LuOptions options : {hybrid(128), gpu_alone(128)}) {
         INFO(name_of(options));
         const Factored<float> full = factor(runtime, a, shape, options);
-        options.tf32 = true;
+        options.products = basalt::ProductPrecision::tf32;
         const Factored<float> rounded = factor(runtime, a, shape, options);
         const double ratio = factor_ratio(a, rounded.lu, rounded.pivots),
                      full_ratio = factor_ratio(a, full.lu, full.pivots);
         CHECK(full_ratio < 1);  // of TF32 it would be far above
-        CHECK(ratio < 30 * basalt::tf32_roundoff / 0x1p-24);
+        CHECK(ratio < 30 * roundoff_of(basalt::ProductPrecision::tf32) / 0x1p-24);
         CHECK(ratio > 10 * full_ratio);
         CHECK(largest_multiplier(rounded.lu) <= 1);
     }

@@ -20,14 +20,14 @@ TEST_CASE("options that a precision or a mode has not are refused by name") {
         return std::string("accepted");
     };
     LuOptions tf32 = gpu_alone(4);
-    tf32.tf32 = true;
-    CHECK(mentions(refusal(a, tf32), "LuOptions::tf32 for a matrix of double"));
+    tf32.products = basalt::ProductPrecision::tf32;
+    CHECK(mentions(refusal(a, tf32), "LuOptions::products below single precision for a matrix of double"));
     CHECK(refusal(b, tf32) == "accepted");
     tf32.mode = LuMode::automatic;
     CHECK(basalt::chosen_lu_mode(runtime.tuning(), tf32, 8, 8, 1) == LuMode::gpu);
     CHECK_THROWS_AS(basalt::chosen_lu_mode(runtime.tuning(), tf32, 8, 8, 0), UsageError);
     tf32.mode = LuMode::cpu;
-    CHECK(mentions(refusal(b, tf32), "LuOptions::tf32 in mode cpu"));
+    CHECK(mentions(refusal(b, tf32), "LuOptions::products in mode cpu"));
     LuOptions log = gpu_alone(4);
     log.panel_log = true;
     CHECK(mentions(refusal(b, log), "LuOptions::panel_log for a matrix of float"));

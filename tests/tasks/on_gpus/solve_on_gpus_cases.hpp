@@ -51,6 +51,7 @@ void check_solves_on_gpus(Runtime& runtime, FactorMode mode, const SolveShape& s
         Matrix<T> tiles = to_tiles(runtime, a, shape.tile);
         const LuFactors<T> lu = lu_factor(runtime, tiles, {.mode = mode});
         check(a, tiles, [&](Matrix<T>& x) { lu_solve(runtime, lu, x); });
+        lu_prepare_solves(runtime, lu);
         check(a, tiles, [&](Matrix<T>& x) { lu_solve(runtime, lu, x); });
     }
     for (const Triangle triangle : both_triangles) {

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+
+namespace basalt {
+
+/// How GPUs multiply matrices of floats in the trailing updates of a factorization. Sums are in single precision.
+/// Emulated GPUs round operands in the same way.
+enum class ProductPrecision : std::uint8_t {
+    plain,       ///< in single precision
+    split_bf16,  ///< large products on tensor cores; each number is the sum of three bf16 slices, 24 bits. As accurate
+                 ///< as plain products and up to 2.8 times as fast. If an operand is infinite, they may give NaN.
+    split_fp16,  ///< large products on tensor cores, half as many as by bf16 slices; each number is the sum of two fp16
+                 ///< slices. Numbers between 2^-14 and 65504 keep 22 bits, smaller ones a multiple of 2^-35. Larger
+                 ///< ones give NaN.
+    tf32,        ///< operands are rounded to 11 significant bits
+    bf16,        ///< operands of large products are rounded to 8 significant bits
+    fp16,        ///< operands of large products are rounded to 11 significant bits, or to a multiple of 2^-24 where
+                 ///< that is coarser. Numbers above 65504 become infinite.
+};
+
+/// Whether products are as accurate as those in single precision, whatever the scale of the numbers.
+constexpr bool is_single(ProductPrecision products) {
+    return products == ProductPrecision::plain || products == ProductPrecision::split_bf16;
+}
+
+constexpr const char* name_of(ProductPrecision products) {
+    constexpr const char* names[] = {"plain", "split-bf16", "split-fp16", "tf32", "bf16", "fp16"};
+    return names[static_cast<int>(products)];
+}
+
+/// Unit roundoff of operands in these products.
+constexpr double roundoff_of(ProductPrecision products) {
+    switch (products) {
+        case ProductPrecision::split_fp16: return 0x1p-22;
+        case ProductPrecision::tf32:
+        case ProductPrecision::fp16: return 0x1p-11;
+        case ProductPrecision::bf16: return 0x1p-8;
+        case ProductPrecision::plain:
+        case ProductPrecision::split_bf16: break;
+    }
+    return 0x1p-24;
+}
+
+}  // namespace basalt

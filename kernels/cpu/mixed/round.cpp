@@ -1,0 +1,82 @@
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cmath>
+
+#include "kernels/on_stream/implement.hpp"
+#include "kernels/on_stream/mixed.hpp"
+
+namespace basalt::on_stream {
+
+namespace {
+
+constexpr Index lanes = 8;  // sums and maxima that a loop keeps apart, so that it is compiled to vectors
+
+constexpr double larger(double x, double y) { return x < y ? y : x; }
+
+/// One row: returns its sum, and makes the maxima.
+struct MeasuredRow {
+    double sum;
+    double max;
+};
+MeasuredRow measure_row(const double* a, Index cols, double factor, const double* col_factors, double* col_max) {
+    std::array<double, lanes> sums{}, most{};
+    Index j = 0;
+    for (; j + lanes <= cols; j += lanes) {
+        for (std::size_t q = 0; q < lanes; ++q) {
+            const double magnitude = std::abs(a[j + static_cast<Index>(q)]);
+            const double scaled = magnitude * factor * col_factors[j + static_cast<Index>(q)];
+            sums[q] += magnitude;
+            most[q] = larger(most[q], scaled);
+            col_max[j + static_cast<Index>(q)] = larger(col_max[j + static_cast<Index>(q)], scaled);
+        }
+    }
+    MeasuredRow row{0, 0};
+    for (; j < cols; ++j) {
+        const double magnitude = std::abs(a[j]), scaled = magnitude * factor * col_factors[j];
+        row.sum += magnitude;
+        row.max = larger(row.max, scaled);
+        col_max[j] = larger(col_max[j], scaled);
+    }
+    for (std::size_t q = 0; q < lanes; ++q) {
+        row.sum += sums[q];
+        row.max = larger(row.max, most[q]);
+    }
+    return row;
+}
+
+}  // namespace
+
+void run_on_cpu(MeasureMagnitudes, View<const double> a, View<const double> row_factors, View<const double> col_factors,
+                View<double> row_sums, View<double> row_max, View<double> col_max) {
+    assert(a.col_stride() == 1 || a.cols() <= 1);
+    std::fill_n(col_max.data(), a.cols(), 0.0);
+    for (Index i = 0; i < a.rows(); ++i) {
+        const MeasuredRow row = measure_row(&a(i, 0), a.cols(), row_factors[i], col_factors.data(), col_max.data());
+        row_sums[i] = row.sum;
+        row_max[i] = row.max;
+    }
+}
+
+void run_on_cpu(RoundScaled, View<const double> a, View<const double> row_factors, View<const double> col_factors,
+                View<float> target) {
+    assert(target.rows() >= a.rows() && target.cols() >= a.cols());
+    for (Index i = 0; i < target.rows(); ++i) {
+        float* const to = &target(i, 0);
+        const Index cols = i < a.rows() ? a.cols() : 0;
+        if (cols > 0) {
+            const double* const from = &a(i, 0);
+            const double* const factors = col_factors.data();
+            const double factor = row_factors[i];
+            for (Index j = 0; j < cols; ++j) to[j] = static_cast<float>(from[j] * factor * factors[j]);
+        }
+        std::fill(to + cols, to + target.cols(), 0.0F);
+    }
+}
+
+template <>
+const MeasureMagnitudes::Cpu Code<MeasureMagnitudes>::cpu = cpu_code<MeasureMagnitudes>;
+template <>
+const RoundScaled::Cpu Code<RoundScaled>::cpu = cpu_code<RoundScaled>;
+
+}  // namespace basalt::on_stream

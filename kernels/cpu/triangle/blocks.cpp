@@ -1,0 +1,82 @@
+#include <algorithm>
+#include <cassert>
+
+#include "kernels/on_stream/implement.hpp"
+#include "kernels/on_stream/substitution.hpp"
+
+namespace basalt::on_stream {
+
+namespace {
+
+/// inverse = T^-1, column by column, with zeros on the other side.
+template <class T>
+void invert_block(Triangle triangle, Diagonal diagonal, View<const T> t, View<T> inverse) {
+    const Index n = t.rows();
+    for (Index j = 0; j < n; ++j) {
+        for (Index i = 0; i < n; ++i) inverse(i, j) = T{0};
+        const auto pivot = [&](Index i) { return diagonal == Diagonal::unit ? T{1} : t(i, i); };
+        inverse(j, j) = T{1} / pivot(j);
+        const Index steps = triangle == Triangle::lower ? n - 1 - j : j;
+        for (Index step = 1; step <= steps; ++step) {
+            const Index i = triangle == Triangle::lower ? j + step : j - step;
+            T sum = 0;
+            for (Index p = std::min(i, j); p <= std::max(i, j); ++p) {
+                if (p != i) sum += t(i, p) * inverse(p, j);
+            }
+            inverse(i, j) = -sum / pivot(i);
+        }
+    }
+}
+
+}  // namespace
+
+template <class T>
+void run_on_cpu(InvertDiagonalBlocks<T>, Triangle triangle, Diagonal diagonal, View<const T> t, View<T> inverses) {
+    assert(t.rows() == t.cols() && inverses.rows() == t.rows() && inverses.cols() == substituted_block);
+    for (Index first = 0; first < t.rows(); first += substituted_block) {
+        const Index order = std::min(substituted_block, t.rows() - first);
+        const View<T> rows = inverses.block(first, 0, order, substituted_block);
+        for (Index i = 0; i < order; ++i) std::fill_n(&rows(i, 0), substituted_block, T{0});
+        invert_block<T>(triangle, diagonal, t.block(first, first, order, order), rows.block(0, 0, order, order));
+    }
+}
+
+template <class T>
+void run_on_cpu(SubstituteByBlocks<T>, Triangle triangle, View<const T> a, Index square, View<const T> inverses,
+                View<T> x, View<T> solved) {
+    const Index n = a.cols(), blocks = (n + substituted_block - 1) / substituted_block;
+    assert(a.rows() == x.rows() && solved.rows() == n && solved.cols() == x.cols());
+    for (Index step = 0; step < blocks; ++step) {
+        const Index k = triangle == Triangle::lower ? step : blocks - 1 - step, first = k * substituted_block;
+        const Index order = std::min(substituted_block, n - first), top = square + first;
+        const Index begin = triangle == Triangle::lower ? top + order : 0;
+        const Index end = triangle == Triangle::lower ? a.rows() : top;
+        for (Index c = 0; c < x.cols(); ++c) {
+            for (Index i = 0; i < order; ++i) {
+                T sum = 0;
+                for (Index j = 0; j < order; ++j) sum += inverses(first + i, j) * x(top + j, c);
+                solved(first + i, c) = sum;
+            }
+            for (Index i = begin; i < end; ++i) {
+                T sum = 0;
+                for (Index j = 0; j < order; ++j) sum += a(i, first + j) * solved(first + j, c);
+                x(i, c) -= sum;
+            }
+        }
+    }
+    for (Index i = 0; i < n; ++i) {
+        for (Index c = 0; c < x.cols(); ++c) x(square + i, c) = solved(i, c);
+    }
+}
+
+template <>
+const InvertDiagonalBlocks<float>::Cpu Code<InvertDiagonalBlocks<float>>::cpu = cpu_code<InvertDiagonalBlocks<float>>;
+template <>
+const InvertDiagonalBlocks<double>::Cpu Code<InvertDiagonalBlocks<double>>::cpu =
+    cpu_code<InvertDiagonalBlocks<double>>;
+template <>
+const SubstituteByBlocks<float>::Cpu Code<SubstituteByBlocks<float>>::cpu = cpu_code<SubstituteByBlocks<float>>;
+template <>
+const SubstituteByBlocks<double>::Cpu Code<SubstituteByBlocks<double>>::cpu = cpu_code<SubstituteByBlocks<double>>;
+
+}  // namespace basalt::on_stream

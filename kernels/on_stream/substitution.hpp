@@ -1,0 +1,34 @@
+#pragma once
+
+#include <basalt/view.hpp>
+
+#include "kernels/on_stream/kernel.hpp"
+#include "kernels/triangle.hpp"
+
+/// Substitution for few right-hand sides by the inverses of small blocks on a triangle's diagonal. All arguments lie in
+/// the device's memory and are row-major. For float and double.
+namespace basalt::on_stream {
+
+/// Order of the blocks; the last one of a triangle may be smaller.
+inline constexpr Index substituted_block = 128;
+
+template <class T>
+struct InvertDiagonalBlocks
+    : Kernel<InvertDiagonalBlocks<T>, void(Triangle triangle, Diagonal diagonal, View<const T> t, View<T> inverses)> {};
+/// inverses = those of the blocks on the diagonal of the named triangle of `t` (n x n), one below the other: n x
+/// substituted_block, with zeros on the other side of their diagonals and right of a smaller block. The other side of
+/// `t`, and the diagonal if it is unit, are not read. A zero on the diagonal gives infinite elements.
+template <class T>
+inline constexpr InvertDiagonalBlocks<T> invert_diagonal_blocks{};
+
+template <class T>
+struct SubstituteByBlocks : Kernel<SubstituteByBlocks<T>, void(Triangle triangle, View<const T> a, Index square,
+                                                               View<const T> inverses, View<T> x, View<T> solved)> {};
+/// A tile column's part of X := T^-1 X. Rows [square, square + n) of `a` (m x n) are the square of the triangle T,
+/// whose inverses invert_diagonal_blocks() made; the rows below (lower) or above it (upper) are the rest of the tile
+/// column. `x` has m rows: those of the square become the solution y, and from the others a y is subtracted. `solved`
+/// (n x x.cols()) is a workspace. One launch for each block: it multiplies by the inverse and updates what is left.
+template <class T>
+inline constexpr SubstituteByBlocks<T> substitute_by_blocks{};
+
+}  // namespace basalt::on_stream

@@ -1,0 +1,89 @@
+// Classic iterative refinement, and the choice between it and GMRES.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "tasks/mixed/system.hpp"
+#include "tiles/norms.hpp"
+
+namespace basalt::detail {
+
+namespace {
+
+/// The largest ratio of the norms of two sets of vectors.
+double largest_ratio(const Vectors& above, const Vectors& below) {
+    double ratio = 0;
+    for (Index c = 0; c < above.k(); ++c) {
+        const double norm = above.norm(c);
+        if (norm != 0) ratio = max_or_nan(ratio, norm / below.norm(c));
+    }
+    return ratio;
+}
+
+/// Corrections that are still needed, each of which multiplies the excess by `rate`; infinite where it does not shrink.
+double corrections_left(double excess, double rate) {
+    if (!(rate < 1)) return std::numeric_limits<double>::infinity();
+    return rate > 0 ? std::max(0.0, std::log(excess) / -std::log(rate)) : 1;
+}
+
+}  // namespace
+
+void MixedSystem::measure() {
+    residual = b;
+    product.subtract(x, residual);
+}
+
+double MixedSystem::excess(Index c) const {
+    constexpr double epsilon = 0x1p-53;
+    const double accepted = tolerance * std::sqrt(static_cast<double>(b.n())) * epsilon * norm * x.norm(c);
+    const double size = residual.norm(c);
+    return size == 0 && std::isfinite(accepted) ? 0 : size / accepted;
+}
+
+double MixedSystem::worst_excess() const {
+    double worst = 0;
+    for (Index c = 0; c < b.k(); ++c) worst = max_or_nan(worst, excess(c));
+    return worst;
+}
+
+double MixedSystem::backward_error() const {
+    double worst = 0;
+    for (Index c = 0; c < b.k(); ++c) {
+        const double size = residual.norm(c);
+        if (size != 0) worst = max_or_nan(worst, size / (norm * x.norm(c) + b.norm(c)));
+    }
+    return worst;
+}
+
+MixedOutcome refine(MixedSystem& system, Refinement wanted, Refinement& used, int& made) {
+    constexpr double quick = 5;  // corrections: with more of them GMRES takes fewer steps
+    used = wanted == Refinement::gmres ? Refinement::gmres : Refinement::classic;
+    Vectors correction(system.b.n(), system.b.k());
+    double rate = 0;
+    for (made = 0;; ++made) {
+        system.measure();
+        const double excess = system.worst_excess();
+        if (excess <= 1) return MixedOutcome::refined;
+        if (!std::isfinite(excess)) return MixedOutcome::breakdown;
+        if (made == system.limit) return MixedOutcome::iteration_limit;
+        if (used == Refinement::gmres) return refine_by_gmres(system, nullptr, made);
+        const Vectors before = correction;
+        system.factors.solve(system.residual, correction);
+        rate = largest_ratio(correction, made == 0 ? system.x : before);
+        const double left = corrections_left(excess, rate);
+        if (!std::isfinite(rate)) return MixedOutcome::breakdown;
+        // factors in single precision without any correct digit seldom help GMRES, and falling back soon is cheaper
+        if (wanted == Refinement::automatic && made == 0 && rate >= 1 && !system.coarse)
+            return MixedOutcome::stagnation;
+        if (wanted == Refinement::automatic && left > quick) {
+            used = Refinement::gmres;
+            return refine_by_gmres(system, &correction, made);
+        }
+        if (left > system.limit - made) return MixedOutcome::stagnation;
+        for (Index i = 0; i < system.b.n(); ++i) {
+            for (Index c = 0; c < system.b.k(); ++c) system.x(i, c) += correction(i, c);
+        }
+    }
+}
+
+}  // namespace basalt::detail

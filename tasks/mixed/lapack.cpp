@@ -1,0 +1,119 @@
+// dsgesv and dsposv on the user's arrays.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "basalt/mixed.hpp"
+#include "tasks/choices/require.hpp"
+#include "tasks/mixed/solve.hpp"
+
+namespace basalt {
+
+namespace {
+
+using detail::require;
+
+void require_size(const char* call, const char* name, Index size) {
+    require(size >= 0, std::string(call) + ": " + name + " = " + std::to_string(size) + "; allowed is at least 0");
+}
+
+void require_columns(const char* call, const char* name, Index n, Index ld, const void* array, bool empty) {
+    const Index least = std::max<Index>(1, n);
+    require(ld >= least, std::string(call) + ": ld" + name + " = " + std::to_string(ld) + "; allowed is at least " +
+                             std::to_string(least));
+    require(array != nullptr || empty, std::string(call) + ": the array " + name + " is missing (null)");
+}
+
+/// The tiles of A, and where its array is converted.
+struct Conversion {
+    TileShape tile;
+    Place place;
+};
+
+Conversion conversion_for(const Runtime& runtime, const MixedOptions& options, Index n) {
+    const FactorProblem problem{.m = n, .n = n, .precision = 's'};
+    FactorMode mode = options.mode;
+    if (mode == FactorMode::automatic) {
+        LuOptions lu = options.lu;
+        lu.products = options.products.value_or(ProductPrecision::split_bf16);
+        mode = choose_lu_mode(runtime, lu, problem).mode;
+    }
+    if (mode == FactorMode::cpu) return {default_lu_tile(runtime.tuning(), n, n, 0), Place::cpu()};
+    const TileShape usual = default_lu_tile(runtime.tuning(), n, n, runtime.gpus());
+    return {fitting_tile(runtime, usual, n, n, sizeof(double)), Place::any()};
+}
+
+/// B and X in tiles like those of A.
+class RightHandSides {
+  public:
+    RightHandSides(Runtime& runtime, Index n, Index nrhs, TileShape tile)
+        : rt_(runtime),
+          b_(runtime, n, nrhs, {tile.height, std::clamp<Index>(nrhs, 1, tile.width)}, "B"),
+          x_(runtime, n, nrhs, b_.tile_shape(), "X") {}
+
+    MixedResult solve(Matrix<double>& a, View<const double> b, const MixedOptions& options, LuFactors<double>& lu) {
+        b_.load(b);
+        return detail::solve_mixed(rt_, a, b_, x_, options, lu);
+    }
+    void store(View<double> x) { x_.store(x); }
+
+  private:
+    Runtime& rt_;
+    Matrix<double> b_, x_;
+};
+
+}  // namespace
+
+MixedResult dsgesv(Runtime& runtime, Index n, Index nrhs, double* a, Index lda, Index* ipiv, const double* b, Index ldb,
+                   double* x, Index ldx, const MixedOptions& options) {
+    require_size("dsgesv", "n", n);
+    require_size("dsgesv", "nrhs", nrhs);
+    require_columns("dsgesv", "a", n, lda, a, n == 0);
+    require_columns("dsgesv", "b", n, ldb, b, n == 0 || nrhs == 0);
+    require_columns("dsgesv", "x", n, ldx, x, n == 0 || nrhs == 0);
+    MixedOptions of_lapack = options;
+    of_lapack.method = MixedMethod::lu;
+    of_lapack.fallback = Fallback::in_place;
+    const auto [tile, place] = conversion_for(runtime, of_lapack, n);
+    Matrix<double> matrix(runtime, n, n, tile, "A");
+    matrix.load(View<const double>::column_major(a, n, n, lda), place);
+    RightHandSides sides(runtime, n, nrhs, tile);
+    LuFactors<double> lu;
+    const MixedResult result = sides.solve(matrix, View<const double>::column_major(b, n, nrhs, ldb), of_lapack, lu);
+    if (result.info == 0) sides.store(View<double>::column_major(x, n, nrhs, ldx));
+    if (result.fell_back()) {
+        matrix.store(View<double>::column_major(a, n, n, lda), place);
+        const std::vector<Index> pivots = lu.pivots();
+        if (ipiv != nullptr) std::copy(pivots.begin(), pivots.end(), ipiv);
+    }
+    runtime.wait();
+    return result;
+}
+
+MixedResult dsposv(Runtime& runtime, Triangle triangle, Index n, Index nrhs, double* a, Index lda, const double* b,
+                   Index ldb, double* x, Index ldx, const MixedOptions& options) {
+    require_size("dsposv", "n", n);
+    require_size("dsposv", "nrhs", nrhs);
+    require_columns("dsposv", "a", n, lda, a, n == 0);
+    require_columns("dsposv", "b", n, ldb, b, n == 0 || nrhs == 0);
+    require_columns("dsposv", "x", n, ldx, x, n == 0 || nrhs == 0);
+    MixedOptions of_lapack = options;
+    of_lapack.method = MixedMethod::cholesky;
+    of_lapack.fallback = Fallback::in_place;
+    const auto [tile, place] = conversion_for(runtime, of_lapack, n);
+    // the upper triangle of a column-major array is the lower one of the row-major array with the same elements
+    const View<double> array =
+        triangle == Triangle::lower ? View<double>::column_major(a, n, n, lda) : View<double>::row_major(a, n, n, lda);
+    Matrix<double> matrix(runtime, n, n, tile, "A");
+    matrix.load_triangle(Triangle::lower, array, place);
+    detail::mirror_lower_triangle(matrix, !place.is_cpu());
+    RightHandSides sides(runtime, n, nrhs, tile);
+    LuFactors<double> none;
+    const MixedResult result = sides.solve(matrix, View<const double>::column_major(b, n, nrhs, ldb), of_lapack, none);
+    if (result.info == 0) sides.store(View<double>::column_major(x, n, nrhs, ldx));
+    if (result.fell_back()) matrix.store_triangle(Triangle::lower, array, place);
+    runtime.wait();
+    return result;
+}
+
+}  // namespace basalt

@@ -1,0 +1,230 @@
+#include "tasks/mixed/lowered.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/on_stream/mixed.hpp"
+#include "runtime/engine/runtime_access.hpp"
+#include "runtime/storage/matrix_storage.hpp"
+#include "tasks/mixed/scaling.hpp"
+
+namespace basalt::detail {
+
+namespace {
+
+constexpr Index elements_a_window = Index{1} << 15;  // 256 KB: measured and rounded while it is in the cache
+
+/// Elements up to this magnitude, and no largest one below its inverse, need no scaling: products are far from the
+/// limits of the format.
+double largest_without_scaling(ProductPrecision products) {
+    const bool half = products == ProductPrecision::fp16 || products == ProductPrecision::split_fp16;
+    return half ? 0x1p4 : 0x1p30;
+}
+
+TileGrid lowered_grid(const DoubleColumns& a, const Vectors* augmented) {
+    const Index n = a.order();
+    return {n, n + (augmented != nullptr ? augmented->k() : 0), a.grid().shape()};
+}
+
+}  // namespace
+
+LoweredMatrix::LoweredMatrix(Runtime& runtime, const DoubleColumns& a, const MixedOptions& options,
+                             ProductPrecision products, FactorMode mode, const Vectors* augmented)
+    : rt_(runtime),
+      a_(a),
+      method_(options.method),
+      on_gpus_(mode != FactorMode::cpu),
+      largest_(largest_without_scaling(products)) {
+    const TileGrid grid = lowered_grid(a, augmented);
+    low_ = Matrix<float>(runtime, grid.rows(), grid.cols(), grid.shape(), "A in single precision");
+    const auto n = static_cast<std::size_t>(a.order());
+    factors_ = {std::vector<double>(n, 1.0), std::vector<double>(n, 1.0)};
+    Magnitudes found;
+    pass(Passes::both, &found);
+    norm_ = n == 0 ? 0 : *std::max_element(found.row_sums.begin(), found.row_sums.end());
+    for (const double sum : found.row_sums) finite_ = finite_ && std::isfinite(sum);
+    if (!finite_) return;
+    const double most = n == 0 ? 1 : *std::max_element(found.row_max.begin(), found.row_max.end());
+    const bool in_range = most == 0 || (most <= largest_ && most >= 1 / largest_);
+    if (!in_range || !are_alike(found.row_max) || !are_alike(found.col_max)) {
+        equilibrate(found);
+        pass(Passes::round, nullptr);
+    }
+    if (augmented != nullptr) add_right_hand_sides(*augmented);
+}
+
+/// LU: rows, then columns, as LAPACK's geequb does. Cholesky: rows and columns alike, by the roots of the rows' largest
+/// elements, until all of these are near 1 (Ruiz, "A scaling algorithm to equilibrate both rows and columns norms in
+/// matrices", RAL-TR-2001-034).
+void LoweredMatrix::equilibrate(Magnitudes& found) {
+    const std::size_t n = found.row_max.size();
+    if (method_ == MixedMethod::cholesky) {
+        constexpr int most_rounds = 12;  // each halves the exponents that are left
+        for (int round = 0; round < most_rounds; ++round) {
+            bool changed = false;
+            for (std::size_t i = 0; i < n; ++i) {
+                const double factor = power_to_root_of_one(found.row_max[i]);
+                changed = changed || factor != 1;
+                factors_.rows[i] = power_to_one(1 / (factors_.rows[i] * factor));
+                factors_.cols[i] = factors_.rows[i];
+            }
+            if (!changed) return;
+            pass(Passes::measure, &found);
+        }
+        return;
+    }
+    for (std::size_t i = 0; i < n; ++i) factors_.rows[i] = power_to_one(found.row_max[i]);
+    pass(Passes::measure, &found);
+    for (std::size_t j = 0; j < n; ++j) factors_.cols[j] = power_to_one(found.col_max[j]);
+}
+
+Index LoweredMatrix::window_rows() const {
+    const TileGrid& grid = low_.share_storage()->grid();
+    return on_gpus_ ? std::max<Index>(grid.padded_rows(), 1)
+                    : std::max<Index>(8, elements_a_window / grid.shape().width);
+}
+
+Index LoweredMatrix::windows() const {
+    const TileGrid& grid = low_.share_storage()->grid();
+    return (grid.padded_rows() + window_rows() - 1) / window_rows();
+}
+
+void LoweredMatrix::pass(Passes passes, Magnitudes* found) {
+    const Index n = a_.order(), width = a_.grid().shape().width;
+    if (n == 0) {
+        if (found != nullptr) *found = {};
+        return;
+    }
+    device_factors_ = Array<double>(rt_, 2 * n, "scaling factors");
+    double* const factors = device_factors_.host_overwrite().data();
+    std::copy(factors_.rows.begin(), factors_.rows.end(), factors);
+    std::copy(factors_.cols.begin(), factors_.cols.end(), factors + n);
+    std::vector<Array<double>> measured;
+    for (Index j = 0; j < a_.grid().tile_cols(); ++j) {
+        const bool measures = passes != Passes::round;
+        measured.emplace_back(rt_, measures ? 2 * n + windows() * width : 1, "magnitudes");
+        for (Index begin = 0; begin < low_.share_storage()->grid().padded_rows(); begin += window_rows()) {
+            submit_window(passes, j, begin, std::min(begin + window_rows(), low_.share_storage()->grid().padded_rows()),
+                          measured.back());
+        }
+    }
+    if (found != nullptr) collect(measured, *found);
+    rt_.wait();
+}
+
+/// The accesses are, as far as there are any: A, the rounded matrix, the factors, and the three parts of the
+/// magnitudes.
+void LoweredMatrix::submit_window(Passes passes, Index j, Index begin, Index end, const Array<double>& measured) {
+    const Index n = a_.order(), width = a_.grid().shape().width, cols = a_.grid().tile_width(j);
+    const Index true_end = std::clamp(end, begin, n), window = begin / window_rows();
+    const bool measures = passes != Passes::round && true_end > begin, rounds = passes != Passes::measure;
+    if (!measures && !rounds) return;
+    if (begin >= n && !rounds) return;
+    AccessList data;
+    if (begin < n) a_.add_to(data, j, begin, true_end);
+    const std::size_t others = data.records().size();
+    data.read(device_factors_.region());
+    if (rounds) data.write(low_.block(j, begin, end, 0, width));
+    const std::size_t parts = data.records().size();
+    if (measures) {
+        const Index maxima = 2 * n + window * width;
+        data.write(measured.rows(begin, true_end)).write(measured.rows(n + begin, n + true_end));
+        data.write(measured.rows(maxima, maxima + cols));
+    }
+    const auto work = [=](const auto& on, const View<const double>& a, const Addresses& at) {
+        const auto* const factors = static_cast<const double*>(at[others]);
+        const View<const double> row_factors(factors + begin, a.rows());
+        const View<const double> col_factors(factors + n + j * width, cols);
+        const auto part = [&](std::size_t i, Index size) {
+            return View<double>(static_cast<double*>(at[parts + i]), size);
+        };
+        if (measures) {
+            on(on_stream::measure_magnitudes, a, row_factors, col_factors, part(0, a.rows()), part(1, a.rows()),
+               part(2, cols));
+        }
+        if (rounds) {
+            on(on_stream::round_scaled, a, row_factors, col_factors,
+               View<float>::row_major(static_cast<float*>(at[others + 1]), end - begin, width, width));
+        }
+    };
+    const TaskOptions options{.name = "round",
+                              .tile = {static_cast<int>(window), static_cast<int>(j)},
+                              .place = on_gpus_ ? low_.dealt_to(j) : Place::cpu()};
+    if (on_gpus_) {
+        rt_.submit(options, data, on_any_device([this, j, work](Stream stream, const Addresses& at) {
+                       work([&](auto kernel, const auto&... arguments) { kernel(stream, arguments...); },
+                            a_.on_gpu(stream, at.data(), j), at);
+                   }));
+        return;
+    }
+    rt_.submit(options, data, [this, j, begin, true_end, work](const Addresses& at) {
+        std::vector<double> memory;
+        const View<const double> a =
+            true_end > begin ? a_.on_cores(at.data(), j, begin, true_end, memory) : View<const double>();
+        work([&](auto kernel, const auto&... arguments) { kernel.on_cpu(arguments...); }, a, at);
+    });
+}
+
+void LoweredMatrix::collect(const std::vector<Array<double>>& measured, Magnitudes& found) const {
+    const Index n = a_.order(), width = a_.grid().shape().width;
+    const auto order = static_cast<std::size_t>(n);
+    found = {std::vector<double>(order), std::vector<double>(order), std::vector<double>(order)};
+    const Index windows = (n + window_rows() - 1) / window_rows();
+    for (Index j = 0; j < a_.grid().tile_cols(); ++j) {
+        const double* const part = measured[static_cast<std::size_t>(j)].host_view().data();
+        for (std::size_t i = 0; i < order; ++i) {
+            found.row_sums[i] += part[i];
+            found.row_max[i] = std::max(found.row_max[i], part[order + i]);
+        }
+        for (Index window = 0; window < windows; ++window) {
+            const double* const maxima = part + 2 * n + window * width;
+            for (Index c = 0; c < a_.grid().tile_width(j); ++c) {
+                double& most = found.col_max[static_cast<std::size_t>(a_.grid().first_col(j) + c)];
+                most = std::max(most, maxima[c]);
+            }
+        }
+    }
+}
+
+/// The last tile columns get those of B, scaled, behind those of A.
+void LoweredMatrix::add_right_hand_sides(const Vectors& b) {
+    const TileGrid& grid = low_.share_storage()->grid();
+    for (Index c = 0; c < b.k(); ++c) {
+        double largest = 0;
+        for (Index i = 0; i < b.n(); ++i) {
+            largest = std::max(largest, std::abs(b(i, c) * factors_.rows[static_cast<std::size_t>(i)]));
+        }
+        augmented_scales_.push_back(power_to_one(largest));
+        const Index column = a_.order() + c, j = grid.tile_col_of(column), at = column - grid.first_col(j);
+        Array<double> values(rt_, b.n(), "right-hand side");
+        double* const to = values.host_overwrite().data();
+        for (Index i = 0; i < b.n(); ++i) {
+            to[i] = b(i, c) * factors_.rows[static_cast<std::size_t>(i)] * augmented_scales_.back();
+        }
+        Array<double> ones(rt_, b.n() + 1, "ones");
+        std::fill_n(ones.host_overwrite().data(), b.n() + 1, 1.0);
+        const auto round = [n = b.n()](const auto& on, View<const double> from, View<const double> one,
+                                       View<float> target) {
+            on(on_stream::round_scaled, View<const double>::row_major(from.data(), n, 1, 1), one.block(0, 0, n, 1),
+               one.block(n, 0, 1, 1), target);
+        };
+        const auto target = low_.block(j, 0, b.n(), at, at + 1);
+        if (on_gpus_) {
+            rt_.submit({.name = "round b", .place = low_.dealt_to(j)}, read(values), read(ones), readwrite(target),
+                       on_any_device([round](Stream stream, View<const double> from, View<const double> one,
+                                             View<float> to_column) {
+                           round([&](auto kernel, const auto&... arguments) { kernel(stream, arguments...); }, from,
+                                 one, to_column);
+                       }));
+        } else {
+            rt_.submit({.name = "round b", .place = Place::cpu()}, read(values), read(ones), readwrite(target),
+                       [round](View<const double> from, View<const double> one, View<float> to_column) {
+                           round([&](auto kernel, const auto&... arguments) { kernel.on_cpu(arguments...); }, from, one,
+                                 to_column);
+                       });
+        }
+    }
+    rt_.wait();
+}
+
+}  // namespace basalt::detail

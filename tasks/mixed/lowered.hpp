@@ -1,0 +1,69 @@
+#pragma once
+
+#include <vector>
+
+#include "basalt/mixed.hpp"
+#include "tasks/mixed/double_columns.hpp"
+#include "tasks/mixed/vectors.hpp"
+
+namespace basalt::detail {
+
+/// What measuring A found.
+struct Magnitudes {
+    std::vector<double> row_sums;  ///< of A as it is
+    std::vector<double> row_max;   ///< of A scaled by the factors
+    std::vector<double> col_max;
+};
+
+/// Powers of two by which rows and columns are multiplied.
+struct ScalingFactors {
+    std::vector<double> rows;
+    std::vector<double> cols;
+};
+
+/// A, scaled and rounded to single precision: the matrix that is factored. Behind its columns it may have those of B.
+class LoweredMatrix {
+  public:
+    /// Submits and awaits everything. `on_gpus`: where tile columns are dealt to GPUs, and rounded there. `augmented`:
+    /// right-hand sides that become further columns, or nullptr.
+    LoweredMatrix(Runtime& runtime, const DoubleColumns& a, const MixedOptions& options, ProductPrecision products,
+                  FactorMode mode, const Vectors* augmented);
+
+    /// Whether all elements of A and the norm of A are finite. Otherwise the matrix is not made.
+    bool is_finite() const { return finite_; }
+    /// ||A||_oo
+    double norm() const { return norm_; }
+    const ScalingFactors& factors() const { return factors_; }
+    Matrix<float>& matrix() { return low_; }
+    bool is_augmented() const { return low_.cols() > low_.rows(); }
+    bool on_gpus() const { return on_gpus_; }
+    /// Each right-hand side is scaled by a power of two, after the rows' factors, so that its largest element is
+    /// near 1.
+    const std::vector<double>& augmented_scales() const { return augmented_scales_; }
+
+  private:
+    enum class Passes { measure, round, both };
+
+    /// Reads A once. `found` gets the magnitudes if they are measured.
+    void pass(Passes passes, Magnitudes* found);
+    void submit_window(Passes passes, Index j, Index begin, Index end, const Array<double>& measured);
+    void collect(const std::vector<Array<double>>& measured, Magnitudes& found) const;
+    void equilibrate(Magnitudes& found);
+    void add_right_hand_sides(const Vectors& b);
+    Index window_rows() const;
+    Index windows() const;
+
+    Runtime& rt_;
+    const DoubleColumns& a_;
+    const MixedMethod method_;
+    const bool on_gpus_;
+    const double largest_;  ///< magnitude that needs no scaling
+    Matrix<float> low_;
+    ScalingFactors factors_;
+    Array<double> device_factors_;  ///< those of rows, then those of columns
+    std::vector<double> augmented_scales_;
+    bool finite_ = true;
+    double norm_ = 0;
+};
+
+}  // namespace basalt::detail

@@ -1,0 +1,156 @@
+#pragma once
+
+// Kernels of mixed precision against plain loops, as in updates.hpp.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "kernels/on_stream/mixed.hpp"
+#include "kernels/on_stream/substitution.hpp"
+#include "kernels/split_product.hpp"
+#include "tests/common/catch.hpp"
+#include "tests/kernels/cases/updates.hpp"
+#include "tests/kernels/host_columns.hpp"
+
+namespace basalt_tests {
+
+using namespace basalt;
+
+template <class Kernels>
+void check_measured_magnitudes(Kernels& kernels) {
+    for (const auto& [m, n] : {std::array<Index, 2>{1, 1}, {5, 3}, {33, 40}, {300, 130}, {70, 2100}}) {
+        HostColumns<double> a(1, m, n, 4), rows(1, m, 1, 5), cols(1, n, 1, 6);
+        typename Kernels::template Memory<double> on_a(kernels, a.values);
+        const auto vector = [&](Index size) {
+            return typename Kernels::template Memory<double>(kernels,
+                                                             std::vector<double>(static_cast<std::size_t>(size), -1));
+        };
+        auto sums = vector(m), row_max = vector(m), col_max = vector(n);
+        for (double& x : rows.values) x = std::abs(x);
+        for (double& x : cols.values) x = std::abs(x);
+        typename Kernels::template Memory<double> row_factors(kernels, rows.values), col_factors(kernels, cols.values);
+        kernels(on_stream::measure_magnitudes, View<const double>(a.on(on_a.data()).column(0)),
+                View<const double>(row_factors.data(), m), View<const double>(col_factors.data(), n),
+                View<double>(sums.data(), m), View<double>(row_max.data(), m), View<double>(col_max.data(), n));
+        const auto found_sums = sums.read(), found_rows = row_max.read(), found_cols = col_max.read();
+        std::vector<double> largest(static_cast<std::size_t>(n));
+        for (Index i = 0; i < m; ++i) {
+            double sum = 0, most = 0;
+            for (Index j = 0; j < n; ++j) {
+                const double magnitude = std::abs(a.column(0)(i, j));
+                const double scaled =
+                    magnitude * rows.values[static_cast<std::size_t>(i)] * cols.values[static_cast<std::size_t>(j)];
+                sum += magnitude;
+                most = std::max(most, scaled);
+                largest[static_cast<std::size_t>(j)] = std::max(largest[static_cast<std::size_t>(j)], scaled);
+            }
+            REQUIRE(std::abs(found_sums[static_cast<std::size_t>(i)] - sum) <= 1e-12 * sum);
+            REQUIRE(found_rows[static_cast<std::size_t>(i)] == most);
+        }
+        REQUIRE(found_cols == largest);
+    }
+}
+
+template <class Kernels>
+void check_rounding(Kernels& kernels) {
+    for (const auto& [m, n, rows, cols] :
+         {std::array<Index, 4>{0, 0, 3, 2}, {1, 1, 1, 1}, {30, 20, 32, 33}, {200, 130, 200, 130}}) {
+        HostColumns<double> a(1, std::max<Index>(m, 1), std::max<Index>(n, 1), 7);
+        HostColumns<float> target(1, rows, cols, 8);
+        std::vector<double> row_factors(static_cast<std::size_t>(rows)), col_factors(static_cast<std::size_t>(cols));
+        for (Index i = 0; i < rows; ++i)
+            row_factors[static_cast<std::size_t>(i)] = std::ldexp(1.0, static_cast<int>(i % 7) - 3);
+        for (Index j = 0; j < cols; ++j)
+            col_factors[static_cast<std::size_t>(j)] = std::ldexp(1.0, static_cast<int>(j % 5) - 2);
+        typename Kernels::template Memory<double> on_a(kernels, a.values), on_rows(kernels, row_factors),
+            on_cols(kernels, col_factors);
+        typename Kernels::template Memory<float> on_target(kernels, target.values);
+        kernels(on_stream::round_scaled, View<const double>(a.on(on_a.data()).column(0).block(0, 0, m, n)),
+                View<const double>(on_rows.data(), m), View<const double>(on_cols.data(), n),
+                target.on(on_target.data()).column(0));
+        for (Index i = 0; i < rows; ++i) {
+            for (Index j = 0; j < cols; ++j) {
+                target.column(0)(i, j) =
+                    i < m && j < n ? static_cast<float>(a.column(0)(i, j) * row_factors[static_cast<std::size_t>(i)] *
+                                                        col_factors[static_cast<std::size_t>(j)])
+                                   : 0.0F;
+            }
+        }
+        REQUIRE(on_target.read() == target.values);
+    }
+}
+
+/// Products with one or two slices: as accurate as their operands, and exact sums of rounded ones.
+template <class Kernels>
+void check_rounded_products(Kernels& kernels) {
+    const Index columns = 2, m = 64, k = 192, width = 40;
+    HostColumns<float> l(1, m, k, 1), u(columns, k, width, 2), c(columns, m, width, 3);
+    typename Kernels::template Memory<float> device_l(kernels, l.values), device_u(kernels, u.values);
+    typename Kernels::template Memory<float> workspace(
+        kernels, std::vector<float>(split_workspace(m, k, columns * width) / sizeof(float)));
+    double before = 0;
+    for (const ProductPrecision products :
+         {ProductPrecision::split_fp16, ProductPrecision::fp16, ProductPrecision::bf16}) {
+        typename Kernels::template Memory<float> device_c(kernels, c.values);
+        kernels(on_stream::update_by_slices, View<const float>(l.on(device_l.data()).column(0)),
+                TileColumns<const float>(u.on(device_u.data())), c.on(device_c.data()), products,
+                static_cast<void*>(workspace.data()));
+        HostColumns<float> result = c;
+        result.values = device_c.read();
+        const double error = largest_error(result, c, l, u);
+        INFO(name_of(products) << ": " << error);
+        CHECK(error <= static_cast<double>(k) / 2 * roundoff_of(products));
+        CHECK(error > before);
+        before = error;
+    }
+}
+
+template <class T, class Kernels>
+void check_substitution_by_blocks(Kernels& kernels) {
+    for (const auto& [n, others, r] :
+         {std::array<Index, 3>{1, 0, 1}, {5, 3, 2}, {128, 10, 1}, {130, 0, 1}, {300, 700, 3}}) {
+        for (const Triangle triangle : {Triangle::lower, Triangle::upper}) {
+            const bool lower = triangle == Triangle::lower;
+            const Index m = n + others, square = lower ? 0 : others;
+            HostColumns<T> a(1, m, n, 9, 4), x(1, m, r, 10);
+            for (Index i = 0; i < n; ++i) {
+                for (Index j = 0; j < n; ++j) {
+                    T& element = a.column(0)(square + i, j);
+                    const bool other_side = lower ? j > i : j < i;
+                    if (i == j) element = lower ? std::numeric_limits<T>::quiet_NaN() : 2 + element;
+                    if (i != j)
+                        element = other_side ? std::numeric_limits<T>::quiet_NaN() : element / static_cast<T>(n);
+                }
+            }
+            HostColumns<T> expected = x;
+            for (Index c = 0; c < r; ++c) {
+                for (Index step = 0; step < n; ++step) {
+                    const Index i = lower ? step : n - 1 - step;
+                    T& value = expected.column(0)(square + i, c);
+                    if (!lower) value /= a.column(0)(square + i, i);
+                    for (Index p = 0; p < m; ++p) {
+                        const bool after = lower ? p > square + i : p < square + i;
+                        if (after) expected.column(0)(p, c) -= a.column(0)(p, i) * value;
+                    }
+                }
+            }
+            typename Kernels::template Memory<T> on_a(kernels, a.values), on_x(kernels, x.values),
+                inverses(kernels, std::vector<T>(static_cast<std::size_t>(n * on_stream::substituted_block))),
+                solved(kernels, std::vector<T>(static_cast<std::size_t>(n * r)));
+            const View<T> on_device = a.on(on_a.data()).column(0);
+            const auto blocks =
+                View<T>::row_major(inverses.data(), n, on_stream::substituted_block, on_stream::substituted_block);
+            kernels(on_stream::invert_diagonal_blocks<T>, triangle, lower ? Diagonal::unit : Diagonal::stored,
+                    View<const T>(on_device.block(square, 0, n, n)), blocks);
+            kernels(on_stream::substitute_by_blocks<T>, triangle, View<const T>(on_device), square,
+                    View<const T>(blocks), x.on(on_x.data()).column(0), View<T>::row_major(solved.data(), n, r, r));
+            INFO(n << " + " << others << " rows, " << r << " vectors, " << (lower ? "lower" : "upper"));
+            REQUIRE(distance(on_x.read(), expected.values) <= 8 * tolerance<T>(m));
+        }
+    }
+}
+
+}  // namespace basalt_tests

@@ -1,0 +1,130 @@
+#pragma once
+
+// Systems for mixed precision: given condition numbers, scalings and singular matrices; and the check of an answer.
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include <basalt/basalt.hpp>
+
+#include "tests/common/catch.hpp"
+#include "tests/tasks/lu/lu_layouts.hpp"
+
+namespace basalt_tests {
+
+using namespace basalt;
+
+/// A := (I - 2 v v^T) A for a random unit vector v.
+inline void reflect_rows(Dense<double>& a, std::mt19937& random) {
+    std::normal_distribution<double> normal;
+    std::vector<double> v(static_cast<std::size_t>(a.m));
+    double square = 0;
+    for (double& x : v) {
+        x = normal(random);
+        square += x * x;
+    }
+    for (Index j = 0; j < a.n; ++j) {
+        double sum = 0;
+        for (Index i = 0; i < a.m; ++i) sum += v[static_cast<std::size_t>(i)] * a(i, j);
+        for (Index i = 0; i < a.m; ++i) a(i, j) -= 2 * sum / square * v[static_cast<std::size_t>(i)];
+    }
+}
+
+inline Dense<double> transposed_dense(const Dense<double>& a) {
+    Dense<double> t(a.n, a.m);
+    for (Index j = 0; j < a.n; ++j) {
+        for (Index i = 0; i < a.m; ++i) t(j, i) = a(i, j);
+    }
+    return t;
+}
+
+/// Singular values from 1 down to 1 / condition, equally far apart in their logarithms; vectors of a few random
+/// reflections. `symmetric`: positive definite.
+inline Dense<double> conditioned(Index n, double condition, unsigned seed, bool symmetric = false) {
+    constexpr int reflections = 12;
+    std::mt19937 random(seed);
+    Dense<double> a(n, n);
+    for (Index j = 0; j < n; ++j) {
+        for (Index i = 0; i < n; ++i) a(i, j) = 0;
+        a(j, j) = n == 1 ? 1 : std::pow(condition, -static_cast<double>(j) / static_cast<double>(n - 1));
+    }
+    const std::mt19937 same = random;
+    for (int r = 0; r < reflections; ++r) reflect_rows(a, random);
+    a = transposed_dense(a);
+    if (symmetric) random = same;
+    for (int r = 0; r < reflections; ++r) reflect_rows(a, random);
+    if (symmetric) {
+        for (Index j = 0; j < n; ++j) {
+            for (Index i = 0; i < j; ++i) a(i, j) = a(j, i);
+        }
+    }
+    return a;
+}
+
+inline Dense<double> spd(Index n, unsigned seed) { return generated<double>("spd", n, n, seed); }
+
+inline void scale_rows_and_columns(Dense<double>& a, int largest_exponent, unsigned seed, bool symmetric = false) {
+    std::mt19937 random(seed);
+    const auto factors = [&] {
+        std::vector<double> all(static_cast<std::size_t>(a.n));
+        for (double& x : all) {
+            x = std::ldexp(
+                1.0, static_cast<int>(random() % static_cast<unsigned>(2 * largest_exponent + 1)) - largest_exponent);
+        }
+        return all;
+    };
+    const std::vector<double> rows = factors(), cols = symmetric ? rows : factors();
+    for (Index j = 0; j < a.n; ++j) {
+        for (Index i = 0; i < a.m; ++i) {
+            a(i, j) = a(i, j) * rows[static_cast<std::size_t>(i)] * cols[static_cast<std::size_t>(j)];
+        }
+    }
+}
+
+/// The largest ||b - A x||_oo / (||A||_oo ||x||_oo eps) of all right-hand sides.
+inline double residual_ratio(const Dense<double>& a, const Dense<double>& x, const Dense<double>& b) {
+    double norm = 0, worst = 0;
+    for (Index i = 0; i < a.m; ++i) {
+        double sum = 0;
+        for (Index j = 0; j < a.n; ++j) sum += std::abs(a(i, j));
+        norm = std::max(norm, sum);
+    }
+    for (Index c = 0; c < b.n; ++c) {
+        double size = 0, residual = 0;
+        for (Index j = 0; j < a.n; ++j) size = std::max(size, std::abs(x(j, c)));
+        for (Index i = 0; i < a.m; ++i) {
+            long double sum = b(i, c);
+            for (Index j = 0; j < a.n; ++j) sum -= static_cast<long double>(a(i, j)) * x(j, c);
+            residual = std::max(residual, static_cast<double>(std::abs(sum)));
+        }
+        const double ratio = residual == 0 ? 0 : residual / (norm * size * 0x1p-53);
+        if (!(ratio <= worst)) worst = ratio;  // also where it is NaN
+    }
+    return worst;
+}
+
+struct MixedAnswer {
+    MixedResult result;
+    Dense<double> x;
+    Dense<double> a;  ///< afterwards
+};
+
+inline MixedAnswer mixed_answer(Runtime& runtime, const Dense<double>& a, const Dense<double>& b,
+                                const MixedOptions& options = {}, TileShape tile = {}) {
+    Matrix<double> in_tiles = to_tiles(runtime, a, tile), right = to_tiles(runtime, b, {}), x(runtime, b.m, b.n);
+    const MixedResult result = mixed_solve(runtime, in_tiles, right, x, options);
+    return {result, from_tiles(runtime, x), from_tiles(runtime, in_tiles)};
+}
+
+/// LAPACK's rule: sqrt(n) for a refined solution, a constant for one from factors in double.
+inline void check_answer(const MixedAnswer& answer, const Dense<double>& a, const Dense<double>& b) {
+    constexpr double of_double = 20;
+    const double ratio = residual_ratio(a, answer.x, b), n = static_cast<double>(a.n);
+    INFO("n = " << a.n << ", " << answer.result.iterations << " iterations, ratio " << ratio);
+    CHECK(answer.result.info == 0);
+    CHECK(ratio <= (answer.result.fell_back() ? of_double : std::max(std::sqrt(n), 4.0)));
+    CHECK((answer.result.iterations < 0) == answer.result.fell_back());
+}
+
+}  // namespace basalt_tests
