@@ -134,8 +134,8 @@ class MixedSolution {
         const detail::DoubleProduct product(rt_, a_,
                                             lowered.on_gpus() ? lowered.matrix().share_storage().get() : nullptr);
         const bool coarse = roundoff_of(result_.products) > roundoff_of(ProductPrecision::split_fp16);
-        detail::MixedSystem system{product, factors, b, lowered.norm(), options_.tolerance, limit, coarse,
-                                   Vectors(b.n(), b.k()), {}};
+        detail::MixedSystem system{
+            product, factors, b, lowered.norm(), options_.tolerance, limit, coarse, Vectors(b.n(), b.k()), {}};
         if (augmented) {
             factors.solve_augmented(system.x);
         } else {
