@@ -1,6 +1,9 @@
 """Runs clang-tidy with the checks of .clang-tidy over the library and the program; any finding fails.
 
-usage: tidy.py SOURCE_ROOT BUILD_DIRECTORY CLANG_TIDY    an empty CLANG_TIDY: skipped
+usage: tidy.py SOURCE_ROOT BUILD_DIRECTORY CLANG_TIDY quick|slow    an empty CLANG_TIDY: skipped
+
+slow: the check alone that searches all of a file for each parameter, four times as long as all others together.
+quick: the others.
 
 It reads BUILD_DIRECTORY/compile_commands.json. Sources that are compiled by the same command share one parse of their
 headers, which takes a small part of the time. In a unity build (./run makes one) they may: no two have the same names.
@@ -20,6 +23,7 @@ FINDING = re.compile(r"^(?P<place>[^\s:][^:]*:\d+:\d+): (?:warning|error): (?P<w
 
 
 UNITY = re.compile(r"-unity\d+\.cpp$")
+SLOW = "performance-unnecessary-value-param"
 TOGETHER = 4  # unity files that share a parse: more take more memory than a small machine has for each core
 
 
@@ -51,14 +55,13 @@ def groups(build):
             yield files[part::parts], shared
 
 
-def findings(tidy, build, root, scratch, group):
+def findings(tidy, checks, build, root, scratch, group):
     """What clang-tidy says of one group: (place, message) pairs."""
     files, shared = group
     source = os.path.join(scratch, f"{abs(hash(tuple(files)))}.cpp")
     with open(source, "w", encoding="utf-8") as file:
         file.writelines(f'#include "{os.path.join(build, name)}"\n' for name in files)
-    # A file that includes sources is what this is about.
-    call = [tidy, "--quiet", f"--config-file={root}/.clang-tidy", "--checks=-bugprone-suspicious-include",
+    call = [tidy, "--quiet", f"--config-file={root}/.clang-tidy", f"--checks={checks}",
             f"--extra-arg-before=-include{root}/tests/tree/source_location.hpp",
             "--extra-arg=-Wno-unknown-warning-option", "--extra-arg=-Wno-unused-command-line-argument", source, "--",
             *shared]
@@ -71,17 +74,19 @@ def findings(tidy, build, root, scratch, group):
 
 
 def main():
-    if len(sys.argv) != 4:
+    if len(sys.argv) != 5 or sys.argv[4] not in ("quick", "slow"):
         sys.exit(__doc__)
-    root, build, tidy = sys.argv[1:]
+    root, build, tidy, which = sys.argv[1:]
     if not tidy:
         print("skipped: there is no clang-tidy")
         sys.exit(77)
+    # A file that includes sources is what this is about.
+    checks = f"-*,{SLOW}" if which == "slow" else f"-{SLOW},-bugprone-suspicious-include"
     checked = list(groups(build))
     if not checked:
         sys.exit(f"{build}/compile_commands.json names no source of the library")
     with tempfile.TemporaryDirectory() as scratch, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = pool.map(lambda group: findings(tidy, build, root, scratch, group), checked)
+        results = pool.map(lambda group: findings(tidy, checks, build, root, scratch, group), checked)
         found = sorted({finding for result in results for finding in result})
     for place, what in found:
         print(f"{place}: {what}")
