@@ -13,11 +13,10 @@ namespace basalt::on_stream {
 
 /// How a GPU treats matrices of more than 32 rows or columns.
 struct BatchLuPlan {
-    int width = 16;  ///< columns of a panel: 8, 16 or 32 of LU; 8 or 16 of QR up to 256 rows
+    int width = 16;  ///< columns of a panel: 8, 16 or 32 of LU in shared memory; 8 or 16 of geqrf up to 256 rows
 };
 
 /// Estimated: none of the widths was measured. A panel's columns of a row lie in registers: 16 floats, or 8 doubles.
-/// Where a matrix does not fit into shared memory, wide panels read finished ones less often.
 template <class T>
 constexpr BatchLuPlan batch_lu_plan(Index n) {
     return {n <= 128 ? (sizeof(T) == 4 ? 16 : 8) : (sizeof(T) == 4 ? 32 : 16)};
@@ -44,7 +43,7 @@ inline constexpr BatchGetrs<T> batch_getrs{};
 template <class T>
 struct BatchGesv
     : Kernel<BatchGesv<T>, void(BatchView<T> a, BatchView<Index> pivots, BatchView<T> b, Index* info, BatchLuPlan)> {};
-/// gesv for each matrix: in one pass up to order 32, in two kernels above.
+/// gesv for each matrix: in one pass up to order 32 with one right-hand side, otherwise in two kernels.
 template <class T>
 inline constexpr BatchGesv<T> batch_gesv{};
 
@@ -62,13 +61,13 @@ template <class T>
 inline constexpr BatchGeqrf<T> batch_geqrf{};
 
 template <class T>
-struct BatchOrgqr : Kernel<BatchOrgqr<T>, void(BatchView<T> a, BatchView<const T> tau, BatchLuPlan)> {};
+struct BatchOrgqr : Kernel<BatchOrgqr<T>, void(BatchView<T> a, BatchView<const T> tau)> {};
 /// orgqr for each matrix, with as many reflectors as tau has rows.
 template <class T>
 inline constexpr BatchOrgqr<T> batch_orgqr{};
 
 template <class T>
-struct BatchGels : Kernel<BatchGels<T>, void(BatchView<T> a, BatchView<T> b, Index* info, BatchLuPlan)> {};
+struct BatchGels : Kernel<BatchGels<T>, void(BatchView<T> a, BatchView<T> b, Index* info)> {};
 /// gels for each matrix, with at least as many rows as columns.
 template <class T>
 inline constexpr BatchGels<T> batch_gels{};

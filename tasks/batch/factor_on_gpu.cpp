@@ -110,7 +110,7 @@ void batch_qr_form(Stream stream, const BatchView<T>& a, const BatchView<const T
         throw UsageError("batch_qr_form: the matrices of A are " + std::to_string(rows) + " x " + std::to_string(cols) +
                          "; allowed are no more columns than rows");
     }
-    on_stream::batch_orgqr<T>(stream, a, tau, on_stream::batch_qr_plan<T>(rows));
+    on_stream::batch_orgqr<T>(stream, a, tau);
 }
 
 template <class T>
@@ -123,7 +123,7 @@ void batch_least_squares(Stream stream, const BatchView<T>& a, const BatchView<T
         throw UsageError("batch_least_squares: the matrices of A are " + std::to_string(rows) + " x " +
                          std::to_string(cols) + "; allowed on GPUs are no more columns than rows");
     }
-    on_stream::batch_gels<T>(stream, a, b, info, on_stream::batch_qr_plan<T>(rows));
+    on_stream::batch_gels<T>(stream, a, b, info);
 }
 
 template void batch_lu_factor<float>(Stream, const BatchView<float>&, const BatchView<Index>&, Index*);

@@ -44,12 +44,12 @@ void run_on_cpu(BatchGeqrf<T>, BatchView<T> a, BatchView<T> tau, BatchLuPlan) {
 }
 
 template <class T>
-void run_on_cpu(BatchOrgqr<T>, BatchView<T> a, BatchView<const T> tau, BatchLuPlan) {
+void run_on_cpu(BatchOrgqr<T>, BatchView<T> a, BatchView<const T> tau) {
     cpu_kernels::batch_qr_form<T>(a, tau);
 }
 
 template <class T>
-void run_on_cpu(BatchGels<T>, BatchView<T> a, BatchView<T> b, Index* info, BatchLuPlan) {
+void run_on_cpu(BatchGels<T>, BatchView<T> a, BatchView<T> b, Index* info) {
     cpu_kernels::batch_least_squares<T>(a, b, info);
 }
 

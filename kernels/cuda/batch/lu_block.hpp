@@ -115,14 +115,14 @@ BASALT_DEVICE void apply_panel(const Thread& thread, const LuBlockMemory<T, widt
     }
 }
 
-/// Panel p, whose updates are done.
-template <bool pivoting, int width, class T, class Thread>
+/// Panel p, whose updates are done. `pivots` is null without pivoting.
+template <int width, class T, class Thread>
 BASALT_DEVICE void factor_panel(const Thread& thread, const LuBlockMemory<T, width>& memory, int n, int p,
                                 LuBlockRow<T, width>& row, Index* pivots) {
     BASALT_UNROLL
     for (int c = 0; c < width; ++c) {
         const int k = p * width + c;
-        if constexpr (pivoting) {
+        if (pivots != nullptr) {
             const bool padding = row.number >= memory.order || (row.number >= n && k < n);
             const int chosen = best_of_block(thread, memory, candidate(row.panel[c], row.place, k, padding), k);
             if (row.number == 0 && k < n) pivots[k] = chosen + 1;
@@ -169,7 +169,7 @@ BASALT_DEVICE void put_rows_in_order(const Thread& thread, const Whole<T>& a, in
 }
 
 /// A := its factors, in place. `pivots` is null without pivoting. Returns INFO in all threads.
-template <bool resident, bool pivoting, int width, class T, class Thread>
+template <bool resident, int width, class T, class Thread>
 BASALT_DEVICE int lu_factor_block(const Thread& thread, const LuBlockMemory<T, width>& memory, const Whole<T>& a,
                                   Index* pivots) {
     const LuPanels<resident, T> panels{resident ? memory.factors : a.a, resident ? memory.order : a.ld};
@@ -181,7 +181,7 @@ BASALT_DEVICE int lu_factor_block(const Thread& thread, const LuBlockMemory<T, w
         for (int c = 0; c < width; ++c) row.panel[c] = a.load(row.number, p * width + c);
         BASALT_ROLLED
         for (int q = 0; q < p; ++q) apply_panel(thread, memory, panels, q, row);
-        factor_panel<pivoting>(thread, memory, a.rows, p, row, pivots);
+        factor_panel(thread, memory, a.rows, p, row, pivots);
         BASALT_UNROLL
         for (int c = 0; c < width; ++c) {
             const bool there = resident ? row.number < memory.order : a.holds(row.number, p * width + c);
@@ -194,8 +194,8 @@ BASALT_DEVICE int lu_factor_block(const Thread& thread, const LuBlockMemory<T, w
         for (int j = 0; j < a.cols; ++j) {
             if (row.number < a.rows) *a.at(row.place, j) = *panels.at(row.number, j);
         }
-    } else if constexpr (pivoting) {
-        put_rows_in_order<width>(thread, a, row.number, row.place);
+    } else {
+        if (pivots != nullptr) put_rows_in_order<width>(thread, a, row.number, row.place);
     }
     return row.info;
 }

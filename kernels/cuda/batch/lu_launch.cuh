@@ -38,8 +38,10 @@ __device__ device::Whole<T> matrix_or_none(const BatchView<T>& a, Index number) 
     if (number >= a.count()) return {nullptr, 1, 0, 0};
     return device::whole(a[number]);
 }
+/// The same number for all matrices; none where there is no batch.
 template <class T>
 __device__ device::RightSides<T> sides_of(const BatchView<T>& b, Index number) {
+    if (b.count() == 0) return {nullptr, 1, 0};
     const View<T> matrix = b[number < b.count() ? number : 0];
     return {matrix.data(), matrix.col_stride(), matrix.cols()};
 }
@@ -48,34 +50,37 @@ __device__ T* numbers_of(const BatchView<T>& numbers, Index number) {
     return number < numbers.count() ? numbers[number].data() : nullptr;
 }
 
-template <class Shape, bool pivoting, class T>
+template <class Shape, class T>
 __global__ void __launch_bounds__(lu_small_threads, 1)
-    lu_small_factor_kernel(BatchView<T> a, BatchView<Index> pivots, Index* info) {
+    lu_small_factor_kernel(BatchView<T> a, bool pivoting, BatchView<Index> pivots, Index* info) {
     __shared__ device::SmallRows<T, Shape> memory[lu_small_threads / Shape::own_lanes];
     const LuPlace<Shape> place;
     const auto own = matrix_or_none(a, place.number);
     Index* const ipiv = pivoting ? numbers_of(pivots, place.number) : nullptr;
-    const int failed = device::lu_factor_small<Shape, pivoting>(BlockThread(), memory[place.group], own, ipiv);
+    const int failed = device::lu_factor_small<Shape>(BlockThread(), memory[place.group], own, pivoting, ipiv);
     if (own.a != nullptr && place.first_lane) info[place.number] = failed;
 }
 
 template <class Shape, int sides, class T>
 __global__ void __launch_bounds__(lu_small_threads, 1)
-    lu_small_solve_kernel(BatchView<const T> factors, BatchView<const Index> pivots, BatchView<T> b) {
+    lu_small_solve_kernel(BatchView<const T> factors, BatchView<const Index> pivots, BatchView<T> b,
+                          const Index* info) {
     __shared__ device::SmallRows<T, Shape> memory[lu_small_threads / Shape::own_lanes];
     const LuPlace<Shape> place;
-    device::lu_solve_small<Shape, sides>(BlockThread(), memory[place.group], matrix_or_none(factors, place.number),
+    const bool failed = info != nullptr && place.number < factors.count() && info[place.number] > 0;
+    device::lu_solve_small<Shape, sides>(BlockThread(), memory[place.group],
+                                         matrix_or_none(factors, failed ? factors.count() : place.number),
                                          numbers_of(pivots, place.number), sides_of(b, place.number));
 }
 
-template <class Shape, int sides, class T>
+template <class Shape, class T>
 __global__ void __launch_bounds__(lu_small_threads, 1)
     lu_small_both_kernel(BatchView<T> a, BatchView<Index> pivots, BatchView<T> b, Index* info) {
     __shared__ device::SmallRows<T, Shape> memory[lu_small_threads / Shape::own_lanes];
     const LuPlace<Shape> place;
     const auto own = matrix_or_none(a, place.number);
-    const int failed = device::lu_factor_solve_small<Shape, sides>(
-        BlockThread(), memory[place.group], own, true, numbers_of(pivots, place.number), sides_of(b, place.number));
+    const int failed = device::lu_factor_solve_small<Shape>(
+        BlockThread(), memory[place.group], own, numbers_of(pivots, place.number), numbers_of(b, place.number));
     if (own.a != nullptr && place.first_lane) info[place.number] = failed;
 }
 
@@ -92,19 +97,22 @@ __global__ void __launch_bounds__(lu_small_threads, 1)
     if (own.a != nullptr && place.first_lane) info[place.number] = failed;
 }
 
-template <bool resident, bool pivoting, int width, int most_threads, class T>
-__global__ void __launch_bounds__(most_threads, 1)
-    lu_block_factor_kernel(BatchView<T> a, BatchView<Index> pivots, Index* info) {
+/// Registers for the columns of a panel: a block of 256 threads leaves 255 to each, one of 512 leaves 128.
+constexpr int most_resident_threads = 256, most_lu_threads = 512;
+
+template <bool resident, int width, class T>
+__global__ void __launch_bounds__(resident ? most_resident_threads : most_lu_threads, 1)
+    lu_block_factor_kernel(BatchView<T> a, bool pivoting, BatchView<Index> pivots, Index* info) {
     extern __shared__ __align__(16) unsigned char raw[];
     const auto own = device::whole(a[blockIdx.x]);
     const device::LuBlockMemory<T, width> memory(raw, own.rows, resident);
     Index* const ipiv = pivoting ? numbers_of(pivots, blockIdx.x) : nullptr;
-    const int failed = device::lu_factor_block<resident, pivoting>(BlockThread(), memory, own, ipiv);
+    const int failed = device::lu_factor_block<resident>(BlockThread(), memory, own, ipiv);
     if (threadIdx.x == 0) info[blockIdx.x] = failed;
 }
 
 template <int sides, class T>
-__global__ void __launch_bounds__(512, 1)
+__global__ void __launch_bounds__(most_lu_threads, 1)
     lu_block_solve_kernel(BatchView<const T> factors, BatchView<const Index> pivots, BatchView<T> b,
                           const Index* info) {
     extern __shared__ __align__(16) unsigned char raw[];
@@ -115,7 +123,7 @@ __global__ void __launch_bounds__(512, 1)
 }
 
 template <class T>
-__global__ void __launch_bounds__(512, 1)
+__global__ void __launch_bounds__(most_lu_threads, 1)
     lu_block_invert_kernel(BatchView<const T> factors, BatchView<const Index> pivots, BatchView<T> inverse,
                            Index* info) {
     extern __shared__ __align__(16) unsigned char raw[];
@@ -158,28 +166,25 @@ void launch_block_each(Stream stream, void (*kernel)(Parameters...), const char*
     check_launch(name, stream);
 }
 
-template <bool resident, int width, int most_threads, class T>
+template <bool resident, int width, class T>
 void factor_lu_blocks(Stream stream, const BatchView<T>& a, const std::optional<BatchView<Index>>& pivots,
                       Index* info) {
     const int n = static_cast<int>(a.shape().rows()), threads = device::lu_block_threads(n);
     const std::size_t bytes = device::LuBlockMemory<T, width>::bytes(n, resident);
     const BatchView<Index> order = pivots.value_or(BatchView<Index>());
-    const auto kernel = pivots ? lu_block_factor_kernel<resident, true, width, most_threads, T>
-                               : lu_block_factor_kernel<resident, false, width, most_threads, T>;
-    launch_block_each(stream, kernel, "lu_block_factor_kernel", a.count(), threads, bytes, a, order, info);
+    launch_block_each(stream, lu_block_factor_kernel<resident, width, T>, "lu_block_factor_kernel", a.count(), threads,
+                      bytes, a, pivots.has_value(), order, info);
 }
 
 template <int width, class T>
 void factor_lu_by_width(Stream stream, const BatchView<T>& a, const std::optional<BatchView<Index>>& pivots,
                         Index* info) {
     const int n = static_cast<int>(a.shape().rows());
-    if (n <= 128 && device::LuBlockMemory<T, width>::bytes(n, true) <= most_lu_shared(stream)) {
-        return factor_lu_blocks<true, width, 128>(stream, a, pivots, info);
+    const std::size_t bytes = device::LuBlockMemory<T, width>::bytes(n, true);
+    if (n <= most_resident_threads && bytes <= most_lu_shared(stream)) {
+        return factor_lu_blocks<true, width>(stream, a, pivots, info);
     }
-    if (device::LuBlockMemory<T, width>::bytes(n, true) <= most_lu_shared(stream)) {
-        return factor_lu_blocks<true, width, 256>(stream, a, pivots, info);
-    }
-    factor_lu_blocks<false, width, 512>(stream, a, pivots, info);
+    factor_lu_blocks<false, 16>(stream, a, pivots, info);
 }
 
 template <class T>
@@ -194,6 +199,22 @@ void solve_lu_blocks(Stream stream, const BatchView<const T>& factors, const Bat
                       device::LuSolveMemory<T, 4>::bytes(n), factors, pivots, b, info);
 }
 
+/// Where info is there, right-hand sides stay as they are whose matrices failed.
+template <class T>
+void solve_lu(Stream stream, const BatchView<const T>& factors, const BatchView<const Index>& pivots,
+              const BatchView<T>& b, const Index* info) {
+    const Index n = factors.shape().rows();
+    if (n > device::lanes) return solve_lu_blocks(stream, factors, pivots, b, info);
+    with_lu_shape<T>(n, [&](auto shape) {
+        using Shape = decltype(shape);
+        const auto kernel =
+            b.shape().cols() == 1 ? lu_small_solve_kernel<Shape, 1, T> : lu_small_solve_kernel<Shape, 4, T>;
+        kernel<<<blocks(lu_small_grid<Shape>(b.count())), lu_small_threads, 0, native(stream)>>>(factors, pivots, b,
+                                                                                                 info);
+        check_launch("lu_small_solve_kernel", stream);
+    });
+}
+
 }  // namespace
 
 template <class T>
@@ -203,10 +224,9 @@ void run_on_gpu(BatchGetrf<T>, Stream stream, BatchView<T> a, std::optional<Batc
     if (a.shape().rows() <= device::lanes) {
         return with_lu_shape<T>(a.shape().rows(), [&](auto shape) {
             using Shape = decltype(shape);
-            const auto kernel =
-                pivots ? lu_small_factor_kernel<Shape, true, T> : lu_small_factor_kernel<Shape, false, T>;
-            kernel<<<blocks(lu_small_grid<Shape>(a.count())), lu_small_threads, 0, native(stream)>>>(
-                a, pivots.value_or(BatchView<Index>()), info);
+            lu_small_factor_kernel<Shape, T>
+                <<<blocks(lu_small_grid<Shape>(a.count())), lu_small_threads, 0, native(stream)>>>(
+                    a, pivots.has_value(), pivots.value_or(BatchView<Index>()), info);
             check_launch("lu_small_factor_kernel", stream);
         });
     }
@@ -220,30 +240,22 @@ void run_on_gpu(BatchGetrs<T>, Stream stream, BatchView<const T> factors, std::o
                 BatchView<T> b) {
     if (b.count() == 0 || b.shape().cols() == 0 || b.shape().rows() == 0) return;
     const BatchView<const Index> order = pivots.value_or(BatchView<const Index>());
-    if (factors.shape().rows() > device::lanes) return solve_lu_blocks(stream, factors, order, b, nullptr);
-    with_lu_shape<T>(factors.shape().rows(), [&](auto shape) {
-        using Shape = decltype(shape);
-        const auto kernel =
-            b.shape().cols() == 1 ? lu_small_solve_kernel<Shape, 1, T> : lu_small_solve_kernel<Shape, 4, T>;
-        kernel<<<blocks(lu_small_grid<Shape>(b.count())), lu_small_threads, 0, native(stream)>>>(factors, order, b);
-        check_launch("lu_small_solve_kernel", stream);
-    });
+    solve_lu(stream, factors, order, b, nullptr);
 }
 
 template <class T>
 void run_on_gpu(BatchGesv<T>, Stream stream, BatchView<T> a, BatchView<Index> pivots, BatchView<T> b, Index* info,
                 BatchLuPlan plan) {
     if (a.count() == 0) return;
-    if (a.shape().rows() > device::lanes) {
+    if (a.shape().rows() > device::lanes || b.shape().cols() != 1) {
         run_on_gpu(BatchGetrf<T>(), stream, a, pivots, info, plan);
-        if (b.shape().cols() == 0) return;
-        return solve_lu_blocks(stream, BatchView<const T>(a), BatchView<const Index>(pivots), b, info);
+        if (b.shape().empty()) return;
+        return solve_lu(stream, BatchView<const T>(a), BatchView<const Index>(pivots), b, info);
     }
     with_lu_shape<T>(a.shape().rows(), [&](auto shape) {
         using Shape = decltype(shape);
-        const auto kernel =
-            b.shape().cols() == 1 ? lu_small_both_kernel<Shape, 1, T> : lu_small_both_kernel<Shape, 4, T>;
-        kernel<<<blocks(lu_small_grid<Shape>(a.count())), lu_small_threads, 0, native(stream)>>>(a, pivots, b, info);
+        lu_small_both_kernel<Shape, T>
+            <<<blocks(lu_small_grid<Shape>(a.count())), lu_small_threads, 0, native(stream)>>>(a, pivots, b, info);
         check_launch("lu_small_both_kernel", stream);
     });
 }

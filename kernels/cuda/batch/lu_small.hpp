@@ -90,9 +90,10 @@ struct LuRow {
     int info;
 };
 
-/// Eliminates the rows of a matrix of order n, and `sides` right-hand sides with them. All lanes of a warp come here.
-template <bool pivoting, int sides, class T, class Shape, class Thread>
-BASALT_DEVICE void eliminate_rows(const Thread& thread, SmallRows<T, Shape>& memory, int n,
+/// Eliminates the rows of a matrix of order n, and `sides` right-hand sides with them. All lanes of a warp come here,
+/// with the same `pivoting`.
+template <int sides, class T, class Shape, class Thread>
+BASALT_DEVICE void eliminate_rows(const Thread& thread, SmallRows<T, Shape>& memory, int n, bool pivoting,
                                   LuRow<T, Shape, sides>& lane) {
     constexpr int size = Piece<T>::size, order = Shape::order;
     const int own = thread.lane % Shape::own_lanes;
@@ -101,7 +102,7 @@ BASALT_DEVICE void eliminate_rows(const Thread& thread, SmallRows<T, Shape>& mem
     lane.info = 0;
     BASALT_UNROLL
     for (int k = 0; k < order; ++k) {
-        if constexpr (pivoting) {
+        if (pivoting) {
             const int chosen =
                 best_of_lanes<Shape::own_lanes>(thread, candidate(lane.row[k], lane.place, k, own >= n && k < n)).place;
             if (own == k) lane.pivot = chosen + 1;
@@ -177,13 +178,14 @@ BASALT_DEVICE void load_row(const Whole<T>& a, int own, LuRow<std::remove_const_
     for (int j = 0; j < Shape::order; ++j) lane.row[j] = a.load(own, j);
 }
 
-/// A := its factors, in place. `pivots` is null without pivoting. Returns INFO.
-template <class Shape, bool pivoting, class T, class Thread>
-BASALT_DEVICE int lu_factor_small(const Thread& thread, SmallRows<T, Shape>& memory, const Whole<T>& a, Index* pivots) {
+/// A := its factors, in place. `pivots` is not read without pivoting. Returns INFO.
+template <class Shape, class T, class Thread>
+BASALT_DEVICE int lu_factor_small(const Thread& thread, SmallRows<T, Shape>& memory, const Whole<T>& a, bool pivoting,
+                                  Index* pivots) {
     const int own = thread.lane % Shape::own_lanes;
     LuRow<T, Shape, 0> lane;
     load_row<Shape>(a, own, lane);
-    eliminate_rows<pivoting, 0>(thread, memory, a.rows, lane);
+    eliminate_rows<0>(thread, memory, a.rows, pivoting, lane);
     BASALT_UNROLL
     for (int j = 0; j < Shape::order; ++j) {
         if (a.holds(own, j)) *a.at(lane.place, j) = lane.row[j];
@@ -192,39 +194,24 @@ BASALT_DEVICE int lu_factor_small(const Thread& thread, SmallRows<T, Shape>& mem
     return lane.info;
 }
 
-/// B := A^-1 B. Where `keep`, A becomes its factors. B stays as it is where INFO, which is returned, is not 0.
-template <class Shape, int sides, class T, class Thread>
-BASALT_DEVICE int lu_factor_solve_small(const Thread& thread, SmallRows<T, Shape>& memory, const Whole<T>& a, bool keep,
-                                        Index* pivots, const RightSides<T>& right) {
+/// A := its factors and b := A^-1 b, in one pass, for one right-hand side. It stays as it is where INFO, which is
+/// returned, is not 0.
+template <class Shape, class T, class Thread>
+BASALT_DEVICE int lu_factor_solve_small(const Thread& thread, SmallRows<T, Shape>& memory, const Whole<T>& a,
+                                        Index* pivots, T* b) {
     const int own = thread.lane % Shape::own_lanes;
-    LuRow<T, Shape, sides> lane;
-    int info = 0;
-    // the factorization is repeated for further groups of right-hand sides; A is written with the last one
-    for (Index first = 0; first < right.cols || first == 0; first += sides) {
-        const bool last = first + sides >= right.cols;
-        load_row<Shape>(a, own, lane);
-        BASALT_UNROLL
-        for (int s = 0; s < sides; ++s) {
-            lane.b[s] = own < a.rows && first + s < right.cols ? right.b[own + (first + s) * right.ld] : T{0};
-        }
-        eliminate_rows<true, sides>(thread, memory, a.rows, lane);
-        info = lane.info;
-        if (last && keep) {
-            BASALT_UNROLL
-            for (int j = 0; j < Shape::order; ++j) {
-                if (a.holds(own, j)) *a.at(lane.place, j) = lane.row[j];
-            }
-            if (own < a.rows) pivots[own] = lane.pivot;
-        }
-        substitute_upper(thread, memory, lane);
-        BASALT_UNROLL
-        for (int s = 0; s < sides; ++s) {
-            if (info == 0 && own < a.rows && first + s < right.cols) {
-                right.b[lane.place + (first + s) * right.ld] = lane.b[s];
-            }
-        }
+    LuRow<T, Shape, 1> lane;
+    load_row<Shape>(a, own, lane);
+    lane.b[0] = own < a.rows ? b[own] : T{0};
+    eliminate_rows<1>(thread, memory, a.rows, true, lane);
+    BASALT_UNROLL
+    for (int j = 0; j < Shape::order; ++j) {
+        if (a.holds(own, j)) *a.at(lane.place, j) = lane.row[j];
     }
-    return info;
+    if (own < a.rows) pivots[own] = lane.pivot;
+    substitute_upper(thread, memory, lane);
+    if (lane.info == 0 && own < a.rows) b[lane.place] = lane.b[0];
+    return lane.info;
 }
 
 /// The row of A that the exchanges bring to the lane's. `pivots` is null without pivoting.

@@ -204,10 +204,10 @@ BASALT_DEVICE void reflect_columns(const Thread& thread, const QrBlockMemory<T, 
     }
 }
 
-/// A := R and reflectors. Right-hand sides B, if any, become Q^T B.
+/// A := R and reflectors, tau[k] their factors, if tau is not null. Right-hand sides B, if any, become Q^T B.
 template <int width, int parts, class T, class Thread>
-BASALT_DEVICE void qr_factor_block(const Thread& thread, const QrBlockMemory<T, width>& memory, const Whole<T>& a,
-                                   T* tau, const RightSides<T>& right) {
+BASALT_DEVICE void qr_reflect_block(const Thread& thread, const QrBlockMemory<T, width>& memory, const Whole<T>& a,
+                                    T* tau, const RightSides<T>& right) {
     const int number = thread.warp * lanes + thread.lane, steps = a.rows < a.cols ? a.rows : a.cols;
     BASALT_ROLLED
     for (int j = 0; j < steps; j += width) {
@@ -265,13 +265,15 @@ BASALT_DEVICE void qr_form_block(const Thread& thread, const QrBlockMemory<T, wi
     }
 }
 
-/// Least squares for m >= n: A becomes its factors, B (m x nrhs) has the solutions in its first n rows. Returns INFO:
-/// the first zero on the diagonal of R, or 0. `x` holds a right-hand side, padded to a warp.
+/// A := R and reflectors, tau[k] their factors, if tau is not null. Where there are right-hand sides, which takes
+/// m >= n, their first n rows become solutions of the least squares. Returns INFO: the first zero on the diagonal of R,
+/// or 0. `x`, padded to a warp, holds a right-hand side.
 template <int width, int parts, class T, class Thread>
-BASALT_DEVICE int least_squares_block(const Thread& thread, const QrBlockMemory<T, width>& memory, T* x,
-                                      const Whole<T>& a, const RightSides<T>& right) {
+BASALT_DEVICE int qr_factor_block(const Thread& thread, const QrBlockMemory<T, width>& memory, T* x, const Whole<T>& a,
+                                  T* tau, const RightSides<T>& right) {
     const int number = thread.warp * lanes + thread.lane, order = (a.cols + lanes - 1) / lanes * lanes;
-    qr_factor_block<width, parts>(thread, memory, a, static_cast<T*>(nullptr), right);
+    qr_reflect_block<width, parts>(thread, memory, a, tau, right);
+    if (right.cols == 0) return 0;
     const Whole<const T> r{a.a, a.ld, a.cols, a.cols};
     if (number < a.cols) x[number] = *a.at(number, number);
     thread.sync();

@@ -184,16 +184,63 @@ BASALT_DEVICE void store_columns(const Thread& thread, SmallVectors<T, Shape>& m
     thread.sync_warp();
 }
 
-/// A := R and reflectors, tau[k] their factors. All lanes of a warp come here.
+/// For A = Q R of m >= n: B := R^-1 Q^T B in the first n rows of B. R and the reflectors lie in `memory`. A lane has a
+/// right-hand side. Returns INFO: the first zero on the diagonal of R, or 0. B stays as it is where that is not 0.
 template <class Shape, class T, class Thread>
-BASALT_DEVICE void qr_factor_small(const Thread& thread, SmallVectors<T, Shape>& memory, const Whole<T>& a, T* tau) {
+BASALT_DEVICE int solve_small_columns(const Thread& thread, const SmallVectors<T, Shape>& memory, int rows, int cols,
+                                      QrColumn<T, Shape>& lane, const RightSides<T>& right) {
+    constexpr int order = Shape::order;
+    const int own = thread.lane % Shape::own_lanes, first = thread.lane - own;
+    int info = 0;
+    BASALT_ROLLED
+    for (int k = cols - 1; k >= 0; --k) {
+        if (memory.square[k * Shape::ld + k] == T{0}) info = k + 1;
+    }
+    for (Index begin = 0; begin < right.cols; begin += Shape::own_lanes) {
+        const bool there = begin + own < right.cols;
+        T* const b = right.b + (begin + own) * right.ld;
+        BASALT_UNROLL
+        for (int i = 0; i < order; ++i) lane.x[i] = there && i < rows ? b[i] : T{0};
+        BASALT_UNROLL
+        for (int k = 0; k < order; ++k) {
+            const T scale = thread.from_lane(lane.tau, first + k);
+            T sum = lane.x[k];
+            BASALT_UNROLL
+            for (int i = k + 1; i < order; ++i) sum += memory.square[i * Shape::ld + k] * lane.x[i];
+            lane.x[k] -= scale * sum;
+            BASALT_UNROLL
+            for (int i = k + 1; i < order; ++i) lane.x[i] -= scale * sum * memory.square[i * Shape::ld + k];
+        }
+        BASALT_UNROLL
+        for (int k = order - 1; k >= 0; --k) {
+            if (k >= cols) continue;
+            lane.x[k] /= memory.square[k * Shape::ld + k];
+            BASALT_UNROLL
+            for (int i = 0; i < k; ++i) lane.x[i] -= memory.square[i * Shape::ld + k] * lane.x[k];
+        }
+        BASALT_UNROLL
+        for (int i = 0; i < order; ++i) {
+            if (info == 0 && there && i < rows) b[i] = lane.x[i];
+        }
+    }
+    return info;
+}
+
+/// A := R and reflectors, tau[k] their factors, if tau is not null. Where there are right-hand sides, which takes
+/// m >= n, they become solutions of the least squares, and INFO is returned as by solve_small_columns. All lanes of a
+/// warp come here; the number of right-hand sides is the same for all.
+template <class Shape, class T, class Thread>
+BASALT_DEVICE int qr_factor_small(const Thread& thread, SmallVectors<T, Shape>& memory, const Whole<T>& a, T* tau,
+                                  const RightSides<T>& right) {
     const int own = thread.lane % Shape::own_lanes, steps = a.rows < a.cols ? a.rows : a.cols;
     QrColumn<T, Shape> lane;
     load_columns(thread, memory, Whole<const T>{a.a, a.ld, a.rows, a.cols}, lane.x);
     lane.tau = T{0};
     reflect_steps<0>(thread, memory, steps, lane);
     store_columns(thread, memory, a, lane.x);
-    if (own < steps) tau[own] = lane.tau;
+    if (tau != nullptr && own < steps) tau[own] = lane.tau;
+    // all of the factored square is in memory now
+    return right.cols > 0 ? solve_small_columns(thread, memory, a.rows, a.cols, lane, right) : 0;
 }
 
 /// A (m x n, its first k columns hold reflectors) := the first n columns of Q.
@@ -226,59 +273,6 @@ BASALT_DEVICE void qr_form_small(const Thread& thread, SmallVectors<T, Shape>& m
     }
     thread.sync_warp();
     store_columns(thread, memory, a, lane.x);
-}
-
-/// Least squares for m >= n: A becomes its factors, B (m x nrhs) has the solutions in its first n rows. Returns INFO:
-/// the first zero on the diagonal of R, or 0. B stays as it is where that is not 0.
-template <class Shape, class T, class Thread>
-BASALT_DEVICE int least_squares_small(const Thread& thread, SmallVectors<T, Shape>& memory, const Whole<T>& a,
-                                      const RightSides<T>& right) {
-    constexpr int order = Shape::order;
-    const int own = thread.lane % Shape::own_lanes, first = thread.lane - own;
-    QrColumn<T, Shape> lane;
-    load_columns(thread, memory, Whole<const T>{a.a, a.ld, a.rows, a.cols}, lane.x);
-    lane.tau = T{0};
-    reflect_steps<0>(thread, memory, a.cols, lane);
-    store_columns(thread, memory, a, lane.x);
-    BASALT_UNROLL
-    for (int i = 0; i < order; ++i) {
-        if (own < order) memory.square[i * Shape::ld + own] = lane.x[i];
-    }
-    thread.sync_warp();
-    int info = 0;
-    BASALT_ROLLED
-    for (int k = a.cols - 1; k >= 0; --k) {
-        if (memory.square[k * Shape::ld + k] == T{0}) info = k + 1;
-    }
-    // a lane a right-hand side
-    for (Index begin = 0; begin < right.cols; begin += Shape::own_lanes) {
-        const bool there = begin + own < right.cols;
-        T* const b = right.b + (begin + own) * right.ld;
-        BASALT_UNROLL
-        for (int i = 0; i < order; ++i) lane.x[i] = there && i < a.rows ? b[i] : T{0};
-        BASALT_UNROLL
-        for (int k = 0; k < order; ++k) {
-            const T scale = thread.from_lane(lane.tau, first + k);
-            T sum = lane.x[k];
-            BASALT_UNROLL
-            for (int i = k + 1; i < order; ++i) sum += memory.square[i * Shape::ld + k] * lane.x[i];
-            lane.x[k] -= scale * sum;
-            BASALT_UNROLL
-            for (int i = k + 1; i < order; ++i) lane.x[i] -= scale * sum * memory.square[i * Shape::ld + k];
-        }
-        BASALT_UNROLL
-        for (int k = order - 1; k >= 0; --k) {
-            if (k >= a.cols) continue;
-            lane.x[k] /= memory.square[k * Shape::ld + k];
-            BASALT_UNROLL
-            for (int i = 0; i < k; ++i) lane.x[i] -= memory.square[i * Shape::ld + k] * lane.x[k];
-        }
-        BASALT_UNROLL
-        for (int i = 0; i < order; ++i) {
-            if (info == 0 && there && i < a.rows) b[i] = lane.x[i];
-        }
-    }
-    return info;
 }
 
 }  // namespace basalt::cuda_detail::batch
