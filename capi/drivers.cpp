@@ -3,6 +3,7 @@
 
 #include "basalt/batch.hpp"
 #include "basalt/batch_cholesky.hpp"
+#include "basalt/mixed.hpp"
 #include "capi/objects.hpp"
 
 namespace basalt::capi {
@@ -35,6 +36,16 @@ basalt_status posv(const char* function, basalt_runtime* runtime, basalt_triangl
         outcome =
             cholesky_solve<T>(required(runtime, "runtime").runtime, triangle_of(triangle), n, nrhs, a, lda, b, ldb);
     });
+}
+
+/// Both numbers are asked for before anything is computed.
+template <class Solve>
+void report(Index* iterations, Index* info, const Solve& solve) {
+    Index& steps = required(iterations, "iterations");
+    Index& outcome = required(info, "info");
+    const MixedResult result = solve();
+    steps = result.iterations;
+    outcome = result.info;
 }
 
 template <class T>
@@ -116,6 +127,24 @@ basalt_status basalt_sposv(basalt_runtime* runtime, basalt_triangle triangle, in
 basalt_status basalt_dposv(basalt_runtime* runtime, basalt_triangle triangle, int64_t n, int64_t nrhs, double* a,
                            int64_t lda, double* b, int64_t ldb, int64_t* info) {
     return capi::posv(__func__, runtime, triangle, n, nrhs, a, lda, b, ldb, info);
+}
+basalt_status basalt_dsgesv(basalt_runtime* runtime, int64_t n, int64_t nrhs, double* a, int64_t lda, int64_t* pivots,
+                            const double* b, int64_t ldb, double* x, int64_t ldx, int64_t* iterations, int64_t* info) {
+    return guarded(__func__, [&] {
+        capi::report(iterations, info, [&] {
+            return basalt::dsgesv(required(runtime, "runtime").runtime, n, nrhs, a, lda, pivots, b, ldb, x, ldx);
+        });
+    });
+}
+basalt_status basalt_dsposv(basalt_runtime* runtime, basalt_triangle triangle, int64_t n, int64_t nrhs, double* a,
+                            int64_t lda, const double* b, int64_t ldb, double* x, int64_t ldx, int64_t* iterations,
+                            int64_t* info) {
+    return guarded(__func__, [&] {
+        capi::report(iterations, info, [&] {
+            return basalt::dsposv(required(runtime, "runtime").runtime, triangle_of(triangle), n, nrhs, a, lda, b, ldb,
+                                  x, ldx);
+        });
+    });
 }
 basalt_status basalt_sgels(basalt_runtime* runtime, int64_t m, int64_t n, int64_t nrhs, float* a, int64_t lda, float* b,
                            int64_t ldb, int64_t* info) {

@@ -149,6 +149,27 @@ module basalt
       integer(c_int64_t), intent(out) :: pivots(*), info
       integer(c_int) :: status
     end function
+    !> Factors of single precision, refined to double. iterations: LAPACK's ITER.
+    function basalt_dsgesv(runtime, n, nrhs, a, lda, pivots, b, ldb, x, ldx, iterations, info) bind(c) result(status)
+      import :: c_ptr, c_int, c_int64_t, c_double
+      type(c_ptr), value :: runtime
+      integer(c_int64_t), value :: n, nrhs, lda, ldb, ldx
+      real(c_double), intent(inout) :: a(*), x(*)
+      real(c_double), intent(in) :: b(*)
+      integer(c_int64_t), intent(inout) :: pivots(*)
+      integer(c_int64_t), intent(out) :: iterations, info
+      integer(c_int) :: status
+    end function
+    function basalt_dsposv(runtime, triangle, n, nrhs, a, lda, b, ldb, x, ldx, iterations, info) bind(c) result(status)
+      import :: c_ptr, c_int, c_int64_t, c_double
+      type(c_ptr), value :: runtime
+      integer(c_int), value :: triangle
+      integer(c_int64_t), value :: n, nrhs, lda, ldb, ldx
+      real(c_double), intent(inout) :: a(*), x(*)
+      real(c_double), intent(in) :: b(*)
+      integer(c_int64_t), intent(out) :: iterations, info
+      integer(c_int) :: status
+    end function
     function basalt_dpotrf(runtime, triangle, n, a, lda, info) bind(c) result(status)
       import :: c_ptr, c_int, c_int64_t, c_double
       type(c_ptr), value :: runtime

@@ -25,8 +25,10 @@ enum class Routine : std::uint8_t {
     gels,
     trtrs,
     trtri,
+    dsgesv,  ///< the whole name: there is one precision
+    dsposv,
 };
-inline constexpr int routines = 16;
+inline constexpr int routines = 18;
 
 /// The memory that an array of the user's lies in.
 struct Memory {
@@ -65,10 +67,12 @@ struct Call {
     Index k = 0;  ///< right-hand sides, or reflectors
     MatrixArgument a{};
     MatrixArgument b{};       ///< right-hand sides, or C
+    MatrixArgument x{};       ///< solutions, where they are not B
     VectorArgument tau{};     ///< of the call's precision
     VectorArgument pivots{};  ///< integers of the call's width
     double anorm = 0;
-    void* rcond = nullptr;  ///< of the call's precision
+    void* rcond = nullptr;       ///< of the call's precision
+    void* iterations = nullptr;  ///< ITER: an integer of the call's width
 
     Index info = 0;
 };
@@ -81,6 +85,8 @@ inline bool is_empty(const Call& call) {
         case Routine::potrs:
         case Routine::trtrs:
         case Routine::gels:
+        case Routine::dsgesv:
+        case Routine::dsposv:
         case Routine::ormqr: return call.k == 0;
         default: return false;
     }

@@ -142,6 +142,14 @@ basalt_status basalt_sposv(basalt_runtime* runtime, basalt_triangle triangle, in
                            int64_t lda, float* b, int64_t ldb, int64_t* info);
 basalt_status basalt_dposv(basalt_runtime* runtime, basalt_triangle triangle, int64_t n, int64_t nrhs, double* a,
                            int64_t lda, double* b, int64_t ldb, int64_t* info);
+/// Solves A X = B in double precision with factors of lower precision and refinement, by LU or (with a triangle of a
+/// symmetric positive definite A) by Cholesky: X (n x nrhs) gets the solution. `iterations` is LAPACK's ITER: at least 0
+/// where A stays as it is; below 0 where A was factored in double, which leaves it and `pivots` as basalt_dgesv() does.
+basalt_status basalt_dsgesv(basalt_runtime* runtime, int64_t n, int64_t nrhs, double* a, int64_t lda, int64_t* pivots,
+                            const double* b, int64_t ldb, double* x, int64_t ldx, int64_t* iterations, int64_t* info);
+basalt_status basalt_dsposv(basalt_runtime* runtime, basalt_triangle triangle, int64_t n, int64_t nrhs, double* a,
+                            int64_t lda, const double* b, int64_t ldb, double* x, int64_t ldx, int64_t* iterations,
+                            int64_t* info);
 /// B (n x nrhs) becomes the solution of A X = B, or of A^T X = B, with the factors and pivots of basalt_dgesv().
 basalt_status basalt_sgetrs(basalt_runtime* runtime, basalt_op op, int64_t n, int64_t nrhs, const float* a, int64_t lda,
                             const int64_t* pivots, float* b, int64_t ldb);

@@ -51,6 +51,8 @@ struct MixedOptions {
     /// with eps = 2^-53: LAPACK's bound, which is below n eps (||A||_oo ||x||_oo + ||b||_oo).
     double tolerance = 1;
     Fallback fallback = Fallback::copy;
+    /// Of dsgesv and dsposv: the GPU in whose memory A, B and X lie, if they do.
+    std::optional<int> arrays_on_gpu{};
     /// Panels and lookahead of the factorizations. Mode and products are those above.
     LuOptions lu{};
     CholeskyOptions cholesky{};
@@ -110,8 +112,9 @@ MixedResult mixed_solve(Runtime& runtime, const std::shared_ptr<const Generator<
 /// LAPACK's dsgesv on the user's column-major arrays: A (n x n, lda), B (n x nrhs, ldb), and X (n x nrhs, ldx), which
 /// gets the solution. If A was factored in double (MixedResult::fell_back()), it becomes its factors and `ipiv` gets n
 /// numbers counted from 1; otherwise A is as it was, and `ipiv` has no meaning. `ipiv` may be nullptr. Waits for
-/// everything submitted to the runtime. Throws UsageError for n, nrhs < 0, leading dimensions below max(1, n), or
-/// missing arrays. `options.method` and `options.fallback` are ignored.
+/// everything submitted to the runtime. Throws UsageError for n, nrhs < 0, leading dimensions below max(1, n), missing
+/// arrays, or a GPU that the runtime does not have. `options.method` and `options.fallback` are ignored. Arrays in the
+/// host's memory are written after all that can fail.
 MixedResult dsgesv(Runtime& runtime, Index n, Index nrhs, double* a, Index lda, Index* ipiv, const double* b, Index ldb,
                    double* x, Index ldx, const MixedOptions& options = {});
 

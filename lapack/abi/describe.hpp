@@ -190,6 +190,35 @@ Described describe_trtrs(const char* uplo, const char* trans, const char* diag, 
     return d.require(7, *lda >= at_least_one(*n)).require(9, *ldb >= at_least_one(*n));
 }
 
+/// LAPACK sets ITER to 0 before it looks at anything else.
+template <class T, class I>
+Described mixed(Routine routine, const I* n, const I* nrhs, T* a, const I* lda, const T* b, const I* ldb, T* x,
+                const I* ldx, I* iter) {
+    Described d = started<T, I>(routine);
+    d.call.m = d.call.n = *n, d.call.k = *nrhs, d.call.iterations = iter;
+    d.call.a = matrix(a, lda), d.call.b = matrix(b, ldb), d.call.x = matrix(x, ldx);
+    *iter = 0;
+    return d;
+}
+
+template <class T, class I>
+Described describe_dsgesv(const I* n, const I* nrhs, T* a, const I* lda, I* ipiv, const T* b, const I* ldb, T* x,
+                          const I* ldx, T*, float*, I* iter, I*) {
+    Described d = mixed(Routine::dsgesv, n, nrhs, a, lda, b, ldb, x, ldx, iter);
+    d.call.pivots.data = ipiv;
+    d.require(1, *n >= 0).require(2, *nrhs >= 0).require(4, *lda >= at_least_one(*n));
+    return d.require(7, *ldb >= at_least_one(*n)).require(9, *ldx >= at_least_one(*n));
+}
+
+template <class T, class I>
+Described describe_dsposv(const char* uplo, const I* n, const I* nrhs, T* a, const I* lda, const T* b, const I* ldb,
+                          T* x, const I* ldx, T*, float*, I* iter, I*) {
+    Described d = mixed(Routine::dsposv, n, nrhs, a, lda, b, ldb, x, ldx, iter);
+    d.call.uplo = upper(uplo);
+    d.letter(1, d.call.uplo, "UL").require(2, *n >= 0).require(3, *nrhs >= 0).require(5, *lda >= at_least_one(*n));
+    return d.require(7, *ldb >= at_least_one(*n)).require(9, *ldx >= at_least_one(*n));
+}
+
 template <class T, class I>
 Described describe_trtri(const char* uplo, const char* diag, const I* n, T* a, const I* lda, I*) {
     Described d = started<T, I>(Routine::trtri);

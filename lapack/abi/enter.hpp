@@ -82,6 +82,7 @@ inline Decision decide_with_memory(Call& call) {
     if (settings().taking == Taking::none || is_empty(call)) return decide(call, settings());
     call.a.memory = memory_of(call.a.data);
     call.b.memory = memory_of(call.b.data);
+    call.x.memory = memory_of(call.x.data);
     if (call.a.memory.on_gpu) {
         call.tau.memory = memory_of(call.tau.data);
         call.pivots.memory = memory_of(call.pivots.data);

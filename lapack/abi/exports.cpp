@@ -1,4 +1,4 @@
-// The exported symbols: each routine in two precisions and four spellings.
+// The exported symbols: each routine in its precisions and four spellings.
 #include <cstdint>
 
 #include "lapack/abi/enter.hpp"
@@ -21,7 +21,9 @@ namespace single_32 {
 using T = float;
 using I = std::int32_t;
 #define ROUTINE(name, parameters, arguments) BASALT_ENTRY(s##name##_, xerbla_, name, parameters, arguments)
+#define MIXED(name, parameters, arguments)
 #include "lapack/abi/routines.inc"
+#undef MIXED
 #undef ROUTINE
 }  // namespace single_32
 
@@ -29,7 +31,9 @@ namespace double_32 {
 using T = double;
 using I = std::int32_t;
 #define ROUTINE(name, parameters, arguments) BASALT_ENTRY(d##name##_, xerbla_, name, parameters, arguments)
+#define MIXED(name, parameters, arguments) BASALT_ENTRY(name##_, xerbla_, name, parameters, arguments)
 #include "lapack/abi/routines.inc"
+#undef MIXED
 #undef ROUTINE
 }  // namespace double_32
 
@@ -37,7 +41,9 @@ namespace single_64 {
 using T = float;
 using I = std::int64_t;
 #define ROUTINE(name, parameters, arguments) BASALT_ENTRY(s##name##_64_, xerbla_64_, name, parameters, arguments)
+#define MIXED(name, parameters, arguments)
 #include "lapack/abi/routines.inc"
+#undef MIXED
 #undef ROUTINE
 }  // namespace single_64
 
@@ -45,7 +51,9 @@ namespace double_64 {
 using T = double;
 using I = std::int64_t;
 #define ROUTINE(name, parameters, arguments) BASALT_ENTRY(d##name##_64_, xerbla_64_, name, parameters, arguments)
+#define MIXED(name, parameters, arguments) BASALT_ENTRY(name##_64_, xerbla_64_, name, parameters, arguments)
 #include "lapack/abi/routines.inc"
+#undef MIXED
 #undef ROUTINE
 }  // namespace double_64
 
@@ -55,7 +63,9 @@ namespace scipy_single_32 {
 using T = float;
 using I = std::int32_t;
 #define ROUTINE(name, parameters, arguments) BASALT_ENTRY(scipy_s##name##_, scipy_xerbla_, name, parameters, arguments)
+#define MIXED(name, parameters, arguments)
 #include "lapack/abi/routines.inc"
+#undef MIXED
 #undef ROUTINE
 }  // namespace scipy_single_32
 
@@ -63,7 +73,9 @@ namespace scipy_double_32 {
 using T = double;
 using I = std::int32_t;
 #define ROUTINE(name, parameters, arguments) BASALT_ENTRY(scipy_d##name##_, scipy_xerbla_, name, parameters, arguments)
+#define MIXED(name, parameters, arguments) BASALT_ENTRY(scipy_##name##_, scipy_xerbla_, name, parameters, arguments)
 #include "lapack/abi/routines.inc"
+#undef MIXED
 #undef ROUTINE
 }  // namespace scipy_double_32
 
@@ -72,7 +84,9 @@ using T = float;
 using I = std::int64_t;
 #define ROUTINE(name, parameters, arguments) \
     BASALT_ENTRY(scipy_s##name##_64_, scipy_xerbla_64_, name, parameters, arguments)
+#define MIXED(name, parameters, arguments)
 #include "lapack/abi/routines.inc"
+#undef MIXED
 #undef ROUTINE
 }  // namespace scipy_single_64
 
@@ -81,7 +95,10 @@ using T = double;
 using I = std::int64_t;
 #define ROUTINE(name, parameters, arguments) \
     BASALT_ENTRY(scipy_d##name##_64_, scipy_xerbla_64_, name, parameters, arguments)
+#define MIXED(name, parameters, arguments) \
+    BASALT_ENTRY(scipy_##name##_64_, scipy_xerbla_64_, name, parameters, arguments)
 #include "lapack/abi/routines.inc"
+#undef MIXED
 #undef ROUTINE
 }  // namespace scipy_double_64
 

@@ -53,7 +53,9 @@ bool has_k(Routine routine) {
         case Routine::orgqr:
         case Routine::ormqr:
         case Routine::gels:
-        case Routine::trtrs: return true;
+        case Routine::trtrs:
+        case Routine::dsgesv:
+        case Routine::dsposv: return true;
         default: return false;
     }
 }

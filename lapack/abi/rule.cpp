@@ -17,10 +17,10 @@ struct RoutineFacts {
 // solutions with given factors convert n x n elements for 2 n^2 k operations, condition numbers for 10 n^2
 constexpr double never = 1e9;
 constexpr RoutineFacts facts[routines] = {
-    {"getrf", 2048, 256}, {"getrs", 2048, 256}, {"gesv", 2048, 1},    {"getri", 2048, 1},
-    {"gecon", never, 1},  {"potrf", 2048, 1},   {"potrs", 2048, 256}, {"posv", 2048, 1},
-    {"potri", 2048, 1},   {"pocon", never, 1},  {"geqrf", 1024, 64},  {"orgqr", 1024, 64},
-    {"ormqr", 2048, 128}, {"gels", 1024, 64},   {"trtrs", 2048, 256}, {"trtri", 2048, 1},
+    {"getrf", 2048, 256}, {"getrs", 2048, 256}, {"gesv", 2048, 1},    {"getri", 2048, 1}, {"gecon", never, 1},
+    {"potrf", 2048, 1},   {"potrs", 2048, 256}, {"posv", 2048, 1},    {"potri", 2048, 1}, {"pocon", never, 1},
+    {"geqrf", 1024, 64},  {"orgqr", 1024, 64},  {"ormqr", 2048, 128}, {"gels", 1024, 64}, {"trtrs", 2048, 256},
+    {"trtri", 2048, 1},   {"dsgesv", 2048, 1},  {"dsposv", 2048, 1},
 };
 
 /// LAPACK's latdf calls gecon with matrices of this order at most, and takes a null vector from the workspace, where
@@ -41,7 +41,9 @@ Dimensions dimensions_of(const Call& call) {
         case Routine::potrs:
         case Routine::trtrs: return {n * n * k, std::min(n, k)};
         case Routine::gesv:
-        case Routine::posv: return {n * n * std::max(n, k), n};
+        case Routine::posv:
+        case Routine::dsgesv:
+        case Routine::dsposv: return {n * n * std::max(n, k), n};
         case Routine::orgqr: return {m * n * k, std::min(n, k)};
         case Routine::ormqr: return {m * n * k, std::min({m, n, k})};
         case Routine::gels: return {m * n * std::max(std::min(m, n), k), std::min(m, n)};
@@ -54,7 +56,7 @@ Dimensions dimensions_of(const Call& call) {
 Decision decide(const Call& call, const Settings& settings) {
     if (settings.taking == Taking::none) return {false, "BASALT_LAPACK=off"};
     if (is_empty(call)) return {false, "no elements"};
-    if (call.a.memory.on_gpu || call.b.memory.on_gpu) return {true, "in GPU memory"};
+    if (call.a.memory.on_gpu || call.b.memory.on_gpu || call.x.memory.on_gpu) return {true, "in GPU memory"};
     if (call.routine == Routine::gecon && call.n <= latdf_order) return {false, "LAPACK's latdf reads its workspace"};
     if (settings.taking == Taking::all) return {true, "BASALT_LAPACK=always"};
     const RoutineFacts& routine = facts_of(call.routine);
@@ -72,11 +74,13 @@ double operations(const Call& call) {
         case Routine::getrf: return few * few * (many - few / 3);
         case Routine::getrs:
         case Routine::potrs: return 2 * n * n * k;
-        case Routine::gesv: return 2 * n * n * n / 3 + 2 * n * n * k;
+        case Routine::gesv:
+        case Routine::dsgesv: return 2 * n * n * n / 3 + 2 * n * n * k;
         case Routine::getri: return 4 * n * n * n / 3;
         case Routine::potrf:
         case Routine::trtri: return n * n * n / 3;
-        case Routine::posv: return n * n * n / 3 + 2 * n * n * k;
+        case Routine::posv:
+        case Routine::dsposv: return n * n * n / 3 + 2 * n * n * k;
         case Routine::potri: return 2 * n * n * n / 3;
         case Routine::geqrf: return 2 * few * few * (many - few / 3);
         case Routine::orgqr: return 4 * m * n * k - 2 * (m + n) * k * k + 4 * k * k * k / 3;

@@ -22,7 +22,9 @@ void call_function(void* function, const char* name, std::size_t length, int arg
 void call_xerbla(const char* spelling, const void* caller, const Call& call, int argument) {
     constexpr std::size_t length = 6;  // LAPACK pads "DGESV"
     char name[length + 1];
-    std::snprintf(name, sizeof name, "%c%-5s", call.is_double ? 'D' : 'S', name_of(call.routine));
+    const bool whole = call.routine == Routine::dsgesv || call.routine == Routine::dsposv;
+    const char* const precision = whole ? "" : call.is_double ? "D" : "S";
+    std::snprintf(name, sizeof name, "%s%-6s", precision, name_of(call.routine));
     for (char& letter : name) {
         if ('a' <= letter && letter <= 'z') letter = char(letter - 32);
     }

@@ -40,6 +40,8 @@ void compute(Runtime& runtime, Call& call) {
         case Routine::gels: return gels<T>(runtime, call);
         case Routine::trtrs: return trtrs<T>(runtime, call);
         case Routine::trtri: return trtri<T>(runtime, call);
+        case Routine::dsgesv: return dsgesv(runtime, call);
+        case Routine::dsposv: return dsposv(runtime, call);
     }
 }
 

@@ -104,7 +104,7 @@ class Operands {
 
   private:
     void require_gpus() const {
-        for (const MatrixArgument* const array : {&call_.a, &call_.b}) {
+        for (const MatrixArgument* const array : {&call_.a, &call_.b, &call_.x}) {
             if (!array->memory.on_gpu || array->memory.gpu < runtime_.gpus()) continue;
             throw Unsuited("an array is in the memory of GPU " + std::to_string(array->memory.gpu) +
                            "; the runtime uses " + std::to_string(runtime_.gpus()) + " GPUs");

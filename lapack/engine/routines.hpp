@@ -44,4 +44,7 @@ void trtrs(Runtime& runtime, Call& call);
 template <class T>
 void trtri(Runtime& runtime, Call& call);
 
+void dsgesv(Runtime& runtime, Call& call);
+void dsposv(Runtime& runtime, Call& call);
+
 }  // namespace basalt::lapack

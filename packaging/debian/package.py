@@ -114,7 +114,7 @@ def main():
             os.chmod(file.name, 0o755)
         os.chmod(stage, 0o755)
         package = os.path.join(out, f"basalt_{version}_{architecture}.deb")
-        subprocess.run(["dpkg-deb", "-Zgzip", "--build", "--root-owner-group", stage, package], check=True, stdout=sys.stderr)
+        subprocess.run(["dpkg-deb", "-Zgzip", "-z3", "--build", "--root-owner-group", stage, package], check=True, stdout=sys.stderr)
     print(package)
 
 

@@ -40,14 +40,16 @@ class _Foreign:
                 raise ValueError(f"argument {k} is on device {tuple(map(int, other))} of DLPack's; allowed is that of "
                                  f"the other one, {tuple(map(int, device))}")
 
-    def solve(self, core, kind, lower, transposed):
+    def solve(self, core, kind, lower, transposed, method=None):
         from . import linalg
 
         if not self._on_gpu:
             views = [np.from_dlpack(array) for array in self._arrays]
             assume = {"lower": "lower triangular", "upper": "upper triangular"}.get(kind, kind)
-            return self._from_numpy(linalg.solve(*views, lower, assume_a=assume, transposed=transposed,
+            return self._from_numpy(linalg.solve(*views, lower, assume_a=assume, transposed=transposed, method=method,
                                                  runtime=_Holder(core)))
+        if method is not None and (kind != "gen" or any("float64" not in str(each.dtype) for each in self._arrays)):
+            raise TypeError("method 'mixed' for arrays on GPUs: allowed are float64 and assume_a 'gen'")
         if kind not in ("gen", "pos"):
             raise TypeError(f"assume_a for arrays on GPUs: allowed are 'gen' and 'pos'")
         a, b = self._arrays
@@ -57,7 +59,10 @@ class _Foreign:
         rows = self._copy(right.T)  # nrhs x n in C order: its memory is B in columns
         which = 0 if kind == "gen" else 1 if not lower else 2  # of the transposed matrix
         self._synchronize()
-        info, _ = _basalt.solve(core, self._copy(a).T, rows.T, rows.T, which, not transposed)
+        if method == "mixed":
+            info = _basalt.solve_mixed(core, self._copy(a).T, rows.T, rows.T, False, not transposed)
+        else:
+            info, _ = _basalt.solve(core, self._copy(a).T, rows.T, rows.T, which, not transposed)
         if info > 0:
             raise LinAlgError(f"the matrix is singular or not positive definite (INFO {info})")
         return rows.reshape(b.shape[0]) if vector else rows.T

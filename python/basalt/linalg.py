@@ -83,7 +83,9 @@ def solve(a, b, lower=False, overwrite_a=False, overwrite_b=False, check_finite=
     transposed : bool, optional
         Solve ``a.T @ x == b``.
     method : str, optional
-        How it is computed; None is the only one: factors in the precision of the matrix.
+        None: by factors in the precision of the matrix. "mixed": a float64 system by factors of lower precision, and
+        refinement to what factors in double would give; where that fails, by factors in double. There is no warning
+        for ill-conditioned matrices then.
     runtime : basalt.Runtime, optional
 
     Returns
@@ -109,23 +111,30 @@ def solve(a, b, lower=False, overwrite_a=False, overwrite_b=False, check_finite=
     >>> basalt.linalg.solve([[2.0, 1.0], [1.0, 3.0]], [5.0, 10.0])
     array([1., 3.])
     """
-    if method is not None:
-        raise ValueError(f"method is {method!r}; allowed is None")
+    if method not in (None, "mixed"):
+        raise ValueError(f"method is {method!r}; allowed are None and 'mixed'")
     if assume_a not in _KINDS:
         raise ValueError(f"assume_a is {assume_a!r}; allowed are {', '.join(repr(kind) for kind in _KINDS)}")
     borrowed = foreign(a, b)
     if borrowed is not None:
-        return borrowed.solve(_core(runtime), _KINDS[assume_a], lower, transposed)
+        return borrowed.solve(_core(runtime), _KINDS[assume_a], lower, transposed, method)
     a, b = same_type(real_array(a, "a", check_finite), real_array(b, "b", check_finite))
     if a.ndim > 2 or b.ndim > 2:
         return over_batches(lambda a, b: solve(a, b, lower, check_finite=False, assume_a=assume_a,
-                                               transposed=transposed, runtime=runtime), (2, min(b.ndim, 2)), (a, b), 1)
+                                               transposed=transposed, method=method, runtime=runtime),
+                            (2, min(b.ndim, 2)), (a, b), 1)
     square(a)
+    if method == "mixed" and a.dtype != np.float64:
+        raise ValueError(f"a has dtype {a.dtype} and method is 'mixed'; allowed is float64, for factors of lower "
+                         "precision")
     if b.ndim == 0 or b.shape[0] != a.shape[0]:
         raise ValueError(f"b has shape {b.shape}; allowed are {a.shape[0]} rows, as a has")
     kind = _KINDS[assume_a]
     x = target(b, overwrite_b)
-    if kind == "pos":
+    if method == "mixed":
+        full = _mirrored(a, lower) if kind == "pos" else _part(a, kind, lower)
+        _solve_mixed_into(runtime, full, b, x, kind == "pos", transposed)
+    elif kind == "pos":
         _solve_into(runtime, a, b, x, _POSITIVE_LOWER if lower else _POSITIVE_UPPER, False)
     else:
         _solve_into(runtime, _part(a, kind, lower), b, x, _GENERAL, transposed)
@@ -136,10 +145,21 @@ def _solve_into(runtime, a, b, x, kind, transposed):
     if a.size == 0 or b.size == 0:
         return
     info, rcond = _basalt.solve(_core(runtime), plain(a), columns(plain(b)), columns(x), kind, transposed)
-    if info > 0:
-        raise LinAlgError(f"the matrix is singular: U[{info - 1}, {info - 1}] is zero") if kind == _GENERAL \
-            else _not_positive(info)
+    _require_success(info, kind != _GENERAL)
     _warn_if_ill_conditioned(rcond, a.dtype)
+
+
+def _solve_mixed_into(runtime, a, b, x, positive, transposed):
+    if a.size == 0 or b.size == 0:
+        return
+    info = _basalt.solve_mixed(_core(runtime), plain(a), columns(plain(b)), columns(x), positive, transposed)
+    _require_success(info, positive)
+
+
+def _require_success(info, positive):
+    if info > 0:
+        raise _not_positive(info) if positive \
+            else LinAlgError(f"the matrix is singular: U[{info - 1}, {info - 1}] is zero")
 
 
 def inv(a, overwrite_a=False, check_finite=True, *, runtime=None):

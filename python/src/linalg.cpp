@@ -141,6 +141,38 @@ std::pair<int64_t, double> solve(PyRuntime& runtime, const In& a, const In& b, c
     return outcome;
 }
 
+/// The view of an array in double precision.
+basalt::View<double> view_of(const Operand& a) {
+    return {static_cast<double*>(a.data), a.rows, a.cols, a.row_stride, a.col_stride};
+}
+basalt::Place cpp_place_of(const Operand& a) {
+    return a.place < BASALT_GPU(0) ? basalt::Place::any() : basalt::Place::gpu(a.place - BASALT_GPU(0));
+}
+
+/// X of A X = B or A^T X = B by factors of lower precision and refinement; by Cholesky if A is positive definite, of
+/// which both triangles are given. Returns INFO; X is written if it is 0.
+int64_t solve_mixed(PyRuntime& runtime, const In& a, const In& b, const Out& x, bool positive, bool transposed) {
+    const Operand matrix = operand(a), right = operand(b), solution = operand(x);
+    int64_t info = 0;
+    calculate(runtime, product(matrix.rows, matrix.rows, matrix.rows + right.cols) / 2, [&] {
+        basalt::Runtime& rt = runtime.cpp();
+        const int64_t n = matrix.rows;
+        basalt::Matrix<double> tiles(rt, n, n);
+        tiles.load(transposed ? basalt::transposed(view_of(matrix)) : view_of(matrix), cpp_place_of(matrix));
+        const basalt::TileShape shape{tiles.tile_shape().height,
+                                      std::clamp<int64_t>(right.cols, 1, tiles.tile_shape().width)};
+        basalt::Matrix<double> sides(rt, n, right.cols, shape), solved(rt, n, right.cols, shape);
+        sides.load(view_of(right), cpp_place_of(right));
+        basalt::MixedOptions options;
+        options.method = positive ? basalt::MixedMethod::cholesky : basalt::MixedMethod::lu;
+        options.fallback = basalt::Fallback::in_place;  // of the tiles
+        info = basalt::mixed_solve(rt, tiles, sides, solved, options).info;
+        if (info == 0) solved.store(view_of(solution), cpp_place_of(solution));
+        rt.wait();
+    });
+    return info;
+}
+
 /// B, in Fortran order, becomes the solution with factors in Fortran order.
 void lu_solve(PyRuntime& runtime, const In& lu, const Pivots& pivots, const Out& b, bool transposed) {
     const Operand a = operand(lu), x = operand(b);
@@ -303,6 +335,7 @@ void bind_linalg(nb::module_& module) {
     module.def("lu_diagonal", &lu_diagonal);
     module.def("cholesky", &cholesky);
     module.def("solve", &solve);
+    module.def("solve_mixed", &solve_mixed);
     module.def("lu_solve", &lu_solve);
     module.def("cholesky_solve", &cholesky_solve);
     module.def("qr", &qr, nb::arg("runtime"), nb::arg("a"), nb::arg("r"), nb::arg("tau"), nb::arg("q").none());

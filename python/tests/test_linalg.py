@@ -254,6 +254,49 @@ def test_other_real_types_are_promoted(dtype):
     assert bl.solve(np.eye(2, dtype=np.float32), np.ones(2)).dtype == np.float64
 
 
+@pytest.mark.parametrize("n", SIZES + [300])
+@pytest.mark.parametrize("columns", [None, 0, 1, 3])
+@pytest.mark.parametrize("order", ["C", "F", "strided", "read-only", "swapped"])
+def test_mixed_precision_solves_to_double(n, columns, order):
+    a, b = ORDERS[order](general(n, np.float64)), right(n, np.float64, columns)
+    for transposed in (False, True):
+        x = bl.solve(a, b, transposed=transposed, method="mixed", runtime=RUNTIME)
+        assert x.shape == b.shape and x.dtype == np.float64
+        matrix = a.T if transposed else a
+        if b.size:
+            bound = n * np.finfo(float).eps * (np.linalg.norm(matrix, np.inf) * np.abs(x).max() + np.abs(b).max())
+            assert np.abs(matrix @ x - b).max() <= bound
+
+
+@pytest.mark.parametrize("lower", [False, True])
+def test_mixed_precision_reads_one_triangle_of_a_positive_matrix(lower):
+    full = positive(150, np.float64)
+    half = np.tril(full) if lower else np.triu(full)
+    half[(np.triu_indices if lower else np.tril_indices)(150, 1 if lower else -1)] = 1e300
+    b = right(150, np.float64, 2)
+    before = half.copy()
+    x = bl.solve(half, b, lower, assume_a="pos", method="mixed", runtime=RUNTIME)
+    np.testing.assert_allclose(x, sl.solve(full, b), rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(half, before)
+
+
+def test_mixed_precision_falls_back_and_tells_of_singular_matrices():
+    hard = sl.hilbert(9) + 0.0
+    x = bl.solve(hard, hard @ np.ones(9), method="mixed", runtime=RUNTIME)
+    assert np.abs(hard @ x - hard @ np.ones(9)).max() < 1e-14
+    singular = general(5, np.float64)
+    singular[:, 3] = 0
+    with pytest.raises(bl.LinAlgError, match=r"U\[3, 3\]"):
+        bl.solve(singular, np.ones(5), method="mixed", runtime=RUNTIME)
+    with pytest.raises(bl.LinAlgError, match="order 1 "):
+        bl.solve(-np.eye(3), np.ones(3), assume_a="pos", method="mixed", runtime=RUNTIME)
+    with pytest.raises(ValueError, match="float32"):
+        bl.solve(np.eye(3, dtype=np.float32), np.ones(3, np.float32), method="mixed", runtime=RUNTIME)
+    stack = np.stack([general(6, np.float64), 2 * general(6, np.float64)])
+    np.testing.assert_allclose(bl.solve(stack, np.ones((2, 6, 1)), method="mixed", runtime=RUNTIME),
+                               np.linalg.solve(stack, np.ones((2, 6, 1))), rtol=1e-11)
+
+
 def test_bad_arguments_are_named():
     good = np.eye(3)
     for call, error, words in [

@@ -107,6 +107,23 @@ static void drivers(basalt_runtime* rt) {
     OK(basalt_dgetrs(rt, BASALT_PLAIN, n, n, a, n, pivots, q, n));
     OK(basalt_dgetrs(rt, BASALT_PLAIN, n, 1, a, n, pivots, b, n));
     CHECK(q[n * n - 1] == b[n - 1]);
+    static double x[n], kept[n * n];
+    int64_t steps = -99;
+    fill_system(n, a, b);
+    memcpy(kept, a, sizeof a);
+    OK(basalt_dsgesv(rt, n, 1, a, n, pivots, b, n, x, n, &steps, &info));
+    CHECK(info == 0 && steps >= 0 && all_ones(n, x) && memcmp(a, kept, sizeof a) == 0);
+    memset(x, 0, sizeof x);
+    OK(basalt_dsposv(rt, BASALT_UPPER, n, 1, a, n, b, n, x, n, &steps, &info));
+    CHECK(info == 0 && steps >= 0 && all_ones(n, x) && memcmp(a, kept, sizeof a) == 0);
+    for (int j = 0; j < n; ++j) kept[2 + j * n] = 0; /* a row of zeros */
+    OK(basalt_dsgesv(rt, n, 1, kept, n, NULL, b, n, x, n, &steps, &info));
+    CHECK(info == n && steps == -3);
+    REFUSED(basalt_dsgesv(rt, n, 1, a, n, NULL, b, n, x, n - 1, &steps, &info), BASALT_INVALID_ARGUMENT, "ldx");
+    REFUSED(basalt_dsgesv(rt, n, 1, a, n, NULL, b, n, x, n, NULL, &info), BASALT_INVALID_ARGUMENT,
+            "iterations is NULL");
+    REFUSED(basalt_dsposv(rt, BASALT_UPPER, n, 1, a, n, b, n, x, n, &steps, NULL), BASALT_INVALID_ARGUMENT,
+            "info is NULL");
     pivots[3] = n + 1;
     REFUSED(basalt_dgetrs(rt, BASALT_PLAIN, n, 1, a, n, pivots, b, n), BASALT_INVALID_ARGUMENT, "pivots");
     REFUSED(basalt_dgetrs(rt, BASALT_PLAIN, n, 1, a, 1, pivots, b, n), BASALT_INVALID_ARGUMENT, "lda is 1");

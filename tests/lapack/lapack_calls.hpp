@@ -82,6 +82,17 @@ class Lapack {
     I trtrs(char uplo, char trans, char diag, I n, I nrhs, const T* a, I lda, T* b, I ldb) const {
         return call("trtrs", &uplo, &trans, &diag, &n, &nrhs, a, &lda, b, &ldb);
     }
+    /// With T = double these are dsgesv and dsposv; there are no others.
+    I sgesv(I n, I nrhs, T* a, I lda, I* ipiv, const T* b, I ldb, T* x, I ldx, I* iter) const {
+        std::vector<T> work(room(nrhs > 0 ? nrhs : 1, n));
+        std::vector<float> single(room(1, n) * room(1, n + nrhs));
+        return call("sgesv", &n, &nrhs, a, &lda, ipiv, b, &ldb, x, &ldx, work.data(), single.data(), iter);
+    }
+    I sposv(char uplo, I n, I nrhs, T* a, I lda, const T* b, I ldb, T* x, I ldx, I* iter) const {
+        std::vector<T> work(room(nrhs > 0 ? nrhs : 1, n));
+        std::vector<float> single(room(1, n) * room(1, n + nrhs));
+        return call("sposv", &uplo, &n, &nrhs, a, &lda, b, &ldb, x, &ldx, work.data(), single.data(), iter);
+    }
     I trtri(char uplo, char diag, I n, T* a, I lda) const { return call("trtri", &uplo, &diag, &n, a, &lda); }
 
   private:

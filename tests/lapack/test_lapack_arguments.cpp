@@ -51,7 +51,21 @@ struct Arrays {
     T rcond = 0;
 };
 
-constexpr int routines = 16;
+constexpr int routines = 18;
+
+/// dsgesv or dsposv. There are none that begin with float.
+int mixed(const Lapack<float, std::int32_t>&, bool, char, int, int, int, int, int, Arrays<float>&) { return 0; }
+int mixed(const Lapack<double, std::int32_t>& lapack, bool general, char uplo, int n, int k, int lda, int ldb, int ldx,
+          Arrays<double>& x) {
+    double* const a = x.a.data();
+    const double* const b = x.b.data();
+    double* const solutions = x.work.data();
+    std::int32_t iter = -99;
+    const int info = general ? lapack.sgesv(n, k, a, lda, x.pivots.data(), b, ldb, solutions, ldx, &iter)
+                             : lapack.sposv(uplo, n, k, a, lda, b, ldb, solutions, ldx, &iter);
+    CHECK(iter != -99);
+    return info;
+}
 
 /// Calls routine number `routine` with random arguments; returns INFO.
 template <class T>
@@ -84,7 +98,8 @@ int call(const Lapack<T, std::int32_t>& lapack, int routine, unsigned seed) {
         case 12: return lapack.ormqr(c1, c2, m, n, k, a, ld1, tau, b, ld2, work, lwork);
         case 13: return lapack.gels(c1, m, n, k, a, ld1, b, ld2, work, lwork);
         case 14: return lapack.trtrs(c1, c2, c3, n, k, a, ld1, b, ld2);
-        default: return lapack.trtri(c1, c2, n, a, ld1);
+        case 15: return lapack.trtri(c1, c2, n, a, ld1);
+        default: return mixed(lapack, routine == 16, c1, n, k, ld1, ld2, draw.leading(), x);
     }
 }
 

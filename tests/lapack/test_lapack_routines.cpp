@@ -1,6 +1,8 @@
 // The exported routines beside OpenBLAS's: results, INFO above 0, and what must not be touched.
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "tests/common/lapack_oracle.hpp"
@@ -173,6 +175,39 @@ class Comparison {
         check_equal(a, b);
     }
 
+    /// The factors of A in single precision are enough, so A stays as it is.
+    void mixed(Index n, Index nrhs) const {
+        const Dense<T> b = random_dense<T>(n, nrhs, 12, 1);
+        Dense<T> a = well_conditioned<T>(n, n, 2), x = random_dense<T>(n, nrhs, 13, 2), y = x;
+        const Dense<T> before = a;
+        std::vector<I> p(static_cast<std::size_t>(n));
+        std::vector<std::int32_t> q(p.size());
+        I iter = -99;
+        std::int32_t expected = -99;
+        CHECK(ours_.sgesv(in(n), in(nrhs), data(a), ld(a), p.data(), b.values.data(), ld(b), data(x), ld(x), &iter) ==
+              0);
+        CHECK(iter >= 0);
+        CHECK(a.values == before.values);
+        CHECK(theirs_.sgesv(i32(n), i32(nrhs), data(a), i32(a.ld), q.data(), b.values.data(), i32(b.ld), data(y),
+                            i32(y.ld), &expected) == 0);
+        check_equal(x, y);
+        for (const char uplo : {'L', 'U', 'u'}) {
+            Dense<T> c = positive_definite<T>(n, 4);
+            for (Index j = 0; j < n; ++j) {  // the other triangle is not read
+                for (Index i = 0; i < j; ++i) (uplo == 'L' ? c(i, j) : c(j, i)) = std::numeric_limits<T>::quiet_NaN();
+            }
+            const Dense<T> triangle = c;
+            iter = expected = -99;
+            CHECK(ours_.sposv(uplo, in(n), in(nrhs), data(c), ld(c), b.values.data(), ld(b), data(x), ld(x), &iter) ==
+                  0);
+            CHECK(iter >= 0);
+            CHECK(std::memcmp(c.values.data(), triangle.values.data(), c.values.size() * sizeof(T)) == 0);
+            CHECK(theirs_.sposv(uplo == 'L' ? 'L' : 'U', i32(n), i32(nrhs), data(c), i32(c.ld), b.values.data(),
+                                i32(b.ld), data(y), i32(y.ld), &expected) == 0);
+            check_equal(x, y);
+        }
+    }
+
   private:
     static I in(Index value) { return static_cast<I>(value); }
     static std::int32_t i32(Index value) { return static_cast<std::int32_t>(value); }
@@ -192,6 +227,7 @@ void compare_all(const Spelling& spelling, Index n) {
     compare.lu(n, n + 20);
     compare.solve_with_lu(n, 5);
     for (const char uplo : {'L', 'U', 'l'}) compare.cholesky(uplo, n, 3);
+    if constexpr (std::is_same_v<T, double>) compare.mixed(n, 4);
     compare.qr(n + 10, n);
     compare.qr(n, n + 10);
     for (const char trans : {'N', 'T'}) {
@@ -285,4 +321,32 @@ TEST_CASE("only the named triangle is touched", "[routines]") {
             for (Index i = 0; i < n; ++i) CHECK(std::isfinite(x(i, j)));
         }
     }
+}
+
+TEST_CASE("systems that single precision cannot factor get factors in double and a negative ITER", "[routines]") {
+    const Watchdog watchdog;
+    const Lapack<double, std::int32_t> ours, theirs({}, openblas_library());
+    const Index n = 60;
+    const int order = static_cast<int>(n);
+    Dense<double> a = well_conditioned<double>(n, n, 14), b = random_dense<double>(n, 2, 15, 1), x = b, y = b;
+    for (Index i = 0; i < n; ++i) a(i, 30) = 0;
+    std::vector<std::int32_t> p(static_cast<std::size_t>(n)), q(p.size());
+    const int ld = static_cast<int>(a.ld), ldb = static_cast<int>(b.ld);
+    int iter = 0, expected = 0;
+    Dense<double> c = a, definite = positive_definite<double>(n, 16);
+    CHECK(ours.sgesv(order, 2, a.values.data(), ld, p.data(), b.values.data(), ldb, x.values.data(), ldb, &iter) == 31);
+    CHECK(theirs.sgesv(order, 2, c.values.data(), ld, q.data(), b.values.data(), ldb, y.values.data(), ldb,
+                       &expected) == 31);
+    CHECK(iter == -3);
+    CHECK(expected == -3);
+    check_equal(a, c);
+    CHECK(p == q);
+
+    definite(40, 40) = -1;
+    c = definite;
+    const int ldc = static_cast<int>(c.ld);
+    const int info = ours.sposv('L', order, 2, c.values.data(), ldc, b.values.data(), ldb, x.values.data(), ldb, &iter);
+    CHECK(info == 41);
+    CHECK(iter == -3);
+    CHECK(c(0, 1) == definite(0, 1));  // above the diagonal
 }

@@ -11,10 +11,7 @@
 #include <vector>
 
 #include "basalt/array.hpp"
-#include "basalt/generator.hpp"
 #include "basalt/graph.hpp"
-#include "basalt/lu.hpp"
-#include "basalt/matrix.hpp"
 #include "basalt/runtime.hpp"
 #include "tests/common/catch.hpp"
 #include "tests/common/gate.hpp"
@@ -215,31 +212,6 @@ TEST_CASE("a library's own tasks go to the graph that the thread submits to") {
     CHECK_THROWS_AS(inner.wait(), TaskError);
     CHECK(inner.error() == nullptr);
     gate.open();
-    runtime.wait();
-}
-
-TEST_CASE("a factorization in one graph is not disturbed by errors in another", "[sanitize]") {
-    const Watchdog watchdog("lu and errors");
-    Runtime runtime(Setting{"priority", 4}.config());
-    std::atomic<bool> stop{false};
-    std::thread failing([&] {
-        Graph graph(runtime);
-        while (!stop) {
-            graph.submit({}, [] { throw std::runtime_error("boom"); });
-            CHECK_THROWS_AS(graph.wait(), TaskError);
-        }
-    });
-    {
-        Graph graph(runtime);
-        const SubmitTo here(graph);
-        Matrix<double> a(runtime, 200, 200, {32, 32});
-        a.fill(make_generator<double>("random", 200, 200, 1));
-        const auto factored = lu_factor(runtime, a);
-        runtime.wait();
-        CHECK(factored.info() == 0);
-    }
-    stop = true;
-    failing.join();
     runtime.wait();
 }
 

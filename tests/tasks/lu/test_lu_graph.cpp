@@ -2,6 +2,7 @@
 #include <atomic>
 #include <limits>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -10,6 +11,8 @@
 
 #include "tests/common/catch.hpp"
 #include "tests/common/gate.hpp"
+#include "tests/common/runtime_settings.hpp"
+#include "tests/common/watchdog.hpp"
 #include "tests/tasks/lu/lu_layouts.hpp"
 
 using namespace basalt;
@@ -212,4 +215,29 @@ TEST_CASE("handles dropped in flight free nothing that tasks use", "[lu][sanitiz
         if (round % 2 == 0) tiles = Matrix<double>();
     }
     CHECK(factor(rt, a, layouts[0]).info == 0);
+}
+
+TEST_CASE("a factorization in one graph is not disturbed by errors in another", "[sanitize]") {
+    const Watchdog watchdog("lu and errors");
+    Runtime runtime(Setting{"priority", 4}.config());
+    std::atomic<bool> stop{false};
+    std::thread failing([&] {
+        Graph graph(runtime);
+        while (!stop) {
+            graph.submit({}, [] { throw std::runtime_error("boom"); });
+            CHECK_THROWS_AS(graph.wait(), TaskError);
+        }
+    });
+    {
+        Graph graph(runtime);
+        const SubmitTo here(graph);
+        Matrix<double> a(runtime, 200, 200, {32, 32});
+        a.fill(make_generator<double>("random", 200, 200, 1));
+        const auto factored = lu_factor(runtime, a);
+        runtime.wait();
+        CHECK(factored.info() == 0);
+    }
+    stop = true;
+    failing.join();
+    runtime.wait();
 }
