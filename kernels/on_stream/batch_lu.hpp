@@ -16,14 +16,14 @@ struct BatchLuPlan {
     int width = 16;  ///< columns of a panel: 8, 16 or 32 of LU in shared memory; 8 or 16 of geqrf up to 256 rows
 };
 
-/// Estimated: none of the widths was measured. A panel's columns of a row lie in registers: 16 floats, or 8 doubles.
+/// The best widths of an H100 (docs/decisions/0034-batched-lu-and-qr.md).
 template <class T>
 constexpr BatchLuPlan batch_lu_plan(Index n) {
-    return {n <= 128 ? (sizeof(T) == 4 ? 16 : 8) : (sizeof(T) == 4 ? 32 : 16)};
+    return {n <= 64 ? 8 : sizeof(T) == 4 && n > 128 ? 32 : 16};
 }
 template <class T>
-constexpr BatchLuPlan batch_qr_plan(Index rows) {
-    return {rows <= 128 ? 8 : 16};
+constexpr BatchLuPlan batch_qr_plan(Index) {
+    return {8};
 }
 
 template <class T>
