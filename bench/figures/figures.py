@@ -55,8 +55,10 @@ def newest(row, records, against=False):
 
 
 def machine_of(record):
-    """What a record says of its machine and of the GPUs in it, measured or not."""
+    """What a record says of its machine; where that names no GPU, with those in it, measured or not."""
     named = record.get("machine", "") + record.get("gpu", "")
+    if (record.get("gpu") or record.get("gpus")) and not named.endswith(" cores"):
+        return named
     return " ".join([named, *(clock.get("gpu", "") for clock in record.get("clocks", []))])
 
 
