@@ -98,6 +98,12 @@ CholeskyFactors<T> cholesky_factor(Runtime& runtime, Matrix<T>& a, Triangle tria
 template <class T>
 void cholesky_solve(Runtime& runtime, const CholeskyFactors<T>& cholesky, Matrix<T>& b);
 
+/// Makes later calls of cholesky_solve() with this factor faster, for few right-hand sides and a factor that is on
+/// GPUs: the inverses of small blocks on its diagonal are computed once. Submits tasks and returns at once; does
+/// nothing where cores would solve. Not while another thread solves with the factor.
+template <class T>
+void cholesky_prepare_solves(Runtime& runtime, const CholeskyFactors<T>& cholesky);
+
 /// A^-1 from the factor of A, LAPACK's potri: the triangle of the result that CholeskyFactors::triangle() names. The
 /// other side is unspecified. The factor stays. Submits tasks and returns at once; 2/3 n^3 operations. With info() > 0
 /// the result is unspecified, and it holds Inf and NaN if the factor's diagonal holds a zero.

@@ -107,6 +107,8 @@ inline constexpr int substitution_warps = 8, substituted_rows = 256;
 constexpr Grid substitution_grid(Index rows, Index vectors) {
     return {std::max<Index>(1, divide_up(rows, substituted_rows)), vectors};
 }
+/// whole_kernel, for most_blocks_yz vectors at most.
+constexpr Grid whole_grid(Index diagonal_blocks, Index vectors) { return {diagonal_blocks, vectors}; }
 
 // ---- products/ ------------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@
 
 #include "kernels/on_stream/kernel.hpp"
 #include "kernels/triangle.hpp"
+#include "kernels/triangle_columns.hpp"
 
 /// Substitution for few right-hand sides by the inverses of small blocks on a triangle's diagonal. All arguments lie in
 /// the device's memory and are row-major. For float and double.
@@ -30,5 +31,17 @@ struct SubstituteByBlocks : Kernel<SubstituteByBlocks<T>, void(Triangle triangle
 /// (n x x.cols()) is a workspace. One launch for each block: it multiplies by the inverse and updates what is left.
 template <class T>
 inline constexpr SubstituteByBlocks<T> substitute_by_blocks{};
+
+/// Bytes of workspace, aligned to 8, that substitute_whole() needs for so many right-hand sides.
+constexpr std::size_t whole_workspace(Index vectors) { return static_cast<std::size_t>(vectors) * 8; }
+
+template <class T>
+struct SubstituteWhole : Kernel<SubstituteWhole<T>, void(Triangle triangle, MatrixOp op, const TriangleColumns<T>& t,
+                                                         View<T> x, void* workspace)> {};
+/// X := op(T)^-1 X for a triangle that one device has as a whole, X with t.order rows: one launch, in which thread
+/// blocks pass their part of the solution on (kernels/cuda/triangle/whole.hpp). The same input gives the same bits. The
+/// CPU twin does not use the workspace.
+template <class T>
+inline constexpr SubstituteWhole<T> substitute_whole{};
 
 }  // namespace basalt::on_stream

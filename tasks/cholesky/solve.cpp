@@ -144,11 +144,28 @@ void cholesky_solve(Runtime& runtime, const CholeskyFactors<T>& cholesky, Matrix
         const bool lower = state->triangle == Triangle::lower;
         const MatrixOp forward = lower ? MatrixOp::plain : MatrixOp::transposed;
         const MatrixOp backward = lower ? MatrixOp::transposed : MatrixOp::plain;
-        on_gpus.solve(state->triangle, Diagonal::stored, forward);   // L Y = B
-        on_gpus.solve(state->triangle, Diagonal::stored, backward);  // L^T X = Y
+        for (const MatrixOp op : {forward, backward}) {  // L Y = B, L^T X = Y
+            if (state->inverses && b.cols() <= detail::few_right_hand_sides) {
+                on_gpus.solve(*state->inverses, op);
+            } else {
+                on_gpus.solve(state->triangle, Diagonal::stored, op);
+            }
+        }
         return;
     }
     for (Index j = 0; j < b.tile_cols(); ++j) CholeskyColumnSolve<T>(*state, b, j).submit();
+}
+
+template <class T>
+void cholesky_prepare_solves(Runtime& runtime, const CholeskyFactors<T>& cholesky) {
+    const auto& state = cholesky.share_state();
+    require(state != nullptr && &state->runtime == &runtime,
+            "cholesky_prepare_solves: the factor belongs to another runtime");
+    const Index n = cholesky.rows();
+    const auto gpus = detail::gpus_to_solve_on(*state->a, static_cast<std::size_t>(n) * sizeof(T));
+    if (gpus.empty()) return;
+    state->inverses =
+        std::make_shared<const detail::DiagonalInverses<T>>(*state->a, gpus, n, state->triangle, Diagonal::stored);
 }
 
 template <class T>
@@ -190,6 +207,8 @@ Index cholesky_solve(Runtime& runtime, Triangle triangle, Index n, Index nrhs, T
 
 template void cholesky_solve(Runtime&, const CholeskyFactors<float>&, Matrix<float>&);
 template void cholesky_solve(Runtime&, const CholeskyFactors<double>&, Matrix<double>&);
+template void cholesky_prepare_solves(Runtime&, const CholeskyFactors<float>&);
+template void cholesky_prepare_solves(Runtime&, const CholeskyFactors<double>&);
 template double cholesky_reciprocal_condition(Runtime&, const CholeskyFactors<float>&, double);
 template double cholesky_reciprocal_condition(Runtime&, const CholeskyFactors<double>&, double);
 template Index cholesky_factor(Runtime&, Triangle, Index, float*, Index);

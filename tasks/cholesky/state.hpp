@@ -11,6 +11,9 @@
 
 namespace basalt::detail {
 
+template <class T>
+class DiagonalInverses;
+
 /// What a Cholesky factorization needs while it runs, and its result. The tasks hold plain pointers to it: every one of
 /// them accesses data below, whose destruction waits for them.
 template <class T>
@@ -33,8 +36,9 @@ struct CholeskyState {
     Index info_value = 0;
 
     std::shared_ptr<MatrixStorage> a;
-    Array<Index> info;                ///< wraps info_value
-    std::shared_ptr<void> workspace;  ///< last: its tasks use what is above
+    Array<Index> info;                                    ///< wraps info_value
+    std::shared_ptr<const DiagonalInverses<T>> inverses;  ///< see cholesky_prepare_solves()
+    std::shared_ptr<void> workspace;                      ///< last: its tasks use what is above
 };
 
 extern template struct CholeskyState<float>;

@@ -24,13 +24,12 @@ namespace {
 
 using detail::ColumnGpus;
 using detail::DiagonalInverses;
+using detail::few_right_hand_sides;
 using detail::gpus_to_solve_on;
 using detail::LuState;
 using detail::Panel;
 using detail::require;
 using detail::SubstitutionOnGpus;
-
-constexpr Index few_right_hand_sides = 8;  // more of them are solved faster by products
 
 /// B -= A X
 template <class T>
@@ -241,8 +240,13 @@ void lu_solve_transposed(Runtime& runtime, const LuFactors<T>& lu, Matrix<T>& b)
     if (auto gpus = gpus_to_solve_on(*state->a, b.share_storage()->column_bytes()); !gpus.empty()) {
         const SubstitutionOnGpus<T> on_gpus(*state->a, std::move(gpus), lu.rows(), b);
         constexpr auto transposed = MatrixOp::transposed;
-        on_gpus.solve(Triangle::upper, Diagonal::stored, transposed);
-        on_gpus.solve(Triangle::lower, Diagonal::unit, transposed);
+        if (state->inverses.lower && b.cols() <= few_right_hand_sides) {
+            on_gpus.solve(*state->inverses.upper, transposed);
+            on_gpus.solve(*state->inverses.lower, transposed);
+        } else {
+            on_gpus.solve(Triangle::upper, Diagonal::stored, transposed);
+            on_gpus.solve(Triangle::lower, Diagonal::unit, transposed);
+        }
         for (Index j = 0; j < b.tile_cols(); ++j) ColumnSolve<T>(*state, b, j).permute_back();
         return;
     }

@@ -17,6 +17,7 @@ LowFactors::LowFactors(Runtime& runtime, LoweredMatrix& lowered, const MixedOpti
         cholesky.products = products;
         cholesky.keep_other_side = false;
         cholesky_ = cholesky_factor(runtime, lowered.matrix(), Triangle::lower, cholesky);
+        cholesky_prepare_solves(runtime, cholesky_);
     } else {
         LuOptions lu = options.lu;
         lu.mode = mode;

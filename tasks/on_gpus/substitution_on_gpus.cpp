@@ -44,7 +44,7 @@ SubstitutionOnGpus<T>::SubstitutionOnGpus(const MatrixStorage& a, ColumnGpus gpu
 
 template <class T>
 void SubstitutionOnGpus<T>::solve(Triangle triangle, Diagonal diagonal, MatrixOp op, Reach reach) const {
-    const TileRange all{0, order_ == 0 ? 0 : a_.grid().tile_col_of(order_ - 1) + 1};
+    const TileRange all{0, triangle_columns()};
     const bool ascending = (triangle == Triangle::lower) == (op == MatrixOp::plain);
     for (Index column = 0; column < x_.tile_cols(); ++column) {
         const TileRange tiles =
@@ -58,7 +58,7 @@ void SubstitutionOnGpus<T>::solve(Triangle triangle, Diagonal diagonal, MatrixOp
 template <class T>
 DiagonalInverses<T>::DiagonalInverses(const MatrixStorage& a, const ColumnGpus& gpus, Index order, Triangle triangle,
                                       Diagonal diagonal)
-    : triangle_(triangle) {
+    : triangle_(triangle), diagonal_(diagonal) {
     const TileGrid& grid = a.grid();
     const Index count = order == 0 ? 0 : grid.tile_col_of(order - 1) + 1;
     for (Index j = 0; j < count; ++j) {
@@ -88,8 +88,51 @@ auto SubstitutionOnGpus<T>::part(Index tile_column, TileRange tiles, Triangle tr
 }
 
 template <class T>
-void SubstitutionOnGpus<T>::solve(const DiagonalInverses<T>& inverses) const {
-    const Index count = order_ == 0 ? 0 : a_.grid().tile_col_of(order_ - 1) + 1;
+void SubstitutionOnGpus<T>::solve(const DiagonalInverses<T>& inverses, MatrixOp op) const {
+    if (one_gpu_has_all()) return solve_whole(inverses, op);
+    if (op == MatrixOp::plain) return solve_by_columns(inverses);
+    solve(inverses.triangle(), inverses.diagonal(), op);
+}
+
+template <class T>
+bool SubstitutionOnGpus<T>::one_gpu_has_all() const {
+    const Index count = triangle_columns();
+    return count > 0 && count <= TriangleColumns<T>::most &&
+           std::all_of(gpus_.begin(), gpus_.begin() + count, [this](int gpu) { return gpu == gpus_.front(); });
+}
+
+template <class T>
+void SubstitutionOnGpus<T>::solve_whole(const DiagonalInverses<T>& inverses, MatrixOp op) const {
+    const Index count = triangle_columns(), width = a_.grid().shape().width;
+    for (Index column = 0; column < x_.tile_cols(); ++column) {
+        const Index vectors = x_.column(column).cols, x_width = x_.tile_shape().width;
+        AccessList data;
+        data.readwrite(x_.block(column, 0, order_, 0, vectors));
+        for (Index j = 0; j < count; ++j) {
+            data.read(a_.template region<T>(j, 0, order_, 0, part(j, {0, count}, Triangle::lower).width));
+            data.read(inverses.of_column(j));
+        }
+        a_.runtime().submit(
+            {.name = "solve", .tile = {0, static_cast<int>(column)}, .place = Place::gpu(gpus_.front())}, data,
+            on_any_device([triangle = inverses.triangle(), op, order = order_, width, count, vectors, x_width](
+                              Stream stream, const Addresses& at) {
+                TriangleColumns<T> t;
+                t.order = order, t.width = t.ld = width;
+                for (Index j = 0; j < count; ++j) {
+                    const auto access = static_cast<std::size_t>(1 + 2 * j);
+                    t.columns[j] = static_cast<const T*>(at[access]);
+                    t.inverses[j] = static_cast<const T*>(at[access + 1]);
+                }
+                on_stream::substitute_whole<T>(stream, triangle, op, t,
+                                               View<T>::row_major(static_cast<T*>(at[0]), order, vectors, x_width),
+                                               stream.scratch(on_stream::whole_workspace(vectors)));
+            }));
+    }
+}
+
+template <class T>
+void SubstitutionOnGpus<T>::solve_by_columns(const DiagonalInverses<T>& inverses) const {
+    const Index count = triangle_columns();
     const Triangle triangle = inverses.triangle();
     for (Index column = 0; column < x_.tile_cols(); ++column) {
         const Index vectors = x_.column(column).cols;

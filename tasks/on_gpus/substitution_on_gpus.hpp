@@ -38,6 +38,9 @@ struct TileRange {
 /// The tile columns of A whose columns are rows of X that the solution for tile column `column` of X reaches.
 TileRange reached_tiles(const TileGrid& a, const TileGrid& x, Index column, Reach reach);
 
+/// Up to so many right-hand sides are solved for faster by DiagonalInverses, more of them by products.
+inline constexpr Index few_right_hand_sides = 8;
+
 /// The inverses of blocks on the diagonal of a factored matrix's triangle, each on the GPU that has its tile column.
 template <class T>
 class DiagonalInverses {
@@ -46,10 +49,12 @@ class DiagonalInverses {
     DiagonalInverses(const MatrixStorage& a, const ColumnGpus& gpus, Index order, Triangle triangle, Diagonal diagonal);
 
     Triangle triangle() const { return triangle_; }
+    Diagonal diagonal() const { return diagonal_; }
     Region<T> of_column(Index j) const { return inverses_[static_cast<std::size_t>(j)].region(); }
 
   private:
     const Triangle triangle_;
+    const Diagonal diagonal_;
     std::vector<Array<T>> inverses_;
 };
 
@@ -64,8 +69,9 @@ class SubstitutionOnGpus {
 
     /// X = T^-1 X, or T^-T X, for the first `order` rows of X. With a reach, A is square.
     void solve(Triangle triangle, Diagonal diagonal, MatrixOp op = MatrixOp::plain, Reach reach = Reach::all) const;
-    /// X = T^-1 X with the inverses on T's diagonal: faster for few right-hand sides.
-    void solve(const DiagonalInverses<T>& inverses) const;
+    /// X = T^-1 X, or T^-T X, with the inverses on T's diagonal: faster for few right-hand sides. One task where one
+    /// GPU has the whole triangle.
+    void solve(const DiagonalInverses<T>& inverses, MatrixOp op = MatrixOp::plain) const;
 
   private:
     /// A tile column's part of a triangle: rows of the matrix, and of the square among them.
@@ -76,6 +82,11 @@ class SubstitutionOnGpus {
     Part part(Index tile_column, TileRange tiles, Triangle triangle) const;
     void solve(Index tile_column, Index column, TileRange tiles, Triangle triangle, Diagonal diagonal,
                MatrixOp op) const;
+    /// Tile columns that the triangle has a part of.
+    Index triangle_columns() const { return order_ == 0 ? 0 : a_.grid().tile_col_of(order_ - 1) + 1; }
+    bool one_gpu_has_all() const;
+    void solve_whole(const DiagonalInverses<T>& inverses, MatrixOp op) const;
+    void solve_by_columns(const DiagonalInverses<T>& inverses) const;
 
     const MatrixStorage& a_;
     const ColumnGpus gpus_;

@@ -24,6 +24,7 @@
 #include "tests/kernels/cases/updates.hpp"
 #include "tests/kernels/cpu_twins.hpp"
 #include "tests/kernels/panel_cases.hpp"
+#include "tests/kernels/whole_triangle.hpp"
 
 using namespace basalt;
 using namespace basalt_tests;
@@ -200,4 +201,8 @@ TEST_CASE("products of rounded operands are as accurate as these", "[kernels][sa
 TEMPLATE_TEST_CASE("inverses of blocks on the diagonal solve for few right-hand sides", "[kernels][sanitize]", float,
                    double) {
     check_substitution_by_blocks<TestType>(twins);
+}
+
+TEMPLATE_TEST_CASE("a whole triangle is solved in one call", "[kernels][sanitize]", float, double) {
+    check_substitution_of_whole<TestType>(twins);
 }

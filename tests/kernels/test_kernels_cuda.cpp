@@ -16,6 +16,7 @@
 #include "tests/kernels/cases/triangles.hpp"
 #include "tests/kernels/cases/updates.hpp"
 #include "tests/kernels/cuda_kernels.hpp"
+#include "tests/kernels/whole_triangle.hpp"
 
 using namespace basalt_tests;
 
@@ -227,4 +228,9 @@ TEST_CASE("products of rounded operands are as accurate as these", "[cuda]") {
 TEMPLATE_TEST_CASE("inverses of blocks on the diagonal solve for few right-hand sides", "[cuda]", float, double) {
     if (gpu() == nullptr) SKIP(no_gpu);
     check_substitution_by_blocks<TestType>(*gpu());
+}
+
+TEMPLATE_TEST_CASE("a whole triangle is solved in one call", "[cuda]", float, double) {
+    if (gpu() == nullptr) SKIP(no_gpu);
+    check_substitution_of_whole<TestType>(*gpu());
 }

@@ -2,7 +2,9 @@
 #include <cassert>
 #include <cstdint>
 
+#include "kernels/cuda/common/block_thread.cuh"
 #include "kernels/cuda/common/launch.cuh"
+#include "kernels/cuda/triangle/whole.hpp"
 #include "kernels/on_stream/implement.hpp"
 #include "kernels/on_stream/substitution.hpp"
 
@@ -94,6 +96,33 @@ __global__ void __launch_bounds__(warp* warps)
     multiply_rows<T>(a, begin, min(begin + rows_a_block, a.rows()), product, [&](Index i, T sum) { x(i, c) -= sum; });
 }
 
+static_assert(cuda_detail::whole_order == substituted_block);
+static_assert(whole_workspace(1) == sizeof(cuda_detail::WholeCounters));
+
+/// Two thread blocks a multiprocessor in single precision: one waits for its elements while the other computes.
+template <MatrixOp op, class T>
+__global__ void __launch_bounds__(warp* cuda_detail::whole_warps, sizeof(T) == 4 ? 2 : 1)
+    whole_kernel(Triangle side, const __grid_constant__ TriangleColumns<T> t, View<T> x,
+                 cuda_detail::WholeCounters* counters) {
+    __shared__ cuda_detail::WholeMemory<T> memory;
+    const cuda_detail::BlockThread thread;
+    cuda_detail::WholeSubstitution<op, T, cuda_detail::BlockThread>(thread, memory, t, side, &x(0, blockIdx.y),
+                                                                    x.row_stride(), counters + blockIdx.y)
+        .run();
+}
+
+template <MatrixOp op, class T>
+void launch_whole(Stream stream, Triangle side, const TriangleColumns<T>& t, View<T> x,
+                  cuda_detail::WholeCounters* counters) {
+    const int blocks = cuda_detail::whole_blocks(t.order, t.width);
+    cuda_detail::in_parts(x.cols(), cuda_detail::most_blocks_yz, [&](Index c, Index vectors) {
+        whole_kernel<op, T>
+            <<<cuda_detail::blocks(cuda_detail::whole_grid(blocks, vectors)), warp * cuda_detail::whole_warps, 0,
+               native(stream)>>>(side, t, x.block(0, c, x.rows(), vectors), counters + c);
+        cuda_detail::check_launch("whole_kernel", stream);
+    });
+}
+
 }  // namespace
 
 template <class T>
@@ -134,6 +163,21 @@ void run_on_gpu(SubstituteByBlocks<T>, Stream stream, Triangle triangle, View<co
         "cudaMemcpy2DAsync", stream);
 }
 
+template <class T>
+void run_on_gpu(SubstituteWhole<T>, Stream stream, Triangle triangle, MatrixOp op, const TriangleColumns<T>& t,
+                View<T> x, void* workspace) {
+    assert(t.order == x.rows());
+    if (x.empty()) return;
+    cuda_detail::check(cudaMemsetAsync(workspace, 0, whole_workspace(x.cols()), native(stream)), "cudaMemsetAsync",
+                       stream);
+    auto* const counters = static_cast<cuda_detail::WholeCounters*>(workspace);
+    if (op == MatrixOp::plain) {
+        launch_whole<MatrixOp::plain>(stream, triangle, t, x, counters);
+    } else {
+        launch_whole<MatrixOp::transposed>(stream, triangle, t, x, counters);
+    }
+}
+
 template <>
 const InvertDiagonalBlocks<float>::Gpu Code<InvertDiagonalBlocks<float>>::gpu = gpu_code<InvertDiagonalBlocks<float>>;
 template <>
@@ -143,5 +187,10 @@ template <>
 const SubstituteByBlocks<float>::Gpu Code<SubstituteByBlocks<float>>::gpu = gpu_code<SubstituteByBlocks<float>>;
 template <>
 const SubstituteByBlocks<double>::Gpu Code<SubstituteByBlocks<double>>::gpu = gpu_code<SubstituteByBlocks<double>>;
+
+template <>
+const SubstituteWhole<float>::Gpu Code<SubstituteWhole<float>>::gpu = gpu_code<SubstituteWhole<float>>;
+template <>
+const SubstituteWhole<double>::Gpu Code<SubstituteWhole<double>>::gpu = gpu_code<SubstituteWhole<double>>;
 
 }  // namespace basalt::on_stream

@@ -51,8 +51,14 @@ void check_solves_on_gpus(Runtime& runtime, FactorMode mode, const SolveShape& s
         Matrix<T> tiles = to_tiles(runtime, a, shape.tile);
         const LuFactors<T> lu = lu_factor(runtime, tiles, {.mode = mode});
         check(a, tiles, [&](Matrix<T>& x) { lu_solve(runtime, lu, x); });
+        Dense<T> transposed = a;
+        for (Index i = 0; i < a.m; ++i) {
+            for (Index j = 0; j < a.n; ++j) transposed(i, j) = a(j, i);
+        }
+        check(transposed, tiles, [&](Matrix<T>& x) { lu_solve_transposed(runtime, lu, x); });
         lu_prepare_solves(runtime, lu);
         check(a, tiles, [&](Matrix<T>& x) { lu_solve(runtime, lu, x); });
+        check(transposed, tiles, [&](Matrix<T>& x) { lu_solve_transposed(runtime, lu, x); });
     }
     for (const Triangle triangle : both_triangles) {
         const Dense<double> both_sides = symmetric(triangle, spd_dense<T>(triangle, shape.n, 73));
@@ -62,6 +68,8 @@ void check_solves_on_gpus(Runtime& runtime, FactorMode mode, const SolveShape& s
         }
         Matrix<T> tiles = to_tiles(runtime, a, shape.tile);
         const CholeskyFactors<T> cholesky = cholesky_factor(runtime, tiles, triangle, {.mode = mode});
+        check(a, tiles, [&](Matrix<T>& x) { cholesky_solve(runtime, cholesky, x); });
+        cholesky_prepare_solves(runtime, cholesky);
         check(a, tiles, [&](Matrix<T>& x) { cholesky_solve(runtime, cholesky, x); });
     }
 }

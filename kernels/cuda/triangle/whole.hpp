@@ -1,0 +1,230 @@
+#pragma once
+
+#include <algorithm>
+
+#include <basalt/triangle.hpp>
+
+#include "kernels/cuda/common/device_code.hpp"
+#include "kernels/triangle_columns.hpp"
+
+/// One right-hand side of a whole triangle by the blocks of one kernel. The rows are dealt to thread blocks as the
+/// triangle's diagonal is: each takes those of one diagonal block, in the order in which they are solved, by drawing a
+/// ticket. It adds up what the rows solved before it give,
+///
+///     y_i = D_i^-1 (x_i - sum over solved blocks j of T_ij y_j),
+///
+/// reading T_ij before y_j is there. A block waits only for those with lower tickets, which have started: so the kernel
+/// ends with any number of blocks at a time. Left-looking, since a block then writes nothing but its own rows: there
+/// is no order of additions to keep, and equal input gives equal bits.
+///
+/// Blocks are solved one after the other, hence one counter says how many are. Whoever raises it has written its part
+/// of x, met its block, and releases; who sees it with acquire may read x by plain loads.
+///
+/// Written without CUDA so that a test can run it on the host: `Thread` is a thread of the block.
+namespace basalt::cuda_detail {
+
+constexpr int whole_order = 128;  ///< of the blocks on the diagonal
+constexpr int whole_warps = 16;
+constexpr int whole_lanes = 32;
+constexpr int whole_rows = whole_order / whole_warps;   ///< a warp's, of a block
+constexpr int whole_parts = whole_order / whole_lanes;  ///< a lane's columns, 32 apart
+
+/// Blocks on the diagonal of a triangle in tile columns of this width, which begin anew in each.
+BASALT_DEVICE constexpr int whole_blocks(Index order, Index width) {
+    const Index columns = order / width, a_column = (width + whole_order - 1) / whole_order;
+    return static_cast<int>(columns * a_column + (order - columns * width + whole_order - 1) / whole_order);
+}
+
+template <class T>
+struct WholeMemory {
+    T vector[whole_order];
+    T sums[whole_warps][whole_order];  ///< of transposed products: each warp's
+    int ticket;
+    int solved[2];  ///< what the counter was, in turn: others may still read the former value
+};
+
+/// Of one right-hand side; both begin at 0.
+struct WholeCounters {
+    int drawn, solved;
+};
+
+template <MatrixOp op, class T, class Thread>
+class WholeSubstitution {
+  public:
+    BASALT_DEVICE WholeSubstitution(const Thread& thread, WholeMemory<T>& memory, const TriangleColumns<T>& triangle,
+                                    Triangle side, T* x, Index x_stride, WholeCounters* counters)
+        : thread_(thread),
+          memory_(memory),
+          t_(triangle),
+          x_(x),
+          x_stride_(x_stride),
+          counters_(counters),
+          ascending_((side == Triangle::lower) != transposed),
+          blocks_(whole_blocks(triangle.order, triangle.width)),
+          blocks_a_column_(whole_blocks(triangle.width, triangle.width)) {}
+
+    BASALT_DEVICE void run() {
+        if (is_first()) memory_.ticket = thread_.fetch_add(&counters_->drawn, 1);
+        thread_.sync();
+        const int ticket = memory_.ticket;
+        const Block own = block(ticket);
+        for (int step = 0; step < ticket; ++step) {
+            const Block other = block(step);
+            load(transposed ? other : own, transposed ? own : other);
+            wait_until_solved(step);
+            add_product(x_ + other.first * x_stride_, x_stride_, other.order);
+        }
+        load_inverse(own);
+        const T sum = add_up();
+        const int row = row_of_sum();
+        if (row < own.order) memory_.vector[row] = x_[(own.first + row) * x_stride_] - sum;
+        thread_.sync();
+        add_product(memory_.vector, 1, own.order);
+        const T solution = add_up();
+        if (row < own.order) x_[(own.first + row) * x_stride_] = solution;
+        thread_.sync();
+        if (is_first()) thread_.store_release(&counters_->solved, ticket + 1);
+    }
+
+  private:
+    static constexpr bool transposed = op == MatrixOp::transposed;
+    static constexpr int factors_a_lane = transposed ? whole_rows : whole_parts;
+    static constexpr int sums_a_lane = transposed ? whole_parts : whole_rows;  ///< of its columns, or its warp's rows
+
+    /// On the diagonal: its first row and column, and where it begins in its tile column.
+    struct Block {
+        Index first;
+        int order, column, col;
+    };
+
+    BASALT_DEVICE bool is_first() const { return thread_.warp == 0 && thread_.lane == 0; }
+
+    /// The block that is solved in step `step`.
+    BASALT_DEVICE Block block(int step) const {
+        const int number = ascending_ ? step : blocks_ - 1 - step;
+        const int column = number / blocks_a_column_, col = number % blocks_a_column_ * whole_order;
+        const Index first = column * t_.width + col;
+        const Index left = std::min(t_.width - col, t_.order - first);
+        return {first, left < whole_order ? static_cast<int>(left) : whole_order, column, col};
+    }
+
+    /// The elements in the rows of one diagonal block and the columns of another.
+    BASALT_DEVICE void load(const Block& rows, const Block& cols) {
+        load(t_.columns[cols.column] + rows.first * t_.ld + cols.col, t_.ld, rows.order, cols.order);
+    }
+
+    BASALT_DEVICE void load_inverse(const Block& own) {
+        load(t_.inverses[own.column] + own.col * whole_order, whole_order, own.order, own.order);
+    }
+
+    BASALT_DEVICE void load(const T* from, Index ld, int rows, int cols) {
+        const int top = thread_.warp * whole_rows;
+        const T* const mine = from + top * ld + thread_.lane;
+        BASALT_UNROLL
+        for (int q = 0; q < whole_rows; ++q) {
+            BASALT_UNROLL
+            for (int p = 0; p < whole_parts; ++p) {
+                const bool inside = top + q < rows && p * whole_lanes + thread_.lane < cols;
+                elements_[q][p] = inside ? mine[q * ld + p * whole_lanes] : T(0);
+            }
+        }
+    }
+
+    BASALT_DEVICE void wait_until_solved(int step) {
+        if (step < solved_) return;
+        if (thread_.warp == 0) {
+            int now = thread_.load_acquire(&counters_->solved);
+            for (; now <= step; now = thread_.load_acquire(&counters_->solved)) thread_.pause();
+            if (thread_.lane == 0) memory_.solved[turn_] = now;
+        }
+        thread_.sync();
+        solved_ = memory_.solved[turn_];
+        turn_ ^= 1;
+    }
+
+    /// sums += the loaded elements, or their transpose, times the first n elements of y; the others are not read.
+    BASALT_DEVICE void add_product(const T* y, Index stride, int n) {
+        T factors[factors_a_lane];
+        BASALT_UNROLL
+        for (int q = 0; q < factors_a_lane; ++q) {
+            const int i = transposed ? thread_.warp * whole_rows + q : thread_.lane + q * whole_lanes;
+            factors[q] = i < n ? y[i * stride] : T(0);
+        }
+        BASALT_UNROLL
+        for (int q = 0; q < whole_rows; ++q) {
+            BASALT_UNROLL
+            for (int p = 0; p < whole_parts; ++p) {
+                if constexpr (transposed) {
+                    sums_[p] += elements_[q][p] * factors[q];
+                } else {
+                    sums_[q] += elements_[q][p] * factors[p];
+                }
+            }
+        }
+    }
+
+    /// Of the rows of a block: the thread's one behind add_up(), whole_order where it has none.
+    BASALT_DEVICE int row_of_sum() const {
+        const int number = thread_.warp * whole_lanes + thread_.lane;
+        if (transposed) return number < whole_order ? number : whole_order;
+        return number % 4 == 0 ? number / 4 : whole_order;
+    }
+
+    /// The sum for row_of_sum(), over all lanes or warps in a fixed order; clears the parts. All threads call it.
+    BASALT_DEVICE T add_up() {
+        T sum;
+        if constexpr (transposed) {
+            sum = add_up_warps();
+        } else {
+            sum = add_up_lanes();
+        }
+        BASALT_UNROLL
+        for (int q = 0; q < sums_a_lane; ++q) sums_[q] = T(0);
+        return sum;
+    }
+
+    /// Halves the rows that a lane has parts of, three times: lanes 4 r to 4 r + 3 are left with row r.
+    BASALT_DEVICE T add_up_lanes() const {
+        T parts[whole_rows];
+        BASALT_UNROLL
+        for (int q = 0; q < whole_rows; ++q) parts[q] = sums_[q];
+        BASALT_UNROLL
+        for (int count = whole_rows / 2; count > 0; count /= 2) {
+            const int other = thread_.lane ^ (4 * count);
+            const bool upper = other < thread_.lane;
+            BASALT_UNROLL
+            for (int q = 0; q < count; ++q) {
+                const T given = upper ? parts[q] : parts[q + count], kept = upper ? parts[q + count] : parts[q];
+                parts[q] = kept + thread_.from_lane(given, other);
+            }
+        }
+        for (int half = 2; half > 0; half /= 2) parts[0] += thread_.from_lane(parts[0], thread_.lane ^ half);
+        return parts[0];
+    }
+
+    BASALT_DEVICE T add_up_warps() const {
+        BASALT_UNROLL
+        for (int p = 0; p < whole_parts; ++p) {
+            memory_.sums[thread_.warp][p * whole_lanes + thread_.lane] = sums_[p];
+        }
+        thread_.sync();
+        const int row = row_of_sum();
+        T sum = 0;
+        for (int w = 0; w < whole_warps && row < whole_order; ++w) sum += memory_.sums[w][row];
+        return sum;
+    }
+
+    const Thread& thread_;
+    WholeMemory<T>& memory_;
+    const TriangleColumns<T>& t_;
+    T* const x_;
+    const Index x_stride_;
+    WholeCounters* const counters_;
+    const bool ascending_;
+    const int blocks_, blocks_a_column_;
+    T elements_[whole_rows][whole_parts];
+    T sums_[sums_a_lane] = {};
+    int solved_ = 0, turn_ = 0;
+};
+
+}  // namespace basalt::cuda_detail
