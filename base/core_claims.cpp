@@ -109,7 +109,7 @@ CoreClaims::CoreClaims(int places, const std::string& scope) {
 /// `wanted` of the order are claimed as far as that is possible.
 void CoreClaims::prefer_unclaimed(std::vector<std::size_t>& order, std::size_t wanted, const std::string& scope) {
     CoreTable& table = CoreTable::instance();
-    auto next = order.begin();  // where the next one goes that nobody has claimed
+    auto next = order.begin();  // where the next unclaimed one goes
     for (auto core = next; core != order.end(); ++core) {
         if (next - order.begin() == static_cast<std::ptrdiff_t>(wanted) || table.cores[*core].places > 0) return;
         if (claim_among_processes(*core, scope, table.cores[*core].socket) == Claim::taken) continue;

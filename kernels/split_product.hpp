@@ -17,12 +17,13 @@
 ///
 ///     A B = (A_3 B_1 + A_2 B_2 + A_1 B_3) / 2^16 + (A_2 B_1 + A_1 B_2) / 2^8 + A_1 B_1
 ///
-/// The omitted products are at most 2^-23 of |A| |B|, as much as two roundings of a float. Each bracket is one product,
-/// of depth 3 k, 2 k and k: the slices of A lie next to each other (A_3 A_2 A_1) and those of B one below the other.
-/// The slices of an infinite number are the number itself and zeros, so a product with it may become NaN.
+/// The omitted products are at most 2^-23 of |A| |B|, as much as two roundings of a float. All six are one product of
+/// six times the depth, so that C is read and written once: the slices of A, divided by the powers of two, lie next to
+/// each other (A_3 / 2^16, A_2 / 2^16, A_1 / 2^16, A_2 / 2^8, A_1 / 2^8, A_1) and those of B one below the other. The
+/// slices of an infinite number are the number itself and zeros, so a product with it may become NaN.
 ///
-/// Two fp16 slices, x = x_1 + x_2 / 2^11, have 22 bits and need three products in two brackets. One slice is the
-/// rounded number itself.
+/// Two fp16 slices, x = x_1 + x_2 / 2^11, have 22 bits and need three products. A_1 / 2^11 may be a denormal number,
+/// which is wrong by 2^-25 at most: of A the largest elements should be near 1. One slice is the rounded number itself.
 ///
 /// Source: Henry, Tang, Heinecke, "Leveraging the bfloat16 Artificial Intelligence Datatype For Higher-Precision
 /// Computations" (ARITH 2019), section III.
@@ -43,6 +44,21 @@ struct Slicing {
     /// The factor between one slice and the next: the remainder after a slice is smaller by at least this factor.
     float step;
 };
+
+/// A slice of A and one of B that are multiplied, counted from 0.
+struct SliceProduct {
+    int left, right;
+};
+
+/// How many such products are added up.
+constexpr int slice_products(int slices) { return slices * (slices + 1) / 2; }
+
+/// The i-th of them. The factor of A's slice is step^-(left + right).
+constexpr SliceProduct slice_product(int slices, int i) {
+    int sum = slices - 1;  // of the two numbers
+    for (; i > sum; --sum) i -= sum + 1;
+    return {sum - i, i};
+}
 
 /// For products that are made by slices; of others, the slices that lose nothing.
 constexpr Slicing slicing_of(ProductPrecision products) {
@@ -76,8 +92,8 @@ constexpr bool worth_splitting(const GpuSplitting& from, Index rows, Index depth
 constexpr std::size_t split_workspace(Index rows, Index depth, Index cols) {
     constexpr std::size_t slice_bytes = 2, alignment = 256;
     const auto part = [](Index elements) {
-        return (static_cast<std::size_t>(split_slices * elements) * slice_bytes + alignment - 1) / alignment *
-               alignment;
+        return (static_cast<std::size_t>(slice_products(split_slices) * elements) * slice_bytes + alignment - 1) /
+               alignment * alignment;
     };
     return part(rows * depth) + part(depth * cols);
 }

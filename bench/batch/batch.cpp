@@ -91,7 +91,7 @@ class BatchContest {
   private:
     template <class Run>
     double time(std::vector<T>& a, std::vector<T>& b, const Run& run) {
-        // so many copies that a clock tells them apart
+        // enough copies for the clock's resolution
         const Index work = std::max<Index>(1, count_ * n_ * n_);
         const Index copies = std::clamp<Index>(20'000 / work, 1, 200);
         double seconds = 0;

@@ -230,7 +230,7 @@ int main(int argc, char** argv) {
         ->check(CLI::IsMember(calls));
     app.add_option("--n", options.n, "orders")->delimiter(',')->check(CLI::Range(1, 46000));
     app.add_option("--repeat", options.repeat, "runs; the table shows their median")->check(CLI::Range(1, 1000));
-    app.add_option("--small", options.many, "instead, time so many small calls, which are passed on")
+    app.add_option("--small", options.many, "instead, time this number of small calls, which are passed on")
         ->check(CLI::Range(1, 10000000));
     app.add_option("--json", options.json, "append a record a line to this file; - for standard output");
     return run_program(app, argc, argv, [&] { return run(options); });

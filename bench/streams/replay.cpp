@@ -122,8 +122,7 @@ int run(const Options& options) {
 int main(int argc, char** argv) {
     CLI::App app("A recorded graph of small kernels on one GPU", "bench_gpu_replay");
     Options options;
-    app.add_option("--kernels", options.kernels, "kernels of the graph, each behind the one before")
-        ->check(CLI::Range(1, 100'000));
+    app.add_option("--kernels", options.kernels, "kernels of the graph, a chain")->check(CLI::Range(1, 100'000));
     app.add_option("--runs", options.runs, "runs of the graph that are timed together")->check(CLI::Range(1, 10'000));
     app.add_option("--repeat", options.repeat, "rounds; the table shows their median")->check(CLI::Range(1, 10'000));
     app.add_flag("--emulated", options.emulated, "an emulated GPU, without the graph made by hand");

@@ -96,7 +96,7 @@ BlockHandles split_datum(const DatumHandle& whole, const std::vector<Index>& row
 void* wait_datum(const DatumHandle& handle);
 /// The same for a caller that writes all of the datum: its contents count as valid, whatever became of its users.
 void* wait_datum_to_overwrite(const DatumHandle& handle);
-/// The datum ends behind its last user, for which nobody waits; the handle is empty afterwards. Throws UsageError for
+/// The datum ends after its last user, without a wait; the handle is empty afterwards. Throws UsageError for
 /// memory of the user's.
 void release_datum_when_unused(DatumHandle& handle);
 

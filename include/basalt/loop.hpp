@@ -54,7 +54,7 @@ class LoopChunks {
         const bool last = chunk + 1 == count_;
         return IndexRange{static_cast<Index>(first), last ? range_.end : static_cast<Index>(first + grain_)};
     }
-    /// Nobody takes another chunk.
+    /// No thread takes another chunk.
     void end() { next_.store(count_, std::memory_order_relaxed); }
 
   private:

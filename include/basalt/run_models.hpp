@@ -105,8 +105,8 @@ class RunModels {
     /// The times of tasks on that machine's model of CPU; its number of cores does not matter.
     std::vector<TaskRuns> task_runs(const RunMachine& machine) const;
 
-    /// Adds times of tasks to the file. They replace those of the same task, size and processor, since whoever adds
-    /// them has begun with those.
+    /// Adds times of tasks to the file. They replace those of the same task, size and processor, since a program that
+    /// adds them has begun with those.
     void record_tasks(const RunMachine& machine, const std::vector<TaskRuns>& runs) const;
 
     /// One line per model: "getrf d gpu, data on host: n = 4096 (3), 8192 (5); MACHINE". Then one for each task, size

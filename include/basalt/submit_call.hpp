@@ -181,7 +181,7 @@ class SubmitCall {
     auto deliver(F&& cpu, const Submit& submit) const {
         using Result = ResultOfCpuKernel<std::decay_t<F>, Argument...>;
         static_assert(std::is_void_v<Result> || std::is_same_v<Gpu, NoKernel>,
-                      "a kernel that returns a value has no cuda kernel beside it, which returns none");
+                      "a kernel that returns a value has no cuda kernel, because that returns none");
         return Delivery<Result>::submit(options_, std::forward<F>(cpu), submit);
     }
 

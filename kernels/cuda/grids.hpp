@@ -128,7 +128,7 @@ constexpr Grid split_grid(Index columns, Index rows, Index width, Index pack) {
 
 // ---- mixed/ ---------------------------------------------------------------------------------------------
 
-inline constexpr int measured_warps = 8, measured_rows_a_warp = 4, measured_strips = 8;
+inline constexpr int measured_warps = 8, measured_rows_a_warp = 4, measured_strips = 2;
 inline constexpr int measured_columns = 1024;  ///< maxima of columns that a block keeps at once
 /// measure_kernel.
 constexpr Grid measured_grid(Index rows) {

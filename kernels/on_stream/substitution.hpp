@@ -32,7 +32,7 @@ struct SubstituteByBlocks : Kernel<SubstituteByBlocks<T>, void(Triangle triangle
 template <class T>
 inline constexpr SubstituteByBlocks<T> substitute_by_blocks{};
 
-/// Bytes of workspace, aligned to 8, that substitute_whole() needs for so many right-hand sides.
+/// Bytes of workspace, aligned to 8, that substitute_whole() needs for this number of right-hand sides.
 constexpr std::size_t whole_workspace(Index vectors) { return static_cast<std::size_t>(vectors) * 8; }
 
 template <class T>

@@ -145,7 +145,7 @@ class Device {
     virtual bool is_pinned(const void* host_memory, std::size_t bytes) const noexcept = 0;
 
     /// Makes the stream, one of a pool, if it is not there yet. False where the system has no more of them. The named
-    /// streams are always there. Only the driver may call it, and nobody uses such a stream before.
+    /// streams are always there. Only the driver may call it, and such a stream is not used before.
     virtual bool open(StreamRole stream) noexcept = 0;
 
     /// The calling thread will enqueue for this device (cudaSetDevice).

@@ -84,7 +84,7 @@ std::optional<TaskRef> AtOnce::run_here(const TaskOptions& options, const Kernel
     p_.kernels.run_alone(task, worker);
     if (task.children.load(std::memory_order_acquire) == nullptr && !p_.graph.unwritten().any()) {
         task.ops = nullptr;
-        // The task has completed and succeeded, as handles find. No edge leads from it: nobody has known it. Release,
+        // The task has completed and succeeded, as handles find. No edge leads from it: it was not known. Release,
         // here and below: see Completion::complete() and settle().
         task.successors.store(Task::after(task.successors.load(std::memory_order_relaxed)), std::memory_order_release);
         worker.completed.store(worker.completed.load(std::memory_order_relaxed) + 1, std::memory_order_release);

@@ -143,7 +143,7 @@ class Engine {
     GpuMemory gpu_memory_;
 
     WorkerThreads threads_;               ///< they use the rest
-    std::unique_ptr<Watchdog> watchdog_;  ///< nullptr where nobody wants it
+    std::unique_ptr<Watchdog> watchdog_;  ///< nullptr where none is wanted
     LivingRuntime life_;                  ///< of the complete runtime
 };
 

@@ -66,7 +66,7 @@ Submitted Submission::submit(const Call& call) {
         closed = scope.order.closed_reductions != closed_before;
     }
     if (entered.runnable != nullptr) run(*entered.runnable);
-    // what combines the copies may have been pushed, and perhaps nobody works place 0
+    // what combines the copies may have been pushed, and perhaps no thread works place 0
     if (closed && ThreadContext::worker_of(p_.graph) == nullptr) {
         std::atomic_thread_fence(std::memory_order_seq_cst);  // see OutsidePlace::call_stand_in()
         p_.outside.call_stand_in();

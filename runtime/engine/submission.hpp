@@ -31,7 +31,7 @@ class Submission {
         AtOnce& at_once;
         int workers;
         bool gpus;           ///< there are some
-        SubmissionLog* log;  ///< nullptr where nobody wants it
+        SubmissionLog* log;  ///< nullptr where none is wanted
     };
     explicit Submission(const Parts& parts) : p_(parts) {}
 

@@ -48,7 +48,7 @@ bool waits_anyway(const Datum& datum, TaskRef user, const AccessRecord* records,
            });
 }
 
-/// The version as one that nobody has used.
+/// The version as an unused one.
 Version* cleared(Version& version) {
     version.accesses.clear();
     return &version;

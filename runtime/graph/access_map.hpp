@@ -18,7 +18,7 @@ class DependencySink {
     virtual void depend_on(TaskRef predecessor) = 0;
     virtual bool completed(TaskRef task) const = 0;
     virtual TaskRef join(const TaskGroup& tasks) = 0;
-    /// The task behind which the reduction's result is in its region. Nobody joins the reduction any more.
+    /// The task behind which the reduction's result is in its region. No task joins the reduction any more.
     virtual TaskRef close(Reduction& reduction) = 0;
 
   protected:

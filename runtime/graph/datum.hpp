@@ -83,7 +83,7 @@ struct alignas(64) Datum {
 
     alignas(64) Version first;
     /// Other versions that renaming has made, and those that were current and have no residency, oldest first: their
-    /// users may still run, and whoever needs a version looks whether they do. Guarded by the home order's lock.
+    /// users may still run, and a task that needs a version looks whether they do. Guarded by the home order's lock.
     std::vector<std::unique_ptr<Version>> further;
     VersionList former;
     std::shared_ptr<void> object;  ///< a value of the user's own type, which tasks find at the version's base

@@ -262,7 +262,7 @@ struct NewTask::Combination {
     std::shared_ptr<Reduction> reduction;
     Unwritten* unwritten;
     Step step;
-    bool overwritten;        ///< nobody is going to read the result
+    bool overwritten;        ///< no task is going to read the result
     std::size_t first = 0;   ///< of a pair
     std::size_t second = 0;  ///< of a pair
 

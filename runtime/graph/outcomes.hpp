@@ -18,8 +18,8 @@ std::string message_of(const std::exception_ptr& error);
 
 /// The errors of tasks that failed or were dropped, for handles, which ask when the task's slot has another tenant.
 ///
-/// Nobody counts handles, so the errors of the latest `most_known` tasks are kept. Of each slot it is known up to which
-/// tenant errors were forgotten: an older task is never taken for one that succeeded.
+/// Handles are not counted, so the errors of the latest `most_known` tasks are kept. Of each slot it is known up to
+/// which tenant errors were forgotten: an older task is never taken for one that succeeded.
 ///
 /// Thread-safe. While no task has failed, all this costs one relaxed load for each look: a thread that knows that a
 /// task has completed has synchronised with that completion, and the error was noted before.

@@ -63,7 +63,7 @@ class Reduction : public std::enable_shared_from_this<Reduction> {
     void add(TaskRef task, const Scope& graph, DependencySink& sink);
     /// The last tasks that use the copies.
     const TaskGroup& members() const { return members_; }
-    /// Whether a task of the graph joined. (A graph in the place of one that is gone may be taken for it.)
+    /// Whether a task of the graph joined. (A graph at the address of one that is gone may be taken for it.)
     bool has_tasks_of(const Scope& graph) const;
 
     // -- while tasks run
@@ -111,7 +111,7 @@ class Reduction : public std::enable_shared_from_this<Reduction> {
 
     HostBuffer& copy_of_thread();
 
-    std::vector<HostBuffer> copies_;          ///< those that nobody has used are empty
+    std::vector<HostBuffer> copies_;          ///< unused ones are empty
     std::mutex spares_lock_;                  // guards the map, not the copies in it
     std::map<int, HostBuffer> spare_copies_;  ///< by Worker::number
     std::mutex error_lock_;                   // guards error_, which several tasks that combine may set

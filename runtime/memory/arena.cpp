@@ -107,7 +107,7 @@ void Arena::prepare(std::size_t bytes) {
     if (possible > 0) grow(possible);
 }
 
-/// The smallest free range that has so many bytes.
+/// The smallest free range of at least this number of bytes.
 Arena::Ranges::iterator Arena::best_free(std::size_t size, Used used) {
     auto best = ranges_.end();
     for (auto it = ranges_.begin(); it != ranges_.end(); ++it) {

@@ -6,7 +6,7 @@ namespace basalt::detail {
 
 void* Scratch::take(StreamRole stream, TaskRef user, std::size_t bytes) {
     Block& block = blocks_[static_cast<std::size_t>(stream)];
-    if (block.user != user) {  // what the one before has enqueued comes first
+    if (block.user != user) {  // what the former user has enqueued comes first
         block.user = user;
         block.used = 0;
     }

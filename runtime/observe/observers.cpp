@@ -66,7 +66,7 @@ void Observers::call(HookCall function, Task& task, const TaskInfo& info) const 
 
 void Observers::started(Task& task, Worker& worker, Run& run) {
     if (left()) {
-        worker.running.store(nullptr, std::memory_order_relaxed);  // nobody needs to wait for this thread
+        worker.running.store(nullptr, std::memory_order_relaxed);  // no thread needs to wait for this one
         stay_until_exit();
     }
     if (hooks_ != nullptr) call(&TaskHooks::task_started, task, info_on_cores(task, worker));

@@ -14,7 +14,7 @@
 namespace basalt::detail {
 
 /// Tells those who asked for it what runs: the trace, the user's hooks, the statistics by name and the watchdog. Where
-/// nobody asked, a task pays for one load and a branch.
+/// there are no observers, a task pays for one load and a branch.
 ///
 /// Members are called by the thread that runs the task, with the place or driver that it works.
 class Observers {

@@ -9,7 +9,7 @@ PlacePlan::PlacePlan(const std::vector<int>& at_once) {
     }
 }
 
-/// Moves the plan of the processor by what it is behind or ahead.
+/// Moves the plan of the processor by its delay or lead.
 void PlacePlan::settle(Processor& processor, Time now) const {
     const std::size_t queued = processor.queued.load(std::memory_order_relaxed);
     const Time left = processor.left.load(std::memory_order_relaxed);

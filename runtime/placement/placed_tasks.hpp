@@ -15,9 +15,9 @@ namespace basalt::detail {
 
 /// What the plan and the models have to be told about each task in flight that a policy observes.
 ///
-/// A task's entry belongs to whom the task belongs: the submitting thread writes it before the task enters the graph,
-/// then the thread that runs the task, and the one that completes it, use it. What publishes the task publishes its
-/// entry. Tasks that are not observed are told by the generation.
+/// A task's entry belongs to the same thread as the task: the submitting thread writes it before the task enters the
+/// graph, then the thread that runs the task, and the one that completes it, use it. What publishes the task publishes
+/// its entry. Tasks that are not observed are told by the generation.
 class PlacedTasks {
   public:
     explicit PlacedTasks(PlacePlan& plan);

@@ -16,7 +16,7 @@ namespace basalt::detail {
 /// A recorded task as the cores run it again and again: all that they need of it, on one line. Constant but for
 /// `pending`, which one run at a time uses.
 struct alignas(64) RecordedNode {
-    /// Predecessors that have not completed. When none is left, whoever runs the task sets it for the next run.
+    /// Predecessors that have not completed. When none is left, the thread that runs the task sets it for the next run.
     std::atomic<std::uint32_t> pending{0};
     std::uint32_t predecessors = 0;
     std::uint32_t first_successor = 0;

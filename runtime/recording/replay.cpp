@@ -204,7 +204,7 @@ void Replay::call_helper() {
 /// False where the task completes later, with its children.
 bool Replay::run_node(Node number, Hand& hand, Worker& worker) {
     RecordedNode& node = nodes_[number];
-    // for the next run; nobody else looks at it in this one
+    // for the next run; no other thread looks at it in this one
     node.pending.store(node.predecessors, std::memory_order_relaxed);
     const std::uint32_t* successor = &recorded_.successors[node.first_successor];
     for (std::uint32_t i = 0; i < std::min(node.successors, most_prefetched); ++i) {
@@ -272,8 +272,8 @@ bool Replay::release_successors(const RecordedNode& node, Hand& hand, Node& next
     hand.ready.clear();
     for (std::uint32_t i = 0; i < node.successors; ++i) {
         RecordedNode& target = nodes_[successor[i]];
-        // acq_rel: the last predecessor passes on what all of them wrote. Where this is the only one left, nobody else
-        // writes the number: looking is enough, and costs less.
+        // acq_rel: the last predecessor passes on what all of them wrote. Where this is the only one left, no other
+        // thread writes the number: looking is enough, and costs less.
         if (target.pending.load(std::memory_order_acquire) != 1 &&
             target.pending.fetch_sub(1, std::memory_order_acq_rel) != 1) {
             continue;

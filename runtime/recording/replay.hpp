@@ -38,7 +38,7 @@ class ReplayHelpers {
 /// calls run(). The workers that take part each keep a queue of ready tasks. A worker that completes a task runs the
 /// best of the successors that became ready and queues the others; one that has none steals. Where tasks wait and not
 /// all workers are there, a helper is called: a task of the runtime's own, which any worker without work finds. A
-/// worker stays for a millisecond at most before it looks after other things, so that a long run keeps nobody from
+/// worker stays for a millisecond at most before it looks after other things, so that a long run keeps no thread from
 /// them.
 ///
 /// Who owns what. The thread that begins a run writes the members `of the run` before it queues the first

@@ -56,7 +56,7 @@ class Checker {
             Checker inner(path_ + '.' + std::string(name) + '[' + std::to_string(i) + ']');
             visit(inner, elements[i]);
             if (i > 0 && elements[i].up_to < elements[i - 1].up_to) {
-                inner.refuse("up_to", text_of(elements[i].up_to), "not below the one before it");
+                inner.refuse("up_to", text_of(elements[i].up_to), "not below its predecessor");
             }
         }
     }

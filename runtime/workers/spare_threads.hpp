@@ -19,7 +19,7 @@ namespace basalt::detail {
 /// last beyond it.
 ///
 /// As many of them work as threads wait in this way, so the number of threads that run tasks stays that of the workers.
-/// When a thread stops waiting, one of them ends what it is at and rests. They are started when they are first needed,
+/// When a thread stops waiting, one of them ends its task and rests. They are started when they are first needed,
 /// and share one place of the schedulers. A spare thread that waits with a limit itself has another one stand in.
 class SpareThreads {
   public:

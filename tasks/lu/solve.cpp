@@ -65,12 +65,9 @@ class ColumnSolve {
 
     void permute() {
         lu_.runtime.submit({.name = "permute", .tile = {static_cast<int>(column_)}}, read(lu_.pivots),
-                           readwrite(b_.column(column_)), [lu = &lu_](View<const Index> pivots, View<T> b) {
-                               std::vector<Interchanges> lists;
-                               for (const Panel& p : lu->panels)
-                                   lists.push_back({p.first, pivots.data() + p.first, p.width});
+                           readwrite(b_.column(column_)), [lu = &lu_](View<const Index>, View<T> b) {
                                std::vector<T> row(static_cast<std::size_t>(b.cols()));
-                               RowPermutation(b.rows(), lists).apply(b, row.data());
+                               lu->permutation().apply(b, row.data());
                            });
     }
 

@@ -36,6 +36,16 @@ LuState<T>::LuState(Runtime& runtime, std::shared_ptr<MatrixStorage> storage, Lu
 }
 
 template <class T>
+const RowPermutation& LuState<T>::permutation() {
+    std::call_once(permutation_made_, [this] {
+        std::vector<Interchanges> lists;
+        for (const Panel& p : panels) lists.push_back({p.first, pivot_numbers.data() + p.first, p.width});
+        permutation_ = RowPermutation(grid().rows(), lists);
+    });
+    return permutation_;
+}
+
+template <class T>
 T* LuState<T>::packed_block(Index tile_column) const {
     return static_cast<T*>(packed_slab.data()) + tile_column * packed_size_;
 }

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "basalt/array.hpp"
 #include "basalt/lu.hpp"
 #include "basalt/tuning.hpp"
 #include "kernels/cpu/panel/panel.hpp"
+#include "kernels/cpu/rows/row_swap.hpp"
 #include "runtime/memory/host_pool.hpp"
 #include "runtime/storage/matrix_storage.hpp"
 #include "tiles/panels.hpp"
@@ -58,11 +60,16 @@ struct LuState {
     std::shared_ptr<GpuLuState<T>> on_gpus;  ///< last: its tasks use what is above
 
     T* packed_block(Index tile_column) const;
+    /// The interchanges of all panels, composed when a task asks for the first time. For tasks that read `pivots`;
+    /// several may ask at the same time.
+    const RowPermutation& permutation();
     Region<T> packed_region(Index tile_column) const;
     Index packed_size() const { return packed_size_; }
 
   private:
     Index packed_size_ = 0;
+    std::once_flag permutation_made_;
+    RowPermutation permutation_;
 };
 
 extern template struct LuState<float>;

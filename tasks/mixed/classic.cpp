@@ -57,6 +57,8 @@ double MixedSystem::backward_error() const {
 
 MixedOutcome refine(MixedSystem& system, Refinement wanted, Refinement& used, int& made) {
     constexpr double quick = 5;  // corrections: with more of them GMRES takes fewer steps
+    // from this order on, the steps of GMRES until it is judged take little time compared with the factorization
+    constexpr Index steps_are_cheap = 16384;
     used = wanted == Refinement::gmres ? Refinement::gmres : Refinement::classic;
     Vectors correction(system.b.n(), system.b.k());
     double rate = 0;
@@ -72,9 +74,10 @@ MixedOutcome refine(MixedSystem& system, Refinement wanted, Refinement& used, in
         rate = largest_ratio(correction, made == 0 ? system.x : before);
         const double left = corrections_left(excess, rate);
         if (!std::isfinite(rate)) return MixedOutcome::breakdown;
-        // factors in single precision without any correct digit seldom help GMRES, and falling back soon is cheaper
-        if (wanted == Refinement::automatic && made == 0 && rate >= 1 && !system.coarse)
-            return MixedOutcome::stagnation;
+        // Factors in single precision without any correct digit seldom help GMRES: only where few singular values are
+        // much smaller than the others, as those of large random matrices are.
+        const bool hopeless = made == 0 && rate >= 1 && !system.coarse && system.b.n() < steps_are_cheap;
+        if (wanted == Refinement::automatic && hopeless) return MixedOutcome::stagnation;
         if (wanted == Refinement::automatic && left > quick) {
             used = Refinement::gmres;
             return refine_by_gmres(system, &correction, made);

@@ -38,7 +38,7 @@ struct TileRange {
 /// The tile columns of A whose columns are rows of X that the solution for tile column `column` of X reaches.
 TileRange reached_tiles(const TileGrid& a, const TileGrid& x, Index column, Reach reach);
 
-/// Up to so many right-hand sides are solved for faster by DiagonalInverses, more of them by products.
+/// DiagonalInverses are faster up to this number of right-hand sides, products with more of them.
 inline constexpr Index few_right_hand_sides = 8;
 
 /// The inverses of blocks on the diagonal of a factored matrix's triangle, each on the GPU that has its tile column.

@@ -37,7 +37,7 @@ void submit_on(Runtime& rt, int gpu, const Array<int>& from, const Array<int>& t
               cuda([](Stream, View<const int>, View<int>) {}));
 }
 
-/// Each array gets the sum of itself and the one before it, and one more.
+/// Each array gets the sum of itself and its predecessor, plus one.
 void submit_chain(Runtime& rt, const Arrays& arrays) {
     for (std::size_t i = 1; i < arrays.size(); ++i) {
         submit_on(rt, 0, arrays[i - 1], arrays[i], [](View<const int> from, View<int> to) {
@@ -128,7 +128,7 @@ TEST_CASE("runs are submitted task by task where they cannot be one task, or wou
                         [](const TraceEvent& event) { return std::string(event.name) == "step"; }) == 2);
 }
 
-TEST_CASE("a run that fails counts as one task, and the next run writes anew", "[sanitize]") {
+TEST_CASE("a run that fails counts as one task, and the next run writes again", "[sanitize]") {
     const Watchdog watchdog;
     Runtime rt(small_machine(1));
     const Arrays arrays = make_arrays(rt, 3);

@@ -70,7 +70,7 @@ TEST_CASE("tasks on different streams have different scratch memory", "[sanitize
     CHECK(wrong == 0);
 }
 
-TEST_CASE("data get the memory of scratch that is in nobody's way any more, and wait for its last user", "[sanitize]") {
+TEST_CASE("data get the memory of scratch that is no longer used, and wait for its last user", "[sanitize]") {
     const Watchdog watchdog;
     const auto runtime = DeviceSetting{.gpu_memory = 64 << 10}.runtime();
     Gate gate;

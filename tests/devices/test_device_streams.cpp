@@ -27,7 +27,7 @@ std::unique_ptr<Runtime> runtime_with(int streams, bool trace = false, int gpus 
     return DeviceSetting{.gpus = gpus, .trace = trace, .gpu_streams = streams}.runtime();
 }
 
-/// Tasks that all wait until so many are there.
+/// Tasks that all wait until this number of them is there.
 class Meeting {
   public:
     explicit Meeting(int wanted) : wanted_(wanted) {}
@@ -95,7 +95,7 @@ TEST_CASE("independent tasks of one GPU and priority run at the same time, on as
     }
 }
 
-TEST_CASE("a CPU kernel that stands for a cuda kernel runs beside others, too", "[sanitize]") {
+TEST_CASE("a CPU kernel that stands for a cuda kernel runs at the same time as others, too", "[sanitize]") {
     const Watchdog watchdog;
     const auto runtime = runtime_with(2);
     Meeting meeting(2);
@@ -133,7 +133,7 @@ TEST_CASE("kernels of the library stay on the first stream of their priority") {
     CHECK(rows_of_tasks(runtime->take_trace()) == std::set<std::string>{"gpu 0"});
 }
 
-TEST_CASE("a chain stays in one stream and waits for no event, also beside other chains", "[sanitize]") {
+TEST_CASE("a chain stays in one stream and waits for no event, also next to other chains", "[sanitize]") {
     const Watchdog watchdog;
     constexpr int chains = 4;
     const auto runtime = runtime_with(8, true);

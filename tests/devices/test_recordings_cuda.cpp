@@ -42,7 +42,7 @@ Arrays make_arrays(Runtime& rt, int count) {
     return arrays;
 }
 
-/// Each array gets half of the one before it added, on the GPU.
+/// Half of its predecessor is added to each array, on the GPU.
 void submit_chain(Runtime& rt, const Arrays& arrays) {
     for (std::size_t i = 1; i < arrays.size(); ++i) {
         rt.submit({.name = "add", .place = Place::gpu(0)}, read(arrays[i - 1]), readwrite(arrays[i]),

@@ -194,7 +194,7 @@ TEST_CASE(streams_case, "[.]") {
     }
     const std::string text = error_of(runtime);
     CAPTURE(text);
-    // Kernels that run beside the trap may still complete before the fault shows. Then they are not named.
+    // Kernels that run at the same time as the trap may still complete before the fault shows. Then they are not named.
     const std::regex first(R"(^task work\((0|1)\) of step 2 failed on gpu 0: gpu 0: cuda)");
     CHECK(std::regex_search(text, first));
     CHECK(mentions(text, "work(1)"));

@@ -155,7 +155,7 @@ TEST_CASE("times and sizes that mean nothing teach nothing") {
     CHECK_FALSE(models.estimate(machine, lu_of(0), FactorMode::gpu));
 }
 
-TEST_CASE("times of tasks lie beside those of runs, and replace earlier ones of the same task") {
+TEST_CASE("times of tasks lie next to those of runs, and replace earlier ones of the same task") {
     const TemporaryFolder folder;
     const std::string path = folder.path("models.json");
     RunModels(path).record(machine, lu_of(1000), FactorMode::gpu, {0.25});

@@ -1,4 +1,4 @@
-// Arguments that LAPACK refuses, beside its reference: INFO and the calls of XERBLA. And what asks for nothing.
+// Arguments that LAPACK refuses, compared with its reference: INFO and the calls of XERBLA. And what asks for nothing.
 #include <random>
 #include <string>
 #include <vector>

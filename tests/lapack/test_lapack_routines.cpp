@@ -1,4 +1,4 @@
-// The exported routines beside OpenBLAS's: results, INFO above 0, and what must not be touched.
+// The exported routines compared with OpenBLAS's: results, INFO above 0, and what must not be touched.
 #include <cmath>
 #include <cstring>
 #include <limits>

@@ -19,7 +19,7 @@ namespace basalt_model {
 
 using std::memory_order;
 
-constexpr int most_threads = 7;  ///< beside the one that constructs the model and looks at the end
+constexpr int most_threads = 7;  ///< besides the one that constructs the model and looks at the end
 constexpr int most_locations = 56;
 
 /// What a thread knows: of each thread how far it got (entries 0 to 7), which orders plain data, and of each location

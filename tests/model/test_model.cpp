@@ -56,7 +56,7 @@ struct SpinLockModel {
     void finish() { require(sum.read() == 2 + tried.read(), "an addition was lost"); }
 };
 
-/// A task, and what whoever pushed it has written for it.
+/// A task, and what the thread that pushed it has written for it.
 struct Job {
     Task task;
     Shared<int> input{0};
@@ -245,7 +245,7 @@ struct BarrierModel {
     void finish() {}
 };
 
-/// A member leaves early, another fails: nobody is left waiting, and whoever waits learns of the failure.
+/// A member leaves early, another fails: no thread is left waiting, and those that wait learn of the failure.
 struct BrokenBarrierModel {
     static constexpr int threads = 3;
     basalt::TeamBarrier barrier{threads};
@@ -302,7 +302,7 @@ struct StandInModel {
             place.park_stand_in([&] { return tasks.load(relaxed) != 0; });
         } else {
             tasks.store(1, relaxed);
-            (void)parking.anyone_parked();  // the fence of whoever pushes
+            (void)parking.anyone_parked();  // the fence of the thread that pushes
             place.call_stand_in();
         }
     }

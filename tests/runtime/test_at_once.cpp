@@ -1,4 +1,4 @@
-// Tasks that run inside submit(): when they do, and that nobody can tell the difference.
+// Tasks that run inside submit(): when they do, and that there is no visible difference.
 #include <atomic>
 #include <chrono>
 #include <functional>

@@ -187,7 +187,7 @@ TEST_CASE("tasks that wait for one region get it in a row, until one comes that 
     for (Task* task : {&first, &second, &overlapping, &last}) CHECK_FALSE(bench.arbiter.acquire(*task));
     CHECK(bench.released_by(holder) == List{&first});
     Task& late = rows_of(3, 5);
-    CHECK_FALSE(bench.arbiter.acquire(late));  // somebody holds a part of it, whoever that is at the moment
+    CHECK_FALSE(bench.arbiter.acquire(late));  // some task holds a part of it
     CHECK(bench.released_by(first) == List{&second});
     CHECK(bench.arbiter.acquire(second));
     CHECK(bench.released_by(second) == List{&overlapping});

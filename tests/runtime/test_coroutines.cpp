@@ -121,7 +121,7 @@ TEST_CASE("a coroutine holds its data until it ends, and its children use parts 
         const TaskHandle walk = rt.submit({}, readwrite(x), [&rt, &x](View<int> view) -> Routine<> {
             co_await rt.submit({}, readwrite(x.rows(0, 4)), [](View<int> half) { ++half[0]; });
             ++view[7];
-            rt.submit({}, readwrite(x.rows(0, 4)), [](View<int> half) { ++half[0]; });  // nobody awaits it
+            rt.submit({}, readwrite(x.rows(0, 4)), [](View<int> half) { ++half[0]; });  // not awaited
         });
         rt.submit({}, read(x), [&, round](View<const int> x) { seen += x[0] == 2 * (round + 1) && x[7] == round + 1; });
         rt.submit({}, after(walk), [&] { ++seen; });
@@ -171,7 +171,7 @@ TEST_CASE("what a coroutine does not handle fails its task", "[sanitize]") {
     CHECK(mentions(error_of<TaskError>([&] { value.get(); }), "task outer failed"));
     CHECK(mentions(error_of<TaskError>([&] { rt.wait(); }), "boom"));
     CHECK_THROWS_AS(x.host_view(), DataError);
-    // an error of a child that nobody has awaited
+    // an error of a child that was not awaited
     const TaskHandle careless = rt.submit({.name = "careless"}, [&rt]() -> Routine<> {
         rt.submit({.name = "bad"}, boom);
         co_await rt.submit({}, [] {});

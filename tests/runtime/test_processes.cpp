@@ -210,14 +210,14 @@ void submit_long_work(Runtime& rt, Array<int>& x) {
     }
 }
 
-/// Nobody hears of it where a static object's destructor crashes or hangs, but for the exit status.
+/// A crash or hang in a static object's destructor shows in the exit status alone.
 struct Farewell {
     ~Farewell() { std::fputs("destroyed\n", stderr); }
 };
 
 }  // namespace
 
-TEST_CASE("exit() with work in flight ends the process promptly, whoever calls it") {
+TEST_CASE("exit() with work in flight ends the process promptly, whichever thread calls it") {
     for (const char* program :
          {"exit: static runtime", "exit: static arrays first", "exit: local runtime", "exit: inside a task",
           "exit: inside a task of a static runtime", "exit: while others submit", "exit: on GPUs"}) {

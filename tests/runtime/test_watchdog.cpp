@@ -34,7 +34,7 @@ Config watched(std::chrono::milliseconds limit, int gpus = 0) {
     return config;
 }
 
-/// Waits until so many reports are there, then opens the gate. To run beside a thread that waits.
+/// Waits until this number of reports is there, then opens the gate. To run next to a thread that waits.
 std::thread opens_after(const CapturedStderr& said, std::size_t reports, Gate& gate) {
     return std::thread([&said, reports, &gate] {
         comes_true([&] { return said.count("basalt: watchdog: ") >= reports; }, 30s);
@@ -146,7 +146,7 @@ TEST_CASE("the report names the first task of each stream of a GPU", "[sanitize]
     CHECK(mentions(text, "'on cores' [readwrite x] waits for "));
 }
 
-TEST_CASE("nothing is reported while nobody waits, and in a standstill nothing twice") {
+TEST_CASE("nothing is reported while no thread waits, and in a standstill nothing twice") {
     const Watchdog watchdog;
     const CapturedStderr said;
     Runtime rt(watched(10ms));

@@ -14,12 +14,16 @@
 
 namespace basalt::cpu_kernels {
 
+float rounded_slice(float x, SliceFormat format) {
+    return format == SliceFormat::fp16 ? rounded_to_fp16(x) : rounded_to_bf16(x);
+}
+
 std::array<float, split_slices> slices_of(float x, const Slicing& slicing) {
     if (!std::isfinite(x)) return {x, 0, 0};
     std::array<float, split_slices> slices{};
     float left = x;
     for (int p = 0; p < slicing.count; ++p) {
-        const float slice = slicing.format == SliceFormat::fp16 ? rounded_to_fp16(left) : rounded_to_bf16(left);
+        const float slice = rounded_slice(left, slicing.format);
         slices[static_cast<std::size_t>(p)] = slice;
         left = (left - slice) * slicing.step;
     }
@@ -32,13 +36,21 @@ namespace basalt::on_stream {
 
 namespace {
 
-/// The slices of all elements: those of number p from row p * slice_rows and column p * slice_cols on.
-void split(View<const float> from, View<float> to, Index slice_rows, Index slice_cols, const Slicing& slicing) {
+/// The slices of all elements that products take, as kernels/split_product.hpp says: those of product i from row
+/// i * slice_rows and column i * slice_cols on.
+void split(View<const float> from, Side side, View<float> to, Index slice_rows, Index slice_cols,
+           const Slicing& slicing) {
     for (Index i = 0; i < from.rows(); ++i) {
         for (Index j = 0; j < from.cols(); ++j) {
             const std::array<float, split_slices> slices = cpu_kernels::slices_of(from(i, j), slicing);
-            for (int p = 0; p < slicing.count; ++p)
-                to(i + p * slice_rows, j + p * slice_cols) = slices[static_cast<std::size_t>(p)];
+            for (int p = 0; p < slice_products(slicing.count); ++p) {
+                const auto [left, right] = slice_product(slicing.count, p);
+                float& slice = to(i + p * slice_rows, j + p * slice_cols);
+                slice = slices[static_cast<std::size_t>(side == Side::left ? left : right)];
+                if (side == Side::right || left + right == 0) continue;
+                slice /= left + right == 1 ? slicing.step : slicing.step * slicing.step;
+                slice = cpu_kernels::rounded_slice(slice, slicing.format);
+            }
         }
     }
 }
@@ -46,22 +58,15 @@ void split(View<const float> from, View<float> to, Index slice_rows, Index slice
 /// update_by_slices() for a depth of at most split_depth.
 void update_by_short_slices(View<const float> l, TileColumns<const float> u, TileColumns<float> c,
                             const Slicing& slicing) {
-    const Index m = l.rows(), k = l.cols(), n = u.width, slices = slicing.count;
-    std::vector<float> l_memory(static_cast<std::size_t>(slices * m * k)),
-        u_memory(static_cast<std::size_t>(slices * k * n));
-    const auto of_l = View<float>::row_major(l_memory.data(), m, slices * k, slices * k);
-    const auto of_u = View<float>::row_major(u_memory.data(), slices * k, n, n);
-    split(l, of_l, 0, k, slicing);  // L_1 L_2 L_3
+    const Index m = l.rows(), k = l.cols(), n = u.width, products = slice_products(slicing.count);
+    std::vector<float> l_memory(static_cast<std::size_t>(products * m * k)),
+        u_memory(static_cast<std::size_t>(products * k * n));
+    const auto of_l = View<float>::row_major(l_memory.data(), m, products * k, products * k);
+    const auto of_u = View<float>::row_major(u_memory.data(), products * k, n, n);
+    split(l, Side::left, of_l, 0, k, slicing);
     for (Index j = 0; j < u.columns; ++j) {
-        split(u.column(j), of_u, k, 0, slicing);
-        float alpha = -1;
-        for (int p = 1; p < slicing.count; ++p) alpha /= slicing.step;
-        for (int sum = slicing.count - 1; sum >= 0; --sum, alpha *= slicing.step) {
-            for (int p = 0; p <= sum; ++p) {
-                blas::gemm<float>(alpha, of_l.block(0, (sum - p) * k, m, k), of_u.block(p * k, 0, k, n), 1,
-                                  c.column(j));
-            }
-        }
+        split(u.column(j), Side::right, of_u, k, 0, slicing);
+        blas::gemm<float>(-1, of_l, of_u, 1, c.column(j));
     }
 }
 

@@ -109,7 +109,7 @@ struct Kernels {
     void (*separate)(Index rows, Index cols, BatchPart part, const T* from, T* const* to, Index ld,
                      const T* const* next);
 
-    /// A = L L^T in place for interleaved n x n matrices, of which the lower triangle is used: a(i, j) at
+    /// A = L L^T in place for interleaved n x n matrices, whose lower triangle is used: a(i, j) at
     /// a[i * rs + j * cs]. reciprocals[j * lanes + l] = 1 / l(j, j), info[l] is LAPACK's INFO.
     void (*batch_cholesky)(Index n, T* a, Index rs, Index cs, T* reciprocals, Index* info);
 

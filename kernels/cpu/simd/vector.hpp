@@ -94,7 +94,7 @@ struct Vector {
     }
 };
 
-/// One element in the place of a register, for rows that do not fill one: kernels are written once for both.
+/// One element instead of a register, for rows that do not fill one: kernels are written once for both.
 template <class T>
 struct Single {
     static constexpr int lanes = 1;

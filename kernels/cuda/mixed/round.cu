@@ -70,7 +70,11 @@ __global__ void __launch_bounds__(warp* warps, 2)
             }
         }
         __syncthreads();
-        for (Index c = left + threadIdx.x; c < right; c += warp * warps) keep_larger(&col_max[c], most[c - left]);
+        for (Index c = left + threadIdx.x; c < right; c += warp * warps) {
+            // a look first: a stale value is too small, so nothing that is larger gets lost
+            if (most[c - left] > *static_cast<volatile const double*>(&col_max[c]))
+                keep_larger(&col_max[c], most[c - left]);
+        }
         __syncthreads();
     }
 }

@@ -11,6 +11,7 @@
 #include "kernels/cuda/common/launch.cuh"
 #include "kernels/on_stream/implement.hpp"
 #include "kernels/on_stream/products.hpp"
+#include "kernels/triangle.hpp"
 
 namespace basalt::on_stream {
 
@@ -22,8 +23,8 @@ using cuda_detail::divide_up;
 constexpr int threads = cuda_detail::split_threads;
 constexpr int rows_a_block = cuda_detail::split_rows;
 
-/// Where slices are stored: element (row, col) of slice p of the l-th matrix is at[l * batch + p * slice + row * ld +
-/// col].
+/// Where slices are stored: element (row, col) of the l-th matrix's slice for product p is at[l * batch + p * slice +
+/// row * ld + col].
 template <class Slice>
 struct Slices {
     Slice* at;
@@ -51,8 +52,37 @@ __device__ void split(float x, float step, Slice (&slices)[count]) {
     }
 }
 
+/// What product p takes of a number with these slices, on this side.
+template <Side side, int p, class Slice, int count>
+__device__ Slice operand(const Slice (&slices)[count], float step) {
+    constexpr SliceProduct product = slice_product(count, p);
+    constexpr int divisions = product.left + product.right;
+    if constexpr (side == Side::right) return slices[product.right];
+    if constexpr (divisions == 0) return slices[product.left];
+    const float part = 1 / step;  // exact: a power of two
+    Slice divided;
+    slice_of(value_of(slices[product.left]) * (divisions == 1 ? part : part * part), divided);
+    return divided;
+}
+
+/// operand() of neighbours for the products p, p + 1 ..., `to` being where those of product 0 lie.
+template <Side side, int p, class Slice, int count, int pack>
+__device__ void store_operands(const Slice (&of)[pack][count], float step, Slice* to, Index next) {
+    if constexpr (p < slice_products(count)) {
+        alignas(8) Slice side_by_side[pack];
+#pragma unroll
+        for (int c = 0; c < pack; ++c) side_by_side[c] = operand<side, p>(of[c], step);
+        if constexpr (pack == 4) {
+            *reinterpret_cast<uint2*>(to + p * next) = *reinterpret_cast<const uint2*>(side_by_side);
+        } else {
+            to[p * next] = side_by_side[0];
+        }
+        store_operands<side, p + 1>(of, step, to, next);
+    }
+}
+
 /// `pack` neighbours at once: addresses and strides are multiples of it.
-template <class Slice, int count, int pack>
+template <Side side, class Slice, int count, int pack>
 __global__ void __launch_bounds__(threads)
     split_kernel(TileColumns<const float> from, float step, Slices<Slice> to, Index segments_a_row) {
     const Index l = blockIdx.x / segments_a_row;
@@ -77,23 +107,12 @@ __global__ void __launch_bounds__(threads)
             Slice of[pack][count];
 #pragma unroll
             for (int c = 0; c < pack; ++c) split(x[r][c], step, of[c]);
-#pragma unroll
-            for (int p = 0; p < count; ++p) {
-                Slice* const at = to.at + l * to.batch + p * to.slice + (first + r) * to.ld + col;
-                alignas(8) Slice side_by_side[pack];
-#pragma unroll
-                for (int c = 0; c < pack; ++c) side_by_side[c] = of[c][p];
-                if constexpr (pack == 4) {
-                    *reinterpret_cast<uint2*>(at) = *reinterpret_cast<const uint2*>(side_by_side);
-                } else {
-                    *at = side_by_side[0];
-                }
-            }
+            store_operands<side, 0>(of, step, to.at + l * to.batch + (first + r) * to.ld + col, to.slice);
         }
     }
 }
 
-template <class Slice, int count>
+template <Side side, class Slice, int count>
 void split(Stream stream, const TileColumns<const float>& from, float step, const Slices<Slice>& to) {
     constexpr int pack = 4;
     const auto even = [](Index stride) { return stride % pack == 0; };
@@ -101,20 +120,13 @@ void split(Stream stream, const TileColumns<const float>& from, float step, cons
                         even(from.stride) && even(to.ld) && even(to.slice) && even(to.batch);
     const Index neighbours = packed ? pack : 1, segments = divide_up(from.width, threads * neighbours);
     const auto grid = cuda_detail::split_grid(from.columns, from.rows, from.width, neighbours);
-    const auto kernel = packed ? split_kernel<Slice, count, pack> : split_kernel<Slice, count, 1>;
+    const auto kernel = packed ? split_kernel<side, Slice, count, pack> : split_kernel<side, Slice, count, 1>;
     kernel<<<cuda_detail::blocks(grid), threads, 0, cuda_detail::native(stream)>>>(from, step, to, segments);
     cuda_detail::check_launch("split_kernel", stream);
 }
 
 template <class Slice>
 constexpr cudaDataType_t type_of = std::is_same_v<Slice, __half> ? CUDA_R_16F : CUDA_R_16BF;
-
-/// The factor of the smallest products, those of the last slices.
-constexpr float smallest_factor(int count, float step) {
-    float factor = -1;
-    for (int p = 1; p < count; ++p) factor /= step;
-    return factor;
-}
 
 /// Calls visit(slice, count) with an object of the type of the slices and an integral constant.
 template <class Visit>
@@ -130,53 +142,42 @@ void with_slices(const Slicing& slicing, const Visit& visit) {
 /// update_by_slices() for a depth of at most split_depth.
 template <class Slice, int count>
 void update_by_short_slices(Stream stream, View<const float> l, TileColumns<const float> u, TileColumns<float> c,
-                            float step_of_slices, void* workspace) {
-    const Index m = l.rows(), k = l.cols(), n = u.width;
+                            float step, void* workspace) {
+    const Index m = l.rows(), k = l.cols(), n = u.width, depth = slice_products(count) * k;
     const bool transposed = l.col_stride() != 1;
-    // slices of L follow each other along the depth, where the next one is `step` further
-    const Index step = transposed ? k * m : k, ld = transposed ? m : count * k;
+    // slices of L follow each other along the depth, where the next one is `next` further
+    const Index next = transposed ? k * m : k, ld = transposed ? m : depth;
     auto* const of_l = static_cast<Slice*>(workspace);
     auto* const of_u = of_l + split_workspace(m, k, 0) / sizeof(Slice);
     const View<const float> stored = transposed ? View<const float>::row_major(l.data(), k, m, l.col_stride()) : l;
-    split<Slice, count>(stream, one_tile_column(stored), step_of_slices, {of_l + (count - 1) * step, ld, -step, 0});
-    split<Slice, count>(stream, u, step_of_slices, {of_u, n, k * n, count * k * n});
+    split<Side::left, Slice, count>(stream, one_tile_column(stored), step, {of_l, ld, next, 0});
+    split<Side::right, Slice, count>(stream, u, step, {of_u, n, k * n, depth * n});
 
-    constexpr float one = 1;
-    float alpha = smallest_factor(count, step_of_slices);
-    for (int depth = count; depth > 0; --depth, alpha *= step_of_slices) {
-        // the last `depth` slices of L, which are L_depth .. L_1, by U_1 .. U_depth
-        const Slice* const l_slices = of_l + (count - depth) * step;
-        check(cublasGemmStridedBatchedEx(
-                  static_cast<cublasHandle_t>(stream.blas()), CUBLAS_OP_N, transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
-                  static_cast<int>(n), static_cast<int>(m), static_cast<int>(depth * k), &alpha, of_u, type_of<Slice>,
-                  static_cast<int>(n), count * k * n, l_slices, type_of<Slice>, static_cast<int>(ld), 0, &one, c.data,
-                  CUDA_R_32F, static_cast<int>(c.ld), c.stride, static_cast<int>(c.columns), CUBLAS_COMPUTE_32F,
-                  CUBLAS_GEMM_DEFAULT),
-              "cublasGemmStridedBatchedEx", stream);
-    }
+    constexpr float minus_one = -1, one = 1;
+    check(cublasGemmStridedBatchedEx(
+              static_cast<cublasHandle_t>(stream.blas()), CUBLAS_OP_N, transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
+              static_cast<int>(n), static_cast<int>(m), static_cast<int>(depth), &minus_one, of_u, type_of<Slice>,
+              static_cast<int>(n), depth * n, of_l, type_of<Slice>, static_cast<int>(ld), 0, &one, c.data, CUDA_R_32F,
+              static_cast<int>(c.ld), c.stride, static_cast<int>(c.columns), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+          "cublasGemmStridedBatchedEx", stream);
 }
 
 /// C -= A B^T by slices.
 template <class Slice, int count>
 void subtract_by_slices(Stream stream, View<const float> a, View<const float> b, View<float> c, float step,
                         void* workspace) {
-    const Index m = a.rows(), k = a.cols(), n = b.rows(), ld = count * k;
+    const Index m = a.rows(), k = a.cols(), n = b.rows(), depth = slice_products(count) * k;
     auto* const of_a = static_cast<Slice*>(workspace);
     auto* const of_b = of_a + split_workspace(m, k, 0) / sizeof(Slice);
-    split<Slice, count>(stream, one_tile_column(a), step, {of_a + (count - 1) * k, ld, -k, 0});
-    split<Slice, count>(stream, one_tile_column(b), step, {of_b, ld, k, 0});
+    split<Side::left, Slice, count>(stream, one_tile_column(a), step, {of_a, depth, k, 0});
+    split<Side::right, Slice, count>(stream, one_tile_column(b), step, {of_b, depth, k, 0});
 
-    constexpr float one = 1;
-    float alpha = smallest_factor(count, step);
-    for (int depth = count; depth > 0; --depth, alpha *= step) {
-        // the last `depth` slices in a row of A, which are A_depth .. A_1, by the first in a row of B
-        check(cublasGemmEx(static_cast<cublasHandle_t>(stream.blas()), CUBLAS_OP_T, CUBLAS_OP_N, static_cast<int>(n),
-                           static_cast<int>(m), static_cast<int>(depth * k), &alpha, of_b, type_of<Slice>,
-                           static_cast<int>(ld), of_a + (count - depth) * k, type_of<Slice>, static_cast<int>(ld), &one,
-                           c.data(), CUDA_R_32F, static_cast<int>(c.row_stride()), CUBLAS_COMPUTE_32F,
-                           CUBLAS_GEMM_DEFAULT),
-              "cublasGemmEx", stream);
-    }
+    constexpr float minus_one = -1, one = 1;
+    check(cublasGemmEx(static_cast<cublasHandle_t>(stream.blas()), CUBLAS_OP_T, CUBLAS_OP_N, static_cast<int>(n),
+                       static_cast<int>(m), static_cast<int>(depth), &minus_one, of_b, type_of<Slice>,
+                       static_cast<int>(depth), of_a, type_of<Slice>, static_cast<int>(depth), &one, c.data(),
+                       CUDA_R_32F, static_cast<int>(c.row_stride()), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+          "cublasGemmEx", stream);
 }
 
 }  // namespace

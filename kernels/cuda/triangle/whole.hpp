@@ -17,8 +17,9 @@
 /// ends with any number of blocks at a time. Left-looking, since a block then writes nothing but its own rows: there
 /// is no order of additions to keep, and equal input gives equal bits.
 ///
-/// Blocks are solved one after the other, hence one counter says how many are. Whoever raises it has written its part
-/// of x, met its block, and releases; who sees it with acquire may read x by plain loads.
+/// Blocks are solved one after the other, so one counter says how many are solved. The thread that raises it does so
+/// with release, after its block has written its part of x and met. A thread that sees the counter with acquire may
+/// read x by plain loads, and so may its block after a barrier.
 ///
 /// Written without CUDA so that a test can run it on the host: `Thread` is a thread of the block.
 namespace basalt::cuda_detail {
@@ -29,7 +30,7 @@ constexpr int whole_lanes = 32;
 constexpr int whole_rows = whole_order / whole_warps;   ///< a warp's, of a block
 constexpr int whole_parts = whole_order / whole_lanes;  ///< a lane's columns, 32 apart
 
-/// Blocks on the diagonal of a triangle in tile columns of this width, which begin anew in each.
+/// Blocks on the diagonal of a triangle in tile columns of this width, which begin again in each.
 BASALT_DEVICE constexpr int whole_blocks(Index order, Index width) {
     const Index columns = order / width, a_column = (width + whole_order - 1) / whole_order;
     return static_cast<int>(columns * a_column + (order - columns * width + whole_order - 1) / whole_order);

@@ -1,4 +1,4 @@
-"""Existing programs and their own test suites with libbasalt_lapack in front of their LAPACK, beside the same without.
+"""Existing programs and their own test suites with libbasalt_lapack in front of their LAPACK, compared with the same without.
 
 usage: suites.py WRAPPER [PART...]     parts: testers, r, octave, debian, pypi; without any: all
 WRAPPER is basalt-lapack. A part whose programs are missing is skipped with the reason. Nothing is installed, except
