@@ -77,14 +77,8 @@ __global__ void __launch_bounds__(small_threads, 1)
     if (own.a != nullptr && place.first_lane) info[place.number] = failed;
 }
 
-constexpr int most_panel_threads = 256;
-
-/// Blocks that share a multiprocessor at least, for the compiler's choice of registers: as few registers as need no
-/// spills, because they limit how many small blocks there are.
-template <class T, int width>
-constexpr int panel_blocks = width * sizeof(T) <= 32   ? 3
-                             : width * sizeof(T) <= 64 ? 2
-                                                       : 1;
+using device::most_panel_threads;
+using device::panel_blocks;
 
 template <bool packed, int width, class T>
 __global__ void __launch_bounds__(most_panel_threads, packed ? panel_blocks<T, width> : 1)
