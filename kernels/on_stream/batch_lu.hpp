@@ -16,16 +16,6 @@ struct BatchLuPlan {
     int width = 16;  ///< columns of a panel: 8, 16 or 32 of LU in shared memory; 8 or 16 of geqrf up to 256 rows
 };
 
-/// Estimated: none of the widths was measured. A panel's columns of a row lie in registers: 16 floats, or 8 doubles.
-template <class T>
-constexpr BatchLuPlan batch_lu_plan(Index n) {
-    return {n <= 128 ? (sizeof(T) == 4 ? 16 : 8) : (sizeof(T) == 4 ? 32 : 16)};
-}
-template <class T>
-constexpr BatchLuPlan batch_qr_plan(Index rows) {
-    return {rows <= 128 ? 8 : 16};
-}
-
 template <class T>
 struct BatchGetrf
     : Kernel<BatchGetrf<T>, void(BatchView<T> a, std::optional<BatchView<Index>> pivots, Index* info, BatchLuPlan)> {};

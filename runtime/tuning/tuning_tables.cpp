@@ -64,6 +64,14 @@ CpuTuning like_avx512(const char* architecture) {
     return cpu;
 }
 
+/// Estimated, apart from the widths of Cholesky (decision 35): a narrow panel has few registers, so that more blocks
+/// are resident. Where shared memory holds one or two blocks anyway, wide panels have fewer barriers.
+GpuTuning::Batch batch_widths() {
+    const std::vector<GpuBatchWidth> cholesky{{128, 8}, {any_size, 32}}, qr{{128, 8}, {any_size, 16}};
+    return {.single_precision = {cholesky, cholesky, cholesky, {{128, 16}, {any_size, 32}}, qr},
+            .double_precision = {cholesky, cholesky, cholesky, {{128, 8}, {any_size, 16}}, qr}};
+}
+
 /// Measured on H200s with NVLink, PCIe 5 and CUDA 13.
 GpuTuning sm_90() {
     GpuTuning gpu;
@@ -129,6 +137,7 @@ GpuTuning sm_90() {
     gpu.qr.least_work = 1e10;
     gpu.qr.update_rate = 45e12;
     gpu.qr.wide_leaves_from = Index{1} << 17;
+    gpu.batch = batch_widths();
     return gpu;
 }
 
