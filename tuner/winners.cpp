@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <map>
-#include <string>
+#include <utility>
+
+#include "base/tuning_fields.hpp"
 
 namespace basalt::tuner {
 
@@ -43,6 +45,36 @@ std::vector<GpuBatchWidth> ranges(const std::map<int, int>& widths) {
     return list;
 }
 
+/// A visitor (base/tuning_fields.hpp) that makes JSON of widths.
+class WidthWriter {
+  public:
+    JsonRecord object = JsonRecord::object();
+
+    template <class Numbers>
+    void choice(std::string_view name, const int& value, const Numbers& /*allowed*/) {
+        object[std::string(name)] = value;
+    }
+    void size(std::string_view name, const Index& value) {
+        object[std::string(name)] = value == any_size ? JsonRecord("any") : JsonRecord(value);
+    }
+    template <class F>
+    void group(std::string_view name, const F& visit) {
+        WidthWriter inner;
+        visit(inner);
+        object[std::string(name)] = std::move(inner.object);
+    }
+    template <class Element, class F>
+    void list(std::string_view name, const std::vector<Element>& elements, ListLength /*length*/, const F& visit) {
+        JsonRecord array = JsonRecord::array();
+        for (const Element& element : elements) {
+            WidthWriter inner;
+            visit(inner, element);
+            array.push_back(std::move(inner.object));
+        }
+        object[std::string(name)] = std::move(array);
+    }
+};
+
 }  // namespace
 
 std::vector<Winner> winners(const JournalContents& journal) {
@@ -82,6 +114,15 @@ void set_widths(const std::vector<Winner>& winners, GpuTuning& entry) {
         if (list != nullptr && chosen) measured[list][winner.best.problem.n] = winner.of_library->candidate.width;
     }
     for (const auto& [list, widths] : measured) *list = ranges(widths);
+}
+
+std::string width_file(const GpuTuning& entry) {
+    WidthWriter writer;
+    visit_batch_widths(writer, "single_precision", entry.batch.single_precision);
+    visit_batch_widths(writer, "double_precision", entry.batch.double_precision);
+    JsonRecord json;
+    json["gpu"][entry.architecture]["batch"] = std::move(writer.object);
+    return json.dump(2) + '\n';
 }
 
 }  // namespace basalt::tuner

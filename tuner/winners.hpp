@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <basalt/tuning.hpp>
@@ -23,5 +24,9 @@ std::vector<Winner> winners(const JournalContents& journal);
 /// Writes the widths of the library's fastest kernels into the lists of an entry that were measured. Orders between two
 /// that were measured get the width of the nearest. Orders up to 32 have no panels.
 void set_widths(const std::vector<Winner>& winners, GpuTuning& entry);
+
+/// The text of a tuning file with the widths of an entry, and nothing else of it: all other numbers stay those of the
+/// library that reads it.
+std::string width_file(const GpuTuning& entry);
 
 }  // namespace basalt::tuner
