@@ -150,12 +150,13 @@ std::vector<Candidate> library_cholesky(const Problem& problem) {
 std::vector<Candidate> library_lu(const Problem& problem, const GpuLimits& limits) {
     const int threads = whole(problem.n, lanes);
     if (problem.job == BatchJob::solve) return {{Residence::global, 1, threads, most_block_rows, 1}};
+    if (threads > 256) return {{Residence::global, 8, threads, most_block_rows, 1}};
     std::vector<Candidate> all;
     for (const int width : {8, 16, 32}) {
         const Candidate own{Residence::shared, width, threads, 256, 1};
-        if (threads <= own.bound && shared_bytes(problem, own) <= limits.shared_a_block) all.push_back(own);
+        if (shared_bytes(problem, own) <= limits.shared_a_block) all.push_back(own);
     }
-    if (all.empty()) all.push_back({Residence::global, 16, threads, most_block_rows, 1});
+    if (all.empty()) all.push_back({Residence::global, 16, threads, 256, 1});
     return all;
 }
 

@@ -97,11 +97,12 @@ __global__ void __launch_bounds__(lu_small_threads, 1)
     if (own.a != nullptr && place.first_lane) info[place.number] = failed;
 }
 
-/// Registers for the columns of a panel: a block of 256 threads leaves 255 to each, one of 512 leaves 128.
-constexpr int most_resident_threads = 256, most_lu_threads = 512;
+/// Registers for the columns of a panel: a block of 256 threads leaves 255 to each, one of 512 leaves 128, which hold a
+/// narrow panel only.
+constexpr int few_lu_threads = 256, most_lu_threads = 512;
 
-template <bool resident, int width, class T>
-__global__ void __launch_bounds__(resident ? most_resident_threads : most_lu_threads, 1)
+template <bool resident, int most_threads, int width, class T>
+__global__ void __launch_bounds__(most_threads, 1)
     lu_block_factor_kernel(BatchView<T> a, bool pivoting, BatchView<Index> pivots, Index* info) {
     extern __shared__ __align__(16) unsigned char raw[];
     const auto own = device::whole(a[blockIdx.x]);
@@ -166,14 +167,14 @@ void launch_block_each(Stream stream, void (*kernel)(Parameters...), const char*
     check_launch(name, stream);
 }
 
-template <bool resident, int width, class T>
+template <bool resident, int most_threads, int width, class T>
 void factor_lu_blocks(Stream stream, const BatchView<T>& a, const std::optional<BatchView<Index>>& pivots,
                       Index* info) {
     const int n = static_cast<int>(a.shape().rows()), threads = device::lu_block_threads(n);
     const std::size_t bytes = device::LuBlockMemory<T, width>::bytes(n, resident);
     const BatchView<Index> order = pivots.value_or(BatchView<Index>());
-    launch_block_each(stream, lu_block_factor_kernel<resident, width, T>, "lu_block_factor_kernel", a.count(), threads,
-                      bytes, a, pivots.has_value(), order, info);
+    launch_block_each(stream, lu_block_factor_kernel<resident, most_threads, width, T>, "lu_block_factor_kernel",
+                      a.count(), threads, bytes, a, pivots.has_value(), order, info);
 }
 
 template <int width, class T>
@@ -181,10 +182,9 @@ void factor_lu_by_width(Stream stream, const BatchView<T>& a, const std::optiona
                         Index* info) {
     const int n = static_cast<int>(a.shape().rows());
     const std::size_t bytes = device::LuBlockMemory<T, width>::bytes(n, true);
-    if (n <= most_resident_threads && bytes <= most_lu_shared(stream)) {
-        return factor_lu_blocks<true, width>(stream, a, pivots, info);
-    }
-    factor_lu_blocks<false, 16>(stream, a, pivots, info);
+    if (n > few_lu_threads) return factor_lu_blocks<false, most_lu_threads, 8>(stream, a, pivots, info);
+    if (bytes <= most_lu_shared(stream)) return factor_lu_blocks<true, few_lu_threads, width>(stream, a, pivots, info);
+    factor_lu_blocks<false, few_lu_threads, 16>(stream, a, pivots, info);
 }
 
 template <class T>
