@@ -16,6 +16,7 @@
 #include <cuda_runtime_api.h>
 #include <cusolverDn.h>
 #include <basalt/batch_cholesky.hpp>
+#include <basalt/tuning.hpp>
 
 #include "kernels/on_stream/batch.hpp"
 

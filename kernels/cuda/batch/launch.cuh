@@ -77,11 +77,8 @@ __global__ void __launch_bounds__(small_threads, 1)
     if (own.a != nullptr && place.first_lane) info[place.number] = failed;
 }
 
-using device::most_panel_threads;
-using device::panel_blocks;
-
 template <bool packed, int width, class T>
-__global__ void __launch_bounds__(most_panel_threads, packed ? panel_blocks<T, width> : 1)
+__global__ void __launch_bounds__(device::most_panel_threads, packed ? device::panel_blocks<T, width> : 1)
     panels_factor_kernel(Triangle triangle, BatchView<T> a, Index* info) {
     extern __shared__ __align__(16) unsigned char raw[];
     const auto own = device::operand(triangle, a[blockIdx.x]);
@@ -91,7 +88,7 @@ __global__ void __launch_bounds__(most_panel_threads, packed ? panel_blocks<T, w
 }
 
 template <bool packed, int width, int sides, class T>
-__global__ void __launch_bounds__(most_panel_threads, 1)
+__global__ void __launch_bounds__(device::most_panel_threads, 1)
     panels_solve_kernel(Triangle triangle, BatchView<const T> factors, BatchView<T> b, const Index* info) {
     extern __shared__ __align__(16) unsigned char raw[];
     if (info != nullptr && info[blockIdx.x] > 0) return;
@@ -101,7 +98,7 @@ __global__ void __launch_bounds__(most_panel_threads, 1)
 }
 
 template <int width, int sides, class T>
-__global__ void __launch_bounds__(most_panel_threads, sides == 1 ? panel_blocks<T, width> : 1)
+__global__ void __launch_bounds__(device::most_panel_threads, sides == 1 ? device::panel_blocks<T, width> : 1)
     panels_both_kernel(Triangle triangle, BatchView<T> a, BatchView<T> b, Index* info, bool keep) {
     extern __shared__ __align__(16) unsigned char raw[];
     const auto own = device::operand(triangle, a[blockIdx.x]);
