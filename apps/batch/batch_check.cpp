@@ -28,7 +28,7 @@ double largest(const Vector& x) {
     return result;
 }
 
-/// Element (i, j) of A, of which the lower triangle is given if it is symmetric.
+/// Element (i, j) of A. If A is symmetric, its lower triangle is read.
 template <class T>
 double element_of(View<const T> a, Index i, Index j, bool symmetric) {
     return static_cast<double>(symmetric && i < j ? a(j, i) : a(i, j));

@@ -15,6 +15,7 @@
 #include <basalt/batch_lu.hpp>
 #include <basalt/batch_qr.hpp>
 
+#include "bench/batch/on_gpu.hpp"
 #include "kernels/on_stream/batch_lu.hpp"
 
 namespace {
@@ -22,69 +23,15 @@ namespace {
 using basalt::BatchView;
 using basalt::Index;
 using basalt::on_stream::BatchLuPlan;
-
-void require_cuda(cudaError_t status, const char* call) {
-    if (status != cudaSuccess) throw std::runtime_error(std::string(call) + ": " + cudaGetErrorString(status));
-}
-void require_blas(cublasStatus_t status, const char* call) {
-    if (status != CUBLAS_STATUS_SUCCESS) throw std::runtime_error(std::string(call) + ": " + std::to_string(status));
-}
-
-/// Elements in the GPU's memory.
-template <class T>
-class OnGpu {
-  public:
-    explicit OnGpu(std::size_t size) : size_(size) {
-        require_cuda(cudaMalloc(reinterpret_cast<void**>(&data_), std::max<std::size_t>(1, size) * sizeof(T)),
-                     "cudaMalloc");
-    }
-    explicit OnGpu(const std::vector<T>& values) : OnGpu(values.size()) {
-        require_cuda(cudaMemcpy(data_, values.data(), size_ * sizeof(T), cudaMemcpyHostToDevice), "cudaMemcpy");
-    }
-    ~OnGpu() { cudaFree(data_); }
-    OnGpu(const OnGpu&) = delete;
-    OnGpu& operator=(const OnGpu&) = delete;
-
-    T* data() const { return data_; }
-    std::vector<T> head(std::size_t size) const {
-        std::vector<T> values(std::min(size, size_));
-        require_cuda(cudaMemcpy(values.data(), data_, values.size() * sizeof(T), cudaMemcpyDeviceToHost), "cudaMemcpy");
-        return values;
-    }
-
-  private:
-    std::size_t size_;
-    T* data_ = nullptr;
-};
-
-struct Gpu {
-    cudaStream_t stream;
-    cublasHandle_t blas = nullptr;
-    cudaEvent_t begin = nullptr, end = nullptr;
-    basalt::BorrowedStream borrowed;
-
-    static cudaStream_t make_stream() {
-        cudaStream_t made = nullptr;
-        require_cuda(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking), "cudaStreamCreate");
-        return made;
-    }
-    Gpu() : stream(make_stream()), borrowed(stream) {
-        require_blas(cublasCreate(&blas), "cublasCreate");
-        require_blas(cublasSetStream(blas, stream), "cublasSetStream");
-        require_cuda(cudaEventCreate(&begin), "cudaEventCreate");
-        require_cuda(cudaEventCreate(&end), "cudaEventCreate");
-    }
-    void wait() const { require_cuda(cudaStreamSynchronize(stream), "cudaStreamSynchronize"); }
-};
+using bench::middle;
+using bench::OnGpu;
+using bench::require_blas;
+using bench::require_cuda;
+using Gpu = bench::TimedStream;
 
 constexpr std::size_t more_than_l2 = std::size_t{200} << 20;
 constexpr int rounds = 5;
 constexpr Index different = 100;
-
-double middle(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    return values[values.size() / 2];
-}
 
 /// Batches of one order, as many as do not fit into the L2, and their pristine contents.
 template <class T>
@@ -216,14 +163,11 @@ void contest(Gpu& gpu, Batches<T>& batches, Index n, Index count, std::vector<Co
     for (int round = 0; round <= rounds; ++round) {
         for (Contestant& one : contestants) {
             batches.restore();
-            require_cuda(cudaEventRecord(gpu.begin, gpu.stream), "cudaEventRecord");
-            for (Index r = 0; r < batches.copies(); ++r) one.run(r);
-            require_cuda(cudaEventRecord(gpu.end, gpu.stream), "cudaEventRecord");
-            gpu.wait();
-            float time = 0;
-            require_cuda(cudaEventElapsedTime(&time, gpu.begin, gpu.end), "cudaEventElapsedTime");
+            const double time = gpu.milliseconds([&] {
+                for (Index r = 0; r < batches.copies(); ++r) one.run(r);
+            });
             if (round > 0) {
-                one.times.push_back(static_cast<double>(time) / static_cast<double>(batches.copies()));
+                one.times.push_back(time / static_cast<double>(batches.copies()));
                 continue;
             }
             const std::vector<T> result = batches.upper();

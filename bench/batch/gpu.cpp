@@ -18,6 +18,7 @@
 #include <basalt/batch_cholesky.hpp>
 #include <basalt/tuning.hpp>
 
+#include "bench/batch/on_gpu.hpp"
 #include "kernels/on_stream/batch.hpp"
 
 namespace {
@@ -27,83 +28,24 @@ using basalt::BatchView;
 using basalt::Index;
 using basalt::Triangle;
 using basalt::on_stream::BatchPlan;
+using bench::middle;
+using bench::OnGpu;
+using bench::require_blas;
+using bench::require_cuda;
 
-void require_cuda(cudaError_t status, const char* call) {
-    if (status != cudaSuccess) throw std::runtime_error(std::string(call) + ": " + cudaGetErrorString(status));
-}
 void require_solver(cusolverStatus_t status, const char* call) {
     if (status != CUSOLVER_STATUS_SUCCESS) throw std::runtime_error(std::string(call) + ": " + std::to_string(status));
 }
-void require_blas(cublasStatus_t status, const char* call) {
-    if (status != CUBLAS_STATUS_SUCCESS) throw std::runtime_error(std::string(call) + ": " + std::to_string(status));
-}
 
-/// Elements in the GPU's memory.
-template <class T>
-class OnGpu {
-  public:
-    explicit OnGpu(std::size_t size) : size_(size) {
-        require_cuda(cudaMalloc(reinterpret_cast<void**>(&data_), std::max<std::size_t>(1, size) * sizeof(T)),
-                     "cudaMalloc");
-    }
-    explicit OnGpu(const std::vector<T>& values) : OnGpu(values.size()) { write(values); }
-    ~OnGpu() { cudaFree(data_); }
-    OnGpu(const OnGpu&) = delete;
-    OnGpu& operator=(const OnGpu&) = delete;
-
-    T* data() const { return data_; }
-    void write(const std::vector<T>& values) {
-        require_cuda(cudaMemcpy(data_, values.data(), size_ * sizeof(T), cudaMemcpyHostToDevice), "cudaMemcpy");
-    }
-    std::vector<T> read() const {
-        std::vector<T> values(size_);
-        require_cuda(cudaMemcpy(values.data(), data_, size_ * sizeof(T), cudaMemcpyDeviceToHost), "cudaMemcpy");
-        return values;
-    }
-
-  private:
-    std::size_t size_;
-    T* data_ = nullptr;
-};
-
-struct Circumstances {
-    cudaStream_t stream = nullptr;
+/// The stream, with cuSOLVER.
+struct Circumstances : bench::TimedStream {
     cusolverDnHandle_t solver = nullptr;
-    cublasHandle_t blas = nullptr;
-    cudaEvent_t begin = nullptr, end = nullptr;
-    basalt::BorrowedStream borrowed;
 
-    static cudaStream_t make_stream() {
-        cudaStream_t stream = nullptr;
-        require_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
-        return stream;
-    }
-    Circumstances() : stream(make_stream()), borrowed(stream) {
+    Circumstances() {
         require_solver(cusolverDnCreate(&solver), "cusolverDnCreate");
         require_solver(cusolverDnSetStream(solver, stream), "cusolverDnSetStream");
-        require_blas(cublasCreate(&blas), "cublasCreate");
-        require_blas(cublasSetStream(blas, stream), "cublasSetStream");
-        require_cuda(cudaEventCreate(&begin), "cudaEventCreate");
-        require_cuda(cudaEventCreate(&end), "cudaEventCreate");
     }
 };
-
-/// Milliseconds of what `work` enqueues.
-template <class Work>
-double milliseconds(Circumstances& c, const Work& work) {
-    require_cuda(cudaEventRecord(c.begin, c.stream), "cudaEventRecord");
-    work();
-    require_cuda(cudaEventRecord(c.end, c.stream), "cudaEventRecord");
-    require_cuda(cudaStreamSynchronize(c.stream), "cudaStreamSynchronize");
-    float time = 0;
-    require_cuda(cudaEventElapsedTime(&time, c.begin, c.end), "cudaEventElapsedTime");
-    return static_cast<double>(time);
-}
-
-double middle(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    return values[values.size() / 2];
-}
 
 // ---- the kernels, and the vendor's ----------------------------------------------------------------------
 
@@ -336,7 +278,7 @@ double copy_rate(Circumstances& c) {
     const OnGpu<char> from(bytes), to(bytes);
     std::vector<double> times;
     for (int round = 0; round < 7; ++round) {
-        times.push_back(milliseconds(c, [&] {
+        times.push_back(c.milliseconds([&] {
             require_cuda(cudaMemcpyAsync(to.data(), from.data(), bytes, cudaMemcpyDeviceToDevice, c.stream), "copy");
         }));
     }
@@ -469,7 +411,7 @@ void contest(Circumstances& c, Rotation<T>& rotation, Index n, std::vector<Conte
         for (Contestant& contestant : contestants) {
             rotation.restore(contestant.from_factors);
             require_cuda(cudaStreamSynchronize(c.stream), "cudaStreamSynchronize");
-            const double time = milliseconds(c, [&] {
+            const double time = c.milliseconds([&] {
                 for (Index r = 0; r < rotation.copies(); ++r) contestant.run(r);
             });
             if (round > 0) {

@@ -55,9 +55,9 @@ def newest(row, records, against=False):
 
 
 def machine_of(record):
-    """What a record says of its machine; where only cores were measured, of the GPUs in it, too."""
+    """What a record says of its machine; where that names no GPU, with those in it, measured or not."""
     named = record.get("machine", "") + record.get("gpu", "")
-    if record.get("gpu") or record.get("gpus"):
+    if (record.get("gpu") or record.get("gpus")) and not named.endswith(" cores"):
         return named
     return " ".join([named, *(clock.get("gpu", "") for clock in record.get("clocks", []))])
 
@@ -166,10 +166,10 @@ def page_line(row, records, machines):
 
 
 def machine_text(record):
-    text = record["machine"]
-    if record.get("gpu", "") not in text:
-        text += f", {record['gpu']}"
-    clocks = record.get("clocks", [])
+    text, clocks = record["machine"], record.get("clocks", [])
+    gpu = record.get("gpu") or (clocks[0].get("gpu", "") if record.get("gpus") and clocks else "")
+    if gpu not in text:
+        text += f", {gpu}"
     return text + (f", driver {record['driver']}, {clocks[0]['power_limit_watts']:g} W a GPU"
                    if clocks and clocks[0]["power_limit_watts"] else "")
 

@@ -143,8 +143,8 @@ basalt_status basalt_sposv(basalt_runtime* runtime, basalt_triangle triangle, in
 basalt_status basalt_dposv(basalt_runtime* runtime, basalt_triangle triangle, int64_t n, int64_t nrhs, double* a,
                            int64_t lda, double* b, int64_t ldb, int64_t* info);
 /// Solves A X = B in double precision with factors of lower precision and refinement, by LU or (with a triangle of a
-/// symmetric positive definite A) by Cholesky: X (n x nrhs) gets the solution. `iterations` is LAPACK's ITER: at least 0
-/// where A stays as it is; below 0 where A was factored in double, which leaves it and `pivots` as basalt_dgesv() does.
+/// symmetric positive definite A) by Cholesky: X (n x nrhs) gets the solution. `iterations` is LAPACK's ITER: 0 or more
+/// where A stays as it is; negative where A was factored in double, which leaves A and `pivots` as basalt_dgesv() does.
 basalt_status basalt_dsgesv(basalt_runtime* runtime, int64_t n, int64_t nrhs, double* a, int64_t lda, int64_t* pivots,
                             const double* b, int64_t ldb, double* x, int64_t ldx, int64_t* iterations, int64_t* info);
 basalt_status basalt_dsposv(basalt_runtime* runtime, basalt_triangle triangle, int64_t n, int64_t nrhs, double* a,

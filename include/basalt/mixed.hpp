@@ -79,6 +79,7 @@ struct MixedResult {
     ProductPrecision products = ProductPrecision::plain;
     FactorMode mode = FactorMode::cpu;  ///< of the factorization in low precision
     /// The largest ||b - A x|| / (||A|| ||x|| + ||b||) of all right-hand sides, in the infinity norm and in double.
+    /// NaN after a fallback in place.
     double backward_error = 0;
     double factor_seconds = 0;    ///< scaling, rounding and factoring
     double refine_seconds = 0;    ///< solving with the factors and refining

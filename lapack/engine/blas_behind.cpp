@@ -10,8 +10,16 @@
 #include <basalt/error.hpp>
 
 extern "C" {
-void spotrf_(const char*, const int*, float*, const int*, int*, std::size_t);
-void dpotrf_(const char*, const int*, double*, const int*, int*, std::size_t);
+#define ROUTINE(name, parameters, arguments) void s##name##_ parameters;
+#define T float
+#include "lapack/engine/lapack_behind.inc"
+#undef ROUTINE
+#undef T
+#define ROUTINE(name, parameters, arguments) void d##name##_ parameters;
+#define T double
+#include "lapack/engine/lapack_behind.inc"
+#undef ROUTINE
+#undef T
 void* blas_memory_alloc(int);
 void blas_memory_free(void*);
 }
@@ -35,12 +43,15 @@ Behind<decltype(cblas_strsm)> strsm{"cblas_strsm"};
 Behind<decltype(cblas_dtrsm)> dtrsm{"cblas_dtrsm"};
 Behind<decltype(cblas_ssyrk)> ssyrk{"cblas_ssyrk"};
 Behind<decltype(cblas_dsyrk)> dsyrk{"cblas_dsyrk"};
-Behind<decltype(spotrf_)> spotrf{"spotrf_"};
-Behind<decltype(dpotrf_)> dpotrf{"dpotrf_"};
 Behind<decltype(openblas_get_num_procs)> get_num_procs{"openblas_get_num_procs"};
 Behind<decltype(openblas_get_num_threads)> get_num_threads{"openblas_get_num_threads"};
 Behind<decltype(openblas_set_num_threads)> set_num_threads{"openblas_set_num_threads"};
 Behind<decltype(openblas_get_parallel)> get_parallel{"openblas_get_parallel"};
+#define ROUTINE(name, parameters, arguments)             \
+    Behind<decltype(s##name##_)> s##name{"s" #name "_"}; \
+    Behind<decltype(d##name##_)> d##name{"d" #name "_"};
+#include "lapack/engine/lapack_behind.inc"
+#undef ROUTINE
 // not in every OpenBLAS
 Behind<decltype(blas_memory_alloc)> memory_alloc{"blas_memory_alloc"};
 Behind<decltype(blas_memory_free)> memory_free{"blas_memory_free"};
@@ -76,8 +87,11 @@ void blas_behind() {
     static std::once_flag loaded;
     std::call_once(loaded, [] {
         void* const library = open_openblas();
-        require(library, sgemm, dgemm, sgemv, dgemv, strsm, dtrsm, ssyrk, dsyrk, spotrf, dpotrf, get_num_procs,
-                get_num_threads, set_num_threads, get_parallel);
+        require(library, sgemm, dgemm, sgemv, dgemv, strsm, dtrsm, ssyrk, dsyrk, get_num_procs, get_num_threads,
+                set_num_threads, get_parallel);
+#define ROUTINE(name, parameters, arguments) require(library, s##name, d##name);
+#include "lapack/engine/lapack_behind.inc"
+#undef ROUTINE
         find(library, memory_alloc);
         find(library, memory_free);
     });
@@ -85,8 +99,8 @@ void blas_behind() {
 
 }  // namespace basalt::lapack
 
-// A function of this library for each that its kernels call. The parameters are in the declarations of cblas.h; only
-// macros and assembler can repeat them.
+// A function of this library for each that its kernels call. The parameters are in the declarations of cblas.h and in
+// lapack_behind.inc; only macros and assembler can repeat them.
 #define BASALT_FORWARD(behind, result, name, parameters, arguments) \
     extern "C" result name parameters { return basalt::lapack::behind.function arguments; }
 
@@ -127,12 +141,16 @@ BASALT_FORWARD(dsyrk, void, cblas_dsyrk,
                (Order order, Uplo uplo, Op op, Int n, Int k, double alpha, const double* a, Int lda, double beta,
                 double* c, Int ldc),
                (order, uplo, op, n, k, alpha, a, lda, beta, c, ldc))
-BASALT_FORWARD(spotrf, void, spotrf_,
-               (const char* uplo, const int* n, float* a, const int* lda, int* info, std::size_t length),
-               (uplo, n, a, lda, info, length))
-BASALT_FORWARD(dpotrf, void, dpotrf_,
-               (const char* uplo, const int* n, double* a, const int* lda, int* info, std::size_t length),
-               (uplo, n, a, lda, info, length))
+#define ROUTINE(name, parameters, arguments) BASALT_FORWARD(s##name, void, s##name##_, parameters, arguments)
+#define T float
+#include "lapack/engine/lapack_behind.inc"
+#undef ROUTINE
+#undef T
+#define ROUTINE(name, parameters, arguments) BASALT_FORWARD(d##name, void, d##name##_, parameters, arguments)
+#define T double
+#include "lapack/engine/lapack_behind.inc"
+#undef ROUTINE
+#undef T
 BASALT_FORWARD(get_num_procs, int, openblas_get_num_procs, (), ())
 BASALT_FORWARD(get_num_threads, int, openblas_get_num_threads, (), ())
 BASALT_FORWARD(set_num_threads, void, openblas_set_num_threads, (int threads), (threads))

@@ -141,9 +141,11 @@ std::pair<int64_t, double> solve(PyRuntime& runtime, const In& a, const In& b, c
     return outcome;
 }
 
-/// The view of an array in double precision.
-basalt::View<double> view_of(const Operand& a) {
-    return {static_cast<double*>(a.data), a.rows, a.cols, a.row_stride, a.col_stride};
+/// The view of an array in double precision, or of its transpose.
+basalt::View<double> view_of(const Operand& a, basalt::MatrixOp op = basalt::MatrixOp::plain) {
+    auto* const data = static_cast<double*>(a.data);
+    if (op == basalt::MatrixOp::transposed) return {data, a.cols, a.rows, a.col_stride, a.row_stride};
+    return {data, a.rows, a.cols, a.row_stride, a.col_stride};
 }
 basalt::Place cpp_place_of(const Operand& a) {
     return a.place < BASALT_GPU(0) ? basalt::Place::any() : basalt::Place::gpu(a.place - BASALT_GPU(0));
@@ -158,7 +160,8 @@ int64_t solve_mixed(PyRuntime& runtime, const In& a, const In& b, const Out& x, 
         basalt::Runtime& rt = runtime.cpp();
         const int64_t n = matrix.rows;
         basalt::Matrix<double> tiles(rt, n, n);
-        tiles.load(transposed ? basalt::transposed(view_of(matrix)) : view_of(matrix), cpp_place_of(matrix));
+        const auto op = transposed ? basalt::MatrixOp::transposed : basalt::MatrixOp::plain;
+        tiles.load(view_of(matrix, op), cpp_place_of(matrix));
         const basalt::TileShape shape{tiles.tile_shape().height,
                                       std::clamp<int64_t>(right.cols, 1, tiles.tile_shape().width)};
         basalt::Matrix<double> sides(rt, n, right.cols, shape), solved(rt, n, right.cols, shape);

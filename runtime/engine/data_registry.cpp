@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -229,13 +230,23 @@ void DataRegistry::end_registration(Datum& datum, Scope& home) {
     }
 }
 
-void DataRegistry::destroy_block(Datum& block) noexcept {
+void DataRegistry::destroy_block(Datum& block) {
     Scope& home = home_of(*block.whole->datum);
     const std::lock_guard guard(home.order.lock);
     if (block.is_registered()) blocks_.release(home, block);
 }
 
 void DataRegistry::destroy(Datum* datum) noexcept {
+    try {
+        give_up(datum);
+    } catch (const std::exception& error) {  // no memory, or a device is lost; the datum may be gone already
+        spdlog::critical("basalt: a datum could not be given up: {}; what it holds may be leaked", error.what());
+    } catch (...) {
+        spdlog::critical("basalt: a datum could not be given up; what it holds may be leaked");
+    }
+}
+
+void DataRegistry::give_up(Datum* datum) {
     const ThreadContext* context = ThreadContext::of(graph_);
     if (context != nullptr && context->is_closed()) {
         datum->end_registration();

@@ -57,7 +57,8 @@ class DataRegistry {
     bool may_wait_here(const Datum& datum);
     void wait_at_home(Datum& datum, Scope& home, Submission::Contents contents);
     void destroy_when_unused(Datum* datum, Scope& home);
-    void destroy_block(Datum& block) noexcept;
+    void destroy_block(Datum& block);
+    void give_up(Datum* datum);
     void make_current(Datum& datum, Scope& home, Submission::Contents contents);
     void end_registration(Datum& datum, Scope& home);
     DatumOwner make_block(const Datum& whole, const ArrayPart& part, const std::string& name) const;

@@ -256,6 +256,8 @@ void lu_solve_transposed(Runtime& runtime, const LuFactors<T>& lu, Matrix<T>& b)
 
 template <class T>
 double lu_reciprocal_condition(Runtime& runtime, const LuFactors<T>& lu, double norm, ConditionNorm kind) {
+    require(lu.cols() == lu.rows(), "lu_reciprocal_condition: the factored matrix is " + std::to_string(lu.rows()) +
+                                        " x " + std::to_string(lu.cols()) + "; allowed are square ones");
     const detail::VectorProduct<T> plain = [&](Matrix<T>& x) { lu_solve(runtime, lu, x); };
     const detail::VectorProduct<T> transposed = [&](Matrix<T>& x) { lu_solve_transposed(runtime, lu, x); };
     // the one norm of A is the infinity norm of A^T

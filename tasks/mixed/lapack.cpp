@@ -31,6 +31,12 @@ void require_columns(const char* call, const char* name, Index n, Index ld, cons
     require(array != nullptr || empty, std::string(call) + ": the array " + name + " is missing (null)");
 }
 
+MixedOptions options_of_lapack(MixedOptions options, MixedMethod method) {
+    options.method = method;
+    options.fallback = Fallback::in_place;
+    return options;
+}
+
 /// The tiles of A, and where its array is converted.
 struct Conversion {
     TileShape tile;
@@ -71,10 +77,12 @@ class RightHandSides {
         b_.load(b, place_);
         return detail::solve_mixed(rt_, a, b_, x_, options, lu);
     }
-    void bring_to_host() const {
-        if (place_.is_cpu()) basalt::bring_to_host(rt_, x_);
+    /// Who converts the user's arrays.
+    Place place() const { return place_; }
+    void store(View<double> x) const {
+        if (place_.is_cpu()) bring_to_host(rt_, x_);
+        x_.store(x, place_);
     }
-    void store(View<double> x) const { x_.store(x, place_); }
 
   private:
     Runtime& rt_;
@@ -92,21 +100,17 @@ MixedResult dsgesv(Runtime& runtime, Index n, Index nrhs, double* a, Index lda, 
     require_columns("dsgesv", "b", n, ldb, b, n == 0 || nrhs == 0);
     require_columns("dsgesv", "x", n, ldx, x, n == 0 || nrhs == 0);
     require_gpu("dsgesv", runtime, options.arrays_on_gpu);
-    MixedOptions of_lapack = options;
-    of_lapack.method = MixedMethod::lu;
-    of_lapack.fallback = Fallback::in_place;
+    const MixedOptions of_lapack = options_of_lapack(options, MixedMethod::lu);
     const auto [tile, place] = conversion_for(runtime, of_lapack, n);
     Matrix<double> matrix(runtime, n, n, tile, "A");
     matrix.load(View<const double>::column_major(a, n, n, lda), place);
     RightHandSides sides(runtime, n, nrhs, tile, options.arrays_on_gpu);
     LuFactors<double> lu;
     const MixedResult result = sides.solve(matrix, View<const double>::column_major(b, n, nrhs, ldb), of_lapack, lu);
-    const Place writer = options.arrays_on_gpu ? place : Place::cpu();
-    if (result.info == 0) sides.bring_to_host();
-    if (result.fell_back() && writer.is_cpu()) bring_to_host(runtime, matrix);
+    if (result.fell_back() && sides.place().is_cpu()) bring_to_host(runtime, matrix);
     if (result.info == 0) sides.store(View<double>::column_major(x, n, nrhs, ldx));
     if (result.fell_back()) {
-        matrix.store(View<double>::column_major(a, n, n, lda), writer);
+        matrix.store(View<double>::column_major(a, n, n, lda), sides.place());
         const std::vector<Index> pivots = lu.pivots();
         if (ipiv != nullptr) std::copy(pivots.begin(), pivots.end(), ipiv);
     }
@@ -122,9 +126,7 @@ MixedResult dsposv(Runtime& runtime, Triangle triangle, Index n, Index nrhs, dou
     require_columns("dsposv", "b", n, ldb, b, n == 0 || nrhs == 0);
     require_columns("dsposv", "x", n, ldx, x, n == 0 || nrhs == 0);
     require_gpu("dsposv", runtime, options.arrays_on_gpu);
-    MixedOptions of_lapack = options;
-    of_lapack.method = MixedMethod::cholesky;
-    of_lapack.fallback = Fallback::in_place;
+    const MixedOptions of_lapack = options_of_lapack(options, MixedMethod::cholesky);
     const auto [tile, place] = conversion_for(runtime, of_lapack, n);
     // the upper triangle of a column-major array is the lower one of the row-major array with the same elements
     const View<double> array =
@@ -135,11 +137,9 @@ MixedResult dsposv(Runtime& runtime, Triangle triangle, Index n, Index nrhs, dou
     RightHandSides sides(runtime, n, nrhs, tile, options.arrays_on_gpu);
     LuFactors<double> none;
     const MixedResult result = sides.solve(matrix, View<const double>::column_major(b, n, nrhs, ldb), of_lapack, none);
-    const Place writer = options.arrays_on_gpu ? place : Place::cpu();
-    if (result.info == 0) sides.bring_to_host();
-    if (result.fell_back() && writer.is_cpu()) bring_to_host(runtime, matrix);
+    if (result.fell_back() && sides.place().is_cpu()) bring_to_host(runtime, matrix);
     if (result.info == 0) sides.store(View<double>::column_major(x, n, nrhs, ldx));
-    if (result.fell_back()) matrix.store_triangle(Triangle::lower, array, writer);
+    if (result.fell_back()) matrix.store_triangle(Triangle::lower, array, sides.place());
     runtime.wait();
     return result;
 }

@@ -355,6 +355,7 @@ TEMPLATE_TEST_CASE("a block of threads has the QR of a matrix by panels", "[kern
         check_qr_block<8, 4, TestType>(100, 33, 0, call, true);
         check_qr_block<16, 4, TestType>(65, 50, 0, call, false);
         check_qr_block<16, 8, TestType>(200, 19, 0, call, true);
+        check_qr_block<8, 8, TestType>(150, 21, 0, call, false);
         check_qr_block<4, 16, TestType>(270, 9, 0, call, false);
     }
     check_qr_block<8, 4, TestType>(20, 70, 0, QrCall::factor, true);

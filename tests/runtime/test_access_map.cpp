@@ -17,7 +17,7 @@ using basalt_tests::Random;
 namespace {
 
 /// A graph without an engine: tasks are numbers, and a task completes when a test says so.
-class Graph final : public DependencySink {
+class HazardGraph final : public DependencySink {
   public:
     /// Begins the next task; hazards reported from now on are its own.
     TaskRef begin() {
@@ -98,7 +98,7 @@ bool conflict(const OneTask& a, const OneTask& b) {
     return false;
 }
 
-std::uint32_t submit(Graph& graph, AccessMap& map, const BoundAccess& a) {
+std::uint32_t submit(HazardGraph& graph, AccessMap& map, const BoundAccess& a) {
     const TaskRef task = graph.begin();
     map.record(task, a, graph);
     return task.slot;
@@ -109,7 +109,7 @@ using Set = std::set<std::uint32_t>;
 }  // namespace
 
 TEST_CASE("a reader waits for the last writer and for no other reader") {
-    Graph graph;
+    HazardGraph graph;
     AccessMap map;
     const auto writer = submit(graph, map, access(AccessMode::readwrite, 0, 10));
     const auto first = submit(graph, map, access(AccessMode::read, 0, 10));
@@ -119,7 +119,7 @@ TEST_CASE("a reader waits for the last writer and for no other reader") {
 }
 
 TEST_CASE("a writer waits for the readers since the last writer and for no earlier task") {
-    Graph graph;
+    HazardGraph graph;
     AccessMap map;
     submit(graph, map, access(AccessMode::write, 0, 10));
     const auto first = submit(graph, map, access(AccessMode::read, 0, 10));
@@ -130,7 +130,7 @@ TEST_CASE("a writer waits for the readers since the last writer and for no earli
 }
 
 TEST_CASE("tasks on disjoint intervals are independent and on overlapping ones are not") {
-    Graph graph;
+    HazardGraph graph;
     AccessMap map;
     const auto left = submit(graph, map, access(AccessMode::readwrite, 0, 5));
     const auto right = submit(graph, map, access(AccessMode::readwrite, 5, 10));
@@ -139,7 +139,7 @@ TEST_CASE("tasks on disjoint intervals are independent and on overlapping ones a
 }
 
 TEST_CASE("commuting tasks wait for what was before them but not for each other") {
-    Graph graph;
+    HazardGraph graph;
     AccessMap map;
     const auto writer = submit(graph, map, access(AccessMode::write, 0, 4));
     const auto first = submit(graph, map, access(AccessMode::commute, 0, 4));
@@ -152,7 +152,7 @@ TEST_CASE("commuting tasks wait for what was before them but not for each other"
 }
 
 TEST_CASE("a task that commutes on and reads one region is waited for by later readers") {
-    Graph graph;
+    HazardGraph graph;
     AccessMap map;
     submit(graph, map, access(AccessMode::commute, 0, 4));
     const TaskRef both = graph.begin();
@@ -162,7 +162,7 @@ TEST_CASE("a task that commutes on and reads one region is waited for by later r
 }
 
 TEST_CASE("one node stands for many readers, and a writer behind them has few edges") {
-    Graph graph;
+    HazardGraph graph;
     AccessMap map;
     Set readers;
     for (int i = 0; i < 1000; ++i) readers.insert(submit(graph, map, access(AccessMode::read, 0, 10)));
@@ -174,7 +174,7 @@ TEST_CASE("one node stands for many readers, and a writer behind them has few ed
 }
 
 TEST_CASE("an access to an empty region depends on nothing and nothing depends on it") {
-    Graph graph;
+    HazardGraph graph;
     AccessMap map;
     submit(graph, map, access(AccessMode::write, 0, 10));
     CHECK(graph.direct(submit(graph, map, access(AccessMode::write, 5, 5))).empty());
@@ -183,7 +183,7 @@ TEST_CASE("an access to an empty region depends on nothing and nothing depends o
 }
 
 TEST_CASE("pieces that one task overwrites become one again") {
-    Graph graph;
+    HazardGraph graph;
     AccessMap map;
     for (Index row = 0; row < 20; ++row) submit(graph, map, access(AccessMode::write, row, row + 1, 0, 4));
     CHECK(map.segments() == 20);
@@ -196,7 +196,7 @@ TEST_CASE("pieces that one task overwrites become one again") {
 }
 
 TEST_CASE("a datum is busy until every task that used it has completed") {
-    Graph graph;
+    HazardGraph graph;
     AccessMap map;
     const auto busy = [&] { return map.any_user([&](TaskRef user) { return !graph.completed(user); }); };
     CHECK_FALSE(busy());
@@ -219,7 +219,7 @@ TEST_CASE("random accesses wait for exactly whom program order demands", "[sanit
     for (std::uint64_t seed = 1; seed <= 300; ++seed) {
         CAPTURE(seed);
         Random random(seed);
-        Graph graph;
+        HazardGraph graph;
         AccessMap map;
         std::vector<OneTask> tasks;
         const int count = random.between(1, 60);

@@ -17,9 +17,9 @@ namespace {
 
 /// A whole column-major matrix.
 template <class T>
-struct Array {
-    Array(Index m, Index n) : data(static_cast<std::size_t>(m * n)), rows(m), cols(n) {}
-    explicit Array(const Generator<T>& generator) : Array(generator.rows(), generator.cols()) {
+struct Elements {
+    Elements(Index m, Index n) : data(static_cast<std::size_t>(m * n)), rows(m), cols(n) {}
+    explicit Elements(const Generator<T>& generator) : Elements(generator.rows(), generator.cols()) {
         generator.fill(view(), 0, 0);
     }
     View<T> view() { return View<T>::column_major(data.data(), rows, cols, std::max<Index>(rows, 1)); }
@@ -32,8 +32,8 @@ struct Array {
 };
 
 template <class T = double>
-Array<T> made(std::string_view name, Index m, Index n, std::uint64_t seed = 1) {
-    return Array<T>(*make_generator<T>(name, m, n, seed));
+Elements<T> made(std::string_view name, Index m, Index n, std::uint64_t seed = 1) {
+    return Elements<T>(*make_generator<T>(name, m, n, seed));
 }
 
 template <class T>
@@ -44,7 +44,7 @@ struct Elimination {
 
 /// Gaussian elimination with partial pivoting, plainly; `a` becomes L below the diagonal and U.
 template <class T>
-Elimination<T> eliminate(Array<T>& a) {
+Elimination<T> eliminate(Elements<T>& a) {
     Elimination<T> result;
     for (Index k = 0; k < std::min(a.rows, a.cols); ++k) {
         Index pivot = k;
@@ -66,7 +66,7 @@ Elimination<T> eliminate(Array<T>& a) {
 }
 
 /// Rank by elimination with complete pivoting: pivots above `tolerance`.
-Index numerical_rank(Array<double> a, double tolerance) {
+Index numerical_rank(Elements<double> a, double tolerance) {
     Index rank = 0;
     for (; rank < std::min(a.rows, a.cols); ++rank) {
         Index row = rank;
@@ -125,7 +125,7 @@ TEST_CASE("the hpl matrix of order 1000 is HPL 2.3's bit for bit at its corners 
     CHECK(element(*generator, 0, 1000) == 0.033855561163696979);
     CHECK(element(*generator, 999, 1000) == 0.19857774149730228);
 
-    const Array<double> a(*generator);
+    const Elements<double> a(*generator);
     double norm = 0;
     for (Index i = 0; i < 1000; ++i) {
         double sum = 0;
@@ -164,8 +164,8 @@ TEMPLATE_TEST_CASE("every generator gives the same values whatever the blocking 
     for (const GeneratorInfo& info : generator_names()) {
         for (const auto& [m, n] : shapes) {
             const auto generator = make_generator<TestType>(info.name, m, n, 42);
-            const Array<TestType> whole(*generator);
-            Array<TestType> blocks(m, n);
+            const Elements<TestType> whole(*generator);
+            Elements<TestType> blocks(m, n);
             std::vector<TestType> rows(static_cast<std::size_t>(m * n));
             std::vector<TestType> strided(static_cast<std::size_t>(2 * m * n));
             for (Index col = 0; col < n; col += 7) {
@@ -198,7 +198,7 @@ TEST_CASE("every listed generator answers to its name and makes finite matrices 
         for (const auto& [m, n] : {std::pair<Index, Index>{0, 0}, {0, 4}, {4, 0}, {1, 1}, {1, 9}, {9, 2}}) {
             const auto generator = make_generator<double>(info.name, m, n, 3);
             CHECK(generator->name() == info.name);
-            const Array<double> a(*generator);
+            const Elements<double> a(*generator);
             CHECK(std::all_of(a.data.begin(), a.data.end(), [](double x) { return std::isfinite(x); }));
         }
     }
@@ -219,7 +219,7 @@ TEST_CASE("an unknown generator, a negative size and a block outside are refused
     CHECK_THROWS_AS(make_generator<float>("random", 1, -3), UsageError);
 
     const auto generator = make_generator<double>("random", 5, 6);
-    Array<double> scratch(9, 9);
+    Elements<double> scratch(9, 9);
     for (const auto& [row, col] : {std::pair<Index, Index>{4, 0}, {0, 5}, {-1, 0}, {0, -1}, {INT64_MAX, 0}}) {
         CHECK_THROWS_AS(generator->fill(scratch.view().block(0, 0, 2, 2), row, col), UsageError);
     }

@@ -24,7 +24,7 @@ FINDING = re.compile(r"^(?P<place>[^\s:][^:]*:\d+:\d+): (?:warning|error): (?P<w
 
 UNITY = re.compile(r"-unity\d+\.cpp$")
 SLOW = "performance-unnecessary-value-param"
-TOGETHER = 4  # unity files that share a parse: more take more memory than a small machine has for each core
+TOGETHER = 32  # sources that share a parse: more take more memory than a small machine has for each core
 
 
 def arguments(command):
@@ -40,6 +40,11 @@ def arguments(command):
     return kept[1:] if kept and not kept[0].startswith("-") else kept  # after a compiler cache comes the compiler
 
 
+def sources_in(unity_file):
+    with open(unity_file, encoding="utf-8") as file:
+        return sum(line.startswith("#include") for line in file)
+
+
 def groups(build):
     """Lists of files and the arguments that they share."""
     with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
@@ -49,8 +54,9 @@ def groups(build):
         if command["output"].startswith(TARGETS) and command["file"].endswith(".cpp"):
             alike.setdefault((command["output"].split(".p/")[0], tuple(arguments(command))), []).append(command["file"])
     for (_, shared), files in alike.items():
-        at_once = TOGETHER if all(UNITY.search(file) for file in files) else 1
-        parts = -(-len(files) // at_once)
+        unity = all(UNITY.search(file) for file in files)
+        parts = -(-sum(sources_in(os.path.join(build, file)) for file in files) // TOGETHER) if unity else len(files)
+        parts = min(parts, len(files))
         for part in range(parts):
             yield files[part::parts], shared
 

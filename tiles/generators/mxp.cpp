@@ -13,7 +13,7 @@ namespace basalt::generators {
 namespace {
 
 /// For each row of a square of order n the sum of the magnitudes off the diagonal. Columns go side by side, because
-/// each number of the stream waits for the one before.
+/// each number of the stream depends on the previous one.
 std::vector<double> dominant_diagonal(Index n, Index count) {
     constexpr Index side_by_side = 8;
     std::vector<double> sums(static_cast<std::size_t>(n));

@@ -38,11 +38,10 @@ class InterleavedLu {
         const auto from = matrices_of(a, block.matrix, k_.lanes);
         k_.interleave(n_, n_, simd::BatchPart::all, from.data.data(), from.ld, a_);
     }
-    /// Behind A, for factor(), or in the place of the solutions.
-    void load_b(const BatchView<const T>& b, const LaneBlock& block, bool behind_a) {
-        const auto from = matrices_of(b, block.matrix, k_.lanes);
-        k_.interleave(n_, columns_, simd::BatchPart::all, from.data.data(), from.ld,
-                      behind_a ? a_ + n_ * n_ * k_.lanes : x_);
+    void load_b(const BatchView<const T>& b, const LaneBlock& block) { load_columns(b, block, x_); }
+    /// As further columns of A, for factor().
+    void load_b_behind_a(const BatchView<const T>& b, const LaneBlock& block) {
+        load_columns(b, block, a_ + n_ * n_ * k_.lanes);
     }
     void factor(const LaneBlock& block, Index* info) {
         if (rows_ == LuRows::pivoted) {
@@ -114,6 +113,10 @@ class InterleavedLu {
   private:
     using Order = typename simd::Kernels<T>::Order;
 
+    void load_columns(const BatchView<const T>& b, const LaneBlock& block, T* to) {
+        const auto from = matrices_of(b, block.matrix, k_.lanes);
+        k_.interleave(n_, columns_, simd::BatchPart::all, from.data.data(), from.ld, to);
+    }
     T* x_at(Index i, Index c, Index l) const { return x_ + (c * n_ + i) * k_.lanes + l; }
 
     /// Rows of a matrix, which are as they were, in the order of its pivots.
@@ -203,7 +206,7 @@ void batch_lu_solve(const BatchView<const T>& factors, const BatchView<const Ind
         [&](const LaneBlock& block) {
             InterleavedLu<T> lanes(order_of(factors, block), b[block.matrix[0]].cols(), LuRows::in_order);
             lanes.load_a(factors, block);
-            lanes.load_b(b, block, false);
+            lanes.load_b(b, block);
             if (pivots != nullptr) lanes.exchange_rows(*pivots, block);
             lanes.solve_loaded();
             lanes.store_x(b, block);
@@ -221,7 +224,7 @@ void batch_lu_factor_solve(const BatchView<T>& a, const BatchView<Index>& pivots
         [&](const LaneBlock& block) {
             InterleavedLu<T> lanes(order_of(a, block), b[block.matrix[0]].cols(), LuRows::pivoted);
             lanes.load_a(a, block);
-            lanes.load_b(b, block, true);
+            lanes.load_b_behind_a(b, block);
             lanes.factor(block, info);
             lanes.store_a(a, block);
             lanes.store_pivots(pivots, block);
@@ -241,7 +244,7 @@ void batch_lu_factor_solve(const BatchView<const T>& a, const BatchView<T>& b, I
         [&](const LaneBlock& block) {
             InterleavedLu<T> lanes(order_of(a, block), b[block.matrix[0]].cols(), LuRows::pivoted);
             lanes.load_a(a, block);
-            lanes.load_b(b, block, true);
+            lanes.load_b_behind_a(b, block);
             lanes.factor(block, info);
             lanes.solve_behind();
             lanes.store_x(b, block);

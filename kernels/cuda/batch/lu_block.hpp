@@ -6,7 +6,7 @@
 ///
 /// As in lu_small.hpp rows stay with their threads: a thread knows the place of its row among the pivots. A panel's
 /// columns of a row lie in registers. Finished panels lie in shared memory where the matrix fits, so that it is read
-/// and written once, and otherwise in the place of A, whose rows are put in order at the end.
+/// and written once. Otherwise they overwrite A, whose rows are put in order at the end.
 namespace basalt::cuda_detail::batch {
 
 constexpr int most_block_warps = 16;

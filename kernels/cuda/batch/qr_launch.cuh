@@ -59,7 +59,7 @@ using QrConstant = std::integral_constant<int, value>;
 template <class T, class F>
 void with_qr_block(Index rows, const F& f) {
     if (rows > 256) return f(QrConstant < sizeof(T) == 4 ? 8 : 4 > (), QrConstant<16>());
-    if (rows > 128) return f(QrConstant<16>(), QrConstant<8>());
+    if (rows > 128) return f(QrConstant<8>(), QrConstant<8>());
     f(QrConstant<8>(), QrConstant<4>());
 }
 /// The same with the width that the plan asks for.
@@ -67,7 +67,7 @@ template <class T, class F>
 void with_qr_plan(Index rows, BatchLuPlan plan, const F& f) {
     const bool wide = plan.width > 8;
     if (rows <= 128 && wide) return f(QrConstant<16>(), QrConstant<4>());
-    if (rows > 128 && rows <= 256 && !wide) return f(QrConstant<8>(), QrConstant<8>());
+    if (rows > 128 && rows <= 256 && wide) return f(QrConstant<16>(), QrConstant<8>());
     with_qr_block<T>(rows, f);
 }
 

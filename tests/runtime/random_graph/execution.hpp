@@ -228,7 +228,9 @@ class Execution {
                 spec.row_end - spec.row_begin,
                 spec.col_end - spec.col_begin,
                 cols,
-                1};
+                1,
+                nullptr,
+                0};
     }
 
     struct Add {

@@ -240,9 +240,11 @@ TEST_CASE("wrong arguments of solve() are refused by name and nothing is touched
 TEST_CASE("factors and right-hand sides that do not belong together are refused", "[solve]") {
     Runtime rt(two_workers()), other(two_workers());
     Matrix<double> a = to_tiles(rt, random_dense<double>(40, 40, 55)),
-                   tall = to_tiles(rt, random_dense<double>(41, 40, 56));
+                   tall = to_tiles(rt, random_dense<double>(41, 40, 56)),
+                   wide = to_tiles(rt, random_dense<double>(40, 41, 59));
     Matrix<double> b = to_tiles(rt, random_dense<double>(40, 1, 57)), shorter(rt, 39, 1), foreign(other, 40, 1), none;
-    const LuFactors<double> lu = lu_factor(rt, a), of_tall = lu_factor(rt, tall), no_factors;
+    const LuFactors<double> lu = lu_factor(rt, a), of_tall = lu_factor(rt, tall), of_wide = lu_factor(rt, wide),
+                            no_factors;
     CHECK(mentions(usage_error_of([&] { lu_solve(rt, of_tall, b); }), "41 x 40"));
     CHECK(mentions(usage_error_of([&] { lu_solve(rt, lu, shorter); }), "39 rows"));
     CHECK_THROWS_AS(lu_solve(rt, lu, foreign), UsageError);
