@@ -167,7 +167,7 @@ std::vector<Candidate> library_qr(const Problem& problem) {
     if (problem.job == BatchJob::factor) {
         return {{Residence::global, 8, threads, bound, 1}, {Residence::global, 16, threads, bound, 1}};
     }
-    return {{Residence::global, bound == 256 ? 16 : 8, threads, bound, 1}};
+    return {{Residence::global, 8, threads, bound, 1}};
 }
 
 }  // namespace
