@@ -25,8 +25,11 @@ struct Square {
     Vector values;
 
     explicit Square(int order) : n(order), values(static_cast<std::size_t>(order) * static_cast<std::size_t>(order)) {}
-    double& at(int i, int j) { return values[static_cast<std::size_t>(i + j * n)]; }
-    double at(int i, int j) const { return values[static_cast<std::size_t>(i + j * n)]; }
+    double& at(int i, int j) { return values[place(i, j)]; }
+    double at(int i, int j) const { return values[place(i, j)]; }
+    std::size_t place(int i, int j) const {
+        return static_cast<std::size_t>(i) + static_cast<std::size_t>(j) * static_cast<std::size_t>(n);
+    }
 
     /// The product with x of a part: `part(i, j)` is the factor of element (i, j).
     template <class Part>

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <memory>
 #include <vector>
 
@@ -176,7 +177,7 @@ class GpuBatches {
     }
     void launch(const Candidate& candidate, const LoadedKernel& kernel, Index number, const GpuMemory& a,
                 const GpuMemory& b) {
-        const auto pointer = [](const GpuMemory& memory) { return reinterpret_cast<void*>(memory.at()); };
+        const auto pointer = [](const GpuMemory& memory) { return std::bit_cast<void*>(memory.at()); };
         cuda_detail::batch::CandidateArguments arguments{pointer(a),
                                                          pointer(b),
                                                          pointer(*tau_),
