@@ -58,7 +58,7 @@ def a_dry_run_compiles_kernels():
 @test
 @in_folder
 def a_sweep_needs_a_gpu(folder):
-    shown = basalt(*ONE, "--journal", os.path.join(folder, "journal"), cwd=folder)
+    shown = basalt(*ONE, "--journal", os.path.join(folder, "journal"), cwd=folder, env={"CUDA_VISIBLE_DEVICES": ""})
     expect_refused(shown, "tune: ", "--dry-run" if has_nvrtc() else "NVRTC", status=3)
     expect(os.listdir(folder) == [], shown)
 
