@@ -23,5 +23,6 @@ void add_lu(CLI::App& program, Settings& settings, Command& chosen);
 void add_qr(CLI::App& program, Settings& settings, Command& chosen);
 void add_solve(CLI::App& program, Settings& settings, Command& chosen);
 void add_trace(CLI::App& program, Settings& settings, Command& chosen);
+void add_tune(CLI::App& program, Settings& settings, Command& chosen);
 
 }  // namespace basalt

@@ -82,6 +82,7 @@ int run(int argc, char** argv) {
     add_solve(program, settings, chosen);
     add_trace(program, settings, chosen);
     add_batch(program, settings, chosen);
+    add_tune(program, settings, chosen);
     program.require_subcommand(0, 1);
     program.footer(
         "basalt SUBCOMMAND --help lists its options; basalt info lists the environment variables that set them too.\n"

@@ -32,6 +32,9 @@ inline constexpr int threads = 1024;
 /// Of GpuCholeskyLeaf: what there are kernels for.
 inline constexpr std::array cholesky_leaf_columns{64, 128};
 inline constexpr std::array cholesky_leaf_tiles{16, 32};
+/// Of GpuBatchWidth: likewise.
+inline constexpr std::array batch_widths{8, 16, 32};
+inline constexpr std::array batch_qr_widths{8, 16};
 inline constexpr std::size_t bytes = std::size_t{1} << 40;
 }  // namespace tuning_limits
 
@@ -90,6 +93,24 @@ void visit_splitting(Visitor& visitor, Splitting& splitting) {
     visitor.group("splitting", [&splitting](Visitor& v) {
         v.number("least_depth", splitting.least_depth, Index{1}, tuning_limits::extent);
         v.number("least_multiplications", splitting.least_multiplications, 0.0, 1e30);
+    });
+}
+
+template <class Visitor, class Lists>
+void visit_batch_widths(Visitor& visitor, std::string_view name, Lists& lists) {
+    using namespace tuning_limits;
+    const auto visit_list = [](Visitor& v, std::string_view of, auto& list, const auto& allowed) {
+        v.list(of, list, ListLength::any, [&allowed](Visitor& inner, auto& entry) {
+            inner.size("up_to", entry.up_to);
+            inner.choice("width", entry.width, allowed);
+        });
+    };
+    visitor.group(name, [&](Visitor& v) {
+        visit_list(v, "cholesky_factor", lists.cholesky_factor, batch_widths);
+        visit_list(v, "cholesky_solve", lists.cholesky_solve, batch_widths);
+        visit_list(v, "cholesky_both", lists.cholesky_both, batch_widths);
+        visit_list(v, "lu_factor", lists.lu_factor, batch_widths);
+        visit_list(v, "qr_factor", lists.qr_factor, batch_qr_widths);
     });
 }
 
@@ -217,6 +238,10 @@ void visit_gpu_tuning(Visitor& visitor, Entry& entry) {
         v.number("least_work", qr.least_work, 0.0, 1e30);
         v.number("update_rate", qr.update_rate, 1e6, 1e18);
         v.number("wide_leaves_from", qr.wide_leaves_from, 2 * gpu_panel, order);
+    });
+    visitor.group("batch", [&batch = entry.batch](Visitor& v) {
+        visit_batch_widths(v, "single_precision", batch.single_precision);
+        visit_batch_widths(v, "double_precision", batch.double_precision);
     });
 }
 

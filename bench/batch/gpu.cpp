@@ -16,6 +16,7 @@
 #include <cuda_runtime_api.h>
 #include <cusolverDn.h>
 #include <basalt/batch_cholesky.hpp>
+#include <basalt/tuning.hpp>
 
 #include "bench/batch/on_gpu.hpp"
 #include "kernels/on_stream/batch.hpp"
@@ -47,6 +48,15 @@ struct Circumstances : bench::TimedStream {
 };
 
 // ---- the kernels, and the vendor's ----------------------------------------------------------------------
+
+/// What the built-in table says of factorizations.
+template <class T>
+BatchPlan table_plan(Index n) {
+    const auto& batch = basalt::TuningTables::built_in().for_gpu("sm_90").batch;
+    const auto& widths = (sizeof(T) == 4 ? batch.single_precision : batch.double_precision).cholesky_factor;
+    const auto own = std::find_if(widths.begin(), widths.end(), [n](const auto& entry) { return n <= entry.up_to; });
+    return {own != widths.end() ? own->width : 8};
+}
 
 template <class T>
 void factor(Circumstances& c, Triangle t, const BatchView<T>& a, Index* info, BatchPlan plan) {
@@ -308,7 +318,7 @@ class Rotation {
     }
     void make_factors() {
         restore(false);
-        factor<T>(c_, Triangle::lower, a(0), info_.data(), basalt::on_stream::batch_plan<T>(n_));
+        factor<T>(c_, Triangle::lower, a(0), info_.data(), table_plan<T>(n_));
         factors_ = std::make_unique<OnGpu<T>>(size_a());
         require_cuda(
             cudaMemcpyAsync(factors_->data(), a_.data(), size_a() * sizeof(T), cudaMemcpyDeviceToDevice, c_.stream),
@@ -430,7 +440,7 @@ void race(Circumstances& c, Index n, Index cols, double rate) {
     rotation.make_factors();
     const int small = static_cast<int>(n), batch = static_cast<int>(count);
     const Triangle lower = Triangle::lower;
-    std::vector<int> widths{basalt::on_stream::batch_plan<T>(n).width};
+    std::vector<int> widths{table_plan<T>(n).width};
     if (n > 32) widths = {8, 16, 32};
     const auto label = [&](const char* name, int width) {
         return std::string(name) + (n > 32 ? ", width " + std::to_string(width) : "");
@@ -452,7 +462,7 @@ void race(Circumstances& c, Index n, Index cols, double rate) {
                           }});
     }
     solves.push_back({"cuBLAS trsmBatched, two", true, trsm});
-    const BatchPlan plan = basalt::on_stream::batch_plan<T>(n);
+    const BatchPlan plan = table_plan<T>(n);
     both.push_back({"our two calls", false, [&, plan](Index r) {
                         factor<T>(c, lower, rotation.a(r), rotation.info(), plan);
                         solve<T>(c, lower, BatchView<const T>(rotation.a(r)), rotation.b(r), plan);

@@ -10,6 +10,8 @@
 
 namespace basalt {
 
+struct GpuTuning;  // tuning.hpp
+
 namespace detail {
 
 /// Handles of libraries on one stream, made when they are first asked for.
@@ -39,6 +41,7 @@ struct StreamContext {
     bool emulated = false;
     StreamLibraries* libraries = nullptr;  ///< nullptr where it is emulated
     StreamScratch* scratch = nullptr;      ///< of the task whose kernel is called; nullptr outside of tasks
+    const GpuTuning* tuning = nullptr;     ///< the device's entry of the tables; nullptr where the stream is borrowed
 };
 
 }  // namespace detail

@@ -166,6 +166,22 @@ struct GpuCholeskyLeaf {
     friend bool operator==(const GpuCholeskyLeaf&, const GpuCholeskyLeaf&) = default;
 };
 
+/// Columns of a panel of a batched factorization, by the matrices' order.
+struct GpuBatchWidth {
+    Index up_to = any_size;
+    int width = 8;
+};
+
+/// Panels of batches of matrices of order 33 and more on GPUs (docs/decisions/0036-batch-tuner.md). There are kernels
+/// for 8, 16 or 32 columns; for QR for 8 or 16, and above 256 rows for one width only. Where a list is empty: 8.
+struct GpuBatchWidths {
+    std::vector<GpuBatchWidth> cholesky_factor;
+    std::vector<GpuBatchWidth> cholesky_solve;
+    std::vector<GpuBatchWidth> cholesky_both;  ///< factor and solve in one kernel
+    std::vector<GpuBatchWidth> lu_factor;
+    std::vector<GpuBatchWidth> qr_factor;
+};
+
 /// Measurements on GPUs of one compute capability, with their usual links. Lists by size ascend.
 struct GpuTuning {
     std::string architecture;  ///< "sm_90" for compute capability 9.0
@@ -275,6 +291,11 @@ struct GpuTuning {
         /// between two halves then cost more than a wider leaf.
         Index wide_leaves_from = Index{1} << 40;
     } qr;
+
+    struct Batch {
+        GpuBatchWidths single_precision;
+        GpuBatchWidths double_precision;
+    } batch;
 };
 
 /// The entries that a Runtime uses. With GPUs of several kinds, algorithms use the entries of the first GPU, and

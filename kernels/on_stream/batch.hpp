@@ -13,23 +13,6 @@ struct BatchPlan {
     int width = 8;  ///< columns of a panel: 8, 16 or 32
 };
 
-/// The plan for an order.
-template <class T>
-constexpr BatchPlan batch_plan(Index n) {
-    // Measured on an H200 (decision 35): a narrow panel has few registers, so that more blocks are resident. Where
-    // shared memory holds one or two blocks anyway, wide panels have fewer barriers.
-    struct Entry {
-        Index order;
-        int width;
-    };
-    constexpr Entry singles[] = {{128, 8}, {largest_gpu_batch_order, 32}},
-                    doubles[] = {{128, 8}, {largest_gpu_batch_order, 32}};
-    for (const Entry& entry : sizeof(T) == 4 ? singles : doubles) {
-        if (n <= entry.order) return {entry.width};
-    }
-    return {};
-}
-
 template <class T>
 struct BatchPotrf : Kernel<BatchPotrf<T>, void(Triangle, BatchView<T> a, Index* info, BatchPlan)> {};
 /// potrf for each matrix; info has an element for each of them, in the device's memory.

@@ -16,16 +16,6 @@ struct BatchLuPlan {
     int width = 16;  ///< columns of a panel: 8, 16 or 32 of LU in shared memory; 8 or 16 of geqrf up to 256 rows
 };
 
-/// The best widths of an H100 (docs/decisions/0034-batched-lu-and-qr.md).
-template <class T>
-constexpr BatchLuPlan batch_lu_plan(Index n) {
-    return {n <= 64 ? 8 : sizeof(T) == 4 && n > 128 ? 32 : 16};
-}
-template <class T>
-constexpr BatchLuPlan batch_qr_plan(Index) {
-    return {8};
-}
-
 template <class T>
 struct BatchGetrf
     : Kernel<BatchGetrf<T>, void(BatchView<T> a, std::optional<BatchView<Index>> pivots, Index* info, BatchLuPlan)> {};

@@ -112,6 +112,7 @@ CudaDevice::CudaDevice(int index, int devices, std::shared_ptr<PinnedRanges> pin
 void CudaDevice::make_stream(StreamRole role) {
     owned_streams_.push_back(std::make_unique<CudaStream>(index_, multiprocessors_, role, devices_));
     CudaStream& stream = *owned_streams_.back();
+    stream.set_tuning(&tuning_);
     if (computes(role)) {
         libraries_.push_back(std::make_unique<Libraries>(*this, stream));
         stream.set_libraries(libraries_.back().get());

@@ -37,6 +37,9 @@ class CudaStream {
     /// Who makes handles for kernels on this stream; before the first of them.
     void set_libraries(StreamLibraries* libraries) { context_.libraries = libraries; }
 
+    /// The device's entry of the tuning tables, which outlives this; before the first kernel.
+    void set_tuning(const GpuTuning* tuning) { context_.tuning = tuning; }
+
     Ticket record(Timing timing);
     /// The newest ticket.
     Ticket recorded() const { return recorded_.load(std::memory_order_acquire); }

@@ -52,7 +52,7 @@ EmulatedDevice::EmulatedDevice(int index, const Emulation& emulation, std::share
       model_(speed_.model()),
       architecture_(emulation.architecture),
       tuning_(speed_.tuning(tables.for_gpu(architecture_))),
-      context_{.device = index, .emulated = true},
+      context_{.device = index, .emulated = true, .tuning = &tuning_},
       peer_access_(emulation.peer_access),
       failures_are_sticky_(emulation.failures_are_sticky),
       host_(std::move(host)),

@@ -64,6 +64,15 @@ CpuTuning like_avx512(const char* architecture) {
     return cpu;
 }
 
+/// Measured: Cholesky's factorization on an H200 (decision 35), LU and QR on an H100 (decision 34); substitutions are
+/// estimated. A narrow panel has few registers, so that more blocks are resident. Where shared memory holds one or two
+/// blocks anyway, wide panels have fewer barriers.
+GpuTuning::Batch panels_of_batches() {
+    const std::vector<GpuBatchWidth> cholesky{{128, 8}, {any_size, 32}}, qr{{any_size, 8}};
+    return {.single_precision = {cholesky, cholesky, cholesky, {{64, 8}, {128, 16}, {any_size, 32}}, qr},
+            .double_precision = {cholesky, cholesky, cholesky, {{64, 8}, {any_size, 16}}, qr}};
+}
+
 /// Measured on H200s with NVLink, PCIe 5 and CUDA 13.
 GpuTuning sm_90() {
     GpuTuning gpu;
@@ -129,6 +138,7 @@ GpuTuning sm_90() {
     gpu.qr.least_work = 1e10;
     gpu.qr.update_rate = 45e12;
     gpu.qr.wide_leaves_from = Index{1} << 17;
+    gpu.batch = panels_of_batches();
     return gpu;
 }
 

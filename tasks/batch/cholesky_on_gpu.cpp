@@ -4,6 +4,7 @@
 #include <string>
 
 #include "kernels/on_stream/batch.hpp"
+#include "tasks/batch/gpu_widths.hpp"
 #include "tasks/batch/operands.hpp"
 
 namespace basalt {
@@ -20,14 +21,16 @@ template <class T>
 void batch_cholesky_factor(Stream stream, Triangle triangle, const BatchView<T>& a, Index* info) {
     detail::check_device_square<const T>("batch_cholesky_factor", "A", a);
     require_device_info("batch_cholesky_factor", a.count(), info);
-    on_stream::batch_potrf<T>(stream, triangle, a, info, on_stream::batch_plan<T>(a.shape().rows()));
+    const int width = detail::batch_width(detail::batch_widths<T>(stream).cholesky_factor, a.shape().rows());
+    on_stream::batch_potrf<T>(stream, triangle, a, info, {width});
 }
 
 template <class T>
 void batch_cholesky_solve(Stream stream, Triangle triangle, const BatchView<const T>& factors, const BatchView<T>& b) {
     detail::check_device_square<const T>("batch_cholesky_solve", "A", factors);
     detail::check_device_right_sides<T>("batch_cholesky_solve", factors, BatchView<const T>(b));
-    on_stream::batch_potrs<T>(stream, triangle, factors, b, on_stream::batch_plan<T>(factors.shape().rows()));
+    const int width = detail::batch_width(detail::batch_widths<T>(stream).cholesky_solve, factors.shape().rows());
+    on_stream::batch_potrs<T>(stream, triangle, factors, b, {width});
 }
 
 template <class T>
@@ -36,7 +39,8 @@ void batch_cholesky_factor_solve(Stream stream, Triangle triangle, const BatchVi
     detail::check_device_square<const T>("batch_cholesky_factor_solve", "A", a);
     detail::check_device_right_sides<T>("batch_cholesky_factor_solve", a, BatchView<const T>(b));
     require_device_info("batch_cholesky_factor_solve", a.count(), info);
-    on_stream::batch_posv<T>(stream, triangle, a, b, info, factor, on_stream::batch_plan<T>(a.shape().rows()));
+    const int width = detail::batch_width(detail::batch_widths<T>(stream).cholesky_both, a.shape().rows());
+    on_stream::batch_posv<T>(stream, triangle, a, b, info, factor, {width});
 }
 
 template void batch_cholesky_factor<float>(Stream, Triangle, const BatchView<float>&, Index*);

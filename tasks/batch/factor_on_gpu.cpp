@@ -5,6 +5,7 @@
 #include "basalt/batch_lu.hpp"
 #include "basalt/batch_qr.hpp"
 #include "kernels/on_stream/batch_lu.hpp"
+#include "tasks/batch/gpu_widths.hpp"
 #include "tasks/batch/operands.hpp"
 
 namespace basalt {
@@ -13,6 +14,11 @@ namespace {
 
 void require_lu_info(const char* call, Index count, const Index* info) {
     if (count > 0 && info == nullptr) throw UsageError(std::string(call) + ": info is missing (null)");
+}
+
+template <class T>
+on_stream::BatchLuPlan lu_plan(Stream stream, const BatchView<T>& a) {
+    return {detail::batch_width(detail::batch_widths<T>(stream).lu_factor, a.shape().rows())};
 }
 
 template <class T>
@@ -48,14 +54,14 @@ void batch_lu_factor(Stream stream, const BatchView<T>& a, const BatchView<Index
     const BatchView<const Index> order(pivots);
     check_device_lu<T>("batch_lu_factor", a, &order);
     require_lu_info("batch_lu_factor", a.count(), info);
-    on_stream::batch_getrf<T>(stream, a, pivots, info, on_stream::batch_lu_plan<T>(a.shape().rows()));
+    on_stream::batch_getrf<T>(stream, a, pivots, info, lu_plan<T>(stream, a));
 }
 
 template <class T>
 void batch_lu_factor(Stream stream, const BatchView<T>& a, Index* info) {
     check_device_lu<T>("batch_lu_factor", a, nullptr);
     require_lu_info("batch_lu_factor", a.count(), info);
-    on_stream::batch_getrf<T>(stream, a, std::nullopt, info, on_stream::batch_lu_plan<T>(a.shape().rows()));
+    on_stream::batch_getrf<T>(stream, a, std::nullopt, info, lu_plan<T>(stream, a));
 }
 
 template <class T>
@@ -80,7 +86,7 @@ void batch_lu_factor_solve(Stream stream, const BatchView<T>& a, const BatchView
     check_device_lu<T>("batch_lu_factor_solve", a, &order);
     check_device_sides<T>("batch_lu_factor_solve", a, b);
     require_lu_info("batch_lu_factor_solve", a.count(), info);
-    on_stream::batch_gesv<T>(stream, a, pivots, b, info, on_stream::batch_lu_plan<T>(a.shape().rows()));
+    on_stream::batch_gesv<T>(stream, a, pivots, b, info, lu_plan<T>(stream, a));
 }
 
 template <class T>
@@ -98,7 +104,7 @@ void batch_qr_factor(Stream stream, const BatchView<T>& a, const BatchView<T>& t
     const Index rows = a.shape().rows(), cols = a.shape().cols();
     check_device_matrices<T>("batch_qr_factor", a);
     detail::check_device_companions<T>("batch_qr_factor", "tau", tau, a.count(), {std::min(rows, cols), 1});
-    on_stream::batch_geqrf<T>(stream, a, tau, on_stream::batch_qr_plan<T>(rows));
+    on_stream::batch_geqrf<T>(stream, a, tau, {detail::batch_width(detail::batch_widths<T>(stream).qr_factor, rows)});
 }
 
 template <class T>

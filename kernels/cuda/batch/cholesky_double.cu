@@ -1,4 +1,4 @@
-#include "kernels/cuda/batch/launch.cuh"
+#include "kernels/cuda/batch/cholesky_launch.cuh"
 
 namespace basalt::on_stream {
 

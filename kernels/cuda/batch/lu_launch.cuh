@@ -1,11 +1,9 @@
 #pragma once
 
 #include <optional>
-#include <type_traits>
 
+#include "kernels/cuda/batch/launch.cuh"
 #include "kernels/cuda/batch/lu_block.hpp"
-#include "kernels/cuda/common/block_thread.cuh"
-#include "kernels/cuda/common/launch.cuh"
 #include "kernels/on_stream/batch_lu.hpp"
 #include "kernels/on_stream/implement.hpp"
 
@@ -14,36 +12,11 @@ namespace basalt::on_stream {
 
 namespace {
 
-using namespace cuda_detail;
-namespace device = cuda_detail::batch;
-
-constexpr int lu_small_threads = 128;
-
-/// The matrix of a lane, in kernels for orders up to 32.
-template <class Shape>
-struct LuPlace {
-    int group;  ///< in the block
-    Index number;
-    bool first_lane;
-
-    __device__ LuPlace()
-        : group(static_cast<int>(threadIdx.x) / Shape::own_lanes),
-          number(static_cast<Index>(blockIdx.x) * (lu_small_threads / Shape::own_lanes) + group),
-          first_lane(threadIdx.x % Shape::own_lanes == 0) {}
-};
-
 /// Matrix `number`, or none.
 template <class T>
 __device__ device::Whole<T> matrix_or_none(const BatchView<T>& a, Index number) {
     if (number >= a.count()) return {nullptr, 1, 0, 0};
     return device::whole(a[number]);
-}
-/// The same number for all matrices; none where there is no batch.
-template <class T>
-__device__ device::RightSides<T> sides_of(const BatchView<T>& b, Index number) {
-    if (b.count() == 0) return {nullptr, 1, 0};
-    const View<T> matrix = b[number < b.count() ? number : 0];
-    return {matrix.data(), matrix.col_stride(), matrix.cols()};
 }
 template <class T>
 __device__ T* numbers_of(const BatchView<T>& numbers, Index number) {
@@ -51,10 +24,10 @@ __device__ T* numbers_of(const BatchView<T>& numbers, Index number) {
 }
 
 template <class Shape, class T>
-__global__ void __launch_bounds__(lu_small_threads, 1)
+__global__ void __launch_bounds__(small_threads, 1)
     lu_small_factor_kernel(BatchView<T> a, bool pivoting, BatchView<Index> pivots, Index* info) {
-    __shared__ device::SmallRows<T, Shape> memory[lu_small_threads / Shape::own_lanes];
-    const LuPlace<Shape> place;
+    __shared__ device::SmallRows<T, Shape> memory[small_threads / Shape::own_lanes];
+    const SmallPlace<Shape> place;
     const auto own = matrix_or_none(a, place.number);
     Index* const ipiv = pivoting ? numbers_of(pivots, place.number) : nullptr;
     const int failed = device::lu_factor_small<Shape>(BlockThread(), memory[place.group], own, pivoting, ipiv);
@@ -62,11 +35,11 @@ __global__ void __launch_bounds__(lu_small_threads, 1)
 }
 
 template <class Shape, int sides, class T>
-__global__ void __launch_bounds__(lu_small_threads, 1)
+__global__ void __launch_bounds__(small_threads, 1)
     lu_small_solve_kernel(BatchView<const T> factors, BatchView<const Index> pivots, BatchView<T> b,
                           const Index* info) {
-    __shared__ device::SmallRows<T, Shape> memory[lu_small_threads / Shape::own_lanes];
-    const LuPlace<Shape> place;
+    __shared__ device::SmallRows<T, Shape> memory[small_threads / Shape::own_lanes];
+    const SmallPlace<Shape> place;
     const bool failed = info != nullptr && place.number < factors.count() && info[place.number] > 0;
     device::lu_solve_small<Shape, sides>(BlockThread(), memory[place.group],
                                          matrix_or_none(factors, failed ? factors.count() : place.number),
@@ -74,10 +47,10 @@ __global__ void __launch_bounds__(lu_small_threads, 1)
 }
 
 template <class Shape, class T>
-__global__ void __launch_bounds__(lu_small_threads, 1)
+__global__ void __launch_bounds__(small_threads, 1)
     lu_small_both_kernel(BatchView<T> a, BatchView<Index> pivots, BatchView<T> b, Index* info) {
-    __shared__ device::SmallRows<T, Shape> memory[lu_small_threads / Shape::own_lanes];
-    const LuPlace<Shape> place;
+    __shared__ device::SmallRows<T, Shape> memory[small_threads / Shape::own_lanes];
+    const SmallPlace<Shape> place;
     const auto own = matrix_or_none(a, place.number);
     const int failed = device::lu_factor_solve_small<Shape>(
         BlockThread(), memory[place.group], own, numbers_of(pivots, place.number), numbers_of(b, place.number));
@@ -85,11 +58,11 @@ __global__ void __launch_bounds__(lu_small_threads, 1)
 }
 
 template <class Shape, class T>
-__global__ void __launch_bounds__(lu_small_threads, 1)
+__global__ void __launch_bounds__(small_threads, 1)
     lu_small_invert_kernel(BatchView<const T> factors, BatchView<const Index> pivots, BatchView<T> inverse,
                            Index* info) {
-    __shared__ device::SmallRows<T, Shape> memory[lu_small_threads / Shape::own_lanes];
-    const LuPlace<Shape> place;
+    __shared__ device::SmallRows<T, Shape> memory[small_threads / Shape::own_lanes];
+    const SmallPlace<Shape> place;
     const auto own = matrix_or_none(factors, place.number);
     const int failed =
         device::lu_invert_small<Shape, 4>(BlockThread(), memory[place.group], own, numbers_of(pivots, place.number),
@@ -97,11 +70,12 @@ __global__ void __launch_bounds__(lu_small_threads, 1)
     if (own.a != nullptr && place.first_lane) info[place.number] = failed;
 }
 
-/// Registers for the columns of a panel: a block of 256 threads leaves 255 to each, one of 512 leaves 128.
-constexpr int most_resident_threads = 256, most_lu_threads = 512;
+/// Registers for the columns of a panel: a block of 256 threads leaves 255 to each, one of 512 leaves 128, which hold a
+/// narrow panel only.
+constexpr int few_lu_threads = 256, most_lu_threads = 512;
 
-template <bool resident, int width, class T>
-__global__ void __launch_bounds__(resident ? most_resident_threads : most_lu_threads, 1)
+template <bool resident, int most_threads, int width, class T>
+__global__ void __launch_bounds__(most_threads, 1)
     lu_block_factor_kernel(BatchView<T> a, bool pivoting, BatchView<Index> pivots, Index* info) {
     extern __shared__ __align__(16) unsigned char raw[];
     const auto own = device::whole(a[blockIdx.x]);
@@ -134,46 +108,14 @@ __global__ void __launch_bounds__(most_lu_threads, 1)
     if (threadIdx.x == 0) info[blockIdx.x] = failed;
 }
 
-/// Calls f(SmallShape) for the padded order.
-template <class T, class F>
-void with_lu_shape(Index n, const F& f) {
-    if (n <= 4) return f(device::SmallShape<T, 4>());
-    if (n <= 8) return f(device::SmallShape<T, 8>());
-    if (n <= 16) return f(device::SmallShape<T, 16>());
-    if (n <= 24) return f(device::SmallShape<T, 24>());
-    f(device::SmallShape<T, 32>());
-}
-
-template <class Shape>
-Grid lu_small_grid(Index count) {
-    return batch_grid(count, lu_small_threads / Shape::own_lanes);
-}
-
-std::size_t most_lu_shared(Stream stream) {
-    int device = 0, bytes = 0;
-    check(cudaGetDevice(&device), "cudaGetDevice", stream);
-    check(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "cudaDeviceGetAttribute",
-          stream);
-    return static_cast<std::size_t>(bytes);
-}
-
-/// A block a matrix, with as much shared memory as its shape needs.
-template <class... Parameters, class... A>
-void launch_block_each(Stream stream, void (*kernel)(Parameters...), const char* name, Index count, int threads,
-                       std::size_t bytes, const A&... arguments) {
-    allow_shared(reinterpret_cast<const void*>(kernel), most_lu_shared(stream), stream);
-    kernel<<<blocks(batch_grid(count, 1)), static_cast<unsigned>(threads), bytes, native(stream)>>>(arguments...);
-    check_launch(name, stream);
-}
-
-template <bool resident, int width, class T>
+template <bool resident, int most_threads, int width, class T>
 void factor_lu_blocks(Stream stream, const BatchView<T>& a, const std::optional<BatchView<Index>>& pivots,
                       Index* info) {
     const int n = static_cast<int>(a.shape().rows()), threads = device::lu_block_threads(n);
     const std::size_t bytes = device::LuBlockMemory<T, width>::bytes(n, resident);
     const BatchView<Index> order = pivots.value_or(BatchView<Index>());
-    launch_block_each(stream, lu_block_factor_kernel<resident, width, T>, "lu_block_factor_kernel", a.count(), threads,
-                      bytes, a, pivots.has_value(), order, info);
+    launch_block_each(stream, lu_block_factor_kernel<resident, most_threads, width, T>, "lu_block_factor_kernel",
+                      a.count(), threads, bytes, a, pivots.has_value(), order, info);
 }
 
 template <int width, class T>
@@ -181,10 +123,10 @@ void factor_lu_by_width(Stream stream, const BatchView<T>& a, const std::optiona
                         Index* info) {
     const int n = static_cast<int>(a.shape().rows());
     const std::size_t bytes = device::LuBlockMemory<T, width>::bytes(n, true);
-    if (n <= most_resident_threads && bytes <= most_lu_shared(stream)) {
-        return factor_lu_blocks<true, width>(stream, a, pivots, info);
-    }
-    factor_lu_blocks<false, 16>(stream, a, pivots, info);
+    if (n > few_lu_threads) return factor_lu_blocks<false, most_lu_threads, 8>(stream, a, pivots, info);
+    if (bytes <= most_batch_shared(stream))
+        return factor_lu_blocks<true, few_lu_threads, width>(stream, a, pivots, info);
+    factor_lu_blocks<false, few_lu_threads, 16>(stream, a, pivots, info);
 }
 
 template <class T>
@@ -205,12 +147,11 @@ void solve_lu(Stream stream, const BatchView<const T>& factors, const BatchView<
               const BatchView<T>& b, const Index* info) {
     const Index n = factors.shape().rows();
     if (n > device::lanes) return solve_lu_blocks(stream, factors, pivots, b, info);
-    with_lu_shape<T>(n, [&](auto shape) {
+    with_small_shape<T>(n, [&](auto shape) {
         using Shape = decltype(shape);
         const auto kernel =
             b.shape().cols() == 1 ? lu_small_solve_kernel<Shape, 1, T> : lu_small_solve_kernel<Shape, 4, T>;
-        kernel<<<blocks(lu_small_grid<Shape>(b.count())), lu_small_threads, 0, native(stream)>>>(factors, pivots, b,
-                                                                                                 info);
+        kernel<<<blocks(small_grid<Shape>(b.count())), small_threads, 0, native(stream)>>>(factors, pivots, b, info);
         check_launch("lu_small_solve_kernel", stream);
     });
 }
@@ -222,10 +163,10 @@ void run_on_gpu(BatchGetrf<T>, Stream stream, BatchView<T> a, std::optional<Batc
                 BatchLuPlan plan) {
     if (a.count() == 0) return;
     if (a.shape().rows() <= device::lanes) {
-        return with_lu_shape<T>(a.shape().rows(), [&](auto shape) {
+        return with_small_shape<T>(a.shape().rows(), [&](auto shape) {
             using Shape = decltype(shape);
             lu_small_factor_kernel<Shape, T>
-                <<<blocks(lu_small_grid<Shape>(a.count())), lu_small_threads, 0, native(stream)>>>(
+                <<<blocks(small_grid<Shape>(a.count())), small_threads, 0, native(stream)>>>(
                     a, pivots.has_value(), pivots.value_or(BatchView<Index>()), info);
             check_launch("lu_small_factor_kernel", stream);
         });
@@ -252,10 +193,10 @@ void run_on_gpu(BatchGesv<T>, Stream stream, BatchView<T> a, BatchView<Index> pi
         if (b.shape().empty()) return;
         return solve_lu(stream, BatchView<const T>(a), BatchView<const Index>(pivots), b, info);
     }
-    with_lu_shape<T>(a.shape().rows(), [&](auto shape) {
+    with_small_shape<T>(a.shape().rows(), [&](auto shape) {
         using Shape = decltype(shape);
         lu_small_both_kernel<Shape, T>
-            <<<blocks(lu_small_grid<Shape>(a.count())), lu_small_threads, 0, native(stream)>>>(a, pivots, b, info);
+            <<<blocks(small_grid<Shape>(a.count())), small_threads, 0, native(stream)>>>(a, pivots, b, info);
         check_launch("lu_small_both_kernel", stream);
     });
 }
@@ -270,11 +211,11 @@ void run_on_gpu(BatchGetri<T>, Stream stream, BatchView<const T> factors, BatchV
                                  device::lu_block_threads(n), device::LuSolveMemory<T, 8>::bytes(n), factors, pivots,
                                  inverse, info);
     }
-    with_lu_shape<T>(n, [&](auto shape) {
+    with_small_shape<T>(n, [&](auto shape) {
         using Shape = decltype(shape);
         lu_small_invert_kernel<Shape, T>
-            <<<blocks(lu_small_grid<Shape>(factors.count())), lu_small_threads, 0, native(stream)>>>(factors, pivots,
-                                                                                                     inverse, info);
+            <<<blocks(small_grid<Shape>(factors.count())), small_threads, 0, native(stream)>>>(factors, pivots, inverse,
+                                                                                               info);
         check_launch("lu_small_invert_kernel", stream);
     });
 }

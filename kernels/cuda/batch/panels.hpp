@@ -12,6 +12,15 @@ namespace basalt::cuda_detail::batch {
 /// Order in whole panels.
 constexpr int padded_order(int n, int width) { return (n + width - 1) / width * width; }
 
+constexpr int most_panel_threads = 256;
+
+/// Blocks that share a multiprocessor at least, for the compiler's choice of registers: as few registers as need no
+/// spills, because they limit how many small blocks there are.
+template <class T, int width>
+constexpr int panel_blocks = width * sizeof(T) <= 32   ? 3
+                             : width * sizeof(T) <= 64 ? 2
+                                                       : 1;
+
 /// A thread to a row, in whole warps.
 constexpr int panel_threads(int n, int width) { return (padded_order(n, width) + lanes - 1) / lanes * lanes; }
 

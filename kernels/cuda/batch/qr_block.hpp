@@ -188,18 +188,15 @@ BASALT_DEVICE void reflect_columns(const Thread& thread, const QrBlockMemory<T, 
                                    int rows, int first, int last) {
     BASALT_ROLLED
     for (int j = first + thread.warp; j < last; j += thread.warps) {
-        T* const column = a + j * ld;
+        T* const column = a + j * ld + thread.lane;
+        const int left = rows - thread.lane;  // elements from the lane's first one on
         T x[parts];
         BASALT_UNROLL
-        for (int r = 0; r < parts; ++r) {
-            const int i = r * lanes + thread.lane;
-            x[r] = i < rows ? column[i] : T{0};
-        }
+        for (int r = 0; r < parts; ++r) x[r] = r * lanes < left ? column[r * lanes] : T{0};
         reflect_column<transposed>(thread, memory, x);
         BASALT_UNROLL
         for (int r = 0; r < parts; ++r) {
-            const int i = r * lanes + thread.lane;
-            if (i < rows) column[i] = x[r];
+            if (r * lanes < left) column[r * lanes] = x[r];
         }
     }
 }
@@ -248,17 +245,20 @@ BASALT_DEVICE void qr_form_block(const Thread& thread, const QrBlockMemory<T, wi
         BASALT_ROLLED
         for (int column = j + thread.warp; column < a.cols; column += thread.warps) {
             const bool begins = j == last || column < j + width;  // as a column of the identity
+            T* const values = a.at(0, column);
+            const int first = begins ? a.rows : j + width;  // of the rows that hold something
             T x[parts];
             BASALT_UNROLL
             for (int r = 0; r < parts; ++r) {
                 const int i = r * lanes + thread.lane;
-                x[r] = begins ? (i == column ? T{1} : T{0}) : i >= j + width && i < a.rows ? *a.at(i, column) : T{0};
+                x[r] = begins && i == column ? T{1} : T{0};
+                if (i >= first && i < a.rows) x[r] = values[i];
             }
             reflect_column<false>(thread, memory, x);
             BASALT_UNROLL
             for (int r = 0; r < parts; ++r) {
                 const int i = r * lanes + thread.lane;
-                if (i < a.rows) *a.at(i, column) = x[r];
+                if (i < a.rows) values[i] = x[r];
             }
         }
         thread.sync();

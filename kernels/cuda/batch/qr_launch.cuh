@@ -10,10 +10,10 @@ namespace {
 
 /// Of a matrix: with TAU, or with right-hand sides and INFO.
 template <class Shape, class T>
-__global__ void __launch_bounds__(lu_small_threads, 1)
+__global__ void __launch_bounds__(small_threads, 1)
     qr_small_factor_kernel(BatchView<T> a, BatchView<T> tau, BatchView<T> b, Index* info) {
-    __shared__ device::SmallVectors<T, Shape> memory[lu_small_threads / Shape::own_lanes];
-    const LuPlace<Shape> place;
+    __shared__ device::SmallVectors<T, Shape> memory[small_threads / Shape::own_lanes];
+    const SmallPlace<Shape> place;
     const auto own = matrix_or_none(a, place.number);
     const int failed = device::qr_factor_small<Shape>(BlockThread(), memory[place.group], own,
                                                       numbers_of(tau, place.number), sides_of(b, place.number));
@@ -21,9 +21,9 @@ __global__ void __launch_bounds__(lu_small_threads, 1)
 }
 
 template <class Shape, class T>
-__global__ void __launch_bounds__(lu_small_threads, 1) qr_small_form_kernel(BatchView<T> a, BatchView<const T> tau) {
-    __shared__ device::SmallVectors<T, Shape> memory[lu_small_threads / Shape::own_lanes];
-    const LuPlace<Shape> place;
+__global__ void __launch_bounds__(small_threads, 1) qr_small_form_kernel(BatchView<T> a, BatchView<const T> tau) {
+    __shared__ device::SmallVectors<T, Shape> memory[small_threads / Shape::own_lanes];
+    const SmallPlace<Shape> place;
     const int reflectors = place.number < a.count() ? static_cast<int>(tau[place.number].rows()) : 0;
     device::qr_form_small<Shape>(BlockThread(), memory[place.group], matrix_or_none(a, place.number),
                                  numbers_of(tau, place.number), reflectors);
@@ -51,23 +51,20 @@ __global__ void __launch_bounds__(parts* device::lanes, 1)
                                         static_cast<int>(tau[blockIdx.x].rows()));
 }
 
-template <int value>
-using QrConstant = std::integral_constant<int, value>;
-
 /// Calls f(width, parts of a column in a warp) for matrices of as many rows. A block of 512 threads leaves 128
 /// registers to each, which hold a narrow panel only.
 template <class T, class F>
 void with_qr_block(Index rows, const F& f) {
-    if (rows > 256) return f(QrConstant < sizeof(T) == 4 ? 8 : 4 > (), QrConstant<16>());
-    if (rows > 128) return f(QrConstant<8>(), QrConstant<8>());
-    f(QrConstant<8>(), QrConstant<4>());
+    if (rows > 256) return f(Constant < sizeof(T) == 4 ? 8 : 4 > (), Constant<16>());
+    if (rows > 128) return f(Constant<8>(), Constant<8>());
+    f(Constant<8>(), Constant<4>());
 }
 /// The same with the width that the plan asks for.
 template <class T, class F>
 void with_qr_plan(Index rows, BatchLuPlan plan, const F& f) {
     const bool wide = plan.width > 8;
-    if (rows <= 128 && wide) return f(QrConstant<16>(), QrConstant<4>());
-    if (rows > 128 && rows <= 256 && wide) return f(QrConstant<16>(), QrConstant<8>());
+    if (rows <= 128 && wide) return f(Constant<16>(), Constant<4>());
+    if (rows > 128 && rows <= 256 && wide) return f(Constant<16>(), Constant<8>());
     with_qr_block<T>(rows, f);
 }
 
@@ -78,7 +75,7 @@ bool is_small_qr(const BatchView<T>& a) {
 
 template <class T, class F>
 void with_qr_shape(const BatchView<T>& a, const F& f) {
-    with_lu_shape<T>(a.shape().rows() > a.shape().cols() ? a.shape().rows() : a.shape().cols(), f);
+    with_small_shape<T>(a.shape().rows() > a.shape().cols() ? a.shape().rows() : a.shape().cols(), f);
 }
 
 template <class T>
@@ -87,7 +84,7 @@ void factor_small_qr(Stream stream, const BatchView<T>& a, const BatchView<T>& t
     with_qr_shape<T>(a, [&](auto shape) {
         using Shape = decltype(shape);
         qr_small_factor_kernel<Shape, T>
-            <<<blocks(lu_small_grid<Shape>(a.count())), lu_small_threads, 0, native(stream)>>>(a, tau, b, info);
+            <<<blocks(small_grid<Shape>(a.count())), small_threads, 0, native(stream)>>>(a, tau, b, info);
         check_launch("qr_small_factor_kernel", stream);
     });
 }
@@ -120,7 +117,7 @@ void run_on_gpu(BatchOrgqr<T>, Stream stream, BatchView<T> a, BatchView<const T>
         return with_qr_shape<T>(a, [&](auto shape) {
             using Shape = decltype(shape);
             qr_small_form_kernel<Shape, T>
-                <<<blocks(lu_small_grid<Shape>(a.count())), lu_small_threads, 0, native(stream)>>>(a, tau);
+                <<<blocks(small_grid<Shape>(a.count())), small_threads, 0, native(stream)>>>(a, tau);
             check_launch("qr_small_form_kernel", stream);
         });
     }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/cuda/common/warp_thread.cuh"
 #include "kernels/cuda/triangle/solve_strip.hpp"
 
 namespace basalt::cuda_detail {
@@ -27,17 +28,7 @@ __device__ inline void wait_for_copies() {
 }
 
 /// A thread of a block on the GPU, as solve_strip.hpp and panel_product.hpp want it.
-struct BlockThread {
-    int number, warp, warps, lane;
-
-    __device__ BlockThread()
-        : number(static_cast<int>(threadIdx.x)),
-          warp(static_cast<int>(threadIdx.x) / warp_lanes),
-          warps(static_cast<int>(blockDim.x) / warp_lanes),
-          lane(static_cast<int>(threadIdx.x) % warp_lanes) {}
-
-    __device__ void sync() const { __syncthreads(); }
-    __device__ void sync_warp() const { __syncwarp(); }
+struct BlockThread : WarpThread {
     /// The same for warps that come from different places of the program, as __syncthreads() must not be called: a
     /// barrier of its own, which does not ask for all warps at one place.
     __device__ void meet() const { asm volatile("barrier.sync 1, %0;" ::"r"(warps * warp_lanes) : "memory"); }
@@ -84,20 +75,6 @@ struct BlockThread {
     }
     /// Between two looks at a counter.
     __device__ void pause() const {}
-
-    /// 1 / sqrt(x) for normal x, good to 20 bits. CUDA's own function also treats denormal numbers; that code would
-    /// keep the compiler from interleaving it with other instructions.
-    __device__ double reciprocal_root_estimate(double x) const {
-        double y;
-        asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
-        return y;
-    }
-    __device__ float reciprocal_root_estimate(float x) const { return rsqrtf(x); }
-
-    template <class T>
-    __device__ T from_lane(T value, int source) const {
-        return __shfl_sync(0xffffffffU, value, source);
-    }
 
     /// C += A B with C 16 x 8, A 16 x 8, B 8 x 8, spread over the warp as mma.m16n8k8 has it. Before sm_90 there is
     /// only m8n8k4, four of which have their parts in the same lanes.

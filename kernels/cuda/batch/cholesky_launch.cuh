@@ -1,0 +1,203 @@
+#pragma once
+
+#include <string>
+
+#include "kernels/cuda/batch/launch.cuh"
+#include "kernels/cuda/batch/panels.hpp"
+#include "kernels/on_stream/batch.hpp"
+#include "kernels/on_stream/implement.hpp"
+
+/// Cholesky kernels for one precision: cholesky_float.cu and cholesky_double.cu compile them.
+namespace basalt::on_stream {
+
+namespace {
+
+/// Matrix `number`, or none.
+template <class T>
+__device__ device::Operand<T> batch_operand(Triangle triangle, const BatchView<T>& a, Index number) {
+    if (number >= a.count()) return {nullptr, 0, 0, 0};
+    return device::operand(triangle, a[number]);
+}
+
+template <class Shape, class T>
+__global__ void __launch_bounds__(small_threads, 1)
+    small_factor_kernel(Triangle triangle, BatchView<T> a, Index* info) {
+    __shared__ device::SmallColumns<T, Shape> memory[small_threads / Shape::own_lanes];
+    const SmallPlace<Shape> place;
+    const auto own = batch_operand(triangle, a, place.number);
+    T row[Shape::order];
+    const int failed = device::factor_small<Shape>(BlockThread(), memory[place.group], own, true, row);
+    if (own.a != nullptr && place.first_lane) info[place.number] = failed;
+}
+
+template <class Shape, int sides, class T>
+__global__ void __launch_bounds__(small_threads, 1)
+    small_solve_kernel(Triangle triangle, BatchView<const T> factors, BatchView<T> b) {
+    __shared__ device::SmallFactor<T, Shape> memory[small_threads / Shape::own_lanes];
+    const SmallPlace<Shape> place;
+    device::load_solve_small<Shape, sides>(BlockThread(), memory[place.group],
+                                           batch_operand(triangle, factors, place.number), sides_of(b, place.number));
+}
+
+template <class Shape, int sides, class T>
+__global__ void __launch_bounds__(small_threads, 1)
+    small_both_kernel(Triangle triangle, BatchView<T> a, BatchView<T> b, Index* info, bool keep) {
+    __shared__ device::SmallBoth<T, Shape> memory[small_threads / Shape::own_lanes];
+    const SmallPlace<Shape> place;
+    const auto own = batch_operand(triangle, a, place.number);
+    const int failed = device::factor_solve_small<Shape, sides>(BlockThread(), memory[place.group], own, keep,
+                                                                sides_of(b, place.number));
+    if (own.a != nullptr && place.first_lane) info[place.number] = failed;
+}
+
+template <bool packed, int width, class T>
+__global__ void __launch_bounds__(device::most_panel_threads, packed ? device::panel_blocks<T, width> : 1)
+    panels_factor_kernel(Triangle triangle, BatchView<T> a, Index* info) {
+    extern __shared__ __align__(16) unsigned char raw[];
+    const auto own = device::operand(triangle, a[blockIdx.x]);
+    const device::PanelMemory<T, width> memory(raw, device::padded_order(own.n, width), 0);
+    const int failed = device::factor_panels<packed>(BlockThread(), memory, own, true);
+    if (threadIdx.x == 0) info[blockIdx.x] = failed;
+}
+
+template <bool packed, int width, int sides, class T>
+__global__ void __launch_bounds__(device::most_panel_threads, 1)
+    panels_solve_kernel(Triangle triangle, BatchView<const T> factors, BatchView<T> b, const Index* info) {
+    extern __shared__ __align__(16) unsigned char raw[];
+    if (info != nullptr && info[blockIdx.x] > 0) return;
+    const auto own = device::operand(triangle, factors[blockIdx.x]);
+    const device::PanelMemory<T, width> memory(raw, device::padded_order(own.n, width), sides);
+    device::load_solve_panels<packed, width, sides>(BlockThread(), memory, own, sides_of(b, blockIdx.x));
+}
+
+template <int width, int sides, class T>
+__global__ void __launch_bounds__(device::most_panel_threads, sides == 1 ? device::panel_blocks<T, width> : 1)
+    panels_both_kernel(Triangle triangle, BatchView<T> a, BatchView<T> b, Index* info, bool keep) {
+    extern __shared__ __align__(16) unsigned char raw[];
+    const auto own = device::operand(triangle, a[blockIdx.x]);
+    const device::PanelMemory<T, width> memory(raw, device::padded_order(own.n, width), sides);
+    const int failed =
+        device::factor_solve_panels<width, sides>(BlockThread(), memory, own, keep, sides_of(b, blockIdx.x));
+    if (threadIdx.x == 0) info[blockIdx.x] = failed;
+}
+
+template <class F>
+void with_width(BatchPlan plan, const F& f) {
+    if (plan.width == 8) return f(Constant<8>());
+    if (plan.width == 32) return f(Constant<32>());
+    f(Constant<16>());
+}
+/// Whether L fits into shared memory, next to as many right-hand sides.
+template <class T>
+bool factor_fits(Stream stream, Index n, BatchPlan plan, int sides) {
+    bool fits = false;
+    with_width(plan, [&](auto width) {
+        const int order = device::padded_order(static_cast<int>(n), width());
+        fits = device::PanelMemory<T, width()>::bytes(order, sides, true) <= most_batch_shared(stream);
+    });
+    return fits;
+}
+
+template <bool packed, int width, class T>
+void factor_by_panels(Stream stream, Triangle triangle, const BatchView<T>& a, Index* info) {
+    const int n = static_cast<int>(a.shape().rows());
+    launch_block_each(stream, panels_factor_kernel<packed, width, T>, "panels_factor_kernel", a.count(),
+                      device::panel_threads(n, width),
+                      device::PanelMemory<T, width>::bytes(device::padded_order(n, width), 0, packed), triangle, a,
+                      info);
+}
+
+template <bool packed, int width, class T>
+void solve_by_panels(Stream stream, Triangle triangle, const BatchView<const T>& factors, const BatchView<T>& b,
+                     const Index* info) {
+    const int n = static_cast<int>(factors.shape().rows());
+    with_sides(b.shape().cols(), [&](auto sides) {
+        launch_block_each(stream, panels_solve_kernel<packed, width, sides(), T>, "panels_solve_kernel", b.count(),
+                          device::panel_threads(n, width),
+                          device::PanelMemory<T, width>::bytes(device::padded_order(n, width), sides(), packed),
+                          triangle, factors, b, info);
+    });
+}
+
+template <class T>
+void solve_large(Stream stream, Triangle triangle, const BatchView<const T>& factors, const BatchView<T>& b,
+                 const Index* info, BatchPlan plan) {
+    if (!factor_fits<T>(stream, factors.shape().rows(), plan, 4)) {
+        return solve_by_panels<false, 16>(stream, triangle, factors, b, info);
+    }
+    with_width(plan, [&](auto width) { solve_by_panels<true, width()>(stream, triangle, factors, b, info); });
+}
+
+}  // namespace
+
+template <class T>
+void run_on_gpu(BatchPotrf<T>, Stream stream, Triangle triangle, BatchView<T> a, Index* info, BatchPlan plan) {
+    if (a.count() == 0) return;
+    const Index n = a.shape().rows();
+    if (n <= device::lanes) {
+        return with_small_shape<T>(n, [&](auto shape) {
+            using Shape = decltype(shape);
+            small_factor_kernel<Shape, T>
+                <<<blocks(small_grid<Shape>(a.count())), small_threads, 0, native(stream)>>>(triangle, a, info);
+            check_launch("small_factor_kernel", stream);
+        });
+    }
+    if (!factor_fits<T>(stream, n, plan, 0)) {
+        return factor_by_panels<false, 16>(stream, triangle, a, info);
+    }
+    with_width(plan, [&](auto width) { factor_by_panels<true, width()>(stream, triangle, a, info); });
+}
+
+template <class T>
+void run_on_gpu(BatchPotrs<T>, Stream stream, Triangle triangle, BatchView<const T> factors, BatchView<T> b,
+                BatchPlan plan) {
+    if (b.count() == 0 || b.shape().empty()) return;
+    const Index n = factors.shape().rows();
+    if (n > device::lanes) return solve_large<T>(stream, triangle, factors, b, nullptr, plan);
+    with_small_shape<T>(n, [&](auto shape) {
+        using Shape = decltype(shape);
+        with_sides(b.shape().cols(), [&](auto sides) {
+            small_solve_kernel<Shape, sides(), T>
+                <<<blocks(small_grid<Shape>(b.count())), small_threads, 0, native(stream)>>>(triangle, factors, b);
+        });
+        check_launch("small_solve_kernel", stream);
+    });
+}
+
+template <class T>
+void run_on_gpu(BatchPosv<T>, Stream stream, Triangle triangle, BatchView<T> a, BatchView<T> b, Index* info,
+                BatchFactor factor, BatchPlan plan) {
+    if (a.count() == 0) return;
+    const bool keep = factor == BatchFactor::keep;
+    const Index n = a.shape().rows();
+    if (n <= device::lanes) {
+        return with_small_shape<T>(n, [&](auto shape) {
+            using Shape = decltype(shape);
+            with_sides(b.shape().cols(), [&](auto sides) {
+                small_both_kernel<Shape, sides(), T>
+                    <<<blocks(small_grid<Shape>(a.count())), small_threads, 0, native(stream)>>>(triangle, a, b, info,
+                                                                                                 keep);
+            });
+            check_launch("small_both_kernel", stream);
+        });
+    }
+    if (!factor_fits<T>(stream, n, plan, 4)) {
+        if (!keep) {
+            throw UsageError("batch_cholesky_factor_solve: matrices of order " + std::to_string(n) +
+                             " do not fit into the GPU's shared memory; allowed is BatchFactor::keep");
+        }
+        run_on_gpu(BatchPotrf<T>(), stream, triangle, a, info, plan);
+        return solve_large<T>(stream, triangle, BatchView<const T>(a), b, info, plan);
+    }
+    with_width(plan, [&](auto width) {
+        with_sides(b.shape().cols(), [&](auto sides) {
+            const int padded = device::padded_order(static_cast<int>(n), width());
+            launch_block_each(stream, panels_both_kernel<width(), sides(), T>, "panels_both_kernel", a.count(),
+                              device::panel_threads(padded, width()),
+                              device::PanelMemory<T, width()>::bytes(padded, sides(), true), triangle, a, b, info,
+                              keep);
+        });
+    });
+}
+
+}  // namespace basalt::on_stream

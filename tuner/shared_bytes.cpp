@@ -1,0 +1,86 @@
+// Shared memory of candidates, from the types that the kernels themselves lay it out by.
+#include <stdexcept>
+#include <utility>
+
+#include "kernels/cuda/batch/panels.hpp"
+#include "kernels/cuda/batch/qr_block.hpp"
+#include "tuner/candidate.hpp"
+
+namespace basalt::tuner {
+
+namespace {
+
+namespace device = cuda_detail::batch;
+
+constexpr int widest = device::lanes;
+
+/// The value of f<width>() for a width that is known only now, 1 to `widest`.
+template <class F, int... widths>
+std::size_t with_width_of(int width, const F& f, std::integer_sequence<int, widths...> /*all*/) {
+    std::size_t bytes = 0;
+    bool found = false;
+    ((width == widths + 1 ? (bytes = f.template operator()<widths + 1>(), found = true) : false), ...);
+    if (!found) throw std::invalid_argument("tuner: no kernel has panels of " + std::to_string(width) + " columns");
+    return bytes;
+}
+
+template <class T, int order>
+std::size_t lanes_bytes_of(const Problem& problem) {
+    using Shape = device::SmallShape<T, order>;
+    if (problem.routine == Routine::lu) return sizeof(device::SmallRows<T, Shape>);
+    if (problem.routine == Routine::qr) return sizeof(device::SmallVectors<T, Shape>);
+    return problem.job == BatchJob::factor  ? sizeof(device::SmallColumns<T, Shape>)
+           : problem.job == BatchJob::solve ? sizeof(device::SmallFactor<T, Shape>)
+                                            : sizeof(device::SmallBoth<T, Shape>);
+}
+
+template <class T>
+std::size_t lanes_bytes(const Problem& problem, const Candidate& candidate) {
+    const auto of_matrix = with_width_of(
+        candidate.width / 4,
+        [&]<int fours>() {
+            if constexpr (4 * fours <= widest) return lanes_bytes_of<T, 4 * fours>(problem);
+            return std::size_t{0};
+        },
+        std::make_integer_sequence<int, widest / 4>());
+    return of_matrix * static_cast<std::size_t>(matrices_a_block(candidate));
+}
+
+template <class T, int width>
+std::size_t block_bytes_of(const Problem& problem, bool shared) {
+    const int n = problem.n;
+    if (problem.routine == Routine::lu) {
+        return problem.job == BatchJob::factor ? device::LuBlockMemory<T, width>::bytes(n, shared)
+                                               : device::LuSolveMemory<T, 1>::bytes(n);
+    }
+    if (problem.routine == Routine::qr) {
+        const auto x = problem.job == BatchJob::factor ? 0 : static_cast<std::size_t>(n + device::lanes) * sizeof(T);
+        return device::QrBlockMemory<T, width>::bytes(n) + x;
+    }
+    const int order = device::padded_order(n, width);
+    return device::PanelMemory<T, width>::bytes(order, problem.job == BatchJob::factor ? 0 : 1, shared);
+}
+
+template <class T>
+std::size_t block_bytes(const Problem& problem, const Candidate& candidate) {
+    return with_width_of(
+        candidate.width,
+        [&]<int width>() { return block_bytes_of<T, width>(problem, candidate.residence == Residence::shared); },
+        std::make_integer_sequence<int, widest>());
+}
+
+}  // namespace
+
+std::size_t launched_shared_bytes(const Problem& problem, const Candidate& candidate) {
+    if (candidate.residence == Residence::lanes) return 0;
+    return problem.precision == Precision::single ? block_bytes<float>(problem, candidate)
+                                                  : block_bytes<double>(problem, candidate);
+}
+
+std::size_t shared_bytes(const Problem& problem, const Candidate& candidate) {
+    if (candidate.residence != Residence::lanes) return launched_shared_bytes(problem, candidate);
+    return problem.precision == Precision::single ? lanes_bytes<float>(problem, candidate)
+                                                  : lanes_bytes<double>(problem, candidate);
+}
+
+}  // namespace basalt::tuner

@@ -1,0 +1,214 @@
+#include "tuner/space.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <set>
+
+#include "kernels/cuda/batch/panels.hpp"
+
+namespace basalt::tuner {
+
+namespace {
+
+namespace device = cuda_detail::batch;
+
+constexpr int lanes = device::lanes, most_block_rows = 512;
+constexpr int small_threads = 128;  // of the library's kernels in lanes
+constexpr std::array shared_multiprocessors{1, 2, 4, 8};
+
+int whole(int n, int unit) { return (n + unit - 1) / unit * unit; }
+
+int word_count(const Problem& problem) { return problem.precision == Precision::single ? 1 : 2; }
+
+/// Columns of a panel: ceil(n / k) for all k, rounded up to whole pieces of shared memory for Cholesky.
+std::set<int> widths(const Problem& problem) {
+    const int unit = problem.routine == Routine::cholesky ? 4 : 1;
+    std::set<int> all;
+    for (int k = 1; k <= problem.n; ++k) all.insert(whole((problem.n + k - 1) / k, unit));
+    for (const int compiled : {8, 16, 32}) {
+        if (compiled < problem.n) all.insert(compiled);
+    }
+    return all;
+}
+
+/// Threads of a block that treats one matrix. A thread has a row; only Cholesky's substitutions use further warps.
+std::set<int> block_threads(const Problem& problem, int width) {
+    if (problem.routine != Routine::cholesky) return {whole(problem.n, lanes)};
+    const int needed = device::panel_threads(problem.n, width);
+    std::set<int> all{needed, static_cast<int>(std::bit_ceil(static_cast<unsigned>(needed)))};
+    for (int threads = 2 * lanes; problem.job != BatchJob::factor && threads <= 1024; threads *= 2) {
+        if (threads >= needed) all.insert(threads);
+    }
+    return all;
+}
+
+std::vector<Residence> block_residences(const Problem& problem) {
+    if (problem.routine == Routine::cholesky && problem.job != BatchJob::factor_solve) {
+        return {Residence::shared, Residence::global};
+    }
+    if (problem.routine == Routine::lu && problem.job == BatchJob::factor) {
+        return {Residence::shared, Residence::global};
+    }
+    // solves of LU and panels of QR read finished columns from the GPU's memory
+    return {problem.routine == Routine::cholesky ? Residence::shared : Residence::global};
+}
+
+class SpaceBuilder {
+  public:
+    SpaceBuilder(const Problem& problem, const GpuLimits& limits, ArithmeticSpace arithmetic)
+        : problem_(problem), limits_(limits) {
+        if (arithmetic == ArithmeticSpace::relaxed && problem.precision == Precision::single) {
+            arithmetic_ = {{}, {true, false, false}, {true, true, false}, {true, true, true}};
+        }
+    }
+
+    std::vector<Candidate> all() {
+        for (const Candidate& own : library_candidates(problem_, limits_)) add(own);
+        if (problem_.n <= lanes) add_lanes();
+        if (problem_.n <= most_block_rows && !(problem_.routine == Routine::lu && fused())) add_blocks();
+        return std::move(all_);
+    }
+
+  private:
+    bool fused() const { return problem_.job == BatchJob::factor_solve; }
+
+    void add(const Candidate& candidate) {
+        for (const Arithmetic& arithmetic : arithmetic_) {
+            Candidate own = candidate;
+            own.arithmetic = arithmetic;
+            if (std::find(all_.begin(), all_.end(), own) == all_.end()) all_.push_back(own);
+        }
+    }
+    void add_bounds(Candidate candidate) {
+        for (const int blocks : shared_multiprocessors) {
+            candidate.bound = candidate.threads;
+            candidate.resident_blocks = blocks;
+            add(candidate);
+        }
+    }
+    void add_lanes() {
+        for (const int order : {whole(problem_.n, 4), problem_.n <= 8 ? whole(problem_.n, 4) : whole(problem_.n, 8),
+                                static_cast<int>(std::bit_ceil(static_cast<unsigned>(whole(problem_.n, 4))))}) {
+            for (int threads = lanes; threads <= 1024; threads *= 2) {
+                add_bounds({.residence = Residence::lanes, .width = order, .threads = threads});
+            }
+        }
+    }
+    void add_blocks() {
+        const bool no_panels = problem_.routine == Routine::lu && problem_.job == BatchJob::solve;
+        const std::set<int> all_widths = no_panels ? std::set<int>{1} : widths(problem_);
+        for (const Residence residence : block_residences(problem_)) {
+            for (const int width : all_widths) {
+                for (const int threads : block_threads(problem_, width)) {
+                    add_bounds({.residence = residence, .width = width, .threads = threads});
+                }
+            }
+        }
+    }
+
+    const Problem problem_;
+    const GpuLimits& limits_;
+    std::vector<Arithmetic> arithmetic_{{}};
+    std::vector<Candidate> all_;
+};
+
+/// 32-bit words that a thread holds in registers all the time.
+int words_in_registers(const Problem& problem, const Candidate& candidate) {
+    const int columns = candidate.width * word_count(problem);
+    if (candidate.residence == Residence::lanes) return problem.job == BatchJob::solve ? 0 : columns;
+    if (problem.job == BatchJob::solve) return 0;
+    if (problem.routine == Routine::cholesky) return 2 * columns;  // the panel and the products for it
+    return columns;
+}
+
+Candidate library_lanes(const Problem& problem) {
+    const int n = problem.n;
+    const int order = n <= 4 ? 4 : n <= 8 ? 8 : n <= 16 ? 16 : n <= 24 ? 24 : 32;
+    return {.residence = Residence::lanes, .width = order, .threads = small_threads, .bound = small_threads};
+}
+
+template <int width>
+int library_blocks(const Problem& problem) {
+    return problem.precision == Precision::single ? device::panel_blocks<float, width>
+                                                  : device::panel_blocks<double, width>;
+}
+
+std::vector<Candidate> library_cholesky(const Problem& problem) {
+    std::vector<Candidate> all;
+    for (const int width : {8, 16, 32}) {
+        const int blocks = problem.job == BatchJob::solve ? 1
+                           : width == 8                   ? library_blocks<8>(problem)
+                           : width == 16                  ? library_blocks<16>(problem)
+                                                          : library_blocks<32>(problem);
+        all.push_back(
+            {Residence::shared, width, device::panel_threads(problem.n, width), device::most_panel_threads, blocks});
+    }
+    return all;
+}
+
+std::vector<Candidate> library_lu(const Problem& problem, const GpuLimits& limits) {
+    const int threads = whole(problem.n, lanes);
+    if (problem.job == BatchJob::solve) return {{Residence::global, 1, threads, most_block_rows, 1}};
+    if (threads > 256) return {{Residence::global, 8, threads, most_block_rows, 1}};
+    std::vector<Candidate> all;
+    for (const int width : {8, 16, 32}) {
+        const Candidate own{Residence::shared, width, threads, 256, 1};
+        if (shared_bytes(problem, own) <= limits.shared_a_block) all.push_back(own);
+    }
+    if (all.empty()) all.push_back({Residence::global, 16, threads, 256, 1});
+    return all;
+}
+
+std::vector<Candidate> library_qr(const Problem& problem) {
+    const int threads = whole(problem.n, lanes);
+    if (problem.n > 256) return {{Residence::global, problem.precision == Precision::single ? 8 : 4, threads, 512, 1}};
+    const int bound = problem.n > 128 ? 256 : 128;
+    if (problem.job == BatchJob::factor) {
+        return {{Residence::global, 8, threads, bound, 1}, {Residence::global, 16, threads, bound, 1}};
+    }
+    return {{Residence::global, 8, threads, bound, 1}};
+}
+
+}  // namespace
+
+std::vector<Candidate> candidates(const Problem& problem, const GpuLimits& limits, ArithmeticSpace arithmetic) {
+    return SpaceBuilder(problem, limits, arithmetic).all();
+}
+
+std::vector<Candidate> library_candidates(const Problem& problem, const GpuLimits& limits) {
+    if (problem.n <= lanes) return {library_lanes(problem)};
+    std::vector<Candidate> all = problem.routine == Routine::cholesky ? library_cholesky(problem)
+                                 : problem.routine == Routine::lu     ? library_lu(problem, limits)
+                                                                      : library_qr(problem);
+    std::erase_if(all, [&](const Candidate& own) { return why_pruned(problem, own, limits).has_value(); });
+    if (all.empty() && problem.routine == Routine::cholesky && problem.job != BatchJob::factor_solve) {
+        all.push_back({Residence::global, 16, device::panel_threads(problem.n, 16), device::most_panel_threads, 1});
+    }
+    return all;
+}
+
+const char* name_of(Pruned reason) {
+    constexpr std::array<const char*, pruned_reasons> names{"width", "threads", "shared", "registers"};
+    return names[static_cast<std::size_t>(reason)];
+}
+
+std::optional<Pruned> why_pruned(const Problem& problem, const Candidate& candidate, const GpuLimits& limits) {
+    if (candidate.width > lanes) return Pruned::width;
+    const int blocks = candidate.resident_blocks;
+    if (candidate.bound > limits.threads_a_block || candidate.threads * blocks > limits.threads_a_multiprocessor) {
+        return Pruned::threads;
+    }
+    const std::size_t shared = shared_bytes(problem, candidate);
+    if (shared > limits.shared_a_block ||
+        (shared + limits.shared_reserved) * static_cast<std::size_t>(blocks) > limits.shared_a_multiprocessor) {
+        return Pruned::shared;
+    }
+    // what the compiler may use, less the least that addresses and loops take
+    constexpr int others = 16;
+    const int allowed = std::min(limits.registers_a_thread, limits.registers / (candidate.bound * blocks));
+    if (words_in_registers(problem, candidate) + others > allowed) return Pruned::registers;
+    return std::nullopt;
+}
+
+}  // namespace basalt::tuner
