@@ -13,7 +13,6 @@
 #include <cblas.h>
 #include <fmt/format.h>
 #include <lapacke.h>
-#include <CLI/CLI.hpp>
 #include <basalt/basalt.hpp>
 
 #include "bench/common/clock.hpp"
@@ -296,25 +295,23 @@ void run_batches(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app("Batched Cholesky, LU and QR against a loop over LAPACKE on the same cores", "bench_batch");
+    CommandLine app("Batched Cholesky, LU and QR against a loop over LAPACKE on the same cores", "bench_batch");
     Options options;
-    app.add_option("--n", options.n, "orders")->delimiter(',')->check(CLI::Range(Index{1}, Index{4096}));
-    app.add_option("--count", options.count, "matrices in a batch")
-        ->delimiter(',')
-        ->check(CLI::Range(Index{1}, Index{10'000'000}));
-    app.add_option("--nrhs", options.nrhs, "right-hand sides")->check(CLI::Range(Index{1}, Index{1024}));
+    app.add_option("--n", options.n, "orders").list().range(Index{1}, Index{4096});
+    app.add_option("--count", options.count, "matrices in a batch").list().range(Index{1}, Index{10'000'000});
+    app.add_option("--nrhs", options.nrhs, "right-hand sides").range(Index{1}, Index{1024});
     app.add_option(
            "--routine", options.routine,
            "potrf, potrs, getrf, getrs, geqrf, gels; posv and gesv: fused, the factor discarded; posv-keep: fused; "
            "two-calls: potrf and potrs; lu-two-calls: getrf and getrs")
-        ->check(CLI::IsMember({"potrf", "potrs", "posv", "posv-keep", "two-calls", "getrf", "getrs", "gesv",
-                               "lu-two-calls", "geqrf", "gels"}));
-    app.add_option("--precision", options.precision, "s or d")->check(CLI::IsMember({"s", "d"}));
-    app.add_option("--triangle", options.triangle, "lower or upper")->check(CLI::IsMember({"lower", "upper"}));
-    app.add_option("--workers", options.workers, "workers; 0: all cores")->check(CLI::Range(0, 1024));
-    app.add_option("--repeat", options.repeat, "rounds that count, in turn")->check(CLI::Range(1, 1000));
+        .one_of({"potrf", "potrs", "posv", "posv-keep", "two-calls", "getrf", "getrs", "gesv", "lu-two-calls", "geqrf",
+                 "gels"});
+    app.add_option("--precision", options.precision, "s or d").one_of({"s", "d"});
+    app.add_option("--triangle", options.triangle, "lower or upper").one_of({"lower", "upper"});
+    app.add_option("--workers", options.workers, "workers; 0: all cores").range(0, 1024);
+    app.add_option("--repeat", options.repeat, "rounds that count, in turn").range(1, 1000);
     app.add_option("--json", options.json, "append records to this file; - for standard output");
-    return run_program(app, argc, argv, [&] {
+    return app.run_program(argc, argv, [&] {
         options.precision == "s" ? run_batches<float>(options) : run_batches<double>(options);
         return 0;
     });

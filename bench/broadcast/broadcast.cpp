@@ -17,7 +17,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include "bench/broadcast/nccl.hpp"
 #include "bench/common/clock.hpp"
@@ -329,34 +328,31 @@ int run(const Options& options) {
     return all ? 0 : 3;
 }
 
-void add_options(CLI::App& app, Options& options) {
-    const CLI::AsSizeValue size(true);  // KB = 1000 bytes, KiB = 1024
-    app.add_option("--source", options.sources, "place of the buffer: device, host")
-        ->delimiter(',')
-        ->check(CLI::IsMember(all_sources));
+void add_options(const Command& app, Options& options) {
+    app.add_option("--source", options.sources, "place of the buffer: device, host").list().one_of(all_sources);
     app.add_option("--method", options.methods,
                    "ring (from the host: by shares), copies (from a device: the ring, never relayed), "
                    "source (sends to each GPU), nccl (from a device)")
-        ->delimiter(',')
-        ->check(CLI::IsMember(all_methods));
+        .list()
+        .one_of(all_methods);
     app.add_option("--size", options.sizes, "size of the buffer, e.g. 128MiB,100MB")
-        ->delimiter(',')
-        ->transform(size)
-        ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 36));
+        .list()
+        .byte_size(Kilo::is_1000)
+        .range(std::uint64_t{1}, std::uint64_t{1} << 36);
     app.add_option("--chunk", options.chunks, "chunks of a ring of copies, e.g. 2MiB,4MiB; 0: the runtime chooses")
-        ->delimiter(',')
-        ->transform(size)
-        ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 36));
+        .list()
+        .byte_size(Kilo::is_1000)
+        .range(std::uint64_t{0}, std::uint64_t{1} << 36);
     app.add_option(
            "--targets", options.targets,
            "number of GPUs that get the buffer (default: 1 to all); with more than there are the ring goes round them "
            "again, with a buffer of its own at each place")
-        ->delimiter(',')
-        ->check(CLI::Range(1, most_targets));
-    app.add_option("--gpus", options.gpus, "number of GPUs to use")->check(CLI::Range(1, 8));
+        .list()
+        .range(1, most_targets);
+    app.add_option("--gpus", options.gpus, "number of GPUs to use").range(1, 8);
     app.add_option("--emulated-gpus", options.emulated_gpus, "number of emulated GPUs, in place of real ones")
-        ->check(CLI::Range(1, 8));
-    app.add_option("--repeat", options.repeat, "rounds; the table shows their median")->check(CLI::Range(1, 1000));
+        .range(1, 8);
+    app.add_option("--repeat", options.repeat, "rounds; the table shows their median").range(1, 1000);
     app.add_option("--tuning", options.tuning, "tuning file that describes the links for our ring");
     app.add_option("--json", options.json, "append a record a line to this file; - for standard output");
 }
@@ -364,8 +360,8 @@ void add_options(CLI::App& app, Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app("One buffer to several GPUs: our ring, the source alone, NCCL", "bench_broadcast");
+    CommandLine app("One buffer to several GPUs: our ring, the source alone, NCCL", "bench_broadcast");
     Options options;
     add_options(app, options);
-    return run_program(app, argc, argv, [&] { return run(options); });
+    return app.run_program(argc, argv, [&] { return run(options); });
 }

@@ -2,16 +2,14 @@
 #include <cstdio>
 #include <string>
 
-#include <CLI/CLI.hpp>
-
 #include "bench/common/command_line.hpp"
 #include "bench/common/record_file.hpp"
 
 int main(int argc, char** argv) {
-    CLI::App app("The machine, its driver, clocks and load as one record", "bench_machine");
+    bench::CommandLine app("The machine, its driver, clocks and load as one record", "bench_machine");
     std::string json = "-";
     app.add_option("--json", json, "append the record to this file; - for standard output");
-    return bench::run_program(app, argc, argv, [&] {
+    return app.run_program(argc, argv, [&] {
         bench::RecordFile(json).write({{"bench", "machine"}});
         return 0;
     });

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include "bench/common/command_line.hpp"
 #include "bench/common/record_file.hpp"
@@ -294,22 +293,22 @@ int run(const Options& options) {
     return 0;
 }
 
-void add_options(CLI::App& app, Options& options) {
-    const CLI::Range sizes(Index{1}, Index{1} << 27);
-    app.add_option("--rows", options.rows, "of the matrix")->check(sizes);
-    app.add_option("--cols", options.cols, "of the matrix")->check(sizes);
-    app.add_option("--width", options.width, "of the tiles")->check(sizes);
-    app.add_option("--nb", options.panels, "panel widths: 256,512")->delimiter(',')->check(CLI::Range(1, 4096));
-    app.add_option("--turns", options.turns, "the table shows their median")->check(CLI::Range(1, 1000));
-    app.add_option("--seconds", options.seconds, "of a turn")->check(CLI::Range(0.0001, 100.0));
+void add_options(const Command& app, Options& options) {
+    constexpr Index largest = Index{1} << 27;
+    app.add_option("--rows", options.rows, "of the matrix").range(Index{1}, largest);
+    app.add_option("--cols", options.cols, "of the matrix").range(Index{1}, largest);
+    app.add_option("--width", options.width, "of the tiles").range(Index{1}, largest);
+    app.add_option("--nb", options.panels, "panel widths: 256,512").list().range(1, 4096);
+    app.add_option("--turns", options.turns, "the table shows their median").range(1, 1000);
+    app.add_option("--seconds", options.seconds, "of a turn").range(0.0001, 100.0);
     add_device_options(app, options);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app("Time and rate of the GPU kernels except the update", "bench_kernels");
+    CommandLine app("Time and rate of the GPU kernels except the update", "bench_kernels");
     Options options;
     add_options(app, options);
-    return run_program(app, argc, argv, [&] { return run(options); });
+    return app.run_program(argc, argv, [&] { return run(options); });
 }

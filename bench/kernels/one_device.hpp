@@ -7,8 +7,6 @@
 #include <thread>
 #include <utility>
 
-#include <CLI/CLI.hpp>
-
 #include "runtime/device/device.hpp"
 
 namespace bench {
@@ -20,8 +18,8 @@ struct DeviceOptions {
     std::string json;
 };
 
-inline void add_device_options(CLI::App& app, DeviceOptions& options) {
-    app.add_option("--precision", options.precision, "s or d")->check(CLI::IsMember({"s", "d"}));
+inline void add_device_options(const Command& app, DeviceOptions& options) {
+    app.add_option("--precision", options.precision, "s or d").one_of({"s", "d"});
     app.add_flag("--emulated", options.emulated, "on an emulated GPU, by the CPU twins");
     app.add_option("--json", options.json, "append a record a line to this file; - for standard output");
 }

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include "bench/common/command_line.hpp"
 #include "bench/common/record_file.hpp"
@@ -229,15 +228,15 @@ int run(const Options& options) {
     return 0;
 }
 
-void add_options(CLI::App& app, Options& options) {
-    const CLI::Range sizes(Index{1}, Index{1} << 27);
-    app.add_option("--k", options.depths, "inner dimensions: 256,512")->delimiter(',')->check(sizes);
-    app.add_option("--width", options.widths, "tile widths: 512,1024")->delimiter(',')->check(sizes);
-    app.add_option("--rows", options.rows, "of C")->check(sizes);
-    app.add_option("--cols", options.cols, "of C; whole tile columns of them are used")->check(sizes);
+void add_options(const Command& app, Options& options) {
+    constexpr Index largest = Index{1} << 27;
+    app.add_option("--k", options.depths, "inner dimensions: 256,512").list().range(Index{1}, largest);
+    app.add_option("--width", options.widths, "tile widths: 512,1024").list().range(Index{1}, largest);
+    app.add_option("--rows", options.rows, "of C").range(Index{1}, largest);
+    app.add_option("--cols", options.cols, "of C; whole tile columns of them are used").range(Index{1}, largest);
     app.add_option("--seconds", options.seconds, "that each side computes for at each K and width")
-        ->check(CLI::Range(0.001, 1000.0));
-    app.add_option("--turns", options.turns, "in which these seconds are taken")->check(CLI::Range(1, 1000));
+        .range(0.001, 1000.0);
+    app.add_option("--turns", options.turns, "in which these seconds are taken").range(1, 1000);
     app.add_flag("--by-pieces", options.by_pieces, "precision s: the tiled products by pieces of 8 bits");
     add_device_options(app, options);
 }
@@ -245,8 +244,8 @@ void add_options(CLI::App& app, Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app("Compares the trailing update of tile columns with a plain gemm, in turn", "bench_update");
+    CommandLine app("Compares the trailing update of tile columns with a plain gemm, in turn", "bench_update");
     Options options;
     add_options(app, options);
-    return run_program(app, argc, argv, [&] { return run(options); });
+    return app.run_program(argc, argv, [&] { return run(options); });
 }

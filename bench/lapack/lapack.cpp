@@ -14,7 +14,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <CLI/CLI.hpp>
 
 #include "base/topology.hpp"
 #include "bench/common/clock.hpp"
@@ -222,16 +221,14 @@ int run(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app("LAPACK's calls through libbasalt_lapack, compared with OpenBLAS's", "bench_lapack");
+    CommandLine app("LAPACK's calls through libbasalt_lapack, compared with OpenBLAS's", "bench_lapack");
     Options options;
     const std::vector<std::string> calls{"solve", "inv", "cholesky", "lu_factor", "qr", "getri", "potri"};
-    app.add_option("--call", options.calls, fmt::format("calls: {}", fmt::join(calls, ", ")))
-        ->delimiter(',')
-        ->check(CLI::IsMember(calls));
-    app.add_option("--n", options.n, "orders")->delimiter(',')->check(CLI::Range(1, 46000));
-    app.add_option("--repeat", options.repeat, "runs; the table shows their median")->check(CLI::Range(1, 1000));
+    app.add_option("--call", options.calls, fmt::format("calls: {}", fmt::join(calls, ", "))).list().one_of(calls);
+    app.add_option("--n", options.n, "orders").list().range(1, 46000);
+    app.add_option("--repeat", options.repeat, "runs; the table shows their median").range(1, 1000);
     app.add_option("--small", options.many, "instead, time this number of small calls, which are passed on")
-        ->check(CLI::Range(1, 10000000));
+        .range(1, 10000000);
     app.add_option("--json", options.json, "append a record a line to this file; - for standard output");
-    return run_program(app, argc, argv, [&] { return run(options); });
+    return app.run_program(argc, argv, [&] { return run(options); });
 }

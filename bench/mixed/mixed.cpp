@@ -11,7 +11,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <basalt/basalt.hpp>
 
 #include "bench/common/clock.hpp"
@@ -293,10 +292,10 @@ int run(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app("mixed precision against double precision", "bench_mixed");
+    CommandLine app("mixed precision against double precision", "bench_mixed");
     Options options;
-    app.add_option("--n", options.n, "orders")->delimiter(',')->check(CLI::Range(1, 1 << 20));
-    app.add_option("--nrhs", options.nrhs, "right-hand sides")->check(CLI::Range(1, 1 << 16));
+    app.add_option("--n", options.n, "orders").list().range(1, 1 << 20);
+    app.add_option("--nrhs", options.nrhs, "right-hand sides").range(1, 1 << 16);
     app.add_option("--method", options.method, "lu or cholesky");
     app.add_option("--matrix", options.matrix, "a generator (default: random, or spd)");
     app.add_option("--condition", options.condition, "a matrix of this condition number in place of a generator's");
@@ -308,8 +307,8 @@ int main(int argc, char** argv) {
     app.add_option("--gpus", options.gpus, "GPUs");
     app.add_option("--emulated-gpus", options.emulated, "emulated GPUs");
     app.add_option("--cpus", options.workers, "workers");
-    app.add_option("--repeat", options.repeat, "rounds that count")->check(CLI::Range(1, 1000));
+    app.add_option("--repeat", options.repeat, "rounds that count").range(1, 1000);
     app.add_flag("!--no-vendor", options.vendor, "leave cuSOLVER out");
     app.add_option("--json", options.json, "append a record a size to this file; - for standard output");
-    return run_program(app, argc, argv, [&] { return run(options); });
+    return app.run_program(argc, argv, [&] { return run(options); });
 }

@@ -12,7 +12,6 @@
 
 #include <fmt/format.h>
 #include <lapacke.h>
-#include <CLI/CLI.hpp>
 
 #include "base/host_memory.hpp"
 #include "base/topology.hpp"
@@ -248,45 +247,45 @@ void run(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app(
+    CommandLine app(
         "Compares the gang panel with OpenBLAS's getrf and getf2, or GPU panels with cuSOLVER's getrf, in turn",
         "bench_panel");
     Options options;
     std::string core;
-    const CLI::Range sizes(Index{1}, Index{10'000'000});
-    app.add_option("--mode", options.mode, "cpu or gpu")->check(CLI::IsMember({"cpu", "gpu"}));
-    app.add_option("--heights", options.heights, "rows of the panel")->delimiter(',')->check(sizes);
+    constexpr Index largest = Index{10'000'000};
+    app.add_option("--mode", options.mode, "cpu or gpu").one_of({"cpu", "gpu"});
+    app.add_option("--heights", options.heights, "rows of the panel").list().range(Index{1}, largest);
     app.add_option("--nb", options.widths, "columns of the panel (default: 192,256; on a GPU 256)")
-        ->delimiter(',')
-        ->check(sizes);
+        .list()
+        .range(Index{1}, largest);
     app.add_option("--threads", options.threads, "threads of both sides (default: 1, 2, 4, ... 64 or all cores)")
-        ->delimiter(',')
-        ->check(CLI::Range(1, 1024));
-    app.add_option("--precision", options.precision, "s or d")->check(CLI::IsMember({"s", "d"}));
-    app.add_option("--repeat", options.repeat, "rounds that count")->check(CLI::Range(1, 1000));
+        .list()
+        .range(1, 1024);
+    app.add_option("--precision", options.precision, "s or d").one_of({"s", "d"});
+    app.add_option("--repeat", options.repeat, "rounds that count").range(1, 1000);
     app.add_flag("!--no-getf2", options.unblocked, "skip getf2, which takes the longest");
     app.add_flag("!--no-vendor", options.vendor, "ours only");
     app.add_flag("--phases", options.phases, "also print the time of ours by phase in ms, averaged over the members");
     app.add_option("--vendor-coretype", core, "processor type whose kernels OpenBLAS uses; auto: its own choice");
     app.add_option("--json", options.json, "append a record a line to this file; - for standard output");
     app.add_option("--designs", options.designs, "designs of the GPU panel")
-        ->delimiter(',')
-        ->check(CLI::IsMember({"cluster", "grid", "fused", "fused-greedy", "steps"}));
+        .list()
+        .one_of({"cluster", "grid", "fused", "fused-greedy", "steps"});
     app.add_option("--blocks", options.blocks,
                    "thread blocks of cluster (the next of 4, 8, 16) and grid; 0: the default for the height")
-        ->delimiter(',')
-        ->check(CLI::Range(0, 1024));
+        .list()
+        .range(0, 1024);
     app.add_option("--leaf", options.leaf_width, "columns that a GPU panel factors on chip; 0: the design's default")
-        ->check(CLI::Range(0, 1024));
+        .range(0, 1024);
     app.add_option(
            "--tallest-leaf", options.tallest_leaf,
            "rows of the tallest leaf of the design fused, above which it goes by steps; 0: as many as registers hold")
-        ->check(CLI::NonNegativeNumber);
+        .non_negative();
     app.add_flag("--during-update", options.beside_update,
                  "measure also while gemms (K = 512) run on a low-priority stream, and the rate of these");
     app.add_option("--log", options.log,
                    "GPU, double: run each design once more and write a trace of the thread blocks' work to this file");
-    return run_program(app, argc, argv, [&] {
+    return app.run_program(argc, argv, [&] {
         if (options.mode == "gpu") return bench_panel_gpu(options), 0;
         if (options.threads.empty()) options.threads = usual_threads();
         if (options.widths.empty()) options.widths = {192, 256};

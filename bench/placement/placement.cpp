@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <CLI/CLI.hpp>
 
 #include "basalt/policy.hpp"
 #include "bench/common/clock.hpp"
@@ -170,21 +169,20 @@ int run(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app("Tasks with kernels for cores and GPUs, placed by a policy and by hand", "bench_placement");
+    CommandLine app("Tasks with kernels for cores and GPUs, placed by a policy and by hand", "bench_placement");
     Options options;
     app.add_option("--policy", options.policies,
                    fmt::format("policies to measure: {}", fmt::join(basalt::policy_names(), ", ")))
-        ->delimiter(',')
-        ->check(CLI::IsMember(basalt::policy_names()));
-    app.add_option("--tiles", options.tiles, "tiles of the factorization, along one side")->check(CLI::Range(1, 40));
-    app.add_option("--workers", options.workers, "threads for kernels on cores")->check(CLI::Range(1, 64));
+        .list()
+        .one_of(basalt::policy_names());
+    app.add_option("--tiles", options.tiles, "tiles of the factorization, along one side").range(1, 40);
+    app.add_option("--workers", options.workers, "threads for kernels on cores").range(1, 64);
     app.add_option("--slowness", options.slowness, "of each emulated GPU: how many times as long its kernels take")
-        ->delimiter(',');
-    app.add_option("--tile-kib", options.tile_kib, "size of a tile in KiB")->check(CLI::Range(1, 65536));
-    app.add_option("--link", options.link_mb_a_second, "MB that a GPU's link copies in a second")
-        ->check(CLI::Range(1.0, 1e6));
-    app.add_option("--warm-up", options.warm_up, "runs in which a policy learns")->check(CLI::Range(0, 100));
-    app.add_option("--repeat", options.repeat, "runs; the table shows their median")->check(CLI::Range(1, 1000));
+        .list();
+    app.add_option("--tile-kib", options.tile_kib, "size of a tile in KiB").range(1, 65536);
+    app.add_option("--link", options.link_mb_a_second, "MB that a GPU's link copies in a second").range(1.0, 1e6);
+    app.add_option("--warm-up", options.warm_up, "runs in which a policy learns").range(0, 100);
+    app.add_option("--repeat", options.repeat, "runs; the table shows their median").range(1, 1000);
     app.add_option("--json", options.json, "append a record a line to this file; - for standard output");
-    return run_program(app, argc, argv, [&] { return run(options); });
+    return app.run_program(argc, argv, [&] { return run(options); });
 }

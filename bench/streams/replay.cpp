@@ -8,7 +8,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include "basalt/array.hpp"
 #include "basalt/recording.hpp"
@@ -120,12 +119,12 @@ int run(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app("A recorded graph of small kernels on one GPU", "bench_gpu_replay");
+    CommandLine app("A recorded graph of small kernels on one GPU", "bench_gpu_replay");
     Options options;
-    app.add_option("--kernels", options.kernels, "kernels of the graph, a chain")->check(CLI::Range(1, 100'000));
-    app.add_option("--runs", options.runs, "runs of the graph that are timed together")->check(CLI::Range(1, 10'000));
-    app.add_option("--repeat", options.repeat, "rounds; the table shows their median")->check(CLI::Range(1, 10'000));
+    app.add_option("--kernels", options.kernels, "kernels of the graph, a chain").range(1, 100'000);
+    app.add_option("--runs", options.runs, "runs of the graph that are timed together").range(1, 10'000);
+    app.add_option("--repeat", options.repeat, "rounds; the table shows their median").range(1, 10'000);
     app.add_flag("--emulated", options.emulated, "an emulated GPU, without the graph made by hand");
     app.add_option("--json", options.json, "append a record a line to this file; - for standard output");
-    return run_program(app, argc, argv, [&] { return run(options); });
+    return app.run_program(argc, argv, [&] { return run(options); });
 }

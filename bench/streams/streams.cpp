@@ -9,7 +9,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include "basalt/array.hpp"
 #include "basalt/runtime.hpp"
@@ -121,16 +120,15 @@ int run(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app("Independent tasks of one GPU, together and one alone", "bench_streams");
+    CommandLine app("Independent tasks of one GPU, together and one alone", "bench_streams");
     Options options;
-    app.add_option("--tasks", options.tasks, "independent tasks of one graph")->check(CLI::Range(1, 1000));
-    app.add_option("--task-us", options.task_us, "microseconds that each task's kernel takes")
-        ->check(CLI::Range(0.0, 1e6));
+    app.add_option("--tasks", options.tasks, "independent tasks of one graph").range(1, 1000);
+    app.add_option("--task-us", options.task_us, "microseconds that each task's kernel takes").range(0.0, 1e6);
     app.add_option("--streams", options.streams, "Config::gpu_streams, one line of the table each")
-        ->delimiter(',')
-        ->check(CLI::Range(1, Config::most_gpu_streams));
-    app.add_option("--repeat", options.repeat, "rounds; the table shows their median")->check(CLI::Range(1, 100'000));
+        .list()
+        .range(1, Config::most_gpu_streams);
+    app.add_option("--repeat", options.repeat, "rounds; the table shows their median").range(1, 100'000);
     app.add_flag("--emulated", options.emulated, "an emulated GPU, whose kernels sleep");
     app.add_option("--json", options.json, "append a record a line to this file; - for standard output");
-    return run_program(app, argc, argv, [&] { return run(options); });
+    return app.run_program(argc, argv, [&] { return run(options); });
 }

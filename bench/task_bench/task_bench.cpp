@@ -6,7 +6,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include "base/topology.hpp"
 #include "bench/common/command_line.hpp"
@@ -169,33 +168,33 @@ int check(const Options& options) {
     return passed ? 0 : 1;
 }
 
-void add_options(CLI::App& app, Options& options) {
+void add_options(const Command& app, Options& options) {
     app.add_option("--pattern", options.patterns, "which tasks of the step before a task reads")
-        ->delimiter(',')
-        ->check(CLI::IsMember(pattern_names()));
+        .list()
+        .one_of(pattern_names());
     app.add_option("--system", options.systems,
                    "who runs the tasks; basalt_readwrite: outputs are read and written, "
                    "which excludes renaming; serial: one thread, no tasks")
-        ->delimiter(',')
-        ->check(CLI::IsMember(grid_system_names()));
-    app.add_option("--width", options.widths, "tasks a step")->delimiter(',')->check(CLI::Range(1, 64));
-    app.add_option("--steps", options.steps, "steps; each reads the outputs of the previous step")
-        ->check(CLI::Range(2, 10'000));
-    app.add_option("--iterations", options.iterations, "of each task's kernel; without: a sweep that finds the METG")
-        ->delimiter(',')
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000'000}));
-    app.add_option("--workers", options.workers, "threads that run tasks")->check(CLI::Range(1, 1024));
-    app.add_option("--repeat", options.repeat, "rounds; figures are their medians")->check(CLI::Range(1, 1000));
+        .list()
+        .one_of(grid_system_names());
+    app.add_option("--width", options.widths, "tasks a step").list().range(1, 64);
+    app.add_option("--steps", options.steps, "steps; each reads the outputs of the previous step").range(2, 10'000);
+    const CommandOption iterations = app.add_option("--iterations", options.iterations,
+                                                    "of each task's kernel; without: a sweep that finds the METG")
+                                         .list()
+                                         .range(std::int64_t{1}, std::int64_t{100'000'000});
+    app.add_option("--workers", options.workers, "threads that run tasks").range(1, 1024);
+    app.add_option("--repeat", options.repeat, "rounds; figures are their medians").range(1, 1000);
     app.add_flag("--check", options.check, "measures nothing: every system runs every pattern once, with uneven tasks")
-        ->excludes("--iterations");
+        .excludes(iterations);
     app.add_option("--json", options.json, "append a record a line to this file; - for standard output");
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app("Task Bench: the smallest tasks with which half of the best rate is reached", "bench_task_bench");
+    CommandLine app("Task Bench: the smallest tasks with which half of the best rate is reached", "bench_task_bench");
     Options options;
     add_options(app, options);
-    return run_program(app, argc, argv, [&] { return options.check ? check(options) : compare(options); });
+    return app.run_program(argc, argv, [&] { return options.check ? check(options) : compare(options); });
 }

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <basalt/basalt.hpp>
 
 #include "bench/common/clock.hpp"
@@ -102,15 +101,13 @@ int run(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app("The cost of submitting hybrid LU's task graph, on emulated GPUs", "bench_submission");
+    CommandLine app("The cost of submitting hybrid LU's task graph, on emulated GPUs", "bench_submission");
     Options options;
-    app.add_option("--n", options.n, "order of the matrix")->check(CLI::Range(Index{scale}, Index{1} << 24));
-    app.add_option("--nb", options.nb, "panel width, a multiple of 64")
-        ->check(CLI::Range(Index{scale}, Index{1} << 16));
-    app.add_option("--tile", options.tile, "tile width, a multiple of 64")
-        ->check(CLI::Range(Index{scale}, Index{1} << 16));
-    app.add_option("--gpus", options.gpus, "emulated GPUs")->check(CLI::Range(1, 8));
-    app.add_option("--repeat", options.repeat, "rounds that count")->check(CLI::Range(1, 1000));
+    app.add_option("--n", options.n, "order of the matrix").range(Index{scale}, Index{1} << 24);
+    app.add_option("--nb", options.nb, "panel width, a multiple of 64").range(Index{scale}, Index{1} << 16);
+    app.add_option("--tile", options.tile, "tile width, a multiple of 64").range(Index{scale}, Index{1} << 16);
+    app.add_option("--gpus", options.gpus, "emulated GPUs").range(1, 8);
+    app.add_option("--repeat", options.repeat, "rounds that count").range(1, 1000);
     app.add_option("--json", options.json, "append a record to this file; - for standard output");
-    return run_program(app, argc, argv, [&] { return run(options); });
+    return app.run_program(argc, argv, [&] { return run(options); });
 }

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include "bench/common/clock.hpp"
 #include "bench/common/command_line.hpp"
@@ -254,28 +253,26 @@ void compare_updates(const Options& options, Report& report) {
     }
 }
 
-void add_options(CLI::App& app, Options& options) {
-    const CLI::Range any_count(std::int64_t{1}, std::int64_t{10'000'000});
+void add_options(const Command& app, Options& options) {
+    constexpr std::int64_t least = 1, most = 10'000'000;
     app.add_option("--case", options.cases,
                    "what to run: independent, chain, cholesky, wavefront; of basalt: accesses, sharing, scaling")
-        ->delimiter(',')
-        ->check(CLI::IsMember(all_cases));
+        .list()
+        .one_of(all_cases);
     app.add_option("--system", options.systems,
                    "who runs it: basalt, replay (a recording), replay-other (on other data each time), openmp, onetbb, "
                    "bare (loop, "
                    "hash table)")
-        ->delimiter(',')
-        ->check(CLI::IsMember(all_systems));
-    app.add_option("--workers", options.workers, "threads that insert or run tasks")
-        ->delimiter(',')
-        ->check(CLI::Range(1, 1024));
-    app.add_option("--repeat", options.repeat, "rounds; the table shows their median")->check(CLI::Range(1, 1000));
+        .list()
+        .one_of(all_systems);
+    app.add_option("--workers", options.workers, "threads that insert or run tasks").list().range(1, 1024);
+    app.add_option("--repeat", options.repeat, "rounds; the table shows their median").range(1, 1000);
     app.add_option("--tasks", options.tasks, "tasks of independent, chain, wavefront, accesses and sharing")
-        ->check(any_count);
-    app.add_option("--tiles", options.tiles, "tiles a side in cholesky")->check(CLI::Range(1, 390));
-    app.add_option("--largest", options.largest, "most tasks in scaling")->check(any_count);
+        .range(least, most);
+    app.add_option("--tiles", options.tiles, "tiles a side in cholesky").range(1, 390);
+    app.add_option("--largest", options.largest, "most tasks in scaling").range(least, most);
     app.add_option("--json", options.json, "append a record a line to this file; - for standard output");
-    app.add_flag("--print-memory", options.print_memory)->group("");  // one case, a process: see own_peak_mb()
+    app.add_flag("--print-memory", options.print_memory).hidden();  // one case, a process: see own_peak_mb()
 }
 
 int run(const Options& options) {
@@ -299,8 +296,8 @@ int run(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app("The cost of a task: ours, OpenMP, oneTBB and a bare loop", "bench_tasks");
+    CommandLine app("The cost of a task: ours, OpenMP, oneTBB and a bare loop", "bench_tasks");
     Options options;
     add_options(app, options);
-    return run_program(app, argc, argv, [&] { return run(options); });
+    return app.run_program(argc, argv, [&] { return run(options); });
 }

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include <ucontext.h>
+#include "tests/common/fiber.hpp"
 
 namespace basalt_tests {
 
@@ -106,7 +106,7 @@ class EmulatedBlock {
     void run(const std::function<void(const Thread&)>& body) {
         body_ = &body;
         fibers_.clear();
-        for (int i = 0; i < warps_ * lanes; ++i) fibers_.push_back(std::make_unique<Fiber>(*this, i));
+        for (int i = 0; i < warps_ * lanes; ++i) fibers_.push_back(std::make_unique<ThreadFiber>(*this, i));
         while (fibers_.front()->call.kind != Call::done) {
             for (int i = 0; i < warps_; ++i) run_warp(backwards_ ? warps_ - 1 - i : i);
             for (int w = 1; w < warps_; ++w) agree(fiber(0, 0), fiber(w, 0));
@@ -116,7 +116,6 @@ class EmulatedBlock {
 
   private:
     static constexpr int lanes = 32;
-    static constexpr std::size_t stack_size = std::size_t{1} << 16;
 
     struct Call {
         enum Kind { start, sync, sync_warp, from_lane, mma, done } kind = start;
@@ -124,43 +123,38 @@ class EmulatedBlock {
         int source = 0;
     };
 
-    struct Fiber {
-        Fiber(EmulatedBlock& block, int index)
-            : owner(block), thread(block, index / lanes, index % lanes), stack(std::make_unique<char[]>(stack_size)) {
-            getcontext(&context);
-            context.uc_stack.ss_sp = stack.get();
-            context.uc_stack.ss_size = stack_size;
-            context.uc_link = &block.scheduler_;
-            makecontext(&context, &EmulatedBlock::enter, 0);
+    struct ThreadFiber {
+        ThreadFiber(EmulatedBlock& block, int index) : owner(block), thread(block, index / lanes, index % lanes) {
+            fiber.prepare(&EmulatedBlock::enter);
         }
         EmulatedBlock& owner;
         Thread thread;
-        std::unique_ptr<char[]> stack;
-        ucontext_t context{};
+        Fiber fiber;
         Call call;
     };
 
-    static inline Fiber* current_ = nullptr;
+    static inline ThreadFiber* current_ = nullptr;
 
     static void enter() {
-        Fiber& self = *current_;
+        ThreadFiber& self = *current_;
         try {
             (*self.owner.body_)(self.thread);
         } catch (...) {
             self.owner.failure_ = std::current_exception();
         }
         self.call = {Call::done};
+        self.owner.scheduler_.resume_from(self.fiber);
     }
 
-    Fiber& fiber(int warp, int lane) { return *fibers_[static_cast<std::size_t>(warp * lanes + lane)]; }
+    ThreadFiber& fiber(int warp, int lane) { return *fibers_[static_cast<std::size_t>(warp * lanes + lane)]; }
 
     void wait(const Thread& thread, Call call) {
-        Fiber& self = fiber(thread.warp, thread.lane);
+        ThreadFiber& self = fiber(thread.warp, thread.lane);
         self.call = call;
-        swapcontext(&self.context, &scheduler_);
+        scheduler_.resume_from(self.fiber);
     }
 
-    static void agree(const Fiber& a, const Fiber& b) {
+    static void agree(const ThreadFiber& a, const ThreadFiber& b) {
         if (a.call.kind != b.call.kind) throw std::logic_error("threads of a block wait for different things");
     }
 
@@ -170,7 +164,7 @@ class EmulatedBlock {
         while (true) {
             for (int lane = 0; lane < lanes; ++lane) {
                 current_ = &fiber(warp, lane);
-                swapcontext(&scheduler_, &current_->context);
+                current_->fiber.resume_from(scheduler_);
                 if (failure_) std::rethrow_exception(failure_);
             }
             for (int lane = 1; lane < lanes; ++lane) agree(fiber(warp, 0), fiber(warp, lane));
@@ -218,11 +212,11 @@ class EmulatedBlock {
     int warps_;
     bool backwards_;
     const std::function<void(const Thread&)>* body_ = nullptr;
-    std::vector<std::unique_ptr<Fiber>> fibers_;
+    std::vector<std::unique_ptr<ThreadFiber>> fibers_;
     std::vector<std::function<void()>> copies_;  ///< on their way
     bool copies_awaited_ = false;
     std::exception_ptr failure_;
-    ucontext_t scheduler_{};
+    Fiber scheduler_;
 };
 
 }  // namespace basalt_tests

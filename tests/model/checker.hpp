@@ -12,11 +12,12 @@
 #include <string_view>
 #include <vector>
 
-#include "tests/model/fiber.hpp"
+#include "tests/common/fiber.hpp"
 
 /// A model checker for lock-free code: see docs/decisions/0027-model-checking.md for what it covers.
 namespace basalt_model {
 
+using basalt_tests::Fiber;
 using std::memory_order;
 
 constexpr int most_threads = 7;  ///< besides the one that constructs the model and looks at the end

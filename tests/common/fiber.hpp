@@ -6,14 +6,19 @@
 #include <memory>
 
 #include <cxxabi.h>
-#if !defined(__x86_64__)
+
+// swapcontext() sets the mask of signals by a system call, which takes longer than the switch itself. Sanitizers know
+// it, and do not know the switch below.
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define BASALT_TESTS_OWN_SWITCH
+#else
 #include <ucontext.h>
 #endif
 
-namespace basalt_model {
+namespace basalt_tests {
 
-/// A stack with a suspended computation. Exceptions may be in flight on several at once: what the C++ runtime knows of
-/// them belongs to a fiber, not to the system's thread.
+/// A stack with a suspended computation, which stays where it is in memory. Exceptions may be in flight on several at
+/// once: what the C++ runtime knows of them belongs to a fiber, not to the system's thread.
 class Fiber {
   public:
     using Entry = void (*)();
@@ -32,20 +37,20 @@ class Fiber {
 
     std::unique_ptr<std::byte[]> stack_;
     ExceptionState exceptions_;
-#if defined(__x86_64__)
+#if defined(BASALT_TESTS_OWN_SWITCH)
     void* sp_ = nullptr;
 #else
     ucontext_t context_{};
 #endif
 };
 
-#if defined(__x86_64__)
-extern "C" void basalt_model_switch(void** save, void* load);
+#if defined(BASALT_TESTS_OWN_SWITCH)
+extern "C" void basalt_tests_switch(void** save, void* load);
 // the callee-saved registers of the System V ABI; the rest is the caller's business
 asm(R"(
 .text
-.type basalt_model_switch,@function
-basalt_model_switch:
+.type basalt_tests_switch,@function
+basalt_tests_switch:
     pushq %rbp
     pushq %rbx
     pushq %r12
@@ -61,14 +66,14 @@ basalt_model_switch:
     popq %rbx
     popq %rbp
     ret
-.size basalt_model_switch,.-basalt_model_switch
+.size basalt_tests_switch,.-basalt_tests_switch
 )");
 #endif
 
 inline void Fiber::prepare(Entry entry) {
-    if (!stack_) stack_ = std::make_unique<std::byte[]>(stack_bytes);
+    if (!stack_) stack_ = std::make_unique_for_overwrite<std::byte[]>(stack_bytes);
     exceptions_ = {};
-#if defined(__x86_64__)
+#if defined(BASALT_TESTS_OWN_SWITCH)
     const std::uintptr_t top = (reinterpret_cast<std::uintptr_t>(stack_.get()) + stack_bytes) & ~std::uintptr_t{15};
     auto* words = reinterpret_cast<void**>(top);
     words[-1] = nullptr;
@@ -88,11 +93,11 @@ inline void Fiber::resume_from(Fiber& from) {
     auto* globals = reinterpret_cast<ExceptionState*>(abi::__cxa_get_globals());
     from.exceptions_ = *globals;
     *globals = exceptions_;
-#if defined(__x86_64__)
-    basalt_model_switch(&from.sp_, sp_);
+#if defined(BASALT_TESTS_OWN_SWITCH)
+    basalt_tests_switch(&from.sp_, sp_);
 #else
     swapcontext(&from.context_, &context_);
 #endif
 }
 
-}  // namespace basalt_model
+}  // namespace basalt_tests
