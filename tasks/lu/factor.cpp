@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "tasks/choices/mode_choice.hpp"
-#include "tasks/lu/factor.hpp"
 #include "tasks/lu/on_cores.hpp"
 #include "tasks/lu/on_gpus.hpp"
 #include "tasks/lu/options.hpp"
@@ -33,7 +32,7 @@ void check_precision(const LuOptions& options) {
 }  // namespace
 
 template <class T>
-LuFactors<T> detail::lu_factor_above(Runtime& runtime, Matrix<T>& a, const LuOptions& options, T least_pivot) {
+LuFactors<T> lu_factor(Runtime& runtime, Matrix<T>& a, const LuOptions& options) {
     if (&a.runtime() != &runtime) throw UsageError("lu_factor: the matrix belongs to another runtime");
     check_precision<T>(options);
     LuOptions decided = options;
@@ -42,18 +41,12 @@ LuFactors<T> detail::lu_factor_above(Runtime& runtime, Matrix<T>& a, const LuOpt
     auto state = std::make_shared<LuState<T>>(runtime, a.share_storage(), choices.mode, choices.widths, choices.depth,
                                               choices.panel_threads);
     state->left_interchanges = choices.left_interchanges;
-    state->least_pivot = least_pivot;
     if (choices.mode == LuMode::cpu) {
         submit_lu_on_cores(*state, choices);
     } else {
         submit_lu_on_gpus(*state, choices);
     }
     return LuFactors<T>(std::move(state));
-}
-
-template <class T>
-LuFactors<T> lu_factor(Runtime& runtime, Matrix<T>& a, const LuOptions& options) {
-    return detail::lu_factor_above(runtime, a, options, T{0});
 }
 
 namespace {
@@ -120,7 +113,6 @@ PanelPlaces LuFactors<T>::panel_places() const {
 
 template class LuFactors<float>;
 template class LuFactors<double>;
-template LuFactors<float> detail::lu_factor_above(Runtime&, Matrix<float>&, const LuOptions&, float);
 template LuFactors<float> lu_factor(Runtime&, Matrix<float>&, const LuOptions&);
 template LuFactors<double> lu_factor(Runtime&, Matrix<double>&, const LuOptions&);
 

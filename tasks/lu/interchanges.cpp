@@ -29,7 +29,6 @@ void submit_interchange_left(LuState<T>& state, int k, int later) {
         state.runtime.submit({.name = "interchange", .priority = -k, .tile = {k}, .place = Place::cpu()},
                              read(state.pivots.rows(panel.end(), state.pivots.size())), readwrite(columns),
                              [s = &state, k, later](View<const Index>, View<T> a) {
-                                 if (s->gave_up()) return;
                                  std::vector<T> row(static_cast<std::size_t>(a.cols()));
                                  left_permutation(*s, k, later).apply(a, row.data());
                              });

@@ -2,7 +2,6 @@
 #include "tasks/lu/on_cores.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "kernels/cpu/panel/panel.hpp"
 #include "kernels/cpu/products/gemm.hpp"
@@ -31,15 +30,6 @@ void for_each_trailing(const TileGrid& grid, const Panel& panel, const F& visit)
     }
 }
 
-/// The number of the first pivot of a factored panel with a smaller magnitude, counted from 1; 0 if there is none.
-template <class T>
-Index first_pivot_below(T least, View<const T> panel) {
-    for (Index j = 0; j < std::min(panel.rows(), panel.cols()); ++j) {
-        if (std::abs(panel(j, j)) < least) return j + 1;
-    }
-    return 0;
-}
-
 /// The work of a block of panels on columns to its right: the kernels of the tasks.
 template <class T>
 class BlockUpdate {
@@ -49,7 +39,6 @@ class BlockUpdate {
 
     /// Applies all interchanges, then solves for the rows of U, panel by panel. Leaves U packed too.
     void swap_and_solve() const {
-        if (s_->gave_up()) return;
         const Index m = s_->grid().rows();
         for (int k = block_.first; k < block_.last; ++k) {
             const Panel& p = s_->panel(k);
@@ -64,7 +53,6 @@ class BlockUpdate {
 
     /// Rows begin .. end - 1 below the block.
     void update(Index begin, Index end) const {
-        if (s_->gave_up()) return;
         for (int k = block_.first; k < block_.last; ++k) subtract(s_->panel(k), begin, end);
     }
 
@@ -145,13 +133,9 @@ class LuSubmission {
                     .tile = {k, k}},
                    readwrite(s_.region(panel, panel.first, m)), write(s_.pivots_of(panel)),
                    [s = &s_, k](const Team& member, View<T> a, View<Index> pivots) {
-                       if (s->gave_up()) return;
                        Team team = member;
                        const Index info = panel_factor(team, a, pivots.data(), s->workspace);
-                       if (team.rank() != 0) return;
-                       const Index small = info > 0 ? 0 : first_pivot_below<T>(s->least_pivot, a);
-                       if (small > 0) s->give_up();
-                       s->panel_info[static_cast<std::size_t>(k)] = info + small;
+                       if (team.rank() == 0) s->panel_info[static_cast<std::size_t>(k)] = info;
                    });
     }
 
@@ -160,9 +144,7 @@ class LuSubmission {
         const Panel& by = s_.panel(k);
         rt_.submit({.name = "interchange", .priority = priority_.needed_next(k), .tile = {left, k}},
                    read(s_.pivots_of(by)), readwrite(s_.region(s_.panel(left), by.first, s_.grid().rows())),
-                   [s = &s_](View<const Index> pivots, View<T> l) {
-                       if (!s->gave_up()) swap_rows(l, pivots.data(), pivots.rows());
-                   });
+                   [](View<const Index> pivots, View<T> l) { swap_rows(l, pivots.data(), pivots.rows()); });
     }
 
     /// A(i, j) -= L(i, k) U(k, j) for the panels k of the block, with U(k, j) = L(k, k)^-1 P A(k, j).

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -50,7 +49,6 @@ struct LuState {
     std::vector<Index> pivot_numbers;  ///< counted from 0, from the panel's first row
     std::vector<Index> panel_info;
     bool left_interchanges = true;  ///< whether L is in LAPACK's arrangement
-    T least_pivot = 0;              ///< see lu_factor_above()
     bool adopted = false;           ///< the factors are another library's, and panel_info is not known
     Index panels_on_gpus = 0;       ///< panels that GPUs factor
     PooledBuffer packed_slab;       ///< for each tile column, room for the packed rows of U of a block
@@ -61,12 +59,6 @@ struct LuState {
     LuInverses<T> inverses;                  ///< see lu_prepare_solves()
     std::shared_ptr<GpuLuState<T>> on_gpus;  ///< last: its tasks use what is above
 
-    /// Mode cpu: whether a pivot was smaller than least_pivot. Panels come one after the other, and each sets this at
-    /// most at its end. So all members of a gang find the same, and tasks that depend on a panel that gave up, or was
-    /// left out, find it set. Relaxed: other tasks may compute with data that are not needed any more.
-    bool gave_up() const { return gave_up_.load(std::memory_order_relaxed); }
-    void give_up() { gave_up_.store(true, std::memory_order_relaxed); }
-
     T* packed_block(Index tile_column) const;
     /// The interchanges of all panels, composed when a task asks for the first time. For tasks that read `pivots`;
     /// several may ask at the same time.
@@ -76,7 +68,6 @@ struct LuState {
 
   private:
     Index packed_size_ = 0;
-    std::atomic<bool> gave_up_{false};
     std::once_flag permutation_made_;
     RowPermutation permutation_;
 };

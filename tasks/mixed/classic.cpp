@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "tasks/mixed/system.hpp"
 #include "tiles/norms.hpp"
@@ -24,6 +25,19 @@ double largest_ratio(const Vectors& above, const Vectors& below) {
 double corrections_left(double excess, double rate) {
     if (!(rate < 1)) return std::numeric_limits<double>::infinity();
     return rate > 0 ? std::max(0.0, std::log(excess) / -std::log(rate)) : 1;
+}
+
+/// For factors in single precision without any correct digit. They seldom help GMRES: only where few singular values
+/// are much smaller than the others, as those of large random matrices are. Then few steps do. These are tried where
+/// they take little time compared with the factorization.
+MixedOutcome refine_without_digits(MixedSystem& system, const Vectors& first, int& made) {
+    constexpr Index least_order = 16384;
+    constexpr int few_steps = 8;
+    if (system.b.n() < least_order) return MixedOutcome::stagnation;
+    const int limit = std::exchange(system.limit, std::min(system.limit, few_steps));
+    const MixedOutcome outcome = refine_by_gmres(system, &first, made);
+    system.limit = limit;
+    return outcome == MixedOutcome::iteration_limit ? MixedOutcome::stagnation : outcome;
 }
 
 }  // namespace
@@ -57,8 +71,6 @@ double MixedSystem::backward_error() const {
 
 MixedOutcome refine(MixedSystem& system, Refinement wanted, Refinement& used, int& made) {
     constexpr double quick = 5;  // corrections: with more of them GMRES takes fewer steps
-    // from this order on, the steps of GMRES until it is judged take little time compared with the factorization
-    constexpr Index steps_are_cheap = 16384;
     used = wanted == Refinement::gmres ? Refinement::gmres : Refinement::classic;
     Vectors correction(system.b.n(), system.b.k());
     double rate = 0;
@@ -74,10 +86,12 @@ MixedOutcome refine(MixedSystem& system, Refinement wanted, Refinement& used, in
         rate = largest_ratio(correction, made == 0 ? system.x : before);
         const double left = corrections_left(excess, rate);
         if (!std::isfinite(rate)) return MixedOutcome::breakdown;
-        // Factors in single precision without any correct digit seldom help GMRES: only where few singular values are
-        // much smaller than the others, as those of large random matrices are.
-        const bool hopeless = made == 0 && rate >= 1 && !system.coarse && system.b.n() < steps_are_cheap;
-        if (wanted == Refinement::automatic && hopeless) return MixedOutcome::stagnation;
+        const bool no_digit = made == 0 && rate >= 1 && !system.coarse;
+        if (wanted == Refinement::automatic && no_digit) {
+            const MixedOutcome outcome = refine_without_digits(system, correction, made);
+            if (made > 0) used = Refinement::gmres;
+            return outcome;
+        }
         if (wanted == Refinement::automatic && left > quick) {
             used = Refinement::gmres;
             return refine_by_gmres(system, &correction, made);

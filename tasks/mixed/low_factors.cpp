@@ -4,7 +4,6 @@
 #include <cmath>
 #include <vector>
 
-#include "tasks/lu/factor.hpp"
 #include "tasks/mixed/scaling.hpp"
 
 namespace basalt::detail {
@@ -24,10 +23,7 @@ LowFactors::LowFactors(Runtime& runtime, LoweredMatrix& lowered, const MixedOpti
         lu.mode = mode;
         lu.products = products;
         lu.left_interchanges = true;
-        // A pivot below the unit roundoff of the largest element is nothing but rounding: corrections would not
-        // become smaller.
-        constexpr double roundoff = 0x1p-24;
-        lu_ = lu_factor_above(runtime, lowered.matrix(), lu, static_cast<float>(roundoff * lowered.largest()));
+        lu_ = lu_factor(runtime, lowered.matrix(), lu);
         lu_prepare_solves(runtime, lu_);
     }
 }

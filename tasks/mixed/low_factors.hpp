@@ -12,8 +12,7 @@ class LowFactors {
     LowFactors(Runtime& runtime, LoweredMatrix& lowered, const MixedOptions& options, ProductPrecision products,
                FactorMode mode);
 
-    /// Waits for the factorization. Whether it did not break down at a pivot that is zero or, in mode cpu, one that is
-    /// nothing but rounding.
+    /// Waits for the factorization. Whether it found no exact breakdown, such as a pivot that is zero.
     bool are_complete() const;
     /// x = A'^-1 b for the right-hand sides that were factored with A: substitution back alone.
     void solve_augmented(Vectors& x);

@@ -49,8 +49,6 @@ LoweredMatrix::LoweredMatrix(Runtime& runtime, const DoubleColumns& a, const Mix
     if (!in_range || !are_alike(found.row_max) || !are_alike(found.col_max)) {
         equilibrate(found);
         pass(Passes::round, nullptr);
-    } else {
-        largest_element_ = most;
     }
     if (augmented != nullptr) add_right_hand_sides(*augmented);
 }

@@ -34,8 +34,6 @@ class LoweredMatrix {
     /// ||A||_oo
     double norm() const { return norm_; }
     const ScalingFactors& factors() const { return factors_; }
-    /// The largest magnitude of an element of A, scaled, or less.
-    double largest() const { return largest_element_; }
     Matrix<float>& matrix() { return low_; }
     bool is_augmented() const { return low_.cols() > low_.rows(); }
     bool on_gpus() const { return on_gpus_; }
@@ -66,7 +64,6 @@ class LoweredMatrix {
     std::vector<double> augmented_scales_;
     bool finite_ = true;
     double norm_ = 0;
-    double largest_element_ = 1;
 };
 
 }  // namespace basalt::detail

@@ -1,10 +1,8 @@
 // Mixed precision on cores: answers are those of double precision, or say why A was factored in double.
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 
-#include "tasks/lu/factor.hpp"
 #include "tests/common/mentions.hpp"
 #include "tests/tasks/mixed/mixed_cases.hpp"
 
@@ -122,32 +120,6 @@ TEST_CASE("a singular matrix has LAPACK's INFO and keeps its elements", "[mixed]
     CHECK(symmetric.result.info == 41);
     CHECK(symmetric.result.iterations == -3);
     CHECK(symmetric.a.values == indefinite.values);
-}
-
-TEST_CASE("factors are given up at a pivot that is nothing but rounding", "[mixed][sanitize]") {
-    Runtime runtime(two_workers());
-    const Index n = 300, nb = 32;
-    const Dense<double> a = conditioned(n, 1e12, 34), b = random_dense<double>(n, 1, 35);
-    Matrix<float> rounded(runtime, n, n, {nb, nb});
-    Dense<float> in_single(n, n);
-    std::copy(a.values.begin(), a.values.end(), in_single.values.begin());
-    rounded.load(View<const float>::column_major(in_single.values.data(), n, n, n));
-    const LuOptions options{.mode = LuMode::cpu, .panel_width = nb};
-    const LuFactors<float> given_up = detail::lu_factor_above(runtime, rounded, options, 0x1p-24F);
-    const Index info = given_up.info(), panel_end = (info + nb - 1) / nb * nb;
-    runtime.wait();
-    REQUIRE(info > 0);
-    REQUIRE(panel_end < n - nb);
-    const auto diagonal = [&](Index i) { return std::abs(rounded.host_view(i / nb)(i, i % nb)); };
-    CHECK(diagonal(info - 1) < 0x1p-24F);
-    for (Index i = 0; i + 1 < info; ++i) CHECK(diagonal(i) >= 0x1p-24F);
-    for (Index i = panel_end; i < n; ++i) CHECK(given_up.pivots()[static_cast<std::size_t>(i)] == i / nb * nb + 1);
-
-    const MixedAnswer answer = mixed_answer(runtime, a, b, {}, {nb, nb});
-    CHECK(answer.result.outcome == MixedOutcome::breakdown);
-    CHECK(answer.result.iterations == -3);
-    check_answer(answer, a, b);
-    CHECK(answer.a.values == a.values);
 }
 
 TEST_CASE("systems that are not finite fall back and are never called good", "[mixed]") {
