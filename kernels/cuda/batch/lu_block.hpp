@@ -115,17 +115,18 @@ BASALT_DEVICE void apply_panel(const Thread& thread, const LuBlockMemory<T, widt
     }
 }
 
-/// Panel p, whose updates are done. `pivots` is null without pivoting.
+/// Panel p, whose updates are done. `pivots` is null without pivoting. Columns of the padding are not eliminated: rows
+/// of the padding need no threads.
 template <int width, class T, class Thread>
 BASALT_DEVICE void factor_panel(const Thread& thread, const LuBlockMemory<T, width>& memory, int n, int p,
                                 LuBlockRow<T, width>& row, Index* pivots) {
     BASALT_UNROLL
     for (int c = 0; c < width; ++c) {
         const int k = p * width + c;
+        if (k >= n) break;
         if (pivots != nullptr) {
-            const bool padding = row.number >= memory.order || (row.number >= n && k < n);
-            const int chosen = best_of_block(thread, memory, candidate(row.panel[c], row.place, k, padding), k);
-            if (row.number == 0 && k < n) pivots[k] = chosen + 1;
+            const int chosen = best_of_block(thread, memory, candidate(row.panel[c], row.place, k, row.number >= n), k);
+            if (row.number == 0) pivots[k] = chosen + 1;
             row.place = row.place == chosen ? k : row.place == k ? chosen : row.place;
         }
         T* const pivot_row = memory.row + c % 2 * width;
