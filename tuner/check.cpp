@@ -212,7 +212,9 @@ class TypedCheck final : public BatchCheck {
             if (result.info[static_cast<std::size_t>(k)] != expected) return infinite_ratio;
         }
         if (fails(k)) {
-            const std::size_t bytes = problem_.job == BatchJob::factor ? 0 : n * sizeof(T);
+            // least squares leave Q^T B there, or a part of it, as LAPACK's gels does
+            const bool kept = problem_.job != BatchJob::factor && problem_.routine != Routine::qr;
+            const std::size_t bytes = kept ? n * sizeof(T) : 0;
             const std::size_t first = static_cast<std::size_t>(k) * bytes;
             return bytes > 0 && std::memcmp(&result.b[first], &input_.b[first], bytes) != 0 ? infinite_ratio : 0;
         }

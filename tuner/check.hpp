@@ -31,7 +31,7 @@ class BatchCheck {
     const BatchData& input() const { return input_; }
 
     /// The largest backward error of the matrices, relative to n times the rounding error; about 1 for sound kernels.
-    /// Infinite where INFO is wrong, or right-hand sides of the matrix that fails have changed.
+    /// Infinite where INFO is wrong, or right-hand sides of the matrix that fails have changed; QR may change those.
     virtual double worst_ratio(const BatchData& result) const = 0;
 
   protected:

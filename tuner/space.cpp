@@ -5,6 +5,7 @@
 #include <bit>
 #include <set>
 
+#include "kernels/cuda/batch/lu_block.hpp"
 #include "kernels/cuda/batch/panels.hpp"
 
 namespace basalt::tuner {
@@ -150,14 +151,17 @@ std::vector<Candidate> library_cholesky(const Problem& problem) {
 std::vector<Candidate> library_lu(const Problem& problem, const GpuLimits& limits) {
     const int threads = whole(problem.n, lanes);
     if (problem.job == BatchJob::solve) return {{Residence::global, 1, threads, most_block_rows, 1}};
-    if (threads > 256) return {{Residence::global, 8, threads, most_block_rows, 1}};
+    const bool single = problem.precision == Precision::single;
+    const int most_resident = single ? device::most_resident_lu_order<float> : device::most_resident_lu_order<double>;
     std::vector<Candidate> all;
     for (const int width : {8, 16, 32}) {
-        const Candidate own{Residence::shared, width, threads, 256, 1};
-        if (shared_bytes(problem, own) <= limits.shared_a_block) all.push_back(own);
+        const auto [most, blocks] = device::resident_lu_bounds;
+        const Candidate own{Residence::shared, width, threads, most, blocks};
+        if (problem.n <= most_resident && shared_bytes(problem, own) <= limits.shared_a_block) all.push_back(own);
     }
-    if (all.empty()) all.push_back({Residence::global, 16, threads, 256, 1});
-    return all;
+    if (!all.empty()) return all;
+    const auto [most, blocks] = single ? device::lu_bounds<float>(threads) : device::lu_bounds<double>(threads);
+    return {{Residence::global, most == device::widest_lu_bounds.threads ? 8 : 16, threads, most, blocks}};
 }
 
 std::vector<Candidate> library_qr(const Problem& problem) {

@@ -107,8 +107,8 @@ def cholesky_launch(name, parameters, size):
 
 def lu_launch(name, parameters, size):
     if name == "lu_block_factor_kernel":
-        resident, most, width = parameters[0] == "true", int(parameters[1]), int(parameters[2])
-        n = 128 if resident else most
+        resident, most, width = parameters[0] == "true", int(parameters[1]), int(parameters[3])
+        n = (96 if size == 4 else 64) if resident else most
         order = whole(n, width)
         elements = order * width + 2 * width * width + 2 * width + 32 + (order * order if resident else 0)
         again = 0 if resident else n * width * panels(n, width) * (panels(n, width) - 1) / 2 + 2 * n * n

@@ -82,7 +82,7 @@ class BatchView {
     constexpr bool uniform() const { return layout_ != Layout::matrices; }
     bool is_strided() const { return layout_ == Layout::strided; }
     /// Shape and leading dimension of every matrix where uniform(). Its address is matrix 0's or null.
-    const View<T>& shape() const { return first_; }
+    constexpr const View<T>& shape() const { return first_; }
     /// Elements from one matrix to the next in the strided layout; otherwise 0.
     Index stride() const { return stride_; }
     /// Whether the array or list is null. That is allowed where there is no element or no matrix.

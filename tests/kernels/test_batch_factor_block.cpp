@@ -341,6 +341,18 @@ TEMPLATE_TEST_CASE("a block of threads has the LU of a matrix by panels", "[kern
     check_lu_block<false, 16, TestType>(300, 0, LuCall::factor, false);
 }
 
+TEMPLATE_TEST_CASE("a block of as many threads as rows has the LU by panels that the order is no multiple of",
+                   "[kernels]", float, double) {
+    for (const LuCall call : {LuCall::factor, LuCall::unpivoted}) {
+        check_lu_block<true, 24, TestType>(64, 0, call, false);
+        check_lu_block<false, 24, TestType>(64, 0, call, true);
+        check_lu_block<true, 20, TestType>(96, 0, call, true);
+        check_lu_block<false, 13, TestType>(96, 0, call, false);
+    }
+    check_lu_block<true, 24, TestType>(64, 63, LuCall::factor, true);
+    check_lu_block<false, 7, TestType>(32, 32, LuCall::factor, false);
+}
+
 TEMPLATE_TEST_CASE("lanes with a column each have the QR of several small matrices", "[kernels]", float, double) {
     check_qr_small_orders<4, TestType>(1);
     check_qr_small_orders<8, TestType>(5);

@@ -93,12 +93,24 @@ class NvrtcProgram {
     void* program_ = nullptr;
 };
 
+/// NVRTC of newer toolkits, where there is a driver, keeps machine code on disk. It answers from there without what
+/// ptxas writes, and machine code does not tell spills from other uses of local memory.
+constexpr const char* option_without_cache = "--no-cache";
+
 class NvrtcCompiler final : public Compiler {
   public:
+    NvrtcCompiler() {
+        NvrtcProgram program(nvrtc_, "__global__ void nothing() {}\n");
+        // older ones have neither the option nor the cache
+        if (program.compile({option_without_cache}) == 0) own_options_.emplace_back(option_without_cache);
+    }
+
     Compiled compile(const std::string& source, const std::vector<std::string>& options) override {
         NvrtcProgram program(nvrtc_, source);
         Compiled compiled;
-        const int status = program.compile(options);
+        std::vector<std::string> all = options;
+        all.insert(all.end(), own_options_.begin(), own_options_.end());
+        const int status = program.compile(all);
         const std::string log = program.log();
         if (status != 0) {
             compiled.error = "status " + std::to_string(status) + ": " + log.substr(0, log.find('\0'));
@@ -115,6 +127,7 @@ class NvrtcCompiler final : public Compiler {
 
   private:
     const NvrtcFunctions nvrtc_ = load_nvrtc();
+    std::vector<std::string> own_options_;
 };
 
 }  // namespace

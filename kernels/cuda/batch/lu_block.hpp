@@ -46,6 +46,33 @@ struct LuBlockMemory {
 /// Threads of a block for order n.
 inline int lu_block_threads(int n) { return (n + lanes - 1) / lanes * lanes; }
 
+/// The largest order whose finished panels lie in shared memory. Of larger matrices it would hold so few that a
+/// multiprocessor has too few warps; reading finished panels from the second cache takes less time (decision 36).
+template <class T>
+constexpr int most_resident_lu_order = sizeof(T) == 4 ? 96 : 64;
+
+/// What a kernel is compiled for: threads of a block, and blocks that share a multiprocessor at least, which limits
+/// registers.
+struct LuBlockBounds {
+    int threads, blocks;
+};
+/// 168 registers: 2 blocks of 192 threads, 4 of 96.
+constexpr LuBlockBounds narrow_lu_bounds{192, 2};
+/// In float 128 registers: 2 blocks of 256 threads, 4 of 128. In double panels of 16 columns take 232 of them.
+template <class T>
+constexpr LuBlockBounds wide_lu_bounds{256, sizeof(T) == 4 ? 2 : 1};
+/// 128 registers, which hold a panel of 8 columns.
+constexpr LuBlockBounds widest_lu_bounds{512, 1};
+/// Of kernels with finished panels in shared memory, which limits the number of blocks by itself.
+constexpr LuBlockBounds resident_lu_bounds{256, 1};
+
+/// Of the kernel for a number of threads, with finished panels in A's place: that with more blocks at once.
+template <class T>
+constexpr LuBlockBounds lu_bounds(int threads) {
+    if (threads <= 96 || (threads > 128 && threads <= narrow_lu_bounds.threads)) return narrow_lu_bounds;
+    return threads <= wide_lu_bounds<T>.threads ? wide_lu_bounds<T> : widest_lu_bounds;
+}
+
 /// Finished panels.
 template <bool resident, class T>
 struct LuPanels {
@@ -115,17 +142,18 @@ BASALT_DEVICE void apply_panel(const Thread& thread, const LuBlockMemory<T, widt
     }
 }
 
-/// Panel p, whose updates are done. `pivots` is null without pivoting.
+/// Panel p, whose updates are done. `pivots` is null without pivoting. Columns of the padding are not eliminated: rows
+/// of the padding need no threads.
 template <int width, class T, class Thread>
 BASALT_DEVICE void factor_panel(const Thread& thread, const LuBlockMemory<T, width>& memory, int n, int p,
                                 LuBlockRow<T, width>& row, Index* pivots) {
     BASALT_UNROLL
     for (int c = 0; c < width; ++c) {
         const int k = p * width + c;
+        if (k >= n) break;
         if (pivots != nullptr) {
-            const bool padding = row.number >= memory.order || (row.number >= n && k < n);
-            const int chosen = best_of_block(thread, memory, candidate(row.panel[c], row.place, k, padding), k);
-            if (row.number == 0 && k < n) pivots[k] = chosen + 1;
+            const int chosen = best_of_block(thread, memory, candidate(row.panel[c], row.place, k, row.number >= n), k);
+            if (row.number == 0) pivots[k] = chosen + 1;
             row.place = row.place == chosen ? k : row.place == k ? chosen : row.place;
         }
         T* const pivot_row = memory.row + c % 2 * width;

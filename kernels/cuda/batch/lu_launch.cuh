@@ -70,23 +70,29 @@ __global__ void __launch_bounds__(small_threads, 1)
     if (own.a != nullptr && place.first_lane) info[place.number] = failed;
 }
 
-/// Registers for the columns of a panel: a block of 256 threads leaves 255 to each, one of 512 leaves 128, which hold a
-/// narrow panel only.
-constexpr int few_lu_threads = 256, most_lu_threads = 512;
+/// Matrix `number`, which is square and of more than 32 columns. Its shape comes from the batch and takes no registers,
+/// and a leading dimension of doubles takes one: with more, the kernel with panels of 16 doubles spills. 2^31 of them
+/// for 33 columns would be 512 GiB.
+template <class T>
+__device__ device::Whole<T> square_of(const BatchView<T>& a, Index number) {
+    const int n = static_cast<int>(a.shape().rows());
+    const Index ld = a.shape().col_stride();
+    return {a[number].data(), sizeof(T) == 8 ? static_cast<int>(ld) : ld, n, n};
+}
 
-template <bool resident, int most_threads, int width, class T>
-__global__ void __launch_bounds__(most_threads, 1)
+template <bool resident, int most_threads, int least_blocks, int width, class T>
+__global__ void __launch_bounds__(most_threads, least_blocks)
     lu_block_factor_kernel(BatchView<T> a, bool pivoting, BatchView<Index> pivots, Index* info) {
     extern __shared__ __align__(16) unsigned char raw[];
-    const auto own = device::whole(a[blockIdx.x]);
+    const device::Whole<T> own = square_of(a, blockIdx.x);
     const device::LuBlockMemory<T, width> memory(raw, own.rows, resident);
-    Index* const ipiv = pivoting ? numbers_of(pivots, blockIdx.x) : nullptr;
+    Index* const ipiv = pivoting ? pivots[blockIdx.x].data() : nullptr;
     const int failed = device::lu_factor_block<resident>(BlockThread(), memory, own, ipiv);
     if (threadIdx.x == 0) info[blockIdx.x] = failed;
 }
 
 template <int sides, class T>
-__global__ void __launch_bounds__(most_lu_threads, 1)
+__global__ void __launch_bounds__(device::widest_lu_bounds.threads, 1)
     lu_block_solve_kernel(BatchView<const T> factors, BatchView<const Index> pivots, BatchView<T> b,
                           const Index* info) {
     extern __shared__ __align__(16) unsigned char raw[];
@@ -97,7 +103,7 @@ __global__ void __launch_bounds__(most_lu_threads, 1)
 }
 
 template <class T>
-__global__ void __launch_bounds__(most_lu_threads, 1)
+__global__ void __launch_bounds__(device::widest_lu_bounds.threads, 1)
     lu_block_invert_kernel(BatchView<const T> factors, BatchView<const Index> pivots, BatchView<T> inverse,
                            Index* info) {
     extern __shared__ __align__(16) unsigned char raw[];
@@ -108,25 +114,41 @@ __global__ void __launch_bounds__(most_lu_threads, 1)
     if (threadIdx.x == 0) info[blockIdx.x] = failed;
 }
 
-template <bool resident, int most_threads, int width, class T>
+template <bool resident, int most_threads, int least_blocks, int width, class T>
 void factor_lu_blocks(Stream stream, const BatchView<T>& a, const std::optional<BatchView<Index>>& pivots,
                       Index* info) {
     const int n = static_cast<int>(a.shape().rows()), threads = device::lu_block_threads(n);
     const std::size_t bytes = device::LuBlockMemory<T, width>::bytes(n, resident);
     const BatchView<Index> order = pivots.value_or(BatchView<Index>());
-    launch_block_each(stream, lu_block_factor_kernel<resident, most_threads, width, T>, "lu_block_factor_kernel",
-                      a.count(), threads, bytes, a, pivots.has_value(), order, info);
+    launch_block_each(stream, lu_block_factor_kernel<resident, most_threads, least_blocks, width, T>,
+                      "lu_block_factor_kernel", a.count(), threads, bytes, a, pivots.has_value(), order, info);
+}
+
+/// With finished panels in A's place.
+template <class T>
+void factor_lu_in_place(Stream stream, const BatchView<T>& a, const std::optional<BatchView<Index>>& pivots,
+                        Index* info) {
+    constexpr device::LuBlockBounds narrow = device::narrow_lu_bounds, wide = device::wide_lu_bounds<T>,
+                                    widest = device::widest_lu_bounds;
+    const int most = device::lu_bounds<T>(device::lu_block_threads(static_cast<int>(a.shape().rows()))).threads;
+    if (most == narrow.threads) {
+        factor_lu_blocks<false, narrow.threads, narrow.blocks, 16>(stream, a, pivots, info);
+    } else if (most == wide.threads) {
+        factor_lu_blocks<false, wide.threads, wide.blocks, 16>(stream, a, pivots, info);
+    } else {
+        factor_lu_blocks<false, widest.threads, widest.blocks, 8>(stream, a, pivots, info);
+    }
 }
 
 template <int width, class T>
 void factor_lu_by_width(Stream stream, const BatchView<T>& a, const std::optional<BatchView<Index>>& pivots,
                         Index* info) {
+    constexpr device::LuBlockBounds bounds = device::resident_lu_bounds;
     const int n = static_cast<int>(a.shape().rows());
-    const std::size_t bytes = device::LuBlockMemory<T, width>::bytes(n, true);
-    if (n > few_lu_threads) return factor_lu_blocks<false, most_lu_threads, 8>(stream, a, pivots, info);
-    if (bytes <= most_batch_shared(stream))
-        return factor_lu_blocks<true, few_lu_threads, width>(stream, a, pivots, info);
-    factor_lu_blocks<false, few_lu_threads, 16>(stream, a, pivots, info);
+    const bool resident = n <= device::most_resident_lu_order<T> &&
+                          device::LuBlockMemory<T, width>::bytes(n, true) <= most_batch_shared(stream);
+    if (!resident) return factor_lu_in_place(stream, a, pivots, info);
+    factor_lu_blocks<true, bounds.threads, bounds.blocks, width>(stream, a, pivots, info);
 }
 
 template <class T>
