@@ -23,7 +23,7 @@ struct CompileJob {
 };
 
 /// Compiles programs in several threads, in the order in which they are asked for; equal ones once. The threads stay
-/// at most `ahead` programs before the one that is asked for, which bounds the memory for those that nobody has used.
+/// at most `ahead` programs before the one that is asked for, which bounds the memory for unused ones.
 /// An exception of the compiler becomes the error of its program.
 class CompileQueue {
   public:

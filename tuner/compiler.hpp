@@ -12,7 +12,7 @@ struct Compiled {
     std::string error;             ///< what the compiler said; empty: `image` is there
     std::string image;             ///< machine code for one kind of GPU
     int registers = 0;             ///< of a thread
-    std::size_t spill_bytes = 0;   ///< that a thread stores to and loads from local memory for want of registers
+    std::size_t spill_bytes = 0;   ///< that a thread stores to and loads from local memory because registers are short
     std::size_t shared_bytes = 0;  ///< that the kernel has itself
 };
 

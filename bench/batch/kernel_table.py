@@ -28,7 +28,7 @@ page from what the compiler says (`ptxas -v`), and no number on it was measured 
 
 - *order*: the order of matrices that threads, shared memory, occupancy and moved bytes are given for: the largest one of
   kernels in lanes, and a typical one of others.
-- *spills*: bytes that a thread stores to and loads from local memory for want of registers.
+- *spills*: bytes that a thread stores to and loads from local memory because registers are short.
 - *shared*: bytes of a block.
 - *occupancy*: warps that a multiprocessor holds at once, of 64.
 - *moved*: elements that a matrix moves between the multiprocessor and the second cache, over the least: each element that

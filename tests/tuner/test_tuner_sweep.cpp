@@ -260,6 +260,6 @@ TEST_CASE("programs are compiled once each, in order, and an exception is an err
     std::set<std::string> different;
     for (const CompileJob& job : jobs) different.insert(job.source);
     CHECK(compiler.programs == static_cast<int>(different.size()));
-    // one that nobody waits for ends all the same
+    // one without a waiting thread ends all the same
     const CompileQueue abandoned(compiler, jobs, 2);
 }

@@ -12,7 +12,7 @@ enum class BatchJob { factor, solve, factor_solve };
 enum class Residence {
     lanes,   ///< in the registers of a warp or of a part of one
     shared,  ///< panels in registers, finished ones in the block's shared memory
-    global,  ///< panels in registers, finished ones in the place of the matrix
+    global,  ///< panels in registers, finished ones where the matrix was
 };
 
 /// The only argument of every candidate. Matrices are column-major, without gaps, one behind the other.
