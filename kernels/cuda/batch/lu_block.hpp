@@ -46,8 +46,8 @@ struct LuBlockMemory {
 /// Threads of a block for order n.
 inline int lu_block_threads(int n) { return (n + lanes - 1) / lanes * lanes; }
 
-/// The largest order whose finished panels lie in shared memory. Of larger matrices it would hold so few that a
-/// multiprocessor has too few warps; reading finished panels from the second cache takes less time (decision 36).
+/// The largest order whose finished panels lie in shared memory. It holds too few larger matrices: a
+/// multiprocessor then has too few warps, and reading finished panels from the second cache is faster (decision 36).
 template <class T>
 constexpr int most_resident_lu_order = sizeof(T) == 4 ? 96 : 64;
 
