@@ -18,10 +18,9 @@ class Gate {
         while (!open_) std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
 
-    /// For tests: waits until somebody stands there, so that the testing thread itself will not run that
-    /// task.
-    void await_arrival() const {
-        while (arrived_ == 0) std::this_thread::sleep_for(std::chrono::microseconds(100));
+    /// For tests: waits until so many stand there, so that the testing thread itself will not run those tasks.
+    void await_arrival(int wanted = 1) const {
+        while (arrived_ < wanted) std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
 
   private:
