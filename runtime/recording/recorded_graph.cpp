@@ -6,7 +6,7 @@ namespace basalt::detail {
 
 namespace {
 
-constexpr std::size_t cache_line = 64;
+constexpr std::size_t closure_alignment = 64;
 constexpr std::size_t largest_chunk = std::size_t{1} << 24;
 
 }  // namespace
@@ -16,8 +16,9 @@ ClosureArena::~ClosureArena() {
 }
 
 void* ClosureArena::room_for(std::size_t bytes, std::size_t align) {
-    const std::size_t rounded = (std::max(bytes, cache_line) + cache_line - 1) / cache_line * cache_line;
-    const std::size_t strict = std::max(align, cache_line);
+    const std::size_t rounded =
+        (std::max(bytes, closure_alignment) + closure_alignment - 1) / closure_alignment * closure_alignment;
+    const std::size_t strict = std::max(align, closure_alignment);
     const auto skipped = [&] { return -reinterpret_cast<std::uintptr_t>(free_) & (strict - 1); };
     if (left_ < skipped() + rounded) {
         const std::size_t chunk = std::max(next_chunk_, rounded + strict);

@@ -17,9 +17,9 @@ constexpr int most_polls = 40;
 constexpr int pauses_between_polls = 16;
 
 constexpr auto longest_stay = std::chrono::milliseconds(1);
-constexpr auto long_between_looks = std::chrono::microseconds(100);
-constexpr int most_tasks_between_looks = 64;
-constexpr std::size_t most_stolen = 256;
+constexpr auto long_between_clock_looks = std::chrono::microseconds(100);
+constexpr int most_tasks_between_clock_looks = 64;
+constexpr std::size_t most_nodes_stolen = 256;
 constexpr std::uint32_t most_prefetched = 8;
 
 constexpr std::uint64_t generations_of_runs = std::uint64_t{1} << 30;  // behind the first one: 31 bits in all
@@ -33,7 +33,7 @@ class Replay::Stay {
     bool over() {
         if (--left_ > 0) return false;
         const auto now = std::chrono::steady_clock::now();
-        tasks_ = now - last_ < long_between_looks ? std::min(2 * tasks_, most_tasks_between_looks) : 1;
+        tasks_ = now - last_ < long_between_clock_looks ? std::min(2 * tasks_, most_tasks_between_clock_looks) : 1;
         last_ = now;
         left_ = tasks_;
         return now >= end_;
@@ -161,7 +161,7 @@ bool Replay::steal(Hand& hand) {
         const std::size_t victim = (hand.next_victim + i) % queues_.size();
         if (queues_[victim].get() == &hand.queue || queues_[victim]->empty()) continue;
         hand.ready.clear();
-        queues_[victim]->steal(hand.ready, most_stolen);
+        queues_[victim]->steal(hand.ready, most_nodes_stolen);
         if (hand.ready.empty()) continue;
         hand.next_victim = victim;
         push(hand.queue, hand.ready.data(), hand.ready.size());

@@ -24,7 +24,7 @@ FINDING = re.compile(r"^(?P<place>[^\s:][^:]*:\d+:\d+): (?:warning|error): (?P<w
 
 UNITY = re.compile(r"-unity\d+\.cpp$")
 SLOW = "performance-unnecessary-value-param"
-TOGETHER = 32  # sources that share a parse: more take more memory than a small machine has for each core
+TOGETHER = 80  # sources that share a parse: more take more memory than a small machine has for each core
 
 
 def arguments(command):
