@@ -94,12 +94,11 @@ class Row:
     def is_of(self, record, against=False):
         """Whether a record is this row's, or the one that it is compared with."""
         conditions = {**self.conditions, **(self.against if against else {})}
+        if not all(key in record and _as_text(record[key]) == value for key, value in conditions.items()):
+            return False
         if self.compares and self.vendor_figure(record) is None:
             return False
-        if not all(_same(record.get(key, usual), usual)
-                                 for key, usual in DEFAULTS.items() if key not in conditions):
-            return False
-        return all(key in record and _as_text(record[key]) == value for key, value in conditions.items())
+        return all(_same(record.get(key, usual), usual) for key, usual in DEFAULTS.items() if key not in conditions)
 
 
 def _as_text(value):

@@ -304,8 +304,10 @@ class Circumstances(unittest.TestCase):
     def test_the_work_of_other_processes_is_measured_and_our_own_is_not(self):
         small = [PANEL, "--heights", "4000", "--nb", "128", "--threads", "1", "--repeat", "10", "--no-vendor"]
         with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as other:
-            busy = records(self, *small)[0]["load"]["others"]
-            other.kill()
+            try:
+                busy = records(self, *small)[0]["load"]["others"]
+            finally:
+                other.kill()
         self.assertGreater(busy, 0.2)
 
 

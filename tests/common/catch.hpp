@@ -2,6 +2,9 @@
 
 #include <string>
 
+// An assertion costs a fifth less to compile. An exception in one ends its test case, which fails all the same.
+#define CATCH_CONFIG_FAST_COMPILE
+
 // Catch2 2.13 (Debian 12) is one header; 3.x (Ubuntu 24.04) is a library with another include path.
 #if __has_include(<catch2/catch_all.hpp>)
 #include <catch2/catch_all.hpp>
