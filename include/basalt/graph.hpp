@@ -53,7 +53,9 @@ class SubmissionTarget {
     Recorder* const recorder_;
     const SubmissionTarget* const outer_;
 
-    static inline constinit thread_local const SubmissionTarget* innermost_ = nullptr;
+    // initial-exec: found without a call, also in the shared library
+    [[gnu::tls_model("initial-exec")]] static inline constinit thread_local const SubmissionTarget* innermost_ =
+        nullptr;
 };
 
 }  // namespace detail

@@ -44,6 +44,7 @@ struct KernelOps {
     bool emulates;     ///< the task can run on emulated devices too
     bool any_stream;   ///< on a GPU, on any stream of its priority; otherwise on the first one
     bool binds_views;  ///< the kernel learns its data's addresses through `bases`
+    bool moves_as_bytes;  ///< the closures may be copied by their bytes, if only the copy is used then
     /// What the k-th reduce access in `source` asks for; nullptr where there is none. bases[i] of such an access is the
     /// task's share in the reduction.
     ReductionSpec (*reduction)(const void* source, std::size_t k) = nullptr;
@@ -173,6 +174,8 @@ struct BoundKernel {
         result.align = alignof(BoundKernel);
         result.construct = construct;
         result.binds_views = binds_views;
+        result.moves_as_bytes =
+            std::is_trivially_move_constructible_v<BoundKernel> && std::is_trivially_destructible_v<BoundKernel>;
         result.any_stream = RunsAnywhere<G>::streams == KernelStreams::any;
         result.emulates = !std::is_same_v<F, NoKernel> || RunsAnywhere<G>::value;
         if constexpr (!std::is_same_v<F, NoKernel>) result.run = &run;

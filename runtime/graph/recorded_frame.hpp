@@ -20,8 +20,8 @@ class RecordedRun {
     /// The task and its children have completed; the frame is given back. The thread works `worker`. Returns the scope
     /// that counts the run as one of its tasks, if this was the last task of the run: to be settled.
     virtual Scope* task_done(RecordedFrame& frame, Worker& worker) = 0;
-    /// What the task accesses, in this run.
-    virtual void bind_accesses(std::uint32_t task, std::vector<BoundAccess>& accesses) const = 0;
+    /// What the task of that node accesses, in this run.
+    virtual void bind_accesses(std::uint32_t number, std::vector<BoundAccess>& accesses) const = 0;
 
   protected:
     ~RecordedRun() = default;
@@ -38,11 +38,11 @@ struct RecordedFrame : Task {
     }
 
     RecordedRun* run = nullptr;
-    std::uint32_t number = 0;  ///< of the task in its recording
+    std::uint32_t number = 0;  ///< of the task's node in its recording
 
     /// The frame is that of another task now.
-    void begin(std::uint32_t task) {
-        number = task;
+    void begin(std::uint32_t its_number) {
+        number = its_number;
         access_count = 0;
         children.store(nullptr, std::memory_order_relaxed);
     }

@@ -1,6 +1,7 @@
 #include "runtime/recording/recorded_graph.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 namespace basalt::detail {
 
@@ -11,8 +12,11 @@ constexpr std::size_t largest_chunk = std::size_t{1} << 24;
 
 }  // namespace
 
-ClosureArena::~ClosureArena() {
+void ClosureArena::clear() {
     for (const Closure& closure : to_destroy_) closure.ops->destroy(closure.storage);
+    to_destroy_.clear();
+    chunks_.clear();
+    left_ = 0;
 }
 
 void* ClosureArena::room_for(std::size_t bytes, std::size_t align) {
@@ -44,6 +48,10 @@ void* ClosureArena::make(const KernelOps& ops, void* source, void* const* bases)
         throw;
     }
     return room;
+}
+
+void* ClosureArena::take(const KernelOps& ops, const void* closure) {
+    return std::memcpy(room_for(ops.size, ops.align), closure, ops.size);
 }
 
 }  // namespace basalt::detail

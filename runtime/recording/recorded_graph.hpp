@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -13,12 +12,9 @@
 
 namespace basalt::detail {
 
-/// A recorded task as the cores run it again and again: all that they need of it, on one line. Constant but for
-/// `pending`, which one run at a time uses.
+/// A recorded task as the cores run it again and again: all that they need of it, on one line, which no run writes.
 struct alignas(64) RecordedNode {
-    /// Predecessors that have not completed. When none is left, the thread that runs the task sets it for the next run.
-    std::atomic<std::uint32_t> pending{0};
-    std::uint32_t predecessors = 0;
+    std::uint32_t task = 0;  ///< its number in program order
     std::uint32_t first_successor = 0;
     std::uint32_t successors = 0;
     const KernelOps* ops = nullptr;  ///< nullptr: it stands for many readers, and does nothing
@@ -26,7 +22,7 @@ struct alignas(64) RecordedNode {
     const char* name = "";
     TileIndex tile{};
     PackedStep step{};
-    std::uint32_t first_access = 0;
+    std::uint32_t first_access = 0;  ///< in RecordedGraph::data_in_order
     std::uint32_t rank = 0;  ///< of its priority among those of the recording: 0 is the lowest
 };
 static_assert(sizeof(RecordedNode) == 64);
@@ -71,10 +67,14 @@ class ClosureArena {
     ClosureArena() = default;
     ClosureArena(const ClosureArena&) = delete;
     ClosureArena& operator=(const ClosureArena&) = delete;
-    ~ClosureArena();
+    ~ClosureArena() { clear(); }
 
     /// Makes the closure there. Throws what making it throws, and std::bad_alloc.
     void* make(const KernelOps& ops, void* source, void* const* bases);
+    /// Takes a closure that moves as bytes out of another arena. Throws std::bad_alloc.
+    void* take(const KernelOps& ops, const void* closure);
+    /// Destroys the closures that are not in another arena now, and gives back the memory.
+    void clear();
 
   private:
     struct Closure {
@@ -90,8 +90,9 @@ class ClosureArena {
     std::vector<Closure> to_destroy_;
 };
 
-/// What was recorded: tasks, their data, and the edges between them. Tasks are numbered in program order; those that
-/// stand for many readers come behind.
+/// What was recorded: tasks, their data, and the edges between them. Tasks are numbered in program order. Their nodes
+/// lie in the order in which one worker would run them, so that workers find most of them in the line behind the last
+/// one; some nodes stand for many readers and are no task's.
 struct RecordedGraph {
     /// Of a task as it was submitted, in program order.
     struct Submitted {
@@ -113,12 +114,15 @@ struct RecordedGraph {
     std::vector<const std::byte*> kernels;  ///< of all nodes: small enough to stay in a cache
     std::uint32_t node_count = 0;
     std::uint32_t ranks = 1;
+    std::vector<std::uint32_t> predecessors;   ///< of each node, their number
+    std::vector<std::uint32_t> data_in_order;  ///< data_of_accesses in the order of the nodes
     std::vector<std::uint32_t> successors;  ///< of all nodes, the one to run last first
     std::vector<std::uint32_t> roots;       ///< nodes without predecessors, in the same order
     int priority = 0;                       ///< the highest
     bool on_cores = true;                   ///< no task may run on a GPU or as a gang
 
-    ClosureArena closures;
+    ClosureArena closures;           ///< as they were submitted
+    ClosureArena closures_in_order;  ///< those that move as bytes, in the order of the nodes
 };
 
 }  // namespace basalt::detail

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "runtime/graph/access_binding.hpp"
+#include "runtime/recording/replay_queue.hpp"
 
 namespace basalt::detail {
 
@@ -147,74 +149,116 @@ std::unique_ptr<RecordedGraph> Recorder::finish() {
 
 void Recorder::make_nodes() {
     RecordedGraph& graph = *recorded_;
-    const auto tasks = static_cast<std::uint32_t>(graph.tasks.size());
-    graph.node_count = tasks + joined_;
+    graph.node_count = static_cast<std::uint32_t>(graph.tasks.size()) + joined_;
+    const std::vector<std::uint32_t> ranks = rank_priorities();
+    const Successors successors = sorted_successors(ranks);
+    const std::vector<std::uint32_t> order = order_of_one_worker(ranks, successors);
+    std::vector<std::uint32_t> place(graph.node_count);
+    for (std::uint32_t i = 0; i < graph.node_count; ++i) place[order[i]] = i;
+
     graph.memory_of_nodes = HostBuffer(graph.node_count * sizeof(RecordedNode));
     graph.nodes = static_cast<RecordedNode*>(graph.memory_of_nodes.data());
     std::uninitialized_default_construct_n(graph.nodes, graph.node_count);
-    graph.kernels.resize(graph.node_count);
-    for (std::uint32_t i = 0; i < tasks; ++i) {
-        const RecordedGraph::Submitted& task = graph.tasks[i];
+    graph.successors.reserve(edges_.size());
+    bool all_moved = true;
+    for (std::uint32_t i = 0; i < graph.node_count; ++i) {
         RecordedNode& node = graph.nodes[i];
+        node.rank = ranks[order[i]];
+        node.first_successor = static_cast<std::uint32_t>(graph.successors.size());
+        for (const std::uint32_t successor : successors.of(order[i])) graph.successors.push_back(place[successor]);
+        node.successors = static_cast<std::uint32_t>(graph.successors.size()) - node.first_successor;
+        graph.predecessors.push_back(successors.predecessors[order[i]]);
+        node.task = order[i];
+        graph.kernels.push_back(nullptr);
+        if (order[i] >= graph.tasks.size()) continue;
+        RecordedGraph::Submitted& task = graph.tasks[order[i]];
+        if (task.ops->moves_as_bytes) task.kernel = graph.closures_in_order.take(*task.ops, task.kernel);
+        all_moved = all_moved && task.ops->moves_as_bytes;
         node.ops = task.ops;
         node.kernel = task.kernel;
-        graph.kernels[i] = static_cast<const std::byte*>(task.kernel);
+        graph.kernels.back() = static_cast<const std::byte*>(task.kernel);
         node.name = task.options.name.c_str();
         node.tile = task.options.tile;
         node.step = PackedStep(task.options.step);
-        node.first_access = static_cast<std::uint32_t>(task.first_access);
+        node.first_access = static_cast<std::uint32_t>(graph.data_in_order.size());
+        const std::span data = std::span(graph.data_of_accesses).subspan(task.first_access, task.accesses);
+        graph.data_in_order.insert(graph.data_in_order.end(), data.begin(), data.end());
     }
-    rank_priorities();
-    make_successors();
+    if (all_moved) graph.closures.clear();
+    for (const std::uint32_t root : successors.roots) graph.roots.push_back(place[root]);
 }
 
-void Recorder::rank_priorities() {
+/// Of each node, by its number in program order.
+std::vector<std::uint32_t> Recorder::rank_priorities() {
     RecordedGraph& graph = *recorded_;
     std::vector<int> priorities;
     for (const RecordedGraph::Submitted& task : graph.tasks) priorities.push_back(task.options.priority);
     std::sort(priorities.begin(), priorities.end());
     priorities.erase(std::unique(priorities.begin(), priorities.end()), priorities.end());
     graph.ranks = static_cast<std::uint32_t>(std::clamp<std::size_t>(priorities.size(), 1, most_ranks));
-    for (std::uint32_t i = 0; i < graph.node_count; ++i) {
-        graph.nodes[i].rank = graph.ranks - 1;  // who waits for many readers waits no longer than it must
-        if (i >= graph.tasks.size()) continue;
+    // who waits for many readers waits no longer than it must
+    std::vector<std::uint32_t> ranks(graph.node_count, graph.ranks - 1);
+    for (std::size_t i = 0; i < graph.tasks.size(); ++i) {
         const auto place = std::lower_bound(priorities.begin(), priorities.end(), graph.tasks[i].options.priority);
         const auto index = static_cast<std::size_t>(place - priorities.begin());
-        graph.nodes[i].rank = static_cast<std::uint32_t>(index * graph.ranks / priorities.size());
+        ranks[i] = static_cast<std::uint32_t>(index * graph.ranks / priorities.size());
     }
+    return ranks;
 }
 
-void Recorder::make_successors() {
-    RecordedGraph& graph = *recorded_;
-    RecordedNode* const nodes = graph.nodes;
-    const auto tasks = static_cast<std::uint32_t>(graph.tasks.size());
+Recorder::Successors Recorder::sorted_successors(const std::vector<std::uint32_t>& ranks) {
+    const auto tasks = static_cast<std::uint32_t>(recorded_->tasks.size());
+    const std::uint32_t nodes = recorded_->node_count;
     const auto number = [&](std::uint32_t node) {
         return (node & joined_bit) != 0 ? tasks + (node & ~joined_bit) : node;
     };
+    Successors found;
+    found.first.resize(nodes + 1);
+    found.predecessors.resize(nodes);
     for (auto& [before, after] : edges_) {
         before = number(before);
         after = number(after);
-        ++nodes[before].successors;
-        ++nodes[after].predecessors;
+        ++found.first[before + 1];
+        ++found.predecessors[after];
     }
+    for (std::uint32_t i = 0; i < nodes; ++i) found.first[i + 1] += found.first[i];
+    std::vector<std::uint32_t> filled(found.first.begin(), found.first.end() - 1);
+    found.all.resize(edges_.size());
+    for (const auto& [before, after] : edges_) found.all[filled[before]++] = after;
+
     const auto runs_later = [&](std::uint32_t a, std::uint32_t b) {
-        return nodes[a].rank != nodes[b].rank ? nodes[a].rank < nodes[b].rank : a > b;
+        return ranks[a] != ranks[b] ? ranks[a] < ranks[b] : a > b;
     };
-    graph.successors.resize(edges_.size());
-    std::vector<std::uint32_t> filled(graph.node_count);
-    std::uint32_t first = 0;
-    for (std::uint32_t i = 0; i < graph.node_count; ++i) {
-        nodes[i].first_successor = filled[i] = first;
-        first += nodes[i].successors;
-        nodes[i].pending.store(nodes[i].predecessors, std::memory_order_relaxed);
-        if (nodes[i].predecessors == 0) graph.roots.push_back(i);
+    for (std::uint32_t i = 0; i < nodes; ++i) {
+        if (found.predecessors[i] == 0) found.roots.push_back(i);
+        std::sort(found.all.begin() + found.first[i], found.all.begin() + found.first[i + 1], runs_later);
     }
-    for (const auto& [before, after] : edges_) graph.successors[filled[before]++] = after;
-    for (std::uint32_t i = 0; i < graph.node_count; ++i) {
-        const auto begin = graph.successors.begin() + nodes[i].first_successor;
-        std::sort(begin, begin + nodes[i].successors, runs_later);
+    std::sort(found.roots.begin(), found.roots.end(), runs_later);
+    return found;
+}
+
+/// The order in which one worker would run all nodes, see Replay.
+std::vector<std::uint32_t> Recorder::order_of_one_worker(const std::vector<std::uint32_t>& ranks,
+                                                         const Successors& successors) const {
+    ReplayQueue queue(recorded_->ranks);
+    const auto rank = [&](std::uint32_t node) { return ranks[node]; };
+    queue.push(successors.roots.data(), successors.roots.size(), rank);
+    std::vector<std::uint32_t> order, pending = successors.predecessors, ready;
+    order.reserve(recorded_->node_count);
+    while (const auto first = queue.pop([](std::uint32_t) {})) {
+        for (std::optional<std::uint32_t> next = first; next;) {
+            order.push_back(*next);
+            ready.clear();
+            for (const std::uint32_t successor : successors.of(*next)) {
+                if (--pending[successor] == 0) ready.push_back(successor);
+            }
+            next.reset();
+            if (ready.empty()) continue;
+            next = ready.back();
+            queue.push(ready.data(), ready.size() - 1, rank);
+        }
     }
-    std::sort(graph.roots.begin(), graph.roots.end(), runs_later);
+    return order;
 }
 
 }  // namespace basalt::detail

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/prefetch.hpp"
 #include "base/spin_lock.hpp"
 #include "runtime/execution/task_errors.hpp"
 #include "runtime/graph/task_builder.hpp"
@@ -20,7 +21,8 @@ constexpr auto longest_stay = std::chrono::milliseconds(1);
 constexpr auto long_between_clock_looks = std::chrono::microseconds(100);
 constexpr int most_tasks_between_clock_looks = 64;
 constexpr std::size_t most_nodes_stolen = 256;
-constexpr std::uint32_t most_prefetched = 8;
+constexpr std::uint32_t prefetched_ahead = 8;
+constexpr std::uint32_t nodes_ahead = 4;
 
 constexpr std::uint64_t generations_of_runs = std::uint64_t{1} << 30;  // behind the first one: 31 bits in all
 
@@ -47,7 +49,12 @@ class Replay::Stay {
 };
 
 Replay::Replay(const Parts& parts, const RecordedGraph& recorded, ReplayHelpers& helpers)
-    : p_(parts), recorded_(recorded), nodes_(recorded.nodes), helpers_(helpers), bases_(recorded.bases) {
+    : p_(parts),
+      recorded_(recorded),
+      nodes_(recorded.nodes),
+      helpers_(helpers),
+      pending_(recorded.node_count),
+      bases_(recorded.bases) {
     // the last place is the one that spare threads share
     for (int place = 0; place <= parts.workers; ++place) {
         queues_.push_back(std::make_unique<ReplayQueue>(recorded.ranks));
@@ -65,6 +72,8 @@ void Replay::run(const BoundData& data) {
     const std::uint64_t run = runs.fetch_add(1, std::memory_order_relaxed);
     successors_word_ = (first_generation_of_frames + run % generations_of_runs) << 32 | Task::no_edge;
     bind(data);
+    // relaxed: see "Who owns what"
+    for (Node i = 0; i < recorded_.node_count; ++i) pending_[i].store(recorded_.predecessors[i], std::memory_order_relaxed);
     // release: see count_done()
     left_.store(recorded_.node_count, std::memory_order_release);
     present_.fetch_add(1, std::memory_order_relaxed);
@@ -114,7 +123,7 @@ void Replay::work(Worker& worker) {
             polls = 0;
             for (bool more = true; more;) {
                 const RecordedNode& node = nodes_[next];
-                if (!run_node(next, hand, worker)) break;  // its children go on
+                if (!run_node(node, next, hand, worker)) break;  // its children go on
                 ++done;
                 more = release_successors(node, hand, next);
                 if (!stay.over()) continue;
@@ -170,15 +179,16 @@ bool Replay::steal(Hand& hand) {
     return false;
 }
 
-void Replay::prefetch_kernel(Node number) const {
+inline void Replay::prefetch(Node number) const {
+    __builtin_prefetch(&nodes_[number]);
     const std::byte* const kernel = recorded_.kernels[number];
-    __builtin_prefetch(kernel, 1);
-    __builtin_prefetch(kernel + 64, 1);
-}
-
-void Replay::prefetch(Node number) const {
-    __builtin_prefetch(&nodes_[number], 1);
-    prefetch_kernel(number);
+    if (moves_) {
+        prefetch_to_write(kernel);
+        prefetch_to_write(kernel + 64);
+    } else {
+        __builtin_prefetch(kernel);
+        __builtin_prefetch(kernel + 64);
+    }
 }
 
 bool Replay::any_queued() const {
@@ -202,22 +212,20 @@ void Replay::call_helper() {
 }
 
 /// False where the task completes later, with its children.
-bool Replay::run_node(Node number, Hand& hand, Worker& worker) {
-    RecordedNode& node = nodes_[number];
-    // for the next run; no other thread looks at it in this one
-    node.pending.store(node.predecessors, std::memory_order_relaxed);
+bool Replay::run_node(const RecordedNode& node, Node number, Hand& hand, Worker& worker) {
     const std::uint32_t* successor = &recorded_.successors[node.first_successor];
-    for (std::uint32_t i = 0; i < std::min(node.successors, most_prefetched); ++i) {
-        __builtin_prefetch(&nodes_[successor[i]], 1);
+    for (std::uint32_t i = 0; i < std::min(node.successors, prefetched_ahead); ++i) {
+        prefetch_to_write(&pending_[successor[i]]);
     }
-    if (node.successors > 0) prefetch_kernel(successor[node.successors - 1]);  // it runs next, if it may
+    // what runs after some more, as far as nothing else comes between: see RecordedGraph
+    if (number + nodes_ahead < recorded_.node_count) prefetch(number + nodes_ahead);
     return node.ops == nullptr || run_task(node, number, hand, worker);
 }
 
 bool Replay::run_task(const RecordedNode& node, Node number, Hand& hand, Worker& worker) {
     // even where the task is dropped: the next run's shifts count from this one's addresses
     if (moves_ && node.ops->move_data != nullptr) {
-        node.ops->move_data(node.kernel, {&recorded_.data_of_accesses[node.first_access], shifts_.data()});
+        node.ops->move_data(node.kernel, {&recorded_.data_in_order[node.first_access], shifts_.data()});
     }
     RecordedFrame& frame = *hand.frame;
     prepare(frame, node, number);
@@ -248,7 +256,7 @@ void Replay::prepare(RecordedFrame& frame, const RecordedNode& node, Node number
 /// Gives the task a name of its own, and says what it waited for.
 void Replay::identify(RecordedFrame& frame) {
     frame.slot = frame.number;
-    frame.priority = sum_of_priorities(recorded_.tasks[frame.number].options.priority, scope_->priority);
+    frame.priority = sum_of_priorities(recorded_.tasks[nodes_[frame.number].task].options.priority, scope_->priority);
     frame.successors.store(successors_word_, std::memory_order_relaxed);
     const std::vector<Node>& before = predecessors_[frame.number];
     const std::size_t count = std::min<std::size_t>(before.size(), Task::recorded_predecessors);
@@ -265,25 +273,28 @@ bool Replay::may_run(RecordedFrame& frame) {
     return p_.kernels.may_run(frame);
 }
 
+/// Whether nothing holds the task back any more, now that one of its predecessors has completed.
+inline bool Replay::let_go(Node number) {
+    std::atomic<std::uint32_t>& pending = pending_[number];
+    // acq_rel: the last predecessor passes on what all of them wrote. Where this is the only one left, no other thread
+    // writes the number: looking is enough, and costs less.
+    return pending.load(std::memory_order_acquire) == 1 || pending.fetch_sub(1, std::memory_order_acq_rel) == 1;
+}
+
 /// Whether one became ready for this thread to run at once; the others are queued.
 bool Replay::release_successors(const RecordedNode& node, Hand& hand, Node& next) {
     const std::uint32_t* successor = &recorded_.successors[node.first_successor];
     bool found = false;
     hand.ready.clear();
     for (std::uint32_t i = 0; i < node.successors; ++i) {
-        RecordedNode& target = nodes_[successor[i]];
-        // acq_rel: the last predecessor passes on what all of them wrote. Where this is the only one left, no other
-        // thread writes the number: looking is enough, and costs less.
-        if (target.pending.load(std::memory_order_acquire) != 1 &&
-            target.pending.fetch_sub(1, std::memory_order_acq_rel) != 1) {
-            continue;
-        }
+        if (i + prefetched_ahead < node.successors) prefetch_to_write(&pending_[successor[i + prefetched_ahead]]);
+        if (!let_go(successor[i])) continue;
         if (found) hand.ready.push_back(next);
         next = successor[i];
         found = true;
     }
     if (!hand.ready.empty()) {
-        prefetch_kernel(hand.ready.back());
+        prefetch(hand.ready.back());
         push(hand.queue, hand.ready.data(), hand.ready.size());
     }
     return found;
@@ -295,8 +306,7 @@ Scope* Replay::task_done(RecordedFrame& frame, Worker& worker) {
     std::vector<Node> ready;
     const std::uint32_t* successor = &recorded_.successors[node.first_successor];
     for (std::uint32_t i = 0; i < node.successors; ++i) {
-        // acq_rel: as in release_successors()
-        if (nodes_[successor[i]].pending.fetch_sub(1, std::memory_order_acq_rel) == 1) ready.push_back(successor[i]);
+        if (let_go(successor[i])) ready.push_back(successor[i]);
     }
     Scope* const inside = inside_;
     if (!ready.empty()) {
@@ -308,9 +318,9 @@ Scope* Replay::task_done(RecordedFrame& frame, Worker& worker) {
     return count_done(1) ? inside : nullptr;
 }
 
-void Replay::bind_accesses(std::uint32_t task, std::vector<BoundAccess>& accesses) const {
+void Replay::bind_accesses(Node number, std::vector<BoundAccess>& accesses) const {
     accesses.clear();
-    const RecordedGraph::Submitted& submitted = recorded_.tasks[task];
+    const RecordedGraph::Submitted& submitted = recorded_.tasks[nodes_[number].task];
     for (std::uint32_t i = 0; i < submitted.accesses; ++i) {
         const RecordedAccess& a = recorded_.accesses[submitted.first_access + i];
         if (a.empty()) continue;

@@ -42,9 +42,9 @@ class ReplayHelpers {
 /// them.
 ///
 /// Who owns what. The thread that begins a run writes the members `of the run` before it queues the first
-/// task; others read them when they have taken a task from a queue, whose lock orders the two. A task's node, its
-/// closure and its arguments are touched by the thread that runs it alone: `pending` says when, and its last decrement
-/// is acquired by the thread that finds it. The next run begins when this one's task has completed, and that when the
+/// task; others read them when they have taken a task from a queue, whose lock orders the two. A task's closure and its
+/// arguments are touched by the thread that runs it alone: the task's entry of `pending_` says when, and its last
+/// decrement is acquired by the thread that finds it. The next run begins when this one's task has completed, and that when the
 /// last recorded task has.
 class Replay final : private RecordedRun {
   public:
@@ -74,13 +74,14 @@ class Replay final : private RecordedRun {
     class Stay;
 
     Scope* task_done(RecordedFrame& frame, Worker& worker) override;
-    void bind_accesses(std::uint32_t task, std::vector<BoundAccess>& accesses) const override;
+    void bind_accesses(Node number, std::vector<BoundAccess>& accesses) const override;
 
     void bind(const BoundData& data);
     void work(Worker& worker);
+    bool let_go(Node number);
     bool find(Hand& hand, Node& found);
     bool steal(Hand& hand);
-    bool run_node(Node number, Hand& hand, Worker& worker);
+    bool run_node(const RecordedNode& node, Node number, Hand& hand, Worker& worker);
     bool run_task(const RecordedNode& node, Node number, Hand& hand, Worker& worker);
     void prepare(RecordedFrame& frame, const RecordedNode& node, Node number);
     void identify(RecordedFrame& frame);
@@ -89,7 +90,6 @@ class Replay final : private RecordedRun {
     bool release_successors(const RecordedNode& node, Hand& hand, Node& next);
     void push(ReplayQueue& queue, const Node* nodes, std::size_t count);
     ReplayQueue& queue_of(const Worker& worker);
-    void prefetch_kernel(Node number) const;
     void prefetch(Node number) const;
     void call_helper();
     bool any_queued() const;
@@ -98,11 +98,14 @@ class Replay final : private RecordedRun {
 
     const Parts p_;
     const RecordedGraph& recorded_;
-    RecordedNode* const nodes_;
+    const RecordedNode* const nodes_;
     ReplayHelpers& helpers_;
     std::vector<std::unique_ptr<ReplayQueue>> queues_;  ///< by place
 
     // of the run
+    /// Predecessors of each task that have not completed. They are not in the nodes: a core writes those of 16 tasks in
+    /// one line, and all cores keep the nodes.
+    std::vector<std::atomic<std::uint32_t>> pending_;
     Scope* scope_ = nullptr;   ///< of the run's task
     Scope* inside_ = nullptr;  ///< that of the task's children, which counts the run as one of them
     const BoundData* data_ = nullptr;
