@@ -41,9 +41,9 @@ struct KernelOps {
     /// Makes at `arguments`, aligned as by operator new, what move_data() would have made of the kernel's own.
     void (*copy_arguments)(void* arguments, const void* storage, DataShifts shifts);
     void (*destroy_arguments)(void* arguments) noexcept;
-    bool emulates;     ///< the task can run on emulated devices too
-    bool any_stream;   ///< on a GPU, on any stream of its priority; otherwise on the first one
-    bool binds_views;  ///< the kernel learns its data's addresses through `bases`
+    bool emulates;        ///< the task can run on emulated devices too
+    bool any_stream;      ///< on a GPU, on any stream of its priority; otherwise on the first one
+    bool binds_views;     ///< the kernel learns its data's addresses through `bases`
     bool moves_as_bytes;  ///< the closures may be copied by their bytes, if only the copy is used then
     /// What the k-th reduce access in `source` asks for; nullptr where there is none. bases[i] of such an access is the
     /// task's share in the reduction.

@@ -23,7 +23,7 @@ struct alignas(64) RecordedNode {
     TileIndex tile{};
     PackedStep step{};
     std::uint32_t first_access = 0;  ///< in RecordedGraph::data_in_order
-    std::uint32_t rank = 0;  ///< of its priority among those of the recording: 0 is the lowest
+    std::uint32_t rank = 0;          ///< of its priority among those of the recording: 0 is the lowest
 };
 static_assert(sizeof(RecordedNode) == 64);
 
@@ -116,10 +116,10 @@ struct RecordedGraph {
     std::uint32_t ranks = 1;
     std::vector<std::uint32_t> predecessors;   ///< of each node, their number
     std::vector<std::uint32_t> data_in_order;  ///< data_of_accesses in the order of the nodes
-    std::vector<std::uint32_t> successors;  ///< of all nodes, the one to run last first
-    std::vector<std::uint32_t> roots;       ///< nodes without predecessors, in the same order
-    int priority = 0;                       ///< the highest
-    bool on_cores = true;                   ///< no task may run on a GPU or as a gang
+    std::vector<std::uint32_t> successors;     ///< of all nodes, the one to run last first
+    std::vector<std::uint32_t> roots;          ///< nodes without predecessors, in the same order
+    int priority = 0;                          ///< the highest
+    bool on_cores = true;                      ///< no task may run on a GPU or as a gang
 
     ClosureArena closures;           ///< as they were submitted
     ClosureArena closures_in_order;  ///< those that move as bytes, in the order of the nodes

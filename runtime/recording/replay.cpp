@@ -73,7 +73,8 @@ void Replay::run(const BoundData& data) {
     successors_word_ = (first_generation_of_frames + run % generations_of_runs) << 32 | Task::no_edge;
     bind(data);
     // relaxed: see "Who owns what"
-    for (Node i = 0; i < recorded_.node_count; ++i) pending_[i].store(recorded_.predecessors[i], std::memory_order_relaxed);
+    for (Node i = 0; i < recorded_.node_count; ++i)
+        pending_[i].store(recorded_.predecessors[i], std::memory_order_relaxed);
     // release: see count_done()
     left_.store(recorded_.node_count, std::memory_order_release);
     present_.fetch_add(1, std::memory_order_relaxed);

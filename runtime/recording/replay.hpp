@@ -44,8 +44,8 @@ class ReplayHelpers {
 /// Who owns what. The thread that begins a run writes the members `of the run` before it queues the first
 /// task; others read them when they have taken a task from a queue, whose lock orders the two. A task's closure and its
 /// arguments are touched by the thread that runs it alone: the task's entry of `pending_` says when, and its last
-/// decrement is acquired by the thread that finds it. The next run begins when this one's task has completed, and that when the
-/// last recorded task has.
+/// decrement is acquired by the thread that finds it. The next run begins when this one's task has completed, and that
+/// when the last recorded task has.
 class Replay final : private RecordedRun {
   public:
     struct Parts {
