@@ -69,7 +69,7 @@ using basalt::capi::required;
 
 static_assert(BASALT_VERSION_MAJOR == 0 && BASALT_VERSION_MINOR == 1 && BASALT_VERSION_PATCH == 0 &&
                   std::string_view(basalt::version) == "0.1.0",
-              "basalt.h and version.hpp have the same version");
+              "basalt_runtime.h and version.hpp have the same version");
 
 int basalt_version_number() { return 10000 * BASALT_VERSION_MAJOR + 100 * BASALT_VERSION_MINOR + BASALT_VERSION_PATCH; }
 const char* basalt_version_text() { return basalt::version; }

@@ -19,11 +19,11 @@ def read(root, *path):
 
 def check_recipes(root, version):
     conda, spack, header = (read(root, *path) for path in (
-        ("packaging", "conda", "meta.yaml"), ("packaging", "spack", "package.py"), ("include", "basalt", "basalt.h")))
+        ("packaging", "conda", "meta.yaml"), ("packaging", "spack", "package.py"), ("include", "basalt", "basalt_runtime.h")))
     assert f'version: "{version}"' in conda, "packaging/conda/meta.yaml has another version"
     assert f'version("{version}"' in spack, "packaging/spack/package.py has another version"
     macros = [re.search(rf"define BASALT_VERSION_{part} (\d+)", header)[1] for part in ("MAJOR", "MINOR", "PATCH")]
-    assert ".".join(macros) == version, "basalt.h has another version"
+    assert ".".join(macros) == version, "basalt_runtime.h has another version"
     tree = ast.parse(spack)
     (recipe,) = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     assert recipe.name == "Basalt" and {base.id for base in recipe.bases} == {"MesonPackage", "CudaPackage"}

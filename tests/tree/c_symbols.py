@@ -1,8 +1,8 @@
-"""The functions that basalt.h declares are those that libbasalt exports and those of the committed list.
+"""The functions that basalt.h and its parts declare are those that libbasalt exports and those of the committed list.
 
 A name that disappears from the list, or changes its meaning, breaks programs that are compiled already.
 
-usage: c_symbols.py HEADER LIST LIBRARY NM    an empty NM: skipped
+usage: c_symbols.py LIST LIBRARY NM PART...    an empty NM: skipped
 """
 
 import re
@@ -12,7 +12,7 @@ import sys
 
 def declared(header):
     with open(header, encoding="utf-8") as file:
-        text = file.read().split("namespace basalt")[0]  # what follows is for C++ alone
+        text = file.read()
     text = re.sub(r"static inline[^{]*\{[^}]*\}", "", text)
     text = re.sub(r"//[^\n]*", "", text)
     return set(re.findall(r"\b(basalt_\w+)\s*\([^;{]*\)\s*;", text))
@@ -24,16 +24,16 @@ def exported(library, nm):
 
 
 def main():
-    if len(sys.argv) != 5:
+    if len(sys.argv) < 5:
         sys.exit(__doc__)
-    header, listed, library, nm = sys.argv[1:]
+    listed, library, nm, *parts = sys.argv[1:]
     if not nm:
         print("skipped: there is no nm")
         sys.exit(77)
     with open(listed, encoding="utf-8") as file:
         known = set(file.read().split())
     status = 0
-    for what, names in (("basalt.h declares", declared(header)), ("libbasalt exports", exported(library, nm))):
+    for what, names in (("basalt.h declares", set().union(*map(declared, parts))), ("libbasalt exports", exported(library, nm))):
         for name in sorted(names ^ known):
             print(f"{what} {name}, which {listed} does not list" if name in names else f"{listed}: not what {what}: {name}")
             status = 1

@@ -49,7 +49,7 @@ PUBLIC = "include/basalt"
 CODE = (".hpp", ".cpp", ".h", ".hh", ".c", ".cc", ".cu", ".cuh", ".inc")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
-STANDARD_C = {"stdbool.h", "stddef.h", "stdint.h"}  # of basalt.h
+STANDARD_C = {"stdbool.h", "stddef.h", "stdint.h"}  # of basalt.h and its parts
 STANDARD = set("""
 algorithm any array atomic barrier bit bitset cassert cctype cerrno cfenv cfloat charconv chrono cinttypes climits
 clocale cmath codecvt compare complex concepts condition_variable coroutine csetjmp csignal cstdarg cstddef cstdint
