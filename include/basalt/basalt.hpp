@@ -6,6 +6,7 @@
 #include <basalt/array.hpp>
 #include <basalt/array2d.hpp>
 #include <basalt/batch.hpp>
+#include <basalt/batch_blocks.hpp>
 #include <basalt/batch_cholesky.hpp>
 #include <basalt/batch_lu.hpp>
 #include <basalt/batch_qr.hpp>

@@ -53,9 +53,7 @@ class SubmissionTarget {
     Recorder* const recorder_;
     const SubmissionTarget* const outer_;
 
-    // initial-exec: found without a call, also in the shared library
-    [[gnu::tls_model("initial-exec")]] static inline constinit thread_local const SubmissionTarget* innermost_ =
-        nullptr;
+    static inline constinit thread_local const SubmissionTarget* innermost_ = nullptr;
 };
 
 }  // namespace detail

@@ -33,14 +33,12 @@ struct KernelOps {
     /// Runs the cuda kernel, or its CPU twin on an emulated device's stream; nullptr when there is no cuda kernel.
     void (*run_on_device)(void* storage, void* arguments, Stream stream);
     void (*destroy)(void* storage) noexcept;  ///< nullptr when there is nothing to destroy
-    // For recordings, whose kernels run again with other data. The three are nullptr when there are no arguments,
-    // and for those that take part in reductions, which are not recorded.
+    // For recordings, whose kernels run again with other data. All zero when there are no arguments, and for those that
+    // take part in reductions, which are not recorded.
     std::size_t arguments_size;
-    /// Has the kernel's arguments lead to other data.
-    void (*move_data)(void* storage, DataShifts shifts);
-    /// Makes at `arguments`, aligned as by operator new, what move_data() would have made of the kernel's own.
+    /// Makes at `arguments`, aligned as by operator new, a copy of the kernel's own that leads to other data.
     void (*copy_arguments)(void* arguments, const void* storage, DataShifts shifts);
-    void (*destroy_arguments)(void* arguments) noexcept;
+    void (*destroy_arguments)(void* arguments) noexcept;  ///< nullptr when there is nothing to destroy
     bool emulates;        ///< the task can run on emulated devices too
     bool any_stream;      ///< on a GPU, on any stream of its priority; otherwise on the first one
     bool binds_views;     ///< the kernel learns its data's addresses through `bases`
@@ -151,18 +149,13 @@ struct BoundKernel {
             kernel.own_or(arguments));
     }
     static void destroy(void* storage) noexcept { std::launder(static_cast<BoundKernel*>(storage))->~BoundKernel(); }
-    static void move_data(void* storage, DataShifts shifts) {
-        shift(std::launder(static_cast<BoundKernel*>(storage))->arguments, shifts);
-    }
     static void copy_arguments(void* arguments, const void* storage, DataShifts shifts) {
         const auto& kernel = *std::launder(static_cast<const BoundKernel*>(storage));
-        shift(*::new (arguments) Arguments(kernel.arguments), shifts);
+        auto& copy = *::new (arguments) Arguments(kernel.arguments);
+        std::apply([&](Argument&... argument) { (shifts.move_next(argument), ...); }, copy);
     }
     static void destroy_arguments(void* arguments) noexcept {
         std::launder(static_cast<Arguments*>(arguments))->~Arguments();
-    }
-    static void shift(Arguments& arguments, DataShifts shifts) {
-        std::apply([&](Argument&... argument) { (shifts.move_next(argument), ...); }, arguments);
     }
     const Arguments& own_or(void* other) const {
         return other == nullptr ? arguments : *std::launder(static_cast<const Arguments*>(other));
@@ -183,9 +176,8 @@ struct BoundKernel {
         if constexpr (!std::is_trivially_destructible_v<BoundKernel>) result.destroy = &destroy;
         if constexpr (sizeof...(Argument) > 0 && !(is_share<Argument> || ...)) {
             result.arguments_size = sizeof(Arguments);
-            result.move_data = &move_data;
             result.copy_arguments = &copy_arguments;
-            result.destroy_arguments = &destroy_arguments;
+            if constexpr (!std::is_trivially_destructible_v<Arguments>) result.destroy_arguments = &destroy_arguments;
         }
         return result;
     }

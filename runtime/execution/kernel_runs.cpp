@@ -27,7 +27,7 @@ std::string place_text(const Worker& worker) {
 
 }  // namespace
 
-bool KernelRuns::run(Task& task, Worker& worker, const Team& team, const KernelOps& ops, void* storage) {
+bool KernelRuns::run(Task& task, Worker& worker, const Team& team, const KeptKernel& kernel) {
     const bool gang = team.size() > 1;
     // a thread that works for a gang, as a member or on its children, counts as busy with it (see GangHall)
     const bool for_gang = gang || task.scope->inside_gang;
@@ -42,11 +42,11 @@ bool KernelRuns::run(Task& task, Worker& worker, const Team& team, const KernelO
     {
         const ThreadContext context(graph_, &worker, &task);
         try {
-            ops.run(storage, nullptr, team);
+            kernel.ops.run(kernel.storage, kernel.arguments, team);
         } catch (abi::__forced_unwind&) {
             terminate_with_thread(task);
         } catch (...) {
-            fail_task(graph_, task, place_text(worker));
+            fail(task, worker);
             failed = true;
         }
     }
@@ -58,6 +58,8 @@ bool KernelRuns::run(Task& task, Worker& worker, const Team& team, const KernelO
     if (gang) failed ? team.poison() : team.drop();
     return failed;
 }
+
+void KernelRuns::fail(Task& task, const Worker& worker) { fail_task(graph_, task, place_text(worker)); }
 
 bool KernelRuns::run_as_member(Task& task, Worker& worker, const Team& team) {
     const std::int64_t begin = observes(task) ? observers_.member_started() : 0;
@@ -72,7 +74,7 @@ bool KernelRuns::begin_observed(Task& task, Worker& worker, Observers::Run& reco
         observers_.started(task, worker, record);
         return true;
     } catch (...) {
-        fail_task(graph_, task, place_text(worker));
+        fail(task, worker);
         return false;
     }
 }
@@ -81,7 +83,7 @@ void KernelRuns::end_observed(Task& task, Worker& worker, const Observers::Run& 
     try {
         observers_.ended(task, worker, record, failed);
     } catch (...) {
-        fail_task(graph_, task, place_text(worker));
+        fail(task, worker);
     }
 }
 

@@ -36,12 +36,20 @@ class KernelRuns {
     /// Runs the task's CPU kernel as a member of `team`, and leaves the team. What the kernel throws cancels the graph.
     /// Whether it threw.
     bool run_as_member(Task& task, Worker& worker, const Team& team);
+    /// A kernel that is not in its task.
+    struct KeptKernel {
+        const KernelOps& ops;
+        void* storage;
+        void* arguments;  ///< see KernelOps::run
+    };
     /// Runs the CPU kernel of a recorded task, which its recording keeps, on this thread alone. It may run.
-    void run_recorded(Task& task, Worker& worker, const KernelOps& ops, void* storage) {
+    void run_recorded(Task& task, Worker& worker, const KeptKernel& kernel) {
         if (observers_.any()) [[unlikely]]
-            return observed(task, worker, [&] { return run(task, worker, alone_, ops, storage); });
-        run(task, worker, alone_, ops, storage);
+            return observed(task, worker, [&] { return run(task, worker, alone_, kernel); });
+        run(task, worker, alone_, kernel);
     }
+    /// What the calling thread has just caught counts as thrown by the task's kernel.
+    void fail(Task& task, const Worker& worker);
     /// Whether somebody observes tasks.
     bool observed() const { return observers_.any(); }
     /// Calls the task's device kernel, which may neither submit nor wait. Does nothing where the graph has been
@@ -53,9 +61,9 @@ class KernelRuns {
         return observers_.any() && (is_users(task.kind) || task.kind == TaskKind::step);
     }
     bool run(Task& task, Worker& worker, const Team& team) {
-        return run(task, worker, team, *task.ops, task.kernel_storage());
+        return run(task, worker, team, {*task.ops, task.kernel_storage(), nullptr});
     }
-    bool run(Task& task, Worker& worker, const Team& team, const KernelOps& ops, void* storage);
+    bool run(Task& task, Worker& worker, const Team& team, const KeptKernel& kernel);
     /// Runs the task between what observers do.
     template <class F>
     void observed(Task& task, Worker& worker, const F& run) {

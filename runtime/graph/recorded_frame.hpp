@@ -21,7 +21,7 @@ class RecordedRun {
     /// that counts the run as one of its tasks, if this was the last task of the run: to be settled.
     virtual Scope* task_done(RecordedFrame& frame, Worker& worker) = 0;
     /// What the task of that node accesses, in this run.
-    virtual void bind_accesses(std::uint32_t number, std::vector<BoundAccess>& accesses) const = 0;
+    virtual void bind_accesses(std::uint32_t node, std::vector<BoundAccess>& accesses) const = 0;
 
   protected:
     ~RecordedRun() = default;
@@ -41,8 +41,8 @@ struct RecordedFrame : Task {
     std::uint32_t number = 0;  ///< of the task's node in its recording
 
     /// The frame is that of another task now.
-    void begin(std::uint32_t its_number) {
-        number = its_number;
+    void begin(std::uint32_t node) {
+        number = node;
         access_count = 0;
         children.store(nullptr, std::memory_order_relaxed);
     }

@@ -69,8 +69,7 @@ class ThreadContext {
     const bool coroutine_;
     const ThreadContext* const outer_;
 
-    // initial-exec: found without a call, also in the shared library
-    [[gnu::tls_model("initial-exec")]] static inline constinit thread_local const ThreadContext* innermost_ = nullptr;
+    static inline constinit thread_local const ThreadContext* innermost_ = nullptr;
 };
 
 }  // namespace basalt::detail

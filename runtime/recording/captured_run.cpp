@@ -71,7 +71,7 @@ void CapturedRun::destroy_arguments(Instance& instance) noexcept {
     for (; instance.made > 0; --instance.made) {
         const std::size_t i = instance.made - 1;
         const KernelOps& ops = *recorded_.tasks[i].ops;
-        if (ops.arguments_size > 0) ops.destroy_arguments(instance.arguments.data() + offsets_[i]);
+        if (ops.destroy_arguments != nullptr) ops.destroy_arguments(instance.arguments.data() + offsets_[i]);
     }
 }
 

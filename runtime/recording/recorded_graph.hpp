@@ -73,7 +73,7 @@ class ClosureArena {
     void* make(const KernelOps& ops, void* source, void* const* bases);
     /// Takes a closure that moves as bytes out of another arena. Throws std::bad_alloc.
     void* take(const KernelOps& ops, const void* closure);
-    /// Destroys the closures that are not in another arena now, and gives back the memory.
+    /// Destroys the closures and gives back the memory. Those that were taken have nothing to destroy.
     void clear();
 
   private:
@@ -91,8 +91,8 @@ class ClosureArena {
 };
 
 /// What was recorded: tasks, their data, and the edges between them. Tasks are numbered in program order. Their nodes
-/// lie in the order in which one worker would run them, so that workers find most of them in the line behind the last
-/// one; some nodes stand for many readers and are no task's.
+/// lie in the order in which one worker would run them, so that the next one is mostly in the next cache line; some
+/// nodes stand for many readers and are no task's.
 struct RecordedGraph {
     /// Of a task as it was submitted, in program order.
     struct Submitted {
@@ -114,8 +114,8 @@ struct RecordedGraph {
     std::vector<const std::byte*> kernels;  ///< of all nodes: small enough to stay in a cache
     std::uint32_t node_count = 0;
     std::uint32_t ranks = 1;
-    std::vector<std::uint32_t> predecessors;   ///< of each node, their number
-    std::vector<std::uint32_t> data_in_order;  ///< data_of_accesses in the order of the nodes
+    std::vector<std::uint32_t> predecessor_counts;
+    std::vector<std::uint32_t> data_in_order;  ///< data_of_accesses, which is empty then, in the order of the nodes
     std::vector<std::uint32_t> successors;     ///< of all nodes, the one to run last first
     std::vector<std::uint32_t> roots;          ///< nodes without predecessors, in the same order
     int priority = 0;                          ///< the highest

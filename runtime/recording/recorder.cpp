@@ -18,7 +18,6 @@ constexpr std::uint32_t joined_bit = std::uint32_t{1} << 31;
 constexpr std::size_t most_tasks = std::size_t{1} << 24;
 /// A datum of which tasks use more different regions counts as used from the first to the last of them.
 constexpr std::size_t most_uses = 16;
-constexpr std::size_t most_ranks = 64;
 
 }  // namespace
 
@@ -151,10 +150,10 @@ void Recorder::make_nodes() {
     RecordedGraph& graph = *recorded_;
     graph.node_count = static_cast<std::uint32_t>(graph.tasks.size()) + joined_;
     const std::vector<std::uint32_t> ranks = rank_priorities();
-    const Successors successors = sorted_successors(ranks);
-    const std::vector<std::uint32_t> order = order_of_one_worker(ranks, successors);
-    std::vector<std::uint32_t> place(graph.node_count);
-    for (std::uint32_t i = 0; i < graph.node_count; ++i) place[order[i]] = i;
+    const SortedEdges edges = sorted_edges(ranks);
+    const std::vector<std::uint32_t> order = order_of_one_worker(ranks, edges);
+    std::vector<std::uint32_t> position(graph.node_count);
+    for (std::uint32_t i = 0; i < graph.node_count; ++i) position[order[i]] = i;
 
     graph.memory_of_nodes = HostBuffer(graph.node_count * sizeof(RecordedNode));
     graph.nodes = static_cast<RecordedNode*>(graph.memory_of_nodes.data());
@@ -165,11 +164,11 @@ void Recorder::make_nodes() {
         RecordedNode& node = graph.nodes[i];
         node.rank = ranks[order[i]];
         node.first_successor = static_cast<std::uint32_t>(graph.successors.size());
-        for (const std::uint32_t successor : successors.of(order[i])) graph.successors.push_back(place[successor]);
+        for (const std::uint32_t successor : edges.from(order[i])) graph.successors.push_back(position[successor]);
         node.successors = static_cast<std::uint32_t>(graph.successors.size()) - node.first_successor;
-        graph.predecessors.push_back(successors.predecessors[order[i]]);
+        graph.predecessor_counts.push_back(edges.predecessor_counts[order[i]]);
         node.task = order[i];
-        graph.kernels.push_back(nullptr);
+        graph.kernels.push_back(reinterpret_cast<const std::byte*>(&node));  // what is fetched, for want of a kernel
         if (order[i] >= graph.tasks.size()) continue;
         RecordedGraph::Submitted& task = graph.tasks[order[i]];
         if (task.ops->moves_as_bytes) task.kernel = graph.closures_in_order.take(*task.ops, task.kernel);
@@ -185,7 +184,9 @@ void Recorder::make_nodes() {
         graph.data_in_order.insert(graph.data_in_order.end(), data.begin(), data.end());
     }
     if (all_moved) graph.closures.clear();
-    for (const std::uint32_t root : successors.roots) graph.roots.push_back(place[root]);
+    graph.data_of_accesses.clear();
+    graph.data_of_accesses.shrink_to_fit();
+    for (const std::uint32_t root : edges.roots) graph.roots.push_back(position[root]);
 }
 
 /// Of each node, by its number in program order.
@@ -195,7 +196,8 @@ std::vector<std::uint32_t> Recorder::rank_priorities() {
     for (const RecordedGraph::Submitted& task : graph.tasks) priorities.push_back(task.options.priority);
     std::sort(priorities.begin(), priorities.end());
     priorities.erase(std::unique(priorities.begin(), priorities.end()), priorities.end());
-    graph.ranks = static_cast<std::uint32_t>(std::clamp<std::size_t>(priorities.size(), 1, most_ranks));
+    graph.ranks =
+        static_cast<std::uint32_t>(std::clamp<std::size_t>(priorities.size(), 1, ReplayQueue::most_ranks));
     // who waits for many readers waits no longer than it must
     std::vector<std::uint32_t> ranks(graph.node_count, graph.ranks - 1);
     for (std::size_t i = 0; i < graph.tasks.size(); ++i) {
@@ -206,20 +208,20 @@ std::vector<std::uint32_t> Recorder::rank_priorities() {
     return ranks;
 }
 
-Recorder::Successors Recorder::sorted_successors(const std::vector<std::uint32_t>& ranks) {
+Recorder::SortedEdges Recorder::sorted_edges(const std::vector<std::uint32_t>& ranks) {
     const auto tasks = static_cast<std::uint32_t>(recorded_->tasks.size());
     const std::uint32_t nodes = recorded_->node_count;
     const auto number = [&](std::uint32_t node) {
         return (node & joined_bit) != 0 ? tasks + (node & ~joined_bit) : node;
     };
-    Successors found;
+    SortedEdges found;
     found.first.resize(nodes + 1);
-    found.predecessors.resize(nodes);
+    found.predecessor_counts.resize(nodes);
     for (auto& [before, after] : edges_) {
         before = number(before);
         after = number(after);
         ++found.first[before + 1];
-        ++found.predecessors[after];
+        ++found.predecessor_counts[after];
     }
     for (std::uint32_t i = 0; i < nodes; ++i) found.first[i + 1] += found.first[i];
     std::vector<std::uint32_t> filled(found.first.begin(), found.first.end() - 1);
@@ -230,7 +232,7 @@ Recorder::Successors Recorder::sorted_successors(const std::vector<std::uint32_t
         return ranks[a] != ranks[b] ? ranks[a] < ranks[b] : a > b;
     };
     for (std::uint32_t i = 0; i < nodes; ++i) {
-        if (found.predecessors[i] == 0) found.roots.push_back(i);
+        if (found.predecessor_counts[i] == 0) found.roots.push_back(i);
         std::sort(found.all.begin() + found.first[i], found.all.begin() + found.first[i + 1], runs_later);
     }
     std::sort(found.roots.begin(), found.roots.end(), runs_later);
@@ -239,17 +241,19 @@ Recorder::Successors Recorder::sorted_successors(const std::vector<std::uint32_t
 
 /// The order in which one worker would run all nodes, see Replay.
 std::vector<std::uint32_t> Recorder::order_of_one_worker(const std::vector<std::uint32_t>& ranks,
-                                                         const Successors& successors) const {
+                                                         const SortedEdges& edges) const {
     ReplayQueue queue(recorded_->ranks);
     const auto rank = [&](std::uint32_t node) { return ranks[node]; };
-    queue.push(successors.roots.data(), successors.roots.size(), rank);
-    std::vector<std::uint32_t> order, pending = successors.predecessors, ready;
+    queue.push(edges.roots.data(), edges.roots.size(), rank);
+    std::vector<std::uint32_t> order;
+    std::vector<std::uint32_t> pending = edges.predecessor_counts;
+    std::vector<std::uint32_t> ready;
     order.reserve(recorded_->node_count);
     while (const auto first = queue.pop([](std::uint32_t) {})) {
         for (std::optional<std::uint32_t> next = first; next;) {
             order.push_back(*next);
             ready.clear();
-            for (const std::uint32_t successor : successors.of(*next)) {
+            for (const std::uint32_t successor : edges.from(*next)) {
                 if (--pending[successor] == 0) ready.push_back(successor);
             }
             next.reset();

@@ -30,12 +30,12 @@ class Recorder final : private DependencySink {
   private:
     using Edge = std::pair<std::uint32_t, std::uint32_t>;
     /// Edges by the node from which they lead, by numbers in program order; nodes for many readers come last.
-    struct Successors {
+    struct SortedEdges {
         std::vector<std::uint32_t> first;  ///< of each node in `all`, and the end
         std::vector<std::uint32_t> all;    ///< of a node, the one to run last first
-        std::vector<std::uint32_t> predecessors;
+        std::vector<std::uint32_t> predecessor_counts;
         std::vector<std::uint32_t> roots;
-        std::span<const std::uint32_t> of(std::uint32_t node) const {
+        std::span<const std::uint32_t> from(std::uint32_t node) const {
             return std::span(all).subspan(first[node], first[node + 1] - first[node]);
         }
     };
@@ -55,9 +55,9 @@ class Recorder final : private DependencySink {
     static void note_use(std::vector<RecordedUse>& uses, const RecordedUse& use);
     void make_nodes();
     std::vector<std::uint32_t> rank_priorities();
-    Successors sorted_successors(const std::vector<std::uint32_t>& ranks);
+    SortedEdges sorted_edges(const std::vector<std::uint32_t>& ranks);
     std::vector<std::uint32_t> order_of_one_worker(const std::vector<std::uint32_t>& ranks,
-                                                   const Successors& successors) const;
+                                                   const SortedEdges& edges) const;
 
     TaskGraph& graph_;
     const int workers_;

@@ -21,7 +21,7 @@ constexpr auto longest_stay = std::chrono::milliseconds(1);
 constexpr auto long_between_clock_looks = std::chrono::microseconds(100);
 constexpr int most_tasks_between_clock_looks = 64;
 constexpr std::size_t most_nodes_stolen = 256;
-constexpr std::uint32_t prefetched_ahead = 8;
+constexpr std::uint32_t counters_ahead = 8;
 constexpr std::uint32_t nodes_ahead = 4;
 
 constexpr std::uint64_t generations_of_runs = std::uint64_t{1} << 30;  // behind the first one: 31 bits in all
@@ -53,8 +53,7 @@ Replay::Replay(const Parts& parts, const RecordedGraph& recorded, ReplayHelpers&
       recorded_(recorded),
       nodes_(recorded.nodes),
       helpers_(helpers),
-      pending_(recorded.node_count),
-      bases_(recorded.bases) {
+      pending_(recorded.node_count) {
     // the last place is the one that spare threads share
     for (int place = 0; place <= parts.workers; ++place) {
         queues_.push_back(std::make_unique<ReplayQueue>(recorded.ranks));
@@ -65,16 +64,16 @@ Replay::Replay(const Parts& parts, const RecordedGraph& recorded, ReplayHelpers&
 void Replay::run(const BoundData& data) {
     static std::atomic<std::uint64_t> runs{0};
     const ThreadContext& context = *ThreadContext::of(p_.graph);
+    bind(data);  // first: it may throw
     scope_ = context.task()->scope;
     inside_ = &p_.graph.current_scope();
     // relaxed: this thread completes the task's kernel later
     inside_->outstanding.fetch_add(1, std::memory_order_relaxed);
     const std::uint64_t run = runs.fetch_add(1, std::memory_order_relaxed);
     successors_word_ = (first_generation_of_frames + run % generations_of_runs) << 32 | Task::no_edge;
-    bind(data);
     // relaxed: see "Who owns what"
     for (Node i = 0; i < recorded_.node_count; ++i)
-        pending_[i].store(recorded_.predecessors[i], std::memory_order_relaxed);
+        pending_[i].store(recorded_.predecessor_counts[i], std::memory_order_relaxed);
     // release: see count_done()
     left_.store(recorded_.node_count, std::memory_order_release);
     present_.fetch_add(1, std::memory_order_relaxed);
@@ -85,12 +84,12 @@ void Replay::run(const BoundData& data) {
 void Replay::bind(const BoundData& data) {
     data_ = &data;
     moves_ = false;
-    for (std::size_t i = 0; i < bases_.size(); ++i) {
+    for (std::size_t i = 0; i < data.bases.size(); ++i) {
         shifts_[i] = static_cast<std::ptrdiff_t>(reinterpret_cast<std::uintptr_t>(data.bases[i]) -
-                                                 reinterpret_cast<std::uintptr_t>(bases_[i]));
+                                                 reinterpret_cast<std::uintptr_t>(recorded_.bases[i]));
         moves_ = moves_ || shifts_[i] != 0;
     }
-    bases_ = data.bases;
+    if (moves_ && !moved_) moved_.emplace(recorded_);
     observed_ = p_.kernels.observed();
     if (observed_ && predecessors_.empty()) find_predecessors();
 }
@@ -183,13 +182,9 @@ bool Replay::steal(Hand& hand) {
 inline void Replay::prefetch(Node number) const {
     __builtin_prefetch(&nodes_[number]);
     const std::byte* const kernel = recorded_.kernels[number];
-    if (moves_) {
-        prefetch_to_write(kernel);
-        prefetch_to_write(kernel + 64);
-    } else {
-        __builtin_prefetch(kernel);
-        __builtin_prefetch(kernel + 64);
-    }
+    __builtin_prefetch(kernel);
+    __builtin_prefetch(kernel + 64);
+    if (moves_) moved_->prefetch(number);
 }
 
 bool Replay::any_queued() const {
@@ -214,23 +209,19 @@ void Replay::call_helper() {
 
 /// False where the task completes later, with its children.
 bool Replay::run_node(const RecordedNode& node, Node number, Hand& hand, Worker& worker) {
-    const std::uint32_t* successor = &recorded_.successors[node.first_successor];
-    for (std::uint32_t i = 0; i < std::min(node.successors, prefetched_ahead); ++i) {
+    const std::uint32_t* successor = recorded_.successors.data() + node.first_successor;
+    for (std::uint32_t i = 0; i < std::min(node.successors, counters_ahead); ++i) {
         prefetch_to_write(&pending_[successor[i]]);
     }
-    // what runs after some more, as far as nothing else comes between: see RecordedGraph
+    // probably runs that many tasks later: see RecordedGraph
     if (number + nodes_ahead < recorded_.node_count) prefetch(number + nodes_ahead);
     return node.ops == nullptr || run_task(node, number, hand, worker);
 }
 
 bool Replay::run_task(const RecordedNode& node, Node number, Hand& hand, Worker& worker) {
-    // even where the task is dropped: the next run's shifts count from this one's addresses
-    if (moves_ && node.ops->move_data != nullptr) {
-        node.ops->move_data(node.kernel, {&recorded_.data_in_order[node.first_access], shifts_.data()});
-    }
     RecordedFrame& frame = *hand.frame;
     prepare(frame, node, number);
-    if (may_run(frame)) p_.kernels.run_recorded(frame, worker, *node.ops, node.kernel);
+    if (may_run(frame)) run_kernel(node, frame, worker);
     // relaxed: members of this task's thread alone set it
     if (frame.children.load(std::memory_order_relaxed) != nullptr) {
         Task& with_children = *std::exchange(hand.frame, std::make_unique<RecordedFrame>()).release();
@@ -242,6 +233,16 @@ bool Replay::run_task(const RecordedNode& node, Node number, Hand& hand, Worker&
     const Unwritten::Ending ending = p_.graph.unwritten().settle(frame);
     if (ending.refusal) drop_task(p_.graph, frame, *ending.refusal);
     return true;
+}
+
+void Replay::run_kernel(const RecordedNode& node, RecordedFrame& frame, Worker& worker) {
+    void* arguments = nullptr;
+    try {
+        if (moves_) arguments = moved_->make(frame.number, shifts_.data());
+    } catch (...) {  // as if the kernel had thrown it
+        return p_.kernels.fail(frame, worker);
+    }
+    p_.kernels.run_recorded(frame, worker, {*node.ops, node.kernel, arguments});
 }
 
 void Replay::prepare(RecordedFrame& frame, const RecordedNode& node, Node number) {
@@ -274,8 +275,8 @@ bool Replay::may_run(RecordedFrame& frame) {
     return p_.kernels.may_run(frame);
 }
 
-/// Whether nothing holds the task back any more, now that one of its predecessors has completed.
-inline bool Replay::let_go(Node number) {
+/// One of the task's predecessors has completed. Whether nothing holds the task back any more.
+inline bool Replay::predecessor_done(Node number) {
     std::atomic<std::uint32_t>& pending = pending_[number];
     // acq_rel: the last predecessor passes on what all of them wrote. Where this is the only one left, no other thread
     // writes the number: looking is enough, and costs less.
@@ -284,12 +285,12 @@ inline bool Replay::let_go(Node number) {
 
 /// Whether one became ready for this thread to run at once; the others are queued.
 bool Replay::release_successors(const RecordedNode& node, Hand& hand, Node& next) {
-    const std::uint32_t* successor = &recorded_.successors[node.first_successor];
+    const std::uint32_t* successor = recorded_.successors.data() + node.first_successor;
     bool found = false;
     hand.ready.clear();
     for (std::uint32_t i = 0; i < node.successors; ++i) {
-        if (i + prefetched_ahead < node.successors) prefetch_to_write(&pending_[successor[i + prefetched_ahead]]);
-        if (!let_go(successor[i])) continue;
+        if (i + counters_ahead < node.successors) prefetch_to_write(&pending_[successor[i + counters_ahead]]);
+        if (!predecessor_done(successor[i])) continue;
         if (found) hand.ready.push_back(next);
         next = successor[i];
         found = true;
@@ -305,9 +306,9 @@ Scope* Replay::task_done(RecordedFrame& frame, Worker& worker) {
     const std::unique_ptr<RecordedFrame> owned(&frame);
     const RecordedNode& node = nodes_[frame.number];
     std::vector<Node> ready;
-    const std::uint32_t* successor = &recorded_.successors[node.first_successor];
+    const std::uint32_t* successor = recorded_.successors.data() + node.first_successor;
     for (std::uint32_t i = 0; i < node.successors; ++i) {
-        if (let_go(successor[i])) ready.push_back(successor[i]);
+        if (predecessor_done(successor[i])) ready.push_back(successor[i]);
     }
     Scope* const inside = inside_;
     if (!ready.empty()) {

@@ -4,11 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "runtime/execution/completion.hpp"
 #include "runtime/execution/kernel_runs.hpp"
 #include "runtime/graph/recorded_frame.hpp"
+#include "runtime/recording/moved_arguments.hpp"
 #include "runtime/recording/recorded_graph.hpp"
 #include "runtime/recording/replay_queue.hpp"
 
@@ -42,8 +44,8 @@ class ReplayHelpers {
 /// them.
 ///
 /// Who owns what. The thread that begins a run writes the members `of the run` before it queues the first
-/// task; others read them when they have taken a task from a queue, whose lock orders the two. A task's closure and its
-/// arguments are touched by the thread that runs it alone: the task's entry of `pending_` says when, and its last
+/// task; others read them, and count down `pending_`, when they have taken a task from a queue, whose lock orders the two.
+/// A task's closure and its moved arguments are touched by the thread that runs it alone: the task's entry of `pending_` says when, and its last
 /// decrement is acquired by the thread that finds it. The next run begins when this one's task has completed, and that
 /// when the last recorded task has.
 class Replay final : private RecordedRun {
@@ -78,11 +80,12 @@ class Replay final : private RecordedRun {
 
     void bind(const BoundData& data);
     void work(Worker& worker);
-    bool let_go(Node number);
+    bool predecessor_done(Node number);
     bool find(Hand& hand, Node& found);
     bool steal(Hand& hand);
     bool run_node(const RecordedNode& node, Node number, Hand& hand, Worker& worker);
     bool run_task(const RecordedNode& node, Node number, Hand& hand, Worker& worker);
+    void run_kernel(const RecordedNode& node, RecordedFrame& frame, Worker& worker);
     void prepare(RecordedFrame& frame, const RecordedNode& node, Node number);
     void identify(RecordedFrame& frame);
     void find_predecessors();
@@ -109,11 +112,11 @@ class Replay final : private RecordedRun {
     Scope* scope_ = nullptr;   ///< of the run's task
     Scope* inside_ = nullptr;  ///< that of the task's children, which counts the run as one of them
     const BoundData* data_ = nullptr;
-    bool moves_ = false;  ///< the closures' arguments lead to other data than those of the run
+    bool moves_ = false;  ///< the run's data are not where they were when recorded
     bool observed_ = false;
     std::uint64_t successors_word_ = 0;  ///< of frames: a generation that no task has, for those who observe
-    std::vector<std::byte*> bases_;      ///< where the closures' arguments lead to
-    std::vector<std::ptrdiff_t> shifts_;
+    std::vector<std::ptrdiff_t> shifts_;   ///< of the data, in bytes; the last one is 0
+    std::optional<MovedArguments> moved_;  ///< since a run's data moved for the first time
     std::vector<std::vector<Node>> predecessors_;  ///< for traces
 
     /// Tasks of the run that have not completed. Places subtract what they ran when they run out of tasks.

@@ -53,7 +53,7 @@ void run_borrowed_on_device(void* storage, void*, Stream stream) {
 
 void destroy_borrowed(void* storage) noexcept {
     Borrowed& borrowed = Borrowed::at(storage);
-    if (void* arguments = borrowed.arguments()) borrowed.ops->destroy_arguments(arguments);
+    if (borrowed.ops->destroy_arguments != nullptr) borrowed.ops->destroy_arguments(borrowed.arguments());
     borrowed.~Borrowed();
 }
 

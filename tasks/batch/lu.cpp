@@ -5,7 +5,7 @@
 
 #include "kernels/cpu/batch/cholesky.hpp"
 #include "kernels/cpu/batch/lu.hpp"
-#include "tasks/batch/operands.hpp"
+#include "tasks/batch/checks.hpp"
 #include "tasks/batch/share.hpp"
 
 namespace basalt {
@@ -29,17 +29,6 @@ struct LuOperands {
     }
 };
 
-template <class T>
-void check_lu(const char* call, const BatchView<const T>& a, const BatchView<const T>* b,
-              const BatchView<const Index>* pivots) {
-    detail::check_square<const T>(call, "A", a);
-    if (b != nullptr) detail::check_right_sides<T>(call, a, *b);
-    if (pivots == nullptr) return;
-    detail::check_companions<Index>(call, "pivots", *pivots, a.count(), a.uniform(), [&](Index k) {
-        return detail::BatchExtent{a[k].rows(), 1};
-    });
-}
-
 template <class T, class Run>
 void share_lu(Runtime& runtime, const char* name, const LuOperands<T>& operands, const Run& run) {
     detail::share_batch(runtime, name, operands.shape(), operands.work(), run);
@@ -54,7 +43,7 @@ void submit_lu(const Runtime& runtime, const LuOperands<T>& operands, const Subm
 template <class T>
 void batch_lu_factor(Runtime& runtime, const BatchView<T>& a, const BatchView<Index>& pivots, std::span<Index> info) {
     const BatchView<const Index> order(pivots);
-    check_lu<T>("batch_lu_factor", a, nullptr, &order);
+    detail::check_lu<T>("batch_lu_factor", a, nullptr, &order);
     detail::check_info("batch_lu_factor", a.count(), std::ssize(info));
     share_lu<T>(runtime, "batch getrf", {a}, [&](Index begin, Index end) {
         cpu_kernels::batch_lu_factor<T>(a.part(begin, end), pivots.part(begin, end), info.data() + begin);
@@ -63,7 +52,7 @@ void batch_lu_factor(Runtime& runtime, const BatchView<T>& a, const BatchView<In
 
 template <class T>
 void batch_lu_factor(Runtime& runtime, const BatchView<T>& a, std::span<Index> info) {
-    check_lu<T>("batch_lu_factor", a, nullptr, nullptr);
+    detail::check_lu<T>("batch_lu_factor", a, nullptr, nullptr);
     detail::check_info("batch_lu_factor", a.count(), std::ssize(info));
     share_lu<T>(runtime, "batch getrf", {a}, [&](Index begin, Index end) {
         cpu_kernels::batch_lu_factor<T>(a.part(begin, end), info.data() + begin);
@@ -74,7 +63,7 @@ template <class T>
 void batch_lu_solve(Runtime& runtime, const BatchView<const T>& factors, const BatchView<const Index>& pivots,
                     const BatchView<T>& b) {
     const BatchView<const T> sides(b);
-    check_lu<T>("batch_lu_solve", factors, &sides, &pivots);
+    detail::check_lu<T>("batch_lu_solve", factors, &sides, &pivots);
     share_lu<T>(runtime, "batch getrs", {factors, &sides}, [&](Index begin, Index end) {
         const auto order = pivots.part(begin, end);
         cpu_kernels::batch_lu_solve<T>(factors.part(begin, end), &order, b.part(begin, end));
@@ -84,7 +73,7 @@ void batch_lu_solve(Runtime& runtime, const BatchView<const T>& factors, const B
 template <class T>
 void batch_lu_solve(Runtime& runtime, const BatchView<const T>& factors, const BatchView<T>& b) {
     const BatchView<const T> sides(b);
-    check_lu<T>("batch_lu_solve", factors, &sides, nullptr);
+    detail::check_lu<T>("batch_lu_solve", factors, &sides, nullptr);
     share_lu<T>(runtime, "batch getrs", {factors, &sides}, [&](Index begin, Index end) {
         cpu_kernels::batch_lu_solve<T>(factors.part(begin, end), nullptr, b.part(begin, end));
     });
@@ -95,7 +84,7 @@ void batch_lu_factor_solve(Runtime& runtime, const BatchView<T>& a, const BatchV
                            const BatchView<T>& b, std::span<Index> info) {
     const BatchView<const T> sides(b);
     const BatchView<const Index> order(pivots);
-    check_lu<T>("batch_lu_factor_solve", a, &sides, &order);
+    detail::check_lu<T>("batch_lu_factor_solve", a, &sides, &order);
     detail::check_info("batch_lu_factor_solve", a.count(), std::ssize(info));
     share_lu<T>(runtime, "batch gesv", {a, &sides}, [&](Index begin, Index end) {
         cpu_kernels::batch_lu_factor_solve<T>(a.part(begin, end), pivots.part(begin, end), b.part(begin, end),
@@ -107,7 +96,7 @@ template <class T>
 void batch_lu_factor_solve(Runtime& runtime, const BatchView<const T>& a, const BatchView<T>& b,
                            std::span<Index> info) {
     const BatchView<const T> sides(b);
-    check_lu<T>("batch_lu_factor_solve", a, &sides, nullptr);
+    detail::check_lu<T>("batch_lu_factor_solve", a, &sides, nullptr);
     detail::check_info("batch_lu_factor_solve", a.count(), std::ssize(info));
     share_lu<T>(runtime, "batch gesv", {a, &sides}, [&](Index begin, Index end) {
         cpu_kernels::batch_lu_factor_solve<T>(a.part(begin, end), b.part(begin, end), info.data() + begin);
@@ -117,7 +106,7 @@ void batch_lu_factor_solve(Runtime& runtime, const BatchView<const T>& a, const 
 template <class T>
 void batch_lu_invert(Runtime& runtime, const BatchView<T>& factors, const BatchView<const Index>& pivots,
                      std::span<Index> info) {
-    check_lu<T>("batch_lu_invert", factors, nullptr, &pivots);
+    detail::check_lu<T>("batch_lu_invert", factors, nullptr, &pivots);
     detail::check_info("batch_lu_invert", factors.count(), std::ssize(info));
     const BatchView<const T> matrices(factors);
     share_lu<T>(runtime, "batch getri", {matrices, &matrices}, [&](Index begin, Index end) {
@@ -128,7 +117,7 @@ void batch_lu_invert(Runtime& runtime, const BatchView<T>& factors, const BatchV
 template <class T>
 void batch_lu_factor(Runtime& runtime, const Batch<T>& a, const Batch<Index>& pivots, const Array<Index>& info) {
     const BatchView<const Index> order(pivots.view());
-    check_lu<T>("batch_lu_factor", a.view(), nullptr, &order);
+    detail::check_lu<T>("batch_lu_factor", a.view(), nullptr, &order);
     detail::check_info("batch_lu_factor", a.count(), info.size());
     submit_lu<T>(runtime, {a.view()}, [&](Index begin, Index end) {
         const auto slice = a.slice(begin, end);
@@ -142,7 +131,7 @@ void batch_lu_factor(Runtime& runtime, const Batch<T>& a, const Batch<Index>& pi
 
 template <class T>
 void batch_lu_factor(Runtime& runtime, const Batch<T>& a, const Array<Index>& info) {
-    check_lu<T>("batch_lu_factor", a.view(), nullptr, nullptr);
+    detail::check_lu<T>("batch_lu_factor", a.view(), nullptr, nullptr);
     detail::check_info("batch_lu_factor", a.count(), info.size());
     submit_lu<T>(runtime, {a.view()}, [&](Index begin, Index end) {
         const auto slice = a.slice(begin, end);
@@ -155,7 +144,7 @@ template <class T>
 void batch_lu_solve(Runtime& runtime, const Batch<T>& factors, const Batch<Index>& pivots, const Batch<T>& b) {
     const BatchView<const T> sides(b.view());
     const BatchView<const Index> order(pivots.view());
-    check_lu<T>("batch_lu_solve", factors.view(), &sides, &order);
+    detail::check_lu<T>("batch_lu_solve", factors.view(), &sides, &order);
     submit_lu<T>(runtime, {factors.view(), &sides}, [&](Index begin, Index end) {
         const auto slice = factors.slice(begin, end), right = b.slice(begin, end);
         const auto ipiv = pivots.slice(begin, end);
@@ -168,7 +157,7 @@ void batch_lu_solve(Runtime& runtime, const Batch<T>& factors, const Batch<Index
 template <class T>
 void batch_lu_solve(Runtime& runtime, const Batch<T>& factors, const Batch<T>& b) {
     const BatchView<const T> sides(b.view());
-    check_lu<T>("batch_lu_solve", factors.view(), &sides, nullptr);
+    detail::check_lu<T>("batch_lu_solve", factors.view(), &sides, nullptr);
     submit_lu<T>(runtime, {factors.view(), &sides}, [&](Index begin, Index end) {
         const auto slice = factors.slice(begin, end), right = b.slice(begin, end);
         runtime.submit({.name = "batch getrs", .place = Place::cpu()}, read(slice), readwrite(right),
@@ -183,7 +172,7 @@ void batch_lu_factor_solve(Runtime& runtime, const Batch<T>& a, const Batch<Inde
                            const Array<Index>& info) {
     const BatchView<const T> sides(b.view());
     const BatchView<const Index> order(pivots.view());
-    check_lu<T>("batch_lu_factor_solve", a.view(), &sides, &order);
+    detail::check_lu<T>("batch_lu_factor_solve", a.view(), &sides, &order);
     detail::check_info("batch_lu_factor_solve", a.count(), info.size());
     submit_lu<T>(runtime, {a.view(), &sides}, [&](Index begin, Index end) {
         const auto slice = a.slice(begin, end), right = b.slice(begin, end);
@@ -199,7 +188,7 @@ void batch_lu_factor_solve(Runtime& runtime, const Batch<T>& a, const Batch<Inde
 template <class T>
 void batch_lu_factor_solve(Runtime& runtime, const Batch<T>& a, const Batch<T>& b, const Array<Index>& info) {
     const BatchView<const T> sides(b.view());
-    check_lu<T>("batch_lu_factor_solve", a.view(), &sides, nullptr);
+    detail::check_lu<T>("batch_lu_factor_solve", a.view(), &sides, nullptr);
     detail::check_info("batch_lu_factor_solve", a.count(), info.size());
     submit_lu<T>(runtime, {a.view(), &sides}, [&](Index begin, Index end) {
         const auto slice = a.slice(begin, end), right = b.slice(begin, end);
@@ -214,7 +203,7 @@ void batch_lu_factor_solve(Runtime& runtime, const Batch<T>& a, const Batch<T>& 
 template <class T>
 void batch_lu_invert(Runtime& runtime, const Batch<T>& factors, const Batch<Index>& pivots, const Array<Index>& info) {
     const BatchView<const Index> order(pivots.view());
-    check_lu<T>("batch_lu_invert", factors.view(), nullptr, &order);
+    detail::check_lu<T>("batch_lu_invert", factors.view(), nullptr, &order);
     detail::check_info("batch_lu_invert", factors.count(), info.size());
     const BatchView<const T> matrices(factors.view());
     submit_lu<T>(runtime, {matrices, &matrices}, [&](Index begin, Index end) {

@@ -6,7 +6,7 @@
 
 #include "kernels/cpu/batch/cholesky.hpp"
 #include "kernels/cpu/batch/qr.hpp"
-#include "tasks/batch/operands.hpp"
+#include "tasks/batch/checks.hpp"
 #include "tasks/batch/share.hpp"
 
 namespace basalt {
@@ -30,40 +30,6 @@ struct QrOperands {
     }
 };
 
-template <class T>
-void check_qr(const char* call, const BatchView<const T>& a, const BatchView<const T>& tau) {
-    detail::check_batch<const T>(call, "A", a);
-    detail::check_companions<T>(call, "tau", tau, a.count(), a.uniform(), [&](Index k) {
-        return detail::BatchExtent{std::min(a[k].rows(), a[k].cols()), 1};
-    });
-}
-
-template <class T>
-void check_form(const BatchView<const T>& a, const BatchView<const T>& tau) {
-    detail::check_batch<const T>("batch_qr_form", "A", a);
-    detail::check_batch<const T>("batch_qr_form", "tau", tau);
-    const auto reflectors = [&](Index k) { return k < tau.count() ? std::min(tau[k].rows(), a[k].cols()) : 0; };
-    detail::check_companions<T>("batch_qr_form", "tau", tau, a.count(), a.uniform(), [&](Index k) {
-        return detail::BatchExtent{reflectors(k), 1};
-    });
-    for (Index k = 0; k < (a.uniform() && a.count() > 0 ? 1 : a.count()); ++k) {
-        if (a[k].cols() <= a[k].rows()) continue;
-        throw UsageError("batch_qr_form: matrix " + std::to_string(k) + " of A is " + std::to_string(a[k].rows()) +
-                         " x " + std::to_string(a[k].cols()) + "; allowed are no more columns than rows");
-    }
-}
-
-template <class T>
-void check_least_squares(const BatchView<const T>& a, const BatchView<const T>& b, Index info) {
-    detail::check_batch<const T>("batch_least_squares", "A", a);
-    detail::check_batch<const T>("batch_least_squares", "B", b);
-    detail::check_info("batch_least_squares", a.count(), info);
-    const auto columns = [&](Index k) { return k < b.count() ? b[k].cols() : 0; };
-    detail::check_companions<T>("batch_least_squares", "B", b, a.count(), a.uniform(), [&](Index k) {
-        return detail::BatchExtent{std::max(a[k].rows(), a[k].cols()), columns(k)};
-    });
-}
-
 template <class T, class Run>
 void share_qr(Runtime& runtime, const char* name, const QrOperands<T>& operands, const Run& run) {
     detail::share_batch(runtime, name, operands.shape(), operands.work(), run);
@@ -77,7 +43,7 @@ void submit_qr(const Runtime& runtime, const QrOperands<T>& operands, const Subm
 
 template <class T>
 void batch_qr_factor(Runtime& runtime, const BatchView<T>& a, const BatchView<T>& tau) {
-    check_qr<T>("batch_qr_factor", a, tau);
+    detail::check_qr<T>("batch_qr_factor", a, tau);
     share_qr<T>(runtime, "batch geqrf", {a}, [&](Index begin, Index end) {
         cpu_kernels::batch_qr_factor<T>(a.part(begin, end), tau.part(begin, end));
     });
@@ -85,7 +51,7 @@ void batch_qr_factor(Runtime& runtime, const BatchView<T>& a, const BatchView<T>
 
 template <class T>
 void batch_qr_form(Runtime& runtime, const BatchView<T>& a, const BatchView<const T>& tau) {
-    check_form<T>(a, tau);
+    detail::check_form<T>(a, tau);
     share_qr<T>(runtime, "batch orgqr", {a}, [&](Index begin, Index end) {
         cpu_kernels::batch_qr_form<T>(a.part(begin, end), tau.part(begin, end));
     });
@@ -94,7 +60,7 @@ void batch_qr_form(Runtime& runtime, const BatchView<T>& a, const BatchView<cons
 template <class T>
 void batch_least_squares(Runtime& runtime, const BatchView<T>& a, const BatchView<T>& b, std::span<Index> info) {
     const BatchView<const T> sides(b);
-    check_least_squares<T>(a, sides, std::ssize(info));
+    detail::check_least_squares<T>(a, sides, std::ssize(info));
     share_qr<T>(runtime, "batch gels", {a, &sides}, [&](Index begin, Index end) {
         cpu_kernels::batch_least_squares<T>(a.part(begin, end), b.part(begin, end), info.data() + begin);
     });
@@ -102,7 +68,7 @@ void batch_least_squares(Runtime& runtime, const BatchView<T>& a, const BatchVie
 
 template <class T>
 void batch_qr_factor(Runtime& runtime, const Batch<T>& a, const Batch<T>& tau) {
-    check_qr<T>("batch_qr_factor", a.view(), tau.view());
+    detail::check_qr<T>("batch_qr_factor", a.view(), tau.view());
     submit_qr<T>(runtime, {a.view()}, [&](Index begin, Index end) {
         const auto slice = a.slice(begin, end), scales = tau.slice(begin, end);
         runtime.submit({.name = "batch geqrf", .place = Place::cpu()}, readwrite(slice), write(scales),
@@ -112,7 +78,7 @@ void batch_qr_factor(Runtime& runtime, const Batch<T>& a, const Batch<T>& tau) {
 
 template <class T>
 void batch_qr_form(Runtime& runtime, const Batch<T>& a, const Batch<T>& tau) {
-    check_form<T>(a.view(), tau.view());
+    detail::check_form<T>(a.view(), tau.view());
     submit_qr<T>(runtime, {a.view()}, [&](Index begin, Index end) {
         const auto slice = a.slice(begin, end), scales = tau.slice(begin, end);
         runtime.submit(
@@ -124,7 +90,7 @@ void batch_qr_form(Runtime& runtime, const Batch<T>& a, const Batch<T>& tau) {
 template <class T>
 void batch_least_squares(Runtime& runtime, const Batch<T>& a, const Batch<T>& b, const Array<Index>& info) {
     const BatchView<const T> sides(b.view());
-    check_least_squares<T>(a.view(), sides, info.size());
+    detail::check_least_squares<T>(a.view(), sides, info.size());
     submit_qr<T>(runtime, {a.view(), &sides}, [&](Index begin, Index end) {
         const auto slice = a.slice(begin, end), right = b.slice(begin, end);
         runtime.submit({.name = "batch gels", .place = Place::cpu()}, readwrite(slice), readwrite(right),

@@ -471,6 +471,30 @@ TEST_CASE("a recording runs inside a task as its children", "[sanitize]") {
     CHECK(mentions(error_of<TaskError>([&] { runtime.wait(); }), "which its parent task 'stranger' does not hold"));
 }
 
+TEST_CASE("a recording runs inside a task after runs on other data", "[sanitize]") {
+    const WatchedSetting setting(GENERATE(from_range(every_setting())));
+    Runtime runtime(setting.config());
+    Array<long> x(runtime, 1, "x"), y(runtime, 1, "y"), z(runtime, 1, "z");
+    Recording recording(runtime, [&] {
+        runtime.submit({}, readwrite(x), increment);
+        runtime.submit({}, readwrite(x), twice);
+    });
+    recording.bind(x, y);
+    recording.run();
+    runtime.submit({}, readwrite(y), [&](View<long>) { recording.run(); });
+    runtime.wait();  // a run takes what is bound when it is called
+    recording.bind(x, z);
+    recording.run();
+    recording.bind(x, x);
+    recording.run();
+    runtime.submit({}, readwrite(x), [&](View<long>) { recording.run(); });
+    runtime.wait();
+    const auto once = [](long x) { return (x + 1) * 2; };
+    CHECK(value(x) == once(once(0)));
+    CHECK(value(y) == once(once(0)));
+    CHECK(value(z) == once(0));
+}
+
 TEST_CASE("a task of a recording runs another recording", "[sanitize]") {
     const WatchedSetting setting(GENERATE(from_range(every_setting())));
     Runtime runtime(setting.config());

@@ -1,4 +1,4 @@
-"""The functions that basalt.h and its parts declare are those that libbasalt exports and those of the committed list.
+"""The functions that the parts of basalt.h declare are those that libbasalt exports and those of the committed list.
 
 A name that disappears from the list, or changes its meaning, breaks programs that are compiled already.
 
