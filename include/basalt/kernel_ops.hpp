@@ -39,7 +39,7 @@ struct KernelOps {
     /// Makes at `arguments`, aligned as by operator new, a copy of the kernel's own that leads to other data.
     void (*copy_arguments)(void* arguments, const void* storage, DataShifts shifts);
     void (*destroy_arguments)(void* arguments) noexcept;  ///< nullptr when there is nothing to destroy
-    bool emulates;        ///< the task can run on emulated devices too
+    bool emulates;                                        ///< the task can run on emulated devices too
     bool any_stream;      ///< on a GPU, on any stream of its priority; otherwise on the first one
     bool binds_views;     ///< the kernel learns its data's addresses through `bases`
     bool moves_as_bytes;  ///< the closures may be copied by their bytes, if only the copy is used then

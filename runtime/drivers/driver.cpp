@@ -23,6 +23,10 @@ constexpr std::int64_t assumed_ns = 125'000'000;
 // Copies without priority are enqueued a few at a time, so that an urgent copy finds few in front of it.
 constexpr std::size_t most_patient_copies = 4;
 
+// For how long ready tasks are enqueued, one after the other, before the next look at what the device has completed: a
+// look is a call for each stream that has work, which would hold up the launches of tasks that are ready together.
+constexpr std::int64_t between_looks_ns = 20'000;
+
 // Between two looks at the device. A GPU has a core for its driver; an emulated one shares the cores with its own
 // kernels.
 constexpr auto emulated_pause = std::chrono::microseconds(50);
@@ -118,9 +122,17 @@ bool Driver::sleep() {
     return !stop_ || pushed();
 }
 
-/// Enqueues the best task of each stream that may go ahead; false when there is none.
 bool Driver::enqueue_ready() {
-    if (queued_.load(std::memory_order_acquire) == 0) return false;
+    if (queued_.load(std::memory_order_acquire) == 0 || !enqueue_round()) return false;
+    const std::int64_t end = TraceRecorder::now() + between_looks_ns;
+    while (queued_.load(std::memory_order_acquire) > 0 && !p_.observers.left() && TraceRecorder::now() < end &&
+           enqueue_round()) {
+    }
+    return true;
+}
+
+/// Enqueues the best task of each stream that may go ahead; false when there is none.
+bool Driver::enqueue_round() {
     bool any = false;
     for (std::size_t i = 0; i < pool_.streams().size(); ++i) {
         Task* task = take_ready(pool_.streams()[i]);

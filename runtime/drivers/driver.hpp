@@ -111,6 +111,7 @@ class Driver final : public DeviceQueue {
     bool step();
     void pause() const;
     bool enqueue_ready();
+    bool enqueue_round();
     Task* take_ready(StreamRole role);
     bool may_be_next(const Task& task, StreamRole role) const;
     bool enqueue_in_pool(StreamRole first);

@@ -196,8 +196,7 @@ std::vector<std::uint32_t> Recorder::rank_priorities() {
     for (const RecordedGraph::Submitted& task : graph.tasks) priorities.push_back(task.options.priority);
     std::sort(priorities.begin(), priorities.end());
     priorities.erase(std::unique(priorities.begin(), priorities.end()), priorities.end());
-    graph.ranks =
-        static_cast<std::uint32_t>(std::clamp<std::size_t>(priorities.size(), 1, ReplayQueue::most_ranks));
+    graph.ranks = static_cast<std::uint32_t>(std::clamp<std::size_t>(priorities.size(), 1, ReplayQueue::most_ranks));
     // who waits for many readers waits no longer than it must
     std::vector<std::uint32_t> ranks(graph.node_count, graph.ranks - 1);
     for (std::size_t i = 0; i < graph.tasks.size(); ++i) {

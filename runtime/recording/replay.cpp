@@ -49,11 +49,7 @@ class Replay::Stay {
 };
 
 Replay::Replay(const Parts& parts, const RecordedGraph& recorded, ReplayHelpers& helpers)
-    : p_(parts),
-      recorded_(recorded),
-      nodes_(recorded.nodes),
-      helpers_(helpers),
-      pending_(recorded.node_count) {
+    : p_(parts), recorded_(recorded), nodes_(recorded.nodes), helpers_(helpers), pending_(recorded.node_count) {
     // the last place is the one that spare threads share
     for (int place = 0; place <= parts.workers; ++place) {
         queues_.push_back(std::make_unique<ReplayQueue>(recorded.ranks));

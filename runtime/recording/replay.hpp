@@ -44,10 +44,10 @@ class ReplayHelpers {
 /// them.
 ///
 /// Who owns what. The thread that begins a run writes the members `of the run` before it queues the first
-/// task; others read them, and count down `pending_`, when they have taken a task from a queue, whose lock orders the two.
-/// A task's closure and its moved arguments are touched by the thread that runs it alone: the task's entry of `pending_` says when, and its last
-/// decrement is acquired by the thread that finds it. The next run begins when this one's task has completed, and that
-/// when the last recorded task has.
+/// task; others read them, and count down `pending_`, when they have taken a task from a queue, whose lock orders the
+/// two. A task's closure and its moved arguments are touched by the thread that runs it alone: the task's entry of
+/// `pending_` says when, and its last decrement is acquired by the thread that finds it. The next run begins when this
+/// one's task has completed, and that when the last recorded task has.
 class Replay final : private RecordedRun {
   public:
     struct Parts {
@@ -114,9 +114,9 @@ class Replay final : private RecordedRun {
     const BoundData* data_ = nullptr;
     bool moves_ = false;  ///< the run's data are not where they were when recorded
     bool observed_ = false;
-    std::uint64_t successors_word_ = 0;  ///< of frames: a generation that no task has, for those who observe
-    std::vector<std::ptrdiff_t> shifts_;   ///< of the data, in bytes; the last one is 0
-    std::optional<MovedArguments> moved_;  ///< since a run's data moved for the first time
+    std::uint64_t successors_word_ = 0;            ///< of frames: a generation that no task has, for those who observe
+    std::vector<std::ptrdiff_t> shifts_;           ///< of the data, in bytes; the last one is 0
+    std::optional<MovedArguments> moved_;          ///< since a run's data moved for the first time
     std::vector<std::vector<Node>> predecessors_;  ///< for traces
 
     /// Tasks of the run that have not completed. Places subtract what they ran when they run out of tasks.

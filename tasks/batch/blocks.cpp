@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "kernels/cpu/batch/lu.hpp"
 #include "kernels/cpu/batch/qr.hpp"
 #include "tasks/batch/checks.hpp"
+#include "tasks/batch/work.hpp"
 #include "tasks/choices/require.hpp"
 
 namespace basalt {
@@ -44,7 +46,13 @@ BatchBlocks<T>::BatchBlocks(Runtime& runtime, const BatchView<T>& matrices, Inde
 
 template <class T>
 const BatchView<T>& BatchBlocks<T>::host_view() const {
-    for (const Block<T>& block : blocks_) block.host_view();
+    if (slices() > 0) elements_.host_view();
+    return view_;
+}
+
+template <class T>
+const BatchView<T>& BatchBlocks<T>::host_overwrite() const {
+    if (slices() > 0) elements_.host_overwrite();
     return view_;
 }
 
@@ -63,11 +71,21 @@ struct Reads {
     auto shape(Index s) const { return batch.shape(s); }
 };
 
-/// Also of what is only written: what lies between the matrices keeps its values.
 template <class T>
 struct Updates {
     const BatchBlocks<T>& batch;
     auto access(Index s) const { return readwrite(batch.block(s)); }
+    auto shape(Index s) const { return batch.shape(s); }
+};
+
+/// Of one column each. What lies between the columns, if anything, keeps its values.
+template <class T>
+struct Writes {
+    const BatchBlocks<T>& batch;
+    auto access(Index s) const {
+        const bool gaps = batch.count() > 1 && batch.view().stride() != batch.view().shape().rows();
+        return gaps ? readwrite(batch.block(s)) : write(batch.block(s));
+    }
     auto shape(Index s) const { return batch.shape(s); }
 };
 
@@ -96,30 +114,67 @@ class Infos {
 
 enum class Places : std::uint8_t { cores, any };
 
+/// What the tasks of a call are called, and how much there is to do for a matrix: policies learn times by both.
+struct Work {
+    const char* routine;
+    Index a_matrix;
+};
+
 /// A task for each slice. The kernels get its part of each operand, that of GPUs the stream before them.
 template <class T, class OnCores, class OnGpu, class... Operands>
-void submit_blocks(Runtime& runtime, const char* name, const BatchBlocks<T>& batch, Places places,
+void submit_blocks(Runtime& runtime, const Work& work, const BatchBlocks<T>& batch, Places places,
                    const OnCores& on_cores, const OnGpu& on_gpu, const Operands&... operands) {
+    const TaskName name =
+        TaskName::intern(std::string(std::is_same_v<T, float> ? "batch s" : "batch d") + work.routine);
     for (Index s = 0; s < batch.slices(); ++s) {
         const Place place = places == Places::any ? Place::any() : Place::cpu();
+        const auto size = static_cast<std::uint64_t>((batch.begin(s + 1) - batch.begin(s)) * work.a_matrix);
         const std::tuple shapes(operands.shape(s)...);
         runtime.submit(
-            {.name = TaskName::intern(name), .tile = {static_cast<int>(s)}, .place = place}, operands.access(s)...,
+            {.name = name, .tile = {static_cast<int>(s)}, .place = place, .size = size}, operands.access(s)...,
             [on_cores, shapes](const auto&... elements) {
                 std::apply([&](const auto&... shape) { on_cores(shape.at(elements.data())...); }, shapes);
             },
-            cuda([on_gpu, shapes](Stream stream, const auto&... elements) {
+            detail::on_any_device<detail::KernelStreams::any>([on_gpu, shapes](Stream stream, const auto&... elements) {
                 std::apply([&](const auto&... shape) { on_gpu(stream, shape.at(elements.data())...); }, shapes);
             }));
     }
 }
 
+template <class T>
+Index cholesky_work(const BatchBlocks<T>& a, Index columns) {
+    return detail::cholesky_work(a.view().shape().rows(), columns);
+}
+template <class T>
+Index lu_work(const BatchBlocks<T>& a, Index columns) {
+    return detail::lu_work(a.view().shape().rows(), columns);
+}
+template <class T>
+Index qr_work(const BatchBlocks<T>& a, Index columns) {
+    return detail::qr_work(a.view().shape().rows(), a.view().shape().cols(), columns);
+}
+
+/// Where the batch's elements begin and end in the host's memory.
+template <class T>
+std::pair<std::uintptr_t, std::uintptr_t> extent_of(const BatchBlocks<T>& batch) {
+    if (batch.slices() == 0) return {0, 0};
+    const View<T> last = batch.view()[batch.count() - 1];
+    return {reinterpret_cast<std::uintptr_t>(batch.view().shape().data()),
+            reinterpret_cast<std::uintptr_t>(&last(last.rows() - 1, last.cols() - 1) + 1)};
+}
+
+/// An operand beside A: cut as A is, in memory of its own.
 template <class T, class U>
-void check_cut_alike(const char* call, const char* name, const BatchBlocks<T>& a, const BatchBlocks<U>& other) {
+void check_beside(const char* call, const char* name, const BatchBlocks<T>& a, const BatchBlocks<U>& other) {
     bool alike = a.slices() == other.slices();
     for (Index s = 0; alike && s < a.slices(); ++s) alike = a.begin(s + 1) == other.begin(s + 1);
     detail::require(alike, std::string(call) + ": " + name + " has " + std::to_string(other.slices()) +
                                " slices; allowed are those of A, " + std::to_string(a.slices()));
+    const auto [begin, end] = extent_of(a);
+    const auto [other_begin, other_end] = extent_of(other);
+    detail::require(end <= other_begin || other_end <= begin,
+                    std::string(call) + ": between the first and the last element of A there are elements of " + name +
+                        "; allowed are batches that do not overlap");
 }
 
 template <class T>
@@ -139,7 +194,7 @@ void batch_cholesky_factor(Runtime& runtime, Triangle triangle, const BatchBlock
     detail::check_square<const T>("batch_cholesky_factor", "A", a.view());
     detail::check_info("batch_cholesky_factor", a.count(), info.size());
     submit_blocks(
-        runtime, "batch potrf", a, places_of_cholesky(a),
+        runtime, {"potrf", cholesky_work(a, 0)}, a, places_of_cholesky(a),
         [triangle](BatchView<T> a, Index* info) { cpu_kernels::batch_factor<T>(triangle, a, info); },
         [triangle](Stream stream, BatchView<T> a, Index* info) { batch_cholesky_factor<T>(stream, triangle, a, info); },
         Updates<T>{a}, Infos(info, a));
@@ -149,9 +204,9 @@ template <class T>
 void batch_cholesky_solve(Runtime& runtime, Triangle triangle, const BatchBlocks<T>& factors, const BatchBlocks<T>& b) {
     detail::check_square<const T>("batch_cholesky_solve", "A", factors.view());
     detail::check_right_sides<T>("batch_cholesky_solve", factors.view(), b.view());
-    check_cut_alike("batch_cholesky_solve", "B", factors, b);
+    check_beside("batch_cholesky_solve", "B", factors, b);
     submit_blocks(
-        runtime, "batch potrs", factors, places_of_cholesky(factors),
+        runtime, {"potrs", cholesky_work(factors, b.view().shape().cols())}, factors, places_of_cholesky(factors),
         [triangle](BatchView<const T> a, BatchView<T> b) { cpu_kernels::batch_solve<T>(triangle, a, b); },
         [triangle](Stream stream, BatchView<const T> a, BatchView<T> b) {
             batch_cholesky_solve<T>(stream, triangle, a, b);
@@ -165,9 +220,9 @@ void batch_cholesky_factor_solve(Runtime& runtime, Triangle triangle, const Batc
     detail::check_square<const T>("batch_cholesky_factor_solve", "A", a.view());
     detail::check_right_sides<T>("batch_cholesky_factor_solve", a.view(), b.view());
     detail::check_info("batch_cholesky_factor_solve", a.count(), info.size());
-    check_cut_alike("batch_cholesky_factor_solve", "B", a, b);
+    check_beside("batch_cholesky_factor_solve", "B", a, b);
     submit_blocks(
-        runtime, "batch posv", a, places_of_cholesky(a),
+        runtime, {"posv", cholesky_work(a, b.view().shape().cols())}, a, places_of_cholesky(a),
         [triangle](BatchView<T> a, BatchView<T> b, Index* info) {
             cpu_kernels::batch_factor_solve<T>(triangle, a, b, info);
         },
@@ -183,14 +238,14 @@ void batch_lu_factor(Runtime& runtime, const BatchBlocks<T>& a, const BatchBlock
     const BatchView<const Index> order(pivots.view());
     detail::check_lu<T>("batch_lu_factor", a.view(), nullptr, &order);
     detail::check_info("batch_lu_factor", a.count(), info.size());
-    check_cut_alike("batch_lu_factor", "pivots", a, pivots);
+    check_beside("batch_lu_factor", "pivots", a, pivots);
     submit_blocks(
-        runtime, "batch getrf", a, places_of_lu(a),
+        runtime, {"getrf", lu_work(a, 0)}, a, places_of_lu(a),
         [](BatchView<T> a, BatchView<Index> pivots, Index* info) { cpu_kernels::batch_lu_factor<T>(a, pivots, info); },
         [](Stream stream, BatchView<T> a, BatchView<Index> pivots, Index* info) {
             batch_lu_factor<T>(stream, a, pivots, info);
         },
-        Updates<T>{a}, Updates<Index>{pivots}, Infos(info, a));
+        Updates<T>{a}, Writes<Index>{pivots}, Infos(info, a));
 }
 
 template <class T>
@@ -199,10 +254,10 @@ void batch_lu_solve(Runtime& runtime, const BatchBlocks<T>& factors, const Batch
     const BatchView<const T> sides(b.view());
     const BatchView<const Index> order(pivots.view());
     detail::check_lu<T>("batch_lu_solve", factors.view(), &sides, &order);
-    check_cut_alike("batch_lu_solve", "pivots", factors, pivots);
-    check_cut_alike("batch_lu_solve", "B", factors, b);
+    check_beside("batch_lu_solve", "pivots", factors, pivots);
+    check_beside("batch_lu_solve", "B", factors, b);
     submit_blocks(
-        runtime, "batch getrs", factors, places_of_lu(factors),
+        runtime, {"getrs", lu_work(factors, b.view().shape().cols())}, factors, places_of_lu(factors),
         [](BatchView<const T> a, BatchView<const Index> pivots, BatchView<T> b) {
             cpu_kernels::batch_lu_solve<T>(a, &pivots, b);
         },
@@ -219,36 +274,36 @@ void batch_lu_factor_solve(Runtime& runtime, const BatchBlocks<T>& a, const Batc
     const BatchView<const Index> order(pivots.view());
     detail::check_lu<T>("batch_lu_factor_solve", a.view(), &sides, &order);
     detail::check_info("batch_lu_factor_solve", a.count(), info.size());
-    check_cut_alike("batch_lu_factor_solve", "pivots", a, pivots);
-    check_cut_alike("batch_lu_factor_solve", "B", a, b);
+    check_beside("batch_lu_factor_solve", "pivots", a, pivots);
+    check_beside("batch_lu_factor_solve", "B", a, b);
     submit_blocks(
-        runtime, "batch gesv", a, places_of_lu(a),
+        runtime, {"gesv", lu_work(a, b.view().shape().cols())}, a, places_of_lu(a),
         [](BatchView<T> a, BatchView<Index> pivots, BatchView<T> b, Index* info) {
             cpu_kernels::batch_lu_factor_solve<T>(a, pivots, b, info);
         },
         [](Stream stream, BatchView<T> a, BatchView<Index> pivots, BatchView<T> b, Index* info) {
             batch_lu_factor_solve<T>(stream, a, pivots, b, info);
         },
-        Updates<T>{a}, Updates<Index>{pivots}, Updates<T>{b}, Infos(info, a));
+        Updates<T>{a}, Writes<Index>{pivots}, Updates<T>{b}, Infos(info, a));
 }
 
 template <class T>
 void batch_qr_factor(Runtime& runtime, const BatchBlocks<T>& a, const BatchBlocks<T>& tau) {
     detail::check_qr<T>("batch_qr_factor", a.view(), tau.view());
-    check_cut_alike("batch_qr_factor", "tau", a, tau);
+    check_beside("batch_qr_factor", "tau", a, tau);
     submit_blocks(
-        runtime, "batch geqrf", a, places_of_lu(a),
+        runtime, {"geqrf", qr_work(a, 0)}, a, places_of_lu(a),
         [](BatchView<T> a, BatchView<T> tau) { cpu_kernels::batch_qr_factor<T>(a, tau); },
         [](Stream stream, BatchView<T> a, BatchView<T> tau) { batch_qr_factor<T>(stream, a, tau); }, Updates<T>{a},
-        Updates<T>{tau});
+        Writes<T>{tau});
 }
 
 template <class T>
 void batch_qr_form(Runtime& runtime, const BatchBlocks<T>& a, const BatchBlocks<T>& tau) {
     detail::check_form<T>(a.view(), tau.view());
-    check_cut_alike("batch_qr_form", "tau", a, tau);
+    check_beside("batch_qr_form", "tau", a, tau);
     submit_blocks(
-        runtime, "batch orgqr", a, places_of_lu(a),
+        runtime, {"orgqr", qr_work(a, 0)}, a, places_of_lu(a),
         [](BatchView<T> a, BatchView<const T> tau) { cpu_kernels::batch_qr_form<T>(a, tau); },
         [](Stream stream, BatchView<T> a, BatchView<const T> tau) { batch_qr_form<T>(stream, a, tau); }, Updates<T>{a},
         Reads<T>{tau});
@@ -257,10 +312,10 @@ void batch_qr_form(Runtime& runtime, const BatchBlocks<T>& a, const BatchBlocks<
 template <class T>
 void batch_least_squares(Runtime& runtime, const BatchBlocks<T>& a, const BatchBlocks<T>& b, const Array<Index>& info) {
     detail::check_least_squares<T>(a.view(), b.view(), info.size());
-    check_cut_alike("batch_least_squares", "B", a, b);
+    check_beside("batch_least_squares", "B", a, b);
     const bool tall = a.view().shape().rows() >= a.view().shape().cols();
     submit_blocks(
-        runtime, "batch gels", a, tall ? places_of_lu(a) : Places::cores,
+        runtime, {"gels", qr_work(a, b.view().shape().cols())}, a, tall ? places_of_lu(a) : Places::cores,
         [](BatchView<T> a, BatchView<T> b, Index* info) { cpu_kernels::batch_least_squares<T>(a, b, info); },
         [](Stream stream, BatchView<T> a, BatchView<T> b, Index* info) { batch_least_squares<T>(stream, a, b, info); },
         Updates<T>{a}, Updates<T>{b}, Infos(info, a));

@@ -6,13 +6,11 @@
 #include "kernels/cpu/batch/cholesky.hpp"
 #include "tasks/batch/operands.hpp"
 #include "tasks/batch/share.hpp"
+#include "tasks/batch/work.hpp"
 
 namespace basalt {
 
 namespace {
-
-/// Moving a matrix of order n costs about as much as 8 n^2 multiplications, and each matrix has a cost of its own.
-Index cholesky_work(Index n, Index columns) { return 64 + 8 * n * n + n * n * n / 6 + 2 * n * n * columns; }
 
 template <class T>
 detail::BatchShape cholesky_shape(const BatchView<const T>& a, const BatchView<const T>* b) {
@@ -21,7 +19,7 @@ detail::BatchShape cholesky_shape(const BatchView<const T>& a, const BatchView<c
 
 template <class T>
 auto cholesky_work_of(const BatchView<const T>& a, const BatchView<const T>* b) {
-    return [&a, b](Index k) { return cholesky_work(a[k].rows(), b != nullptr ? (*b)[k].cols() : 0); };
+    return [&a, b](Index k) { return detail::cholesky_work(a[k].rows(), b != nullptr ? (*b)[k].cols() : 0); };
 }
 
 /// Calls work(begin, end) for stretches of the batch that cover it, on several cores if that pays.

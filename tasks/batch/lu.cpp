@@ -7,13 +7,11 @@
 #include "kernels/cpu/batch/lu.hpp"
 #include "tasks/batch/checks.hpp"
 #include "tasks/batch/share.hpp"
+#include "tasks/batch/work.hpp"
 
 namespace basalt {
 
 namespace {
-
-/// Moving a matrix of order n costs about as much as 8 n^2 multiplications, and each matrix has a cost of its own.
-Index lu_work(Index n, Index columns) { return 64 + 16 * n * n + n * n * n / 2 + 2 * n * n * columns; }
 
 /// The operands of a call: A, and right-hand sides or none.
 template <class T>
@@ -25,7 +23,7 @@ struct LuOperands {
         return {a.count(), a.uniform() && (b == nullptr || b->uniform()), cpu_kernels::batch_lanes<T>()};
     }
     auto work() const {
-        return [this](Index k) { return lu_work(a[k].rows(), b != nullptr ? (*b)[k].cols() : 0); };
+        return [this](Index k) { return detail::lu_work(a[k].rows(), b != nullptr ? (*b)[k].cols() : 0); };
     }
 };
 

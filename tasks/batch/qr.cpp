@@ -8,14 +8,11 @@
 #include "kernels/cpu/batch/qr.hpp"
 #include "tasks/batch/checks.hpp"
 #include "tasks/batch/share.hpp"
+#include "tasks/batch/work.hpp"
 
 namespace basalt {
 
 namespace {
-
-/// Of a matrix m x n and further columns to which its reflectors are applied. Moving an element costs about as much as
-/// 16 multiplications, and each matrix has a cost of its own.
-Index qr_work(Index m, Index n, Index columns) { return 64 + m * n * (16 + std::min(m, n) + 2 * columns); }
 
 template <class T>
 struct QrOperands {
@@ -26,7 +23,7 @@ struct QrOperands {
         return {a.count(), a.uniform() && (b == nullptr || b->uniform()), cpu_kernels::batch_lanes<T>()};
     }
     auto work() const {
-        return [this](Index k) { return qr_work(a[k].rows(), a[k].cols(), b != nullptr ? (*b)[k].cols() : 0); };
+        return [this](Index k) { return detail::qr_work(a[k].rows(), a[k].cols(), b != nullptr ? (*b)[k].cols() : 0); };
     }
 };
 

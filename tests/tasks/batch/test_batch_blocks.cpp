@@ -153,13 +153,96 @@ TEST_CASE("slices run on all GPUs, large matrices on cores", "[batch]") {
         batch_cholesky_factor(*runtime, Triangle::lower, batch, failed);
         runtime->wait();
         CHECK(batch.host_view()[3](n - 1, n - 1) == 2);
-        return rows_of(runtime->take_trace(), "batch potrf");
+        return rows_of(runtime->take_trace(), "batch dpotrf");
     };
     const std::set<std::string> small = run(largest_gpu_batch_order);
     CHECK(std::any_of(small.begin(), small.end(), [](const std::string& row) { return row.starts_with("gpu 0"); }));
     CHECK(std::any_of(small.begin(), small.end(), [](const std::string& row) { return row.starts_with("gpu 1"); }));
     const std::set<std::string> large = run(largest_gpu_batch_order + 1);
+    CHECK(!large.empty());
     CHECK(std::none_of(large.begin(), large.end(), [](const std::string& row) { return row.starts_with("gpu"); }));
+}
+
+TEST_CASE("LU runs on GPUs up to its largest order, least squares with few rows on cores", "[batch]") {
+    const Watchdog watchdog;
+    const auto runtime = runtime_of({1, "gpu"}, true);
+    const auto rows = [&](Index m, Index n, const std::string& name, const auto& call) {
+        std::vector<float> memory(static_cast<std::size_t>(2 * m * n));
+        for (Index k = 0; k < 2; ++k) {
+            for (Index i = 0; i < std::min(m, n); ++i) memory[static_cast<std::size_t>(k * m * n + i * m + i)] = 1;
+        }
+        const BatchBlocks<float> batch(*runtime, BatchView<float>::strided(memory.data(), 2, m, n, m, m * n), 2);
+        call(batch);
+        runtime->wait();
+        return rows_of(runtime->take_trace(), name);
+    };
+    const auto factor = [&](const BatchBlocks<float>& a) {
+        const Index n = a.view().shape().rows();
+        std::vector<Index> pivots(static_cast<std::size_t>(2 * n));
+        const BatchBlocks<Index> order(*runtime, BatchView<Index>::strided(pivots.data(), 2, n, 1, n, n), 2);
+        batch_lu_factor(*runtime, a, order, Array<Index>(*runtime, 2));
+        order.host_view();
+        CHECK(pivots[0] == 1);
+    };
+    const auto solve = [&](const BatchBlocks<float>& a) {
+        std::vector<float> b(16);
+        const BatchBlocks<float> sides(*runtime, BatchView<float>::strided(b.data(), 2, 8, 1, 8, 8), 2);
+        batch_least_squares(*runtime, a, sides, Array<Index>(*runtime, 2));
+        sides.host_view();
+    };
+    CHECK(rows(largest_gpu_lu_order, largest_gpu_lu_order, "batch sgetrf", factor).begin()->starts_with("gpu"));
+    CHECK(rows(largest_gpu_lu_order + 1, largest_gpu_lu_order + 1, "batch sgetrf", factor)
+              .begin()
+              ->starts_with("worker"));
+    CHECK(rows(8, 5, "batch sgels", solve).begin()->starts_with("gpu"));
+    CHECK(rows(5, 8, "batch sgels", solve).begin()->starts_with("worker"));
+}
+
+TEST_CASE("upper triangles, and calls one after the other with one INFO, whatever heft has learnt", "[batch]") {
+    const Watchdog watchdog;
+    for (const Machine& machine : {Machine{2, "gpu"}, Machine{2, "heft"}}) {
+        CAPTURE(machine.policy);
+        const auto runtime = runtime_of(machine);
+        const BatchCase<double> p(12, 1, 20, Triangle::upper);
+        std::vector<double> a = p.a;
+        const BatchBlocks<double> batch(*runtime, p.view_a(a.data()), 5);
+        const Array<Index> info(*runtime, 20);
+        for (int turn = 0; turn < 4; ++turn) {
+            batch.host_overwrite();
+            a = p.a;
+            batch_cholesky_factor(*runtime, Triangle::upper, batch, info);
+            std::vector<double> lower(20);
+            const BatchBlocks<double> small(*runtime, BatchView<double>::strided(lower.data(), 20, 1, 1, 1, 1), 4);
+            batch_cholesky_factor(*runtime, Triangle::upper, small, info);  // zeros: all fail
+            runtime->wait();
+            CHECK(p.near(a, p.l));
+            CHECK(info.host_view()[7] == 1);
+        }
+    }
+}
+
+TEST_CASE("after a failed task a batch is overwritten or refused", "[batch]") {
+    const Watchdog watchdog;
+    const auto runtime = runtime_of({1, "gpu"});
+    std::vector<double> memory(40, 1);
+    const auto view = BatchView<double>::strided(memory.data(), 10, 2, 2, 2, 4);
+    BatchBlocks<double> batch(*runtime, view, 2);
+    std::vector<Index> pivots(20);
+    const BatchBlocks<Index> order(*runtime, BatchView<Index>::strided(pivots.data(), 10, 2, 1, 2, 2), 2);
+    runtime->submit({.place = Place::cpu()}, readwrite(batch.block(0)), readwrite(order.block(0)),
+                    [](View<double>, View<Index>) { throw std::runtime_error("on purpose"); });
+    CHECK_THROWS_AS(runtime->wait(), TaskError);
+    CHECK_THROWS_AS(batch.host_view(), DataError);
+    batch.host_overwrite()[0](0, 0) = 4;
+    batch_lu_factor(*runtime, batch, order, Array<Index>(*runtime, 10));  // overwrites all pivots
+    runtime->wait();
+    CHECK(order.host_view()[0](1, 0) == 2);
+    CHECK(batch.host_view()[0](0, 0) == 4);
+
+    const BatchBlocks<double> moved = std::move(batch);
+    CHECK(moved.slices() == 2);
+    CHECK(batch.count() == 0);  // NOLINT(bugprone-use-after-move): what is said of moved-from batches
+    CHECK(batch.slices() == 0);
 }
 
 TEST_CASE("tasks of the program's own use slices", "[batch]") {
@@ -206,6 +289,8 @@ TEST_CASE("what cannot be cut into slices is refused", "[batch]") {
     const BatchBlocks<double> b(*runtime, BatchView<double>::strided(right.data(), 5, 2, 1, 2, 2), 3);
     CHECK(mentions(error_of<UsageError>([&] { batch_cholesky_solve(*runtime, Triangle::lower, a, b); }),
                    "batch_cholesky_solve: B has 3 slices; allowed are those of A, 2"));
+    CHECK(mentions(error_of<UsageError>([&] { batch_cholesky_solve(*runtime, Triangle::lower, a, a); }),
+                   "elements of B; allowed are batches that do not overlap"));
     const Array<Index> info(*runtime, 4);
     CHECK(mentions(error_of<UsageError>([&] { batch_cholesky_factor(*runtime, Triangle::lower, a, info); }),
                    "info has 4 elements"));
