@@ -38,7 +38,7 @@ namespace basalt {
 /// The memory from the first to the last element is the batch's, as that of Array::wrap(): what lies between the
 /// matrices moves with them, and nothing else may write it while tasks use the batch, such as a batch whose matrices
 /// lie in between. After a wait() outside of tasks the user may read and write all of it directly until the next
-/// submission; slices that were on GPUs are sent there anew then. Between two calls without a wait() they stay there.
+/// submission; slices that were on GPUs are sent there again then. Between two calls without a wait() they stay there.
 ///
 /// Movable, not copyable; a moved-from batch has no slices. Destruction waits for the tasks that use the batch. It may
 /// outlive its runtime, but not the user's memory. Thread-safe like Runtime::submit.

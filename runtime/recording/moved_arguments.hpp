@@ -22,8 +22,8 @@ class MovedArguments {
     MovedArguments(const MovedArguments&) = delete;
     MovedArguments& operator=(const MovedArguments&) = delete;
 
-    /// Makes the node's arguments anew: its data lie shifts[datum] bytes behind those that were recorded. nullptr where
-    /// its kernel has no arguments. Throws what copying an argument throws.
+    /// Makes the node's arguments once more: its data lie shifts[datum] bytes behind those that were recorded. nullptr
+    /// where its kernel has no arguments. Throws what copying an argument throws.
     void* make(std::uint32_t node, const std::ptrdiff_t* shifts);
     void prefetch(std::uint32_t node) const {
         prefetch_to_write(at(node));

@@ -168,7 +168,7 @@ void Recorder::make_nodes() {
         node.successors = static_cast<std::uint32_t>(graph.successors.size()) - node.first_successor;
         graph.predecessor_counts.push_back(edges.predecessor_counts[order[i]]);
         node.task = order[i];
-        graph.kernels.push_back(reinterpret_cast<const std::byte*>(&node));  // what is fetched, for want of a kernel
+        graph.kernels.push_back(reinterpret_cast<const std::byte*>(&node));  // what is fetched where there is no kernel
         if (order[i] >= graph.tasks.size()) continue;
         RecordedGraph::Submitted& task = graph.tasks[order[i]];
         if (task.ops->moves_as_bytes) task.kernel = graph.closures_in_order.take(*task.ops, task.kernel);

@@ -163,9 +163,9 @@ std::pair<std::uintptr_t, std::uintptr_t> extent_of(const BatchBlocks<T>& batch)
             reinterpret_cast<std::uintptr_t>(&last(last.rows() - 1, last.cols() - 1) + 1)};
 }
 
-/// An operand beside A: cut as A is, in memory of its own.
+/// Another operand is cut as A is and does not overlap it.
 template <class T, class U>
-void check_beside(const char* call, const char* name, const BatchBlocks<T>& a, const BatchBlocks<U>& other) {
+void check_operand(const char* call, const char* name, const BatchBlocks<T>& a, const BatchBlocks<U>& other) {
     bool alike = a.slices() == other.slices();
     for (Index s = 0; alike && s < a.slices(); ++s) alike = a.begin(s + 1) == other.begin(s + 1);
     detail::require(alike, std::string(call) + ": " + name + " has " + std::to_string(other.slices()) +
@@ -204,7 +204,7 @@ template <class T>
 void batch_cholesky_solve(Runtime& runtime, Triangle triangle, const BatchBlocks<T>& factors, const BatchBlocks<T>& b) {
     detail::check_square<const T>("batch_cholesky_solve", "A", factors.view());
     detail::check_right_sides<T>("batch_cholesky_solve", factors.view(), b.view());
-    check_beside("batch_cholesky_solve", "B", factors, b);
+    check_operand("batch_cholesky_solve", "B", factors, b);
     submit_blocks(
         runtime, {"potrs", cholesky_work(factors, b.view().shape().cols())}, factors, places_of_cholesky(factors),
         [triangle](BatchView<const T> a, BatchView<T> b) { cpu_kernels::batch_solve<T>(triangle, a, b); },
@@ -220,7 +220,7 @@ void batch_cholesky_factor_solve(Runtime& runtime, Triangle triangle, const Batc
     detail::check_square<const T>("batch_cholesky_factor_solve", "A", a.view());
     detail::check_right_sides<T>("batch_cholesky_factor_solve", a.view(), b.view());
     detail::check_info("batch_cholesky_factor_solve", a.count(), info.size());
-    check_beside("batch_cholesky_factor_solve", "B", a, b);
+    check_operand("batch_cholesky_factor_solve", "B", a, b);
     submit_blocks(
         runtime, {"posv", cholesky_work(a, b.view().shape().cols())}, a, places_of_cholesky(a),
         [triangle](BatchView<T> a, BatchView<T> b, Index* info) {
@@ -238,7 +238,7 @@ void batch_lu_factor(Runtime& runtime, const BatchBlocks<T>& a, const BatchBlock
     const BatchView<const Index> order(pivots.view());
     detail::check_lu<T>("batch_lu_factor", a.view(), nullptr, &order);
     detail::check_info("batch_lu_factor", a.count(), info.size());
-    check_beside("batch_lu_factor", "pivots", a, pivots);
+    check_operand("batch_lu_factor", "pivots", a, pivots);
     submit_blocks(
         runtime, {"getrf", lu_work(a, 0)}, a, places_of_lu(a),
         [](BatchView<T> a, BatchView<Index> pivots, Index* info) { cpu_kernels::batch_lu_factor<T>(a, pivots, info); },
@@ -254,8 +254,8 @@ void batch_lu_solve(Runtime& runtime, const BatchBlocks<T>& factors, const Batch
     const BatchView<const T> sides(b.view());
     const BatchView<const Index> order(pivots.view());
     detail::check_lu<T>("batch_lu_solve", factors.view(), &sides, &order);
-    check_beside("batch_lu_solve", "pivots", factors, pivots);
-    check_beside("batch_lu_solve", "B", factors, b);
+    check_operand("batch_lu_solve", "pivots", factors, pivots);
+    check_operand("batch_lu_solve", "B", factors, b);
     submit_blocks(
         runtime, {"getrs", lu_work(factors, b.view().shape().cols())}, factors, places_of_lu(factors),
         [](BatchView<const T> a, BatchView<const Index> pivots, BatchView<T> b) {
@@ -274,8 +274,8 @@ void batch_lu_factor_solve(Runtime& runtime, const BatchBlocks<T>& a, const Batc
     const BatchView<const Index> order(pivots.view());
     detail::check_lu<T>("batch_lu_factor_solve", a.view(), &sides, &order);
     detail::check_info("batch_lu_factor_solve", a.count(), info.size());
-    check_beside("batch_lu_factor_solve", "pivots", a, pivots);
-    check_beside("batch_lu_factor_solve", "B", a, b);
+    check_operand("batch_lu_factor_solve", "pivots", a, pivots);
+    check_operand("batch_lu_factor_solve", "B", a, b);
     submit_blocks(
         runtime, {"gesv", lu_work(a, b.view().shape().cols())}, a, places_of_lu(a),
         [](BatchView<T> a, BatchView<Index> pivots, BatchView<T> b, Index* info) {
@@ -290,7 +290,7 @@ void batch_lu_factor_solve(Runtime& runtime, const BatchBlocks<T>& a, const Batc
 template <class T>
 void batch_qr_factor(Runtime& runtime, const BatchBlocks<T>& a, const BatchBlocks<T>& tau) {
     detail::check_qr<T>("batch_qr_factor", a.view(), tau.view());
-    check_beside("batch_qr_factor", "tau", a, tau);
+    check_operand("batch_qr_factor", "tau", a, tau);
     submit_blocks(
         runtime, {"geqrf", qr_work(a, 0)}, a, places_of_lu(a),
         [](BatchView<T> a, BatchView<T> tau) { cpu_kernels::batch_qr_factor<T>(a, tau); },
@@ -301,7 +301,7 @@ void batch_qr_factor(Runtime& runtime, const BatchBlocks<T>& a, const BatchBlock
 template <class T>
 void batch_qr_form(Runtime& runtime, const BatchBlocks<T>& a, const BatchBlocks<T>& tau) {
     detail::check_form<T>(a.view(), tau.view());
-    check_beside("batch_qr_form", "tau", a, tau);
+    check_operand("batch_qr_form", "tau", a, tau);
     submit_blocks(
         runtime, {"orgqr", qr_work(a, 0)}, a, places_of_lu(a),
         [](BatchView<T> a, BatchView<const T> tau) { cpu_kernels::batch_qr_form<T>(a, tau); },
@@ -312,7 +312,7 @@ void batch_qr_form(Runtime& runtime, const BatchBlocks<T>& a, const BatchBlocks<
 template <class T>
 void batch_least_squares(Runtime& runtime, const BatchBlocks<T>& a, const BatchBlocks<T>& b, const Array<Index>& info) {
     detail::check_least_squares<T>(a.view(), b.view(), info.size());
-    check_beside("batch_least_squares", "B", a, b);
+    check_operand("batch_least_squares", "B", a, b);
     const bool tall = a.view().shape().rows() >= a.view().shape().cols();
     submit_blocks(
         runtime, {"gels", qr_work(a, b.view().shape().cols())}, a, tall ? places_of_lu(a) : Places::cores,

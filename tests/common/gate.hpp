@@ -18,7 +18,7 @@ class Gate {
         while (!open_) std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
 
-    /// For tests: waits until so many stand there, so that the testing thread itself will not run those tasks.
+    /// For tests: waits until so many tasks have come, so that the testing thread itself will not run those.
     void await_arrival(int wanted = 1) const {
         while (arrived_ < wanted) std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
