@@ -55,8 +55,7 @@ void CapturedRun::make_arguments(Instance& instance) {
     const std::size_t data = recorded_.data.size();
     std::vector<std::ptrdiff_t> shifts(data + 1, 0);  // the last one: of accesses without elements
     for (std::size_t i = 0; i < data; ++i) {
-        shifts[i] = static_cast<std::ptrdiff_t>(reinterpret_cast<std::uintptr_t>(instance.bases[i]) -
-                                                reinterpret_cast<std::uintptr_t>(recorded_.bases[i]));
+        shifts[i] = shift_of(recorded_.bases[i], instance.bases[i]);
     }
     instance.arguments.resize(argument_bytes_);
     for (instance.made = 0; instance.made < recorded_.tasks.size(); ++instance.made) {

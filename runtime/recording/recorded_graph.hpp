@@ -40,6 +40,12 @@ struct RecordedAccess {
     bool empty() const { return row_begin == row_end || col_begin == col_end; }
 };
 
+/// By how many bytes a datum's memory lies behind that of its recording. The two are different arrays.
+inline std::ptrdiff_t shift_of(const void* recorded, const void* now) {
+    return static_cast<std::ptrdiff_t>(reinterpret_cast<std::uintptr_t>(now) -
+                                       reinterpret_cast<std::uintptr_t>(recorded));
+}
+
 /// A datum as the program recorded it.
 struct RecordedDatum {
     const Datum* datum;

@@ -81,8 +81,7 @@ void Replay::bind(const BoundData& data) {
     data_ = &data;
     moves_ = false;
     for (std::size_t i = 0; i < data.bases.size(); ++i) {
-        shifts_[i] = static_cast<std::ptrdiff_t>(reinterpret_cast<std::uintptr_t>(data.bases[i]) -
-                                                 reinterpret_cast<std::uintptr_t>(recorded_.bases[i]));
+        shifts_[i] = shift_of(recorded_.bases[i], data.bases[i]);
         moves_ = moves_ || shifts_[i] != 0;
     }
     if (moves_ && !moved_) moved_.emplace(recorded_);

@@ -28,8 +28,7 @@ void construct_borrowed(void* storage, void* source, void* const* bases) {
     std::iota(numbers.begin(), numbers.end(), 0);
     std::vector<std::ptrdiff_t> shifts(task.accesses);
     for (std::size_t i = 0; i < shifts.size(); ++i) {
-        shifts[i] = static_cast<std::ptrdiff_t>(reinterpret_cast<std::uintptr_t>(bases[i]) -
-                                                reinterpret_cast<std::uintptr_t>(from.recorded_base(i)));
+        shifts[i] = shift_of(from.recorded_base(i), bases[i]);
     }
     auto* borrowed = ::new (storage) Borrowed{from.recorded, &ops, task.kernel};
     if (ops.arguments_size == 0) return;

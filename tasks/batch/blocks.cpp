@@ -126,8 +126,8 @@ void submit_blocks(Runtime& runtime, const Work& work, const BatchBlocks<T>& bat
                    const OnCores& on_cores, const OnGpu& on_gpu, const Operands&... operands) {
     const TaskName name =
         TaskName::intern(std::string(std::is_same_v<T, float> ? "batch s" : "batch d") + work.routine);
+    const Place place = places == Places::any ? Place::any() : Place::cpu();
     for (Index s = 0; s < batch.slices(); ++s) {
-        const Place place = places == Places::any ? Place::any() : Place::cpu();
         const auto size = static_cast<std::uint64_t>((batch.begin(s + 1) - batch.begin(s)) * work.a_matrix);
         const std::tuple shapes(operands.shape(s)...);
         runtime.submit(

@@ -18,7 +18,7 @@ class Gate {
         while (!open_) std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
 
-    /// For tests: waits until so many tasks have come, so that the testing thread itself will not run those.
+    /// For tests: waits until that many tasks have come: the thread that tests does not run them then.
     void await_arrival(int wanted = 1) const {
         while (arrived_ < wanted) std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
