@@ -12,6 +12,7 @@
 #include "tests/common/watchdog.hpp"
 #include "tests/kernels/cases/batch_factors.hpp"
 #include "tests/kernels/cases/batches.hpp"
+#include "tests/tasks/batch/block_cases.hpp"
 
 using namespace basalt;
 using namespace basalt_tests;
@@ -51,28 +52,7 @@ TEMPLATE_TEST_CASE("Cholesky of slices on cores and GPUs", "[batch][sanitize]", 
         for (const Index slices : {1, 3, 7}) {
             CAPTURE(machine.gpus, machine.policy, slices);
             const auto runtime = runtime_of(machine);
-            const BatchCase<TestType> p(17, 2, 7, Triangle::lower);
-            std::vector<TestType> a = p.a, b = p.b, a2 = p.a, b2 = p.b;
-            std::vector<Index> memory(7, -7);
-            {
-                const BatchBlocks<TestType> batch(*runtime, p.view_a(a.data()), slices, "A");
-                const BatchBlocks<TestType> sides(*runtime, p.view_b(b.data()), slices);
-                const BatchBlocks<TestType> batch2(*runtime, p.view_a(a2.data()), slices);
-                const BatchBlocks<TestType> sides2(*runtime, p.view_b(b2.data()), slices);
-                const auto info = Array<Index>::wrap(*runtime, memory.data(), 7);
-                Array<Index> info2(*runtime, 7);
-                batch_cholesky_factor(*runtime, Triangle::lower, batch, info);
-                batch_cholesky_solve(*runtime, Triangle::lower, batch, sides);
-                batch_cholesky_factor_solve(*runtime, Triangle::lower, batch2, sides2, info2);
-                runtime->wait();
-                const View<Index> found = info2.host_view();
-                CHECK(std::equal(p.info.begin(), p.info.end(), found.data()));
-            }
-            CHECK(memory == p.info);
-            CHECK(p.near(a, p.l));
-            CHECK(p.near(b, p.x));
-            CHECK(p.near(a2, p.l));
-            CHECK(p.near(b2, p.x));
+            check_cholesky_of_slices(*runtime, BatchCase<TestType>(17, 2, 7, Triangle::lower), slices);
         }
     }
 }

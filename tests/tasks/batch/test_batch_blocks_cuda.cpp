@@ -9,6 +9,7 @@
 #include "tests/common/watchdog.hpp"
 #include "tests/kernels/cases/batch_factors.hpp"
 #include "tests/kernels/cases/batches.hpp"
+#include "tests/tasks/batch/block_cases.hpp"
 
 using namespace basalt;
 using namespace basalt_tests;
@@ -31,27 +32,7 @@ TEMPLATE_TEST_CASE("Cholesky of slices on GPUs and cores", "[batch]", float, dou
     for (const char* policy : {"gpu", "heft"}) {
         CAPTURE(policy);
         Runtime runtime(machine(policy));
-        const BatchCase<TestType> p(40, 2, count, Triangle::lower);
-        std::vector<TestType> a = p.a, b = p.b, a2 = p.a, b2 = p.b;
-        std::vector<Index> info(count, -7), info2(count, -7);
-        {
-            const BatchBlocks<TestType> batch(runtime, p.view_a(a.data()), slices);
-            const BatchBlocks<TestType> batch2(runtime, p.view_a(a2.data()), slices);
-            const BatchBlocks<TestType> sides(runtime, p.view_b(b.data()), slices);
-            const BatchBlocks<TestType> sides2(runtime, p.view_b(b2.data()), slices);
-            const auto failed = Array<Index>::wrap(runtime, info.data(), count);
-            const auto failed2 = Array<Index>::wrap(runtime, info2.data(), count);
-            batch_cholesky_factor(runtime, Triangle::lower, batch, failed);
-            batch_cholesky_solve(runtime, Triangle::lower, batch, sides);
-            batch_cholesky_factor_solve(runtime, Triangle::lower, batch2, sides2, failed2);
-            runtime.wait();
-        }
-        CHECK(info == p.info);
-        CHECK(info2 == p.info);
-        CHECK(p.near(a, p.l));
-        CHECK(p.near(b, p.x));
-        CHECK(p.near(a2, p.l));
-        CHECK(p.near(b2, p.x));
+        check_cholesky_of_slices(runtime, BatchCase<TestType>(40, 2, count, Triangle::lower), slices);
     }
 }
 
