@@ -223,6 +223,8 @@ void visit_gpu_tuning(Visitor& visitor, Entry& entry) {
         v.number("least_split_order", cholesky.least_split_order, Index{0}, order);
         v.number("least_split_depth", cholesky.least_split_depth, Index{1}, extent);
         v.number("least_split_side", cholesky.least_split_side, Index{1}, order);
+        v.size("wide_panels_from", cholesky.wide_panels_from);
+        v.number("wide_panel", cholesky.wide_panel, Index{1}, extent);
         v.number("batched_below", cholesky.batched_below, Index{1}, order);
         v.group("leaf", [&leaf = cholesky.leaf](Visitor& inner) {
             inner.choice("columns", leaf.columns, cholesky_leaf_columns);

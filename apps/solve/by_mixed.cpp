@@ -48,6 +48,10 @@ class SolveByMixed final : public SolveMethod<double> {
         options_.refinement = input.refinement;
         options_.fallback = Fallback::in_place;  // A is made again for each run
         options_.lu = plan_.options;
+        const LuOptions set = input.settings.lu_options();
+        options_.cholesky.panel_width = set.panel_width;
+        options_.cholesky.lookahead = set.lookahead;
+        options_.cholesky.gpu_panels_below = input.gpu.panels_below;
         if (plan_.mode == FactorMode::cpu && options_.products && !is_single(*options_.products)) {
             throw WrongUse(fmt::format("--factor-precision {} where the mode is cpu; allowed: s, or a mode with GPUs",
                                        input.factor_precision));

@@ -60,10 +60,11 @@ struct MixedOptions {
 
 /// Why a solution was not refined to the end.
 enum class MixedOutcome : std::uint8_t {
-    refined,          ///< it was, and its residual certifies it
-    not_finite,       ///< A or B holds infinity or NaN
-    breakdown,        ///< the factors of low precision are singular, not positive definite or not finite
-    stagnation,       ///< corrections do not become smaller, or not fast enough to end within the limit
+    refined,     ///< it was, and its residual certifies it
+    not_finite,  ///< A or B holds infinity or NaN
+    breakdown,   ///< the factors of low precision are singular, not positive definite or not finite; or LU's pivots
+                 ///< are rounding errors, which ends the factorization
+    stagnation,  ///< corrections do not become smaller, or not fast enough to end within the limit
     iteration_limit,  ///< the limit was reached
 };
 

@@ -42,4 +42,12 @@ constexpr double roundoff_of(ProductPrecision products) {
     return 0x1p-24;
 }
 
+/// The products that small updates are made by, those inside panels and between neighbours, where operands in another
+/// format would cost more than they save: TF32 where the large updates are not more accurate than that, otherwise
+/// plain.
+constexpr ProductPrecision without_conversion(ProductPrecision updates) {
+    const bool tf32 = roundoff_of(updates) >= roundoff_of(ProductPrecision::tf32);
+    return tf32 ? ProductPrecision::tf32 : ProductPrecision::plain;
+}
+
 }  // namespace basalt

@@ -269,6 +269,10 @@ struct GpuTuning {
         Index least_split_order = 0;
         Index least_split_depth = 1;
         Index least_split_side = 1;
+        /// Products in fp16 or bf16 take less time than their result takes from memory and back. From this order of the
+        /// matrix on GPUs factor panels of wide_panel columns for them, so that there are fewer updates.
+        Index wide_panels_from = any_size;
+        Index wide_panel = 1;
         /// Equal products whose results are smaller than a square of this order are made in one batch.
         Index batched_below = 1;
         GpuCholeskyLeaf leaf;

@@ -8,11 +8,20 @@
 /// row-major, vectors are contiguous columns.
 namespace basalt::on_stream {
 
-struct MeasureMagnitudes : Kernel<MeasureMagnitudes, void(View<const double> a, View<const double> row_factors,
-                                                          View<const double> col_factors, View<double> row_sums,
-                                                          View<double> row_max, View<double> col_max)> {};
+/// Where the magnitudes of some columns go.
+struct MeasuredMagnitudes {
+    View<double> row_sums;
+    View<double> row_max;
+    View<double> col_max;
+    bool more;  ///< the rows' sums and maxima are those of other columns so far, and go on from there
+};
+
+struct MeasureMagnitudes
+    : Kernel<MeasureMagnitudes, void(View<const double> a, View<const double> row_factors,
+                                     View<const double> col_factors, MeasuredMagnitudes found, View<float> target)> {};
 /// row_sums(i) = sum_j |a_ij|, and with s_ij = |a_ij row_factors(i) col_factors(j)|: row_max(i) = max_j s_ij,
 /// col_max(j) = max_i s_ij. A NaN makes the sum NaN; the maxima may ignore it. The same input gives the same bits.
+/// The same reading of A makes the target of round_scaled(); an empty one is not made.
 inline constexpr MeasureMagnitudes measure_magnitudes{};
 
 struct RoundScaled : Kernel<RoundScaled, void(View<const double> a, View<const double> row_factors,

@@ -123,6 +123,8 @@ GpuTuning sm_90() {
     gpu.cholesky.least_split_order = 12288;
     gpu.cholesky.least_split_depth = 256;
     gpu.cholesky.least_split_side = 512;
+    gpu.cholesky.wide_panels_from = 24576;  // measured on an H100
+    gpu.cholesky.wide_panel = 2048;
     gpu.cholesky.batched_below = 2048;
     gpu.cholesky.leaf = {.columns = 128, .tile = 32};
     gpu.cholesky.fused_order = 8192;

@@ -287,7 +287,7 @@ void GpuCholeskyTasks<T>::factor_on_gpu(PanelRange step) {
     const Region<T> columns = g_.in_place ? matrix(step) : panel_rows(k, first);
     const GpuTuning::Cholesky& tuning = rt_.tuning().gpu.cholesky;
     const auto plan = k >= g_.fused_from ? cuda_kernels::cholesky_square_plan(tuning, rows() - first)
-                                         : cuda_kernels::cholesky_panel_plan(tuning);
+                                         : cuda_kernels::cholesky_panel_plan(tuning, choices_.products);
     rt_.submit(step_task("panel", k, owner(k), urgent + 1), readwrite(columns),
                write(g_.buffers.workspaces[gpu].region()), gpus_first ? write(info) : readwrite(info),
                on_any_device([k, plan](Stream stream, View<T> a, View<Index> workspace, View<Index> info) {

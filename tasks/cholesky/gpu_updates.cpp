@@ -22,8 +22,7 @@ template <class T>
 void subtract_products(Stream stream, const GpuTuning::Cholesky& tuning, Index count, Strided<const T> a,
                        Strided<const T> b, Strided<T> c, const Multiplying& multiplying) {
     const auto [products, slices] = multiplying;
-    const ProductPrecision otherwise =
-        products == ProductPrecision::tf32 ? ProductPrecision::tf32 : ProductPrecision::plain;
+    const ProductPrecision otherwise = without_conversion(products);
     const Index rows = a.first.rows(), width = b.first.rows(), depth = a.first.cols();
     const bool large = depth >= tuning.least_split_depth && std::min(rows, width) >= tuning.least_split_side;
     const bool by_slices = slices != nullptr && (large || on_stream::emulated(stream));
@@ -84,8 +83,8 @@ void GpuCholeskyTasks<T>::update(int k, PanelRange range, Urgency urgency) {
         const Index offset = g_.in_place ? panel(k).col_begin : 0;
         rt_.submit(
             options, update.data,
-            on_any_device([=, products = leading ? ProductPrecision::plain : choices_.products, shape = layout(),
-                           depth = panel(k).width, in_place = g_.in_place, tuning = &rt_.tuning().gpu.cholesky,
+            on_any_device([=, products = choices_.products, shape = layout(), depth = panel(k).width,
+                           in_place = g_.in_place, tuning = &rt_.tuning().gpu.cholesky,
                            batches = std::move(update.products)](Stream stream, const DatumAddresses& at) {
                 const Multiplying multiplying{products, by_slices ? at.back() : nullptr};
                 const View<const T> l =

@@ -41,7 +41,10 @@ Index default_cholesky_panel(const Tuning& tuning, const CholeskyOptions& option
     const GpuSizes& sizes = entry_for(tuning.gpu.cholesky.sizes, n);
     if (n > gpu_panels_below(tuning, options, n, tile_width, gpus)) return sizes.hybrid_panel;
     const bool fused = n <= std::min(tuning.gpu.cholesky.fused_order, tile_width);
-    return fused ? std::max<Index>(n, 1) : sizes.gpu_panel;
+    if (fused) return std::max<Index>(n, 1);
+    const bool in_half = options.products == ProductPrecision::fp16 || options.products == ProductPrecision::bf16;
+    const bool wide = in_half && n >= tuning.gpu.cholesky.wide_panels_from;
+    return wide ? std::min(tuning.gpu.cholesky.wide_panel, tile_width) : sizes.gpu_panel;
 }
 
 TileShape default_cholesky_tile(const Tuning& tuning, Index n, int gpus) {

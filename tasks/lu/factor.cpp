@@ -1,6 +1,7 @@
 // LU with partial pivoting: the public factorization and its results.
-#include "basalt/lu.hpp"
+#include "tasks/lu/factor.hpp"
 
+#include <functional>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -33,6 +34,12 @@ void check_precision(const LuOptions& options) {
 
 template <class T>
 LuFactors<T> lu_factor(Runtime& runtime, Matrix<T>& a, const LuOptions& options) {
+    return detail::lu_factor_observed<T>(runtime, a, options, {});
+}
+
+template <class T>
+LuFactors<T> detail::lu_factor_observed(Runtime& runtime, Matrix<T>& a, const LuOptions& options,
+                                        std::function<void(const Panel&)> factored) {
     if (&a.runtime() != &runtime) throw UsageError("lu_factor: the matrix belongs to another runtime");
     check_precision<T>(options);
     LuOptions decided = options;
@@ -41,6 +48,7 @@ LuFactors<T> lu_factor(Runtime& runtime, Matrix<T>& a, const LuOptions& options)
     auto state = std::make_shared<LuState<T>>(runtime, a.share_storage(), choices.mode, choices.widths, choices.depth,
                                               choices.panel_threads);
     state->left_interchanges = choices.left_interchanges;
+    state->factored = std::move(factored);
     if (choices.mode == LuMode::cpu) {
         submit_lu_on_cores(*state, choices);
     } else {
@@ -115,5 +123,7 @@ template class LuFactors<float>;
 template class LuFactors<double>;
 template LuFactors<float> lu_factor(Runtime&, Matrix<float>&, const LuOptions&);
 template LuFactors<double> lu_factor(Runtime&, Matrix<double>&, const LuOptions&);
+template LuFactors<float> detail::lu_factor_observed(Runtime&, Matrix<float>&, const LuOptions&,
+                                                     std::function<void(const Panel&)>);
 
 }  // namespace basalt

@@ -90,6 +90,7 @@ class LuSubmission {
     void submit() {
         for (const PanelBlock& block : s_.blocks) {
             factor_block(block);
+            for (int k = block.first; s_.factored && k < block.last; ++k) s_.factored(s_.panel(k));
             for_each_trailing(s_.grid(), s_.panel(block.last - 1), [&](const TrailingColumns& columns) {
                 const Index ahead = columns.tile_column - s_.panel(block.last - 1).tile_column;
                 step(block, columns, priority_.update(block.last - 1, ahead, block.panels()));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -48,10 +49,11 @@ struct LuState {
     PanelWorkspace<T> workspace;
     std::vector<Index> pivot_numbers;  ///< counted from 0, from the panel's first row
     std::vector<Index> panel_info;
-    bool left_interchanges = true;  ///< whether L is in LAPACK's arrangement
-    bool adopted = false;           ///< the factors are another library's, and panel_info is not known
-    Index panels_on_gpus = 0;       ///< panels that GPUs factor
-    PooledBuffer packed_slab;       ///< for each tile column, room for the packed rows of U of a block
+    bool left_interchanges = true;               ///< whether L is in LAPACK's arrangement
+    bool adopted = false;                        ///< the factors are another library's, and panel_info is not known
+    Index panels_on_gpus = 0;                    ///< panels that GPUs factor
+    std::function<void(const Panel&)> factored;  ///< see lu_factor_observed(); may be empty
+    PooledBuffer packed_slab;                    ///< for each tile column, room for the packed rows of U of a block
 
     std::shared_ptr<MatrixStorage> a;
     Array<Index> pivots;                     ///< wraps pivot_numbers; stands for panel_info too

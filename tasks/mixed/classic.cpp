@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <utility>
+#include <vector>
 
 #include "tasks/mixed/system.hpp"
 #include "tiles/norms.hpp"
@@ -11,12 +12,17 @@ namespace basalt::detail {
 
 namespace {
 
-/// The largest ratio of the norms of two sets of vectors.
-double largest_ratio(const Vectors& above, const Vectors& below) {
+/// The norms of all vectors.
+std::vector<double> norms_of(const Vectors& vectors) {
+    std::vector<double> norms;
+    for (Index c = 0; c < vectors.k(); ++c) norms.push_back(vectors.norm(c));
+    return norms;
+}
+
+double largest_ratio(const std::vector<double>& above, const std::vector<double>& below) {
     double ratio = 0;
-    for (Index c = 0; c < above.k(); ++c) {
-        const double norm = above.norm(c);
-        if (norm != 0) ratio = max_or_nan(ratio, norm / below.norm(c));
+    for (std::size_t c = 0; c < above.size(); ++c) {
+        if (above[c] != 0) ratio = max_or_nan(ratio, above[c] / below[c]);
     }
     return ratio;
 }
@@ -73,7 +79,7 @@ MixedOutcome refine(MixedSystem& system, Refinement wanted, Refinement& used, in
     constexpr double quick = 5;  // corrections: with more of them GMRES takes fewer steps
     used = wanted == Refinement::gmres ? Refinement::gmres : Refinement::classic;
     Vectors correction(system.b.n(), system.b.k());
-    double rate = 0;
+    std::vector<double> size = norms_of(system.x);
     for (made = 0;; ++made) {
         system.measure();
         const double excess = system.worst_excess();
@@ -81,9 +87,9 @@ MixedOutcome refine(MixedSystem& system, Refinement wanted, Refinement& used, in
         if (!std::isfinite(excess)) return MixedOutcome::breakdown;
         if (made == system.limit) return MixedOutcome::iteration_limit;
         if (used == Refinement::gmres) return refine_by_gmres(system, nullptr, made);
-        const Vectors before = correction;
         system.factors.solve(system.residual, correction);
-        rate = largest_ratio(correction, made == 0 ? system.x : before);
+        const std::vector<double> before = std::exchange(size, norms_of(correction));
+        const double rate = largest_ratio(size, before);
         const double left = corrections_left(excess, rate);
         if (!std::isfinite(rate)) return MixedOutcome::breakdown;
         const bool no_digit = made == 0 && rate >= 1 && !system.coarse;
@@ -97,9 +103,7 @@ MixedOutcome refine(MixedSystem& system, Refinement wanted, Refinement& used, in
             return refine_by_gmres(system, &correction, made);
         }
         if (left > system.limit - made) return MixedOutcome::stagnation;
-        for (Index i = 0; i < system.b.n(); ++i) {
-            for (Index c = 0; c < system.b.k(); ++c) system.x(i, c) += correction(i, c);
-        }
+        system.x.add(correction);
     }
 }
 

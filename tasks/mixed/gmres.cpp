@@ -16,12 +16,6 @@ namespace {
 
 using Column = std::vector<double>;
 
-double dot(const Column& a, const Column& b) {
-    double sum = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
-    return sum;
-}
-
 void subtract_times(double factor, const Column& a, Column& from) {
     for (std::size_t i = 0; i < a.size(); ++i) from[i] -= factor * a[i];
 }

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <vector>
 
+#include "basalt/error.hpp"
+#include "runtime/engine/runtime_access.hpp"
+#include "tasks/lu/factor.hpp"
 #include "tasks/mixed/scaling.hpp"
 
 namespace basalt::detail {
@@ -23,12 +27,31 @@ LowFactors::LowFactors(Runtime& runtime, LoweredMatrix& lowered, const MixedOpti
         lu.mode = mode;
         lu.products = products;
         lu.left_interchanges = true;
-        lu_ = lu_factor(runtime, lowered.matrix(), lu);
-        lu_prepare_solves(runtime, lu_);
+        factor_by_lu(lu);
     }
 }
 
-bool LowFactors::are_complete() const {
+void LowFactors::factor_by_lu(const LuOptions& options) {
+    std::optional<SubmitTo> here;
+    std::function<void(const Panel&)> look;
+    if (!inside_task(rt_)) {
+        graph_ = std::make_unique<Graph>(rt_);
+        here.emplace(*graph_);
+        if (roundoff_of(options.products) <= roundoff_of(ProductPrecision::split_fp16)) {
+            watch_.emplace(*graph_, *lowered_.matrix().share_storage(), options.products, lowered_.on_gpus());
+            look = [this](const Panel& panel) { watch_->look(panel); };
+        }
+    }
+    lu_ = lu_factor_observed(rt_, lowered_.matrix(), options, look);
+    lu_prepare_solves(rt_, lu_);
+}
+
+bool LowFactors::are_complete() {
+    try {
+        if (graph_ != nullptr) graph_->wait();
+    } catch (const Cancelled&) {  // by the watch
+        return false;
+    }
     return (method_ == MixedMethod::cholesky ? cholesky_.info() : lu_.info()) == 0;
 }
 
@@ -39,26 +62,21 @@ void LowFactors::solve_augmented(Vectors& x) {
 
 void LowFactors::solve(const Vectors& b, Vectors& x) {
     const Index n = b.n(), k = b.k();
-    const std::vector<double>& rows = lowered_.factors().rows;
+    const double* const rows = lowered_.factors().rows.data();
     std::vector<double> scales;
-    std::vector<float> rounded(static_cast<std::size_t>(n * k));
+    rounded_.resize(static_cast<std::size_t>(n * k));
     for (Index c = 0; c < k; ++c) {
-        double largest = 0;
-        for (Index i = 0; i < n; ++i) {
-            largest = std::max(largest, std::abs(b(i, c) * rows[static_cast<std::size_t>(i)]));
-        }
-        const double scale = power_to_one(largest);
-        for (Index i = 0; i < n; ++i) {
-            const double scaled = b(i, c) * rows[static_cast<std::size_t>(i)] * scale;
-            rounded[static_cast<std::size_t>(i * k + c)] = static_cast<float>(scaled);
-        }
+        const double scale = power_to_one(b.scaled_norm(c, lowered_.factors().rows));
+        const View<const double> from = b.view().block(0, c, n, 1);
+        const auto to = View<float>::row_major(rounded_.data() + c, n, 1, k);
+        for (Index i = 0; i < n; ++i) to[i] = static_cast<float>(from[i] * rows[i] * scale);
         scales.push_back(scale);
     }
     if (vectors_.rows() != n || vectors_.cols() != k) {
         const TileShape shape = lowered_.matrix().tile_shape();
         vectors_ = Matrix<float>(rt_, n, k, {shape.height, std::clamp<Index>(k, 1, shape.width)}, "corrections");
     }
-    vectors_.load(View<const float>::row_major(rounded.data(), n, k, k));
+    vectors_.load(View<const float>::row_major(rounded_.data(), n, k, k));
     if (method_ == MixedMethod::cholesky) {
         cholesky_solve(rt_, cholesky_, vectors_);
     } else {
@@ -69,14 +87,14 @@ void LowFactors::solve(const Vectors& b, Vectors& x) {
 
 /// x = C y / scale for the scaled solution y.
 void LowFactors::take(const Matrix<float>& solution, const std::vector<double>& scales, Vectors& x) const {
-    const std::vector<double>& cols = lowered_.factors().cols;
+    const double* const cols = lowered_.factors().cols.data();
     const Index width = solution.tile_shape().width;
     for (Index c = 0; c < x.k(); ++c) {
-        const View<float> column = solution.host_view(c / width);
+        const View<float> tile_column = solution.host_view(c / width);
+        const View<float> from = tile_column.block(0, c % width, x.n(), 1);
+        const View<double> to = x.view().block(0, c, x.n(), 1);
         const double scale = 1 / scales[static_cast<std::size_t>(c)];
-        for (Index i = 0; i < x.n(); ++i) {
-            x(i, c) = static_cast<double>(column(i, c % width)) * cols[static_cast<std::size_t>(i)] * scale;
-        }
+        for (Index i = 0; i < x.n(); ++i) to[i] = static_cast<double>(from[i]) * cols[i] * scale;
     }
 }
 

@@ -1,7 +1,13 @@
 #pragma once
 
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "basalt/graph.hpp"
 #include "basalt/mixed.hpp"
 #include "tasks/mixed/lowered.hpp"
+#include "tasks/mixed/pivot_watch.hpp"
 
 namespace basalt::detail {
 
@@ -12,8 +18,9 @@ class LowFactors {
     LowFactors(Runtime& runtime, LoweredMatrix& lowered, const MixedOptions& options, ProductPrecision products,
                FactorMode mode);
 
-    /// Waits for the factorization. Whether it found no exact breakdown, such as a pivot that is zero.
-    bool are_complete() const;
+    /// Waits for the factorization. Whether it found no breakdown: no pivot that is zero, and not as good as none above
+    /// rounding errors.
+    bool are_complete();
     /// x = A'^-1 b for the right-hand sides that were factored with A: substitution back alone.
     void solve_augmented(Vectors& x);
     /// x = A'^-1 b, with A' the product of factors and scaling factors. Vectors of any magnitude.
@@ -22,12 +29,17 @@ class LowFactors {
   private:
     void take(const Matrix<float>& solution, const std::vector<double>& scales, Vectors& x) const;
 
+    void factor_by_lu(const LuOptions& options);
+
     Runtime& rt_;
     LoweredMatrix& lowered_;
+    std::optional<PivotWatch> watch_;
+    std::unique_ptr<Graph> graph_;  ///< of the tasks of LU, which use the watch; inside a task they belong to that
     LuFactors<float> lu_;
     CholeskyFactors<float> cholesky_;
     const MixedMethod method_;
-    Matrix<float> vectors_;  ///< for solve()
+    std::vector<float> rounded_;  ///< for solve(), like the next
+    Matrix<float> vectors_;
 };
 
 }  // namespace basalt::detail

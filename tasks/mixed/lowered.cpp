@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/on_stream/matrix.hpp"
 #include "kernels/on_stream/mixed.hpp"
 #include "runtime/engine/runtime_access.hpp"
 #include "runtime/storage/matrix_storage.hpp"
 #include "tasks/mixed/scaling.hpp"
+#include "tiles/copy.hpp"
 
 namespace basalt::detail {
 
@@ -39,43 +41,88 @@ LoweredMatrix::LoweredMatrix(Runtime& runtime, const DoubleColumns& a, const Mix
     low_ = Matrix<float>(runtime, grid.rows(), grid.cols(), grid.shape(), "A in single precision");
     const auto n = static_cast<std::size_t>(a.order());
     factors_ = {std::vector<double>(n, 1.0), std::vector<double>(n, 1.0)};
+    device_factors_ = Array<double>(runtime, 2 * a.order(), "scaling factors");
+    for (int place = 0; place < (on_gpus_ ? runtime.gpus() : 1); ++place) {
+        measured_.emplace_back(runtime, (2 + windows()) * a.order(), "magnitudes");
+    }
+    if (method_ == MixedMethod::cholesky) scale_by_diagonal();
     Magnitudes found;
     pass(Passes::both, &found);
-    norm_ = n == 0 ? 0 : *std::max_element(found.row_sums.begin(), found.row_sums.end());
+    norm_ = *std::max_element(found.row_sums.begin(), found.row_sums.end());
     for (const double sum : found.row_sums) finite_ = finite_ && std::isfinite(sum);
     if (!finite_) return;
-    const double most = n == 0 ? 1 : *std::max_element(found.row_max.begin(), found.row_max.end());
-    const bool in_range = most == 0 || (most <= largest_ && most >= 1 / largest_);
-    if (!in_range || !are_alike(found.row_max) || !are_alike(found.col_max)) {
+    if (method_ == MixedMethod::lu && (lacks_scaling(found.row_max) || !are_alike(found.col_max))) {
         equilibrate(found);
         pass(Passes::round, nullptr);
     }
     if (augmented != nullptr) add_right_hand_sides(*augmented);
 }
 
-/// LU: rows, then columns, as LAPACK's geequb does. Cholesky: rows and columns alike, by the roots of the rows' largest
-/// elements, until all of these are near 1 (Ruiz, "A scaling algorithm to equilibrate both rows and columns norms in
-/// matrices", RAL-TR-2001-034).
+bool LoweredMatrix::lacks_scaling(const std::vector<double>& magnitudes) const {
+    const double most = *std::max_element(magnitudes.begin(), magnitudes.end());
+    const bool in_range = most == 0 || (most <= largest_ && most >= 1 / largest_);
+    return !in_range || !are_alike(magnitudes);
+}
+
+/// LU: rows, then columns, as LAPACK's geequb does.
 void LoweredMatrix::equilibrate(Magnitudes& found) {
     const std::size_t n = found.row_max.size();
-    if (method_ == MixedMethod::cholesky) {
-        constexpr int most_rounds = 12;  // each halves the exponents that are left
-        for (int round = 0; round < most_rounds; ++round) {
-            bool changed = false;
-            for (std::size_t i = 0; i < n; ++i) {
-                const double factor = power_to_root_of_one(found.row_max[i]);
-                changed = changed || factor != 1;
-                factors_.rows[i] = power_to_one(1 / (factors_.rows[i] * factor));
-                factors_.cols[i] = factors_.rows[i];
-            }
-            if (!changed) return;
-            pass(Passes::measure, &found);
-        }
-        return;
-    }
     for (std::size_t i = 0; i < n; ++i) factors_.rows[i] = power_to_one(found.row_max[i]);
     pass(Passes::measure, &found);
     for (std::size_t j = 0; j < n; ++j) factors_.cols[j] = power_to_one(found.col_max[j]);
+}
+
+/// Cholesky: rows and columns alike, as LAPACK's poequb does. In a positive definite matrix no element is larger than
+/// the root of the product of the two on the diagonal. Where one is, the factorization breaks down.
+void LoweredMatrix::scale_by_diagonal() {
+    const std::vector<double> pivots = diagonal();
+    if (!lacks_scaling(pivots)) return;
+    std::transform(pivots.begin(), pivots.end(), factors_.rows.begin(), power_to_root_of_one);
+    factors_.cols = factors_.rows;
+}
+
+std::vector<double> LoweredMatrix::diagonal() const {
+    const Index n = a_.order();
+    std::vector<Array<double>> found;
+    for (std::size_t place = 0; place < measured_.size(); ++place) found.emplace_back(rt_, n, "diagonal");
+    for (Index j = 0; j < a_.grid().tile_cols(); ++j) {
+        const Index first = a_.grid().first_col(j), cols = a_.grid().tile_width(j);
+        const auto diagonal_of = [](const View<const double>& a, Index cols) {
+            return View<const double>::row_major(a.data(), cols, 1, a.row_stride() + 1);
+        };
+        const Array<double>& to = found[place_of(j)];
+        const TaskOptions options{.name = "diagonal", .tile = {static_cast<int>(j)}, .place = place_for(j)};
+        AccessList data;
+        a_.add_to(data, j, on_gpus_ ? 0 : first, on_gpus_ ? n : first + cols);
+        const std::size_t others = data.records().size();
+        data.write(to.rows(first, first + cols));
+        if (on_gpus_) {
+            rt_.submit(options, data, on_any_device([=, this](Stream stream, const Addresses& at) {
+                           const View<const double> square =
+                               a_.on_gpu(stream, at.data(), j).block(first, 0, cols, cols);
+                           on_stream::copy_elements<double>(
+                               stream, diagonal_of(square, cols),
+                               View<double>::row_major(static_cast<double*>(at[others]), cols, 1, 1));
+                       }));
+            continue;
+        }
+        rt_.submit(options, data, [=, this](const Addresses& at) {
+            std::vector<double> memory;
+            const View<const double> square = a_.on_cores(at.data(), j, first, first + cols, memory);
+            copy_elements<double>(diagonal_of(square, cols),
+                                  View<double>::row_major(static_cast<double*>(at[others]), cols, 1, 1));
+        });
+    }
+    std::vector<double> result;
+    for (Index j = 0; j < a_.grid().tile_cols(); ++j) {
+        const double* const from = found[place_of(j)].host_view().data() + a_.grid().first_col(j);
+        result.insert(result.end(), from, from + a_.grid().tile_width(j));
+    }
+    return result;
+}
+
+std::size_t LoweredMatrix::place_of(Index j) const {
+    return on_gpus_ ? static_cast<std::size_t>(low_.dealt_to(j).gpu_number()) : 0;
 }
 
 Index LoweredMatrix::window_rows() const {
@@ -90,36 +137,28 @@ Index LoweredMatrix::windows() const {
 }
 
 void LoweredMatrix::pass(Passes passes, Magnitudes* found) {
-    const Index n = a_.order(), width = a_.grid().shape().width;
-    if (n == 0) {
-        if (found != nullptr) *found = {};
-        return;
-    }
-    device_factors_ = Array<double>(rt_, 2 * n, "scaling factors");
+    const Index n = a_.order(), padded_rows = low_.share_storage()->grid().padded_rows();
     double* const factors = device_factors_.host_overwrite().data();
     std::copy(factors_.rows.begin(), factors_.rows.end(), factors);
     std::copy(factors_.cols.begin(), factors_.cols.end(), factors + n);
-    std::vector<Array<double>> measured;
+    std::vector<bool> begun(measured_.size());
     for (Index j = 0; j < a_.grid().tile_cols(); ++j) {
-        const bool measures = passes != Passes::round;
-        measured.emplace_back(rt_, measures ? 2 * n + windows() * width : 1, "magnitudes");
-        for (Index begin = 0; begin < low_.share_storage()->grid().padded_rows(); begin += window_rows()) {
-            submit_window(passes, j, begin, std::min(begin + window_rows(), low_.share_storage()->grid().padded_rows()),
-                          measured.back());
+        for (Index begin = 0; begin < padded_rows; begin += window_rows()) {
+            submit_window(passes, j, begin, std::min(begin + window_rows(), padded_rows), !begun[place_of(j)]);
         }
+        begun[place_of(j)] = true;
     }
-    if (found != nullptr) collect(measured, *found);
+    if (found != nullptr) collect(*found);
     rt_.wait();
 }
 
 /// The accesses are, as far as there are any: A, the rounded matrix, the factors, and the three parts of the
 /// magnitudes.
-void LoweredMatrix::submit_window(Passes passes, Index j, Index begin, Index end, const Array<double>& measured) {
+void LoweredMatrix::submit_window(Passes passes, Index j, Index begin, Index end, bool first) {
     const Index n = a_.order(), width = a_.grid().shape().width, cols = a_.grid().tile_width(j);
     const Index true_end = std::clamp(end, begin, n), window = begin / window_rows();
     const bool measures = passes != Passes::round && true_end > begin, rounds = passes != Passes::measure;
     if (!measures && !rounds) return;
-    if (begin >= n && !rounds) return;
     AccessList data;
     if (begin < n) a_.add_to(data, j, begin, true_end);
     const std::size_t others = data.records().size();
@@ -127,29 +166,34 @@ void LoweredMatrix::submit_window(Passes passes, Index j, Index begin, Index end
     if (rounds) data.write(low_.block(j, begin, end, 0, width));
     const std::size_t parts = data.records().size();
     if (measures) {
-        const Index maxima = 2 * n + window * width;
-        data.write(measured.rows(begin, true_end)).write(measured.rows(n + begin, n + true_end));
-        data.write(measured.rows(maxima, maxima + cols));
+        const Array<double>& measured = measured_[place_of(j)];
+        const Index maxima = (2 + window) * n;
+        for (const auto& part : {measured.rows(begin, true_end), measured.rows(n + begin, n + true_end),
+                                 measured.rows(maxima, maxima + n)}) {
+            first ? data.write(part) : data.readwrite(part);
+        }
     }
     const auto work = [=](const auto& on, const View<const double>& a, const Addresses& at) {
         const auto* const factors = static_cast<const double*>(at[others]);
         const View<const double> row_factors(factors + begin, a.rows());
         const View<const double> col_factors(factors + n + j * width, cols);
-        const auto part = [&](std::size_t i, Index size) {
-            return View<double>(static_cast<double*>(at[parts + i]), size);
-        };
+        const auto target = rounds
+                                ? View<float>::row_major(static_cast<float*>(at[others + 1]), end - begin, width, width)
+                                : View<float>();
         if (measures) {
-            on(on_stream::measure_magnitudes, a, row_factors, col_factors, part(0, a.rows()), part(1, a.rows()),
-               part(2, cols));
-        }
-        if (rounds) {
-            on(on_stream::round_scaled, a, row_factors, col_factors,
-               View<float>::row_major(static_cast<float*>(at[others + 1]), end - begin, width, width));
+            const auto part = [&](std::size_t i, Index from, Index size) {
+                return View<double>(static_cast<double*>(at[parts + i]) + from, size);
+            };
+            on(on_stream::measure_magnitudes, a, row_factors, col_factors,
+               on_stream::MeasuredMagnitudes{part(0, 0, a.rows()), part(1, 0, a.rows()), part(2, j * width, cols),
+                                             !first},
+               target);
+        } else {
+            on(on_stream::round_scaled, a, row_factors, col_factors, target);
         }
     };
-    const TaskOptions options{.name = "round",
-                              .tile = {static_cast<int>(window), static_cast<int>(j)},
-                              .place = on_gpus_ ? low_.dealt_to(j) : Place::cpu()};
+    const TaskOptions options{
+        .name = "round", .tile = {static_cast<int>(window), static_cast<int>(j)}, .place = place_for(j)};
     if (on_gpus_) {
         rt_.submit(options, data, on_any_device([this, j, work](Stream stream, const Addresses& at) {
                        work([&](auto kernel, const auto&... arguments) { kernel(stream, arguments...); },
@@ -165,21 +209,26 @@ void LoweredMatrix::submit_window(Passes passes, Index j, Index begin, Index end
     });
 }
 
-void LoweredMatrix::collect(const std::vector<Array<double>>& measured, Magnitudes& found) const {
-    const Index n = a_.order(), width = a_.grid().shape().width;
+void LoweredMatrix::collect(Magnitudes& found) const {
+    const Index n = a_.order();
     const auto order = static_cast<std::size_t>(n);
     found = {std::vector<double>(order), std::vector<double>(order), std::vector<double>(order)};
-    const Index windows = (n + window_rows() - 1) / window_rows();
+    std::vector<bool> added(measured_.size());
     for (Index j = 0; j < a_.grid().tile_cols(); ++j) {
-        const double* const part = measured[static_cast<std::size_t>(j)].host_view().data();
-        for (std::size_t i = 0; i < order; ++i) {
-            found.row_sums[i] += part[i];
-            found.row_max[i] = std::max(found.row_max[i], part[order + i]);
+        const std::size_t place = place_of(j);
+        const double* const part = measured_[place].host_view().data();
+        if (!added[place]) {
+            for (std::size_t i = 0; i < order; ++i) {
+                found.row_sums[i] += part[i];
+                found.row_max[i] = std::max(found.row_max[i], part[order + i]);
+            }
+            added[place] = true;
         }
-        for (Index window = 0; window < windows; ++window) {
-            const double* const maxima = part + 2 * n + window * width;
-            for (Index c = 0; c < a_.grid().tile_width(j); ++c) {
-                double& most = found.col_max[static_cast<std::size_t>(a_.grid().first_col(j) + c)];
+        for (Index window = 0; window < (n + window_rows() - 1) / window_rows(); ++window) {
+            const double* const maxima = part + (2 + window) * n;
+            const Index begin = a_.grid().first_col(j);
+            for (Index c = begin; c < begin + a_.grid().tile_width(j); ++c) {
+                double& most = found.col_max[static_cast<std::size_t>(c)];
                 most = std::max(most, maxima[c]);
             }
         }
@@ -190,11 +239,7 @@ void LoweredMatrix::collect(const std::vector<Array<double>>& measured, Magnitud
 void LoweredMatrix::add_right_hand_sides(const Vectors& b) {
     const TileGrid& grid = low_.share_storage()->grid();
     for (Index c = 0; c < b.k(); ++c) {
-        double largest = 0;
-        for (Index i = 0; i < b.n(); ++i) {
-            largest = std::max(largest, std::abs(b(i, c) * factors_.rows[static_cast<std::size_t>(i)]));
-        }
-        augmented_scales_.push_back(power_to_one(largest));
+        augmented_scales_.push_back(power_to_one(b.scaled_norm(c, factors_.rows)));
         const Index column = a_.order() + c, j = grid.tile_col_of(column), at = column - grid.first_col(j);
         Array<double> values(rt_, b.n(), "right-hand side");
         double* const to = values.host_overwrite().data();

@@ -21,7 +21,8 @@ struct ScalingFactors {
     std::vector<double> cols;
 };
 
-/// A, scaled and rounded to single precision: the matrix that is factored. Behind its columns it may have those of B.
+/// A of at least one row, scaled and rounded to single precision: the matrix that is factored. Behind its columns it
+/// may have those of B.
 class LoweredMatrix {
   public:
     /// Submits and awaits everything. `on_gpus`: where tile columns are dealt to GPUs, and rounded there. `augmented`:
@@ -46,12 +47,20 @@ class LoweredMatrix {
 
     /// Reads A once. `found` gets the magnitudes if they are measured.
     void pass(Passes passes, Magnitudes* found);
-    void submit_window(Passes passes, Index j, Index begin, Index end, const Array<double>& measured);
-    void collect(const std::vector<Array<double>>& measured, Magnitudes& found) const;
+    /// `first`: no other tile column of its place has been measured in these rows.
+    void submit_window(Passes passes, Index j, Index begin, Index end, bool first);
+    void collect(Magnitudes& found) const;
     void equilibrate(Magnitudes& found);
+    void scale_by_diagonal();
+    /// Element i is a_ii.
+    std::vector<double> diagonal() const;
     void add_right_hand_sides(const Vectors& b);
     Index window_rows() const;
     Index windows() const;
+    /// Where a tile column is read: the number of the GPU, or 0 for cores.
+    std::size_t place_of(Index j) const;
+    Place place_for(Index j) const { return on_gpus_ ? low_.dealt_to(j) : Place::cpu(); }
+    bool lacks_scaling(const std::vector<double>& magnitudes) const;
 
     Runtime& rt_;
     const DoubleColumns& a_;
@@ -61,6 +70,8 @@ class LoweredMatrix {
     Matrix<float> low_;
     ScalingFactors factors_;
     Array<double> device_factors_;  ///< those of rows, then those of columns
+    /// By place: the rows' sums, their maxima, and for each window of rows the maxima of all columns.
+    std::vector<Array<double>> measured_;
     std::vector<double> augmented_scales_;
     bool finite_ = true;
     double norm_ = 0;

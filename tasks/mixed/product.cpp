@@ -17,17 +17,26 @@ constexpr Index elements_a_product_task = Index{1} << 18;  // 2 MB: a fraction o
 
 }  // namespace
 
-void DoubleProduct::subtract(const Vectors& x, Vectors& y) const {
+void DoubleProduct::subtract(const Vectors& x, Vectors& y) {
     if (x.n() == 0 || x.k() == 0) return;
-    const Array<double> factors = x.on_runtime(rt_, "x");
-    if (deal_ != nullptr) return on_gpus(factors, y);
-    const Array<double> result = y.on_runtime(rt_, "residual");
-    on_cores(factors, result, x.k());
-    y.take(result);
+    if (k_ != x.k()) {
+        k_ = x.k();
+        const Index size = x.n() * k_;
+        x_ = Array<double>(rt_, size, "x");
+        sums_.clear();
+        for (int i = 0; i < (deal_ != nullptr ? rt_.gpus() : 1); ++i) sums_.emplace_back(rt_, size, "residual");
+        if (deal_ != nullptr) {
+            zeros_ = Array<double>(rt_, size, "zeros");
+            std::fill_n(zeros_.host_overwrite().data(), size, 0.0);
+        }
+    }
+    x.put(x_);
+    deal_ != nullptr ? on_gpus(y) : on_cores(y);
 }
 
 /// A task for some rows of all tile columns, which are added in order.
-void DoubleProduct::on_cores(const Array<double>& x, const Array<double>& y, Index k) const {
+void DoubleProduct::on_cores(Vectors& y) {
+    y.put(sums_.front());
     const TileGrid& grid = a_.grid();
     const Index n = a_.order(), height = std::max<Index>(8, elements_a_product_task / n);
     for (Index begin = 0; begin < n; begin += height) {
@@ -35,9 +44,9 @@ void DoubleProduct::on_cores(const Array<double>& x, const Array<double>& y, Ind
         AccessList data;
         for (Index j = 0; j < grid.tile_cols(); ++j) a_.add_to(data, j, begin, end);
         const std::size_t vectors = data.records().size();
-        data.read(x.region()).readwrite(y.rows(begin * k, end * k));
+        data.read(x_.region()).readwrite(sums_.front().rows(begin * k_, end * k_));
         rt_.submit({.name = "residual", .tile = {static_cast<int>(begin / height)}, .place = Place::cpu()}, data,
-                   [this, begin, end, k, vectors](const Addresses& at) {
+                   [this, begin, end, k = k_, vectors](const Addresses& at) {
                        const BlasSerial serial;
                        const auto* const factors = static_cast<const double*>(at[vectors]);
                        const auto to =
@@ -56,35 +65,38 @@ void DoubleProduct::on_cores(const Array<double>& x, const Array<double>& y, Ind
                        }
                    });
     }
+    y.take(sums_.front());
 }
 
 /// Each GPU adds up the products of its tile columns; the host adds up the GPUs' sums.
-void DoubleProduct::on_gpus(const Array<double>& x, Vectors& y) const {
+void DoubleProduct::on_gpus(Vectors& y) {
     const TileGrid& grid = a_.grid();
-    const Index n = a_.order(), k = y.k();
-    std::vector<Array<double>> sums;
-    for (int g = 0; g < rt_.gpus(); ++g) sums.emplace_back(rt_, n * k, "partial residual");
+    const Index n = a_.order();
+    std::vector<bool> begun(sums_.size());
     for (Index j = 0; j < grid.tile_cols(); ++j) {
         const Place place = deal_->place_of(j);
+        const auto gpu = static_cast<std::size_t>(place.gpu_number());
+        const bool first = !begun[gpu];
+        begun[gpu] = true;
         AccessList data;
         a_.add_to(data, j, 0, n);
         const std::size_t vectors = data.records().size();
-        data.read(x.region()).readwrite(sums[static_cast<std::size_t>(place.gpu_number())].region());
+        data.read(x_.region()).read(zeros_.region());
+        first ? data.write(sums_[gpu].region()) : data.readwrite(sums_[gpu].region());
         rt_.submit({.name = "residual", .tile = {static_cast<int>(j)}, .place = place}, data,
-                   on_any_device([this, j, n, k, vectors](Stream stream, const Addresses& at) {
+                   on_any_device([this, j, n, k = k_, vectors, first](Stream stream, const Addresses& at) {
                        const View<const double> a = a_.on_gpu(stream, at.data(), j);
-                       const auto of_column = View<const double>::row_major(
-                           static_cast<const double*>(at[vectors]) + a_.grid().first_col(j) * k, a.cols(), k, k);
-                       on_stream::subtract_product<double, double>(
-                           stream, a, MatrixPart::all, 0, of_column,
-                           View<double>::row_major(static_cast<double*>(at[vectors + 1]), n, k, k));
+                       const auto rows_of = [&](std::size_t i, Index row, Index rows) {
+                           return View<double>::row_major(static_cast<double*>(at[vectors + i]) + row * k, rows, k, k);
+                       };
+                       const View<double> sum = rows_of(2, 0, n);
+                       if (first) on_stream::copy_elements<double>(stream, rows_of(1, 0, n), sum);
+                       on_stream::subtract_product<double, double>(stream, a, MatrixPart::all, 0,
+                                                                   rows_of(0, a_.grid().first_col(j), a.cols()), sum);
                    }));
     }
-    for (const Array<double>& sum : sums) {
-        const View<double> part = sum.host_view();
-        for (Index i = 0; i < n; ++i) {
-            for (Index c = 0; c < k; ++c) y(i, c) += part[i * k + c];
-        }
+    for (std::size_t gpu = 0; gpu < sums_.size(); ++gpu) {
+        if (begun[gpu]) y.add(sums_[gpu]);
     }
 }
 

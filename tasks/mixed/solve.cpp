@@ -131,8 +131,7 @@ class MixedSolution {
         result_.factor_seconds = factoring.seconds();
         if (!complete) return MixedOutcome::breakdown;
         const Stopwatch refining;
-        const detail::DoubleProduct product(rt_, a_,
-                                            lowered.on_gpus() ? lowered.matrix().share_storage().get() : nullptr);
+        detail::DoubleProduct product(rt_, a_, lowered.on_gpus() ? lowered.matrix().share_storage().get() : nullptr);
         const bool coarse = roundoff_of(result_.products) > roundoff_of(ProductPrecision::split_fp16);
         detail::MixedSystem system{
             product, factors, b, lowered.norm(), options_.tolerance, limit, coarse, Vectors(b.n(), b.k()), {}};

@@ -10,7 +10,7 @@ namespace basalt::detail {
 
 /// A X = B while it is refined.
 struct MixedSystem {
-    const DoubleProduct& product;
+    DoubleProduct& product;
     LowFactors& factors;
     const Vectors& b;
     double norm;       ///< ||A||_oo

@@ -1,39 +1,97 @@
 #include "tasks/mixed/vectors.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
+#include "tasks/mixed/scaling.hpp"
 #include "tiles/norms.hpp"
 
 namespace basalt::detail {
 
+namespace {
+
+constexpr Index lanes = 8;
+
+/// step(lane, i) for i = 0 .. n - 1, in an order in which no step has to wait for the one before: `lane` runs from 0 to
+/// lanes - 1, and a caller has a partial result for each.
+template <class Step>
+void in_lanes(Index n, const Step& step) {
+    Index i = 0;
+    for (; i + lanes <= n; i += lanes) {
+        for (Index lane = 0; lane < lanes; ++lane) step(static_cast<std::size_t>(lane), i + lane);
+    }
+    for (; i < n; ++i) step(0, i);
+}
+
+double larger(double x, double y) { return x < y ? y : x; }
+
+}  // namespace
+
 double Vectors::norm(Index c) const {
+    const View<const double> column = view().block(0, c, n_, 1);
+    std::array<double, lanes> most{}, nan{};
+    in_lanes(n_, [&](std::size_t lane, Index i) {
+        const double magnitude = std::abs(column[i]);
+        most[lane] = larger(most[lane], magnitude);
+        nan[lane] = magnitude == magnitude ? nan[lane] : magnitude;
+    });
     double largest = 0;
-    for (Index i = 0; i < n_; ++i) largest = max_or_nan(largest, std::abs((*this)(i, c)));
+    for (std::size_t lane = 0; lane < lanes; ++lane) largest = max_or_nan(largest, most[lane] + nan[lane]);
     return largest;
 }
 
-double Vectors::length(Index c) const {
-    const double largest = norm(c);
-    if (largest == 0 || !std::isfinite(largest)) return largest;
-    double sum = 0;
-    for (Index i = 0; i < n_; ++i) {
-        const double part = (*this)(i, c) / largest;
-        sum += part * part;
-    }
-    return largest * std::sqrt(sum);
+double Vectors::scaled_norm(Index c, const std::vector<double>& factors) const {
+    const View<const double> column = view().block(0, c, n_, 1);
+    std::array<double, lanes> most{};
+    in_lanes(n_, [&](std::size_t lane, Index i) {
+        most[lane] = larger(most[lane], std::abs(column[i] * factors[static_cast<std::size_t>(i)]));
+    });
+    return *std::max_element(most.begin(), most.end());
 }
 
-Array<double> Vectors::on_runtime(Runtime& runtime, const char* name) const {
-    Array<double> array(runtime, n_ * k_, name);
+double Vectors::length(Index c) const {
+    const double largest = norm(c), scale = power_to_one(largest);
+    if (largest == 0 || !std::isfinite(largest)) return largest;
+    const View<const double> column = view().block(0, c, n_, 1);
+    std::array<double, lanes> sums{};
+    in_lanes(n_, [&](std::size_t lane, Index i) {
+        const double scaled = column[i] * scale;
+        sums[lane] += scaled * scaled;
+    });
+    double sum = 0;
+    for (const double part : sums) sum += part;
+    return std::sqrt(sum) / scale;
+}
+
+double dot(const std::vector<double>& a, const std::vector<double>& b) {
+    std::array<double, lanes> sums{};
+    in_lanes(std::ssize(a), [&](std::size_t lane, Index i) {
+        sums[lane] += a[static_cast<std::size_t>(i)] * b[static_cast<std::size_t>(i)];
+    });
+    double sum = 0;
+    for (const double part : sums) sum += part;
+    return sum;
+}
+
+void Vectors::put(const Array<double>& array) const {
     if (!values_.empty()) std::copy(values_.begin(), values_.end(), array.host_overwrite().data());
-    return array;
 }
 
 void Vectors::take(const Array<double>& array) {
     if (values_.empty()) return;
     const View<double> from = array.host_view();
     std::copy_n(from.data(), values_.size(), values_.begin());
+}
+
+void Vectors::add(const Array<double>& array) {
+    if (values_.empty()) return;
+    const double* const from = array.host_view().data();
+    for (std::size_t i = 0; i < values_.size(); ++i) values_[i] += from[i];
+}
+
+void Vectors::add(const Vectors& other) {
+    for (std::size_t i = 0; i < values_.size(); ++i) values_[i] += other.values_[i];
 }
 
 }  // namespace basalt::detail

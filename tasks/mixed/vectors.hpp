@@ -21,17 +21,24 @@ class Vectors {
 
     /// The largest magnitude in vector c; NaN if it holds one.
     double norm(Index c) const;
+    /// The largest |v_i factors_i| in vector c, for n positive factors; NaNs may be ignored.
+    double scaled_norm(Index c, const std::vector<double>& factors) const;
     /// The Euclidean norm of vector c, which does not overflow.
     double length(Index c) const;
 
-    /// An array of the runtime's with these numbers.
-    Array<double> on_runtime(Runtime& runtime, const char* name) const;
+    /// Writes the numbers to an array of the runtime's, of as many elements.
+    void put(const Array<double>& array) const;
     void take(const Array<double>& array);
+    void add(const Array<double>& array);
+    void add(const Vectors& other);
 
   private:
     Index n_ = 0;
     Index k_ = 0;
     std::vector<double> values_;
 };
+
+/// The inner product of two vectors of equal length.
+double dot(const std::vector<double>& a, const std::vector<double>& b);
 
 }  // namespace basalt::detail

@@ -133,6 +133,12 @@ def solve_refines_factors_of_low_precision(folder):
             expect(shown.status == 0 and record["passed"] and not record["fallback"], shown)
             expect(record["iterations"] > 0 and record["factor_precision"] == precision, shown)
             expect(record["residual_ratio"] < 1, shown)
+    trace = os.path.join(folder, "trace.json")
+    shown = basalt("solve", "--n", "200", "--matrix", "spd", "--method", "mixed-cholesky", "--mode", "gpu",
+                   "--emulated-gpus", "1", "--nb", "20", "--trace", trace)
+    with open(trace, encoding="utf-8") as file:
+        panels = [event for event in json.load(file)["traceEvents"] if event["name"] == "panel"]
+    expect(shown.status == 0 and len(panels) == 10, shown)
     shown = basalt("solve", "--n", "200", "--matrix", "hilbert", "--method", "mixed", "--json", "-")
     record = json.loads(shown.out)
     expect(shown.status == 0 and record["passed"] and record["fallback"] == (record["iterations"] < 0), shown)

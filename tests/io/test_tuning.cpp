@@ -335,6 +335,13 @@ TEST_CASE("the tables decide what the kernels of a Cholesky panel are") {
     CHECK(cholesky_panel_plan(cholesky).leaf == basalt::GpuCholeskyLeaf{128, 32});
     CHECK(cholesky_square_plan(cholesky, 7167).design == Design::fused);
     CHECK(cholesky_square_plan(cholesky, 7168).design == Design::fused_wide);
+    CHECK(cholesky_panel_plan(cholesky).products == basalt::ProductPrecision::plain);
+    CHECK(cholesky_panel_plan(cholesky, basalt::ProductPrecision::split_fp16).products ==
+          basalt::ProductPrecision::plain);
+    for (const auto updates :
+         {basalt::ProductPrecision::tf32, basalt::ProductPrecision::fp16, basalt::ProductPrecision::bf16}) {
+        CHECK(cholesky_panel_plan(cholesky, updates).products == basalt::ProductPrecision::tf32);
+    }
     tuning.gpu.cholesky.leaf = {64, 16};
     tuning.gpu.cholesky.fused_wide_from = 100;
     CHECK(cholesky_panel_plan(cholesky).leaf == basalt::GpuCholeskyLeaf{64, 16});

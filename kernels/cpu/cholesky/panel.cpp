@@ -32,16 +32,41 @@ void subtract_product_in_tf32(View<const float> a, View<const float> b, View<flo
     blas::gemm<float>(-1, rounded_copy(a, of_a), rounded_copy(b, of_b), 1, c);
 }
 
+/// A = L L^T in the square on top, and P L^-T below. Returns INFO.
+template <class T>
+Index factor_columns(View<T> panel) {
+    const Index n = panel.cols();
+    const View<T> square = panel.block(0, 0, n, n), below = panel.block(n, 0, panel.rows() - n, n);
+    const Index info = cpu_kernels::factor_triangle(Triangle::lower, square);
+    if (info == 0) blas::trsm<T>(Side::right, Triangle::upper, Diagonal::stored, T{1}, transposed(square), below);
+    return info;
+}
+
+/// The same by halves, as GPUs do it: their product is in TF32. `leaf`: columns that are not divided.
+Index factor_in_tf32(View<float> panel, Index leaf) {
+    const Index cols = panel.cols(), leaves = (cols + leaf - 1) / leaf;
+    if (leaves <= 1) return factor_columns(panel);
+    const Index left = (leaves + 1) / 2 * leaf, rows = panel.rows() - left;
+    if (const Index info = factor_in_tf32(panel.block(0, 0, panel.rows(), left), leaf); info != 0) return info;
+    const View<float> below = panel.block(left, 0, rows, left), right = panel.block(left, left, rows, cols - left);
+    subtract_product_in_tf32(below, transposed(below.block(0, 0, cols - left, left)), right);
+    const Index info = factor_in_tf32(right, leaf);
+    return info == 0 ? 0 : left + info;
+}
+
 }  // namespace
 
 template <class T>
-void run_on_cpu(CholeskyPanel<T>, View<T> panel, const CholeskyPanelPlan&, Index* info, void*) {
-    const Index n = panel.cols();
-    const View<T> square = panel.block(0, 0, n, n), below = panel.block(n, 0, panel.rows() - n, n);
-    *info = cpu_kernels::factor_triangle(Triangle::lower, square);
-    if (*info != 0) return;
+void run_on_cpu(CholeskyPanel<T>, View<T> panel, const CholeskyPanelPlan& plan, Index* info, void*) {
     const BlasSerial serial;
-    blas::trsm<T>(Side::right, Triangle::upper, Diagonal::stored, T{1}, transposed(square), below);
+    if constexpr (std::is_same_v<T, float>) {
+        const bool by_halves = plan.design == cuda_kernels::CholeskyPanelDesign::recursive;
+        if (by_halves && plan.products == ProductPrecision::tf32) {
+            *info = factor_in_tf32(panel, plan.leaf.columns);
+            return;
+        }
+    }
+    *info = factor_columns(panel);
 }
 
 template <class T>

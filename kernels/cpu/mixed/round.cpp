@@ -14,11 +14,12 @@ constexpr Index lanes = 8;  // sums and maxima that a loop keeps apart, so that 
 
 constexpr double larger(double x, double y) { return x < y ? y : x; }
 
-/// One row: returns its sum, and makes the maxima.
 struct MeasuredRow {
     double sum;
     double max;
 };
+
+/// One row: also makes the columns' maxima larger.
 MeasuredRow measure_row(const double* a, Index cols, double factor, const double* col_factors, double* col_max) {
     std::array<double, lanes> sums{}, most{};
     Index j = 0;
@@ -45,33 +46,40 @@ MeasuredRow measure_row(const double* a, Index cols, double factor, const double
     return row;
 }
 
+/// Row i of the target of round_scaled().
+void round_row(const View<const double>& a, const double* row_factors, const double* col_factors, Index i,
+               const View<float>& target) {
+    float* const to = &target(i, 0);
+    const Index cols = i < a.rows() ? a.cols() : 0;
+    if (cols > 0) {
+        const double* const from = &a(i, 0);
+        const double factor = row_factors[i];
+        for (Index j = 0; j < cols; ++j) to[j] = static_cast<float>(from[j] * factor * col_factors[j]);
+    }
+    std::fill(to + cols, to + target.cols(), 0.0F);
+}
+
 }  // namespace
 
 void run_on_cpu(MeasureMagnitudes, View<const double> a, View<const double> row_factors, View<const double> col_factors,
-                View<double> row_sums, View<double> row_max, View<double> col_max) {
+                MeasuredMagnitudes found, View<float> target) {
     assert(a.col_stride() == 1 || a.cols() <= 1);
-    std::fill_n(col_max.data(), a.cols(), 0.0);
+    assert(target.empty() || (target.rows() >= a.rows() && target.cols() >= a.cols()));
+    std::fill_n(found.col_max.data(), a.cols(), 0.0);
     for (Index i = 0; i < a.rows(); ++i) {
-        const MeasuredRow row = measure_row(&a(i, 0), a.cols(), row_factors[i], col_factors.data(), col_max.data());
-        row_sums[i] = row.sum;
-        row_max[i] = row.max;
+        const MeasuredRow row =
+            measure_row(&a(i, 0), a.cols(), row_factors[i], col_factors.data(), found.col_max.data());
+        found.row_sums[i] = found.more ? found.row_sums[i] + row.sum : row.sum;
+        found.row_max[i] = found.more ? larger(found.row_max[i], row.max) : row.max;
+        if (!target.empty()) round_row(a, row_factors.data(), col_factors.data(), i, target);
     }
+    for (Index i = a.rows(); i < target.rows(); ++i) round_row(a, nullptr, nullptr, i, target);
 }
 
 void run_on_cpu(RoundScaled, View<const double> a, View<const double> row_factors, View<const double> col_factors,
                 View<float> target) {
     assert(target.rows() >= a.rows() && target.cols() >= a.cols());
-    for (Index i = 0; i < target.rows(); ++i) {
-        float* const to = &target(i, 0);
-        const Index cols = i < a.rows() ? a.cols() : 0;
-        if (cols > 0) {
-            const double* const from = &a(i, 0);
-            const double* const factors = col_factors.data();
-            const double factor = row_factors[i];
-            for (Index j = 0; j < cols; ++j) to[j] = static_cast<float>(from[j] * factor * factors[j]);
-        }
-        std::fill(to + cols, to + target.cols(), 0.0F);
-    }
+    for (Index i = 0; i < target.rows(); ++i) round_row(a, row_factors.data(), col_factors.data(), i, target);
 }
 
 template <>

@@ -87,7 +87,8 @@ void solve_rows(Stream stream, View<const T> square, View<T> below, LeafResults<
 ///     -----+-----   A_11 -= A_10 A_10'^T, A_10' being the rows of A_10 left of A_11's square
 ///     A_10 | A_11   factor A_11
 template <class Shape, class T>
-void factor_columns(Stream stream, View<T> panel, Index first, Index cols, Index* info, LeafResults<T> all_leaves) {
+void factor_columns(Stream stream, View<T> panel, Index first, Index cols, ProductPrecision products, Index* info,
+                    LeafResults<T> all_leaves) {
     const Index rows = panel.rows() - first;
     if (cols <= Shape::columns) {
         const LeafResults<T> results{all_leaves.inverses + first * Shape::tile,
@@ -99,22 +100,23 @@ void factor_columns(Stream stream, View<T> panel, Index first, Index cols, Index
     }
     const Index left = divide_up(divide_up(cols, Shape::columns), 2) * Shape::columns, right = cols - left,
                 next = first + left;
-    factor_columns<Shape, T>(stream, panel, first, left, info, all_leaves);
+    factor_columns<Shape, T>(stream, panel, first, left, products, info, all_leaves);
     subtract_transposed_products<T>(stream, 1, {panel.block(next, first, rows - left, left)},
                                     {panel.block(next, first, right, left)},
-                                    Strided<T>{panel.block(next, next, rows - left, right)}, ProductPrecision::plain);
-    factor_columns<Shape, T>(stream, panel, next, right, info, all_leaves);
+                                    Strided<T>{panel.block(next, next, rows - left, right)}, products);
+    factor_columns<Shape, T>(stream, panel, next, right, products, info, all_leaves);
 }
 
 /// The leaf's columns and tile are two of tuning_limits.
 template <class T>
-void factor_recursively(Stream stream, View<T> panel, GpuCholeskyLeaf leaf, Index* info, LeafResults<T> results) {
+void factor_recursively(Stream stream, View<T> panel, const CholeskyPanelPlan& plan, Index* info,
+                        LeafResults<T> results) {
     const auto with_tiles_of = [&]<int tile>() {
-        const auto factor = leaf.columns == 64 ? factor_columns<block::LeafShape<64, tile>, T>
-                                               : factor_columns<block::LeafShape<128, tile>, T>;
-        factor(stream, panel, 0, panel.cols(), info, results);
+        const auto factor = plan.leaf.columns == 64 ? factor_columns<block::LeafShape<64, tile>, T>
+                                                    : factor_columns<block::LeafShape<128, tile>, T>;
+        factor(stream, panel, 0, panel.cols(), plan.products, info, results);
     };
-    leaf.tile == 16 ? with_tiles_of.template operator()<16>() : with_tiles_of.template operator()<32>();
+    plan.leaf.tile == 16 ? with_tiles_of.template operator()<16>() : with_tiles_of.template operator()<32>();
 }
 
 template <bool wide, int stage_cols, class T>
@@ -210,8 +212,7 @@ void run_on_gpu(CholeskyPanel<T>, Stream stream, View<T> panel, const CholeskyPa
         parts.results.inverses, parts.results.use_inverse, parts.counters};
     using cuda_kernels::CholeskyPanelDesign;
     switch (plan.design) {
-        case CholeskyPanelDesign::recursive:
-            return factor_recursively<T>(stream, panel, plan.leaf, info, parts.results);
+        case CholeskyPanelDesign::recursive: return factor_recursively<T>(stream, panel, plan, info, parts.results);
         case CholeskyPanelDesign::fused: return factor_fused<block::narrow_stage>(stream, fused, info);
         case CholeskyPanelDesign::fused_wide: return factor_fused<block::wide_stage>(stream, fused, info);
     }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 
+#include <basalt/product_precision.hpp>
 #include <basalt/tuning.hpp>
 #include <basalt/view.hpp>
 
@@ -23,12 +24,14 @@ enum class CholeskyPanelDesign {
 
 struct CholeskyPanelPlan {
     CholeskyPanelDesign design = CholeskyPanelDesign::recursive;
-    GpuCholeskyLeaf leaf{};  ///< of the design `recursive`
+    GpuCholeskyLeaf leaf{};                               ///< of the design `recursive`
+    ProductPrecision products = ProductPrecision::plain;  ///< between the halves of the design `recursive`
 };
 
-/// The plan for panels.
-inline CholeskyPanelPlan cholesky_panel_plan(const GpuTuning::Cholesky& tuning) {
-    return {CholeskyPanelDesign::recursive, tuning.leaf};
+/// The plan for panels of a factorization whose large updates are products in precision `updates`.
+inline CholeskyPanelPlan cholesky_panel_plan(const GpuTuning::Cholesky& tuning,
+                                             ProductPrecision updates = ProductPrecision::plain) {
+    return {CholeskyPanelDesign::recursive, tuning.leaf, without_conversion(updates)};
 }
 
 /// The plan for a square of order n, a matrix or the last of it, that one kernel factors.

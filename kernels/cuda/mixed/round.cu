@@ -17,6 +17,7 @@ constexpr int warps = cuda_detail::measured_warps;
 constexpr int rows_a_warp = cuda_detail::measured_rows_a_warp;
 constexpr int strips_a_block = cuda_detail::measured_strips;  // of warps * rows_a_warp rows
 constexpr int columns_at_once = cuda_detail::measured_columns;
+constexpr int loads = 4;  // of a lane in each row
 constexpr int round_threads = cuda_detail::rounded_columns;
 constexpr Index round_rows = cuda_detail::rounded_rows;
 
@@ -26,15 +27,16 @@ __device__ void keep_larger(double* to, double x) {
 }
 
 /// A warp takes some rows at a time and walks along them. The columns' maxima of a block are in shared memory.
+template <bool rounds>
 __global__ void __launch_bounds__(warp* warps, 2)
-    measure_kernel(View<const double> a, const double* row_factors, const double* col_factors, double* row_sums,
-                   double* row_max, double* col_max) {
+    measure_kernel(View<const double> a, const double* row_factors, const double* col_factors, MeasuredMagnitudes found,
+                   View<float> target) {
     __shared__ double most[columns_at_once];
     const int lane = threadIdx.x % warp, number = threadIdx.x / warp;
-    const Index cols = a.cols(), rows = a.rows();
+    const Index cols = rounds ? target.cols() : a.cols(), rows = rounds ? target.rows() : a.rows();
     const Index block_first = static_cast<Index>(blockIdx.x) * warps * rows_a_warp * strips_a_block;
     for (Index left = 0; left < cols; left += columns_at_once) {
-        const Index right = min(left + columns_at_once, cols);
+        const Index right = min(left + columns_at_once, cols), own_right = min(right, a.cols());
         for (int c = threadIdx.x; c < columns_at_once; c += warp * warps) most[c] = 0;
         __syncthreads();
 #pragma unroll 1
@@ -42,20 +44,35 @@ __global__ void __launch_bounds__(warp* warps, 2)
             const Index first = block_first + (static_cast<Index>(strip) * warps + number) * rows_a_warp;
             double sums[rows_a_warp] = {}, maxima[rows_a_warp] = {}, factors[rows_a_warp];
 #pragma unroll
-            for (int q = 0; q < rows_a_warp; ++q) factors[q] = first + q < rows ? row_factors[first + q] : 0;
-#pragma unroll 2
-            for (Index c = left + lane; c < right; c += warp) {
-                const double col_factor = col_factors[c];
-                double of_column = 0;
+            for (int q = 0; q < rows_a_warp; ++q) factors[q] = first + q < a.rows() ? row_factors[first + q] : 0;
+#pragma unroll 1
+            for (Index begin = left + lane; begin < right; begin += warp * loads) {
+                double elements[loads][rows_a_warp];  // all on their way before the first is used
 #pragma unroll
-                for (int q = 0; q < rows_a_warp; ++q) {
-                    const double magnitude = first + q < rows ? fabs(a(first + q, c)) : 0;
-                    const double scaled = magnitude * factors[q] * col_factor;
-                    sums[q] += magnitude;
-                    maxima[q] = fmax(maxima[q], scaled);
-                    of_column = fmax(of_column, scaled);
+                for (int s = 0; s < loads; ++s) {
+                    const Index c = begin + s * warp;
+#pragma unroll
+                    for (int q = 0; q < rows_a_warp; ++q) {
+                        elements[s][q] = c < own_right && first + q < a.rows() ? a(first + q, c) : 0;
+                    }
                 }
-                if (of_column > most[c - left]) keep_larger(&most[c - left], of_column);
+#pragma unroll
+                for (int s = 0; s < loads; ++s) {
+                    const Index c = begin + s * warp;
+                    const double col_factor = c < own_right ? col_factors[c] : 0;
+                    double of_column = 0;
+#pragma unroll
+                    for (int q = 0; q < rows_a_warp; ++q) {
+                        const double scaled = elements[s][q] * factors[q] * col_factor, magnitude = fabs(scaled);
+                        sums[q] += fabs(elements[s][q]);
+                        maxima[q] = fmax(maxima[q], magnitude);
+                        of_column = fmax(of_column, magnitude);
+                        if constexpr (rounds) {
+                            if (c < right && first + q < rows) target(first + q, c) = static_cast<float>(scaled);
+                        }
+                    }
+                    if (c < own_right && of_column > most[c - left]) keep_larger(&most[c - left], of_column);
+                }
             }
 #pragma unroll
             for (int q = 0; q < rows_a_warp; ++q) {
@@ -63,17 +80,18 @@ __global__ void __launch_bounds__(warp* warps, 2)
                     sums[q] += __shfl_down_sync(0xffffffffU, sums[q], half);
                     maxima[q] = fmax(maxima[q], __shfl_down_sync(0xffffffffU, maxima[q], half));
                 }
-                if (lane != 0 || first + q >= rows) continue;
-                const bool again = left > 0;
-                row_sums[first + q] = again ? row_sums[first + q] + sums[q] : sums[q];
-                row_max[first + q] = again ? fmax(row_max[first + q], maxima[q]) : maxima[q];
+                if (lane != 0 || first + q >= a.rows()) continue;
+                double &sum = found.row_sums[first + q], &largest = found.row_max[first + q];
+                const bool again = found.more || left > 0;
+                sum = again ? sum + sums[q] : sums[q];
+                largest = again ? fmax(largest, maxima[q]) : maxima[q];
             }
         }
         __syncthreads();
-        for (Index c = left + threadIdx.x; c < right; c += warp * warps) {
+        for (Index c = left + threadIdx.x; c < own_right; c += warp * warps) {
+            double* const largest = &found.col_max[c];
             // a look first: a stale value is too small, so nothing that is larger gets lost
-            if (most[c - left] > *static_cast<volatile const double*>(&col_max[c]))
-                keep_larger(&col_max[c], most[c - left]);
+            if (most[c - left] > *static_cast<volatile const double*>(largest)) keep_larger(largest, most[c - left]);
         }
         __syncthreads();
     }
@@ -99,14 +117,17 @@ __global__ void __launch_bounds__(round_threads)
 }  // namespace
 
 void run_on_gpu(MeasureMagnitudes, Stream stream, View<const double> a, View<const double> row_factors,
-                View<const double> col_factors, View<double> row_sums, View<double> row_max, View<double> col_max) {
+                View<const double> col_factors, MeasuredMagnitudes found, View<float> target) {
     assert(a.col_stride() == 1 || a.cols() <= 1);
+    assert(target.empty() || (target.rows() >= a.rows() && target.cols() >= a.cols()));
     if (a.empty()) return;
     cuda_detail::check(
-        cudaMemsetAsync(col_max.data(), 0, static_cast<std::size_t>(a.cols()) * sizeof(double), native(stream)),
+        cudaMemsetAsync(found.col_max.data(), 0, static_cast<std::size_t>(a.cols()) * sizeof(double), native(stream)),
         "cudaMemsetAsync", stream);
-    measure_kernel<<<blocks(cuda_detail::measured_grid(a.rows())), warp * warps, 0, native(stream)>>>(
-        a, row_factors.data(), col_factors.data(), row_sums.data(), row_max.data(), col_max.data());
+    const Index rows = target.empty() ? a.rows() : target.rows();
+    const auto kernel = target.empty() ? measure_kernel<false> : measure_kernel<true>;
+    kernel<<<blocks(cuda_detail::measured_grid(rows)), warp * warps, 0, native(stream)>>>(
+        a, row_factors.data(), col_factors.data(), found, target);
     cuda_detail::check_launch("measure_kernel", stream);
 }
 

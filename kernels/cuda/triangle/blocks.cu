@@ -21,23 +21,28 @@ constexpr int rows_a_warp = 4;  // at once
 constexpr int rows_a_block = cuda_detail::substituted_rows;
 static_assert(rows_a_block % (warps * rows_a_warp) == 0);
 
-/// A thread block inverts a block, each thread one column of it.
+/// A thread block inverts a block, each thread one column of it, which it keeps in shared memory: no thread waits for
+/// another, and the elements of the block are loaded ahead.
 template <class T>
 __global__ void __launch_bounds__(order_of_blocks)
     invert_blocks_kernel(bool lower, bool unit, View<const T> t, View<T> inverses) {
+    extern __shared__ __align__(16) unsigned char raw[];
     const Index first = static_cast<Index>(blockIdx.x) * order_of_blocks;
     const int n = static_cast<int>(min(static_cast<Index>(order_of_blocks), t.rows() - first)), j = threadIdx.x;
     const View<const T> block = t.block(first, first, n, n);
     const View<T> inverse = inverses.block(first, 0, n, order_of_blocks);
+    T* const own = reinterpret_cast<T*>(raw) + j;  // element i is order_of_blocks * i further
     for (int step = 0; step < n; ++step) {
         const int i = lower ? step : n - 1 - step;
         const T pivot = unit ? T(1) : block(i, i);
         T sum = i == j ? T(-1) : T(0);
-        const bool inside = lower ? i >= j : i <= j;
-        if (inside && j < n) {
-            for (int p = lower ? j : i + 1; p < (lower ? i : j + 1); ++p) sum += block(i, p) * inverse(p, j);
-        }
-        inverse(i, j) = inside && j < n ? -sum / pivot : T(0);
+        const bool inside = (lower ? i >= j : i <= j) && j < n;
+        const int begin = lower ? j : i + 1, end = inside ? (lower ? i : j + 1) : begin;
+#pragma unroll 8
+        for (int p = begin; p < end; ++p) sum += __ldg(&block(i, p)) * own[p * order_of_blocks];
+        const T element = inside ? -sum / pivot : T(0);
+        own[i * order_of_blocks] = element;
+        inverse(i, j) = element;
     }
 }
 
@@ -130,8 +135,10 @@ void run_on_gpu(InvertDiagonalBlocks<T>, Stream stream, Triangle triangle, Diago
                 View<T> inverses) {
     assert(t.rows() == t.cols() && inverses.rows() == t.rows() && inverses.cols() == substituted_block);
     if (t.empty()) return;
+    constexpr std::size_t bytes = std::size_t{order_of_blocks} * order_of_blocks * sizeof(T);
+    cuda_detail::allow_shared(reinterpret_cast<const void*>(invert_blocks_kernel<T>), bytes, stream);
     invert_blocks_kernel<T>
-        <<<cuda_detail::blocks(cuda_detail::inverted_blocks_grid(t.rows(), substituted_block)), order_of_blocks, 0,
+        <<<cuda_detail::blocks(cuda_detail::inverted_blocks_grid(t.rows(), substituted_block)), order_of_blocks, bytes,
            native(stream)>>>(triangle == Triangle::lower, diagonal == Diagonal::unit, t, inverses);
     cuda_detail::check_launch("invert_blocks_kernel", stream);
 }

@@ -86,6 +86,11 @@ TEMPLATE_TEST_CASE("a Cholesky panel on a GPU is as accurate as LAPACK demands",
     });
 }
 
+TEST_CASE("a Cholesky panel on a GPU with products in TF32 is as accurate as those", "[cuda]") {
+    if (cholesky_gpu() == nullptr) SKIP(no_gpu);
+    for_each_plan([](CholeskyKernels& kernels) { check_panels_in_tf32(kernels); });
+}
+
 TEMPLATE_TEST_CASE("ill-conditioned Cholesky panels on a GPU keep their accuracy", "[cuda]", float, double) {
     if (cholesky_gpu() == nullptr) SKIP(no_gpu);
     for_each_plan([](CholeskyKernels& kernels) {

@@ -449,6 +449,11 @@ TEST_CASE("a Cholesky factorization that a device fails reports it once and leav
     }
 }
 
+TEST_CASE("the CPU twin of a Cholesky panel with products in TF32 is as accurate as those", "[kernels][sanitize]") {
+    CholeskyTwins twins;
+    check_panels_in_tf32(twins);
+}
+
 TEMPLATE_TEST_CASE("the CPU twins of the Cholesky kernels are those of plain loops", "[kernels][sanitize]", float,
                    double) {
     CholeskyTwins twins;

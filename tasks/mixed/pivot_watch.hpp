@@ -1,0 +1,39 @@
+#pragma once
+
+#include "basalt/array.hpp"
+#include "basalt/graph.hpp"
+#include "basalt/product_precision.hpp"
+#include "runtime/storage/matrix_storage.hpp"
+#include "tiles/panels.hpp"
+
+namespace basalt::detail {
+
+/// Looks at the pivots of an LU factorization of low precision while it goes on, and cancels it as soon as the factors
+/// cannot have a correct digit. That is so where pivots are no larger than the rounding errors of the largest one: a
+/// pivot is the largest element that is left in its column, so the columns from there on hold rounding errors alone.
+/// Few such columns do not matter, since GMRES copes with some small singular values.
+class PivotWatch {
+  public:
+    /// `a`: the matrix of order n that is factored by tasks of `graph`. `on_gpus`: where its tile columns are dealt to
+    /// GPUs. All three outlive the tasks.
+    PivotWatch(Graph& graph, const MatrixStorage& a, ProductPrecision products, bool on_gpus);
+
+    /// Submits the look at a panel that is factored once the tasks submitted so far have run. For one panel after the
+    /// other, from the left.
+    void look(const Panel& panel);
+
+  private:
+    /// What the looks at the panels so far have found.
+    enum Found : Index { largest, run, count };
+
+    void check(View<const float> pivots, View<double> found, Index end) const;
+
+    Graph& graph_;
+    const MatrixStorage& a_;
+    const double noise_;  ///< a pivot up to this fraction of the largest one is a rounding error
+    const bool on_gpus_;
+    Array<float> pivots_;  ///< for GPUs
+    Array<double> found_;
+};
+
+}  // namespace basalt::detail
