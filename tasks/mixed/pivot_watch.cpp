@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "basalt/error.hpp"
 #include "kernels/on_stream/matrix.hpp"
 
 namespace basalt::detail {
@@ -14,6 +16,9 @@ constexpr int before_all = 1 << 20;  // priority: the sooner it is known, the mo
 /// Rounding errors of elements near 1 add up to 10 to 20 units of roundoff in the first steps: what is no larger than
 /// this many has hardly a correct bit.
 constexpr double units_of_noise = 32;
+
+constexpr Index least_run = 32;  // pivots one after the other that are no larger
+constexpr Index quarter = 4;     // the part of the matrix's columns that has to be left
 
 View<const float> diagonal_of(View<const float> square) {
     return View<const float>::row_major(square.data(), square.cols(), 1, square.row_stride() + 1);
@@ -32,14 +37,26 @@ PivotWatch::PivotWatch(Graph& graph, const MatrixStorage& a, ProductPrecision pr
 }
 
 void PivotWatch::look(const Panel& panel) {
+    const Index n = a_.grid().rows();
+    if (panel.first > n - n / quarter + least_run) return;  // nothing to gain
+    const TaskHandle before = std::exchange(latest_[0], std::exchange(latest_[1], submit_look(panel)));
+    if (!on_gpus_ || graph_.cancelled()) return;
+    try {
+        before.wait();
+    } catch (const Error&) {
+        // the graph's wait() throws it
+    }
+}
+
+TaskHandle PivotWatch::submit_look(const Panel& panel) {
     const Index first = panel.first, end = panel.end();
     const auto square = a_.region<float>(panel.tile_column, first, end, panel.col_begin, panel.col_end());
     TaskOptions options{.name = "look at pivots", .priority = before_all, .tile = {static_cast<int>(first)}};
     if (!on_gpus_) {
         options.place = Place::cpu();
-        graph_.submit(options, read(square), readwrite(found_),
-                      [this, end](View<const float> a, View<double> found) { check(diagonal_of(a), found, end); });
-        return;
+        return graph_.submit(
+            options, read(square), readwrite(found_),
+            [this, end](View<const float> a, View<double> found) { check(diagonal_of(a), found, end); });
     }
     options.place = a_.place_of(panel.tile_column);
     graph_.submit(options, read(square), write(pivots_.rows(first, end)),
@@ -48,21 +65,20 @@ void PivotWatch::look(const Panel& panel) {
                                                       View<float>::row_major(to.data(), to.rows(), 1, 1));
                   }));
     options.place = Place::cpu();
-    graph_.submit(options, read(pivots_.rows(first, end)), readwrite(found_),
-                  [this, end](View<const float> pivots, View<double> found) { check(pivots, found, end); });
+    return graph_.submit(options, read(pivots_.rows(first, end)), readwrite(found_),
+                         [this, end](View<const float> pivots, View<double> found) { check(pivots, found, end); });
 }
 
 /// Found pivots that are rounding errors count as a run; a NaN is one.
 void PivotWatch::check(View<const float> pivots, View<double> found, Index end) const {
-    constexpr double least_run = 32;
-    constexpr double least_part = 0.25;  // of the matrix: its columns from the run on
-    const auto n = static_cast<double>(a_.grid().rows());
+    const Index n = a_.grid().rows();
     for (Index i = 0; i < pivots.rows(); ++i) {
         const double pivot = std::abs(static_cast<double>(pivots[i]));
         found[largest] = std::max(found[largest], pivot);
         found[run] = pivot > noise_ * found[largest] ? 0 : found[run] + 1;
-        const double left = n - static_cast<double>(end - pivots.rows() + i + 1) + found[run];
-        if (found[run] >= least_run && left >= least_part * n) return graph_.cancel();
+        const auto length = static_cast<Index>(found[run]);
+        const Index left = n - (end - pivots.rows() + i + 1) + length;  // columns from the run on
+        if (length >= least_run && left >= n / quarter) return graph_.cancel();
     }
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+
 #include "basalt/array.hpp"
 #include "basalt/graph.hpp"
 #include "basalt/product_precision.hpp"
@@ -19,13 +21,15 @@ class PivotWatch {
     PivotWatch(Graph& graph, const MatrixStorage& a, ProductPrecision products, bool on_gpus);
 
     /// Submits the look at a panel that is factored once the tasks submitted so far have run. For one panel after the
-    /// other, from the left.
+    /// other, from the left. With GPUs it waits for an earlier look: what is enqueued in their streams cannot be
+    /// cancelled.
     void look(const Panel& panel);
 
   private:
     /// What the looks at the panels so far have found.
     enum Found : Index { largest, run, count };
 
+    TaskHandle submit_look(const Panel& panel);
     void check(View<const float> pivots, View<double> found, Index end) const;
 
     Graph& graph_;
@@ -34,6 +38,7 @@ class PivotWatch {
     const bool on_gpus_;
     Array<float> pivots_;  ///< for GPUs
     Array<double> found_;
+    std::array<TaskHandle, 2> latest_;  ///< the looks before the next one
 };
 
 }  // namespace basalt::detail

@@ -127,4 +127,34 @@ inline void check_answer(const MixedAnswer& answer, const Dense<double>& a, cons
     CHECK((answer.result.iterations < 0) == answer.result.fell_back());
 }
 
+/// Pivots of a Hilbert matrix are rounding errors from the tenth on: most panels are never factored. A matrix with few
+/// such pivots is factored to its end. `config`: of one worker, so that the look at a panel comes before the next ones.
+inline void check_pivots_are_watched(Config config, FactorMode mode) {
+    config.statistics = true;
+    constexpr Index n = 384, panel = 16;
+    Dense<double> few = random_dense<double>(n, n, 31);
+    for (Index j = n - 16; j < n; ++j) {
+        for (Index i = 0; i < n; ++i) few(i, j) = few(i, 0) + 1e-9 * few(i, j);
+    }
+    const Dense<double> b = random_dense<double>(n, 1, 32);
+    const auto panels_of = [&](const Dense<double>& a, MixedOutcome outcome) {
+        Runtime runtime(config);
+        MixedOptions options{.mode = mode, .fallback = Fallback::none};
+        options.lu.panel_width = panel;
+        const MixedAnswer answer = mixed_answer(runtime, a, b, options, {64, 64});
+        CHECK(answer.result.outcome == outcome);
+        CHECK(answer.a.values == a.values);
+        std::size_t panels = 0;
+        for (const auto& task : runtime.statistics().by_name) panels += task.name == "panel" ? task.count : 0;
+        return panels;
+    };
+    CHECK(panels_of(generated<double>("hilbert", n, n), MixedOutcome::breakdown) < n / panel / 2);
+    CHECK(panels_of(few, MixedOutcome::stagnation) == n / panel);
+    Runtime runtime(config);
+    const Dense<double> a = generated<double>("hilbert", n, n);
+    const MixedAnswer answer = mixed_answer(runtime, a, b, {.mode = mode}, {64, 64});
+    check_answer(answer, a, b);
+    CHECK(answer.result.iterations == -3);
+}
+
 }  // namespace basalt_tests

@@ -122,6 +122,12 @@ TEST_CASE("a singular matrix has LAPACK's INFO and keeps its elements", "[mixed]
     CHECK(symmetric.a.values == indefinite.values);
 }
 
+TEST_CASE("pivots that are rounding errors end the factorization of low precision", "[mixed]") {
+    Config config;
+    config.workers = 1;
+    check_pivots_are_watched(config, FactorMode::cpu);
+}
+
 TEST_CASE("systems that are not finite fall back and are never called good", "[mixed]") {
     Runtime runtime(two_workers());
     for (const double bad : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {

@@ -82,6 +82,15 @@ TEST_CASE("growth that overflows fp16 falls back and says so", "[mixed]") {
     CHECK(answer.a.values == a.values);
 }
 
+TEST_CASE("pivots that are rounding errors end the factorization on GPUs", "[mixed]") {
+    for (const int gpus : {1, 2}) {
+        Config config = GpuMachine{.gpus = gpus}.config();
+        config.workers = 1;
+        check_pivots_are_watched(config, FactorMode::gpu);
+        check_pivots_are_watched(config, FactorMode::hybrid);
+    }
+}
+
 TEST_CASE("any condition and scale gets an answer on GPUs too, and the input stays", "[mixed]") {
     Runtime runtime(GpuMachine{.gpus = 2, .delay = std::chrono::microseconds(20)}.config());
     const Dense<double> b = random_dense<double>(150, 1, 79);
