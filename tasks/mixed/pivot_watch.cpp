@@ -18,7 +18,6 @@ constexpr int before_all = 1 << 20;  // priority: the sooner it is known, the mo
 constexpr double units_of_noise = 32;
 
 constexpr Index least_run = 32;  // pivots one after the other that are no larger
-constexpr Index quarter = 4;     // the part of the matrix's columns that has to be left
 
 View<const float> diagonal_of(View<const float> square) {
     return View<const float>::row_major(square.data(), square.cols(), 1, square.row_stride() + 1);
@@ -38,7 +37,7 @@ PivotWatch::PivotWatch(Graph& graph, const MatrixStorage& a, ProductPrecision pr
 
 void PivotWatch::look(const Panel& panel) {
     const Index n = a_.grid().rows();
-    if (panel.first > n - n / quarter + least_run) return;  // nothing to gain
+    if (panel.first > n / 2 + least_run) return;
     const TaskHandle before = std::exchange(latest_[0], std::exchange(latest_[1], submit_look(panel)));
     if (!on_gpus_ || graph_.cancelled()) return;
     try {
@@ -78,7 +77,7 @@ void PivotWatch::check(View<const float> pivots, View<double> found, Index end) 
         found[run] = pivot > noise_ * found[largest] ? 0 : found[run] + 1;
         const auto length = static_cast<Index>(found[run]);
         const Index left = n - (end - pivots.rows() + i + 1) + length;  // columns from the run on
-        if (length >= least_run && left >= n / quarter) return graph_.cancel();
+        if (length >= least_run && left >= n / 2) return graph_.cancel();
     }
 }
 

@@ -11,9 +11,10 @@
 namespace basalt::detail {
 
 /// Looks at the pivots of an LU factorization of low precision while it goes on, and cancels it as soon as the factors
-/// cannot have a correct digit. That is so where pivots are no larger than the rounding errors of the largest one: a
-/// pivot is the largest element that is left in its column, so the columns from there on hold rounding errors alone.
-/// Few such columns do not matter, since GMRES copes with some small singular values.
+/// cannot have a correct digit: where pivots are no larger than the rounding errors of the largest one, and half of the
+/// columns are left. A pivot is the largest element that is left in its column, so those columns hold rounding errors
+/// alone. With fewer of them refinement may succeed: classic where the condition is 1e8, and GMRES copes with some
+/// small singular values.
 class PivotWatch {
   public:
     /// `a`: the matrix of order n that is factored by tasks of `graph`. `on_gpus`: where its tile columns are dealt to

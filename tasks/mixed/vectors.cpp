@@ -13,8 +13,8 @@ namespace {
 
 constexpr Index lanes = 8;
 
-/// step(lane, i) for i = 0 .. n - 1, in an order in which no step has to wait for the one before: `lane` runs from 0 to
-/// lanes - 1, and a caller has a partial result for each.
+/// step(lane, i) for i = 0 .. n - 1. A caller has a partial result for each lane, from 0 to lanes - 1, so that a step
+/// need not wait for the one before.
 template <class Step>
 void in_lanes(Index n, const Step& step) {
     Index i = 0;

@@ -150,6 +150,7 @@ inline void check_pivots_are_watched(Config config, FactorMode mode) {
     };
     CHECK(panels_of(generated<double>("hilbert", n, n), MixedOutcome::breakdown) < n / panel / 2);
     CHECK(panels_of(few, MixedOutcome::stagnation) == n / panel);
+    CHECK(panels_of(conditioned(n, 1e8, 33), MixedOutcome::refined) == n / panel);
     Runtime runtime(config);
     const Dense<double> a = generated<double>("hilbert", n, n);
     const MixedAnswer answer = mixed_answer(runtime, a, b, {.mode = mode}, {64, 64});
