@@ -39,7 +39,7 @@ LuFactors<T> lu_factor(Runtime& runtime, Matrix<T>& a, const LuOptions& options)
 
 template <class T>
 LuFactors<T> detail::lu_factor_observed(Runtime& runtime, Matrix<T>& a, const LuOptions& options,
-                                        std::function<void(const Panel&)> factored) {
+                                        const std::function<void(const Panel&)>& factored) {
     if (&a.runtime() != &runtime) throw UsageError("lu_factor: the matrix belongs to another runtime");
     check_precision<T>(options);
     LuOptions decided = options;
@@ -48,7 +48,7 @@ LuFactors<T> detail::lu_factor_observed(Runtime& runtime, Matrix<T>& a, const Lu
     auto state = std::make_shared<LuState<T>>(runtime, a.share_storage(), choices.mode, choices.widths, choices.depth,
                                               choices.panel_threads);
     state->left_interchanges = choices.left_interchanges;
-    state->factored = std::move(factored);
+    state->factored = factored;
     if (choices.mode == LuMode::cpu) {
         submit_lu_on_cores(*state, choices);
     } else {
@@ -124,6 +124,6 @@ template class LuFactors<double>;
 template LuFactors<float> lu_factor(Runtime&, Matrix<float>&, const LuOptions&);
 template LuFactors<double> lu_factor(Runtime&, Matrix<double>&, const LuOptions&);
 template LuFactors<float> detail::lu_factor_observed(Runtime&, Matrix<float>&, const LuOptions&,
-                                                     std::function<void(const Panel&)>);
+                                                     const std::function<void(const Panel&)>&);
 
 }  // namespace basalt

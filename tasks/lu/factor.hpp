@@ -11,6 +11,6 @@ namespace basalt::detail {
 /// where it lies in A. Not for a matrix that does not fit into the GPUs' memory.
 template <class T>
 LuFactors<T> lu_factor_observed(Runtime& runtime, Matrix<T>& a, const LuOptions& options,
-                                std::function<void(const Panel&)> factored);
+                                const std::function<void(const Panel&)>& factored);
 
 }  // namespace basalt::detail
