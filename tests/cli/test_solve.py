@@ -135,10 +135,10 @@ def solve_refines_factors_of_low_precision(folder):
             expect(record["residual_ratio"] < 1, shown)
     trace = os.path.join(folder, "trace.json")
     shown = basalt("solve", "--n", "200", "--matrix", "spd", "--method", "mixed-cholesky", "--mode", "gpu",
-                   "--emulated-gpus", "1", "--nb", "20", "--trace", trace)
+                   "--emulated-gpus", "1", "--nb", "4", "--trace", trace)
     with open(trace, encoding="utf-8") as file:
         panels = [event for event in json.load(file)["traceEvents"] if event["name"] == "panel"]
-    expect(shown.status == 0 and len(panels) == 10, shown)
+    expect(shown.status == 0 and len(panels) > 200 // 4 - 4, shown)  # the last ones are one kernel
     shown = basalt("solve", "--n", "200", "--matrix", "hilbert", "--method", "mixed", "--json", "-")
     record = json.loads(shown.out)
     expect(shown.status == 0 and record["passed"] and record["fallback"] == (record["iterations"] < 0), shown)
