@@ -13,8 +13,8 @@ namespace {
 
 constexpr Index lanes = 8;
 
-/// step(lane, i) for i = 0 .. n - 1. A caller has a partial result for each lane, from 0 to lanes - 1, so that a step
-/// need not wait for the one before.
+/// step(lane, i) for i = 0 .. n - 1. The caller keeps a partial result for each lane, from 0 to lanes - 1: steps one
+/// after the other are independent, and the processor runs them at once.
 template <class Step>
 void in_lanes(Index n, const Step& step) {
     Index i = 0;

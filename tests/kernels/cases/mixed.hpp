@@ -23,7 +23,7 @@ using namespace basalt;
 template <class Kernels>
 void check_measured_magnitudes(Kernels& kernels) {
     using Doubles = typename Kernels::template Memory<double>;
-    for (const auto& [m, n] : {std::array<Index, 2>{1, 2}, {5, 3}, {33, 40}, {300, 130}, {70, 2100}}) {
+    for (const auto& [m, n] : {std::array<Index, 2>{1, 1}, {1, 2}, {5, 3}, {33, 40}, {300, 130}, {70, 2100}}) {
         const Index left = n / 3;
         HostColumns<double> a(1, m, n, 4), rows(1, m, 1, 5), cols(1, n, 1, 6);
         HostColumns<float> target(1, m + 3, n - left + 2, 9);
