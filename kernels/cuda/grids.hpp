@@ -102,11 +102,6 @@ constexpr Grid strips_grid(Index columns, Index width, Index strip_cols) {
 
 /// invert_blocks_kernel: a block of order `order` of the diagonal a thread block.
 constexpr Grid inverted_blocks_grid(Index rows, Index order) { return {divide_up(rows, order)}; }
-inline constexpr int substitution_warps = 8, substituted_rows = 256;
-/// substitution_kernel, for most_blocks_yz vectors at most. One thread block where no rows are left.
-constexpr Grid substitution_grid(Index rows, Index vectors) {
-    return {std::max<Index>(1, divide_up(rows, substituted_rows)), vectors};
-}
 /// whole_kernel, for most_blocks_yz vectors at most.
 constexpr Grid whole_grid(Index diagonal_blocks, Index vectors) { return {diagonal_blocks, vectors}; }
 

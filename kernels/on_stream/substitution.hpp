@@ -22,23 +22,14 @@ struct InvertDiagonalBlocks
 template <class T>
 inline constexpr InvertDiagonalBlocks<T> invert_diagonal_blocks{};
 
-template <class T>
-struct SubstituteByBlocks : Kernel<SubstituteByBlocks<T>, void(Triangle triangle, View<const T> a, Index square,
-                                                               View<const T> inverses, View<T> x, View<T> solved)> {};
-/// A tile column's part of X := T^-1 X. Rows [square, square + n) of `a` (m x n) are the square of the triangle T,
-/// whose inverses invert_diagonal_blocks() made; the rows below (lower) or above it (upper) are the rest of the tile
-/// column. `x` has m rows: those of the square become the solution y, and from the others a y is subtracted. `solved`
-/// (n x x.cols()) is a workspace. One launch for each block: it multiplies by the inverse and updates what is left.
-template <class T>
-inline constexpr SubstituteByBlocks<T> substitute_by_blocks{};
-
 /// Bytes of workspace, aligned to 8, that substitute_whole() needs for this number of right-hand sides.
 constexpr std::size_t whole_workspace(Index vectors) { return static_cast<std::size_t>(vectors) * 8; }
 
 template <class T>
 struct SubstituteWhole : Kernel<SubstituteWhole<T>, void(Triangle triangle, MatrixOp op, const TriangleColumns<T>& t,
                                                          View<T> x, void* workspace)> {};
-/// X := op(T)^-1 X for a triangle that one device has as a whole, X with t.order rows: one launch, in which thread
+/// X := op(T)^-1 X for a triangle that one device has as a whole, of a matrix or on the diagonal of a tile column, X
+/// with t.order rows: one launch, in which thread
 /// blocks pass their part of the solution on (kernels/cuda/triangle/whole.hpp). The same input gives the same bits. The
 /// CPU twin does not use the workspace.
 template <class T>

@@ -44,14 +44,29 @@ SubstitutionOnGpus<T>::SubstitutionOnGpus(const MatrixStorage& a, ColumnGpus gpu
 
 template <class T>
 void SubstitutionOnGpus<T>::solve(Triangle triangle, Diagonal diagonal, MatrixOp op, Reach reach) const {
-    const TileRange all{0, triangle_columns()};
-    const bool ascending = (triangle == Triangle::lower) == (op == MatrixOp::plain);
     for (Index column = 0; column < x_.tile_cols(); ++column) {
-        const TileRange tiles =
-            reach == Reach::all ? all : reached_tiles(a_.grid(), x_.share_storage()->grid(), column, reach);
-        for (Index i = 0; i < tiles.size(); ++i) {
-            solve(ascending ? tiles.begin + i : tiles.end - 1 - i, column, tiles, triangle, diagonal, op);
-        }
+        const TileRange tiles = reach == Reach::all
+                                    ? TileRange{0, triangle_columns()}
+                                    : reached_tiles(a_.grid(), x_.share_storage()->grid(), column, reach);
+        solve(column, tiles, triangle, diagonal, op, nullptr);
+    }
+}
+
+template <class T>
+void SubstitutionOnGpus<T>::solve(const DiagonalInverses<T>& inverses, MatrixOp op) const {
+    if (one_gpu_has_all()) return solve_whole(inverses, op);
+    for (Index column = 0; column < x_.tile_cols(); ++column) {
+        solve(column, {0, triangle_columns()}, inverses.triangle(), inverses.diagonal(), op, &inverses);
+    }
+}
+
+template <class T>
+void SubstitutionOnGpus<T>::solve(Index column, TileRange tiles, Triangle triangle, Diagonal diagonal, MatrixOp op,
+                                  const DiagonalInverses<T>* inverses) const {
+    const bool ascending = (triangle == Triangle::lower) == (op == MatrixOp::plain);
+    for (Index i = 0; i < tiles.size(); ++i) {
+        const Index j = ascending ? tiles.begin + i : tiles.end - 1 - i;
+        submit_tile_column(j, column, part(j, tiles, triangle), triangle, diagonal, op, inverses);
     }
 }
 
@@ -85,13 +100,6 @@ auto SubstitutionOnGpus<T>::part(Index tile_column, TileRange tiles, Triangle tr
     const Index row_begin = lower ? first : grid.first_col(tiles.begin);
     const Index row_end = lower ? std::min(order_, grid.first_col(tiles.end)) : end;
     return {end - first, row_begin, row_end, first - row_begin};
-}
-
-template <class T>
-void SubstitutionOnGpus<T>::solve(const DiagonalInverses<T>& inverses, MatrixOp op) const {
-    if (one_gpu_has_all()) return solve_whole(inverses, op);
-    if (op == MatrixOp::plain) return solve_by_columns(inverses);
-    solve(inverses.triangle(), inverses.diagonal(), op);
 }
 
 template <class T>
@@ -130,60 +138,46 @@ void SubstitutionOnGpus<T>::solve_whole(const DiagonalInverses<T>& inverses, Mat
     }
 }
 
-template <class T>
-void SubstitutionOnGpus<T>::solve_by_columns(const DiagonalInverses<T>& inverses) const {
-    const Index count = triangle_columns();
-    const Triangle triangle = inverses.triangle();
-    for (Index column = 0; column < x_.tile_cols(); ++column) {
-        const Index vectors = x_.column(column).cols;
-        const Array<T> solved(a_.runtime(), a_.grid().shape().width * vectors, "solved");
-        for (Index i = 0; i < count; ++i) {
-            const Index j = triangle == Triangle::lower ? i : count - 1 - i;
-            const auto [width, row_begin, row_end, square] = part(j, {0, count}, triangle);
-            a_.runtime().submit(
-                {.name = "solve",
-                 .tile = {static_cast<int>(j), static_cast<int>(column)},
-                 .place = Place::gpu(gpus_[static_cast<std::size_t>(j)])},
-                read(a_.template region<T>(j, row_begin, row_end, 0, width)), read(inverses.of_column(j)),
-                readwrite(x_.block(column, row_begin, row_end, 0, vectors)), write(solved.region()),
-                on_any_device([triangle, square = square](Stream stream, View<const T> a, View<const T> blocks,
-                                                          View<T> x, View<T> y) {
-                    constexpr Index order = on_stream::substituted_block;
-                    on_stream::substitute_by_blocks<T>(stream, triangle, a, square,
-                                                       View<const T>::row_major(blocks.data(), a.cols(), order, order),
-                                                       x, View<T>::row_major(y.data(), a.cols(), x.cols(), x.cols()));
-                }));
-        }
-    }
-}
-
 /// One tile column of A: its square on the diagonal, and the rest of the triangle below or above it.
 template <class T>
-void SubstitutionOnGpus<T>::solve(Index tile_column, Index column, TileRange tiles, Triangle triangle,
-                                  Diagonal diagonal, MatrixOp op) const {
-    const bool lower = triangle == Triangle::lower;
-    const auto [width, row_begin, row_end, square] = part(tile_column, tiles, triangle);
-    const Index rest = lower ? width : 0;
-    const bool transposed = op == MatrixOp::transposed;
-    a_.runtime().submit({.name = "solve",
-                         .tile = {static_cast<int>(tile_column), static_cast<int>(column)},
-                         .place = Place::gpu(gpus_[static_cast<std::size_t>(tile_column)])},
-                        read(a_.template region<T>(tile_column, row_begin, row_end, 0, width)),
-                        readwrite(x_.block(column, row_begin, row_end, 0, x_.column(column).cols)),
-                        on_any_device([=, width = width, square = square](Stream stream, View<const T> a, View<T> x) {
-                            const View<const T> t = a.block(square, 0, width, width);
-                            const View<const T> other = a.block(rest, 0, a.rows() - width, width);
-                            const View<T> own = x.block(square, 0, width, x.cols());
-                            const View<T> others = x.block(rest, 0, x.rows() - width, x.cols());
-                            if (transposed) {
-                                on_stream::subtract_from_rows<T>(stream, basalt::transposed(other), others, own);
-                                on_stream::solve_triangle<T>(stream, lower ? Triangle::upper : Triangle::lower,
-                                                             diagonal, basalt::transposed(t), own);
-                            } else {
-                                on_stream::solve_triangle<T>(stream, triangle, diagonal, t, own);
-                                on_stream::subtract_from_rows<T>(stream, other, own, others);
-                            }
-                        }));
+void SubstitutionOnGpus<T>::submit_tile_column(Index j, Index column, const Part& part, Triangle triangle,
+                                               Diagonal diagonal, MatrixOp op,
+                                               const DiagonalInverses<T>* inverses) const {
+    const Index vectors = x_.column(column).cols, rest = triangle == Triangle::lower ? part.width : 0;
+    AccessList data;
+    data.read(a_.template region<T>(j, part.row_begin, part.row_end, 0, part.width));
+    data.readwrite(x_.block(column, part.row_begin, part.row_end, 0, vectors));
+    if (inverses != nullptr) data.read(inverses->of_column(j));
+    a_.runtime().submit(
+        {.name = "solve",
+         .tile = {static_cast<int>(j), static_cast<int>(column)},
+         .place = Place::gpu(gpus_[static_cast<std::size_t>(j)])},
+        data,
+        on_any_device([=, a_ld = a_.grid().shape().width, x_ld = x_.tile_shape().width,
+                       by_inverses = inverses != nullptr](Stream stream, const Addresses& at) {
+            const Index rows = part.row_end - part.row_begin, others = rows - part.width;
+            const auto a = View<const T>::row_major(static_cast<const T*>(at[0]), rows, part.width, a_ld);
+            const auto x = View<T>::row_major(static_cast<T*>(at[1]), rows, vectors, x_ld);
+            const View<const T> square = a.block(part.square, 0, part.width, part.width);
+            const View<const T> other = a.block(rest, 0, others, part.width);
+            const View<T> own_x = x.block(part.square, 0, part.width, vectors);
+            const View<T> other_x = x.block(rest, 0, others, vectors);
+            const bool plain = op == MatrixOp::plain;
+            if (!plain) on_stream::subtract_from_rows<T>(stream, transposed(other), other_x, own_x);
+            if (by_inverses) {
+                TriangleColumns<T> t;
+                t.order = t.width = part.width, t.ld = a_ld;
+                t.columns[0] = square.data(), t.inverses[0] = static_cast<const T*>(at[2]);
+                on_stream::substitute_whole<T>(stream, triangle, op, t, own_x,
+                                               stream.scratch(on_stream::whole_workspace(vectors)));
+            } else if (plain) {
+                on_stream::solve_triangle<T>(stream, triangle, diagonal, square, own_x);
+            } else {
+                on_stream::solve_triangle<T>(stream, triangle == Triangle::lower ? Triangle::upper : Triangle::lower,
+                                             diagonal, transposed(square), own_x);
+            }
+            if (plain) on_stream::subtract_from_rows<T>(stream, other, own_x, other_x);
+        }));
 }
 
 template class DiagonalInverses<float>;

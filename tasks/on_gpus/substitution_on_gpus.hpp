@@ -80,13 +80,15 @@ class SubstitutionOnGpus {
     };
     /// As far as it lies in the rows of `tiles`.
     Part part(Index tile_column, TileRange tiles, Triangle triangle) const;
-    void solve(Index tile_column, Index column, TileRange tiles, Triangle triangle, Diagonal diagonal,
-               MatrixOp op) const;
+    /// For tile column `column` of X. `inverses`: nullptr for none.
+    void solve(Index column, TileRange tiles, Triangle triangle, Diagonal diagonal, MatrixOp op,
+               const DiagonalInverses<T>* inverses) const;
+    void submit_tile_column(Index j, Index column, const Part& part, Triangle triangle, Diagonal diagonal, MatrixOp op,
+                            const DiagonalInverses<T>* inverses) const;
     /// Tile columns that the triangle has a part of.
     Index triangle_columns() const { return order_ == 0 ? 0 : a_.grid().tile_col_of(order_ - 1) + 1; }
     bool one_gpu_has_all() const;
     void solve_whole(const DiagonalInverses<T>& inverses, MatrixOp op) const;
-    void solve_by_columns(const DiagonalInverses<T>& inverses) const;
 
     const MatrixStorage& a_;
     const ColumnGpus gpus_;

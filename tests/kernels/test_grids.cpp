@@ -57,7 +57,6 @@ std::vector<Named> grids_of_windows(Index rows, Index cols) {
         {"measure", measured_grid(rows)},
         {"round", rounded_grid(rows, cols)},
         {"invert blocks", inverted_blocks_grid(rows, 128)},
-        {"substitute", substitution_grid(rows, std::min(cols, most_blocks_yz))},
         {"substitute, whole", whole_grid(divide_up(rows, 128), std::min(cols, most_blocks_yz))},
         {"search", search_grid(rows)},
         {"eliminate", elimination_grid(rows, step_threads / steps_width)},

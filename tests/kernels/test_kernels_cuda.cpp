@@ -225,9 +225,9 @@ TEST_CASE("products of rounded operands are as accurate as these", "[cuda]") {
     check_rounded_products(*gpu());
 }
 
-TEMPLATE_TEST_CASE("inverses of blocks on the diagonal solve for few right-hand sides", "[cuda]", float, double) {
+TEMPLATE_TEST_CASE("blocks on the diagonal times their inverses are the identity", "[cuda]", float, double) {
     if (gpu() == nullptr) SKIP(no_gpu);
-    check_substitution_by_blocks<TestType>(*gpu());
+    check_inverses_of_blocks<TestType>(*gpu());
 }
 
 TEMPLATE_TEST_CASE("a whole triangle is solved in one call", "[cuda]", float, double) {

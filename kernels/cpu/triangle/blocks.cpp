@@ -43,34 +43,6 @@ void run_on_cpu(InvertDiagonalBlocks<T>, Triangle triangle, Diagonal diagonal, V
 }
 
 template <class T>
-void run_on_cpu(SubstituteByBlocks<T>, Triangle triangle, View<const T> a, Index square, View<const T> inverses,
-                View<T> x, View<T> solved) {
-    const Index n = a.cols(), blocks = (n + substituted_block - 1) / substituted_block;
-    assert(a.rows() == x.rows() && solved.rows() == n && solved.cols() == x.cols());
-    for (Index step = 0; step < blocks; ++step) {
-        const Index k = triangle == Triangle::lower ? step : blocks - 1 - step, first = k * substituted_block;
-        const Index order = std::min(substituted_block, n - first), top = square + first;
-        const Index begin = triangle == Triangle::lower ? top + order : 0;
-        const Index end = triangle == Triangle::lower ? a.rows() : top;
-        for (Index c = 0; c < x.cols(); ++c) {
-            for (Index i = 0; i < order; ++i) {
-                T sum = 0;
-                for (Index j = 0; j < order; ++j) sum += inverses(first + i, j) * x(top + j, c);
-                solved(first + i, c) = sum;
-            }
-            for (Index i = begin; i < end; ++i) {
-                T sum = 0;
-                for (Index j = 0; j < order; ++j) sum += a(i, first + j) * solved(first + j, c);
-                x(i, c) -= sum;
-            }
-        }
-    }
-    for (Index i = 0; i < n; ++i) {
-        for (Index c = 0; c < x.cols(); ++c) x(square + i, c) = solved(i, c);
-    }
-}
-
-template <class T>
 void run_on_cpu(SubstituteWhole<T>, Triangle triangle, MatrixOp op, const TriangleColumns<T>& t, View<T> x,
                 void* /*workspace*/) {
     assert(t.order == x.rows());
@@ -111,11 +83,6 @@ const InvertDiagonalBlocks<float>::Cpu Code<InvertDiagonalBlocks<float>>::cpu = 
 template <>
 const InvertDiagonalBlocks<double>::Cpu Code<InvertDiagonalBlocks<double>>::cpu =
     cpu_code<InvertDiagonalBlocks<double>>;
-template <>
-const SubstituteByBlocks<float>::Cpu Code<SubstituteByBlocks<float>>::cpu = cpu_code<SubstituteByBlocks<float>>;
-template <>
-const SubstituteByBlocks<double>::Cpu Code<SubstituteByBlocks<double>>::cpu = cpu_code<SubstituteByBlocks<double>>;
-
 template <>
 const SubstituteWhole<float>::Cpu Code<SubstituteWhole<float>>::cpu = cpu_code<SubstituteWhole<float>>;
 template <>

@@ -1,6 +1,4 @@
-#include <algorithm>
 #include <cassert>
-#include <cstdint>
 
 #include "kernels/cuda/common/block_thread.cuh"
 #include "kernels/cuda/common/launch.cuh"
@@ -16,10 +14,6 @@ using cuda_detail::native;
 
 constexpr int order_of_blocks = static_cast<int>(substituted_block);
 constexpr int warp = cuda_detail::warp_threads;
-constexpr int warps = cuda_detail::substitution_warps;
-constexpr int rows_a_warp = 4;  // at once
-constexpr int rows_a_block = cuda_detail::substituted_rows;
-static_assert(rows_a_block % (warps * rows_a_warp) == 0);
 
 /// A thread block inverts a block, each thread one column of it, which it keeps in shared memory: no thread waits for
 /// another, and the elements of the block are loaded ahead.
@@ -44,61 +38,6 @@ __global__ void __launch_bounds__(order_of_blocks)
         own[i * order_of_blocks] = element;
         inverse(i, j) = element;
     }
-}
-
-template <class T>
-__device__ T sum_of_warp(T sum) {
-    for (int half = warp / 2; half > 0; half /= 2) sum += __shfl_xor_sync(0xffffffffU, sum, half);
-    return sum;
-}
-
-/// Products of rows of `a`, from row `begin` on and all of at most order_of_blocks columns, with `vector`.
-template <class T, class Take>
-__device__ void multiply_rows(View<const T> a, Index begin, Index end, const T* vector, const Take& take) {
-    constexpr int parts = order_of_blocks / warp;
-    const int lane = threadIdx.x % warp, cols = static_cast<int>(a.cols());
-    T mine[parts];
-#pragma unroll
-    for (int p = 0; p < parts; ++p) mine[p] = vector[p * warp + lane];
-    for (Index row = begin + (threadIdx.x / warp) * rows_a_warp; row < end; row += warps * rows_a_warp) {
-        T sums[rows_a_warp];
-#pragma unroll
-        for (int q = 0; q < rows_a_warp; ++q) {
-            sums[q] = 0;
-#pragma unroll
-            for (int p = 0; p < parts; ++p) {
-                const int c = p * warp + lane;
-                if (row + q < end && c < cols) sums[q] += a(row + q, c) * mine[p];
-            }
-        }
-#pragma unroll
-        for (int q = 0; q < rows_a_warp; ++q) {
-            const T sum = sum_of_warp(sums[q]);
-            if (lane == 0 && row + q < end) take(row + q, sum);
-        }
-    }
-}
-
-/// One block of the diagonal: every thread block multiplies by its inverse, the first one stores the product, and each
-/// updates some of the rows [begin, end). Right-hand sides are numbered in blockIdx.y.
-template <class T>
-__global__ void __launch_bounds__(warp* warps)
-    substitution_kernel(View<const T> inverse, View<const T> right, View<T> solved, View<const T> a, View<T> x) {
-    __shared__ T vector[order_of_blocks], product[order_of_blocks];
-    const int n = static_cast<int>(inverse.rows());
-    const Index c = blockIdx.y;
-    for (int i = threadIdx.x; i < order_of_blocks; i += warp * warps) {
-        vector[i] = i < n ? right(i, c) : T(0);
-        product[i] = T(0);
-    }
-    __syncthreads();
-    multiply_rows<T>(inverse, 0, n, vector, [&](Index i, T sum) {
-        product[i] = sum;
-        if (blockIdx.x == 0) solved(i, c) = sum;
-    });
-    __syncthreads();
-    const Index begin = static_cast<Index>(blockIdx.x) * rows_a_block;
-    multiply_rows<T>(a, begin, min(begin + rows_a_block, a.rows()), product, [&](Index i, T sum) { x(i, c) -= sum; });
 }
 
 static_assert(cuda_detail::whole_order == substituted_block);
@@ -144,33 +83,6 @@ void run_on_gpu(InvertDiagonalBlocks<T>, Stream stream, Triangle triangle, Diago
 }
 
 template <class T>
-void run_on_gpu(SubstituteByBlocks<T>, Stream stream, Triangle triangle, View<const T> a, Index square,
-                View<const T> inverses, View<T> x, View<T> solved) {
-    assert(a.rows() == x.rows() && solved.rows() == a.cols() && solved.cols() == x.cols());
-    const Index n = a.cols(), blocks = cuda_detail::divide_up(n, substituted_block);
-    const bool lower = triangle == Triangle::lower;
-    if (n == 0 || x.empty()) return;
-    for (Index step = 0; step < blocks; ++step) {
-        const Index first = (lower ? step : blocks - 1 - step) * substituted_block;
-        const Index order = std::min(substituted_block, n - first), top = square + first;
-        const Index begin = lower ? top + order : 0, end = lower ? a.rows() : top;
-        cuda_detail::in_parts(x.cols(), cuda_detail::most_blocks_yz, [&](Index c, Index vectors) {
-            substitution_kernel<T>
-                <<<cuda_detail::blocks(cuda_detail::substitution_grid(end - begin, vectors)), warp * warps, 0,
-                   native(stream)>>>(inverses.block(first, 0, order, order), x.block(top, c, order, vectors),
-                                     solved.block(first, c, order, vectors), a.block(begin, first, end - begin, order),
-                                     x.block(begin, c, end - begin, vectors));
-            cuda_detail::check_launch("substitution_kernel", stream);
-        });
-    }
-    const auto bytes = [](Index elements) { return static_cast<std::size_t>(elements) * sizeof(T); };
-    cuda_detail::check(
-        cudaMemcpy2DAsync(&x(square, 0), bytes(x.row_stride()), solved.data(), bytes(solved.row_stride()),
-                          bytes(x.cols()), static_cast<std::size_t>(n), cudaMemcpyDeviceToDevice, native(stream)),
-        "cudaMemcpy2DAsync", stream);
-}
-
-template <class T>
 void run_on_gpu(SubstituteWhole<T>, Stream stream, Triangle triangle, MatrixOp op, const TriangleColumns<T>& t,
                 View<T> x, void* workspace) {
     assert(t.order == x.rows());
@@ -190,11 +102,6 @@ const InvertDiagonalBlocks<float>::Gpu Code<InvertDiagonalBlocks<float>>::gpu = 
 template <>
 const InvertDiagonalBlocks<double>::Gpu Code<InvertDiagonalBlocks<double>>::gpu =
     gpu_code<InvertDiagonalBlocks<double>>;
-template <>
-const SubstituteByBlocks<float>::Gpu Code<SubstituteByBlocks<float>>::gpu = gpu_code<SubstituteByBlocks<float>>;
-template <>
-const SubstituteByBlocks<double>::Gpu Code<SubstituteByBlocks<double>>::gpu = gpu_code<SubstituteByBlocks<double>>;
-
 template <>
 const SubstituteWhole<float>::Gpu Code<SubstituteWhole<float>>::gpu = gpu_code<SubstituteWhole<float>>;
 template <>
