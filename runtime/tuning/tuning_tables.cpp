@@ -34,11 +34,14 @@ CpuTuning avx512() {
     cpu.lu.solve_rows = 1024;
     cpu.lu.interchanged_columns = 128;
     cpu.lu.depth = {.columns = 512, .left_a_column = 4};
-    cpu.cholesky.sizes = {
-        {256, {128, 32}, 32}, {768, {256, 64}, 64}, {2000, {512, 128}, 128}, {any_size, {512, 192}, 192}};
+    cpu.cholesky.sizes = {{256, {128, 32}, 32},
+                          {768, {256, 64}, 64},
+                          {2000, {512, 128}, 128},
+                          {5000, {512, 192}, 192},
+                          {any_size, {512, 256}, 256}};
     cpu.cholesky.diagonal_seconds = 4e-4;
     cpu.cholesky.diagonal_rate = 20e9;
-    cpu.cholesky.depth = {.columns = 384, .left_a_column = 4};
+    cpu.cholesky.depth = {.columns = 512, .left_a_column = 4};
     cpu.cholesky.solve_rows = 256;  // below, a core takes longer to wake up
     cpu.qr.sizes = {{256, {128, 32}, 32}, {768, {256, 64}, 64}, {3200, {512, 128}, 128}, {any_size, {512, 192}, 192}};
     // below, a member's column of products costs no more than the meeting

@@ -64,10 +64,14 @@ struct Gemm {
         }
     }
 
-    /// Rows x (Vectors vectors) of C; only the first `valid` columns are stored.
+    /// Rows x (Vectors vectors) of C; only the first `valid` columns are stored. C is in the first cache when the sums
+    /// are there.
     template <int Rows, int Vectors>
     __attribute__((noinline)) static void tile(Index depth, const T* a, Index lda, const T* b, T* c, Index ldc,
                                                Index valid) {
+        for (int i = 0; i < Rows; ++i) {
+            for (int v = 0; v < Vectors; ++v) __builtin_prefetch(c + i * ldc + v * V::lanes, 1, 3);
+        }
         Type sum[Rows][Vectors] = {};
         accumulate<Rows, Vectors, Vectors * V::lanes>(depth, a, lda, b, sum);
         subtract<Rows, Vectors>(sum, c, ldc, valid);
@@ -101,12 +105,15 @@ struct Gemm {
     static void tile_rows(Index rows, Index depth, const T* a, Index lda, const T* b, T* c, Index ldc, Index valid) {
         if (rows == TileRows) return tile<TileRows, Vectors>(depth, a, lda, b, c, ldc, valid);
         const auto some = [&]<int Rows>(std::integral_constant<int, Rows>) {
-            for (; rows >= Rows; rows -= Rows, a += Rows * lda, c += Rows * ldc) {
-                tile<Rows, Vectors>(depth, a, lda, b, c, ldc, valid);
+            if constexpr (Rows < TileRows) {
+                for (; rows >= Rows; rows -= Rows, a += Rows * lda, c += Rows * ldc) {
+                    tile<Rows, Vectors>(depth, a, lda, b, c, ldc, valid);
+                }
             }
         };
-        some(std::integral_constant<int, 6>{});
-        some(std::integral_constant<int, 3>{});
+        some(std::integral_constant<int, 8>{});
+        some(std::integral_constant<int, 4>{});
+        some(std::integral_constant<int, 2>{});
         some(std::integral_constant<int, 1>{});
     }
 
