@@ -34,6 +34,11 @@ struct Workspace {
     HostBlocks<T> transposed;           ///< by step and block i, of an upper triangle: U(k, i)^T
 };
 
+/// Blocks begin .. end - 1 of a block column.
+struct BlockRange {
+    int begin, end;
+};
+
 /// The blocks of the matrix and of the workspace. L(i, k) stands for U(k, i)^T where the upper triangle is factored.
 template <class T>
 class Blocks {
@@ -55,15 +60,18 @@ class Blocks {
     /// L(i, k) for products: where the lower triangle lies, or its transposed copy.
     Region<T> left(int k, int i) const { return lower_ ? block(i, k) : transposed(k, i); }
 
-    /// A(row, column) -= L(row, k) L(column, k)^T for the panels k, in the matrix as it lies.
-    void subtract(const PanelBlock& panels, int row, int column) const {
-        const View<T> c = at(panel(row), panel(column));
+    /// A(row, column) -= L(row, k) L(column, k)^T for the panels k and some rows, in the matrix as it lies. For each k
+    /// all rows, so that the packed L(column, k) stays in the cache.
+    void subtract(const PanelBlock& panels, const BlockRange& rows, int column) const {
         for (int k = panels.first; k < panels.last; ++k) {
             const T* const by = w_->packed.data(slot(k) * steps() + column);
-            if (row == column) {
-                cpu_kernels::subtract_square<T>(s_->triangle, c, left_view(k, row), by);
-            } else {
-                gemm_minus<T>(c, left_view(k, row), by);
+            for (int row = rows.begin; row < rows.end; ++row) {
+                const View<T> c = at(panel(row), panel(column));
+                if (row == column) {
+                    cpu_kernels::subtract_square<T>(s_->triangle, c, left_view(k, row), by);
+                } else {
+                    gemm_minus<T>(c, left_view(k, row), by);
+                }
             }
         }
     }
@@ -173,21 +181,37 @@ class CholeskySubmission {
 
     /// A(i, j) -= L(i, k) L(j, k)^T for the panels k and all i >= j.
     void update_column(const PanelBlock& block, const PanelBlock& panels, int j) {
-        for (int i = j; i < steps_; ++i) update(block, panels, i, j);
+        // the block on the diagonal by itself: a panel may wait for it
+        for (BlockRange rows{j, j + 1}; rows.begin < steps_; rows = {rows.end, end_of_tile(rows.end)}) {
+            update(block, panels, rows, j);
+        }
     }
 
-    void update(const PanelBlock& block, const PanelBlock& panels, int i, int j) {
+    /// Behind the blocks that lie in the same tile as A(i, j). One by one in an upper triangle, where each of them has
+    /// a packed block of its own.
+    int end_of_tile(int i) const {
+        int end = i + 1;
+        const Index height = s_.grid().shape().height;
+        while (lower_ && end < steps_ && b_.panel(end).first / height == b_.panel(i).first / height) ++end;
+        return end;
+    }
+
+    void update(const PanelBlock& block, const PanelBlock& panels, const BlockRange& i, int j) {
         // of the lower triangle: A(i, j) -= L(i, k) L(j, k)^T; of the upper one: A(j, i) -= U(k, j)^T U(k, i)
-        const int row = lower_ ? i : j, column = lower_ ? j : i;
+        const BlockRange rows = lower_ ? i : BlockRange{j, j + 1};
+        const int column = lower_ ? j : i.begin;
         AccessList data;
-        for (int k = panels.first; k < panels.last; ++k) data.read(b_.left(k, row)).read(b_.packed(k, column));
-        data.readwrite(b_.block(i, j));
+        for (int k = panels.first; k < panels.last; ++k) {
+            for (int row = rows.begin; row < rows.end; ++row) data.read(b_.left(k, row));
+            data.read(b_.packed(k, column));
+        }
+        for (int row = i.begin; row < i.end; ++row) data.readwrite(b_.block(row, j));
         rt_.submit({.name = "update",
                     .priority = priority_.update(panels.last - 1, j - (block.last - 1), block.panels()),
-                    .tile = {i, j, panels.last - 1},
+                    .tile = {i.begin, j, panels.last - 1},
                     .step = panels.last - 1,
                     .place = Place::cpu()},
-                   data, [b = b_, panels, row, column] { b.subtract(panels, row, column); });
+                   data, [b = b_, panels, rows, column] { b.subtract(panels, rows, column); });
     }
 
     CholeskyState<T>& s_;
