@@ -136,12 +136,19 @@ int library_blocks(const Problem& problem) {
 }
 
 std::vector<Candidate> library_cholesky(const Problem& problem) {
+    const bool solves = problem.job == BatchJob::solve, single = problem.precision == Precision::single;
+    if (solves && problem.n > (single ? device::most_packed_solve<float> : device::most_packed_solve<double>)) {
+        constexpr int width = device::unpacked_solve_width, narrow = device::narrow_solve_threads;
+        const int bound = problem.n <= narrow ? narrow : device::most_panel_threads;
+        return {
+            {Residence::global, width, device::panel_threads(problem.n, width), bound, device::unpacked_solve_blocks}};
+    }
     std::vector<Candidate> all;
     for (const int width : {8, 16, 32}) {
-        const int blocks = problem.job == BatchJob::solve ? 1
-                           : width == 8                   ? library_blocks<8>(problem)
-                           : width == 16                  ? library_blocks<16>(problem)
-                                                          : library_blocks<32>(problem);
+        const int blocks = solves        ? 1
+                           : width == 8  ? library_blocks<8>(problem)
+                           : width == 16 ? library_blocks<16>(problem)
+                                         : library_blocks<32>(problem);
         all.push_back(
             {Residence::shared, width, device::panel_threads(problem.n, width), device::most_panel_threads, blocks});
     }
@@ -186,7 +193,7 @@ std::vector<Candidate> library_candidates(const Problem& problem, const GpuLimit
                                  : problem.routine == Routine::lu     ? library_lu(problem, limits)
                                                                       : library_qr(problem);
     std::erase_if(all, [&](const Candidate& own) { return why_pruned(problem, own, limits).has_value(); });
-    if (all.empty() && problem.routine == Routine::cholesky && problem.job != BatchJob::factor_solve) {
+    if (all.empty() && problem.routine == Routine::cholesky && problem.job == BatchJob::factor) {
         all.push_back({Residence::global, 16, device::panel_threads(problem.n, 16), device::most_panel_threads, 1});
     }
     return all;

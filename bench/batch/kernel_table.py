@@ -92,7 +92,8 @@ def cholesky_launch(name, parameters, size):
     numbers = [int(p) for p in parameters if p.isdigit()]
     stored = parameters[0] != "false"
     width, sides = numbers[0], numbers[1] if len(numbers) > 1 else 0
-    n = 128 if stored else 256
+    narrow = len(numbers) > 2 and numbers[2] <= 128  # of the numbers the most threads
+    n = 128 if stored or narrow else 256
     order = whole(n, width)
     shared = 16 + size * (width * width + sides * order + (packed(order, width) if stored else 0))
     triangle = n * (n + 1) / 2

@@ -239,6 +239,8 @@ TEMPLATE_TEST_CASE("a block of threads factors and solves what its shared memory
     for (const Call call : {Call::factor, Call::solve}) {
         check_panels<false, 16, 4, TestType>(70, 2, Triangle::lower, 0, call, false);
         check_panels<false, 16, 1, TestType>(128, 1, Triangle::upper, 0, call, true);
+        check_panels<false, 8, 4, TestType>(70, 5, Triangle::upper, 0, call, false);
+        check_panels<false, 8, 1, TestType>(131, 1, Triangle::lower, 0, call, true);
     }
     check_panels<false, 16, 1, TestType>(70, 1, Triangle::lower, 40, Call::factor, false);
 }

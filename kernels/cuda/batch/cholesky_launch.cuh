@@ -60,8 +60,8 @@ __global__ void __launch_bounds__(device::most_panel_threads, packed ? device::p
     if (threadIdx.x == 0) info[blockIdx.x] = failed;
 }
 
-template <bool packed, int width, int sides, class T>
-__global__ void __launch_bounds__(device::most_panel_threads, 1)
+template <bool packed, int width, int sides, int most_threads, class T>
+__global__ void __launch_bounds__(most_threads, !packed && sides == 1 ? device::unpacked_solve_blocks : 1)
     panels_solve_kernel(Triangle triangle, BatchView<const T> factors, BatchView<T> b, const Index* info) {
     extern __shared__ __align__(16) unsigned char raw[];
     if (info != nullptr && info[blockIdx.x] > 0) return;
@@ -107,13 +107,13 @@ void factor_by_panels(Stream stream, Triangle triangle, const BatchView<T>& a, I
                       info);
 }
 
-template <bool packed, int width, class T>
+template <bool packed, int width, int most_threads, class T>
 void solve_by_panels(Stream stream, Triangle triangle, const BatchView<const T>& factors, const BatchView<T>& b,
                      const Index* info) {
     const int n = static_cast<int>(factors.shape().rows());
     with_sides(b.shape().cols(), [&](auto sides) {
-        launch_block_each(stream, panels_solve_kernel<packed, width, sides(), T>, "panels_solve_kernel", b.count(),
-                          device::panel_threads(n, width),
+        launch_block_each(stream, panels_solve_kernel<packed, width, sides(), most_threads, T>, "panels_solve_kernel",
+                          b.count(), device::panel_threads(n, width),
                           device::PanelMemory<T, width>::bytes(device::padded_order(n, width), sides(), packed),
                           triangle, factors, b, info);
     });
@@ -122,10 +122,14 @@ void solve_by_panels(Stream stream, Triangle triangle, const BatchView<const T>&
 template <class T>
 void solve_large(Stream stream, Triangle triangle, const BatchView<const T>& factors, const BatchView<T>& b,
                  const Index* info, BatchPlan plan) {
-    if (!factor_fits<T>(stream, factors.shape().rows(), plan, 4)) {
-        return solve_by_panels<false, 16>(stream, triangle, factors, b, info);
+    constexpr int unpacked = device::unpacked_solve_width, narrow = device::narrow_solve_threads;
+    constexpr int most = device::most_panel_threads;
+    const Index n = factors.shape().rows();
+    if (n > narrow) return solve_by_panels<false, unpacked, most>(stream, triangle, factors, b, info);
+    if (n > device::most_packed_solve<T>) {
+        return solve_by_panels<false, unpacked, narrow>(stream, triangle, factors, b, info);
     }
-    with_width(plan, [&](auto width) { solve_by_panels<true, width()>(stream, triangle, factors, b, info); });
+    with_width(plan, [&](auto width) { solve_by_panels<true, width(), most>(stream, triangle, factors, b, info); });
 }
 
 }  // namespace

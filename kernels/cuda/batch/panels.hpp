@@ -21,6 +21,17 @@ constexpr int panel_blocks = width * sizeof(T) <= 32   ? 3
                              : width * sizeof(T) <= 64 ? 2
                                                        : 1;
 
+/// Systems of higher order are solved with the factor where it is. Fewer are at work at once where shared memory holds
+/// it, and each element is needed once for each set of right-hand sides (docs/decisions/0036-batch-tuner.md).
+template <class T>
+constexpr int most_packed_solve = sizeof(T) == 4 ? 64 : 48;
+/// Columns of a panel where the factor stays where it is.
+constexpr int unpacked_solve_width = 8;
+/// Threads of the kernel for orders up to 128, which has more registers for each.
+constexpr int narrow_solve_threads = 128;
+/// Blocks of a kernel for one right-hand side that share a multiprocessor at least: it waits for memory.
+constexpr int unpacked_solve_blocks = 8;
+
 /// A thread to a row, in whole warps.
 constexpr int panel_threads(int n, int width) { return (padded_order(n, width) + lanes - 1) / lanes * lanes; }
 
