@@ -26,6 +26,7 @@ constexpr std::array option_words{
     OptionName{"panel_log", "--panel-log", nullptr},
     OptionName{"method", "--method", nullptr},
     OptionName{"tree", "--tree", nullptr},
+    OptionName{"substitution", "--substitution", nullptr},
     OptionName{"products", "--tf32", nullptr},
     OptionName{"mode", "--mode", "BASALT_MODE"},
     OptionName{"lookahead", "--lookahead", "BASALT_LOOKAHEAD"},

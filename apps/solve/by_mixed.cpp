@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include <fmt/format.h>
@@ -15,17 +14,6 @@
 namespace basalt {
 
 namespace {
-
-struct PrecisionName {
-    const char* name;
-    ProductPrecision products;
-};
-
-/// In mode cpu, s is plain single precision: there is nothing else.
-constexpr std::array precision_words{
-    PrecisionName{"s", ProductPrecision::split_bf16},      PrecisionName{"s-plain", ProductPrecision::plain},
-    PrecisionName{"fp16x2", ProductPrecision::split_fp16}, PrecisionName{"tf32", ProductPrecision::tf32},
-    PrecisionName{"bf16", ProductPrecision::bf16},         PrecisionName{"fp16", ProductPrecision::fp16}};
 
 const char* reason_of(MixedOutcome outcome) {
     switch (outcome) {
@@ -44,8 +32,10 @@ class SolveByMixed final : public SolveMethod<double> {
         : runtime_(input.runtime), matrix_(input.matrix), plan_(std::move(plan)) {
         options_.method = method;
         options_.mode = plan_.mode;
-        options_.products = factor_products(input.factor_precision);
-        options_.refinement = input.refinement;
+        options_.products = factor_products(input.mixed.factor_precision);
+        options_.refinement = input.mixed.refinement;
+        options_.substitution = input.mixed.substitution;
+        options_.substitution_lookahead = input.mixed.substitution_lookahead.value_or(1);
         options_.fallback = Fallback::in_place;  // A is made again for each run
         options_.lu = plan_.options;
         const LuOptions set = input.settings.lu_options();
@@ -54,7 +44,7 @@ class SolveByMixed final : public SolveMethod<double> {
         options_.cholesky.gpu_panels_below = input.gpu.panels_below;
         if (plan_.mode == FactorMode::cpu && options_.products && !is_single(*options_.products)) {
             throw WrongUse(fmt::format("--factor-precision {} where the mode is cpu; allowed: s, or a mode with GPUs",
-                                       input.factor_precision));
+                                       input.mixed.factor_precision));
         }
     }
 
@@ -116,6 +106,7 @@ class SolveByMixed final : public SolveMethod<double> {
         json["factor_seconds"] = result_.factor_seconds;
         json["fallback_seconds"] = result_.fallback_seconds;
         json["refinement"] = result_.refinement == Refinement::gmres ? "gmres" : "classic";
+        json["substitution"] = name_of(result_.substitution);
         json["outcome"] = reason_of(result_.outcome);
     }
 
@@ -131,29 +122,6 @@ class SolveByMixed final : public SolveMethod<double> {
 };
 
 }  // namespace
-
-std::optional<ProductPrecision> factor_products(const std::string& name) {
-    for (const PrecisionName& word : precision_words) {
-        if (word.name == name) return word.products;
-    }
-    return std::nullopt;
-}
-
-std::string factor_precision_name(ProductPrecision products) {
-    for (const PrecisionName& word : precision_words) {
-        if (word.products == products && products != ProductPrecision::plain) return word.name;
-    }
-    return "s";
-}
-
-const std::vector<std::string>& factor_precision_names() {
-    static const std::vector<std::string> names = [] {
-        std::vector<std::string> all{"auto"};
-        for (const PrecisionName& word : precision_words) all.emplace_back(word.name);
-        return all;
-    }();
-    return names;
-}
 
 std::unique_ptr<SolveMethod<double>> solve_by_mixed(const SolveInput<double>& input, MixedMethod method) {
     const char* const name = method == MixedMethod::lu ? "mixed" : "mixed-cholesky";

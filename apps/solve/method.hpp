@@ -8,6 +8,7 @@
 #include "apps/factor/factor_plan.hpp"
 #include "apps/input/gpu_options.hpp"
 #include "apps/input/settings.hpp"
+#include "apps/solve/mixed_choices.hpp"
 #include "basalt/generator.hpp"
 #include "basalt/matrix.hpp"
 #include "basalt/mixed.hpp"
@@ -64,9 +65,7 @@ struct SolveInput {
     std::string name;  ///< of the matrix, in messages
     const Settings& settings;
     const GpuOptions& gpu;
-    // of the method mixed
-    std::string factor_precision = "auto";  ///< one of factor_precision_names()
-    Refinement refinement = Refinement::automatic;
+    MixedChoices mixed = {};
 };
 
 /// Throws WrongUse unless the matrix is square. `method` is the name of the method that asks for it.
@@ -89,11 +88,6 @@ std::unique_ptr<SolveMethod<double>> solve_by_mixed(const SolveInput<double>& in
 template <class T>
 void require_symmetric(const SolveInput<T>& input, const char* method);
 
-/// The names that --factor-precision takes.
-const std::vector<std::string>& factor_precision_names();
-/// How the precision of that name multiplies; nothing for auto.
-std::optional<ProductPrecision> factor_products(const std::string& name);
-std::string factor_precision_name(ProductPrecision products);
 /// The names that --method takes.
 const std::vector<std::string>& solve_method_names();
 

@@ -34,12 +34,11 @@ namespace {
 
 struct SolveOptions {
     FactorOptions matrix;
-    std::string file;                       ///< Matrix Market file of A; empty: as `matrix` says
-    std::string right_hand_sides;           ///< Matrix Market file; empty: A * ones
-    std::optional<std::string> output;      ///< file that gets the solution
-    std::string method;                     ///< empty: by the shape of A
-    std::string factor_precision = "auto";  ///< of the method mixed
-    Refinement refinement = Refinement::automatic;
+    std::string file;                   ///< Matrix Market file of A; empty: as `matrix` says
+    std::string right_hand_sides;       ///< Matrix Market file; empty: A * ones
+    std::optional<std::string> output;  ///< file that gets the solution
+    std::string method;                 ///< empty: by the shape of A
+    MixedChoices mixed;
 
     std::string matrix_name() const { return matrix.file.empty() ? "the matrix " + matrix.matrix : matrix.file; }
 };
@@ -57,9 +56,8 @@ class SolveRuns {
           output_(output),
           matrix_(std::move(matrix)),
           method_name_(options.method.empty() ? usual_solve_method(matrix_->rows(), matrix_->cols()) : options.method),
-          method_(
-              make_solve_method<T>(method_name_, {runtime, matrix_, options.matrix_name(), settings, options.matrix.gpu,
-                                                  options.factor_precision, options.refinement})),
+          method_(make_solve_method<T>(
+              method_name_, {runtime, matrix_, options.matrix_name(), settings, options.matrix.gpu, options.mixed})),
           b_(right_hand_sides()) {
         require_run_memory(b_.cols);
         tell_unused_panel_threads(method_->plan(), settings);
@@ -293,11 +291,7 @@ int solve(SolveOptions options, const Settings& settings) {
     matrix.gpu.require_effect(settings);
     if (!options.method.empty() && options.method != "lu" && options.method != "mixed")
         matrix.gpu.require_effect_without_lu(options.method);
-    const bool mixed = options.method == "mixed" || options.method == "mixed-cholesky";
-    if (!mixed && options.factor_precision != "auto")
-        throw WrongUse("--factor-precision without --method mixed; allowed: --method mixed or mixed-cholesky");
-    if (!mixed && options.refinement != Refinement::automatic)
-        throw WrongUse("--refinement without --method mixed; allowed: --method mixed or mixed-cholesky");
+    options.mixed.require_effect(options.method);
     if (options.method == "cholesky" && panel_threads_given(settings))
         throw WrongUse("--panel-threads with --method cholesky; allowed: --method lu or qr");
     Runtime runtime(settings.runtime_config());
@@ -334,28 +328,7 @@ void add_solve(CLI::App& program, Settings& settings, Command& chosen) {
             "rows than columns), mixed or mixed-cholesky (factors of low precision, refined to double); default: lu, "
             "and qr unless A is square")
         ->type_name("VALUE");
-    command
-        ->add_option_function<std::string>(
-            "--factor-precision",
-            [options](const std::string& text) {
-                options->factor_precision = parse_choice("--factor-precision", text, factor_precision_names());
-            },
-            "mixed: how the factorization multiplies: s, s-plain, and on GPUs fp16x2 (two slices of each number), "
-            "tf32, "
-            "bf16 or fp16; default: auto")
-        ->type_name("VALUE");
-    command
-        ->add_option_function<std::string>(
-            "--refinement",
-            [options](const std::string& text) {
-                static const std::vector<std::string> names{"auto", "classic", "gmres"};
-                const std::string name = parse_choice("--refinement", text, names);
-                options->refinement = name == "classic" ? Refinement::classic
-                                      : name == "gmres" ? Refinement::gmres
-                                                        : Refinement::automatic;
-            },
-            "mixed: classic refinement, gmres, or auto (default)")
-        ->type_name("VALUE");
+    add_mixed_options(*command, options->mixed);
     add_factor_options(*command, settings, options->matrix);
     add_gpu_options(*command, options->matrix.gpu);
     command->get_option("--n")->description("columns of a generated matrix");

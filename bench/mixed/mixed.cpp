@@ -37,6 +37,8 @@ struct Options {
     double condition = 0;  // above 0: a matrix of that condition in place of a generated one
     std::string products = "auto";
     std::string refinement = "auto";
+    std::vector<std::string> substitution{"auto"};
+    std::vector<int> lookahead{1};  // of the blocked substitutions
     std::string mode = "auto";
     Index nb = 0, coarse = 0;
     int gpus = 0, emulated = 0, workers = 0;
@@ -68,6 +70,20 @@ FactorMode mode_called(const std::string& name) {
     if (name == "hybrid") return FactorMode::hybrid;
     if (name == "gpu") return FactorMode::gpu;
     throw std::invalid_argument("--mode " + name + "; allowed are auto, cpu, hybrid, gpu");
+}
+
+basalt::Substitution substitution_called(const std::string& name) {
+    using enum basalt::Substitution;
+    std::string allowed;
+    for (const basalt::Substitution s : {automatic, gpu, blocked_backward, blocked, cores}) {
+        if (name == basalt::name_of(s)) return s;
+        allowed += fmt::format("{}{}", allowed.empty() ? "" : ", ", basalt::name_of(s));
+    }
+    throw std::invalid_argument("--substitution " + name + "; allowed are " + allowed);
+}
+
+bool is_blocked(basalt::Substitution substitution) {
+    return substitution == basalt::Substitution::blocked_backward || substitution == basalt::Substitution::blocked;
 }
 
 /// A := (I - 2 v v^T / v^T v) A for a random vector v, column by column.
@@ -130,22 +146,36 @@ class MixedContest {
             ->fill(basalt::View<double>::column_major(right_.data(), n, options.nrhs, n), 0, 0);
         on_gpus_ = rt_.gpus() > 0 && mixed_.mode != FactorMode::cpu;
         tile_ = default_tile();
+        for (const std::string& name : options.substitution) add_variants(substitution_called(name));
     }
 
     void run(RecordFile& file) {
-        Runs in_double, mixed;
-        MixedResult result;
+        Runs in_double;
         for (int round = -1; round < options_.repeat; ++round) {  // the first one warms up
             const double ours = time_double();
-            const double theirs = time_mixed(result);
-            if (round < 0) continue;
-            in_double.seconds.push_back(ours);
-            mixed.seconds.push_back(theirs);
+            if (round >= 0) in_double.seconds.push_back(ours);
+            for (Variant& variant : variants_) {
+                const double theirs = time_mixed(variant);
+                if (round >= 0) variant.runs.seconds.push_back(theirs);
+            }
         }
-        report(in_double, mixed, result, file);
+        for (const Variant& variant : variants_) report(in_double, variant, file);
     }
 
   private:
+    /// A substitution, with a lookahead if it has one.
+    struct Variant {
+        basalt::Substitution substitution;
+        std::optional<int> lookahead;
+        Runs runs;
+        MixedResult result;  // of the latest run
+    };
+
+    void add_variants(basalt::Substitution substitution) {
+        if (!is_blocked(substitution)) return variants_.push_back({substitution, std::nullopt, {}, {}});
+        for (const int lookahead : options_.lookahead) variants_.push_back({substitution, lookahead, {}, {}});
+    }
+
     basalt::TileShape default_tile() const {
         const int gpus = on_gpus_ ? rt_.gpus() : 0;
         const auto usual = is_lu_ ? basalt::default_lu_tile(rt_.tuning(), n_, n_, gpus)
@@ -189,12 +219,20 @@ class MixedContest {
         return now() - start;
     }
 
-    double time_mixed(MixedResult& result) const {
+    double time_mixed(Variant& variant) const {
         Matrix<double> a = matrix(), b = right_hand_sides(), x(rt_, n_, options_.nrhs, b.tile_shape());
+        basalt::MixedOptions mixed = mixed_;
+        mixed.substitution = variant.substitution;
+        mixed.substitution_lookahead = variant.lookahead.value_or(1);
         let_others_rest();
         const double start = now();
-        result = basalt::mixed_solve(rt_, a, b, x, mixed_);
+        variant.result = basalt::mixed_solve(rt_, a, b, x, mixed);
         return now() - start;
+    }
+
+    static std::string described(const Variant& variant) {
+        const std::string name = basalt::name_of(variant.result.substitution);
+        return variant.lookahead ? fmt::format("{} with lookahead {}", name, *variant.lookahead) : name;
     }
 
     double flops() const {
@@ -202,16 +240,18 @@ class MixedContest {
         return is_lu_ ? 2.0 / 3.0 * n * n * n : n * n * n / 3;
     }
 
-    void report(const Runs& in_double, const Runs& mixed, const MixedResult& result, RecordFile& file) const {
-        const double seconds = mixed.median(), ratio = in_double.median() / seconds;
+    void report(const Runs& in_double, const Variant& variant, RecordFile& file) const {
+        const MixedResult& result = variant.result;
+        const double seconds = variant.runs.median(), ratio = in_double.median() / seconds;
         const char* const refinement = result.refinement == basalt::Refinement::gmres ? "gmres" : "classic";
         std::printf(
-            "%s n = %lld, %s, %s: %.4f s (factor %.4f, refine %.4f, fallback %.4f), %.1f Gflop/s, %d iterations by %s, "
+            "%s n = %lld, %s, %s, substitution %s: %.4f s (factor %.4f, refine %.4f, fallback %.4f), %.1f Gflop/s, %d "
+            "iterations by %s, "
             "backward error %.2g; double %.4f s: %.2f times as fast\n",
             options_.method.c_str(), static_cast<long long>(n_), basalt::name_of(result.mode),
-            basalt::name_of(result.products), seconds, result.factor_seconds, result.refine_seconds,
-            result.fallback_seconds, flops() / seconds * 1e-9, result.iterations, refinement, result.backward_error,
-            in_double.median(), ratio);
+            basalt::name_of(result.products), described(variant).c_str(), seconds, result.factor_seconds,
+            result.refine_seconds, result.fallback_seconds, flops() / seconds * 1e-9, result.iterations, refinement,
+            result.backward_error, in_double.median(), ratio);
         basalt::JsonRecord json;
         json["bench"] = "mixed";
         json["routine"] = is_lu_ ? "gesv" : "posv";
@@ -228,6 +268,9 @@ class MixedContest {
             generator_ ? std::string(generator_->name()) : fmt::format("condition {:.0e}", options_.condition);
         json["factor_precision"] = basalt::name_of(result.products);
         json["refinement"] = refinement;
+        const bool chosen = variant.substitution == basalt::Substitution::automatic;
+        json["substitution"] = basalt::name_of(chosen ? variant.substitution : result.substitution);
+        if (variant.lookahead) json["substitution_lookahead"] = *variant.lookahead;
         json["iterations"] = result.iterations;
         json["fallback"] = result.fell_back();
         json["seconds"] = seconds;
@@ -241,9 +284,10 @@ class MixedContest {
         json["milliseconds"] = seconds * 1e3;
         json["vendor"] = "Basalt in double";
         json["vendor_milliseconds"] = in_double.median() * 1e3;
-        json["runs"] = mixed.seconds;
+        json["runs"] = variant.runs.seconds;
         file.write(json);
-        if (on_gpus_ && options_.vendor && is_lu_ && generator_) compare_with_vendor(json, seconds, file);
+        if (&variant == &variants_.front() && on_gpus_ && options_.vendor && is_lu_ && generator_)
+            compare_with_vendor(json, seconds, file);
     }
 
     /// cuSOLVER on the same system, where this build and machine have it.
@@ -273,6 +317,7 @@ class MixedContest {
     std::vector<double> values_, right_;
     bool on_gpus_ = false;
     basalt::TileShape tile_;
+    std::vector<Variant> variants_;
 };
 
 int run(const Options& options) {
@@ -301,6 +346,8 @@ int main(int argc, char** argv) {
     app.add_option("--condition", options.condition, "a matrix of this condition number in place of a generator's");
     app.add_option("--products", options.products, "auto, plain, split-bf16, split-fp16, tf32, bf16, fp16");
     app.add_option("--refinement", options.refinement, "auto, classic, gmres");
+    app.add_option("--substitution", options.substitution, "auto, gpu, blocked-backward, blocked, cores").list();
+    app.add_option("--lookahead", options.lookahead, "blocked substitutions: 1, 2").list().range(1, 2);
     app.add_option("--mode", options.mode, "auto, cpu, hybrid, gpu");
     app.add_option("--nb", options.nb, "columns of a panel in low precision");
     app.add_option("--coarse", options.coarse, "gpu, LU: columns of a block of panels in low precision");

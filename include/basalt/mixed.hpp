@@ -31,6 +31,23 @@ enum class Refinement : std::uint8_t {
     gmres,      ///< corrections solve A'^-1 A d = A'^-1 (b - A x) by GMRES: converges for worse conditioned matrices
 };
 
+/// Where the factors of low precision solve, if GPUs have them. Results are equally accurate everywhere.
+enum class Substitution : std::uint8_t {
+    automatic,  ///< gpu if GPUs have the factors, otherwise cores
+    gpu,        ///< both triangles on GPUs; where one GPU has all of a triangle, in one launch
+    /// L on the GPU, U by blocks of rows from the last one on: a core solves a block, and the GPU updates the rows
+    /// above it and subtracts the block's part of A x from the residual, in double. So the residual of the next
+    /// correction comes with the substitution.
+    blocked_backward,
+    blocked,  ///< blocked_backward, and L by blocks too
+    cores,    ///< both triangles on cores, to which GPUs send the factors once
+};
+
+constexpr const char* name_of(Substitution substitution) {
+    constexpr const char* names[] = {"auto", "gpu", "blocked-backward", "blocked", "cores"};
+    return names[static_cast<int>(substitution)];
+}
+
 /// What happens where refinement fails.
 enum class Fallback : std::uint8_t {
     copy,      ///< a copy of A is factored in double
@@ -51,6 +68,12 @@ struct MixedOptions {
     /// with eps = 2^-53: LAPACK's bound, which is below n eps (||A||_oo ||x||_oo + ||b||_oo).
     double tolerance = 1;
     Fallback fallback = Fallback::copy;
+    /// The blocked ones are for comparison: for LU on one GPU in the modes hybrid and gpu, up to 8 right-hand sides,
+    /// and not with Refinement::gmres. If Refinement::automatic turns to GMRES, its steps substitute as `gpu` does.
+    Substitution substitution = Substitution::automatic;
+    /// Blocked substitutions: the blocks that the GPU updates before the other rows, so that a core solves them in the
+    /// meantime. 1 or 2.
+    int substitution_lookahead = 1;
     /// Of dsgesv and dsposv: the GPU in whose memory A, B and X lie, if they do.
     std::optional<int> arrays_on_gpu{};
     /// Panels and lookahead of the factorizations. Mode and products are those above.
@@ -79,6 +102,8 @@ struct MixedResult {
     Refinement refinement = Refinement::classic;  ///< what the corrections were made by
     ProductPrecision products = ProductPrecision::plain;
     FactorMode mode = FactorMode::cpu;  ///< of the factorization in low precision
+    /// What solved with the factors of low precision: cores also where these do not stay in the memory of GPUs.
+    Substitution substitution = Substitution::cores;
     /// The largest ||b - A x|| / (||A|| ||x|| + ||b||) of all right-hand sides, in the infinity norm and in double.
     /// NaN after a fallback in place.
     double backward_error = 0;
@@ -95,8 +120,9 @@ struct MixedResult {
 /// behind A's columns without another tile column, the factorization is of [A B] (LU).
 ///
 /// Takes memory for A in single precision next to A, and in mode gpu a workspace of the factorization. The same input,
-/// options and numbers of workers and GPUs give the same bits. Throws UsageError for shapes that do not fit, and for
-/// products below single precision in mode cpu.
+/// options and numbers of workers and GPUs give the same bits. Throws UsageError for shapes that do not fit, for
+/// products below single precision in mode cpu, and for a substitution that method, mode, refinement, the number of
+/// GPUs or that of right-hand sides do not allow.
 ///
 /// Sources: Kurzak, Dongarra, "Implementation of mixed precision in solving systems of linear equations on the Cell
 /// processor" (CCPE 19, 2007); Carson, Higham, "Accelerating the solution of linear systems by iterative refinement in

@@ -14,6 +14,7 @@
 #include "kernels/cpu/triangle/substitution.hpp"
 #include "kernels/on_stream.hpp"
 #include "tasks/choices/require.hpp"
+#include "tasks/lu/solve_steps.hpp"
 #include "tasks/lu/state.hpp"
 #include "tasks/matrix/inverse_norm.hpp"
 #include "tasks/on_gpus/substitution_on_gpus.hpp"
@@ -158,6 +159,18 @@ class ColumnSolve {
     const Index update_rows_;
 };
 
+/// An n x k matrix for X, given B behind the columns of A. Few right-hand sides are one tile column.
+template <class T>
+Matrix<T> augmented_solution(const LuFactors<T>& lu) {
+    const TileShape shape = lu.share_state()->grid().shape();
+    const Index k = lu.cols() - lu.rows();
+    return {lu.share_state()->runtime,
+            lu.rows(),
+            k,
+            {shape.height, std::min(k, std::max(shape.width, few_right_hand_sides))},
+            "x"};
+}
+
 /// X(:, c) = column c right of the factors' square part, on the GPU that has its tile column.
 template <class T>
 void take_on_gpu(LuState<T>& lu, const ColumnGpus& gpus, const Matrix<T>& x, Index c) {
@@ -198,7 +211,7 @@ void lu_solve(Runtime& runtime, const LuFactors<T>& lu, Matrix<T>& b) {
     require_solvable("lu_solve", runtime, lu, b);
     const auto& state = lu.share_state();
     if (auto gpus = gpus_to_solve_on(*state->a, b.share_storage()->column_bytes()); !gpus.empty()) {
-        for (Index j = 0; j < b.tile_cols(); ++j) ColumnSolve<T>(*state, b, j).permute();
+        detail::lu_permute(lu, b);
         const SubstitutionOnGpus<T> on_gpus(*state->a, std::move(gpus), lu.rows(), b);
         if (state->inverses.lower && b.cols() <= few_right_hand_sides) {
             on_gpus.solve(*state->inverses.lower);
@@ -269,14 +282,12 @@ double lu_reciprocal_condition(Runtime& runtime, const LuFactors<T>& lu, double 
 
 template <class T>
 Matrix<T> lu_solve_augmented(Runtime& runtime, const LuFactors<T>& lu) {
-    const Index n = lu.rows();
-    const Index k = lu.cols() - n;
+    const Index n = lu.rows(), k = lu.cols() - n;
     const auto& state = lu.share_state();
     require(k > 0, "lu_solve_augmented: the factored matrix is " + std::to_string(n) + " x " +
                        std::to_string(lu.cols()) + "; allowed are ones with more columns than rows");
     require(&state->runtime == &runtime, "lu_solve_augmented: the factors belong to another runtime");
-    const TileGrid& grid = state->grid();
-    Matrix<T> x(runtime, n, k, {grid.shape().height, std::min(k, grid.shape().width)}, "x");
+    Matrix<T> x = augmented_solution(lu);
     if (auto gpus = gpus_to_solve_on(*state->a, x.share_storage()->column_bytes()); !gpus.empty()) {
         for (Index c = 0; c < k; ++c) take_on_gpu(*state, gpus, x, c);
         const SubstitutionOnGpus<T> on_gpus(*state->a, std::move(gpus), n, x);
@@ -288,6 +299,7 @@ Matrix<T> lu_solve_augmented(Runtime& runtime, const LuFactors<T>& lu) {
         return x;
     }
     // X starts with U(:, n:), which the factorization has made of B
+    const TileGrid& grid = state->grid();
     for (Index c = 0; c < k; ++c) {
         const Index j = grid.tile_col_of(n + c);
         const Index from = n + c - grid.first_col(j);
@@ -301,6 +313,18 @@ Matrix<T> lu_solve_augmented(Runtime& runtime, const LuFactors<T>& lu) {
         ColumnSolve<T> column(*state, x, j);
         submit_backward(column, state->panels);
     }
+    return x;
+}
+
+template <class T>
+void detail::lu_permute(const LuFactors<T>& lu, const Matrix<T>& b) {
+    for (Index j = 0; j < b.tile_cols(); ++j) ColumnSolve<T>(*lu.share_state(), b, j).permute();
+}
+
+template <class T>
+Matrix<T> detail::lu_take_augmented(const LuFactors<T>& lu, const ColumnGpus& gpus) {
+    Matrix<T> x = augmented_solution(lu);
+    for (Index c = 0; c < x.cols(); ++c) take_on_gpu(*lu.share_state(), gpus, x, c);
     return x;
 }
 
@@ -350,6 +374,8 @@ template double lu_reciprocal_condition(Runtime&, const LuFactors<float>&, doubl
 template double lu_reciprocal_condition(Runtime&, const LuFactors<double>&, double, ConditionNorm);
 template Matrix<float> lu_solve_augmented(Runtime&, const LuFactors<float>&);
 template Matrix<double> lu_solve_augmented(Runtime&, const LuFactors<double>&);
+template void detail::lu_permute(const LuFactors<float>&, const Matrix<float>&);
+template Matrix<float> detail::lu_take_augmented(const LuFactors<float>&, const ColumnGpus&);
 template Index solve(Runtime&, Index, Index, float*, Index, Index*, float*, Index);
 template Index solve(Runtime&, Index, Index, double*, Index, Index*, double*, Index);
 

@@ -48,9 +48,29 @@ MixedOutcome refine_without_digits(MixedSystem& system, const Vectors& first, in
 
 }  // namespace
 
+void MixedSystem::begin(bool factored) {
+    carried = factors.gives_residuals();
+    if (carried) return factored ? factors.solve_augmented(b, x, residual) : factors.solve(b, x, residual);
+    factored ? factors.solve_augmented(x) : factors.solve(b, x);
+    measure();
+}
+
+void MixedSystem::find(Vectors& correction) {
+    if (factors.gives_residuals()) return factors.solve(residual, correction, next);
+    factors.solve(residual, correction);
+}
+
+void MixedSystem::apply(const Vectors& correction) {
+    x.add(correction);
+    if (!factors.gives_residuals()) return measure();
+    std::swap(residual, next);
+    carried = true;
+}
+
 void MixedSystem::measure() {
     residual = b;
     product.subtract(x, residual);
+    carried = false;
 }
 
 double MixedSystem::excess(Index c) const {
@@ -81,13 +101,13 @@ MixedOutcome refine(MixedSystem& system, Refinement wanted, Refinement& used, in
     Vectors correction(system.b.n(), system.b.k());
     std::vector<double> size = norms_of(system.x);
     for (made = 0;; ++made) {
-        system.measure();
+        if (made == system.limit || !(system.worst_excess() > 1)) system.measure_if_carried();
         const double excess = system.worst_excess();
         if (excess <= 1) return MixedOutcome::refined;
         if (!std::isfinite(excess)) return MixedOutcome::breakdown;
         if (made == system.limit) return MixedOutcome::iteration_limit;
         if (used == Refinement::gmres) return refine_by_gmres(system, nullptr, made);
-        system.factors.solve(system.residual, correction);
+        system.find(correction);
         const std::vector<double> before = std::exchange(size, norms_of(correction));
         const double rate = largest_ratio(size, before);
         const double left = corrections_left(excess, rate);
@@ -103,7 +123,7 @@ MixedOutcome refine(MixedSystem& system, Refinement wanted, Refinement& used, in
             return refine_by_gmres(system, &correction, made);
         }
         if (left > system.limit - made) return MixedOutcome::stagnation;
-        system.x.add(correction);
+        system.apply(correction);
     }
 }
 

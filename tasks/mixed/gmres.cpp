@@ -189,6 +189,7 @@ class GmresCycle {
 MixedOutcome refine_by_gmres(MixedSystem& system, const Vectors* first, int& made) {
     constexpr int patience = 4;     // steps before the pace is judged
     constexpr double optimism = 2;  // GMRES becomes faster
+    system.measure_if_carried();
     for (double before = system.worst_excess();;) {
         GmresCycle cycle(system, first);
         first = nullptr;

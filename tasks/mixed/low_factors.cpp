@@ -7,6 +7,7 @@
 
 #include "basalt/error.hpp"
 #include "runtime/engine/runtime_access.hpp"
+#include "runtime/storage/matrix_storage.hpp"
 #include "tasks/lu/factor.hpp"
 #include "tasks/mixed/scaling.hpp"
 
@@ -55,12 +56,53 @@ bool LowFactors::are_complete() {
     return (method_ == MixedMethod::cholesky ? cholesky_.info() : lu_.info()) == 0;
 }
 
+Substitution LowFactors::choose_substitution(const MixedOptions& options, const DoubleColumns& a,
+                                             Index right_hand_sides) {
+    const Substitution wanted = options.substitution;
+    const bool by_blocks = wanted == Substitution::blocked_backward || wanted == Substitution::blocked;
+    if (by_blocks && BlockedSubstitution::is_possible(lu_, right_hand_sides)) {
+        blocks_ = std::make_unique<BlockedSubstitution>(rt_, a, lowered_, lu_, options, right_hand_sides);
+        return wanted;
+    }
+    if (wanted == Substitution::cores && lowered_.on_gpus()) bring_to_host();
+    const std::size_t bytes = static_cast<std::size_t>(a.order() * right_hand_sides) * sizeof(float);
+    return gpus_to_solve_on(*lowered_.matrix().share_storage(), bytes).empty() ? Substitution::cores
+                                                                               : Substitution::gpu;
+}
+
+/// Cores solve with factors that are in the host's memory, even if GPUs have them too.
+void LowFactors::bring_to_host() const {
+    const MatrixStorage& storage = *lowered_.matrix().share_storage();
+    for (Index j = 0; j < storage.grid().tile_cols(); ++j) {
+        rt_.prefetch(lowered_.matrix().column(j), Place::cpu());
+    }
+}
+
 void LowFactors::solve_augmented(Vectors& x) {
     const Matrix<float> solution = lu_solve_augmented(rt_, lu_);
     take(solution, lowered_.augmented_scales(), x);
 }
 
+void LowFactors::solve_augmented(const Vectors& b, Vectors& x, Vectors& rest) {
+    blocks_->solve_augmented(lowered_.augmented_scales(), b, x, rest);
+}
+
+void LowFactors::solve(const Vectors& b, Vectors& x, Vectors& rest) {
+    const std::vector<double> scales = load(b);
+    blocks_->solve(vectors_, scales, b, x, rest);
+}
+
 void LowFactors::solve(const Vectors& b, Vectors& x) {
+    const std::vector<double> scales = load(b);
+    if (method_ == MixedMethod::cholesky) {
+        cholesky_solve(rt_, cholesky_, vectors_);
+    } else {
+        lu_solve(rt_, lu_, vectors_);
+    }
+    take(vectors_, scales, x);
+}
+
+std::vector<double> LowFactors::load(const Vectors& b) {
     const Index n = b.n(), k = b.k();
     const double* const rows = lowered_.factors().rows.data();
     std::vector<double> scales;
@@ -74,15 +116,11 @@ void LowFactors::solve(const Vectors& b, Vectors& x) {
     }
     if (vectors_.rows() != n || vectors_.cols() != k) {
         const TileShape shape = lowered_.matrix().tile_shape();
-        vectors_ = Matrix<float>(rt_, n, k, {shape.height, std::clamp<Index>(k, 1, shape.width)}, "corrections");
+        const Index most = std::max(shape.width, few_right_hand_sides);
+        vectors_ = Matrix<float>(rt_, n, k, {shape.height, std::clamp<Index>(k, 1, most)}, "corrections");
     }
     vectors_.load(View<const float>::row_major(rounded_.data(), n, k, k));
-    if (method_ == MixedMethod::cholesky) {
-        cholesky_solve(rt_, cholesky_, vectors_);
-    } else {
-        lu_solve(rt_, lu_, vectors_);
-    }
-    take(vectors_, scales, x);
+    return scales;
 }
 
 /// x = C y / scale for the scaled solution y.

@@ -6,6 +6,7 @@
 
 #include "basalt/graph.hpp"
 #include "basalt/mixed.hpp"
+#include "tasks/mixed/blocked_substitution.hpp"
 #include "tasks/mixed/lowered.hpp"
 #include "tasks/mixed/pivot_watch.hpp"
 
@@ -21,12 +22,26 @@ class LowFactors {
     /// Waits for the factorization. Whether it found no breakdown: no pivot that is zero, and not as good as none above
     /// rounding errors.
     bool are_complete();
+    /// Prepares the substitution that the options ask for, if it is possible; cores substitute if the factors are not
+    /// in the memory of GPUs. Returns the one that is used. `a`: the matrix before it was lowered, which outlives this
+    /// object.
+    Substitution choose_substitution(const MixedOptions& options, const DoubleColumns& a, Index right_hand_sides);
     /// x = A'^-1 b for the right-hand sides that were factored with A: substitution back alone.
     void solve_augmented(Vectors& x);
     /// x = A'^-1 b, with A' the product of factors and scaling factors. Vectors of any magnitude.
     void solve(const Vectors& b, Vectors& x);
 
+    /// Whether the chosen substitution also gives residuals.
+    bool gives_residuals() const { return blocks_ != nullptr; }
+    /// The same two with `rest` = b - A x in double, if it gives residuals, for the number of right-hand sides that it
+    /// was chosen for.
+    void solve_augmented(const Vectors& b, Vectors& x, Vectors& rest);
+    void solve(const Vectors& b, Vectors& x, Vectors& rest);
+
   private:
+    /// vectors_ = b, scaled and rounded. Returns the scale of each vector.
+    std::vector<double> load(const Vectors& b);
+    void bring_to_host() const;
     void take(const Matrix<float>& solution, const std::vector<double>& scales, Vectors& x) const;
 
     void factor_by_lu(const LuOptions& options);
@@ -40,6 +55,7 @@ class LowFactors {
     const MixedMethod method_;
     std::vector<float> rounded_;  ///< for solve(), like the next
     Matrix<float> vectors_;
+    std::unique_ptr<BlockedSubstitution> blocks_;
 };
 
 }  // namespace basalt::detail

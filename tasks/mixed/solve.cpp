@@ -96,6 +96,9 @@ class MixedSolution {
         : rt_(runtime), a_(a), options_(options) {
         result_.mode = mode;
         result_.products = products_of(options, mode);
+        const Substitution usual = mode == FactorMode::cpu ? Substitution::cores : Substitution::gpu;
+        const bool chosen = options.substitution == Substitution::automatic;
+        result_.substitution = chosen ? usual : options.substitution;
     }
 
     MixedResult solve(const Vectors& b, Vectors& x) {
@@ -131,16 +134,14 @@ class MixedSolution {
         result_.factor_seconds = factoring.seconds();
         if (!complete) return MixedOutcome::breakdown;
         const Stopwatch refining;
+        result_.substitution = factors.choose_substitution(options_, a_, b.k());
         detail::DoubleProduct product(rt_, a_, lowered.on_gpus() ? lowered.matrix().share_storage().get() : nullptr);
         const bool coarse = roundoff_of(result_.products) > roundoff_of(ProductPrecision::split_fp16);
         detail::MixedSystem system{
             product, factors, b, lowered.norm(), options_.tolerance, limit, coarse, Vectors(b.n(), b.k()), {}};
-        if (augmented) {
-            factors.solve_augmented(system.x);
-        } else {
-            factors.solve(b, system.x);
-        }
+        system.begin(augmented);
         const MixedOutcome outcome = detail::refine(system, options_.refinement, result_.refinement, made);
+        system.measure_if_carried();
         result_.backward_error = system.backward_error();
         x = std::move(system.x);
         result_.refine_seconds = refining.seconds();
@@ -154,8 +155,28 @@ class MixedSolution {
     double norm_ = std::numeric_limits<double>::quiet_NaN();
 };
 
+/// Throws UsageError for a substitution that cannot be.
+void require_substitution(const Runtime& runtime, const MixedOptions& options, FactorMode mode,
+                          Index right_hand_sides) {
+    const Substitution wanted = options.substitution;
+    const std::string option = std::string("MixedOptions::substitution = ") + name_of(wanted);
+    if (wanted == Substitution::automatic || wanted == Substitution::cores) return;
+    require(mode != FactorMode::cpu, option + " in mode cpu; allowed are auto and cores, or the modes hybrid and gpu");
+    if (wanted == Substitution::gpu) return;
+    require(options.method == MixedMethod::lu, option + " with MixedMethod::cholesky; allowed is MixedMethod::lu");
+    require(options.refinement != Refinement::gmres,
+            option + " with Refinement::gmres; allowed are Refinement::automatic and Refinement::classic");
+    require(runtime.gpus() == 1, option + " with " + std::to_string(runtime.gpus()) + " GPUs; allowed is one GPU");
+    require(right_hand_sides <= detail::few_right_hand_sides, option + " for " + std::to_string(right_hand_sides) +
+                                                                  " right-hand sides; allowed are up to " +
+                                                                  std::to_string(detail::few_right_hand_sides));
+}
+
 void check_options(const MixedOptions& options) {
     detail::require_at_least("MixedOptions::iteration_limit", options.iteration_limit, 0);
+    require(options.substitution_lookahead == 1 || options.substitution_lookahead == 2,
+            "MixedOptions::substitution_lookahead = " + std::to_string(options.substitution_lookahead) +
+                "; allowed are 1 and 2");
     require(options.tolerance > 0,
             "MixedOptions::tolerance = " + std::to_string(options.tolerance) + "; allowed are numbers above 0");
 }
@@ -190,7 +211,9 @@ MixedResult detail::solve_mixed(Runtime& runtime, Matrix<double>& a, const Matri
     const DoubleColumns columns(a);
     const Vectors right_hand_sides = vectors_of(b);
     Vectors solution(n, b.cols());
-    MixedSolution refinement(runtime, columns, options, mode_of(runtime, options, n, a.tile_shape()));
+    const FactorMode mode = mode_of(runtime, options, n, a.tile_shape());
+    require_substitution(runtime, options, mode, b.cols());
+    MixedSolution refinement(runtime, columns, options, mode);
     MixedResult result = refinement.solve(right_hand_sides, solution);
     store(runtime, solution, x);
     if (!result.fell_back() || options.fallback == Fallback::none) return result;
@@ -218,6 +241,7 @@ MixedResult mixed_solve(Runtime& runtime, const std::shared_ptr<const Generator<
                                                                   " matrix that B's rows ask for");
     require_system(runtime, n, b, x);
     const FactorMode mode = mode_of(runtime, options, n, tile);
+    require_substitution(runtime, options, mode, b.cols());
     if (tile == TileShape{}) {
         const bool on_cores = mode == FactorMode::cpu;
         const TileShape usual = default_lu_tile(runtime.tuning(), n, n, on_cores ? 0 : runtime.gpus());

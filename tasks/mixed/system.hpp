@@ -19,10 +19,21 @@ struct MixedSystem {
     bool coarse;       ///< products below single precision: a first solution without a correct digit is usual
 
     Vectors x;
-    Vectors residual;  ///< b - A x, once measured
+    Vectors residual;      ///< b - A x
+    bool carried = false;  ///< the residual came with a substitution; only measured ones certify a solution
+    Vectors next{};        ///< that of x and the newest correction, where it came with it
 
-    /// residual = b - A x. Returns the certificate.
+    /// x = the first solution, and its residual. `factored`: the right-hand sides were factored with A.
+    void begin(bool factored);
+    /// correction = A'^-1 residual
+    void find(Vectors& correction);
+    /// x += the correction that was found, and its residual
+    void apply(const Vectors& correction);
+    /// residual = b - A x, multiplied in double.
     void measure();
+    void measure_if_carried() {
+        if (carried) measure();
+    }
     /// How many times ||b - A x|| is larger than what is accepted, for one right-hand side; NaN where it is not finite.
     double excess(Index c) const;
     /// The largest of all; NaN where one is.

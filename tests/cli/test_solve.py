@@ -133,6 +133,12 @@ def solve_refines_factors_of_low_precision(folder):
             expect(shown.status == 0 and record["passed"] and not record["fallback"], shown)
             expect(record["iterations"] > 0 and record["factor_precision"] == precision, shown)
             expect(record["residual_ratio"] < 1, shown)
+    for substitution in (["cores"], ["blocked-backward"], ["blocked", "--substitution-lookahead", "2"]):
+        shown = basalt("solve", "--n", "200", "--method", "mixed", "--mode", "gpu", "--emulated-gpus", "1", "--json", "-",
+                       "--substitution", *substitution)
+        record = json.loads(shown.out)
+        expect(shown.status == 0 and record["passed"] and not record["fallback"], shown)
+        expect(record["substitution"] == substitution[0] and record["residual_ratio"] < 1, shown)
     trace = os.path.join(folder, "trace.json")
     shown = basalt("solve", "--n", "200", "--matrix", "spd", "--method", "mixed-cholesky", "--mode", "gpu",
                    "--emulated-gpus", "1", "--nb", "4", "--trace", trace)
@@ -147,6 +153,11 @@ def solve_refines_factors_of_low_precision(folder):
                    "--factor-precision fp16", "cpu")
     expect_refused(basalt("solve", "--n", "9", "--factor-precision", "fp16"), "--factor-precision", "mixed")
     expect_refused(basalt("solve", "--n", "9", "--refinement", "gmres"), "--refinement", "mixed")
+    expect_refused(basalt("solve", "--n", "9", "--substitution", "cores"), "--substitution", "mixed")
+    expect_refused(basalt("solve", "--n", "9", "--method", "mixed", "--mode", "cpu", "--substitution", "blocked"),
+                   "--substitution = blocked", "cpu")
+    expect_refused(basalt("solve", "--n", "9", "--method", "mixed", "--substitution-lookahead", "2"),
+                   "--substitution-lookahead", "blocked")
     expect_refused(basalt("solve", "--n", "9", "--method", "mixed", "--precision", "s"), "--precision s", "d")
 
 

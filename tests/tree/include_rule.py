@@ -32,7 +32,7 @@ MAY_INCLUDE = {
     "tasks/lu": _FACTORIZATION,
     "tasks/cholesky": _FACTORIZATION,
     "tasks/qr": _FACTORIZATION,
-    "tasks/mixed": _FACTORIZATION | {"tasks/lu"},  # whose panels it looks at
+    "tasks/mixed": _FACTORIZATION | {"tasks/lu"},  # whose panels it looks at, and whose factors it solves with
     "apps": {"base", "io", "tuner"},
     "lapack": set(),
     "capi": {"base", "tiles", "kernels", "io"},
