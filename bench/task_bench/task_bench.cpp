@@ -98,12 +98,6 @@ class TaskBenchReport {
     }
 
   private:
-    /// With ">" where not even the largest tasks reach one half.
-    static std::string metg_text(const GridCurve& curve) {
-        if (curve.metg_ns) return fmt::format("{:.3f}", *curve.metg_ns * 1e-3);
-        const GridPoint& largest = curve.points.front();
-        return largest.efficiency < metg_threshold ? fmt::format(">{:.1f}", largest.granularity_ns * 1e-3) : "-";
-    }
     static std::size_t width_of(const std::string& system) { return std::max<std::size_t>(9, system.size()); }
 
     const Options& options_;

@@ -85,6 +85,10 @@ class Array2D {
     View<T> host_overwrite() const { return view(detail::wait_datum_to_overwrite(handle_)); }
     View<T> host_view() const { return view(detail::wait_datum(handle_)); }
     void release() { *this = Array2D(); }
+    void release_when_unused() {
+        if (handle_.get() != nullptr) detail::release_datum_when_unused(handle_);
+        *this = Array2D();
+    }
 
   private:
     Array2D(Runtime& runtime, T* data, Index rows, Index cols, Index ld, detail::Storage storage, const char* name)

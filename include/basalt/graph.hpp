@@ -95,7 +95,7 @@ class Graph {
     /// Waits until none of the graph's tasks is in flight, running tasks meanwhile. Rethrows the graph's first error,
     /// or throws Cancelled after cancel(); the graph is usable afterwards.
     void wait();
-    /// wait() with a limit, kept to within a few milliseconds. False when the time ran out first; tasks go on.
+    /// wait() with a limit, kept as that of Runtime::wait_for(). False when the time ran out first; tasks go on.
     bool wait_for(std::chrono::nanoseconds limit);
     /// Drops every task of the graph that has not started, and those submitted before its next wait(), which throws
     /// Cancelled. Running tasks finish. Does nothing while nothing of the graph is in flight.

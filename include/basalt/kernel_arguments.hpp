@@ -1,13 +1,12 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <span>
-#include <utility>
-#include <vector>
+#include <type_traits>
 
 #include "basalt/access.hpp"
 #include "basalt/reduction.hpp"
@@ -15,47 +14,81 @@
 namespace basalt {
 
 /// The data of a task submitted with an AccessList: for each access, in the order of the list, the address of the
-/// region's first element where the task runs (nullptr for an empty region).
-using Addresses = std::vector<void*>;
+/// region's first element where the task runs (nullptr for an empty region). The addresses lie in the task: a kernel
+/// that needs them after it returned copies them.
+using Addresses = std::span<void* const>;
 
 namespace detail {
 
 /// The same for tasks of the library's own: the address of the first element of the whole array or tile column.
-struct DatumAddresses : std::vector<void*> {
-    using std::vector<void*>::vector;
+struct DatumAddresses : Addresses {
+    DatumAddresses(void* const* first, std::size_t count) : Addresses(first, count) {}
 };
 
-/// The views of a range of regions, as they are stored in a task: a few of them take no memory of their own.
-template <class T>
-class StoredViews {
-  public:
-    /// `bases`: the addresses of the regions' data, which is moved on behind them.
-    template <class Range>
-    StoredViews(const RangeAccess<T, Range>& accesses, void* const*& bases) : count_(accesses.size()) {
-        if (count_ > few) many_ = std::make_unique<View<T>[]>(count_);
-        View<T>* next = many_ ? many_.get() : few_.data();
-        accesses.for_each([&](const Access<T>& access) { *next++ = access.view(*bases++); });
-    }
-    StoredViews(const StoredViews& other) : count_(other.count_), few_(other.few_) {
-        if (!other.many_) return;
-        many_ = std::make_unique<View<T>[]>(count_);
-        std::copy_n(other.many_.get(), count_, many_.get());
-    }
-    StoredViews(StoredViews&&) noexcept = default;
-    StoredViews& operator=(const StoredViews&) = delete;
-    StoredViews& operator=(StoredViews&&) = delete;
-    ~StoredViews() = default;
+/// Where the arguments of a kernel come from, and where those go whose number is known only at submission.
+struct ArgumentSource {
+    void* const* bases;  ///< the address of the next access's datum
+    std::byte* room;     ///< behind the closures: memory for the next array of arguments, of KernelOps::room_behind()
+};
 
-    Views<T> views() const { return {first(), count_}; }
-    std::span<View<T>> views() { return {many_ ? many_.get() : few_.data(), count_}; }
+/// Arguments whose number is known only at submission, as they are stored in a task: the array lies behind the task's
+/// closures. A copy, which a recording makes, has memory of its own.
+template <class Element>
+class StoredArray {
+  public:
+    static_assert(alignof(Element) <= alignof(void*) && std::is_trivially_destructible_v<Element>);
+
+    /// Takes room for the elements, which the caller makes there.
+    StoredArray(ArgumentSource& source, std::size_t count)
+        : first_(reinterpret_cast<Element*>(source.room)), count_(count) {
+        source.room += bytes(count);
+    }
+    StoredArray(const StoredArray& other) : count_(other.count_), own_(std::make_unique<Element[]>(other.count_)) {
+        first_ = std::copy_n(other.first_, count_, own_.get()) - count_;
+    }
+    StoredArray(StoredArray&&) noexcept = default;
+    StoredArray& operator=(const StoredArray&) = delete;
+    StoredArray& operator=(StoredArray&&) = delete;
+    ~StoredArray() = default;
+
+    static constexpr std::size_t bytes(std::size_t count) { return count * sizeof(Element); }
+
+    std::size_t size() const { return count_; }
+    Element* begin() { return first_; }
+    Element* end() { return first_ + count_; }
+    const Element* begin() const { return first_; }
 
   private:
-    static constexpr std::size_t few = 4;
-    const View<T>* first() const { return many_ ? many_.get() : few_.data(); }
-
+    Element* first_;
     std::size_t count_;
-    std::array<View<T>, few> few_;
-    std::unique_ptr<View<T>[]> many_;
+    std::unique_ptr<Element[]> own_;  ///< of a copy
+};
+
+/// The views of a range of regions, as they are stored in a task.
+template <class T>
+struct StoredViews : StoredArray<View<T>> {
+    template <class Range>
+    StoredViews(const RangeAccess<T, Range>& accesses, ArgumentSource& source)
+        : StoredArray<View<T>>(source, accesses.size()) {
+        View<T>* next = this->begin();
+        accesses.for_each([&](const Access<T>& access) { ::new (next++) View<T>(access.view(*source.bases++)); });
+    }
+};
+
+/// The addresses of a list's data, as they are stored in a task. `List`: Addresses or DatumAddresses.
+template <class List>
+struct StoredAddresses : StoredArray<void*> {
+    StoredAddresses(const AccessList& list, ArgumentSource& source)
+        : StoredArray<void*>(source, list.offsets().size()) {
+        void** next = begin();
+        for (const Index offset : list.offsets()) {
+            void* address = *source.bases++;
+            if constexpr (std::is_same_v<List, Addresses>) {
+                if (address != nullptr) address = static_cast<std::byte*>(address) + offset;
+            }
+            ::new (next++) void*(address);
+        }
+    }
 };
 
 /// What a task stores for an access, and what its kernel gets.
@@ -65,20 +98,20 @@ template <class T>
 struct ArgumentOf<Access<T>> {
     using Stored = View<T>;
     using Passed = View<T>;
-    static Stored bind(const Access<T>& access, void* const*& bases) { return access.view(*bases++); }
+    static Stored bind(const Access<T>& access, ArgumentSource& from) { return access.view(*from.bases++); }
 };
 template <class T, class Range>
 struct ArgumentOf<RangeAccess<T, Range>> {
     using Stored = StoredViews<T>;
     using Passed = Views<T>;
-    static Stored bind(const RangeAccess<T, Range>& accesses, void* const*& bases) { return {accesses, bases}; }
+    static Stored bind(const RangeAccess<T, Range>& accesses, ArgumentSource& from) { return {accesses, from}; }
 };
 template <class T>
 struct ArgumentOf<ReduceAccess<T>> {
     using Stored = StoredShare<T>;
     using Passed = View<T>;
-    static Stored bind(const ReduceAccess<T>& access, void* const*& bases) {
-        return {*bases++, access.shape.without_gaps()};
+    static Stored bind(const ReduceAccess<T>& access, ArgumentSource& from) {
+        return {*from.bases++, access.shape.without_gaps()};
     }
 };
 /// An Object's value, as it is stored in a task.
@@ -90,15 +123,28 @@ template <class T>
 struct ArgumentOf<ObjectAccess<T>> {
     using Stored = StoredObject<T>;
     using Passed = T&;
-    static Stored bind(const ObjectAccess<T>&, void* const*& bases) { return {static_cast<T*>(*bases++)}; }
+    static Stored bind(const ObjectAccess<T>&, ArgumentSource& from) { return {static_cast<T*>(*from.bases++)}; }
 };
+/// Of the access, in bytes: what its arguments take behind the closures.
+template <class Access>
+std::size_t room_behind(const Access&) {
+    return 0;
+}
+template <class T, class Range>
+std::size_t room_behind(const RangeAccess<T, Range>& accesses) {
+    return StoredViews<T>::bytes(accesses.size());
+}
 template <class Stored>
 const Stored& passed(const Stored& argument) {
     return argument;
 }
 template <class T>
 Views<T> passed(const StoredViews<T>& argument) {
-    return argument.views();
+    return {argument.begin(), argument.size()};
+}
+template <class List>
+List passed(const StoredAddresses<List>& argument) {
+    return {argument.begin(), argument.size()};
 }
 template <class T>
 View<T> passed(const StoredShare<T>& argument) {
@@ -121,13 +167,14 @@ class DataShifts {
     }
     template <class T>
     void move_next(StoredViews<T>& stored) {
-        for (View<T>& view : stored.views()) move_next(view);
+        for (View<T>& view : stored) move_next(view);
     }
     template <class T>
     void move_next(StoredObject<T>& object) {
         object.value = moved(object.value);
     }
-    void move_next(std::vector<void*>& addresses) {
+    template <class List>
+    void move_next(StoredAddresses<List>& addresses) {
         for (void*& address : addresses) address = moved(address);
     }
 

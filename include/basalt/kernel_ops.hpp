@@ -22,10 +22,16 @@ namespace basalt {
 
 namespace detail {
 
+/// Submitting a task with as many accesses takes no memory from the system, once earlier tasks have left theirs.
+inline constexpr std::size_t most_accesses_without_allocation = 64;
+
 /// The type-erased kernels of a task: how to move them into the task, run them and destroy them.
 struct KernelOps {
     std::size_t size;
     std::size_t align;
+    /// How many bytes behind `storage` construct() needs for arguments whose number is known only at submission;
+    /// nullptr: there are none.
+    std::size_t (*room_behind)(const void* source);
     /// Moves the closures from `source` to `storage`; bases[i] is the address of access i's datum where the task runs.
     void (*construct)(void* storage, void* source, void* const* bases);
     /// Runs the CPU kernel; nullptr when there is none. `arguments`: made by copy_arguments(); nullptr: its own.
@@ -46,6 +52,11 @@ struct KernelOps {
     /// What the k-th reduce access in `source` asks for; nullptr where there is none. bases[i] of such an access is the
     /// task's share in the reduction.
     ReductionSpec (*reduction)(const void* source, std::size_t k) = nullptr;
+
+    /// What construct() needs from `storage` on, in bytes.
+    std::size_t size_with_room(const void* source) const {
+        return room_behind == nullptr ? size : size + room_behind(source);
+    }
 };
 
 /// Stands for the kernel that a task does not have.
@@ -187,6 +198,10 @@ template <class T>
 inline constexpr bool is_reduce_access = false;
 template <class T>
 inline constexpr bool is_reduce_access<ReduceAccess<T>> = true;
+template <class T>
+inline constexpr bool is_range_access = false;
+template <class T, class Range>
+inline constexpr bool is_range_access<RangeAccess<T, Range>> = true;
 
 /// Kernels that take no data.
 template <class F, class G>
@@ -214,10 +229,15 @@ struct ViewOps {
     using Kernel = BoundKernel<F, G, typename ArgumentOf<Accesses>::Stored...>;
     template <std::size_t... I>
     static void bind(void* storage, Source& source, void* const* bases, std::index_sequence<I...>) {
+        ArgumentSource from{bases, static_cast<std::byte*>(storage) + sizeof(Kernel)};
         // in braces the accesses are bound from left to right, each with the next addresses
         ::new (storage) Kernel{std::move(source.cpu), std::move(source.gpu),
                                std::tuple<typename ArgumentOf<Accesses>::Stored...>{
-                                   ArgumentOf<Accesses>::bind(std::get<I>(source.accesses), bases)...}};
+                                   ArgumentOf<Accesses>::bind(std::get<I>(source.accesses), from)...}};
+    }
+    static std::size_t room(const void* source) {
+        return std::apply([](const auto&... access) { return (std::size_t{0} + ... + detail::room_behind(access)); },
+                          static_cast<const Source*>(source)->accesses);
     }
     static void construct(void* storage, void* source, void* const* bases) {
         bind(storage, *static_cast<Source*>(source), bases, std::index_sequence_for<Accesses...>{});
@@ -235,6 +255,7 @@ struct ViewOps {
     static constexpr KernelOps ops = [] {
         KernelOps result = Kernel::ops(construct, true);
         if ((is_reduce_access<Accesses> || ...)) result.reduction = &reduction;
+        if ((is_range_access<Accesses> || ...)) result.room_behind = &room;
         return result;
     }();
 };
@@ -247,19 +268,20 @@ struct ListOps {
         G gpu;
         const AccessList& list;
     };
-    using Kernel = BoundKernel<F, G, List>;
+    using Kernel = BoundKernel<F, G, StoredAddresses<List>>;
     static void construct(void* storage, void* source, void* const* bases) {
         auto& from = *static_cast<Source*>(source);
-        const std::vector<Index>& offsets = from.list.offsets();
-        List addresses(bases, bases + offsets.size());
-        if constexpr (std::is_same_v<List, Addresses>) {
-            for (std::size_t i = 0; i < offsets.size(); ++i) {
-                if (addresses[i] != nullptr) addresses[i] = static_cast<std::byte*>(addresses[i]) + offsets[i];
-            }
-        }
-        ::new (storage) Kernel{std::move(from.cpu), std::move(from.gpu), {std::move(addresses)}};
+        ArgumentSource arguments{bases, static_cast<std::byte*>(storage) + sizeof(Kernel)};
+        ::new (storage) Kernel{std::move(from.cpu), std::move(from.gpu), {StoredAddresses<List>(from.list, arguments)}};
     }
-    static constexpr KernelOps ops = Kernel::ops(construct, true);
+    static std::size_t room(const void* source) {
+        return StoredAddresses<List>::bytes(static_cast<const Source*>(source)->list.offsets().size());
+    }
+    static constexpr KernelOps ops = [] {
+        KernelOps result = Kernel::ops(construct, true);
+        result.room_behind = &room;
+        return result;
+    }();
 };
 
 template <class T>
@@ -274,7 +296,8 @@ template <class T>
 struct IsAccess<ObjectAccess<T>> : std::true_type {};
 template <>
 struct IsAccess<AccessList> : std::true_type {};
-/// The records of accesses and ranges, one behind the other: a few of them take no memory.
+
+/// The records of accesses and ranges, one behind the other, on the stack of who submits; more than a few take memory.
 class RecordBuffer {
   public:
     explicit RecordBuffer(std::size_t count) : many_(count > few ? count : 0), next_(begin()) {}
@@ -286,10 +309,11 @@ class RecordBuffer {
     void add(const RangeAccess<T, Range>& accesses) {
         accesses.for_each([this](const Access<T>& access) { add(access); });
     }
+    void add(std::span<const AccessRecord> records) { next_ = std::copy(records.begin(), records.end(), next_); }
     AccessRecord* begin() { return many_.empty() ? few_.data() : many_.data(); }
 
   private:
-    static constexpr std::size_t few = 16;
+    static constexpr std::size_t few = most_accesses_without_allocation;
     std::array<AccessRecord, few> few_;
     std::vector<AccessRecord> many_;
     AccessRecord* next_;
@@ -302,11 +326,6 @@ template <class T, class Range>
 std::size_t records_of(const RangeAccess<T, Range>& accesses) {
     return accesses.size();
 }
-template <class T>
-inline constexpr bool is_range_access = false;
-template <class T, class Range>
-inline constexpr bool is_range_access<RangeAccess<T, Range>> = true;
-
 template <class T>
 struct IsCudaKernel : std::false_type {};
 template <class F>

@@ -141,6 +141,10 @@ class Runtime {
     /// but nothing or the list's Addresses: f(), f(team), f(addresses), f(team, addresses); g(stream), g(stream,
     /// addresses).
     ///
+    /// Once earlier tasks have left their memory, a task with up to 64 accesses takes none from the system, whether
+    /// they are typed, in ranges or in a list, unless its kernel has more than about 1 KiB or allocates itself. A list
+    /// that is cleared and filled again keeps its memory; a new list for each task takes some.
+    ///
     /// Returns at once while fewer tasks are in flight than Config::window. Otherwise the calling thread first runs
     /// other tasks. It also runs the task itself if that waits for nothing, all workers have dozens of ready tasks and
     /// tasks have lately taken less than a microsecond. So a mutex that tasks lock must not be held over submit(), and
@@ -235,12 +239,17 @@ class Runtime {
     /// destroyed before its task counts as complete. (A destructor that lets it out ends the program with this error's
     /// text.) A task must not block on another thread that waits for the runtime: neither would ever go on. A thread
     /// outside of tasks that waits for several seconds in which no task completes logs which tasks are running.
+    ///
+    /// Tasks that wait for their children may nest: a thread that waits runs deeper tasks on its own stack. If less
+    /// than 256 KiB of that (a quarter of a smaller stack) are left, one of 64 other threads takes over, with a stack
+    /// of its own. Once all of these are in use too, waiting throws UsageError; with stacks of 8 MiB that is after some
+    /// 10^5 levels. Tasks that submit children and do not wait nest to any depth.
     void wait();
 
-    /// wait() with a limit. False when the time ran out first; tasks go on. The limit is kept to within a few
-    /// milliseconds, however long tasks last, since another thread works in place of the one that waits. (Inside tasks
-    /// that holds for 64 threads that wait at the same time; further ones may have to run a task to its end.) A limit
-    /// of 0 looks and does not wait.
+    /// wait() with a limit. False when the time ran out first; tasks go on. On a machine with a
+    /// free core it returns at most 2 ms after its limit, however long tasks last, since another thread works in place
+    /// of the one that waits. (Inside tasks that holds for 64 threads that wait at the same time; further ones may have
+    /// to run a task to its end.) A limit of 0 looks and does not wait.
     bool wait_for(std::chrono::nanoseconds limit);
 
     /// Drops every task of the graph that has not started, and those submitted before its next wait(), which throws

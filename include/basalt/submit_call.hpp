@@ -6,7 +6,6 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "basalt/access.hpp"
 #include "basalt/future.hpp"
@@ -194,7 +193,7 @@ class SubmitCall {
             RecordBuffer records(count);
             (records.add(access), ...);
             if constexpr (!std::is_same_v<X, NoExtras>) {
-                for (const AccessRecord& token : extras_.tokens) records.add(token);
+                records.add(extras_.tokens);
             }
             return submit_records(records.begin(), count, std::forward<F>(cpu), std::forward<G>(gpu), access...);
         } else if constexpr (sizeof...(A) == 1) {
@@ -224,15 +223,23 @@ class SubmitCall {
 
     template <class List, class F, class G>
     TaskHandle submit_list(const AccessList& list, F&& cpu, G&& gpu) const {
+        if constexpr (std::is_same_v<X, NoExtras>) {
+            return submit_list_records<List>(list, list.records(), std::forward<F>(cpu), std::forward<G>(gpu));
+        } else {
+            const std::size_t count = list.records().size() + extras_.tokens.size();
+            RecordBuffer records(count);
+            records.add(std::span(list.records()));
+            records.add(extras_.tokens);
+            return submit_list_records<List>(list, {records.begin(), count}, std::forward<F>(cpu),
+                                             std::forward<G>(gpu));
+        }
+    }
+
+    template <class List, class F, class G>
+    TaskHandle submit_list_records(const AccessList& list, std::span<const AccessRecord> records, F&& cpu,
+                                   G&& gpu) const {
         using Cpu = std::decay_t<F>;
         using Gpu = std::decay_t<G>;
-        std::vector<AccessRecord> with_tokens;
-        std::span<const AccessRecord> records = list.records();
-        if constexpr (!std::is_same_v<X, NoExtras>) {
-            with_tokens = list.records();
-            with_tokens.insert(with_tokens.end(), extras_.tokens.begin(), extras_.tokens.end());
-            records = with_tokens;
-        }
         if constexpr (takes_arguments<Cpu, Gpu, List>) {
             using Ops = ListOps<Cpu, Gpu, List>;
             typename Ops::Source source{std::forward<F>(cpu), std::forward<G>(gpu), list};

@@ -92,7 +92,7 @@ class TaskHandle {
     /// The runtime remembers the errors of 100,000 tasks. Of a task that may be one of those that it has forgotten,
     /// wait() throws an Error that says so.
     void wait() const;
-    /// wait() with a limit, kept to within a few milliseconds outside tasks. False when the time ran out first.
+    /// wait() with a limit, kept as that of Runtime::wait_for(). False when the time ran out first.
     bool wait_for(std::chrono::nanoseconds limit) const;
 
     /// Submits a task that follows this one: submit(options, after(*this), accesses..., kernel) to the task's runtime,

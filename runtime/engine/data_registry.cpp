@@ -205,7 +205,8 @@ void DataRegistry::wait_at_home(Datum& datum, Scope& home, Submission::Contents 
         return datum.retired_versions == 0;
     };
     if (ThreadContext::of(graph_) != nullptr) {
-        waiting_.help(home, is_done);
+        // destructors wait here, and tasks refer to `done`: nothing may be thrown
+        waiting_.help(home, is_done, {}, Waiting::StackEnd::run_on);
     } else {
         waiting_.help_outside(home, is_done);
     }

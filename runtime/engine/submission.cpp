@@ -35,7 +35,7 @@ class Bases {
     void** begin() { return begin_; }
 
   private:
-    static constexpr std::size_t few = 16;
+    static constexpr std::size_t few = most_accesses_without_allocation;
     std::array<void*, few> few_;
     void** const begin_;
 };

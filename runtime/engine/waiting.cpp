@@ -8,16 +8,30 @@
 
 #include <spdlog/spdlog.h>
 
+#include "basalt/error.hpp"
+#include "base/stack_room.hpp"
 #include "runtime/drivers/driver.hpp"
 #include "runtime/engine/stall_watch.hpp"
 #include "runtime/graph/new_task.hpp"
 
 namespace basalt::detail {
 
-void Waiting::help(const Scope& scope, const std::function<bool()>& done, Deadline deadline) {
+void Waiting::help(const Scope& scope, const std::function<bool()>& done, Deadline deadline, StackEnd stack_end) {
     // a task that this thread began might last beyond the limit
     if (deadline && p_.spares.stand_in(scope, done, *deadline)) return;
+    if (stack_ends_soon()) [[unlikely]] {
+        // nothing more can be begun on this stack: another thread works, until what is awaited has happened
+        if (p_.spares.stand_in(scope, done, std::chrono::steady_clock::time_point::max())) return;
+        if (stack_end == StackEnd::refuse) refuse_to_nest(scope);
+    }
     p_.loop.work_until(*ThreadContext::worker_of(p_.graph), scope.level, &scope, done, deadline);
+}
+
+void Waiting::refuse_to_nest(const Scope& scope) {
+    throw UsageError("waiting inside a task at nesting level " + std::to_string(scope.level) +
+                     ": the stacks of this thread and of those that could take over are used up by tasks that wait for "
+                     "their children; allowed are fewer levels, larger stacks (ulimit -s), or tasks that submit "
+                     "children without waiting");
 }
 
 void Waiting::help_outside(const Scope& graph, const std::function<bool()>& done, Deadline deadline) {

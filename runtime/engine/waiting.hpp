@@ -50,8 +50,11 @@ class Waiting {
     bool cancelled() const;
 
     /// Runs tasks of the scope and deeper ones, on the calling thread's place, until done() holds. The thread is inside
-    /// a task, or between two of them.
-    void help(const Scope& scope, const std::function<bool()>& done, Deadline deadline = {});
+    /// a task, or between two of them. Where little of its stack is left, another thread runs the tasks; if no other
+    /// thread can, this one does (`run_on`), or UsageError is thrown.
+    enum class StackEnd { refuse, run_on };
+    void help(const Scope& scope, const std::function<bool()>& done, Deadline deadline = {},
+              StackEnd stack_end = StackEnd::refuse);
     /// The same on place 0, as soon as that is to be had, for a thread outside that waits for tasks of the graph. With
     /// a deadline the stand-in does so in its place: a task that this thread began might last beyond it.
     void help_outside(const Scope& graph, const std::function<bool()>& done, Deadline deadline = {});
@@ -68,6 +71,7 @@ class Waiting {
     void recover();
     bool finished(const Scope& graph) const;
     bool on_driver_thread() const;
+    [[noreturn]] static void refuse_to_nest(const Scope& scope);
     static void rethrow(const Scope::Outcome& outcome);
 
     const Parts p_;

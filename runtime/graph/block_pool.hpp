@@ -12,7 +12,7 @@ namespace basalt::detail {
 
 /// A thread's private stock of free blocks, by size.
 struct BlockCache {
-    static constexpr std::size_t sizes = 3;
+    static constexpr std::size_t sizes = 5;
     static constexpr std::size_t batch = 32;
     struct Stock {
         std::array<void*, 2 * batch> blocks;
@@ -50,7 +50,7 @@ class BlockPool {
   private:
     static constexpr std::size_t ahead = 2;
     static constexpr std::size_t line = 64;
-    static constexpr std::array<std::size_t, BlockCache::sizes> bytes_of_size{256, 512, 1024};
+    static constexpr std::array<std::size_t, BlockCache::sizes> bytes_of_size{256, 512, 1024, 2048, 4096};
 
     /// The smallest size that holds as much; BlockCache::sizes where none does.
     static std::size_t size_for(std::size_t bytes, std::size_t align) {

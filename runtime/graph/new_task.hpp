@@ -141,7 +141,7 @@ class NewTask final : public DependencySink {
 
     /// Tasks to wait for that have no edge yet, as entries of Task::predecessors: of block tasks all, of others what
     /// wait_for() was told. The first of them need no memory.
-    static constexpr std::size_t few_candidates = 32;
+    static constexpr std::size_t few_candidates = 64;
     std::size_t candidates_ = 0;
     std::array<std::uint64_t, few_candidates> first_candidates_;
     std::vector<std::uint64_t> more_candidates_;

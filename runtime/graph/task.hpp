@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <new>
 #include <string>
 
 #include "basalt/runtime.hpp"
@@ -208,10 +209,18 @@ struct alignas(64) Task {
         has_place = true;
     }
 
-    static bool fits_inline(const KernelOps& ops) { return ops.size <= inline_kernel && ops.align <= alignof(void*); }
+    /// What `kernel` holds of a kernel that does not fit: the block where it lies.
+    struct KernelBlock {
+        void* memory;
+        std::size_t bytes;
+    };
+    static bool fits_inline(const KernelOps& ops) {
+        return ops.size <= inline_kernel && ops.align <= alignof(void*) && ops.room_behind == nullptr;
+    }
     bool kernel_is_inline() const { return fits_inline(*ops); }
+    KernelBlock& kernel_block() { return *std::launder(reinterpret_cast<KernelBlock*>(kernel.data())); }
     void* kernel_storage() {
-        return kernel_is_inline() ? static_cast<void*>(kernel.data()) : *reinterpret_cast<void**>(kernel.data());
+        return kernel_is_inline() ? static_cast<void*>(kernel.data()) : kernel_block().memory;
     }
 };
 

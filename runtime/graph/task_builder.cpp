@@ -205,7 +205,7 @@ void TaskBuilder::record_reduction(AccessMap& map, const BoundAccess& access,
 void TaskBuilder::store_in_block(const KernelOps& ops, void* source, void* const* bases) {
     Task& task = new_.task();
     task.ops = &ops;
-    void* room = graph_.pool().make_room_for_kernel(cache_, task);
+    void* room = graph_.pool().make_room_for_kernel(cache_, task, source);
     try {
         ops.construct(room, source, bases);
     } catch (...) {

@@ -66,11 +66,12 @@ class TaskPool {
         blocks_.give_back(cache.blocks, task.more_accesses, task.access_count * sizeof(BoundAccess));
     }
 
-    /// Where the task's kernel is to be made; with ops set.
-    void* make_room_for_kernel(SlotCache& cache, Task& task) {
-        if (task.kernel_is_inline()) return task.kernel.data();
-        void* room = blocks_.take(cache.blocks, task.ops->size, task.ops->align);
-        *reinterpret_cast<void**>(task.kernel.data()) = room;
+    /// Where a kernel that does not fit into the task is to be made from `source`; with ops set.
+    void* make_room_for_kernel(SlotCache& cache, Task& task, const void* source) {
+        const KernelOps& ops = *task.ops;
+        const std::size_t bytes = ops.size_with_room(source);
+        void* room = blocks_.take(cache.blocks, bytes, ops.align);
+        ::new (task.kernel.data()) Task::KernelBlock{room, bytes};
         return room;
     }
     /// Destroys what the task's kernel captured. The task has no kernel afterwards.
@@ -82,7 +83,8 @@ class TaskPool {
     /// The kernel's room is free: nothing was made there, or it was destroyed.
     void forget_kernel(SlotCache& cache, Task& task) {
         if (!task.kernel_is_inline()) {
-            blocks_.give_back(cache.blocks, task.kernel_storage(), task.ops->size, task.ops->align);
+            const Task::KernelBlock block = task.kernel_block();
+            blocks_.give_back(cache.blocks, block.memory, block.bytes, task.ops->align);
         }
         task.ops = nullptr;
     }

@@ -39,7 +39,7 @@ void* ClosureArena::room_for(std::size_t bytes, std::size_t align) {
 }
 
 void* ClosureArena::make(const KernelOps& ops, void* source, void* const* bases) {
-    void* room = room_for(ops.size, ops.align);
+    void* room = room_for(ops.size_with_room(source), ops.align);
     if (ops.destroy != nullptr) to_destroy_.push_back({&ops, room});
     try {
         ops.construct(room, source, bases);

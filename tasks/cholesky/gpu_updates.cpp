@@ -89,7 +89,7 @@ void GpuCholeskyTasks<T>::update(int k, PanelRange range, Urgency urgency) {
                 const Multiplying multiplying{products, by_slices ? at.back() : nullptr};
                 const View<const T> l =
                     in_place ? shape.column(at[0]).block(0, offset, shape.rows, depth) : shape.panel(at[0], depth);
-                const DatumAddresses columns(at.begin() + 1, at.end());
+                const DatumAddresses columns(at.data() + 1, at.size() - 1);
                 for (const ProductBatch& batch : batches) {
                     const std::optional<Index> stride = column_stride<T>(columns, batch);
                     const Index together = stride ? batch.count : 1;

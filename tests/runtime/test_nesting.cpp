@@ -1,4 +1,5 @@
 // Tasks that submit tasks, and data that live or die inside tasks.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -17,6 +18,7 @@
 #include "tests/common/watchdog.hpp"
 
 using namespace basalt;
+using basalt_tests::error_of;
 using basalt_tests::every_setting;
 using basalt_tests::Gate;
 using basalt_tests::mentions;
@@ -337,7 +339,77 @@ TEST_CASE("nesting costs the same at every depth", "[sanitize]") {
             if (level < depth) runtime.submit({}, Go{runtime, deepest, level + 1});
         }
     };
+    const auto begin = std::chrono::steady_clock::now();
     runtime.submit({}, Go{runtime, deepest, 1});
     runtime.wait();
     CHECK(deepest == depth);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+    CHECK(took.count() < 100);
+#else
+    CHECK(took.count() < 10);  // 0.2 s on a quiet machine
+#endif
+}
+
+// Levels of tasks that wait for their children. One stack has room for some 10^4.
+TEST_CASE("tasks that wait for their children nest deeper than one stack, up to an error") {
+    const Watchdog watchdog("waiting nest", std::chrono::seconds(120));
+    const int workers = GENERATE(1, 2);
+    CAPTURE(workers);
+    Runtime runtime(Setting{"priority", workers}.config());
+    struct Go {
+        Runtime& runtime;
+        std::atomic<int>& deepest;
+        int level;
+        int depth;
+        void operator()() const {
+            deepest = level;
+            if (level == depth) return;
+            runtime.submit({}, Go{runtime, deepest, level + 1, depth});
+            runtime.wait();
+        }
+    };
+    std::atomic<int> deepest{0};
+    constexpr int deep = 40'000;
+    runtime.submit({}, Go{runtime, deepest, 1, deep});
+    runtime.wait();
+    CHECK(deepest == deep);
+
+    constexpr int too_deep = 10'000'000;
+    runtime.submit({.name = "outermost"}, Go{runtime, deepest, 1, too_deep});
+    CHECK(mentions(error_of<TaskError>([&] { runtime.wait(); }), "waiting inside a task at nesting level"));
+    CHECK(deepest > deep);
+    CHECK(deepest < too_deep);
+
+    runtime.submit({}, Go{runtime, deepest, 1, 100});  // and the runtime goes on
+    runtime.wait();
+    CHECK(deepest == 100);
+}
+
+TEST_CASE("a child costs about the same whatever its parent holds") {
+    const Watchdog watchdog("children");
+    Runtime runtime(Setting{"priority", 1}.config());
+    constexpr int children = 2000;
+    const auto best_with = [&](std::size_t held) {
+        std::vector<Array<int>> data;
+        for (std::size_t i = 0; i < held; ++i) data.emplace_back(runtime, 1);
+        double best = 1e9;
+        for (int attempt = 0; attempt < 7; ++attempt) {
+            runtime.submit({.name = "parent"}, readwrite(data), [&] {
+                const auto begin = std::chrono::steady_clock::now();
+                for (std::size_t i = 0; i < children; ++i) {
+                    runtime.submit({.name = "child"}, readwrite(data[i * 37 % held]), [](View<int> x) { ++x[0]; });
+                }
+                const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+                best = std::min(best, took.count());
+                runtime.wait();
+            });
+            runtime.wait();
+        }
+        return best;
+    };
+    best_with(1);  // the memory of as many tasks
+    const double few = best_with(1), many = best_with(1000);
+    CAPTURE(few, many);
+    CHECK(many < 3 * few);
 }
