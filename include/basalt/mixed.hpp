@@ -120,9 +120,10 @@ struct MixedResult {
 /// behind A's columns without another tile column, the factorization is of [A B] (LU).
 ///
 /// Takes memory for A in single precision next to A, and in mode gpu a workspace of the factorization. The same input,
-/// options and numbers of workers and GPUs give the same bits. Throws UsageError for shapes that do not fit, for
-/// products below single precision in mode cpu, and for a substitution that method, mode, refinement, the number of
-/// GPUs or that of right-hand sides do not allow.
+/// options and numbers of workers and GPUs give the same bits, but for several GPUs: there a product takes the tile
+/// columns that lie evenly spaced in memory, which may differ from one call to the next. Throws UsageError for shapes
+/// that do not fit, for products below single precision in mode cpu, and for a substitution that method, mode,
+/// refinement, the number of GPUs or that of right-hand sides do not allow.
 ///
 /// Sources: Kurzak, Dongarra, "Implementation of mixed precision in solving systems of linear equations on the Cell
 /// processor" (CCPE 19, 2007); Carson, Higham, "Accelerating the solution of linear systems by iterative refinement in

@@ -219,9 +219,7 @@ struct alignas(64) Task {
     }
     bool kernel_is_inline() const { return fits_inline(*ops); }
     KernelBlock& kernel_block() { return *std::launder(reinterpret_cast<KernelBlock*>(kernel.data())); }
-    void* kernel_storage() {
-        return kernel_is_inline() ? static_cast<void*>(kernel.data()) : kernel_block().memory;
-    }
+    void* kernel_storage() { return kernel_is_inline() ? static_cast<void*>(kernel.data()) : kernel_block().memory; }
 };
 
 /// "update(3,4)": how errors call a task.
