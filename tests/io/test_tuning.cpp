@@ -191,7 +191,7 @@ TEST_CASE("Cholesky and QR take tiles, panels and modes from the tables") {
     };
     CHECK(panel(FactorMode::gpu, 8192, 8192, {}, 1) == 8192);
     CHECK(panel(FactorMode::gpu, 8192, 2048, 0, 1) == 512);
-    CHECK(panel(FactorMode::cpu, 8192, 8192, {}, 0) == 192);
+    CHECK(panel(FactorMode::cpu, 8192, 8192, {}, 0) == 256);
     // in mode hybrid as in mode gpu where the cores are left no panel
     CHECK(panel(FactorMode::hybrid, 8192, 8192, {}, 1) == 8192);
     CHECK(panel(FactorMode::hybrid, 8192, 2048, 8192, 1) == 512);
