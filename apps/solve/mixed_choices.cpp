@@ -23,13 +23,13 @@ constexpr std::array refinements{Word<Refinement>{"auto", Refinement::automatic}
                                  Word<Refinement>{"classic", Refinement::classic},
                                  Word<Refinement>{"gmres", Refinement::gmres}};
 
-using Precision = Word<ProductPrecision>;
+using PrecisionWord = Word<ProductPrecision>;
 
 /// In mode cpu, s is plain single precision: there is nothing else.
 constexpr std::array precision_words{
-    Precision{"s", ProductPrecision::split_bf16},      Precision{"s-plain", ProductPrecision::plain},
-    Precision{"fp16x2", ProductPrecision::split_fp16}, Precision{"tf32", ProductPrecision::tf32},
-    Precision{"bf16", ProductPrecision::bf16},         Precision{"fp16", ProductPrecision::fp16}};
+    PrecisionWord{"s", ProductPrecision::split_bf16},      PrecisionWord{"s-plain", ProductPrecision::plain},
+    PrecisionWord{"fp16x2", ProductPrecision::split_fp16}, PrecisionWord{"tf32", ProductPrecision::tf32},
+    PrecisionWord{"bf16", ProductPrecision::bf16},         PrecisionWord{"fp16", ProductPrecision::fp16}};
 
 constexpr Word<Substitution> word_of(Substitution substitution) { return {name_of(substitution), substitution}; }
 
@@ -58,14 +58,14 @@ void add_choice(CLI::App& command, const char* option, const Words& words, T& ch
 }  // namespace
 
 std::optional<ProductPrecision> factor_products(const std::string& name) {
-    for (const Precision& word : precision_words) {
+    for (const PrecisionWord& word : precision_words) {
         if (word.name == name) return word.value;
     }
     return std::nullopt;
 }
 
 std::string factor_precision_name(ProductPrecision products) {
-    for (const Precision& word : precision_words) {
+    for (const PrecisionWord& word : precision_words) {
         if (word.value == products && products != ProductPrecision::plain) return word.name;
     }
     return "s";
@@ -74,7 +74,7 @@ std::string factor_precision_name(ProductPrecision products) {
 const std::vector<std::string>& factor_precision_names() {
     static const std::vector<std::string> names = [] {
         std::vector<std::string> all{"auto"};
-        for (const Precision& word : precision_words) all.emplace_back(word.name);
+        for (const PrecisionWord& word : precision_words) all.emplace_back(word.name);
         return all;
     }();
     return names;

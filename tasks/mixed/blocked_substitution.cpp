@@ -17,7 +17,7 @@ namespace {
 
 constexpr Index block_order = on_stream::substituted_block;
 
-ColumnGpus gpus_of(const LuFactors<float>& lu, Index right_hand_sides) {
+ColumnGpus gpus_with_factors(const LuFactors<float>& lu, Index right_hand_sides) {
     return gpus_to_solve_on(*lu.share_state()->a,
                             static_cast<std::size_t>(lu.rows() * right_hand_sides) * sizeof(double));
 }
@@ -25,7 +25,7 @@ ColumnGpus gpus_of(const LuFactors<float>& lu, Index right_hand_sides) {
 }  // namespace
 
 bool BlockedSubstitution::is_possible(const LuFactors<float>& lu, Index right_hand_sides) {
-    const ColumnGpus gpus = gpus_of(lu, right_hand_sides);
+    const ColumnGpus gpus = gpus_with_factors(lu, right_hand_sides);
     const bool one_has_all =
         std::all_of(gpus.begin(), gpus.end(), [&](int gpu) { return gpu == gpus.front(); }) && !gpus.empty();
     return one_has_all && lu.share_state()->inverses.lower && right_hand_sides <= few_right_hand_sides;
@@ -38,8 +38,8 @@ BlockedSubstitution::BlockedSubstitution(Runtime& runtime, const DoubleColumns& 
       a_(a),
       lowered_(lowered),
       lu_(lu),
-      gpus_(gpus_of(lu, right_hand_sides)),
-      forward_by_blocks_(options.substitution == Substitution::blocked),
+      gpus_(gpus_with_factors(lu, right_hand_sides)),
+      forward_by_blocks_(options.substitution == basalt::Substitution::blocked),
       lookahead_(options.substitution_lookahead),
       k_(right_hand_sides) {
     add_blocks();

@@ -56,18 +56,18 @@ bool LowFactors::are_complete() {
     return (method_ == MixedMethod::cholesky ? cholesky_.info() : lu_.info()) == 0;
 }
 
-Substitution LowFactors::choose_substitution(const MixedOptions& options, const DoubleColumns& a,
-                                             Index right_hand_sides) {
-    const Substitution wanted = options.substitution;
-    const bool by_blocks = wanted == Substitution::blocked_backward || wanted == Substitution::blocked;
+basalt::Substitution LowFactors::choose_substitution(const MixedOptions& options, const DoubleColumns& a,
+                                                     Index right_hand_sides) {
+    const basalt::Substitution wanted = options.substitution;
+    const bool by_blocks = wanted == basalt::Substitution::blocked_backward || wanted == basalt::Substitution::blocked;
     if (by_blocks && BlockedSubstitution::is_possible(lu_, right_hand_sides)) {
         blocks_ = std::make_unique<BlockedSubstitution>(rt_, a, lowered_, lu_, options, right_hand_sides);
         return wanted;
     }
-    if (wanted == Substitution::cores && lowered_.on_gpus()) bring_to_host();
+    if (wanted == basalt::Substitution::cores && lowered_.on_gpus()) bring_to_host();
     const std::size_t bytes = static_cast<std::size_t>(a.order() * right_hand_sides) * sizeof(float);
-    return gpus_to_solve_on(*lowered_.matrix().share_storage(), bytes).empty() ? Substitution::cores
-                                                                               : Substitution::gpu;
+    return gpus_to_solve_on(*lowered_.matrix().share_storage(), bytes).empty() ? basalt::Substitution::cores
+                                                                               : basalt::Substitution::gpu;
 }
 
 /// Cores solve with factors that are in the host's memory, even if GPUs have them too.

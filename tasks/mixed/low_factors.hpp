@@ -25,7 +25,8 @@ class LowFactors {
     /// Prepares the substitution that the options ask for, if it is possible; cores substitute if the factors are not
     /// in the memory of GPUs. Returns the one that is used. `a`: the matrix before it was lowered, which outlives this
     /// object.
-    Substitution choose_substitution(const MixedOptions& options, const DoubleColumns& a, Index right_hand_sides);
+    basalt::Substitution choose_substitution(const MixedOptions& options, const DoubleColumns& a,
+                                             Index right_hand_sides);
     /// x = A'^-1 b for the right-hand sides that were factored with A: substitution back alone.
     void solve_augmented(Vectors& x);
     /// x = A'^-1 b, with A' the product of factors and scaling factors. Vectors of any magnitude.
