@@ -90,7 +90,7 @@ class CallViews {
     basalt_view* views_ = nullptr;
 };
 
-/// A C kernel and what it needs to be called. The last three are called by the runtime.
+/// A C kernel and the arguments of its calls. The runtime calls the last three members.
 struct CKernel {
     basalt_kernel function;
     std::shared_ptr<UserData> data;

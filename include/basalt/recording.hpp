@@ -119,8 +119,8 @@ class Recording {
 
     /// Runs from now on use `other` where the recorded tasks use `recorded`, an array that some recorded task accesses;
     /// bind(recorded, recorded) undoes that. Both have equal numbers of elements of equal size, and belong to the same
-    /// runtime: UsageError otherwise. Kernels learn of it through their views or addresses; what a kernel without
-    /// those captured stays what it is.
+    /// runtime: UsageError otherwise. Kernels learn of it through their views or addresses; a pointer that a kernel has
+    /// captured does not change.
     template <class T>
     void bind(const Array<T>& recorded, const Array<T>& other) {
         bind_region(recorded.region(), other.region());

@@ -28,7 +28,7 @@ MatrixStorage::MatrixStorage(Runtime& runtime, const TileGrid& grid, std::size_t
         grid.shape().width > (Index{1} << 28)) {
         throw UsageError(name_ + ": " + std::to_string(grid.rows()) + " x " + std::to_string(grid.cols()) +
                          " in tiles of " + std::to_string(grid.shape().height) + " x " +
-                         std::to_string(grid.shape().width) + " is more than memory can address");
+                         std::to_string(grid.shape().width) + " needs more bytes than an address space has");
     }
     // with GPUs, tile columns may live there and never come home
     slab_ = HostBuffer(elements * element_size, runtime.gpus() > 0 ? HostBacking::untouched : HostBacking::promised);

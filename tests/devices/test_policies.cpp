@@ -1,4 +1,4 @@
-// Policies that choose the places of tasks, in a runtime with emulated GPUs: what they see, what they are asked, and
+// Policies that choose the places of tasks, in a runtime with emulated GPUs: their input, the questions they get, and
 // that data are right wherever tasks run.
 #include <array>
 #include <atomic>
