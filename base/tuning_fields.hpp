@@ -205,6 +205,12 @@ void visit_gpu_tuning(Visitor& visitor, Entry& entry) {
         });
         visit_narrowing(v, lu.narrowing);
         visit_splitting(v, lu.splitting);
+        v.group("panel_room", [&room = lu.panel_room](Visitor& inner) {
+            inner.number("multiprocessors", room.multiprocessors, 0, 1024);
+            inner.number("column_seconds", room.column_seconds, 0.0, 1.0);
+            inner.number("element_seconds", room.element_seconds, 0.0, 1.0);
+            inner.number("multiplications_a_second", room.multiplications_a_second, 1e6, 1e18);
+        });
         v.number("leading_rows", lu.leading_rows, Index{0}, extent);
         v.number("smallest_order", lu.smallest_order, Index{0}, order);
         v.number("update_rate", lu.update_rate, 1e6, 1e18);

@@ -136,7 +136,7 @@ class Bench {
             if (options_.by_pieces) {
                 return {width, flops(m, columns * width, depth), [=, pieces = pieces_.data()](Stream stream) {
                             basalt::on_stream::update_by_slices(stream, l, u, c, basalt::ProductPrecision::split_bf16,
-                                                                pieces);
+                                                                pieces, {});
                         }};
             }
         }

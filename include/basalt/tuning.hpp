@@ -244,6 +244,14 @@ struct GpuTuning {
             Index least_order = any_size;
             Index width = 1;
         } blocks;
+        /// Products by slices keep all multiprocessors until they end. While a panel is expected to be factored at the
+        /// same time, they leave it some of them. 0 multiprocessors: none.
+        struct PanelRoom {
+            int multiprocessors = 0;
+            double column_seconds = 0;  ///< a panel takes this for a column, and element_seconds for an element
+            double element_seconds = 0;
+            double multiplications_a_second = 1;  ///< of the products meanwhile
+        } panel_room;
         Index smallest_order = 0;  ///< below this smaller dimension the cores alone are faster
         double update_rate = 1;    ///< of the trailing update, operations a second
         /// Mode hybrid: panels are half as wide where fewer columns are left.

@@ -19,13 +19,20 @@ struct UpdateTrailing : Kernel<UpdateTrailing<T>, void(View<const T> l, TileColu
 template <class T>
 inline constexpr UpdateTrailing<T> update_trailing{};
 
+/// Multiprocessors that a product leaves to kernels of other streams, as far as it can: the first `columns` tile
+/// columns are multiplied without them. A product by tensor cores otherwise keeps all multiprocessors until it ends.
+struct RoomForOthers {
+    Index columns = 0;
+    int multiprocessors = 0;
+};
+
 struct UpdateBySlices
     : Kernel<UpdateBySlices, void(View<const float> l, TileColumns<const float> u, TileColumns<float> c,
-                                  ProductPrecision precision, void* workspace)> {};
+                                  ProductPrecision precision, void* workspace, RoomForOthers room)> {};
 /// C_j -= L U_j as update_trailing<float>(), by slices (kernels/split_product.hpp); L may also be the transpose of
 /// a row-major matrix. `workspace` is aligned to 256 bytes and holds split_workspace(l.rows(), min(l.cols(),
-/// split_depth), u.columns * u.width) bytes; the CPU twin does not use it. Fast where k and the width are multiples
-/// of 8.
+/// split_depth), u.columns * u.width) bytes. The CPU twin uses neither it nor `room`. Fast where k and the width are
+/// multiples of 8.
 inline constexpr UpdateBySlices update_by_slices{};
 
 struct SubtractTransposedProductBySlices

@@ -108,6 +108,10 @@ GpuTuning sm_90() {
     gpu.lu.narrowing = {.left_a_panel_column = 16, .narrowest_panel = 128};
     gpu.lu.blocks = {.least_order = 32768, .width = 4096};
     gpu.lu.splitting = {.least_depth = 256, .least_multiplications = 0x1p33};
+    gpu.lu.panel_room = {.multiprocessors = 32,
+                         .column_seconds = 1.3e-6,
+                         .element_seconds = 1.2e-10,
+                         .multiplications_a_second = 2.65e14};
     gpu.lu.leading_rows = 4096;  // all that its kernel takes
     gpu.lu.smallest_order = 2048;
     gpu.lu.update_rate = 50e12;

@@ -1,5 +1,6 @@
 // LU in the modes hybrid and gpu: what a panel does to the columns on its right and left.
 #include <algorithm>
+#include <cmath>
 #include <type_traits>
 #include <vector>
 
@@ -103,6 +104,20 @@ bool GpuLuTasks<T>::by_slices(Index rows, Index depth, Index cols) const {
     return worth_splitting(rt_.tuning().gpu.lu.splitting, rows, depth, cols);
 }
 
+/// What updates by slices, with these dimensions of L, leave to a panel that is factored at the same time: some
+/// multiprocessors, until it is expected to end.
+template <class T>
+on_stream::RoomForOthers GpuLuTasks<T>::room_for_panel(const Panel& next, Index rows_below, Index depth) const {
+    const GpuTuning::Lu::PanelRoom& room = rt_.tuning().gpu.lu.panel_room;
+    const auto count = [](Index n) { return static_cast<double>(n); };
+    const double panel_seconds =
+        count(next.width) * (room.column_seconds + count(rows() - next.first) * room.element_seconds);
+    const int products = slice_products(slicing_of(choices_.products).count);
+    const double column_seconds = products * count(rows_below * depth * tile_width()) / room.multiplications_a_second;
+    if (!(column_seconds > 0)) return {};
+    return {static_cast<Index>(std::min(std::ceil(panel_seconds / column_seconds), 1e9)), room.multiprocessors};
+}
+
 /// Columns of a GPU: exchange of rows, U = L^-1 A right of the triangle, A -= L U below. add_columns(data) adds the
 /// accesses to them.
 template <class T>
@@ -116,7 +131,11 @@ void GpuLuTasks<T>::submit_update(const Factors& factors, const Part& part, cons
     const ScratchMatrix<T>& top = part.leading ? g_.buffers.lead_rows[device] : g_.buffers.rest_rows[device];
     const ScratchMatrix<Index>& slices = part.leading ? g_.buffers.lead_slices[device] : g_.buffers.rest_slices[device];
     const bool use_inverse = choices_.solve_by_inverse && !on_gpu(k);
-    const bool split = by_slices(rows() - panels.back().end(), depth, part.cols);
+    const Index rows_below = rows() - panels.back().end();
+    const bool split = by_slices(rows_below, depth, part.cols);
+    const on_stream::RoomForOthers room = split && part.gate && !part.leading
+                                              ? room_for_panel(panel(*part.gate), rows_below, depth)
+                                              : on_stream::RoomForOthers{};
     // inverses, products by slices and TF32 have kernels of their own
     const bool in_tf32 = choices_.products == ProductPrecision::tf32;
     const bool at_once = part.leading && !use_inverse && !split && !in_tf32 &&
@@ -146,6 +165,7 @@ void GpuLuTasks<T>::submit_update(const Factors& factors, const Part& part, cons
                                                     depth, ld);
             const auto triangle = l.block(0, 0, depth, depth), below = l.block(depth, 0, l.rows() - depth, depth);
             auto* w = static_cast<T*>(at[1]);
+            auto left = room;
             const auto update_group = [&](TileColumns<T> group) {
                 const TileColumns<T> a = group.row_range(top_row, columns.rows - top_row);
                 if (at_once && on_stream::leading_update_fits<T>(stream, l, a.column(0))) {
@@ -170,7 +190,11 @@ void GpuLuTasks<T>::submit_update(const Factors& factors, const Part& part, cons
                 }
                 const TileColumns<T> trailing = a.row_range(depth, a.rows - depth);
                 if constexpr (std::is_same_v<T, float>) {
-                    if (split) return on_stream::update_by_slices(stream, below, u, trailing, precision, at[2]);
+                    if (split) {
+                        on_stream::update_by_slices(stream, below, u, trailing, precision, at[2], left);
+                        left.columns -= std::min(left.columns, trailing.columns);
+                        return;
+                    }
                 }
                 on_stream::update_trailing<T>(stream, below, u, trailing, precision);
             };

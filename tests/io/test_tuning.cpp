@@ -428,7 +428,7 @@ TEST_CASE("what a tuning file must not say is refused with file, key and what is
     CHECK(has(
         refusal_of(R"({"gpu": {"sm_90": {"lu": {"smalest_order": 3}}}})"),
         "gpu.sm_90.lu.smalest_order: no such name; allowed are sizes, deal, blocks, in_place, narrowing, splitting, "
-        "leading_rows, smallest_order"));
+        "panel_room, leading_rows, smallest_order"));
     CHECK(has(refusal_of(R"({"gpu": {"sm_90": {"lu": {"smallest_order": "many"}}}})"),
               "gpu.sm_90.lu.smallest_order = \"many\"; allowed is 0 to "));
     CHECK(has(refusal_of(R"({"gpu": {"sm_90": {"lu": {"smallest_order": 2.5}}}})"),

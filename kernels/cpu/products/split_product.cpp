@@ -72,7 +72,7 @@ void update_by_short_slices(View<const float> l, TileColumns<const float> u, Til
 }  // namespace
 
 void run_on_cpu(UpdateBySlices, View<const float> l, TileColumns<const float> u, TileColumns<float> c,
-                ProductPrecision precision, void*) {
+                ProductPrecision precision, void*, RoomForOthers) {
     assert(l.rows() == c.rows && l.cols() == u.rows && u.columns == c.columns && u.width == c.width);
     if (c.empty()) return;
     for (Index first = 0; first < l.cols(); first += split_depth) {
@@ -86,8 +86,8 @@ void run_on_cpu(SubtractTransposedProductBySlices, View<const float> a, View<con
     std::vector<float> memory(static_cast<std::size_t>(b.size()));
     const auto columns = View<float>::row_major(memory.data(), b.cols(), b.rows(), b.rows());
     basalt::copy_elements<float>(transposed(b), columns);
-    run_on_cpu(UpdateBySlices(), a, one_tile_column(View<const float>(columns)), one_tile_column(c), precision,
-               nullptr);
+    run_on_cpu(UpdateBySlices(), a, one_tile_column(View<const float>(columns)), one_tile_column(c), precision, nullptr,
+               {});
 }
 
 template <>

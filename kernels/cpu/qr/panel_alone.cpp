@@ -34,9 +34,9 @@ void reflect_by_slices(View<const float> v, View<const float> t, TileColumns<flo
     std::vector<float> memory(static_cast<std::size_t>(2 * k * c.columns * c.width));
     const auto w = dense_tile_columns(memory.data(), c.columns, k, c.width),
                x = dense_tile_columns(memory.data() + k * c.columns * c.width, c.columns, k, c.width);
-    update_by_slices.on_cpu(transposed(v), c, w, ProductPrecision::split_bf16, nullptr);
+    update_by_slices.on_cpu(transposed(v), c, w, ProductPrecision::split_bf16, nullptr, {});
     for (Index j = 0; j < c.columns; ++j) blas::gemm<float>(-1, transposed(t), w.column(j), 0, x.column(j));
-    update_by_slices.on_cpu(v, x, c, ProductPrecision::split_bf16, nullptr);
+    update_by_slices.on_cpu(v, x, c, ProductPrecision::split_bf16, nullptr, {});
 }
 
 }  // namespace

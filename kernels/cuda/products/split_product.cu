@@ -139,10 +139,30 @@ void with_slices(const Slicing& slicing, const Visit& visit) {
     visit(__half(), std::integral_constant<int, 2>());
 }
 
+/// While it lives, products of the stream's cuBLAS handle leave that many multiprocessors alone, but use at least half.
+class FewerMultiprocessors {
+  public:
+    FewerMultiprocessors(Stream stream, int left_alone)
+        : stream_(stream), handle_(static_cast<cublasHandle_t>(stream.blas())) {
+        int device = 0, all = 0;
+        check(cudaGetDevice(&device), "cudaGetDevice", stream_);
+        check(cudaDeviceGetAttribute(&all, cudaDevAttrMultiProcessorCount, device), "cudaDeviceGetAttribute", stream_);
+        check(cublasSetSmCountTarget(handle_, std::max(all - left_alone, (all + 1) / 2)), "cublasSetSmCountTarget",
+              stream_);
+    }
+    FewerMultiprocessors(const FewerMultiprocessors&) = delete;
+    FewerMultiprocessors& operator=(const FewerMultiprocessors&) = delete;
+    ~FewerMultiprocessors() { cublasSetSmCountTarget(handle_, 0); }  // all; cannot fail for a valid handle
+
+  private:
+    Stream stream_;
+    cublasHandle_t handle_;
+};
+
 /// update_by_slices() for a depth of at most split_depth.
 template <class Slice, int count>
 void update_by_short_slices(Stream stream, View<const float> l, TileColumns<const float> u, TileColumns<float> c,
-                            float root, void* workspace) {
+                            float root, void* workspace, RoomForOthers room) {
     const Index m = l.rows(), k = l.cols(), n = u.width, depth = slice_products(count) * k;
     const bool transposed = l.col_stride() != 1;
     // slices of L follow each other along the depth, where the next one is `next` further
@@ -153,13 +173,22 @@ void update_by_short_slices(Stream stream, View<const float> l, TileColumns<cons
     split<Side::left, Slice, count>(stream, one_tile_column(stored), root, {of_l, ld, next, 0});
     split<Side::right, Slice, count>(stream, u, root, {of_u, n, k * n, depth * n});
 
-    constexpr float minus_one = -1, one = 1;
-    check(cublasGemmStridedBatchedEx(
-              static_cast<cublasHandle_t>(stream.blas()), CUBLAS_OP_N, transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
-              static_cast<int>(n), static_cast<int>(m), static_cast<int>(depth), &minus_one, of_u, type_of<Slice>,
-              static_cast<int>(n), depth * n, of_l, type_of<Slice>, static_cast<int>(ld), 0, &one, c.data, CUDA_R_32F,
-              static_cast<int>(c.ld), c.stride, static_cast<int>(c.columns), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
-          "cublasGemmStridedBatchedEx", stream);
+    const auto multiply = [&](Index first, Index columns) {
+        constexpr float minus_one = -1, one = 1;
+        check(cublasGemmStridedBatchedEx(
+                  static_cast<cublasHandle_t>(stream.blas()), CUBLAS_OP_N, transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
+                  static_cast<int>(n), static_cast<int>(m), static_cast<int>(depth), &minus_one,
+                  of_u + first * depth * n, type_of<Slice>, static_cast<int>(n), depth * n, of_l, type_of<Slice>,
+                  static_cast<int>(ld), 0, &one, c.data + first * c.stride, CUDA_R_32F, static_cast<int>(c.ld),
+                  c.stride, static_cast<int>(columns), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+              "cublasGemmStridedBatchedEx", stream);
+    };
+    const Index with_room = room.multiprocessors > 0 ? std::min(room.columns, c.columns) : 0;
+    if (with_room > 0) {
+        const FewerMultiprocessors fewer(stream, room.multiprocessors);
+        multiply(0, with_room);
+    }
+    if (with_room < c.columns) multiply(with_room, c.columns - with_room);
 }
 
 /// C -= A B^T by slices.
@@ -183,7 +212,7 @@ void subtract_by_slices(Stream stream, View<const float> a, View<const float> b,
 }  // namespace
 
 void run_on_gpu(UpdateBySlices, Stream stream, View<const float> l, TileColumns<const float> u, TileColumns<float> c,
-                ProductPrecision precision, void* workspace) {
+                ProductPrecision precision, void* workspace, RoomForOthers room) {
     assert(l.rows() == c.rows && l.cols() == u.rows && u.columns == c.columns && u.width == c.width);
     if (c.empty()) return;
     const Slicing slicing = slicing_of(precision);
@@ -191,7 +220,7 @@ void run_on_gpu(UpdateBySlices, Stream stream, View<const float> l, TileColumns<
         for (Index first = 0; first < l.cols(); first += split_depth) {
             const Index depth = std::min(split_depth, l.cols() - first);
             update_by_short_slices<Slice, count>(stream, l.block(0, first, l.rows(), depth), u.row_range(first, depth),
-                                                 c, slicing.root, workspace);
+                                                 c, slicing.root, workspace, room);
         }
     });
 }

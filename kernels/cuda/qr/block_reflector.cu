@@ -67,9 +67,9 @@ void run_on_gpu(ReflectColumns<T>, Stream stream, View<const T> v, View<const T>
             const auto bytes = static_cast<std::size_t>(k * c.columns * c.width) * sizeof(float);
             cuda_detail::check(cudaMemsetAsync(w.data, 0, bytes, cuda_detail::native(stream)), "cudaMemsetAsync",
                                stream);
-            update_by_slices(stream, transposed(v), c, w, ProductPrecision::split_bf16, parts);
+            update_by_slices(stream, transposed(v), c, w, ProductPrecision::split_bf16, parts, {});
             batched_gemm<T>(stream, c.columns, T{-1}, factor, batched(read_w), T{0}, batched(x));
-            update_by_slices(stream, v, x, c, ProductPrecision::split_bf16, parts);
+            update_by_slices(stream, v, x, c, ProductPrecision::split_bf16, parts, {});
             return;
         }
     }

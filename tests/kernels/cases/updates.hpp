@@ -120,7 +120,8 @@ void check_update_by_slices(Kernels& kernels) {
                     typename Kernels::template Memory<float> by_slices(kernels, c.values);
                     kernels(on_stream::update_by_slices, View<const float>(left),
                             TileColumns<const float>(u.on(device_u.data())), c.on(by_slices.data()),
-                            ProductPrecision::split_bf16, static_cast<void*>(workspace.data()));
+                            ProductPrecision::split_bf16, static_cast<void*>(workspace.data()),
+                            on_stream::RoomForOthers{1, 32});
                     result.values = by_slices.read();
                     const double error = largest_error(result, c, l, u);
                     INFO(m << " x " << width << " x " << k << ", " << columns << " columns, scale " << scale << ": "
