@@ -159,6 +159,76 @@ void visit_cpu_tuning(Visitor& visitor, Entry& entry) {
     });
 }
 
+template <class Visitor, class Links>
+void visit_gpu_links(Visitor& visitor, Links& links) {
+    using namespace tuning_limits;
+    visitor.number("peer_chunk_bytes", links.peer_chunk_bytes, 1.0, 1e12);
+    visitor.number("host_chunk_bytes", links.host_chunk_bytes, 1.0, 1e12);
+    visitor.number("host_bytes_a_second", links.host_bytes_a_second, 1e3, 1e15);
+    visitor.number("peer_bytes_a_second", links.peer_bytes_a_second, 1e3, 1e15);
+    visitor.number("least_ring_bytes", links.least_ring_bytes, std::size_t{0}, bytes);
+    visitor.number("least_share_bytes", links.least_share_bytes, std::size_t{0}, bytes);
+    visitor.number("stripe_bytes", links.stripe_bytes, std::size_t{4096}, bytes);
+    visitor.number("stripes_of_memory", links.stripes_of_memory, std::size_t{4}, bytes);
+    visitor.group("relay", [&relay = links.relay](Visitor& v) {
+        v.number("blocks", relay.blocks, 0, 1024);
+        v.number("warps", relay.warps, 1, 16);
+        v.number("chunk_bytes", relay.chunk_bytes, std::size_t{1}, std::size_t{1} << 30);
+    });
+}
+
+template <class Visitor, class Lu>
+void visit_gpu_lu(Visitor& visitor, Lu& lu) {
+    using namespace tuning_limits;
+    visit_gpu_sizes(visitor, lu.sizes, lu.deal);
+    visitor.group("blocks", [&blocks = lu.blocks](Visitor& v) {
+        v.size("least_order", blocks.least_order);
+        v.number("width", blocks.width, Index{1}, extent);
+    });
+    visitor.group("in_place", [&in_place = lu.in_place](Visitor& v) {
+        v.number("tile_columns", in_place.tile_columns, Index{1}, extent);
+        v.number("narrowest_tile", in_place.narrowest_tile, Index{1}, extent);
+    });
+    visit_narrowing(visitor, lu.narrowing);
+    visit_splitting(visitor, lu.splitting);
+    visitor.group("panel_room", [&room = lu.panel_room](Visitor& v) {
+        v.number("multiprocessors", room.multiprocessors, 0, 1024);
+        v.number("column_seconds", room.column_seconds, 0.0, 1.0);
+        v.number("element_seconds", room.element_seconds, 0.0, 1.0);
+        v.number("multiplications_a_second", room.multiplications_a_second, 1e6, 1e18);
+    });
+    visitor.number("leading_rows", lu.leading_rows, Index{0}, extent);
+    visitor.number("smallest_order", lu.smallest_order, Index{0}, order);
+    visitor.number("update_rate", lu.update_rate, 1e6, 1e18);
+    visitor.number("narrow_hybrid_below", lu.narrow_hybrid_below, Index{0}, order);
+    visitor.number("narrowest_hybrid_panel", lu.narrowest_hybrid_panel, Index{1}, gpu_panel);
+    visitor.size("wide_hybrid_above", lu.wide_hybrid_above);
+    visitor.number("wide_hybrid_panel", lu.wide_hybrid_panel, Index{1}, gpu_panel);
+}
+
+template <class Visitor, class Cholesky>
+void visit_gpu_cholesky(Visitor& visitor, Cholesky& cholesky) {
+    using namespace tuning_limits;
+    visit_gpu_sizes(visitor, cholesky.sizes, cholesky.deal);
+    visit_narrowing(visitor, cholesky.narrowing);
+    visitor.number("smallest_order", cholesky.smallest_order, Index{0}, order);
+    visitor.number("update_rate", cholesky.update_rate, 1e6, 1e18);
+    visitor.number("solve_rate", cholesky.solve_rate, 1e6, 1e18);
+    visitor.number("tile_height", cholesky.tile_height, Index{1}, extent);
+    visitor.number("least_split_order", cholesky.least_split_order, Index{0}, order);
+    visitor.number("least_split_depth", cholesky.least_split_depth, Index{1}, extent);
+    visitor.number("least_split_side", cholesky.least_split_side, Index{1}, order);
+    visitor.size("wide_panels_from", cholesky.wide_panels_from);
+    visitor.number("wide_panel", cholesky.wide_panel, Index{1}, extent);
+    visitor.number("batched_below", cholesky.batched_below, Index{1}, order);
+    visitor.group("leaf", [&leaf = cholesky.leaf](Visitor& v) {
+        v.choice("columns", leaf.columns, cholesky_leaf_columns);
+        v.choice("tile", leaf.tile, cholesky_leaf_tiles);
+    });
+    visitor.number("fused_order", cholesky.fused_order, Index{0}, extent);
+    visitor.number("fused_wide_from", cholesky.fused_wide_from, Index{0}, order);
+}
+
 /// The numbers of a GpuTuning.
 template <class Visitor, class Entry>
 void visit_gpu_tuning(Visitor& visitor, Entry& entry) {
@@ -178,67 +248,9 @@ void visit_gpu_tuning(Visitor& visitor, Entry& entry) {
         v.number("enough", fitting.enough, Index{1}, extent);
         v.number("narrowest_tile", fitting.narrowest_tile, Index{1}, extent);
     });
-    visitor.group("links", [&links = entry.links](Visitor& v) {
-        v.number("peer_chunk_bytes", links.peer_chunk_bytes, 1.0, 1e12);
-        v.number("host_chunk_bytes", links.host_chunk_bytes, 1.0, 1e12);
-        v.number("host_bytes_a_second", links.host_bytes_a_second, 1e3, 1e15);
-        v.number("peer_bytes_a_second", links.peer_bytes_a_second, 1e3, 1e15);
-        v.number("least_ring_bytes", links.least_ring_bytes, std::size_t{0}, bytes);
-        v.number("least_share_bytes", links.least_share_bytes, std::size_t{0}, bytes);
-        v.number("stripe_bytes", links.stripe_bytes, std::size_t{4096}, bytes);
-        v.number("stripes_of_memory", links.stripes_of_memory, std::size_t{4}, bytes);
-        v.group("relay", [&relay = links.relay](Visitor& v) {
-            v.number("blocks", relay.blocks, 0, 1024);
-            v.number("warps", relay.warps, 1, 16);
-            v.number("piece_bytes", relay.piece_bytes, std::size_t{1}, std::size_t{1} << 30);
-        });
-    });
-    visitor.group("lu", [&lu = entry.lu](Visitor& v) {
-        visit_gpu_sizes(v, lu.sizes, lu.deal);
-        v.group("blocks", [&blocks = lu.blocks](Visitor& inner) {
-            inner.size("least_order", blocks.least_order);
-            inner.number("width", blocks.width, Index{1}, extent);
-        });
-        v.group("in_place", [&in_place = lu.in_place](Visitor& inner) {
-            inner.number("tile_columns", in_place.tile_columns, Index{1}, extent);
-            inner.number("narrowest_tile", in_place.narrowest_tile, Index{1}, extent);
-        });
-        visit_narrowing(v, lu.narrowing);
-        visit_splitting(v, lu.splitting);
-        v.group("panel_room", [&room = lu.panel_room](Visitor& inner) {
-            inner.number("multiprocessors", room.multiprocessors, 0, 1024);
-            inner.number("column_seconds", room.column_seconds, 0.0, 1.0);
-            inner.number("element_seconds", room.element_seconds, 0.0, 1.0);
-            inner.number("multiplications_a_second", room.multiplications_a_second, 1e6, 1e18);
-        });
-        v.number("leading_rows", lu.leading_rows, Index{0}, extent);
-        v.number("smallest_order", lu.smallest_order, Index{0}, order);
-        v.number("update_rate", lu.update_rate, 1e6, 1e18);
-        v.number("narrow_hybrid_below", lu.narrow_hybrid_below, Index{0}, order);
-        v.number("narrowest_hybrid_panel", lu.narrowest_hybrid_panel, Index{1}, gpu_panel);
-        v.size("wide_hybrid_above", lu.wide_hybrid_above);
-        v.number("wide_hybrid_panel", lu.wide_hybrid_panel, Index{1}, gpu_panel);
-    });
-    visitor.group("cholesky", [&cholesky = entry.cholesky](Visitor& v) {
-        visit_gpu_sizes(v, cholesky.sizes, cholesky.deal);
-        visit_narrowing(v, cholesky.narrowing);
-        v.number("smallest_order", cholesky.smallest_order, Index{0}, order);
-        v.number("update_rate", cholesky.update_rate, 1e6, 1e18);
-        v.number("solve_rate", cholesky.solve_rate, 1e6, 1e18);
-        v.number("tile_height", cholesky.tile_height, Index{1}, extent);
-        v.number("least_split_order", cholesky.least_split_order, Index{0}, order);
-        v.number("least_split_depth", cholesky.least_split_depth, Index{1}, extent);
-        v.number("least_split_side", cholesky.least_split_side, Index{1}, order);
-        v.size("wide_panels_from", cholesky.wide_panels_from);
-        v.number("wide_panel", cholesky.wide_panel, Index{1}, extent);
-        v.number("batched_below", cholesky.batched_below, Index{1}, order);
-        v.group("leaf", [&leaf = cholesky.leaf](Visitor& inner) {
-            inner.choice("columns", leaf.columns, cholesky_leaf_columns);
-            inner.choice("tile", leaf.tile, cholesky_leaf_tiles);
-        });
-        v.number("fused_order", cholesky.fused_order, Index{0}, extent);
-        v.number("fused_wide_from", cholesky.fused_wide_from, Index{0}, order);
-    });
+    visitor.group("links", [&links = entry.links](Visitor& v) { visit_gpu_links(v, links); });
+    visitor.group("lu", [&lu = entry.lu](Visitor& v) { visit_gpu_lu(v, lu); });
+    visitor.group("cholesky", [&cholesky = entry.cholesky](Visitor& v) { visit_gpu_cholesky(v, cholesky); });
     visitor.group("qr", [&qr = entry.qr](Visitor& v) {
         visit_gpu_sizes(v, qr.sizes, qr.deal);
         visit_narrowing(v, qr.narrowing);

@@ -60,14 +60,18 @@ void add_access(SortedAccesses& sorted, const basalt_access& access) {
     auto& range = sorted.regions[access.mode];
     if (access.array != nullptr) {
         const bool token = std::holds_alternative<Token>(access.array->data);
-        sorted.views.push_back({access.mode, range.size(), token ? 0 : access.array->element_size, true});
+        sorted.views.push_back({.mode = access.mode,
+                                .position = range.size(),
+                                .element_size = token ? 0 : access.array->element_size,
+                                .rows_in_bytes = true});
         range.push_back(region_of_array(*access.array, access));
         return;
     }
     if (access.matrix == nullptr) throw UsageError("access: array and matrix are NULL");
     std::visit(
         [&]<class T>(const Matrix<T>& matrix) {
-            sorted.views.push_back({access.mode, range.size(), sizeof(T), false});
+            sorted.views.push_back(
+                {.mode = access.mode, .position = range.size(), .element_size = sizeof(T), .rows_in_bytes = false});
             range.push_back(region_of_tile(matrix.tile(access.row, access.col)));
         },
         access.matrix->matrix);

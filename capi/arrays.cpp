@@ -102,7 +102,7 @@ basalt_status basalt_array_create_2d(basalt_runtime* runtime, size_t element_siz
         basalt::Runtime& owner = required(runtime, "runtime").runtime;
         made = new basalt_array{runtime->life,
                                 element_size,
-                                {rows, cols, true},
+                                {.rows = rows, .cols = cols, .two_dimensional = true},
                                 capi::Plane(owner, capi::bytes_of(element_size, rows, "rows"), cols, name)};
     });
 }
@@ -116,7 +116,7 @@ basalt_status basalt_array_wrap_2d(basalt_runtime* runtime, void* data, size_t e
         if (bytes > 0 && cols > 0) required(static_cast<std::byte*>(data), "data");
         made = new basalt_array{runtime->life,
                                 element_size,
-                                {rows, cols, true},
+                                {.rows = rows, .cols = cols, .two_dimensional = true},
                                 capi::Plane::wrap(owner, static_cast<std::byte*>(data), bytes, cols, column, name)};
     });
 }

@@ -12,7 +12,9 @@ namespace {
 /// of one level of a recursion.
 class BatchCollector {
   public:
-    explicit BatchCollector(bool within_columns) : within_columns_(within_columns) {}
+    /// What the products of a batch have in common.
+    enum class Batches : bool { within_columns, across_columns };
+    explicit BatchCollector(Batches batches) : within_columns_(batches == Batches::within_columns) {}
 
     void add(std::size_t level, Index column, const BlockProduct& product) {
         for (std::size_t b = batches_.size(); b-- > 0;) {
@@ -117,14 +119,16 @@ std::vector<ProductBatch> lower_batches(const std::vector<Panel>& panels, Index 
             own.push_back({static_cast<Index>(c), panels[static_cast<std::size_t>(p)]});
         }
     }
-    BatchCollector batches(own.size() > columns.size() * columns.size());
+    using Batches = BatchCollector::Batches;
+    BatchCollector batches(own.size() > columns.size() * columns.size() ? Batches::within_columns
+                                                                        : Batches::across_columns);
     add_triangle(rows, own, batches);
     return batches.take();
 }
 
 std::vector<ProductBatch> upper_batches(const std::vector<Panel>& panels, PanelRange rows,
                                         const std::vector<PanelRange>& columns) {
-    BatchCollector batches(false);
+    BatchCollector batches(BatchCollector::Batches::across_columns);
     for (std::size_t c = 0; c < columns.size(); ++c) {
         for (const BlockProduct& product : upper_products(panels, rows, columns[c])) {
             batches.add(0, static_cast<Index>(c), product);

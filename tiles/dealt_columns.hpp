@@ -84,11 +84,11 @@ template <class T>
 struct DealtView {
     Index rows;
     DealtColumns columns;
-    std::vector<T*> pieces;  ///< by GPU: the address of its first column
+    std::vector<T*> parts;  ///< by GPU: the address of its first column
 
     /// The first element of column j; the next columns of its block follow.
     T* column(Index j) const {
-        return pieces[static_cast<std::size_t>(columns.gpu_of(j))] + columns.number_there(j) * rows;
+        return parts[static_cast<std::size_t>(columns.gpu_of(j))] + columns.number_there(j) * rows;
     }
     /// The block that begins with column j.
     View<T> block(Index j) const { return View<T>::column_major(column(j), rows, columns.block_end(j) - j, rows); }

@@ -193,7 +193,7 @@ class TypedCheck final : public BatchCheck {
             bytes.insert(bytes.end(), raw, raw + sizeof(T));
         }
     }
-    /// Piece k of `bytes`, of `size` numbers.
+    /// Part k of `bytes`, of `size` numbers.
     static Vector numbers(const std::vector<unsigned char>& bytes, Index k, std::size_t size) {
         Vector values(size);
         for (std::size_t i = 0; i < size; ++i) {

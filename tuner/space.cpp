@@ -22,7 +22,7 @@ int whole(int n, int unit) { return (n + unit - 1) / unit * unit; }
 
 int word_count(const Problem& problem) { return problem.precision == Precision::single ? 1 : 2; }
 
-/// Columns of a panel: ceil(n / k) for all k, rounded up to whole pieces of shared memory for Cholesky.
+/// Columns of a panel: ceil(n / k) for all k, rounded up to whole chunks of shared memory for Cholesky.
 std::set<int> widths(const Problem& problem) {
     const int unit = problem.routine == Routine::cholesky ? 4 : 1;
     std::set<int> all;
@@ -60,7 +60,10 @@ class SpaceBuilder {
     SpaceBuilder(const Problem& problem, const GpuLimits& limits, ArithmeticSpace arithmetic)
         : problem_(problem), limits_(limits) {
         if (arithmetic == ArithmeticSpace::relaxed && problem.precision == Precision::single) {
-            arithmetic_ = {{}, {true, false, false}, {true, true, false}, {true, true, true}};
+            arithmetic_ = {{},
+                           {.approximate_roots = true},
+                           {.approximate_roots = true, .approximate_quotients = true},
+                           {.approximate_roots = true, .approximate_quotients = true, .denormals_to_zero = true}};
         }
     }
 

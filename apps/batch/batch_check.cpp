@@ -28,21 +28,21 @@ double largest(const Vector& x) {
     return result;
 }
 
-/// Element (i, j) of A. If A is symmetric, its lower triangle is read.
+/// Element (i, j) of A.
 template <class T>
-double element_of(View<const T> a, Index i, Index j, bool symmetric) {
-    return static_cast<double>(symmetric && i < j ? a(j, i) : a(i, j));
+double element_of(View<const T> a, Index i, Index j, StoredPart part) {
+    return static_cast<double>(part == StoredPart::lower_triangle && i < j ? a(j, i) : a(i, j));
 }
 
 /// A x, and the largest sum of magnitudes of a row.
 template <class T>
-std::pair<Vector, double> product(View<const T> a, const Vector& x, bool symmetric) {
+std::pair<Vector, double> product(View<const T> a, const Vector& x, StoredPart part = StoredPart::all) {
     Vector y(static_cast<std::size_t>(a.rows()), 0.0);
     double norm = 0;
     for (Index i = 0; i < a.rows(); ++i) {
         double row = 0;
         for (Index j = 0; j < a.cols(); ++j) {
-            const double value = element_of(a, i, j, symmetric);
+            const double value = element_of(a, i, j, part);
             element(y, i) += value * element(x, j);
             row += std::abs(value);
         }
@@ -86,7 +86,7 @@ template <class T>
 double cholesky_residual(View<const T> a, View<const T> l) {
     const Index n = a.rows();
     const Vector x = signs(n);
-    const auto [ax, norm] = product(a, x, true);
+    const auto [ax, norm] = product(a, x, StoredPart::lower_triangle);
     Vector y(static_cast<std::size_t>(n), 0.0), z = y;
     for (Index j = 0; j < n; ++j) {
         for (Index i = j; i < n; ++i) element(y, j) += static_cast<double>(l(i, j)) * element(x, i);
@@ -101,7 +101,7 @@ template <class T>
 double lu_residual(View<const T> a, View<const T> factors, View<const Index> pivots) {
     const Index n = a.rows();
     const Vector x = signs(n);
-    auto [ax, norm] = product(a, x, false);
+    auto [ax, norm] = product(a, x);
     for (Index k = 0; k < n; ++k) std::swap(element(ax, k), element(ax, pivots(k, 0) - 1));
     const Vector y = upper_product(factors, x);
     Vector z = y;
@@ -115,7 +115,7 @@ template <class T>
 double qr_residual(View<const T> a, View<const T> factors, View<const T> tau) {
     const Index m = a.rows(), n = a.cols();
     const Vector x = signs(n);
-    const auto [ax, norm] = product(a, x, false);
+    const auto [ax, norm] = product(a, x);
     Vector y = upper_product(factors, x);
     double worst = 0;
     for (Index k = tau.rows() - 1; k >= 0; --k) {
@@ -135,11 +135,11 @@ double qr_residual(View<const T> a, View<const T> factors, View<const T> tau) {
 }
 
 template <class T>
-double solution_residual(View<const T> a, View<const T> x, View<const T> b, bool symmetric) {
+double solution_residual(View<const T> a, View<const T> x, View<const T> b, StoredPart part) {
     double worst = 0;
     for (Index c = 0; c < b.cols(); ++c) {
         const Vector solution = column(x.block(0, 0, a.cols(), x.cols()), c);
-        const auto [ax, norm] = product(a, solution, symmetric);
+        const auto [ax, norm] = product(a, solution, part);
         const double own =
             ratio<T>(column(b.block(0, 0, a.rows(), b.cols()), c), ax, a.cols(), norm * largest(solution));
         if (!(own <= worst)) worst = own;
@@ -152,12 +152,12 @@ double least_squares_residual(View<const T> a, View<const T> x, View<const T> b)
     double worst = 0;
     for (Index c = 0; c < b.cols(); ++c) {
         const Vector solution = column(x.block(0, 0, a.cols(), x.cols()), c);
-        const auto [ax, norm] = product(a, solution, false);
+        const auto [ax, norm] = product(a, solution);
         Vector off = column(b.block(0, 0, a.rows(), b.cols()), c);
         const double right = largest(off);
         for (Index i = 0; i < a.rows(); ++i) element(off, i) -= element(ax, i);
         const View<const T> turned(a.data(), a.cols(), a.rows(), a.col_stride(), a.row_stride());
-        const auto [gradient, across] = product(turned, off, false);
+        const auto [gradient, across] = product(turned, off);
         const Vector zero(gradient.size(), 0.0);
         const double own = ratio<T>(gradient, zero, a.rows(), across * std::max(norm * largest(solution), right));
         if (!(own <= worst)) worst = own;
@@ -171,8 +171,8 @@ template double lu_residual<float>(View<const float>, View<const float>, View<co
 template double lu_residual<double>(View<const double>, View<const double>, View<const Index>);
 template double qr_residual<float>(View<const float>, View<const float>, View<const float>);
 template double qr_residual<double>(View<const double>, View<const double>, View<const double>);
-template double solution_residual<float>(View<const float>, View<const float>, View<const float>, bool);
-template double solution_residual<double>(View<const double>, View<const double>, View<const double>, bool);
+template double solution_residual<float>(View<const float>, View<const float>, View<const float>, StoredPart);
+template double solution_residual<double>(View<const double>, View<const double>, View<const double>, StoredPart);
 template double least_squares_residual<float>(View<const float>, View<const float>, View<const float>);
 template double least_squares_residual<double>(View<const double>, View<const double>, View<const double>);
 

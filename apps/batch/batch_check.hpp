@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "basalt/view.hpp"
 
 namespace basalt {
@@ -19,9 +21,12 @@ double lu_residual(View<const T> a, View<const T> factors, View<const Index> piv
 template <class T>
 double qr_residual(View<const T> a, View<const T> factors, View<const T> tau);
 
-/// ||B - A X|| / (n ||A|| ||X|| eps), the worst of the columns. With `symmetric`, A is given by its lower triangle.
+/// What of A is stored: all elements, or the lower triangle of a symmetric matrix.
+enum class StoredPart : std::uint8_t { all, lower_triangle };
+
+/// ||B - A X|| / (n ||A|| ||X|| eps), the worst of the columns.
 template <class T>
-double solution_residual(View<const T> a, View<const T> x, View<const T> b, bool symmetric);
+double solution_residual(View<const T> a, View<const T> x, View<const T> b, StoredPart part);
 
 /// ||A^T (B - A X)|| / (m ||A^T|| ||A|| ||X|| eps) for an A with more rows than columns.
 template <class T>

@@ -133,8 +133,9 @@ class BatchProblem {
         const View<const T> a = matrices(input_)[k], factors = matrices(a_)[k];
         if (options_.solve) {
             const View<const T> x = sides(b_)[k], b = sides(input_sides_)[k];
-            return a.rows() > a.cols() ? least_squares_residual<T>(a, x, b)
-                                       : solution_residual<T>(a, x, b, options_.method == "cholesky");
+            if (a.rows() > a.cols()) return least_squares_residual<T>(a, x, b);
+            return solution_residual<T>(a, x, b,
+                                        options_.method == "cholesky" ? StoredPart::lower_triangle : StoredPart::all);
         }
         if (options_.method == "cholesky") return cholesky_residual<T>(a, factors);
         if (options_.method == "lu") return lu_residual<T>(a, factors, pivots()[k]);

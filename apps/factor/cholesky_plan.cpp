@@ -8,14 +8,19 @@
 
 namespace basalt {
 
-CholeskyPlan cholesky_plan(const Settings& settings, const GpuOptions& gpu, Triangle triangle, const Runtime& runtime,
-                           Index n, std::size_t element_size) {
+CholeskyOptions cholesky_panel_options(const Settings& settings, const GpuOptions& gpu) {
     const LuOptions set = settings.lu_options();
     CholeskyOptions options;
-    options.mode = set.mode;
     options.panel_width = set.panel_width;
     options.lookahead = set.lookahead;
     options.gpu_panels_below = gpu.panels_below;
+    return options;
+}
+
+CholeskyPlan cholesky_plan(const Settings& settings, const GpuOptions& gpu, Triangle triangle, const Runtime& runtime,
+                           Index n, std::size_t element_size) {
+    CholeskyOptions options = cholesky_panel_options(settings, gpu);
+    options.mode = settings.lu_options().mode;
     options.rows_on_cores = gpu.rows_on_cores;
     if (gpu.looking) options.left_looking = gpu.looking == Looking::left;
     if (runtime.gpus() == 0 && gpu.looking == Looking::left) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "apps/exit_status.hpp"
+#include "apps/factor/cholesky_plan.hpp"
 #include "apps/factor/lu_plan.hpp"
 #include "apps/factor/lu_rate.hpp"
 #include "apps/input/matrix_memory.hpp"
@@ -38,10 +39,7 @@ class SolveByMixed final : public SolveMethod<double> {
         options_.substitution_lookahead = input.mixed.substitution_lookahead.value_or(1);
         options_.fallback = Fallback::in_place;  // A is made again for each run
         options_.lu = plan_.options;
-        const LuOptions set = input.settings.lu_options();
-        options_.cholesky.panel_width = set.panel_width;
-        options_.cholesky.lookahead = set.lookahead;
-        options_.cholesky.gpu_panels_below = input.gpu.panels_below;
+        options_.cholesky = cholesky_panel_options(input.settings, input.gpu);
         if (plan_.mode == FactorMode::cpu && options_.products && !is_single(*options_.products)) {
             throw WrongUse(fmt::format("--factor-precision {} where the mode is cpu; allowed: s, or a mode with GPUs",
                                        input.mixed.factor_precision));

@@ -213,9 +213,9 @@ class BatchContest {
             for (Index k = 0; k < count_; ++k) one(k);
             return;
         }
-        const Index pieces = std::min<Index>(count_, 8 * static_cast<Index>(runtime_.workers()));
-        runtime_.submit_for({.name = "loop"}, {0, pieces}, 1, [&](Index piece) {
-            for (Index k = piece * count_ / pieces; k < (piece + 1) * count_ / pieces; ++k) one(k);
+        const Index parts = std::min<Index>(count_, 8 * static_cast<Index>(runtime_.workers()));
+        runtime_.submit_for({.name = "loop"}, {0, parts}, 1, [&](Index part) {
+            for (Index k = part * count_ / parts; k < (part + 1) * count_ / parts; ++k) one(k);
         });
         runtime_.wait();
     }

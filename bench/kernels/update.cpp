@@ -35,7 +35,7 @@ struct Options : DeviceOptions {
     Index cols = 16384;
     double seconds = 2;
     int turns = 8;
-    bool by_pieces = false;
+    bool by_slices = false;
 };
 
 /// One contestant: its call, and the rates of its turns in Gflop/s.
@@ -80,7 +80,7 @@ class Bench {
           l_(device, options.rows * deepest()),
           u_(device, deepest() * options.cols),
           c_(device, options.rows * options.cols),
-          pieces_(device, pieces_elements()) {}
+          slices_(device, slices_elements()) {}
 
     /// All contestants of one depth with the rates of their turns: the plain gemm first, then by width.
     std::vector<Contestant> contest(Index depth) {
@@ -101,8 +101,8 @@ class Bench {
     }
 
   private:
-    Index pieces_elements() const {
-        if (!options_.by_pieces) return 1;
+    Index slices_elements() const {
+        if (!options_.by_slices) return 1;
         return static_cast<Index>(basalt::split_workspace(options_.rows, deepest(), options_.cols) / sizeof(T));
     }
     Index deepest() const { return *std::max_element(options_.depths.begin(), options_.depths.end()); }
@@ -133,10 +133,10 @@ class Bench {
         const TileColumns<const T> u = basalt::dense_tile_columns(u_.data(), columns, depth, width);
         const auto c = basalt::dense_tile_columns(c_.data(), columns, m, width);
         if constexpr (std::is_same_v<T, float>) {
-            if (options_.by_pieces) {
-                return {width, flops(m, columns * width, depth), [=, pieces = pieces_.data()](Stream stream) {
+            if (options_.by_slices) {
+                return {width, flops(m, columns * width, depth), [=, slices = slices_.data()](Stream stream) {
                             basalt::on_stream::update_by_slices(stream, l, u, c, basalt::ProductPrecision::split_bf16,
-                                                                pieces, {});
+                                                                slices, {});
                         }};
             }
         }
@@ -155,7 +155,7 @@ class Bench {
     Device& device_;
     const Options& options_;
     RandomArray<T> l_, u_, c_;
-    RandomArray<T> pieces_;  ///< workspace
+    RandomArray<T> slices_;  ///< workspace
 };
 
 class Report {
@@ -199,7 +199,7 @@ class Report {
         record["gemm_runs"] = plain.rates;
         record["seconds"] = options_.seconds;
         record["vendor"] = plain_gemm_version();
-        record["by_pieces"] = options_.by_pieces;
+        record["by_slices"] = options_.by_slices;
         record["emulated"] = options_.emulated;
         record["gpu"] = gpu_;
         return record;
@@ -237,7 +237,7 @@ void add_options(const Command& app, Options& options) {
     app.add_option("--seconds", options.seconds, "that each side computes for at each K and width")
         .range(0.001, 1000.0);
     app.add_option("--turns", options.turns, "in which these seconds are taken").range(1, 1000);
-    app.add_flag("--by-pieces", options.by_pieces, "precision s: the tiled products by pieces of 8 bits");
+    app.add_flag("--by-slices", options.by_slices, "precision s: the tiled products by slices of 8 bits");
     add_device_options(app, options);
 }
 

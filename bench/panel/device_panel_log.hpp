@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,7 @@ class DevicePanelLog {
         const std::vector<basalt::PanelLogSpan> spans = spans_of(log);
         std::int64_t begin = std::numeric_limits<std::int64_t>::max();
         for (const basalt::PanelLogSpan& span : spans) begin = std::min(begin, span.begin_ns);
-        int last = -1;
+        std::optional<int> last;
         for (const basalt::PanelLogSpan& span : spans) {
             if (span.block != last) {
                 trace.rows.push_back({fmt::format("{} block {}", name, span.block), basalt::TraceRowKind::block, 0});

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "base/topology.hpp"
 #include "bench/kernels/steady_update.hpp"
 #include "bench/panel/contest.hpp"
 #include "bench/panel/report.hpp"
@@ -20,13 +21,17 @@ namespace {
 using basalt::Index;
 using basalt::detail::Device;
 
+std::vector<Index> widths_of(const PanelOptions& options) {
+    return options.widths.empty() ? std::vector<Index>{256} : options.widths;
+}
+
 template <class T>
 void run(Device& device, const PanelOptions& options) {
     PanelReport report(options, device);
     basalt::Trace trace;
     std::optional<SteadyUpdate<T>> update;
     if (options.beside_update) update.emplace(device);
-    for (const Index nb : options.widths.empty() ? std::vector<Index>{256} : options.widths) {
+    for (const Index nb : widths_of(options)) {
         for (const Index m : options.heights) {
             PanelContest<T> contest(device, options, m, nb);
             contest.run(update ? &*update : nullptr);
@@ -49,6 +54,10 @@ void bench_panel_gpu(const PanelOptions& options) {
         throw std::invalid_argument("--log with --precision s; panels log in double precision, d, alone");
     }
     devices.front()->attach_thread();
+    constexpr int copies = 3;  // on the GPU; the host has two
+    const std::vector<Index> widths = widths_of(options);
+    require_panels_fit(options, widths, copies, devices.front()->name().c_str(), devices.front()->free_bytes());
+    require_panels_fit(options, widths, copies - 1, "this machine", basalt::detail::usable_memory());
     options.precision == "s" ? run<float>(*devices.front(), options) : run<double>(*devices.front(), options);
 }
 

@@ -1,9 +1,12 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <basalt/view.hpp>
 
 namespace bench {
@@ -30,6 +33,25 @@ struct PanelOptions {
     bool beside_update = false;
     std::string log;  ///< file for the trace of the thread blocks' work
 };
+
+inline constexpr basalt::Index tallest_panel = basalt::Index{1} << 26;
+
+/// Checks the panels of all heights and of these widths, each of which is there `copies` times, before the first one is
+/// made. `memory`: what has `available` bytes. Throws std::invalid_argument.
+inline void require_panels_fit(const PanelOptions& options, const std::vector<basalt::Index>& widths, int copies,
+                               const char* memory, std::size_t available) {
+    const std::size_t element = options.precision == "s" ? sizeof(float) : sizeof(double);
+    for (const basalt::Index m : options.heights) {
+        for (const basalt::Index n : widths) {
+            const std::size_t bytes = static_cast<std::size_t>(m) * static_cast<std::size_t>(n) * element;
+            if (bytes <= available / static_cast<std::size_t>(copies)) continue;
+            constexpr double gb = 1e9;
+            throw std::invalid_argument(fmt::format(
+                "--heights {} with --nb {}: {} copies of that panel take {:.1f} GB; {} has {:.1f} GB", m, n, copies,
+                static_cast<double>(bytes) * copies / gb, memory, static_cast<double>(available) / gb));
+        }
+    }
+}
 
 /// LAPACK's operation count of LU.
 inline double operations(basalt::Index m, basalt::Index n) {

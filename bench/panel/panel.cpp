@@ -63,6 +63,8 @@ class Binding {
 template <class T>
 class PanelBench {
   public:
+    static constexpr int copies = 3;  ///< of a panel, in memory at once
+
     PanelBench(Index m, Index nb) : m_(m), nb_(nb), rows_(count()), columns_(count()), work_(count() * sizeof(T)) {
         std::mt19937_64 random(1);
         for (T& x : rows_) x = static_cast<T>(static_cast<double>(random() >> 11) * 0x1p-53 - 0.5);
@@ -252,12 +254,11 @@ int main(int argc, char** argv) {
         "bench_panel");
     Options options;
     std::string core;
-    constexpr Index largest = Index{10'000'000};
     app.add_option("--mode", options.mode, "cpu or gpu").one_of({"cpu", "gpu"});
-    app.add_option("--heights", options.heights, "rows of the panel").list().range(Index{1}, largest);
+    app.add_option("--heights", options.heights, "rows of the panel").list().range(Index{1}, tallest_panel);
     app.add_option("--nb", options.widths, "columns of the panel (default: 192,256; on a GPU 256)")
         .list()
-        .range(Index{1}, largest);
+        .range(Index{1}, tallest_panel);
     app.add_option("--threads", options.threads, "threads of both sides (default: 1, 2, 4, ... 64 or all cores)")
         .list()
         .range(1, 1024);
@@ -289,6 +290,8 @@ int main(int argc, char** argv) {
         if (options.mode == "gpu") return bench_panel_gpu(options), 0;
         if (options.threads.empty()) options.threads = usual_threads();
         if (options.widths.empty()) options.widths = {192, 256};
+        require_panels_fit(options, options.widths, PanelBench<double>::copies, "this machine",
+                           basalt::detail::usable_memory());
         if (!core.empty()) require_vendor_core(core, argv);
         options.precision == "s" ? run<float>(options) : run<double>(options);
         return 0;

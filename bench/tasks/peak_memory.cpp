@@ -31,18 +31,18 @@ std::string read_all(int descriptor) {
     return text;
 }
 
-/// Starts this program with its standard output going into `output`; its process id, or -1.
-pid_t spawn_self(const std::vector<std::string>& arguments, int output) {
+/// Starts this program with its standard output going into `output`; its process id, if that succeeds.
+std::optional<pid_t> spawn_self(const std::vector<std::string>& arguments, int output) {
     std::vector<char*> argv{const_cast<char*>("bench")};
     for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
     argv.push_back(nullptr);
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-    pid_t child = -1;
-    if (posix_spawn(&child, "/proc/self/exe", &actions, nullptr, argv.data(), environ) != 0) child = -1;
+    pid_t child = 0;
+    const bool started = posix_spawn(&child, "/proc/self/exe", &actions, nullptr, argv.data(), environ) == 0;
     posix_spawn_file_actions_destroy(&actions);
-    return child;
+    return started ? std::optional(child) : std::nullopt;
 }
 
 }  // namespace
@@ -50,12 +50,12 @@ pid_t spawn_self(const std::vector<std::string>& arguments, int output) {
 std::optional<double> number_from_self(const std::vector<std::string>& arguments) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) return std::nullopt;
-    const pid_t child = spawn_self(arguments, ends[1]);
+    const std::optional<pid_t> child = spawn_self(arguments, ends[1]);
     close(ends[1]);
     const std::string text = read_all(ends[0]);
     close(ends[0]);
     int status = 0;
-    if (child < 0 || waitpid(child, &status, 0) != child || status != 0) return std::nullopt;
+    if (!child || waitpid(*child, &status, 0) != *child || status != 0) return std::nullopt;
     return std::strtod(text.c_str(), nullptr);
 }
 

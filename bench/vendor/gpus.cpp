@@ -75,7 +75,7 @@ template <class T>
 class Described {
   public:
     Described(const VendorGpus::State& vendor, const DealtView<T>& a)
-        : handle(vendor.handle), order(static_cast<int>(a.rows)), pieces(a.pieces.begin(), a.pieces.end()) {
+        : handle(vendor.handle), order(static_cast<int>(a.rows)), parts(a.parts.begin(), a.parts.end()) {
         const auto gpus = static_cast<int>(vendor.gpus.size());
         if (a.rows != a.columns.cols() || !(a.columns.deal() == basalt::ColumnDeal(basalt::Deal::cyclic, gpus))) {
             throw std::invalid_argument("cuSOLVERMg: the matrix is not square or not dealt to its GPUs in turn");
@@ -95,7 +95,7 @@ class Described {
     Described(const Described&) = delete;
     Described& operator=(const Described&) = delete;
 
-    int gpus() const { return static_cast<int>(pieces.size()); }
+    int gpus() const { return static_cast<int>(parts.size()); }
 
     /// Allocates `elements` elements on each GPU.
     void make_workspace(std::int64_t elements) {
@@ -122,7 +122,7 @@ class Described {
     const cusolverMgHandle_t handle;
     const int order;
     cudaLibMgMatrixDesc_t matrix = nullptr;
-    std::vector<void*> pieces, workspaces;
+    std::vector<void*> parts, workspaces;
     std::int64_t workspace_elements = 0;
     int info = -1;
 
@@ -144,10 +144,10 @@ VendorLuGpus<T>::VendorLuGpus(const VendorGpus& vendor, const DealtView<T>& a) {
     const CurrentDevice current(0);
     state_.reset(new State{{vendor.state(), a}, {1, a.columns}});
     Described<T>& d = state_->a;
-    std::vector<int*> pivots = state_->pivots.view().pieces;
+    std::vector<int*> pivots = state_->pivots.view().parts;
     std::int64_t elements = 0;
-    check_cusolver(cusolverMgGetrf_bufferSize(d.handle, d.order, d.order, d.pieces.data(), 1, 1, d.matrix,
-                                              pivots.data(), type_of<T>, &elements),
+    check_cusolver(cusolverMgGetrf_bufferSize(d.handle, d.order, d.order, d.parts.data(), 1, 1, d.matrix, pivots.data(),
+                                              type_of<T>, &elements),
                    "cusolverMgGetrf_bufferSize");
     d.make_workspace(elements);
 }
@@ -157,9 +157,9 @@ VendorLuGpus<T>::~VendorLuGpus() = default;
 template <class T>
 double VendorLuGpus<T>::factor() {
     Described<T>& d = state_->a;
-    std::vector<int*> pivots = state_->pivots.view().pieces;
+    std::vector<int*> pivots = state_->pivots.view().parts;
     return d.timed("cusolverMgGetrf", [&] {
-        return cusolverMgGetrf(d.handle, d.order, d.order, d.pieces.data(), 1, 1, d.matrix, pivots.data(), type_of<T>,
+        return cusolverMgGetrf(d.handle, d.order, d.order, d.parts.data(), 1, 1, d.matrix, pivots.data(), type_of<T>,
                                d.workspaces.data(), d.workspace_elements, &d.info);
     });
 }
@@ -187,8 +187,8 @@ VendorCholeskyGpus<T>::VendorCholeskyGpus(const VendorGpus& vendor, const DealtV
     state_.reset(new State{{vendor.state(), a}});
     Described<T>& d = state_->a;
     std::int64_t elements = 0;
-    check_cusolver(cusolverMgPotrf_bufferSize(d.handle, CUBLAS_FILL_MODE_LOWER, d.order, d.pieces.data(), 1, 1,
-                                              d.matrix, type_of<T>, &elements),
+    check_cusolver(cusolverMgPotrf_bufferSize(d.handle, CUBLAS_FILL_MODE_LOWER, d.order, d.parts.data(), 1, 1, d.matrix,
+                                              type_of<T>, &elements),
                    "cusolverMgPotrf_bufferSize");
     d.make_workspace(elements);
 }
@@ -199,7 +199,7 @@ template <class T>
 double VendorCholeskyGpus<T>::factor() {
     Described<T>& d = state_->a;
     return d.timed("cusolverMgPotrf", [&] {
-        return cusolverMgPotrf(d.handle, CUBLAS_FILL_MODE_LOWER, d.order, d.pieces.data(), 1, 1, d.matrix, type_of<T>,
+        return cusolverMgPotrf(d.handle, CUBLAS_FILL_MODE_LOWER, d.order, d.parts.data(), 1, 1, d.matrix, type_of<T>,
                                d.workspaces.data(), d.workspace_elements, &d.info);
     });
 }

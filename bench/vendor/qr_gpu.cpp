@@ -155,9 +155,9 @@ std::vector<double> VendorQrGpu<T>::times_factors(Index m, Index n, const T* a, 
     check_cublas(triangle, "cublas<t>trmv");
     check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     // blocks of reflectors, the last one first, because cuSOLVER's sizes have 32 bits
-    constexpr Index piece = 1024;
+    constexpr Index width = 1024;
     for (Index end = n; end > 0;) {
-        const Index first = (end - 1) / piece * piece;
+        const Index first = (end - 1) / width * width;
         multiply(s.solver, rows, static_cast<int>(m - first), static_cast<int>(end - first), a + first + first * m,
                  t + first, v + first);
         end = first;

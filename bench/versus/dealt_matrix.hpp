@@ -16,7 +16,7 @@ class DealtMatrix {
         const auto bytes = static_cast<std::size_t>(rows * columns.room()) * sizeof(T);
         for (int gpu = 0; gpu < columns.gpus(); ++gpu) {
             memory_.push_back(std::make_unique<GpuMemory>(bytes, gpu));
-            view_.pieces.push_back(static_cast<T*>(memory_.back()->data()));
+            view_.parts.push_back(static_cast<T*>(memory_.back()->data()));
         }
     }
     const basalt::DealtView<T>& view() const { return view_; }

@@ -35,7 +35,7 @@ class UserMatrix {
         return on_host() ? whole(static_cast<T*>(host_.get()), rows_, cols_) : gpus_->view();
     }
     /// Only of a matrix that is not dealt.
-    T* data() const { return columns().pieces.front(); }
+    T* data() const { return columns().parts.front(); }
     basalt::View<T> view() const { return basalt::View<T>::column_major(data(), rows_, cols_, rows_); }
 
     /// Calls use(columns) with columns on GPUs: the matrix's own, or those of a temporary copy that is dealt so.
@@ -52,7 +52,7 @@ class UserMatrix {
         if (!on_host() && !is_dealt_) return use(data());
         const DealtMatrix<T> copy(rows_, whole<T>(nullptr, rows_, cols_).columns);
         copy_columns(columns(), copy.view());
-        return use(copy.view().pieces.front());
+        return use(copy.view().parts.front());
     }
 
   private:

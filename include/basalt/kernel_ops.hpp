@@ -172,12 +172,11 @@ struct BoundKernel {
         return other == nullptr ? arguments : *std::launder(static_cast<const Arguments*>(other));
     }
 
-    static constexpr KernelOps ops(void (*construct)(void*, void*, void* const*), bool binds_views) {
+    static constexpr KernelOps ops(void (*construct)(void*, void*, void* const*)) {
         KernelOps result{};
         result.size = sizeof(BoundKernel);
         result.align = alignof(BoundKernel);
         result.construct = construct;
-        result.binds_views = binds_views;
         result.moves_as_bytes =
             std::is_trivially_move_constructible_v<BoundKernel> && std::is_trivially_destructible_v<BoundKernel>;
         result.any_stream = RunsAnywhere<G>::streams == KernelStreams::any;
@@ -215,7 +214,7 @@ struct PlainOps {
         auto& from = *static_cast<Source*>(source);
         ::new (storage) Kernel{std::move(from.cpu), std::move(from.gpu), {}};
     }
-    static constexpr KernelOps ops = Kernel::ops(construct, false);
+    static constexpr KernelOps ops = Kernel::ops(construct);
 };
 
 /// Kernels that take a view for each access, and the views of each range.
@@ -253,7 +252,8 @@ struct ViewOps {
         return found;
     }
     static constexpr KernelOps ops = [] {
-        KernelOps result = Kernel::ops(construct, true);
+        KernelOps result = Kernel::ops(construct);
+        result.binds_views = true;
         if ((is_reduce_access<Accesses> || ...)) result.reduction = &reduction;
         if ((is_range_access<Accesses> || ...)) result.room_behind = &room;
         return result;
@@ -278,7 +278,8 @@ struct ListOps {
         return StoredAddresses<List>::bytes(static_cast<const Source*>(source)->list.offsets().size());
     }
     static constexpr KernelOps ops = [] {
-        KernelOps result = Kernel::ops(construct, true);
+        KernelOps result = Kernel::ops(construct);
+        result.binds_views = true;
         result.room_behind = &room;
         return result;
     }();

@@ -246,10 +246,10 @@ class Runtime {
     /// 10^5 levels. Tasks that submit children and do not wait nest to any depth.
     void wait();
 
-    /// wait() with a limit. False when the time ran out first; tasks go on. On a machine with a
-    /// free core it returns at most 2 ms after its limit, however long tasks last, since another thread works in place
-    /// of the one that waits. (Inside tasks that holds for 64 threads that wait at the same time; further ones may have
-    /// to run a task to its end.) A limit of 0 looks and does not wait.
+    /// wait() with a limit. False when the time ran out first; tasks go on. On a machine with a free core it returns at
+    /// most 2 ms after its limit, however long tasks last, since another thread works in place of the one that waits.
+    /// (Inside tasks that holds for 64 threads that wait at the same time; further ones may have to run a task to its
+    /// end.) A limit of 0 looks and does not wait.
     bool wait_for(std::chrono::nanoseconds limit);
 
     /// Drops every task of the graph that has not started, and those submitted before its next wait(), which throws

@@ -222,7 +222,7 @@ struct GpuTuning {
         struct Relay {
             int blocks = 0;                ///< thread blocks of each GPU's kernel; 0: always copies
             int warps = 1;                 ///< of a thread block
-            std::size_t piece_bytes = 16;  ///< bytes that a warp passes on at once, rounded up to 16
+            std::size_t chunk_bytes = 16;  ///< bytes that a warp passes on at once, rounded up to 16
 
             friend bool operator==(const Relay&, const Relay&) = default;
         } relay;

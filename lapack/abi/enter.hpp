@@ -78,7 +78,7 @@ void pass_on(void* function, Arguments... arguments) {
 /// Whether a call may be taken, as far as its arrays' addresses say. They are looked up in this order, since that costs
 /// more than all else.
 inline Decision decide_with_memory(Call& call) {
-    if (inside_engine()) return {false, "called by the engine"};
+    if (inside_engine()) return Decision::passed_on("called by the engine");
     if (settings().taking == Taking::none || is_empty(call)) return decide(call, settings());
     call.a.memory = memory_of(call.a.data);
     call.b.memory = memory_of(call.b.data);
@@ -116,13 +116,13 @@ void enter(Entry& entry, const void* caller, Described d, Arguments... arguments
             if (log_is_on()) log_call(entry.symbol, d.call, decision, now() - start);
             return;
         }
-        decision = {false, reason};
+        decision = Decision::passed_on(reason);
     }
     if (void* const function = entry.function_behind(caller)) {
         pass_on(function, arguments...);
         d.call.info = *info;
     } else {
-        decision = {!d.asks_size, "no library behind"};
+        decision = {.take = !d.asks_size, .why = "no library behind"};
         execute_without_behind(entry.symbol, d);
         *info = static_cast<I>(d.call.info);
     }

@@ -54,17 +54,18 @@ Dimensions dimensions_of(const Call& call) {
 }  // namespace
 
 Decision decide(const Call& call, const Settings& settings) {
-    if (settings.taking == Taking::none) return {false, "BASALT_LAPACK=off"};
-    if (is_empty(call)) return {false, "no elements"};
-    if (call.a.memory.on_gpu || call.b.memory.on_gpu || call.x.memory.on_gpu) return {true, "in GPU memory"};
-    if (call.routine == Routine::gecon && call.n <= latdf_order) return {false, "LAPACK's latdf reads its workspace"};
-    if (settings.taking == Taking::all) return {true, "BASALT_LAPACK=always"};
+    if (settings.taking == Taking::none) return Decision::passed_on("BASALT_LAPACK=off");
+    if (is_empty(call)) return Decision::passed_on("no elements");
+    if (call.a.memory.on_gpu || call.b.memory.on_gpu || call.x.memory.on_gpu) return Decision::taken("in GPU memory");
+    if (call.routine == Routine::gecon && call.n <= latdf_order)
+        return Decision::passed_on("LAPACK's latdf reads its workspace");
+    if (settings.taking == Taking::all) return Decision::taken("BASALT_LAPACK=always");
     const RoutineFacts& routine = facts_of(call.routine);
     const double order = settings.threshold > 0 ? settings.threshold : routine.order;
     const Dimensions dimensions = dimensions_of(call);
-    if (dimensions.product < order * order * order) return {false, "small"};
-    if (settings.threshold == 0 && dimensions.shortest < routine.width) return {false, "narrow"};
-    return {true, "large"};
+    if (dimensions.product < order * order * order) return Decision::passed_on("small");
+    if (settings.threshold == 0 && dimensions.shortest < routine.width) return Decision::passed_on("narrow");
+    return Decision::taken("large");
 }
 
 double operations(const Call& call) {

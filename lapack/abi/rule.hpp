@@ -9,6 +9,9 @@ namespace basalt::lapack {
 struct Decision {
     bool take = false;
     const char* why = "";
+
+    static Decision taken(const char* why) { return {.take = true, .why = why}; }
+    static Decision passed_on(const char* why) { return {.take = false, .why = why}; }
 };
 
 /// The rule. A call is passed on if it has no elements, or by BASALT_LAPACK=off. Otherwise, an array in a GPU's memory

@@ -35,12 +35,19 @@ bool is_sticky(cudaError_t status) {
 void check_cuda(cudaError_t status, const char* call, std::source_location where) {
     if (status == cudaSuccess) return;
     static_cast<void>(cudaGetLastError());
-    throw CudaFailure{call, text_of(status), is_sticky(status), status == cudaErrorMemoryAllocation, where};
+    throw CudaFailure{.call = call,
+                      .why = text_of(status),
+                      .sticky = is_sticky(status),
+                      .out_of_memory = status == cudaErrorMemoryAllocation,
+                      .where = where};
 }
 
 void check_cuda(cublasStatus_t status, const char* call, std::source_location where) {
     if (status == CUBLAS_STATUS_SUCCESS) return;
-    throw CudaFailure{call, cublasGetStatusName(status), false, status == CUBLAS_STATUS_ALLOC_FAILED, where};
+    throw CudaFailure{.call = call,
+                      .why = cublasGetStatusName(status),
+                      .out_of_memory = status == CUBLAS_STATUS_ALLOC_FAILED,
+                      .where = where};
 }
 
 bool try_cuda(cudaError_t status, const char* call, std::source_location where) noexcept {
@@ -54,13 +61,13 @@ bool try_cuda(cudaError_t status, const char* call, std::source_location where) 
 }
 
 CurrentDevice::CurrentDevice(int device) noexcept {
-    int current = -1;
+    int current = 0;
     if (!try_cuda(cudaGetDevice(&current), "cudaGetDevice") || current == device) return;
     if (try_cuda(cudaSetDevice(device), "cudaSetDevice")) former_ = current;
 }
 
 CurrentDevice::~CurrentDevice() {
-    if (former_ >= 0) try_cuda(cudaSetDevice(former_), "cudaSetDevice");
+    if (former_) try_cuda(cudaSetDevice(*former_), "cudaSetDevice");
 }
 
 }  // namespace basalt::detail

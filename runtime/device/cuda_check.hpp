@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <source_location>
 #include <string>
 
@@ -11,9 +12,9 @@ namespace basalt::detail {
 /// A CUDA or cuBLAS call that failed. CudaDevice makes a DeviceError of it.
 struct CudaFailure {
     std::string call;
-    std::string why;  ///< the error's name and text
-    bool sticky;      ///< the device's context is spoilt: every later call will fail
-    bool out_of_memory;
+    std::string why;      ///< the error's name and text
+    bool sticky = false;  ///< the device's context is spoilt: every later call will fail
+    bool out_of_memory = false;
     std::source_location where;
 };
 
@@ -36,7 +37,7 @@ class CurrentDevice {
     CurrentDevice& operator=(const CurrentDevice&) = delete;
 
   private:
-    int former_ = -1;  // -1: nothing to restore
+    std::optional<int> former_;  ///< to be restored
 };
 
 }  // namespace basalt::detail

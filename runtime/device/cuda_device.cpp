@@ -15,7 +15,7 @@ namespace basalt::detail {
 namespace {
 
 /// Rows without gaps are copied as one row.
-Copy in_one_piece_where_possible(Copy copy) {
+Copy as_one_row_where_possible(Copy copy) {
     if (copy.rows > 1 && copy.to_pitch == copy.row_bytes && copy.from_pitch == copy.row_bytes) {
         copy.row_bytes *= copy.rows;
         copy.rows = 1;
@@ -247,14 +247,14 @@ void CudaDevice::wait_for(StreamRole stream, Device& other, StreamRole other_str
 
 void CudaDevice::enqueue_copy(const char* call, StreamRole role, const Copy& copy, cudaMemcpyKind kind) {
     guarded(call, [&] {
-        const Copy pieces = in_one_piece_where_possible(copy);
-        if (pieces.rows == 0 || pieces.row_bytes == 0) return;
+        const Copy flat = as_one_row_where_possible(copy);
+        if (flat.rows == 0 || flat.row_bytes == 0) return;
         cudaStream_t queue = stream(role).native();
-        if (pieces.rows == 1) {
-            check_cuda(cudaMemcpyAsync(pieces.to, pieces.from, pieces.row_bytes, kind, queue), call);
+        if (flat.rows == 1) {
+            check_cuda(cudaMemcpyAsync(flat.to, flat.from, flat.row_bytes, kind, queue), call);
         } else {
-            check_cuda(cudaMemcpy2DAsync(pieces.to, pieces.to_pitch, pieces.from, pieces.from_pitch, pieces.row_bytes,
-                                         pieces.rows, kind, queue),
+            check_cuda(cudaMemcpy2DAsync(flat.to, flat.to_pitch, flat.from, flat.from_pitch, flat.row_bytes, flat.rows,
+                                         kind, queue),
                        call);
         }
     });
@@ -262,7 +262,7 @@ void CudaDevice::enqueue_copy(const char* call, StreamRole role, const Copy& cop
 
 void CudaDevice::copy(StreamRole stream, const Copy& copy) {
     const bool inwards = stream == StreamRole::from_host;
-    if (copy.rows > 0 && copy.row_bytes > 0 && stage(stream, in_one_piece_where_possible(copy))) return;
+    if (copy.rows > 0 && copy.row_bytes > 0 && stage(stream, as_one_row_where_possible(copy))) return;
     enqueue_copy(inwards ? "cudaMemcpyAsync from the host" : "cudaMemcpyAsync to the host", stream, copy,
                  inwards ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost);
 }

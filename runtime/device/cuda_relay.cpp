@@ -15,7 +15,7 @@ constexpr std::uint32_t first_base = 0xFFFFFFFF;
 }  // namespace
 
 CudaRelay::CudaRelay(const GpuTuning::Links::Relay& tuning, int device, int devices)
-    : shape_{tuning.blocks, tuning.warps, (tuning.piece_bytes + 15) / 16 * 16},
+    : shape_{tuning.blocks, tuning.warps, (tuning.chunk_bytes + 15) / 16 * 16},
       device_(device),
       told_(static_cast<std::size_t>(devices), first_base) {
     const std::size_t bytes = told_.size() * shape_.words() * sizeof(std::uint32_t);
@@ -43,7 +43,7 @@ std::optional<RelayMark> CudaRelay::enqueue(const Copy& copy, const std::optiona
         mark = RelayMark{device_, told};
         hop.after = next->told_by(device_);
         hop.after_base = told;
-        told += shape_.pieces_of(0, copy.row_bytes);
+        told += shape_.chunks_of(0, copy.row_bytes);
     }
     check_cuda(enqueue_relay(hop, shape_, stream), "launch of a relay's kernel");
     return mark;

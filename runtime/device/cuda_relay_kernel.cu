@@ -56,9 +56,9 @@ __global__ __launch_bounds__(RelayShape::most_warps* lanes) void relay(const Rel
     const unsigned warp = threadIdx.x / lanes;
     const std::size_t channel = blockIdx.x * static_cast<std::size_t>(shape.warps) + warp;
     const unsigned word = blockIdx.x * RelayShape::block_words + warp;
-    const std::uint32_t pieces = shape.pieces_of(channel, hop.bytes);
+    const std::uint32_t chunks = shape.chunks_of(channel, hop.bytes);
     std::uint32_t arrived = 0;
-    for (std::uint32_t i = 0; i < pieces; ++i) {
+    for (std::uint32_t i = 0; i < chunks; ++i) {
         if (hop.before != nullptr) {
             if (lane == 0 && arrived <= i) arrived = await(hop.before[word], hop.before_base, i);
             __syncwarp();
@@ -66,7 +66,7 @@ __global__ __launch_bounds__(RelayShape::most_warps* lanes) void relay(const Rel
         const std::size_t begin = shape.begin_of(channel, i);
         const std::size_t left = hop.bytes - begin;
         copy(static_cast<char*>(hop.to) + begin, static_cast<const char*>(hop.from) + begin,
-             static_cast<int>(left < shape.piece_bytes ? left : shape.piece_bytes), lane);
+             static_cast<int>(left < shape.chunk_bytes ? left : shape.chunk_bytes), lane);
         if (hop.after != nullptr) {
             __syncwarp();
             if (lane == 0) Word(hop.after[word]).store(hop.after_base + i + 1, cuda::memory_order_release);

@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 
+#include "base/library_function.hpp"
 #include "runtime/device/cuda_check.hpp"
 
 namespace basalt::detail {
@@ -28,8 +29,7 @@ struct SolverFunctions {
 
 template <class Function>
 void find_function(void* library, const char* name, Function& function, std::string& missing) {
-    function = reinterpret_cast<Function>(dlsym(library, name));
-    if (function == nullptr) missing = std::string(solver_library) + " has no " + name;
+    if (!find_library_function(library, name, function)) missing = std::string(solver_library) + " has no " + name;
 }
 
 SolverFunctions load_solver() {
@@ -52,16 +52,19 @@ const SolverFunctions& solver_functions() {
 }
 
 void check_solver(int status, const char* call) {
-    if (status != 0)
-        throw CudaFailure{call, "status " + std::to_string(status), false, false, std::source_location::current()};
+    if (status == 0) return;
+    throw CudaFailure{
+        .call = call, .why = "status " + std::to_string(status), .where = std::source_location::current()};
 }
 
 }  // namespace
 
 CudaSolver::CudaSolver(cudaStream_t stream) {
     const SolverFunctions& functions = solver_functions();
-    if (!functions.missing.empty())
-        throw CudaFailure{"loading cuSOLVER", functions.missing, false, false, std::source_location::current()};
+    if (!functions.missing.empty()) {
+        throw CudaFailure{
+            .call = "loading cuSOLVER", .why = functions.missing, .where = std::source_location::current()};
+    }
     check_solver(functions.create(&handle_), "cusolverDnCreate");
     const int status = functions.set_stream(handle_, stream);
     if (status != 0) functions.destroy(handle_);

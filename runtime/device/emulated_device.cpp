@@ -259,26 +259,26 @@ std::optional<RelayMark> EmulatedDevice::relay_to_peer(Device& peer, const Copy&
                                                        const std::optional<RelayMark>& before, RelayEnd end) {
     constexpr const char* call = "relay_to_peer";
     EmulatedMemory& memory = memory_of(call, peer);
-    if (copy.rows != 1 || !fit_for_relays(copy)) throw error(call, "not in one piece, or not at multiples of 16");
-    const std::size_t piece = tuning_.links.relay.piece_bytes;
-    const std::uint64_t pieces = (copy.row_bytes + piece - 1) / piece;
+    if (copy.rows != 1 || !fit_for_relays(copy)) throw error(call, "with gaps, or not at multiples of 16");
+    const std::size_t chunk = tuning_.links.relay.chunk_bytes;
+    const std::uint64_t chunks = (copy.row_bytes + chunk - 1) / chunk;
     const auto arrived = before ? told_by(before->device) : nullptr;
     const auto copied = end == RelayEnd::last ? nullptr : static_cast<EmulatedDevice&>(peer).told_by(index_);
 
     std::uint64_t& told = told_[static_cast<std::size_t>(peer.index())];
     const RelayMark mark{index_, told};
-    if (end == RelayEnd::passed_on) told += pieces;
+    if (end == RelayEnd::passed_on) told += chunks;
     enqueue_copy(call, StreamRole::relay, copy, &memory, &memory_, relays_to_peers_, [=] {
-        for (std::uint64_t i = 0; i < pieces; ++i) {
+        for (std::uint64_t i = 0; i < chunks; ++i) {
             if (arrived) arrived->await(before->base + i + 1);
-            const std::size_t begin = i * piece;
+            const std::size_t begin = i * chunk;
             std::memmove(static_cast<std::byte*>(copy.to) + begin, static_cast<const std::byte*>(copy.from) + begin,
-                         std::min(piece, copy.row_bytes - begin));
+                         std::min(chunk, copy.row_bytes - begin));
             if (copied) copied->advance(mark.base + i + 1);
         }
     });
     // where that is left out or fails, so that nothing waits for it
-    if (copied) queue(StreamRole::relay).stream.enqueue_always([=] { copied->advance(mark.base + pieces); });
+    if (copied) queue(StreamRole::relay).stream.enqueue_always([=] { copied->advance(mark.base + chunks); });
     return end == RelayEnd::passed_on ? std::optional(mark) : std::nullopt;
 }
 

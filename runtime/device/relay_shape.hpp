@@ -11,7 +11,7 @@ namespace basalt::detail {
 struct RelayShape {
     int blocks = 1;
     int warps = 1;                  ///< of a block
-    std::size_t piece_bytes = 512;  ///< of a chunk, which a warp moves at once; a multiple of 16
+    std::size_t chunk_bytes = 512;  ///< which a warp moves at once; a multiple of 16
 
     static constexpr int most_warps = 16;
     /// Words of a block, whose first ones are its warps': each block has a line of memory to itself.
@@ -23,13 +23,13 @@ struct RelayShape {
         return static_cast<std::size_t>(blocks) * static_cast<std::size_t>(warps);
     }
     /// Number of a channel's chunks in a buffer of `bytes` bytes. Channel 0 has the most.
-    constexpr std::uint32_t pieces_of(std::size_t channel, std::size_t bytes) const {
-        const std::size_t pieces = (bytes + piece_bytes - 1) / piece_bytes;
-        return static_cast<std::uint32_t>(pieces > channel ? (pieces - channel - 1) / channels() + 1 : 0);
+    constexpr std::uint32_t chunks_of(std::size_t channel, std::size_t bytes) const {
+        const std::size_t chunks = (bytes + chunk_bytes - 1) / chunk_bytes;
+        return static_cast<std::uint32_t>(chunks > channel ? (chunks - channel - 1) / channels() + 1 : 0);
     }
     /// Offset of a channel's chunk `i`.
     constexpr std::size_t begin_of(std::size_t channel, std::uint32_t i) const {
-        return (i * channels() + channel) * piece_bytes;
+        return (i * channels() + channel) * chunk_bytes;
     }
 };
 

@@ -191,7 +191,8 @@ bool Driver::enqueue_in_pool(StreamRole first) {
 void Driver::enqueue(Task& task) {
     DeviceWork& work = *task.on_device();
     const WorkInHand in_hand(&task);
-    InFlight flight{&task, TraceRecorder::now(), computes(work.role) ? expected_time(task) : 0, 0, false, {}, false};
+    InFlight flight{
+        .task = &task, .enqueued = TraceRecorder::now(), .expected = computes(work.role) ? expected_time(task) : 0};
     const Begun begun = enqueue_work(task, flight.streams);
     flight.launched = begun.launched;
     flight.end = mark_end(task, flight.streams, begun);
@@ -335,7 +336,7 @@ void Driver::tell_observers(const InFlight& flight) {
     Task& task = *flight.task;
     try {
         const bool has_failed = p_.graph.unwritten().any() && p_.graph.unwritten().failure_of(task) != nullptr;
-        p_.observers.device_ended(task, device_.index(), took, has_failed);
+        p_.observers.device_ended(task, device_.index(), took, has_failed ? TaskEnd::failed : TaskEnd::succeeded);
     } catch (...) {  // out of a hook
         failed(task);
     }

@@ -101,10 +101,10 @@ class Driver final : public DeviceQueue {
         Task* task;
         std::int64_t enqueued;  ///< when
         std::int64_t expected;  ///< nanoseconds that it is expected to take
-        Ticket end;             ///< on its own stream, 0 where that is not known
-        bool launched;          ///< see Begun
-        Enqueued streams;       ///< of its ends those that are not known to be reached
-        bool observed;          ///< its observers were told that it began
+        Ticket end = 0;         ///< on its own stream, 0 where that is not known
+        bool launched = false;  ///< see Begun
+        Enqueued streams{};     ///< of its ends those that are not known to be reached
+        bool observed = false;  ///< its observers were told that it began
     };
 
     void run();

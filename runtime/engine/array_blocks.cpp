@@ -145,8 +145,9 @@ bool ArrayBlocks::idle_at_home(const Accesses& accesses) const {
     return std::all_of(accesses.begin(), accesses.end(), [&](const TaskBuilder::WholeAccess& access) {
         const Version& version = *access.version;
         bool idle = (!version.residency || version.residency->valid_on(host_node)) && !version.accesses.in_reduction();
-        version.accesses.for_each_user([&](TaskRef user, bool exclusive) {
-            idle = idle && ((access.mode == AccessMode::read && !exclusive) || graph_.completed(user));
+        version.accesses.for_each_user([&](TaskRef user, Use use) {
+            const bool both_read = access.mode == AccessMode::read && use == Use::shared;
+            idle = idle && (both_read || graph_.completed(user));
         });
         return idle;
     });

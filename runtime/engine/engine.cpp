@@ -72,7 +72,7 @@ Engine::Engine(const Config& config)
       trace_(graph_, config_.workers + 1, gpus_.count()),
       observers_(graph_, trace_, config_, gpus_.count()),
       submission_log_(config_),
-      waiters_(config_.watchdog.count() > 0),
+      waiters_(config_.watchdog.count() > 0 ? Waiters::Noting::on : Waiters::Noting::off),
       kernels_(graph_, observers_, placed()),
       completion_(graph_, ready_, dispatch_, parking_, placed()),
       pinned_(gpus_.all(), Sockets(workers_).with_most_workers()),

@@ -59,12 +59,13 @@ bool Placement::may_use_gpus(const TaskBuilder& task, const Scope& scope, const 
            options.place.is_any() && ops.reduction == nullptr && (ops.emulates || !gpus_.device(0).emulated());
 }
 
-/// Of a task that may run on the cores, on GPUs, or on both. Throws DeviceError where only lost GPUs are left.
-Node Placement::ask_policy(TaskBuilder& task, const TaskOptions& options, const KernelOps& ops, bool gpus) {
+/// Of a task that may run on the cores, on the first `gpus` GPUs, or on both. Throws DeviceError where only lost GPUs
+/// are left.
+Node Placement::ask_policy(TaskBuilder& task, const TaskOptions& options, const KernelOps& ops, int gpus) {
     nodes_.clear();
     if (ops.run != nullptr) nodes_.push_back(host_node);
     std::optional<Node> too_small;
-    for (int gpu = 0; gpus && gpu < gpus_.count(); ++gpu) {
+    for (int gpu = 0; gpu < gpus; ++gpu) {
         const Node node = node_of_device(gpu);
         if (gpus_.device(gpu).lost()) continue;
         if (coherence_->may_fit(task, node)) {
@@ -86,7 +87,9 @@ Node Placement::choose_node(TaskBuilder& task, const Scope& scope, const TaskOpt
         return observed ? chooser_->choose(task, options, {&node, 1}) : node;
     }
     const bool may_use_gpu = may_use_gpus(task, scope, options, ops);
-    if (observed && (may_use_gpu || ops.run != nullptr)) return ask_policy(task, options, ops, may_use_gpu);
+    if (observed && (may_use_gpu || ops.run != nullptr)) {
+        return ask_policy(task, options, ops, may_use_gpu ? gpus_.count() : 0);
+    }
     if (may_use_gpu) {
         const auto device = coherence_->choose_device(task.access_begin(), task.access_count());
         if (device) return node_of_device(*device);

@@ -45,7 +45,7 @@ class Placement {
     Node choose_node(TaskBuilder& task, const Scope& scope, const TaskOptions& options, const KernelOps& ops);
     bool may_use_gpus(const TaskBuilder& task, const Scope& scope, const TaskOptions& options,
                       const KernelOps& ops) const;
-    Node ask_policy(TaskBuilder& task, const TaskOptions& options, const KernelOps& ops, bool gpus);
+    Node ask_policy(TaskBuilder& task, const TaskOptions& options, const KernelOps& ops, int gpus);
     Node check_gpu(const Scope& scope, const TaskOptions& options, const KernelOps& ops) const;
 
     const Gpus& gpus_;

@@ -41,20 +41,23 @@ struct CapturedKernel {
         kernel.state->captured->enqueue(stream, kernel.bases);
     }
     static void destroy(void* storage) noexcept { at(storage).~CapturedKernel(); }
-    static constexpr KernelOps ops(bool emulates) {
+    static constexpr KernelOps ops() {
         KernelOps result{};
         result.size = sizeof(CapturedKernel);
         result.align = alignof(CapturedKernel);
         result.construct = &construct;
         result.run_on_device = &run_on_device;
         result.destroy = &destroy;
-        result.emulates = emulates;
         result.binds_views = true;
         return result;  // any_stream is false: handles of libraries belong to the stream that is captured
     }
 };
-constexpr KernelOps captured_ops = CapturedKernel::ops(false);
-constexpr KernelOps emulated_ops = CapturedKernel::ops(true);
+constexpr KernelOps captured_ops = CapturedKernel::ops();
+constexpr KernelOps emulated_ops = [] {
+    KernelOps result = CapturedKernel::ops();
+    result.emulates = true;
+    return result;
+}();
 
 AccessRecord record_of(const RecordedState::Binding& binding, const RecordedUse& use) {
     return {binding.datum,
@@ -158,7 +161,7 @@ void RecordedRuns::check_bindings(const Scope& scope, RecordedState& state) cons
         if (!datum.shares_memory && !datum.strided()) continue;
         throw UsageError(
             "a Recording runs with '" + datum.name +
-            "', which is cut into blocks or has gaps between its columns; allowed are arrays in one piece");
+            "', which is cut into blocks or has gaps between its columns; allowed are whole arrays without gaps");
     }
     if (state.checked) return;
     if (const auto twins = find_equal(state.bindings)) {

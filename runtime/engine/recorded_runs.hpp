@@ -66,7 +66,7 @@ class RecordedRuns {
     TaskGraph& graph() { return p_.graph; }
     /// The scope that the calling thread's recording would run in. Throws UsageError where it may not record.
     Scope& check_may_record();
-    Recorder recorder() const { return Recorder(p_.graph, p_.workers, p_.gpus); }
+    Recorder recorder() const { return Recorder(p_.graph, {.workers = p_.workers, .has_gpus = p_.gpus}); }
     std::shared_ptr<RecordedState> keep(std::unique_ptr<RecordedGraph> recorded, RecordedOnGpu on_gpu);
     void run(RecordedState& state);
     /// Submits a task that takes part in the run.

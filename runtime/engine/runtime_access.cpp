@@ -75,7 +75,12 @@ DatumHandle create_columns(Runtime& runtime, void* base, std::size_t element_siz
                          "; allowed are 0 to " + std::to_string(most_datum_columns) + " rows, and ld >= max(1, rows)");
     }
     DataRegistry& registry = engine_of(runtime).data();
-    return handle_of(registry, registry.create({base, element_size, cols, static_cast<std::int32_t>(rows), ld, true},
+    return handle_of(registry, registry.create({.base = base,
+                                                .element_size = element_size,
+                                                .rows = cols,
+                                                .cols = static_cast<std::int32_t>(rows),
+                                                .ld = ld,
+                                                .by_columns = true},
                                                storage, name));
 }
 

@@ -79,9 +79,9 @@ bool KernelRuns::begin_observed(Task& task, Worker& worker, Observers::Run& reco
     }
 }
 
-void KernelRuns::end_observed(Task& task, Worker& worker, const Observers::Run& record, bool failed) {
+void KernelRuns::end_observed(Task& task, Worker& worker, const Observers::Run& record, TaskEnd end) {
     try {
-        observers_.ended(task, worker, record, failed);
+        observers_.ended(task, worker, record, end);
     } catch (...) {
         fail(task, worker);
     }

@@ -68,10 +68,11 @@ class KernelRuns {
     template <class F>
     void observed(Task& task, Worker& worker, const F& run) {
         Observers::Run record;
-        if (begin_observed(task, worker, record)) end_observed(task, worker, record, run());
+        if (!begin_observed(task, worker, record)) return;
+        end_observed(task, worker, record, run() ? TaskEnd::failed : TaskEnd::succeeded);
     }
     bool begin_observed(Task& task, Worker& worker, Observers::Run& record);
-    void end_observed(Task& task, Worker& worker, const Observers::Run& record, bool failed);
+    void end_observed(Task& task, Worker& worker, const Observers::Run& record, TaskEnd end);
     bool may_still_run(Task& task);
 
     TaskGraph& graph_;

@@ -36,7 +36,7 @@ inline void AccessMap::hazards_of_write(Segment& segment, DependencySink& sink) 
 
 inline void AccessMap::touch(Segment& segment, TaskRef task, AccessMode mode, DependencySink& sink) {
     if (mode == AccessMode::read || mode == AccessMode::commute) {
-        share(segment, task, mode == AccessMode::commute, sink);
+        share(segment, task, mode, sink);
         return;
     }
     hazards_of_write(segment, sink);
@@ -87,7 +87,7 @@ void AccessMap::record_in_band(Band& band, TaskRef task, const BoundAccess& acce
     auto in_region = [&](std::size_t i) { return i < band.segments.size() && band.segments[i].begin < access.row_end; };
     if (access.mode == AccessMode::read || access.mode == AccessMode::commute) {
         for (std::size_t i = first; in_region(i); ++i) {
-            share(band.segments[i], task, access.mode == AccessMode::commute, sink);
+            share(band.segments[i], task, access.mode, sink);
         }
         return;
     }
@@ -148,7 +148,8 @@ std::shared_ptr<Reduction> AccessMap::reduction_at(const BoundAccess& region) co
     return nullptr;
 }
 
-void AccessMap::share(Segment& segment, TaskRef task, bool commuting, DependencySink& sink) {
+void AccessMap::share(Segment& segment, TaskRef task, AccessMode mode, DependencySink& sink) {
+    const bool commuting = mode == AccessMode::commute;
     leave_reduction(segment, sink);
     // named before by the same task: commuting holds over reading
     if (!segment.group.empty() && segment.group.back() == task && (segment.commuting || !commuting)) return;
@@ -161,7 +162,7 @@ void AccessMap::share(Segment& segment, TaskRef task, bool commuting, Dependency
     add_to_group(segment.group, task, sink);
 }
 
-/// The first segment that ends behind the row. In pieces of equal size without gaps, the usual way to cut a datum, it
+/// The first segment that ends behind the row. In segments of equal size without gaps, the usual way to cut a datum, it
 /// is found without a search.
 std::size_t AccessMap::first_behind(const std::vector<Segment>& segments, Index row) {
     if (segments.empty() || segments.back().end <= row) return segments.size();
@@ -197,7 +198,7 @@ std::size_t AccessMap::split_rows(Band& band, Index begin, Index end) {
         if (i == segments.size() || segments[i].begin > covered) {
             const Index gap_end = i == segments.size() ? end : std::min(end, segments[i].begin);
             segments.insert(segments.begin() + static_cast<std::ptrdiff_t>(i),
-                            Segment{covered, gap_end, {}, false, {}, {}});
+                            Segment{.begin = covered, .end = gap_end});
         } else if (segments[i].end > end) {
             Segment tail = segments[i];
             tail.begin = end;

@@ -25,6 +25,9 @@ class DependencySink {
     ~DependencySink() = default;
 };
 
+/// How a task used a region: as one of several that may do so in any order, or alone.
+enum class Use : bool { shared, exclusive };
+
 /// Adds a task to those that share a region, and keeps their list short.
 void add_to_group(TaskGroup& group, TaskRef task, DependencySink& sink);
 
@@ -88,12 +91,13 @@ class AccessMap {
     /// before; an invalid reference where there are none.
     TaskRef open(const BoundAccess& region, const std::shared_ptr<Reduction>& reduction, DependencySink& sink);
 
-    /// visit(task, exclusive) for every task that is recorded: those that used any region last, perhaps completed.
+    /// visit(task, use) for every task that is recorded: those that used any region last, perhaps completed.
     template <class F>
     void for_each_user(const F& visit) const {
         const auto visit_segment = [&](const Segment& segment) {
-            if (segment.writer.valid()) visit(segment.writer, true);
-            for (const TaskRef member : segment.group) visit(member, segment.commuting);
+            if (segment.writer.valid()) visit(segment.writer, Use::exclusive);
+            const Use use = segment.commuting ? Use::exclusive : Use::shared;
+            for (const TaskRef member : segment.group) visit(member, use);
         };
         if (!cut_) {
             if (used_) visit_segment(only_);
@@ -131,7 +135,7 @@ class AccessMap {
         Index end = 0;
         TaskRef writer{};
         bool commuting = false;  ///< what the group is: commuting tasks or readers
-        TaskGroup group;
+        TaskGroup group{};
         std::shared_ptr<Reduction> reduction{};  ///< since the writer; the group is empty then
     };
     struct Band {
@@ -141,7 +145,8 @@ class AccessMap {
     };
 
     static void touch(Segment& segment, TaskRef task, AccessMode mode, DependencySink& sink);
-    static void share(Segment& segment, TaskRef task, bool commuting, DependencySink& sink);
+    /// `mode`: AccessMode::read or AccessMode::commute.
+    static void share(Segment& segment, TaskRef task, AccessMode mode, DependencySink& sink);
     static void leave_reduction(Segment& segment, DependencySink& sink);
     static void hazards_of_write(Segment& segment, DependencySink& sink);
     static void record_in_band(Band& band, TaskRef task, const BoundAccess& access, DependencySink& sink);

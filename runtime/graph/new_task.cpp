@@ -25,22 +25,21 @@ bool NewTask::completed(TaskRef ref) const { return graph_.completed(ref); }
 void NewTask::depend_on(TaskRef predecessor) {
     if (!predecessor.valid() || predecessor.slot == task_->slot) return;
     if (!block_) {
-        add_edge(predecessor, false);
+        add_edge(predecessor, Awaited::whole);
     } else if (stamp(predecessor)) {
         add_candidate(pack(predecessor));
     }
 }
 
-/// Whether this task waits for a part of the predecessor only. If it must not, it does so with no broadcast.
-bool NewTask::waits_in_part(DeviceWork& self, const DeviceWork& before, bool may) {
-    if (!before.has_parts.load(std::memory_order_relaxed)) return false;
-    if (!may) self.one_memory.store(false, std::memory_order_relaxed);
-    return self.one_memory.load(std::memory_order_relaxed);
+/// What this task waits for. Where a part is not enough, it waits for no broadcast in part from now on.
+NewTask::Awaited NewTask::awaited_on_device(DeviceWork& self, const DeviceWork& before, Awaited least) {
+    if (!before.has_parts.load(std::memory_order_relaxed)) return Awaited::whole;
+    if (least == Awaited::whole) self.one_memory.store(false, std::memory_order_relaxed);
+    return self.one_memory.load(std::memory_order_relaxed) ? Awaited::part : Awaited::whole;
 }
 
-/// Pushes an edge onto the predecessor's list unless it has completed or already has one to this task. `in_part`: of a
-/// broadcast it is enough to wait for what concerns this task's device.
-inline void NewTask::add_edge(TaskRef predecessor, bool in_part) {
+/// Pushes an edge onto the predecessor's list unless it has completed or already has one to this task.
+inline void NewTask::add_edge(TaskRef predecessor, Awaited awaited) {
     Task& before = graph_.pool().at(predecessor.slot);
     std::uint64_t head = before.successors.load(std::memory_order_acquire);
     if (Task::generation_of(head) != predecessor.generation) return;
@@ -51,7 +50,7 @@ inline void NewTask::add_edge(TaskRef predecessor, bool in_part) {
         return;
     }
     before.stamp.store(stamp_, std::memory_order_relaxed);
-    link_behind(before, head, predecessor, in_part);
+    link_behind(before, head, predecessor, awaited);
 }
 
 bool NewTask::follow(TaskRef predecessor, Follow follow) {
@@ -62,34 +61,35 @@ bool NewTask::follow(TaskRef predecessor, Follow follow) {
     // is made twice at worst. A stamp that is found is this task's, and so is the edge.
     if (before.stamp.load(std::memory_order_relaxed) == stamp_) return true;
     before.stamp.store(stamp_, std::memory_order_relaxed);
-    return link_behind(before, head, predecessor, false, follow == Follow::if_succeeds ? TaskPool::spreads_failure : 0);
+    return link_behind(before, head, predecessor, Awaited::whole,
+                       follow == Follow::if_succeeds ? TaskPool::spreads_failure : 0);
 }
 
 /// Makes the edge. `head`: the list as it was when the predecessor had not completed. False where it has completed
 /// since. `mark`: TaskPool::spreads_failure or 0.
-inline bool NewTask::link_behind(Task& before, std::uint64_t head, TaskRef predecessor, bool in_part,
+inline bool NewTask::link_behind(Task& before, std::uint64_t head, TaskRef predecessor, Awaited awaited,
                                  std::uint32_t mark) {
     DeviceWork* self = task_->on_device();
     // kept: the slot's next tenant may have none
     const DeviceWork* work = self != nullptr ? before.on_device() : nullptr;
-    if (work != nullptr) return link_on_devices(before, *work, head, predecessor, in_part, mark);
+    if (work != nullptr) return link_on_devices(before, *work, head, predecessor, awaited, mark);
     if (!push_edge(before, head, predecessor, mark)) return false;
-    note_predecessor(predecessor, false);
+    note_predecessor(predecessor, Awaited::whole);
     ++edges_;
     return true;
 }
 
 /// The same where both tasks run on devices.
 bool NewTask::link_on_devices(Task& before, const DeviceWork& work, std::uint64_t head, TaskRef predecessor,
-                              bool in_part, std::uint32_t mark) {
+                              Awaited awaited, std::uint32_t mark) {
     DeviceWork& self = *task_->on_device();
-    in_part = waits_in_part(self, work, in_part);
+    awaited = awaited_on_device(self, work, awaited);
     self.unfinished.fetch_add(1, std::memory_order_relaxed);
     if (!push_edge(before, head, predecessor, mark)) {
         self.unfinished.fetch_sub(1, std::memory_order_relaxed);
         return false;
     }
-    note_predecessor(predecessor, in_part);
+    note_predecessor(predecessor, awaited);
     if ((head & Task::enqueued) != 0) {
         wait_behind(work);
     } else {
@@ -149,25 +149,24 @@ void NewTask::for_each_candidate(const F& visit) {
 
 void NewTask::add_collected_edges() {
     if (block_) return add_pruned_edges();
-    for_each_candidate([&](std::uint64_t word) { add_edge(unpack(word), true); });
+    for_each_candidate([&](std::uint64_t word) { add_edge(unpack(word), Awaited::part); });
 }
 
 /// Block tasks name many regions, most of which lead to the same few tasks or to predecessors of those.
 /// A candidate that another candidate waits for is implied by it and needs no edge.
 void NewTask::add_pruned_edges() {
-    const auto in_part = [](std::uint64_t word) { return (word & Task::in_part) != 0; };
     for_each_candidate([&](std::uint64_t word) {
         const TaskRef candidate = unpack(word);
-        if (!in_part(word) || completed(candidate)) return;
+        if (awaited_of(word) == Awaited::whole || completed(candidate)) return;
         graph_.pool().at(candidate.slot).stamp.store(stamp_, std::memory_order_relaxed);
     });
     for_each_candidate([&](std::uint64_t word) { settle_implied_by(unpack(word)); });
     // first those that are waited for in full: then an edge to a part of the same task is redundant
     for_each_candidate([&](std::uint64_t word) {
-        if (!in_part(word)) settle(unpack(word), false);
+        if (awaited_of(word) == Awaited::whole) settle(unpack(word), Awaited::whole);
     });
     for_each_candidate([&](std::uint64_t word) {
-        if (in_part(word)) settle(unpack(word), true);
+        if (awaited_of(word) == Awaited::part) settle(unpack(word), Awaited::part);
     });
 }
 
@@ -184,7 +183,7 @@ bool NewTask::stamp(TaskRef predecessor) {
 }
 
 /// Makes the edge unless it is settled.
-void NewTask::settle(TaskRef candidate, bool in_part) {
+void NewTask::settle(TaskRef candidate, Awaited awaited) {
     Task& before = graph_.pool().at(candidate.slot);
     const std::uint64_t head = before.successors.load(std::memory_order_acquire);
     if (Task::generation_of(head) != candidate.generation) return;
@@ -193,7 +192,7 @@ void NewTask::settle(TaskRef candidate, bool in_part) {
         return;
     }
     before.stamp.store(settled_stamp(), std::memory_order_relaxed);
-    link_behind(before, head, candidate, in_part);
+    link_behind(before, head, candidate, awaited);
 }
 
 /// Other candidates that this one waits for need no edge.
@@ -203,7 +202,7 @@ void NewTask::settle_implied_by(TaskRef candidate) {
     for (std::size_t i = 0; i < recorded; ++i) {
         // acquire, here and above: the generation is looked at only afterwards
         const std::uint64_t word = task.predecessors[i].load(std::memory_order_acquire);
-        if ((word & Task::in_part) != 0) continue;
+        if (awaited_of(word) == Awaited::part) continue;
         const TaskRef before = unpack(word);
         Task& implied = graph_.pool().at(before.slot);
         // A slot taken by another task meanwhile shows by its generation: of `task`, then the candidate has completed;
@@ -262,9 +261,9 @@ struct NewTask::Combination {
     std::shared_ptr<Reduction> reduction;
     Unwritten* unwritten;
     Step step;
-    bool overwritten;        ///< no task is going to read the result
-    std::size_t first = 0;   ///< of a pair
-    std::size_t second = 0;  ///< of a pair
+    bool overwritten = false;  ///< no task is going to read the result
+    std::size_t first = 0;     ///< of a pair
+    std::size_t second = 0;    ///< of a pair
 
     void operator()() const {
         Reduction& r = *reduction;
@@ -294,7 +293,10 @@ void NewTask::close(TaskGraph& graph, Scope& scope, SlotCache& cache, Reduction&
     const bool renamed = version.datum->home_order == scope.order.id && version.datum->current != &version;
     const bool by_several = !renamed && reduction.large() && reduction.copies() > 2;
     NewTask task(graph, scope, cache);
-    task.make_internal({shared, &graph.unwritten(), by_several ? finish : all, renamed});
+    task.make_internal({.reduction = shared,
+                        .unwritten = &graph.unwritten(),
+                        .step = by_several ? finish : all,
+                        .overwritten = renamed});
     if (by_several) {
         const TaskRef members =
             reduction.members().size() > 1 ? task.join(reduction.members()) : reduction.members().back();
@@ -341,7 +343,11 @@ TaskRef NewTask::enter_tree(TaskGraph& graph, Scope& scope, SlotCache& cache,
     const TaskRef left = enter_tree(graph, scope, cache, reduction, before, begin, middle);
     const TaskRef right = enter_tree(graph, scope, cache, reduction, before, middle, end);
     NewTask task(graph, scope, cache);
-    task.make_internal({reduction, &graph.unwritten(), Combination::Step::pair, false, begin, middle});
+    task.make_internal({.reduction = reduction,
+                        .unwritten = &graph.unwritten(),
+                        .step = Combination::Step::pair,
+                        .first = begin,
+                        .second = middle});
     task.depend_on(left);
     task.depend_on(right);
     const TaskRef ref = task.task().ref();

@@ -80,7 +80,12 @@ class NewTask final : public DependencySink {
     void make_internal(Combination&& combination);
     void submit();
     static std::uint64_t pack(TaskRef ref) { return static_cast<std::uint64_t>(ref.generation) << 32 | ref.slot; }
-    static bool waits_in_part(DeviceWork& self, const DeviceWork& before, bool may);
+    /// What of a predecessor is waited for: of a broadcast the part that concerns this task's device may be enough.
+    enum class Awaited : bool { whole, part };
+    static Awaited awaited_of(std::uint64_t word) {
+        return (word & Task::in_part) != 0 ? Awaited::part : Awaited::whole;
+    }
+    static Awaited awaited_on_device(DeviceWork& self, const DeviceWork& before, Awaited least);
 
     static TaskRef unpack(std::uint64_t word) {
         return {static_cast<std::uint32_t>(word), static_cast<std::uint32_t>((word & ~Task::in_part) >> 32)};
@@ -91,9 +96,9 @@ class NewTask final : public DependencySink {
 
     static constexpr std::int32_t held = 1 << 30;
 
-    void add_edge(TaskRef predecessor, bool in_part);
-    bool link_behind(Task& before, std::uint64_t head, TaskRef predecessor, bool in_part, std::uint32_t mark = 0);
-    bool link_on_devices(Task& before, const DeviceWork& work, std::uint64_t head, TaskRef predecessor, bool in_part,
+    void add_edge(TaskRef predecessor, Awaited awaited);
+    bool link_behind(Task& before, std::uint64_t head, TaskRef predecessor, Awaited awaited, std::uint32_t mark = 0);
+    bool link_on_devices(Task& before, const DeviceWork& work, std::uint64_t head, TaskRef predecessor, Awaited awaited,
                          std::uint32_t mark);
     bool push_edge(Task& before, std::uint64_t& head, TaskRef predecessor, std::uint32_t mark);
     void take_back_edge();
@@ -111,15 +116,16 @@ class NewTask final : public DependencySink {
     void add_pruned_edges();
     bool stamp(TaskRef predecessor);
     void settle_implied_by(TaskRef candidate);
-    void settle(TaskRef candidate, bool in_part);
+    void settle(TaskRef candidate, Awaited awaited);
     void wait_behind(const DeviceWork& before);
     void make_sync();
     void give_up_node();
     /// Kept for those who look for redundant edges, and for the trace.
-    void note_predecessor(TaskRef predecessor, bool in_part) {
+    void note_predecessor(TaskRef predecessor, Awaited awaited) {
         const std::size_t known = task_->recorded.load(std::memory_order_relaxed);
         if (known == Task::recorded_predecessors) return;
-        task_->predecessors[known].store(pack(predecessor) | (in_part ? Task::in_part : 0), std::memory_order_release);
+        const std::uint64_t mark = awaited == Awaited::part ? Task::in_part : 0;
+        task_->predecessors[known].store(pack(predecessor) | mark, std::memory_order_release);
         task_->recorded.store(static_cast<std::uint8_t>(known + 1), std::memory_order_release);
     }
     std::uint32_t new_edge(std::uint32_t*& next) {

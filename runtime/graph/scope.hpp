@@ -21,12 +21,17 @@ namespace basalt::detail {
 class Scope {
   public:
     /// The runtime's own graph.
-    explicit Scope(std::uint64_t order_id) : Scope(nullptr, nullptr, 0, false, nullptr, order_id) {}
+    explicit Scope(std::uint64_t order_id) : Scope({.order_id = order_id}) {}
     /// A graph of the user's, in the same program order.
-    Scope(Scope& own_graph, int priority) : Scope(nullptr, nullptr, priority, true, &own_graph.order, 0) {}
+    Scope(Scope& own_graph, int priority)
+        : Scope({.priority = priority, .counts_outstanding = true, .shared_order = &own_graph.order}) {}
     /// The children of `owner`.
     Scope(Task& owner, std::uint64_t order_id)
-        : Scope(&owner, owner.scope, owner.scope->priority, true, nullptr, order_id) {}
+        : Scope({.owner = &owner,
+                 .parent = owner.scope,
+                 .priority = owner.scope->priority,
+                 .counts_outstanding = true,
+                 .order_id = order_id}) {}
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
 
@@ -117,16 +122,24 @@ class Scope {
     }
 
   private:
-    Scope(Task* owner, Scope* parent, int priority, bool counts_outstanding, ProgramOrder* shared,
-          std::uint64_t order_id)
-        : owner(owner),
-          parent(parent),
+    /// What the kinds of scopes differ in.
+    struct Kind {
+        Task* owner = nullptr;
+        Scope* parent = nullptr;
+        int priority = 0;
+        bool counts_outstanding = false;
+        ProgramOrder* shared_order = nullptr;  ///< nullptr: it has its own, with this number
+        std::uint64_t order_id = 0;
+    };
+    explicit Scope(const Kind& kind)
+        : owner(kind.owner),
+          parent(kind.parent),
           graph(parent == nullptr ? *this : parent->graph),
           level(parent == nullptr ? 0 : parent->level + 1),
-          priority(priority),
-          counts_outstanding(counts_outstanding),
+          priority(kind.priority),
+          counts_outstanding(kind.counts_outstanding),
           held_by_owner(owner),
-          order(shared != nullptr ? *shared : own_order.emplace(order_id)) {}
+          order(kind.shared_order != nullptr ? *kind.shared_order : own_order.emplace(kind.order_id)) {}
 
     /// The first one suffices, unless a coroutine is told of each. Under the lock.
     void add_error(std::exception_ptr error) {

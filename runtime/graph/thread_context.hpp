@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "runtime/graph/task.hpp"
 #include "runtime/graph/worker.hpp"
 
@@ -15,10 +17,10 @@ class ThreadContext {
     /// between tasks. `ended`: the task whose kernel is being destroyed, between tasks; the task itself inside a hook
     /// or policy.
     ThreadContext(TaskGraph& graph, Worker* worker, Task* task, const Task* ended = nullptr)
-        : ThreadContext(graph, worker, task, ended, false) {}
+        : ThreadContext(graph, worker, task, ended, Inside::kernel) {}
     /// Inside a step of the coroutine that is the task.
     static ThreadContext of_coroutine(TaskGraph& graph, Worker& worker, Task& task) {
-        return {graph, &worker, &task, nullptr, true};
+        return {graph, &worker, &task, nullptr, Inside::coroutine};
     }
     ~ThreadContext() { innermost_ = outer_; }
     ThreadContext(const ThreadContext&) = delete;
@@ -30,7 +32,7 @@ class ThreadContext {
     /// Inside a device kernel, a hook or a policy, which may not use the runtime.
     bool is_closed() const { return task_ != nullptr && worker_ == nullptr; }
     bool inside_hook() const { return is_closed() && ended_ != nullptr; }
-    bool inside_coroutine() const { return coroutine_; }
+    bool inside_coroutine() const { return inside_ == Inside::coroutine; }
     TaskGraph& graph() const { return *graph_; }
 
     /// The innermost one of the calling thread, of whatever runtime; nullptr outside of all tasks.
@@ -52,8 +54,10 @@ class ThreadContext {
     }
 
   private:
-    ThreadContext(TaskGraph& graph, Worker* worker, Task* task, const Task* ended, bool coroutine)
-        : graph_(&graph), worker_(worker), task_(task), ended_(ended), coroutine_(coroutine), outer_(innermost_) {
+    enum class Inside : std::uint8_t { kernel, coroutine };
+
+    ThreadContext(TaskGraph& graph, Worker* worker, Task* task, const Task* ended, Inside inside)
+        : graph_(&graph), worker_(worker), task_(task), ended_(ended), inside_(inside), outer_(innermost_) {
         innermost_ = this;
     }
 
@@ -66,7 +70,7 @@ class ThreadContext {
     Worker* const worker_;
     Task* const task_;
     const Task* const ended_;
-    const bool coroutine_;
+    const Inside inside_;
     const ThreadContext* const outer_;
 
     static inline constinit thread_local const ThreadContext* innermost_ = nullptr;

@@ -98,7 +98,7 @@ std::optional<Unwritten::Refusal> Unwritten::begin(const Task& task) {
         count();
         return Refusal{Refusal::Cause::data, describe(*missing)};
     }
-    clear_writes(task, true);
+    clear_writes(task, Cleared::overwritten);
     count();
     return std::nullopt;
 }
@@ -118,7 +118,7 @@ Unwritten::Ending Unwritten::settle(const Task& task) {
             add_writes(task, missing->entry.reason);
             ending = {missing->entry.reason, Refusal{Refusal::Cause::data, describe(*missing)}};
         } else {
-            clear_writes(task, true);
+            clear_writes(task, Cleared::overwritten);
         }
     }
     count();
@@ -133,7 +133,7 @@ std::shared_ptr<const std::string> Unwritten::failure_of(const Task& task) const
 
 void Unwritten::take_over(const Task& task) {
     const std::lock_guard guard(lock_);
-    clear_writes(task, false);
+    clear_writes(task, Cleared::all_written);
     count();
 }
 
@@ -224,11 +224,11 @@ void Unwritten::add_writes(const Task& task, const Reason& reason) {
     });
 }
 
-void Unwritten::clear_writes(const Task& task, bool overwritten_only) {
+void Unwritten::clear_writes(const Task& task, Cleared which) {
     if (parts_.empty()) return;
     for_each_access(task, [&](const BoundAccess& access) {
         if (writes(access.mode)) clear_nodes(*access.version, task);
-        const bool cleared = overwritten_only ? access.mode == AccessMode::write : writes(access.mode);
+        const bool cleared = which == Cleared::overwritten ? access.mode == AccessMode::write : writes(access.mode);
         const auto earlier = [&](const Entry& entry) { return is_before(entry.order, task); };
         if (cleared) clear(*access.version, part_of(access), earlier);
     });

@@ -96,7 +96,9 @@ class Unwritten {
     void clear(const Version& version, const Part& part, const Concerned& concerned);
     void add_writes(const Task& task, const Reason& reason);
     void clear_nodes(const Version& version, const Task& task);
-    void clear_writes(const Task& task, bool overwritten_only);
+    /// Which of a task's accesses leave nothing unwritten behind.
+    enum class Cleared : std::uint8_t { overwritten, all_written };
+    void clear_writes(const Task& task, Cleared which);
     std::optional<Missing> missing_for(const Task& task) const;
     static std::string describe(const Missing& missing);
     void count();

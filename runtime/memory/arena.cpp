@@ -94,7 +94,7 @@ bool Arena::grow(std::size_t bytes) {
     }
     chunks_.push_back(memory);
     total_ += wanted;
-    ranges_.emplace(static_cast<char*>(memory), Range{wanted, true, true, {}});
+    ranges_.emplace(static_cast<char*>(memory), Range{.bytes = wanted, .chunk_begin = true});
     return true;
 }
 
@@ -123,15 +123,15 @@ Arena::Ranges::iterator Arena::best_free(std::size_t size, Used used) {
     return best;
 }
 
-/// The first `size` bytes of a free range become a piece.
+/// The first `size` bytes of a free range become a block.
 void* Arena::cut_off(Ranges::iterator range, std::size_t size) {
-    Range& piece = range->second;
-    if (piece.bytes > size) {
-        ranges_.emplace(range->first + size, Range{piece.bytes - size, true, false, piece.users});
+    Range& block = range->second;
+    if (block.bytes > size) {
+        ranges_.emplace(range->first + size, Range{.bytes = block.bytes - size, .users = block.users});
     }
-    piece.bytes = size;
-    piece.free = false;
-    piece.users.clear();
+    block.bytes = size;
+    block.free = false;
+    block.users.clear();
     in_use_ += size;
     most_in_use_ = std::max(most_in_use_, in_use_);
     return range->first;
@@ -153,8 +153,8 @@ void* Arena::take_unused(std::size_t bytes) {
     return best == ranges_.end() ? nullptr : cut_off(best, size);
 }
 
-void Arena::give_back(void* piece, const TaskGroup& users) {
-    auto range = ranges_.find(static_cast<char*>(piece));
+void Arena::give_back(void* block, const TaskGroup& users) {
+    auto range = ranges_.find(static_cast<char*>(block));
     assert(range != ranges_.end() && !range->second.free);
     in_use_ -= range->second.bytes;
     range->second.free = true;

@@ -14,10 +14,10 @@ namespace basalt::detail {
 
 class Device;
 
-/// Memory of one device, handed out in pieces: best fit in chunks, lowest address first, so that pieces of one
+/// Memory of one device, handed out in blocks: best fit in chunks, lowest address first, so that blocks of one
 /// size taken one after the other lie at a constant stride.
 ///
-/// A piece may be given back while tasks submitted earlier still use it: they are named then, and the next
+/// A block may be given back while tasks submitted earlier still use it: they are named then, and the next
 /// owner of the memory is told to wait for them. Not synchronised.
 class Arena {
   public:
@@ -27,7 +27,7 @@ class Arena {
     Arena(const Arena&) = delete;
     Arena& operator=(const Arena&) = delete;
 
-    /// A piece, or nullptr where none is free: give something back and try again. `users` gets the tasks that may still
+    /// A block, or nullptr where none is free: give something back and try again. `users` gets the tasks that may still
     /// use the memory. Throws DeviceError when the device fails otherwise than by lack of memory.
     void* take(std::size_t bytes, TaskGroup& users);
     /// The same, of memory that no task uses any more.
@@ -40,12 +40,12 @@ class Arena {
         refusal_.clear();
         least_refused_ = std::numeric_limits<std::size_t>::max();
     }
-    void give_back(void* piece, const TaskGroup& users);
+    void give_back(void* block, const TaskGroup& users);
 
-    /// Makes room for `bytes` in one chunk, if it can; for pieces that are to lie side by side.
+    /// Makes room for `bytes` in one chunk, if it can; for blocks that are to lie side by side.
     void prepare(std::size_t bytes);
 
-    /// Bytes that a piece of `bytes` bytes takes up.
+    /// Bytes that a block of `bytes` bytes takes up.
     static std::size_t rounded(std::size_t bytes);
     /// Bytes that it may hand out in all.
     std::size_t capacity() const;
@@ -59,9 +59,9 @@ class Arena {
   private:
     struct Range {
         std::size_t bytes;
-        bool free;
-        bool chunk_begin;  ///< never joined with what lies before
-        TaskGroup users;   ///< of a free range: tasks that may still use it
+        bool free = true;
+        bool chunk_begin = false;  ///< never joined with what lies before
+        TaskGroup users{};         ///< of a free range: tasks that may still use it
     };
     using Ranges = std::map<char*, Range>;
 

@@ -97,9 +97,9 @@ void DeviceMemory::evict(Residency& victim, Node node, Purpose purpose) {
     Replica& replica = victim.replica_on(node);
     TaskGroup users = replica.former;
     users.push_back(replica.arrival);
-    victim.version->accesses.for_each_user([&](TaskRef user, bool exclusive) {
+    victim.version->accesses.for_each_user([&](TaskRef user, Use use) {
         // those that used this replica before an exclusive user of today are behind it
-        if (exclusive || graph_.uses_node(user, node)) users.push_back(user);
+        if (use == Use::exclusive || graph_.uses_node(user, node)) users.push_back(user);
     });
     users.erase_if([&](TaskRef user) { return !user.valid() || graph_.completed(user); });
     arena(node).give_back(replica.memory, users);
@@ -185,7 +185,7 @@ std::string DeviceMemory::too_large(const std::vector<Residency*>& needed, Node 
     const std::size_t bytes = needed_bytes(needed, node), capacity = arena(node).capacity();
     const std::string& refusal = arena(node).refusal();
     const std::string why = !refusal.empty()    ? ": " + refusal
-                            : bytes <= capacity ? ", in pieces of which none is large enough"
+                            : bytes <= capacity ? ", in blocks of which none is large enough"
                                                 : "";
     return std::to_string(bytes) + " bytes of " + device_of(node).name() + " at once; the runtime may use " +
            std::to_string(capacity) + why;

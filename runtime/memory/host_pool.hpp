@@ -54,7 +54,7 @@ class HostPool {
     std::deque<HostBuffer> kept_;
 };
 
-/// A piece of a pool, for as long as it lives. The pool outlives it.
+/// A block of a pool, for as long as it lives. The pool outlives it.
 class PooledBuffer {
   public:
     PooledBuffer() = default;

@@ -10,7 +10,7 @@
 namespace basalt::detail {
 
 /// Scratch memory of the tasks of one device: for each of its streams a block, which its tasks use one after the other.
-/// Blocks are pieces of the device's arena. A block that is given back names the last task that used it: the next owner
+/// Blocks are those of the device's arena. A block that is given back names the last task that used it: the next owner
 /// of the memory waits for that one, which is behind all others of its stream. Not synchronised.
 class Scratch {
   public:

@@ -94,8 +94,8 @@ void Transfers::fetch(Residency& r, Node node, Purpose purpose) {
 /// copy need not wait for as a reader itself, and of the memory's former tenant.
 TaskGroup Transfers::hazards_of_copy(Residency& r, Node node) const {
     TaskGroup waits = r.replica_on(node).former;
-    r.version->accesses.for_each_user([&](TaskRef user, bool exclusive) {
-        if (!exclusive && graph_.uses_node(user, node)) waits.push_back(user);
+    r.version->accesses.for_each_user([&](TaskRef user, Use use) {
+        if (use == Use::shared && graph_.uses_node(user, node)) waits.push_back(user);
     });
     return waits;
 }
@@ -142,11 +142,11 @@ void Transfers::submit_copy(Residency& r, Node from, Node to, Purpose purpose) {
     task.task().tile = devices_of_copy(from, to);
     for (const TaskRef user : waits) task.wait_for(user);
 
-    const Copy piece = copy_of_contents(r, from, to);
+    const Copy copy = copy_of_contents(r, from, to);
     Device* peer = work.role == StreamRole::peer ? &device_of(to) : nullptr;
-    work.bytes = static_cast<std::int64_t>(piece.row_bytes * piece.rows);
-    work.operation = [piece, role = work.role, peer](const DeviceTurn& turn) {
-        enqueue_copy(turn.device, role, piece, peer);
+    work.bytes = static_cast<std::int64_t>(copy.row_bytes * copy.rows);
+    work.operation = [copy, role = work.role, peer](const DeviceTurn& turn) {
+        enqueue_copy(turn.device, role, copy, peer);
     };
     finish(task, r, from, {to}, purpose);
 }
@@ -154,7 +154,7 @@ void Transfers::submit_copy(Residency& r, Node from, Node to, Purpose purpose) {
 void Transfers::broadcast(Residency& r, std::vector<Node> targets, Purpose purpose, BroadcastRoute route) {
     if (targets.empty()) return;
     const Node from = source_for(r, targets.front());
-    if (from == host_node && r.version->datum->strided()) {  // what is passed on lies in one piece
+    if (from == host_node && r.version->datum->strided()) {  // what is passed on has no gaps
         fetch(r, targets.front(), purpose);
         targets.erase(targets.begin());
         return broadcast(r, std::move(targets), purpose, route);

@@ -78,11 +78,11 @@ void Observers::started(Task& task, Worker& worker, Run& run) {
     worker.running_task.store(packed(task.ref()), std::memory_order_relaxed);
 }
 
-void Observers::ended(Task& task, Worker& worker, const Run& run, bool failed) {
+void Observers::ended(Task& task, Worker& worker, const Run& run, TaskEnd end) {
     const std::int64_t took = TraceRecorder::now() - run.begin;
     if (trace_.enabled() && !task.gang) trace_.record(worker.place, task, run.begin);
     if (statistics_) {
-        places_[static_cast<std::size_t>(worker.place)].add(task.name, seconds(took - worker.inside_ns), failed);
+        places_[static_cast<std::size_t>(worker.place)].add(task.name, seconds(took - worker.inside_ns), end);
     }
     worker.inside_ns = run.outer_inside + took;
     worker.running_since.store(run.outer_since, std::memory_order_relaxed);
@@ -90,7 +90,7 @@ void Observers::ended(Task& task, Worker& worker, const Run& run, bool failed) {
     worker.kernels.store(worker.kernels.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     if (hooks_ == nullptr) return;
     TaskInfo info = info_on_cores(task, worker);
-    info.failed = failed;
+    info.failed = end == TaskEnd::failed;
     call(&TaskHooks::task_ended, task, info);
 }
 
@@ -98,21 +98,21 @@ void Observers::device_started(Task& task, int device) {
     if (hooks_ != nullptr) call(&TaskHooks::task_started, task, info_on_device(task, device));
 }
 
-void Observers::device_ended(Task& task, int device, std::int64_t ns, bool failed) {
-    if (statistics_) devices_[static_cast<std::size_t>(device)].add(task.name, seconds(ns), failed);
+void Observers::device_ended(Task& task, int device, std::int64_t ns, TaskEnd end) {
+    if (statistics_) devices_[static_cast<std::size_t>(device)].add(task.name, seconds(ns), end);
     if (hooks_ == nullptr) return;
     TaskInfo info = info_on_device(task, device);
-    info.failed = failed;
+    info.failed = end == TaskEnd::failed;
     call(&TaskHooks::task_ended, task, info);
 }
 
 std::vector<TaskStatistics> Observers::by_name() const {
     std::map<std::string, TaskStatistics, std::less<>> names;
-    for (const TaskTimes& times : places_) times.add_to(names, TaskTimes::cores, devices_.size());
+    for (const TaskTimes& times : places_) times.add_to(names, std::nullopt, devices_.size());
     for (std::size_t i = 0; i < devices_.size(); ++i) {
         devices_[i].add_to(names, static_cast<int>(i), devices_.size());
     }
-    dropped_.add_to(names, TaskTimes::cores, devices_.size());
+    dropped_.add_to(names, std::nullopt, devices_.size());
     std::vector<TaskStatistics> result;
     for (auto& [name, statistics] : names) result.push_back(std::move(statistics));
     return result;

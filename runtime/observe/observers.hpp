@@ -51,7 +51,7 @@ class Observers {
     /// The task's kernel is about to run. Throws what the hook throws.
     void started(Task& task, Worker& worker, Run& run);
     /// The kernel has returned or thrown. Throws what the hook throws.
-    void ended(Task& task, Worker& worker, const Run& run, bool failed);
+    void ended(Task& task, Worker& worker, const Run& run, TaskEnd end);
 
     /// The same for a member of a gang: a bar of the trace, as each of them has one.
     std::int64_t member_started() const { return trace_.enabled() ? TraceRecorder::now() : 0; }
@@ -69,7 +69,7 @@ class Observers {
     /// The task is about to be enqueued. Throws what the hook throws.
     void device_started(Task& task, int device);
     /// The task has left the device. `ns`: how long it took there. Throws what the hook throws.
-    void device_ended(Task& task, int device, std::int64_t ns, bool failed);
+    void device_ended(Task& task, int device, std::int64_t ns, TaskEnd end);
 
     /// Tasks by name, in alphabetical order.
     std::vector<TaskStatistics> by_name() const;

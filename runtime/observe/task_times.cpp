@@ -6,13 +6,13 @@
 
 namespace basalt::detail {
 
-void TaskTimes::add(const char* name, double seconds, bool failed) {
+void TaskTimes::add(const char* name, double seconds, TaskEnd end) {
     const std::lock_guard guard(lock_);
     Times& times = times_[name];
     times.least = times.count == 0 ? seconds : std::min(times.least, seconds);
     times.most = std::max(times.most, seconds);
     times.total += seconds;
-    times.failed += failed ? 1 : 0;
+    times.failed += end == TaskEnd::failed ? 1 : 0;
     ++times.count;
 }
 
@@ -21,7 +21,8 @@ void TaskTimes::add_cancelled(const char* name) {
     ++times_[name].cancelled;
 }
 
-void TaskTimes::add_to(std::map<std::string, TaskStatistics, std::less<>>& names, int gpu, std::size_t gpus) const {
+void TaskTimes::add_to(std::map<std::string, TaskStatistics, std::less<>>& names, std::optional<int> gpu,
+                       std::size_t gpus) const {
     const std::lock_guard guard(lock_);
     for (const auto& [name, times] : times_) {
         TaskStatistics& sum = names[name];
@@ -34,7 +35,7 @@ void TaskTimes::add_to(std::map<std::string, TaskStatistics, std::less<>>& names
         sum.total_seconds += times.total;
         sum.count += times.count;
         sum.failed += times.failed;
-        TaskStatistics::At& at = gpu == cores ? sum.cores : sum.gpus[static_cast<std::size_t>(gpu)];
+        TaskStatistics::At& at = gpu ? sum.gpus[static_cast<std::size_t>(*gpu)] : sum.cores;
         at.count += times.count;
         at.seconds += times.total;
     }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "basalt/runtime.hpp"
@@ -9,18 +10,19 @@
 
 namespace basalt::detail {
 
+enum class TaskEnd : bool { succeeded, failed };
+
 /// How often tasks of each name ran at one place or device, and for how long. Written by the thread that works there,
 /// read by any: the lock is almost never contended.
 class alignas(64) TaskTimes {
   public:
     /// `name` lives until the program ends.
-    void add(const char* name, double seconds, bool failed);
+    void add(const char* name, double seconds, TaskEnd end);
     void add_cancelled(const char* name);
 
-    /// Adds the counts to the entries of the same names. `gpu`: the device; -1: cores.
-    void add_to(std::map<std::string, TaskStatistics, std::less<>>& names, int gpu, std::size_t gpus) const;
-
-    static constexpr int cores = -1;
+    /// Adds the counts to the entries of the same names. `gpu`: the device; empty: cores.
+    void add_to(std::map<std::string, TaskStatistics, std::less<>>& names, std::optional<int> gpu,
+                std::size_t gpus) const;
 
   private:
     struct Times {

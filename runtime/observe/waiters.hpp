@@ -21,7 +21,8 @@ class Waiters {
         std::chrono::steady_clock::time_point since{};
     };
 
-    explicit Waiters(bool on) : on_(on) {}
+    enum class Noting : bool { off, on };
+    explicit Waiters(Noting noting) : on_(noting == Noting::on) {}
 
     bool on() const { return on_; }
     std::vector<Waiter> all() const {

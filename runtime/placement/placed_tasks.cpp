@@ -14,8 +14,11 @@ void PlacedTasks::add(const Task& task, Node node, PlacePlan::Time share, Learnt
         chunk.store(owned_.back().get(), std::memory_order_release);
     }
     times.place();
-    (*chunk.load(std::memory_order_relaxed))[task.slot % chunk_slots] = {
-        task.generation(), static_cast<std::uint8_t>(node), true, share, 0, &times};
+    (*chunk.load(std::memory_order_relaxed))[task.slot % chunk_slots] = {.generation = task.generation(),
+                                                                         .node = static_cast<std::uint8_t>(node),
+                                                                         .here = true,
+                                                                         .share = share,
+                                                                         .times = &times};
 }
 
 void PlacedTasks::completed(const Task& task) {

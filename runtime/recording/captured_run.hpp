@@ -15,7 +15,7 @@
 
 namespace basalt::detail {
 
-/// Runs of recorded tasks as one piece of work on one GPU: kernels are called one after the other on one stream, and
+/// Runs of recorded tasks as one task on one GPU: kernels are called one after the other on one stream, and
 /// from the second run on what they enqueue is captured and launched as a CUDA graph.
 class CapturedRun {
   public:

@@ -27,7 +27,7 @@ void Recorder::check(const TaskOptions& options, const AccessRecord& record) con
     if (datum.shares_memory || datum.strided()) {
         throw UsageError("task '" + std::string(options.name.c_str()) + "' accesses '" + datum.name +
                          "', which is a block, is cut into blocks or has gaps between its columns; allowed in a "
-                         "Recording are arrays in one piece");
+                         "Recording are whole arrays without gaps");
     }
     if (datum.renameable || datum.borrowed) return;
     throw UsageError("task '" + std::string(options.name.c_str()) + "' accesses '" + datum.name +
@@ -69,8 +69,8 @@ void Recorder::add(const TaskOptions& options, std::span<const AccessRecord> rec
         datum.users.record({current_, 0}, access, *this);
         note_use(datum.uses, {datum.number, writes(r.mode), r.row_begin, r.row_end, r.col_begin, r.col_end});
     }
-    const bool gang = std::min(options.threads.max, workers_) > 1;
-    const bool may_use_gpu = gpus_ && ops.run_on_device != nullptr && !options.place.is_cpu();
+    const bool gang = std::min(options.threads.max, machine_.workers) > 1;
+    const bool may_use_gpu = machine_.has_gpus && ops.run_on_device != nullptr && !options.place.is_cpu();
     if (gang || may_use_gpu || ops.run == nullptr || options.place.is_gpu()) graph.on_cores = false;
 }
 

@@ -17,9 +17,12 @@ namespace basalt::detail {
 /// Takes in tasks that are recorded instead of submitted, and finds the edges between them. Used by one thread.
 class Recorder final : private DependencySink {
   public:
-    /// `workers`: the most that a gang gets. `gpus`: there are some.
-    Recorder(TaskGraph& graph, int workers, bool gpus)
-        : graph_(graph), workers_(workers), gpus_(gpus), recorded_(std::make_unique<RecordedGraph>()) {}
+    struct Machine {
+        int workers;  ///< the most that a gang gets
+        bool has_gpus;
+    };
+    Recorder(TaskGraph& graph, const Machine& machine)
+        : graph_(graph), machine_(machine), recorded_(std::make_unique<RecordedGraph>()) {}
 
     /// Under the lock of the runtime's program order. Throws UsageError for data that a task must not access, or that
     /// cannot be recorded.
@@ -60,8 +63,7 @@ class Recorder final : private DependencySink {
                                                    const SortedEdges& edges) const;
 
     TaskGraph& graph_;
-    const int workers_;
-    const bool gpus_;
+    const Machine machine_;
     std::unique_ptr<RecordedGraph> recorded_;
     std::unordered_map<const Datum*, KnownDatum> known_;
     std::vector<Edge> edges_;  ///< predecessor, successor

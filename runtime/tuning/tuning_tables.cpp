@@ -94,7 +94,7 @@ GpuTuning sm_90() {
     gpu.links.peer_bytes_a_second = 382e9;
     gpu.links.least_ring_bytes = 4 * MiB;
     gpu.links.least_share_bytes = 256 * KiB;
-    gpu.links.relay = {.blocks = 128, .warps = 3, .piece_bytes = 8 * KiB};
+    gpu.links.relay = {.blocks = 128, .warps = 3, .chunk_bytes = 8 * KiB};
     // a millisecond: hides what it costs to begin; an urgent copy need not wait long
     gpu.links.stripe_bytes = 64 * MiB;
     gpu.links.stripes_of_memory = 32;

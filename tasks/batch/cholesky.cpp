@@ -14,7 +14,9 @@ namespace {
 
 template <class T>
 detail::BatchShape cholesky_shape(const BatchView<const T>& a, const BatchView<const T>* b) {
-    return {a.count(), a.uniform() && (b == nullptr || b->uniform()), cpu_kernels::batch_lanes<T>()};
+    return {.count = a.count(),
+            .alike = a.uniform() && (b == nullptr || b->uniform()),
+            .lanes = cpu_kernels::batch_lanes<T>()};
 }
 
 template <class T>

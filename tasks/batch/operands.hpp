@@ -25,17 +25,17 @@ struct BatchExtent {
     Index rows, cols;
 };
 
-/// check_batch() for an operand that has a matrix for each of A's `count`, with the extent(k) that A's matrix k
-/// demands. Where `alike`, all of A have the shape of the first.
-template <class T, class Extent>
-void check_companions(const char* call, const char* name, const BatchView<const T>& batch, Index count, bool alike,
+/// check_batch() for an operand that has a matrix for each of A's, with the extent(k) that A's matrix k demands.
+template <class T, class A, class Extent>
+void check_companions(const char* call, const char* name, const BatchView<const T>& batch, const BatchView<A>& a,
                       const Extent& extent) {
     check_batch(call, name, batch);
+    const Index count = a.count();
     if (batch.count() != count) {
         throw UsageError(std::string(call) + ": " + name + " has " + std::to_string(batch.count()) +
                          " matrices; allowed are as many as A has, " + std::to_string(count));
     }
-    for (Index k = 0; k < (alike && batch.uniform() && count > 0 ? 1 : count); ++k) {
+    for (Index k = 0; k < (a.uniform() && batch.uniform() && count > 0 ? 1 : count); ++k) {
         const View<const T> matrix = batch[k];
         const BatchExtent wanted = extent(k);
         if (matrix.rows() == wanted.rows && matrix.cols() == wanted.cols) continue;

@@ -20,7 +20,9 @@ struct QrOperands {
     const BatchView<const T>* b = nullptr;
 
     detail::BatchShape shape() const {
-        return {a.count(), a.uniform() && (b == nullptr || b->uniform()), cpu_kernels::batch_lanes<T>()};
+        return {.count = a.count(),
+                .alike = a.uniform() && (b == nullptr || b->uniform()),
+                .lanes = cpu_kernels::batch_lanes<T>()};
     }
     auto work() const {
         return [this](Index k) { return detail::qr_work(a[k].rows(), a[k].cols(), b != nullptr ? (*b)[k].cols() : 0); };

@@ -7,8 +7,8 @@
 namespace basalt::detail {
 
 void Differences::note_products(ProductPrecision products) {
-    if (products == ProductPrecision::plain) return note(true, "plain-products");
-    note(products != ProductPrecision::split_bf16, "{}", name_of(products));
+    if (products == ProductPrecision::plain) return note("plain-products");
+    note_if(products != ProductPrecision::split_bf16, "{}", name_of(products));
 }
 
 namespace {
@@ -38,7 +38,9 @@ ModeChoice learnt_mode(const Runtime& runtime, FactorMode by_rule, const std::ve
         best = mode;
         least = *estimate;
     }
-    return {best, fmt::format("from {} runs near that size: {} expected", least.runs, others), true};
+    return {.mode = best,
+            .reason = fmt::format("from {} runs near that size: {} expected", least.runs, others),
+            .learnt = true};
 }
 
 ModeChoice choose_mode(const Runtime& runtime, FactorMode asked, const ModeRules& rules) {

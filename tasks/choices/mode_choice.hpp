@@ -21,15 +21,18 @@ namespace basalt::detail {
 class Differences {
   public:
     template <class... Args>
-    void note(bool differs, fmt::format_string<Args...> format, Args&&... args) {
-        if (!differs) return;
+    void note(fmt::format_string<Args...> format, Args&&... args) {
         if (!text_.empty()) text_ += ' ';
         text_ += fmt::format(format, std::forward<Args>(args)...);
+    }
+    template <class... Args>
+    void note_if(bool differs, fmt::format_string<Args...> format, Args&&... args) {
+        if (differs) note(format, std::forward<Args>(args)...);
     }
     /// A number that is given.
     template <class Number>
     void note_given(const std::optional<Number>& number, fmt::format_string<Number> format) {
-        if (number) note(true, format, Number{*number});
+        if (number) note(format, Number{*number});
     }
     /// A number that is given and not the usual one.
     template <class Number>

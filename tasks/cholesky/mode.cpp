@@ -15,15 +15,15 @@ RunCase cholesky_run_case(const Runtime& runtime, const CholeskyOptions& options
     in_mode.panel_width.reset();
     const Index usual_nb = default_cholesky_panel(tuning, in_mode, problem.n, tile.width, runtime.gpus());
     detail::Differences differences;
-    differences.note(tile != usual, "tile={}x{}", tile.height, tile.width);
+    differences.note_if(tile != usual, "tile={}x{}", tile.height, tile.width);
     differences.note_other(options.panel_width, usual_nb, "nb={}");
     differences.note_other(options.lookahead, 1, "lookahead={}");
     if (mode == FactorMode::hybrid) differences.note_given(options.gpu_panels_below, "gpu-panels-below={}");
-    differences.note(mode == FactorMode::hybrid && options.rows_on_cores, "rows-on-cores");
-    differences.note(on_gpus && !options.narrow_at_end, "not narrow at the end");
+    differences.note_if(mode == FactorMode::hybrid && options.rows_on_cores, "rows-on-cores");
+    differences.note_if(on_gpus && !options.narrow_at_end, "not narrow at the end");
     if (on_gpus && problem.precision == 's') differences.note_products(options.products);
-    differences.note(mode == FactorMode::gpu && options.left_looking, "{}-looking",
-                     options.left_looking.value_or(false) ? "left" : "right");
+    differences.note_if(mode == FactorMode::gpu && options.left_looking, "{}-looking",
+                        options.left_looking.value_or(false) ? "left" : "right");
     return {problem.routine.empty() ? "potrf" : problem.routine,
             problem.precision,
             problem.n,

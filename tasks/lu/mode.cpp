@@ -27,19 +27,19 @@ RunCase lu_run_case(const Runtime& runtime, const LuOptions& options, FactorMode
     const TileShape tile = problem.tile == TileShape{} ? usual : problem.tile;
     const Index usual_nb = default_lu_panel(tuning, mode, problem.m, problem.n, runtime.gpus());
     detail::Differences differences;
-    differences.note(tile != usual, "tile={}x{}", tile.height, tile.width);
+    differences.note_if(tile != usual, "tile={}x{}", tile.height, tile.width);
     differences.note_other(options.panel_width, usual_nb, "nb={}");
     if (mode != FactorMode::gpu) differences.note_given(options.panel_threads, "panel-threads={}");
     differences.note_other(options.lookahead, 1, "lookahead={}");
     if (hybrid) differences.note_given(options.gpu_panels_below, "gpu-panels-below={}");
-    differences.note(hybrid && !options.solve_by_inverse, "plain-solve");
-    differences.note(on_gpus && !options.narrow_at_end, "not narrow at the end");
-    differences.note(on_gpus && options.single_update_task, "single-update-task");
-    differences.note(on_gpus && options.broadcast_from_host, "broadcast-from-host");
+    differences.note_if(hybrid && !options.solve_by_inverse, "plain-solve");
+    differences.note_if(on_gpus && !options.narrow_at_end, "not narrow at the end");
+    differences.note_if(on_gpus && options.single_update_task, "single-update-task");
+    differences.note_if(on_gpus && options.broadcast_from_host, "broadcast-from-host");
     if (mode == FactorMode::gpu) differences.note_given(options.coarse_width, "coarse={}");
     if (on_gpus && problem.precision == 's') differences.note_products(options.products);
-    differences.note(on_gpus && options.panel_log, "panel-log");
-    differences.note(!options.left_interchanges, "no left interchanges");
+    differences.note_if(on_gpus && options.panel_log, "panel-log");
+    differences.note_if(!options.left_interchanges, "no left interchanges");
     return {problem.routine.empty() ? "getrf" : problem.routine,
             problem.precision,
             problem.m,

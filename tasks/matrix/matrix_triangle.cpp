@@ -25,7 +25,7 @@ struct Window {
     Index tile_column;
     Index row_begin, row_end;
     Index col_begin, col_end;
-    bool diagonal;
+    bool diagonal = false;
 };
 
 /// visit(window) for windows that cover the triangle of a square matrix.
@@ -35,11 +35,16 @@ void for_each_window(const TileGrid& grid, Triangle triangle, const Visit& visit
         const Index end = grid.first_col(j) + grid.tile_width(j);
         for (Index col = grid.first_col(j); col < end; col += window_cols) {
             const Index col_end = std::min(col + window_cols, end);
-            visit(Window{j, col, col_end, col, col_end, true});
+            visit(Window{.tile_column = j,
+                         .row_begin = col,
+                         .row_end = col_end,
+                         .col_begin = col,
+                         .col_end = col_end,
+                         .diagonal = true});
             const bool lower = triangle == Triangle::lower;
             const Index begin = lower ? col_end : 0, stop = lower ? grid.rows() : col;
             for (Index row = begin; row < stop; row += window_rows) {
-                visit(Window{j, row, std::min(row + window_rows, stop), col, col_end, false});
+                visit(Window{j, row, std::min(row + window_rows, stop), col, col_end});
             }
         }
     }

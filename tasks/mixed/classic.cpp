@@ -48,7 +48,8 @@ MixedOutcome refine_without_digits(MixedSystem& system, const Vectors& first, in
 
 }  // namespace
 
-void MixedSystem::begin(bool factored) {
+void MixedSystem::begin(RightHandSides sides) {
+    const bool factored = sides == RightHandSides::factored_with_a;
     carried = factors.gives_residuals();
     if (carried) return factored ? factors.solve_augmented(b, x, residual) : factors.solve(b, x, residual);
     factored ? factors.solve_augmented(x) : factors.solve(b, x);

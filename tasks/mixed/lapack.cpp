@@ -133,7 +133,7 @@ MixedResult dsposv(Runtime& runtime, Triangle triangle, Index n, Index nrhs, dou
         triangle == Triangle::lower ? View<double>::column_major(a, n, n, lda) : View<double>::row_major(a, n, n, lda);
     Matrix<double> matrix(runtime, n, n, tile, "A");
     matrix.load_triangle(Triangle::lower, array, place);
-    detail::mirror_lower_triangle(matrix, !place.is_cpu());
+    detail::mirror_lower_triangle(matrix, place.is_cpu() ? detail::ColumnsAt::cores : detail::ColumnsAt::gpus);
     RightHandSides sides(runtime, n, nrhs, tile, options.arrays_on_gpu);
     LuFactors<double> none;
     const MixedResult result = sides.solve(matrix, View<const double>::column_major(b, n, nrhs, ldb), of_lapack, none);

@@ -39,7 +39,7 @@ void LowFactors::factor_by_lu(const LuOptions& options) {
         graph_ = std::make_unique<Graph>(rt_);
         here.emplace(*graph_);
         if (roundoff_of(options.products) <= roundoff_of(ProductPrecision::split_fp16)) {
-            watch_.emplace(*graph_, *lowered_.matrix().share_storage(), options.products, lowered_.on_gpus());
+            watch_.emplace(*graph_, *lowered_.matrix().share_storage(), options.products, lowered_.where());
             look = [this](const Panel& panel) { watch_->look(panel); };
         }
     }

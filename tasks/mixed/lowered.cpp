@@ -7,6 +7,7 @@
 #include "kernels/on_stream/mixed.hpp"
 #include "runtime/engine/runtime_access.hpp"
 #include "runtime/storage/matrix_storage.hpp"
+#include "tasks/mixed/kernel_calls.hpp"
 #include "tasks/mixed/scaling.hpp"
 #include "tiles/copy.hpp"
 
@@ -144,7 +145,9 @@ void LoweredMatrix::pass(Passes passes, Magnitudes* found) {
     std::vector<bool> begun(measured_.size());
     for (Index j = 0; j < a_.grid().tile_cols(); ++j) {
         for (Index begin = 0; begin < padded_rows; begin += window_rows()) {
-            submit_window(passes, j, begin, std::min(begin + window_rows(), padded_rows), !begun[place_of(j)]);
+            submit_window(
+                passes, j,
+                {.begin = begin, .end = std::min(begin + window_rows(), padded_rows), .first = !begun[place_of(j)]});
         }
         begun[place_of(j)] = true;
     }
@@ -154,7 +157,8 @@ void LoweredMatrix::pass(Passes passes, Magnitudes* found) {
 
 /// The accesses are, as far as there are any: A, the rounded matrix, the factors, and the three parts of the
 /// magnitudes.
-void LoweredMatrix::submit_window(Passes passes, Index j, Index begin, Index end, bool first) {
+void LoweredMatrix::submit_window(Passes passes, Index j, const Window& rows) {
+    const Index begin = rows.begin, end = rows.end;
     const Index n = a_.order(), width = a_.grid().shape().width, cols = a_.grid().tile_width(j);
     const Index true_end = std::clamp(end, begin, n), window = begin / window_rows();
     const bool measures = passes != Passes::round && true_end > begin, rounds = passes != Passes::measure;
@@ -170,10 +174,10 @@ void LoweredMatrix::submit_window(Passes passes, Index j, Index begin, Index end
         const Index maxima = (2 + window) * n;
         for (const auto& part : {measured.rows(begin, true_end), measured.rows(n + begin, n + true_end),
                                  measured.rows(maxima, maxima + n)}) {
-            first ? data.write(part) : data.readwrite(part);
+            rows.first ? data.write(part) : data.readwrite(part);
         }
     }
-    const auto work = [=](const auto& on, const View<const double>& a, const Addresses& at) {
+    const auto work = [=, first = rows.first](const auto& on, const View<const double>& a, const Addresses& at) {
         const auto* const factors = static_cast<const double*>(at[others]);
         const View<const double> row_factors(factors + begin, a.rows());
         const View<const double> col_factors(factors + n + j * width, cols);
@@ -185,8 +189,10 @@ void LoweredMatrix::submit_window(Passes passes, Index j, Index begin, Index end
                 return View<double>(static_cast<double*>(at[parts + i]) + from, size);
             };
             on(on_stream::measure_magnitudes, a, row_factors, col_factors,
-               on_stream::MeasuredMagnitudes{part(0, 0, a.rows()), part(1, 0, a.rows()), part(2, j * width, cols),
-                                             !first},
+               on_stream::MeasuredMagnitudes{.row_sums = part(0, 0, a.rows()),
+                                             .row_max = part(1, 0, a.rows()),
+                                             .col_max = part(2, j * width, cols),
+                                             .more = !first},
                target);
         } else {
             on(on_stream::round_scaled, a, row_factors, col_factors, target);
@@ -196,8 +202,7 @@ void LoweredMatrix::submit_window(Passes passes, Index j, Index begin, Index end
         .name = "round", .tile = {static_cast<int>(window), static_cast<int>(j)}, .place = place_for(j)};
     if (on_gpus_) {
         rt_.submit(options, data, on_any_device([this, j, work](Stream stream, const Addresses& at) {
-                       work([&](auto kernel, const auto&... arguments) { kernel(stream, arguments...); },
-                            a_.on_gpu(stream, at.data(), j), at);
+                       work(InStream{stream}, a_.on_gpu(stream, at.data(), j), at);
                    }));
         return;
     }
@@ -205,7 +210,7 @@ void LoweredMatrix::submit_window(Passes passes, Index j, Index begin, Index end
         std::vector<double> memory;
         const View<const double> a =
             true_end > begin ? a_.on_cores(at.data(), j, begin, true_end, memory) : View<const double>();
-        work([&](auto kernel, const auto&... arguments) { kernel.on_cpu(arguments...); }, a, at);
+        work(OnCore{}, a, at);
     });
 }
 
@@ -255,17 +260,14 @@ void LoweredMatrix::add_right_hand_sides(const Vectors& b) {
         };
         const auto target = low_.block(j, 0, b.n(), at, at + 1);
         if (on_gpus_) {
-            rt_.submit({.name = "round b", .place = low_.dealt_to(j)}, read(values), read(ones), readwrite(target),
-                       on_any_device([round](Stream stream, View<const double> from, View<const double> one,
-                                             View<float> to_column) {
-                           round([&](auto kernel, const auto&... arguments) { kernel(stream, arguments...); }, from,
-                                 one, to_column);
-                       }));
+            rt_.submit(
+                {.name = "round b", .place = low_.dealt_to(j)}, read(values), read(ones), readwrite(target),
+                on_any_device([round](Stream stream, View<const double> from, View<const double> one,
+                                      View<float> to_column) { round(InStream{stream}, from, one, to_column); }));
         } else {
             rt_.submit({.name = "round b", .place = Place::cpu()}, read(values), read(ones), readwrite(target),
                        [round](View<const double> from, View<const double> one, View<float> to_column) {
-                           round([&](auto kernel, const auto&... arguments) { kernel.on_cpu(arguments...); }, from, one,
-                                 to_column);
+                           round(OnCore{}, from, one, to_column);
                        });
         }
     }

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "basalt/mixed.hpp"
+#include "tasks/mixed/columns_at.hpp"
 #include "tasks/mixed/double_columns.hpp"
 #include "tasks/mixed/vectors.hpp"
 
@@ -25,8 +26,8 @@ struct ScalingFactors {
 /// may have those of B.
 class LoweredMatrix {
   public:
-    /// Submits and awaits everything. `on_gpus`: where tile columns are dealt to GPUs, and rounded there. `augmented`:
-    /// right-hand sides that become further columns, or nullptr.
+    /// Submits and awaits everything. Unless `mode` is cpu, GPUs round the tile columns that are dealt to them.
+    /// `augmented`: right-hand sides that become further columns, or nullptr.
     LoweredMatrix(Runtime& runtime, const DoubleColumns& a, const MixedOptions& options, ProductPrecision products,
                   FactorMode mode, const Vectors* augmented);
 
@@ -38,6 +39,7 @@ class LoweredMatrix {
     Matrix<float>& matrix() { return low_; }
     bool is_augmented() const { return low_.cols() > low_.rows(); }
     bool on_gpus() const { return on_gpus_; }
+    ColumnsAt where() const { return on_gpus_ ? ColumnsAt::gpus : ColumnsAt::cores; }
     /// Each right-hand side is scaled by a power of two, after the rows' factors, so that its largest element is
     /// near 1.
     const std::vector<double>& augmented_scales() const { return augmented_scales_; }
@@ -47,8 +49,12 @@ class LoweredMatrix {
 
     /// Reads A once. `found` gets the magnitudes if they are measured.
     void pass(Passes passes, Magnitudes* found);
-    /// `first`: no other tile column of its place has been measured in these rows.
-    void submit_window(Passes passes, Index j, Index begin, Index end, bool first);
+    /// Rows of a tile column.
+    struct Window {
+        Index begin, end;
+        bool first;  ///< no other tile column of its place has been measured in these rows
+    };
+    void submit_window(Passes passes, Index j, const Window& rows);
     void collect(Magnitudes& found) const;
     void equilibrate(Magnitudes& found);
     void scale_by_diagonal();

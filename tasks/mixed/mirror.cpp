@@ -3,6 +3,7 @@
 #include "kernels/on_stream.hpp"
 #include "runtime/engine/runtime_access.hpp"
 #include "runtime/storage/matrix_storage.hpp"
+#include "tasks/mixed/kernel_calls.hpp"
 #include "tasks/mixed/solve.hpp"
 
 namespace basalt::detail {
@@ -16,10 +17,10 @@ constexpr auto mirror_square = [](const auto& on, View<double> block) {
 
 }  // namespace
 
-void mirror_lower_triangle(const Matrix<double>& a, bool on_gpus) {
+void mirror_lower_triangle(const Matrix<double>& a, ColumnsAt where) {
+    const bool on_gpus = where == ColumnsAt::gpus;
     Runtime& runtime = a.runtime();
     const TileGrid& grid = a.share_storage()->grid();
-    const auto on_cores = [](auto kernel, const auto&... arguments) { kernel.on_cpu(arguments...); };
     for (Index j = 0; j < grid.tile_cols(); ++j) {
         const Index first = grid.first_col(j), width = grid.tile_width(j);
         const auto square = readwrite(a.block(j, first, first + width, 0, width));
@@ -27,11 +28,10 @@ void mirror_lower_triangle(const Matrix<double>& a, bool on_gpus) {
             .name = "mirror", .tile = {static_cast<int>(j)}, .place = on_gpus ? a.dealt_to(j) : Place::cpu()};
         if (on_gpus) {
             runtime.submit(options, square, on_any_device([](Stream stream, View<double> block) {
-                               mirror_square(
-                                   [&](auto kernel, const auto&... arguments) { kernel(stream, arguments...); }, block);
+                               mirror_square(InStream{stream}, block);
                            }));
         } else {
-            runtime.submit(options, square, [on_cores](View<double> block) { mirror_square(on_cores, block); });
+            runtime.submit(options, square, [](View<double> block) { mirror_square(OnCore{}, block); });
         }
         for (Index i = 0; i < j; ++i) {  // rows of tile column i become columns of tile column j
             const Index other = grid.first_col(i), cols = grid.tile_width(i);

@@ -25,12 +25,12 @@ View<const float> diagonal_of(View<const float> square) {
 
 }  // namespace
 
-PivotWatch::PivotWatch(Graph& graph, const MatrixStorage& a, ProductPrecision products, bool on_gpus)
+PivotWatch::PivotWatch(Graph& graph, const MatrixStorage& a, ProductPrecision products, ColumnsAt where)
     : graph_(graph),
       a_(a),
       noise_(units_of_noise * roundoff_of(products)),
-      on_gpus_(on_gpus),
-      pivots_(graph.runtime(), on_gpus ? a.grid().rows() : 1, "pivots"),
+      on_gpus_(where == ColumnsAt::gpus),
+      pivots_(graph.runtime(), on_gpus_ ? a.grid().rows() : 1, "pivots"),
       found_(graph.runtime(), count, "found in pivots") {
     std::fill_n(found_.host_overwrite().data(), Index{count}, 0.0);
 }

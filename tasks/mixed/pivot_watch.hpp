@@ -6,6 +6,7 @@
 #include "basalt/graph.hpp"
 #include "basalt/product_precision.hpp"
 #include "runtime/storage/matrix_storage.hpp"
+#include "tasks/mixed/columns_at.hpp"
 #include "tiles/panels.hpp"
 
 namespace basalt::detail {
@@ -17,9 +18,8 @@ namespace basalt::detail {
 /// small singular values.
 class PivotWatch {
   public:
-    /// `a`: the matrix of order n that is factored by tasks of `graph`. `on_gpus`: where its tile columns are dealt to
-    /// GPUs. All three outlive the tasks.
-    PivotWatch(Graph& graph, const MatrixStorage& a, ProductPrecision products, bool on_gpus);
+    /// `a`: the matrix of order n that tasks of `graph` factor `where` it says. All three outlive the tasks.
+    PivotWatch(Graph& graph, const MatrixStorage& a, ProductPrecision products, ColumnsAt where);
 
     /// Submits the look at a panel that is factored once the tasks submitted so far have run. For one panel after the
     /// other, from the left. With GPUs it waits for an earlier look: what is enqueued in their streams cannot be

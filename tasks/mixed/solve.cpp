@@ -139,7 +139,8 @@ class MixedSolution {
         const bool coarse = roundoff_of(result_.products) > roundoff_of(ProductPrecision::split_fp16);
         detail::MixedSystem system{
             product, factors, b, lowered.norm(), options_.tolerance, limit, coarse, Vectors(b.n(), b.k()), {}};
-        system.begin(augmented);
+        using Sides = detail::MixedSystem::RightHandSides;
+        system.begin(augmented ? Sides::factored_with_a : Sides::apart);
         const MixedOutcome outcome = detail::refine(system, options_.refinement, result_.refinement, made);
         system.measure_if_carried();
         result_.backward_error = system.backward_error();

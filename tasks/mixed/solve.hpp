@@ -1,6 +1,7 @@
 #pragma once
 
 #include "basalt/mixed.hpp"
+#include "tasks/mixed/columns_at.hpp"
 
 namespace basalt::detail {
 
@@ -8,8 +9,7 @@ namespace basalt::detail {
 MixedResult solve_mixed(Runtime& runtime, Matrix<double>& a, const Matrix<double>& b, Matrix<double>& x,
                         const MixedOptions& options, LuFactors<double>& in_double);
 
-/// Submits tasks that copy the lower triangle of a square matrix to its upper one. `on_gpus`: to its tile columns
-/// there.
-void mirror_lower_triangle(const Matrix<double>& a, bool on_gpus);
+/// Submits tasks that copy the lower triangle of a square matrix to its upper one.
+void mirror_lower_triangle(const Matrix<double>& a, ColumnsAt where);
 
 }  // namespace basalt::detail

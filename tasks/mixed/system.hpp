@@ -23,8 +23,9 @@ struct MixedSystem {
     bool carried = false;  ///< the residual came with a substitution; only measured ones certify a solution
     Vectors next{};        ///< that of x and the newest correction, where it came with it
 
-    /// x = the first solution, and its residual. `factored`: the right-hand sides were factored with A.
-    void begin(bool factored);
+    enum class RightHandSides : bool { apart, factored_with_a };
+    /// x = the first solution, and its residual.
+    void begin(RightHandSides sides);
     /// correction = A'^-1 residual
     void find(Vectors& correction);
     /// x += the correction that was found, and its residual

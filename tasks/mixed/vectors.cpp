@@ -5,45 +5,33 @@
 #include <cmath>
 
 #include "tasks/mixed/scaling.hpp"
+#include "tiles/lanes.hpp"
 #include "tiles/norms.hpp"
 
 namespace basalt::detail {
 
 namespace {
 
-constexpr Index lanes = 8;
-
-/// step(lane, i) for i = 0 .. n - 1. The caller keeps a partial result for each lane, from 0 to lanes - 1: steps one
-/// after the other are independent, and the processor runs them at once.
-template <class Step>
-void in_lanes(Index n, const Step& step) {
-    Index i = 0;
-    for (; i + lanes <= n; i += lanes) {
-        for (Index lane = 0; lane < lanes; ++lane) step(static_cast<std::size_t>(lane), i + lane);
-    }
-    for (; i < n; ++i) step(0, i);
-}
-
-double larger(double x, double y) { return x < y ? y : x; }
+using PartialResults = std::array<double, loop_lanes>;
 
 }  // namespace
 
 double Vectors::norm(Index c) const {
     const View<const double> column = view().block(0, c, n_, 1);
-    std::array<double, lanes> most{}, nan{};
+    PartialResults most{}, nan{};
     in_lanes(n_, [&](std::size_t lane, Index i) {
         const double magnitude = std::abs(column[i]);
         most[lane] = larger(most[lane], magnitude);
         nan[lane] = magnitude == magnitude ? nan[lane] : magnitude;
     });
     double largest = 0;
-    for (std::size_t lane = 0; lane < lanes; ++lane) largest = max_or_nan(largest, most[lane] + nan[lane]);
+    for (std::size_t lane = 0; lane < loop_lanes; ++lane) largest = max_or_nan(largest, most[lane] + nan[lane]);
     return largest;
 }
 
 double Vectors::scaled_norm(Index c, const std::vector<double>& factors) const {
     const View<const double> column = view().block(0, c, n_, 1);
-    std::array<double, lanes> most{};
+    PartialResults most{};
     in_lanes(n_, [&](std::size_t lane, Index i) {
         most[lane] = larger(most[lane], std::abs(column[i] * factors[static_cast<std::size_t>(i)]));
     });
@@ -54,7 +42,7 @@ double Vectors::length(Index c) const {
     const double largest = norm(c), scale = power_to_one(largest);
     if (largest == 0 || !std::isfinite(largest)) return largest;
     const View<const double> column = view().block(0, c, n_, 1);
-    std::array<double, lanes> sums{};
+    PartialResults sums{};
     in_lanes(n_, [&](std::size_t lane, Index i) {
         const double scaled = column[i] * scale;
         sums[lane] += scaled * scaled;
@@ -65,7 +53,7 @@ double Vectors::length(Index c) const {
 }
 
 double dot(const std::vector<double>& a, const std::vector<double>& b) {
-    std::array<double, lanes> sums{};
+    PartialResults sums{};
     in_lanes(std::ssize(a), [&](std::size_t lane, Index i) {
         sums[lane] += a[static_cast<std::size_t>(i)] * b[static_cast<std::size_t>(i)];
     });

@@ -32,15 +32,14 @@ struct TilePart {
 template <class T>
 class HostColumns {
   public:
-    HostColumns(MatrixStorage& storage, bool through_host, Index rows_of_a_block)
+    HostColumns(MatrixStorage& storage, StripePath path, Index rows_of_a_block)
         : storage_(storage),
           grid_(storage.grid()),
           rt_(storage.runtime()),
-          through_host_(through_host),
+          through_host_(path == StripePath::through_host),
           block_rows_(rows_of_a_block > 0 ? rows_of_a_block : balanced_rows()),
           block_cols_(std::clamp<Index>(stripe_elements() / block_rows_, 1, grid_.shape().width)),
-          lock_(storage.stripes().begin(block_rows_ * block_cols_,
-                                        through_host ? StripePath::through_host : StripePath::on_gpus)) {}
+          lock_(storage.stripes().begin(block_rows_ * block_cols_, path)) {}
 
     /// Whether all tile columns can be on the GPUs together.
     bool fits() const {
@@ -222,8 +221,9 @@ class HostColumns {
 };
 
 template <class T>
-bool is_pinned(const MatrixStorage& storage, const View<T>& array) {
-    return pinned_memory(storage.runtime()).is_pinned(array.data(), bytes_of(array));
+StripePath path_for(const MatrixStorage& storage, const View<T>& array) {
+    const bool pinned = pinned_memory(storage.runtime()).is_pinned(array.data(), bytes_of(array));
+    return pinned ? StripePath::on_gpus : StripePath::through_host;
 }
 
 }  // namespace
@@ -236,12 +236,12 @@ bool gpus_can_convert(const MatrixStorage& storage, View<const T> array) {
 
 template <class T>
 void load_by_gpus(MatrixStorage& storage, View<const T> source) {
-    HostColumns<T>(storage, !is_pinned(storage, source), storage.grid().rows()).load(source);
+    HostColumns<T>(storage, path_for(storage, source), storage.grid().rows()).load(source);
 }
 
 template <class T>
 void store_by_gpus(MatrixStorage& storage, View<T> target) {
-    HostColumns<T>(storage, !is_pinned(storage, target), 0).store(target);
+    HostColumns<T>(storage, path_for(storage, target), 0).store(target);
 }
 
 template bool gpus_can_convert(const MatrixStorage&, View<const float>);

@@ -17,17 +17,17 @@ RunCase qr_run_case(const Runtime& runtime, const QrOptions& options, FactorMode
     const Index usual_nb =
         by_tiles ? tile.width : default_qr_panel(tuning, in_mode, problem.m, problem.n, runtime.gpus());
     detail::Differences differences;
-    differences.note(by_tiles, "by tiles");
-    differences.note(tile != usual, "tile={}x{}", tile.height, tile.width);
+    differences.note_if(by_tiles, "by tiles");
+    differences.note_if(tile != usual, "tile={}x{}", tile.height, tile.width);
     differences.note_other(options.panel_width, usual_nb, "nb={}");
     if (by_tiles) differences.note_given(options.inner_width, "inner={}");
     if (mode != FactorMode::gpu) differences.note_given(options.panel_threads, "panel-threads={}");
     differences.note_other(options.lookahead, 1, "lookahead={}");
     if (mode == FactorMode::hybrid) differences.note_given(options.gpu_panels_below, "gpu-panels-below={}");
-    differences.note(mode == FactorMode::gpu && !options.narrow_at_end, "not narrow at the end");
-    differences.note(!on_cores && problem.precision == 's' && !options.split_products, "plain-products");
-    differences.note(on_cores && options.tree != QrTree::automatic, "{}",
-                     options.tree == QrTree::always ? "tree" : "no tree");
+    differences.note_if(mode == FactorMode::gpu && !options.narrow_at_end, "not narrow at the end");
+    differences.note_if(!on_cores && problem.precision == 's' && !options.split_products, "plain-products");
+    differences.note_if(on_cores && options.tree != QrTree::automatic, "{}",
+                        options.tree == QrTree::always ? "tree" : "no tree");
     return {problem.routine.empty() ? "geqrf" : problem.routine,
             problem.precision,
             problem.m,

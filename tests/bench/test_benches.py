@@ -185,9 +185,9 @@ class Update(unittest.TestCase):
             self.assertTrue(record["emulated"])
             self.assertAlmostEqual(record["ratio"] * record["gemm_gflops"] / record["gflops"], 1, places=6)
 
-    def test_products_by_pieces_are_of_single_precision(self):
-        found = records(self, UPDATE, *self.small, "--precision", "s", "--by-pieces", "--k", "16", "--width", "32")
-        self.assertEqual([(r["precision"], r["by_pieces"]) for r in found], [("s", True)])
+    def test_products_by_slices_are_of_single_precision(self):
+        found = records(self, UPDATE, *self.small, "--precision", "s", "--by-slices", "--k", "16", "--width", "32")
+        self.assertEqual([(r["precision"], r["by_slices"]) for r in found], [("s", True)])
 
     def test_wrong_use_is_refused_with_what_is_allowed(self):
         for arguments, allowed in ((["--width", "121"], "120"), (["--k", "0"], "134217728"), (["--precision", "z"], "d")):
@@ -259,6 +259,16 @@ class Panel(unittest.TestCase):
             self.assertEqual(result.returncode, 2, arguments)
             for word in (*arguments, allowed):
                 self.assertIn(word, result.stderr)
+
+    def test_the_tallest_panel_is_measured_and_one_that_no_memory_holds_is_refused(self):
+        tallest = str(2**26)
+        found = records(self, PANEL, "--heights", tallest, "--nb", "1", "--threads", "1", "--repeat", "1",
+                        "--precision", "s", "--no-vendor")
+        self.assertEqual([(r["m"], r["nb"]) for r in found], [(2**26, 1)])
+        result = run(PANEL, "--heights", f"70,{tallest}", "--nb", "100000", "--threads", "1", "--no-vendor")
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+        for word in (f"--heights {tallest} with --nb 100000", "3 copies", "this machine has"):
+            self.assertIn(word, result.stderr)
 
     def test_without_a_gpu_its_mode_says_so(self):
         result = run("env", "CUDA_VISIBLE_DEVICES=", PANEL, "--mode", "gpu")

@@ -33,7 +33,7 @@ struct DealtArray {
         : memory(static_cast<std::size_t>(columns.gpus()),
                  std::vector<double>(static_cast<std::size_t>(rows * columns.room()), value)),
           view{rows, columns, {}} {
-        for (std::vector<double>& piece : memory) view.pieces.push_back(piece.data());
+        for (std::vector<double>& part : memory) view.parts.push_back(part.data());
     }
     double& operator()(Index i, Index j) { return view.column(j)[i]; }
 

@@ -64,6 +64,51 @@ def info_warns_about_kernels_that_are_too_old_for_the_processor():
     expect(("OPENBLAS_CORETYPE=SkylakeX" in shown.out) == too_old, shown)
 
 
+HWLOC_XML = """<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE topology SYSTEM "hwloc2.dtd">
+<topology version="2.0">
+  <object type="Machine" os_index="0" cpuset="0x1" complete_cpuset="0x1" allowed_cpuset="0x1" nodeset="0x1"
+    complete_nodeset="0x1" allowed_nodeset="0x1" gp_index="1">
+    <object type="NUMANode" os_index="0" cpuset="0x1" complete_cpuset="0x1" nodeset="0x1" complete_nodeset="0x1"
+      gp_index="2" local_memory="1000000000"/>
+    <object type="Core" os_index="0" cpuset="0x1" complete_cpuset="0x1" nodeset="0x1" complete_nodeset="0x1" gp_index="3">
+      <object type="PU" os_index="0" cpuset="0x1" complete_cpuset="0x1" nodeset="0x1" complete_nodeset="0x1" gp_index="4"/>
+    </object>
+  </object>
+</topology>
+"""
+
+
+@test
+@in_folder
+def a_wrong_description_of_the_machine_is_refused_or_the_machine_is_taken_as_it_is(folder):
+    texts = {
+        "right": HWLOC_XML,
+        "not_xml": "cores: 2\n",
+        "nothing": "",
+        "cut_off": HWLOC_XML[:len(HWLOC_XML) // 2],
+        "no_objects": '<?xml version="1.0"?><topology version="2.0"></topology>',
+        "no_cpuset": re.sub(r' \w*cpuset="0x1"', "", HWLOC_XML),
+        "no_processors": HWLOC_XML.replace('cpuset="0x1"', 'cpuset="0x0"'),
+        "wrong_cpuset": HWLOC_XML.replace(' cpuset="0x1"', ' cpuset="zebra"'),
+        "unknown_type": HWLOC_XML.replace('"Core"', '"Toaster"'),
+    }
+    paths = {name: os.path.join(folder, f"{name}.xml") for name in texts}
+    for name, text in texts.items():
+        with open(paths[name], "w", encoding="utf-8") as out:
+            out.write(text)
+    paths.update(missing="/nonexistent", folder=folder)
+    for name, path in paths.items():
+        for arguments, sign in ((["info"], "cores  "), (["lu", "--n", "50"], "passed")):
+            shown = basalt(*arguments, env={"HWLOC_XMLFILE": path})
+            if shown.status == 0:
+                expect(sign in shown.out, shown)
+            else:  # hwloc may have told why before
+                expect(shown.status == 3 and shown.out == "" and name not in ("right", "missing"), shown)
+                expect(shown.err.endswith(f"basalt: hwloc cannot read the machine; it goes by HWLOC_XMLFILE={path}\n"),
+                       shown)
+
+
 @test
 def info_tells_gpus_or_why_there_are_none():
     for cap, size in (("3M", "3.0 MiB"), ("3G", "3.0 GiB")):

@@ -126,7 +126,7 @@ inline basalt::TuningTables relaying_tables() {
     basalt::TuningTables tables = basalt::TuningTables::built_in();
     for (basalt::GpuTuning& gpu : tables.gpus) {
         gpu.links.least_ring_bytes = 4096;
-        gpu.links.relay = {.blocks = 4, .warps = 3, .piece_bytes = 1024};
+        gpu.links.relay = {.blocks = 4, .warps = 3, .chunk_bytes = 1024};
     }
     return tables;
 }

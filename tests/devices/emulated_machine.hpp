@@ -3,6 +3,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstring>
+#include <string>
+#include <vector>
 
 #include "runtime/device/emulated_device.hpp"
 #include "tests/devices/device_machine.hpp"
@@ -19,5 +21,21 @@ inline Machine emulated_machine(const basalt::Emulation& emulation,
 inline basalt::detail::EmulatedStatistics statistics(const Device& device) {
     return dynamic_cast<const basalt::detail::EmulatedDevice&>(device).statistics();
 }
+
+/// Makes the calls of one kind that may fail; returns how many errors came out, of calls and of reached().
+struct Attempt {
+    int errors = 0;
+    std::vector<std::string> texts;
+
+    template <class Call>
+    void operator()(Call&& call) {
+        try {
+            call();
+        } catch (const basalt::DeviceError& error) {
+            ++errors;
+            texts.emplace_back(error.what());
+        }
+    }
+};
 
 }  // namespace basalt_tests

@@ -1,4 +1,4 @@
-// Memory of a device in pieces, given back while tasks still use it.
+// Memory of a device in blocks, given back while tasks still use it.
 #include "runtime/memory/arena.hpp"
 
 #include <algorithm>
@@ -33,12 +33,12 @@ struct Memory {
     std::vector<std::unique_ptr<Device>> devices = make_emulated_devices({.gpus = 1});
     Arena arena{*devices[0], 64 * kib, [](TaskRef task) { return task.slot > 100 && task.slot % 2 == 0; }};
 
-    /// A piece; its former users' slots go to `users`.
+    /// A block; its former users' slots go to `users`.
     void* take(std::size_t bytes, std::vector<std::uint32_t>* users = nullptr) {
         TaskGroup former;
-        void* piece = arena.take(bytes, former);
+        void* block = arena.take(bytes, former);
         if (users != nullptr) *users = slots_of(former);
-        return piece;
+        return block;
     }
 };
 
@@ -59,7 +59,7 @@ TEST_CASE("who gets memory is told of all tasks that may still use it", "[saniti
     memory.arena.give_back(both, {});
 }
 
-TEST_CASE("tasks that have completed are forgotten where free pieces meet", "[sanitize]") {
+TEST_CASE("tasks that have completed are forgotten where free blocks meet", "[sanitize]") {
     Memory memory;
     void* const one = memory.take(32 * kib);
     void* const two = memory.take(32 * kib);

@@ -154,13 +154,13 @@ TEST_CASE("devices relay what goes round a ring where they are tuned for it and 
     for (const Hop& hop : broadcast_route(setting.plan())) CHECK(hop.role == StreamRole::peer);
 }
 
-TEST_CASE("the channels of a relay share all pieces of a buffer") {
-    const RelayShape shape{.blocks = 3, .warps = 2, .piece_bytes = 32};
+TEST_CASE("the channels of a relay share all chunks of a buffer") {
+    const RelayShape shape{.blocks = 3, .warps = 2, .chunk_bytes = 32};
     for (const std::size_t bytes : {1, 32, 33, 192, 193, 1000}) {
         std::vector<int> times((bytes + 31) / 32);
         for (std::size_t channel = 0; channel < shape.channels(); ++channel) {
-            CHECK(shape.pieces_of(channel, bytes) <= shape.pieces_of(0, bytes));
-            for (std::uint32_t i = 0; i < shape.pieces_of(channel, bytes); ++i) {
+            CHECK(shape.chunks_of(channel, bytes) <= shape.chunks_of(0, bytes));
+            for (std::uint32_t i = 0; i < shape.chunks_of(channel, bytes); ++i) {
                 const std::size_t begin = shape.begin_of(channel, i);
                 REQUIRE(begin < bytes);
                 ++times[begin / 32];

@@ -31,16 +31,16 @@ TEST_CASE("scratch memory is the task's own, aligned, and passed on along a stre
     std::atomic<int> wrong{0};
     const auto submit = [&] {
         runtime->submit({.place = Place::gpu(0)}, readwrite(x), user_kernel([&](Stream stream, View<int> x) {
-                            std::vector<int*> pieces;
+                            std::vector<int*> blocks;
                             for (const std::size_t count : {1, 1000, 300}) {
-                                int* const piece = ints(stream, count);
-                                wrong += reinterpret_cast<std::uintptr_t>(piece) % 512 != 0;
-                                std::fill_n(piece, count, static_cast<int>(pieces.size()));
-                                pieces.push_back(piece);
+                                int* const block = ints(stream, count);
+                                wrong += reinterpret_cast<std::uintptr_t>(block) % 512 != 0;
+                                std::fill_n(block, count, static_cast<int>(blocks.size()));
+                                blocks.push_back(block);
                             }
                             wrong += stream.scratch(0) != nullptr;
-                            wrong += pieces[0][0] != 0 || pieces[1][999] != 1 || pieces[2][299] != 2;
-                            x[0] += pieces[1][500];
+                            wrong += blocks[0][0] != 0 || blocks[1][999] != 1 || blocks[2][299] != 2;
+                            x[0] += blocks[1][500];
                         }));
     };
     for (int i = 0; i < 3; ++i) submit();
@@ -60,10 +60,10 @@ TEST_CASE("tasks on different streams have different scratch memory", "[sanitize
     std::atomic<int> wrong{0};
     for (int i = 0; i < 300; ++i) {
         runtime->submit({.priority = i % 2, .place = Place::gpu(0)}, user_kernel([&wrong, i](Stream stream) {
-                            int* const piece = ints(stream, count);
-                            std::fill_n(piece, count, i);
+                            int* const block = ints(stream, count);
+                            std::fill_n(block, count, i);
                             std::this_thread::yield();
-                            wrong += std::count(piece, piece + count, i) != static_cast<std::ptrdiff_t>(count);
+                            wrong += std::count(block, block + count, i) != static_cast<std::ptrdiff_t>(count);
                         }));
     }
     runtime->wait();
@@ -76,10 +76,10 @@ TEST_CASE("data get the memory of scratch that is no longer used, and wait for i
     Gate gate;
     std::atomic<int> wrong{0};
     runtime->submit({.place = Place::gpu(0)}, user_kernel([&](Stream stream) {
-                        int* const piece = ints(stream, 8 << 10);  // half of it
-                        std::fill_n(piece, 8 << 10, 7);
+                        int* const block = ints(stream, 8 << 10);  // half of it
+                        std::fill_n(block, 8 << 10, 7);
                         gate.pass();
-                        wrong += std::count(piece, piece + (8 << 10), 7) != 8 << 10;
+                        wrong += std::count(block, block + (8 << 10), 7) != 8 << 10;
                     }));
     gate.await_arrival();
     Array<int> large(*runtime, 12 << 10);  // three quarters

@@ -45,7 +45,7 @@ TEST_CASE("a device's streams wait for tickets of other devices", "[sanitize]") 
     check_waits_between_devices(any_machine());
 }
 
-TEST_CASE("copies in every direction move the pieces they name and nothing else") { check_copies(any_machine()); }
+TEST_CASE("copies in every direction move the elements they name and nothing else") { check_copies(any_machine()); }
 
 TEST_CASE("relays bring everything to all devices, in whatever directions they run", "[sanitize]") {
     const Watchdog watchdog;

@@ -66,7 +66,7 @@ TEST_CASE("streams of a GPU wait for tickets of other GPUs", "[cuda]") {
     check_waits_between_devices(machine);
 }
 
-TEST_CASE("copies of GPUs move the pieces they name and nothing else", "[cuda]") {
+TEST_CASE("copies of GPUs move the elements they name and nothing else", "[cuda]") {
     const Machine machine = gpus();
     if (machine.size() == 0) SKIP(no_gpu);
     check_copies(machine);

@@ -198,7 +198,7 @@ TEST_CASE("blocks wait for the earlier blocks that they overlap, and for no othe
     CHECK(seen == 1);
 }
 
-TEST_CASE("a range of blocks is one access, and lists take blocks that lie in one piece") {
+TEST_CASE("a range of blocks is one access, and lists take blocks without gaps") {
     const Watchdog watchdog;
     const auto rt = DeviceSetting{.gpus = 1}.runtime();
     Array<int> x(*rt, 10);

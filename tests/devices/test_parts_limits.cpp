@@ -131,10 +131,10 @@ TEST_CASE("misuse of blocks is refused, saying what is allowed") {
     rt->wait();
     CHECK(mentions(inside, "does not hold"));
 
-    const std::string in_one_piece = "allowed in a Recording are arrays in one piece";
+    const std::string without_gaps = "allowed in a Recording are whole arrays without gaps";
     CHECK(mentions(why([&] { Recording(*rt, [&] { rt->submit({}, readwrite(squares(0, 0)), triple); }); }),
-                   in_one_piece));
-    CHECK(mentions(why([&] { Recording(*rt, [&] { rt->submit({}, readwrite(y), triple); }); }), in_one_piece));
+                   without_gaps));
+    CHECK(mentions(why([&] { Recording(*rt, [&] { rt->submit({}, readwrite(y), triple); }); }), without_gaps));
     Array<int> later(*rt, 10, "later");
     Recording recording(*rt, [&] { rt->submit({}, readwrite(later), triple); });
     recording.run();

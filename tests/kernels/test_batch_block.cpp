@@ -171,8 +171,8 @@ void check_panels(int n, int cols, Triangle triangle, int bad, Call call, bool b
     std::vector<int> info{-1};
     const int order = device::padded_order(n, width);
     const std::size_t bytes = device::PanelMemory<T, width>::bytes(order, sides, packed);
-    std::vector<device::Piece<T>> raw(bytes / 16);
-    for (auto& piece : raw) std::fill(std::begin(piece.value), std::end(piece.value), unread<T>);
+    std::vector<device::Chunk<T>> raw(bytes / 16);
+    for (auto& chunk : raw) std::fill(std::begin(chunk.value), std::end(chunk.value), unread<T>);
     EmulatedBlock(device::panel_threads(n, width) / device::lanes, backwards)
         .run([&](const EmulatedBlock::Thread& thread) {
             const device::PanelMemory<T, width> memory(raw.data(), order, sides);

@@ -182,7 +182,7 @@ TEST_CASE("an access to an empty region depends on nothing and nothing depends o
     CHECK(graph.direct(submit(graph, map, access(AccessMode::read, 0, 10))) == Set{0});
 }
 
-TEST_CASE("pieces that one task overwrites become one again") {
+TEST_CASE("segments that one task overwrites become one again") {
     HazardGraph graph;
     AccessMap map;
     for (Index row = 0; row < 20; ++row) submit(graph, map, access(AccessMode::write, row, row + 1, 0, 4));

@@ -46,21 +46,21 @@ class Additions {
         for (std::size_t i = 0; i < arrays; ++i) data_.emplace_back(runtime, rows);
     }
 
-    /// A task on a few parts, which perhaps has children on pieces of them.
+    /// A task on a few parts, which perhaps has children on parts of them.
     void submit(Random& random, int children) {
         const std::vector<Part> parts{random_part(random), random_part(random), random_part(random)};
         for (const Part& part : parts) expect(part);
-        std::vector<Part> pieces;
+        std::vector<Part> inner_parts;
         for (int i = 0; i < children; ++i) {
             const Part& part = random.pick(parts);
             const auto begin = random.between<Index>(part.begin, part.end - 1);
-            pieces.push_back({part.array, begin, random.between<Index>(begin + 1, part.end)});
-            expect(pieces.back());
+            inner_parts.push_back({part.array, begin, random.between<Index>(begin + 1, part.end)});
+            expect(inner_parts.back());
         }
         runtime_.submit({.priority = random.between(0, 2)}, access(parts[0]), access(parts[1]), access(parts[2]),
-                        [this, pieces](View<int> a, View<int> b, View<int> c) {
+                        [this, inner_parts](View<int> a, View<int> b, View<int> c) {
                             for (const View<int>& view : {a, b, c}) add(view);
-                            for (const Part& piece : pieces) submit_piece(piece, 2);
+                            for (const Part& inner : inner_parts) submit_inner(inner, 2);
                         });
     }
 
@@ -83,10 +83,10 @@ class Additions {
         for (Index row = part.begin; row < part.end; ++row) ++expected_[part.array][static_cast<std::size_t>(row)];
     }
     /// Several levels deep.
-    void submit_piece(const Part& piece, int levels) {
-        runtime_.submit({}, access(piece), [this, piece, levels](View<int> view) {
+    void submit_inner(const Part& inner, int levels) {
+        runtime_.submit({}, access(inner), [this, inner, levels](View<int> view) {
             if (levels == 0) return add(view);
-            submit_piece(piece, levels - 1);
+            submit_inner(inner, levels - 1);
         });
     }
 

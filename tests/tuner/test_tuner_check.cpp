@@ -131,9 +131,9 @@ void run_on_block(const Problem& problem, const Candidate& candidate, BatchData&
     const bool solves = problem.job != BatchJob::factor;
     const device::RightSides<T> right{solves ? number<T>(data.b, k * n) : nullptr, n, solves ? 1 : 0};
     Index* const pivots = data.pivots.empty() ? nullptr : &data.pivots[static_cast<std::size_t>(k * n)];
-    const std::size_t pieces = launched_shared_bytes(problem, candidate) / sizeof(device::Piece<T>) + 1;
-    std::vector<device::Piece<T>> raw(pieces);
-    std::memset(raw.data(), 0xff, pieces * sizeof(raw[0]));  // NaN
+    const std::size_t chunks = launched_shared_bytes(problem, candidate) / sizeof(device::Chunk<T>) + 1;
+    std::vector<device::Chunk<T>> raw(chunks);
+    std::memset(raw.data(), 0xff, chunks * sizeof(raw[0]));  // NaN
     int info = -1;
     EmulatedBlock(candidate.threads / device::lanes, k % 2 == 1).run([&](const EmulatedBlock::Thread& thread) {
         int own = 0;

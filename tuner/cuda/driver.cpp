@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include "base/library_function.hpp"
 #include "tuner/gpu.hpp"
 
 namespace basalt::tuner {
@@ -10,8 +11,8 @@ namespace {
 
 template <class Function>
 void find_driver_function(void* library, const char* name, Function& function) {
-    function = reinterpret_cast<Function>(dlsym(library, name));
-    if (function == nullptr) throw GpuMissing(std::string("CUDA's driver has no ") + name);
+    if (!detail::find_library_function(library, name, function))
+        throw GpuMissing(std::string("CUDA's driver has no ") + name);
 }
 
 CudaDriver load_driver() {

@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 
+#include "base/library_function.hpp"
 #include "tuner/nvrtc/sources.hpp"
 
 namespace basalt::tuner {
@@ -29,8 +30,8 @@ constexpr std::array nvrtc_names{"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.s
 
 template <class Function>
 void find_nvrtc_function(void* library, const char* name, Function& function) {
-    function = reinterpret_cast<Function>(dlsym(library, name));
-    if (function == nullptr) throw NvrtcMissing(std::string("NVRTC has no ") + name);
+    if (!detail::find_library_function(library, name, function))
+        throw NvrtcMissing(std::string("NVRTC has no ") + name);
 }
 
 NvrtcFunctions load_nvrtc() {

@@ -10,8 +10,8 @@ LONGEST = 16000  # of a literal: standard C++ promises 65,536 characters
 
 
 def literals(text):
-    pieces = [text[at:at + LONGEST] for at in range(0, len(text), LONGEST)]
-    return " ".join(f'R"embedded({piece})embedded"' for piece in pieces)
+    parts = [text[at:at + LONGEST] for at in range(0, len(text), LONGEST)]
+    return " ".join(f'R"embedded({part})embedded"' for part in parts)
 
 
 def main():

@@ -19,15 +19,16 @@ namespace {
 template <class T>
 class InterleavedQr {
   public:
-    InterleavedQr(Index m, Index n, bool transposed, Index c_rows, Index c_cols)
-        : rows_(m),
+    InterleavedQr(Index m, Index n, MatrixOp used_as, Index c_rows, Index c_cols)
+        : transposed_(used_as == MatrixOp::transposed),
+          rows_(m),
           cols_(n),
-          m_(transposed ? n : m),
-          n_(transposed ? m : n),
+          m_(transposed_ ? n : m),
+          n_(transposed_ ? m : n),
           c_rows_(c_rows),
           c_cols_(c_cols),
-          rs_(transposed ? m * k_.lanes : k_.lanes),
-          cs_(transposed ? k_.lanes : m * k_.lanes),
+          rs_(transposed_ ? m * k_.lanes : k_.lanes),
+          cs_(transposed_ ? k_.lanes : m * k_.lanes),
           a_(lane_memory<T>((m * n + std::min(m, n) + c_rows * c_cols + (k_.batch_scratch + 1) * std::max(m, n)) *
                             k_.lanes)),
           tau_(a_ + m * n * k_.lanes),
@@ -107,6 +108,7 @@ class InterleavedQr {
     }
 
     const simd::Kernels<T>& k_ = simd::kernels<T>();
+    const bool transposed_;    ///< A is used as its transpose
     const Index rows_, cols_;  ///< of A in memory
     const Index m_, n_;        ///< of the matrix that is factored
     const Index c_rows_, c_cols_, rs_, cs_;
@@ -142,7 +144,7 @@ void batch_qr_factor(const BatchView<T>& a, const BatchView<T>& tau) {
         a, nullptr,
         [&](const LaneBlock& block) {
             const View<T> first = a[block.matrix[0]];
-            InterleavedQr<T> lanes(first.rows(), first.cols(), false, 0, 0);
+            InterleavedQr<T> lanes(first.rows(), first.cols(), MatrixOp::plain, 0, 0);
             lanes.load_a(a, block);
             lanes.factor();
             lanes.store_a(a, block);
@@ -163,7 +165,7 @@ void batch_qr_form(const BatchView<T>& a, const BatchView<const T>& tau) {
         [&](const LaneBlock& block) {
             const View<T> first = a[block.matrix[0]];
             const Index reflectors = tau[block.matrix[0]].rows();
-            InterleavedQr<T> lanes(first.rows(), first.cols(), false, first.rows(), first.cols());
+            InterleavedQr<T> lanes(first.rows(), first.cols(), MatrixOp::plain, first.rows(), first.cols());
             lanes.load_a(a, block);
             lanes.load_tau(tau, block, reflectors);
             lanes.form(reflectors);
@@ -187,7 +189,8 @@ void batch_least_squares(const BatchView<T>& a, const BatchView<T>& b, Index* in
                 return;
             }
             const bool wide = first.rows() < first.cols();
-            InterleavedQr<T> lanes(first.rows(), first.cols(), wide, sides.rows(), sides.cols());
+            InterleavedQr<T> lanes(first.rows(), first.cols(), wide ? MatrixOp::transposed : MatrixOp::plain,
+                                   sides.rows(), sides.cols());
             lanes.load_a(a, block);
             lanes.load_c(b, block);
             lanes.factor();

@@ -5,14 +5,14 @@
 
 #include "kernels/on_stream/implement.hpp"
 #include "kernels/on_stream/mixed.hpp"
+#include "tiles/lanes.hpp"
 
 namespace basalt::on_stream {
 
 namespace {
 
-constexpr Index lanes = 8;  // sums and maxima that a loop keeps apart, so that it is compiled to vectors
-
-constexpr double larger(double x, double y) { return x < y ? y : x; }
+using detail::larger;
+constexpr Index lanes = detail::loop_lanes;
 
 struct MeasuredRow {
     double sum;

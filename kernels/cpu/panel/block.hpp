@@ -38,7 +38,8 @@ class PanelBlock {
           kernels_(kernels),
           exchange_(shared.exchange()),
           packed_(shared.packed_block()),
-          crowded_(static_cast<unsigned>(team.size()) > std::thread::hardware_concurrency()),
+          cores_(static_cast<unsigned>(team.size()) > std::thread::hardware_concurrency() ? Cores::crowded
+                                                                                          : Cores::enough),
           scratch_(shared.column_scratch(rows.begin(team.rank()), team.rank())),
           clock_(clock) {
         assert(kernels_.block <= max_block_cols && kernels_.rank <= simd::max_rank);
@@ -63,7 +64,7 @@ class PanelBlock {
     /// Waits for all members, as team.barrier(), but in less time.
     void barrier() {
         clock_.enter(PanelPhase::barrier);
-        exchange_.barrier(team_.rank(), team_.size(), ++step_, crowded_);
+        exchange_.barrier(team_.rank(), team_.size(), ++step_, cores_);
     }
 
     /// Rows exchanged with rows col, col + 1, ... of the last block, counted from row col.
@@ -152,7 +153,7 @@ class PanelBlock {
         int winner = -1;
         T largest{-1}, on_diagonal{};
         for (int rank = 0; rank < team_.size(); ++rank) {
-            const PivotHeader<T>& header = exchange_.await(rank, step(j), crowded_);
+            const PivotHeader<T>& header = exchange_.await(rank, step(j), cores_);
             if (rank == owner) on_diagonal = header.diagonal;
             if (header.magnitude > largest) {
                 largest = header.magnitude;
@@ -163,9 +164,9 @@ class PanelBlock {
         clock_.enter(PanelPhase::pivot_row);
         if (std::isnan(on_diagonal)) {  // as idamax, which starts from it and finds nothing larger
             pivot_ = diagonal;
-            take(exchange_.await_diagonal(owner, step(j), crowded_), top(j));
+            take(exchange_.await_diagonal(owner, step(j), cores_), top(j));
         } else {
-            take(exchange_.await_candidate(winner, step(j), crowded_), top(j));
+            take(exchange_.await_candidate(winner, step(j), cores_), top(j));
         }
         pivots_[static_cast<std::size_t>(j)] = pivot_ - col_;
     }
@@ -176,7 +177,7 @@ class PanelBlock {
         const Index diagonal = col_ + j;
         if (pivot_ == diagonal || !owns(pivot_)) return;
         Row row;
-        take(exchange_.await_diagonal(partition_.owner(diagonal), step(j), crowded_), row);
+        take(exchange_.await_diagonal(partition_.owner(diagonal), step(j), cores_), row);
         // the rows around it have had the finished group applied since the announcement
         subtract(row, applied(j), group_start(j), j + 1, leaf_end(j));
         store_row(pivot_, row);
@@ -256,7 +257,7 @@ class PanelBlock {
     const simd::Kernels<T>& kernels_;
     PivotExchange<T>& exchange_;
     const T* const packed_;
-    const bool crowded_;
+    const Cores cores_;
     T* const scratch_;  // this member's slice
     Clock& clock_;
 

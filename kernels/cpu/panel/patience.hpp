@@ -1,9 +1,13 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <thread>
 
 namespace basalt {
+
+/// Whether each thread that takes part has a core to itself.
+enum class Cores : std::uint8_t { enough, crowded };
 
 /// Waits until ready() holds, for what another thread is about to do: polls, then polls with pauses, then sleeps in
 /// naps. The waiting thread wakes itself, so the thread that makes ready() true pays nothing for it.
@@ -13,10 +17,11 @@ namespace basalt {
 /// of it for later. A yield would give that share away as well. `polling` is longer than a nap takes: the thread that
 /// comes back goes on polling until this one has woken up, and both run at full speed again.
 ///
-/// `crowded`: more threads than cores take part. The thread that is waited for is then ready to run on this core, and
-/// yielding lets it run.
+/// Where more threads than cores take part, the thread that is waited for is ready to run on this core, and yielding
+/// lets it run.
 template <class Ready>
-void wait_patiently(const Ready& ready, bool crowded) {
+void wait_patiently(const Ready& ready, Cores cores) {
+    const bool crowded = cores == Cores::crowded;
     using Clock = std::chrono::steady_clock;
     // a hand-over between two cores takes less time than the pause of some processors
     constexpr int polls = 200, pauses_between_looks = 16;

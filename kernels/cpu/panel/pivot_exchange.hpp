@@ -58,22 +58,22 @@ class PivotExchange {
     void publish_candidate(int rank, std::uint32_t step) { publish(slot(rank, step).candidate, step); }
     void publish_diagonal(int rank, std::uint32_t step) { publish(slot(rank, step).diagonal, step); }
 
-    /// What `rank` has announced for `step`; waits for it (patience.hpp says how, and what `crowded` is). The result
+    /// What `rank` has announced for `step`; waits for it (patience.hpp says how). The result
     /// stays valid until the caller announces step + 1.
-    const PivotHeader<T>& await(int rank, std::uint32_t step, bool crowded = false) {
-        return await(slot(rank, step).header, step, crowded);
+    const PivotHeader<T>& await(int rank, std::uint32_t step, Cores cores = Cores::enough) {
+        return await(slot(rank, step).header, step, cores);
     }
-    const PivotRow<T>& await_candidate(int rank, std::uint32_t step, bool crowded = false) {
-        return await(slot(rank, step).candidate, step, crowded);
+    const PivotRow<T>& await_candidate(int rank, std::uint32_t step, Cores cores = Cores::enough) {
+        return await(slot(rank, step).candidate, step, cores);
     }
-    const PivotRow<T>& await_diagonal(int rank, std::uint32_t step, bool crowded = false) {
-        return await(slot(rank, step).diagonal, step, crowded);
+    const PivotRow<T>& await_diagonal(int rank, std::uint32_t step, Cores cores = Cores::enough) {
+        return await(slot(rank, step).diagonal, step, cores);
     }
 
     /// A step without a pivot: returns when all `members` have called it. What they wrote before is visible then.
-    void barrier(int rank, int members, std::uint32_t step, bool crowded = false) {
+    void barrier(int rank, int members, std::uint32_t step, Cores cores = Cores::enough) {
         announce(rank, step, {});
-        for (int other = 0; other < members; ++other) await(other, step, crowded);
+        for (int other = 0; other < members; ++other) await(other, step, cores);
     }
 
   private:
@@ -110,8 +110,8 @@ class PivotExchange {
     }
 
     template <class Content>
-    static const Content& await(const Parcel<Content>& parcel, std::uint32_t step, bool crowded) {
-        wait_patiently([&] { return parcel.step.load(std::memory_order_acquire) == step; }, crowded);
+    static const Content& await(const Parcel<Content>& parcel, std::uint32_t step, Cores cores) {
+        wait_patiently([&] { return parcel.step.load(std::memory_order_acquire) == step; }, cores);
         return parcel.content;
     }
 

@@ -40,14 +40,14 @@ BASALT_DEVICE Operand<T> operand(Triangle triangle, const View<T>& matrix) {
 
 /// What a thread reads from shared memory at once.
 template <class T>
-struct alignas(16) Piece {
+struct alignas(16) Chunk {
     static constexpr int size = 16 / static_cast<int>(sizeof(T));
     T value[size];
 };
 
 template <class T>
-BASALT_DEVICE Piece<T> load_piece(const T* at) {
-    return *reinterpret_cast<const Piece<T>*>(at);
+BASALT_DEVICE Chunk<T> load_chunk(const T* at) {
+    return *reinterpret_cast<const Chunk<T>*>(at);
 }
 
 /// 1 / sqrt(x), with a relative error of about one rounding; not a finite number above zero where x is not one.
@@ -70,7 +70,7 @@ BASALT_DEVICE T reciprocal_root(const Thread& thread, T x) {
 /// Returns the number, from 1, of the first pivot that is not above zero; 0 if there is none.
 template <bool publish, int buffers, class T, int order, class Thread>
 BASALT_DEVICE int eliminate(const Thread& thread, T (&row)[order], T* columns, int own) {
-    constexpr int size = Piece<T>::size;
+    constexpr int size = Chunk<T>::size;
     int failed = 0;
     BASALT_UNROLL
     for (int c = 0; c < order; ++c) {
@@ -80,7 +80,7 @@ BASALT_DEVICE int eliminate(const Thread& thread, T (&row)[order], T* columns, i
             if (own < order) column[own] = row[c];
             thread.sync_warp();
         }
-        const Piece<T> first = load_piece(column + c / size * size);
+        const Chunk<T> first = load_chunk(column + c / size * size);
         const T pivot = first.value[c % size];
         if (failed == 0 && !(pivot > T{0})) failed = c + 1;
         const T root = reciprocal_root(thread, pivot);
@@ -88,10 +88,10 @@ BASALT_DEVICE int eliminate(const Thread& thread, T (&row)[order], T* columns, i
         const T factor = row[c] * root;  // columns are not scaled
         BASALT_UNROLL
         for (int g = c / size; g < order / size; ++g) {
-            const Piece<T> piece = g == c / size ? first : load_piece(column + g * size);
+            const Chunk<T> chunk = g == c / size ? first : load_chunk(column + g * size);
             BASALT_UNROLL
             for (int e = 0; e < size; ++e) {
-                if (g * size + e > c) row[g * size + e] -= factor * piece.value[e];
+                if (g * size + e > c) row[g * size + e] -= factor * chunk.value[e];
             }
         }
     }

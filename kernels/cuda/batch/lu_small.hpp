@@ -95,7 +95,7 @@ struct LuRow {
 template <int sides, class T, class Shape, class Thread>
 BASALT_DEVICE void eliminate_rows(const Thread& thread, SmallRows<T, Shape>& memory, int n, bool pivoting,
                                   LuRow<T, Shape, sides>& lane) {
-    constexpr int size = Piece<T>::size, order = Shape::order;
+    constexpr int size = Chunk<T>::size, order = Shape::order;
     const int own = thread.lane % Shape::own_lanes;
     lane.place = own;
     lane.pivot = own + 1;
@@ -117,7 +117,7 @@ BASALT_DEVICE void eliminate_rows(const Thread& thread, SmallRows<T, Shape>& mem
             for (int s = 0; s < sides; ++s) memory.sides[k % 2][s] = lane.b[s];
         }
         thread.sync_warp();
-        const Piece<T> first = load_piece(row + k / size * size);
+        const Chunk<T> first = load_chunk(row + k / size * size);
         const T pivot = first.value[k % size];
         if (lane.info == 0 && pivot == T{0}) lane.info = k + 1;
         const bool below = lane.place > k;
@@ -125,10 +125,10 @@ BASALT_DEVICE void eliminate_rows(const Thread& thread, SmallRows<T, Shape>& mem
         if (below) lane.row[k] = m;
         BASALT_UNROLL
         for (int g = k / size; g < order / size; ++g) {
-            const Piece<T> piece = g == k / size ? first : load_piece(row + g * size);
+            const Chunk<T> chunk = g == k / size ? first : load_chunk(row + g * size);
             BASALT_UNROLL
             for (int e = 0; e < size; ++e) {
-                if (g * size + e > k && below) lane.row[g * size + e] -= m * piece.value[e];
+                if (g * size + e > k && below) lane.row[g * size + e] -= m * chunk.value[e];
             }
         }
         BASALT_UNROLL

@@ -36,7 +36,7 @@ constexpr int unpacked_solve_blocks = 8;
 constexpr int panel_threads(int n, int width) { return (padded_order(n, width) + lanes - 1) / lanes * lanes; }
 
 /// L in shared memory: panels of `width` columns one behind the other, each column-major from the panel's first row on.
-/// Every column, and every row that begins a panel, is aligned for pieces.
+/// Every column, and every row that begins a panel, is aligned for chunks.
 template <class T, int width>
 struct PackedFactor {
     T* data;
@@ -53,7 +53,7 @@ struct PackedFactor {
         return data + elements(order, p) + k * (order - p * width) - p * width;
     }
     BASALT_DEVICE T at(int i, int p, int k) const { return column(p, k)[i]; }
-    BASALT_DEVICE Piece<T> piece(int i, int p, int k) const { return load_piece(column(p, k) + i); }
+    BASALT_DEVICE Chunk<T> chunk(int i, int p, int k) const { return load_chunk(column(p, k) + i); }
 };
 
 /// L in the GPU's memory, where shared memory does not hold it.
@@ -64,11 +64,11 @@ struct UnpackedFactor {
     static constexpr int columns_at_once = 1;  // addresses take registers
 
     BASALT_DEVICE T at(int i, int p, int k) const { return l.load(i, p * width + k); }
-    BASALT_DEVICE Piece<std::remove_const_t<T>> piece(int i, int p, int k) const {
-        Piece<std::remove_const_t<T>> piece;
+    BASALT_DEVICE Chunk<std::remove_const_t<T>> chunk(int i, int p, int k) const {
+        Chunk<std::remove_const_t<T>> chunk;
         BASALT_UNROLL
-        for (int e = 0; e < piece.size; ++e) piece.value[e] = at(i + e, p, k);
-        return piece;
+        for (int e = 0; e < chunk.size; ++e) chunk.value[e] = at(i + e, p, k);
+        return chunk;
     }
 };
 
@@ -95,7 +95,7 @@ struct PanelMemory {
 /// sum += L(i, :j0) L(j0 : j0 + width, :j0)^T for the panels before panel p, whose first row and column is j0.
 template <int width, class T, class Factor>
 BASALT_DEVICE void add_products(T (&sum)[width], const Factor& l, int i, int p) {
-    constexpr int size = Piece<T>::size, at_once = Factor::columns_at_once;
+    constexpr int size = Chunk<T>::size, at_once = Factor::columns_at_once;
     BASALT_ROLLED
     for (int q = 0; q < p; ++q) {
         BASALT_ROLLED
@@ -105,9 +105,9 @@ BASALT_DEVICE void add_products(T (&sum)[width], const Factor& l, int i, int p) 
                 const T own = l.at(i, q, first + k);
                 BASALT_UNROLL
                 for (int g = 0; g < width / size; ++g) {
-                    const Piece<T> piece = l.piece(p * width + g * size, q, first + k);
+                    const Chunk<T> chunk = l.chunk(p * width + g * size, q, first + k);
                     BASALT_UNROLL
-                    for (int e = 0; e < size; ++e) sum[g * size + e] += own * piece.value[e];
+                    for (int e = 0; e < size; ++e) sum[g * size + e] += own * chunk.value[e];
                 }
             }
         }

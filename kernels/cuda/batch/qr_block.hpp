@@ -220,7 +220,7 @@ BASALT_DEVICE void qr_reflect_block(const Thread& thread, const QrBlockMemory<T,
         spread_panel(thread, memory, j, steps, row, number);
         if (tau != nullptr && number < width && j + number < steps) tau[j + number] = memory.tau[number];
         BASALT_ROLLED
-        for (int operand = 0; operand < 2; ++operand) {  // one piece of code for both, with registers for one
+        for (int operand = 0; operand < 2; ++operand) {  // the same code for both, with registers for one
             const bool own = operand == 0;
             reflect_columns<true, width, parts>(thread, memory, own ? a.a : right.b, own ? a.ld : right.ld, a.rows,
                                                 own ? j + width : 0, own ? a.cols : static_cast<int>(right.cols));

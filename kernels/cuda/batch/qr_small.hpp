@@ -8,7 +8,7 @@
 /// it, and each takes the norm, and the dot product with its own column, by itself.
 namespace basalt::cuda_detail::batch {
 
-/// Of a matrix: columns one after the other, read in pieces; and two columns of steps.
+/// Of a matrix: columns one after the other, read in chunks; and two columns of steps.
 template <class T, class Shape>
 struct SmallVectors {
     alignas(16) T column[2][Shape::order];
@@ -55,14 +55,14 @@ struct QrColumn {
 /// The sum of squares of elements k + 1 .. of a column in shared memory.
 template <int k, int order, class T>
 BASALT_DEVICE T tail_square(const T* column) {
-    constexpr int size = Piece<T>::size;
+    constexpr int size = Chunk<T>::size;
     T sums[2] = {};
     BASALT_UNROLL
     for (int g = (k + 1) / size; g < order / size; ++g) {
-        const Piece<T> piece = load_piece(column + g * size);
+        const Chunk<T> chunk = load_chunk(column + g * size);
         BASALT_UNROLL
         for (int e = 0; e < size; ++e) {
-            if (g * size + e > k) sums[e % 2] += piece.value[e] * piece.value[e];
+            if (g * size + e > k) sums[e % 2] += chunk.value[e] * chunk.value[e];
         }
     }
     return sums[0] + sums[1];
@@ -90,7 +90,7 @@ BASALT_DEVICE T bring_into_range(const Thread& thread, T* column, int k, bool ne
 template <int k, class T, class Shape, class Thread>
 BASALT_DEVICE void reflect_step(const Thread& thread, SmallVectors<T, Shape>& memory, int steps,
                                 QrColumn<T, Shape>& lane) {
-    constexpr int size = Piece<T>::size, order = Shape::order;
+    constexpr int size = Chunk<T>::size, order = Shape::order;
     const int own = thread.lane % Shape::own_lanes;
     T* const column = memory.column[k % 2];
     if (own == k) {
@@ -121,22 +121,22 @@ BASALT_DEVICE void reflect_step(const Thread& thread, SmallVectors<T, Shape>& me
     T dot{};
     BASALT_UNROLL
     for (int g = (k + 1) / size; g < order / size; ++g) {
-        const Piece<T> piece = load_piece(column + g * size);
+        const Chunk<T> chunk = load_chunk(column + g * size);
         BASALT_UNROLL
         for (int e = 0; e < size; ++e) {
-            if (g * size + e > k) dot += piece.value[e] * lane.x[g * size + e];
+            if (g * size + e > k) dot += chunk.value[e] * lane.x[g * size + e];
         }
     }
     const T weight = own > k ? h.tau * (lane.x[k] + h.scale * dot) : T{0};
     if (own > k) lane.x[k] -= weight;
     BASALT_UNROLL
     for (int g = (k + 1) / size; g < order / size; ++g) {
-        const Piece<T> piece = load_piece(column + g * size);
+        const Chunk<T> chunk = load_chunk(column + g * size);
         BASALT_UNROLL
         for (int e = 0; e < size; ++e) {
             const int i = g * size + e;
             if (i <= k) continue;
-            const T v = h.scale * piece.value[e];
+            const T v = h.scale * chunk.value[e];
             lane.x[i] = own == k ? v : own > k ? lane.x[i] - weight * v : lane.x[i];
         }
     }

@@ -16,10 +16,10 @@ struct SmallShape {
     /// Of rows in shared memory: odd, so that lanes meet in no bank along rows or columns.
     static constexpr int ld = most + 1;
 
-    static_assert(most % Piece<T>::size == 0 && most <= lanes);
+    static_assert(most % Chunk<T>::size == 0 && most <= lanes);
 };
 
-/// Of a matrix. The columns are read in pieces.
+/// Of a matrix. The columns are read in chunks.
 template <class T, class Shape>
 struct SmallColumns {
     alignas(16) T columns[2 * Shape::order];

@@ -156,13 +156,13 @@ struct Rows {
 
 template <class T, class Shape, class Thread>
 BASALT_DEVICE void load_rows(const Thread& thread, RowsMemory<T, Shape>& memory, const Rows<T, Shape>& r) {
-    constexpr int warps = solving_warps<Shape>, own_rows = solved_rows / warps, pieces = Shape::columns / lanes;
-    T value[own_rows][pieces];
+    constexpr int warps = solving_warps<Shape>, own_rows = solved_rows / warps, parts = Shape::columns / lanes;
+    T value[own_rows][parts];
     BASALT_UNROLL
     for (int n = 0; n < own_rows; ++n) {
         const int i = thread.warp + n * warps;
         BASALT_UNROLL
-        for (int c = 0; c < pieces; ++c) {
+        for (int c = 0; c < parts; ++c) {
             const int j = c * lanes + thread.lane;
             value[n][c] = i < r.rows && j < r.l.order ? r.a[i * r.ld + j] : T{0};
         }
@@ -170,7 +170,7 @@ BASALT_DEVICE void load_rows(const Thread& thread, RowsMemory<T, Shape>& memory,
     BASALT_UNROLL
     for (int n = 0; n < own_rows; ++n) {
         BASALT_UNROLL
-        for (int c = 0; c < pieces; ++c) {
+        for (int c = 0; c < parts; ++c) {
             memory.right[(thread.warp + n * warps) * Shape::ld + c * lanes + thread.lane] = value[n][c];
         }
     }

@@ -38,15 +38,15 @@ struct LeafMemory {
 /// Several rows are on their way at once.
 template <class T, class Shape, class Thread>
 BASALT_DEVICE void load_leaf(const Thread& thread, LeafMemory<T, Shape>& memory, const Leaf<T, Shape::tile>& l) {
-    constexpr int rows_at_once = 4, pieces = Shape::columns / lanes;
+    constexpr int rows_at_once = 4, parts = Shape::columns / lanes;
     const int padded = l.padded();
     for (int top = thread.warp; top < padded; top += rows_at_once * thread.warps) {
-        T value[rows_at_once][pieces];
+        T value[rows_at_once][parts];
         BASALT_UNROLL
         for (int r = 0; r < rows_at_once; ++r) {
             const int i = top + r * thread.warps;
             BASALT_UNROLL
-            for (int c = 0; c < pieces; ++c) {
+            for (int c = 0; c < parts; ++c) {
                 const int j = c * lanes + thread.lane;
                 value[r][c] = i == j ? T{1} : T{0};
                 if (i < l.order && j <= i) value[r][c] = l.a[i * l.ld + j];
@@ -56,7 +56,7 @@ BASALT_DEVICE void load_leaf(const Thread& thread, LeafMemory<T, Shape>& memory,
         for (int r = 0; r < rows_at_once; ++r) {
             const int i = top + r * thread.warps;
             BASALT_UNROLL
-            for (int c = 0; c < pieces; ++c) {
+            for (int c = 0; c < parts; ++c) {
                 const int j = c * lanes + thread.lane;
                 if (i < padded) memory.a[i * memory.ld + j] = value[r][c];
                 if (i < group && j < group) memory.square[i * group + j] = value[r][c];

@@ -163,16 +163,16 @@ class TaskBlock {
     /// finite.
     template <int warps>
     BASALT_DEVICE void copy_rows(int thread, T* to, int first, int end, int col) {
-        constexpr int piece = wide ? 16 / static_cast<int>(sizeof(T)) : 1, pieces = stage_cols / piece;
-        constexpr int rows_at_once = warps * lanes / pieces;
+        constexpr int chunk = wide ? 16 / static_cast<int>(sizeof(T)) : 1, chunks = stage_cols / chunk;
+        constexpr int rows_at_once = warps * lanes / chunks;
         static_assert(side % rows_at_once == 0);
-        const int row = thread / pieces, part = thread % pieces * piece, last = end - 1 - first;
+        const int row = thread / chunks, part = thread % chunks * chunk, last = end - 1 - first;
         const int ld = static_cast<int>(p_.ld);
         const T* const from = p_.a + first * p_.ld + col + part;
         to += row * stage_ld + part;
         BASALT_UNROLL
         for (int i = 0; i < side; i += rows_at_once) {
-            thread_.template copy<piece>(to + i * stage_ld, from + static_cast<Index>(std::min(row + i, last)) * ld);
+            thread_.template copy<chunk>(to + i * stage_ld, from + static_cast<Index>(std::min(row + i, last)) * ld);
         }
     }
 

@@ -13,16 +13,13 @@ namespace basalt::cuda_detail {
 namespace {
 
 [[noreturn]] void fail(const std::string& reason, const char* what, Stream stream, std::source_location where,
-                       bool out_of_memory) {
+                       DeviceFault fault) {
     // A fault inside a kernel spoils the context: every later call reports it, this one too.
     const cudaError_t after = cudaStreamQuery(native(stream));
     const bool sticky = after != cudaSuccess && after != cudaErrorNotReady;
     throw DeviceError(std::string(what) + ": " + reason + " (" + where.file_name() + ":" +
                           std::to_string(where.line()) + ", gpu " + std::to_string(stream.device()) + ")",
-                      stream.device(),
-                      sticky          ? DeviceFault::device_lost
-                      : out_of_memory ? DeviceFault::out_of_memory
-                                      : DeviceFault::call_failed);
+                      stream.device(), sticky ? DeviceFault::device_lost : fault);
 }
 
 }  // namespace
@@ -30,12 +27,13 @@ namespace {
 void check(cudaError_t status, const char* what, Stream stream, std::source_location where) {
     if (status == cudaSuccess) return;
     fail(std::string(cudaGetErrorName(status)) + ", " + cudaGetErrorString(status), what, stream, where,
-         status == cudaErrorMemoryAllocation);
+         status == cudaErrorMemoryAllocation ? DeviceFault::out_of_memory : DeviceFault::call_failed);
 }
 
 void check(cublasStatus_t status, const char* what, Stream stream, std::source_location where) {
     if (status == CUBLAS_STATUS_SUCCESS) return;
-    fail(cublasGetStatusName(status), what, stream, where, status == CUBLAS_STATUS_ALLOC_FAILED);
+    fail(cublasGetStatusName(status), what, stream, where,
+         status == CUBLAS_STATUS_ALLOC_FAILED ? DeviceFault::out_of_memory : DeviceFault::call_failed);
 }
 
 dim3 blocks(const Grid& grid, std::source_location where) {

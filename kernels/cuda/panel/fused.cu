@@ -18,8 +18,8 @@ constexpr int threads = 512;
 
 /// What the block of a column tells the others: nothing yet is 0.
 struct ColumnFlags {
-    int pivot;   // its row in the leaf, plus 1
-    int pieces;  // of the multipliers, that are written
+    int pivot;  // its row in the leaf, plus 1
+    int parts;  // of the multipliers, that are written
 };
 
 /// Elements that a thread may hold: the kernels there are. The tallest take 96 of the 128 registers a thread has then.
@@ -40,7 +40,7 @@ using DeviceFlag = cuda::atomic_ref<int, cuda::thread_scope_device>;
 
 /// The block of a column: row s * threads + t of the leaf is element s of thread t. Rows below the last one are NaN,
 /// and stay it: such an element never becomes the pivot, so that no sweep has to ask where the column ends.
-template <class T, int segments, int piece>
+template <class T, int segments, int part>
 class FusedColumn {
   public:
     __device__ FusedColumn(View<T> leaf, Index first) : leaf_(leaf), first_(first) {
@@ -123,10 +123,10 @@ class FusedColumn {
         for (int s = 0; s < segments; ++s) {
             if (s > 0 || row(0) > j) element_[s] = scaled(element_[s]);
             multipliers[s * threads] = element_[s];
-            if ((s + 1) % piece != 0 && s + 1 != segments) continue;
+            if ((s + 1) % part != 0 && s + 1 != segments) continue;
             __syncthreads();
             // release, at the scope of the GPU: after what all threads have written before the barrier
-            if (threadIdx.x == 0) DeviceFlag(flags.pieces).store(s / piece + 1, cuda::memory_order_release);
+            if (threadIdx.x == 0) DeviceFlag(flags.parts).store(s / part + 1, cuda::memory_order_release);
         }
     }
 
@@ -134,15 +134,15 @@ class FusedColumn {
     __device__ void update(int j, T u, const T* multipliers, ColumnFlags& flags) {
         multipliers += threadIdx.x;
 #pragma unroll
-        for (int begin = 0; begin < segments; begin += piece) {
+        for (int begin = 0; begin < segments; begin += part) {
             if (threadIdx.x == 0) {
-                const DeviceFlag flag(flags.pieces);
+                const DeviceFlag flag(flags.parts);
                 // acquire: before what any thread reads after the barrier
-                while (flag.load(cuda::memory_order_acquire) <= begin / piece) continue;
+                while (flag.load(cuda::memory_order_acquire) <= begin / part) continue;
             }
             __syncthreads();
 #pragma unroll
-            for (int s = begin; s < begin + piece && s < segments; ++s) {
+            for (int s = begin; s < begin + part && s < segments; ++s) {
                 const T multiplier = __ldcg(multipliers + s * threads);
                 if (s > 0 || row(0) > j) element_[s] -= multiplier * u;
             }
@@ -160,7 +160,7 @@ class FusedColumn {
 
 /// A block a column. All of them run at once, or they would wait for each other forever. `multipliers`: segments *
 /// threads elements a column; `flags`: one a column, zero.
-template <bool logs, int segments, int piece, class T>
+template <bool logs, int segments, int part, class T>
 __global__ void __launch_bounds__(threads, 1) fused_kernel(View<T> leaf, Index first, Index* pivots, Index* info,
                                                            T* multipliers, ColumnFlags* flags, PanelLog log) {
     const int own = static_cast<int>(blockIdx.x), cols = static_cast<int>(gridDim.x);
@@ -169,7 +169,7 @@ __global__ void __launch_bounds__(threads, 1) fused_kernel(View<T> leaf, Index f
     };
     if constexpr (logs) block_log().open(log, own);
     enter(PanelState::load);
-    FusedColumn<T, segments, piece> column(leaf, first);
+    FusedColumn<T, segments, part> column(leaf, first);
     for (int j = 0; j < cols; ++j) {
         enter(j == own ? PanelState::search : PanelState::meet);
         const int pivot = j == own ? column.announce_pivot(j, flags[j], pivots, info) : column.await_pivot(flags[j]);
@@ -217,7 +217,7 @@ struct FusedChoice {
         if (rows > count * threads) return false;
         segments = count;
         kernel = update == FusedUpdate::lazy ? fused_kernel<logs, count, count, T>
-                                             : fused_kernel<logs, count, greedy_piece, T>;
+                                             : fused_kernel<logs, count, greedy_part, T>;
         return true;
     }
 };

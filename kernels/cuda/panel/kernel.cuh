@@ -20,6 +20,9 @@ struct PanelShared {
     using Few = FewShared<T, Leaf::width>;
     Few few;
     typename Leaf::Kept kept;
+
+    /// Where moves of rows are found when the last product has been stored.
+    static_assert(sizeof(ProductShared<T>) >= row_moves_shared(static_cast<int>(resident_cols)));
 };
 
 /// The same value, hidden from the compiler: expressions of it are computed where they are used and not kept in
@@ -117,14 +120,13 @@ __global__ void __launch_bounds__(team_threads, 1)
         const BlockThread thread = opaque(BlockThread());
         Shared& shared = *reinterpret_cast<Shared*>(dynamic_shared() + opaque_zero());
         const int col = leaf * width, count = min(width, panel.cols - col), right = col + count;
-        const int leaf_pivots = min(count, panel.rows - col);
-        if (leaf_pivots > 0) {
-            team = factor_leaf<T, Leaf>(team, panel, col, count, leaf_pivots, own, staged, rank == 0 ? pivots : nullptr,
-                                        info);
+        const int here = min(count, panel.rows - col);  // pivots of the leaf
+        if (here > 0) {
+            team = factor_leaf<T, Leaf>(team, panel, col, count, here, own, staged, rank == 0 ? pivots : nullptr, info);
             team.enter(PanelState::barrier);
             team.wait();
             team.enter(PanelState::move);
-            move_rows(panel, col, count, leaf_pivots, shared.kept.moves, rank, size, opaque(thread));
+            move_rows(panel, col, count, here, shared.kept.moves, rank, size, opaque(thread));
         }
         if (right >= panel.cols) break;
         const int order = width << (__ffs(leaf + 1) - 1), first = right - order;
@@ -173,10 +175,8 @@ __global__ void __launch_bounds__(team_threads, 1)
     team.arrive();  // no block leaves while others write to its shared memory
     if (rank == 0) {
         if (threadIdx.x == 0) *info_out = info;
-        Shared& shared = *reinterpret_cast<Shared*>(dynamic_shared());
-        static_assert(sizeof(shared.product) >= row_moves_shared(static_cast<int>(resident_cols)));
-        __syncthreads();  // what lay there is stored
-        find_row_moves(pivots, moves, reinterpret_cast<int4*>(shared.product.u));
+        __syncthreads();  // what lay in the memory of products is stored
+        find_row_moves(pivots, moves, reinterpret_cast<int4*>(reinterpret_cast<Shared*>(dynamic_shared())->product.u));
     }
     team.wait();
     team.leave();

@@ -42,17 +42,17 @@ template <int width, int stage_ld, class T>
 __device__ __forceinline__ void fetch_to_stage(const PanelView<T>& panel, BlockRows rows, int col, int count, T* stage,
                                                BlockThread thread) {
     // neighbouring threads fetch neighbouring 16 bytes of a row
-    constexpr int piece = 16 / static_cast<int>(sizeof(T));
-    constexpr int pieces = width / piece;
-    const int total = rows.count() * pieces;
+    constexpr int chunk = 16 / static_cast<int>(sizeof(T));
+    constexpr int chunks = width / chunk;
+    const int total = rows.count() * chunks;
     for (int i = thread.number; i < total; i += team_threads) {
-        const int row = i / pieces, part = i % pieces * piece;
+        const int row = i / chunks, part = i % chunks * chunk;
         T* const to = &stage[row * stage_ld + part];
         const T* const from = panel.at(rows.begin + row, col + part);
-        if (part + piece <= count) {
-            copy_to_shared<piece>(to, from);
+        if (part + chunk <= count) {
+            copy_to_shared<chunk>(to, from);
         } else {
-            for (int c = 0; c < piece; ++c) to[c] = part + c < count ? from[c] : T{0};
+            for (int c = 0; c < chunk; ++c) to[c] = part + c < count ? from[c] : T{0};
         }
     }
 }
@@ -117,18 +117,18 @@ class Leaf {
     __device__ __forceinline__ void store(Shared& shared) {
         store_moved(shared);
         __syncthreads();
-        constexpr int piece = pack;
-        constexpr int pieces = width / piece;
-        const int total = rows_.count() * pieces;
+        constexpr int chunk = pack;
+        constexpr int chunks = width / chunk;
+        const int total = rows_.count() * chunks;
         for (int i = thread_.number; i < total; i += team_threads) {
-            const int row = i / pieces, part = i % pieces * piece;
+            const int row = i / chunks, part = i % chunks * chunk;
             if ((shared.moved[row / warp_lanes] >> row % warp_lanes & 1U) != 0) continue;
             const T* const from = &shared.stage[row * stage_ld + part];
             T* const to = panel_.at(rows_.begin + row, col_ + part);
-            if (part + piece <= count_) {
+            if (part + chunk <= count_) {
                 *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(from);
             } else {
-                for (int c = 0; c < piece; ++c) {
+                for (int c = 0; c < chunk; ++c) {
                     if (part + c < count_) to[c] = from[c];
                 }
             }

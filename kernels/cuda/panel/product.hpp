@@ -45,20 +45,20 @@ BASALT_DEVICE Operand<T> negative(const Operand<T>& a) {
 /// row, also asked for up to the end of the last unit, where nothing is read of it.
 template <class Thread, class T, class Line>
 BASALT_DEVICE void copy_lines_to_strips(const Thread& thread, const Line& line, int rows, int cols, T* u) {
-    constexpr int piece = 2, pieces = strip_cols / piece;
-    const int first = (thread.warp * warp_lanes + thread.lane) / pieces, part = thread.lane % pieces * piece;
+    constexpr int chunk = 2, chunks = strip_cols / chunk;
+    const int first = (thread.warp * warp_lanes + thread.lane) / chunks, part = thread.lane % chunks * chunk;
     const int all_rows = (rows + unit_rows - 1) / unit_rows * unit_rows;
     BASALT_ROLLED
     for (int strip = 0; strip * strip_cols < cols; ++strip) {
         const int col = strip * strip_cols + part;
         BASALT_ROLLED
-        for (int row = first; row < all_rows; row += thread.warps * warp_lanes / pieces) {
+        for (int row = first; row < all_rows; row += thread.warps * warp_lanes / chunks) {
             T* const to = u + strip * strip_size + row * shared_ld + part;
             const T* const from = line(row) + col;
-            if (row < rows && col + piece <= cols) {
+            if (row < rows && col + chunk <= cols) {
                 thread.copy(to, from);
             } else {
-                for (int c = 0; c < piece; ++c) to[c] = row < rows && col + c < cols ? from[c] : T{0};
+                for (int c = 0; c < chunk; ++c) to[c] = row < rows && col + c < cols ? from[c] : T{0};
             }
         }
     }
@@ -73,11 +73,11 @@ BASALT_DEVICE void copy_to_strips(const Thread& thread, const T* a, int ld, int 
 /// diagonal are not used, but can be read.
 template <class Thread, class T>
 BASALT_DEVICE void copy_triangle(const Thread& thread, const T* a, int ld, int order, T* l) {
-    constexpr int piece = 2, pieces = unit_rows / piece;
-    const int number = thread.warp * warp_lanes + thread.lane, part = number % pieces * piece;
+    constexpr int chunk = 2, chunks = unit_rows / chunk;
+    const int number = thread.warp * warp_lanes + thread.lane, part = number % chunks * chunk;
     const int rows = (order + unit_rows - 1) / unit_rows * unit_rows;
     BASALT_ROLLED
-    for (int row = number / pieces; row < rows; row += thread.warps * warp_lanes / pieces) {
+    for (int row = number / chunks; row < rows; row += thread.warps * warp_lanes / chunks) {
         const int unit = row / unit_rows;
         T* to = l + triangle_block<T>(unit, 0) + row % unit_rows * triangle_ld<T> + part;
         const T* from = a + static_cast<Index>(row) * ld + part;

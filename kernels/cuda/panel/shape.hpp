@@ -18,7 +18,7 @@ inline constexpr int most_fused_width = 64;
 
 /// Design fused: segments between two flags of a column that is updated greedily. The paper has a flag for each
 /// segment; on a present-day GPU a flag takes as long as reading several segments.
-inline constexpr int greedy_piece = 4;
+inline constexpr int greedy_part = 4;
 
 /// Design cluster: the number of blocks is a power of two, the next one to the number that the plan wishes.
 inline constexpr int least_cluster = 4, most_cluster = 16;

@@ -93,11 +93,11 @@ class WideLeaf {
 
     /// Writes all rows of L to their new places.
     __device__ __forceinline__ void store(const Shared& shared) const {
-        constexpr int pieces = width / pack;
-        const int total = rows_.count() * pieces;
+        constexpr int chunks = width / pack;
+        const int total = rows_.count() * chunks;
 #pragma unroll 1
         for (int i = thread_.number; i < total; i += team_threads) {
-            const int row = i / pieces, part = i % pieces * pack, place = shared.place[row];
+            const int row = i / chunks, part = i % chunks * pack, place = shared.place[row];
             // left of the diagonal only, where the row is one of U
             const int known = min(place - col_, count_);
             const T* const from = &shared.stage[row * stage_ld + part];
@@ -159,7 +159,7 @@ class WideLeaf {
         const int part = thread_.warp % warps_a_window, top = part * rows;
         T* const own = &shared.stage[(top + thread_.lane) * stage_ld];
         T a[rows_a_thread][window];
-        for_each_piece([&](int r, int c) { load_packed(own + r * warp_lanes * stage_ld + w * window + c, &a[r][c]); });
+        for_each_chunk([&](int r, int c) { load_packed(own + r * warp_lanes * stage_ld + w * window + c, &a[r][c]); });
         const unsigned first = static_cast<unsigned>(Team::rank() * block_rows + top);
         const int steps = min(w * window, pivots_);
         const std::uint64_t* const arrived = kept.arrived + rows_of_u(w - 1);
@@ -195,7 +195,7 @@ class WideLeaf {
             }
         }
         if (w * window < pivots_) {
-            for_each_piece(
+            for_each_chunk(
                 [&](int r, int c) { store_packed(&a[r][c], own + r * warp_lanes * stage_ld + w * window + c); });
             arrive_at(&kept.handed_over[w]);
         }
@@ -241,7 +241,7 @@ class WideLeaf {
     }
 
     template <class F>
-    static __device__ __forceinline__ void for_each_piece(const F& f) {
+    static __device__ __forceinline__ void for_each_chunk(const F& f) {
 #pragma unroll
         for (int r = 0; r < rows_a_thread; ++r) {
 #pragma unroll

@@ -74,7 +74,7 @@ class Mutation {
     const std::string& any_input() { return corpus_[below(corpus_.size())]; }
 
     /// A word of an input, or a line.
-    std::string any_piece(const char* ends) {
+    std::string any_part(const char* ends) {
         const std::string& input = any_input();
         const std::size_t begin = below(input.size());
         return input.substr(begin, std::min(input.find_first_of(ends, begin), input.size()) - begin);
@@ -90,8 +90,8 @@ class Mutation {
             case 2: text.insert(at, text.substr(at, length)); break;
             case 3: text.insert(at, 1, static_cast<char>(below(256))); break;
             case 4: text.insert(at, 1, likely[below(sizeof likely - 1)]); break;
-            case 5: text.replace(at, length, any_piece(" \n")); break;
-            case 6: text.insert(at, any_piece("\n") + "\n"); break;
+            case 5: text.replace(at, length, any_part(" \n")); break;
+            case 6: text.insert(at, any_part("\n") + "\n"); break;
             case 7: text.insert(at, 1 + below(30), likely[below(10)]); break;
             case 8:  // a line about as long as the longest that a reader takes; rarely, since it takes long
                 if (below(100) == 0) text.insert(at, 65536 - 100 + below(200), likely[below(sizeof likely - 1)]);

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "tests/runtime/random_graph/causes.hpp"
-#include "tests/runtime/random_graph/execution.hpp"
 #include "tests/runtime/random_graph/generate.hpp"
 #include "tests/runtime/random_graph/oracle.hpp"
+#include "tests/runtime/random_graph/perform.hpp"
 
 namespace basalt_tests {
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "basalt/recording.hpp"
-#include "tests/runtime/random_graph/execution.hpp"
 #include "tests/runtime/random_graph/generate.hpp"
 #include "tests/runtime/random_graph/oracle.hpp"
+#include "tests/runtime/random_graph/perform.hpp"
 
 namespace basalt_tests {
 

@@ -173,7 +173,7 @@ TEST_CASE("Cholesky on a real GPU has the leaves of the tuning table", "[cuda][l
     CHECK(factors.front() != factors.back());
 }
 
-TEST_CASE("products by pieces keep the residual of single precision", "[cuda][large]") {
+TEST_CASE("products by slices keep the residual of single precision", "[cuda][large]") {
     if (gpus_here() == 0) SKIP(no_gpu);
     for (const int gpus : gpu_counts()) {
         Runtime runtime(machine(gpus).config());
