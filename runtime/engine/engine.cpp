@@ -95,7 +95,7 @@ Engine::Engine(const Config& config)
                 config_.workers, config_.window != 0 && gpus_.count() == 0}),
       submission_({graph_, window_, placement_, blocks_, ready_, dispatch_, outside_, at_once_, config_.workers,
                    gpus_.count() > 0, submission_log_.is_on() ? &submission_log_ : nullptr}),
-      recorded_runs_({graph_, submission_, placement_, window_, waiting_, kernels_, completion_, config_.workers,
+      recorded_runs_({graph_, submission_, placement_, blocks_, window_, waiting_, kernels_, completion_, config_.workers,
                       gpus_.count() > 0, config_.window}),
       data_(graph_, submission_, blocks_, waiting_, coherence_.get()),
       host_copies_(graph_, window_, placement_),
