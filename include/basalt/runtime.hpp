@@ -186,6 +186,24 @@ class Runtime {
         });
     }
 
+    /// Submits a task for each chunk of `grain` indices (0: about 32 chunks a worker), with accesses of the chunk's own,
+    /// so that each waits for its own data alone and may run on another GPU:
+    ///
+    ///     rt.submit_chunks({.name = "scale"}, {0, n}, 1000,
+    ///                      [&](IndexRange c) { return std::tuple(read(x.rows(c.begin, c.end)), write(y[c.begin / 1000])); },
+    ///                      [](IndexRange chunk, View<const double> x, View<double> y) { ... });
+    ///
+    /// accesses_of(chunk) returns an access, a std::tuple of accesses, of which one may be after(), or an AccessList; a
+    /// range that read(range) refers to must outlive the call. The kernels are copied into each task and called as
+    /// f(i, views...) for each index of the chunk or as f(chunk, views...), the cuda kernel as g(stream, chunk,
+    /// views...). Returns the handles in the order of the chunks. Throws what submit_for() and submit() throw; chunks
+    /// that were submitted before stay so.
+    template <class AccessesOf, class... Kernels>
+    std::vector<TaskHandle> submit_chunks(const TaskOptions& options, IndexRange range, Index grain,
+                                          const AccessesOf& accesses_of, const Kernels&... kernels) {
+        return detail::submit_chunks(*this, options, range, grain, accesses_of, kernels...);
+    }
+
     /// See Token. `name`, which is copied, appears in errors. (Include basalt/token.hpp.)
     inline Token token(const char* name = nullptr);
 

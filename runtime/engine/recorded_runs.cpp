@@ -68,7 +68,7 @@ AccessRecord record_of(const RecordedState::Binding& binding, const RecordedUse&
 }
 
 /// Throws UsageError where bound data have elements in common. Under the lock of the runtime's order.
-void refuse_overlap(const RecordedState& state) {
+void refuse_shared_elements(const RecordedState& state) {
     std::unordered_map<const Datum*, std::size_t> parts;
     for (std::size_t i = 0; i < state.bindings.size(); ++i) {
         Datum& datum = *state.bindings[i].datum;
@@ -183,7 +183,7 @@ void RecordedRuns::check_bindings(const Scope& scope, RecordedState& state) cons
     }
     // what the tasks around a run inside a task hold does not overlap, and only the array's home knows its blocks
     if (scope.owner != nullptr) return;
-    refuse_overlap(state);
+    refuse_shared_elements(state);
     state.checked = true;
 }
 

@@ -7,6 +7,8 @@
 #include <numeric>
 #include <vector>
 
+#include "runtime/graph/datum.hpp"
+
 namespace basalt::detail {
 
 namespace {

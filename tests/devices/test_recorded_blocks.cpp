@@ -216,7 +216,7 @@ TEST_CASE("data of a recording that have elements in common are refused, and blo
         touch(blocks(0, 0));
         touch(blocks(0, 1));
     });
-    CHECK(mentions(error_of<UsageError>([&] { recording.bind(blocks(0, 0), blocks(1, 2)); }), "4 x 1 elements"));
+    CHECK(mentions(error_of<UsageError>([&] { recording.bind(blocks(0, 0), blocks(1, 2)); }), "3 x 1 elements"));
     recording.bind(blocks(0, 0), of_y(0, 0));
     recording.run();
     // of the same shape, and it overlaps the second block
