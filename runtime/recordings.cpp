@@ -87,8 +87,7 @@ void Recording::bind_data(const detail::AccessRecord& recorded, const detail::Ac
     const detail::RecordedDatum& datum = state.recorded->data[known->second];
     if (!detail::equal_shapes(datum, *other.datum)) {
         throw UsageError("Recording::bind('" + datum.name + "', '" + detail::label_of(other) + "'): '" +
-                         detail::label_of(other) + "' has " +
-                         detail::shape_of(*other.datum) + "; allowed are " +
+                         detail::label_of(other) + "' has " + detail::shape_of(*other.datum) + "; allowed are " +
                          detail::shape_of(datum) + ", as '" + datum.name + "' has");
     }
     state.bindings[known->second] = {other.datum, other.generation};

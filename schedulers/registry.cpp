@@ -63,7 +63,8 @@ class SchedulerRegistry {
 
     std::mutex lock_;  // guards entries_
     std::vector<Entry> entries_{
-        {"priority", [](const detail::Neighbours& places) { return std::make_unique<detail::PriorityStealing>(places); }},
+        {"priority",
+         [](const detail::Neighbours& places) { return std::make_unique<detail::PriorityStealing>(places); }},
         {"fifo", [](const detail::Neighbours&) { return std::make_unique<detail::Fifo>(); }}};
 };
 
@@ -74,12 +75,11 @@ std::vector<std::string> scheduler_names() { return SchedulerRegistry::instance(
 void register_scheduler(const std::string& name, SchedulerFactory factory) {
     if (name.empty()) throw UsageError("register_scheduler: the name is empty");
     if (!factory) throw UsageError("register_scheduler: the factory of scheduler '" + name + "' is empty");
-    SchedulerRegistry::instance().add(
-        name, [name, factory = std::move(factory)](const detail::Neighbours& neighbours) {
-            auto own = factory(detail::SchedulerOfProgram::places_of(neighbours));
-            if (own == nullptr) throw UsageError("the factory of scheduler '" + name + "' returns none");
-            return std::make_unique<detail::SchedulerOfProgram>(std::move(own));
-        });
+    SchedulerRegistry::instance().add(name, [name, factory = std::move(factory)](const detail::Neighbours& neighbours) {
+        auto own = factory(detail::SchedulerOfProgram::places_of(neighbours));
+        if (own == nullptr) throw UsageError("the factory of scheduler '" + name + "' returns none");
+        return std::make_unique<detail::SchedulerOfProgram>(std::move(own));
+    });
 }
 
 std::unique_ptr<detail::Scheduler> detail::make_scheduler(std::string_view name, const Neighbours& places) {

@@ -21,7 +21,8 @@ SchedulerPlaces SchedulerOfProgram::places_of(const Neighbours& neighbours) {
     SchedulerPlaces places;
     for (int place = 0; place < neighbours.places(); ++place) {
         auto& groups = places.others.emplace_back();
-        for (const Neighbours::Group& group : neighbours.groups_of(place)) groups.emplace_back(group.begin(), group.end());
+        for (const Neighbours::Group& group : neighbours.groups_of(place))
+            groups.emplace_back(group.begin(), group.end());
     }
     return places;
 }

@@ -123,8 +123,7 @@ class BasaltGrid final : public GridSystem {
 /// The grid is recorded at its first run. What is timed is a run of the recording.
 class ReplayGrid final : public GridSystem {
   public:
-    explicit ReplayGrid(int workers)
-        : runtime_({.workers = workers}), tasks_(runtime_, OutputAccess::readwrite) {}
+    explicit ReplayGrid(int workers) : runtime_({.workers = workers}), tasks_(runtime_, OutputAccess::readwrite) {}
 
     double run(const Work& work) override {
         work_ = &work;

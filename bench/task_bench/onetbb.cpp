@@ -23,7 +23,8 @@ using Node = flow::continue_node<flow::continue_msg>;
 class NodesOfGrid {
   public:
     /// `work` is that of the present run whenever a node runs.
-    NodesOfGrid(const TaskGrid& grid, const Work* const& work) : grid_(grid), outputs_(grid.tasks().size()), work_(work) {}
+    NodesOfGrid(const TaskGrid& grid, const Work* const& work)
+        : grid_(grid), outputs_(grid.tasks().size()), work_(work) {}
 
     void build() {
         for (const GridTask& task : grid_.tasks()) {

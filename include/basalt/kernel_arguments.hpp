@@ -166,8 +166,8 @@ class DataShifts {
     template <class T>
     void move_next(View<T>& view) {
         const Index ld = packed_ld_ != nullptr ? packed_ld_[*datum_] : 0;
-        view = View<T>(moved(view.data()), view.rows(), view.cols(), view.row_stride(),
-                       ld != 0 ? ld : view.col_stride());
+        view =
+            View<T>(moved(view.data()), view.rows(), view.cols(), view.row_stride(), ld != 0 ? ld : view.col_stride());
     }
     template <class T>
     void move_next(StoredViews<T>& stored) {

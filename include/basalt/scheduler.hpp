@@ -21,8 +21,8 @@ class SchedulerOfProgram;
 
 /// A task that waits for nothing but a worker, as a scheduler sees it: a small value.
 struct ReadyTask {
-    const char* name = "";     ///< TaskOptions::name, of this and what follows
-    int priority = 0;          ///< with that of the task's graph added
+    const char* name = "";  ///< TaskOptions::name, of this and what follows
+    int priority = 0;       ///< with that of the task's graph added
     TileIndex tile{};
     std::optional<int> step{};
 
@@ -60,8 +60,9 @@ class Scheduler {
     /// sleeps until a task is pushed.
     virtual std::optional<ReadyTask> pop(int worker) = 0;
 
-    /// The worker has just completed a task, and `released` became ready by it. What it runs next: this task, as by
-    /// default, or another one, if this one is kept like a pushed one; or nothing: then pop() is called.
+    /// The worker has just completed a task, and `released` became ready by it. Returns the task that the worker runs
+    /// next: by default this one. If it is another one, or none, `released` is kept like a pushed task; after none,
+    /// pop() is called.
     virtual std::optional<ReadyTask> exchange(int worker, const ReadyTask& released) {
         static_cast<void>(worker);
         return released;
@@ -70,8 +71,9 @@ class Scheduler {
 
 using SchedulerFactory = std::function<std::unique_ptr<Scheduler>(const SchedulerPlaces& places)>;
 
-/// Makes a scheduler of the program's own available to Config::scheduler, for the rest of the program. Throws UsageError
-/// for an empty name, a name that is taken, and an empty factory. The factory must not use the runtime. Thread-safe.
+/// Makes a scheduler of the program's own available to Config::scheduler, for the rest of the program. Throws
+/// UsageError for an empty name, a name that is taken, and an empty factory. The factory must not use the runtime.
+/// Thread-safe.
 void register_scheduler(const std::string& name, SchedulerFactory factory);
 
 }  // namespace basalt

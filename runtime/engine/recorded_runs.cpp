@@ -272,8 +272,8 @@ void RecordedRuns::resubmit(const Scope& scope, RecordedState& state) {
         }
         after.clear();
         for (std::size_t i = 0; i < task.followed; ++i) {
-            after.push_back(HandleAccess::of_fellow(
-                recorded.some_handle, submitted[recorded.followed[task.first_followed + i]]));
+            after.push_back(
+                HandleAccess::of_fellow(recorded.some_handle, submitted[recorded.followed[task.first_followed + i]]));
         }
         Resubmitted source{task, state.recorded, records};
         const Submitted entered =

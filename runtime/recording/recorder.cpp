@@ -29,11 +29,7 @@ std::uint64_t next_id() {
 }  // namespace
 
 Recorder::Recorder(TaskGraph& graph, int workers, bool gpus)
-    : graph_(graph),
-      id_(next_id()),
-      workers_(workers),
-      gpus_(gpus),
-      recorded_(std::make_unique<RecordedGraph>()) {}
+    : graph_(graph), id_(next_id()), workers_(workers), gpus_(gpus), recorded_(std::make_unique<RecordedGraph>()) {}
 
 void Recorder::check(const TaskOptions& options, const AccessRecord& record) const {
     check_region(graph_, graph_.root(), record);
@@ -97,8 +93,8 @@ Submitted Recorder::add(const Call& call) {
     }
     void* kernel = graph.closures.make(ops, source, bases.data());
     graph.priority = graph.tasks.empty() ? options.priority : std::max(graph.priority, options.priority);
-    graph.tasks.push_back({options, &ops, kernel, graph.accesses.size(), static_cast<std::uint32_t>(count),
-                           graph.followed.size(), 0});
+    graph.tasks.push_back(
+        {options, &ops, kernel, graph.accesses.size(), static_cast<std::uint32_t>(count), graph.followed.size(), 0});
 
     current_ = static_cast<std::uint32_t>(graph.tasks.size() - 1);
     last_successor_.push_back(no_node);
@@ -127,8 +123,8 @@ Recorder::KnownDatum& Recorder::know(const TaskOptions& options, const AccessRec
         const Datum& datum = *record.datum;
         RecordedGraph& graph = *recorded_;
         entry->second.number = static_cast<std::uint32_t>(graph.data.size());
-        graph.data.push_back({&datum, record.generation, datum.name, datum.rows, datum.cols, datum.ld,
-                              datum.by_columns, datum.element_size});
+        graph.data.push_back({&datum, record.generation, datum.name, datum.rows, datum.cols, datum.ld, datum.by_columns,
+                              datum.element_size});
         graph.bases.push_back(static_cast<std::byte*>(resolve(graph_.root(), record).base));
     }
     return entry->second;

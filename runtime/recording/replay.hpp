@@ -76,8 +76,7 @@ class Replay final : private RecordedRun {
     };
     class Stay;
 
-    Scope* task_done(RecordedFrame& frame, Worker& worker,
-                     const std::shared_ptr<const std::string>& failure) override;
+    Scope* task_done(RecordedFrame& frame, Worker& worker, const std::shared_ptr<const std::string>& failure) override;
     void bind_accesses(Node number, std::vector<BoundAccess>& accesses) const override;
 
     void bind(const BoundData& data);

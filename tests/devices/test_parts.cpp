@@ -91,7 +91,8 @@ TEST_CASE("two GPUs and a core work on blocks of one array at the same time, as 
     for (Index k = 0; k < 3; ++k) CHECK(thirds[k].host_view()[0] == 3);
 }
 
-TEST_CASE("with Place::any() tasks on blocks follow their blocks, on two GPUs and a core at the same time", "[sanitize]") {
+TEST_CASE("with Place::any() tasks on blocks follow their blocks, on two GPUs and a core at the same time",
+          "[sanitize]") {
     const Watchdog watchdog;
     const auto rt = DeviceSetting{.gpus = 2, .trace = true}.runtime();
     Array<int> x(*rt, 900);

@@ -213,11 +213,11 @@ TEST_CASE("chunks that are tasks of their own wait for their own data alone", "[
     const auto rows_of_both = [&](IndexRange chunk) {
         return std::tuple(read(x.rows(chunk.begin, chunk.end)), write(y.rows(chunk.begin, chunk.end)));
     };
-    const std::vector<TaskHandle> chunks =
-        rt.submit_chunks({.name = "copy"}, {0, n}, grain, rows_of_both,
-                         [](IndexRange chunk, View<const long> x, View<long> y) {
-                             for (Index i = 0; i < y.size(); ++i) y[i] = x[i] + chunk.begin + i;
-                         });
+    const std::vector<TaskHandle> chunks = rt.submit_chunks({.name = "copy"}, {0, n}, grain, rows_of_both,
+                                                            [](IndexRange chunk, View<const long> x, View<long> y) {
+                                                                for (Index i = 0; i < y.size(); ++i)
+                                                                    y[i] = x[i] + chunk.begin + i;
+                                                            });
     REQUIRE(chunks.size() == (n + grain - 1) / grain);
     for (std::size_t c = 0; c + 1 < chunks.size(); ++c) chunks[c].wait();  // the gate is shut
     CHECK_FALSE(chunks.back().done());
@@ -243,9 +243,7 @@ TEST_CASE("chunks take blocks, lists and after(), and graphs, GPUs and recording
             cuda([](Stream, IndexRange, View<long>) {}));
         to.submit_chunks(
             {.place = Place::cpu()}, {0, 90}, 10,
-            [&](IndexRange chunk) {
-                return std::tuple(after(first), readwrite(blocks[8 - chunk.begin / 10]));
-            },
+            [&](IndexRange chunk) { return std::tuple(after(first), readwrite(blocks[8 - chunk.begin / 10])); },
             [](IndexRange chunk, View<long> block) { block[0] += chunk.begin; });
         to.submit_chunks(
             {}, {0, 2}, 1,
@@ -255,7 +253,9 @@ TEST_CASE("chunks take blocks, lists and after(), and graphs, GPUs and recording
                 return list;
             },
             [](IndexRange, const Addresses& addresses) { ++*static_cast<long*>(addresses[0]); });
-        CHECK(to.submit_chunks({}, {3, 3}, 0, [](IndexRange) { return std::tuple(); }, [](Index) {}).empty());
+        CHECK(to.submit_chunks(
+                    {}, {3, 3}, 0, [](IndexRange) { return std::tuple(); }, [](Index) {})
+                  .empty());
     };
     submit(rt);
     submit(graph);
@@ -271,7 +271,8 @@ TEST_CASE("chunks take blocks, lists and after(), and graphs, GPUs and recording
     }
     const auto wrong = [&](IndexRange range, Index grain) {
         return error_of<UsageError>([&] {
-            rt.submit_chunks({.name = "bad"}, range, grain, [](IndexRange) { return std::tuple(); }, [](Index) {});
+            rt.submit_chunks(
+                {.name = "bad"}, range, grain, [](IndexRange) { return std::tuple(); }, [](Index) {});
         });
     };
     CHECK(mentions(wrong({2, 1}, 1), "loop 'bad': range [2, 1)"));

@@ -59,9 +59,8 @@ class Alphabetical final : public basalt::Scheduler {
 
 Config alphabetical(int workers) {
     [[maybe_unused]] static const bool once = [] {
-        register_scheduler("alphabetical", [](const SchedulerPlaces& places) {
-            return std::make_unique<Alphabetical>(places);
-        });
+        register_scheduler("alphabetical",
+                           [](const SchedulerPlaces& places) { return std::make_unique<Alphabetical>(places); });
         return true;
     }();
     Config config = small_machine();
@@ -81,7 +80,8 @@ TEST_CASE("a scheduler of the program's own decides what a core runs next") {
     rt.submit({.name = "gate"}, write(x), [&](View<int>) { gate.pass(); });
     gate.await_arrival();
     for (const char* name : {"m", "c", "x", "a"}) {
-        rt.submit({.name = name, .tile = {1, 2}}, read(x), [&order, name](View<const int>) { order += name; });
+        rt.submit({.name = TaskName::intern(name), .tile = {1, 2}}, read(x),
+                  [&order, name](View<const int>) { order += name; });
     }
     rt.submit({.name = "b"}, [&] { order += "b"; });
     gate.open();
@@ -98,11 +98,12 @@ TEST_CASE("a scheduler of the program's own runs graphs with children, gangs and
     Array<long> x(rt, 64), sum(rt, 1);
     for (int round = 0; round < 20; ++round) {
         for (Index i = 0; i < 64; ++i) {
-            rt.submit({.name = i % 2 == 0 ? "even" : "odd"}, readwrite(x.rows(i, i + 1)), [&rt](View<long> v) {
-                for (int child = 0; child < 3; ++child) rt.submit({}, [] {});
-                rt.wait();
-                ++v[0];
-            });
+            rt.submit({.name = TaskName::intern(i % 2 == 0 ? "even" : "odd")}, readwrite(x.rows(i, i + 1)),
+                      [&rt](View<long> v) {
+                          for (int child = 0; child < 3; ++child) rt.submit({}, [] {});
+                          rt.wait();
+                          ++v[0];
+                      });
             rt.submit({.name = "add"}, read(x.rows(i, i + 1)), commute(sum),
                       [](View<const long> v, View<long> sum) { sum[0] += v[0]; });
         }

@@ -77,7 +77,8 @@ bool policies_are_used() {
     Runtime runtime(config);
     Array<int> x(runtime, 10);
     for (int i = 0; i < 5; ++i) {
-        runtime.submit({.name = "both"}, readwrite(x), [](View<int> v) { ++v[0]; }, cuda([](Stream, View<int>) {}));
+        runtime.submit(
+            {.name = "both"}, readwrite(x), [](View<int> v) { ++v[0]; }, cuda([](Stream, View<int>) {}));
         runtime.submit({.name = "core"}, readwrite(x), [](View<int> v) { v[0] *= 2; });
     }
     const bool right = x.host_view()[0] == 62;
@@ -112,8 +113,7 @@ bool errors_arrive() {
 
 int main(int argc, char** argv) {
     if (argc != 2) return 2;
-    const bool works = headers_are(argv[1]) && views_address_columns() && tasks_run_in_order() &&
-                       policies_are_used() &&
+    const bool works = headers_are(argv[1]) && views_address_columns() && tasks_run_in_order() && policies_are_used() &&
                        solve_solves<float>() && solve_solves<double>() && errors_arrive();
     return works ? 0 : 1;
 }
