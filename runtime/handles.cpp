@@ -27,7 +27,8 @@ const TaskWaits* waits_for(const TaskHandle& handle, const char* call) {
 }  // namespace
 
 Runtime& runtime_of(const TaskHandle& handle, const char* call) {
-    if (!handle.valid()) throw UsageError("TaskHandle::" + std::string(call) + ": the handle stands for no task");
+    if (!handle.valid() && !HandleAccess::is_recorded(handle))
+        throw UsageError("TaskHandle::" + std::string(call) + ": the handle stands for no task");
     if (Runtime* runtime = HandleAccess::runtime(handle)) return *runtime;
     throw UsageError("TaskHandle::" + std::string(call) +
                      ": the runtime has ended; its end waited for the task, and how that ended is no longer known");

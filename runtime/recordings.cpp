@@ -35,8 +35,18 @@ namespace {
 
 const std::string& label_of(const AccessRecord& record) { return record.datum->name; }
 
-std::string shape_of(Index rows, std::size_t element_size) {
-    return std::to_string(rows) + " elements of " + std::to_string(element_size) + " bytes";
+/// Of a Datum or RecordedDatum.
+template <class D>
+std::string shape_of(const D& datum) {
+    const std::string of_bytes = " elements of " + std::to_string(datum.element_size) + " bytes";
+    if (!datum.by_columns) return std::to_string(datum.rows * datum.cols) + of_bytes;
+    return std::to_string(datum.cols) + " x " + std::to_string(datum.rows) + of_bytes + " with columns " +
+           std::to_string(datum.ld) + " apart";
+}
+template <class D, class E>
+bool equal_shapes(const D& a, const E& b) {
+    return a.rows == b.rows && a.cols == b.cols && a.by_columns == b.by_columns && (!a.by_columns || a.ld == b.ld) &&
+           a.element_size == b.element_size;
 }
 
 void check_runtime(const RecordedState& state, const char* what) {
@@ -75,12 +85,10 @@ void Recording::bind_data(const detail::AccessRecord& recorded, const detail::Ac
                          "; allowed is an array that one does");
     }
     const detail::RecordedDatum& datum = state.recorded->data[known->second];
-    if (other.datum->rows != datum.rows || other.datum->cols != datum.cols ||
-        other.datum->element_size != datum.element_size) {
+    if (!detail::equal_shapes(datum, *other.datum)) {
         throw UsageError("Recording::bind('" + datum.name + "', '" + detail::label_of(other) + "'): '" +
-                         detail::label_of(other) + "' has " +
-                         detail::shape_of(other.datum->rows, other.datum->element_size) + "; allowed are " +
-                         detail::shape_of(datum.rows, datum.element_size) + ", as '" + datum.name + "' has");
+                         detail::label_of(other) + "' has " + detail::shape_of(*other.datum) + "; allowed are " +
+                         detail::shape_of(datum) + ", as '" + datum.name + "' has");
     }
     state.bindings[known->second] = {other.datum, other.generation};
     state.checked = false;

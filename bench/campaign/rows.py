@@ -43,6 +43,12 @@ UNITS = {
     "us": Unit(("metg_ns",), 1e-3, 2, lower_is_better=True),
     "us a kernel": Unit(("us_per_kernel",), 1, 2, lower_is_better=True),
     "ns": Unit(("ns_per_task",), 1, 0, lower_is_better=True),
+    "ns an access": Unit(("ns_per_access",), 1, 0, lower_is_better=True),
+    "x oneTBB": Unit(("times_onetbb",), 1, 2, lower_is_better=True),
+    "x OpenMP": Unit(("times_openmp",), 1, 2, lower_is_better=True),
+    "x readwrite": Unit(("times_readwrite",), 1, 2, lower_is_better=True),
+    "MB": Unit(("peak_mb",), 1, 1, lower_is_better=True),
+    "%": Unit(("efficiency",), 100, 0),
 }
 
 

@@ -77,6 +77,7 @@ template CommandOption Command::add_option(const std::string&, std::vector<std::
 template CommandOption Command::add_option(const std::string&, char&, const std::string&) const;
 template CommandOption Command::add_option(const std::string&, std::optional<int>&, const std::string&) const;
 template CommandOption Command::add_option(const std::string&, std::optional<std::int64_t>&, const std::string&) const;
+template CommandOption Command::add_option(const std::string&, std::optional<double>&, const std::string&) const;
 
 CommandOption Command::add_option_function(const std::string& name, const std::function<void(const std::string&)>& take,
                                            const std::string& text) const {

@@ -3,10 +3,12 @@
 // written gets fresh memory while the old contents are still read (renaming); one that is read and written waits for
 // its readers, as in OpenMP.
 #include <array>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include <basalt/array.hpp>
+#include <basalt/recording.hpp>
 #include <basalt/runtime.hpp>
 
 #include "bench/common/clock.hpp"
@@ -21,59 +23,71 @@ using Outputs = std::vector<basalt::Array<TaskOutput>>;
 template <std::size_t>
 using InputView = basalt::View<const TaskOutput>;
 
-class BasaltGrid final : public GridSystem {
+/// Submits the tasks of a grid.
+class GridTasks {
   public:
-    BasaltGrid(int workers, OutputAccess access) : runtime_({.workers = workers}), access_(access) {}
+    GridTasks(basalt::Runtime& runtime, OutputAccess access) : runtime_(runtime), access_(access) {}
 
-    double run(const Work& work) override {
+    std::array<Outputs, 2> make_outputs(const TaskGrid& grid) {
         std::array<Outputs, 2> outputs;
         for (Outputs& columns : outputs) {
-            for (int c = 0; c < work.grid().width(); ++c) columns.emplace_back(runtime_, 1);
+            for (int c = 0; c < grid.width(); ++c) columns.emplace_back(runtime_, 1);
         }
-        const Stopwatch watch;
-        for (const GridTask& task : work.grid().tasks()) {
+        return outputs;
+    }
+    /// `work()` is the work as the kernels find it when they run.
+    template <class FindWork>
+    void submit_all(const TaskGrid& grid, const FindWork& work, const std::array<Outputs, 2>& outputs) {
+        for (const GridTask& task : grid.tasks()) {
             const auto parity = static_cast<std::size_t>(task.step % 2);
-            submit(work, task, outputs[1 - parity], outputs[parity][static_cast<std::size_t>(task.column)]);
+            submit({grid, task, outputs[1 - parity], outputs[parity][static_cast<std::size_t>(task.column)]}, work);
         }
-        runtime_.wait();
-        return watch.elapsed().wall;
     }
 
   private:
     using Output = basalt::Array<TaskOutput>;
+    struct Call {
+        const TaskGrid& grid;
+        const GridTask& task;
+        const Outputs& before;
+        const Output& output;
+    };
 
-    void submit(const Work& work, const GridTask& task, const Outputs& before, const Output& output) {
-        switch (task.inputs) {
-            case 0: return submit(work, task, before, output, std::make_index_sequence<0>{});
-            case 1: return submit(work, task, before, output, std::make_index_sequence<1>{});
-            case 2: return submit(work, task, before, output, std::make_index_sequence<2>{});
-            case 3: return submit(work, task, before, output, std::make_index_sequence<3>{});
-            case 4: return submit(work, task, before, output, std::make_index_sequence<4>{});
-            case 5: return submit(work, task, before, output, std::make_index_sequence<5>{});
-            default: return submit_list(work, task, before, output);
+    template <class FindWork>
+    void submit(const Call& call, const FindWork& work) {
+        switch (call.task.inputs) {
+            case 0: return submit(call, work, std::make_index_sequence<0>{});
+            case 1: return submit(call, work, std::make_index_sequence<1>{});
+            case 2: return submit(call, work, std::make_index_sequence<2>{});
+            case 3: return submit(call, work, std::make_index_sequence<3>{});
+            case 4: return submit(call, work, std::make_index_sequence<4>{});
+            case 5: return submit(call, work, std::make_index_sequence<5>{});
+            default: return submit_list(call, work);
         }
     }
 
     /// A known number of accesses: the kernel takes a view for each.
-    template <std::size_t... I>
-    void submit(const Work& work, const GridTask& task, [[maybe_unused]] const Outputs& before, const Output& output,
-                std::index_sequence<I...>) {
-        [[maybe_unused]] const auto columns = work.grid().inputs(task);
-        runtime_.submit({}, read(before[static_cast<std::size_t>(columns[I])])..., own(output),
-                        [&work, &task](InputView<I>... inputs, basalt::View<TaskOutput> output) {
+    template <class FindWork, std::size_t... I>
+    void submit(const Call& call, const FindWork& work, std::index_sequence<I...>) {
+        [[maybe_unused]] const auto columns = call.grid.inputs(call.task);
+        runtime_.submit({}, read(call.before[static_cast<std::size_t>(columns[I])])..., own(call.output),
+                        [work, &task = call.task](InputView<I>... inputs, basalt::View<TaskOutput> output) {
                             const std::array<const TaskOutput*, sizeof...(I)> addresses{inputs.data()...};
-                            work.run(
+                            work().run(
                                 task, [&](std::size_t k) { return addresses[k]; }, output[0]);
                         });
     }
 
     /// Any number: the kernel takes the addresses.
-    void submit_list(const Work& work, const GridTask& task, const Outputs& before, const Output& output) {
+    template <class FindWork>
+    void submit_list(const Call& call, const FindWork& work) {
         list_.clear();
-        for (const std::int32_t column : work.grid().inputs(task)) list_.read(before[static_cast<std::size_t>(column)]);
-        list_.add(own(output));
-        runtime_.submit({}, list_, [&work, &task](const basalt::Addresses& addresses) {
-            work.run(
+        for (const std::int32_t column : call.grid.inputs(call.task)) {
+            list_.read(call.before[static_cast<std::size_t>(column)]);
+        }
+        list_.add(own(call.output));
+        runtime_.submit({}, list_, [work, &task = call.task](const basalt::Addresses& addresses) {
+            work().run(
                 task, [&](std::size_t k) { return static_cast<const TaskOutput*>(addresses[k]); },
                 *static_cast<TaskOutput*>(addresses.back()));
         });
@@ -83,12 +97,64 @@ class BasaltGrid final : public GridSystem {
         return access_ == OutputAccess::write ? write(output) : readwrite(output);
     }
 
-    basalt::Runtime runtime_;
-    OutputAccess access_;
+    basalt::Runtime& runtime_;
+    const OutputAccess access_;
     basalt::AccessList list_;
 };
 
+class BasaltGrid final : public GridSystem {
+  public:
+    BasaltGrid(int workers, OutputAccess access) : runtime_({.workers = workers}), tasks_(runtime_, access) {}
+
+    double run(const Work& work) override {
+        const std::array<Outputs, 2> outputs = tasks_.make_outputs(work.grid());
+        const Stopwatch watch;
+        tasks_.submit_all(
+            work.grid(), [&work]() -> const Work& { return work; }, outputs);
+        runtime_.wait();
+        return watch.elapsed().wall;
+    }
+
+  private:
+    basalt::Runtime runtime_;
+    GridTasks tasks_;
+};
+
+/// The grid is recorded at its first run. What is timed is a run of the recording.
+class ReplayGrid final : public GridSystem {
+  public:
+    explicit ReplayGrid(int workers) : runtime_({.workers = workers}), tasks_(runtime_, OutputAccess::readwrite) {}
+
+    double run(const Work& work) override {
+        work_ = &work;
+        if (grid_ != &work.grid()) record(work.grid());
+        const Stopwatch watch;
+        recording_->run();
+        runtime_.wait();
+        return watch.elapsed().wall;
+    }
+
+  private:
+    void record(const TaskGrid& grid) {
+        outputs_ = tasks_.make_outputs(grid);
+        recording_.emplace(runtime_, [&] {
+            tasks_.submit_all(
+                grid, [this]() -> const Work& { return *work_; }, outputs_);
+        });
+        grid_ = &grid;
+    }
+
+    basalt::Runtime runtime_;
+    GridTasks tasks_;
+    const Work* work_ = nullptr;  ///< of the present run
+    const TaskGrid* grid_ = nullptr;
+    std::array<Outputs, 2> outputs_;
+    std::optional<basalt::Recording> recording_;
+};
+
 }  // namespace
+
+std::unique_ptr<GridSystem> make_replay_grid(int workers) { return std::make_unique<ReplayGrid>(workers); }
 
 std::unique_ptr<GridSystem> make_basalt_grid(int workers, OutputAccess access) {
     return std::make_unique<BasaltGrid>(workers, access);

@@ -1,15 +1,20 @@
 // bench_task_bench: Task Bench's patterns and metric. The smallest tasks with which our runtime, OpenMP, oneTBB and
 // Taskflow still reach half of the best rate, in turn.
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "base/topology.hpp"
+#include "bench/common/clock.hpp"
 #include "bench/common/command_line.hpp"
 #include "bench/common/record_file.hpp"
+#include "bench/task_bench/kernel.hpp"
 #include "bench/task_bench/metg.hpp"
 #include "bench/task_bench/sweep.hpp"
 #include "bench/task_bench/task_grid.hpp"
@@ -25,6 +30,7 @@ struct Options {
     std::vector<std::string> systems = grid_system_names();
     std::vector<int> widths{8};
     std::vector<std::int64_t> iterations;
+    std::optional<double> task_us;
     int steps = 1000;
     int workers = basalt::detail::usable_cores();
     int repeat = 5;
@@ -32,7 +38,21 @@ struct Options {
     std::string json;
 
     int workers_of(const std::string& system) const { return system == "serial" ? 1 : workers; }
+    /// The METG is what is looked for, and not the efficiency with tasks of given sizes.
+    bool sweeps() const { return iterations.empty() && !task_us; }
 };
+
+/// Iterations of a task's kernel that take that long on one thread.
+std::int64_t iterations_of(double us) {
+    constexpr std::int64_t many = 1'000'000;
+    std::vector<double> seconds;
+    for (int i = 0; i < 5; ++i) {
+        const Stopwatch watch;
+        multiply_add(many);
+        seconds.push_back(watch.elapsed().wall);
+    }
+    return std::max<std::int64_t>(1, std::llround(us * 1e-6 / basalt::median(seconds) * many));
+}
 
 /// From tasks of about 50 us, which every system runs at nearly the best rate, to tasks of a few nanoseconds.
 std::vector<std::int64_t> sweep_sizes() {
@@ -86,7 +106,11 @@ class TaskBenchReport {
         record["system"] = curve.system;
         record["workers"] = curve.workers;
         record["rounds"] = options_.repeat;
-        if (options_.iterations.empty()) {
+        if (options_.task_us) {
+            record["task_us"] = *options_.task_us;
+            record["efficiency"] = curve.points.back().efficiency;
+        }
+        if (options_.sweeps()) {
             record["metg_ns"] = curve.metg_ns ? basalt::JsonRecord(*curve.metg_ns) : basalt::JsonRecord();
         }
         for (const GridPoint& point : curve.points) {
@@ -109,8 +133,10 @@ std::vector<GridCurve> measure(const TaskGrid& grid, const Options& options) {
     std::vector<GridCurve> curves;
     for (const std::string& system : options.systems) curves.push_back({system, options.workers_of(system)});
     Sweep sweep{sweep_sizes(), options.repeat};
-    if (!options.iterations.empty()) {
-        sweep.sizes = options.iterations;
+    if (!options.sweeps()) {
+        // the best rate is that of large tasks
+        sweep.sizes =
+            options.task_us ? std::vector{sweep.sizes.front(), iterations_of(*options.task_us)} : options.iterations;
         std::sort(sweep.sizes.rbegin(), sweep.sizes.rend());
         sweep.ends_below_threshold = false;
     }
@@ -120,7 +146,7 @@ std::vector<GridCurve> measure(const TaskGrid& grid, const Options& options) {
 
 int compare(const Options& options) {
     TaskBenchReport report(options);
-    const bool sweep = options.iterations.empty();
+    const bool sweep = options.sweeps();
     if (!sweep) {
         report.print("{:<14} {:>5} {:<16} {:>10} {:>11} {:>12}\n", "pattern", "width", "system", "iterations",
                      "us a task", "efficiency");
@@ -166,9 +192,11 @@ void add_options(const Command& app, Options& options) {
     app.add_option("--pattern", options.patterns, "which tasks of the step before a task reads")
         .list()
         .one_of(pattern_names());
-    app.add_option("--system", options.systems,
-                   "who runs the tasks; basalt_readwrite: outputs are read and written, "
-                   "which excludes renaming; serial: one thread, no tasks")
+    app.add_option(
+           "--system", options.systems,
+           "who runs the tasks; basalt_readwrite: outputs are read and written, "
+           "which excludes renaming; basalt_replay: a recording; onetbb_reused: a flow graph that is built once; "
+           "serial: one thread, no tasks")
         .list()
         .one_of(grid_system_names());
     app.add_option("--width", options.widths, "tasks a step").list().range(1, 64);
@@ -177,6 +205,9 @@ void add_options(const Command& app, Options& options) {
                                                     "of each task's kernel; without: a sweep that finds the METG")
                                          .list()
                                          .range(std::int64_t{1}, std::int64_t{100'000'000});
+    app.add_option("--task-us", options.task_us, "efficiency with tasks of that many microseconds; no sweep")
+        .range(0.01, 40.0)
+        .excludes(iterations);
     app.add_option("--workers", options.workers, "threads that run tasks").range(1, 1024);
     app.add_option("--repeat", options.repeat, "rounds; figures are their medians").range(1, 1000);
     app.add_flag("--check", options.check, "measures nothing: every system runs every pattern once, with uneven tasks")

@@ -30,7 +30,8 @@ class SerialGrid final : public GridSystem {
 
 const std::vector<std::string>& grid_system_names() {
     static const std::vector<std::string> names = [] {
-        std::vector<std::string> all{"basalt", "basalt_readwrite", "openmp", "onetbb"};
+        std::vector<std::string> all{"basalt", "basalt_readwrite", "basalt_replay",
+                                     "openmp", "onetbb",           "onetbb_reused"};
         if (has_taskflow()) all.emplace_back("taskflow");
         all.emplace_back("serial");
         return all;
@@ -41,8 +42,10 @@ const std::vector<std::string>& grid_system_names() {
 std::unique_ptr<GridSystem> make_grid_system(const std::string& name, int workers) {
     if (name == "basalt") return make_basalt_grid(workers, OutputAccess::write);
     if (name == "basalt_readwrite") return make_basalt_grid(workers, OutputAccess::readwrite);
+    if (name == "basalt_replay") return make_replay_grid(workers);
     if (name == "openmp") return make_openmp_grid(workers);
-    if (name == "onetbb") return make_onetbb_grid(workers);
+    if (name == "onetbb") return make_onetbb_grid(workers, FlowGraph::built);
+    if (name == "onetbb_reused") return make_onetbb_grid(workers, FlowGraph::reused);
     if (name == "taskflow" && has_taskflow()) return make_taskflow_grid(workers);
     if (name == "serial") return std::make_unique<SerialGrid>();
     throw std::invalid_argument("no system is called '" + name + "'");

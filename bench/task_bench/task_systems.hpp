@@ -70,11 +70,13 @@ class GridSystem {
   public:
     virtual ~GridSystem() = default;
     /// Runs all tasks of the work and returns the seconds from the first submission until the last task is done. What
-    /// the system builds from tasks is timed; allocating the outputs is not.
+    /// the system builds from tasks is timed, except by those that build once and run often; allocating the outputs is
+    /// not.
     virtual double run(const Work& work) = 0;
 };
 
-/// The systems of this build: basalt, basalt_readwrite, openmp, onetbb, taskflow if the build found its header, serial.
+/// The systems of this build: basalt, basalt_readwrite, basalt_replay, openmp, onetbb, onetbb_reused, taskflow if the
+/// build found its header, serial.
 const std::vector<std::string>& grid_system_names();
 /// `workers` counts all threads that run tasks; serial has one. Throws std::invalid_argument for another name.
 std::unique_ptr<GridSystem> make_grid_system(const std::string& name, int workers);
@@ -82,8 +84,12 @@ std::unique_ptr<GridSystem> make_grid_system(const std::string& name, int worker
 /// How Basalt's tasks access their outputs.
 enum class OutputAccess { write, readwrite };
 std::unique_ptr<GridSystem> make_basalt_grid(int workers, OutputAccess access);
+/// Ours with a grid that is recorded at its first run, which takes longer; a run of the recording is timed.
+std::unique_ptr<GridSystem> make_replay_grid(int workers);
 std::unique_ptr<GridSystem> make_openmp_grid(int workers);
-std::unique_ptr<GridSystem> make_onetbb_grid(int workers);
+/// Whether oneTBB's graph is built in each run, or once, at the first one, which takes longer.
+enum class FlowGraph { built, reused };
+std::unique_ptr<GridSystem> make_onetbb_grid(int workers, FlowGraph graph);
 /// nullptr where the build found no Taskflow.
 std::unique_ptr<GridSystem> make_taskflow_grid(int workers);
 bool has_taskflow();

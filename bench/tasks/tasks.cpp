@@ -139,7 +139,9 @@ class Report {
         std::fflush(table_);
     }
 
-    void record(const std::string& name, const Line& line) {
+    /// `ratios`: of figures of the same run, by name.
+    void record(const std::string& name, const Line& line,
+                const std::vector<std::pair<std::string, double>>& ratios = {}) {
         basalt::JsonRecord record;
         record["bench"] = "tasks";
         record["case"] = name;
@@ -151,6 +153,19 @@ class Report {
         record["ns_per_task"] = line.median_ns();
         record["cpu_ns_per_task"] = line.cpu_ns();
         record["peak_mb"] = line.peak_mb ? basalt::JsonRecord(*line.peak_mb) : basalt::JsonRecord();
+        for (const auto& [ratio, value] : ratios) record[ratio] = value;
+        records_.write(record);
+    }
+    /// What one access more costs a task.
+    void record_slope(const char* figure, int workers, std::int64_t tasks, double ns) {
+        basalt::JsonRecord record;
+        record["bench"] = "tasks";
+        record["case"] = "access-cost";
+        record["figure"] = figure;
+        record["system"] = "basalt";
+        record["workers"] = workers;
+        record["tasks"] = tasks;
+        record["ns_per_access"] = ns;
         records_.write(record);
     }
 
@@ -158,6 +173,17 @@ class Report {
     std::FILE* table_;
     RecordFile records_;
 };
+
+/// The line's time over those of the other libraries in the same run, with as many workers.
+std::vector<std::pair<std::string, double>> ratios_to_others(const Line& line, const std::vector<Line>& lines) {
+    std::vector<std::pair<std::string, double>> ratios;
+    for (const Line& other : lines) {
+        const bool library = other.system == "openmp" || other.system == "onetbb";
+        if (!library || other.system == line.system || other.workers != line.workers) continue;
+        ratios.emplace_back("times_" + other.system, line.median_ns() / other.median_ns());
+    }
+    return ratios;
+}
 
 /// One stream, every system and number of workers.
 void compare(const std::string& stream, const Options& options, Report& report) {
@@ -175,7 +201,7 @@ void compare(const std::string& stream, const Options& options, Report& report) 
         line.peak_mb = peak_mb(line, options);
         report.print("{:<12} {:>7} {:>9.1f} {:>9.1f} {:>9.1f} {:>9.1f}\n", line.system, line.workers, line.median_ns(),
                      line.best_ns(), line.cpu_ns(), line.peak_mb.value_or(0));
-        report.record(stream, line);
+        report.record(stream, line, ratios_to_others(line, lines));
     }
 }
 
@@ -214,6 +240,31 @@ void scale_all(const Options& options, Report& report) {
     }
 }
 
+/// The cost of one access more: on average (least squares), and in the steepest step between two numbers of accesses.
+void report_access_cost(const std::vector<Line>& lines, int workers, Report& report) {
+    std::vector<std::pair<double, double>> points;  // accesses, ns a task
+    for (const Line& line : lines) {
+        if (line.workers == workers) points.emplace_back(line.tasks.accesses, line.median_ns());
+    }
+    double x = 0, y = 0, steepest = 0;
+    for (std::size_t i = 0; i < points.size(); ++i) {
+        x += points[i].first / static_cast<double>(points.size());
+        y += points[i].second / static_cast<double>(points.size());
+        if (i == 0) continue;
+        const double step = points[i].first - points[i - 1].first;
+        steepest = std::max(steepest, (points[i].second - points[i - 1].second) / step);
+    }
+    double both = 0, squares = 0;
+    for (const auto& [accesses, ns] : points) {
+        both += (accesses - x) * (ns - y);
+        squares += (accesses - x) * (accesses - x);
+    }
+    report.print("one access more, {} workers: {:.1f} ns, {:.1f} in the steepest step\n", workers, both / squares,
+                 steepest);
+    report.record_slope("average", workers, lines.front().tasks.tasks, both / squares);
+    report.record_slope("steepest", workers, lines.front().tasks.tasks, steepest);
+}
+
 /// Ours by the number of data that a task reads and writes: no step in its cost.
 void compare_accesses(const Options& options, Report& report) {
     std::vector<Line> lines;
@@ -230,6 +281,7 @@ void compare_accesses(const Options& options, Report& report) {
                      line.best_ns(), line.cpu_ns());
         report.record("accesses", line);
     }
+    for (const int workers : options.workers) report_access_cost(lines, workers, report);
 }
 
 /// Ours by the access with which tasks update one datum.
@@ -249,7 +301,10 @@ void compare_updates(const Options& options, Report& report) {
     for (const Line& line : lines) {
         report.print("{:<9} {:>7} {:>9.1f} {:>9.1f} {:>9.1f}\n", line.stream, line.workers, line.median_ns(),
                      line.best_ns(), line.cpu_ns());
-        report.record("sharing", line);
+        const auto readwrite = std::find_if(lines.begin(), lines.end(), [&](const Line& other) {
+            return other.workers == line.workers && other.stream == "readwrite";
+        });
+        report.record("sharing", line, {{"times_readwrite", line.median_ns() / readwrite->median_ns()}});
     }
 }
 

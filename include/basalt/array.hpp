@@ -60,7 +60,8 @@ class Array {
     /// All of the array.
     Region<T> region() const { return rows(0, size_); }
 
-    /// Elements [begin, end). Tasks on disjoint parts are independent.
+    /// Elements [begin, end). Tasks on disjoint parts are independent, but copies between memories move the whole
+    /// array: where several GPUs, or GPUs and cores, work on parts at the same time, use the blocks of split().
     Region<T> rows(Index begin, Index end) const {
         if (begin < 0 || end < begin || end > size_) throw_out_of_range(begin, end);
         return {handle_.get(), handle_.generation(), begin, end, 0, 1, begin, end - begin, 1, 1, size_};

@@ -43,6 +43,7 @@
 #include <basalt/routine.hpp>
 #include <basalt/run_models.hpp>
 #include <basalt/runtime.hpp>
+#include <basalt/scheduler.hpp>
 #include <basalt/settings.hpp>
 #include <basalt/span.hpp>
 #include <basalt/submit_call.hpp>

@@ -20,7 +20,8 @@ struct Config {
     /// Threads that run tasks, counting a thread that waits. 0: one for each core that the affinity mask
     /// and the cgroup's CPU quota allow.
     int workers = 0;
-    /// "priority" (work stealing by priority) or "fifo". See scheduler_names().
+    /// "priority" (work stealing by priority), "fifo", or a scheduler of the program's own. See scheduler.hpp and
+    /// scheduler_names().
     std::string scheduler = "priority";
     /// Chooses the place of tasks that may run in several: have a cuda kernel and Place::any(). "gpu": the GPU that
     /// holds most of the task's data; cores only run what has no cuda kernel. "heft": where the task is expected to be
@@ -83,7 +84,7 @@ struct Config {
     static Config from_environment();
 };
 
-/// The policies that Config::scheduler may name.
-const std::vector<std::string>& scheduler_names();
+/// The schedulers that Config::scheduler may name: the library's and those that were registered. Thread-safe.
+std::vector<std::string> scheduler_names();
 
 }  // namespace basalt

@@ -91,6 +91,10 @@ class Graph {
     /// Runtime::submit_for() for a loop of this graph.
     template <class F, class... Accesses>
     TaskHandle submit_for(const TaskOptions& options, IndexRange range, Index grain, F&& f, Accesses&&... accesses);
+    /// Runtime::submit_chunks() for tasks of this graph.
+    template <class AccessesOf, class... Kernels>
+    std::vector<TaskHandle> submit_chunks(const TaskOptions& options, IndexRange range, Index grain,
+                                          const AccessesOf& accesses_of, const Kernels&... kernels);
 
     /// Waits until none of the graph's tasks is in flight, running tasks meanwhile. Rethrows the graph's first error,
     /// or throws Cancelled after cancel(); the graph is usable afterwards.
@@ -142,6 +146,13 @@ template <class F, class... Accesses>
 TaskHandle Graph::submit_for(const TaskOptions& options, IndexRange range, Index grain, F&& f, Accesses&&... accesses) {
     const SubmitTo here(*this);
     return here.runtime().submit_for(options, range, grain, std::forward<F>(f), std::forward<Accesses>(accesses)...);
+}
+
+template <class AccessesOf, class... Kernels>
+std::vector<TaskHandle> Graph::submit_chunks(const TaskOptions& options, IndexRange range, Index grain,
+                                             const AccessesOf& accesses_of, const Kernels&... kernels) {
+    const SubmitTo here(*this);
+    return here.runtime().submit_chunks(options, range, grain, accesses_of, kernels...);
 }
 
 }  // namespace basalt

@@ -159,11 +159,15 @@ T& passed(const StoredObject<T>& argument) {
 /// By how many bytes the data of a kernel's arguments move: those of its access i by shifts[datum[i]].
 class DataShifts {
   public:
-    DataShifts(const std::uint32_t* datum, const std::ptrdiff_t* shifts) : datum_(datum), shifts_(shifts) {}
+    /// `packed_ld`, by datum as well: where it is not 0, columns have that distance from each other afterwards.
+    DataShifts(const std::uint32_t* datum, const std::ptrdiff_t* shifts, const Index* packed_ld = nullptr)
+        : datum_(datum), shifts_(shifts), packed_ld_(packed_ld) {}
 
     template <class T>
     void move_next(View<T>& view) {
-        view = View<T>(moved(view.data()), view.rows(), view.cols(), view.row_stride(), view.col_stride());
+        const Index ld = packed_ld_ != nullptr ? packed_ld_[*datum_] : 0;
+        view =
+            View<T>(moved(view.data()), view.rows(), view.cols(), view.row_stride(), ld != 0 ? ld : view.col_stride());
     }
     template <class T>
     void move_next(StoredViews<T>& stored) {
@@ -189,6 +193,7 @@ class DataShifts {
 
     const std::uint32_t* datum_;
     const std::ptrdiff_t* shifts_;
+    const Index* packed_ld_;
 };
 
 }  // namespace detail

@@ -1,13 +1,17 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
 #include <optional>
+#include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
+#include "basalt/device.hpp"
 #include "basalt/error.hpp"
 #include "basalt/task_handle.hpp"
 #include "basalt/task_options.hpp"
@@ -131,6 +135,68 @@ class LoopKernel {
     Index grain_;
     F f_;
 };
+
+/// The kernel of a chunk that is a task of its own: f(i, views...) for each index, or f(chunk, views...).
+template <class F>
+struct ChunkKernel {
+    IndexRange chunk;
+    F f;
+
+    template <class... V>
+    requires(std::is_invocable_v<F&, Index, V&...> || std::is_invocable_v<F&, IndexRange, V&...>) void operator()(
+        V&&... views) {
+        if constexpr (std::is_invocable_v<F&, Index, V&...>) {  // first: so is a generic f
+            for (Index i = chunk.begin; i != chunk.end; ++i) f(i, views...);
+        } else {
+            f(chunk, views...);
+        }
+    }
+};
+/// Its cuda kernel: g(stream, chunk, views...).
+template <class G>
+struct ChunkCudaKernel {
+    IndexRange chunk;
+    G g;
+
+    template <class... V>
+    requires std::is_invocable_v<G&, Stream, IndexRange, const V&...>
+    void operator()(Stream stream, const V&... views) { g(stream, chunk, views...); }
+};
+template <class F>
+ChunkKernel<F> kernel_of_chunk(IndexRange chunk, const F& f) {
+    return {chunk, f};
+}
+template <class G>
+CudaKernel<ChunkCudaKernel<G>> kernel_of_chunk(IndexRange chunk, const CudaKernel<G>& kernel) {
+    return {{chunk, kernel.function}};
+}
+
+template <class A>
+inline constexpr bool is_tuple = false;
+template <class... A>
+inline constexpr bool is_tuple<std::tuple<A...>> = true;
+
+/// A task for each chunk. See Runtime::submit_chunks(); `R` is Runtime.
+template <class R, class AccessesOf, class... Kernels>
+std::vector<TaskHandle> submit_chunks(R& runtime, const TaskOptions& options, IndexRange range, Index grain,
+                                      const AccessesOf& accesses_of, const Kernels&... kernels) {
+    check_loop(options.name, range, grain);
+    LoopChunks chunks(range, grain, runtime.workers());
+    std::vector<TaskHandle> tasks;
+    tasks.reserve(static_cast<std::size_t>(chunks.count()));
+    while (const auto chunk = chunks.take()) {
+        const auto submit = [&](const auto&... access) {
+            tasks.push_back(runtime.submit(options, access..., kernel_of_chunk(*chunk, kernels)...));
+        };
+        const auto accesses = accesses_of(*chunk);
+        if constexpr (is_tuple<std::remove_cvref_t<decltype(accesses)>>) {
+            std::apply(submit, accesses);
+        } else {
+            submit(accesses);
+        }
+    }
+    return tasks;
+}
 
 }  // namespace detail
 

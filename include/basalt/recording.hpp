@@ -58,9 +58,17 @@ enum class RecordedOnGpu : std::uint8_t {
 /// with Runtime::submit(). They do not run. Kernels are moved into the recording and called once in each run, so what
 /// they captured is shared by all runs. Whatever else the function does, it does at once and only then: an array that
 /// it makes is made once. Refused with a UsageError are wait(), host_view(), prefetch(), broadcast() and copies, using
-/// a Graph or another Recording, tasks on matrices, which includes lu_factor() and the like, and tasks on blocks, on
-/// arrays that are cut into blocks, and on those with gaps between their columns; further reduce(), after(), and
-/// kernels that return a value or a Routine. What other threads submit meanwhile is not recorded.
+/// a Graph or another Recording, and tasks on matrices, which includes lu_factor() and the like; further reduce(),
+/// whose copies would belong to one run, and kernels that return a value or a Routine, since a value is delivered once.
+/// What other threads submit meanwhile is not recorded.
+///
+/// The handle that submit() returns stands for the recorded task: after() and then() take it until the recording is
+/// made, and those of no other tasks. If a task fails or does not run, those that follow it by after() do not run in
+/// that run either.
+///
+/// Blocks of arrays, Array2D and lists, ranges, tokens and objects are recorded like arrays. No two data of a recording
+/// may have elements in common: an array that is cut is used as a whole or in blocks of one partition. Between runs it
+/// may be used and cut as ever.
 ///
 /// **Running.** run() returns at once; wait(), Graph::wait() and reading the data wait for it as for tasks. A run has
 /// its place in the program order: dependencies hold between its tasks and those submitted before and after, by
@@ -76,11 +84,12 @@ enum class RecordedOnGpu : std::uint8_t {
 ///
 /// **Captured.** With RecordedOnGpu::captured, if all tasks have Place::gpu(g) for one g, a run is one task on that
 /// GPU. The first run calls the cuda kernels one after the other; the next one has CUDA capture what they enqueue, and
-/// further runs only launch that, at about a microsecond a kernel. So the host code of the kernels must do the same in
-/// each run. It is called again where data lie at other addresses, after bind() for instance, except for the last four
-/// sets of addresses. For errors, cancel() and lost contents a run counts as one task. Kernels that cannot be captured
-/// (they call Stream::scratch() or allocate memory, say) run as in the first run. Traces, hooks and statistics by name
-/// have runs submit their tasks instead, so that these are seen; so do missing contents of any data.
+/// further runs only launch that, at about a microsecond a kernel. (Not where columns have gaps between them in the
+/// host's memory, as those of most blocks do: such runs submit their tasks.) So the host code of the kernels must do
+/// the same in each run. It is called again where data lie at other addresses, after bind() for instance, except for
+/// the last four sets of addresses. For errors, cancel() and lost contents a run counts as one task. Kernels that
+/// cannot be captured (they call Stream::scratch() or allocate memory, say) run as in the first run. Traces, hooks and
+/// statistics by name have runs submit their tasks instead, so that these are seen; so do missing contents of any data.
 ///
 /// A Recording may be destroyed while it runs: its kernels are destroyed after its last run. It may outlive its runtime
 /// and its arrays: run() throws a UsageError then. Thread-safe: runs and binds of several threads are serialised in the
@@ -108,8 +117,8 @@ class Recording {
 
     /// Runs the tasks once, in the graph that the calling thread submits to. Blocks only to bound the number of tasks
     /// in flight (Config::window, but at least two runs). Throws UsageError after the end of the runtime, for arrays
-    /// that were released, and where two arrays of the recording are bound to the same one; what submit() throws for
-    /// tasks on GPUs.
+    /// that were released, and where two arrays of the recording are bound to the same one or to some that have
+    /// elements in common; what submit() throws for tasks on GPUs.
     void run();
     /// The same in that graph.
     void run(const Graph& graph) {
@@ -117,17 +126,17 @@ class Recording {
         run();
     }
 
-    /// Runs from now on use `other` where the recorded tasks use `recorded`, an array that some recorded task accesses;
-    /// bind(recorded, recorded) undoes that. Both have equal numbers of elements of equal size, and belong to the same
-    /// runtime: UsageError otherwise. Kernels learn of it through their views or addresses; a pointer that a kernel has
-    /// captured does not change.
-    template <class T>
-    void bind(const Array<T>& recorded, const Array<T>& other) {
+    /// Runs from now on use `other` where the recorded tasks use `recorded`, an array or block that some recorded task
+    /// accesses; bind(recorded, recorded) undoes that. Both have equal shapes, distances between columns and sizes of
+    /// elements, and belong to the same runtime: UsageError otherwise. Kernels learn of it through their views or
+    /// addresses; a pointer that a kernel has captured does not change.
+    template <HasRegion D, HasRegion E>
+    void bind(const D& recorded, const E& other) {
         bind_region(recorded.region(), other.region());
     }
-    /// The same for each pair of arrays in two ranges of equal length.
-    template <RegionRange R>
-    void bind(const R& recorded, const R& others) {
+    /// The same for each pair of arrays or blocks in two ranges of equal length.
+    template <RegionRange R, RegionRange S>
+    void bind(const R& recorded, const S& others) {
         check_lengths(static_cast<std::size_t>(std::ranges::size(recorded)),
                       static_cast<std::size_t>(std::ranges::size(others)));
         auto other = std::ranges::begin(others);

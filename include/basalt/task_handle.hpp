@@ -4,6 +4,7 @@
 #include <chrono>
 #include <concepts>
 #include <cstdint>
+#include <optional>
 #include <ranges>
 #include <utility>
 #include <vector>
@@ -61,7 +62,8 @@ class RuntimePlace {
 ///
 /// A handle is a small value without ownership: it neither keeps the task alive nor what its kernel captured. It stays
 /// valid when the task has completed, however many tasks were submitted since. A handle made by TaskHandle() stands for
-/// no task and counts as done.
+/// no task and counts as done. So does that of a task that is recorded, see Recording, except that after() and then()
+/// take it while the recording is made.
 ///
 /// A handle may outlive its runtime, whose end waits for all tasks: done() is true then, and wait() throws UsageError,
 /// because it is no longer known how the task ended.
@@ -123,6 +125,20 @@ struct HandleAccess {
     }
     static TaskRef task(const TaskHandle& handle) { return handle.task_; }
     static std::uint32_t order(const TaskHandle& handle) { return handle.order_; }
+    /// What the handle of a task is made of that is recorded instead of submitted: it stands for no task that runs.
+    static Submitted recorded(std::uint32_t number, std::uint64_t recording) {
+        return {{TaskRef::none, number + 1}, recording};
+    }
+    static bool is_recorded(const TaskHandle& handle) { return !handle.valid() && handle.task_.generation != 0; }
+    /// The task's number in that recording; empty for any other task.
+    static std::optional<std::uint32_t> number_in(const TaskHandle& handle, std::uint64_t recording) {
+        if (!is_recorded(handle) || handle.order_ != static_cast<std::uint32_t>(recording)) return std::nullopt;
+        return handle.task_.generation - 1;
+    }
+    /// Of another task of the same runtime.
+    static TaskHandle of_fellow(const TaskHandle& handle, const Submitted& task) {
+        return {handle.link_, handle.tenant_, task};
+    }
     static bool is_of(const TaskHandle& handle, const RuntimePlace& place) {
         return handle.link_ == place.link_ && handle.tenant_ == place.tenant_;
     }
@@ -141,8 +157,7 @@ struct HandleAccess {
     }
 };
 
-/// Throws UsageError for an empty handle, which is what submit() returns while a Recording is made: a value is
-/// delivered once, and a recorded task runs many times.
+/// Throws UsageError for the handle of a recorded task: a value is delivered once, and a recorded task runs many times.
 void refuse_recorded(const TaskHandle& task, const TaskOptions& options);
 /// The handle's runtime. Throws UsageError, which names the call, for an empty handle and where the runtime has ended.
 Runtime& runtime_of(const TaskHandle& handle, const char* call);

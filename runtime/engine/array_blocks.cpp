@@ -5,13 +5,12 @@
 #include <string>
 #include <utility>
 
+#include "runtime/graph/array_memory.hpp"
 #include "runtime/graph/region_overlap.hpp"
 
 namespace basalt::detail {
 
 namespace {
-
-Datum& array_of(Datum& datum) { return datum.whole != nullptr ? *datum.whole->datum : datum; }
 
 /// Whether all elements of `inner` are in `outer`; both belong to one array.
 bool contains(const Datum& outer, const Datum& inner) {
@@ -22,12 +21,8 @@ bool contains(const Datum& outer, const Datum& inner) {
 
 /// The datum, and what overlaps it.
 std::vector<Datum*> overlapping(Datum& datum) {
-    Datum& array = array_of(datum);
     std::vector<Datum*> found{&datum};
-    if (&array != &datum) found.push_back(&array);
-    array.partitions->for_each_in(datum.part_of_whole(), [&](Datum& block) {
-        if (&block != &datum) found.push_back(&block);
-    });
+    for_each_overlapping(datum, [&](Datum& other) { found.push_back(&other); });
     return found;
 }
 

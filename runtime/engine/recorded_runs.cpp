@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "runtime/graph/access_binding.hpp"
+#include "runtime/graph/array_memory.hpp"
 #include "runtime/recording/resubmission.hpp"
 
 namespace basalt::detail {
@@ -67,6 +68,24 @@ AccessRecord record_of(const RecordedState::Binding& binding, const RecordedUse&
             use.col_end,
             binding.generation,
             use.writes ? AccessMode::readwrite : AccessMode::read};
+}
+
+/// Throws UsageError where bound data have elements in common. Under the lock of the runtime's order.
+void refuse_shared_elements(const RecordedState& state) {
+    std::unordered_map<const Datum*, std::size_t> parts;
+    for (std::size_t i = 0; i < state.bindings.size(); ++i) {
+        Datum& datum = *state.bindings[i].datum;
+        if (!datum.shares_memory) continue;
+        for_each_overlapping(datum, [&](const Datum& other) {
+            const auto twin = parts.find(&other);
+            if (twin == parts.end()) return;
+            throw UsageError("a Recording runs with '" + other.name + "' bound to '" +
+                             state.recorded->data[twin->second].name + "' and '" + datum.name + "' bound to '" +
+                             state.recorded->data[i].name +
+                             "', which have elements in common; allowed are blocks that do not overlap");
+        });
+        parts.emplace(&datum, i);
+    }
 }
 
 /// Two that mean the same datum, if there are any.
@@ -156,12 +175,7 @@ void RecordedRuns::make_room(Scope& scope, RecordedState& state) {
 /// that of the scope's order.
 void RecordedRuns::check_bindings(const Scope& scope, RecordedState& state) const {
     for (const RecordedUse& use : state.recorded->uses) {
-        const Datum& datum = *state.bindings[use.datum].datum;
         check_region(p_.graph, scope, record_of(state.bindings[use.datum], use));
-        if (!datum.shares_memory && !datum.strided()) continue;
-        throw UsageError(
-            "a Recording runs with '" + datum.name +
-            "', which is cut into blocks or has gaps between its columns; allowed are whole arrays without gaps");
     }
     if (state.checked) return;
     if (const auto twins = find_equal(state.bindings)) {
@@ -170,6 +184,9 @@ void RecordedRuns::check_bindings(const Scope& scope, RecordedState& state) cons
                          state.recorded->data[one].name + "' and '" + state.recorded->data[other].name +
                          "', which are different arrays for its tasks");
     }
+    // what the tasks around a run inside a task hold does not overlap, and only the array's home knows its blocks
+    if (scope.owner != nullptr) return;
+    refuse_shared_elements(state);
     state.checked = true;
 }
 
@@ -196,6 +213,7 @@ Task* RecordedRuns::build(Scope& scope, RecordedState& state) {
     // it always runs: whether what is inside may run is found for each of its tasks
     builder.make_internal("replay", sum_of_priorities(recorded.priority, scope.priority));
     builder.bind(records.data(), records.size(), RunOps::ops, bases.data());
+    if (builder.shares_memory()) p_.blocks.make_current(scope, builder, {builder.task().priority, {}});
     if (p_.gpus)
         p_.placement.place(builder, scope, {.name = "replay", .place = Place::cpu()}, RunOps::ops, bases.data());
     BoundData data{std::vector<Version*>(recorded.data.size()), recorded.bases};
@@ -243,7 +261,11 @@ void RecordedRuns::resubmit(const Scope& scope, RecordedState& state) {
     const std::vector<RecordedState::Binding> bindings = checked_bindings(scope, state);
     const RecordedGraph& recorded = *state.recorded;
     std::vector<AccessRecord> records;
-    for (const RecordedGraph::Submitted& task : recorded.tasks) {
+    std::vector<Submitted> submitted;  // where some tasks follow others
+    if (!recorded.followed.empty()) submitted.resize(recorded.tasks.size());
+    std::vector<TaskHandle> after;
+    for (std::size_t t = 0; t < recorded.tasks.size(); ++t) {
+        const RecordedGraph::Submitted& task = recorded.tasks[t];
         records.clear();
         for (std::size_t i = 0; i < task.accesses; ++i) {
             const RecordedAccess& a = recorded.accesses[task.first_access + i];
@@ -251,8 +273,15 @@ void RecordedRuns::resubmit(const Scope& scope, RecordedState& state) {
             records.push_back(
                 {binding.datum, a.row_begin, a.row_end, a.col_begin, a.col_end, binding.generation, a.mode});
         }
-        Resubmitted source{task, state.recorded};
-        p_.submission.submit({task.options, records, resubmission_of(*task.ops), &source});
+        after.clear();
+        for (std::size_t i = 0; i < task.followed; ++i) {
+            after.push_back(
+                HandleAccess::of_fellow(recorded.some_handle, submitted[recorded.followed[task.first_followed + i]]));
+        }
+        Resubmitted source{task, state.recorded, records};
+        const Submitted entered =
+            p_.submission.submit({task.options, records, resubmission_of(*task.ops), &source, after});
+        if (!submitted.empty()) submitted[t] = entered;
     }
 }
 

@@ -9,6 +9,7 @@
 
 #include "basalt/recording.hpp"
 #include "base/process.hpp"
+#include "runtime/engine/array_blocks.hpp"
 #include "runtime/engine/submission.hpp"
 #include "runtime/engine/waiting.hpp"
 #include "runtime/engine/window.hpp"
@@ -53,6 +54,7 @@ class RecordedRuns {
         TaskGraph& graph;
         Submission& submission;
         Placement& placement;
+        ArrayBlocks& blocks;
         Window& window;
         Waiting& waiting;
         KernelRuns& kernels;

@@ -47,8 +47,7 @@ Submitted Submission::submit(const Call& call) {
     const bool plain = options.threads.min == 1 && options.threads.max == 1 && options.threads.patience.count() >= 0;
     if (!plain) check_threads(options);
     if (Recorder* recorder = p_.graph.recorder()) [[unlikely]] {
-        record(*recorder, call);
-        return {};
+        return record(*recorder, call);
     }
     Scope& scope = p_.graph.current_scope();
     if (!call.after.empty()) TaskWaits::check_may_follow(p_.graph, options.name.c_str(), scope, call.after);
@@ -111,16 +110,11 @@ inline Submission::Entered Submission::build(Scope& scope, const Call& call) {
     return {task, builder.enter()};
 }
 
-void Submission::record(Recorder& recorder, const Call& call) {
-    const TaskOptions& options = call.options;
-    if (!call.after.empty()) {
-        throw UsageError("task '" + std::string(options.name.c_str()) +
-                         "': after() while a Recording is made; allowed are accesses, also to a Token");
-    }
+Submitted Submission::record(Recorder& recorder, const Call& call) {
     const Scope& root = p_.graph.root();
     const std::lock_guard guard(root.order.lock);
-    p_.placement.check(root, options, call.ops);
-    recorder.add(options, call.accesses, call.ops, call.source);
+    p_.placement.check(root, call.options, call.ops);
+    return recorder.add({call.options, call.accesses, call.ops, call.source, call.after});
 }
 
 inline void Submission::run(Task& task) {

@@ -64,7 +64,7 @@ class Submission {
     };
     Entered build(Scope& scope, const Call& call);
     void run(Task& task);
-    void record(Recorder& recorder, const Call& call);
+    Submitted record(Recorder& recorder, const Call& call);
 
     const Parts p_;
 };

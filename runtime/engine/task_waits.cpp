@@ -39,6 +39,11 @@ bool TaskWaits::wait(const TaskHandle& handle, Deadline deadline) const {
 void TaskWaits::check_may_follow(const TaskGraph& graph, const char* name, const Scope& scope,
                                  std::span<const TaskHandle> handles) {
     for (const TaskHandle& handle : handles) {
+        if (HandleAccess::is_recorded(handle)) {
+            throw UsageError("task '" + std::string(name) +
+                             "': after() got the handle of a task that was recorded, which runs when its Recording "
+                             "does; allowed are handles of tasks that were submitted");
+        }
         if (!handle.valid()) continue;
         const TaskGraph* its_graph = HandleAccess::graph(handle);
         if (its_graph != &graph) {

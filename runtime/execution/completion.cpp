@@ -127,7 +127,7 @@ Task* Completion::complete_with_care(Task& task, Worker& worker) {
     }
     if (task.kind == TaskKind::recorded) {
         auto& frame = static_cast<RecordedFrame&>(task);
-        Scope* const ended = frame.run->task_done(frame, worker);
+        Scope* const ended = frame.run->task_done(frame, worker, failure);
         return ended != nullptr ? settle(*ended, worker) : nullptr;
     }
     return complete(task, worker, failure.get());

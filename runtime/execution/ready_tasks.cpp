@@ -104,6 +104,7 @@ Task* ReadyTasks::choose_released(Worker& worker, int min_level) {
     }
     if (best == nullptr) return nullptr;
     best = scheduler(best->scope->level).exchange(worker.place, best);
+    if (best == nullptr) return nullptr;
     if (!may_lead(worker, *best)) {
         push(&best, 1, &worker);
         return nullptr;

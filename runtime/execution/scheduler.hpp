@@ -14,8 +14,8 @@ namespace basalt::detail {
 
 struct Task;
 
-/// A policy: which ready task runs where. Policies live in schedulers/, one a file; they look at a task's priority
-/// and at nothing else.
+/// A policy: which ready task runs where. Policies live in schedulers/, one a file; the library's look at a task's
+/// priority and at nothing else. One stands for those of programs (basalt::Scheduler).
 ///
 /// The engine keeps one object for each nesting level in use. Each worker is one of several places; at
 /// most one thread works a place at a time, and `place` is the caller's own. A thread that has none only pushes. All
@@ -38,7 +38,7 @@ class Scheduler {
     virtual Found pop(int place) = 0;
 
     /// Offered a task that just became ready on `place`: returns what to run next, keeping `candidate` if that is
-    /// another one.
+    /// another one; nullptr: pop() is to be asked.
     virtual Task* exchange(int place, Task* candidate) = 0;
 
     /// The number of tasks in the place's queue, which may be out of date; nullptr where places have no queues.

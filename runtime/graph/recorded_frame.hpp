@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "runtime/graph/task.hpp"
@@ -17,9 +19,11 @@ inline bool is_frame(TaskRef task) { return task.valid() && task.generation >= f
 /// What a recorded task belongs to while it runs.
 class RecordedRun {
   public:
-    /// The task and its children have completed; the frame is given back. The thread works `worker`. Returns the scope
-    /// that counts the run as one of its tasks, if this was the last task of the run: to be settled.
-    virtual Scope* task_done(RecordedFrame& frame, Worker& worker) = 0;
+    /// The task and its children have completed; the frame is given back. The thread works `worker`. `failure`: why the
+    /// task did not succeed; nullptr if it did. Returns the scope that counts the run as one of its tasks, if this was
+    /// the last task of the run: to be settled.
+    virtual Scope* task_done(RecordedFrame& frame, Worker& worker,
+                             const std::shared_ptr<const std::string>& failure) = 0;
     /// What the task of that node accesses, in this run.
     virtual void bind_accesses(std::uint32_t node, std::vector<BoundAccess>& accesses) const = 0;
 

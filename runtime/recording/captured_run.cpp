@@ -35,7 +35,11 @@ std::unique_ptr<CapturedRun> CapturedRun::of(const RecordedGraph& recorded) {
         place.is_gpu() && std::all_of(recorded.tasks.begin(), recorded.tasks.end(), [&](const auto& task) {
             return task.options.place == place && task.ops->run_on_device != nullptr;
         });
-    return fits ? std::make_unique<CapturedRun>(recorded, place.gpu_number()) : nullptr;
+    // a kernel's arguments are moved there without a look at strides, which differ on a device
+    const bool moves = std::none_of(recorded.data.begin(), recorded.data.end(), [](const RecordedDatum& datum) {
+        return datum.by_columns && datum.ld != datum.cols;
+    });
+    return fits && moves ? std::make_unique<CapturedRun>(recorded, place.gpu_number()) : nullptr;
 }
 
 CapturedRun::CapturedRun(const RecordedGraph& recorded, int gpu) : recorded_(recorded), gpu_(gpu) {

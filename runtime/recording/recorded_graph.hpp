@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "basalt/task_handle.hpp"
 #include "basalt/task_options.hpp"
 #include "base/host_memory.hpp"
 #include "runtime/graph/recorded_frame.hpp"
@@ -53,6 +54,8 @@ struct RecordedDatum {
     std::string name;
     Index rows;
     std::int32_t cols;
+    Index ld;         ///< as in Datum
+    bool by_columns;  ///< as in Datum
     std::size_t element_size;
 };
 
@@ -107,11 +110,15 @@ struct RecordedGraph {
         void* kernel;
         std::size_t first_access;
         std::uint32_t accesses;
+        std::size_t first_followed;
+        std::uint32_t followed;  ///< tasks that it follows by after()
     };
     std::vector<RecordedDatum> data;
     std::vector<RecordedUse> uses;
     std::vector<Submitted> tasks;
     std::vector<RecordedAccess> accesses;         ///< of all tasks, one behind the other
+    std::vector<std::uint32_t> followed;          ///< by after(), of all tasks; their numbers
+    TaskHandle some_handle;                       ///< where some task is followed: leads to the runtime
     std::vector<std::uint32_t> data_of_accesses;  ///< the same, but data.size() for those without elements
     std::vector<std::byte*> bases;  ///< of the data: where the closures' arguments pointed to when recorded
 

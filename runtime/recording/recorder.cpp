@@ -1,11 +1,13 @@
 #include "runtime/recording/recorder.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "runtime/graph/access_binding.hpp"
+#include "runtime/graph/array_memory.hpp"
 #include "runtime/recording/replay_queue.hpp"
 
 namespace basalt::detail {
@@ -19,23 +21,59 @@ constexpr std::size_t most_tasks = std::size_t{1} << 24;
 /// A datum of which tasks use more different regions counts as used from the first to the last of them.
 constexpr std::size_t most_uses = 16;
 
+std::uint64_t next_id() {
+    static std::atomic<std::uint64_t> last{0};
+    return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
 }  // namespace
+
+Recorder::Recorder(TaskGraph& graph, const Machine& machine)
+    : graph_(graph), id_(next_id()), machine_(machine), recorded_(std::make_unique<RecordedGraph>()) {}
 
 void Recorder::check(const TaskOptions& options, const AccessRecord& record) const {
     check_region(graph_, graph_.root(), record);
     const Datum& datum = *record.datum;
-    if (datum.shares_memory || datum.strided()) {
-        throw UsageError("task '" + std::string(options.name.c_str()) + "' accesses '" + datum.name +
-                         "', which is a block, is cut into blocks or has gaps between its columns; allowed in a "
-                         "Recording are whole arrays without gaps");
-    }
-    if (datum.renameable || datum.borrowed) return;
+    if (datum.renameable || datum.borrowed || datum.whole != nullptr) return;
     throw UsageError("task '" + std::string(options.name.c_str()) + "' accesses '" + datum.name +
-                     "', which belongs to a Matrix; allowed in a Recording are arrays");
+                     "', which belongs to a Matrix; allowed in a Recording are arrays and their blocks");
 }
 
-void Recorder::add(const TaskOptions& options, std::span<const AccessRecord> records, const KernelOps& ops,
-                   void* source) {
+/// The edges are found datum by datum, so no two data may have elements in common.
+void Recorder::refuse_overlap(const TaskOptions& options, Datum& datum) const {
+    if (!datum.shares_memory) return;
+    for_each_overlapping(datum, [&](const Datum& other) {
+        if (known_.count(&other) == 0) return;
+        throw UsageError("task '" + std::string(options.name.c_str()) + "' accesses '" + datum.name +
+                         "', which has elements in common with '" + other.name +
+                         "'; allowed in a Recording are blocks of one array that do not overlap, such as those of one "
+                         "partition");
+    });
+}
+
+void Recorder::check_followed(const TaskOptions& options, std::span<const TaskHandle> after) const {
+    for (const TaskHandle& handle : after) {
+        if (handle == TaskHandle() || HandleAccess::number_in(handle, id_)) continue;
+        throw UsageError("task '" + std::string(options.name.c_str()) +
+                         "': after() got the handle of a task that is not part of the Recording; allowed are those of "
+                         "tasks that were recorded before");
+    }
+}
+
+/// The task that is being added follows others of the recording.
+void Recorder::follow(std::span<const TaskHandle> after) {
+    for (const TaskHandle& handle : after) {
+        const auto number = HandleAccess::number_in(handle, id_);
+        if (!number) continue;  // of no task
+        depend_on({*number, 0});
+        recorded_->followed.push_back(*number);
+        recorded_->some_handle = handle;
+        ++recorded_->tasks.back().followed;
+    }
+}
+
+Submitted Recorder::add(const Call& call) {
+    const auto& [options, records, ops, source, after] = call;
     const std::size_t count = records.size();
     RecordedGraph& graph = *recorded_;
     if (graph.tasks.size() == most_tasks) {
@@ -46,18 +84,21 @@ void Recorder::add(const TaskOptions& options, std::span<const AccessRecord> rec
             "task '" + std::string(options.name.c_str()) +
             "': reduce() while a Recording is made; allowed are read(), write(), readwrite() and commute()");
     }
+    check_followed(options, after);
     for (const AccessRecord& record : records) check(options, record);
     std::vector<void*> bases(count);
     for (std::size_t i = 0; i < count; ++i) {
-        std::byte* const base = graph.bases[know(records[i]).number];
+        std::byte* const base = graph.bases[know(options, records[i]).number];
         bases[i] = is_empty(records[i]) ? nullptr : base;
     }
     void* kernel = graph.closures.make(ops, source, bases.data());
     graph.priority = graph.tasks.empty() ? options.priority : std::max(graph.priority, options.priority);
-    graph.tasks.push_back({options, &ops, kernel, graph.accesses.size(), static_cast<std::uint32_t>(count)});
+    graph.tasks.push_back(
+        {options, &ops, kernel, graph.accesses.size(), static_cast<std::uint32_t>(count), graph.followed.size(), 0});
 
     current_ = static_cast<std::uint32_t>(graph.tasks.size() - 1);
     last_successor_.push_back(no_node);
+    follow(after);
     for (std::size_t i = 0; i < count; ++i) {
         const AccessRecord& r = records[i];
         KnownDatum& datum = known_.at(r.datum);
@@ -72,15 +113,18 @@ void Recorder::add(const TaskOptions& options, std::span<const AccessRecord> rec
     const bool gang = std::min(options.threads.max, machine_.workers) > 1;
     const bool may_use_gpu = machine_.has_gpus && ops.run_on_device != nullptr && !options.place.is_cpu();
     if (gang || may_use_gpu || ops.run == nullptr || options.place.is_gpu()) graph.on_cores = false;
+    return HandleAccess::recorded(current_, id_);
 }
 
-Recorder::KnownDatum& Recorder::know(const AccessRecord& record) {
+Recorder::KnownDatum& Recorder::know(const TaskOptions& options, const AccessRecord& record) {
+    if (known_.count(record.datum) == 0) refuse_overlap(options, *record.datum);
     const auto [entry, fresh] = known_.try_emplace(record.datum);
     if (fresh) {
         const Datum& datum = *record.datum;
         RecordedGraph& graph = *recorded_;
         entry->second.number = static_cast<std::uint32_t>(graph.data.size());
-        graph.data.push_back({&datum, record.generation, datum.name, datum.rows, datum.cols, datum.element_size});
+        graph.data.push_back({&datum, record.generation, datum.name, datum.rows, datum.cols, datum.ld, datum.by_columns,
+                              datum.element_size});
         graph.bases.push_back(static_cast<std::byte*>(resolve(graph_.root(), record).base));
     }
     return entry->second;

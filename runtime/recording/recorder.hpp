@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "basalt/task_handle.hpp"
 #include "runtime/graph/access_map.hpp"
 #include "runtime/graph/task_graph.hpp"
 #include "runtime/recording/recorded_graph.hpp"
@@ -21,12 +22,20 @@ class Recorder final : private DependencySink {
         int workers;  ///< the most that a gang gets
         bool has_gpus;
     };
-    Recorder(TaskGraph& graph, const Machine& machine)
-        : graph_(graph), machine_(machine), recorded_(std::make_unique<RecordedGraph>()) {}
+    Recorder(TaskGraph& graph, const Machine& machine);
 
-    /// Under the lock of the runtime's program order. Throws UsageError for data that a task must not access, or that
-    /// cannot be recorded.
-    void add(const TaskOptions& options, std::span<const AccessRecord> records, const KernelOps& ops, void* source);
+    /// A task as it was submitted.
+    struct Call {
+        const TaskOptions& options;
+        std::span<const AccessRecord> records;
+        const KernelOps& ops;
+        void* source;
+        std::span<const TaskHandle> after;
+    };
+    /// Under the lock of the runtime's program order. Returns what the task's handle is made of. Throws UsageError for
+    /// data that a task must not access, for what cannot be recorded, and for tasks to follow that are not part of the
+    /// recording.
+    Submitted add(const Call& call);
     /// To be called once.
     std::unique_ptr<RecordedGraph> finish();
 
@@ -54,7 +63,10 @@ class Recorder final : private DependencySink {
     TaskRef close(Reduction&) override { return {}; }  // what reduces is refused, see add()
 
     void check(const TaskOptions& options, const AccessRecord& record) const;
-    KnownDatum& know(const AccessRecord& record);
+    void refuse_overlap(const TaskOptions& options, Datum& datum) const;
+    void check_followed(const TaskOptions& options, std::span<const TaskHandle> after) const;
+    void follow(std::span<const TaskHandle> after);
+    KnownDatum& know(const TaskOptions& options, const AccessRecord& record);
     static void note_use(std::vector<RecordedUse>& uses, const RecordedUse& use);
     void make_nodes();
     std::vector<std::uint32_t> rank_priorities();
@@ -63,6 +75,7 @@ class Recorder final : private DependencySink {
                                                    const SortedEdges& edges) const;
 
     TaskGraph& graph_;
+    const std::uint64_t id_;  ///< tells its tasks from those of other recordings
     const Machine machine_;
     std::unique_ptr<RecordedGraph> recorded_;
     std::unordered_map<const Datum*, KnownDatum> known_;

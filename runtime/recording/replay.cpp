@@ -55,6 +55,7 @@ Replay::Replay(const Parts& parts, const RecordedGraph& recorded, ReplayHelpers&
         queues_.push_back(std::make_unique<ReplayQueue>(recorded.ranks));
     }
     shifts_.resize(recorded.data.size() + 1);  // accesses without elements do not move
+    if (!recorded.followed.empty()) failures_.resize(recorded.tasks.size());
 }
 
 void Replay::run(const BoundData& data) {
@@ -85,6 +86,10 @@ void Replay::bind(const BoundData& data) {
         moves_ = moves_ || shifts_[i] != 0;
     }
     if (moves_ && !moved_) moved_.emplace(recorded_);
+    if (any_failure_.load(std::memory_order_relaxed)) {  // of the last run, which is over
+        std::fill(failures_.begin(), failures_.end(), nullptr);
+        any_failure_.store(false, std::memory_order_relaxed);
+    }
     observed_ = p_.kernels.observed();
     if (observed_ && predecessors_.empty()) find_predecessors();
 }
@@ -227,7 +232,24 @@ bool Replay::run_task(const RecordedNode& node, Node number, Hand& hand, Worker&
     frame.bind_accesses();
     const Unwritten::Ending ending = p_.graph.unwritten().settle(frame);
     if (ending.refusal) drop_task(p_.graph, frame, *ending.refusal);
+    if (ending.failure) note_failure(frame, ending.failure);
     return true;
+}
+
+/// Tasks that follow this one by after() are not to run.
+void Replay::note_failure(const RecordedFrame& frame, const std::shared_ptr<const std::string>& reason) {
+    if (failures_.empty()) return;
+    failures_[nodes_[frame.number].task] = reason;
+    // relaxed: who follows the task acquires that it is done
+    any_failure_.store(true, std::memory_order_relaxed);
+}
+
+void Replay::doom_if_followed_failed(RecordedFrame& frame) {
+    const RecordedGraph::Submitted& task = recorded_.tasks[nodes_[frame.number].task];
+    for (std::size_t i = 0; i < task.followed; ++i) {
+        const auto& failure = failures_[recorded_.followed[task.first_followed + i]];
+        if (failure) return p_.graph.unwritten().doom(frame, *failure);
+    }
 }
 
 void Replay::run_kernel(const RecordedNode& node, RecordedFrame& frame, Worker& worker) {
@@ -263,10 +285,12 @@ void Replay::identify(RecordedFrame& frame) {
     frame.recorded.store(static_cast<std::uint8_t>(count), std::memory_order_relaxed);
 }
 
-/// Whether it may run: its graph goes on, and what it reads has contents.
+/// Whether it may run: its graph goes on, what it reads has contents, and what it follows by after() succeeded.
 bool Replay::may_run(RecordedFrame& frame) {
-    if (!frame.scope->drained() && !p_.graph.unwritten().any()) return true;
+    const bool any_failure = any_failure_.load(std::memory_order_relaxed);
+    if (!frame.scope->drained() && !p_.graph.unwritten().any() && !any_failure) return true;
     frame.bind_accesses();
+    if (any_failure) doom_if_followed_failed(frame);
     return p_.kernels.may_run(frame);
 }
 
@@ -297,8 +321,9 @@ bool Replay::release_successors(const RecordedNode& node, Hand& hand, Node& next
     return found;
 }
 
-Scope* Replay::task_done(RecordedFrame& frame, Worker& worker) {
+Scope* Replay::task_done(RecordedFrame& frame, Worker& worker, const std::shared_ptr<const std::string>& failure) {
     const std::unique_ptr<RecordedFrame> owned(&frame);
+    if (failure) note_failure(frame, failure);
     const RecordedNode& node = nodes_[frame.number];
     std::vector<Node> ready;
     const std::uint32_t* successor = recorded_.successors.data() + node.first_successor;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "runtime/execution/completion.hpp"
@@ -75,7 +76,7 @@ class Replay final : private RecordedRun {
     };
     class Stay;
 
-    Scope* task_done(RecordedFrame& frame, Worker& worker) override;
+    Scope* task_done(RecordedFrame& frame, Worker& worker, const std::shared_ptr<const std::string>& failure) override;
     void bind_accesses(Node number, std::vector<BoundAccess>& accesses) const override;
 
     void bind(const BoundData& data);
@@ -90,6 +91,8 @@ class Replay final : private RecordedRun {
     void identify(RecordedFrame& frame);
     void find_predecessors();
     bool may_run(RecordedFrame& frame);
+    void doom_if_followed_failed(RecordedFrame& frame);
+    void note_failure(const RecordedFrame& frame, const std::shared_ptr<const std::string>& reason);
     bool release_successors(const RecordedNode& node, Hand& hand, Node& next);
     void push(ReplayQueue& queue, const Node* nodes, std::size_t count);
     ReplayQueue& queue_of(const Worker& worker);
@@ -118,6 +121,10 @@ class Replay final : private RecordedRun {
     std::vector<std::ptrdiff_t> shifts_;           ///< of the data, in bytes; the last one is 0
     std::optional<MovedArguments> moved_;          ///< since a run's data moved for the first time
     std::vector<std::vector<Node>> predecessors_;  ///< for traces
+    /// Where some tasks follow others by after(): why each task did not succeed, by its number. Written before the
+    /// task's successors are released.
+    std::vector<std::shared_ptr<const std::string>> failures_;
+    std::atomic<bool> any_failure_{false};
 
     /// Tasks of the run that have not completed. Places subtract what they ran when they run out of tasks.
     alignas(64) std::atomic<std::uint32_t> left_{0};

@@ -5,6 +5,9 @@
 #include <mutex>
 #include <new>
 #include <numeric>
+#include <vector>
+
+#include "runtime/graph/datum.hpp"
 
 namespace basalt::detail {
 
@@ -20,6 +23,23 @@ struct alignas(alignof(std::max_align_t)) Borrowed {
     static Borrowed& at(void* storage) { return *std::launder(static_cast<Borrowed*>(storage)); }
 };
 
+/// Where an argument leads to in the new task.
+struct Moved {
+    std::ptrdiff_t shift = 0;  ///< in bytes, from where it led to when it was recorded
+    Index packed_ld = 0;       ///< as in DataShifts
+};
+Moved moved_argument(const Resubmitted& from, std::size_t i, const void* base) {
+    const RecordedAccess& a = from.access(i);
+    if (a.empty()) return {};
+    const std::byte* const recorded = from.recorded->bases[a.datum];
+    const Datum& datum = *from.records[i].datum;
+    const bool has_gaps = datum.by_columns && datum.ld != datum.cols;
+    if (!has_gaps || base == datum.current->base) return {shift_of(recorded, base), 0};
+    // on a device: the rows of the datum, which are the user's columns, follow each other
+    const Index skipped = a.row_begin * (datum.ld - datum.cols);
+    return {shift_of(recorded, base) - skipped * static_cast<Index>(datum.element_size), datum.cols};
+}
+
 void construct_borrowed(void* storage, void* source, void* const* bases) {
     const auto& from = *static_cast<const Resubmitted*>(source);
     const RecordedGraph::Submitted& task = from.task;
@@ -27,13 +47,16 @@ void construct_borrowed(void* storage, void* source, void* const* bases) {
     std::vector<std::uint32_t> numbers(task.accesses);
     std::iota(numbers.begin(), numbers.end(), 0);
     std::vector<std::ptrdiff_t> shifts(task.accesses);
+    std::vector<Index> packed_lds(task.accesses);
     for (std::size_t i = 0; i < shifts.size(); ++i) {
-        shifts[i] = shift_of(from.recorded_base(i), bases[i]);
+        const Moved moved = moved_argument(from, i, bases[i]);
+        shifts[i] = moved.shift;
+        packed_lds[i] = moved.packed_ld;
     }
     auto* borrowed = ::new (storage) Borrowed{from.recorded, &ops, task.kernel};
     if (ops.arguments_size == 0) return;
     try {
-        ops.copy_arguments(borrowed->arguments(), task.kernel, {numbers.data(), shifts.data()});
+        ops.copy_arguments(borrowed->arguments(), task.kernel, {numbers.data(), shifts.data(), packed_lds.data()});
     } catch (...) {
         borrowed->~Borrowed();
         throw;

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 #include <memory>
-#include <vector>
+#include <span>
 
 #include "runtime/recording/recorded_graph.hpp"
 
@@ -12,12 +12,9 @@ namespace basalt::detail {
 struct Resubmitted {
     const RecordedGraph::Submitted& task;
     std::shared_ptr<const RecordedGraph> recorded;  ///< kept alive by the new task
+    std::span<const AccessRecord> records;          ///< of the new task
 
-    /// Where the kernel's arguments led to when it was recorded, by access.
-    std::byte* recorded_base(std::size_t access) const {
-        const RecordedAccess& a = recorded->accesses[task.first_access + access];
-        return a.empty() ? nullptr : recorded->bases[a.datum];
-    }
+    const RecordedAccess& access(std::size_t i) const { return recorded->accesses[task.first_access + i]; }
 };
 
 /// How a task with those kernels runs once more: its kernels are those of the recording, its arguments are its own.

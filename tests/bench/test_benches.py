@@ -58,6 +58,22 @@ class Tasks(unittest.TestCase):
         found = records(self, TASKS, "--case", "cholesky", "--system", "bare", "--repeat", "1")
         self.assertEqual(found[0]["tasks"], 45760)
 
+    def test_figures_of_one_run_are_compared(self):
+        small = ["--tasks", "5000", "--tiles", "12", "--repeat", "1", "--workers", "1,2"]
+        found = records(self, TASKS, "--case", "independent", "--system", "basalt,openmp,onetbb", *small)
+        ns = {(r["system"], r["workers"]): r["ns_per_task"] for r in found}
+        for record in found:
+            for other in {"openmp", "onetbb"} - {record["system"]}:
+                expected = record["ns_per_task"] / ns[other, record["workers"]]
+                self.assertAlmostEqual(record["times_" + other] / expected, 1, places=6)
+        sharing = records(self, TASKS, "--case", "sharing", *small)
+        self.assertEqual([r["times_readwrite"] == 1 for r in sharing if r["stream"] == "readwrite"], [True, True])
+        slopes = [r for r in records(self, TASKS, "--case", "accesses", *small) if r["case"] == "access-cost"]
+        self.assertEqual([(r["workers"], r["figure"]) for r in slopes],
+                         [(w, f) for w in (1, 2) for f in ("average", "steepest")])
+        for average, steepest in zip(slopes[::2], slopes[1::2]):
+            self.assertLessEqual(average["ns_per_access"], steepest["ns_per_access"])
+
     def test_scaling_goes_up_in_steps_of_ten(self):
         small = ["--workers", "1", "--largest", "100000", "--repeat", "1"]
         found = records(self, TASKS, "--case", "scaling", *small)
@@ -347,7 +363,8 @@ class TaskBench(unittest.TestCase):
         for line in lines:
             self.assertRegex(line, r": (\d+) of \1 tasks ran, 0 of \d+ inputs are wrong: passed$")
         systems = {line.split()[3].rstrip(":") for line in lines}
-        self.assertLessEqual({"basalt", "basalt_readwrite", "openmp", "onetbb", "serial"}, systems)
+        self.assertLessEqual({"basalt", "basalt_readwrite", "basalt_replay", "openmp", "onetbb", "onetbb_reused", "serial"},
+                             systems)
         self.assertEqual(len(lines), 10 * 3 * len(systems))
 
     def test_the_metg_lies_where_the_efficiency_crosses_one_half(self):
@@ -363,6 +380,14 @@ class TaskBench(unittest.TestCase):
             part = (0.5 - below["efficiency"]) / (above["efficiency"] - below["efficiency"])
             expected = below["granularity_ns"] + part * (above["granularity_ns"] - below["granularity_ns"])
             self.assertAlmostEqual(record["metg_ns"] / expected, 1, places=6)
+
+    def test_the_efficiency_with_tasks_of_a_given_length_is_recorded(self):
+        found = records(self, TASK_BENCH, "--pattern", "tree", "--system", "basalt,openmp", "--task-us", "20", "--width", "2",
+                        "--steps", "30", "--repeat", "1")
+        for record in found:
+            self.assertEqual(record["task_us"], 20)
+            self.assertEqual(record["efficiency"], record["points"][-1]["efficiency"])
+            self.assertNotIn("metg_ns", record)
 
     def test_given_sizes_are_all_measured(self):
         found = records(self, TASK_BENCH, "--pattern", "fft", "--iterations", "1,500", "--steps", "20", "--repeat", "1")

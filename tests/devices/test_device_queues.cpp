@@ -15,7 +15,7 @@ using namespace basalt;
 using namespace basalt_tests;
 using namespace std::chrono_literals;
 
-TEST_CASE("a task with a high priority does not wait for kernels that are queued on its device") {
+TEST_CASE("a task with a high priority does not wait for kernels that are queued on its device", "[sanitize]") {
     const Watchdog watchdog;
     const auto runtime = DeviceSetting{}.runtime();
     Array<int> x(*runtime, 1);
@@ -31,7 +31,7 @@ TEST_CASE("a task with a high priority does not wait for kernels that are queued
     runtime->wait();
 }
 
-TEST_CASE("wait_for() comes back in time while a device is busy") {
+TEST_CASE("wait_for() comes back in time while a device is busy", "[sanitize]") {
     const Watchdog watchdog;
     const auto runtime = DeviceSetting{}.runtime();
     Gate gate;
@@ -77,7 +77,7 @@ TEST_CASE("of new tasks a few are enqueued ahead, of known ones about half a sec
     check_usable(*runtime);
 }
 
-TEST_CASE("copies are not held up by a long queue of kernels") {
+TEST_CASE("copies are not held up by a long queue of kernels", "[sanitize]") {
     const Watchdog watchdog;
     const auto runtime = DeviceSetting{}.runtime();
     Array<int> x(*runtime, 10);

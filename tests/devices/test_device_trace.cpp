@@ -34,7 +34,8 @@ TEST_CASE("the trace has a row for each worker and GPU, and for copy engines tha
           std::vector<std::string>{"gpu 0", "gpu 0 urgent compute", "gpu 1", "gpu 1 urgent compute", "gpu 1 to host"});
 }
 
-TEST_CASE("the trace has rows for devices and copy engines, and nothing begins before what it waited for ends") {
+TEST_CASE("the trace has rows for devices and copy engines, and nothing begins before what it waited for ends",
+          "[sanitize]") {
     const bool peers = GENERATE(true, false);
     const Watchdog watchdog;
     const auto runtime =

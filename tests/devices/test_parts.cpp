@@ -91,6 +91,32 @@ TEST_CASE("two GPUs and a core work on blocks of one array at the same time, as 
     for (Index k = 0; k < 3; ++k) CHECK(thirds[k].host_view()[0] == 3);
 }
 
+TEST_CASE("with Place::any() tasks on blocks follow their blocks, on two GPUs and a core at the same time",
+          "[sanitize]") {
+    const Watchdog watchdog;
+    const auto rt = DeviceSetting{.gpus = 2, .trace = true}.runtime();
+    Array<int> x(*rt, 900);
+    const Partition<int> thirds = x.split(3);
+    for (int gpu = 0; gpu < 2; ++gpu) rt->prefetch(thirds[gpu], Place::gpu(gpu));
+    for (int round = 0; round < 3; ++round) {
+        Meeting meeting(3);
+        const auto meet = [&meeting](View<int> v) {
+            meeting.attend();
+            ++v[0];
+        };
+        for (Index k = 0; k < 2; ++k) rt->submit({.name = "any"}, readwrite(thirds[k]), meet, cuda(same_kernel));
+        rt->submit({.name = "core"}, readwrite(thirds[2]), meet);
+        rt->wait();
+        CHECK(meeting.took_place());
+    }
+    std::multiset<std::optional<int>> devices;
+    const Trace trace = rt->take_trace();
+    for (const auto& [event, row] : events_of(trace, "any")) devices.insert(row.device);
+    CHECK(devices == std::multiset<std::optional<int>>{0, 0, 0, 1, 1, 1});
+    CHECK(events_of(trace, "to gpu").size() == 2);  // each block stays where it is
+    for (Index k = 0; k < 3; ++k) CHECK(thirds[k].host_view()[0] == 3);
+}
+
 TEST_CASE("kernels get blocks in place on cores and packed on GPUs, with the leading dimension", "[sanitize]") {
     const Watchdog watchdog;
     const auto rt = DeviceSetting{.gpus = 2}.runtime();

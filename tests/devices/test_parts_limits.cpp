@@ -131,16 +131,6 @@ TEST_CASE("misuse of blocks is refused, saying what is allowed") {
     rt->wait();
     CHECK(mentions(inside, "does not hold"));
 
-    const std::string without_gaps = "allowed in a Recording are whole arrays without gaps";
-    CHECK(mentions(why([&] { Recording(*rt, [&] { rt->submit({}, readwrite(squares(0, 0)), triple); }); }),
-                   without_gaps));
-    CHECK(mentions(why([&] { Recording(*rt, [&] { rt->submit({}, readwrite(y), triple); }); }), without_gaps));
-    Array<int> later(*rt, 10, "later");
-    Recording recording(*rt, [&] { rt->submit({}, readwrite(later), triple); });
-    recording.run();
-    const Partition<int> parts = later.split(2);
-    CHECK(mentions(why([&] { recording.run(); }), "a Recording runs with 'later', which is cut into blocks"));
-
     x.release();
     CHECK(mentions(why([&] { rt->submit({}, read(halves[0]), [](View<const int>) {}); }), "was released: 'x[0]'"));
     CHECK(why([&] { halves[1].host_view(); }) == "block 'x[1]': its array was released or its Runtime has ended");

@@ -7,10 +7,12 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "basalt/array.hpp"
 #include "basalt/graph.hpp"
+#include "basalt/recording.hpp"
 #include "basalt/runtime.hpp"
 #include "tests/common/catch.hpp"
 #include "tests/common/gate.hpp"
@@ -195,4 +197,84 @@ TEST_CASE("loops with a wrong range or grain are refused", "[sanitize]") {
                    }),
                    "loop 'sum': grain -1"));
     rt.wait();
+}
+
+TEST_CASE("chunks that are tasks of their own wait for their own data alone", "[sanitize]") {
+    const WatchedSetting setting(GENERATE(from_range(every_setting({2, 4}))));
+    Runtime rt(setting.config());
+    constexpr Index n = 1000, grain = 64;
+    Array<long> x(rt, n), y(rt, n);
+    basalt_tests::Gate gate;
+    rt.submit({}, readwrite(x.rows(n - 1, n)), [&](View<long> last) {
+        gate.pass();
+        last[0] = 1;
+    });
+    gate.await_arrival();
+    const auto rows_of_both = [&](IndexRange chunk) {
+        return std::tuple(read(x.rows(chunk.begin, chunk.end)), write(y.rows(chunk.begin, chunk.end)));
+    };
+    const std::vector<TaskHandle> chunks = rt.submit_chunks({.name = "copy"}, {0, n}, grain, rows_of_both,
+                                                            [](IndexRange chunk, View<const long> x, View<long> y) {
+                                                                for (Index i = 0; i < y.size(); ++i)
+                                                                    y[i] = x[i] + chunk.begin + i;
+                                                            });
+    REQUIRE(chunks.size() == (n + grain - 1) / grain);
+    for (std::size_t c = 0; c + 1 < chunks.size(); ++c) chunks[c].wait();  // the gate is shut
+    CHECK_FALSE(chunks.back().done());
+    gate.open();
+    rt.wait();
+    const View<long> found = y.host_view();
+    for (Index i = 0; i < n - 1; ++i) {
+        if (found[i] != i) FAIL("element " << i);
+    }
+    CHECK(found[n - 1] == n);
+}
+
+TEST_CASE("chunks take blocks, lists and after(), and graphs, GPUs and recordings have them, too", "[sanitize]") {
+    const Watchdog watchdog("chunks");
+    Runtime rt(small_machine(2));
+    Graph graph(rt);
+    Array<long> x(rt, 90);
+    const auto blocks = x.split(9);
+    const auto add_index = [](Index i, View<long> block) { block[i % 10] += i; };
+    const auto submit = [&](auto& to) {
+        const auto first = to.submit_chunks(
+            {}, {0, 90}, 10, [&](IndexRange chunk) { return readwrite(blocks[chunk.begin / 10]); }, add_index,
+            cuda([](Stream, IndexRange, View<long>) {}));
+        to.submit_chunks(
+            {.place = Place::cpu()}, {0, 90}, 10,
+            [&](IndexRange chunk) { return std::tuple(after(first), readwrite(blocks[8 - chunk.begin / 10])); },
+            [](IndexRange chunk, View<long> block) { block[0] += chunk.begin; });
+        to.submit_chunks(
+            {}, {0, 2}, 1,
+            [&](IndexRange chunk) {
+                AccessList list;
+                list.readwrite(blocks[chunk.begin]);
+                return list;
+            },
+            [](IndexRange, const Addresses& addresses) { ++*static_cast<long*>(addresses[0]); });
+        CHECK(to.submit_chunks(
+                    {}, {3, 3}, 0, [](IndexRange) { return std::tuple(); }, [](Index) {})
+                  .empty());
+    };
+    submit(rt);
+    submit(graph);
+    graph.wait();
+    Recording recording(rt, [&] { submit(rt); });
+    CHECK(recording.size() == 20);
+    recording.run();
+    rt.wait();
+    const View<long> found = x.host_view();
+    for (Index i = 0; i < 90; ++i) {
+        const long of_block = i % 10 == 0 ? 10 * (8 - i / 10) + (i < 20 ? 1 : 0) : 0;
+        CHECK(found[i] == 3 * (i + of_block));
+    }
+    const auto wrong = [&](IndexRange range, Index grain) {
+        return error_of<UsageError>([&] {
+            rt.submit_chunks(
+                {.name = "bad"}, range, grain, [](IndexRange) { return std::tuple(); }, [](Index) {});
+        });
+    };
+    CHECK(mentions(wrong({2, 1}, 1), "loop 'bad': range [2, 1)"));
+    CHECK(mentions(wrong({0, 1}, -1), "grain -1"));
 }

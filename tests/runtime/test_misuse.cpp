@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "basalt/array.hpp"
@@ -139,6 +140,20 @@ TEST_CASE("a thread that waits learns once that nothing has happened for long") 
     CHECK_FALSE(watch.stalled(2, start + seconds(11)));
     CHECK(watch.stalled(2, start + seconds(12)));
     CHECK_FALSE(watch.stalled(2, start + seconds(100)));
+}
+
+TEST_CASE("a thread that was started inside a task and waits hangs, but not without a word") {
+    const Ended ended = in_another_process([] {
+        alarm(7);  // behind the first message
+        Runtime rt(small_machine());
+        rt.submit({.name = "culprit"}, [&rt] { std::thread([&rt] { rt.wait(); }).join(); });
+        rt.wait();
+    });
+    CAPTURE(ended.text);
+    CHECK_FALSE(ended.aborted);
+    CHECK(mentions(ended.text, "a thread has waited for 5 s in which no task began or completed"));
+    CHECK(mentions(ended.text, "kernels that run on cores: 'culprit'"));
+    CHECK(mentions(ended.text, "A task must not block on a thread that waits for the runtime"));
 }
 
 TEST_CASE("without a window a mutex may be held over submit()", "[sanitize]") {

@@ -95,7 +95,7 @@ TEST_CASE("a plan puts each task behind the others and behind its data") {
     CHECK_FALSE(plan.idle());
 }
 
-TEST_CASE("a plan moves by what its processor is behind or ahead") {
+TEST_CASE("a plan moves by what its processor is behind or ahead", "[sanitize]") {
     PlacePlan plan({1});
     std::vector<PlacePlan::Time> shares;
     for (int i = 0; i < 10; ++i) shares.push_back(plan.add(cores, {&there, 1}, 100, 0).share);
@@ -135,7 +135,7 @@ TEST_CASE("heft tries each kind of processor once, and until it knows the times 
     CHECK(choice("heft", {offer(cpu, 0, 0, unknown)}) == 0);
 }
 
-TEST_CASE("heft in simulated time: kinds of tasks go where they are fast, and none is idle") {
+TEST_CASE("heft in simulated time: kinds of tasks go where they are fast, and none is idle", "[sanitize]") {
     Simulation run;
     std::array<int, 3> products{}, panels{};
     // products are 8 times as fast on the fast GPU as on a core, panels 4 times slower

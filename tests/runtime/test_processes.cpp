@@ -1,5 +1,5 @@
-// Processes around the runtime: fork(), exec, and the ends of a process. Each case runs in a process of its own. None
-// is run under ThreadSanitizer, which does not follow a process with several threads through fork().
+// Processes around the runtime: fork(), exec, and the ends of a process. Cases that fork run in a process of their own,
+// and not under ThreadSanitizer, which does not follow a process with several threads through fork().
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -339,24 +339,35 @@ TEST_CASE("quick_exit with work in flight", "[.child]") {
     std::quick_exit(5);
 }
 
-TEST_CASE("threads that used a runtime may end before it, with arrays and work in flight") {
-    const Ended program = in_child([] {
-        Runtime rt(small_machine());
-        std::atomic<int> ran{0};
-        for (int t = 0; t < 20; ++t) {
-            std::thread([&] {
-                thread_local std::optional<Array<int>> own;
-                thread_local std::unique_ptr<Graph> graph;
-                own.emplace(rt, 8);
-                graph = std::make_unique<Graph>(rt);
-                const Span span("thread");
-                for (int i = 0; i < 50; ++i) graph->submit({}, readwrite(*own), [&](View<int>) { ++ran; });
-                for (int i = 0; i < 50; ++i) rt.submit({}, [&] { ++ran; });
-            }).join();
-        }
-        rt.wait();
-        std::printf("ran %d\n", ran.load());
-    });
+namespace {
+
+/// Threads come, submit work on data of their own, and end before it has run. The number of tasks that ran.
+int tasks_of_short_lived_threads() {
+    Runtime rt(small_machine());
+    std::atomic<int> ran{0};
+    for (int t = 0; t < 20; ++t) {
+        std::thread([&] {
+            thread_local std::optional<Array<int>> own;
+            thread_local std::unique_ptr<Graph> graph;
+            own.emplace(rt, 8);
+            graph = std::make_unique<Graph>(rt);
+            const Span span("thread");
+            for (int i = 0; i < 50; ++i) graph->submit({}, readwrite(*own), [&](View<int>) { ++ran; });
+            for (int i = 0; i < 50; ++i) rt.submit({}, [&] { ++ran; });
+        }).join();
+    }
+    rt.wait();
+    return ran;
+}
+
+}  // namespace
+
+TEST_CASE("threads that used a runtime may end before it, with arrays and work in flight", "[sanitize]") {
+    CHECK(tasks_of_short_lived_threads() == 2000);
+}
+
+TEST_CASE("a process whose threads used a runtime and ended before it exits as usual") {
+    const Ended program = in_child([] { std::printf("ran %d\n", tasks_of_short_lived_threads()); });
     CAPTURE(program.text);
     CHECK(program.ending == "exit 0");
     CHECK(mentions(program.text, "ran 2000"));

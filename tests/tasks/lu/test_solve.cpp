@@ -276,7 +276,7 @@ TEST_CASE("solve() inside tasks waits for its own work alone", "[solve]") {
     }
 }
 
-TEST_CASE("two threads solve on one runtime, and on a runtime each, at once", "[solve]") {
+TEST_CASE("two threads solve on one runtime, and on a runtime each, at once", "[solve][sanitize]") {
     const Dense<double> a = random_dense<double>(200, 200, 61), b = random_dense<double>(200, 3, 62);
     Runtime first(two_workers()), second(two_workers());
     for (Runtime* other : {&first, &second}) {

@@ -5,6 +5,11 @@
 
 #include <cstdio>
 #include <cstring>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
 
 namespace {
 
@@ -35,6 +40,53 @@ bool tasks_run_in_order() {
     return y.host_view()[99] == 198;
 }
 
+/// The last place, and the task that became ready last.
+class LastPlace final : public basalt::Policy {
+  public:
+    std::size_t choose(const basalt::TaskToPlace& task) override { return task.offers.size() - 1; }
+};
+class Newest final : public basalt::Scheduler {
+  public:
+    void push(std::optional<int>, std::span<const basalt::ReadyTask> tasks) override {
+        const std::lock_guard guard(lock_);
+        tasks_.insert(tasks_.end(), tasks.begin(), tasks.end());
+    }
+    std::optional<basalt::ReadyTask> pop(int) override {
+        const std::lock_guard guard(lock_);
+        if (tasks_.empty()) return std::nullopt;
+        const basalt::ReadyTask newest = tasks_.back();
+        tasks_.pop_back();
+        return newest;
+    }
+
+  private:
+    std::mutex lock_;
+    std::vector<basalt::ReadyTask> tasks_;
+};
+
+/// Policies of the program's own, by name: a task with both kernels goes to the second emulated GPU.
+bool policies_are_used() {
+    using namespace basalt;
+    register_policy("last", [] { return std::make_unique<LastPlace>(); });
+    register_scheduler("newest", [](const SchedulerPlaces&) { return std::make_unique<Newest>(); });
+    Config config;
+    config.policy = "last";
+    config.scheduler = "newest";
+    config.emulation.gpus = 2;
+    config.statistics = true;
+    Runtime runtime(config);
+    Array<int> x(runtime, 10);
+    for (int i = 0; i < 5; ++i) {
+        runtime.submit(
+            {.name = "both"}, readwrite(x), [](View<int> v) { ++v[0]; }, cuda([](Stream, View<int>) {}));
+        runtime.submit({.name = "core"}, readwrite(x), [](View<int> v) { v[0] *= 2; });
+    }
+    const bool right = x.host_view()[0] == 62;
+    const auto by_name = runtime.statistics().by_name;
+    return right && by_name.size() == 2 && by_name[0].name == "both" && by_name[0].gpus.at(1).count == 5 &&
+           by_name[1].cores.count == 5;
+}
+
 /// The one-line solve on arrays of the user's own: 2 x + y = 5, x + 3 y = 10.
 template <class T>
 bool solve_solves() {
@@ -61,7 +113,7 @@ bool errors_arrive() {
 
 int main(int argc, char** argv) {
     if (argc != 2) return 2;
-    const bool works = headers_are(argv[1]) && views_address_columns() && tasks_run_in_order() &&
+    const bool works = headers_are(argv[1]) && views_address_columns() && tasks_run_in_order() && policies_are_used() &&
                        solve_solves<float>() && solve_solves<double>() && errors_arrive();
     return works ? 0 : 1;
 }
