@@ -146,10 +146,9 @@ class Runtime {
     /// that is cleared and filled again keeps its memory; a new list for each task takes some.
     ///
     /// Returns at once while fewer tasks are in flight than Config::window. Otherwise the calling thread first runs
-    /// other tasks. It also runs the task itself if that waits for nothing and tasks have lately taken less than a
-    /// microsecond while all workers have dozens of ready tasks, or less than 0.3 us. So a mutex that tasks lock must
-    /// not be held over submit(), and a task must not wait for what its submitter does after submit(), unless
-    /// Config::window is 0.
+    /// other tasks. It also runs the task itself if that waits for nothing, all workers have dozens of ready tasks and
+    /// tasks have lately taken less than a microsecond. So a mutex that tasks lock must not be held over submit(), and
+    /// a task must not wait for what its submitter does after submit(), unless Config::window is 0.
     ///
     /// Throws UsageError when an access or place is not allowed here: for data that were released or belong to another
     /// Runtime, a gang on a GPU, or a GPU that does not exist. Throws DeviceError when the data of a GPU task can never
@@ -191,8 +190,7 @@ class Runtime {
     /// own, so that each waits for its own data alone and may run on another GPU:
     ///
     ///     rt.submit_chunks({.name = "scale"}, {0, n}, 1000,
-    ///                      [&](IndexRange c) { return std::tuple(read(x.rows(c.begin, c.end)), write(y[c.begin /
-    ///                      1000])); },
+    ///                      [&](IndexRange c) { return std::tuple(read(x.rows(c.begin, c.end)), write(y[c.begin])); },
     ///                      [](IndexRange chunk, View<const double> x, View<double> y) { ... });
     ///
     /// accesses_of(chunk) returns an access, a std::tuple of accesses, of which one may be after(), or an AccessList; a

@@ -10,8 +10,6 @@ constexpr std::chrono::microseconds short_task{1000};  // sanitizers slow everyt
 #else
 constexpr std::chrono::microseconds short_task{1};
 #endif
-/// Two threads that hand such tasks over need as long for one as the submitter alone, or longer.
-constexpr std::chrono::nanoseconds tiny_task{280};
 
 /// Place 0, as long as the calling thread works it.
 class HeldPlace {
@@ -41,20 +39,16 @@ bool AtOnce::look() {
         return false;
     }
     skipped_.store(stretch - 1, std::memory_order_relaxed);
-    tiny_.store(false, std::memory_order_relaxed);
     const HeldPlace place(p_.outside);
     if (!place) return false;
     const auto now = std::chrono::steady_clock::now();
     const std::uint64_t completed = p_.progress.completed() + p_.graph.kept_out();
     const auto tasks = static_cast<std::int64_t>(completed - completed_);
-    const auto all_workers_time = (now - looked_) * p_.workers;
-    const bool short_tasks = all_workers_time < tasks * short_task;
-    const bool tiny_tasks = all_workers_time < tasks * tiny_task;
+    const bool short_tasks = (now - looked_) * p_.workers < tasks * short_task;
     completed_ = completed;
     looked_ = now;
     if (!short_tasks || p_.observers.any()) return false;  // observers see tasks as they are without this
-    tiny_.store(tiny_tasks, std::memory_order_relaxed);
-    left_.store(tiny_tasks ? stretch_of_tiny : stretch, std::memory_order_relaxed);
+    left_.store(stretch, std::memory_order_relaxed);
     skipped_.store(0, std::memory_order_relaxed);
     return true;
 }

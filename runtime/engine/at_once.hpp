@@ -51,8 +51,6 @@ class AtOnce {
   private:
     /// Submissions between two looks at how the workers are doing.
     static constexpr int stretch = 64;
-    /// The same where tasks are tiny: as many long ones may come one after the other while workers have none.
-    static constexpr int stretch_of_tiny = 16;
     /// As many ready tasks for each other worker keep it busy about as long as a stretch keeps the submitter.
     static constexpr std::size_t enough_for_worker = 64;
 
@@ -62,12 +60,9 @@ class AtOnce {
                !options.place.is_gpu() && !p_.observers.any() && ops.destroy == nullptr && Task::fits_inline(ops);
     }
     /// The number of ready tasks is asked for each time: a long task holds up the submitter, but workers find others.
-    /// Tiny tasks run here even if the workers have none: what it takes to hand one over would suffice for several.
     bool may_run() {
-        if (left_.load(std::memory_order_relaxed) <= 0 && !look()) return false;
-        if (tiny_.load(std::memory_order_relaxed) || queued_->load(std::memory_order_relaxed) >= enough_) return true;
-        left_.store(left_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
-        return false;
+        return queued_->load(std::memory_order_relaxed) >= enough_ &&
+               (left_.load(std::memory_order_relaxed) > 0 || look());
     }
     bool look();
     std::optional<TaskRef> run_here(const TaskOptions& options, const KernelOps& ops, void* source);
@@ -78,9 +73,8 @@ class AtOnce {
     const std::atomic<std::size_t>* const queued_;  ///< ready tasks of place 0; nullptr where none may run at once
     const std::size_t enough_;
     // Relaxed: a count that gets lost when several threads submit costs nothing but time.
-    std::atomic<int> left_{0};     ///< submissions until the next look, if tasks may run at once
+    std::atomic<int> left_{0};     ///< how many more tasks may run at once
     std::atomic<int> skipped_{0};  ///< tasks that were queued since the last look
-    std::atomic<bool> tiny_{false};
 
     // of the thread that works place 0
     Task* task_ = nullptr;         ///< in which they run one after the other
