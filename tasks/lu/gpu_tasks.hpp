@@ -108,7 +108,7 @@ class GpuLuTasks {
     void submit_update(const Factors& factors, const Part& part, const GpuColumns<T>& columns, const F& add_columns);
     std::optional<int> gate_on(int gpu, std::optional<int> next) const;
     bool by_slices(Index rows, Index depth, Index cols) const;
-    on_stream::RoomForOthers room_for_panel(const Panel& next, Index rows_below, Index depth) const;
+    on_stream::RoomForOthers room_for_panel(const Part& part, Index rows_below, Index depth) const;
 
     Index rows() const { return geometry_.rows(); }
     Index tile_width() const { return geometry_.tile_width(); }

@@ -104,10 +104,12 @@ bool GpuLuTasks<T>::by_slices(Index rows, Index depth, Index cols) const {
     return worth_splitting(rt_.tuning().gpu.lu.splitting, rows, depth, cols);
 }
 
-/// What updates by slices, with these dimensions of L, leave to a panel that is factored at the same time: some
+/// What an update by slices, with these dimensions of L, leaves to the panel that is factored at the same time: some
 /// multiprocessors, until it is expected to end.
 template <class T>
-on_stream::RoomForOthers GpuLuTasks<T>::room_for_panel(const Panel& next, Index rows_below, Index depth) const {
+on_stream::RoomForOthers GpuLuTasks<T>::room_for_panel(const Part& part, Index rows_below, Index depth) const {
+    if (part.leading || !part.gate) return {};
+    const Panel& next = panel(*part.gate);
     const GpuTuning::Lu::PanelRoom& room = rt_.tuning().gpu.lu.panel_room;
     const auto count = [](Index n) { return static_cast<double>(n); };
     const double panel_seconds =
@@ -133,9 +135,7 @@ void GpuLuTasks<T>::submit_update(const Factors& factors, const Part& part, cons
     const bool use_inverse = choices_.solve_by_inverse && !on_gpu(k);
     const Index rows_below = rows() - panels.back().end();
     const bool split = by_slices(rows_below, depth, part.cols);
-    const on_stream::RoomForOthers room = split && part.gate && !part.leading
-                                              ? room_for_panel(panel(*part.gate), rows_below, depth)
-                                              : on_stream::RoomForOthers{};
+    const on_stream::RoomForOthers room = split ? room_for_panel(part, rows_below, depth) : on_stream::RoomForOthers{};
     // inverses, products by slices and TF32 have kernels of their own
     const bool in_tf32 = choices_.products == ProductPrecision::tf32;
     const bool at_once = part.leading && !use_inverse && !split && !in_tf32 &&

@@ -188,3 +188,53 @@ TEST_CASE("a task cuts an array of its own, and its children share the parts of 
     CHECK(x.host_view()(3, 7) == 27 * 307);
     CHECK(x.host_view()(3, 3) == 3 * 303);
 }
+
+TEST_CASE("a task that submit() refuses leaves the contents of the blocks that it would have overwritten") {
+    const Watchdog watchdog;
+    const auto rt = DeviceSetting{.gpus = 1}.runtime();
+    Array<int> x(*rt, 8);
+    const Partition<int> halves = x.split(2);
+    const auto fill = [](View<int> v) { std::fill(v.data(), v.data() + v.size(), 7); };
+    for (const Block<int>& half : halves) {
+        rt->submit({.place = Place::gpu(0)}, write(half), fill, cuda(same_kernel));
+    }
+    rt->wait();
+    CHECK_THROWS_AS(rt->submit({.place = Place::gpu(7)}, write(x), fill, cuda(same_kernel)), UsageError);
+    CHECK_THROWS_AS(rt->submit({}, write(x), cuda(same_kernel)), UsageError);
+    CHECK_THROWS_AS(rt->submit({}, write(x), read(halves[0]), [] {}), UsageError);
+    CHECK(halves[1].host_view()[0] == 7);
+    CHECK(x.host_view()[0] == 7);
+}
+
+namespace {
+
+struct ThrowsWhenMoved {
+    ThrowsWhenMoved() = default;
+    ThrowsWhenMoved(const ThrowsWhenMoved&) {}
+    ThrowsWhenMoved(ThrowsWhenMoved&&) noexcept(false) { throw std::runtime_error("cannot be moved"); }
+};
+
+}  // namespace
+
+TEST_CASE("blocks whose overwriting task fails to enter the graph have no contents, rather than old ones") {
+    const Watchdog watchdog;
+    const auto rt = DeviceSetting{.gpus = 1}.runtime();
+    Array<int> x(*rt, 8, "x");
+    const Partition<int> halves = x.split(2);
+    const auto fill = [](View<int> v) { std::fill(v.data(), v.data() + v.size(), 7); };
+    for (const Block<int>& half : halves) {
+        rt->submit({.place = Place::gpu(0)}, write(half), fill, cuda(same_kernel));
+    }
+    rt->wait();
+    struct Kernel {
+        ThrowsWhenMoved member;
+        void operator()(View<int>) const {}
+    };
+    const Kernel kernel;
+    CHECK_THROWS_WITH(rt->submit({}, write(x), kernel), "cannot be moved");
+    CHECK_THROWS_AS(x.host_view(), DataError);
+    CHECK_THROWS_AS(halves[1].host_view(), DataError);
+    rt->submit({}, write(halves[1]), fill);
+    rt->wait();
+    CHECK(halves[1].host_view()[0] == 7);
+}
