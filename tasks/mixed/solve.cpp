@@ -8,6 +8,7 @@
 #include <string>
 
 #include "kernels/on_stream.hpp"
+#include "runtime/engine/cancellable_call.hpp"
 #include "runtime/storage/matrix_storage.hpp"
 #include "tasks/choices/option_range.hpp"
 #include "tasks/choices/require.hpp"
@@ -138,6 +139,7 @@ class MixedSolution {
         rt_.wait();
         norm_ = lowered.norm();
         result_.factor_seconds = factoring.seconds();
+        result_.panels = factors.panel_places();
         if (!complete) return MixedOutcome::breakdown;
         const Stopwatch refining;
         result_.substitution = factors.choose_substitution(options_, a_, b.k());
@@ -257,7 +259,7 @@ MixedResult solve_generated(Runtime& runtime, const std::shared_ptr<const Genera
 
 MixedResult detail::solve_mixed(Runtime& runtime, Matrix<double>& a, const Matrix<double>& b, Matrix<double>& x,
                                 const MixedOptions& options, LuFactors<double>& lu) {
-    return solve_stored(runtime, a, b, x, options, lu);
+    return cancellable(runtime, [&] { return solve_stored(runtime, a, b, x, options, lu); });
 }
 
 MixedResult mixed_solve(Runtime& runtime, Matrix<double>& a, const Matrix<double>& b, Matrix<double>& x,
@@ -268,7 +270,7 @@ MixedResult mixed_solve(Runtime& runtime, Matrix<double>& a, const Matrix<double
 
 MixedResult mixed_solve(Runtime& runtime, const std::shared_ptr<const Generator<double>>& a, const Matrix<double>& b,
                         Matrix<double>& x, TileShape tile, const MixedOptions& options) {
-    return solve_generated(runtime, a, b, x, tile, options);
+    return detail::cancellable(runtime, [&] { return solve_generated(runtime, a, b, x, tile, options); });
 }
 
 }  // namespace basalt
