@@ -1,16 +1,15 @@
 #pragma once
 
-#include "apps/input/gpu_options.hpp"
-#include "apps/input/settings.hpp"
-#include "io/hpl/hpl_dat.hpp"
+#include "apps/hpl/run.hpp"
 
 namespace basalt {
 
-/// HPL-MxP: for each N and NB of the input, a diagonally dominant system is factored in low precision and its solution
-/// refined until its residual passes HPL's rule in double. A is generated again for each residual and never stored in
-/// double. Prints a line a run and returns the exit status. `precision`: one of factor_precision_names().
+/// HPL-MxP: for each grid, N and NB of the input, a diagonally dominant system is factored in low precision and its
+/// solution refined until its residual passes HPL's rule in double. A is generated again for each residual and never
+/// stored in double. A line a test gives its rates and the residual, which is computed again for the check. Returns the
+/// exit status.
 ///
 /// Source of matrix and rule: the reference implementation of HPL-MxP (ICL, University of Tennessee).
-int run_mxp(const HplInput& input, const Settings& settings, const GpuOptions& gpu, const std::string& precision);
+int run_mxp(const HplOptions& options, const HplInput& input, const Settings& settings);
 
 }  // namespace basalt

@@ -8,19 +8,10 @@
 #include <fmt/format.h>
 
 #include "apps/input/matrix_memory.hpp"
-#include "apps/runs/residual.hpp"
 
 namespace basalt {
 
 namespace {
-
-std::vector<double> entries_of(const Matrix<double>& column) {
-    std::vector<double> entries(static_cast<std::size_t>(column.rows()));
-    if (entries.empty()) return entries;
-    const auto view = column.host_view(0);
-    for (Index i = 0; i < column.rows(); ++i) entries[static_cast<std::size_t>(i)] = view(i, 0);
-    return entries;
-}
 
 double sum_of_magnitudes(const std::vector<double>& x) {
     double sum = 0;
@@ -30,12 +21,15 @@ double sum_of_magnitudes(const std::vector<double>& x) {
 
 }  // namespace
 
+void take_block_size(LuPlan& plan, const Settings& settings, Index nb) {
+    if (settings.tile() == TileShape{}) plan.tile.width = std::max<Index>(1, (plan.tile.width + nb / 2) / nb) * nb;
+    plan.options.panel_width = plan.panel_width = std::min(nb, plan.tile.width);
+}
+
 LuPlan hpl_plan(const Settings& settings, const GpuOptions& gpu, const Runtime& runtime, Index n, Index nb) {
     const Index panel = std::min(nb, std::max<Index>(n, 1));
     LuPlan plan = lu_plan(settings, gpu, runtime, n, n + 1, sizeof(double), panel, "hpl");
-    if (settings.tile() == TileShape{})
-        plan.tile.width = std::max<Index>(1, (plan.tile.width + panel / 2) / panel) * panel;
-    plan.options.panel_width = plan.panel_width = std::min(panel, plan.tile.width);
+    take_block_size(plan, settings, panel);
     plan.options.left_interchanges = false;  // HPL does not arrange L as LAPACK does either
     if (plan.mode != LuMode::cpu && settings.value("BASALT_DATA").origin == "default") plan.data = Place::any();
     plan_moves(plan, runtime, n, n + 1, sizeof(double));
@@ -65,6 +59,27 @@ Index largest_hpl_order(const Settings& settings, const GpuOptions& gpu, const R
     return hpl_plan(settings, gpu, runtime, fits, nb).mode == LuMode::cpu ? 0 : fits;
 }
 
+std::vector<double> entries_of(const Matrix<double>& column) {
+    std::vector<double> entries(static_cast<std::size_t>(column.rows()));
+    if (entries.empty()) return entries;
+    const auto view = column.host_view(0);
+    for (Index i = 0; i < column.rows(); ++i) entries[static_cast<std::size_t>(i)] = view(i, 0);
+    return entries;
+}
+
+HplCheck hpl_check(const SystemNorms& norms, const std::vector<double>& x, const std::vector<double>& b) {
+    constexpr double epsilon = 0x1p-53;
+    HplCheck check;
+    check.residual_inf = norms.residual_inf;
+    check.a_inf = norms.a_inf;
+    check.x_inf = max_magnitude(x);
+    check.x_one = sum_of_magnitudes(x);
+    check.b_inf = max_magnitude(b);
+    check.scaled_residual =
+        check.residual_inf / (epsilon * (check.a_inf * check.x_inf + check.b_inf) * static_cast<double>(x.size()));
+    return check;
+}
+
 double hpl_flops(Index n) { return hpl_gflops(n, 1.0) * 1e9; }
 
 HplSystem::HplSystem(Runtime& runtime, Index n, const LuPlan& plan)
@@ -89,23 +104,14 @@ HplTiming HplSystem::solve() {
 }
 
 HplCheck HplSystem::check() {
-    HplCheck check;
-    if (n_ == 0) return check;
+    if (n_ == 0) return {};
     const std::vector<double> x = entries_of(solution_);
     std::vector<double> b(static_cast<std::size_t>(n_));
     generator_->fill(View<double>(b.data(), n_), 0, n_);
     if (stays_on_gpus_) system_.fill(generator_, Place::any());
     const SystemNorms norms =
         stays_on_gpus_ ? system_norms_on_gpus(runtime_, system_, x, b) : system_norms(runtime_, *generator_, x, b);
-    constexpr double epsilon = 0x1p-53;
-    check.residual_inf = norms.residual_inf;
-    check.a_inf = norms.a_inf;
-    check.x_inf = max_magnitude(x);
-    check.x_one = sum_of_magnitudes(x);
-    check.b_inf = max_magnitude(b);
-    check.scaled_residual =
-        check.residual_inf / (epsilon * (check.a_inf * check.x_inf + check.b_inf) * static_cast<double>(n_));
-    return check;
+    return hpl_check(norms, x, b);
 }
 
 double HplSystem::a_one() const { return one_norm(runtime_, *generator_, n_); }

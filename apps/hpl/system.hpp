@@ -1,8 +1,10 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "apps/factor/lu_plan.hpp"
+#include "apps/runs/residual.hpp"
 #include "basalt/generator.hpp"
 #include "basalt/lu.hpp"
 #include "io/hpl/hpl_report.hpp"
@@ -14,6 +16,9 @@ namespace basalt {
 /// it fits there, unless the settings name the host's.
 LuPlan hpl_plan(const Settings& settings, const GpuOptions& gpu, const Runtime& runtime, Index n, Index nb);
 
+/// Panels of NB columns in tiles that hold whole ones. A tile that the settings name is not changed.
+void take_block_size(LuPlan& plan, const Settings& settings, Index nb);
+
 /// Throws MachineFailure if the memory of host and GPUs cannot hold the system of order n. The message names bytes and
 /// the largest order that the GPUs hold.
 void require_room_for_hpl(const Settings& settings, const GpuOptions& gpu, const Runtime& runtime, Index n, Index nb);
@@ -21,6 +26,11 @@ void require_room_for_hpl(const Settings& settings, const GpuOptions& gpu, const
 /// The largest order of a system that stays on the runtime's GPUs, in the mode that the settings ask for; 0 if they
 /// hold none or are not used.
 Index largest_hpl_order(const Settings& settings, const GpuOptions& gpu, const Runtime& runtime, Index nb);
+
+/// HPL's check of x, from norms that need not be those of the solver.
+HplCheck hpl_check(const SystemNorms& norms, const std::vector<double>& x, const std::vector<double>& b);
+/// The column's elements.
+std::vector<double> entries_of(const Matrix<double>& column);
 
 /// Operations that HPL counts, 2/3 n^3 + 3/2 n^2.
 double hpl_flops(Index n);

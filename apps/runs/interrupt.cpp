@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include <poll.h>
 #include <unistd.h>
 
 #include "base/start_thread.hpp"
@@ -63,10 +64,13 @@ bool Interrupt::requested() { return signal_that_came != 0; }
 ExitStatus Interrupt::status() { return signal_that_came == SIGTERM ? exit_terminated : exit_interrupted; }
 
 void Interrupt::watch() {
-    for (char byte = 0;;) {
-        const auto got = ::read(wake_pipe[0], &byte, 1);
-        if (got == 1) drain_();
-        if (got == 0 || (got < 0 && errno != EINTR)) return;
+    constexpr int for_ever = -1, milliseconds = 20;
+    pollfd signal_or_end{wake_pipe[0], POLLIN, 0};
+    while (true) {
+        const int events = poll(&signal_or_end, 1, requested() ? milliseconds : for_ever);
+        if (events < 0 && errno != EINTR) return;
+        if (char byte = 0; events > 0 && ::read(wake_pipe[0], &byte, 1) == 0) return;
+        if (requested()) drain_();
     }
 }
 

@@ -7,8 +7,9 @@
 
 namespace basalt {
 
-/// During the life of this object, the first Ctrl-C (SIGINT) or SIGTERM calls `drain` on a thread of its own. A second
-/// one ends the program at once, as it would without this object. Only one object may exist at a time.
+/// During the life of this object, the first Ctrl-C (SIGINT) or SIGTERM calls `drain` on a thread of its own, and again
+/// every few milliseconds: a run has moments without a task that could be cancelled. A second signal ends the program
+/// at once, as it would without this object. Only one object may exist at a time.
 class Interrupt {
   public:
     /// `drain` must be safe to call at any time until the destructor returns, e.g. Runtime::cancel().

@@ -23,9 +23,9 @@ Index run_repeatedly(Runtime& runtime, Index repeat, const RepeatedRun& run);
 /// "WHAT  median of 3 runs  0.0123 s  45.67 Gflop/s" with an end of line, for runs of `flops` operations each.
 std::string median_line(const std::string& what, const std::vector<double>& seconds, double flops);
 
-/// Takes the Cancelled that the next wait() would throw after a Ctrl-C. Call it when no Interrupt exists any more:
-/// until then its thread may cancel.
-void clear_cancellation(Runtime& runtime);
+/// Runs `work` to its end, or until Ctrl-C, which cancels the tasks of `runtime` that have not started.
+/// Interrupt::requested() tells.
+void until_interrupted(Runtime& runtime, const std::function<void()>& work);
 
 /// Throws Interrupted unless all runs were completed.
 void require_completed(Index runs, Index repeat);

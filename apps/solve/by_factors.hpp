@@ -29,7 +29,7 @@ class SolveByFactors final : public SolveMethod<T> {
 
     std::string routine() const override { return Method::routine; }
     double flops(Index right_hand_sides) const override { return method_.flops(static_cast<double>(right_hand_sides)); }
-    double bytes() const override {
+    double bytes(Index) const override {
         return matrix_bytes(rows(), cols(), plan().tile, sizeof(T)) +
                emulated_bytes(plan(), panel_width(), runtime_, rows(), cols(), sizeof(T));
     }

@@ -34,9 +34,14 @@ struct ColumnNorms {
 /// `residual` as solve_errors() takes it; a_inf = ||A||.
 SolveErrors errors_of(const ColumnNorms& norms, double a_inf, Index rows, Index cols, double epsilon) {
     SolveErrors errors;
-    errors.backward_error = share(norms.residual, a_inf * norms.x + norms.b);
+    constexpr double unknown = std::numeric_limits<double>::quiet_NaN();  // infinite norms accept everything
+    if (!std::isfinite(a_inf)) return {.ratio = unknown, .a_inf = a_inf, .backward_error = unknown};
+    // products of norms may overflow; quotients do not, as ||b - A x|| <= ||A|| ||x|| + ||b||
+    const double of_product = share(share(norms.residual, a_inf), norms.x);
+    const double of_b = share(norms.residual, norms.b);
+    errors.backward_error = norms.residual == 0 ? 0 : 1 / (1 / of_product + 1 / of_b);
     errors.ratio = rows > cols ? errors.backward_error / (static_cast<double>(rows) * epsilon)
-                               : share(norms.residual, static_cast<double>(cols) * a_inf * norms.x * epsilon);
+                               : share(of_product, static_cast<double>(cols) * epsilon);
     return errors;
 }
 

@@ -26,8 +26,9 @@ class SolveMethod {
     virtual std::string routine() const = 0;
     /// Operations of the factorization and the solution for that number of right-hand sides.
     virtual double flops(Index right_hand_sides) const = 0;
-    /// Bytes of host memory that A and emulated GPUs take, without the generator or the file's contents.
-    virtual double bytes() const = 0;
+    /// Bytes of host memory that A, emulated GPUs and the method's own vectors take, without the generator or the
+    /// file's contents.
+    virtual double bytes(Index right_hand_sides) const = 0;
     /// Rows of the matrix that submit() takes for B and X.
     virtual Index rows() const = 0;
     /// Tiles for B and X with that number of columns.

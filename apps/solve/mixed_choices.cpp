@@ -64,11 +64,36 @@ std::optional<ProductPrecision> factor_products(const std::string& name) {
     return std::nullopt;
 }
 
-std::string factor_precision_name(ProductPrecision products) {
+std::string factor_precision_name(ProductPrecision products, FactorMode mode) {
+    if (mode == FactorMode::cpu) return "s";
     for (const PrecisionWord& word : precision_words) {
-        if (word.value == products && products != ProductPrecision::plain) return word.name;
+        if (word.value == products) return word.name;
     }
     return "s";
+}
+
+void require_factor_precision(const std::string& name, FactorMode mode) {
+    const auto products = factor_products(name);
+    if (mode != FactorMode::cpu || !products || is_single(*products)) return;
+    throw WrongUse(fmt::format(
+        "--factor-precision {} where the mode is cpu; allowed: auto, s, s-plain, or a mode with GPUs", name));
+}
+
+const char* outcome_text(MixedOutcome outcome) {
+    switch (outcome) {
+        case MixedOutcome::refined: return "refined";
+        case MixedOutcome::not_finite: return "A, its norm or B is not finite";
+        case MixedOutcome::breakdown: return "the factors of low precision are not usable";
+        case MixedOutcome::stagnation: return "the corrections do not become small";
+        case MixedOutcome::iteration_limit: return "the limit of corrections was reached";
+    }
+    return "";
+}
+
+double refinement_bytes(Index n, Index right_hand_sides, std::optional<int> iteration_limit) {
+    constexpr double vectors_a_step = 2;
+    const double steps = iteration_limit ? *iteration_limit : std::max(30.0, static_cast<double>(n) / 512);
+    return vectors_a_step * steps * static_cast<double>(n) * static_cast<double>(right_hand_sides) * sizeof(double);
 }
 
 const std::vector<std::string>& factor_precision_names() {
@@ -88,7 +113,16 @@ void MixedChoices::require_effect(const std::string& method) const {
     refuse_without_mixed("--factor-precision", factor_precision != "auto");
     refuse_without_mixed("--refinement", refinement != Refinement::automatic);
     refuse_without_mixed("--substitution", substitution != Substitution::automatic);
+    refuse_without_mixed("--iteration-limit", iteration_limit.has_value());
     const bool by_blocks = substitution == Substitution::blocked_backward || substitution == Substitution::blocked;
+    if (by_blocks && method == "mixed-cholesky") {
+        throw WrongUse(
+            fmt::format("--substitution {} with --method {}; allowed: --method mixed", name_of(substitution), method));
+    }
+    if (by_blocks && refinement == Refinement::gmres) {
+        throw WrongUse(fmt::format("--substitution {} with --refinement gmres; allowed: --refinement auto or classic",
+                                   name_of(substitution)));
+    }
     if (substitution_lookahead && !by_blocks) {
         throw WrongUse(
             fmt::format("--substitution-lookahead {} with --substitution {}; allowed: --substitution blocked-backward "
@@ -109,6 +143,16 @@ void add_mixed_options(CLI::App& command, MixedChoices& choices) {
         ->type_name("VALUE");
     add_choice(command, "--refinement", refinements, choices.refinement,
                "mixed: classic refinement, gmres, or auto (default)");
+    command
+        .add_option_function<std::string>(
+            "--iteration-limit",
+            [&choices](const std::string& text) {
+                constexpr Index most = 1'000'000;
+                choices.iteration_limit = static_cast<int>(parse_integer("--iteration-limit", text, 0, most));
+            },
+            "mixed: most corrections, or steps of GMRES, before A is factored in double; default: 30, or n / 512 "
+            "where that is more")
+        ->type_name("N");
     add_choice(
         command, "--substitution", substitutions, choices.substitution,
         "mixed: where the factors solve: gpu, cores, and for comparison on one GPU blocked-backward (cores solve "

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <iostream>
 #include <limits>
 #include <memory>
@@ -99,6 +100,7 @@ class SolveRuns {
     std::unique_ptr<EnergyMeter> meter_;  // only where energy is asked for
     std::vector<double> seconds_;
     Index info_ = 0;
+    PanelPlaces panels_;               // of the last run
     Columns<T> x_;                     // of the last run
     SolveErrors errors_;               // of the last run
     std::optional<double> condition_;  // reciprocal, of the last run, unless it is not checked
@@ -119,7 +121,7 @@ template <class T>
 void SolveRuns<T>::require_run_memory(Index right_hand_sides) const {
     constexpr double vectors = 4;  // of the check in double, and a copy with padding
     const auto lengths = static_cast<double>(matrix_->rows()) + static_cast<double>(matrix_->cols());
-    const double bytes = method_->bytes() +
+    const double bytes = method_->bytes(right_hand_sides) +
                          matrix_bytes(method_->rows(), right_hand_sides, method_->tile(right_hand_sides), sizeof(T)) +
                          vectors * lengths * static_cast<double>(right_hand_sides) * sizeof(double);
     require_memory(bytes, fmt::format("a {} x {} matrix with {} right-hand side{}", matrix_->rows(), matrix_->cols(),
@@ -152,7 +154,7 @@ void SolveRuns<T>::run_once() {
     store_solution(b);
     if (options_.matrix.check && solved()) {
         errors_ = solve_errors(runtime_, matrix_, x_, b_);
-        condition_ = method_->reciprocal_condition(errors_.a_inf);
+        if (std::isfinite(errors_.a_inf)) condition_ = method_->reciprocal_condition(errors_.a_inf);
         passed_ = passed_ && errors_.ratio < passing_ratio;
         if (!(errors_.ratio <= worst_ratio_)) worst_ratio_ = errors_.ratio;  // also where it is NaN
     }
@@ -187,6 +189,7 @@ double SolveRuns<T>::timed_solution(Matrix<T>& b) {
     if (meter_) meter_->stop();
     if (last) files_.end_trace(runtime_);
     info_ = method_->info();
+    panels_ = method_->panel_places();
     return seconds.count();
 }
 
@@ -208,7 +211,7 @@ void SolveRuns<T>::write_line() const {
                                   : "not checked";
     const std::string energy = meter_ ? "  " + energy_text(meter_->last(), flops) : std::string();
     files_.human() << fmt::format("{}  {}  run {} of {}  {:.4f} s  {:.2f} Gflop/s  info {}  {}{}{}\n", what(),
-                                  place_text(method_->plan(), method_->panel_places(), runtime_), seconds_.size(),
+                                  place_text(method_->plan(), panels_, runtime_), seconds_.size(),
                                   options_.matrix.repeat, seconds, seconds > 0 ? flops / seconds * 1e-9 : 0, info_,
                                   check, method_->remark(), energy)
                    << std::flush;
@@ -239,7 +242,7 @@ void SolveRuns<T>::write_record() const {
     }
     record.info = info_;
     JsonRecord json = to_json(record);
-    add_places(json, method_->plan(), method_->panel_places());
+    add_places(json, method_->plan(), panels_);
     json["reciprocal_condition"] = condition_ ? JsonRecord(*condition_) : JsonRecord(nullptr);
     json["nrhs"] = b_.cols;
     json["method"] = method_name_;
@@ -292,8 +295,9 @@ int solve(SolveOptions options, const Settings& settings) {
     if (!options.method.empty() && options.method != "lu" && options.method != "mixed")
         matrix.gpu.require_effect_without_lu(options.method);
     options.mixed.require_effect(options.method);
-    if (options.method == "cholesky" && panel_threads_given(settings))
-        throw WrongUse("--panel-threads with --method cholesky; allowed: --method lu or qr");
+    if ((options.method == "cholesky" || options.method == "mixed-cholesky") && panel_threads_given(settings))
+        throw WrongUse(
+            fmt::format("--panel-threads with --method {}; allowed: --method lu, mixed or qr", options.method));
     Runtime runtime(settings.runtime_config());
     require_gpus(settings, runtime);
     OutputFiles files(settings);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 
@@ -14,8 +15,8 @@
 #include "basalt/triangle.hpp"
 
 /// Linear systems in double precision, solved with factors of lower precision: A is scaled, rounded and factored in
-/// single precision or below, and the solution is refined with residuals in double. The answer is certified by its
-/// residual; where that is not small enough, A is factored in double.
+/// single precision or below, and the solution is refined with residuals in double. The refined answer is certified by
+/// its residual; where that does not become small enough, A is factored in double, without a certificate.
 namespace basalt {
 
 /// The factorization behind mixed_solve().
@@ -65,7 +66,9 @@ struct MixedOptions {
     /// Most corrections, or steps of GMRES. The library chooses 30, as LAPACK does, and n / 512 where that is more.
     std::optional<int> iteration_limit{};
     /// A solution is accepted if ||b - A x||_oo <= tolerance sqrt(n) eps ||A||_oo ||x||_oo for each right-hand side,
-    /// with eps = 2^-53: LAPACK's bound, which is below n eps (||A||_oo ||x||_oo + ||b||_oo).
+    /// with eps = 2^-53: LAPACK's bound, which is below n eps (||A||_oo ||x||_oo + ||b||_oo). If rows and columns were
+    /// scaled by R and C, also ||R (b - A x)||_oo <= tolerance sqrt(n) eps ||R A C||_oo ||C^-1 x||_oo: otherwise large
+    /// rows and columns would hide wrong components.
     double tolerance = 1;
     Fallback fallback = Fallback::copy;
     /// The blocked ones are for comparison: for LU on one GPU in the modes hybrid and gpu, up to 8 right-hand sides,
@@ -84,7 +87,7 @@ struct MixedOptions {
 /// Why a solution was not refined to the end.
 enum class MixedOutcome : std::uint8_t {
     refined,     ///< it was, and its residual certifies it
-    not_finite,  ///< A or B holds infinity or NaN
+    not_finite,  ///< A or B holds infinity or NaN, or ||A||_oo overflows
     breakdown,   ///< the factors of low precision are singular, not positive definite or not finite; or LU's pivots
                  ///< are rounding errors, which ends the factorization
     stagnation,  ///< corrections do not become smaller, or not fast enough to end within the limit
@@ -95,7 +98,7 @@ struct MixedResult {
     /// LAPACK's INFO of the factorization in double, if there was one; otherwise 0. Above 0, x has no meaning.
     Index info = 0;
     /// LAPACK's ITER: the corrections, or steps of GMRES, if the solution was refined. Negative if A was factored in
-    /// double, or should have been: -2 not_finite, -3 breakdown, -4 stagnation, -limit - 1 iteration_limit.
+    /// double, or should have been: -2 not_finite, -3 breakdown, -4 stagnation, -max(limit, 30) - 1 iteration_limit.
     int iterations = 0;
     MixedOutcome outcome = MixedOutcome::refined;
     bool fell_back() const { return outcome != MixedOutcome::refined; }
@@ -104,9 +107,11 @@ struct MixedResult {
     FactorMode mode = FactorMode::cpu;  ///< of the factorization in low precision
     /// What solved with the factors of low precision: cores also where these do not stay in the memory of GPUs.
     Substitution substitution = Substitution::cores;
-    /// The largest ||b - A x|| / (||A|| ||x|| + ||b||) of all right-hand sides, in the infinity norm and in double.
-    /// NaN after a fallback in place.
-    double backward_error = 0;
+    PanelPlaces panels;  ///< who factored the panels in low precision
+    /// The largest ||b - A x|| / (||A|| ||x|| + ||b||) of all right-hand sides, in the infinity norm and in double. NaN
+    /// where it was not measured: after a fallback in place, and without a solution or a finite norm of A. After a
+    /// fallback it is what factors in double give: large where elements grow in the factorization.
+    double backward_error = std::numeric_limits<double>::quiet_NaN();
     double factor_seconds = 0;    ///< scaling, rounding and factoring
     double refine_seconds = 0;    ///< solving with the factors and refining
     double fallback_seconds = 0;  ///< factoring and solving in double
@@ -119,11 +124,13 @@ struct MixedResult {
 /// Rows and columns are scaled by powers of two, so that no element overflows whatever its magnitude. Where B fits
 /// behind A's columns without another tile column, the factorization is of [A B] (LU).
 ///
-/// Takes memory for A in single precision next to A, and in mode gpu a workspace of the factorization. The same input,
-/// options and numbers of workers and GPUs give the same bits, but for several GPUs: there a product takes the tile
-/// columns that lie evenly spaced in memory, which may differ from one call to the next. Throws UsageError for shapes
-/// that do not fit, for products below single precision in mode cpu, and for a substitution that method, mode,
-/// refinement, the number of GPUs or that of right-hand sides do not allow.
+/// Takes memory for A in single precision next to A, and in mode gpu a workspace of the factorization; refinement by
+/// GMRES keeps two vectors of n doubles in the host's memory for each step and right-hand side. The same input, options
+/// and numbers of workers and GPUs give the same bits, but for several GPUs: there a product takes the tile columns
+/// that lie evenly spaced in memory, which may differ from one call to the next. Throws UsageError for shapes that do
+/// not fit, for products below single precision in mode cpu, and for a substitution that method, mode, refinement, the
+/// number of GPUs or that of right-hand sides do not allow. Throws Cancelled where the runtime's graph was cancelled
+/// meanwhile; X has no meaning then.
 ///
 /// Sources: Kurzak, Dongarra, "Implementation of mixed precision in solving systems of linear equations on the Cell
 /// processor" (CCPE 19, 2007); Carson, Higham, "Accelerating the solution of linear systems by iterative refinement in

@@ -18,6 +18,11 @@ class UserGraphs;
 struct GraphState {
     GraphState(Runtime& runtime, TaskGraph& graph, Waiting& waiting, UserGraphs& graphs, int priority)
         : runtime(runtime), graph(graph), waiting(waiting), graphs(graphs), scope(graph.root(), priority) {}
+    ~GraphState() {
+        if (!runtime_ended.load(std::memory_order_acquire)) graph.outcomes().forget_dropped(scope);
+    }
+    GraphState(const GraphState&) = delete;
+    GraphState& operator=(const GraphState&) = delete;
 
     /// Throws UsageError where the runtime was left behind, see ProcessMark, or has ended.
     void require_runtime(const char* what) const;

@@ -176,7 +176,9 @@ void Waiting::wait() {
 
 void Waiting::cancel(Scope& graph) {
     const std::lock_guard guard(graph.order.lock);  // nothing is submitted between the look and the mark
-    if (!finished(graph)) graph.cancel();
+    if (finished(graph) && graph.calls == 0) return;
+    graph.cancel();
+    for (Scope* part : graph.parts) part->cancel();
 }
 
 bool Waiting::cancelled() const {

@@ -46,6 +46,8 @@ class Waiting {
     /// Cancels the graph that the calling thread works for, if anything of it is in flight.
     void cancel() { cancel(p_.graph.current_graph()); }
     void cancel(Scope& graph);
+    /// The graph that the calling thread works for.
+    Scope& current_graph() { return p_.graph.current_graph(); }
     /// Whether the graph that the calling thread submits to was cancelled.
     bool cancelled() const;
 

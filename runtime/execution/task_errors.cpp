@@ -84,7 +84,7 @@ void drop_task(TaskGraph& graph, Task& task, const Unwritten::Refusal& refusal) 
 void cancel_task(TaskGraph& graph, const Task& task) {
     const std::string what = "task " + task_label(task) + " did not run, because its graph was cancelled";
     graph.unwritten().fail(task, what);
-    graph.outcomes().note(task, std::make_exception_ptr(Cancelled(what)));
+    graph.outcomes().note_dropped(task, std::make_exception_ptr(Cancelled(what)));
 }
 
 }  // namespace basalt::detail

@@ -67,6 +67,9 @@ class Scope {
     /// What the children may access. Under the order's lock.
     HeldAccesses held_by_owner;
     ProgramOrder& order;
+    /// See CancellableCall: how many there are for this graph, and their graphs. Under the order's lock.
+    int calls = 0;
+    std::vector<Scope*> parts;
 
     /// Cancels what has not started.
     void cancel() {

@@ -130,6 +130,7 @@ class TaskGraph {
     Unwritten& unwritten() { return unwritten_; }
     /// How tasks ended that have completed.
     Outcomes& outcomes() { return outcomes_; }
+    const Outcomes& outcomes() const { return outcomes_; }
 
     /// Nothing holds the task back: it is passed on. Allowed under a scope's lock, which no scheduler or driver takes.
     void run(Task& task) { runnable_.run(task); }

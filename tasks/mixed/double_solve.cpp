@@ -10,7 +10,6 @@
 #include "tasks/mixed/double_columns.hpp"
 #include "tasks/mixed/product.hpp"
 #include "tiles/copy.hpp"
-#include "tiles/norms.hpp"
 
 namespace basalt::detail {
 
@@ -85,12 +84,7 @@ double DoubleSolve::backward_error(const Vectors& b, const Matrix<double>& x, do
     const MatrixStorage& storage = *a_.share_storage();
     const bool at_home = gpu_data(rt_).gpus_to_deal_to() == 0 || n == 0 || gpu_data(rt_).at_home(*storage.datum(0));
     DoubleProduct(rt_, columns, at_home ? nullptr : &storage).subtract(solution, residual);
-    double worst = 0;
-    for (Index c = 0; c < b.k(); ++c) {
-        const double size = residual.norm(c);
-        if (size != 0) worst = max_or_nan(worst, size / (norm * solution.norm(c) + b.norm(c)));
-    }
-    return worst;
+    return detail::backward_error(residual, norm, solution, b);
 }
 
 }  // namespace basalt::detail

@@ -54,8 +54,8 @@ class KrylovSpace {
         basis_.push_back(std::move(w));
     }
 
-    /// x += the best correction, x being column c.
-    void correct(Vectors& x, Index c) const {
+    /// x += the best correction times a power of two, x being column c.
+    void correct(Vectors& x, Index c, double power) const {
         const std::size_t steps = directions_.size();
         Column y(steps);
         for (std::size_t i = steps; i-- > 0;) {
@@ -66,7 +66,7 @@ class KrylovSpace {
         for (Index i = 0; i < x.n(); ++i) {
             double sum = 0;
             for (std::size_t j = 0; j < steps; ++j) sum += y[j] * directions_[j][static_cast<std::size_t>(i)];
-            x(i, c) += sum;
+            x(i, c) += sum * power;
         }
     }
 
@@ -97,16 +97,19 @@ class KrylovSpace {
     Column right_side_;
 };
 
-/// The right-hand sides that are not accepted yet, and their spaces.
+/// The right-hand sides that are not accepted yet, and their spaces. With scaling factors R of rows the system is R A x
+/// = R b: large rows hide the residuals of the others otherwise.
 class GmresCycle {
   public:
     GmresCycle(MixedSystem& system, const Vectors* first) : s_(system), first_(first) {
         for (Index c = 0; c < s_.b.k(); ++c) {
             const double excess = s_.excess(c);
             if (excess <= 1) continue;
-            const double length = s_.residual.length(c);
-            spaces_.push_back(
-                {c, KrylovSpace(column_of(s_.residual, c), length), length_for(s_.residual.norm(c) / excess)});
+            Vectors residual(s_.b.n(), 1);
+            const double power = is_scaled() ? power_to_one(s_.residual.scaled_norm(c, rows())) : 1;
+            for (Index i = 0; i < residual.n(); ++i) residual(i, 0) = scaled(s_.residual(i, c), i) * power;
+            spaces_.push_back({c, power, KrylovSpace(column_of(residual, 0), residual.length(0)),
+                               length_for(residual.norm(0) / excess)});
         }
         for (std::size_t i = 0; i < spaces_.size(); ++i) open_.push_back(i);
     }
@@ -119,14 +122,16 @@ class GmresCycle {
         if (first_ != nullptr) {
             for (Index q = 0; q < z.k(); ++q) {
                 const Space& space = spaces_[open_[static_cast<std::size_t>(q)]];
-                for (Index i = 0; i < z.n(); ++i) z(i, q) = (*first_)(i, space.column) / space.krylov.first_length();
+                for (Index i = 0; i < z.n(); ++i) {
+                    z(i, q) = (*first_)(i, space.column) * space.power / space.krylov.first_length();
+                }
             }
             first_ = nullptr;
         } else {
             Vectors v(z.n(), z.k());
             for (Index q = 0; q < v.k(); ++q) {
                 const Column& newest = spaces_[open_[static_cast<std::size_t>(q)]].krylov.newest();
-                for (Index i = 0; i < v.n(); ++i) v(i, q) = newest[static_cast<std::size_t>(i)];
+                for (Index i = 0; i < v.n(); ++i) v(i, q) = unscaled(newest[static_cast<std::size_t>(i)], i);
             }
             s_.factors.solve(v, z);
         }
@@ -134,7 +139,7 @@ class GmresCycle {
         s_.product.subtract(z, w);
         for (Index q = 0; q < z.k(); ++q) {
             Column of_w = column_of(w, q);
-            for (double& x : of_w) x = -x;
+            for (Index i = 0; i < w.n(); ++i) of_w[static_cast<std::size_t>(i)] = -scaled(w(i, q), i);
             spaces_[open_[static_cast<std::size_t>(q)]].krylov.add(column_of(z, q), std::move(of_w));
         }
         ++steps_;
@@ -154,15 +159,21 @@ class GmresCycle {
     }
 
     void correct() const {
-        for (const Space& space : spaces_) space.krylov.correct(s_.x, space.column);
+        for (const Space& space : spaces_) space.krylov.correct(s_.x, space.column, 1 / space.power);
     }
 
   private:
     struct Space {
         Index column;
+        double power;  ///< of two, by which the scaled residual is multiplied
         KrylovSpace krylov;
         double target;  ///< length of a residual that is small enough
     };
+
+    bool is_scaled() const { return s_.lowered.is_scaled(); }
+    const std::vector<double>& rows() const { return s_.lowered.factors().rows; }
+    double scaled(double x, Index i) const { return is_scaled() ? x * rows()[static_cast<std::size_t>(i)] : x; }
+    double unscaled(double x, Index i) const { return is_scaled() ? x / rows()[static_cast<std::size_t>(i)] : x; }
 
     static Column column_of(const Vectors& from, Index c) {
         Column column(static_cast<std::size_t>(from.n()));

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "basalt/mixed.hpp"
+#include "runtime/engine/cancellable_call.hpp"
 #include "tasks/choices/require.hpp"
 #include "tasks/mixed/solve.hpp"
 
@@ -101,21 +102,24 @@ MixedResult dsgesv(Runtime& runtime, Index n, Index nrhs, double* a, Index lda, 
     require_columns("dsgesv", "x", n, ldx, x, n == 0 || nrhs == 0);
     require_gpu("dsgesv", runtime, options.arrays_on_gpu);
     const MixedOptions of_lapack = options_of_lapack(options, MixedMethod::lu);
-    const auto [tile, place] = conversion_for(runtime, of_lapack, n);
-    Matrix<double> matrix(runtime, n, n, tile, "A");
-    matrix.load(View<const double>::column_major(a, n, n, lda), place);
-    RightHandSides sides(runtime, n, nrhs, tile, options.arrays_on_gpu);
-    LuFactors<double> lu;
-    const MixedResult result = sides.solve(matrix, View<const double>::column_major(b, n, nrhs, ldb), of_lapack, lu);
-    if (result.fell_back() && sides.place().is_cpu()) bring_to_host(runtime, matrix);
-    if (result.info == 0) sides.store(View<double>::column_major(x, n, nrhs, ldx));
-    if (result.fell_back()) {
-        matrix.store(View<double>::column_major(a, n, n, lda), sides.place());
-        const std::vector<Index> pivots = lu.pivots();
-        if (ipiv != nullptr) std::copy(pivots.begin(), pivots.end(), ipiv);
-    }
-    runtime.wait();
-    return result;
+    return detail::cancellable(runtime, [&] {
+        const auto [tile, place] = conversion_for(runtime, of_lapack, n);
+        Matrix<double> matrix(runtime, n, n, tile, "A");
+        matrix.load(View<const double>::column_major(a, n, n, lda), place);
+        RightHandSides sides(runtime, n, nrhs, tile, options.arrays_on_gpu);
+        LuFactors<double> lu;
+        const MixedResult result =
+            sides.solve(matrix, View<const double>::column_major(b, n, nrhs, ldb), of_lapack, lu);
+        if (result.fell_back() && sides.place().is_cpu()) bring_to_host(runtime, matrix);
+        if (result.info == 0) sides.store(View<double>::column_major(x, n, nrhs, ldx));
+        if (result.fell_back()) {
+            matrix.store(View<double>::column_major(a, n, n, lda), sides.place());
+            const std::vector<Index> pivots = lu.pivots();
+            if (ipiv != nullptr) std::copy(pivots.begin(), pivots.end(), ipiv);
+        }
+        runtime.wait();
+        return result;
+    });
 }
 
 MixedResult dsposv(Runtime& runtime, Triangle triangle, Index n, Index nrhs, double* a, Index lda, const double* b,
@@ -127,21 +131,24 @@ MixedResult dsposv(Runtime& runtime, Triangle triangle, Index n, Index nrhs, dou
     require_columns("dsposv", "x", n, ldx, x, n == 0 || nrhs == 0);
     require_gpu("dsposv", runtime, options.arrays_on_gpu);
     const MixedOptions of_lapack = options_of_lapack(options, MixedMethod::cholesky);
-    const auto [tile, place] = conversion_for(runtime, of_lapack, n);
-    // the upper triangle of a column-major array is the lower one of the row-major array with the same elements
-    const View<double> array =
-        triangle == Triangle::lower ? View<double>::column_major(a, n, n, lda) : View<double>::row_major(a, n, n, lda);
-    Matrix<double> matrix(runtime, n, n, tile, "A");
-    matrix.load_triangle(Triangle::lower, array, place);
-    detail::mirror_lower_triangle(matrix, place.is_cpu() ? detail::ColumnsAt::cores : detail::ColumnsAt::gpus);
-    RightHandSides sides(runtime, n, nrhs, tile, options.arrays_on_gpu);
-    LuFactors<double> none;
-    const MixedResult result = sides.solve(matrix, View<const double>::column_major(b, n, nrhs, ldb), of_lapack, none);
-    if (result.fell_back() && sides.place().is_cpu()) bring_to_host(runtime, matrix);
-    if (result.info == 0) sides.store(View<double>::column_major(x, n, nrhs, ldx));
-    if (result.fell_back()) matrix.store_triangle(Triangle::lower, array, sides.place());
-    runtime.wait();
-    return result;
+    return detail::cancellable(runtime, [&] {
+        const auto [tile, place] = conversion_for(runtime, of_lapack, n);
+        // the upper triangle of a column-major array is the lower one of the row-major array with the same elements
+        const View<double> array = triangle == Triangle::lower ? View<double>::column_major(a, n, n, lda)
+                                                               : View<double>::row_major(a, n, n, lda);
+        Matrix<double> matrix(runtime, n, n, tile, "A");
+        matrix.load_triangle(Triangle::lower, array, place);
+        detail::mirror_lower_triangle(matrix, place.is_cpu() ? detail::ColumnsAt::cores : detail::ColumnsAt::gpus);
+        RightHandSides sides(runtime, n, nrhs, tile, options.arrays_on_gpu);
+        LuFactors<double> none;
+        const MixedResult result =
+            sides.solve(matrix, View<const double>::column_major(b, n, nrhs, ldb), of_lapack, none);
+        if (result.fell_back() && sides.place().is_cpu()) bring_to_host(runtime, matrix);
+        if (result.info == 0) sides.store(View<double>::column_major(x, n, nrhs, ldx));
+        if (result.fell_back()) matrix.store_triangle(Triangle::lower, array, sides.place());
+        runtime.wait();
+        return result;
+    });
 }
 
 }  // namespace basalt

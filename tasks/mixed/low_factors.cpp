@@ -37,6 +37,7 @@ void LowFactors::factor_by_lu(const LuOptions& options) {
     std::function<void(const Panel&)> look;
     if (!inside_task(rt_)) {
         graph_ = std::make_unique<Graph>(rt_);
+        cancelled_together_.emplace(rt_, *graph_);
         here.emplace(*graph_);
         if (roundoff_of(options.products) <= roundoff_of(ProductPrecision::split_fp16)) {
             watch_.emplace(*graph_, *lowered_.matrix().share_storage(), options.products, lowered_.where());
@@ -50,7 +51,7 @@ void LowFactors::factor_by_lu(const LuOptions& options) {
 bool LowFactors::are_complete() {
     try {
         if (graph_ != nullptr) graph_->wait();
-    } catch (const Cancelled&) {  // by the watch
+    } catch (const Cancelled&) {  // by the watch, or with the caller's graph, whose wait() tells it
         return false;
     }
     return (method_ == MixedMethod::cholesky ? cholesky_.info() : lu_.info()) == 0;

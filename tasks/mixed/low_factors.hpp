@@ -6,6 +6,7 @@
 
 #include "basalt/graph.hpp"
 #include "basalt/mixed.hpp"
+#include "runtime/engine/cancellable_call.hpp"
 #include "tasks/mixed/blocked_substitution.hpp"
 #include "tasks/mixed/lowered.hpp"
 #include "tasks/mixed/pivot_watch.hpp"
@@ -22,6 +23,9 @@ class LowFactors {
     /// Waits for the factorization. Whether it found no breakdown: no pivot that is zero, and not as good as none above
     /// rounding errors.
     bool are_complete();
+    PanelPlaces panel_places() const {
+        return method_ == MixedMethod::cholesky ? cholesky_.panel_places() : lu_.panel_places();
+    }
     /// Prepares the substitution that the options ask for, if it is possible; cores substitute if the factors are not
     /// in the memory of GPUs. Returns the one that is used. `a`: the matrix before it was lowered, which outlives this
     /// object.
@@ -51,6 +55,7 @@ class LowFactors {
     LoweredMatrix& lowered_;
     std::optional<PivotWatch> watch_;
     std::unique_ptr<Graph> graph_;  ///< of the tasks of LU, which use the watch; inside a task they belong to that
+    std::optional<CancellableCall> cancelled_together_;
     LuFactors<float> lu_;
     CholeskyFactors<float> cholesky_;
     const MixedMethod method_;

@@ -13,6 +13,8 @@
 
 namespace basalt::detail {
 
+using on_stream::ScaledRows;
+
 namespace {
 
 constexpr Index elements_a_window = Index{1} << 15;  // 256 KB: measured and rounded while it is in the cache
@@ -22,6 +24,11 @@ constexpr Index elements_a_window = Index{1} << 15;  // 256 KB: measured and rou
 double largest_without_scaling(ProductPrecision products) {
     const bool half = products == ProductPrecision::fp16 || products == ProductPrecision::split_fp16;
     return half ? 0x1p4 : 0x1p30;
+}
+
+std::vector<double> inverses(std::vector<double> powers) {
+    for (double& x : powers) x = 1 / x;
+    return powers;
 }
 
 TileGrid lowered_grid(const DoubleColumns& a, const Vectors* augmented) {
@@ -41,20 +48,20 @@ LoweredMatrix::LoweredMatrix(Runtime& runtime, const DoubleColumns& a, const Mix
     const TileGrid grid = lowered_grid(a, augmented);
     low_ = Matrix<float>(runtime, grid.rows(), grid.cols(), grid.shape(), "A in single precision");
     const auto n = static_cast<std::size_t>(a.order());
-    factors_ = {std::vector<double>(n, 1.0), std::vector<double>(n, 1.0)};
+    factors_ = {std::vector<double>(n, 1.0), std::vector<double>(n, 1.0), {}};
     device_factors_ = Array<double>(runtime, 2 * a.order(), "scaling factors");
     for (int place = 0; place < (on_gpus_ ? runtime.gpus() : 1); ++place) {
         measured_.emplace_back(runtime, (2 + windows()) * a.order(), "magnitudes");
     }
     if (method_ == MixedMethod::cholesky) scale_by_diagonal();
-    Magnitudes found;
-    pass(Passes::both, &found);
+    const Magnitudes found = measure({.of_rows = is_scaled() ? ScaledRows::sums : ScaledRows::largest});
     norm_ = *std::max_element(found.row_sums.begin(), found.row_sums.end());
     for (const double sum : found.row_sums) finite_ = finite_ && std::isfinite(sum);
     if (!finite_) return;
-    if (method_ == MixedMethod::lu && (lacks_scaling(found.row_max) || !are_alike(found.col_max))) {
+    if (is_scaled()) set_scaled_norm(found);
+    if (method_ == MixedMethod::lu && (lacks_scaling(found.row_scaled) || !are_alike(found.col_max))) {
         equilibrate(found);
-        pass(Passes::round, nullptr);
+        set_scaled_norm(measure({.of_rows = ScaledRows::sums}));
     }
     if (augmented != nullptr) add_right_hand_sides(*augmented);
 }
@@ -66,11 +73,16 @@ bool LoweredMatrix::lacks_scaling(const std::vector<double>& magnitudes) const {
 }
 
 /// LU: rows, then columns, as LAPACK's geequb does.
-void LoweredMatrix::equilibrate(Magnitudes& found) {
-    const std::size_t n = found.row_max.size();
-    for (std::size_t i = 0; i < n; ++i) factors_.rows[i] = power_to_one(found.row_max[i]);
-    pass(Passes::measure, &found);
-    for (std::size_t j = 0; j < n; ++j) factors_.cols[j] = power_to_one(found.col_max[j]);
+void LoweredMatrix::equilibrate(const Magnitudes& found) {
+    std::transform(found.row_scaled.begin(), found.row_scaled.end(), factors_.rows.begin(), power_to_one);
+    const Magnitudes of_rows_scaled = measure({.rounds = false});
+    std::transform(of_rows_scaled.col_max.begin(), of_rows_scaled.col_max.end(), factors_.cols.begin(), power_to_one);
+    factors_.inverse_cols = inverses(factors_.cols);
+}
+
+/// The scaled magnitudes are sums.
+void LoweredMatrix::set_scaled_norm(const Magnitudes& found) {
+    scaled_norm_ = *std::max_element(found.row_scaled.begin(), found.row_scaled.end());
 }
 
 /// Cholesky: rows and columns alike, as LAPACK's poequb does. In a positive definite matrix no element is larger than
@@ -80,6 +92,7 @@ void LoweredMatrix::scale_by_diagonal() {
     if (!lacks_scaling(pivots)) return;
     std::transform(pivots.begin(), pivots.end(), factors_.rows.begin(), power_to_root_of_one);
     factors_.cols = factors_.rows;
+    factors_.inverse_cols = inverses(factors_.cols);
 }
 
 std::vector<double> LoweredMatrix::diagonal() const {
@@ -137,7 +150,7 @@ Index LoweredMatrix::windows() const {
     return (grid.padded_rows() + window_rows() - 1) / window_rows();
 }
 
-void LoweredMatrix::pass(Passes passes, Magnitudes* found) {
+Magnitudes LoweredMatrix::measure(Pass pass) {
     const Index n = a_.order(), padded_rows = low_.share_storage()->grid().padded_rows();
     double* const factors = device_factors_.host_overwrite().data();
     std::copy(factors_.rows.begin(), factors_.rows.end(), factors);
@@ -146,22 +159,23 @@ void LoweredMatrix::pass(Passes passes, Magnitudes* found) {
     for (Index j = 0; j < a_.grid().tile_cols(); ++j) {
         for (Index begin = 0; begin < padded_rows; begin += window_rows()) {
             submit_window(
-                passes, j,
+                pass, j,
                 {.begin = begin, .end = std::min(begin + window_rows(), padded_rows), .first = !begun[place_of(j)]});
         }
         begun[place_of(j)] = true;
     }
-    if (found != nullptr) collect(*found);
+    Magnitudes found = collect(pass.of_rows);
     rt_.wait();
+    return found;
 }
 
 /// The accesses are, as far as there are any: A, the rounded matrix, the factors, and the three parts of the
 /// magnitudes.
-void LoweredMatrix::submit_window(Passes passes, Index j, const Window& rows) {
+void LoweredMatrix::submit_window(Pass pass, Index j, const Window& rows) {
     const Index begin = rows.begin, end = rows.end;
     const Index n = a_.order(), width = a_.grid().shape().width, cols = a_.grid().tile_width(j);
     const Index true_end = std::clamp(end, begin, n), window = begin / window_rows();
-    const bool measures = passes != Passes::round && true_end > begin, rounds = passes != Passes::measure;
+    const bool measures = true_end > begin, rounds = pass.rounds;
     if (!measures && !rounds) return;
     AccessList data;
     if (begin < n) a_.add_to(data, j, begin, true_end);
@@ -190,9 +204,10 @@ void LoweredMatrix::submit_window(Passes passes, Index j, const Window& rows) {
             };
             on(on_stream::measure_magnitudes, a, row_factors, col_factors,
                on_stream::MeasuredMagnitudes{.row_sums = part(0, 0, a.rows()),
-                                             .row_max = part(1, 0, a.rows()),
+                                             .row_scaled = part(1, 0, a.rows()),
                                              .col_max = part(2, j * width, cols),
-                                             .more = !first},
+                                             .more = !first,
+                                             .of_rows = pass.of_rows},
                target);
         } else {
             on(on_stream::round_scaled, a, row_factors, col_factors, target);
@@ -214,10 +229,10 @@ void LoweredMatrix::submit_window(Passes passes, Index j, const Window& rows) {
     });
 }
 
-void LoweredMatrix::collect(Magnitudes& found) const {
+Magnitudes LoweredMatrix::collect(ScaledRows of_rows) const {
     const Index n = a_.order();
     const auto order = static_cast<std::size_t>(n);
-    found = {std::vector<double>(order), std::vector<double>(order), std::vector<double>(order)};
+    Magnitudes found{std::vector<double>(order), std::vector<double>(order), std::vector<double>(order)};
     std::vector<bool> added(measured_.size());
     for (Index j = 0; j < a_.grid().tile_cols(); ++j) {
         const std::size_t place = place_of(j);
@@ -225,7 +240,8 @@ void LoweredMatrix::collect(Magnitudes& found) const {
         if (!added[place]) {
             for (std::size_t i = 0; i < order; ++i) {
                 found.row_sums[i] += part[i];
-                found.row_max[i] = std::max(found.row_max[i], part[order + i]);
+                double& scaled = found.row_scaled[i];
+                scaled = of_rows == ScaledRows::sums ? scaled + part[order + i] : std::max(scaled, part[order + i]);
             }
             added[place] = true;
         }
@@ -238,6 +254,7 @@ void LoweredMatrix::collect(Magnitudes& found) const {
             }
         }
     }
+    return found;
 }
 
 /// The last tile columns get those of B, scaled, behind those of A.

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "basalt/mixed.hpp"
+#include "kernels/on_stream/mixed.hpp"
 #include "tasks/mixed/columns_at.hpp"
 #include "tasks/mixed/double_columns.hpp"
 #include "tasks/mixed/vectors.hpp"
@@ -11,8 +12,8 @@ namespace basalt::detail {
 
 /// What measuring A found.
 struct Magnitudes {
-    std::vector<double> row_sums;  ///< of A as it is
-    std::vector<double> row_max;   ///< of A scaled by the factors
+    std::vector<double> row_sums;    ///< of A as it is
+    std::vector<double> row_scaled;  ///< of A scaled by the factors: the largest, or their sums
     std::vector<double> col_max;
 };
 
@@ -20,6 +21,7 @@ struct Magnitudes {
 struct ScalingFactors {
     std::vector<double> rows;
     std::vector<double> cols;
+    std::vector<double> inverse_cols;  ///< where anything is scaled
 };
 
 /// A of at least one row, scaled and rounded to single precision: the matrix that is factored. Behind its columns it
@@ -35,6 +37,9 @@ class LoweredMatrix {
     bool is_finite() const { return finite_; }
     /// ||A||_oo
     double norm() const { return norm_; }
+    /// Whether rows or columns were multiplied, and then the norm of the scaled matrix.
+    bool is_scaled() const { return !factors_.inverse_cols.empty(); }
+    double scaled_norm() const { return scaled_norm_; }
     const ScalingFactors& factors() const { return factors_; }
     Matrix<float>& matrix() { return low_; }
     bool is_augmented() const { return low_.cols() > low_.rows(); }
@@ -45,18 +50,23 @@ class LoweredMatrix {
     const std::vector<double>& augmented_scales() const { return augmented_scales_; }
 
   private:
-    enum class Passes { measure, round, both };
+    /// What a pass over A does.
+    struct Pass {
+        bool rounds = true;
+        on_stream::ScaledRows of_rows = on_stream::ScaledRows::largest;
+    };
 
-    /// Reads A once. `found` gets the magnitudes if they are measured.
-    void pass(Passes passes, Magnitudes* found);
+    /// Reads A once.
+    Magnitudes measure(Pass pass);
     /// Rows of a tile column.
     struct Window {
         Index begin, end;
         bool first;  ///< no other tile column of its place has been measured in these rows
     };
-    void submit_window(Passes passes, Index j, const Window& rows);
-    void collect(Magnitudes& found) const;
-    void equilibrate(Magnitudes& found);
+    void submit_window(Pass pass, Index j, const Window& rows);
+    Magnitudes collect(on_stream::ScaledRows of_rows) const;
+    void equilibrate(const Magnitudes& found);
+    void set_scaled_norm(const Magnitudes& found);
     void scale_by_diagonal();
     /// Element i is a_ii.
     std::vector<double> diagonal() const;
@@ -76,11 +86,12 @@ class LoweredMatrix {
     Matrix<float> low_;
     ScalingFactors factors_;
     Array<double> device_factors_;  ///< those of rows, then those of columns
-    /// By place: the rows' sums, their maxima, and for each window of rows the maxima of all columns.
+    /// By place: the rows' sums, their scaled magnitudes, and for each window of rows the maxima of all columns.
     std::vector<Array<double>> measured_;
     std::vector<double> augmented_scales_;
     bool finite_ = true;
     double norm_ = 0;
+    double scaled_norm_ = 0;
 };
 
 }  // namespace basalt::detail

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "kernels/on_stream.hpp"
-#include "runtime/engine/runtime_access.hpp"
+#include "runtime/engine/cancellable_call.hpp"
 #include "runtime/storage/matrix_storage.hpp"
 #include "tasks/choices/option_range.hpp"
 #include "tasks/choices/require.hpp"
@@ -37,15 +37,20 @@ class Stopwatch {
     std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
+constexpr int lapacks_limit = 30;  // ITERMAX of dsgesv
+
 int limit_of(const MixedOptions& options, Index n) {
-    constexpr int usual = 30;
     constexpr Index order_a_step = 512;
-    return options.iteration_limit.value_or(static_cast<int>(std::max<Index>(usual, n / order_a_step)));
+    return options.iteration_limit.value_or(static_cast<int>(std::max<Index>(lapacks_limit, n / order_a_step)));
 }
 
 /// The mode of the factorization in single precision or below. Throws UsageError for one that cannot be.
 FactorMode mode_of(const Runtime& runtime, const MixedOptions& options, Index n, TileShape tile) {
     const ProductPrecision products = options.products.value_or(ProductPrecision::split_bf16);
+    const bool no_gpus = options.mode == FactorMode::automatic && runtime.gpus() == 0;
+    require(is_single(products) || (options.mode != FactorMode::cpu && !no_gpus),
+            std::string("MixedOptions::products = ") + name_of(products) +
+                " in mode cpu; allowed are plain and split-bf16, or the modes hybrid and gpu");
     const FactorProblem problem{.m = n, .n = n, .precision = 's', .tile = tile};
     if (options.method == MixedMethod::cholesky) {
         CholeskyOptions cholesky = options.cholesky;
@@ -104,7 +109,9 @@ class MixedSolution {
     MixedResult solve(const Vectors& b, Vectors& x) {
         const int limit = limit_of(options_, a_.order());
         int made = 0;
-        if (a_.order() > 0 && b.k() > 0) {
+        if (a_.order() == 0 || b.k() == 0) {
+            result_.backward_error = 0;
+        } else {
             result_.outcome = all_finite(b) ? refined(b, x, limit, made) : MixedOutcome::not_finite;
         }
         result_.iterations = made;
@@ -113,7 +120,7 @@ class MixedSolution {
             case MixedOutcome::not_finite: result_.iterations = -2; break;
             case MixedOutcome::breakdown: result_.iterations = -3; break;
             case MixedOutcome::stagnation: result_.iterations = -4; break;
-            case MixedOutcome::iteration_limit: result_.iterations = -limit - 1; break;
+            case MixedOutcome::iteration_limit: result_.iterations = -std::max(limit, lapacks_limit) - 1; break;
         }
         return result_;
     }
@@ -132,18 +139,19 @@ class MixedSolution {
         rt_.wait();
         norm_ = lowered.norm();
         result_.factor_seconds = factoring.seconds();
+        result_.panels = factors.panel_places();
         if (!complete) return MixedOutcome::breakdown;
         const Stopwatch refining;
         result_.substitution = factors.choose_substitution(options_, a_, b.k());
         detail::DoubleProduct product(rt_, a_, lowered.on_gpus() ? lowered.matrix().share_storage().get() : nullptr);
         const bool coarse = roundoff_of(result_.products) > roundoff_of(ProductPrecision::split_fp16);
         detail::MixedSystem system{
-            product, factors, b, lowered.norm(), options_.tolerance, limit, coarse, Vectors(b.n(), b.k()), {}};
+            product, factors, b, lowered, options_.tolerance, limit, coarse, Vectors(b.n(), b.k()), {}};
         using Sides = detail::MixedSystem::RightHandSides;
         system.begin(augmented ? Sides::factored_with_a : Sides::apart);
         const MixedOutcome outcome = detail::refine(system, options_.refinement, result_.refinement, made);
         system.measure_if_carried();
-        result_.backward_error = system.backward_error();
+        result_.backward_error = detail::backward_error(system.residual, lowered.norm(), system.x, b);
         x = std::move(system.x);
         result_.refine_seconds = refining.seconds();
         return outcome;
@@ -164,9 +172,9 @@ void require_substitution(const Runtime& runtime, const MixedOptions& options, F
     if (wanted == Substitution::automatic || wanted == Substitution::cores) return;
     require(mode != FactorMode::cpu, option + " in mode cpu; allowed are auto and cores, or the modes hybrid and gpu");
     if (wanted == Substitution::gpu) return;
-    require(options.method == MixedMethod::lu, option + " with MixedMethod::cholesky; allowed is MixedMethod::lu");
+    require(options.method == MixedMethod::lu, option + " with MixedOptions::method = cholesky; allowed is lu");
     require(options.refinement != Refinement::gmres,
-            option + " with Refinement::gmres; allowed are Refinement::automatic and Refinement::classic");
+            option + " with MixedOptions::refinement = gmres; allowed are auto and classic");
     require(runtime.gpus() == 1, option + " with " + std::to_string(runtime.gpus()) + " GPUs; allowed is one GPU");
     require(right_hand_sides <= detail::few_right_hand_sides, option + " for " + std::to_string(right_hand_sides) +
                                                                   " right-hand sides; allowed are up to " +
@@ -199,10 +207,8 @@ void store(Runtime& runtime, const Vectors& from, Matrix<double>& x) {
     runtime.wait();
 }
 
-}  // namespace
-
-MixedResult detail::solve_mixed(Runtime& runtime, Matrix<double>& a, const Matrix<double>& b, Matrix<double>& x,
-                                const MixedOptions& options, LuFactors<double>& lu) {
+MixedResult solve_stored(Runtime& runtime, Matrix<double>& a, const Matrix<double>& b, Matrix<double>& x,
+                         const MixedOptions& options, LuFactors<double>& lu) {
     check_options(options);
     const Index n = a.rows();
     require(&a.runtime() == &runtime, "mixed_solve: the matrices belong to another runtime");
@@ -219,7 +225,7 @@ MixedResult detail::solve_mixed(Runtime& runtime, Matrix<double>& a, const Matri
     store(runtime, solution, x);
     if (!result.fell_back() || options.fallback == Fallback::none) return result;
     const Stopwatch again;
-    DoubleSolve in_double(runtime, a, options);
+    detail::DoubleSolve in_double(runtime, a, options);
     result.info = in_double.solve(right_hand_sides, x);
     lu = in_double.lu();
     result.fallback_seconds = again.seconds();
@@ -227,14 +233,8 @@ MixedResult detail::solve_mixed(Runtime& runtime, Matrix<double>& a, const Matri
     return result;
 }
 
-MixedResult mixed_solve(Runtime& runtime, Matrix<double>& a, const Matrix<double>& b, Matrix<double>& x,
-                        const MixedOptions& options) {
-    LuFactors<double> in_double;
-    return detail::solve_mixed(runtime, a, b, x, options, in_double);
-}
-
-MixedResult mixed_solve(Runtime& runtime, const std::shared_ptr<const Generator<double>>& a, const Matrix<double>& b,
-                        Matrix<double>& x, TileShape tile, const MixedOptions& options) {
+MixedResult solve_generated(Runtime& runtime, const std::shared_ptr<const Generator<double>>& a,
+                            const Matrix<double>& b, Matrix<double>& x, TileShape tile, const MixedOptions& options) {
     check_options(options);
     const Index n = b.rows();
     require(a != nullptr && a->rows() >= n && a->cols() >= n, "mixed_solve: the generator makes less than the " +
@@ -254,6 +254,24 @@ MixedResult mixed_solve(Runtime& runtime, const std::shared_ptr<const Generator<
     const MixedResult result = MixedSolution(runtime, columns, options, mode).solve(vectors_of(b), solution);
     store(runtime, solution, x);
     return result;
+}
+
+}  // namespace
+
+MixedResult detail::solve_mixed(Runtime& runtime, Matrix<double>& a, const Matrix<double>& b, Matrix<double>& x,
+                                const MixedOptions& options, LuFactors<double>& lu) {
+    return cancellable(runtime, [&] { return solve_stored(runtime, a, b, x, options, lu); });
+}
+
+MixedResult mixed_solve(Runtime& runtime, Matrix<double>& a, const Matrix<double>& b, Matrix<double>& x,
+                        const MixedOptions& options) {
+    LuFactors<double> in_double;
+    return detail::solve_mixed(runtime, a, b, x, options, in_double);
+}
+
+MixedResult mixed_solve(Runtime& runtime, const std::shared_ptr<const Generator<double>>& a, const Matrix<double>& b,
+                        Matrix<double>& x, TileShape tile, const MixedOptions& options) {
+    return detail::cancellable(runtime, [&] { return solve_generated(runtime, a, b, x, tile, options); });
 }
 
 }  // namespace basalt

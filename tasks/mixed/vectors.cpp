@@ -29,13 +29,19 @@ double Vectors::norm(Index c) const {
     return largest;
 }
 
-double Vectors::scaled_norm(Index c, const std::vector<double>& factors) const {
+double Vectors::scaled_norm(Index c, double scale, const std::vector<double>& factors) const {
     const View<const double> column = view().block(0, c, n_, 1);
     PartialResults most{};
     in_lanes(n_, [&](std::size_t lane, Index i) {
-        most[lane] = larger(most[lane], std::abs(column[i] * factors[static_cast<std::size_t>(i)]));
+        most[lane] = larger(most[lane], std::abs(column[i] * scale * factors[static_cast<std::size_t>(i)]));
     });
     return *std::max_element(most.begin(), most.end());
+}
+
+WideNumber Vectors::wide_norm(Index c, const std::vector<double>& factors) const {
+    const double largest = norm(c), scale = power_to_one(largest);
+    if (largest == 0 || !std::isfinite(largest)) return largest;
+    return WideNumber(scaled_norm(c, scale, factors)) / scale;
 }
 
 double Vectors::length(Index c) const {
@@ -50,6 +56,17 @@ double Vectors::length(Index c) const {
     double sum = 0;
     for (const double part : sums) sum += part;
     return std::sqrt(sum) / scale;
+}
+
+double backward_error(const Vectors& residual, double norm, const Vectors& x, const Vectors& b) {
+    double worst = 0;
+    for (Index c = 0; c < b.k(); ++c) {
+        const WideNumber size = residual.norm(c);
+        if (size.is_zero()) continue;
+        const double of_product = (norm * WideNumber(x.norm(c)) / size).value(), of_b = (b.norm(c) / size).value();
+        worst = max_or_nan(worst, 1 / (of_product + of_b));
+    }
+    return worst;
 }
 
 double dot(const std::vector<double>& a, const std::vector<double>& b) {

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "basalt/array.hpp"
+#include "tasks/mixed/scaling.hpp"
 
 namespace basalt::detail {
 
@@ -22,7 +23,9 @@ class Vectors {
     /// The largest magnitude in vector c; NaN if it holds one.
     double norm(Index c) const;
     /// The largest |v_i factors_i| in vector c, for n positive factors; NaNs may be ignored.
-    double scaled_norm(Index c, const std::vector<double>& factors) const;
+    double scaled_norm(Index c, const std::vector<double>& factors) const { return scaled_norm(c, 1, factors); }
+    /// The same for powers of two as factors, without overflow; NaN if the vector holds one.
+    WideNumber wide_norm(Index c, const std::vector<double>& factors) const;
     /// The Euclidean norm of vector c, which does not overflow.
     double length(Index c) const;
 
@@ -33,10 +36,15 @@ class Vectors {
     void add(const Vectors& other);
 
   private:
+    double scaled_norm(Index c, double scale, const std::vector<double>& factors) const;
+
     Index n_ = 0;
     Index k_ = 0;
     std::vector<double> values_;
 };
+
+/// The largest ||r|| / (norm ||x|| + ||b||) of all right-hand sides b, with the norm of A given and r = b - A x.
+double backward_error(const Vectors& residual, double norm, const Vectors& x, const Vectors& b);
 
 /// The inner product of two vectors of equal length.
 double dot(const std::vector<double>& a, const std::vector<double>& b);

@@ -7,9 +7,11 @@ Ends with "cases: N passed, M failed, 0 skipped".
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 
 PROGRAM, HPL_DAT = map(os.path.abspath, sys.argv[1:3])
@@ -60,6 +62,26 @@ def expect_refused(result, *words, status=2):
     """Nothing on stdout, one line on stderr that has all the words."""
     expect(result.status == status and result.out == "" and result.err.count("\n") == 1, result)
     expect(result.err.startswith("basalt: ") and all(word in result.err for word in words), result)
+
+
+def interrupted(*arguments, after, sent=signal.SIGINT, limit=10):
+    """Runs the program, sends the signal once `after` is in its output and a moment has passed, and expects that it ends
+    within `limit` seconds."""
+    process = subprocess.Popen([PROGRAM, *arguments], env=environment({}), stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    out = ""
+    while after not in out:
+        line = process.stdout.readline()
+        if not line:
+            break
+        out += line
+    time.sleep(0.03)
+    process.send_signal(sent)
+    since = time.monotonic()
+    rest, err = process.communicate(timeout=60)
+    finished = subprocess.CompletedProcess(arguments, process.returncode, out + rest, err)
+    expect(time.monotonic() - since < limit, Result(finished))
+    return Result(finished)
 
 
 def in_folder(function):

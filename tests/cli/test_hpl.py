@@ -4,7 +4,8 @@ import json
 import os
 import re
 
-from program import basalt, counts, expect, expect_refused, hpl_lines, in_folder, main, test, write_input
+from program import (basalt, counts, expect, expect_refused, hpl_lines, in_folder, interrupted, main, test,
+                     write_input)
 
 
 @test
@@ -48,7 +49,6 @@ def hpl_skips_grids_that_are_too_large_unless_told_not_to(folder):
 @test
 @in_folder
 def hpl_mxp_reports_both_rates(folder):
-    # of order 2 it is singular: the diagonal is no larger than the sum of the other magnitudes
     path = write_input(folder, hpl_lines("0 3 150", "32"))
     for arguments in ([], ["--mode", "gpu", "--emulated-gpus", "2"]):
         shown = basalt("hpl", path, "--mxp", "--json", "-", *arguments)
@@ -58,6 +58,51 @@ def hpl_mxp_reports_both_rates(folder):
         expect(records[2]["lu_gflops"] > records[2]["gflops"] > 0 and records[2]["residual_ratio"] < 16, shown)
     expect(basalt("hpl", write_input(folder, hpl_lines("100", "32", line_13="1e-30")), "--mxp").status == 1, "1e-30")
     expect_refused(basalt("hpl", path, "--factor-precision", "fp16"), "--factor-precision", "--mxp")
+
+
+@test
+@in_folder
+def hpl_mxp_does_with_its_input_what_hpl_does(folder):
+    trace = os.path.join(folder, "trace.json")
+    path = write_input(folder, hpl_lines("100 300", "32 512"))
+    shown = basalt("hpl", path, "--mxp", "--json", "-", "--trace", trace, "--tile", "256x256")
+    records = [json.loads(line) for line in shown.out.splitlines()]
+    expect(shown.status == 0 and [record["nb"] for record in records] == [32, 100, 32, 256], shown)
+    shown = basalt("hpl", path, "--mxp", "--json", "-")
+    expect(json.loads(shown.out.splitlines()[3])["nb"] == 300, shown)  # the tile holds whole panels
+    with open(trace, encoding="utf-8") as events:
+        assert any(event["ph"] == "X" for event in json.load(events)["traceEvents"])
+    expect_refused(basalt("hpl", path, "--mxp", "--json", path), "FILE", "--json")
+    expect_refused(basalt("hpl", path, "--mxp", "--factor-precision", "fp16", "--mode", "cpu"),
+                   "--factor-precision fp16 where the mode is cpu; allowed: auto, s, s-plain")
+    both = basalt("hpl", path, "--energy"), basalt("hpl", path, "--mxp", "--energy")
+    expect(both[0].status == both[1].status, both[1])
+    unchecked = basalt("hpl", write_input(folder, hpl_lines("100", "32", line_13="0.0")), "--mxp", "--json", "-")
+    expect(unchecked.status == 0 and json.loads(unchecked.out)["passed"] is None, unchecked)
+    expect("not checked" in unchecked.err, unchecked)
+    grid = write_input(folder, hpl_lines("100", "32", line_11="2"))
+    shown = basalt("hpl", grid, "--mxp")
+    expect(shown.status == 1 and "skipped 1 test" in shown.err and "--ignore-grid" in shown.err, shown)
+    shown = basalt("hpl", grid, "--mxp", "--ignore-grid")
+    expect(shown.status == 0 and "PASSED" in shown.out and "one process" in shown.err, shown)
+    shown = basalt("hpl", write_input(folder, hpl_lines("100 9000000", "32")), "--mxp")
+    expect_refused(shown, "9000000", "needs", "available", status=3)
+    # of order 1 the matrix is zero, as the diagonal is the sum of the other magnitudes; of order 2 it is nearly singular
+    shown = basalt("hpl", write_input(folder, hpl_lines("1 2", "32")), "--mxp", "--json", "-")
+    expect(shown.status == 1 and shown.err.count(" ...... FAILED: not refined, the factors of low") == 1, shown)
+    expect([json.loads(line)["passed"] for line in shown.out.splitlines()] == [False, True], shown)
+
+
+@test
+@in_folder
+def control_c_ends_both_benchmarks_with_a_count(folder):
+    sizes = " ".join(["500"] * 20)
+    path = write_input(folder, hpl_lines(sizes, " ".join(map(str, range(20, 40)))))
+    for arguments in ([], ["--mxp"], ["--mxp", "--mode", "gpu", "--emulated-gpus", "1"]):
+        shown = interrupted("hpl", path, *arguments, after="PASSED")
+        expect(shown.status == 130 and "...... FAILED" not in shown.out, shown)
+        tests = re.fullmatch(r"basalt: interrupted after (\d+) of (\d+) tests\n", shown.err)
+        expect(tests and 0 < int(tests[1]) < int(tests[2]), shown)
 
 
 @test

@@ -1,10 +1,12 @@
 """Matrix Market files and `solve`."""
 
 import json
+import math
 import os
+import random
 import re
 
-from program import basalt, expect, expect_refused, in_folder, main, test, write_input
+from program import basalt, expect, expect_refused, in_folder, interrupted, main, test, write_input
 
 
 def write_matrix(folder, name, lines, banner="coordinate real general"):
@@ -159,6 +161,84 @@ def solve_refines_factors_of_low_precision(folder):
     expect_refused(basalt("solve", "--n", "9", "--method", "mixed", "--substitution-lookahead", "2"),
                    "--substitution-lookahead", "blocked")
     expect_refused(basalt("solve", "--n", "9", "--method", "mixed", "--precision", "s"), "--precision s", "d")
+
+
+@test
+def control_c_ends_every_method_between_and_inside_runs():
+    for method, matrix in (("lu", "random"), ("mixed", "random"), ("mixed-cholesky", "spd")):
+        for place in ([], ["--mode", "gpu", "--emulated-gpus", "1"]):
+            for _ in range(3):
+                shown = interrupted("solve", "--n", "500", "--repeat", "100000", "--method", method, "--matrix", matrix,
+                                    *place, after="run 1 of")
+                expect(shown.status == 130 and shown.err.count("\n") == 1, shown)
+                expect(re.fullmatch(r"basalt: interrupted after \d+ of 100000 runs\n", shown.err), shown)
+
+
+@test
+@in_folder
+def solve_keeps_each_component_of_badly_scaled_systems(folder):
+    n, x = 60, os.path.join(folder, "x.mtx")
+    draw = random.Random(1)
+    rows = [[draw.uniform(-1, 1) for _ in range(n)] for _ in range(n)]
+    scale = [10.0 ** (8 - 16 * (j % 2)) for j in range(n)]
+    a = write_matrix(folder, "a.mtx", [f"{n} {n}"] + [repr(rows[i][j] * scale[j]) for j in range(n) for i in range(n)],
+                     "array real general")
+    b = write_matrix(folder, "b.mtx", [f"{n} 1"] + [repr(math.fsum(row)) for row in rows], "array real general")
+    gpu = ["--mode", "gpu", "--emulated-gpus", "1"]
+    for arguments in ([], gpu, [*gpu, "--factor-precision", "bf16"], [*gpu, "--factor-precision", "fp16"]):
+        shown = basalt("solve", a, b, "-o", x, "--method", "mixed", *arguments)
+        expect(shown.status == 0 and "fell back" not in shown.out, shown)
+        expect(max(abs(value * c - 1) for value, c in zip(read_array(x)[0], scale)) < 1e-9, shown)
+
+
+@test
+@in_folder
+def solve_in_mixed_precision_warns_and_refuses_as_the_others_do(folder):
+    draw = random.Random(2)
+    twins = [[draw.uniform(-1, 1) for _ in range(16)] for _ in range(16)]
+    for row in twins:
+        row[5] = row[4]
+    a = write_matrix(folder, "a.mtx", ["16 16"] + [repr(twins[i][j]) for j in range(16) for i in range(16)],
+                     "array real general")
+    gpu = ["--mode", "gpu", "--emulated-gpus", "1"]
+    for arguments in ([a, *gpu, "--factor-precision", "fp16"], [a], ["--n", "30", "--matrix", "hilbert"]):
+        shown = basalt("solve", *arguments, "--method", "mixed", "--json", "-")
+        expect("ill-conditioned" in shown.err, shown)
+        expect(json.loads(shown.out)["reciprocal_condition"] < 2.0 ** -53, shown)
+    for matrix, method in (("random", "mixed"), ("spd", "mixed-cholesky")):
+        shown = basalt("solve", "--n", "100", "--matrix", matrix, "--method", method, "--json", "-", *gpu)
+        expect("warning" not in shown.err and 1e-6 < json.loads(shown.out)["reciprocal_condition"] <= 1, shown)
+        expect(sum(json.loads(shown.out)["panels"].values()) > 0, shown)
+    for name in ("s", "s-plain"):
+        shown = basalt("solve", "--n", "50", "--method", "mixed", *gpu, "--factor-precision", name, "--json", "-")
+        expect(json.loads(shown.out)["factor_precision"] == name and f"  {name}, " in shown.err, shown)
+    shown = basalt("solve", "--n", "50", "--method", "mixed", "--iteration-limit", "0")
+    expect(shown.status == 0 and "fell back to double (-31)" in shown.out, shown)
+    mixed = ["solve", "--n", "9", "--method", "mixed"]
+    expect_refused(basalt(*mixed, *gpu, "--substitution", "blocked", "--refinement", "gmres"),
+                   "--substitution blocked with --refinement gmres; allowed: --refinement auto or classic")
+    expect_refused(basalt("solve", "--n", "9", "--method", "mixed-cholesky", *gpu, "--substitution", "blocked"),
+                   "--substitution blocked with --method mixed-cholesky; allowed: --method mixed")
+    expect_refused(basalt("solve", "--n", "9", "--method", "mixed-cholesky", "--panel-threads", "2"),
+                   "--panel-threads with --method mixed-cholesky")
+    expect_refused(basalt(*mixed, "--mode", "cpu", "--factor-precision", "fp16"), "auto, s, s-plain, or a mode with GPUs")
+    expect_refused(basalt("solve", "--n", "9", "--iteration-limit", "3"), "--iteration-limit", "mixed")
+
+
+@test
+@in_folder
+def solve_never_passes_a_solution_that_norms_overflow_for(folder):
+    """Entries near 1e306, whose products of norms overflow, and a finite matrix whose norm does."""
+    a = write_matrix(folder, "a.mtx", ["2 2", "3e306", "1e306", "1e306", "4e306"], "array real general")
+    b = write_matrix(folder, "b.mtx", ["2 1", "1e306", "3e306"], "array real general")
+    for method in ("lu", "mixed"):
+        record = json.loads(basalt("solve", a, b, "--method", method, "--json", "-").out)
+        expect_ratio = record["residual_ratio"]
+        assert record["passed"] and 0 <= expect_ratio < 30, record
+    a = write_matrix(folder, "c.mtx", ["2 2", "1e308", "1e308", "1e308", "-1e308"], "array real general")
+    b = write_matrix(folder, "d.mtx", ["2 1", "1e300", "1e300"], "array real general")
+    shown = basalt("solve", a, b, "--method", "mixed")
+    expect(shown.status == 1 and "FAILED" in shown.out and "A, its norm or B is not finite" in shown.out, shown)
 
 
 @test

@@ -26,8 +26,13 @@ __device__ void keep_larger(double* to, double x) {
     atomicMax(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(__double_as_longlong(x)));
 }
 
+template <ScaledRows of_rows>
+__device__ double combined(double x, double y) {
+    return of_rows == ScaledRows::sums ? x + y : fmax(x, y);
+}
+
 /// A warp takes some rows at a time and walks along them. The columns' maxima of a block are in shared memory.
-template <bool rounds>
+template <bool rounds, ScaledRows of_rows>
 __global__ void __launch_bounds__(warp* warps, 2)
     measure_kernel(View<const double> a, const double* row_factors, const double* col_factors, MeasuredMagnitudes found,
                    View<float> target) {
@@ -42,7 +47,7 @@ __global__ void __launch_bounds__(warp* warps, 2)
 #pragma unroll 1
         for (int strip = 0; strip < strips_a_block; ++strip) {
             const Index first = block_first + (static_cast<Index>(strip) * warps + number) * rows_a_warp;
-            double sums[rows_a_warp] = {}, maxima[rows_a_warp] = {}, factors[rows_a_warp];
+            double sums[rows_a_warp] = {}, of_row[rows_a_warp] = {}, factors[rows_a_warp];
 #pragma unroll
             for (int q = 0; q < rows_a_warp; ++q) factors[q] = first + q < a.rows() ? row_factors[first + q] : 0;
 #pragma unroll 1
@@ -65,7 +70,7 @@ __global__ void __launch_bounds__(warp* warps, 2)
                     for (int q = 0; q < rows_a_warp; ++q) {
                         const double scaled = elements[s][q] * factors[q] * col_factor, magnitude = fabs(scaled);
                         sums[q] += fabs(elements[s][q]);
-                        maxima[q] = fmax(maxima[q], magnitude);
+                        of_row[q] = combined<of_rows>(of_row[q], magnitude);
                         of_column = fmax(of_column, magnitude);
                         if constexpr (rounds) {
                             if (c < right && first + q < rows) target(first + q, c) = static_cast<float>(scaled);
@@ -78,13 +83,13 @@ __global__ void __launch_bounds__(warp* warps, 2)
             for (int q = 0; q < rows_a_warp; ++q) {
                 for (int half = warp / 2; half > 0; half /= 2) {
                     sums[q] += __shfl_down_sync(0xffffffffU, sums[q], half);
-                    maxima[q] = fmax(maxima[q], __shfl_down_sync(0xffffffffU, maxima[q], half));
+                    of_row[q] = combined<of_rows>(of_row[q], __shfl_down_sync(0xffffffffU, of_row[q], half));
                 }
                 if (lane != 0 || first + q >= a.rows()) continue;
-                double &sum = found.row_sums[first + q], &largest = found.row_max[first + q];
+                double &sum = found.row_sums[first + q], &scaled = found.row_scaled[first + q];
                 const bool again = found.more || left > 0;
                 sum = again ? sum + sums[q] : sums[q];
-                largest = again ? fmax(largest, maxima[q]) : maxima[q];
+                scaled = again ? combined<of_rows>(scaled, of_row[q]) : of_row[q];
             }
         }
         __syncthreads();
@@ -125,7 +130,10 @@ void run_on_gpu(MeasureMagnitudes, Stream stream, View<const double> a, View<con
         cudaMemsetAsync(found.col_max.data(), 0, static_cast<std::size_t>(a.cols()) * sizeof(double), native(stream)),
         "cudaMemsetAsync", stream);
     const Index rows = target.empty() ? a.rows() : target.rows();
-    const auto kernel = target.empty() ? measure_kernel<false> : measure_kernel<true>;
+    const bool sums = found.of_rows == ScaledRows::sums;
+    const auto measuring = sums ? measure_kernel<false, ScaledRows::sums> : measure_kernel<false, ScaledRows::largest>;
+    const auto rounding = sums ? measure_kernel<true, ScaledRows::sums> : measure_kernel<true, ScaledRows::largest>;
+    const auto kernel = target.empty() ? measuring : rounding;
     kernel<<<blocks(cuda_detail::measured_grid(rows)), warp * warps, 0, native(stream)>>>(
         a, row_factors.data(), col_factors.data(), found, target);
     cuda_detail::check_launch("measure_kernel", stream);

@@ -22,7 +22,7 @@ using namespace basalt;
 
 /// The columns of A are measured in two calls; the second one also rounds, to a target with padding.
 template <class Kernels>
-void check_measured_magnitudes(Kernels& kernels) {
+void check_measured_magnitudes(Kernels& kernels, on_stream::ScaledRows of_rows) {
     using Doubles = typename Kernels::template Memory<double>;
     for (const auto& [m, n] : {std::array<Index, 2>{1, 1}, {1, 2}, {5, 3}, {33, 40}, {300, 130}, {70, 2100}}) {
         const Index left = n / 3;
@@ -35,38 +35,41 @@ void check_measured_magnitudes(Kernels& kernels) {
         const auto vector = [&](Index size) {
             return Doubles(kernels, std::vector<double>(static_cast<std::size_t>(size), -1));
         };
-        auto sums = vector(m), row_max = vector(m), col_max = vector(n);
+        auto sums = vector(m), row_scaled = vector(m), col_max = vector(n);
         const auto measure = [&](Index begin, Index end, View<float> to) {
-            kernels(on_stream::measure_magnitudes,
-                    View<const double>(a.on(on_a.data()).column(0)).block(0, begin, m, end - begin),
-                    View<const double>(row_factors.data(), m),
-                    View<const double>(col_factors.data() + begin, end - begin),
-                    on_stream::MeasuredMagnitudes{View<double>(sums.data(), m), View<double>(row_max.data(), m),
-                                                  View<double>(col_max.data() + begin, end - begin), begin > 0},
-                    to);
+            kernels(
+                on_stream::measure_magnitudes,
+                View<const double>(a.on(on_a.data()).column(0)).block(0, begin, m, end - begin),
+                View<const double>(row_factors.data(), m), View<const double>(col_factors.data() + begin, end - begin),
+                on_stream::MeasuredMagnitudes{View<double>(sums.data(), m), View<double>(row_scaled.data(), m),
+                                              View<double>(col_max.data() + begin, end - begin), begin > 0, of_rows},
+                to);
         };
         if (left > 0) measure(0, left, View<float>());
         measure(left, n, target.on(on_target.data()).column(0));
-        const auto found_sums = sums.read(), found_rows = row_max.read(), found_cols = col_max.read();
+        const auto found_sums = sums.read(), found_rows = row_scaled.read(), found_cols = col_max.read();
         std::vector<double> largest(static_cast<std::size_t>(n));
         const View<float> expected = target.column(0);
         for (Index i = 0; i < expected.rows(); ++i) {
             for (Index j = 0; j < expected.cols(); ++j) expected(i, j) = 0;
         }
         for (Index i = 0; i < m; ++i) {
-            double sum = 0, most = 0;
+            double sum = 0, most = 0, scaled_sum = 0;
             for (Index j = 0; j < n; ++j) {
                 const double element = a.column(0)(i, j);
                 const double scaled =
                     element * rows.values[static_cast<std::size_t>(i)] * cols.values[static_cast<std::size_t>(j)];
                 sum += std::abs(element);
                 most = std::max(most, std::abs(scaled));
+                scaled_sum += std::abs(scaled);
                 double& of_column = largest[static_cast<std::size_t>(j)];
                 of_column = std::max(of_column, std::abs(scaled));
                 if (j >= left) expected(i, j - left) = static_cast<float>(scaled);
             }
             REQUIRE(std::abs(found_sums[static_cast<std::size_t>(i)] - sum) <= 1e-12 * sum);
-            REQUIRE(found_rows[static_cast<std::size_t>(i)] == most);
+            const double of_row = found_rows[static_cast<std::size_t>(i)];
+            if (of_rows == on_stream::ScaledRows::largest) REQUIRE(of_row == most);
+            if (of_rows == on_stream::ScaledRows::sums) REQUIRE(std::abs(of_row - scaled_sum) <= 1e-12 * scaled_sum);
         }
         REQUIRE(found_cols == largest);
         REQUIRE(on_target.read() == target.values);

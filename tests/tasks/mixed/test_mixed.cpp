@@ -1,6 +1,7 @@
 // Mixed precision on cores: answers are those of double precision, or say why A was factored in double.
 #include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "tests/common/mentions.hpp"
@@ -84,6 +85,44 @@ TEST_CASE("rows and columns of any scale neither overflow nor spoil the answer",
     }
 }
 
+TEST_CASE("badly scaled rows and columns hide no error of a component", "[mixed]") {
+    Runtime runtime(two_workers());
+    for (const int exponent : {13, 26, 150, 400}) {
+        for (const Refinement refinement : {Refinement::automatic, Refinement::classic, Refinement::gmres}) {
+            INFO("scaled by up to 2^" << exponent);
+            const ScaledSystem general = scaled_system(random_dense<double>(120, 120, 37), exponent, 38);
+            const MixedAnswer answer =
+                mixed_answer(runtime, general.a, general.b, {.refinement = refinement}, {32, 32});
+            CHECK_FALSE(answer.result.fell_back());
+            CHECK(component_error(answer.x, general.x) < 1e-9);
+            check_answer(answer, general.a, general.b);
+            const ScaledSystem positive = scaled_system(spd(120, 39), exponent, 40, true);
+            const MixedAnswer symmetric = mixed_answer(
+                runtime, positive.a, positive.b, {.method = MixedMethod::cholesky, .refinement = refinement}, {32, 32});
+            CHECK_FALSE(symmetric.result.fell_back());
+            CHECK(component_error(symmetric.x, positive.x) < 1e-9);
+        }
+    }
+}
+
+TEST_CASE("these tests tell wrong answers from right ones at any scale", "[mixed]") {
+    for (const int exponent : {0, 20, 250, 400}) {
+        const ScaledSystem system = scaled_system(random_dense<double>(100, 100, 41), exponent, 42);
+        CHECK(scaled_residual_ratio(system.a, system.x, system.b) < 10);
+        const auto ratio_of = [&](const std::function<double(double, Index)>& wrong) {
+            Dense<double> x = system.x;
+            for (Index i = 0; i < x.m; ++i) x(i, 1) = wrong(x(i, 1), i);
+            return scaled_residual_ratio(system.a, x, system.b);
+        };
+        INFO("scaled by up to 2^" << exponent);
+        CHECK(ratio_of([](double x, Index) { return -x; }) > 1e12);
+        CHECK(ratio_of([](double x, Index) { return 1.5 * x; }) > 1e12);
+        CHECK(ratio_of([](double x, Index i) { return i % 2 == 0 ? x : x * (1 + 1e-9); }) > 1e4);
+        CHECK(ratio_of([](double x, Index i) { return i == 7 ? x * (1 + 1e-9) : x; }) > 1e3);
+        CHECK(std::isnan(ratio_of([](double x, Index i) { return i == 7 ? x * std::nan("") : x; })));
+    }
+}
+
 TEST_CASE("a uniform factor near the limits of double changes nothing but the scale", "[mixed]") {
     Runtime runtime(two_workers());
     const Dense<double> a = random_dense<double>(90, 90, 23), b = random_dense<double>(90, 1, 24);
@@ -148,7 +187,7 @@ TEST_CASE("limits, tolerances and the kinds of fallback are obeyed", "[mixed]") 
     Runtime runtime(two_workers());
     const Dense<double> a = random_dense<double>(150, 150, 32), b = random_dense<double>(150, 1, 33);
     const MixedAnswer none = mixed_answer(runtime, a, b, {.iteration_limit = 0, .fallback = Fallback::none}, {32, 32});
-    CHECK(none.result.iterations == -1);
+    CHECK(none.result.iterations == -31);
     CHECK(none.result.outcome == MixedOutcome::iteration_limit);
     CHECK(none.result.fallback_seconds == 0);
     CHECK(none.result.backward_error > 1e-12);
@@ -165,6 +204,63 @@ TEST_CASE("limits, tolerances and the kinds of fallback are obeyed", "[mixed]") 
     check_answer(overwritten, a, b);
     CHECK(overwritten.a.values != a.values);
     CHECK(overwritten.x.values == copied.x.values);
+}
+
+TEST_CASE("right-hand sides that are solved early do not hide that the others converge", "[mixed]") {
+    // two blocks of different conditions: a right-hand side of the first one is accepted before one of the second is
+    Runtime runtime(two_workers());
+    constexpr Index half = 100, n = 2 * half;
+    for (const double condition : {1e5, 1e6, 3e6}) {
+        const Dense<double> easy = conditioned(half, 10, 51), hard = conditioned(half, condition, 52);
+        Dense<double> a(n, n), both(n, 2), one(n, 1);
+        for (Index i = 0; i < half; ++i) {
+            for (Index j = 0; j < half; ++j) {
+                a(i, j) = easy(i, j);
+                a(half + i, half + j) = hard(i, j);
+                a(half + i, j) = a(i, half + j) = 0;
+            }
+        }
+        const Dense<double> b = random_dense<double>(half, 2, 53);
+        for (Index i = 0; i < half; ++i) {
+            both(i, 0) = b(i, 0);
+            both(half + i, 1) = one(half + i, 0) = b(i, 1);
+            both(half + i, 0) = both(i, 1) = one(i, 0) = 0;
+        }
+        const MixedOptions options{.refinement = Refinement::classic};
+        const MixedAnswer alone = mixed_answer(runtime, a, one, options, {32, 32});
+        const MixedAnswer together = mixed_answer(runtime, a, both, options, {32, 32});
+        INFO("condition " << condition << ": " << alone.result.iterations << " alone");
+        CHECK(together.result.iterations <= alone.result.iterations + 1);
+        CHECK_FALSE(together.result.fell_back());
+        check_answer(together, a, both);
+    }
+}
+
+TEST_CASE("a backward error that was not measured is NaN", "[mixed]") {
+    Runtime runtime(two_workers());
+    const MixedOptions options{.fallback = Fallback::none};
+    Dense<double> a = random_dense<double>(80, 80, 54), b = random_dense<double>(80, 1, 55);
+    CHECK(mixed_answer(runtime, a, b, options).result.backward_error < 1e-15);
+    Dense<double> singular = a;
+    for (Index i = 0; i < 80; ++i) singular(i, 20) = 0;
+    CHECK(std::isnan(mixed_answer(runtime, singular, b, options).result.backward_error));
+    b(3, 0) = std::numeric_limits<double>::quiet_NaN();
+    CHECK(std::isnan(mixed_answer(runtime, a, b, options).result.backward_error));
+    CHECK(mixed_answer(runtime, a, Dense<double>(80, 0), options).result.backward_error == 0);
+    const Matrix<double> ones = to_tiles(runtime, random_dense<double>(40, 1, 56));
+    Matrix<double> x(runtime, 40, 1);
+    CHECK(std::isnan(mixed_solve(runtime, make_generator<double>("zero", 40, 40), ones, x).backward_error));
+}
+
+TEST_CASE("after a fallback the backward error tells what factors in double achieve", "[mixed]") {
+    Runtime runtime(two_workers());
+    const Dense<double> a = generated<double>("wilkinson", 100, 100), b = random_dense<double>(100, 1, 57);
+    const MixedAnswer answer = mixed_answer(runtime, a, b);
+    CHECK(answer.result.fell_back());
+    CHECK(answer.result.info == 0);
+    CHECK(answer.result.backward_error > 1e-10);  // elements grow by 2^99
+    const MixedAnswer overwritten = mixed_answer(runtime, a, b, {.fallback = Fallback::in_place});
+    CHECK(std::isnan(overwritten.result.backward_error));
 }
 
 TEST_CASE("a generator's matrix is solved without being kept", "[mixed]") {
@@ -212,7 +308,8 @@ TEST_CASE("wrong use of mixed precision is refused", "[mixed]") {
     CHECK(mentions(refusal(4, 4, 4, 2, {}), "X is 4 x 2"));
     CHECK(mentions(refusal(4, 4, 4, 1, {.iteration_limit = -1}), "iteration_limit"));
     CHECK(mentions(refusal(4, 4, 4, 1, {.tolerance = 0}), "tolerance"));
-    CHECK(mentions(refusal(4, 4, 4, 1, {.mode = FactorMode::cpu, .products = ProductPrecision::fp16}), "mode cpu"));
+    CHECK(mentions(refusal(4, 4, 4, 1, {.mode = FactorMode::cpu, .products = ProductPrecision::fp16}),
+                   "MixedOptions::products = fp16 in mode cpu"));
     CHECK(mentions(refusal(4, 4, 4, 1, {.method = MixedMethod::cholesky, .products = ProductPrecision::tf32}),
                    "mode cpu"));
 }

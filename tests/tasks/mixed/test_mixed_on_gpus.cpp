@@ -2,6 +2,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <limits>
 
 #include "tests/common/mentions.hpp"
 #include "tests/tasks/mixed/mixed_cases.hpp"
@@ -75,11 +76,44 @@ TEST_CASE("elements that overflow fp16 are scaled", "[mixed]") {
 TEST_CASE("growth that overflows fp16 falls back and says so", "[mixed]") {
     Runtime runtime(GpuMachine{}.config());
     const Dense<double> a = generated<double>("wilkinson", 60, 60), b = random_dense<double>(60, 1, 78);
-    MixedOptions options{.mode = FactorMode::gpu, .products = ProductPrecision::fp16};
-    options.lu.panel_width = 8;
-    const MixedAnswer answer = mixed_answer(runtime, a, b, options, {16, 16});
-    CHECK(answer.result.fell_back());
-    CHECK(answer.a.values == a.values);
+    for (const ProductPrecision products : all_products) {
+        INFO(name_of(products));
+        MixedOptions options{.mode = FactorMode::gpu, .products = products};
+        options.lu.panel_width = 8;
+        const MixedAnswer answer = mixed_answer(runtime, a, b, options, {16, 16});
+        // the others fall back too: elements grow by 2^59
+        const bool half = products == ProductPrecision::fp16 || products == ProductPrecision::split_fp16;
+        CHECK(answer.result.outcome == (half ? MixedOutcome::breakdown : MixedOutcome::stagnation));
+        CHECK(answer.a.values == a.values);
+    }
+}
+
+TEST_CASE("singular systems and those that are not finite are known on GPUs", "[mixed]") {
+    for (const int gpus : {1, 2}) {
+        Runtime runtime(GpuMachine{.gpus = gpus}.config());
+        const Dense<double> b = random_dense<double>(100, 1, 91);
+        Dense<double> singular = random_dense<double>(100, 100, 92), indefinite = spd(100, 93);
+        for (Index i = 0; i < 100; ++i) singular(i, 70) = 0;
+        indefinite(40, 40) = -1;
+        MixedOptions options{.mode = FactorMode::gpu};
+        const MixedAnswer general = mixed_answer(runtime, singular, b, options, {32, 32});
+        CHECK(general.result.info == 71);
+        CHECK(general.result.outcome == MixedOutcome::breakdown);
+        CHECK(general.a.values == singular.values);
+        for (const double bad : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+            Dense<double> a = random_dense<double>(100, 100, 94), wrong = b;
+            wrong(7, 0) = bad;
+            CHECK(mixed_answer(runtime, a, wrong, options, {32, 32}).result.outcome == MixedOutcome::not_finite);
+            a(50, 30) = bad;
+            CHECK(mixed_answer(runtime, a, b, options, {32, 32}).result.outcome == MixedOutcome::not_finite);
+        }
+        const Dense<double> graded = generated<double>("graded", 200, 200, 3), right = random_dense<double>(200, 1, 95);
+        check_answer(mixed_answer(runtime, graded, right, options, {64, 64}), graded, right);
+        options.method = MixedMethod::cholesky;
+        const MixedAnswer symmetric = mixed_answer(runtime, indefinite, b, options, {32, 32});
+        CHECK(symmetric.result.info == 41);
+        CHECK(symmetric.result.outcome == MixedOutcome::breakdown);
+    }
 }
 
 TEST_CASE("pivots that are rounding errors end the factorization on GPUs", "[mixed]") {
@@ -107,6 +141,29 @@ TEST_CASE("any condition and scale gets an answer on GPUs too, and the input sta
     Dense<double> scaled = random_dense<double>(150, 150, 81);
     scale_rows_and_columns(scaled, 498, 82);
     check_answer(mixed_answer(runtime, scaled, b, {.mode = FactorMode::gpu}, {64, 64}), scaled, b);
+}
+
+TEST_CASE("badly scaled rows and columns hide no error of a component on GPUs", "[mixed]") {
+    for (const int gpus : {1, 2}) {
+        Runtime runtime(GpuMachine{.gpus = gpus}.config());
+        for (const int exponent : {26, 400}) {
+            const ScaledSystem general = scaled_system(random_dense<double>(130, 130, 87), exponent, 88);
+            const ScaledSystem positive = scaled_system(spd(130, 89), exponent, 90, true);
+            for (const ProductPrecision products :
+                 {ProductPrecision::split_fp16, ProductPrecision::fp16, ProductPrecision::bf16}) {
+                INFO(gpus << " GPUs, scaled by up to 2^" << exponent << ", " << name_of(products));
+                MixedOptions options{.mode = FactorMode::gpu, .products = products};
+                options.lu.panel_width = options.cholesky.panel_width = 32;
+                const MixedAnswer answer = mixed_answer(runtime, general.a, general.b, options, {64, 64});
+                CHECK_FALSE(answer.result.fell_back());
+                CHECK(component_error(answer.x, general.x) < 1e-9);
+                options.method = MixedMethod::cholesky;
+                const MixedAnswer symmetric = mixed_answer(runtime, positive.a, positive.b, options, {64, 64});
+                CHECK_FALSE(symmetric.result.fell_back());
+                CHECK(component_error(symmetric.x, positive.x) < 1e-9);
+            }
+        }
+    }
 }
 
 TEST_CASE("GPUs generate a matrix again for each residual", "[mixed]") {
