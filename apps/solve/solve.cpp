@@ -295,9 +295,10 @@ int solve(SolveOptions options, const Settings& settings) {
     if (!options.method.empty() && options.method != "lu" && options.method != "mixed")
         matrix.gpu.require_effect_without_lu(options.method);
     options.mixed.require_effect(options.method);
-    if ((options.method == "cholesky" || options.method == "mixed-cholesky") && panel_threads_given(settings))
+    if ((options.method == "cholesky" || options.method == "mixed-cholesky") && panel_threads_given(settings)) {
         throw WrongUse(
-            fmt::format("--panel-threads with --method {}; allowed: --method lu, mixed or qr", options.method));
+            fmt::format("--panel-threads with --method {}; allowed: --method lu or qr, or mixed", options.method));
+    }
     Runtime runtime(settings.runtime_config());
     require_gpus(settings, runtime);
     OutputFiles files(settings);

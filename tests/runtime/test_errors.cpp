@@ -13,17 +13,25 @@
 #include <spdlog/spdlog.h>
 
 #include "basalt/array.hpp"
+#include "basalt/error.hpp"
+#include "basalt/graph.hpp"
 #include "basalt/runtime.hpp"
+#include "basalt/task_handle.hpp"
+#include "runtime/engine/engine.hpp"
+#include "runtime/engine/runtime_access.hpp"
 #include "tests/common/catch.hpp"
 #include "tests/common/gate.hpp"
 #include "tests/common/mentions.hpp"
 #include "tests/common/runtime_settings.hpp"
+#include "tests/common/watchdog.hpp"
 
 using namespace basalt;
 using basalt_tests::comes_true;
+using basalt_tests::error_of;
 using basalt_tests::every_setting;
 using basalt_tests::Gate;
 using basalt_tests::mentions;
+using basalt_tests::Watchdog;
 using basalt_tests::WatchedSetting;
 
 namespace {
@@ -278,4 +286,32 @@ TEST_CASE("an error that no wait() saw is logged when the runtime goes away") {
     CAPTURE(log.text());
     CHECK(mentions(log.text(), "forgotten"));
     CHECK(mentions(log.text(), "unheard"));
+}
+
+TEST_CASE("a graph that ends takes the outcomes of what it dropped with it", "[sanitize]") {
+    const Watchdog watchdog;
+    Config config;
+    config.workers = 2;
+    Runtime rt(config);
+    const auto known = [&] { return basalt::detail::engine_of(rt).graph().outcomes().known(); };
+    TaskHandle dropped, failed;
+    for (int round = 0; round < 20; ++round) {
+        Graph graph(rt);
+        Gate gate;
+        graph.submit({}, [&] { gate.pass(); });
+        graph.cancel();
+        for (int i = 0; i < 50; ++i) dropped = graph.submit({}, [] {});
+        gate.open();
+        CHECK_THROWS_AS(graph.wait(), Cancelled);
+        CHECK_THROWS_AS(dropped.wait(), Cancelled);
+        CHECK(known() >= 50);
+    }
+    CHECK(known() == 0);
+    CHECK(mentions(error_of<Error>([&] { dropped.wait(); }), "no longer known"));
+    {
+        Graph graph(rt);
+        failed = graph.submit({}, [] { throw std::runtime_error("boom"); });
+        CHECK_THROWS_AS(graph.wait(), TaskError);
+    }
+    CHECK_THROWS_AS(failed.wait(), TaskError);
 }

@@ -13,8 +13,6 @@
 #include "basalt/array.hpp"
 #include "basalt/graph.hpp"
 #include "basalt/runtime.hpp"
-#include "runtime/engine/engine.hpp"
-#include "runtime/engine/runtime_access.hpp"
 #include "tests/common/catch.hpp"
 #include "tests/common/gate.hpp"
 #include "tests/common/mentions.hpp"
@@ -372,32 +370,4 @@ TEST_CASE("a graph does not wait for tasks of others on which it does not depend
     gate.open();
     reading.wait();
     runtime.wait();
-}
-
-TEST_CASE("a graph that ends takes the outcomes of what it dropped with it", "[sanitize]") {
-    const Watchdog watchdog;
-    Config config;
-    config.workers = 2;
-    Runtime rt(config);
-    const auto known = [&] { return basalt::detail::engine_of(rt).graph().outcomes().known(); };
-    TaskHandle dropped, failed;
-    for (int round = 0; round < 20; ++round) {
-        Graph graph(rt);
-        Gate gate;
-        graph.submit({}, [&] { gate.pass(); });
-        graph.cancel();
-        for (int i = 0; i < 50; ++i) dropped = graph.submit({}, [] {});
-        gate.open();
-        CHECK_THROWS_AS(graph.wait(), Cancelled);
-        CHECK_THROWS_AS(dropped.wait(), Cancelled);
-        CHECK(known() >= 50);
-    }
-    CHECK(known() == 0);
-    CHECK(mentions(error_of<Error>([&] { dropped.wait(); }), "no longer known"));
-    {
-        Graph graph(rt);
-        failed = graph.submit({}, [] { throw std::runtime_error("boom"); });
-        CHECK_THROWS_AS(graph.wait(), TaskError);
-    }
-    CHECK_THROWS_AS(failed.wait(), TaskError);
 }

@@ -3,6 +3,9 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <memory>
+#include <string_view>
+#include <utility>
 
 #include "tests/common/mentions.hpp"
 #include "tests/tasks/mixed/mixed_cases.hpp"
@@ -11,6 +14,22 @@ using namespace basalt;
 using namespace basalt_tests;
 
 namespace {
+
+/// The elements of a matrix in memory.
+class StoredGenerator final : public Generator<double> {
+  public:
+    explicit StoredGenerator(Dense<double> a) : Generator<double>(a.m, a.n), a_(std::move(a)) {}
+    std::string_view name() const override { return "stored"; }
+
+  private:
+    void fill_block(View<double> block, Index row0, Index col0) const override {
+        for (Index i = 0; i < block.rows(); ++i) {
+            for (Index j = 0; j < block.cols(); ++j) block(i, j) = a_(row0 + i, col0 + j);
+        }
+    }
+
+    const Dense<double> a_;
+};
 
 constexpr std::array methods{MixedMethod::lu, MixedMethod::cholesky};
 
@@ -273,6 +292,16 @@ TEST_CASE("a generator's matrix is solved without being kept", "[mixed]") {
         check_answer({result, from_tiles(runtime, x), a}, a, b);
         CHECK_FALSE(result.fell_back());
     }
+}
+
+TEST_CASE("a generator's badly scaled matrix hides no error of a component", "[mixed]") {
+    Runtime runtime(two_workers());
+    const ScaledSystem system = scaled_system(random_dense<double>(130, 130, 58), 200, 59);
+    const Matrix<double> right = to_tiles(runtime, system.b);
+    Matrix<double> x(runtime, 130, 2);
+    const MixedResult result = mixed_solve(runtime, std::make_shared<StoredGenerator>(system.a), right, x, {32, 48});
+    CHECK_FALSE(result.fell_back());
+    CHECK(component_error(from_tiles(runtime, x), system.x) < 1e-9);
 }
 
 TEST_CASE("the same system has the same bits", "[mixed]") {

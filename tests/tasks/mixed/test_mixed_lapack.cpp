@@ -57,7 +57,8 @@ void check_by_the_testers_rule(const MixedResult& result, const Dense<double>& a
                                const Dense<double>& b) {
     const double ratio = residual_ratio(a, x, b);
     INFO("ITER " << result.iterations << ", ratio " << ratio);
-    // for a few elements the rounding errors of a residual in double, which the tester and the solver measure, count too
+    // for a few elements the rounding errors of a residual in double, which the tester and the solver measure, count
+    // too
     if (result.iterations >= 0 && a.n > 0) CHECK(ratio < std::max(4.0, std::sqrt(static_cast<double>(a.n))));
     if (result.iterations < 0) CHECK(ratio < threshold);
 }
