@@ -43,8 +43,8 @@ enum class SliceFormat { bf16, fp16 };
 struct Slicing {
     int count;
     SliceFormat format;
-    /// A slice counts root^2 times as much as the next one: the remainder after a slice is smaller by almost this factor.
-    /// A power of two.
+    /// A slice counts root^2 times as much as the next one: the remainder after a slice is smaller by almost this
+    /// factor. A power of two.
     float root;
 };
 

@@ -37,8 +37,8 @@ basalt_status basalt_dposv(basalt_runtime* runtime, basalt_triangle triangle, in
 /// Solves A X = B in double precision with factors of lower precision and refinement, by LU or (with a triangle of a
 /// symmetric positive definite A) by Cholesky: X (n x nrhs) gets the solution. `iterations` is LAPACK's ITER: 0 or more
 /// where A stays as it is; negative where A was factored in double, which leaves A and `pivots` as basalt_dgesv() does:
-/// -2: A, its norm or B is not finite; -3: the factors of lower precision are useless; -4: the corrections do not become
-/// small; -31 or less: the limit of corrections was reached.
+/// -2: A, its norm or B is not finite; -3: the factors of lower precision are useless; -4: the corrections do not
+/// become small; -31 or less: the limit of corrections was reached.
 basalt_status basalt_dsgesv(basalt_runtime* runtime, int64_t n, int64_t nrhs, double* a, int64_t lda, int64_t* pivots,
                             const double* b, int64_t ldb, double* x, int64_t ldx, int64_t* iterations, int64_t* info);
 basalt_status basalt_dsposv(basalt_runtime* runtime, basalt_triangle triangle, int64_t n, int64_t nrhs, double* a,
