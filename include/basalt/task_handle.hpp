@@ -64,7 +64,8 @@ class RuntimePlace {
 /// no task and counts as done.
 ///
 /// A handle may outlive its runtime, whose end waits for all tasks: done() is true then, and wait() throws UsageError,
-/// because it is no longer known how the task ended.
+/// because it is no longer known how the task ended. The same holds for a task that a cancelled Graph dropped,
+/// once that graph has ended: wait() throws Error.
 ///
 /// Thread-safe: every member function may be called from any thread, but not during the runtime's destructor unless
 /// inside a task.
