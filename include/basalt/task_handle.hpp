@@ -66,7 +66,8 @@ class RuntimePlace {
 /// take it while the recording is made.
 ///
 /// A handle may outlive its runtime, whose end waits for all tasks: done() is true then, and wait() throws UsageError,
-/// because it is no longer known how the task ended.
+/// because it is no longer known how the task ended. The same holds for a task that a cancelled Graph dropped,
+/// once that graph has ended: wait() throws Error.
 ///
 /// Thread-safe: every member function may be called from any thread, but not during the runtime's destructor unless
 /// inside a task.
