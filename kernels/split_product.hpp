@@ -18,14 +18,14 @@
 ///     A B = (A_3 B_1 + A_2 B_2 + A_1 B_3) / 2^16 + (A_2 B_1 + A_1 B_2) / 2^8 + A_1 B_1
 ///
 /// The omitted products are at most 2^-23 of |A| |B|, as much as two roundings of a float. All six are one product of
-/// six times the depth, so that C is read and written once: the slices of A lie next to each other and those of B one
-/// below the other. Both sides are divided by the square roots of the powers of two: A_3 / 2^8, A_2 / 2^8, A_1 / 2^8,
-/// A_2 / 2^4, A_1 / 2^4, A_1 are multiplied by B_1 / 2^8, B_2 / 2^8 ... B_1. The slices of an infinite number are the
-/// number itself and zeros, so a product with it may become NaN.
+/// six times the depth, so that C is read and written once: the slices of A, divided by the powers of two, lie next to
+/// each other (A_3 / 2^16, A_2 / 2^16, A_1 / 2^16, A_2 / 2^8, A_1 / 2^8, A_1) and those of B one below the other. B is
+/// not divided, since it may be as small as a denormal number. The slices of an infinite number are the number itself
+/// and zeros, so a product with it may become NaN.
 ///
-/// Two fp16 slices, x = x_1 + x_2 / 2^12, have 22 bits and need three products. Numbers below 2^-8 become denormal
-/// where they are divided by 2^6. They are then wrong by 2^-25 at most, in products that are divided by 2^6 once more.
-/// The largest elements should be near 1. One slice is the rounded number itself.
+/// Two fp16 slices, x = x_1 + x_2 / 2^12, have 22 bits and need three products. Here both sides are divided by 2^6:
+/// numbers below 2^-8 become denormal, wrong by 2^-25 at most, in products that are divided by 2^6 once more. The
+/// largest elements should be near 1. One slice is the rounded number itself.
 ///
 /// Source: Henry, Tang, Heinecke, "Leveraging the bfloat16 Artificial Intelligence Datatype For Higher-Precision
 /// Computations" (ARITH 2019), section III.
@@ -43,9 +43,13 @@ enum class SliceFormat { bf16, fp16 };
 struct Slicing {
     int count;
     SliceFormat format;
-    /// A slice counts root^2 times as much as the next one: the remainder after a slice is smaller by almost this
-    /// factor. A power of two.
-    float root;
+    /// Both sides are divided by their factor once for each place that a slice stands behind the first one: powers of
+    /// two.
+    float left, right;
+
+    /// A slice counts `step` times as much as the next one: the remainder after a slice is smaller by almost this
+    /// factor.
+    constexpr float step() const { return left * right; }
 };
 
 /// A slice of A and one of B that are multiplied, counted from 0.
@@ -56,7 +60,7 @@ struct SliceProduct {
 /// How many such products are added up.
 constexpr int slice_products(int slices) { return slices * (slices + 1) / 2; }
 
-/// The i-th of them. Both slices are divided by root^(left + right).
+/// The i-th of them. Each slice is divided by its side's factor left + right times.
 constexpr SliceProduct slice_product(int slices, int i) {
     int sum = slices - 1;  // of the two numbers
     for (; i > sum; --sum) i -= sum + 1;
@@ -65,16 +69,16 @@ constexpr SliceProduct slice_product(int slices, int i) {
 
 /// For products that are made by slices; of others, the slices that lose nothing.
 constexpr Slicing slicing_of(ProductPrecision products) {
-    constexpr float root_for_bf16 = 0x1p4F, root_for_fp16 = 0x1p6F;
+    constexpr Slicing split_bf16{split_slices, SliceFormat::bf16, 0x1p8F, 1};
     switch (products) {
-        case ProductPrecision::split_fp16: return {2, SliceFormat::fp16, root_for_fp16};
-        case ProductPrecision::fp16: return {1, SliceFormat::fp16, root_for_fp16};
-        case ProductPrecision::bf16: return {1, SliceFormat::bf16, root_for_bf16};
+        case ProductPrecision::split_fp16: return {2, SliceFormat::fp16, 0x1p6F, 0x1p6F};
+        case ProductPrecision::fp16: return {1, SliceFormat::fp16, 1, 1};
+        case ProductPrecision::bf16: return {1, SliceFormat::bf16, 1, 1};
         case ProductPrecision::plain:
         case ProductPrecision::tf32:
         case ProductPrecision::split_bf16: break;
     }
-    return {split_slices, SliceFormat::bf16, root_for_bf16};
+    return split_bf16;
 }
 
 /// Whether large products are made by slices.

@@ -100,7 +100,7 @@ TEST_CASE("three slices of 8 bits make up a number of single precision", "[kerne
         for (const float slice : cpu_kernels::slices_of(x, bf16)) {
             CHECK((std::bit_cast<std::uint32_t>(slice) & 0xffff) == 0);
             sum += double{slice} * scale;
-            scale /= double{bf16.root} * bf16.root;
+            scale /= double{bf16.step()};
         }
         CHECK(sum == double{x});
     }

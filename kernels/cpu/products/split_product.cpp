@@ -25,7 +25,7 @@ std::array<float, split_slices> slices_of(float x, const Slicing& slicing) {
     for (int p = 0; p < slicing.count; ++p) {
         const float slice = rounded_slice(left, slicing.format);
         slices[static_cast<std::size_t>(p)] = slice;
-        left = (left - slice) * slicing.root * slicing.root;
+        left = (left - slice) * slicing.step();
     }
     return slices;
 }
@@ -47,7 +47,8 @@ void split(View<const float> from, Side side, View<float> to, Index slice_rows, 
                 const auto [left, right] = slice_product(slicing.count, p);
                 float& slice = to(i + p * slice_rows, j + p * slice_cols);
                 slice = slices[static_cast<std::size_t>(side == Side::left ? left : right)];
-                for (int divisions = left + right; divisions > 0; --divisions) slice /= slicing.root;
+                const float divisor = side == Side::left ? slicing.left : slicing.right;
+                for (int divisions = left + right; divisions > 0; --divisions) slice /= divisor;
                 slice = cpu_kernels::rounded_slice(slice, slicing.format);
             }
         }

@@ -42,24 +42,24 @@ __device__ float value_of(__nv_bfloat16 slice) { return __bfloat162float(slice);
 __device__ float value_of(__half slice) { return __half2float(slice); }
 
 template <class Slice, int count>
-__device__ void split(float x, float root, Slice (&slices)[count]) {
+__device__ void split(float x, float step, Slice (&slices)[count]) {
     float left = x;
 #pragma unroll
     for (int p = 0; p < count; ++p) {
         slice_of(left, slices[p]);
         // infinity and NaN leave no remainder
-        left = isfinite(x) ? (left - value_of(slices[p])) * root * root : 0.0F;
+        left = isfinite(x) ? (left - value_of(slices[p])) * step : 0.0F;
     }
 }
 
 /// What product p takes of a number with these slices, on this side.
 template <Side side, int p, class Slice, int count>
-__device__ Slice operand(const Slice (&slices)[count], float root) {
+__device__ Slice operand(const Slice (&slices)[count], float divisor) {
     constexpr SliceProduct product = slice_product(count, p);
     constexpr int divisions = product.left + product.right;
     const Slice slice = slices[side == Side::left ? product.left : product.right];
     if constexpr (divisions == 0) return slice;
-    const float part = 1 / root;  // exact: a power of two
+    const float part = 1 / divisor;  // exact: a power of two
     Slice divided;
     slice_of(value_of(slice) * (divisions == 1 ? part : part * part), divided);
     return divided;
@@ -67,24 +67,25 @@ __device__ Slice operand(const Slice (&slices)[count], float root) {
 
 /// operand() of neighbours for the products p, p + 1 ..., `to` being where those of product 0 lie.
 template <Side side, int p, class Slice, int count, int pack>
-__device__ void store_operands(const Slice (&of)[pack][count], float root, Slice* to, Index next) {
+__device__ void store_operands(const Slice (&of)[pack][count], float divisor, Slice* to, Index next) {
     if constexpr (p < slice_products(count)) {
         alignas(8) Slice side_by_side[pack];
 #pragma unroll
-        for (int c = 0; c < pack; ++c) side_by_side[c] = operand<side, p>(of[c], root);
+        for (int c = 0; c < pack; ++c) side_by_side[c] = operand<side, p>(of[c], divisor);
         if constexpr (pack == 4) {
             *reinterpret_cast<uint2*>(to + p * next) = *reinterpret_cast<const uint2*>(side_by_side);
         } else {
             to[p * next] = side_by_side[0];
         }
-        store_operands<side, p + 1>(of, root, to, next);
+        store_operands<side, p + 1>(of, divisor, to, next);
     }
 }
 
 /// `pack` neighbours at once: addresses and strides are multiples of it.
 template <Side side, class Slice, int count, int pack>
 __global__ void __launch_bounds__(threads)
-    split_kernel(TileColumns<const float> from, float root, Slices<Slice> to, Index segments_a_row) {
+    split_kernel(TileColumns<const float> from, Slicing slicing, Slices<Slice> to, Index segments_a_row) {
+    const float step = slicing.step(), divisor = side == Side::left ? slicing.left : slicing.right;
     const Index l = blockIdx.x / segments_a_row;
     const Index col = (blockIdx.x % segments_a_row * threads + threadIdx.x) * pack;
     if (col >= from.width) return;
@@ -106,14 +107,14 @@ __global__ void __launch_bounds__(threads)
             if (first + r >= from.rows) continue;
             Slice of[pack][count];
 #pragma unroll
-            for (int c = 0; c < pack; ++c) split(x[r][c], root, of[c]);
-            store_operands<side, 0>(of, root, to.at + l * to.batch + (first + r) * to.ld + col, to.slice);
+            for (int c = 0; c < pack; ++c) split(x[r][c], step, of[c]);
+            store_operands<side, 0>(of, divisor, to.at + l * to.batch + (first + r) * to.ld + col, to.slice);
         }
     }
 }
 
 template <Side side, class Slice, int count>
-void split(Stream stream, const TileColumns<const float>& from, float root, const Slices<Slice>& to) {
+void split(Stream stream, const TileColumns<const float>& from, const Slicing& slicing, const Slices<Slice>& to) {
     constexpr int pack = 4;
     const auto even = [](Index stride) { return stride % pack == 0; };
     const bool packed = reinterpret_cast<std::uintptr_t>(from.data) % 16 == 0 && even(from.ld) && even(from.width) &&
@@ -121,7 +122,7 @@ void split(Stream stream, const TileColumns<const float>& from, float root, cons
     const Index neighbours = packed ? pack : 1, segments = divide_up(from.width, threads * neighbours);
     const auto grid = cuda_detail::split_grid(from.columns, from.rows, from.width, neighbours);
     const auto kernel = packed ? split_kernel<side, Slice, count, pack> : split_kernel<side, Slice, count, 1>;
-    kernel<<<cuda_detail::blocks(grid), threads, 0, cuda_detail::native(stream)>>>(from, root, to, segments);
+    kernel<<<cuda_detail::blocks(grid), threads, 0, cuda_detail::native(stream)>>>(from, slicing, to, segments);
     cuda_detail::check_launch("split_kernel", stream);
 }
 
@@ -162,7 +163,7 @@ class FewerMultiprocessors {
 /// update_by_slices() for a depth of at most split_depth.
 template <class Slice, int count>
 void update_by_short_slices(Stream stream, View<const float> l, TileColumns<const float> u, TileColumns<float> c,
-                            float root, void* workspace, RoomForOthers room) {
+                            const Slicing& slicing, void* workspace, RoomForOthers room) {
     const Index m = l.rows(), k = l.cols(), n = u.width, depth = slice_products(count) * k;
     const bool transposed = l.col_stride() != 1;
     // slices of L follow each other along the depth, where the next one is `next` further
@@ -170,8 +171,8 @@ void update_by_short_slices(Stream stream, View<const float> l, TileColumns<cons
     auto* const of_l = static_cast<Slice*>(workspace);
     auto* const of_u = of_l + split_workspace(m, k, 0) / sizeof(Slice);
     const View<const float> stored = transposed ? View<const float>::row_major(l.data(), k, m, l.col_stride()) : l;
-    split<Side::left, Slice, count>(stream, one_tile_column(stored), root, {of_l, ld, next, 0});
-    split<Side::right, Slice, count>(stream, u, root, {of_u, n, k * n, depth * n});
+    split<Side::left, Slice, count>(stream, one_tile_column(stored), slicing, {of_l, ld, next, 0});
+    split<Side::right, Slice, count>(stream, u, slicing, {of_u, n, k * n, depth * n});
 
     const auto multiply = [&](Index first, Index columns) {
         constexpr float minus_one = -1, one = 1;
@@ -193,13 +194,13 @@ void update_by_short_slices(Stream stream, View<const float> l, TileColumns<cons
 
 /// C -= A B^T by slices.
 template <class Slice, int count>
-void subtract_by_slices(Stream stream, View<const float> a, View<const float> b, View<float> c, float root,
+void subtract_by_slices(Stream stream, View<const float> a, View<const float> b, View<float> c, const Slicing& slicing,
                         void* workspace) {
     const Index m = a.rows(), k = a.cols(), n = b.rows(), depth = slice_products(count) * k;
     auto* const of_a = static_cast<Slice*>(workspace);
     auto* const of_b = of_a + split_workspace(m, k, 0) / sizeof(Slice);
-    split<Side::left, Slice, count>(stream, one_tile_column(a), root, {of_a, depth, k, 0});
-    split<Side::right, Slice, count>(stream, one_tile_column(b), root, {of_b, depth, k, 0});
+    split<Side::left, Slice, count>(stream, one_tile_column(a), slicing, {of_a, depth, k, 0});
+    split<Side::right, Slice, count>(stream, one_tile_column(b), slicing, {of_b, depth, k, 0});
 
     constexpr float minus_one = -1, one = 1;
     check(cublasGemmEx(static_cast<cublasHandle_t>(stream.blas()), CUBLAS_OP_T, CUBLAS_OP_N, static_cast<int>(n),
@@ -220,7 +221,7 @@ void run_on_gpu(UpdateBySlices, Stream stream, View<const float> l, TileColumns<
         for (Index first = 0; first < l.cols(); first += split_depth) {
             const Index depth = std::min(split_depth, l.cols() - first);
             update_by_short_slices<Slice, count>(stream, l.block(0, first, l.rows(), depth), u.row_range(first, depth),
-                                                 c, slicing.root, workspace, room);
+                                                 c, slicing, workspace, room);
         }
     });
 }
@@ -231,7 +232,7 @@ void run_on_gpu(SubtractTransposedProductBySlices, Stream stream, View<const flo
     if (c.empty() || a.cols() == 0) return;
     const Slicing slicing = slicing_of(precision);
     with_slices(slicing, [&]<class Slice, int count>(Slice, std::integral_constant<int, count>) {
-        subtract_by_slices<Slice, count>(stream, a, b, c, slicing.root, workspace);
+        subtract_by_slices<Slice, count>(stream, a, b, c, slicing, workspace);
     });
 }
 
