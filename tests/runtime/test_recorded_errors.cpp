@@ -23,31 +23,19 @@
 #include "tests/common/mentions.hpp"
 #include "tests/common/runtime_settings.hpp"
 #include "tests/common/watchdog.hpp"
+#include "tests/runtime/recorded_kernels.hpp"
 
 using namespace basalt;
 using basalt_tests::error_of;
 using basalt_tests::every_setting;
+using basalt_tests::fail;
 using basalt_tests::Gate;
+using basalt_tests::increment;
 using basalt_tests::mentions;
 using basalt_tests::small_machine;
+using basalt_tests::value;
 using basalt_tests::Watchdog;
 using basalt_tests::WatchedSetting;
-
-namespace {
-
-void increment(View<long> x) { ++x[0]; }
-/// Does not commute with increment().
-void twice(View<long> x) { x[0] *= 2; }
-void fail(View<long>) { throw std::runtime_error("boom"); }
-
-using Tiles = std::vector<Array<double>>;
-constexpr Index side = 6;    // of a tile
-constexpr int per_side = 7;  // tiles
-std::size_t tile(int i, int j) { return static_cast<std::size_t>(i * per_side + j); }
-
-long value(const Array<long>& x) { return x.host_view()[0]; }
-
-}  // namespace
 
 TEST_CASE("what may not be bound is refused by name") {
     Runtime runtime({.workers = 2});

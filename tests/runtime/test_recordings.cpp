@@ -17,22 +17,21 @@
 #include "tests/common/mentions.hpp"
 #include "tests/common/runtime_settings.hpp"
 #include "tests/common/watchdog.hpp"
+#include "tests/runtime/recorded_kernels.hpp"
 
 using namespace basalt;
 using basalt_tests::error_of;
 using basalt_tests::every_setting;
 using basalt_tests::Gate;
+using basalt_tests::increment;
 using basalt_tests::mentions;
 using basalt_tests::small_machine;
+using basalt_tests::twice;
+using basalt_tests::value;
 using basalt_tests::Watchdog;
 using basalt_tests::WatchedSetting;
 
 namespace {
-
-void increment(View<long> x) { ++x[0]; }
-/// Does not commute with increment().
-void twice(View<long> x) { x[0] *= 2; }
-void fail(View<long>) { throw std::runtime_error("boom"); }
 
 using Tiles = std::vector<Array<double>>;
 constexpr Index side = 6;    // of a tile
@@ -98,8 +97,6 @@ void submit_lu(Runtime& runtime, const Tiles& a, Place place) {
         }
     }
 }
-
-long value(const Array<long>& x) { return x.host_view()[0]; }
 
 }  // namespace
 

@@ -16,10 +16,15 @@
 #include "tests/common/runtime_settings.hpp"
 #include "tests/common/watchdog.hpp"
 #include "tests/runtime/random_graph/random.hpp"
+#include "tests/runtime/reduction_kernels.hpp"
 
 using namespace basalt;
+using basalt_tests::add_one;
+using basalt_tests::add_views;
+using basalt_tests::copies_made;
 using basalt_tests::every_setting;
 using basalt_tests::Gate;
+using basalt_tests::make_zeros;
 using basalt_tests::Random;
 using basalt_tests::Setting;
 using basalt_tests::small_machine;
@@ -29,21 +34,6 @@ using basalt_tests::WatchedSetting;
 namespace {
 
 constexpr auto largest = [](long a, long b) { return a > b ? a : b; };
-
-void add_one(View<long> x) {
-    for (Index i = 0; i < x.size(); ++i) ++x[i];
-}
-
-/// Copies that exist, and the most that did. Functions of reductions have no state.
-std::atomic<int> copies_made{0};
-
-constexpr auto make_zeros = [](View<long> copy) {
-    ++copies_made;
-    for (Index i = 0; i < copy.rows(); ++i) copy[i] = 0;
-};
-constexpr auto add_views = [](View<long> into, View<const long> from) {
-    for (Index i = 0; i < into.rows(); ++i) into[i] += from[i];
-};
 
 }  // namespace
 
