@@ -9,4 +9,5 @@
 #include "kernels/on_stream/products.hpp"
 #include "kernels/on_stream/qr.hpp"
 #include "kernels/on_stream/rows.hpp"
+#include "kernels/on_stream/scaling.hpp"
 #include "kernels/on_stream/triangle.hpp"

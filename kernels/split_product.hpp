@@ -7,6 +7,8 @@
 #include <basalt/tuning.hpp>
 #include <basalt/view.hpp>
 
+#include "kernels/powers_of_two.hpp"
+
 /// Products in single precision by tensor cores, which multiply numbers of 8 bits (bfloat16, bf16) or of 11 bits (fp16)
 /// and add in single precision.
 ///
@@ -23,9 +25,11 @@
 /// not divided, since it may be as small as a denormal number. The slices of an infinite number are the number itself
 /// and zeros, so a product with it may become NaN.
 ///
-/// Two fp16 slices, x = x_1 + x_2 / 2^12, have 22 bits and need three products. Here both sides are divided by 2^6:
-/// numbers below 2^-8 become denormal, wrong by 2^-25 at most, in products that are divided by 2^6 once more. The
-/// largest elements should be near 1. One slice is the rounded number itself.
+/// Two fp16 slices, x = x_1 + x_2 / 2^12, have 22 bits and need three products. Both operands are multiplied by powers
+/// of two first, so that their largest elements lie between 2^14 and 2^15 (OperandScales); the product is divided by
+/// them. Both sides of a product of slices are divided by 2^6, so elements down to 2^-22 of the largest one keep 22
+/// bits. The omitted products and the bits that slices lack are at most 2^-21 of |A| |B|. One slice is the rounded
+/// number itself.
 ///
 /// Source: Henry, Tang, Heinecke, "Leveraging the bfloat16 Artificial Intelligence Datatype For Higher-Precision
 /// Computations" (ARITH 2019), section III.
@@ -39,10 +43,14 @@ inline constexpr int split_slices = 3;
 
 enum class SliceFormat { bf16, fp16 };
 
+/// Whether operands are brought into the format's range first.
+enum class OperandRange { as_it_is, scaled };
+
 /// How numbers are cut into slices.
 struct Slicing {
     int count;
     SliceFormat format;
+    OperandRange range;
     /// Both sides are divided by their factor once for each place that a slice stands behind the first one: powers of
     /// two.
     float left, right;
@@ -69,11 +77,11 @@ constexpr SliceProduct slice_product(int slices, int i) {
 
 /// For products that are made by slices; of others, the slices that lose nothing.
 constexpr Slicing slicing_of(ProductPrecision products) {
-    constexpr Slicing split_bf16{split_slices, SliceFormat::bf16, 0x1p8F, 1};
+    constexpr Slicing split_bf16{split_slices, SliceFormat::bf16, OperandRange::as_it_is, 0x1p8F, 1};
     switch (products) {
-        case ProductPrecision::split_fp16: return {2, SliceFormat::fp16, 0x1p6F, 0x1p6F};
-        case ProductPrecision::fp16: return {1, SliceFormat::fp16, 1, 1};
-        case ProductPrecision::bf16: return {1, SliceFormat::bf16, 1, 1};
+        case ProductPrecision::split_fp16: return {2, SliceFormat::fp16, OperandRange::scaled, 0x1p6F, 0x1p6F};
+        case ProductPrecision::fp16: return {1, SliceFormat::fp16, OperandRange::as_it_is, 1, 1};
+        case ProductPrecision::bf16: return {1, SliceFormat::bf16, OperandRange::as_it_is, 1, 1};
         case ProductPrecision::plain:
         case ProductPrecision::tf32:
         case ProductPrecision::split_bf16: break;
@@ -95,14 +103,44 @@ constexpr bool worth_splitting(const GpuSplitting& from, Index rows, Index depth
     return depth >= from.least_depth && static_cast<double>(rows * depth * cols) >= from.least_multiplications;
 }
 
-/// Bytes of workspace for C -= A B by any slices, with A of rows x depth and B of depth x cols: 256 bytes aligned.
-constexpr std::size_t split_workspace(Index rows, Index depth, Index cols) {
-    constexpr std::size_t slice_bytes = 2, alignment = 256;
-    const auto part = [](Index elements) {
+/// Exponents of the powers of two by which operands are multiplied (OperandRange::scaled).
+struct OperandScales {
+    int left = 0, right = 0;
+
+    /// For operands whose largest finite elements are these. Of a zero matrix nothing matters. The product is divided
+    /// by 2^(left + right), whose inverse is a normal number.
+    BASALT_DEVICE static OperandScales of(float largest_left, float largest_right) {
+        constexpr int top = 14, most_in_all = 120;
+        OperandScales scales{top - exponent_of(largest_left), top - exponent_of(largest_right)};
+        if (scales.left + scales.right > most_in_all) scales.right = most_in_all - scales.left;
+        return scales;
+    }
+
+    /// What the product of the scaled operands is multiplied by. Where this would be too large, so is the product.
+    BASALT_DEVICE float of_product() const {
+        constexpr int largest = 127;
+        const int exponent = -(left + right);
+        return power_of_two(exponent < largest ? exponent : largest);
+    }
+};
+
+/// Where the workspace of C -= A B by any slices, A rows x depth and B depth x cols, holds what: the slices of A from
+/// its beginning on, then what scales the operands, then the slices of B. Bytes, each a multiple of 256.
+struct SplitWorkspace {
+    std::size_t scales, right, bytes;
+
+    constexpr SplitWorkspace(Index rows, Index depth, Index cols)
+        : scales(part(rows * depth)), right(scales + alignment), bytes(right + part(depth * cols)) {}
+
+  private:
+    static constexpr std::size_t alignment = 256, slice_bytes = 2;
+    static constexpr std::size_t part(Index elements) {
         return (static_cast<std::size_t>(slice_products(split_slices) * elements) * slice_bytes + alignment - 1) /
                alignment * alignment;
-    };
-    return part(rows * depth) + part(depth * cols);
+    }
+};
+constexpr std::size_t split_workspace(Index rows, Index depth, Index cols) {
+    return SplitWorkspace(rows, depth, cols).bytes;
 }
 
 }  // namespace basalt

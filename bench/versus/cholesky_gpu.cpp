@@ -30,7 +30,7 @@ class CholeskyGpuContest final : public GpuContest<T> {
             throw std::invalid_argument("--m: Cholesky is of square matrices, allowed is --n");
         take_common_options(options, cholesky_options_);
         cholesky_options_.rows_on_cores = options.rows_on_cores;
-        cholesky_options_.products = options.products;
+        cholesky_options_.products = options.products.value_or(cholesky_options_.products);
         cholesky_options_.panel_width =
             options.nb > 0
                 ? options.nb

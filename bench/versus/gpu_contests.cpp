@@ -55,16 +55,16 @@ VendorRuns vendor_runs(const VersusOptions& options, int gpus, const std::vector
 std::string ours_multiplies(const VersusOptions& options) {
     using basalt::ProductPrecision;
     if (options.products == ProductPrecision::tf32) return " (ours: products in TF32)";
-    const bool usual = options.products == ProductPrecision::split_bf16 || options.products == ProductPrecision::plain;
-    return usual ? "" : fmt::format(" (ours: products {})", name_of(options.products));
+    const bool usual = !options.products || options.products == ProductPrecision::plain;
+    return usual ? "" : fmt::format(" (ours: products {})", name_of(*options.products));
 }
 
 void add_products(const VersusOptions& options, basalt::JsonRecord& json) {
     using basalt::ProductPrecision;
     if (options.products == ProductPrecision::tf32) json["tf32"] = true;
-    const bool older = options.products == ProductPrecision::split_bf16 ||
-                       options.products == ProductPrecision::plain || options.products == ProductPrecision::tf32;
-    if (!older) json["products"] = name_of(options.products);
+    const bool told =
+        !options.products || options.products == ProductPrecision::plain || options.products == ProductPrecision::tf32;
+    if (!told) json["products"] = name_of(*options.products);
 }
 
 std::string vendor_line(const VendorRuns& vendor, int gpus) {

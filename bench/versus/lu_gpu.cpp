@@ -35,7 +35,7 @@ class LuGpuContest final : public GpuContest<T> {
         lu_options_.single_update_task = options.single_update_task;
         lu_options_.coarse_width = options.coarse_width;
         lu_options_.broadcast_from_host = options.broadcast_from_host;
-        lu_options_.products = options.products;
+        lu_options_.products = options.products.value_or(lu_options_.products);
     }
 
   private:
@@ -82,8 +82,9 @@ class LuGpuContest final : public GpuContest<T> {
 
     double checked_ratio(const UserMatrix<T>& user) override {
         return user.on_gpus(dealt(), [&](const DealtView<T>& factors) {
-            return residual_ratio(factors, lu_.pivots(),
-                                  is_single(lu_options_.products) ? epsilon : 2 * roundoff_of(lu_options_.products));
+            return residual_ratio(
+                factors, lu_.pivots(),
+                is_single_in_lu(lu_options_.products) ? epsilon : 2 * roundoff_of(lu_options_.products));
         });
     }
 

@@ -40,8 +40,8 @@ struct VersusOptions {
     bool broadcast_from_host = false;
     bool narrow_at_end = true;
     std::optional<basalt::Index> coarse_width;
-    basalt::ProductPrecision products = basalt::ProductPrecision::split_bf16;  ///< precision s, on GPUs; QR: or plain
-    std::optional<bool> left_looking;                                          ///< Cholesky; false: right-looking
+    std::optional<basalt::ProductPrecision> products;  ///< precision s, on GPUs; QR: nothing or plain
+    std::optional<bool> left_looking;                  ///< Cholesky; false: right-looking
     bool upper = false;  ///< Cholesky: read the array by rows, so that its lower triangle is the upper one
     std::optional<basalt::Index> gpu_panels_below;
     bool rows_on_cores = false;  ///< Cholesky

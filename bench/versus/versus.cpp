@@ -91,7 +91,7 @@ void add_options(const Command& command, VersusOptions& options, std::string& co
             flag, [&options, products] { options.products = products; }, text);
     };
     multiply("--plain-products", basalt::ProductPrecision::plain,
-             "hybrid and gpu, precision s: plain products in place of bf16 slices");
+             "hybrid and gpu, precision s: plain products in place of slices");
     command.add_flag("!--one-width", options.narrow_at_end, "hybrid and gpu: panels of one width, also at the end");
     command
         .add_option("--coarse", options.coarse_width,
@@ -116,6 +116,8 @@ void add_options(const Command& command, VersusOptions& options, std::string& co
                      "hybrid, Cholesky: the cores solve for a panel's rows below the square that they factor");
     multiply("--tf32", basalt::ProductPrecision::tf32,
              "hybrid and gpu, --precision s: our trailing updates multiply in TF32");
+    multiply("--split-bf16", basalt::ProductPrecision::split_bf16,
+             "hybrid and gpu, --precision s: our updates multiply three bf16 slices of each number");
     multiply("--split-fp16", basalt::ProductPrecision::split_fp16,
              "hybrid and gpu, --precision s: our updates multiply two fp16 slices of each number");
     multiply("--bf16", basalt::ProductPrecision::bf16, "hybrid and gpu, --precision s: our updates multiply in bf16");
@@ -130,8 +132,10 @@ void add_options(const Command& command, VersusOptions& options, std::string& co
     command.add_option("--lookahead", options.lookahead, "panels ahead of the update").range(0, 1000);
     command.add_option("--seed", options.seed, "of the random matrix")
         .range(std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max());
-    command.add_option("--vendor-coretype", core,
-                       "processor type whose kernels OpenBLAS uses, in our tasks too; auto: its own choice");
+    command.add_option(
+        "--vendor-coretype", core,
+        "processor type whose kernels OpenBLAS uses, in our tasks too; auto: its own choice (default: that, or "
+        "SkylakeX where it would leave AVX-512 unused)");
     command.add_option("--json", options.json, "append a record a size to this file; - for standard output");
 }
 
@@ -172,7 +176,7 @@ int main(int argc, char** argv) {
         app.add_subcommand("cholesky", "Cholesky, compared with OpenBLAS's or cuSOLVER's potrf and gemm");
     add_options(cholesky, options, core);
     return app.run_program(argc, argv, [&] {
-        if (!core.empty()) require_vendor_core(core, argv);
+        if (options.mode == "cpu" || !core.empty()) require_vendor_core(core, argv);
         require_own_options(app.subcommand());
         if (options.in_place && (options.mode == "cpu" || options.data != "device")) {
             throw std::invalid_argument("--in-place: allowed with lu, --mode gpu or hybrid, and --data device");

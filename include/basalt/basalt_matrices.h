@@ -129,7 +129,7 @@ typedef struct basalt_factor_options {
     basalt_mode mode;
     int64_t panel_width;
     int panel_threads;    ///< LU and QR
-    bool plain_products;  ///< single precision on GPUs: no products by slices of bf16
+    bool plain_products;  ///< single precision on GPUs: no products by slices of fp16 or bf16
     bool tf32;            ///< LU, single precision on GPUs: updates in TF32
 } basalt_factor_options;
 

@@ -11,12 +11,13 @@ enum class ProductPrecision : std::uint8_t {
     split_bf16,  ///< large products on tensor cores; each number is the sum of three bf16 slices, 24 bits. As accurate
                  ///< as plain products and up to 2.8 times as fast. If an operand is infinite, they may give NaN.
     split_fp16,  ///< large products on tensor cores, half as many as by bf16 slices; each number is the sum of two fp16
-                 ///< slices. Numbers between 2^-14 and 65504 keep 22 bits, smaller ones a multiple of 2^-35. Larger
-                 ///< ones give NaN.
-    tf32,        ///< operands are rounded to 11 significant bits
-    bf16,        ///< operands of large products are rounded to 8 significant bits
-    fp16,        ///< operands of large products are rounded to 11 significant bits, or to a multiple of 2^-24 where
-                 ///< that is coarser. Numbers above 65504 become infinite.
+                 ///< slices. Operands are scaled by powers of two first. Numbers down to 2^-22 of an operand's largest
+                 ///< one keep 22 bits, smaller ones a multiple of 2^-44 of it. LU also scales the columns of the
+                 ///< matrix, so it is as accurate as with plain products. If an operand is infinite, they may give NaN.
+    tf32,  ///< operands are rounded to 11 significant bits
+    bf16,  ///< operands of large products are rounded to 8 significant bits
+    fp16,  ///< operands of large products are rounded to 11 significant bits, or to a multiple of 2^-24 where
+           ///< that is coarser. Numbers above 65504 become infinite.
 };
 
 /// Whether products are as accurate as those in single precision, whatever the scale of the numbers.
@@ -27,6 +28,11 @@ constexpr bool is_single(ProductPrecision products) {
 constexpr const char* name_of(ProductPrecision products) {
     constexpr const char* names[] = {"plain", "split-bf16", "split-fp16", "tf32", "bf16", "fp16"};
     return names[static_cast<int>(products)];
+}
+
+/// Whether LU by these products is as accurate as in single precision, whatever the scale of the columns.
+constexpr bool is_single_in_lu(ProductPrecision products) {
+    return is_single(products) || products == ProductPrecision::split_fp16;
 }
 
 /// Unit roundoff of operands in these products.

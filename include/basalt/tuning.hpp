@@ -131,9 +131,9 @@ struct GpuNarrowing {
     Index narrowest_panel = 1;
 };
 
-/// Products in single precision use bf16 slices (split_products of the options) if the left operand has at least
-/// least_depth columns and there are at least least_multiplications multiplications. Smaller products save less time
-/// than it takes to compute the slices.
+/// Products in single precision use slices (ProductPrecision) if the left operand has at least least_depth columns and
+/// there are at least least_multiplications multiplications. Smaller products save less time than it takes to compute the
+/// slices.
 struct GpuSplitting {
     Index least_depth = 1;
     double least_multiplications = 0;
@@ -272,7 +272,7 @@ struct GpuTuning {
         double update_rate = 1;
         double solve_rate = 1;
         Index tile_height = 1;
-        /// Products use bf16 slices (CholeskyOptions::split_products) from this order of the matrix, this depth and
+        /// Products use slices (CholeskyOptions::products) from this order of the matrix, this depth and
         /// this smaller side of the result on. Smaller products save less time than it takes to compute the slices.
         Index least_split_order = 0;
         Index least_split_depth = 1;

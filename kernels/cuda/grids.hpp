@@ -71,6 +71,12 @@ constexpr Grid row_sums_grid(Index rows) { return {divide_up(rows, norm_warps)};
 /// largest_kernel. Steps in x.
 constexpr Grid largest_grid(Index count) { return {std::min<Index>(divide_up(count, norm_threads), 1024)}; }
 
+inline constexpr int scaled_columns = 128, scaled_rows = 128;
+/// largest_in_columns_kernel and scale_columns_kernel. Steps in y.
+constexpr Grid scaled_columns_grid(Index rows, Index cols) {
+    return {divide_up(cols, scaled_columns), std::min(divide_up(rows, scaled_rows), most_blocks_yz)};
+}
+
 // ---- rows/ ----------------------------------------------------------------------------------------------
 
 inline constexpr int exchange_threads = 128, exchanged_rows = 4;
@@ -116,7 +122,7 @@ constexpr Grid vector_product_grid(Index rows, Index vectors) {
 constexpr Grid solve_block_grid(Index vectors) { return {vectors}; }
 
 inline constexpr int split_threads = 128, split_rows = 4;
-/// split_kernel, whose threads take `pack` neighbours. Steps in y.
+/// split_kernel and largest_of_operand_kernel, whose threads take `pack` neighbours. Steps in y.
 constexpr Grid split_grid(Index columns, Index rows, Index width, Index pack) {
     return {columns * divide_up(width, split_threads * pack), std::min(divide_up(rows, split_rows), most_blocks_yz)};
 }

@@ -6,9 +6,9 @@
 
 namespace basalt::detail {
 
-void Differences::note_products(ProductPrecision products) {
+void Differences::note_products(ProductPrecision products, ProductPrecision usual) {
     if (products == ProductPrecision::plain) return note("plain-products");
-    note_if(products != ProductPrecision::split_bf16, "{}", name_of(products));
+    note_if(products != usual, "{}", name_of(products));
 }
 
 namespace {

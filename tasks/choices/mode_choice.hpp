@@ -39,8 +39,8 @@ class Differences {
     void note_other(const std::optional<Number>& number, Number usual, fmt::format_string<Number> format) {
         if (number != usual) note_given(number, format);
     }
-    /// How matrices of floats are multiplied, unless by bf16 slices.
-    void note_products(ProductPrecision products);
+    /// How matrices of floats are multiplied, unless as usual.
+    void note_products(ProductPrecision products, ProductPrecision usual);
     const std::string& text() const { return text_; }
 
   private:

@@ -34,6 +34,7 @@ GpuLuMemory<T>::GpuLuMemory(const Runtime& runtime, const TileGrid& grid, const 
       cores_factor_(choices.mode != LuMode::gpu),
       panels_(count_panels(grid, choices.widths)),
       slots_(std::clamp<Index>(panels_, 1, std::max<Index>(choices.lookahead, 1) + 2)),
+      scaled_(choices.scales_columns<T>() ? grid.tile_cols() : 0),
       by_slices_(!is_emulated(runtime) && sizeof(T) == sizeof(float) && has_slices(choices.products)),
       // on an emulated GPU panels are the CPU's, which have a workspace of their own
       panel_numbers_(is_emulated(runtime) ? few : numbers_for(cuda_kernels::panel_workspace(rows_, nb_))) {
@@ -72,6 +73,8 @@ ScratchLayout GpuLuMemory<T>::layout(Index columns, ScratchHome panels, GpuLuBuf
     all.add(buffers.moves, {.name = "row moves", .rows = 2 * nb_, .count = panels_, .on_a_gpu = panels_});
     all.add(buffers.results, {.name = "pivots of a panel", .rows = nb_ + 1, .count = panels_, .on_a_gpu = panels_});
     all.add(buffers.gates, {.name = "gate", .rows = 1, .count = panels_, .on_a_gpu = panels_});
+    all.add(buffers.magnitudes,
+            {.name = "magnitudes of columns", .rows = aligned(width_), .count = scaled_, .on_a_gpu = scaled_});
     for (const ScratchShape& log : logs_) all.add(buffers.logs, log);
     const auto on_each_gpu = [&](auto& to, const char* name, Index size) {
         all.add(to,

@@ -23,6 +23,8 @@ struct GpuLuBuffers {
     std::vector<ScratchMatrix<Index>> results;  ///< pivots and INFO of a panel that a GPU factors
     std::vector<ScratchMatrix<Index>> gates;    ///< no contents: the last task that writes a gate lets updates begin
     std::vector<ScratchMatrix<Index>> logs;     ///< see PanelLogs; none unless they are asked for
+    // by tile column
+    std::vector<ScratchMatrix<T>> magnitudes;  ///< of its columns, see LuChoices::scales_columns; none otherwise
     // by GPU
     std::vector<ScratchMatrix<T>> lead_rows;             ///< the exchanged top rows of the leading column
     std::vector<ScratchMatrix<T>> rest_rows;             ///< those of the GPU's other columns
@@ -58,6 +60,7 @@ class GpuLuMemory {
     const Index nb_, block_;
     const bool cores_factor_;  ///< some of the panels, or all
     const Index panels_, slots_;
+    const Index scaled_;  ///< tile columns that are scaled: all or none
     const bool by_slices_;
     Index panel_numbers_;             ///< of the workspace of a panel that a GPU factors
     std::vector<ScratchShape> logs_;  ///< by panel

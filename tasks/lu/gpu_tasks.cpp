@@ -2,6 +2,7 @@
 #include "tasks/lu/gpu_tasks.hpp"
 
 #include <algorithm>
+#include <type_traits>
 
 #include <spdlog/spdlog.h>
 
@@ -70,6 +71,44 @@ template <class T>
 void GpuLuTasks<T>::enter_group(const ColumnGroup& group) {
     steps_before_ += first_panel(group_.last);
     group_ = group;
+    scale_columns();
+}
+
+template <class T>
+void GpuLuTasks<T>::scale_columns() {
+    if constexpr (std::is_same_v<T, float>) {
+        if (g_.buffers.magnitudes.empty()) return;
+        scaled_ = group_.first;
+        for (Index j = group_.first; j < group_.last; ++j) {
+            rt_.submit({.name = "scale columns",
+                        .priority = j == group_.first ? urgent : patience(0, put_back_first),
+                        .tile = {static_cast<int>(j)},
+                        .place = Place::gpu(s_.a->deal().gpu_of(j))},
+                       readwrite(matrix(j, 0, rows(), 0, tile_width())), write(magnitudes(j)),
+                       on_any_device([](Stream stream, View<float> a, View<float> largest) {
+                           on_stream::largest_in_columns(stream, a, largest);
+                           on_stream::scale_columns(stream, a, 0, largest, on_stream::ColumnScaling::to_one);
+                       }));
+        }
+    }
+}
+
+template <class T>
+void GpuLuTasks<T>::scale_back_before(Index tile_column) {
+    if constexpr (std::is_same_v<T, float>) {
+        if (g_.buffers.magnitudes.empty()) return;
+        for (; scaled_ < tile_column; ++scaled_) {
+            const Index first = s_.grid().first_col(scaled_), end = std::min(first + tile_width(), rows());
+            rt_.submit({.name = "scale back",
+                        .priority = patience(steps(), put_back_first),
+                        .tile = {static_cast<int>(scaled_)},
+                        .place = Place::gpu(s_.a->deal().gpu_of(scaled_))},
+                       readwrite(matrix(scaled_, 0, end, 0, tile_width())), read(magnitudes(scaled_)),
+                       on_any_device([first](Stream stream, View<float> a, View<const float> largest) {
+                           on_stream::scale_columns(stream, a, -first, largest, on_stream::ColumnScaling::back_above);
+                       }));
+        }
+    }
 }
 
 template <class T>

@@ -50,6 +50,11 @@ class GpuLuTasks {
     /// The priority of the next panel's copy to its buffer in step k.
     int patience_of_copy(int k) const { return patience(k, next_copy); }
 
+    /// Columns of the group are scaled, if they are: their largest elements come near 1.
+    void scale_columns();
+    /// U is final in the group's tile columns left of that one: their scaling is undone where it was not yet.
+    void scale_back_before(Index tile_column);
+
     // --- on cores ---
 
     void factor(int k);
@@ -121,6 +126,9 @@ class GpuLuTasks {
     Region<Index> result(int k) const {
         return g_.buffers.results[static_cast<std::size_t>(k)].rows(0, panel(k).width + 1, 1);
     }
+    Region<T> magnitudes(Index tile_column) const {
+        return g_.buffers.magnitudes[static_cast<std::size_t>(tile_column)].rows(0, tile_width(), 1);
+    }
     Region<Index> gate(int k) const { return g_.buffers.gates[static_cast<std::size_t>(k)].region(); }
     Place owner(int k) const { return Place::gpu(geometry_.owner(k)); }
     Region<T> matrix(Index tile_column, Index row_begin, Index row_end, Index col_begin, Index col_end) const {
@@ -138,6 +146,7 @@ class GpuLuTasks {
     const PanelGeometry& geometry_;
     PanelRing<T> ring_;
     ColumnGroup group_{};
+    Index scaled_ = 0;                ///< the first tile column whose scaling was not undone
     int steps_before_ = 0;            ///< of former groups
     std::vector<Index> tops_;         ///< by panel: the first row that left the matrix
     std::vector<PanelBlock> blocks_;  ///< none with one level of blocking

@@ -78,12 +78,14 @@ class GpuLuSubmission {
                 tasks_.send_to_cores(next);
             }
             tasks_.put_back(k);
+            tasks_.scale_back_before(tasks_.behind(k).tile_column);
             if (s_.factored && !g_.out_of_core()) s_.factored(tasks_.panel(k));
             groups_.final_before(tasks_.behind(k).tile_column);
             if (choices_.left_interchanges && !g_.out_of_core()) {
                 tasks_.interchange_left(k, separate && next < end ? std::optional(next) : std::nullopt);
             }
         }
+        tasks_.scale_back_before(group.last);
     }
 
     LuState<T>& s_;

@@ -48,12 +48,12 @@ LuMode chosen_lu_mode(const Tuning& tuning, const LuOptions& options, Index m, I
     const int lookahead = options.lookahead.value_or(1);
     if (mode == LuMode::automatic) {
         const LuMode on_gpus = lookahead > 1 ? LuMode::hybrid : LuMode::gpu;
-        mode = gpus > 0 && (!is_single(options.products) || options.coarse_width.value_or(0) > 0 ||
+        mode = gpus > 0 && (!is_single_in_lu(options.products) || options.coarse_width.value_or(0) > 0 ||
                             std::min(m, n) >= tuning.gpu.lu.smallest_order)
                    ? on_gpus
                    : LuMode::cpu;
     }
-    if (!is_single(options.products) && mode == LuMode::cpu) {
+    if (!is_single_in_lu(options.products) && mode == LuMode::cpu) {
         throw UsageError(
             "LuOptions::products in mode cpu: they are in single precision there; allowed is hybrid or gpu");
     }

@@ -20,6 +20,12 @@ struct LuChoices {
 
     /// Whether a GPU factors a panel of a matrix of m rows, not the cores.
     bool on_gpu(const Panel& panel, Index m) const { return is_factored_on_gpu(panel, m, gpu_panels_below); }
+    /// Whether columns are multiplied by powers of two before the factorization and U is multiplied back after it:
+    /// where the range of the products' slices could cost small columns their digits.
+    template <class T>
+    bool scales_columns() const {
+        return sizeof(T) == sizeof(float) && mode != LuMode::cpu && products == ProductPrecision::split_fp16;
+    }
     /// A step updates at most `columns` columns. Where cores cannot keep ahead of such an update, whatever its rows,
     /// GPUs factor all panels, unless the options say which.
     void expect_updates_of(Index columns);

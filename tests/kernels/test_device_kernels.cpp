@@ -19,6 +19,7 @@
 #include "tests/kernels/cases/norms.hpp"
 #include "tests/kernels/cases/reflectors.hpp"
 #include "tests/kernels/cases/row_exchange.hpp"
+#include "tests/kernels/cases/scaling.hpp"
 #include "tests/kernels/cases/substitution.hpp"
 #include "tests/kernels/cases/triangles.hpp"
 #include "tests/kernels/cases/updates.hpp"
@@ -82,9 +83,12 @@ TEMPLATE_TEST_CASE("triangles are solved with, as they lie and transposed", "[ke
 TEST_CASE("the update in TF32 rounds its operands, and nothing else does") { check_update_in_tf32(twins); }
 
 TEST_CASE("products by slices are as accurate as those of single precision", "[kernels][sanitize]") {
-    check_update_by_slices(twins);
+    check_update_by_slices(twins, ProductPrecision::split_bf16);
+    check_update_by_slices(twins, ProductPrecision::split_fp16);
     check_transposed_product_by_slices(twins);
 }
+
+TEST_CASE("columns are scaled by powers of two and back", "[kernels][sanitize]") { check_scaled_columns(twins); }
 
 TEST_CASE("three slices of 8 bits make up a number of single precision", "[kernels]") {
     constexpr Slicing bf16 = slicing_of(ProductPrecision::split_bf16);

@@ -55,6 +55,7 @@ std::vector<Named> grids_of_windows(Index rows, Index cols) {
         {"product", vector_product_grid(rows, std::min(cols, most_blocks_yz))},
         {"solve a block", solve_block_grid(cols)},
         {"measure", measured_grid(rows)},
+        {"scale columns", scaled_columns_grid(rows, cols)},
         {"round", rounded_grid(rows, cols)},
         {"invert blocks", inverted_blocks_grid(rows, 128)},
         {"substitute, whole", whole_grid(divide_up(rows, 128), std::min(cols, most_blocks_yz))},

@@ -12,6 +12,7 @@
 #include "tests/kernels/cases/reflectors.hpp"
 #include "tests/kernels/cases/repetition.hpp"
 #include "tests/kernels/cases/row_exchange.hpp"
+#include "tests/kernels/cases/scaling.hpp"
 #include "tests/kernels/cases/substitution.hpp"
 #include "tests/kernels/cases/triangles.hpp"
 #include "tests/kernels/cases/updates.hpp"
@@ -88,8 +89,14 @@ TEST_CASE("the update in TF32 rounds its operands, and nothing else does, on a G
 
 TEST_CASE("products by slices are as accurate as those of single precision", "[cuda]") {
     if (gpu() == nullptr) SKIP(no_gpu);
-    check_update_by_slices(*gpu());
+    check_update_by_slices(*gpu(), ProductPrecision::split_bf16);
+    check_update_by_slices(*gpu(), ProductPrecision::split_fp16);
     check_transposed_product_by_slices(*gpu());
+}
+
+TEST_CASE("columns are scaled by powers of two and back on a GPU", "[cuda]") {
+    if (gpu() == nullptr) SKIP(no_gpu);
+    check_scaled_columns(*gpu());
 }
 
 TEMPLATE_TEST_CASE("reflectors are stored in LAPACK's form and come back on a GPU", "[cuda]", float, double) {

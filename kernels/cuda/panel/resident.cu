@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t alignment = 256;
 constexpr std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 constexpr std::size_t team_bytes =
-    aligned(std::max(sizeof(GridTeam<double, 16>::Global), sizeof(GridTeam<float, 16>::Global)));
+    aligned(std::max(sizeof(GridTeam<double, 16>::Global), sizeof(GridTeam<float, 32>::Global)));
 constexpr std::size_t result_bytes = aligned(sizeof(Index));
 constexpr std::size_t moves_bytes = aligned(2 * resident_cols * sizeof(Index));
 

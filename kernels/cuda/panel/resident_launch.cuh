@@ -138,6 +138,7 @@ struct ResidentPanel {
     using Low = Variant<T, Kind, WideLeaves<rows_a_thread>, 32, 2>;
     using Middle = Variant<T, Kind, WideLeaves<4>, sizeof(T) == 8 ? 16 : 32, 2>;
     using High = Variant<T, Kind, WideLeaves<8>, sizeof(T) == 8 ? 8 : 16, 2>;
+    using Higher = Variant<T, Kind, NarrowLeaves<sizeof(T) == 8 ? 2 : 4>, 32, team_warps>;
     using Highest = Variant<T, Kind, NarrowLeaves<sizeof(T) == 8 ? 4 : 5>, 16, team_warps>;
 
     /// f(variant, blocks) of the first that takes the panel; whether there is one. Few variants, since each takes long
@@ -151,6 +152,9 @@ struct ResidentPanel {
         };
         if constexpr (Kind::in_cluster) {
             if (takes(Low<1>()) || takes(Low<2>()) || takes(Middle()) || takes(High())) return true;
+        }
+        if constexpr (sizeof(T) == sizeof(float)) {
+            if (takes(Higher())) return true;
         }
         return takes(Highest());
     }

@@ -81,13 +81,29 @@ __device__ void store_operands(const Slice (&of)[pack][count], float divisor, Sl
     }
 }
 
-/// `pack` neighbours at once: addresses and strides are multiples of it.
-template <Side side, class Slice, int count, int pack>
-__global__ void __launch_bounds__(threads)
-    split_kernel(TileColumns<const float> from, Slicing slicing, Slices<Slice> to, Index segments_a_row) {
-    const float step = slicing.step(), divisor = side == Side::left ? slicing.left : slicing.right;
-    const Index l = blockIdx.x / segments_a_row;
-    const Index col = (blockIdx.x % segments_a_row * threads + threadIdx.x) * pack;
+/// What scales operands whose range is OperandRange::scaled, in the GPU's memory.
+struct ProductScales {
+    unsigned largest[2];   ///< bits of the largest finite magnitudes of both sides
+    float minus_one, one;  ///< factors of the product of the scaled operands, and of C
+
+    __device__ OperandScales exponents() const {
+        return OperandScales::of(__uint_as_float(largest[0]), __uint_as_float(largest[1]));
+    }
+};
+
+/// The tile column of a thread, and the first of the `pack` neighbours that it takes of its rows.
+template <int pack>
+struct PackPlace {
+    Index l, col;
+
+    __device__ explicit PackPlace(Index segments_a_row)
+        : l(blockIdx.x / segments_a_row), col((blockIdx.x % segments_a_row * threads + threadIdx.x) * pack) {}
+};
+
+/// Calls visit(row, elements) for the neighbours in each row that falls to this thread.
+template <int pack, class Visit>
+__device__ void for_each_row(const TileColumns<const float>& from, const PackPlace<pack>& place, const Visit& visit) {
+    const auto [l, col] = place;
     if (col >= from.width) return;
     for (Index first = static_cast<Index>(blockIdx.y) * rows_a_block; first < from.rows;
          first += static_cast<Index>(gridDim.y) * rows_a_block) {
@@ -104,27 +120,128 @@ __global__ void __launch_bounds__(threads)
         }
 #pragma unroll
         for (int r = 0; r < rows_a_block; ++r) {
-            if (first + r >= from.rows) continue;
-            Slice of[pack][count];
-#pragma unroll
-            for (int c = 0; c < pack; ++c) split(x[r][c], step, of[c]);
-            store_operands<side, 0>(of, divisor, to.at + l * to.batch + (first + r) * to.ld + col, to.slice);
+            if (first + r < from.rows) visit(first + r, x[r]);
         }
     }
 }
 
-template <Side side, class Slice, int count>
-void split(Stream stream, const TileColumns<const float>& from, const Slicing& slicing, const Slices<Slice>& to) {
-    constexpr int pack = 4;
-    const auto even = [](Index stride) { return stride % pack == 0; };
-    const bool packed = reinterpret_cast<std::uintptr_t>(from.data) % 16 == 0 && even(from.ld) && even(from.width) &&
-                        even(from.stride) && even(to.ld) && even(to.slice) && even(to.batch);
-    const Index neighbours = packed ? pack : 1, segments = divide_up(from.width, threads * neighbours);
+/// `pack` neighbours at once: addresses and strides are multiples of it.
+template <int pack>
+__global__ void __launch_bounds__(threads)
+    largest_of_operand_kernel(TileColumns<const float> from, unsigned* result, Index segments_a_row) {
+    __shared__ unsigned of_block;
+    if (threadIdx.x == 0) of_block = 0;
+    __syncthreads();
+    unsigned largest = 0;
+    for_each_row(from, PackPlace<pack>(segments_a_row), [&](Index, const float(&x)[pack]) {
+#pragma unroll
+        for (int c = 0; c < pack; ++c) {
+            if (isfinite(x[c])) largest = max(largest, __float_as_uint(fabsf(x[c])));
+        }
+    });
+    largest = __reduce_max_sync(0xffffffffU, largest);
+    if (threadIdx.x % cuda_detail::warp_threads == 0) atomicMax(&of_block, largest);
+    __syncthreads();
+    if (threadIdx.x == 0) atomicMax(result, of_block);
+}
+
+/// `pack` neighbours at once: addresses and strides are multiples of it. `scales`: nullptr where operands are not
+/// scaled.
+template <Side side, class Slice, int count, int pack>
+__global__ void __launch_bounds__(threads) split_kernel(TileColumns<const float> from, Slicing slicing,
+                                                        Slices<Slice> to, ProductScales* scales, Index segments_a_row) {
+    const float step = slicing.step(), divisor = side == Side::left ? slicing.left : slicing.right;
+    OperandScales exponents;
+    if (scales != nullptr) exponents = scales->exponents();
+    if (scales != nullptr && side == Side::right && blockIdx.x == 0 && blockIdx.y == 0 && threadIdx.x == 0) {
+        scales->minus_one = -exponents.of_product();
+        scales->one = 1;
+    }
+    const int exponent = side == Side::left ? exponents.left : exponents.right;
+    const PackPlace<pack> place(segments_a_row);
+    for_each_row(from, place, [&](Index row, const float(&x)[pack]) {
+        Slice of[pack][count];
+#pragma unroll
+        for (int c = 0; c < pack; ++c) split(times_power_of_two(x[c], exponent), step, of[c]);
+        store_operands<side, 0>(of, divisor, to.at + place.l * to.batch + row * to.ld + place.col, to.slice);
+    });
+}
+
+/// Whether kernels take four neighbours of these elements at once.
+bool is_packed(const TileColumns<const float>& from) {
+    const auto even = [](Index stride) { return stride % 4 == 0; };
+    return reinterpret_cast<std::uintptr_t>(from.data) % 16 == 0 && even(from.ld) && even(from.width) &&
+           even(from.stride);
+}
+
+/// The largest magnitude of a side, for `scales`, whose numbers are zero.
+void measure(Stream stream, Side side, const TileColumns<const float>& from, ProductScales* scales) {
+    const Index neighbours = is_packed(from) ? 4 : 1, segments = divide_up(from.width, threads * neighbours);
     const auto grid = cuda_detail::split_grid(from.columns, from.rows, from.width, neighbours);
-    const auto kernel = packed ? split_kernel<side, Slice, count, pack> : split_kernel<side, Slice, count, 1>;
-    kernel<<<cuda_detail::blocks(grid), threads, 0, cuda_detail::native(stream)>>>(from, slicing, to, segments);
+    const auto kernel = neighbours == 4 ? largest_of_operand_kernel<4> : largest_of_operand_kernel<1>;
+    unsigned* const result = &scales->largest[side == Side::left ? 0 : 1];
+    kernel<<<cuda_detail::blocks(grid), threads, 0, cuda_detail::native(stream)>>>(from, result, segments);
+    cuda_detail::check_launch("largest_of_operand_kernel", stream);
+}
+
+template <Side side, class Slice, int count>
+void split(Stream stream, const TileColumns<const float>& from, const Slicing& slicing, const Slices<Slice>& to,
+           ProductScales* scales) {
+    const bool packed = is_packed(from) && to.ld % 4 == 0 && to.slice % 4 == 0 && to.batch % 4 == 0;
+    const Index neighbours = packed ? 4 : 1, segments = divide_up(from.width, threads * neighbours);
+    const auto grid = cuda_detail::split_grid(from.columns, from.rows, from.width, neighbours);
+    const auto kernel = packed ? split_kernel<side, Slice, count, 4> : split_kernel<side, Slice, count, 1>;
+    kernel<<<cuda_detail::blocks(grid), threads, 0, cuda_detail::native(stream)>>>(from, slicing, to, scales, segments);
     cuda_detail::check_launch("split_kernel", stream);
 }
+
+/// A workspace for a product of m x k and k x n, cut as SplitWorkspace says.
+template <class Slice>
+struct Operands {
+    Slice* left;
+    Slice* right;
+    ProductScales* scales = nullptr;  ///< nullptr where operands are not scaled
+
+    Operands(void* workspace, const Slicing& slicing, Index m, Index k, Index n) {
+        const SplitWorkspace layout(m, k, n);
+        auto* const bytes = static_cast<char*>(workspace);
+        left = reinterpret_cast<Slice*>(bytes);
+        right = reinterpret_cast<Slice*>(bytes + layout.right);
+        if (slicing.range == OperandRange::scaled) scales = reinterpret_cast<ProductScales*>(bytes + layout.scales);
+    }
+
+    void measure_both(Stream stream, const TileColumns<const float>& of_left,
+                      const TileColumns<const float>& of_right) const {
+        if (scales == nullptr) return;
+        check(cudaMemsetAsync(scales, 0, sizeof *scales, cuda_detail::native(stream)), "cudaMemsetAsync", stream);
+        measure(stream, Side::left, of_left, scales);
+        measure(stream, Side::right, of_right, scales);
+    }
+};
+
+/// The factors -1 and 1 of C -= A B for cuBLAS: on the host, or with scaled operands on the GPU while this lives.
+class Factors {
+  public:
+    Factors(Stream stream, const ProductScales* scales)
+        : handle_(static_cast<cublasHandle_t>(stream.blas())), scales_(scales) {
+        if (scales != nullptr) {
+            check(cublasSetPointerMode(handle_, CUBLAS_POINTER_MODE_DEVICE), "cublasSetPointerMode", stream);
+        }
+    }
+    Factors(const Factors&) = delete;
+    Factors& operator=(const Factors&) = delete;
+    ~Factors() {
+        if (scales_ != nullptr) cublasSetPointerMode(handle_, CUBLAS_POINTER_MODE_HOST);  // cannot fail
+    }
+
+    const float* minus_one() const { return scales_ != nullptr ? &scales_->minus_one : &on_host_.minus_one; }
+    const float* one() const { return scales_ != nullptr ? &scales_->one : &on_host_.one; }
+
+  private:
+    cublasHandle_t handle_;
+    const ProductScales* scales_;
+    ProductScales on_host_{{}, -1, 1};
+};
 
 template <class Slice>
 constexpr cudaDataType_t type_of = std::is_same_v<Slice, __half> ? CUDA_R_16F : CUDA_R_16BF;
@@ -168,20 +285,21 @@ void update_by_short_slices(Stream stream, View<const float> l, TileColumns<cons
     const bool transposed = l.col_stride() != 1;
     // slices of L follow each other along the depth, where the next one is `next` further
     const Index next = transposed ? k * m : k, ld = transposed ? m : depth;
-    auto* const of_l = static_cast<Slice*>(workspace);
-    auto* const of_u = of_l + split_workspace(m, k, 0) / sizeof(Slice);
+    const Operands<Slice> operands(workspace, slicing, m, k, u.columns * n);
     const View<const float> stored = transposed ? View<const float>::row_major(l.data(), k, m, l.col_stride()) : l;
-    split<Side::left, Slice, count>(stream, one_tile_column(stored), slicing, {of_l, ld, next, 0});
-    split<Side::right, Slice, count>(stream, u, slicing, {of_u, n, k * n, depth * n});
+    operands.measure_both(stream, one_tile_column(stored), u);
+    split<Side::left, Slice, count>(stream, one_tile_column(stored), slicing, {operands.left, ld, next, 0},
+                                    operands.scales);
+    split<Side::right, Slice, count>(stream, u, slicing, {operands.right, n, k * n, depth * n}, operands.scales);
 
+    const Factors factors(stream, operands.scales);
     const auto multiply = [&](Index first, Index columns) {
-        constexpr float minus_one = -1, one = 1;
         check(cublasGemmStridedBatchedEx(
                   static_cast<cublasHandle_t>(stream.blas()), CUBLAS_OP_N, transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
-                  static_cast<int>(n), static_cast<int>(m), static_cast<int>(depth), &minus_one,
-                  of_u + first * depth * n, type_of<Slice>, static_cast<int>(n), depth * n, of_l, type_of<Slice>,
-                  static_cast<int>(ld), 0, &one, c.data + first * c.stride, CUDA_R_32F, static_cast<int>(c.ld),
-                  c.stride, static_cast<int>(columns), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+                  static_cast<int>(n), static_cast<int>(m), static_cast<int>(depth), factors.minus_one(),
+                  operands.right + first * depth * n, type_of<Slice>, static_cast<int>(n), depth * n, operands.left,
+                  type_of<Slice>, static_cast<int>(ld), 0, factors.one(), c.data + first * c.stride, CUDA_R_32F,
+                  static_cast<int>(c.ld), c.stride, static_cast<int>(columns), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
               "cublasGemmStridedBatchedEx", stream);
     };
     const Index with_room = room.multiprocessors > 0 ? std::min(room.columns, c.columns) : 0;
@@ -197,17 +315,19 @@ template <class Slice, int count>
 void subtract_by_slices(Stream stream, View<const float> a, View<const float> b, View<float> c, const Slicing& slicing,
                         void* workspace) {
     const Index m = a.rows(), k = a.cols(), n = b.rows(), depth = slice_products(count) * k;
-    auto* const of_a = static_cast<Slice*>(workspace);
-    auto* const of_b = of_a + split_workspace(m, k, 0) / sizeof(Slice);
-    split<Side::left, Slice, count>(stream, one_tile_column(a), slicing, {of_a, depth, k, 0});
-    split<Side::right, Slice, count>(stream, one_tile_column(b), slicing, {of_b, depth, k, 0});
+    const Operands<Slice> operands(workspace, slicing, m, k, n);
+    operands.measure_both(stream, one_tile_column(a), one_tile_column(b));
+    split<Side::left, Slice, count>(stream, one_tile_column(a), slicing, {operands.left, depth, k, 0}, operands.scales);
+    split<Side::right, Slice, count>(stream, one_tile_column(b), slicing, {operands.right, depth, k, 0},
+                                     operands.scales);
 
-    constexpr float minus_one = -1, one = 1;
-    check(cublasGemmEx(static_cast<cublasHandle_t>(stream.blas()), CUBLAS_OP_T, CUBLAS_OP_N, static_cast<int>(n),
-                       static_cast<int>(m), static_cast<int>(depth), &minus_one, of_b, type_of<Slice>,
-                       static_cast<int>(depth), of_a, type_of<Slice>, static_cast<int>(depth), &one, c.data(),
-                       CUDA_R_32F, static_cast<int>(c.row_stride()), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
-          "cublasGemmEx", stream);
+    const Factors factors(stream, operands.scales);
+    check(
+        cublasGemmEx(static_cast<cublasHandle_t>(stream.blas()), CUBLAS_OP_T, CUBLAS_OP_N, static_cast<int>(n),
+                     static_cast<int>(m), static_cast<int>(depth), factors.minus_one(), operands.right, type_of<Slice>,
+                     static_cast<int>(depth), operands.left, type_of<Slice>, static_cast<int>(depth), factors.one(),
+                     c.data(), CUDA_R_32F, static_cast<int>(c.row_stride()), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+        "cublasGemmEx", stream);
 }
 
 }  // namespace

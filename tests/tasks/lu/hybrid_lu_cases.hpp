@@ -293,6 +293,36 @@ void check_exact(const GpuMachine& machine, const LuShape& shape, const LuOption
     }
 }
 
+/// Columns multiplied by powers of two far from 1: the same pivots and the same L, and U times these powers, to the
+/// bit.
+inline void check_scaled_columns(const GpuMachine& machine, const LuShape& shape) {
+    Dense<float> a = random_dense<float>(shape.m, shape.n, 3);
+    for (float& x : a.values) x *= 4;  // the largest elements of columns are between 1 and 2
+    const auto exponent = [](Index j) {
+        return j % 3 == 0 ? 0 : static_cast<int>(j * 37 % 90 + 6) * (j % 2 == 0 ? 1 : -1);
+    };
+    Dense<float> scaled = a;
+    for (Index j = 0; j < a.n; ++j) {
+        for (Index i = 0; i < a.m; ++i) scaled(i, j) = std::ldexp(a(i, j), exponent(j));
+    }
+    Runtime runtime(machine.config());
+    for (const LuOptions& options : with_gpu_panels(hybrid(shape.panel_width), shape)) {
+        const Watchdog watchdog;
+        Factored<float> expected = factor(runtime, a, shape, options);
+        CHECK(factor_ratio(a, expected.lu, expected.pivots) < 30);
+        for (Index j = 0; j < a.n; ++j) {
+            for (Index i = 0; i <= std::min(j, a.m - 1); ++i) {
+                expected.lu(i, j) = std::ldexp(expected.lu(i, j), exponent(j));
+            }
+        }
+        const Factored<float> got = factor(runtime, scaled, shape, options);
+        INFO(name_of(options) << ", GPU panels below " << shown(options.gpu_panels_below) << ", " << shape.m << " x "
+                              << shape.n << ", " << machine.gpus << " GPUs, memory " << machine.memory);
+        CHECK(got.pivots == expected.pivots);
+        CHECK(got.lu.values == expected.lu.values);
+    }
+}
+
 /// Columns of zeros, one in the middle, all from there on, the first, all: INFO is LAPACK's, so are the pivots left of
 /// the zeros, and the factors are complete.
 inline void check_singular(const GpuMachine& machine, const LuShape& shape) {

@@ -155,6 +155,13 @@ TEST_CASE("a matrix larger than the GPUs' memory is factored in column groups", 
     check_exact<double>({.gpus = 2, .memory = 500'000}, {420, 200, {32, 32}, 16}, hybrid(16, 0));
 }
 
+TEST_CASE("columns of any scale are factored with the digits of single precision") {
+    check_scaled_columns({.gpus = 1}, {150, 150, {32, 32}, 16});
+    check_scaled_columns({.gpus = 2}, {90, 170, {32, 48}, 16});
+    check_scaled_columns({.gpus = 3}, {170, 90, {32, 16}, 16});
+    check_scaled_columns({.gpus = 1, .memory = 300'000}, {320, 330, {32, 32}, 16});
+}
+
 TEST_CASE("memory that cannot hold a task's data is refused with the task and the bytes") {
     Config config = GpuMachine{.gpus = 1, .memory = 60'000}.config();
     Runtime runtime(config);

@@ -106,6 +106,13 @@ TEMPLATE_TEST_CASE("LU on real GPUs has LAPACK's pivots where rounding cannot ch
     }
 }
 
+TEST_CASE("columns of any scale are factored on GPUs with the digits of single precision", "[cuda]") {
+    if (gpus_here() == 0) SKIP(no_gpu);
+    // large enough for products by slices
+    check_scaled_columns(machine(1), {6000, 6000, {512, 512}, 256});
+    check_scaled_columns(machine(1), {3000, 6500, {512, 512}, 256});
+}
+
 TEST_CASE("the error of LU on real GPUs is at most twice that of LAPACK", "[cuda]") {
     if (gpus_here() == 0) SKIP(no_gpu);
     check_errors<double>(machine(1), {"random", "hpl", "spd", "graded", "wilkinson"}, 500, 256);
