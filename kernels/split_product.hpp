@@ -25,11 +25,11 @@
 /// not divided, since it may be as small as a denormal number. The slices of an infinite number are the number itself
 /// and zeros, so a product with it may become NaN.
 ///
-/// Two fp16 slices, x = x_1 + x_2 / 2^12, have 22 bits and need three products. Both operands are multiplied by powers
-/// of two first, so that their largest elements lie between 2^14 and 2^15 (OperandScales); the product is divided by
-/// them. Both sides of a product of slices are divided by 2^6, so elements down to 2^-22 of the largest one keep 22
-/// bits. The omitted products and the bits that slices lack are at most 2^-21 of |A| |B|. One slice is the rounded
-/// number itself.
+/// Two fp16 slices, x = x_1 + x_2 / 2^12, have 22 bits and need three products; what is omitted is at most 2^-21 of
+/// |A| |B|. Here both sides are divided by 2^6. fp16's range is small: numbers below 2^-8 become denormal, wrong by
+/// 2^-25 at most, in products that are divided by 2^6 once more, and numbers from 2^15 on become infinite. So A should
+/// have elements up to 1, as L of LU has, and B's should be near 1. Since B's may grow, A is multiplied by a power of
+/// two that B is divided by (OperandRange::balanced). One slice is the rounded number itself.
 ///
 /// Source: Henry, Tang, Heinecke, "Leveraging the bfloat16 Artificial Intelligence Datatype For Higher-Precision
 /// Computations" (ARITH 2019), section III.
@@ -43,8 +43,8 @@ inline constexpr int split_slices = 3;
 
 enum class SliceFormat { bf16, fp16 };
 
-/// Whether operands are brought into the format's range first.
-enum class OperandRange { as_it_is, scaled };
+/// Whether a power of two passes from B to A first, see balance_of().
+enum class OperandRange { as_it_is, balanced };
 
 /// How numbers are cut into slices.
 struct Slicing {
@@ -79,7 +79,7 @@ constexpr SliceProduct slice_product(int slices, int i) {
 constexpr Slicing slicing_of(ProductPrecision products) {
     constexpr Slicing split_bf16{split_slices, SliceFormat::bf16, OperandRange::as_it_is, 0x1p8F, 1};
     switch (products) {
-        case ProductPrecision::split_fp16: return {2, SliceFormat::fp16, OperandRange::scaled, 0x1p6F, 0x1p6F};
+        case ProductPrecision::split_fp16: return {2, SliceFormat::fp16, OperandRange::balanced, 0x1p6F, 0x1p6F};
         case ProductPrecision::fp16: return {1, SliceFormat::fp16, OperandRange::as_it_is, 1, 1};
         case ProductPrecision::bf16: return {1, SliceFormat::bf16, OperandRange::as_it_is, 1, 1};
         case ProductPrecision::plain:
@@ -103,34 +103,21 @@ constexpr bool worth_splitting(const GpuSplitting& from, Index rows, Index depth
     return depth >= from.least_depth && static_cast<double>(rows * depth * cols) >= from.least_multiplications;
 }
 
-/// Exponents of the powers of two by which operands are multiplied (OperandRange::scaled).
-struct OperandScales {
-    int left = 0, right = 0;
-
-    /// For operands whose largest finite elements are these. Of a zero matrix nothing matters. The product is divided
-    /// by 2^(left + right), whose inverse is a normal number.
-    BASALT_DEVICE static OperandScales of(float largest_left, float largest_right) {
-        constexpr int top = 14, most_in_all = 120;
-        OperandScales scales{top - exponent_of(largest_left), top - exponent_of(largest_right)};
-        if (scales.left + scales.right > most_in_all) scales.right = most_in_all - scales.left;
-        return scales;
-    }
-
-    /// What the product of the scaled operands is multiplied by. Where this would be too large, so is the product.
-    BASALT_DEVICE float of_product() const {
-        constexpr int largest = 127;
-        const int exponent = -(left + right);
-        return power_of_two(exponent < largest ? exponent : largest);
-    }
-};
+/// The exponent of the power of two that A is multiplied by and B divided by, from B's largest finite element. B may
+/// have elements up to 2^30 then. In LU of a matrix whose columns are near 1, larger ones mean that no digit is left.
+BASALT_DEVICE int balance_of(float largest_right) {
+    constexpr int usual = 4, most = 15, top = 14;
+    const int needed = exponent_of(largest_right) - top;
+    return needed < usual ? usual : needed > most ? most : needed;
+}
 
 /// Where the workspace of C -= A B by any slices, A rows x depth and B depth x cols, holds what: the slices of A from
-/// its beginning on, then what scales the operands, then the slices of B. Bytes, each a multiple of 256.
+/// its beginning on, then B's largest element, then the slices of B. Bytes, each a multiple of 256.
 struct SplitWorkspace {
-    std::size_t scales, right, bytes;
+    std::size_t largest, right, bytes;
 
     constexpr SplitWorkspace(Index rows, Index depth, Index cols)
-        : scales(part(rows * depth)), right(scales + alignment), bytes(right + part(depth * cols)) {}
+        : largest(part(rows * depth)), right(largest + alignment), bytes(right + part(depth * cols)) {}
 
   private:
     static constexpr std::size_t alignment = 256, slice_bytes = 2;

@@ -11,9 +11,10 @@ enum class ProductPrecision : std::uint8_t {
     split_bf16,  ///< large products on tensor cores; each number is the sum of three bf16 slices, 24 bits. As accurate
                  ///< as plain products and up to 2.8 times as fast. If an operand is infinite, they may give NaN.
     split_fp16,  ///< large products on tensor cores, half as many as by bf16 slices; each number is the sum of two fp16
-                 ///< slices. Operands are scaled by powers of two first. Numbers down to 2^-22 of an operand's largest
-                 ///< one keep 22 bits, smaller ones a multiple of 2^-44 of it. LU also scales the columns of the
-                 ///< matrix, so it is as accurate as with plain products. If an operand is infinite, they may give NaN.
+                 ///< slices. LU multiplies columns far from 1 by powers of two before and after, so it is as accurate
+                 ///< as with plain products, unless elements grow to more than 2^25 times their column's largest one:
+                 ///< then factors may become NaN, as with infinite operands. Cholesky scales nothing: there, numbers
+                 ///< between 2^-8 and 2^11 keep 22 bits, and larger ones may give NaN.
     tf32,  ///< operands are rounded to 11 significant bits
     bf16,  ///< operands of large products are rounded to 8 significant bits
     fp16,  ///< operands of large products are rounded to 11 significant bits, or to a multiple of 2^-24 where

@@ -132,8 +132,8 @@ struct GpuNarrowing {
 };
 
 /// Products in single precision use slices (ProductPrecision) if the left operand has at least least_depth columns and
-/// there are at least least_multiplications multiplications. Smaller products save less time than it takes to compute the
-/// slices.
+/// there are at least least_multiplications multiplications. Smaller products save less time than it takes to compute
+/// the slices.
 struct GpuSplitting {
     Index least_depth = 1;
     double least_multiplications = 0;
@@ -244,6 +244,9 @@ struct GpuTuning {
             Index least_order = any_size;
             Index width = 1;
         } blocks;
+        /// Updates by slices solve at once with triangles of at most this order, and with larger ones by halves,
+        /// between which there is a product by slices.
+        Index solved_at_once = 1;
         /// Products by slices keep all multiprocessors until they end. While a panel is expected to be factored at the
         /// same time, they leave it some of them. 0 multiprocessors: none.
         struct PanelRoom {

@@ -11,6 +11,26 @@
 
 namespace basalt::detail {
 
+namespace {
+
+/// U = L^-1 W for the unit lower triangle of `l`, as GpuTuning::Lu::solved_at_once says. Overwrites W.
+void solve_by_slices(Stream stream, View<const float> l, TileColumns<float> w, TileColumns<float> u,
+                     ProductPrecision precision, void* workspace, Index at_once) {
+    const Index order = l.rows();
+    if (order <= at_once) return on_stream::solve_by_substitution<float>(stream, l, w, u);
+    const Index top = ceil_div(ceil_div(order, 2), at_once) * at_once, rest = order - top;
+    const auto solve = [&](Index first, Index rows) {
+        solve_by_slices(stream, l.block(first, first, rows, rows), w.row_range(first, rows), u.row_range(first, rows),
+                        precision, workspace, at_once);
+    };
+    solve(0, top);
+    on_stream::update_by_slices(stream, l.block(top, 0, rest, top), u.row_range(0, top), w.row_range(top, rest),
+                                precision, workspace, {});
+    solve(top, rest);
+}
+
+}  // namespace
+
 template <class T>
 void GpuLuTasks<T>::update_leading(int k, int next) {
     const Panel& p = panel(next);
@@ -133,6 +153,7 @@ void GpuLuTasks<T>::submit_update(const Factors& factors, const Part& part, cons
     const ScratchMatrix<T>& top = part.leading ? g_.buffers.lead_rows[device] : g_.buffers.rest_rows[device];
     const ScratchMatrix<Index>& slices = part.leading ? g_.buffers.lead_slices[device] : g_.buffers.rest_slices[device];
     const bool use_inverse = choices_.solve_by_inverse && !on_gpu(k);
+    const Index solved_at_once = rt_.tuning().gpu.lu.solved_at_once;
     const Index rows_below = rows() - panels.back().end();
     const bool split = by_slices(rows_below, depth, part.cols);
     const on_stream::RoomForOthers room = split ? room_for_panel(part, rows_below, depth) : on_stream::RoomForOthers{};
@@ -181,6 +202,15 @@ void GpuLuTasks<T>::submit_update(const Factors& factors, const Part& part, cons
                                                 a.row_range(first, a.rows - first), exchanged.row_range(first, width));
                 }
                 const TileColumns<T> u = a.row_range(0, depth);
+                if constexpr (std::is_same_v<T, float>) {
+                    if (split) {
+                        solve_by_slices(stream, triangle, exchanged, u, precision, at[2], solved_at_once);
+                        on_stream::update_by_slices(stream, below, u, a.row_range(depth, a.rows - depth), precision,
+                                                    at[2], left);
+                        left.columns -= std::min(left.columns, a.columns);
+                        return;
+                    }
+                }
                 if (use_inverse && *safe != 0) {
                     const auto x = View<const T>::row_major(static_cast<const T*>(at[inverses]), depth, inverted_block,
                                                             inverted_block);
@@ -188,15 +218,7 @@ void GpuLuTasks<T>::submit_update(const Factors& factors, const Part& part, cons
                 } else {
                     on_stream::solve_by_substitution<T>(stream, triangle, exchanged, u);
                 }
-                const TileColumns<T> trailing = a.row_range(depth, a.rows - depth);
-                if constexpr (std::is_same_v<T, float>) {
-                    if (split) {
-                        on_stream::update_by_slices(stream, below, u, trailing, precision, at[2], left);
-                        left.columns -= std::min(left.columns, trailing.columns);
-                        return;
-                    }
-                }
-                on_stream::update_trailing<T>(stream, below, u, trailing, precision);
+                on_stream::update_trailing<T>(stream, below, u, a.row_range(depth, a.rows - depth), precision);
             };
             columns.for_each_group(at.data() + first_column, at.size() - first_column, update_group);
         }));

@@ -45,21 +45,21 @@ float largest_finite(float largest, View<const float> a) {
     return largest;
 }
 
-OperandScales scales_of(View<const float> l, const TileColumns<const float>& u, const Slicing& slicing) {
-    if (slicing.range != OperandRange::scaled) return {};
-    float of_u = 0;
-    for (Index j = 0; j < u.columns; ++j) of_u = largest_finite(of_u, u.column(j));
-    return OperandScales::of(largest_finite(0, l), of_u);
+/// The factor of l, whose inverse is that of u.
+float balance(const TileColumns<const float>& u, const Slicing& slicing) {
+    if (slicing.range == OperandRange::as_it_is) return 1;
+    float largest = 0;
+    for (Index j = 0; j < u.columns; ++j) largest = largest_finite(largest, u.column(j));
+    return power_of_two(balance_of(largest));
 }
 
-/// The slices of all elements, times 2^exponent, that products take, as kernels/split_product.hpp says: those of
+/// The slices of all elements, times `factor`, that products take, as kernels/split_product.hpp says: those of
 /// product i from row i * slice_rows and column i * slice_cols on.
-void split(View<const float> from, Side side, int exponent, View<float> to, Index slice_rows, Index slice_cols,
+void split(View<const float> from, Side side, float factor, View<float> to, Index slice_rows, Index slice_cols,
            const Slicing& slicing) {
     for (Index i = 0; i < from.rows(); ++i) {
         for (Index j = 0; j < from.cols(); ++j) {
-            const std::array<float, split_slices> slices =
-                cpu_kernels::slices_of(times_power_of_two(from(i, j), exponent), slicing);
+            const std::array<float, split_slices> slices = cpu_kernels::slices_of(from(i, j) * factor, slicing);
             for (int p = 0; p < slice_products(slicing.count); ++p) {
                 const auto [left, right] = slice_product(slicing.count, p);
                 float& slice = to(i + p * slice_rows, j + p * slice_cols);
@@ -80,11 +80,11 @@ void update_by_short_slices(View<const float> l, TileColumns<const float> u, Til
         u_memory(static_cast<std::size_t>(products * k * n));
     const auto of_l = View<float>::row_major(l_memory.data(), m, products * k, products * k);
     const auto of_u = View<float>::row_major(u_memory.data(), products * k, n, n);
-    const OperandScales scales = scales_of(l, u, slicing);
-    split(l, Side::left, scales.left, of_l, 0, k, slicing);
+    const float factor = balance(u, slicing);
+    split(l, Side::left, factor, of_l, 0, k, slicing);
     for (Index j = 0; j < u.columns; ++j) {
-        split(u.column(j), Side::right, scales.right, of_u, k, 0, slicing);
-        blas::gemm<float>(-scales.of_product(), of_l, of_u, 1, c.column(j));
+        split(u.column(j), Side::right, 1 / factor, of_u, k, 0, slicing);
+        blas::gemm<float>(-1, of_l, of_u, 1, c.column(j));
     }
 }
 

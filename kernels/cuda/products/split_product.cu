@@ -81,16 +81,6 @@ __device__ void store_operands(const Slice (&of)[pack][count], float divisor, Sl
     }
 }
 
-/// What scales operands whose range is OperandRange::scaled, in the GPU's memory.
-struct ProductScales {
-    unsigned largest[2];   ///< bits of the largest finite magnitudes of both sides
-    float minus_one, one;  ///< factors of the product of the scaled operands, and of C
-
-    __device__ OperandScales exponents() const {
-        return OperandScales::of(__uint_as_float(largest[0]), __uint_as_float(largest[1]));
-    }
-};
-
 /// The tile column of a thread, and the first of the `pack` neighbours that it takes of its rows.
 template <int pack>
 struct PackPlace {
@@ -145,24 +135,20 @@ __global__ void __launch_bounds__(threads)
     if (threadIdx.x == 0) atomicMax(result, of_block);
 }
 
-/// `pack` neighbours at once: addresses and strides are multiples of it. `scales`: nullptr where operands are not
-/// scaled.
+/// `pack` neighbours at once: addresses and strides are multiples of it. `largest`: bits of B's largest element;
+/// nullptr where operands are not balanced.
 template <Side side, class Slice, int count, int pack>
-__global__ void __launch_bounds__(threads) split_kernel(TileColumns<const float> from, Slicing slicing,
-                                                        Slices<Slice> to, ProductScales* scales, Index segments_a_row) {
+__global__ void __launch_bounds__(threads)
+    split_kernel(TileColumns<const float> from, Slicing slicing, Slices<Slice> to, const unsigned* largest,
+                 Index segments_a_row) {
     const float step = slicing.step(), divisor = side == Side::left ? slicing.left : slicing.right;
-    OperandScales exponents;
-    if (scales != nullptr) exponents = scales->exponents();
-    if (scales != nullptr && side == Side::right && blockIdx.x == 0 && blockIdx.y == 0 && threadIdx.x == 0) {
-        scales->minus_one = -exponents.of_product();
-        scales->one = 1;
-    }
-    const int exponent = side == Side::left ? exponents.left : exponents.right;
+    const int balance = largest == nullptr ? 0 : balance_of(__uint_as_float(*largest));
+    const float factor = power_of_two(side == Side::left ? balance : -balance);
     const PackPlace<pack> place(segments_a_row);
     for_each_row(from, place, [&](Index row, const float(&x)[pack]) {
         Slice of[pack][count];
 #pragma unroll
-        for (int c = 0; c < pack; ++c) split(times_power_of_two(x[c], exponent), step, of[c]);
+        for (int c = 0; c < pack; ++c) split(x[c] * factor, step, of[c]);
         store_operands<side, 0>(of, divisor, to.at + place.l * to.batch + row * to.ld + place.col, to.slice);
     });
 }
@@ -174,24 +160,15 @@ bool is_packed(const TileColumns<const float>& from) {
            even(from.stride);
 }
 
-/// The largest magnitude of a side, for `scales`, whose numbers are zero.
-void measure(Stream stream, Side side, const TileColumns<const float>& from, ProductScales* scales) {
-    const Index neighbours = is_packed(from) ? 4 : 1, segments = divide_up(from.width, threads * neighbours);
-    const auto grid = cuda_detail::split_grid(from.columns, from.rows, from.width, neighbours);
-    const auto kernel = neighbours == 4 ? largest_of_operand_kernel<4> : largest_of_operand_kernel<1>;
-    unsigned* const result = &scales->largest[side == Side::left ? 0 : 1];
-    kernel<<<cuda_detail::blocks(grid), threads, 0, cuda_detail::native(stream)>>>(from, result, segments);
-    cuda_detail::check_launch("largest_of_operand_kernel", stream);
-}
-
 template <Side side, class Slice, int count>
 void split(Stream stream, const TileColumns<const float>& from, const Slicing& slicing, const Slices<Slice>& to,
-           ProductScales* scales) {
+           const unsigned* largest) {
     const bool packed = is_packed(from) && to.ld % 4 == 0 && to.slice % 4 == 0 && to.batch % 4 == 0;
     const Index neighbours = packed ? 4 : 1, segments = divide_up(from.width, threads * neighbours);
     const auto grid = cuda_detail::split_grid(from.columns, from.rows, from.width, neighbours);
     const auto kernel = packed ? split_kernel<side, Slice, count, 4> : split_kernel<side, Slice, count, 1>;
-    kernel<<<cuda_detail::blocks(grid), threads, 0, cuda_detail::native(stream)>>>(from, slicing, to, scales, segments);
+    kernel<<<cuda_detail::blocks(grid), threads, 0, cuda_detail::native(stream)>>>(from, slicing, to, largest,
+                                                                                   segments);
     cuda_detail::check_launch("split_kernel", stream);
 }
 
@@ -200,47 +177,26 @@ template <class Slice>
 struct Operands {
     Slice* left;
     Slice* right;
-    ProductScales* scales = nullptr;  ///< nullptr where operands are not scaled
+    unsigned* largest = nullptr;  ///< bits of the largest element of the right operand; nullptr: not balanced
 
     Operands(void* workspace, const Slicing& slicing, Index m, Index k, Index n) {
         const SplitWorkspace layout(m, k, n);
         auto* const bytes = static_cast<char*>(workspace);
         left = reinterpret_cast<Slice*>(bytes);
         right = reinterpret_cast<Slice*>(bytes + layout.right);
-        if (slicing.range == OperandRange::scaled) scales = reinterpret_cast<ProductScales*>(bytes + layout.scales);
+        if (slicing.range == OperandRange::balanced) largest = reinterpret_cast<unsigned*>(bytes + layout.largest);
     }
 
-    void measure_both(Stream stream, const TileColumns<const float>& of_left,
-                      const TileColumns<const float>& of_right) const {
-        if (scales == nullptr) return;
-        check(cudaMemsetAsync(scales, 0, sizeof *scales, cuda_detail::native(stream)), "cudaMemsetAsync", stream);
-        measure(stream, Side::left, of_left, scales);
-        measure(stream, Side::right, of_right, scales);
+    void measure(Stream stream, const TileColumns<const float>& of_right) const {
+        if (largest == nullptr) return;
+        check(cudaMemsetAsync(largest, 0, sizeof *largest, cuda_detail::native(stream)), "cudaMemsetAsync", stream);
+        const Index neighbours = is_packed(of_right) ? 4 : 1,
+                    segments = divide_up(of_right.width, threads * neighbours);
+        const auto grid = cuda_detail::split_grid(of_right.columns, of_right.rows, of_right.width, neighbours);
+        const auto kernel = neighbours == 4 ? largest_of_operand_kernel<4> : largest_of_operand_kernel<1>;
+        kernel<<<cuda_detail::blocks(grid), threads, 0, cuda_detail::native(stream)>>>(of_right, largest, segments);
+        cuda_detail::check_launch("largest_of_operand_kernel", stream);
     }
-};
-
-/// The factors -1 and 1 of C -= A B for cuBLAS: on the host, or with scaled operands on the GPU while this lives.
-class Factors {
-  public:
-    Factors(Stream stream, const ProductScales* scales)
-        : handle_(static_cast<cublasHandle_t>(stream.blas())), scales_(scales) {
-        if (scales != nullptr) {
-            check(cublasSetPointerMode(handle_, CUBLAS_POINTER_MODE_DEVICE), "cublasSetPointerMode", stream);
-        }
-    }
-    Factors(const Factors&) = delete;
-    Factors& operator=(const Factors&) = delete;
-    ~Factors() {
-        if (scales_ != nullptr) cublasSetPointerMode(handle_, CUBLAS_POINTER_MODE_HOST);  // cannot fail
-    }
-
-    const float* minus_one() const { return scales_ != nullptr ? &scales_->minus_one : &on_host_.minus_one; }
-    const float* one() const { return scales_ != nullptr ? &scales_->one : &on_host_.one; }
-
-  private:
-    cublasHandle_t handle_;
-    const ProductScales* scales_;
-    ProductScales on_host_{{}, -1, 1};
 };
 
 template <class Slice>
@@ -287,18 +243,18 @@ void update_by_short_slices(Stream stream, View<const float> l, TileColumns<cons
     const Index next = transposed ? k * m : k, ld = transposed ? m : depth;
     const Operands<Slice> operands(workspace, slicing, m, k, u.columns * n);
     const View<const float> stored = transposed ? View<const float>::row_major(l.data(), k, m, l.col_stride()) : l;
-    operands.measure_both(stream, one_tile_column(stored), u);
+    operands.measure(stream, u);
     split<Side::left, Slice, count>(stream, one_tile_column(stored), slicing, {operands.left, ld, next, 0},
-                                    operands.scales);
-    split<Side::right, Slice, count>(stream, u, slicing, {operands.right, n, k * n, depth * n}, operands.scales);
+                                    operands.largest);
+    split<Side::right, Slice, count>(stream, u, slicing, {operands.right, n, k * n, depth * n}, operands.largest);
 
-    const Factors factors(stream, operands.scales);
     const auto multiply = [&](Index first, Index columns) {
+        constexpr float minus_one = -1, one = 1;
         check(cublasGemmStridedBatchedEx(
                   static_cast<cublasHandle_t>(stream.blas()), CUBLAS_OP_N, transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
-                  static_cast<int>(n), static_cast<int>(m), static_cast<int>(depth), factors.minus_one(),
+                  static_cast<int>(n), static_cast<int>(m), static_cast<int>(depth), &minus_one,
                   operands.right + first * depth * n, type_of<Slice>, static_cast<int>(n), depth * n, operands.left,
-                  type_of<Slice>, static_cast<int>(ld), 0, factors.one(), c.data + first * c.stride, CUDA_R_32F,
+                  type_of<Slice>, static_cast<int>(ld), 0, &one, c.data + first * c.stride, CUDA_R_32F,
                   static_cast<int>(c.ld), c.stride, static_cast<int>(columns), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
               "cublasGemmStridedBatchedEx", stream);
     };
@@ -316,18 +272,18 @@ void subtract_by_slices(Stream stream, View<const float> a, View<const float> b,
                         void* workspace) {
     const Index m = a.rows(), k = a.cols(), n = b.rows(), depth = slice_products(count) * k;
     const Operands<Slice> operands(workspace, slicing, m, k, n);
-    operands.measure_both(stream, one_tile_column(a), one_tile_column(b));
-    split<Side::left, Slice, count>(stream, one_tile_column(a), slicing, {operands.left, depth, k, 0}, operands.scales);
+    operands.measure(stream, one_tile_column(b));
+    split<Side::left, Slice, count>(stream, one_tile_column(a), slicing, {operands.left, depth, k, 0},
+                                    operands.largest);
     split<Side::right, Slice, count>(stream, one_tile_column(b), slicing, {operands.right, depth, k, 0},
-                                     operands.scales);
+                                     operands.largest);
 
-    const Factors factors(stream, operands.scales);
-    check(
-        cublasGemmEx(static_cast<cublasHandle_t>(stream.blas()), CUBLAS_OP_T, CUBLAS_OP_N, static_cast<int>(n),
-                     static_cast<int>(m), static_cast<int>(depth), factors.minus_one(), operands.right, type_of<Slice>,
-                     static_cast<int>(depth), operands.left, type_of<Slice>, static_cast<int>(depth), factors.one(),
-                     c.data(), CUDA_R_32F, static_cast<int>(c.row_stride()), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
-        "cublasGemmEx", stream);
+    constexpr float minus_one = -1, one = 1;
+    check(cublasGemmEx(static_cast<cublasHandle_t>(stream.blas()), CUBLAS_OP_T, CUBLAS_OP_N, static_cast<int>(n),
+                       static_cast<int>(m), static_cast<int>(depth), &minus_one, operands.right, type_of<Slice>,
+                       static_cast<int>(depth), operands.left, type_of<Slice>, static_cast<int>(depth), &one, c.data(),
+                       CUDA_R_32F, static_cast<int>(c.row_stride()), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+          "cublasGemmEx", stream);
 }
 
 }  // namespace

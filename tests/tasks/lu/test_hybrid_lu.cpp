@@ -155,6 +155,22 @@ TEST_CASE("a matrix larger than the GPUs' memory is factored in column groups", 
     check_exact<double>({.gpus = 2, .memory = 500'000}, {420, 200, {32, 32}, 16}, hybrid(16, 0));
 }
 
+TEST_CASE("updates by slices solve with triangles at once or by halves") {
+    const LuShape shape{230, 260, {64, 64}, 48};
+    const Dense<float> a = random_dense<float>(shape.m, shape.n, 12);
+    for (const Index at_once : {1, 7, 16, 48}) {
+        Config config = GpuMachine{.gpus = 2}.config();
+        const auto tables = gpu_tables_with([&](basalt::GpuTuning& gpu) { gpu.lu.solved_at_once = at_once; });
+        config.tuning = tables;
+        Runtime runtime(config);
+        for (const LuOptions& options : {hybrid(48), gpu_alone(48)}) {
+            const Factored<float> got = factor(runtime, a, shape, options);
+            INFO(name_of(options) << ", at once " << at_once);
+            CHECK(factor_ratio(a, got.lu, got.pivots) < 1);
+        }
+    }
+}
+
 TEST_CASE("columns of any scale are factored with the digits of single precision") {
     check_scaled_columns({.gpus = 1}, {150, 150, {32, 32}, 16});
     check_scaled_columns({.gpus = 2}, {90, 170, {32, 48}, 16});
