@@ -197,6 +197,7 @@ void visit_gpu_lu(Visitor& visitor, Lu& lu) {
         v.number("element_seconds", room.element_seconds, 0.0, 1.0);
         v.number("multiplications_a_second", room.multiplications_a_second, 1e6, 1e18);
     });
+    visitor.number("least_fp16_order", lu.least_fp16_order, Index{0}, order);
     visitor.number("solved_at_once", lu.solved_at_once, Index{1}, extent);
     visitor.number("leading_rows", lu.leading_rows, Index{0}, extent);
     visitor.number("smallest_order", lu.smallest_order, Index{0}, order);

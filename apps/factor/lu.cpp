@@ -23,7 +23,8 @@ namespace {
 template <class T>
 double times_coarser(const LuPlan& plan) {
     constexpr double own = std::numeric_limits<T>::epsilon() / 2;
-    return is_single_in_lu(plan.options.products) ? 1 : roundoff_of(plan.options.products) / own;
+    const auto products = plan.options.products;
+    return !products || is_single_in_lu(*products) ? 1 : roundoff_of(*products) / own;
 }
 
 template <class T>

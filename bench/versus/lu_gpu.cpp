@@ -35,7 +35,7 @@ class LuGpuContest final : public GpuContest<T> {
         lu_options_.single_update_task = options.single_update_task;
         lu_options_.coarse_width = options.coarse_width;
         lu_options_.broadcast_from_host = options.broadcast_from_host;
-        lu_options_.products = options.products.value_or(lu_options_.products);
+        lu_options_.products = options.products;
     }
 
   private:
@@ -82,11 +82,12 @@ class LuGpuContest final : public GpuContest<T> {
 
     double checked_ratio(const UserMatrix<T>& user) override {
         return user.on_gpus(dealt(), [&](const DealtView<T>& factors) {
-            return residual_ratio(
-                factors, lu_.pivots(),
-                is_single_in_lu(lu_options_.products) ? epsilon : 2 * roundoff_of(lu_options_.products));
+            return residual_ratio(factors, lu_.pivots(),
+                                  is_coarse() ? 2 * roundoff_of(*lu_options_.products) : epsilon);
         });
     }
+
+    bool is_coarse() const { return lu_options_.products && !is_single_in_lu(*lu_options_.products); }
 
     /// ||(A - P L U) x||_oo / (n ||A||_oo eps), with ||A||_oo = n / 4: the expected sum of n
     /// magnitudes of uniform numbers in [-1/2, 1/2). NaN if a pivot is not a row of the matrix.

@@ -244,6 +244,9 @@ struct GpuTuning {
             Index least_order = any_size;
             Index width = 1;
         } blocks;
+        /// Single precision is multiplied by two fp16 slices from this order on, below by three bf16 slices, which need
+        /// no scaling (ProductPrecision).
+        Index least_fp16_order = 0;
         /// Updates by slices solve at once with triangles of at most this order, and with larger ones by halves,
         /// between which there is a product by slices.
         Index solved_at_once = 1;

@@ -107,12 +107,13 @@ GpuTuning sm_90() {
     gpu.lu.in_place = {.tile_columns = 16, .narrowest_tile = 512};
     gpu.lu.narrowing = {.left_a_panel_column = 16, .narrowest_panel = 128};
     gpu.lu.blocks = {.least_order = 32768, .width = 4096};
-    gpu.lu.splitting = {.least_depth = 256, .least_multiplications = 0x1p33};
+    gpu.lu.splitting = {.least_depth = 256, .least_multiplications = 0x1p31};
     gpu.lu.panel_room = {.multiprocessors = 32,
                          .column_seconds = 1.3e-6,
                          .element_seconds = 1.2e-10,
                          .multiplications_a_second = 2.65e14};
-    gpu.lu.solved_at_once = 128;
+    gpu.lu.least_fp16_order = 12288;
+    gpu.lu.solved_at_once = 256;
     gpu.lu.leading_rows = 4096;  // all that its kernel takes
     gpu.lu.smallest_order = 2048;
     gpu.lu.update_rate = 50e12;

@@ -6,9 +6,10 @@
 
 namespace basalt::detail {
 
-void Differences::note_products(ProductPrecision products, ProductPrecision usual) {
+void Differences::note_products(std::optional<ProductPrecision> products) {
     if (products == ProductPrecision::plain) return note("plain-products");
-    note_if(products != usual, "{}", name_of(products));
+    note_if(products && products != ProductPrecision::split_bf16, "{}",
+            name_of(products.value_or(ProductPrecision::plain)));
 }
 
 namespace {

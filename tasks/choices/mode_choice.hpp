@@ -39,8 +39,8 @@ class Differences {
     void note_other(const std::optional<Number>& number, Number usual, fmt::format_string<Number> format) {
         if (number != usual) note_given(number, format);
     }
-    /// How matrices of floats are multiplied, unless as usual.
-    void note_products(ProductPrecision products, ProductPrecision usual);
+    /// How matrices of floats are multiplied, unless by bf16 slices or as the library chooses.
+    void note_products(std::optional<ProductPrecision> products);
     const std::string& text() const { return text_; }
 
   private:

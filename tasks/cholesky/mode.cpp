@@ -21,7 +21,7 @@ RunCase cholesky_run_case(const Runtime& runtime, const CholeskyOptions& options
     if (mode == FactorMode::hybrid) differences.note_given(options.gpu_panels_below, "gpu-panels-below={}");
     differences.note_if(mode == FactorMode::hybrid && options.rows_on_cores, "rows-on-cores");
     differences.note_if(on_gpus && !options.narrow_at_end, "not narrow at the end");
-    if (on_gpus && problem.precision == 's') differences.note_products(options.products, CholeskyOptions().products);
+    if (on_gpus && problem.precision == 's') differences.note_products(options.products);
     differences.note_if(mode == FactorMode::gpu && options.left_looking, "{}-looking",
                         options.left_looking.value_or(false) ? "left" : "right");
     return {problem.routine.empty() ? "potrf" : problem.routine,

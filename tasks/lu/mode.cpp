@@ -10,7 +10,7 @@ std::vector<FactorMode> modes_for(const LuOptions& options, int gpus) {
     std::vector<FactorMode> modes;
     const bool two_levels = options.coarse_width.value_or(0) > 0;
     const bool short_lookahead = options.lookahead.value_or(1) <= 1;
-    if (is_single_in_lu(options.products) && !two_levels) modes.push_back(FactorMode::cpu);
+    if ((!options.products || is_single_in_lu(*options.products)) && !two_levels) modes.push_back(FactorMode::cpu);
     if (gpus == 0) return modes;
     if (two_levels) return {FactorMode::gpu};
     if (short_lookahead || options.gpu_panels_below.value_or(0) == 0) modes.push_back(FactorMode::hybrid);
@@ -37,7 +37,7 @@ RunCase lu_run_case(const Runtime& runtime, const LuOptions& options, FactorMode
     differences.note_if(on_gpus && options.single_update_task, "single-update-task");
     differences.note_if(on_gpus && options.broadcast_from_host, "broadcast-from-host");
     if (mode == FactorMode::gpu) differences.note_given(options.coarse_width, "coarse={}");
-    if (on_gpus && problem.precision == 's') differences.note_products(options.products, LuOptions().products);
+    if (on_gpus && problem.precision == 's') differences.note_products(options.products);
     differences.note_if(on_gpus && options.panel_log, "panel-log");
     differences.note_if(!options.left_interchanges, "no left interchanges");
     return {problem.routine.empty() ? "getrf" : problem.routine,

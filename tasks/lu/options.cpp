@@ -23,6 +23,11 @@ Index rows_that_keep_cores_ahead(const Tuning& tuning, int gpus, Index nb) {
                                               tuning.cpu.lu.panel_column_seconds);
 }
 
+ProductPrecision usual_products(const Tuning& tuning, Index m, Index n) {
+    const bool large = std::min(m, n) >= tuning.gpu.lu.least_fp16_order;
+    return large ? ProductPrecision::split_fp16 : ProductPrecision::split_bf16;
+}
+
 }  // namespace
 
 Index default_lu_panel(const Tuning& tuning, LuMode mode, Index m, Index n, int gpus) {
@@ -46,14 +51,15 @@ LuMode chosen_lu_mode(const Tuning& tuning, const LuOptions& options, Index m, I
     }
     LuMode mode = options.mode;
     const int lookahead = options.lookahead.value_or(1);
+    const bool in_single = !options.products || is_single_in_lu(*options.products);
     if (mode == LuMode::automatic) {
         const LuMode on_gpus = lookahead > 1 ? LuMode::hybrid : LuMode::gpu;
-        mode = gpus > 0 && (!is_single_in_lu(options.products) || options.coarse_width.value_or(0) > 0 ||
+        mode = gpus > 0 && (!in_single || options.coarse_width.value_or(0) > 0 ||
                             std::min(m, n) >= tuning.gpu.lu.smallest_order)
                    ? on_gpus
                    : LuMode::cpu;
     }
-    if (!is_single_in_lu(options.products) && mode == LuMode::cpu) {
+    if (!in_single && mode == LuMode::cpu) {
         throw UsageError(
             "LuOptions::products in mode cpu: they are in single precision there; allowed is hybrid or gpu");
     }
@@ -78,7 +84,7 @@ LuChoices::LuChoices(const Tuning& tuning, const LuOptions& options, Index m, In
       single_update_task(options.single_update_task),
       solve_by_inverse(options.solve_by_inverse),
       broadcast_from_host(options.broadcast_from_host),
-      products(options.products),
+      products(options.products.value_or(basalt::usual_products(tuning, m, n))),
       panel_log(options.panel_log) {
     require_at_least("LuOptions::panel_width", options.panel_width, 1);
     require_at_least("LuOptions::panel_threads", options.panel_threads, 1);

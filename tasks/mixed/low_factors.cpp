@@ -28,19 +28,19 @@ LowFactors::LowFactors(Runtime& runtime, LoweredMatrix& lowered, const MixedOpti
         lu.mode = mode;
         lu.products = products;
         lu.left_interchanges = true;
-        factor_by_lu(lu);
+        factor_by_lu(lu, products);
     }
 }
 
-void LowFactors::factor_by_lu(const LuOptions& options) {
+void LowFactors::factor_by_lu(const LuOptions& options, ProductPrecision products) {
     std::optional<SubmitTo> here;
     std::function<void(const Panel&)> look;
     if (!inside_task(rt_)) {
         graph_ = std::make_unique<Graph>(rt_);
         cancelled_together_.emplace(rt_, *graph_);
         here.emplace(*graph_);
-        if (roundoff_of(options.products) <= roundoff_of(ProductPrecision::split_fp16)) {
-            watch_.emplace(*graph_, *lowered_.matrix().share_storage(), options.products, lowered_.where());
+        if (roundoff_of(products) <= roundoff_of(ProductPrecision::split_fp16)) {
+            watch_.emplace(*graph_, *lowered_.matrix().share_storage(), products, lowered_.where());
             look = [this](const Panel& panel) { watch_->look(panel); };
         }
     }

@@ -306,7 +306,9 @@ inline void check_scaled_columns(const GpuMachine& machine, const LuShape& shape
         for (Index i = 0; i < a.m; ++i) scaled(i, j) = std::ldexp(a(i, j), exponent(j));
     }
     Runtime runtime(machine.config());
-    for (const LuOptions& options : with_gpu_panels(hybrid(shape.panel_width), shape)) {
+    LuOptions by_fp16 = hybrid(shape.panel_width);
+    by_fp16.products = basalt::ProductPrecision::split_fp16;
+    for (const LuOptions& options : with_gpu_panels(by_fp16, shape)) {
         const Watchdog watchdog;
         Factored<float> expected = factor(runtime, a, shape, options);
         CHECK(factor_ratio(a, expected.lu, expected.pivots) < 30);

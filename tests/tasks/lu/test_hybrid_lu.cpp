@@ -163,7 +163,9 @@ TEST_CASE("updates by slices solve with triangles at once or by halves") {
         const auto tables = gpu_tables_with([&](basalt::GpuTuning& gpu) { gpu.lu.solved_at_once = at_once; });
         config.tuning = tables;
         Runtime runtime(config);
-        for (const LuOptions& options : {hybrid(48), gpu_alone(48)}) {
+        for (LuOptions options : {hybrid(48), gpu_alone(48)}) {
+            options.products =
+                at_once % 2 == 0 ? basalt::ProductPrecision::split_fp16 : basalt::ProductPrecision::split_bf16;
             const Factored<float> got = factor(runtime, a, shape, options);
             INFO(name_of(options) << ", at once " << at_once);
             CHECK(factor_ratio(a, got.lu, got.pivots) < 1);

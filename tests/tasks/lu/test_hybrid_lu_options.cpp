@@ -1,6 +1,7 @@
 // LU in the modes hybrid and gpu: options that they have not, and what is chosen where nothing is asked for.
 #include <string>
 
+#include "tasks/lu/options.hpp"
 #include "tests/common/mentions.hpp"
 #include "tests/tasks/lu/hybrid_lu_cases.hpp"
 
@@ -33,6 +34,20 @@ TEST_CASE("options that a precision or a mode has not are refused by name") {
     CHECK(mentions(refusal(b, log), "LuOptions::panel_log for a matrix of float"));
     CHECK(refusal(a, log) == "accepted");
     runtime.wait();
+}
+
+TEST_CASE("large matrices of floats are multiplied by fp16 slices, smaller ones by bf16 slices") {
+    const basalt::Tuning tuning = Runtime(GpuMachine{.gpus = 1}.config()).tuning();
+    const Index large = tuning.gpu.lu.least_fp16_order;
+    REQUIRE(large > 1);
+    const auto products_of = [&](const LuOptions& options, Index m, Index n) {
+        return basalt::detail::LuChoices(tuning, options, m, n, 1, 1).products;
+    };
+    CHECK(products_of(gpu_alone(4), large, large + 1) == basalt::ProductPrecision::split_fp16);
+    CHECK(products_of(gpu_alone(4), 2 * large, large - 1) == basalt::ProductPrecision::split_bf16);
+    LuOptions plain = gpu_alone(4);
+    plain.products = basalt::ProductPrecision::plain;
+    CHECK(products_of(plain, large, large) == basalt::ProductPrecision::plain);
 }
 
 TEST_CASE("the modes hybrid and gpu without a GPU are refused with what would help") {
