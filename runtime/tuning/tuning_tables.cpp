@@ -145,7 +145,7 @@ GpuTuning sm_90() {
                     {any_size, 256, 1024, 4096}};
     gpu.qr.deal = {.tile_columns_a_gpu = 8, .smallest_tile = 512, .widest_tile = 1024, .panels_alone_below = any_size};
     gpu.qr.narrowing = {.left_a_panel_column = 16, .narrowest_panel = 256};
-    gpu.qr.splitting = gpu.lu.splitting;
+    gpu.qr.splitting = {.least_depth = 256, .least_multiplications = 0x1p33};
     gpu.qr.least_work = 1e10;
     gpu.qr.update_rate = 45e12;
     gpu.qr.wide_leaves_from = Index{1} << 17;

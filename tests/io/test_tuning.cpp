@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "basalt/cholesky.hpp"
@@ -138,10 +139,10 @@ TEST_CASE("LU takes tiles, panels and modes from the tables") {
 
 TEST_CASE("products go by slices from the depth and the number of multiplications on that the tables name") {
     Tuning tuning = measured();
-    for (const basalt::GpuSplitting& from : {tuning.gpu.lu.splitting, tuning.gpu.qr.splitting}) {
-        CHECK(basalt::worth_splitting(from, 8192, 1024, 1024));
-        CHECK_FALSE(basalt::worth_splitting(from, 8192, 1024, 1023));
-        CHECK(basalt::worth_splitting(from, 32768, 256, 1024));
+    for (const auto& [from, rows] : {std::pair{tuning.gpu.lu.splitting, 2048}, {tuning.gpu.qr.splitting, 8192}}) {
+        CHECK(basalt::worth_splitting(from, rows, 1024, 1024));
+        CHECK_FALSE(basalt::worth_splitting(from, rows, 1024, 1023));
+        CHECK(basalt::worth_splitting(from, 4 * rows, 256, 1024));
         CHECK_FALSE(basalt::worth_splitting(from, 65536, 255, 65536));
     }
     const basalt::GpuSplitting from{.least_depth = 10, .least_multiplications = 1000};

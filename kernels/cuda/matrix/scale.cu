@@ -9,7 +9,9 @@ namespace basalt::on_stream {
 
 namespace {
 
+using cuda_detail::blocks;
 using cuda_detail::native;
+using cuda_detail::scaled_columns_grid;
 
 constexpr int threads = cuda_detail::scaled_columns;
 constexpr Index rows_a_block = cuda_detail::scaled_rows;
@@ -64,8 +66,8 @@ void run_on_gpu(LargestInColumns, Stream stream, View<const float> a, View<float
         cudaMemsetAsync(largest.data(), 0, static_cast<std::size_t>(a.cols()) * sizeof(float), native(stream)),
         "cudaMemsetAsync", stream);
     if (a.rows() == 0) return;
-    const auto grid = cuda_detail::blocks(cuda_detail::scaled_columns_grid(a.rows(), a.cols()));
-    largest_in_columns_kernel<<<grid, threads, 0, native(stream)>>>(a, largest.data());
+    largest_in_columns_kernel<<<blocks(scaled_columns_grid(a.rows(), a.cols())), threads, 0, native(stream)>>>(
+        a, largest.data());
     cuda_detail::check_launch("largest_in_columns_kernel", stream);
 }
 
@@ -73,8 +75,8 @@ void run_on_gpu(ScaleColumns, Stream stream, View<float> a, Index diagonal, View
                 ColumnScaling scaling) {
     assert(largest.rows() == a.cols() && largest.row_stride() == 1);
     if (a.empty()) return;
-    const auto grid = cuda_detail::blocks(cuda_detail::scaled_columns_grid(a.rows(), a.cols()));
-    scale_columns_kernel<<<grid, threads, 0, native(stream)>>>(a, diagonal, largest.data(), scaling);
+    scale_columns_kernel<<<blocks(scaled_columns_grid(a.rows(), a.cols())), threads, 0, native(stream)>>>(
+        a, diagonal, largest.data(), scaling);
     cuda_detail::check_launch("scale_columns_kernel", stream);
 }
 

@@ -1,6 +1,7 @@
 // Cancelling a solution in mixed precision, wherever it is at that moment.
 #include <atomic>
 #include <chrono>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -17,6 +18,8 @@ using namespace basalt_tests;
 using namespace std::chrono_literals;
 
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 /// Cancels its runtime when it is asked for its block number `last`, counted from 1. That is in a task.
 class CancellingGenerator final : public Generator<double> {
@@ -39,17 +42,19 @@ class CancellingGenerator final : public Generator<double> {
     mutable std::atomic<int> blocks_ = 0;
 };
 
-/// Cancels after delays of all lengths. The answer is right, or the call throws Cancelled and nothing else; so does the
-/// next wait() at most.
+/// Cancels after delays up to the time that a solution takes, and twice that. The answer is right, or the call throws
+/// Cancelled and nothing else; so does the next wait() at most.
 void check_cancelled_anywhere(Runtime& runtime, const MixedOptions& options, const Dense<double>& a) {
     const Dense<double> b = random_dense<double>(a.n, 1, 131);
     Matrix<double> in_tiles = to_tiles(runtime, a, {64, 64}), right = to_tiles(runtime, b), x(runtime, a.n, 1);
     int cancelled = 0;
-    const auto solve = [&](std::chrono::microseconds delay) {
-        const std::jthread canceller([&runtime, delay] {
-            std::this_thread::sleep_for(delay);
+    const auto solve = [&](Clock::duration delay) {
+        std::promise<Clock::time_point> begun;
+        const std::jthread canceller([&runtime, delay, begin = begun.get_future()]() mutable {
+            std::this_thread::sleep_until(begin.get() + delay);
             runtime.cancel();
         });
+        begun.set_value(Clock::now());
         try {
             return std::optional(mixed_solve(runtime, in_tiles, right, x, options));
         } catch (const Cancelled&) {
@@ -57,8 +62,11 @@ void check_cancelled_anywhere(Runtime& runtime, const MixedOptions& options, con
             return std::optional<MixedResult>();
         }
     };
+    const Clock::time_point begin = Clock::now();
+    mixed_solve(runtime, in_tiles, right, x, options);
+    const Clock::duration usual = Clock::now() - begin;
     for (int round = 0; round < 60; ++round) {
-        const auto result = solve(round * 300us);
+        const auto result = solve(round * usual / 30);
         try {
             runtime.wait();
         } catch (const Cancelled&) {
