@@ -13,6 +13,19 @@ namespace basalt::detail {
 
 namespace {
 
+/// The interchanges of some panels in columns of A, which begin with the first panel's row: the rows that come to the
+/// top go to `exchanged`. `moves`: the numbers of each panel's RowMoves.
+template <class T>
+void exchange_for(Stream stream, const std::vector<Panel>& panels, void* const* moves, TileColumns<T> a,
+                  TileColumns<T> exchanged) {
+    for (std::size_t i = 0; i < panels.size(); ++i) {
+        // later panels leave this panel's top rows alone
+        const Index first = panels[i].first - panels.front().first, width = panels[i].width;
+        on_stream::exchange_rows<T>(stream, RowMoves(static_cast<Index*>(moves[i]), width),
+                                    a.row_range(first, a.rows - first), exchanged.row_range(first, width));
+    }
+}
+
 /// U = L^-1 W for the unit lower triangle of `l`, as GpuTuning::Lu::solved_at_once says. Overwrites W.
 void solve_by_slices(Stream stream, View<const float> l, TileColumns<float> w, TileColumns<float> u,
                      ProductPrecision precision, void* workspace, Index at_once) {
@@ -174,55 +187,50 @@ void GpuLuTasks<T>::submit_update(const Factors& factors, const Part& part, cons
                                        : in_tf32 ? ProductPrecision::tf32
                                                  : ProductPrecision::plain;
     const char* safe = &g_.inverse_is_safe[static_cast<std::size_t>(k)];
-    rt_.submit(
-        {.name = part.leading ? TaskName("update leading") : TaskName("update"),
-         .priority = part.leading ? urgent : patience(k, factors.patience),
-         .tile = {k},
-         .step = k,
-         .place = Place::gpu(part.gpu)},
-        data,
-        on_any_device([=, ld = factors.ld, solved_at_once = lu.solved_at_once](Stream stream,
-                                                                               const DatumAddresses& at) {
-            const auto l = View<const T>::row_major(static_cast<const T*>(at[0]) + top_row * ld, columns.rows - top_row,
-                                                    depth, ld);
-            const auto triangle = l.block(0, 0, depth, depth), below = l.block(depth, 0, l.rows() - depth, depth);
-            auto* w = static_cast<T*>(at[1]);
-            auto left = room;
-            const auto update_group = [&](TileColumns<T> group) {
-                const TileColumns<T> a = group.row_range(top_row, columns.rows - top_row);
-                if (at_once && on_stream::leading_update_fits<T>(stream, l, a.column(0))) {
-                    const RowMoves row_moves(static_cast<Index*>(at[first_moves]), depth);
-                    return on_stream::update_leading<T>(stream, l, row_moves, a.column(0));
-                }
-                const auto exchanged = dense_tile_columns(w, a.columns, depth, a.width);
-                w += a.columns * depth * a.width;
-                for (std::size_t i = 0; i < panels.size(); ++i) {
-                    // later panels leave this panel's top rows alone
-                    const Index first = panels[i].first - top_row, width = panels[i].width;
-                    on_stream::exchange_rows<T>(stream, RowMoves(static_cast<Index*>(at[first_moves + i]), width),
-                                                a.row_range(first, a.rows - first), exchanged.row_range(first, width));
-                }
-                const TileColumns<T> u = a.row_range(0, depth);
-                if constexpr (std::is_same_v<T, float>) {
-                    if (split) {
-                        solve_by_slices(stream, triangle, exchanged, u, precision, at[2], solved_at_once);
-                        on_stream::update_by_slices(stream, below, u, a.row_range(depth, a.rows - depth), precision,
-                                                    at[2], left);
-                        left.columns -= std::min(left.columns, a.columns);
-                        return;
-                    }
-                }
-                if (use_inverse && *safe != 0) {
-                    const auto x = View<const T>::row_major(static_cast<const T*>(at[inverses]), depth, inverted_block,
-                                                            inverted_block);
-                    on_stream::solve_by_inverses<T>(stream, triangle, x, exchanged, u);
-                } else {
-                    on_stream::solve_by_substitution<T>(stream, triangle, exchanged, u);
-                }
-                on_stream::update_trailing<T>(stream, below, u, a.row_range(depth, a.rows - depth), precision);
-            };
-            columns.for_each_group(at.data() + first_column, at.size() - first_column, update_group);
-        }));
+    rt_.submit({.name = part.leading ? TaskName("update leading") : TaskName("update"),
+                .priority = part.leading ? urgent : patience(k, factors.patience),
+                .tile = {k},
+                .step = k,
+                .place = Place::gpu(part.gpu)},
+               data,
+               on_any_device([=, ld = factors.ld, solved_at_once = lu.solved_at_once](Stream stream,
+                                                                                      const DatumAddresses& at) {
+                   const auto l = View<const T>::row_major(static_cast<const T*>(at[0]) + top_row * ld,
+                                                           columns.rows - top_row, depth, ld);
+                   const auto triangle = l.block(0, 0, depth, depth),
+                              below = l.block(depth, 0, l.rows() - depth, depth);
+                   auto* w = static_cast<T*>(at[1]);
+                   auto left = room;
+                   const auto update_group = [&](TileColumns<T> group) {
+                       const TileColumns<T> a = group.row_range(top_row, columns.rows - top_row);
+                       if (at_once && on_stream::leading_update_fits<T>(stream, l, a.column(0))) {
+                           const RowMoves row_moves(static_cast<Index*>(at[first_moves]), depth);
+                           return on_stream::update_leading<T>(stream, l, row_moves, a.column(0));
+                       }
+                       const auto exchanged = dense_tile_columns(w, a.columns, depth, a.width);
+                       w += a.columns * depth * a.width;
+                       exchange_for(stream, panels, at.data() + first_moves, a, exchanged);
+                       const TileColumns<T> u = a.row_range(0, depth);
+                       if constexpr (std::is_same_v<T, float>) {
+                           if (split) {
+                               solve_by_slices(stream, triangle, exchanged, u, precision, at[2], solved_at_once);
+                               on_stream::update_by_slices(stream, below, u, a.row_range(depth, a.rows - depth),
+                                                           precision, at[2], left);
+                               left.columns -= std::min(left.columns, a.columns);
+                               return;
+                           }
+                       }
+                       if (use_inverse && *safe != 0) {
+                           const auto x = View<const T>::row_major(static_cast<const T*>(at[inverses]), depth,
+                                                                   inverted_block, inverted_block);
+                           on_stream::solve_by_inverses<T>(stream, triangle, x, exchanged, u);
+                       } else {
+                           on_stream::solve_by_substitution<T>(stream, triangle, exchanged, u);
+                       }
+                       on_stream::update_trailing<T>(stream, below, u, a.row_range(depth, a.rows - depth), precision);
+                   };
+                   columns.for_each_group(at.data() + first_column, at.size() - first_column, update_group);
+               }));
 }
 
 // --- interchanges left of the panels ---
