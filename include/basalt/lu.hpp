@@ -53,7 +53,7 @@ struct LuOptions {
     /// (GpuTuning::Lu::least_fp16_order). With tf32, bf16 and fp16 the factors are only as
     /// accurate as that; panels and triangular solves stay in single precision. Mode cpu multiplies in single
     /// precision: UsageError there for products that are less accurate (is_single_in_lu()), and for matrices of double.
-    std::optional<ProductPrecision> products;
+    std::optional<ProductPrecision> products = std::nullopt;
     /// GPUs, for comparison: the host or the GPU that factored a panel sends it to each GPU, as in the paper. Otherwise
     /// it goes from GPU to GPU.
     bool broadcast_from_host = false;
