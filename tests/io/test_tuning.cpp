@@ -32,8 +32,6 @@ Tuning measured() {
     return {tables.for_cpu("avx512"), tables.for_gpu("sm_90")};
 }
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
-
 /// Four workers and `gpus` emulated GPUs, with the tables after `change` has edited the entries in use.
 basalt::Config tuned(int gpus, const std::function<void(basalt::CpuTuning&, basalt::GpuTuning&)>& change) {
     TuningTables tables = TuningTables::built_in();
