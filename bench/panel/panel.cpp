@@ -267,10 +267,7 @@ int main(int argc, char** argv) {
     app.add_flag("!--no-getf2", options.unblocked, "skip getf2, which takes the longest");
     app.add_flag("!--no-vendor", options.vendor, "ours only");
     app.add_flag("--phases", options.phases, "also print the time of ours by phase in ms, averaged over the members");
-    app.add_option(
-        "--vendor-coretype", core,
-        "processor type whose kernels OpenBLAS uses; auto: its own choice (default: that, or SkylakeX where it would "
-        "leave AVX-512 unused)");
+    app.add_option("--vendor-coretype", core, "processor type whose kernels OpenBLAS uses; auto: its own choice");
     app.add_option("--json", options.json, "append a record a line to this file; - for standard output");
     app.add_option("--designs", options.designs, "designs of the GPU panel")
         .list()
@@ -295,7 +292,7 @@ int main(int argc, char** argv) {
         if (options.widths.empty()) options.widths = {192, 256};
         require_panels_fit(options, options.widths, PanelBench<double>::copies, "this machine",
                            basalt::detail::usable_memory());
-        require_vendor_core(core, argv);
+        if (!core.empty()) require_vendor_core(core, argv);
         options.precision == "s" ? run<float>(options) : run<double>(options);
         return 0;
     });

@@ -27,15 +27,6 @@ bool core_uses_avx512(const std::string& core) {
     return same(core, "SkylakeX") || same(core, "Cooperlake") || same(core, "SapphireRapids");
 }
 
-/// Whether OpenBLAS leaves the processor's AVX-512 unused, as it does on processors that are younger than it is.
-bool vendor_is_narrow() {
-#if defined(__x86_64__)
-    return __builtin_cpu_supports("avx512f") && !core_uses_avx512(vendor_core());
-#else
-    return false;
-#endif
-}
-
 }  // namespace
 
 Index Vendor<double>::getrf(Index m, Index n, double* a, std::vector<lapack_int>& pivots) {
@@ -70,16 +61,15 @@ std::string vendor_note() {
     for (const char* name : {core_variable, cache_variable}) {
         if (const char* value = std::getenv(name)) remark(std::string(name) + " is " + value);
     }
-    if (vendor_is_narrow()) {
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f") && !core_uses_avx512(vendor_core())) {
         remark("OpenBLAS uses its " + vendor_core() + " kernels, narrower than this processor's AVX-512");
     }
+#endif
     return note.empty() ? note : note + "; see --vendor-coretype";
 }
 
-void require_vendor_core(const std::string& given, char** argv) {
-    const bool chosen = std::getenv(core_variable) != nullptr;
-    if (given.empty() && (chosen || !vendor_is_narrow())) return;
-    const std::string core = given.empty() ? "SkylakeX" : given;
+void require_vendor_core(const std::string& core, char** argv) {
     const bool by_itself = core == "auto";
     const char* told = std::getenv(core_variable);
     const bool as_wanted =

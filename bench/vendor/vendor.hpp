@@ -38,10 +38,10 @@ std::string vendor_core();
 /// than the processor's. Empty if there are none.
 std::string vendor_note();
 
-/// Makes OpenBLAS use the kernels of processor type `core`, or of its own choice for "auto". An empty `core` is its own
-/// choice, or SkylakeX where this would leave the processor's AVX-512 unused. Restarts this program with (or without)
-/// the variables that OpenBLAS reads when it is loaded, and returns in the program that uses these kernels. Throws
-/// std::invalid_argument if OpenBLAS knows no such type, std::system_error if the program cannot be started.
+/// Makes OpenBLAS use the kernels of processor type `core`, or of its own choice for "auto". It restarts this program
+/// with (or without) the variables that OpenBLAS reads when it is loaded, and returns in the program that uses these
+/// kernels. Throws std::invalid_argument if OpenBLAS knows no such type, std::system_error if the program cannot be
+/// started.
 void require_vendor_core(const std::string& core, char** argv);
 
 }  // namespace bench

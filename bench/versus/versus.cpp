@@ -132,10 +132,8 @@ void add_options(const Command& command, VersusOptions& options, std::string& co
     command.add_option("--lookahead", options.lookahead, "panels ahead of the update").range(0, 1000);
     command.add_option("--seed", options.seed, "of the random matrix")
         .range(std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max());
-    command.add_option(
-        "--vendor-coretype", core,
-        "processor type whose kernels OpenBLAS uses, in our tasks too; auto: its own choice (default: that, or "
-        "SkylakeX where it would leave AVX-512 unused)");
+    command.add_option("--vendor-coretype", core,
+                       "processor type whose kernels OpenBLAS uses, in our tasks too; auto: its own choice");
     command.add_option("--json", options.json, "append a record a size to this file; - for standard output");
 }
 
@@ -176,7 +174,7 @@ int main(int argc, char** argv) {
         app.add_subcommand("cholesky", "Cholesky, compared with OpenBLAS's or cuSOLVER's potrf and gemm");
     add_options(cholesky, options, core);
     return app.run_program(argc, argv, [&] {
-        if (options.mode == "cpu" || !core.empty()) require_vendor_core(core, argv);
+        if (!core.empty()) require_vendor_core(core, argv);
         require_own_options(app.subcommand());
         if (options.in_place && (options.mode == "cpu" || options.data != "device")) {
             throw std::invalid_argument("--in-place: allowed with lu, --mode gpu or hybrid, and --data device");
