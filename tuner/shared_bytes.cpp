@@ -47,10 +47,10 @@ std::size_t lanes_bytes(const Problem& problem, const Candidate& candidate) {
 }
 
 template <class T, int width>
-std::size_t block_bytes_of(const Problem& problem, bool shared) {
+std::size_t block_bytes_of(const Problem& problem, Residence residence) {
     const int n = problem.n;
     if (problem.routine == Routine::lu) {
-        return problem.job == BatchJob::factor ? device::LuBlockMemory<T, width>::bytes(n, shared)
+        return problem.job == BatchJob::factor ? device::LuBlockMemory<T, width>::bytes(n, residence)
                                                : device::LuSolveMemory<T, 1>::bytes(n);
     }
     if (problem.routine == Routine::qr) {
@@ -58,14 +58,13 @@ std::size_t block_bytes_of(const Problem& problem, bool shared) {
         return device::QrBlockMemory<T, width>::bytes(n) + x;
     }
     const int order = device::padded_order(n, width);
-    return device::PanelMemory<T, width>::bytes(order, problem.job == BatchJob::factor ? 0 : 1, shared);
+    return device::PanelMemory<T, width>::bytes(order, problem.job == BatchJob::factor ? 0 : 1, residence);
 }
 
 template <class T>
 std::size_t block_bytes(const Problem& problem, const Candidate& candidate) {
     return with_width_of(
-        candidate.width,
-        [&]<int width>() { return block_bytes_of<T, width>(problem, candidate.residence == Residence::shared); },
+        candidate.width, [&]<int width>() { return block_bytes_of<T, width>(problem, candidate.residence); },
         std::make_integer_sequence<int, widest>());
 }
 

@@ -18,6 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "batch-kernels.md"
 SOURCES = ("cholesky_float", "cholesky_double", "lu_float", "lu_double", "qr_float", "qr_double")
 REGISTERS, SHARED, THREADS, BLOCKS, RESERVED = 65536, 228 * 1024, 2048, 32, 1024  # of a multiprocessor
+RESIDENCES = ("lanes", "shared", "global")  # of kernels/cuda/batch/choices.hpp
 ENTRY = re.compile(r"Compiling entry function '(\w+)' for 'sm_90'.*?(\d+) bytes spill stores, (\d+) bytes spill loads.*?"
                    r"Used (\d+) registers([^\n]*)", re.S)
 NAME = re.compile(r"::(\w+_kernel)<(.*)>\(basalt|::(\w+_kernel)<(.*)>\(")
@@ -56,6 +57,7 @@ def log_of(source, nvcc, logs):
 def parameters_of(text):
     """From "SmallShape<float, 4>, 1, float" the numbers and words that tell kernels apart, and the precision."""
     text = re.sub(r"basalt::cuda_detail::batch::SmallShape<\w+, (\d+)>", r"\1", text)
+    text = re.sub(r"\(?basalt::cuda_detail::batch::Residence\)?(\d)", lambda found: RESIDENCES[int(found[1])], text)
     parts = [part.strip().strip("()") for part in text.split(",")]
     return [part for part in parts if part not in ("float", "double")], parts[-1]
 
@@ -90,7 +92,7 @@ def panels(n, width):
 def cholesky_launch(name, parameters, size):
     """(order, threads, dynamic shared memory, moved over the least) of a kernel by panels."""
     numbers = [int(p) for p in parameters if p.isdigit()]
-    stored = parameters[0] != "false"
+    stored = parameters[0] != "global"
     width, sides = numbers[0], numbers[1] if len(numbers) > 1 else 0
     narrow = len(numbers) > 2 and numbers[2] <= 128  # of the numbers the most threads
     n = 128 if stored or narrow else 256
@@ -108,7 +110,7 @@ def cholesky_launch(name, parameters, size):
 
 def lu_launch(name, parameters, size):
     if name == "lu_block_factor_kernel":
-        resident, most, width = parameters[0] == "true", int(parameters[1]), int(parameters[3])
+        resident, most, width = parameters[0] == "shared", int(parameters[1]), int(parameters[3])
         n = (96 if size == 4 else 64) if resident else most
         order = whole(n, width)
         elements = order * width + 2 * width * width + 2 * width + 32 + (order * order if resident else 0)

@@ -96,8 +96,10 @@ void check_lu_small(int n, int cols, int singular, LuCall call, bool backwards) 
         Index* const ipiv = there ? pivots[k].data() : nullptr;
         const auto right = right_of(b, there ? k : 0);
         int failed = s.info[static_cast<std::size_t>(there ? k : 0)];
-        if (call == LuCall::factor) failed = device::lu_factor_small<Shape>(thread, mine, own, true, ipiv);
-        if (call == LuCall::unpivoted) failed = device::lu_factor_small<Shape>(thread, mine, own, false, nullptr);
+        if (call == LuCall::factor)
+            failed = device::lu_factor_small<Shape>(thread, mine, own, device::Pivoting::partial, ipiv);
+        if (call == LuCall::unpivoted)
+            failed = device::lu_factor_small<Shape>(thread, mine, own, device::Pivoting::none, nullptr);
         if (call == LuCall::solve) device::lu_solve_small<Shape, sides>(thread, mine, factors, ipiv, right);
         if (call == LuCall::both) {
             failed = device::lu_factor_solve_small<Shape>(thread, mine, own, ipiv, right.b);
@@ -129,7 +131,7 @@ void check_lu_small_orders(int least) {
     }
 }
 
-template <bool resident, int width, class T>
+template <device::Residence residence, int width, class T>
 void check_lu_block(int n, int singular, LuCall call, bool backwards) {
     LuSystems<T> s(n, 1, 3, singular, call != LuCall::unpivoted);
     const bool has_factors = call == LuCall::solve || call == LuCall::invert;
@@ -137,17 +139,17 @@ void check_lu_block(int n, int singular, LuCall call, bool backwards) {
     BatchMemory<Index> pivots = has_factors ? s.pivots : BatchMemory<Index>{1, n, 1};
     std::vector<int> info{-1};
     auto raw = unread_memory<T>(
-        std::max(device::LuBlockMemory<T, width>::bytes(n, resident), device::LuSolveMemory<T, 2>::bytes(n)));
+        std::max(device::LuBlockMemory<T, width>::bytes(n, residence), device::LuSolveMemory<T, 2>::bytes(n)));
     EmulatedBlock(device::lu_block_threads(n) / device::lanes, backwards).run([&](const EmulatedBlock::Thread& thread) {
         const auto own = device::whole(a[0]);
         const device::Whole<const T> factors{own.a, own.ld, own.rows, own.cols};
-        const device::LuBlockMemory<T, width> memory(raw.data(), n, resident);
+        const device::LuBlockMemory<T, width> memory(raw.data(), n, residence);
         const device::LuSolveMemory<T, 2> solving(raw.data(), n);
         int failed = s.info[0];
         if (call == LuCall::factor) {
-            failed = device::lu_factor_block<resident>(thread, memory, own, pivots.data());
+            failed = device::lu_factor_block<residence>(thread, memory, own, pivots.data());
         } else if (call == LuCall::unpivoted) {
-            failed = device::lu_factor_block<resident>(thread, memory, own, static_cast<Index*>(nullptr));
+            failed = device::lu_factor_block<residence>(thread, memory, own, static_cast<Index*>(nullptr));
         } else if (call == LuCall::solve) {
             device::lu_solve_block(thread, solving, factors, pivots.data(), right_of(b, 0));
         } else {
@@ -166,9 +168,9 @@ void check_lu_block(int n, int singular, LuCall call, bool backwards) {
 template <int width, class T>
 void check_lu_block_orders() {
     for (const int n : {33, 40, 64, 65, 97}) {
-        check_lu_block<true, width, T>(n, 0, LuCall::factor, n % 2 == 0);
-        check_lu_block<false, width, T>(n, n % 2 == 0 ? n - 2 : 0, LuCall::factor, n % 2 == 1);
-        check_lu_block<true, width, T>(n, 0, LuCall::unpivoted, true);
+        check_lu_block<device::Residence::shared, width, T>(n, 0, LuCall::factor, n % 2 == 0);
+        check_lu_block<device::Residence::global, width, T>(n, n % 2 == 0 ? n - 2 : 0, LuCall::factor, n % 2 == 1);
+        check_lu_block<device::Residence::shared, width, T>(n, 0, LuCall::unpivoted, true);
     }
 }
 
@@ -187,20 +189,20 @@ TEMPLATE_TEST_CASE("a block of threads has the LU of a matrix by panels", "[kern
     check_lu_block_orders<16, TestType>();
     check_lu_block_orders<32, TestType>();
     for (const int n : {33, 64, 100}) {
-        check_lu_block<false, 16, TestType>(n, 0, LuCall::solve, n % 2 == 0);
-        check_lu_block<false, 16, TestType>(n, n == 64 ? 20 : 0, LuCall::invert, n % 2 == 1);
+        check_lu_block<device::Residence::global, 16, TestType>(n, 0, LuCall::solve, n % 2 == 0);
+        check_lu_block<device::Residence::global, 16, TestType>(n, n == 64 ? 20 : 0, LuCall::invert, n % 2 == 1);
     }
-    check_lu_block<false, 16, TestType>(300, 0, LuCall::factor, false);
+    check_lu_block<device::Residence::global, 16, TestType>(300, 0, LuCall::factor, false);
 }
 
 TEMPLATE_TEST_CASE("a block of as many threads as rows has the LU by panels that the order is no multiple of",
                    "[kernels]", float, double) {
     for (const LuCall call : {LuCall::factor, LuCall::unpivoted}) {
-        check_lu_block<true, 24, TestType>(64, 0, call, false);
-        check_lu_block<false, 24, TestType>(64, 0, call, true);
-        check_lu_block<true, 20, TestType>(96, 0, call, true);
-        check_lu_block<false, 13, TestType>(96, 0, call, false);
+        check_lu_block<device::Residence::shared, 24, TestType>(64, 0, call, false);
+        check_lu_block<device::Residence::global, 24, TestType>(64, 0, call, true);
+        check_lu_block<device::Residence::shared, 20, TestType>(96, 0, call, true);
+        check_lu_block<device::Residence::global, 13, TestType>(96, 0, call, false);
     }
-    check_lu_block<true, 24, TestType>(64, 63, LuCall::factor, true);
-    check_lu_block<false, 7, TestType>(32, 32, LuCall::factor, false);
+    check_lu_block<device::Residence::shared, 24, TestType>(64, 63, LuCall::factor, true);
+    check_lu_block<device::Residence::global, 7, TestType>(32, 32, LuCall::factor, false);
 }

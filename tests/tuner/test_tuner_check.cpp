@@ -142,11 +142,11 @@ void run_on_block(const Problem& problem, const Candidate& candidate, BatchData&
             own = device::qr_factor_block<width, 4>(thread, memory, memory.tau + width, a, number<T>(data.tau, k * n),
                                                     right);
         } else if (candidate.residence == Residence::shared) {
-            own =
-                device::lu_factor_block<true>(thread, device::LuBlockMemory<T, width>(raw.data(), n, true), a, pivots);
+            own = device::lu_factor_block<Residence::shared>(
+                thread, device::LuBlockMemory<T, width>(raw.data(), n, Residence::shared), a, pivots);
         } else {
-            own = device::lu_factor_block<false>(thread, device::LuBlockMemory<T, width>(raw.data(), n, false), a,
-                                                 pivots);
+            own = device::lu_factor_block<Residence::global>(
+                thread, device::LuBlockMemory<T, width>(raw.data(), n, Residence::global), a, pivots);
         }
         if (thread.warp == 0 && thread.lane == 0) info = own;
     });

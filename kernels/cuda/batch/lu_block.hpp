@@ -1,5 +1,7 @@
 #pragma once
 
+#include <basalt/triangle.hpp>
+
 #include "kernels/cuda/batch/lu_small.hpp"
 
 /// LU of orders up to 512: a matrix in a block, left-looking by panels, a row to a thread.
@@ -11,7 +13,7 @@ namespace basalt::cuda_detail::batch {
 
 constexpr int most_block_warps = 16;
 
-/// Shared memory of a block. `resident`: finished panels lie here.
+/// Shared memory of a block, with finished panels if they reside here.
 template <class T, int width>
 struct LuBlockMemory {
     T* square;    ///< L on the diagonal: width x width a panel, row-major
@@ -24,14 +26,16 @@ struct LuBlockMemory {
     int order;  ///< padded to the width: also the leading dimension of factors
 
     BASALT_DEVICE static constexpr int padded(int n) { return (n + width - 1) / width * width; }
-    static std::size_t bytes(int n, bool resident) {
+    static std::size_t bytes(int n, Residence panels) {
+        const bool resident = panels == Residence::shared;
         const auto order = static_cast<std::size_t>(padded(n));
         const std::size_t elements =
             order * width + 2 * width * width + 2 * width + 2 * most_block_warps + (resident ? order * order : 0);
         const std::size_t all = elements * sizeof(T) + (2 * most_block_warps + 4) * sizeof(int);
         return (all + 15) / 16 * 16;
     }
-    BASALT_DEVICE LuBlockMemory(void* raw, int n, bool resident) : order(padded(n)) {
+    BASALT_DEVICE LuBlockMemory(void* raw, int n, Residence panels) : order(padded(n)) {
+        const bool resident = panels == Residence::shared;
         square = static_cast<T*>(raw);
         upper = square + order * width;
         row = upper + 2 * width * width;
@@ -74,7 +78,7 @@ constexpr LuBlockBounds lu_bounds(int threads) {
 }
 
 /// Finished panels.
-template <bool resident, class T>
+template <Residence residence, class T>
 struct LuPanels {
     T* first;
     Index ld;
@@ -106,9 +110,9 @@ struct LuBlockRow {
 };
 
 /// The products with the finished panel q, whose rows of U are still to be computed for this panel.
-template <bool resident, int width, class T, class Thread>
+template <Residence residence, int width, class T, class Thread>
 BASALT_DEVICE void apply_panel(const Thread& thread, const LuBlockMemory<T, width>& memory,
-                               const LuPanels<resident, T>& panels, int q, LuBlockRow<T, width>& row) {
+                               const LuPanels<residence, T>& panels, int q, LuBlockRow<T, width>& row) {
     T* const u = memory.upper + q % 2 * width * width;
     const int own = row.place - q * width;
     if (own >= 0 && own < width && row.number < memory.order) {
@@ -152,7 +156,9 @@ BASALT_DEVICE void factor_panel(const Thread& thread, const LuBlockMemory<T, wid
         const int k = p * width + c;
         if (k >= n) break;
         if (pivots != nullptr) {
-            const int chosen = best_of_block(thread, memory, candidate(row.panel[c], row.place, k, row.number >= n), k);
+            const int chosen =
+                best_of_block(thread, memory,
+                              row.number >= n ? no_candidate<T>(row.place) : candidate(row.panel[c], row.place, k), k);
             if (row.number == 0) pivots[k] = chosen + 1;
             row.place = row.place == chosen ? k : row.place == k ? chosen : row.place;
         }
@@ -197,10 +203,11 @@ BASALT_DEVICE void put_rows_in_order(const Thread& thread, const Whole<T>& a, in
 }
 
 /// A := its factors, in place. `pivots` is null without pivoting. Returns INFO in all threads.
-template <bool resident, int width, class T, class Thread>
+template <Residence residence, int width, class T, class Thread>
 BASALT_DEVICE int lu_factor_block(const Thread& thread, const LuBlockMemory<T, width>& memory, const Whole<T>& a,
                                   Index* pivots) {
-    const LuPanels<resident, T> panels{resident ? memory.factors : a.a, resident ? memory.order : a.ld};
+    constexpr bool resident = residence == Residence::shared;
+    const LuPanels<residence, T> panels{resident ? memory.factors : a.a, resident ? memory.order : a.ld};
     LuBlockRow<T, width> row{};
     row.number = row.place = thread.warp * lanes + thread.lane;
     BASALT_ROLLED
@@ -247,8 +254,9 @@ struct LuSolveMemory {
 };
 
 /// x := T^-1 x for a triangle of A: the upper one, or the lower one with a unit diagonal. Blocks of a warp's columns.
-template <bool upper, int sides, class T, class Thread>
+template <Triangle triangle, int sides, class T, class Thread>
 BASALT_DEVICE void substitute_block(const Thread& thread, const Whole<const T>& a, T* x, int order) {
+    constexpr bool upper = triangle == Triangle::upper;
     const int number = thread.warp * lanes + thread.lane, blocks = order / lanes;
     BASALT_ROLLED
     for (int step = 0; step < blocks; ++step) {
@@ -319,8 +327,8 @@ BASALT_DEVICE void lu_solve_block(const Thread& thread, const LuSolveMemory<T, s
             memory.x[s * memory.order + number] = there ? right.b[memory.rows[number] + (first + s) * right.ld] : T{0};
         }
         thread.sync();
-        substitute_block<false, sides>(thread, a, memory.x, memory.order);
-        substitute_block<true, sides>(thread, a, memory.x, memory.order);
+        substitute_block<Triangle::lower, sides>(thread, a, memory.x, memory.order);
+        substitute_block<Triangle::upper, sides>(thread, a, memory.x, memory.order);
         BASALT_UNROLL
         for (int s = 0; s < sides; ++s) {
             if (number < a.rows && first + s < right.cols) {
@@ -353,8 +361,8 @@ BASALT_DEVICE int lu_invert_block(const Thread& thread, const LuSolveMemory<T, s
             memory.x[s * memory.order + number] = source == first + s && number < a.rows ? T{1} : T{0};
         }
         thread.sync();
-        substitute_block<false, sides>(thread, a, memory.x, memory.order);
-        substitute_block<true, sides>(thread, a, memory.x, memory.order);
+        substitute_block<Triangle::lower, sides>(thread, a, memory.x, memory.order);
+        substitute_block<Triangle::upper, sides>(thread, a, memory.x, memory.order);
         BASALT_UNROLL
         for (int s = 0; s < sides; ++s) {
             if (inverse.holds(number, first + s)) {

@@ -23,13 +23,17 @@ __device__ T* numbers_of(const BatchView<T>& numbers, Index number) {
     return number < numbers.count() ? numbers[number].data() : nullptr;
 }
 
+inline device::Pivoting pivoting_of(const std::optional<BatchView<Index>>& pivots) {
+    return pivots.has_value() ? device::Pivoting::partial : device::Pivoting::none;
+}
+
 template <class Shape, class T>
 __global__ void __launch_bounds__(small_threads, 1)
-    lu_small_factor_kernel(BatchView<T> a, bool pivoting, BatchView<Index> pivots, Index* info) {
+    lu_small_factor_kernel(BatchView<T> a, device::Pivoting pivoting, BatchView<Index> pivots, Index* info) {
     __shared__ device::SmallRows<T, Shape> memory[small_threads / Shape::own_lanes];
     const SmallPlace<Shape> place;
     const auto own = matrix_or_none(a, place.number);
-    Index* const ipiv = pivoting ? numbers_of(pivots, place.number) : nullptr;
+    Index* const ipiv = pivoting == device::Pivoting::partial ? numbers_of(pivots, place.number) : nullptr;
     const int failed = device::lu_factor_small<Shape>(BlockThread(), memory[place.group], own, pivoting, ipiv);
     if (own.a != nullptr && place.first_lane) info[place.number] = failed;
 }
@@ -80,14 +84,14 @@ __device__ device::Whole<T> square_of(const BatchView<T>& a, Index number) {
     return {a[number].data(), sizeof(T) == 8 ? static_cast<int>(ld) : ld, n, n};
 }
 
-template <bool resident, int most_threads, int least_blocks, int width, class T>
+template <device::Residence residence, int most_threads, int least_blocks, int width, class T>
 __global__ void __launch_bounds__(most_threads, least_blocks)
-    lu_block_factor_kernel(BatchView<T> a, bool pivoting, BatchView<Index> pivots, Index* info) {
+    lu_block_factor_kernel(BatchView<T> a, device::Pivoting pivoting, BatchView<Index> pivots, Index* info) {
     extern __shared__ __align__(16) unsigned char raw[];
     const device::Whole<T> own = square_of(a, blockIdx.x);
-    const device::LuBlockMemory<T, width> memory(raw, own.rows, resident);
-    Index* const ipiv = pivoting ? pivots[blockIdx.x].data() : nullptr;
-    const int failed = device::lu_factor_block<resident>(BlockThread(), memory, own, ipiv);
+    const device::LuBlockMemory<T, width> memory(raw, own.rows, residence);
+    Index* const ipiv = pivoting == device::Pivoting::partial ? pivots[blockIdx.x].data() : nullptr;
+    const int failed = device::lu_factor_block<residence>(BlockThread(), memory, own, ipiv);
     if (threadIdx.x == 0) info[blockIdx.x] = failed;
 }
 
@@ -114,14 +118,14 @@ __global__ void __launch_bounds__(device::widest_lu_bounds.threads, 1)
     if (threadIdx.x == 0) info[blockIdx.x] = failed;
 }
 
-template <bool resident, int most_threads, int least_blocks, int width, class T>
+template <device::Residence residence, int most_threads, int least_blocks, int width, class T>
 void factor_lu_blocks(Stream stream, const BatchView<T>& a, const std::optional<BatchView<Index>>& pivots,
                       Index* info) {
     const int n = static_cast<int>(a.shape().rows()), threads = device::lu_block_threads(n);
-    const std::size_t bytes = device::LuBlockMemory<T, width>::bytes(n, resident);
+    const std::size_t bytes = device::LuBlockMemory<T, width>::bytes(n, residence);
     const BatchView<Index> order = pivots.value_or(BatchView<Index>());
-    launch_block_each(stream, lu_block_factor_kernel<resident, most_threads, least_blocks, width, T>,
-                      "lu_block_factor_kernel", a.count(), threads, bytes, a, pivots.has_value(), order, info);
+    launch_block_each(stream, lu_block_factor_kernel<residence, most_threads, least_blocks, width, T>,
+                      "lu_block_factor_kernel", a.count(), threads, bytes, a, pivoting_of(pivots), order, info);
 }
 
 /// With finished panels in A's place.
@@ -132,11 +136,11 @@ void factor_lu_in_place(Stream stream, const BatchView<T>& a, const std::optiona
                                     widest = device::widest_lu_bounds;
     const int most = device::lu_bounds<T>(device::lu_block_threads(static_cast<int>(a.shape().rows()))).threads;
     if (most == narrow.threads) {
-        factor_lu_blocks<false, narrow.threads, narrow.blocks, 16>(stream, a, pivots, info);
+        factor_lu_blocks<device::Residence::global, narrow.threads, narrow.blocks, 16>(stream, a, pivots, info);
     } else if (most == wide.threads) {
-        factor_lu_blocks<false, wide.threads, wide.blocks, 16>(stream, a, pivots, info);
+        factor_lu_blocks<device::Residence::global, wide.threads, wide.blocks, 16>(stream, a, pivots, info);
     } else {
-        factor_lu_blocks<false, widest.threads, widest.blocks, 8>(stream, a, pivots, info);
+        factor_lu_blocks<device::Residence::global, widest.threads, widest.blocks, 8>(stream, a, pivots, info);
     }
 }
 
@@ -145,10 +149,11 @@ void factor_lu_by_width(Stream stream, const BatchView<T>& a, const std::optiona
                         Index* info) {
     constexpr device::LuBlockBounds bounds = device::resident_lu_bounds;
     const int n = static_cast<int>(a.shape().rows());
-    const bool resident = n <= device::most_resident_lu_order<T> &&
-                          device::LuBlockMemory<T, width>::bytes(n, true) <= most_batch_shared(stream);
+    const bool resident =
+        n <= device::most_resident_lu_order<T> &&
+        device::LuBlockMemory<T, width>::bytes(n, device::Residence::shared) <= most_batch_shared(stream);
     if (!resident) return factor_lu_in_place(stream, a, pivots, info);
-    factor_lu_blocks<true, bounds.threads, bounds.blocks, width>(stream, a, pivots, info);
+    factor_lu_blocks<device::Residence::shared, bounds.threads, bounds.blocks, width>(stream, a, pivots, info);
 }
 
 template <class T>
@@ -189,7 +194,7 @@ void run_on_gpu(BatchGetrf<T>, Stream stream, BatchView<T> a, std::optional<Batc
             using Shape = decltype(shape);
             lu_small_factor_kernel<Shape, T>
                 <<<blocks(small_grid<Shape>(a.count())), small_threads, 0, native(stream)>>>(
-                    a, pivots.has_value(), pivots.value_or(BatchView<Index>()), info);
+                    a, pivoting_of(pivots), pivots.value_or(BatchView<Index>()), info);
             check_launch("lu_small_factor_kernel", stream);
         });
     }
