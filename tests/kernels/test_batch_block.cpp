@@ -9,6 +9,7 @@
 
 #include "kernels/cuda/batch/panels.hpp"
 #include "kernels/cuda/batch/small.hpp"
+#include "kernels/cuda/batch/solve_tiles.hpp"
 #include "tests/common/catch.hpp"
 #include "tests/kernels/emulated_block.hpp"
 
@@ -195,6 +196,23 @@ void check_panels(int n, int cols, Triangle triangle, int bad, Call call, bool b
     check_results(s, call, a, b, info);
 }
 
+template <class T>
+void check_solve_by_tiles(int n, int cols, Triangle triangle, bool backwards) {
+    Systems<T> s(n, 1, cols, triangle, 0, 0);
+    std::vector<T> a = s.l, b = s.b;
+    const std::size_t bytes = device::SolveTilesMemory<T>::bytes(n);
+    std::vector<device::Chunk<T>> raw(bytes / 16 + 1);
+    for (auto& chunk : raw) std::fill(std::begin(chunk.value), std::end(chunk.value), unread<T>);
+    EmulatedBlock(device::panel_threads(n, device::lanes) / device::lanes, backwards)
+        .run([&](const EmulatedBlock::Thread& thread) {
+            const auto own = s.operand(a, 0);
+            device::cholesky_solve_tiles(thread, device::SolveTilesMemory<T>(raw.data(), n),
+                                         device::Operand<const T>{own.a, own.down, own.across, own.n}, s.right(b, 0));
+        });
+    INFO("order " << n << ", " << cols << " right-hand sides");
+    check_results(s, Call::solve, a, b, s.info);
+}
+
 constexpr Call calls[] = {Call::factor, Call::solve, Call::both, Call::both_discarding};
 
 template <int most, class T>
@@ -246,6 +264,13 @@ TEMPLATE_TEST_CASE("a block of threads factors and solves what its shared memory
         check_panels<device::Residence::global, 8, 1, TestType>(131, 1, Triangle::lower, 0, call, true);
     }
     check_panels<device::Residence::global, 16, 1, TestType>(70, 1, Triangle::lower, 40, Call::factor, false);
+}
+
+TEMPLATE_TEST_CASE("a block of threads solves for a tile of right-hand sides at once", "[kernels]", float, double) {
+    for (const int n : {33, 40, 64, 96, 131}) {
+        check_solve_by_tiles<TestType>(n, 2, Triangle::lower, n % 2 == 0);
+        check_solve_by_tiles<TestType>(n, 19, Triangle::upper, n % 2 == 1);
+    }
 }
 
 TEMPLATE_TEST_CASE("pivots of any size have their roots", "[kernels]", float, double) {

@@ -4,6 +4,7 @@
 
 #include "kernels/cuda/batch/launch.cuh"
 #include "kernels/cuda/batch/panels.hpp"
+#include "kernels/cuda/batch/solve_tiles.hpp"
 #include "kernels/on_stream/batch.hpp"
 #include "kernels/on_stream/implement.hpp"
 
@@ -62,16 +63,27 @@ __global__ void __launch_bounds__(device::most_panel_threads,
     if (threadIdx.x == 0) info[blockIdx.x] = failed;
 }
 
-template <device::Residence residence, int width, int sides, int most_threads, class T>
-__global__ void __launch_bounds__(most_threads, residence == device::Residence::global && sides == 1
-                                                    ? device::unpacked_solve_blocks
-                                                    : 1)
+/// For one right-hand side.
+template <device::Residence residence, int width, int most_threads, class T>
+__global__ void __launch_bounds__(most_threads,
+                                  residence == device::Residence::global ? device::unpacked_solve_blocks : 1)
     panels_solve_kernel(Triangle triangle, BatchView<const T> factors, BatchView<T> b, const Index* info) {
     extern __shared__ __align__(16) unsigned char raw[];
     if (info != nullptr && info[blockIdx.x] > 0) return;
     const auto own = device::operand(triangle, factors[blockIdx.x]);
-    const device::PanelMemory<T, width> memory(raw, device::padded_order(own.n, width), sides);
-    device::load_solve_panels<residence, width, sides>(BlockThread(), memory, own, sides_of(b, blockIdx.x));
+    const device::PanelMemory<T, width> memory(raw, device::padded_order(own.n, width), 1);
+    device::load_solve_panels<residence, width, 1>(BlockThread(), memory, own, sides_of(b, blockIdx.x));
+}
+
+/// For several, or for large matrices.
+template <class T>
+__global__ void __launch_bounds__(device::most_panel_threads, 3)
+    tiles_solve_kernel(Triangle triangle, BatchView<const T> factors, BatchView<T> b, const Index* info) {
+    extern __shared__ __align__(16) unsigned char raw[];
+    if (info != nullptr && info[blockIdx.x] > 0) return;
+    const auto own = device::operand(triangle, factors[blockIdx.x]);
+    const device::SolveTilesMemory<T> memory(raw, own.n);
+    device::cholesky_solve_tiles(BlockThread(), memory, own, sides_of(b, blockIdx.x));
 }
 
 template <int width, int sides, class T>
@@ -116,12 +128,10 @@ template <device::Residence residence, int width, int most_threads, class T>
 void solve_by_panels(Stream stream, Triangle triangle, const BatchView<const T>& factors, const BatchView<T>& b,
                      const Index* info) {
     const int n = static_cast<int>(factors.shape().rows());
-    with_sides(b.shape().cols(), [&](auto sides) {
-        launch_block_each(stream, panels_solve_kernel<residence, width, sides(), most_threads, T>,
-                          "panels_solve_kernel", b.count(), device::panel_threads(n, width),
-                          device::PanelMemory<T, width>::bytes(device::padded_order(n, width), sides(), residence),
-                          triangle, factors, b, info);
-    });
+    launch_block_each(stream, panels_solve_kernel<residence, width, most_threads, T>, "panels_solve_kernel", b.count(),
+                      device::panel_threads(n, width),
+                      device::PanelMemory<T, width>::bytes(device::padded_order(n, width), 1, residence), triangle,
+                      factors, b, info);
 }
 
 template <class T>
@@ -130,8 +140,15 @@ void solve_large(Stream stream, Triangle triangle, const BatchView<const T>& fac
     constexpr int unpacked = device::unpacked_solve_width, narrow = device::narrow_solve_threads;
     constexpr int most = device::most_panel_threads;
     const Index n = factors.shape().rows();
-    if (n > narrow)
+    if (b.shape().cols() > 1 || n > device::most_panel_solve<T>) {
+        const int order = static_cast<int>(n);
+        return launch_block_each(stream, tiles_solve_kernel<T>, "tiles_solve_kernel", b.count(),
+                                 device::panel_threads(order, device::lanes), device::SolveTilesMemory<T>::bytes(order),
+                                 triangle, factors, b, info);
+    }
+    if (n > narrow) {
         return solve_by_panels<device::Residence::global, unpacked, most>(stream, triangle, factors, b, info);
+    }
     if (n > device::most_packed_solve<T>) {
         return solve_by_panels<device::Residence::global, unpacked, narrow>(stream, triangle, factors, b, info);
     }

@@ -18,6 +18,7 @@
 namespace basalt::cuda_detail::batch {
 
 constexpr int lanes = 32;
+constexpr int most_block_warps = 16;  ///< of blocks for LU and QR
 
 /// The lower triangle of A, or of the transpose of an upper triangle: element (i, j) at a[i * down + j * across].
 template <class T>

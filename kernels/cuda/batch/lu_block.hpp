@@ -11,8 +11,6 @@
 /// and written once. Otherwise they overwrite A, whose rows are put in order at the end.
 namespace basalt::cuda_detail::batch {
 
-constexpr int most_block_warps = 16;
-
 /// Shared memory of a block, with finished panels if they reside here.
 template <class T, int width>
 struct LuBlockMemory {

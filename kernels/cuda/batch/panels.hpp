@@ -25,6 +25,9 @@ constexpr int panel_blocks = width * sizeof(T) <= 32   ? 3
 /// it, and each element is needed once for each set of right-hand sides (docs/decisions/0036-batch-tuner.md).
 template <class T>
 constexpr int most_packed_solve = sizeof(T) == 4 ? 64 : 48;
+/// Systems of higher order are solved by tiles (solve_tiles.hpp), also for one right-hand side.
+template <class T>
+constexpr int most_panel_solve = sizeof(T) == 4 ? most_panel_threads : 48;
 /// Columns of a panel where the factor stays where it is.
 constexpr int unpacked_solve_width = 8;
 /// Threads of the kernel for orders up to 128, which has more registers for each.
