@@ -2,8 +2,10 @@
 #include <stdexcept>
 #include <utility>
 
+#include "kernels/cuda/batch/lu_tiles.hpp"
 #include "kernels/cuda/batch/panels.hpp"
 #include "kernels/cuda/batch/qr_block.hpp"
+#include "kernels/cuda/batch/solve_tiles.hpp"
 #include "tuner/candidate.hpp"
 
 namespace basalt::tuner {
@@ -63,6 +65,10 @@ std::size_t block_bytes_of(const Problem& problem, Residence residence) {
 
 template <class T>
 std::size_t block_bytes(const Problem& problem, const Candidate& candidate) {
+    if (candidate.residence == Residence::tiles) {
+        return problem.job == BatchJob::factor ? device::LuTileMemory<T>::bytes(problem.n)
+                                               : device::SolveTilesMemory<T>::bytes(problem.n);
+    }
     return with_width_of(
         candidate.width, [&]<int width>() { return block_bytes_of<T, width>(problem, candidate.residence); },
         std::make_integer_sequence<int, widest>());

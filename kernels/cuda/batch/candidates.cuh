@@ -1,8 +1,10 @@
 #pragma once
 
 #include "kernels/cuda/batch/candidate_arguments.hpp"
+#include "kernels/cuda/batch/lu_tiles.hpp"
 #include "kernels/cuda/batch/panels.hpp"
 #include "kernels/cuda/batch/qr_block.hpp"
+#include "kernels/cuda/batch/solve_tiles.hpp"
 #include "kernels/cuda/common/warp_thread.cuh"
 
 /// The bodies of the kernels that the tuner compiles, one for each routine and Residence. The grid of the kernels in
@@ -85,16 +87,22 @@ __device__ void cholesky_in_block(const CandidateArguments& c) {
     extern __shared__ __align__(16) unsigned char raw[];
     const WarpThread thread;
     const CandidatePlace<T> own(c, blockIdx.x);
-    const PanelMemory<T, width> memory(raw, padded_order(c.rows, width), job == BatchJob::factor ? 0 : 1);
-    if constexpr (job == BatchJob::factor) {
-        own.report(c, thread.number == 0,
-                   factor_panels<residence>(thread, memory, own.triangle(c), FactorOutput::keep));
-    } else if constexpr (job == BatchJob::solve) {
-        load_solve_panels<residence, width, 1>(thread, memory, read_only(own.triangle(c)), own.right(c));
+    if constexpr (residence == Residence::tiles) {
+        static_assert(job == BatchJob::solve, "tiles are for substitutions");
+        cholesky_solve_tiles(thread, SolveTilesMemory<T>(raw, c.rows), read_only(own.triangle(c)), own.right(c));
     } else {
-        static_assert(residence == Residence::shared, "the factor of the fused call lies in shared memory");
-        own.report(c, thread.number == 0,
-                   factor_solve_panels<width, 1>(thread, memory, own.triangle(c), FactorOutput::keep, own.right(c)));
+        const PanelMemory<T, width> memory(raw, padded_order(c.rows, width), job == BatchJob::factor ? 0 : 1);
+        if constexpr (job == BatchJob::factor) {
+            own.report(c, thread.number == 0,
+                       factor_panels<residence>(thread, memory, own.triangle(c), FactorOutput::keep));
+        } else if constexpr (job == BatchJob::solve) {
+            load_solve_panels<residence, width, 1>(thread, memory, read_only(own.triangle(c)), own.right(c));
+        } else {
+            static_assert(residence == Residence::shared, "the factor of the fused call lies in shared memory");
+            own.report(
+                c, thread.number == 0,
+                factor_solve_panels<width, 1>(thread, memory, own.triangle(c), FactorOutput::keep, own.right(c)));
+        }
     }
 }
 
@@ -121,7 +129,14 @@ __device__ void lu_in_block(const CandidateArguments& c) {
     extern __shared__ __align__(16) unsigned char raw[];
     const WarpThread thread;
     const CandidatePlace<T> own(c, blockIdx.x);
-    if constexpr (job == BatchJob::factor) {
+    if constexpr (residence == Residence::tiles && job == BatchJob::solve) {
+        lu_solve_tiles(thread, SolveTilesMemory<T>(raw, c.rows), read_only(own.matrix(c)), own.pivots(c), own.right(c));
+    } else if constexpr (residence == Residence::tiles) {
+        const Whole<T> a = own.matrix(c);
+        const int info =
+            lu_factor_tiles(thread, LuTileMemory<T>(raw, c.rows), LuTileMatrix<T>{a.a, a.rows, a.rows}, own.pivots(c));
+        own.report(c, thread.number == 0, info);
+    } else if constexpr (job == BatchJob::factor) {
         const LuBlockMemory<T, width> memory(raw, c.rows, residence);
         own.report(c, thread.number == 0, lu_factor_block<residence>(thread, memory, own.matrix(c), own.pivots(c)));
     } else {

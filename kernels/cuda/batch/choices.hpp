@@ -8,6 +8,7 @@ enum class Residence {
     lanes,   ///< in the registers of a warp or of a part of one
     shared,  ///< panels in registers, finished ones in the block's shared memory
     global,  ///< panels in registers, finished ones where the matrix was
+    tiles,   ///< the same with panels of the widths of lu_tiles.hpp
 };
 
 enum class Pivoting : bool { none, partial };

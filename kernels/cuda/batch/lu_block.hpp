@@ -48,32 +48,19 @@ struct LuBlockMemory {
 /// Threads of a block for order n.
 inline int lu_block_threads(int n) { return (n + lanes - 1) / lanes * lanes; }
 
-/// The largest order whose finished panels lie in shared memory. It holds too few larger matrices: a
-/// multiprocessor then has too few warps, and reading finished panels from the second cache is faster (decision 36).
+/// The largest order whose finished panels lie in shared memory. Above, lu_tiles.hpp is faster (decision 36).
 template <class T>
-constexpr int most_resident_lu_order = sizeof(T) == 4 ? 96 : 64;
+constexpr int most_resident_lu_order = sizeof(T) == 4 ? 96 : 48;
 
 /// What a kernel is compiled for: threads of a block, and blocks that share a multiprocessor at least, which limits
 /// registers.
 struct LuBlockBounds {
     int threads, blocks;
 };
-/// 168 registers: 2 blocks of 192 threads, 4 of 96.
-constexpr LuBlockBounds narrow_lu_bounds{192, 2};
-/// In float 128 registers: 2 blocks of 256 threads, 4 of 128. In double panels of 16 columns take 232 of them.
-template <class T>
-constexpr LuBlockBounds wide_lu_bounds{256, sizeof(T) == 4 ? 2 : 1};
 /// 128 registers, which hold a panel of 8 columns.
 constexpr LuBlockBounds widest_lu_bounds{512, 1};
 /// Of kernels with finished panels in shared memory, which limits the number of blocks by itself.
 constexpr LuBlockBounds resident_lu_bounds{256, 1};
-
-/// Of the kernel for a number of threads, with finished panels in A's place: that with more blocks at once.
-template <class T>
-constexpr LuBlockBounds lu_bounds(int threads) {
-    if (threads <= 96 || (threads > 128 && threads <= narrow_lu_bounds.threads)) return narrow_lu_bounds;
-    return threads <= wide_lu_bounds<T>.threads ? wide_lu_bounds<T> : widest_lu_bounds;
-}
 
 /// Finished panels.
 template <Residence residence, class T>

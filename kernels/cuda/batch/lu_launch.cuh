@@ -4,6 +4,8 @@
 
 #include "kernels/cuda/batch/launch.cuh"
 #include "kernels/cuda/batch/lu_block.hpp"
+#include "kernels/cuda/batch/lu_tiles.hpp"
+#include "kernels/cuda/batch/solve_tiles.hpp"
 #include "kernels/on_stream/batch_lu.hpp"
 #include "kernels/on_stream/implement.hpp"
 
@@ -95,15 +97,27 @@ __global__ void __launch_bounds__(most_threads, least_blocks)
     if (threadIdx.x == 0) info[blockIdx.x] = failed;
 }
 
-template <int sides, class T>
+template <class T>
 __global__ void __launch_bounds__(device::widest_lu_bounds.threads, 1)
-    lu_block_solve_kernel(BatchView<const T> factors, BatchView<const Index> pivots, BatchView<T> b,
+    lu_tiles_factor_kernel(BatchView<T> a, device::Pivoting pivoting, BatchView<Index> pivots, Index* info) {
+    extern __shared__ __align__(16) unsigned char raw[];
+    const int n = static_cast<int>(a.shape().rows());
+    const device::LuTileMatrix<T> own{a[blockIdx.x].data(), n, static_cast<int>(a.shape().col_stride())};
+    const device::LuTileMemory<T> memory(raw, n);
+    Index* const ipiv = pivoting == device::Pivoting::partial ? pivots[blockIdx.x].data() : nullptr;
+    const int failed = device::lu_factor_tiles(BlockThread(), memory, own, ipiv);
+    if (threadIdx.x == 0) info[blockIdx.x] = failed;
+}
+
+template <int most_threads, class T>
+__global__ void __launch_bounds__(most_threads, most_threads <= 256 ? 3 : 1)
+    lu_tiles_solve_kernel(BatchView<const T> factors, BatchView<const Index> pivots, BatchView<T> b,
                           const Index* info) {
     extern __shared__ __align__(16) unsigned char raw[];
     if (info != nullptr && info[blockIdx.x] > 0) return;
     const auto own = device::whole(factors[blockIdx.x]);
-    const device::LuSolveMemory<T, sides> memory(raw, own.rows);
-    device::lu_solve_block(BlockThread(), memory, own, numbers_of(pivots, blockIdx.x), sides_of(b, blockIdx.x));
+    const device::SolveTilesMemory<T> memory(raw, own.rows);
+    device::lu_solve_tiles(BlockThread(), memory, own, numbers_of(pivots, blockIdx.x), sides_of(b, blockIdx.x));
 }
 
 template <class T>
@@ -128,20 +142,20 @@ void factor_lu_blocks(Stream stream, const BatchView<T>& a, const std::optional<
                       "lu_block_factor_kernel", a.count(), threads, bytes, a, pivoting_of(pivots), order, info);
 }
 
-/// With finished panels in A's place.
+/// With panels in tiles, otherwise, where shared memory does not hold one, by narrow panels. Finished ones lie in A's
+/// place.
 template <class T>
 void factor_lu_in_place(Stream stream, const BatchView<T>& a, const std::optional<BatchView<Index>>& pivots,
                         Index* info) {
-    constexpr device::LuBlockBounds narrow = device::narrow_lu_bounds, wide = device::wide_lu_bounds<T>,
-                                    widest = device::widest_lu_bounds;
-    const int most = device::lu_bounds<T>(device::lu_block_threads(static_cast<int>(a.shape().rows()))).threads;
-    if (most == narrow.threads) {
-        factor_lu_blocks<device::Residence::global, narrow.threads, narrow.blocks, 16>(stream, a, pivots, info);
-    } else if (most == wide.threads) {
-        factor_lu_blocks<device::Residence::global, wide.threads, wide.blocks, 16>(stream, a, pivots, info);
-    } else {
-        factor_lu_blocks<device::Residence::global, widest.threads, widest.blocks, 8>(stream, a, pivots, info);
+    constexpr device::LuBlockBounds widest = device::widest_lu_bounds;
+    const int n = static_cast<int>(a.shape().rows());
+    const std::size_t bytes = device::LuTileMemory<T>::bytes(n);
+    if (bytes > most_batch_shared(stream) || !device::lu_tiles_count(n, a.shape().col_stride())) {
+        return factor_lu_blocks<device::Residence::global, widest.threads, widest.blocks, 8>(stream, a, pivots, info);
     }
+    launch_block_each(stream, lu_tiles_factor_kernel<T>, "lu_tiles_factor_kernel", a.count(),
+                      device::lu_block_threads(n), bytes, a, pivoting_of(pivots), pivots.value_or(BatchView<Index>()),
+                      info);
 }
 
 template <int width, class T>
@@ -160,12 +174,9 @@ template <class T>
 void solve_lu_blocks(Stream stream, const BatchView<const T>& factors, const BatchView<const Index>& pivots,
                      const BatchView<T>& b, const Index* info) {
     const int n = static_cast<int>(factors.shape().rows()), threads = device::lu_block_threads(n);
-    if (b.shape().cols() == 1) {
-        return launch_block_each(stream, lu_block_solve_kernel<1, T>, "lu_block_solve_kernel", b.count(), threads,
-                                 device::LuSolveMemory<T, 1>::bytes(n), factors, pivots, b, info);
-    }
-    launch_block_each(stream, lu_block_solve_kernel<4, T>, "lu_block_solve_kernel", b.count(), threads,
-                      device::LuSolveMemory<T, 4>::bytes(n), factors, pivots, b, info);
+    const auto kernel = threads <= 256 ? lu_tiles_solve_kernel<256, T> : lu_tiles_solve_kernel<512, T>;
+    launch_block_each(stream, kernel, "lu_tiles_solve_kernel", b.count(), threads,
+                      device::SolveTilesMemory<T>::bytes(n), factors, pivots, b, info);
 }
 
 /// Where info is there, right-hand sides stay as they are whose matrices failed.
