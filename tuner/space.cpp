@@ -155,7 +155,7 @@ std::vector<Candidate> library_cholesky(const Problem& problem) {
     const bool solves = problem.job == BatchJob::solve, single = problem.precision == Precision::single;
     if (solves && problem.n > (single ? device::most_panel_solve<float> : device::most_panel_solve<double>)) {
         return {{Residence::tiles, tiles_width(problem), device::panel_threads(problem.n, device::lanes),
-                 device::most_panel_threads, 3}};
+                 device::most_panel_threads, single ? 2 : 3}};
     }
     if (solves && problem.n > (single ? device::most_packed_solve<float> : device::most_packed_solve<double>)) {
         constexpr int width = device::unpacked_solve_width, narrow = device::narrow_solve_threads;

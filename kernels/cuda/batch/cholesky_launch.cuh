@@ -75,9 +75,9 @@ __global__ void __launch_bounds__(most_threads,
     device::load_solve_panels<residence, width, 1>(BlockThread(), memory, own, sides_of(b, blockIdx.x));
 }
 
-/// For several, or for large matrices.
+/// For several, or for large matrices. With 80 registers the one for floats would spill.
 template <class T>
-__global__ void __launch_bounds__(device::most_panel_threads, 3)
+__global__ void __launch_bounds__(device::most_panel_threads, sizeof(T) == 4 ? 2 : 3)
     tiles_solve_kernel(Triangle triangle, BatchView<const T> factors, BatchView<T> b, const Index* info) {
     extern __shared__ __align__(16) unsigned char raw[];
     if (info != nullptr && info[blockIdx.x] > 0) return;
