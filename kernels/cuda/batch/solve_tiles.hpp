@@ -73,14 +73,16 @@ BASALT_DEVICE void load_squares(const Thread& thread, const SolveTilesMemory<T>&
 template <Sweep sweep, class T>
 BASALT_DEVICE LeftOperand<T> load_left(const Strided<T>& a, LanePart part, int row, int first) {
     LeftOperand<T> l;
+    const int begin = recomputed(first) + part.quad;
     BASALT_UNROLL
-    for (int i = 0; i < lane_rows; ++i) {
-        const int own = row + 8 * i;
-        const bool rest = sweep == Sweep::forward ? own >= first + tile_columns<T> && own < a.n : own < first;
+    for (int h = 0; h < Chunk<T>::size; ++h) {
+        const int j = begin + 4 * h;
+        const T* const column = a.a + row * a.down + j * a.across;
         BASALT_UNROLL
-        for (int h = 0; h < Chunk<T>::size; ++h) {
-            const int j = first + part.quad + 4 * h;
-            l.value[i][h] = rest && j < a.n && j >= 0 ? a.a[own * a.down + j * a.across] : T{0};
+        for (int i = 0; i < lane_rows; ++i) {
+            const int own = row + 8 * i;
+            const bool rest = sweep == Sweep::forward ? own >= first + tile_columns<T> && own < a.n : own < first;
+            l.value[i][h] = rest && j < a.n && j >= 0 ? column[8 * i * a.down] : T{0};
         }
     }
     return l;
